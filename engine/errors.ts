@@ -1,0 +1,63 @@
+/** Run-time faults from tables: one row per code, `CODE: [status, 'message with %s', more]`. */
+import { format } from 'node:util'
+import type { Fault, Headers } from './plugin.ts'
+
+export interface ErrorTraits {
+  readonly retryable?: boolean
+  /** Whether the client may read the message. Default: yes, unless the status is 500. */
+  readonly expose?: boolean
+  readonly headers?: Headers
+  readonly param?: string
+  readonly cause?: unknown
+}
+export type ErrorTable = Readonly<
+  Record<string, readonly [status: number, message: string, traits?: ErrorTraits]>
+>
+
+export class TollgateError extends Error implements Fault {
+  readonly code: string
+  readonly status: number
+  readonly expose: boolean
+  readonly retryable: boolean
+  readonly headers: Headers | undefined
+  readonly param: string | undefined
+
+  constructor(code: string, status: number, message: string, traits: ErrorTraits = {}) {
+    super(message, traits.cause === undefined ? undefined : { cause: traits.cause })
+    this.code = code
+    this.status = status
+    this.expose = traits.expose ?? status !== 500
+    this.retryable = traits.retryable ?? false
+    this.headers = traits.headers
+    this.param = traits.param
+  }
+}
+
+/** Makes the constructor of one owner's errors. Arguments fill the `%s` of the row; `with` adds traits. */
+export const errors =
+  <Table extends ErrorTable>(table: Table) =>
+  (code: keyof Table & string, args: readonly unknown[] = [], traits: ErrorTraits = {}) => {
+    const [status, message, own] = table[code] ?? [500, code]
+    return new TollgateError(code, status, format(message, ...args), { ...own, ...traits })
+  }
+
+/** Any thrown value as a fault. What is not one already is ours to hide: 500, not exposed. */
+export const asFault = (thrown: unknown): Fault =>
+  isFault(thrown)
+    ? thrown
+    : new TollgateError(
+        'INTERNAL',
+        500,
+        thrown instanceof Error ? thrown.message : String(thrown),
+        {
+          expose: false,
+          cause: thrown,
+        },
+      )
+
+const isFault = (thrown: unknown): thrown is Fault =>
+  typeof thrown === 'object' &&
+  thrown !== null &&
+  typeof (thrown as Fault).code === 'string' &&
+  typeof (thrown as Fault).status === 'number' &&
+  typeof (thrown as Fault).message === 'string'

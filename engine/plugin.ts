@@ -1,0 +1,368 @@
+/** THE CONTRACT between the engine and its plugins. Types only; imports nothing. */
+
+export type Bytes = Uint8Array
+export type Headers = Record<string, string | string[]>
+export type Json =
+  | null
+  | boolean
+  | number
+  | string
+  | readonly Json[]
+  | { readonly [key: string]: Json }
+
+// ---------------------------------------------------------------- plugin and stage
+
+/** What a file in the plugin folder exports by default, best written `satisfies Plugin<Options>`. */
+export interface Plugin<Options = unknown> {
+  /** JSON Schema of the options under this plugin's key on a route; checked before `setup`. */
+  readonly schema: object
+  /** Options on every route that does not name the plugin. Without it such a route has no such stage. */
+  readonly default?: Options
+  /** Top-level sections of routes.yaml this plugin owns: name -> JSON Schema. */
+  readonly sections?: Readonly<Record<string, object>>
+  /** Keys this plugin adds to every entry of `upstreams:`; read them at `host.upstreams`. */
+  readonly upstream?: Readonly<Record<string, object>>
+  /** Faults no schema can see (a name that points nowhere). Pure; runs once all schemas have passed. */
+  check?(document: Document, report: Report): void
+  /** Tables this plugin owns: numbered, forward only, run before the first `setup` sees them. */
+  readonly migrations?: readonly Migration[]
+  /** Once per route per load. Synchronous in effect: no traffic, no timers; ask `host` for those. */
+  setup(options: Options, host: Host): Stage | Promise<Stage>
+  /** Verbs for the command line: `tollgate NAME …`. */
+  readonly commands?: Readonly<Record<string, Command>>
+  /** After the first snapshot serves, in one process. What it returns is printed once under the banner. */
+  welcome?(host: Lent, gateway: { readonly url: string }): Promise<string | undefined>
+}
+
+/** What one plugin does on one route. Absent members cost nothing. */
+export interface Stage {
+  /** It replies without an upstream, so its route needs none. */
+  readonly answers?: boolean
+  /** It fills `exchange.targets`, so its route needs no `upstream:`. */
+  readonly targets?: boolean
+  /** Once per request. `next()` resolves when the reply's HEAD is known; its body has not begun to flow. */
+  handle?(exchange: Exchange, next: Next): Promise<void>
+  /** Once per attempt at one target. `next()` resolves at that target's head. Throw a retryable Fault to try the next. */
+  forward?(attempt: Attempt, next: Next): Promise<void>
+  /** Once per WebSocket message. Pass it on with `out` (0..n times); a returned promise pauses this direction only. */
+  message?(
+    message: Message,
+    out: (message: Message) => void,
+    exchange: Exchange,
+  ): void | Promise<void>
+  /** Renders a fault in the client's dialect: also 404/405, a failed commit, a plugin that threw, drain. Pure. */
+  fail?(fault: Fault, exchange: Exchange): Refusal
+  /** What this stage would do, for `tollgate explain`. */
+  explain?(exchange: Exchange): Json
+}
+export type Next = () => Promise<void>
+
+/** routes.yaml, checked and with its variables resolved. Plugins' sections stand beside the engine's. */
+export interface Document {
+  readonly [section: string]: Json | undefined
+}
+/** A problem at a place in the document: the path of keys, a code in CAPITALS, a message that teaches. */
+export type Report = (
+  where: readonly (string | number)[],
+  code: string,
+  message: string,
+  suggestion?: string,
+) => void
+
+// ---------------------------------------------------------------- slots
+
+/** Where plugins meet. `name` is the identity (bundles are apart). A `keep` slot is JSON and travels with a durable task. */
+export interface Slot<T> {
+  readonly name: string
+  readonly keep?: boolean
+  readonly of?: T
+}
+export interface Slots {
+  get<T>(slot: Slot<T>): T | undefined
+  /** As `get`, but a fault naming slot and route when nobody filled it. */
+  need<T>(slot: Slot<T>): T
+  set<T>(slot: Slot<T>, value: T): void
+  /** Every `keep` slot, to be handed to `host.run` in a later turn. */
+  saved(): { readonly [name: string]: Json }
+}
+
+// ---------------------------------------------------------------- exchange
+
+/** One request and its reply. */
+export interface Exchange {
+  readonly id: string
+  readonly kind: 'http' | 'websocket' | 'turn'
+  readonly route: Route
+  readonly params: Readonly<Record<string, string>>
+  readonly request: Request
+  readonly slots: Slots
+  /** Aborts when the client is gone and its `hangup` policy has run out. Made on first use. */
+  readonly signal: AbortSignal
+  /** What must become durable with this exchange. See Writes. */
+  readonly writes: Writes
+  /** Where dispatch may send it, best first. Filled by a stage (or by the route's `upstream:`). */
+  targets: readonly Target[]
+  /** Present once `next()` resolved or someone answered. */
+  readonly reply: Reply
+  /** Whether there is a reply yet. A stage that neither answers nor awaits `next()` leaves this false. */
+  readonly answered: boolean
+  answer(status: number, body?: Body | Json, headers?: Headers): Reply
+  /** Ends the body early. The fault enters at the SOURCE and passes every filter, like a dead upstream. */
+  cut(fault: Fault): void
+  /** What a leaving client means: abort the upstream, or read on within bounds. */
+  hangup: 'cancel' | { readonly ms: number; readonly bytes: number }
+  /** After the last byte or the cut, once, whatever happened. Must not throw. */
+  onEnd(listener: (outcome: Outcome) => void): void
+}
+export interface Request {
+  readonly method: string
+  /** The canonical path, without the query. */
+  readonly path: string
+  readonly query: URLSearchParams
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly client: { readonly address: string; readonly encrypted: boolean }
+  /** The parsed body; parsed once, frozen by agreement. Change what goes upstream on the Attempt. */
+  json(): Promise<Json>
+  bytes(): Promise<Bytes>
+  stream(): AsyncIterable<Bytes>
+}
+export interface Route {
+  readonly name: string
+  /** An HTTP method, or `WS`. */
+  readonly method: string
+  readonly pattern: string
+  has(plugin: string): boolean
+}
+export interface Outcome {
+  readonly end: 'complete' | 'cut' | 'hangup' | 'refused'
+  readonly status: number
+  readonly attempts: number
+  readonly bytes: number
+  readonly fault?: Fault
+}
+
+// ---------------------------------------------------------------- reply, body, filter
+
+export type Body = Bytes | AsyncIterable<Bytes> | undefined
+export interface Reply {
+  status: number
+  headers: Headers
+  /** Bytes, or a stream. May be replaced; an `async function*` over the old one is a valid new one. */
+  body: Body
+  /** Adds a synchronous transform after those already there. The cheap way: no promise per chunk. */
+  through(filter: Filter): void
+  /** Reads all of it (through the filters so far) and makes it the body. */
+  bytes(limit: number): Promise<Bytes>
+  /** The first chunk, not consumed: lets `forward` see an error event behind a 200 before anything is sent. */
+  peek(): Promise<Bytes | undefined>
+}
+/** All three are synchronous. Back-pressure is the engine's: it pauses the source, never the filter. */
+export interface Filter {
+  write?(chunk: Bytes, out: Out): void
+  /** `tail`: the bytes that make the reply complete (terminal event, last byte of a content-length).
+   *  No byte of it leaves before `exchange.writes` is durable. */
+  end?(tail: Bytes | undefined, out: Out): void
+  /** The source died or was cut. Encode it and `out.end(event)`, or pass it on. */
+  fail?(fault: Fault, out: Out): void
+}
+export interface Out {
+  write(chunk: Bytes): void
+  end(tail?: Bytes): void
+  fail(fault: Fault): void
+}
+
+// ---------------------------------------------------------------- attempt
+
+/** One try at one target. What it sends may be changed until `next()`. */
+export interface Attempt {
+  readonly exchange: Exchange
+  readonly target: Target
+  readonly number: number
+  readonly request: { method: string; path: string; headers: Headers; body: Body }
+  readonly reply: Reply
+  /** Answers in the upstream's place; `next()` need not be called then. */
+  answer(status: number, body?: Body | Json, headers?: Headers): Reply
+}
+export interface Target {
+  /** Key in `upstreams:`. */
+  readonly upstream: string
+  /** The name the upstream knows it by. */
+  readonly name?: string
+  readonly weight?: number
+  /** What a plugin wants to know about it in `forward`. */
+  readonly traits?: { readonly [key: string]: Json }
+}
+export interface Message {
+  readonly from: 'client' | 'upstream'
+  readonly text: boolean
+  readonly payload: Bytes
+}
+
+// ---------------------------------------------------------------- faults
+
+/** A run-time fault: any Error with these members. `engine/errors.ts` makes them from tables. */
+export interface Fault {
+  readonly code: string
+  readonly message: string
+  readonly status: number
+  /** Whether the client may read `message`. */
+  readonly expose: boolean
+  readonly retryable?: boolean | undefined
+  readonly headers?: Headers | undefined
+  /** The field at fault, as a client would name it. */
+  readonly param?: string | undefined
+  readonly cause?: unknown
+}
+export interface Refusal {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: Bytes
+  /** The same as an event of a stream, when the head is out. */
+  readonly event?: Bytes
+}
+
+// ---------------------------------------------------------------- durable writes
+
+/** Stages `add` pure statements. One group = one transaction.
+ *  The engine starts the pending group when the first attempt starts (beside it), and waits for all groups
+ *  before the first byte and again before the tail. A stage that needs it sooner awaits `commit()`. */
+export interface Writes {
+  add(...statements: readonly Statement[]): void
+  /** What the store applies if this process dies without another word (usage so far); the last will counts. */
+  will(...statements: readonly Statement[]): void
+  commit(): Promise<void>
+}
+export type Value = string | number | bigint | Bytes | null
+export type Row = Readonly<Record<string, Value>>
+/** Declared once at the top of a file. Only name and values travel after first use. */
+export interface Sql {
+  readonly name: string
+  /** `?` parameters. The shared dialect; `postgres` only where they truly differ. */
+  readonly text: string
+  readonly postgres?: string
+}
+export interface Statement {
+  readonly sql: Sql
+  readonly values: readonly Value[]
+  /** Rows it must touch; otherwise the whole list is rolled back and rejects with `otherwise`. */
+  readonly rows?: number | 'some'
+  readonly otherwise?: string
+  /** Unique or check violations that are an answer, not an accident: constraint or column name -> fault code. */
+  readonly violates?: Readonly<Record<string, string>>
+}
+export interface Database {
+  /** All or none, durable when it resolves. One array of rows (RETURNING) per statement.
+   *  Rejects with the fault code of the broken expectation, or STORE_UNAVAILABLE, or STORE_UNKNOWN (the answer to a
+   *  commit was lost: the caller retries the SAME list, which its unique ids make harmless). */
+  write(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]>
+  /** A committed snapshot, never on a serving loop's thread. Sees every write acknowledged to this process. */
+  read(sql: Sql, values: readonly Value[]): Promise<readonly Row[]>
+  /** Pages of a long read; a fresh snapshot per page. */
+  pages(sql: Sql, values: readonly Value[], size: number): AsyncIterable<readonly Row[]>
+  /** The store's clock in ms, for expiry that several machines agree on. */
+  now(): Promise<number>
+}
+export interface Migration {
+  readonly number: number
+  readonly text: string
+  readonly postgres?: string
+}
+
+// ---------------------------------------------------------------- host
+
+/** What a plugin is lent outside a route: in commands and at the first start. */
+export interface Lent {
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly database: Database
+  readonly config: { readonly version: number; readonly hash: string }
+  /** The `upstreams:` section, without addresses and keys. */
+  readonly upstreams: Readonly<Record<string, UpstreamView>>
+  section<T>(name: string): T
+  /** One per process and key, counted by snapshots. A new `version` is given the old one to take its state over. */
+  share<T extends object>(key: string, version: string, create: (previous: T | undefined) => T): T
+  /** Runs the stages after `after` on a synthetic exchange: a durable task's later turn. */
+  run(route: string, turn: Turn): Promise<Reply>
+  /** One call without a pipeline. `upstream`: a key of `upstreams:`, or 'public' (guarded: global addresses, no redirects). */
+  send(upstream: string, request: Outgoing): Promise<Reply>
+  /** Background work held by one process of the whole installation at a time, by a lease in the database. `every`: ms. */
+  job(name: string, every: number, run: (signal: AbortSignal) => Promise<void>): void
+  /** A number shared exactly by the workers of a machine: limits, leases, concurrency. */
+  allowance(name: string, supply: Supply): Allowance
+}
+/** What a plugin is lent in `setup`: the same, and the route it is set up for. */
+export interface Host extends Lent {
+  readonly route: Route
+}
+export interface UpstreamView {
+  /** The plugin that answers in its place (`url: NAME:`), if no origin does. */
+  readonly inside?: string
+  /** The keys that plugins added (`Plugin.upstream`). */
+  readonly options: { readonly [key: string]: Json }
+}
+export interface Turn {
+  readonly after: string
+  readonly id: string
+  readonly request: {
+    readonly method: string
+    readonly path: string
+    readonly headers: Headers
+    readonly body?: Bytes
+  }
+  readonly slots: { readonly [name: string]: Json }
+  readonly targets: readonly Target[]
+  readonly signal?: AbortSignal
+}
+export interface Outgoing {
+  readonly method: string
+  readonly path: string
+  readonly headers?: Headers
+  readonly body?: Bytes | AsyncIterable<Bytes>
+  /** ms until the whole reply is there. */
+  readonly timeout?: number
+  readonly signal?: AbortSignal
+}
+export interface Allowance {
+  /** Now, from the slice at hand; `undefined` = ask. */
+  take(key: string, amount: bigint): boolean | undefined
+  /** Asks the owner for more; false = truly exhausted. */
+  ask(key: string, amount: bigint): Promise<boolean>
+  /** Gives back what was taken. */
+  give(key: string, amount: bigint): void
+}
+/** Where an allowance comes from. `slice`: a plugin's own source (a lease in the database). `window`: `amount` per
+ *  `ms`, counted from a key's first use, not given back. `held`: at most `amount` at once, given back at the end. */
+export type Supply =
+  | { slice(key: string, wanted: bigint): Promise<bigint> }
+  | { readonly window: { readonly amount: bigint; readonly ms: number } }
+  | { readonly held: { readonly amount: bigint } }
+export interface Log {
+  debug(fields: object, text?: string): void
+  info(fields: object, text?: string): void
+  warn(fields: object, text?: string): void
+  error(fields: object, text?: string): void
+}
+export interface Metrics {
+  count(name: string, labels: Readonly<Record<string, string>>, by?: number): void
+  time(name: string, labels: Readonly<Record<string, string>>, seconds: number): void
+  gauge(name: string, labels: Readonly<Record<string, string>>, value: number): void
+}
+export interface Command {
+  readonly summary: string
+  /** One line a user can paste. */
+  readonly example?: string
+  readonly options?: Readonly<
+    Record<
+      string,
+      { readonly type: 'string' | 'boolean'; readonly short?: string; readonly summary?: string }
+    >
+  >
+  /** Resolves to the exit code. */
+  run(
+    args: {
+      readonly values: Readonly<Record<string, string | boolean | undefined>>
+      readonly positionals: readonly string[]
+    },
+    host: Lent,
+  ): Promise<number>
+}
