@@ -1,0 +1,30 @@
+/** Durations and sizes as people write them: `5s` is 5000 ms, `32MiB` is 33554432 bytes. */
+
+const DURATIONS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
+const SIZES = { B: 1, KB: 1e3, MB: 1e6, GB: 1e9, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 }
+/** What a Node timer can hold; a longer wait would fire at once. */
+const LONGEST = 2 ** 31 - 1
+
+/** The same grammar as JSON Schema patterns. */
+export const DURATION = `^[0-9]{1,9}([.][0-9]{1,3})?(${Object.keys(DURATIONS).join('|')})$`
+export const SIZE = `^[0-9]{1,15}([.][0-9]{1,3})?(${Object.keys(SIZES).join('|')})?$`
+
+/** `250ms 5s 2m 1h 1.5s` to milliseconds, at most 24.8 days. Throws on anything else. */
+export const duration = (text: string): number =>
+  Math.min(LONGEST, measure(text, DURATION, DURATIONS, 'duration such as 5s'))
+
+/** `512 20KB 20KiB 32MiB 1GB` to bytes; a bare number is bytes. Throws on anything else. */
+export const size = (text: string | number): number =>
+  measure(String(text), SIZE, SIZES, 'size such as 32MiB')
+
+const measure = (
+  text: string,
+  pattern: string,
+  units: Readonly<Record<string, number>>,
+  wanted: string,
+) => {
+  if (!new RegExp(pattern).test(text)) throw new RangeError(`"${text}" is not a ${wanted}`)
+  const digits = Number.parseFloat(text)
+  const unit = text.replace(/^[0-9.]+/, '')
+  return Math.round(digits * (units[unit] ?? 1))
+}
