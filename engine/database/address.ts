@@ -1,0 +1,45 @@
+/** From a database url to the engine, the file and the writer's socket. The same for every process of a data folder. */
+import { createHash } from 'node:crypto'
+import { lstatSync, mkdirSync } from 'node:fs'
+import { tmpdir, userInfo } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { fault } from './faults.ts'
+
+export interface Address {
+  /** The url with an absolute path. */
+  readonly url: string
+  readonly file: string
+  readonly socket: string
+}
+// sun_path holds 108 bytes on Linux and 104 elsewhere, with a zero at the end.
+const LONGEST = 103
+
+/** `sqlite:` alone is tollgate.db in the data folder; a relative path stands where the process stands. */
+export const locate = (url: string, data = 'data'): Address => {
+  if (/^postgres(ql)?:/.test(url)) throw fault('STORE_POSTGRES')
+  const path = /^sqlite:(?:\/\/)?(.*)$/.exec(url)?.[1]
+  if (path === undefined || path.includes(':memory:') || /[?#]/.test(path)) {
+    throw fault('STORE_URL', [url.replace(/\/\/[^@/]*@/, '//…@')])
+  }
+  const file = resolve(path === '' ? join(data, 'tollgate.db') : path)
+  return { url: `sqlite:${file}`, file, socket: socketOf(file) }
+}
+
+const socketOf = (file: string): string => {
+  const near = `${file}.socket`
+  if (Buffer.byteLength(near) <= LONGEST) return near
+  const name = `${createHash('sha256').update(file).digest('hex').slice(0, 16)}.socket`
+  const folder = join(tmpdir().length < 60 ? tmpdir() : '/tmp', `tollgate-${userInfo().uid}`)
+  return join(folder, name)
+}
+
+/** Makes the folders of a database and of its socket; the one in a shared place must be ours alone. */
+export const makeFolders = (address: Address): void => {
+  mkdirSync(dirname(address.file), { recursive: true })
+  const folder = dirname(address.socket)
+  if (folder === dirname(address.file)) return
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const found = lstatSync(folder)
+  const ours = found.isDirectory() && found.uid === userInfo().uid && (found.mode & 0o077) === 0
+  if (!ours) throw fault('STORE_FOLDER', [folder])
+}

@@ -1,0 +1,41 @@
+/** Every fault of the store: one row each. */
+import { errors } from '../errors.ts'
+
+export const fault = errors({
+  STORE_UNAVAILABLE: [
+    503,
+    'The store is away; nothing was written',
+    { headers: { 'retry-after': '1' } },
+  ],
+  STORE_UNKNOWN: [
+    503,
+    'The answer to a commit was lost; write the same list again',
+    { headers: { 'retry-after': '1' } },
+  ],
+  STORE_EXPECTATION: [500, 'Statement "%s" touched %s rows, but %s were expected'],
+  STORE_VIOLATION: [500, 'Statement "%s" broke the constraint %s'],
+  STORE_STATEMENT: [500, 'Statement "%s" failed: %s'],
+  STORE_VALUE: [
+    500,
+    '%s cannot be stored: use text, bytes, a finite number, or a bigint beyond 2^53',
+  ],
+  STORE_MIGRATION: [500, 'Migration %s of "%s" failed: %s'],
+  STORE_START: [500, 'The store could not start: %s'],
+  STORE_URL: [500, 'The database "%s" is not known; write sqlite: or sqlite:path/to/file.db'],
+  STORE_POSTGRES: [
+    500,
+    'postgres:// is not served by this release yet; leave `database` at sqlite: or unset DATABASE_URL',
+  ],
+  STORE_FOLDER: [
+    500,
+    "The folder %s for the writer's socket belongs to someone else; set TMPDIR to a folder of your own",
+  ],
+  STORE_SQLITE_OLD: [
+    500,
+    'SQLite %s is too old: %s or newer is needed, which Node 24.18.1 and later bring along',
+  ],
+  STORE_PRAGMA: [
+    500,
+    'SQLite runs with %s = %s where %s is needed, so an acknowledged write could be lost; is the database on a network file system?',
+  ],
+})

@@ -1,0 +1,48 @@
+/** Values on their way into SQLite and out of it, and over the socket, where bigint and bytes need a spelling. */
+import type { Row, Value } from '../plugin.ts'
+import { fault } from './faults.ts'
+
+/** JSON's own, or `{n}` for a bigint and `{b}` for bytes in base64. */
+export type Wire = string | number | null | { readonly n: string } | { readonly b: string }
+
+export const toWire = (value: Value): Wire => {
+  if (typeof value === 'string' || value === null) return value
+  // A whole number beyond 2^53 has lost its last digits before it came here.
+  if (typeof value === 'number' && Number.isFinite(value)) {
+    if (!Number.isInteger(value) || Number.isSafeInteger(value)) return value
+  }
+  if (typeof value === 'bigint') return { n: value.toString() }
+  if (value instanceof Uint8Array) return { b: Buffer.from(value).toString('base64') }
+  throw fault('STORE_VALUE', [String(value)])
+}
+export const fromWire = (wire: Wire): Value => {
+  if (typeof wire !== 'object' || wire === null) return wire
+  return 'n' in wire ? BigInt(wire.n) : Buffer.from(wire.b, 'base64')
+}
+
+/** As SQLite should take it. A number would be bound as REAL, and money added to REAL is no longer exact. */
+export const toBound = (value: Value): Value => {
+  if (typeof value === 'number' && Number.isInteger(value)) return BigInt(value)
+  return value
+}
+
+/** Whole numbers arrive as number while that is exact, as bigint beyond. */
+export const plainRow = (row: Record<string, Value>): Row => {
+  for (const name in row) {
+    const value = row[name]
+    if (typeof value !== 'bigint') continue
+    const number = Number(value)
+    if (Number.isSafeInteger(number)) row[name] = number
+  }
+  return row
+}
+export const rowToWire = (row: Row): Record<string, Wire> => {
+  const wire: Record<string, Wire> = {}
+  for (const name in row) wire[name] = toWire(row[name] ?? null)
+  return wire
+}
+export const rowFromWire = (wire: Readonly<Record<string, Wire>>): Row => {
+  const row: Record<string, Value> = {}
+  for (const name in wire) row[name] = fromWire(wire[name] ?? null)
+  return row
+}

@@ -1,0 +1,101 @@
+/** The process that alone writes the embedded SQLite: `node writer.ts <url> [grace]`, forked.
+ *  It outlives its parent until the last client is gone, so that streams under way can still be settled. */
+import { rmSync } from 'node:fs'
+import { createServer, type Socket } from 'node:net'
+import { DatabaseSync } from 'node:sqlite'
+import { type Address, locate, makeFolders } from './address.ts'
+import { prepareStore } from './migrate.ts'
+import { createQueue } from './queue.ts'
+import { attend } from './session.ts'
+import { openForWriting, type Sqlite } from './sqlite.ts'
+
+// ms in which a client of the writer before this one must come back, or count as dead.
+const GRACE = 5_000
+const LOCK_POLL = 25
+
+/** Says it to the parent, or to the log where there is none. */
+const tell = (message: { readonly type: string; readonly [key: string]: unknown }): void => {
+  const { send } = process
+  if (send && process.connected) send.call(process, message, () => {})
+  else if (message.type !== 'ready') process.stderr.write(`${JSON.stringify(message)}\n`)
+}
+const warn = (error: unknown): void =>
+  tell({ type: 'warning', message: error instanceof Error ? error.message : String(error) })
+const fail = (error: unknown): void => {
+  const { code, message } = error as { code?: string; message: string }
+  tell({ type: 'failed', code, message })
+  process.exitCode = 3
+  if (process.connected) process.disconnect()
+}
+
+/** Held by the kernel for as long as this process lives, so it can be neither stale nor held twice. */
+const holdLock = async (address: Address): Promise<DatabaseSync> => {
+  const lock = new DatabaseSync(`${address.file}.lock`, { timeout: 0 })
+  for (let tries = 0; ; tries++) {
+    try {
+      lock.exec('BEGIN EXCLUSIVE')
+      return lock
+    } catch {
+      // A command, or a gateway on its way out, writes at present: its socket serves until we take over.
+      if (tries === 0) tell({ type: 'ready', socket: address.socket, standby: true })
+      if (tries > 0 && !process.connected) process.exit(0)
+      await new Promise(resolve => setTimeout(resolve, LOCK_POLL))
+    }
+  }
+}
+
+const serve = (address: Address, store: Sqlite, grace: number, held: DatabaseSync): void => {
+  const clients = new Map<string, Socket>()
+  const sockets = new Set<Socket>()
+  // After a failed fsync nobody knows what the disk holds: a fresh process reads the log again.
+  const queue = createQueue(store, warn, error => {
+    warn(error)
+    process.exit(3)
+  })
+  const server = createServer(socket => {
+    sockets.add(socket)
+    attend(socket, store, queue, {
+      arrived: client => clients.set(client, socket),
+      gone(client, bye) {
+        sockets.delete(socket)
+        if (client !== undefined && clients.get(client) === socket) {
+          clients.delete(client)
+          queue.bury(client, bye)
+        }
+        leaveIfDone()
+      },
+    })
+  })
+  const leave = (): void => {
+    queue.flush()
+    server.close()
+    store.close()
+    held.close()
+    process.exit(0)
+  }
+  const leaveIfDone = (): void => {
+    if (!process.connected && sockets.size === 0) leave()
+  }
+  rmSync(address.socket, { force: true })
+  server.listen(address.socket, () => tell({ type: 'ready', socket: address.socket }))
+  const before = queue.known()
+  setTimeout(() => {
+    for (const client of before) if (!clients.has(client)) queue.bury(client, false)
+  }, grace).unref()
+  process.on('message', (message: { type?: string }) => message.type === 'stop' && leave())
+  process.on('disconnect', leaveIfDone)
+  // A terminal or a supervisor signals the whole group, but the store must be the last to go.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, leaveIfDone)
+}
+
+const start = async (url: string, grace: number): Promise<void> => {
+  // The database, its log and the socket are for our own eyes.
+  process.umask(0o077)
+  const address = locate(url)
+  makeFolders(address)
+  const held = await holdLock(address)
+  const store = openForWriting(address.file)
+  prepareStore(store)
+  serve(address, store, grace, held)
+}
+start(process.argv[2] ?? '', Number(process.argv[3] ?? GRACE)).catch(fail)
