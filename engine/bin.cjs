@@ -1,0 +1,88 @@
+#!/usr/bin/env node
+/** Makes sure of the runtime before any TypeScript is read. Plain JavaScript, since an old Node must parse it. */
+'use strict'
+const { spawn } = require('node:child_process')
+const { existsSync } = require('node:fs')
+const path = require('node:path')
+
+// Older lines let smuggled headers through and cannot read TypeScript.
+const OLDEST = '24.18.1'
+// Set on the changed process: one that still finds itself old is refused, or it would start itself for ever.
+const CHANGED = 'TOLLGATE_CHANGED_RUNTIME'
+
+/**
+ * What to do on this runtime: go on (`{}`), `change` to another node binary, or `refuse` in one sentence. Pure.
+ * `flags` are the runtime's own (execArgv and NODE_OPTIONS); `pinned` is the binary installed with the program, if any.
+ */
+const judge = ({ version, flags, pinned }) => {
+  if (flags.some(isLenient))
+    return {
+      refuse:
+        'Tollgate does not start with --insecure-http-parser, which lets smuggled requests through: remove it from NODE_OPTIONS or the command line.',
+    }
+  if (!isOlder(version, OLDEST)) return {}
+  if (pinned && !isOlder(pinned.version, OLDEST)) return { change: pinned.path }
+  return {
+    refuse: `Tollgate needs Node ${OLDEST} or newer and this is Node ${version}: install a newer Node, or run "npm ci" in the project to install the pinned one.`,
+  }
+}
+
+// Node takes underscores for dashes, and `=value` after a flag.
+const isLenient = flag => /^--insecure-http-parser(=(?!false).*)?$/.test(flag.replaceAll('_', '-'))
+
+const isOlder = (version, other) => {
+  const [left, right] = [version, other].map(text => text.split('.').map(Number))
+  const at = left.findIndex((part, index) => part !== right[index])
+  return at >= 0 && left[at] < right[at]
+}
+
+const flagsOf = (execArgv, options = '') => [...execArgv, ...options.split(/[\s"]+/)]
+
+/** The npm package `node`. Its binary is missing where install scripts were off. */
+const findPinned = () => {
+  try {
+    const manifest = require.resolve('node/package.json', { paths: [__dirname] })
+    const file = path.join(path.dirname(manifest), 'bin', 'node')
+    return existsSync(file) ? { path: file, version: require(manifest).version } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The same command on another binary; signals and the exit code pass through. */
+const change = binary => {
+  const child = spawn(binary, [...process.execArgv, __filename, ...process.argv.slice(2)], {
+    stdio: 'inherit',
+    env: { ...process.env, [CHANGED]: '1' },
+  })
+  for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'])
+    process.on(signal, () => {
+      // A terminal sends Ctrl-C to the whole group: the child has had its own.
+      if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal)
+    })
+  child.on('exit', (code, signal) => {
+    if (!signal) process.exit(code ?? 1)
+    process.removeAllListeners(signal)
+    process.kill(process.pid, signal)
+  })
+}
+
+const main = async () => {
+  const flags = flagsOf(process.execArgv, process.env.NODE_OPTIONS)
+  const verdict = judge({
+    version: process.versions.node,
+    flags,
+    pinned: process.env[CHANGED] ? undefined : findPinned(),
+  })
+  if (verdict.change) return change(verdict.change)
+  if (verdict.refuse) {
+    console.error(verdict.refuse)
+    process.exitCode = 2
+    return
+  }
+  const cli = await import('./cli.ts')
+  process.exitCode = await cli.main(process.argv.slice(2))
+}
+
+module.exports = { judge, flagsOf }
+if (require.main === module) main()

@@ -1,0 +1,18 @@
+/** `tollgate version`: the program and the runtime it runs on. */
+import { readFileSync } from 'node:fs'
+import type { Verb } from './verb.ts'
+
+export const programVersion = (): string =>
+  JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version
+
+export default {
+  summary: 'Prints the version of the program and of the runtime.',
+  example: 'version --json',
+  async run({ values }, terminal) {
+    const found = { tollgate: programVersion(), node: process.versions.node }
+    terminal.out(
+      values.json ? JSON.stringify(found) : `tollgate ${found.tollgate} (node ${found.node})`,
+    )
+    return 0
+  },
+} satisfies Verb

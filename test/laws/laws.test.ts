@@ -1,0 +1,128 @@
+/** Each law of the house bites on a bad input, and the house keeps them all. */
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { shareOf } from './coverage.ts'
+import { breachesIn, sourceFiles } from './laws.ts'
+
+const OPENING = '/** Owns an example. */\n'
+const broken = (files: Record<string, string>): string[] =>
+  breachesIn(
+    Object.entries(files).map(([path, text]) => ({
+      path,
+      text: path.endsWith('.json') ? text : OPENING + text,
+    })),
+  ).map(breach => `${breach.path}:${breach.line} ${breach.law}`)
+const imports = (path: string): string => `import { thing } from '${path}'\n`
+
+t.test('the house keeps its laws', async t => {
+  const files = sourceFiles(fileURLToPath(new URL('../..', import.meta.url)))
+  t.ok(files.length > 10, 'the source was found')
+  t.same(breachesIn(files), [])
+})
+
+t.test('walls', async t => {
+  const cases: [from: string, to: string, allowed: boolean][] = [
+    ['engine/server.ts', './plugin.ts', true],
+    ['engine/server.ts', '../plugins/auth.ts', false],
+    ['engine/config/load.ts', '../../plugins/slots.ts', false],
+    ['engine/plugin.ts', './errors.ts', false],
+    ['engine/plugin.ts', 'node:http', false],
+    ['plugins/auth.ts', '../engine/plugin.ts', true],
+    ['plugins/auth.ts', '../engine/errors.ts', true],
+    ['plugins/auth.ts', '../engine/server.ts', false],
+    ['plugins/auth.ts', './slots.ts', true],
+    ['plugins/auth.ts', './model.ts', false],
+    ['plugins/auth.ts', './accounts/keys.ts', true],
+    ['plugins/auth.ts', './unheard/of.ts', false],
+    ['plugins/slots.ts', './accounts/keys.ts', false],
+    ['plugins/ledger/hold.ts', '../accounts/keys.ts', true],
+    ['plugins/accounts/keys.ts', '../ledger/hold.ts', false],
+    ['plugins/accounts/keys.ts', '../formats/hub.ts', false],
+    ['plugins/accounts/keys.ts', '../auth.ts', false],
+    ['plugins/formats/anthropic-messages/encode.ts', '../hub.ts', true],
+    ['plugins/formats/anthropic-messages/encode.ts', '../openai-chat/decode.ts', false],
+    ['plugins/formats/index.ts', './openai-chat/decode.ts', true],
+  ]
+  for (const [from, to, allowed] of cases) {
+    const walls = broken({ [from]: imports(to) }).filter(text => text.endsWith('walls'))
+    t.same(walls, allowed ? [] : [`${from}:2 walls`], `${from} -> ${to}`)
+  }
+  const spread = { 'engine/a.ts': "import {\n  one,\n  two,\n} from '../plugins/auth.ts'\n" }
+  t.same(broken(spread), ['engine/a.ts:2 walls'], 'over several lines')
+  const lazy = { 'engine/a.ts': "const later = () => import('../plugins/auth.ts')\n" }
+  t.same(broken(lazy), ['engine/a.ts:2 walls'], 'at run time')
+})
+
+t.test('circles', async t => {
+  const circle = {
+    'engine/a.ts': imports('./b.ts'),
+    'engine/b.ts': imports('./config/c.ts'),
+    'engine/config/c.ts': imports('../a.ts'),
+  }
+  t.same(broken(circle), ['engine/a.ts:1 circles'])
+  t.same(broken({ ...circle, 'engine/config/c.ts': '' }), [])
+})
+
+t.test('words of the trade', async t => {
+  for (const word of ['model', 'accessToken', 'MAX_TOKENS', 'tokenize', 'OpenAI', 'prompts'])
+    t.same(broken({ 'engine/a.ts': `// ${word}\n` }), ['engine/a.ts:2 trade'], word)
+  t.same(broken({ 'engine/a.ts': '// promptly, remodelled\n' }), [])
+  t.same(broken({ 'plugins/model.ts': '// model\n' }), [], 'plugins know the trade')
+})
+
+t.test('size and length', async t => {
+  const lines = (count: number): string => 'x\n'.repeat(count - 1)
+  t.same(broken({ 'engine/a.ts': lines(250) }), [])
+  t.same(broken({ 'engine/a.ts': lines(251) }), ['engine/a.ts:251 length'])
+  const many = Object.fromEntries(
+    Array.from({ length: 24 }, (_, index) => [`engine/a${index}.ts`, lines(250)]),
+  )
+  t.same(broken(many), ['engine:1 size'])
+  t.same(broken({ ...many, 'engine/a0.ts': lines(249) }), [])
+})
+
+t.test('names, openings, state', async t => {
+  const one = (path: string, text = ''): string[] => broken({ [path]: text })
+  t.same(one('plugins/utils.ts'), ['plugins/utils.ts:1 names'])
+  t.same(one('engine/user-service.ts'), ['engine/user-service.ts:1 names'])
+  t.same(one('engine/helpers/a.ts'), ['engine/helpers/a.ts:1 names'])
+  t.same(one('test/helpers/a.ts'), [], 'helpers stand under test/')
+  t.same(one('engine/aB.ts'), ['engine/aB.ts:1 names'])
+  t.same(one('engine/a.ts', 'class PoolManager {}'), ['engine/a.ts:2 names'])
+  t.same(one('engine/a.ts', '  const data = 1'), ['engine/a.ts:2 names'])
+  t.same(one('engine/a.ts', "log.info({ data: 1 }, 'x')"), [])
+  t.same(one('engine/a.ts', 'let count = 0'), ['engine/a.ts:2 state'])
+  t.same(one('plugins/a.ts', 'export const seen = new Map<string, number>()'), [
+    'plugins/a.ts:2 state',
+  ])
+  t.same(one('engine/a.ts', "const HOP = new Set(['te'])\n  let inner = 1"), [])
+  const bare = { path: 'engine/a.ts', text: '// Owns nothing.\n' }
+  t.same(
+    breachesIn([bare]).map(breach => breach.law),
+    ['opening'],
+  )
+})
+
+t.test('dependencies', async t => {
+  const manifest = (count: number): string =>
+    JSON.stringify({
+      dependencies: Object.fromEntries(Array.from({ length: count }, (_, index) => [index, '1'])),
+    })
+  t.same(broken({ 'package.json': manifest(20) }), [])
+  t.same(broken({ 'package.json': manifest(21) }), ['package.json:1 dependencies'])
+})
+
+t.test('the share of covered lines counts one folder, files that miss most first', async t => {
+  const lines = (total: number, covered: number) => ({ lines: { total, covered } })
+  const summary = {
+    total: lines(1000, 0),
+    '/p/engine/a.ts': lines(50, 49),
+    '/p/engine/b.ts': lines(50, 45),
+    '/p/plugins/c.ts': lines(100, 0),
+  }
+  t.same(shareOf(summary, '/p', 'engine'), {
+    percent: 94,
+    missing: ['engine/b.ts: 5 of 50 lines', 'engine/a.ts: 1 of 50 lines'],
+  })
+  t.same(shareOf({}, '/p', 'engine'), { percent: 0, missing: [] })
+})

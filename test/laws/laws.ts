@@ -1,0 +1,166 @@
+/** The laws of the house, one row each. `npm run check` prints every breach; test/laws/laws.test.ts shows that each law bites. */
+import { globSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { circlesIn, importsOf, lineAt, type SourceFile } from './imports.ts'
+import { wallBroken } from './layers.ts'
+
+export interface Breach {
+  readonly path: string
+  readonly line: number
+  readonly message: string
+}
+type Law = (files: readonly SourceFile[]) => Breach[]
+
+const ENGINE_LINES = 6000
+const FILE_LINES = 250
+const DEPENDENCIES = 20
+/** Files that may be longer, with the reason. */
+const LONGER: Readonly<Record<string, string>> = {
+  'engine/plugin.ts': 'the contract is read from top to bottom as one page',
+}
+
+// Words of the trade the engine must not know: whole words, also inside camelCase, and names anywhere.
+const TRADE =
+  /\b(?:models?|tokens?|tokeni[sz]e\w*|chats?|prompts?|completions?|llms?|gpt|embeddings?)\b/gi
+const NAMES = /openai|anthropic|gemini|claude|vidu|recraft|midjourney/gi
+// Names that say nothing. `data` and `info` stay allowed as keys (settings.data, log.info): declarations are meant.
+const EMPTY = /^(?:utils?|helpers?|managers?|services?|common|misc|data|info|handler2)$/i
+const EMPTY_END = /(?:Util|Utils|Helper|Helpers|Manager|Service|Impl|Info)$/
+const DECLARED =
+  /^\s*(?:export\s+)?(?:default\s+)?(?:async\s+)?(?:const|let|function\*?|class|interface|type)\s+(\w+)/gm
+
+export const laws: Readonly<Record<string, Law>> = {
+  walls: files =>
+    files.flatMap(file =>
+      importsOf(file).flatMap(found => {
+        const message = wallBroken(found)
+        return message === undefined ? [] : [{ path: found.from, line: found.line, message }]
+      }),
+    ),
+
+  circles: files =>
+    circlesIn(files).map(circle => ({
+      path: circle[0] ?? '',
+      line: 1,
+      message: `import circle: ${[...circle, circle[0]].join(' -> ')}`,
+    })),
+
+  trade: files =>
+    within(files, 'engine/').flatMap(file =>
+      [TRADE, NAMES].flatMap(words =>
+        found(file, split(file.text), words, word => `the engine knows no "${word}"`),
+      ),
+    ),
+
+  size: files => {
+    const lines = within(files, 'engine/').reduce((sum, file) => sum + linesOf(file), 0)
+    return lines < ENGINE_LINES
+      ? []
+      : [{ path: 'engine', line: 1, message: `${lines} lines; the ceiling is ${ENGINE_LINES}` }]
+  },
+
+  length: files =>
+    files.flatMap(file =>
+      linesOf(file) <= FILE_LINES || LONGER[file.path]
+        ? []
+        : [
+            at(
+              file,
+              linesOf(file),
+              `${linesOf(file)} lines; more than ${FILE_LINES} want a second file`,
+            ),
+          ],
+    ),
+
+  opening: files =>
+    files.flatMap(file =>
+      /^(?:#!.*\n)?\/\*\* \S/.test(file.text)
+        ? []
+        : [at(file, 1, 'open the file with /** what it owns, in one sentence */')],
+    ),
+
+  names: files =>
+    files.flatMap(file => [
+      ...(/^[a-z0-9./-]+$/.test(file.path) ? [] : [at(file, 1, 'file names are kebab-case')]),
+      ...emptyParts(file),
+      ...[...file.text.matchAll(DECLARED)].flatMap(match => {
+        const name = match[1] ?? ''
+        const empty = EMPTY.test(name) || EMPTY_END.test(name)
+        return empty ? [at(file, lineAt(file.text, match.index), `"${name}" says nothing`)] : []
+      }),
+    ]),
+
+  state: files =>
+    [...within(files, 'engine/'), ...within(files, 'plugins/')].flatMap(file =>
+      found(
+        file,
+        file.text,
+        /^(?:export )?(?:let|var) \w+|^(?:export )?const \w+(?::[^=]+)? = new (?:Map|Set|WeakMap|WeakSet)(?:<.*>)?\(\)/gm,
+        text => `state of a module: "${text}"; let host.share or a closure hold it`,
+      ),
+    ),
+
+  dependencies: files => {
+    const manifest = files.find(file => file.path === 'package.json')
+    const names = Object.keys(JSON.parse(manifest?.text ?? '{}').dependencies ?? {})
+    return names.length <= DEPENDENCIES
+      ? []
+      : [
+          {
+            path: 'package.json',
+            line: 1,
+            message: `${names.length} runtime dependencies; ${DEPENDENCIES} at most`,
+          },
+        ]
+  },
+}
+
+const CODE = /\.(?:ts|cjs)$/
+/** Every breach of every law; laws about code see code only. */
+export const breachesIn = (files: readonly SourceFile[]): (Breach & { law: string })[] => {
+  const code = files.filter(file => CODE.test(file.path))
+  return Object.entries(laws).flatMap(([law, check]) =>
+    check(law === 'dependencies' ? files : code).map(breach => ({ law, ...breach })),
+  )
+}
+
+export const sourceFiles = (root: string): SourceFile[] =>
+  globSync(['package.json', '{engine,plugins,test}/**/*.{ts,cjs}'], {
+    cwd: root,
+    exclude: ['test/fixtures/**'],
+  }).map(path => ({ path, text: readFileSync(`${root}/${path}`, 'utf8') }))
+
+const within = (files: readonly SourceFile[], folder: string): SourceFile[] =>
+  files.filter(file => file.path.startsWith(folder))
+const linesOf = (file: SourceFile): number => file.text.trimEnd().split('\n').length
+const at = (file: SourceFile, line: number, message: string): Breach => ({
+  path: file.path,
+  line,
+  message,
+})
+// `accessToken` and `TOKEN_SECONDS` hide a word from \b.
+const split = (text: string): string =>
+  text.replace(/([a-z])([A-Z])/g, '$1 $2').replaceAll('_', ' ')
+
+const found = (
+  file: SourceFile,
+  text: string,
+  pattern: RegExp,
+  say: (word: string) => string,
+): Breach[] =>
+  [...text.matchAll(pattern)].map(match => at(file, lineAt(text, match.index), say(match[0])))
+
+const emptyParts = (file: SourceFile): Breach[] => {
+  // "helper" is a fair name under test/.
+  const parts = file.path.replace(/^test\/helpers\//, '').split(/[/.-]/)
+  const empty = parts.find(part => EMPTY.test(part))
+  return empty === undefined ? [] : [at(file, 1, `"${empty}" says nothing`)]
+}
+
+if (import.meta.main) {
+  const breaches = breachesIn(sourceFiles(fileURLToPath(new URL('../..', import.meta.url))))
+  for (const { path, line, law, message } of breaches)
+    console.log(`${path}:${line}  ${law}  ${message}`)
+  console.log(`${Object.keys(laws).length} laws, ${breaches.length} breaches`)
+  process.exitCode = breaches.length === 0 ? 0 : 1
+}

@@ -1,0 +1,54 @@
+/** Who may import whom: the walls between engine, plugins and the folders plugins share. */
+import type { Import } from './imports.ts'
+
+/** The ladder of shared folders. A folder may import itself and every lower step, never its own step's neighbours. */
+const LADDER: Readonly<Record<string, number>> = {
+  formats: 0,
+  webhooks: 0,
+  accounts: 0,
+  files: 0,
+  ledger: 1,
+  tasks: 2,
+  console: 3,
+}
+// What every plugin and every shared folder may see of the engine, and the words plugins meet at.
+const OPEN = ['engine/plugin.ts', 'engine/errors.ts', 'plugins/slots.ts']
+
+/** Why this import breaks a wall, or undefined. */
+export const wallBroken = ({ from, to, relative }: Import): string | undefined => {
+  if (from === 'engine/plugin.ts') return 'the contract imports nothing'
+  if (!relative) return undefined
+  if (from.startsWith('engine/'))
+    return to.startsWith('engine/') ? undefined : `engine never imports ${to}`
+  if (!from.startsWith('plugins/')) return undefined
+  if (from === 'plugins/slots.ts' && to !== 'engine/plugin.ts')
+    return 'slots.ts holds words only and may import nothing but engine/plugin.ts'
+  if (OPEN.includes(to)) return undefined
+  return folderWall(from, to)
+}
+
+const folderWall = (from: string, to: string): string | undefined => {
+  const target = folderOf(to)
+  if (target === undefined)
+    return to.startsWith('plugins/')
+      ? `no plugin imports another plugin: move what ${from} shares with ${to} into a folder`
+      : `of the engine a plugin may import only ${OPEN.join(', ')}`
+  const own = folderOf(from)
+  const step = LADDER[target]
+  if (step === undefined)
+    return `plugins/${target}/ has no step on the ladder of test/laws/layers.ts`
+  if (own === undefined || (own === target && own !== 'formats')) return undefined
+  if (own === target) return formatWall(from, to)
+  return step < (LADDER[own] ?? -1)
+    ? undefined
+    : `plugins/${own}/ may not import plugins/${target}/: the ladder goes down only`
+}
+
+/** A format knows only the hub: plugins/formats/*.ts, and its own folder. */
+const formatWall = (from: string, to: string): string | undefined => {
+  const [own, other] = [from, to].map(path => path.split('/')[2] ?? '')
+  const known = other?.endsWith('.ts') || own === other || from === 'plugins/formats/index.ts'
+  return known ? undefined : `the format ${own} may know only the hub, not ${other}`
+}
+
+const folderOf = (path: string): string | undefined => /^plugins\/([^/]+)\//.exec(path)?.[1]
