@@ -1,0 +1,42 @@
+/** Every family of numbers the engine keeps: its kind, labels and meaning. docs/metrics.md tells the same. */
+
+export interface Family {
+  readonly kind: 'counter' | 'gauge' | 'histogram'
+  readonly help: string
+  readonly labels: readonly string[]
+  readonly bounds?: readonly number[]
+}
+
+/** Seconds, from an answer out of memory to a stream of ten minutes. */
+export const WIDE: readonly number[] = [
+  ...[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5],
+  ...[1, 2.5, 5, 10, 30, 60, 120, 300, 600],
+]
+/** Seconds that a gateway may add. */
+const FINE: readonly number[] = [
+  ...[0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1],
+]
+
+const counter = (help: string, ...labels: string[]): Family => ({ kind: 'counter', help, labels })
+const gauge = (help: string, ...labels: string[]): Family => ({ kind: 'gauge', help, labels })
+const histogram = (help: string, bounds: readonly number[], ...labels: string[]): Family => ({
+  ...{ kind: 'histogram', help, labels, bounds },
+})
+
+/** Without the prefix `tollgate_` that every name gets in the exposition. */
+export const FAMILIES: Readonly<Record<string, Family>> = {
+  requests_total: counter('Requests that ended.', 'route', 'status'),
+  request_seconds: histogram('From the first byte in to the last byte out.', WIDE, 'route'),
+  added_seconds: histogram('The part of it that the gateway itself took.', FINE, 'route'),
+  received_bytes_total: counter('Bytes of request bodies.', 'route'),
+  sent_bytes_total: counter('Bytes of reply bodies.', 'route'),
+  open_streams: gauge('Streams and WebSockets open now.', 'route', 'kind'),
+  attempts_total: counter('Attempts at upstreams, by how they ended.', 'upstream', 'outcome'),
+  config_version: gauge('The version that serves.'),
+  config_reload_ok: gauge('1 if the last reload went live, 0 if it had problems.'),
+  reloads_total: counter('Reloads, by how they ended.', 'outcome'),
+  workers: gauge('Workers that serve.'),
+  worker_restarts_total: counter('Workers replaced, by why the old one ended.', 'reason'),
+  loop_delay_seconds: gauge('Delay of the event loop lately.', 'process', 'quantile'),
+  resident_bytes: gauge('Memory of a process.', 'process'),
+}
