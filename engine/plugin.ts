@@ -153,8 +153,9 @@ export interface Reply {
   through(filter: Filter): void
   /** Reads all of it (through the filters so far) and makes it the body. */
   bytes(limit: number): Promise<Bytes>
-  /** The first chunk, not consumed: lets `forward` see an error event behind a 200 before anything is sent. */
-  peek(): Promise<Bytes | undefined>
+  /** The first bytes, not consumed: lets `forward` see an error event behind a 200 before anything is sent. A chunk, or
+   *  as much as `enough` asks for. */
+  peek(enough?: (seen: Bytes) => boolean): Promise<Bytes | undefined>
 }
 /** All three are synchronous. Back-pressure is the engine's: it pauses the source, never the filter. */
 export interface Filter {
@@ -279,6 +280,8 @@ export interface Lent {
   /** The `upstreams:` section, without addresses and keys. */
   readonly upstreams: Readonly<Record<string, UpstreamView>>
   section<T>(name: string): T
+  /** The text of a file named relative to routes.yaml. It counts as part of the configuration: watched and hashed. */
+  file(path: string): string
   /** One per process and key, counted by snapshots. A new `version` is given the old one to take its state over. */
   share<T extends object>(key: string, version: string, create: (previous: T | undefined) => T): T
   /** Runs the stages after `after` on a synthetic exchange: a durable task's later turn. */
@@ -329,6 +332,8 @@ export interface Allowance {
   ask(key: string, amount: bigint): Promise<boolean>
   /** Gives back what was taken. */
   give(key: string, amount: bigint): void
+  /** ms until a refused key is worth asking again: the end of its window; 0 = nobody knows. */
+  wait(key: string): number
 }
 /** Where an allowance comes from. `slice`: a plugin's own source (a lease in the database). `window`: `amount` per
  *  `ms`, counted from a key's first use, not given back. `held`: at most `amount` at once, given back at the end. */

@@ -1,0 +1,232 @@
+/** A request's body on its way in: limits, minimum pace, compressed bodies, JSON. Reads nothing nobody asks for. */
+import type { IncomingMessage } from 'node:http'
+import type { Transform } from 'node:stream'
+import zlib from 'node:zlib'
+import { errors } from './errors.ts'
+import { hasBody, type RequestHeaders } from './headers.ts'
+import { parseJson } from './json.ts'
+import type { Bytes, Json, Request } from './plugin.ts'
+
+const fault = errors({
+  BODY_TOO_LARGE: [413, 'The request body is larger than %d bytes.'],
+  BODY_ENCODING: [415, 'A body with Content-Encoding "%s" is not accepted here.'],
+  BODY_BOMB: [413, 'The request body inflates to more than %d bytes.'],
+  BODY_CORRUPT: [400, 'The request body is not valid %s.'],
+  BODY_TOO_SLOW: [408, 'The request body arrived slower than %d bytes a second.'],
+  BODY_CUT: [400, 'The request body ended early.'],
+})
+
+export interface BodyRules {
+  /** Bytes as they arrive. */
+  readonly limit: number
+  readonly encodings: readonly string[]
+  /** Bytes after inflation. */
+  readonly inflated: number
+}
+
+const INFLATE: Readonly<Record<string, () => Transform>> = {
+  gzip: () => zlib.createGunzip(),
+  deflate: () => zlib.createInflate(),
+  br: () => zlib.createBrotliDecompress(),
+  zstd: () => zlib.createZstdDecompress(),
+}
+
+/** Watches bodies under way: one slower than `rate` bytes a second after `graceMs` is a fault. One timer for all. */
+export class Pace {
+  readonly rate: number
+  readonly #graceMs: number
+  readonly #bodies = new Map<Inbound, number>()
+  readonly #timer: NodeJS.Timeout
+  constructor(rate: number, graceMs: number) {
+    this.rate = rate
+    this.#graceMs = graceMs
+    this.#timer = setInterval(() => this.check(performance.now()), 1_000)
+    this.#timer.unref()
+  }
+  watch(body: Inbound, now: number): void {
+    this.#bodies.set(body, now)
+  }
+  leave(body: Inbound): void {
+    this.#bodies.delete(body)
+  }
+  check(now: number): void {
+    for (const [body, since] of this.#bodies) {
+      const lasted = now - since
+      if (lasted > this.#graceMs && body.received < (this.rate * lasted) / 1_000)
+        body.refuse(fault('BODY_TOO_SLOW', [this.rate]))
+    }
+  }
+  close(): void {
+    clearInterval(this.#timer)
+  }
+}
+
+export interface Head {
+  readonly path: string
+  readonly search: string
+  readonly headers: RequestHeaders
+  readonly encrypted: boolean
+}
+
+export class Inbound implements Request {
+  readonly method: string
+  readonly path: string
+  readonly headers: RequestHeaders
+  /** The query as it came, for what is forwarded as it came. */
+  readonly search: string
+  /** Bytes of the body so far. */
+  received = 0
+  /** When the whole body was there (ms, monotonic): waiting for it is not the gateway's time. */
+  arrivedAt = 0
+  readonly #incoming: IncomingMessage
+  readonly #rules: BodyRules
+  readonly #pace: Pace
+  readonly #encrypted: boolean
+  #query: URLSearchParams | undefined
+  #bytes: Promise<Bytes> | undefined
+  #json: Promise<Json> | undefined
+  #whole: Bytes | undefined
+  #taken = false
+  #reject: ((reason: unknown) => void) | undefined
+
+  constructor(incoming: IncomingMessage, head: Head, rules: BodyRules, pace: Pace) {
+    this.method = incoming.method ?? 'GET'
+    this.path = head.path
+    this.search = head.search
+    this.headers = head.headers
+    this.#encrypted = head.encrypted
+    this.#incoming = incoming
+    this.#rules = rules
+    this.#pace = pace
+  }
+  get query(): URLSearchParams {
+    this.#query ??= new URLSearchParams(this.search)
+    return this.#query
+  }
+  get client(): Request['client'] {
+    return { address: this.#incoming.socket.remoteAddress ?? '', encrypted: this.#encrypted }
+  }
+  /** The body, when it is read: what can be sent more than once. */
+  get whole(): Bytes | undefined {
+    return this.#whole
+  }
+  get hasBody(): boolean {
+    return hasBody(this.headers)
+  }
+  /** Whether bytes of it are still to come from a client that may not stop sending. */
+  get unread(): boolean {
+    return !this.#incoming.complete && this.hasBody && !this.#bytes
+  }
+  json(): Promise<Json> {
+    this.#json ??= this.bytes().then(bytes => parseJson(bytes))
+    return this.#json
+  }
+  bytes(): Promise<Bytes> {
+    this.#bytes ??= this.#collect()
+    return this.#bytes
+  }
+  async *stream(): AsyncGenerator<Bytes> {
+    if (this.#bytes) {
+      yield await this.#bytes
+      return
+    }
+    this.#judge()
+    this.#taken = true
+    this.#pace.watch(this, performance.now())
+    const source = this.#inflated()
+    try {
+      for await (const chunk of source) {
+        this.received += (chunk as Buffer).length
+        if (this.received > this.#rules.limit) throw fault('BODY_TOO_LARGE', [this.#rules.limit])
+        yield chunk as Buffer
+      }
+    } finally {
+      this.#pace.leave(this)
+    }
+  }
+  refuse(reason: unknown): void {
+    this.#pace.leave(this)
+    if (this.#reject) this.#reject(reason)
+    else this.#incoming.destroy(reason as Error)
+  }
+  /** What is known before a byte is read. */
+  #judge(): void {
+    const coding = this.headers['content-encoding']
+    if (coding !== undefined && coding !== 'identity' && !this.#rules.encodings.includes(coding))
+      throw fault('BODY_ENCODING', [coding])
+    if (Number(this.headers['content-length']) > this.#rules.limit)
+      throw fault('BODY_TOO_LARGE', [this.#rules.limit])
+  }
+  #inflated(): NodeJS.ReadableStream {
+    const inflate = INFLATE[this.headers['content-encoding'] ?? '']
+    return inflate ? this.#incoming.pipe(inflate()) : this.#incoming
+  }
+  async #collect(): Promise<Bytes> {
+    if (this.#taken) throw new Error('the body was already taken as a stream')
+    this.#judge()
+    if (!this.hasBody) {
+      this.#whole = EMPTY
+      return EMPTY
+    }
+    const coding = this.headers['content-encoding']
+    const raw = await this.#receive()
+    this.#whole = coding && INFLATE[coding] ? await inflateAll(raw, coding, this.#rules) : raw
+    return this.#whole
+  }
+  /** Listens by hand: an async iterator costs a promise per chunk, and most bodies are one chunk. */
+  #receive(): Promise<Bytes> {
+    return new Promise((resolve, reject) => {
+      const incoming = this.#incoming
+      let first: Buffer | undefined
+      let parts: Buffer[] | undefined
+      this.#reject = reason => {
+        this.#reject = undefined
+        this.#pace.leave(this)
+        parts = undefined
+        reject(reason)
+      }
+      this.#pace.watch(this, performance.now())
+      incoming.on('data', (chunk: Buffer) => {
+        if (!this.#reject) return
+        this.received += chunk.length
+        if (this.received > this.#rules.limit) {
+          incoming.pause()
+          this.#reject(fault('BODY_TOO_LARGE', [this.#rules.limit]))
+        } else if (first === undefined) first = chunk
+        else {
+          parts ??= [first]
+          parts.push(chunk)
+        }
+      })
+      incoming.on('end', () => {
+        this.#pace.leave(this)
+        this.arrivedAt = performance.now()
+        resolve(parts ? Buffer.concat(parts) : (first ?? EMPTY))
+      })
+      incoming.on('error', () => this.#reject?.(fault('BODY_CUT')))
+    })
+  }
+}
+const EMPTY = Buffer.alloc(0)
+
+const inflateAll = async (raw: Bytes, coding: string, rules: BodyRules): Promise<Bytes> => {
+  const make = INFLATE[coding]
+  if (!make) throw fault('BODY_ENCODING', [coding])
+  const inflate = make()
+  inflate.end(raw)
+  const parts: Buffer[] = []
+  let size = 0
+  try {
+    for await (const chunk of inflate) {
+      size += (chunk as Buffer).length
+      if (size > rules.inflated) throw fault('BODY_BOMB', [rules.inflated])
+      parts.push(chunk as Buffer)
+    }
+  } catch (thrown) {
+    if ((thrown as { status?: number }).status) throw thrown
+    throw fault('BODY_CORRUPT', [coding], { cause: thrown })
+  } finally {
+    inflate.destroy()
+  }
+  return Buffer.concat(parts)
+}

@@ -1,0 +1,91 @@
+/** Document to snapshot: upstreams, tables, then every route. All faults at once. */
+import { errors } from '../errors.ts'
+import { lend, type Resources } from '../host.ts'
+import { createIds } from '../ids.ts'
+import type { Document, Plugin, UpstreamView } from '../plugin.ts'
+import { type CompiledRoute, Snapshot } from '../snapshot.ts'
+import { runTurn, sendOutside } from '../turn.ts'
+import { compileUpstream, type Upstream, type UpstreamOptions } from '../upstream/upstreams.ts'
+import type { Blueprint } from './blueprint.ts'
+import { CompileError, describe } from './compile-fault.ts'
+import { compileRoute, type Kit, type RouteOptions } from './route.ts'
+import { readSettings } from './settings.ts'
+
+export { CompileError, type CompileFault } from './compile-fault.ts'
+
+const fault = errors({ NOT_READY: [503, 'the snapshot is not compiled yet'] })
+
+/** Throws CompileError with every fault at once; then nothing shared stays held. */
+export const compile = async (
+  blueprint: Blueprint,
+  plugins: ReadonlyMap<string, Plugin>,
+  resources: Resources,
+): Promise<Snapshot> => {
+  const { document, version, hash, root } = blueprint
+  const held: (() => void)[] = []
+  const release = (): void => {
+    for (const each of held.splice(0)) each()
+  }
+  const settings = readSettings(document.settings as Record<string, unknown>)
+  const upstreams = openUpstreams(document, resources, held)
+  const views = Object.fromEntries([...upstreams].map(([name, { view }]) => [name, view]))
+  let snapshot: Snapshot | undefined
+  const current = (): Snapshot => {
+    if (!snapshot) throw fault('NOT_READY')
+    return snapshot
+  }
+  const lent = lend(resources, {
+    ...{ version, hash, root, document, held },
+    upstreams: views as Record<string, UpstreamView>,
+    run: (route, turn) => runTurn(current(), resources, route, turn),
+    send: (upstream, request) => sendOutside(current(), upstream, request),
+  })
+  const ids = createIds()
+  const kit: Kit = {
+    pipeline: (document.pipeline ?? []) as readonly string[],
+    ...{ plugins, lent, resources, settings, upstreams, faults: [], spanId: () => ids(8) },
+  }
+  await migrate(kit)
+  const routes: CompiledRoute[] = []
+  for (const [index, options] of ((document.routes ?? []) as unknown as RouteOptions[]).entries())
+    routes.push(await compileRoute(options, index, kit))
+  if (kit.faults.length > 0) {
+    release()
+    throw new CompileError(kit.faults)
+  }
+  snapshot = new Snapshot({ version, hash, settings, upstreams, routes, release })
+  return snapshot
+}
+
+const openUpstreams = (
+  document: Document,
+  { shared }: Resources,
+  held: (() => void)[],
+): ReadonlyMap<string, Upstream> => {
+  const section = (document.upstreams ?? {}) as unknown as Record<string, UpstreamOptions>
+  return new Map(
+    Object.entries(section).map(([name, options]) => [
+      name,
+      compileUpstream(name, options, (key, version, create) => {
+        const { value, release } = shared.acquire(key, version, create)
+        held.push(release)
+        return value
+      }),
+    ]),
+  )
+}
+
+/** Tables are there before the first setup sees them. */
+const migrate = async ({ plugins, resources, faults }: Kit): Promise<void> => {
+  const { database } = resources as {
+    database: { migrate?(owner: string, list: unknown): unknown }
+  }
+  for (const [name, plugin] of plugins) {
+    if (!plugin.migrations || !database.migrate) continue
+    try {
+      await database.migrate(name, plugin.migrations)
+    } catch (thrown) {
+      faults.push({ plugin: name, ...describe(thrown, 'MIGRATION_FAILED') })
+    }
+  }
+}

@@ -1,0 +1,187 @@
+/** One entry of `routes:` compiled: its stages set up, its chain composed, its limits read. */
+import type { Call } from '../exchange.ts'
+import { hostFor, type Resources } from '../host.ts'
+import { compose, type Run, type Step } from '../pipeline.ts'
+import type { Exchange, Lent, Plugin, Route, Target } from '../plugin.ts'
+import { plainRefusal } from '../refusal.ts'
+import type { CompiledRoute, NamedStage, Settings } from '../snapshot.ts'
+import type { Try } from '../upstream/attempt.ts'
+import type { Balance } from '../upstream/balance.ts'
+import { dispatcher } from '../upstream/dispatch.ts'
+import {
+  type Deadlines,
+  readDeadlines,
+  type Upstream,
+  type UpstreamOptions,
+} from '../upstream/upstreams.ts'
+import { type CompileFault, describe } from './compile-fault.ts'
+import { duration, size } from './units.ts'
+
+/** A route as the schema lets it through; every other key is a plugin's options. */
+export interface RouteOptions {
+  readonly path: string
+  readonly name?: string
+  readonly upstream?:
+    | string
+    | readonly (string | { readonly to: string; readonly weight?: number })[]
+  readonly balance?: Balance
+  readonly retries?: number
+  readonly timeout?: UpstreamOptions['timeout']
+  readonly body?: {
+    readonly limit?: string | number
+    readonly encodings?: readonly string[]
+    readonly inflated?: string | number
+  }
+  readonly hangup?: 'cancel' | { readonly drain: string; readonly bytes: string | number }
+  readonly ping?: string
+  readonly rewrite?: string
+  readonly websocket?: { readonly payload?: string | number }
+  readonly [plugin: string]: unknown
+}
+
+export interface Kit {
+  readonly pipeline: readonly string[]
+  readonly plugins: ReadonlyMap<string, Plugin>
+  readonly lent: Lent
+  readonly resources: Resources
+  readonly settings: Settings
+  readonly upstreams: ReadonlyMap<string, Upstream>
+  readonly faults: CompileFault[]
+  readonly spanId: () => string
+}
+
+export const compileRoute = async (
+  options: RouteOptions,
+  index: number,
+  kit: Kit,
+): Promise<CompiledRoute> => {
+  const [method = '', pattern = ''] = options.path.split(/\s+/)
+  const route: Route = {
+    name: options.name ?? options.path,
+    method,
+    pattern,
+    has: plugin => plugin in options || kit.plugins.get(plugin)?.default !== undefined,
+  }
+  const stages = await setUp(options, route, index, kit)
+  const targets = targetsOf(options)
+  const answered = stages.some(({ stage }) => stage.answers || stage.targets)
+  if (targets.length === 0 && !answered)
+    kit.faults.push({
+      where: ['routes', index],
+      code: 'ROUTE_UNANSWERED',
+      message: `nobody answers "${options.path}": give it an upstream, or a plugin that answers or finds one`,
+    })
+  return assemble(options, route, stages, targets, kit)
+}
+
+const setUp = async (
+  options: RouteOptions,
+  route: Route,
+  index: number,
+  kit: Kit,
+): Promise<readonly NamedStage[]> => {
+  const stages: NamedStage[] = []
+  const host = hostFor(kit.lent, route)
+  for (const name of kit.pipeline) {
+    const plugin = kit.plugins.get(name)
+    const own = options[name] ?? plugin?.default
+    if (!plugin || own === undefined) continue
+    try {
+      stages.push({ name, stage: await plugin.setup(own, host) })
+    } catch (thrown) {
+      const where = name in options ? ['routes', index, name] : ['routes', index]
+      kit.faults.push({ where, plugin: name, ...describe(thrown, 'PLUGIN_SETUP') })
+    }
+  }
+  return stages
+}
+
+const targetsOf = ({ upstream }: RouteOptions): readonly Target[] => {
+  if (upstream === undefined) return []
+  const list = typeof upstream === 'string' ? [upstream] : upstream
+  return Object.freeze(
+    list.map(each =>
+      typeof each === 'string'
+        ? { upstream: each }
+        : { upstream: each.to, ...(each.weight !== undefined && { weight: each.weight }) },
+    ),
+  )
+}
+
+const assemble = (
+  options: RouteOptions,
+  route: Route,
+  stages: readonly NamedStage[],
+  targets: readonly Target[],
+  kit: Kit,
+): CompiledRoute => {
+  const handles = stages.flatMap(({ name, stage }) =>
+    stage.handle ? [{ name, step: stage.handle.bind(stage) as unknown as Step<Call> }] : [],
+  )
+  const ring = stages.flatMap(({ stage }) =>
+    stage.forward ? [stage.forward.bind(stage) as unknown as Step<Try>] : [],
+  )
+  const deadlines = deadlinesOf(options.timeout)
+  const dispatch = dispatcher(
+    {
+      upstreams: kit.upstreams,
+      balance: options.balance ?? 'first',
+      retries: options.retries ?? 0,
+      deadlines,
+      path: pathOf(options.rewrite),
+      spanId: kit.spanId,
+      observe: (upstream, outcome) => kit.resources.metrics.attempt(upstream, outcome),
+    },
+    ring,
+  )
+  const steps = handles.map(each => each.step)
+  const renderer = stages.find(({ stage }) => stage.fail)?.stage
+  return {
+    route,
+    stages,
+    run: compose(steps, dispatch),
+    runWith: last => compose(steps, last),
+    runAfter: plugin => {
+      const behind = kit.pipeline.indexOf(plugin) + 1
+      const rest = handles.filter(({ name }) => kit.pipeline.indexOf(name) >= behind)
+      return compose(
+        rest.map(each => each.step),
+        dispatch,
+      )
+    },
+    forwardWith: (last: Run<Try>) => compose(ring, last),
+    fail: (reason, exchange) =>
+      renderer?.fail?.(reason, exchange) ?? plainRefusal(reason, exchange),
+    body: {
+      limit: size(options.body?.limit ?? kit.settings.limits.body),
+      encodings: options.body?.encodings ?? [],
+      inflated: size(options.body?.inflated ?? options.body?.limit ?? kit.settings.limits.body),
+    },
+    targets,
+    hangup: hangupOf(options.hangup),
+    ping: options.ping ? duration(options.ping) : 0,
+    websocket: { payload: size(options.websocket?.payload ?? '16MiB') },
+  }
+}
+
+const deadlinesOf = (given: RouteOptions['timeout']) => {
+  if (!given) return (upstream: Upstream): Deadlines => upstream.deadlines
+  const known = new Map<Upstream, Deadlines>()
+  return (upstream: Upstream): Deadlines => {
+    const found = known.get(upstream) ?? readDeadlines(given, upstream.deadlines)
+    known.set(upstream, found)
+    return found
+  }
+}
+
+const pathOf =
+  (rewrite: string | undefined) =>
+  ({ request, params }: Call): string => {
+    const path = rewrite?.replace(/\{(\w+)\}/g, (_, name) => params[name] ?? '') ?? request.path
+    return request.search === '' ? path : `${path}?${request.search}`
+  }
+
+const hangupOf = (given: RouteOptions['hangup']): Exchange['hangup'] =>
+  given === undefined || given === 'cancel'
+    ? 'cancel'
+    : { ms: duration(given.drain), bytes: size(given.bytes) }

@@ -1,0 +1,44 @@
+/** The `settings:` section with its defaults, durations in ms and sizes in bytes. */
+import type { Settings } from '../snapshot.ts'
+import { duration, size } from './units.ts'
+
+type Given<T> = { readonly [K in keyof T]?: unknown }
+const part = <K extends keyof Settings>(given: Given<Settings>, name: K): Given<Settings[K]> =>
+  (given[name] ?? {}) as Given<Settings[K]>
+
+/** `given` has passed the schema. */
+export const readSettings = (given: Given<Settings> = {}): Settings => {
+  const text = (name: keyof Settings, otherwise: string): string =>
+    String(given[name] ?? '') || otherwise
+  const limits = part(given, 'limits')
+  const timeouts = part(given, 'timeouts')
+  const ms = (name: keyof Settings['timeouts'], otherwise: string): number =>
+    duration(String(timeouts[name] ?? otherwise))
+  const bytes = (value: unknown, otherwise: string): number => size(String(value ?? otherwise))
+  const listen = text('listen', '127.0.0.1:8080')
+  const workers = text('workers', 'auto')
+  return {
+    listen,
+    admin: text('admin', '127.0.0.1:9090'),
+    public_url: text('public_url', `http://${listen}`).replace(/\/+$/, ''),
+    workers: workers === 'auto' ? 'auto' : Number(workers),
+    data: text('data', 'data'),
+    database: text('database', 'sqlite:'),
+    egress_allow: text('egress_allow', ''),
+    limits: {
+      body: bytes(limits.body, '32MiB'),
+      url: bytes(limits.url, '8KiB'),
+      header_bytes: bytes(limits.header_bytes, '16KiB'),
+      header_count: Number(limits.header_count ?? 100),
+      connections: Number(limits.connections ?? 0),
+    },
+    timeouts: {
+      header: ms('header', '15s'),
+      body_rate: bytes(timeouts.body_rate, '1KiB'),
+      keep_alive: ms('keep_alive', '65s'),
+      idle_write: ms('idle_write', '60s'),
+      drain: ms('drain', '20s'),
+    },
+    log: { level: String(part(given, 'log').level ?? 'info') },
+  }
+}

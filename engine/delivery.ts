@@ -1,0 +1,204 @@
+/** A reply on its way to the client's socket: the head, back-pressure, the last gate, and what a leaving client means. */
+import type { ServerResponse } from 'node:http'
+import { asFault, errors } from './errors.ts'
+import type { Call } from './exchange.ts'
+import type { Bytes, Fault, Out, Outcome, Refusal } from './plugin.ts'
+import type { CompiledRoute } from './snapshot.ts'
+import { OPEN, type Valve } from './source.ts'
+
+const fault = errors({
+  CLIENT_GONE: [499, 'The client left.'],
+  CLIENT_SLOW: [499, 'The client read nothing for %d ms.'],
+  UPSTREAM_REFUSED: [502, 'The upstream answered %d after the stream had begun.'],
+})
+
+export interface DeliveryFacts {
+  readonly version: string
+  /** ms without a byte read before a slow reader is let go. */
+  readonly idleWrite: number
+  /** No further request on this connection. */
+  readonly closing: () => boolean
+  readonly ended: (outcome: Outcome, firstByteAt: number) => void
+}
+
+/** One reply of one call. `deliver` when the pipeline has run, `refuse` when it threw; `ended` is told once. */
+export class Delivery implements Out {
+  readonly call: Call
+  readonly #route: CompiledRoute
+  readonly #response: ServerResponse
+  readonly #facts: DeliveryFacts
+  #valve: Valve = OPEN
+  #bytes = 0
+  #declared = -1
+  #headAt = 0
+  #gone = false
+  #draining = false
+  #over = false
+  #idle: NodeJS.Timeout | undefined
+  #grace: NodeJS.Timeout | undefined
+  #pings: NodeJS.Timeout | undefined
+
+  constructor(call: Call, route: CompiledRoute, response: ServerResponse, facts: DeliveryFacts) {
+    this.call = call
+    this.#route = route
+    this.#response = response
+    this.#facts = facts
+    response.on('close', () => this.#closed())
+  }
+  deliver(): void {
+    if (this.#over) return
+    const reply = this.call.need()
+    if (this.#response.headersSent && reply.status >= 400) {
+      const late = fault('UPSTREAM_REFUSED', [reply.status])
+      reply.cut(late)
+      return this.refuse(late)
+    }
+    const length = reply.headers['content-length']
+    if (typeof length === 'string') this.#declared = Number(length)
+    const valve = reply.pour(this)
+    this.#valve = valve
+    if (this.#over) return
+    if (this.#draining) valve.pause()
+    // A stream whose first event is far away: its head tells the client that it stands.
+    if (this.#declared < 0 && this.#headAt === 0 && !this.call.durable) this.#flushHead()
+  }
+  /** Comments that keep a silent stream alive until its first byte; commits the head. */
+  startPings(every: number): void {
+    this.#pings = setInterval(() => {
+      if (this.#gone || this.#over) return
+      if (this.#headAt === 0) this.#head({ 'content-type': 'text/event-stream' }, 200, -1)
+      this.#response.write(': ping\n\n')
+    }, every)
+  }
+  write(chunk: Bytes): void {
+    if (this.#over) return
+    if (this.#gone) return this.#discard(chunk)
+    if (this.#headAt === 0)
+      this.#head(this.call.need().headers, this.call.need().status, this.#declared)
+    clearInterval(this.#pings)
+    this.#bytes += chunk.length
+    if (this.#bodiless() || this.#response.write(chunk)) return
+    this.#valve.pause()
+    this.#idle ??= setTimeout(() => this.#stuck(), this.#facts.idleWrite)
+    if (this.#draining) return
+    this.#draining = true
+    this.#response.once('drain', () => {
+      this.#draining = false
+      clearTimeout(this.#idle)
+      this.#idle = undefined
+      this.#valve.resume()
+    })
+  }
+  end(tail?: Bytes): void {
+    // The last byte waits until what the stages wrote down is durable.
+    if (!this.call.durable) return this.#complete(tail)
+    this.call.writes.commit().then(
+      () => this.#complete(tail),
+      thrown => this.refuse(asFault(thrown)),
+    )
+  }
+  fail(reason: Fault): void {
+    if (!this.call.durable) return this.refuse(reason)
+    this.call.writes.commit().then(
+      () => this.refuse(reason),
+      () => this.refuse(reason),
+    )
+  }
+  /** In the client's dialect: as an answer, as an event when the head is out, else by breaking off. */
+  refuse(reason: Fault): void {
+    if (this.#over) return
+    if (this.call.answered) this.call.need().cut(reason)
+    if (this.#gone) return this.#finish('hangup', 499, reason)
+    const refusal = this.#rendered(reason)
+    if (this.#headAt === 0) {
+      this.#head({ ...refusal.headers }, refusal.status, refusal.body.length)
+      this.#bytes += refusal.body.length
+      this.#response.end(this.#bodiless() ? undefined : refusal.body)
+      return this.#finish('refused', refusal.status, reason)
+    }
+    if (refusal.event && isEvents(this.#response)) this.#response.end(refusal.event)
+    else this.#response.destroy() // a broken body must not look complete
+    this.#finish('cut', this.#response.statusCode, reason)
+  }
+  /** What the stages still want to be durable of a call that never got a reply. */
+  async settle(reason: Fault): Promise<void> {
+    if (this.call.durable) await this.call.writes.commit().catch(() => {})
+    this.refuse(reason)
+  }
+  #rendered(reason: Fault): Refusal {
+    return this.#route.fail(reason, this.call)
+  }
+  #complete(tail: Bytes | undefined): void {
+    if (this.#over) return
+    if (this.#gone) return this.#finish('hangup', 499, fault('CLIENT_GONE'))
+    const reply = this.call.need()
+    const size = this.#bytes + (tail?.length ?? 0)
+    if (this.#headAt === 0) this.#head(reply.headers, reply.status, this.#declaredOr(size))
+    else if (this.#declared >= 0 && this.#declared !== size && !this.#bodiless()) {
+      this.#response.destroy()
+      return this.#finish('cut', reply.status, fault('CLIENT_GONE'))
+    }
+    this.#bytes = size
+    this.#response.end(this.#bodiless() ? undefined : tail)
+    this.#finish('complete', reply.status)
+  }
+  /** Of HEAD the length is the one GET would have; of everything else the one it has. */
+  #declaredOr(size: number): number {
+    return this.call.request.method === 'HEAD' && this.#declared >= 0 ? this.#declared : size
+  }
+  #head(
+    headers: Readonly<Record<string, string | string[]>>,
+    status: number,
+    length: number,
+  ): void {
+    this.#headAt = performance.now()
+    const list: (string | string[])[] = []
+    for (const name in headers)
+      if (name !== 'content-length' && name !== 'connection') list.push(name, headers[name] ?? '')
+    if (length >= 0 && status !== 204 && status !== 304) list.push('content-length', String(length))
+    list.push('x-request-id', this.call.requestId, 'x-tollgate-version', this.#facts.version)
+    if (this.#facts.closing() || this.call.request.unread) list.push('connection', 'close')
+    this.#response.writeHead(status, list as string[])
+  }
+  #flushHead(): void {
+    const reply = this.call.need()
+    this.#head(reply.headers, reply.status, -1)
+    if (!this.#bodiless()) this.#response.flushHeaders()
+  }
+  #bodiless(): boolean {
+    const { statusCode } = this.#response
+    return this.call.request.method === 'HEAD' || statusCode === 204 || statusCode === 304
+  }
+  /** The client is gone; its route wants the upstream read on, within bounds. */
+  #discard(chunk: Bytes): void {
+    this.#bytes += chunk.length
+    const { hangup } = this.call
+    if (hangup !== 'cancel' && this.#bytes > hangup.bytes) this.call.leave(fault('CLIENT_GONE'))
+  }
+  #closed(): void {
+    clearInterval(this.#pings)
+    clearTimeout(this.#idle)
+    if (this.#over || this.#response.writableFinished) return
+    this.#gone = true
+    const { hangup } = this.call
+    if (hangup === 'cancel') return this.call.leave(fault('CLIENT_GONE'))
+    this.#valve.resume()
+    this.#grace = setTimeout(() => this.call.leave(fault('CLIENT_GONE')), hangup.ms)
+  }
+  #stuck(): void {
+    this.call.leave(fault('CLIENT_SLOW', [this.#facts.idleWrite]))
+    this.#response.destroy()
+  }
+  #finish(end: Outcome['end'], status: number, reason?: Fault): void {
+    this.#over = true
+    clearInterval(this.#pings)
+    clearTimeout(this.#idle)
+    clearTimeout(this.#grace)
+    const outcome = { end, status, attempts: this.call.attempts, bytes: this.#bytes }
+    this.#facts.ended(reason ? { ...outcome, fault: reason } : outcome, this.#headAt)
+  }
+}
+const isEvents = (response: ServerResponse): boolean => {
+  const type = response.getHeader('content-type')
+  return typeof type === 'string' && type.startsWith('text/event-stream')
+}

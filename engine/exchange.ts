@@ -1,0 +1,251 @@
+/** One request and its reply, as the stages see it. Knows nothing of sockets. */
+import { asFault, errors } from './errors.ts'
+import { Answer } from './flow.ts'
+import type {
+  Body,
+  Bytes,
+  Exchange,
+  Fault,
+  Headers,
+  Json,
+  Outcome,
+  Reply,
+  Request,
+  Route,
+  Slot,
+  Slots,
+  Statement,
+  Target,
+  Writes,
+} from './plugin.ts'
+
+const fault = errors({
+  SLOT_EMPTY: [500, 'nobody filled the slot "%s" on route "%s"', { expose: false }],
+  NO_REPLY: [
+    500,
+    'route "%s" has no reply: does a stage return without `await next()` or `exchange.answer(…)`?',
+    { expose: false },
+  ],
+})
+
+/** What `writes` needs of the store. `will` replaces the last will of this id; an empty list withdraws it. */
+export interface Store {
+  write(statements: readonly Statement[]): Promise<unknown>
+  will?(id: string, statements: readonly Statement[]): void
+}
+
+class Places implements Slots {
+  readonly #values = new Map<string, unknown>()
+  readonly #keep: string[] = []
+  readonly #route: string
+  constructor(route: string) {
+    this.#route = route
+  }
+  get<T>(slot: Slot<T>): T | undefined {
+    return this.#values.get(slot.name) as T | undefined
+  }
+  need<T>(slot: Slot<T>): T {
+    const value = this.get(slot)
+    if (value === undefined) throw fault('SLOT_EMPTY', [slot.name, this.#route])
+    return value
+  }
+  set<T>(slot: Slot<T>, value: T): void {
+    if (slot.keep && !this.#keep.includes(slot.name)) this.#keep.push(slot.name)
+    this.#values.set(slot.name, value)
+  }
+  saved(): { readonly [name: string]: Json } {
+    return Object.fromEntries(this.#keep.map(name => [name, this.#values.get(name) as Json]))
+  }
+  restore(saved: { readonly [name: string]: Json }): void {
+    for (const [name, value] of Object.entries(saved)) this.set({ name, keep: true }, value)
+  }
+}
+
+/** Groups of statements, committed one after another. */
+class Groups implements Writes {
+  readonly #store: Store
+  readonly #id: string
+  #pending: Statement[] = []
+  #last: Promise<void> | undefined
+  #willed = false
+  constructor(store: Store, id: string) {
+    this.#store = store
+    this.#id = id
+  }
+  add(...statements: readonly Statement[]): void {
+    this.#pending.push(...statements)
+  }
+  will(...statements: readonly Statement[]): void {
+    this.#willed = true
+    this.#store.will?.(this.#id, statements)
+  }
+  /** Starts the pending group; the promise covers all groups so far. */
+  commit(): Promise<void> {
+    if (this.#pending.length > 0) {
+      const list = this.#pending
+      this.#pending = []
+      const write = (): Promise<unknown> => this.#store.write(list)
+      this.#last = (this.#last ? this.#last.then(write) : write()).then(() => {})
+      // A group nobody waits for (a refusal on its way) must not end the process; whoever awaits still sees it.
+      this.#last.catch(() => {})
+    }
+    return this.#last ?? Promise.resolve()
+  }
+  /** The exchange is over and said all it had to say: a later death must not apply its will. */
+  close(): void {
+    if (this.#willed) this.#store.will?.(this.#id, [])
+  }
+  get idle(): boolean {
+    return this.#pending.length === 0 && this.#last === undefined
+  }
+}
+
+/** A request as the engine holds it: what can be sent once more, and what goes on as it came. */
+export interface Received extends Request {
+  /** The body once it is read. */
+  readonly whole: Bytes | undefined
+  readonly hasBody: boolean
+  /** Whether the client may still be sending a body that nobody reads. */
+  readonly unread: boolean
+  /** The query as it came. */
+  readonly search: string
+}
+
+export interface CallOptions {
+  readonly id: string
+  /** What correlates: sent up and down as `x-request-id`, and W3C's trace id. */
+  readonly requestId: string
+  readonly traceId: string
+  readonly kind: Exchange['kind']
+  readonly route: Route
+  readonly params: Readonly<Record<string, string>>
+  readonly request: Received
+  readonly store: Store
+  readonly targets: readonly Target[]
+  readonly hangup: Exchange['hangup']
+}
+
+export class Call implements Exchange {
+  readonly id: string
+  readonly kind: Exchange['kind']
+  readonly route: Route
+  readonly params: Readonly<Record<string, string>>
+  readonly request: Received
+  readonly requestId: string
+  readonly traceId: string
+  readonly slots: Places
+  targets: readonly Target[]
+  hangup: Exchange['hangup']
+  /** Tries so far, and where the last one went: for the log line and the metrics. */
+  attempts = 0
+  target: Target | undefined
+  /** ms spent waiting for upstreams: what is beside it is the gateway's own time. */
+  waited = 0
+  #store: Store
+  #writes: Groups | undefined
+  #reply: Answer | undefined
+  #controller: AbortController | undefined
+  #ends: ((outcome: Outcome) => void)[] | undefined
+  #over = false
+  #left: Fault | undefined
+  #abort: ((reason: Fault) => void) | undefined
+
+  constructor(options: CallOptions) {
+    this.id = options.id
+    this.requestId = options.requestId
+    this.traceId = options.traceId
+    this.kind = options.kind
+    this.route = options.route
+    this.params = options.params
+    this.request = options.request
+    this.slots = new Places(options.route.name)
+    this.targets = options.targets
+    this.hangup = options.hangup
+    this.#store = options.store
+  }
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController()
+    if (this.#left) this.#controller.abort(this.#left)
+    return this.#controller.signal
+  }
+  get writes(): Groups {
+    this.#writes ??= new Groups(this.#store, this.id)
+    return this.#writes
+  }
+  /** Whether anything has to become durable: most calls of a free route never make a group. */
+  get durable(): boolean {
+    return this.#writes !== undefined && !this.#writes.idle
+  }
+  get reply(): Reply {
+    return this.need()
+  }
+  get answered(): boolean {
+    return this.#reply !== undefined
+  }
+  /** Whether it has ended: a late reply of an upstream finds nobody. */
+  get over(): boolean {
+    return this.#over
+  }
+  /** Why nobody waits for the reply any more. */
+  get left(): Fault | undefined {
+    return this.#left
+  }
+  need(): Answer {
+    if (!this.#reply) throw fault('NO_REPLY', [this.route.name])
+    return this.#reply
+  }
+  answer(status: number, body?: Body | Json, headers: Headers = {}): Answer {
+    return this.take(toAnswer(status, body, headers))
+  }
+  take(reply: Answer): Answer {
+    this.#reply = reply
+    return reply
+  }
+  cut(reason: Fault): void {
+    if (this.#reply) this.#reply.cut(reason)
+    else this.leave(reason)
+  }
+  /** Nobody waits any more: aborts the attempt under way and refuses new ones. */
+  leave(reason: Fault): void {
+    if (this.#left) return
+    this.#left = reason
+    this.#controller?.abort(reason)
+    this.#abort?.(reason)
+    this.#reply?.cut(reason)
+  }
+  /** How the attempt under way is aborted; only the last one counts. */
+  onLeave(abort: (reason: Fault) => void): void {
+    this.#abort = abort
+  }
+  onEnd(listener: (outcome: Outcome) => void): void {
+    this.#ends ??= []
+    this.#ends.push(listener)
+  }
+  /** Ends it, once. A listener that throws is returned, so that the caller can log it. */
+  finish(outcome: Outcome): readonly Fault[] {
+    if (this.#over) return []
+    this.#over = true
+    if (outcome.end !== 'complete') this.#controller?.abort(outcome.fault)
+    this.#writes?.close()
+    const faults: Fault[] = []
+    for (const listener of this.#ends ?? []) {
+      try {
+        listener(outcome)
+      } catch (thrown) {
+        faults.push(asFault(thrown))
+      }
+    }
+    return faults
+  }
+}
+
+const isRaw = (body: Body | Json): body is Exclude<Body, undefined> =>
+  body instanceof Uint8Array ||
+  (typeof body === 'object' && body !== null && Symbol.asyncIterator in body)
+
+/** Bytes and streams as they are; anything else as JSON. */
+export const toAnswer = (status: number, body: Body | Json, headers: Headers): Answer => {
+  if (body === undefined || isRaw(body)) return new Answer(status, { ...headers }, body)
+  const bytes: Bytes = Buffer.from(JSON.stringify(body))
+  return new Answer(status, { 'content-type': 'application/json', ...headers }, bytes)
+}

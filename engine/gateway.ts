@@ -1,0 +1,216 @@
+/** Runs every request of a server through its snapshot, and tells the log and the numbers how it ended. */
+import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { type Inbound, Pace } from './body.ts'
+import { Delivery } from './delivery.ts'
+import { asFault, errors } from './errors.ts'
+import type { Call } from './exchange.ts'
+import type { Resources } from './host.ts'
+import { createIds } from './ids.ts'
+import { nobody, type Opened, type OpeningKit, openCall } from './opening.ts'
+import { Overload } from './overload.ts'
+import type { Fault, Outcome } from './plugin.ts'
+import { plainRefusal } from './refusal.ts'
+import type { Snapshot } from './snapshot.ts'
+import { upgrade } from './websocket.ts'
+
+const fault = errors({
+  OVERLOADED: [
+    503,
+    'The gateway is overloaded; try again in a moment.',
+    { headers: { 'retry-after': '1' } },
+  ],
+  DRAINING: [503, 'The gateway is shutting down.', { headers: { 'retry-after': '1' } }],
+})
+
+/** How long a body may take before its pace counts, ms. */
+const BODY_GRACE = 10_000
+const DRAIN_TICK = 10
+/** How long a client that was told of the end of everything has to read it, ms. */
+const LAST_WORDS = 1_000
+
+export class Gateway {
+  readonly #current: () => Snapshot
+  readonly #resources: Resources
+  readonly #kit: OpeningKit
+  readonly #pace: Pace
+  readonly #overload = new Overload()
+  readonly #active = new Set<{ readonly call: Call }>()
+  #draining = false
+
+  constructor(current: () => Snapshot, resources: Resources) {
+    this.#current = current
+    this.#resources = resources
+    this.#pace = new Pace(current().settings.timeouts.body_rate, BODY_GRACE)
+    this.#kit = { store: resources.database, pace: this.#pace, ids: createIds() }
+  }
+  /** Requests and connections under way. */
+  get open(): number {
+    return this.#active.size
+  }
+  accept(incoming: IncomingMessage, response: ServerResponse): void {
+    const started = performance.now()
+    const snapshot = this.#current()
+    let opened: Opened
+    try {
+      opened = openCall(incoming, snapshot, 'http', this.#kit)
+    } catch (thrown) {
+      return this.#turnAway(incoming, response, snapshot, asFault(thrown))
+    }
+    const { call, compiled, inbound } = opened
+    snapshot.retain()
+    const delivery = new Delivery(call, compiled, response, {
+      version: String(snapshot.version),
+      idleWrite: snapshot.settings.timeouts.idle_write,
+      closing: () => this.#draining,
+      ended: (outcome, headAt) => {
+        this.#active.delete(delivery)
+        this.#tell(opened, outcome, started, headAt)
+        snapshot.release()
+      },
+    })
+    this.#active.add(delivery)
+    const refusal = this.#shed() ?? opened.refusal
+    if (refusal) return delivery.refuse(refusal)
+    if (compiled.ping > 0) this.#armPings(delivery, compiled.ping, inbound)
+    compiled
+      .run(call)
+      .then(() => (call.durable ? call.writes.commit() : undefined))
+      .then(() => delivery.deliver())
+      .catch(thrown => this.#stumble(delivery, asFault(thrown)))
+  }
+  upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const started = performance.now()
+    const snapshot = this.#current()
+    let opened: Opened
+    try {
+      opened = openCall(incoming, snapshot, 'websocket', this.#kit)
+    } catch (thrown) {
+      return endSocket(socket, asFault(thrown), nobody(incoming, this.#kit))
+    }
+    const refusal = this.#shed()
+    if (refusal) opened = { ...opened, refusal }
+    snapshot.retain()
+    this.#active.add(opened)
+    const end = (outcome: Outcome): void => {
+      if (!this.#active.delete(opened)) return
+      this.#tell(opened, outcome, started, 0)
+      snapshot.release()
+    }
+    upgrade({ ...opened, incoming, socket, head, log: this.#resources.log }).then(
+      end,
+      (thrown: unknown) => {
+        const reason = asFault(thrown)
+        socket.destroy()
+        end({ end: 'refused', status: reason.status, attempts: 0, bytes: 0, fault: reason })
+      },
+    )
+  }
+  async drain(server: http.Server, grace: number): Promise<void> {
+    this.#draining = true
+    const closed = new Promise<void>(resolve => server.close(() => resolve()))
+    server.closeIdleConnections()
+    await this.#quiet(grace)
+    for (const { call } of this.#active) call.cut(fault('DRAINING'))
+    await this.#quiet(LAST_WORDS)
+    this.#pace.close()
+    this.#overload.close()
+    server.closeAllConnections()
+    await closed
+  }
+  async #quiet(ms: number): Promise<void> {
+    const until = performance.now() + ms
+    while (this.#active.size > 0 && performance.now() < until)
+      await new Promise(resolve => setTimeout(resolve, DRAIN_TICK))
+  }
+  #shed(): Fault | undefined {
+    if (this.#draining) return fault('DRAINING')
+    return this.#overload.shedding ? fault('OVERLOADED') : undefined
+  }
+  /** A head nobody should answer in good faith: a plain answer, and the connection ends. */
+  #turnAway(
+    incoming: IncomingMessage,
+    response: ServerResponse,
+    snapshot: Snapshot,
+    reason: Fault,
+  ): void {
+    const { id } = nobody(incoming, this.#kit)
+    const { body, headers } = plainRefusal(reason, { id })
+    response.writeHead(reason.status, {
+      ...(headers as Record<string, string>),
+      connection: 'close',
+      'content-length': body.length,
+      'x-request-id': id,
+      'x-tollgate-version': String(snapshot.version),
+    })
+    response.end(body)
+    this.#resources.metrics.route('none').end(reason.status, 0, 0, 0, body.length)
+    this.#resources.log.info({ id, status: reason.status, code: reason.code }, 'request')
+  }
+  /** The pipeline threw, or what it left behind cannot be delivered. */
+  #stumble(delivery: Delivery, reason: Fault): void {
+    const { id, route } = delivery.call
+    if (!reason.expose) {
+      const { stack } = (reason.cause instanceof Error ? reason.cause : reason) as {
+        stack?: string
+      }
+      this.#resources.log.error({ id, route: route.name, code: reason.code, stack }, reason.message)
+    }
+    void delivery.settle(reason)
+  }
+  #armPings(delivery: Delivery, every: number, inbound: Inbound): void {
+    const asked = inbound.headers.accept?.includes('text/event-stream')
+      ? Promise.resolve(true)
+      : inbound.json().then(asksForStream, () => false)
+    void asked.then(yes => {
+      if (yes && !delivery.call.over) delivery.startPings(every)
+    })
+  }
+  /** One line and the numbers of a finished exchange. */
+  #tell({ call, inbound }: Opened, outcome: Outcome, started: number, headAt: number): void {
+    const { log, metrics } = this.#resources
+    const now = performance.now()
+    const ms = now - started
+    const own = (headAt || now) - Math.max(started, inbound.arrivedAt) - call.waited
+    const added = Math.max(0, own)
+    metrics.route(call.route.name).end(outcome.status, ms, added, inbound.received, outcome.bytes)
+    for (const reason of call.finish(outcome))
+      log.error({ id: call.id, code: reason.code }, `onEnd: ${reason.message}`)
+    log.info(
+      {
+        id: call.id,
+        request_id: call.requestId === call.id ? undefined : call.requestId,
+        trace: call.traceId,
+        route: call.route.name,
+        method: inbound.method,
+        path: inbound.path,
+        status: outcome.status,
+        end: outcome.end,
+        ms: round(ms),
+        added: round(added),
+        bytes: outcome.bytes,
+        attempts: call.attempts,
+        upstream: call.target?.upstream,
+        target: call.target?.name,
+        code: outcome.fault?.code,
+      },
+      'request',
+    )
+  }
+}
+
+const round = (ms: number): number => Math.round(ms * 100) / 100
+const asksForStream = (body: unknown): boolean =>
+  typeof body === 'object' && body !== null && (body as { stream?: unknown }).stream === true
+
+/** Refuses an upgrade that reached no route. */
+const endSocket = (socket: Duplex, reason: Fault, call: Call): void => {
+  const { status, body } = plainRefusal(reason, call)
+  const head = [
+    `HTTP/1.1 ${status} ${http.STATUS_CODES[status] ?? 'Refused'}`,
+    'connection: close',
+    'content-type: application/json',
+    `content-length: ${body.length}`,
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${Buffer.from(body).toString()}`)
+}

@@ -1,0 +1,56 @@
+/** What a plugin is lent: the contract's Host over what one process has. */
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { Allowances } from './allowance.ts'
+import type { Store } from './exchange.ts'
+import type { Jobs } from './jobs.ts'
+import type { GatewayMetrics } from './metrics.ts'
+import type { Database, Document, Host, Lent, Log, Route, UpstreamView } from './plugin.ts'
+import type { Shared } from './shared.ts'
+
+/** What one process lends to every snapshot it compiles. */
+export interface Resources {
+  readonly role: 'worker' | 'builder' | 'command' | 'test'
+  readonly log: Log
+  readonly metrics: GatewayMetrics
+  readonly database: Database & Store
+  readonly shared: Shared
+  readonly allowances: Allowances
+  readonly jobs: Jobs
+}
+
+/** What a snapshot adds to it. */
+export interface Ground {
+  readonly version: number
+  readonly hash: string
+  readonly root: string
+  readonly document: Document
+  readonly upstreams: Readonly<Record<string, UpstreamView>>
+  readonly run: Lent['run']
+  readonly send: Lent['send']
+  /** Released when the snapshot retires. */
+  readonly held: (() => void)[]
+}
+
+export const lend = (resources: Resources, ground: Ground): Lent => ({
+  log: resources.log,
+  metrics: resources.metrics,
+  database: resources.database,
+  config: { version: ground.version, hash: ground.hash },
+  upstreams: ground.upstreams,
+  section: <T>(name: string) => (ground.document[name] ?? {}) as T,
+  file: path => readFileSync(resolve(ground.root, path), 'utf8'),
+  share: (key, version, create) => {
+    const { value, release } = resources.shared.acquire(key, version, create)
+    ground.held.push(release)
+    return value
+  },
+  run: ground.run,
+  send: ground.send,
+  job: (name, every, run) => {
+    ground.held.push(resources.jobs.start(name, every, run))
+  },
+  allowance: (name, supply) => resources.allowances.open(name, supply),
+})
+
+export const hostFor = (lent: Lent, route: Route): Host => ({ ...lent, route })

@@ -1,0 +1,10 @@
+/** The answer to a fault where no plugin renders it: the engine's own plain JSON. */
+import { asFault } from './errors.ts'
+import type { Exchange, Fault, Refusal } from './plugin.ts'
+
+export const plainRefusal = (thrown: Fault, exchange: Pick<Exchange, 'id'>): Refusal => {
+  const { status, code, message, expose, headers } = asFault(thrown)
+  const error = { code, message: expose ? message : 'Internal error.', request_id: exchange.id }
+  const body = Buffer.from(JSON.stringify({ error }))
+  return { status, headers: { 'content-type': 'application/json', ...headers }, body }
+}

@@ -1,0 +1,73 @@
+/** The listening node:http server: its limits and deadlines, what its parser refuses, how it drains. */
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { Gateway } from './gateway.ts'
+import type { Resources } from './host.ts'
+import type { Snapshot } from './snapshot.ts'
+
+export interface GatewayServer {
+  readonly http: http.Server
+  /** Requests and connections under way. */
+  readonly open: number
+  listen(port: number, host: string): Promise<AddressInfo>
+  /** Stops accepting; what is under way may end within the grace (ms), then it is cut with an event and settled. */
+  drain(grace: number): Promise<void>
+}
+
+/** `current` is asked per request: a reload swaps what it returns. Limits of the listener are those of the first snapshot. */
+export const createGatewayServer = (
+  current: () => Snapshot,
+  resources: Resources,
+): GatewayServer => {
+  const { limits, timeouts } = current().settings
+  const gateway = new Gateway(current, resources)
+  const server = http.createServer(
+    {
+      maxHeaderSize: limits.header_bytes + limits.url,
+      headersTimeout: timeouts.header,
+      requestTimeout: 0, // uploads may take long; a minimum pace guards them (body.ts)
+      keepAliveTimeout: timeouts.keep_alive,
+      connectionsCheckingInterval: 1_000,
+    },
+    (incoming, response) => gateway.accept(incoming, response),
+  )
+  server.maxHeadersCount = 0 // with a number, Node hides what is beyond it; we count and refuse
+  if (limits.connections > 0) server.maxConnections = limits.connections
+  server.on('upgrade', (incoming, socket, head) => gateway.upgrade(incoming, socket, head))
+  server.on('clientError', refuseSocket)
+  return {
+    http: server,
+    get open() {
+      return gateway.open
+    },
+    listen: (port, host) =>
+      new Promise((resolve, reject) => {
+        server.once('error', reject)
+        server.listen({ port, host, backlog: 1_024 }, () => {
+          server.off('error', reject)
+          resolve(server.address() as AddressInfo)
+        })
+      }),
+    drain: grace => gateway.drain(server, grace),
+  }
+}
+
+/** What the parser refused gets a plain answer; there is no request to take a dialect from. */
+const refuseSocket = (error: NodeJS.ErrnoException, socket: Duplex): void => {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+  const [status, text] = PARSER_ERRORS[error.code ?? ''] ?? [400, 'Bad Request']
+  const body = JSON.stringify({ error: { code: error.code ?? 'BAD_REQUEST', message: text } })
+  const head = [
+    `HTTP/1.1 ${status} ${text}`,
+    'connection: close',
+    'content-type: application/json',
+    `content-length: ${body.length}`,
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+}
+const PARSER_ERRORS: Readonly<Record<string, readonly [number, string]>> = {
+  HPE_HEADER_OVERFLOW: [431, 'Request Header Fields Too Large'],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'Payload Too Large'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'Request Timeout'],
+}

@@ -1,0 +1,112 @@
+/** The attempt loop: pick a target, run the forward ring, retry, fall back. Never after the first byte. */
+import { asFault, errors } from '../errors.ts'
+import type { Call } from '../exchange.ts'
+import type { Answer } from '../flow.ts'
+import { compose, type Run, type Step } from '../pipeline.ts'
+import type { Target } from '../plugin.ts'
+import { openTry, sendTry, type Try } from './attempt.ts'
+import { type Balance, pick, type Turns } from './balance.ts'
+import type { Candidate } from './candidate.ts'
+import { candidatesOf, type Deadlines, type Upstream } from './upstreams.ts'
+
+const fault = errors({
+  NO_TARGET: [502, 'No upstream is configured for this request.'],
+  CLIENT_GONE: [499, 'The client left.'],
+  REFUSAL_DROPPED: [502, 'Another target is asked instead.'],
+})
+
+/** What a route says about sending. */
+export interface DispatchRules {
+  readonly upstreams: ReadonlyMap<string, Upstream>
+  readonly balance: Balance
+  /** Further tries at targets that refused, beyond one at each. */
+  readonly retries: number
+  /** The deadlines of one upstream on this route. */
+  deadlines(upstream: Upstream): Deadlines
+  /** Path and query as an upstream without a base path would be asked. */
+  path(call: Call): string
+  /** 16 hexadecimal digits. */
+  spanId(): string
+  /** Told of every attempt's end. */
+  observe(upstream: string, outcome: string): void
+}
+
+/** Answers that say "not me, not now": another target may be asked. */
+const REFUSING = new Set([429, 500, 502, 503, 504, 529])
+
+/** Composes the forward ring of a route and the loop around it. */
+export const dispatcher = (rules: DispatchRules, ring: readonly Step<Try>[]): Run<Call> => {
+  const turns: Turns = { count: 0 }
+  const known = new WeakMap<readonly Target[], readonly Candidate[]>()
+  const forward = compose(ring, one => sendTry(one, rules.deadlines(one.candidate.upstream)))
+  const candidates = (targets: readonly Target[]): readonly Candidate[] => {
+    const found = known.get(targets) ?? candidatesOf(targets, rules.upstreams)
+    known.set(targets, found)
+    return found
+  }
+  return async call => {
+    // The pending group (a hold) becomes durable beside the upstream call, which takes far longer.
+    const durable = call.durable ? call.writes.commit() : undefined
+    durable?.catch(thrown => call.leave(asFault(thrown)))
+    const reply = await firstWilling(call, candidates(call.targets), rules, turns, forward)
+    if (durable) await durable
+    if (call.left) throw call.left
+    call.take(reply)
+  }
+}
+
+/** Each candidate once, and `retries` more, until one answers with anything but a refusal. */
+const firstWilling = async (
+  call: Call,
+  candidates: readonly Candidate[],
+  rules: DispatchRules,
+  turns: Turns,
+  forward: Run<Try>,
+): Promise<Answer> => {
+  const tried = new Set<Candidate>()
+  let spare = rules.retries
+  let last: unknown = fault('NO_TARGET')
+  for (;;) {
+    if (call.left) throw call.left
+    if (tried.size === candidates.length && spare > 0) {
+      spare--
+      tried.clear()
+    }
+    const candidate = pick(candidates, tried, rules.balance, turns, performance.now())
+    if (!candidate) throw last
+    tried.add(candidate)
+    const more = (tried.size < candidates.length || spare > 0) && resendable(call)
+    try {
+      const reply = await attempt(call, candidate, rules, forward)
+      if (!more || !REFUSING.has(reply.status)) return reply
+      reply.cut(fault('REFUSAL_DROPPED'))
+    } catch (thrown) {
+      if (!more || !asFault(thrown).retryable) throw thrown
+      last = thrown
+    }
+  }
+}
+/** A body that is streamed is gone with the first attempt. */
+const resendable = (call: Call): boolean =>
+  call.request.whole !== undefined || !call.request.hasBody
+
+const attempt = async (
+  call: Call,
+  candidate: Candidate,
+  rules: DispatchRules,
+  forward: Run<Try>,
+): Promise<Answer> => {
+  call.attempts++
+  call.target = candidate.target
+  const one = openTry(call, candidate, rules.path(call), rules.spanId())
+  try {
+    await forward(one)
+    const reply = one.need()
+    rules.observe(candidate.upstream.name, REFUSING.has(reply.status) ? 'refused' : 'answered')
+    if (call.over || call.left) reply.cut(call.left ?? fault('CLIENT_GONE'))
+    return reply
+  } catch (thrown) {
+    rules.observe(candidate.upstream.name, call.left ? 'abandoned' : asFault(thrown).code)
+    throw thrown
+  }
+}

@@ -1,0 +1,200 @@
+/** One attempt on one pool: sends it, and is the source of the reply's body. */
+import type { Dispatcher } from 'undici'
+import { errors } from '../errors.ts'
+import { Answer } from '../flow.ts'
+import { passDown } from '../headers.ts'
+import type { Body, Bytes, Fault, Headers, Out } from '../plugin.ts'
+import type { Source } from '../source.ts'
+import type { HealthRules } from './health.ts'
+import type { Origin } from './origin.ts'
+import type { Deadlines } from './upstreams.ts'
+
+const fault = errors({
+  INSIDE_SILENT: [500, 'no stage answered for the upstream "%s"', { expose: false }],
+  TARGET_UNREACHABLE: [502, 'The upstream %s cannot be reached.', { retryable: true }],
+  TARGET_BROKE: [502, 'The upstream %s broke off before it answered.'],
+  TARGET_CUT: [502, 'The upstream %s broke off in the middle of its answer.'],
+  TARGET_TIMEOUT: [504, 'The upstream %s did not answer within %d ms.'],
+  TARGET_STALLED: [504, 'The upstream %s fell silent for %d ms in the middle of its answer.'],
+})
+
+export interface Sending {
+  readonly origin: Origin
+  readonly upstream: string
+  readonly method: string
+  readonly path: string
+  readonly headers: Headers
+  readonly body: Body
+  readonly deadlines: Deadlines
+  readonly health: HealthRules
+  /** Whether a second sending does no harm (RFC 9110 §9.2.2). */
+  readonly idempotent: boolean
+}
+
+/** Chunks kept while nobody has asked for the body yet. */
+const EARLY = 4
+
+/** undici's handler as a Source. With a content-length the completing chunk is handed over as the tail. */
+export class Transport implements Source, Dispatcher.DispatchHandler {
+  readonly #sending: Sending
+  readonly #headed: (answer: Answer) => void
+  readonly #failed: (reason: Fault) => void
+  #controller: Dispatcher.DispatchController | undefined
+  #timer: NodeJS.Timeout | undefined
+  #out: Out | undefined
+  #early: Buffer[] | undefined
+  #left = -1
+  #tail: Buffer | undefined
+  #headDone = false
+  #over = false
+  #ended = false
+  #fault: Fault | undefined
+
+  constructor(sending: Sending, headed: (answer: Answer) => void, failed: (reason: Fault) => void) {
+    this.#sending = sending
+    this.#headed = headed
+    this.#failed = failed
+  }
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#fault) return controller.abort(asError(this.#fault))
+    const { first_byte } = this.#sending.deadlines
+    this.#timer = setTimeout(() => this.#expire(), first_byte)
+  }
+  onResponseStart(
+    _: Dispatcher.DispatchController,
+    status: number,
+    headers: Readonly<Record<string, string | string[] | undefined>>,
+  ): void {
+    if (status < 200 || this.#over) return
+    this.#report(status, headers['retry-after'])
+    const length = headers['content-length']
+    if (typeof length === 'string') this.#left = Number(length)
+    this.#headDone = true
+    this.#rearm()
+    this.#headed(new Answer(status, passDown(headers), undefined, this))
+  }
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#over) return
+    this.#timer?.refresh()
+    if (this.#left >= 0) {
+      this.#left -= chunk.length
+      if (this.#left === 0) {
+        this.#tail = chunk
+        return
+      }
+    }
+    if (this.#out) return this.#out.write(chunk)
+    this.#early ??= []
+    if (this.#early.push(chunk) >= EARLY) controller.pause()
+  }
+  onResponseEnd(): void {
+    if (this.#over) return
+    this.#ended = true
+    this.#finish()
+    this.#out?.end(this.#tail)
+  }
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    if (this.#over) return
+    this.#sending.origin.health.failed(performance.now(), this.#sending.health)
+    this.#fail(this.#named(error))
+  }
+  start(out: Out): void {
+    const early = this.#early
+    this.#early = undefined
+    if (early) for (const chunk of early) out.write(chunk)
+    this.#out = out
+    if (this.#fault) return out.fail(this.#fault)
+    if (this.#ended) return out.end(this.#tail)
+    this.resume()
+  }
+  pause(): void {
+    if (this.#over) return
+    clearTimeout(this.#timer) // a slow reader is not a silent upstream
+    this.#controller?.pause()
+  }
+  resume(): void {
+    if (this.#over || !this.#controller?.paused) return
+    this.#rearm()
+    this.#controller.resume()
+  }
+  abort(reason: Fault): void {
+    if (this.#over) return
+    this.#sending.origin.health.abandoned()
+    this.#fail(reason)
+    this.#controller?.abort(asError(reason))
+  }
+  #fail(reason: Fault): void {
+    this.#fault = reason
+    this.#finish()
+    if (!this.#headDone) return this.#failed(reason)
+    this.#out?.fail(reason)
+  }
+  #finish(): void {
+    clearTimeout(this.#timer)
+    this.#over = true
+    this.#sending.origin.busy--
+  }
+  #report(status: number, retryAfter: string | string[] | undefined): void {
+    const { origin, health } = this.#sending
+    const now = performance.now()
+    if (status === 429) origin.health.rest(now + restOf(retryAfter))
+    else if (status >= 500) origin.health.failed(now, health)
+    else origin.health.succeeded()
+  }
+  #expire(): void {
+    if (this.#over) return
+    this.#sending.origin.health.failed(performance.now(), this.#sending.health)
+    this.abort(this.#silence())
+  }
+  /** From the head on, the deadline is the pause between two chunks. */
+  #rearm(): void {
+    clearTimeout(this.#timer)
+    const { idle } = this.#sending.deadlines
+    this.#timer = setTimeout(() => this.#expire(), idle)
+  }
+  #silence(): Fault {
+    const { upstream, deadlines } = this.#sending
+    return this.#headDone
+      ? fault('TARGET_STALLED', [upstream, deadlines.idle])
+      : fault('TARGET_TIMEOUT', [upstream, deadlines.first_byte])
+  }
+  #named(cause: Error): Fault {
+    const { upstream, idempotent } = this.#sending
+    if (this.#headDone) return fault('TARGET_CUT', [upstream], { cause })
+    // Without a start nothing was sent: the one case in which any request may be tried again.
+    if (!this.#controller) return fault('TARGET_UNREACHABLE', [upstream], { cause })
+    return fault('TARGET_BROKE', [upstream], { cause, retryable: idempotent })
+  }
+}
+/** How long a target rests that says 429 without saying how long, and the longest rest taken from its word, ms. */
+const REST = { usual: 1_000, most: 60_000 }
+const restOf = (retryAfter: string | string[] | undefined): number => {
+  const seconds = Number(retryAfter)
+  return seconds > 0 ? Math.min(seconds * 1_000, REST.most) : REST.usual
+}
+const asError = (reason: Fault): Error =>
+  reason instanceof Error ? reason : new Error(reason.code)
+
+/** Resolves at the head. `aborter` is given the way to end it early. */
+export const send = (
+  sending: Sending,
+  aborter: (abort: (reason: Fault) => void) => void,
+): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    const { pool, busy } = sending.origin
+    if (!pool) return reject(fault('INSIDE_SILENT', [sending.upstream]))
+    sending.origin.busy = busy + 1
+    sending.origin.health.tried(performance.now())
+    const transport = new Transport(sending, resolve, reject)
+    aborter(reason => transport.abort(reason))
+    pool.dispatch(
+      {
+        method: sending.method as Dispatcher.HttpMethod,
+        path: sending.path,
+        headers: sending.headers,
+        body: sending.body as Buffer | AsyncIterable<Bytes> | null,
+      } as Dispatcher.DispatchOptions,
+      transport,
+    )
+  })
