@@ -61,10 +61,11 @@ export const openDatabase = async (options: DatabaseOptions): Promise<OpenDataba
 /** Starts the process that writes. It says `{type:'ready', socket}`, or `{type:'failed', code, message}` and ends. */
 export const forkWriter = (
   address: Address,
-  stdio: 'inherit' | 'ignore' = 'inherit',
+  output: 'inherit' | 'ignore' = 'inherit',
+  args: readonly string[] = [],
 ): ChildProcess =>
-  fork(new URL('./writer.ts', import.meta.url), [address.url], {
-    stdio: ['ignore', stdio, stdio, 'ipc'],
+  fork(new URL('./writer.ts', import.meta.url), [address.url, ...args], {
+    stdio: ['ignore', output, output, 'ipc'],
   })
 
 const startWriter = async (address: Address): Promise<ChildProcess> => {
@@ -85,7 +86,7 @@ const stop = (writer: ChildProcess): Promise<void> =>
     const late = setTimeout(() => {
       writer.unref()
       resolve()
-    }, 1_000)
+    }, 250)
     writer.on('exit', () => {
       clearTimeout(late)
       resolve()

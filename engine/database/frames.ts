@@ -12,8 +12,8 @@ export interface Said {
   readonly texts?: readonly (readonly [number: number, text: string])[]
   readonly lists?: readonly WireList[]
   readonly wills?: readonly (readonly [name: string, ...statements: WireStatement[]])[]
-  /** No list below this number will be sent again. */
-  readonly floor?: number
+  /** No list below the first number will be sent again, save those that follow. */
+  readonly forget?: readonly number[]
   readonly migrate?: readonly [number: number, owner: string, migrations: readonly Migration[]]
   readonly bye?: true
 }

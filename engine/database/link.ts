@@ -134,9 +134,8 @@ export class Link {
     })
     this.#newWills.clear()
     const [oldest = this.#last + 1] = this.#pending.keys()
-    const floor = this.#repeats.floor(oldest, performance.now())
-    const texts = this.#texts.untold()
-    return { texts, lists, wills, ...(floor !== undefined && { floor }) }
+    const forget = this.#repeats.forgettable(oldest, performance.now())
+    return { texts: this.#texts.untold(), lists, wills, ...(forget && { forget }) }
   }
   #encode(list: Pending): WireList {
     const { number, again, statements, values } = list

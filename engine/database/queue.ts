@@ -9,7 +9,8 @@ import { fromWire, type Wire } from './values.ts'
 const TOGETHER = 512
 
 const FORGET = 'DELETE FROM tollgate_lists WHERE client = ?'
-const FORGET_BELOW = 'DELETE FROM tollgate_lists WHERE client = ? AND number < ?'
+const FORGET_BELOW = `DELETE FROM tollgate_lists WHERE client = ? AND number < ?
+  AND number NOT IN (SELECT value FROM json_each(?))`
 const WILL = `INSERT INTO tollgate_wills (client, name, statements) VALUES (?, ?, ?)
   ON CONFLICT (client, name) DO UPDATE SET statements = excluded.statements`
 const WITHDRAW = 'DELETE FROM tollgate_wills WHERE client = ? AND name = ?'
@@ -26,7 +27,7 @@ export interface Queue {
   flush(): void
   will(client: string, name: string, statements: readonly Spelled[]): void
   withdraw(client: string): void
-  forget(client: string, below: number): void
+  forget(client: string, numbers: readonly number[]): void
   /** The client is gone. Without a `bye` its wills are applied. */
   bury(client: string, bye: boolean): void
   /** Everyone who left something behind. */
@@ -82,7 +83,8 @@ export const createQueue = (
         ? own(client, WITHDRAW, name)
         : own(client, WILL, name, JSON.stringify(statements)),
     withdraw: client => own(client, WITHDRAW_ALL),
-    forget: (client, below) => own(client, FORGET_BELOW, below),
+    forget: (client, [below = 0, ...save]) =>
+      own(client, FORGET_BELOW, below, JSON.stringify(save)),
     bury(client, bye) {
       flush()
       const wills = bye ? [] : store.run(WILLS, [client]).rows

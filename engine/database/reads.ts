@@ -14,11 +14,13 @@ export class Reads {
   readonly #reading = new Map<number, Reading>()
   #thread: Worker | undefined
   #last = 0
+  #closed = false
 
   constructor(file: string) {
     this.#file = file
   }
   read({ name, text }: Sql, values: readonly Value[]): Promise<readonly Row[]> {
+    if (this.#closed) return Promise.reject(fault('STORE_UNAVAILABLE'))
     const done = Promise.withResolvers<readonly Row[]>()
     const id = ++this.#last
     this.#reading.set(id, { name, done })
@@ -27,6 +29,7 @@ export class Reads {
     return done.promise
   }
   async close(): Promise<void> {
+    this.#closed = true
     // An idle thread does not hold the process, but its end is to be awaited.
     this.#thread?.ref()
     await this.#thread?.terminate()

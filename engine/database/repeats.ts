@@ -9,7 +9,7 @@ const STRIDE = 64
 export class Repeats {
   readonly #numbers = new WeakMap<readonly Statement[], number>()
   readonly #until = new Map<number, number>()
-  #floor = 0
+  #told = 0
 
   numberOf(statements: readonly Statement[]): number | undefined {
     return this.#numbers.get(statements)
@@ -21,15 +21,11 @@ export class Repeats {
   settle(number: number, statements: readonly Statement[]): void {
     if (this.#until.delete(number)) this.#numbers.delete(statements)
   }
-  /** The number below which nothing will be sent again, when it is worth telling. */
-  floor(oldestPending: number, now: number): number | undefined {
-    let floor = oldestPending
-    for (const [number, until] of this.#until) {
-      if (until < now) this.#until.delete(number)
-      else floor = Math.min(floor, number)
-    }
-    if (floor < this.#floor + STRIDE) return undefined
-    this.#floor = floor
-    return floor
+  /** Below which number nothing will be sent again, and the exceptions; when it is worth telling. */
+  forgettable(oldestPending: number, now: number): readonly number[] | undefined {
+    if (oldestPending < this.#told + STRIDE) return undefined
+    this.#told = oldestPending
+    for (const [number, until] of this.#until) if (until < now) this.#until.delete(number)
+    return [oldestPending, ...this.#until.keys()]
   }
 }

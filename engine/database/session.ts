@@ -51,7 +51,7 @@ export const attend = (
         statements.map(statement => spell(texts, statement)),
       )
     }
-    if (said.floor !== undefined) queue.forget(name, said.floor)
+    if (said.forget) queue.forget(name, said.forget)
     if (said.migrate) say({ migrated: runMigrations(store, queue, said.migrate) })
     if (said.bye) bye = true
   }
@@ -65,7 +65,14 @@ export const attend = (
     }
     if (client !== undefined) run(client, said)
   })
-  socket.on('data', take)
+  socket.on('data', (chunk: Buffer) => {
+    try {
+      take(chunk)
+    } catch {
+      // Not a client of ours.
+      socket.destroy()
+    }
+  })
   // A client that was killed: 'close' follows, which is where its wills are read.
   socket.on('error', () => {})
   socket.on('close', () => attendance.gone(client, bye))

@@ -15,8 +15,7 @@ const LOCK_POLL = 25
 
 /** Says it to the parent, or to the log where there is none. */
 const tell = (message: { readonly type: string; readonly [key: string]: unknown }): void => {
-  const { send } = process
-  if (send && process.connected) send.call(process, message, () => {})
+  if (process.connected) process.send?.(message, () => {})
   else if (message.type !== 'ready') process.stderr.write(`${JSON.stringify(message)}\n`)
 }
 const warn = (error: unknown): void =>
@@ -25,7 +24,7 @@ const fail = (error: unknown): void => {
   const { code, message } = error as { code?: string; message: string }
   tell({ type: 'failed', code, message })
   process.exitCode = 3
-  if (process.connected) process.disconnect()
+  if (process.connected) process.disconnect?.()
 }
 
 /** Held by the kernel for as long as this process lives, so it can be neither stale nor held twice. */
@@ -77,7 +76,11 @@ const serve = (address: Address, store: Sqlite, grace: number, held: DatabaseSyn
     if (!process.connected && sockets.size === 0) leave()
   }
   rmSync(address.socket, { force: true })
-  server.listen(address.socket, () => tell({ type: 'ready', socket: address.socket }))
+  server.listen(address.socket, () => {
+    tell({ type: 'ready', socket: address.socket })
+    // The parent may have left while we stood by.
+    leaveIfDone()
+  })
   const before = queue.known()
   setTimeout(() => {
     for (const client of before) if (!clients.has(client)) queue.bury(client, false)
@@ -89,10 +92,10 @@ const serve = (address: Address, store: Sqlite, grace: number, held: DatabaseSyn
 }
 
 const start = async (url: string, grace: number): Promise<void> => {
-  // The database, its log and the socket are for our own eyes.
-  process.umask(0o077)
   const address = locate(url)
   makeFolders(address)
+  // The database, its log and the socket are for our own eyes.
+  process.umask(0o177)
   const held = await holdLock(address)
   const store = openForWriting(address.file)
   prepareStore(store)

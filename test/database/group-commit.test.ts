@@ -1,0 +1,118 @@
+/** Lists that gather are one transaction, and each still stands or falls alone. */
+import { join } from 'node:path'
+import t from 'tap'
+import { createGroup, type List } from '../../engine/database/group.ts'
+import { prepareStore } from '../../engine/database/migrate.ts'
+import { openForWriting, type Sqlite } from '../../engine/database/sqlite.ts'
+import { sql, startStore, statement, temporaryFolder } from '../helpers/store.ts'
+
+const INSERT = 'INSERT INTO item (id, name) VALUES (?, ?)'
+const ALL = sql('item.all', 'SELECT id, name FROM item ORDER BY id')
+const insert = (id: number, name = 'x') => statement('item.insert', INSERT, [id, name], { rows: 1 })
+const table = { number: 1, text: 'CREATE TABLE item (id BIGINT PRIMARY KEY, name TEXT NOT NULL)' }
+
+const openItems = (folder: string): { store: Sqlite; ran: string[] } => {
+  const store = openForWriting(join(folder, 'items.db'))
+  prepareStore(store)
+  store.connection.exec(table.text)
+  const ran: string[] = []
+  const exec = store.connection.exec.bind(store.connection)
+  store.connection.exec = text => {
+    ran.push(text)
+    exec(text)
+  }
+  return { store, ran }
+}
+const list = (number: number, ...ids: number[]): List => ({
+  client: 'c',
+  number,
+  again: false,
+  steps: ids.map(id => ({ text: INSERT, rows: 1, values: [id, 'x'] })),
+})
+
+t.test('forty lists, one BEGIN and one COMMIT', async t => {
+  const { store, ran } = openItems(temporaryFolder(t))
+  const outcomes = createGroup(store)(Array.from({ length: 40 }, (_, index) => list(index, index)))
+  t.equal(outcomes.filter(outcome => 'rows' in outcome).length, 40)
+  t.same(ran, ['BEGIN IMMEDIATE', 'COMMIT'])
+  store.close()
+})
+
+t.test('a broken list among forty: it falls alone, and still one COMMIT', async t => {
+  const { store, ran } = openItems(temporaryFolder(t))
+  const lists = Array.from({ length: 40 }, (_, index) => list(index, index))
+  lists[20] = list(20, 100, 101, 3)
+  const outcomes = createGroup(store)(lists)
+  t.same(
+    outcomes.map((outcome, index) => ('rows' in outcome ? undefined : index)).filter(Boolean),
+    [20],
+  )
+  t.match(outcomes[20], { refused: { kind: 'violation', at: 2 } })
+  t.equal(store.run(ALL.text, []).rows.length, 39, 'not even its first two statements are there')
+  t.equal(ran.filter(text => text === 'COMMIT').length, 1)
+  store.close()
+})
+
+t.test('a list sent again is answered as the first time, and applied once', async t => {
+  const { store } = openItems(temporaryFolder(t))
+  const commit = createGroup(store)
+  const steps = [{ text: `${INSERT} RETURNING id, name`, rows: 1, values: [2n ** 60n, 'big'] }]
+  const first = commit([{ client: 'c', number: 7, again: false, steps }])
+  const second = commit([{ client: 'c', number: 7, again: true, steps }])
+  t.same(first, [{ rows: [[{ id: 2n ** 60n, name: 'big' }]] }])
+  t.same(second, first)
+  t.match(commit([{ client: 'other', number: 7, again: true, steps }]), [
+    { refused: { kind: 'violation' } },
+  ])
+  store.close()
+})
+
+t.test('a full disk refuses the whole group and nothing is half there', async t => {
+  const { store } = openItems(temporaryFolder(t))
+  const { page_count: pages } = store.connection.prepare('PRAGMA page_count').get() ?? {}
+  store.connection.exec(`PRAGMA max_page_count = ${pages}`)
+  const wide = { text: INSERT, rows: 1, values: [2, 'x'.repeat(100_000)] }
+  const commit = createGroup(store)
+  const outcomes = commit([list(1, 1), { client: 'c', number: 2, again: false, steps: [wide] }])
+  t.match(outcomes, [{ refused: { kind: 'unavailable' } }, { refused: { kind: 'unavailable' } }])
+  t.same(store.run(ALL.text, []).rows, [])
+  store.connection.exec('PRAGMA max_page_count = 100000')
+  t.match(commit([list(1, 1)]), [{ rows: [[]] }], 'and it heals by itself')
+  store.close()
+})
+
+t.test('over the socket: all or none, neighbours unharmed, order kept', async t => {
+  const store = await startStore(t)
+  const database = await store.open()
+  await database.migrate('test', [table])
+  const results = await Promise.allSettled([
+    database.write([insert(1), insert(2)]),
+    database.write([insert(3), insert(1)]),
+    database.write([insert(4)]),
+    database.write([insert(2)]),
+    database.write([insert(5), insert(6)]),
+  ])
+  t.same(
+    results.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled', 'rejected', 'fulfilled'],
+  )
+  const rows = await database.read(ALL, [])
+  t.same(
+    rows.map(({ id }) => id),
+    [1, 2, 4, 5, 6],
+  )
+  t.same(await database.write([]), [], 'an empty list is nothing to do')
+})
+
+t.test('what one process wrote in order is applied in order', async t => {
+  const store = await startStore(t)
+  const database = await store.open()
+  await database.migrate('test', [table])
+  await database.write([insert(1, 'start')])
+  const append = (letter: string) =>
+    statement('item.append', 'UPDATE item SET name = name || ? WHERE id = 1', [letter], { rows: 1 })
+  await Promise.all(
+    [...'abcdefghijklmnopqrstuvwxyz'].map(letter => database.write([append(letter)])),
+  )
+  t.same(await database.read(ALL, []), [{ id: 1, name: 'startabcdefghijklmnopqrstuvwxyz' }])
+})

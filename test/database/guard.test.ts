@@ -1,0 +1,109 @@
+/** The store refuses to start where an acknowledged write could be lost, and says why in one sentence. */
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { locate, openDatabase } from '../../engine/database/database.ts'
+import { assertPragmas, assertVersion, openForWriting } from '../../engine/database/sqlite.ts'
+import { temporaryFolder } from '../helpers/store.ts'
+
+t.test('the version of SQLite', async t => {
+  for (const version of ['3.51.3', '3.51.10', '3.52.0', '4.0.0', process.versions.sqlite ?? '']) {
+    t.doesNotThrow(() => assertVersion(version), version)
+  }
+  for (const version of ['3.40.1', '3.51.2', '3.9.0', '2.99.99', '', 'unknown']) {
+    t.throws(() => assertVersion(version), {
+      code: 'STORE_SQLITE_OLD',
+      message: /3\.51\.3 or newer/,
+    })
+  }
+})
+
+t.test('what SQLite says it does, not what it was told', async t => {
+  const good = { journal_mode: 'wal', synchronous: 2, foreign_keys: 1 }
+  t.doesNotThrow(() => assertPragmas(good))
+  const wrong = [
+    { synchronous: 1 },
+    { synchronous: 0 },
+    { journal_mode: 'delete' },
+    { journal_mode: 'memory' },
+    { foreign_keys: 0 },
+    { synchronous: undefined },
+  ]
+  for (const change of wrong) {
+    const [name] = Object.keys(change)
+    t.throws(() => assertPragmas({ ...good, ...change }), {
+      code: 'STORE_PRAGMA',
+      message: new RegExp(`^SQLite runs with ${name} = .* is needed`),
+    })
+  }
+})
+
+t.test('a database that cannot have a log ahead is refused as it is opened', async t => {
+  t.throws(() => openForWriting(':memory:'), {
+    code: 'STORE_PRAGMA',
+    message: /journal_mode = memory/,
+  })
+})
+
+t.test('urls', async t => {
+  const data = temporaryFolder(t)
+  t.equal(locate('sqlite:', data).file, join(data, 'tollgate.db'))
+  t.equal(locate('sqlite:/x/y.db', data).file, '/x/y.db')
+  t.equal(locate('sqlite:///x/y.db', data).file, '/x/y.db')
+  t.equal(locate('sqlite:y.db', data).file, join(process.cwd(), 'y.db'))
+  t.equal(locate(locate('sqlite:', data).url).file, join(data, 'tollgate.db'))
+  for (const url of ['postgres://me:secret@host/db', 'postgresql://host/db']) {
+    await t.rejects(openDatabase({ url, data, start: true }), {
+      code: 'STORE_POSTGRES',
+      message: /^postgres:\/\/ is not served by this release yet/,
+    })
+  }
+  for (const url of [
+    'mysql://me:secret@host/db',
+    'tollgate.db',
+    '',
+    'sqlite::memory:',
+    'sqlite:a?b',
+  ]) {
+    const refused = await openDatabase({ url, data, start: true }).catch(error => error)
+    t.equal(refused.code, 'STORE_URL', url)
+    t.notMatch(refused.message, /secret/)
+  }
+})
+
+const failure = async (t: Test, url: string) => {
+  const writer = fork(new URL('../../engine/database/writer.ts', import.meta.url), [url])
+  const [[said], [code]] = await Promise.all([once(writer, 'message'), once(writer, 'exit')])
+  t.equal(code, 3)
+  return said
+}
+t.test('a writer that cannot start says so to its parent and ends', async t => {
+  const data = temporaryFolder(t)
+  writeFileSync(join(data, 'text.db'), 'no database at all, but a file of some length'.repeat(100))
+  t.match(await failure(t, `sqlite:${data}/text.db`), {
+    type: 'failed',
+    message: 'file is not a database',
+  })
+  mkdirSync(join(data, 'folder.db'))
+  t.match(await failure(t, `sqlite:${data}/folder.db`), {
+    type: 'failed',
+    message: /unable to open/,
+  })
+  t.match(await failure(t, `sqlite:${data}/text.db/inner/x.db`), {
+    type: 'failed',
+    message: /ENOTDIR/,
+  })
+  t.match(await failure(t, 'postgres://host/db'), { type: 'failed', code: 'STORE_POSTGRES' })
+  await t.rejects(openDatabase({ url: `sqlite:${data}/text.db`, start: true }), {
+    code: 'STORE_START',
+    message: 'The store could not start: file is not a database',
+  })
+})
+
+t.test('nobody writes: opening gives up in time', async t => {
+  await t.rejects(openDatabase({ url: 'sqlite:', data: temporaryFolder(t), opening: 100 }), {
+    code: 'STORE_UNAVAILABLE',
+  })
+})

@@ -1,0 +1,90 @@
+/** A will is what the store applies when a process dies without another word. */
+import { setTimeout as later } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import type { OpenDatabase } from '../../engine/database/database.ts'
+import { sql, startClient, startStore, statement } from '../helpers/store.ts'
+
+const table = {
+  number: 1,
+  text: `CREATE TABLE hold (id TEXT PRIMARY KEY, state TEXT NOT NULL, used BIGINT);
+    INSERT INTO hold VALUES ('a', 'open', 0), ('b', 'open', 0), ('c', 'open', 0)`,
+}
+const SETTLE = `UPDATE hold SET state = ?, used = ? WHERE id = ? AND state = 'open'`
+const settle = (id: string, used: number, by = 'will') =>
+  statement('settle', SETTLE, [by, used, id], { rows: 1, otherwise: 'CLOSED' })
+const HOLDS = sql('holds', 'SELECT id, state, used FROM hold ORDER BY id')
+const WILLS = sql('wills', 'SELECT name FROM tollgate_wills')
+
+const begin = async (t: Test, grace?: number) => {
+  const store = await startStore(t, grace)
+  const database = await store.open()
+  await database.migrate('test', [table])
+  const client = await startClient(t, { url: 'sqlite:', data: store.data })
+  return { store, database, client }
+}
+/** Asks until it is so; the test's own timeout is the limit. */
+const until = async (database: OpenDatabase, wanted: string[]): Promise<void> => {
+  for (;;) {
+    const rows = await database.read(HOLDS, [])
+    const found = rows.map(({ state, used }) => `${state} ${used}`)
+    if (found.join() === wanted.join()) return
+    await later(10)
+  }
+}
+
+t.test('killed: the last will of each name counts', async t => {
+  const { database, client } = await begin(t)
+  await client.call('will', 'exchange 1', [settle('a', 1)])
+  await client.call('will', 'exchange 2', [settle('b', 1)])
+  await client.call('will', 'exchange 1', [settle('a', 5)])
+  await client.call('write', [settle('c', 9, 'itself')])
+  await client.kill()
+  await until(database, ['will 5', 'will 1', 'itself 9'])
+  t.same(await database.read(WILLS, []), [], 'nothing is left of them')
+})
+
+t.test('one that says bye leaves no will', async t => {
+  const { database, client } = await begin(t)
+  await client.call('will', 'exchange 1', [settle('a', 1)])
+  await client.call('close')
+  await client.kill()
+  await database.write([settle('b', 2, 'other')])
+  await until(database, ['open 0', 'other 2', 'open 0'])
+  t.same(await database.read(WILLS, []), [])
+})
+
+t.test('withdrawn, or overtaken by the settlement', async t => {
+  const { database, client } = await begin(t)
+  await client.call('will', 'exchange 1', [settle('a', 1)])
+  await client.call('will', 'exchange 1', [])
+  await client.call('will', 'exchange 2', [settle('b', 1)])
+  await client.call('will', 'exchange 3', [settle('c', 1)])
+  await client.call('write', [settle('b', 7, 'itself')])
+  await client.kill()
+  await until(database, ['open 0', 'itself 7', 'will 1'])
+  t.same(await database.read(WILLS, []), [], 'a refused will is not tried for ever')
+})
+
+t.test('the writer dies too: the next one applies it after a grace', async t => {
+  const { store, database, client } = await begin(t, 300)
+  await client.call('will', 'exchange 1', [settle('a', 3)])
+  await client.call('write', [settle('b', 2, 'itself')])
+  await Promise.all([store.kill(), client.kill()])
+  await store.respawn()
+  await until(database, ['will 3', 'itself 2', 'open 0'])
+})
+
+t.test('the writer dies, the client lives: its will stays a will', async t => {
+  const { store, database, client } = await begin(t, 100)
+  await client.call('will', 'exchange 1', [settle('a', 3)])
+  await client.call('will', 'exchange 2', [settle('b', 3)])
+  await client.call('write', [settle('c', 2, 'itself')])
+  await store.kill()
+  await client.call('will', 'exchange 2', [])
+  await store.respawn()
+  await later(300)
+  await until(database, ['open 0', 'open 0', 'itself 2'])
+  t.same(await database.read(WILLS, []), [{ name: 'exchange 1' }], 'the withdrawn one is gone')
+  await client.kill()
+  await until(database, ['will 3', 'open 0', 'itself 2'])
+})

@@ -1,0 +1,142 @@
+/** kill -9 of the writer under load: what was acknowledged is there once, what was not is sent again once. */
+import { setTimeout as later } from 'node:timers/promises'
+import t from 'tap'
+import { type Store, sql, startClient, startStore, statement } from '../helpers/store.ts'
+
+const table = {
+  number: 1,
+  text: `CREATE TABLE entry (id TEXT PRIMARY KEY, at BIGINT);
+    CREATE TABLE total (id BIGINT PRIMARY KEY, sum BIGINT NOT NULL);
+    INSERT INTO total VALUES (1, 0)`,
+}
+// Not idempotent by itself: applied twice, the sum shows it.
+const add = (id: string) => [
+  statement('add', 'UPDATE total SET sum = sum + 1 WHERE id = 1', [], { rows: 1 }),
+  statement('entry', 'INSERT INTO entry VALUES (?, 1) ON CONFLICT DO NOTHING', [id]),
+]
+const COUNT = sql('count', 'SELECT (SELECT count(*) FROM entry) AS n, sum FROM total')
+const HAS = sql('has', 'SELECT count(*) AS n FROM entry WHERE id = ?')
+
+const killAndRespawn = async (store: Store, times: number) => {
+  for (let kill = 0; kill < times; kill++) {
+    await later(20 + 40 * Math.random())
+    await store.kill()
+    await store.respawn()
+  }
+}
+
+t.test('under load: nothing lost, nothing twice', async t => {
+  const store = await startStore(t)
+  const database = await store.open({ patience: 10_000 })
+  await database.migrate('test', [table])
+  let over = false
+  let written = 0
+  const load = Array.from({ length: 20 }, async (_, lane) => {
+    for (let index = 0; !over; index++) {
+      await database.write(add(`${lane}-${index}`))
+      written++
+    }
+  })
+  await killAndRespawn(store, 5)
+  over = true
+  await Promise.all(load)
+  t.ok(written > 100, `${written} lists`)
+  t.same(await database.read(COUNT, []), [{ n: written, sum: written }])
+  const integrity = await database.read(
+    sql('integrity', 'SELECT * FROM pragma_integrity_check'),
+    [],
+  )
+  t.same(integrity, [{ integrity_check: 'ok' }])
+})
+
+t.test('the answer to a commit was lost: the same list again is harmless', async t => {
+  const store = await startStore(t)
+  const database = await store.open({ patience: 300 })
+  await database.migrate('test', [table])
+  await database.write(add('first'))
+  const list = add('frozen')
+  store.writer.kill('SIGSTOP')
+  await t.rejects(database.write(list), {
+    code: 'STORE_UNKNOWN',
+    status: 503,
+    headers: { 'retry-after': '1' },
+  })
+  await t.rejects(database.write(list), { code: 'STORE_UNKNOWN' })
+  store.writer.kill('SIGCONT')
+  await Promise.all([database.write(list), database.write(list)])
+  t.same(await database.read(COUNT, []), [{ n: 2, sum: 2 }], 'applied once')
+  await database.write(list)
+  t.same(
+    await database.read(COUNT, []),
+    [{ n: 2, sum: 3 }],
+    'answered, it is a list like any other',
+  )
+})
+
+t.test('rows of a list sent again are those of the first time', async t => {
+  const store = await startStore(t)
+  const database = await store.open({ patience: 300 })
+  await database.migrate('test', [table])
+  const list = [
+    statement('next', 'UPDATE total SET sum = sum + ? RETURNING sum', [2n ** 60n], { rows: 1 }),
+    statement('nothing', 'DELETE FROM entry'),
+  ]
+  store.writer.kill('SIGSTOP')
+  await t.rejects(database.write(list), { code: 'STORE_UNKNOWN' })
+  store.writer.kill('SIGCONT')
+  await database.write(add('meanwhile'))
+  t.same(await database.write(list), [[{ sum: 2n ** 60n }], []])
+})
+
+t.test('no writer: STORE_UNAVAILABLE in time, at once after that, and it heals', async t => {
+  const store = await startStore(t)
+  const database = await store.open({ patience: 200 })
+  await database.migrate('test', [table])
+  await store.kill()
+  const refusal = { code: 'STORE_UNAVAILABLE', status: 503, headers: { 'retry-after': '1' } }
+  await t.rejects(database.write(add('while away')), refusal)
+  const turn = new Promise(resolve => setImmediate(resolve, 'a turn of the loop'))
+  const write = database.write(add('at once')).catch(error => error.code)
+  t.equal(await Promise.race([turn, write]), 'STORE_UNAVAILABLE', 'nobody waits for nothing')
+  t.same(await database.read(HAS, ['while away']), [{ n: 0 }], 'reading goes on')
+  await store.respawn()
+  await t.resolves(back(() => database.write(add('back'))))
+  t.same(await database.read(COUNT, []), [{ n: 1, sum: 1 }], 'what was refused was not written')
+})
+
+t.test('what waits is bounded', async t => {
+  const store = await startStore(t)
+  const database = await store.open({ patience: 300 })
+  await database.migrate('test', [table])
+  store.writer.kill('SIGSTOP')
+  const writes = Array.from({ length: 10_001 }, () => database.write(add('same')))
+  const results = await Promise.allSettled(writes)
+  const codes = results.map(result => (result.status === 'rejected' ? result.reason.code : 'done'))
+  t.equal(codes.filter(code => code === 'STORE_UNKNOWN').length, 10_000)
+  t.equal(codes.at(-1), 'STORE_UNAVAILABLE')
+  store.writer.kill('SIGCONT')
+})
+
+t.test('two processes, the writer dies between them', async t => {
+  const store = await startStore(t)
+  const options = { url: 'sqlite:', data: store.data, patience: 10_000 }
+  const clients = await Promise.all([startClient(t, options), startClient(t, options)])
+  await clients[0].call('migrate', 'test', [table])
+  const writes = clients.map((client, index) => client.call('write', add(`a${index}`)))
+  await store.kill()
+  const after = clients.map((client, index) => client.call('write', add(`b${index}`)))
+  await store.respawn()
+  await Promise.all([...writes, ...after])
+  t.same(await clients[1].call('read', COUNT, []), [{ n: 4, sum: 4 }])
+})
+
+/** Once more until the line is up again. */
+const back = async (run: () => Promise<unknown>): Promise<unknown> => {
+  for (;;) {
+    try {
+      return await run()
+    } catch {
+      await later(20)
+    }
+  }
+}

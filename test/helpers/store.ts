@@ -1,0 +1,114 @@
+/** A real store in a folder of its own: real SQLite, a real writer process, and clients in processes of theirs. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import {
+  type Address,
+  type DatabaseOptions,
+  forkWriter,
+  locate,
+  type OpenDatabase,
+  openDatabase,
+} from '../../engine/database/database.ts'
+import type { Sql, Statement, Value } from '../../engine/plugin.ts'
+
+export interface Store {
+  readonly data: string
+  readonly address: Address
+  /** The process that writes at present. */
+  writer: ChildProcess
+  open(options?: Partial<DatabaseOptions>): Promise<OpenDatabase>
+  /** Another writer, after the last one was killed. */
+  respawn(): Promise<void>
+  kill(): Promise<void>
+}
+
+export const temporaryFolder = (t: Test): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-store-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+export const startWriter = async (address: Address, grace = 5_000): Promise<ChildProcess> => {
+  const writer = forkWriter(address, 'inherit', [String(grace)])
+  const [said] = (await once(writer, 'message')) as [{ type: string; message?: string }]
+  if (said.type !== 'ready') throw new Error(said.message)
+  return writer
+}
+
+export const startStore = async (t: Test, grace?: number): Promise<Store> => {
+  const data = temporaryFolder(t)
+  const address = locate('sqlite:', data)
+  const open: OpenDatabase[] = []
+  const store: Store = {
+    data,
+    address,
+    writer: await startWriter(address, grace),
+    async open(options = {}) {
+      const database = await openDatabase({ url: 'sqlite:', data, ...options })
+      open.push(database)
+      return database
+    },
+    async respawn() {
+      store.writer = await startWriter(address, grace)
+    },
+    async kill() {
+      const gone = once(store.writer, 'exit')
+      store.writer.kill('SIGKILL')
+      await gone
+    },
+  }
+  t.teardown(async () => {
+    for (const database of open) await database.close()
+    if (store.writer.exitCode !== null || store.writer.signalCode !== null) return
+    const gone = once(store.writer, 'exit')
+    store.writer.kill('SIGCONT')
+    store.writer.send({ type: 'stop' })
+    await gone
+  })
+  return store
+}
+
+/** A client in a process of its own, spoken to over IPC. */
+export interface StoreClient {
+  readonly process: ChildProcess
+  call(method: string, ...args: unknown[]): Promise<unknown>
+  kill(): Promise<void>
+}
+export const startClient = async (t: Test, options: DatabaseOptions): Promise<StoreClient> => {
+  const child = fork(new URL('./store-client.ts', import.meta.url), [JSON.stringify(options)])
+  t.teardown(() => child.kill('SIGKILL'))
+  await once(child, 'message')
+  let last = 0
+  return {
+    process: child,
+    async call(method, ...args) {
+      const id = ++last
+      child.send({ id, method, args })
+      for (;;) {
+        const [said] = (await once(child, 'message')) as [
+          { id: number; result?: unknown; error?: { code: string; message: string } },
+        ]
+        if (said.id !== id) continue
+        if (said.error) throw Object.assign(new Error(said.error.message), said.error)
+        return said.result
+      }
+    },
+    async kill() {
+      const gone = once(child, 'exit')
+      child.kill('SIGKILL')
+      await gone
+    },
+  }
+}
+
+export const sql = (name: string, text: string): Sql => ({ name, text })
+export const statement = (
+  name: string,
+  text: string,
+  values: readonly Value[] = [],
+  more: Partial<Statement> = {},
+): Statement => ({ sql: { name, text }, values, ...more })
