@@ -113,6 +113,9 @@ export class Inbound implements Request {
   get hasBody(): boolean {
     return hasBody(this.headers)
   }
+  get taken(): boolean {
+    return this.#taken
+  }
   /** Whether bytes of it are still to come from a client that may not stop sending. */
   get unread(): boolean {
     return !this.#incoming.complete && this.hasBody && !this.#bytes

@@ -31,6 +31,7 @@ export class Delivery implements Out {
   #bytes = 0
   #declared = -1
   #headAt = 0
+  #events = false
   #gone = false
   #draining = false
   #over = false
@@ -116,7 +117,7 @@ export class Delivery implements Out {
       this.#response.end(this.#bodiless() ? undefined : refusal.body)
       return this.#finish('refused', refusal.status, reason)
     }
-    if (refusal.event && isEvents(this.#response)) this.#response.end(refusal.event)
+    if (refusal.event && this.#events) this.#response.end(refusal.event)
     else this.#response.destroy() // a broken body must not look complete
     this.#finish('cut', this.#response.statusCode, reason)
   }
@@ -152,6 +153,7 @@ export class Delivery implements Out {
     length: number,
   ): void {
     this.#headAt = performance.now()
+    this.#events = String(headers['content-type'] ?? '').startsWith('text/event-stream')
     const list: (string | string[])[] = []
     for (const name in headers)
       if (name !== 'content-length' && name !== 'connection') list.push(name, headers[name] ?? '')
@@ -197,8 +199,4 @@ export class Delivery implements Out {
     const outcome = { end, status, attempts: this.call.attempts, bytes: this.#bytes }
     this.#facts.ended(reason ? { ...outcome, fault: reason } : outcome, this.#headAt)
   }
-}
-const isEvents = (response: ServerResponse): boolean => {
-  const type = response.getHeader('content-type')
-  return typeof type === 'string' && type.startsWith('text/event-stream')
 }

@@ -105,6 +105,8 @@ export interface Received extends Request {
   /** The body once it is read. */
   readonly whole: Bytes | undefined
   readonly hasBody: boolean
+  /** Whether a streamed body was begun: then it can't be sent again. */
+  readonly taken: boolean
   /** Whether the client may still be sending a body that nobody reads. */
   readonly unread: boolean
   /** The query as it came. */
@@ -216,6 +218,7 @@ export class Call implements Exchange {
   /** How the attempt under way is aborted; only the last one counts. */
   onLeave(abort: (reason: Fault) => void): void {
     this.#abort = abort
+    if (this.#left) abort(this.#left)
   }
   onEnd(listener: (outcome: Outcome) => void): void {
     this.#ends ??= []

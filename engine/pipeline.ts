@@ -20,8 +20,12 @@ export const compose = <Subject>(
       return step(subject, () => {
         if (called) throw fault('NEXT_TWICE')
         called = true
-        return inner(subject)
+        const run = inner(subject)
+        // A stage that forgets to await it has no reply and is told so; the process must not die of it.
+        run.catch(ignore)
+        return run
       })
     },
     last,
   )
+const ignore = (): void => {}

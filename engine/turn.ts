@@ -28,7 +28,7 @@ const received = (request: Turn['request'] | Outgoing, body: Bytes | undefined):
   )
   return {
     ...{ method: request.method, path, search, headers, whole, hasBody: whole.length > 0 },
-    unread: false,
+    ...{ unread: false, taken: false },
     query: new URLSearchParams(search),
     client: { address: '', encrypted: false },
     bytes: async () => whole,

@@ -75,20 +75,20 @@ const firstWilling = async (
     const candidate = pick(candidates, tried, rules.balance, turns, performance.now())
     if (!candidate) throw last
     tried.add(candidate)
-    const more = (tried.size < candidates.length || spare > 0) && resendable(call)
+    const more = tried.size < candidates.length || spare > 0
     try {
       const reply = await attempt(call, candidate, rules, forward)
-      if (!more || !REFUSING.has(reply.status)) return reply
+      if (!more || !REFUSING.has(reply.status) || !resendable(call)) return reply
       reply.cut(fault('REFUSAL_DROPPED'))
     } catch (thrown) {
-      if (!more || !asFault(thrown).retryable) throw thrown
+      if (!more || !asFault(thrown).retryable || !resendable(call)) throw thrown
       last = thrown
     }
   }
 }
-/** A body that is streamed is gone with the first attempt. */
-const resendable = (call: Call): boolean =>
-  call.request.whole !== undefined || !call.request.hasBody
+/** A body that is streamed is gone with the attempt that began to send it. */
+const resendable = ({ request }: Call): boolean =>
+  request.whole !== undefined || !request.hasBody || !request.taken
 
 const attempt = async (
   call: Call,
