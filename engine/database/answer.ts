@@ -32,6 +32,7 @@ const REASONS: Readonly<
     return foreseen(code) ?? fault('STORE_VIOLATION', [name, names[0]])
   },
   statement: ({ message }, _statement, name) => fault('STORE_STATEMENT', [name, message]),
+  migration: ({ message }) => fault('STORE_MIGRATION', [message]),
   unavailable: ({ message }) => fault('STORE_UNAVAILABLE', [], { cause: message }),
   unknown: ({ message }) => fault('STORE_UNKNOWN', [], { cause: message }),
 }

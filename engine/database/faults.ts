@@ -19,7 +19,7 @@ export const fault = errors({
     500,
     '%s cannot be stored: use text, bytes, a finite number, or a bigint beyond 2^53',
   ],
-  STORE_MIGRATION: [500, 'Migration %s of "%s" failed: %s'],
+  STORE_MIGRATION: [500, '%s'],
   STORE_START: [500, 'The store could not start: %s'],
   STORE_URL: [500, 'The database "%s" is not known; write sqlite: or sqlite:path/to/file.db'],
   STORE_POSTGRES: [

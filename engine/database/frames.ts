@@ -1,6 +1,6 @@
 /** Frames on the writer's socket: four bytes of length, then JSON. Also the shapes of what is said. */
 import type { Migration } from '../plugin.ts'
-import type { Wire } from './values.ts'
+import type { Spelled, Wire } from './values.ts'
 
 /** Number of the text on this connection, rows expected (-1 any, -2 some), values. */
 export type WireStatement = readonly [text: number, rows: number, ...values: Wire[]]
@@ -11,16 +11,20 @@ export interface Said {
   readonly hello?: string
   readonly texts?: readonly (readonly [number: number, text: string])[]
   readonly lists?: readonly WireList[]
-  readonly wills?: readonly (readonly [name: string, ...statements: WireStatement[]])[]
+  readonly wills?: readonly (readonly [name: string, ...statements: Spelled[]])[]
   /** No list below the first number will be sent again, save those that follow. */
   readonly forget?: readonly number[]
-  readonly migrate?: readonly [number: number, owner: string, migrations: readonly Migration[]]
+  readonly migrations?: readonly (readonly [
+    number: number,
+    owner: string,
+    all: readonly Migration[],
+  ])[]
   readonly bye?: true
 }
 export type WireRows = readonly (readonly Readonly<Record<string, Wire>>[])[]
 /** Why a list was not applied. `names`: the constraint and columns at fault. */
 export interface Refused {
-  readonly kind: 'rows' | 'violation' | 'statement' | 'unavailable' | 'unknown'
+  readonly kind: 'rows' | 'violation' | 'statement' | 'migration' | 'unavailable' | 'unknown'
   readonly at: number
   readonly found?: number
   readonly names?: readonly string[]
@@ -32,7 +36,6 @@ export type WireAnswer = readonly [number: number, rows?: WireRows | null, refus
 export interface Heard {
   readonly welcome?: true
   readonly answers?: readonly WireAnswer[]
-  readonly migrated?: readonly [number: number, failure?: readonly [at: number, message: string]]
 }
 
 export const frame = (message: Said | Heard): Buffer => {

@@ -7,7 +7,7 @@ import type { Heard, Said, WireAnswer, WireList } from './frames.ts'
 import { type Line, openLine } from './line.ts'
 import { Repeats } from './repeats.ts'
 import { Texts } from './texts.ts'
-import { toWire, type Wire } from './values.ts'
+import { type Spelled, spell, toWire, type Wire } from './values.ts'
 
 // Beyond this the store is not slow but stuck, and waiting would only fill memory.
 const MOST_PENDING = 10_000
@@ -16,16 +16,14 @@ interface Pending {
   readonly number: number
   readonly statements: readonly Statement[]
   readonly values: readonly (readonly Wire[])[]
-  readonly since: number
+  /** In place of statements. An index over many rows takes its time, so it has no `until`. */
+  readonly migration?: readonly [owner: string, migrations: readonly Migration[]]
+  readonly until: number
   readonly promise: Promise<Rows>
   readonly resolve: (rows: Rows) => void
   readonly reject: (error: Error) => void
   sent: boolean
   again: boolean
-}
-interface Migrating {
-  readonly said: NonNullable<Said['migrate']>
-  readonly done: PromiseWithResolvers<void>
 }
 
 export class Link {
@@ -33,12 +31,11 @@ export class Link {
   readonly #line: Line
   readonly #patience: number
   readonly #opened = Promise.withResolvers<void>()
-  /** By number; in the order they were written, so the first has waited longest. */
+  /** By number, in the order they were written. */
   readonly #pending = new Map<number, Pending>()
   #unsent: Pending[] = []
   readonly #repeats = new Repeats()
-  readonly #migrating = new Map<number, Migrating>()
-  readonly #wills = new Map<string, readonly Statement[]>()
+  readonly #wills = new Map<string, readonly Spelled[]>()
   readonly #newWills = new Set<string>()
   #texts = new Texts()
   #last = 0
@@ -62,27 +59,34 @@ export class Link {
     if (before) return before.promise
     if (this.#refuses()) return Promise.reject(fault('STORE_UNAVAILABLE'))
     try {
-      return this.#add(statements, number)
+      const values = statements.map(statement => statement.values.map(toWire))
+      const until = performance.now() + this.#patience
+      this.#timer ??= setTimeout(() => this.#expire(), this.#patience)
+      return this.#add(
+        { number: number ?? ++this.#last, statements, values, until },
+        number !== undefined,
+      )
     } catch (error) {
       return Promise.reject(error)
     }
   }
   /** What the writer applies if this process dies; the last one of a name counts, an empty one withdraws it. */
   will(name: string, statements: readonly Statement[]): void {
-    if (statements.length > 0) this.#wills.set(name, statements)
+    if (statements.length > 0) this.#wills.set(name, statements.map(spell))
     else this.#wills.delete(name)
     this.#newWills.add(name)
     this.#schedule()
   }
-  migrate(owner: string, migrations: readonly Migration[]): Promise<void> {
+  async migrate(owner: string, migrations: readonly Migration[]): Promise<void> {
+    const migration = [owner, migrations] as const
     const number = ++this.#last
-    const migrating = {
-      said: [number, owner, migrations],
-      done: Promise.withResolvers<void>(),
-    } as const
-    this.#migrating.set(number, migrating)
-    this.#line.say({ migrate: migrating.said })
-    return migrating.done.promise
+    await this.#add({
+      number,
+      statements: [],
+      values: [],
+      migration,
+      until: Number.POSITIVE_INFINITY,
+    })
   }
   /** Waits for what was written, then takes leave: no will is applied. */
   async close(): Promise<void> {
@@ -91,7 +95,6 @@ export class Link {
     clearTimeout(this.#timer)
     this.#line.say({ bye: true })
     await this.#line.close()
-    for (const { done } of this.#migrating.values()) done.reject(fault('STORE_UNAVAILABLE'))
   }
 
   #refuses(): boolean {
@@ -99,21 +102,15 @@ export class Link {
     const away = downSince !== undefined && performance.now() - downSince > this.#patience
     return this.#closed || away || this.#pending.size >= MOST_PENDING
   }
-  #add(statements: readonly Statement[], repeated: number | undefined): Promise<Rows> {
-    const list: Pending = {
-      number: repeated ?? ++this.#last,
-      statements,
-      values: statements.map(statement => statement.values.map(toWire)),
-      since: performance.now(),
-      ...Promise.withResolvers<Rows>(),
-      sent: false,
-      again: repeated !== undefined,
-    }
-    this.#pending.set(list.number, list)
-    this.#unsent.push(list)
+  #add(
+    list: Omit<Pending, keyof PromiseWithResolvers<Rows> | 'sent' | 'again'>,
+    again = false,
+  ): Promise<Rows> {
+    const pending = { ...list, ...Promise.withResolvers<Rows>(), sent: false, again }
+    this.#pending.set(list.number, pending)
+    this.#unsent.push(pending)
     this.#schedule()
-    this.#timer ??= setTimeout(() => this.#expire(), this.#patience)
-    return list.promise
+    return pending.promise
   }
   /** What one turn of the loop wrote goes in one frame. */
   #schedule(): void {
@@ -127,20 +124,23 @@ export class Link {
   #take(): Said {
     const unsent = this.#unsent.filter(list => this.#pending.get(list.number) === list)
     this.#unsent = []
-    const lists = unsent.map(list => this.#encode(list))
-    const wills = Array.from(this.#newWills, name => {
-      const statements = this.#wills.get(name) ?? []
-      return [name, ...statements.map(statement => this.#texts.statement(statement))] as const
-    })
+    const lists = unsent.filter(list => !list.migration).map(list => this.#encode(list))
+    const migrations = unsent.flatMap(({ number, migration }) =>
+      migration ? [[number, ...migration] as const] : [],
+    )
+    const wills = Array.from(
+      this.#newWills,
+      name => [name, ...(this.#wills.get(name) ?? [])] as const,
+    )
     this.#newWills.clear()
     const [oldest = this.#last + 1] = this.#pending.keys()
     const forget = this.#repeats.forgettable(oldest, performance.now())
-    return { texts: this.#texts.untold(), lists, wills, ...(forget && { forget }) }
+    return { texts: this.#texts.untold(), lists, migrations, wills, ...(forget && { forget }) }
   }
   #encode(list: Pending): WireList {
     const { number, again, statements, values } = list
     list.sent = true
-    const encoded = statements.map((each, at) => this.#texts.statement(each, values[at]))
+    const encoded = statements.map((each, at) => this.#texts.statement(each, values[at] ?? []))
     return [number, again ? 1 : 0, ...encoded]
   }
   /** A writer that has not met us: texts and wills anew, and every list that was not answered. */
@@ -149,21 +149,12 @@ export class Link {
     for (const name of this.#wills.keys()) this.#newWills.add(name)
     this.#unsent = [...this.#pending.values()]
     for (const list of this.#unsent) list.again ||= list.sent
-    for (const { said } of this.#migrating.values())
-      setImmediate(() => this.#line.say({ migrate: said }))
     return { hello: this.#client, ...this.#take() }
   }
 
-  #heard({ welcome, answers, migrated }: Heard): void {
+  #heard({ welcome, answers }: Heard): void {
     if (welcome) this.#opened.resolve()
     for (const answer of answers ?? []) this.#settle(answer)
-    if (!migrated) return
-    const [number, failure] = migrated
-    const migrating = this.#migrating.get(number)
-    this.#migrating.delete(number)
-    if (!failure) migrating?.done.resolve()
-    else
-      migrating?.done.reject(fault('STORE_MIGRATION', [failure[0], migrating.said[1], failure[1]]))
   }
   #settle([number, rows, refused]: WireAnswer): void {
     const list = this.#pending.get(number)
@@ -176,18 +167,19 @@ export class Link {
     else list.resolve(toRows(rows, list.statements))
   }
   #expire(): void {
-    this.#timer = undefined
     const now = performance.now()
+    let next = Number.POSITIVE_INFINITY
     for (const list of this.#pending.values()) {
-      const left = list.since + this.#patience - now
-      if (left > 0) {
-        this.#timer = setTimeout(() => this.#expire(), left)
-        return
+      if (list.until > now) {
+        next = Math.min(next, list.until)
+        continue
       }
       this.#pending.delete(list.number)
       // Never sent, never applied. Sent, nobody knows.
       if (list.sent) this.#repeats.hold(list.number, list.statements, now)
       list.reject(fault(list.sent ? 'STORE_UNKNOWN' : 'STORE_UNAVAILABLE'))
     }
+    const more = Number.isFinite(next)
+    this.#timer = more ? setTimeout(() => this.#expire(), next - now) : undefined
   }
 }

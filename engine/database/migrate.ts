@@ -13,31 +13,10 @@ const OWN = `
 const APPLIED = 'SELECT number, digest FROM tollgate_migrations WHERE owner = ?'
 const NOTE = 'INSERT INTO tollgate_migrations (owner, number, digest, at) VALUES (?, ?, ?, ?)'
 
-export class MigrationError extends Error {
-  readonly number: number
-  constructor(number: number, message: string) {
-    super(message)
-    this.number = number
-  }
-}
-
 /** The store's own tables. */
 export const prepareStore = (store: Sqlite): void => store.connection.exec(OWN)
 
-/** What is still to be run. Numbers count 1, 2, 3 …; what was applied once must not change. */
-export const pending = (
-  applied: ReadonlyMap<number, string>,
-  migrations: readonly Migration[],
-): readonly Migration[] =>
-  migrations.filter(({ number, text }, index) => {
-    if (number !== index + 1)
-      throw new MigrationError(number, `number ${index + 1} was expected here`)
-    const before = applied.get(number)
-    if (before === undefined) return true
-    if (before === digest(text)) return false
-    throw new MigrationError(number, 'it was changed after it had been applied; add a new number')
-  })
-
+/** Runs what is new of an owner's. Throws a sentence that names the one that failed; those before it stay. */
 export const migrate = (
   store: Sqlite,
   owner: string,
@@ -46,9 +25,21 @@ export const migrate = (
 ): void => {
   const { rows } = store.run(APPLIED, [owner])
   const applied = new Map(rows.map(row => [Number(row.number), String(row.digest)]))
-  for (const migration of pending(applied, migrations)) apply(store, owner, migration, now)
+  for (const [index, migration] of migrations.entries()) {
+    const { number } = migration
+    try {
+      if (number !== index + 1) throw new Error(`number ${index + 1} was expected here`)
+      if (!isApplied(applied.get(number), migration)) apply(store, owner, migration, now)
+    } catch (error) {
+      throw new Error(`Migration ${number} of "${owner}" failed: ${(error as Error).message}`)
+    }
+  }
 }
 
+const isApplied = (before: string | undefined, { text }: Migration): boolean => {
+  if (before === undefined || before === digest(text)) return before !== undefined
+  throw new Error('it was changed after it had been applied; add a new number')
+}
 const apply = (store: Sqlite, owner: string, { number, text }: Migration, now: number): void => {
   const { connection } = store
   connection.exec('BEGIN IMMEDIATE')
@@ -57,9 +48,8 @@ const apply = (store: Sqlite, owner: string, { number, text }: Migration, now: n
     if (!connection.isTransaction) throw new Error('it must not end its transaction')
     store.run(NOTE, [owner, number, digest(text), now])
     connection.exec('COMMIT')
-  } catch (error) {
+  } finally {
     if (connection.isTransaction) connection.exec('ROLLBACK')
-    throw new MigrationError(number, (error as Error).message)
   }
 }
 // A formatter may indent it anew; that changes nothing.

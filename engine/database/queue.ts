@@ -1,12 +1,11 @@
 /** What the writer has been asked for and not yet committed, and the last wills of clients that die. */
-
-import type { WireStatement } from './frames.ts'
 import { createGroup, type List, type Outcome } from './group.ts'
 import type { Sqlite } from './sqlite.ts'
-import { fromWire, type Wire } from './values.ts'
+import { fromWire, type Spelled } from './values.ts'
 
 // So that the first of a great many does not wait for the last.
 const TOGETHER = 512
+const WILL_RETRY = 1_000
 
 const FORGET = 'DELETE FROM tollgate_lists WHERE client = ?'
 const FORGET_BELOW = `DELETE FROM tollgate_lists WHERE client = ? AND number < ?
@@ -17,9 +16,6 @@ const WITHDRAW = 'DELETE FROM tollgate_wills WHERE client = ? AND name = ?'
 const WITHDRAW_ALL = 'DELETE FROM tollgate_wills WHERE client = ?'
 const WILLS = 'SELECT name, statements FROM tollgate_wills WHERE client = ?'
 const KNOWN = 'SELECT client FROM tollgate_wills UNION SELECT client FROM tollgate_lists'
-
-/** A statement with its text, as a will keeps it: the writer that applies it may never have met the client. */
-export type Spelled = readonly [text: string, rows: number, ...values: Wire[]]
 
 export interface Queue {
   add(list: List, done?: (outcome: Outcome) => void): void
@@ -36,7 +32,7 @@ export interface Queue {
 
 export const createQueue = (
   store: Sqlite,
-  report: (error: unknown) => void,
+  report: (text: string) => void,
   fatal: (error: unknown) => void,
 ): Queue => {
   const commit = createGroup(store)
@@ -67,13 +63,23 @@ export const createQueue = (
 
   const applyWill = (client: string, name: string, statements: readonly Spelled[]): void => {
     const withdraw = { text: WITHDRAW, rows: -1, values: [client, name] }
-    const steps = [...statements.map(toStep), withdraw]
-    add({ client, again: false, steps }, outcome => {
+    add({ client, again: false, steps: [...statements.map(toStep), withdraw] }, outcome => {
       if (!('refused' in outcome)) return
-      // Its exchange was settled after all, or the rows are gone: either way it has had its say.
-      report(new Error(`the will "${name}" was refused: ${JSON.stringify(outcome.refused)}`))
-      own(client, WITHDRAW, name)
+      const { kind } = outcome.refused
+      // Its exchange was settled after all, or the rows are gone: it has had its say. A full disk is another matter.
+      if (kind === 'unavailable' || kind === 'unknown') setTimeout(bury, WILL_RETRY, client, false)
+      else own(client, WITHDRAW, name)
+      report(`the will "${name}" was refused: ${JSON.stringify(outcome.refused)}`)
     })
+  }
+  const bury = (client: string, bye: boolean): void => {
+    flush()
+    const wills = bye ? [] : store.run(WILLS, [client]).rows
+    for (const { name, statements } of wills) {
+      applyWill(client, String(name), JSON.parse(String(statements)))
+    }
+    if (bye) own(client, WITHDRAW_ALL)
+    own(client, FORGET)
   }
   return {
     add,
@@ -85,15 +91,7 @@ export const createQueue = (
     withdraw: client => own(client, WITHDRAW_ALL),
     forget: (client, [below = 0, ...save]) =>
       own(client, FORGET_BELOW, below, JSON.stringify(save)),
-    bury(client, bye) {
-      flush()
-      const wills = bye ? [] : store.run(WILLS, [client]).rows
-      for (const will of wills) {
-        applyWill(client, String(will.name), JSON.parse(String(will.statements)))
-      }
-      if (bye) own(client, WITHDRAW_ALL)
-      own(client, FORGET)
-    },
+    bury,
     known: () => store.run(KNOWN, []).rows.map(row => String(row.client)),
   }
 }
@@ -103,8 +101,3 @@ export const toStep = ([text, rows, ...values]: Spelled) => ({
   rows,
   values: values.map(fromWire),
 })
-/** Puts the text in the place of its number on one connection. */
-export const spell = (
-  texts: readonly string[],
-  [number, rows, ...values]: WireStatement,
-): Spelled => [texts[number] ?? '', rows, ...values]

@@ -1,9 +1,10 @@
 /** One client's connection at the writer: what it says becomes lists, what came of them goes back. */
 import type { Socket } from 'node:net'
+import type { Migration } from '../plugin.ts'
 import { createFrames, frame, type Heard, type Said, type WireAnswer } from './frames.ts'
 import type { Outcome } from './group.ts'
-import { type MigrationError, migrate } from './migrate.ts'
-import { type Queue, spell, toStep } from './queue.ts'
+import { migrate } from './migrate.ts'
+import { type Queue, toStep } from './queue.ts'
 import type { Sqlite } from './sqlite.ts'
 import { rowToWire } from './values.ts'
 
@@ -39,20 +40,17 @@ export const attend = (
   const run = (name: string, said: Said): void => {
     for (const [number, text] of said.texts ?? []) texts[number] = text
     for (const [number, again, ...statements] of said.lists ?? []) {
-      const steps = statements.map(statement => toStep(spell(texts, statement)))
-      queue.add({ client: name, number, again: again === 1, steps }, outcome =>
-        answer(number, outcome),
-      )
+      const steps = statements.map(([text, ...rest]) => toStep([texts[text] ?? '', ...rest]))
+      const list = { client: name, number, again: again === 1, steps }
+      queue.add(list, outcome => answer(number, outcome))
     }
-    for (const [will, ...statements] of said.wills ?? []) {
-      queue.will(
-        name,
-        will,
-        statements.map(statement => spell(texts, statement)),
-      )
+    for (const [number, ...migrations] of said.migrations ?? []) {
+      // What was said before it must be applied before it.
+      queue.flush()
+      answer(number, runMigrations(store, ...migrations))
     }
+    for (const [will, ...statements] of said.wills ?? []) queue.will(name, will, statements)
     if (said.forget) queue.forget(name, said.forget)
-    if (said.migrate) say({ migrated: runMigrations(store, queue, said.migrate) })
     if (said.bye) bye = true
   }
   const take = createFrames<Said>(said => {
@@ -78,18 +76,12 @@ export const attend = (
   socket.on('close', () => attendance.gone(client, bye))
 }
 
-const runMigrations = (
-  store: Sqlite,
-  queue: Queue,
-  [number, owner, migrations]: NonNullable<Said['migrate']>,
-): NonNullable<Heard['migrated']> => {
-  // What was said before it must be applied before it.
-  queue.flush()
+const runMigrations = (store: Sqlite, owner: string, all: readonly Migration[]): Outcome => {
   try {
-    migrate(store, owner, migrations, Date.now())
-    return [number]
+    migrate(store, owner, all, Date.now())
+    return { rows: [] }
   } catch (error) {
-    return [number, [(error as MigrationError).number ?? 0, (error as Error).message]]
+    return { refused: { kind: 'migration', at: 0, message: (error as Error).message } }
   }
 }
 

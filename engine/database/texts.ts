@@ -1,16 +1,15 @@
 /** Which SQL texts the writer has been told on this connection, and under what number. */
 import type { Sql, Statement } from '../plugin.ts'
 import type { WireStatement } from './frames.ts'
-import { toWire, type Wire } from './values.ts'
+import { type Wire, wanted } from './values.ts'
 
 export class Texts {
   readonly #known = new Map<string, { readonly text: string; readonly number: number }>()
   #untold: [number: number, text: string][] = []
   #next = 0
 
-  statement({ sql, rows, values }: Statement, wire?: readonly Wire[]): WireStatement {
-    const wanted = rows === undefined ? -1 : rows === 'some' ? -2 : rows
-    return [this.#number(sql), wanted, ...(wire ?? values.map(toWire))]
+  statement(statement: Statement, values: readonly Wire[]): WireStatement {
+    return [this.#number(statement.sql), wanted(statement), ...values]
   }
   /** What must be told before the statements made since the last time. */
   untold(): readonly (readonly [number: number, text: string])[] {

@@ -1,5 +1,5 @@
 /** Values on their way into SQLite and out of it, and over the socket, where bigint and bytes need a spelling. */
-import type { Row, Value } from '../plugin.ts'
+import type { Row, Statement, Value } from '../plugin.ts'
 import { fault } from './faults.ts'
 
 /** JSON's own, or `{n}` for a bigint and `{b}` for bytes in base64. */
@@ -19,6 +19,16 @@ export const fromWire = (wire: Wire): Value => {
   if (typeof wire !== 'object' || wire === null) return wire
   return 'n' in wire ? BigInt(wire.n) : Buffer.from(wire.b, 'base64')
 }
+
+/** Rows as a number: -1 any, -2 some. */
+export const wanted = ({ rows = -1 }: Statement): number => (rows === 'some' ? -2 : rows)
+/** A statement with its text: a will may be applied by a writer that never met the client. */
+export type Spelled = readonly [text: string, rows: number, ...values: Wire[]]
+export const spell = (statement: Statement): Spelled => [
+  statement.sql.text,
+  wanted(statement),
+  ...statement.values.map(toWire),
+]
 
 /** As SQLite should take it. A number would be bound as REAL, and money added to REAL is no longer exact. */
 export const toBound = (value: Value): Value => {

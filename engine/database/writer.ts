@@ -18,8 +18,7 @@ const tell = (message: { readonly type: string; readonly [key: string]: unknown 
   if (process.connected) process.send?.(message, () => {})
   else if (message.type !== 'ready') process.stderr.write(`${JSON.stringify(message)}\n`)
 }
-const warn = (error: unknown): void =>
-  tell({ type: 'warning', message: error instanceof Error ? error.message : String(error) })
+const warn = (message: string): void => tell({ type: 'warning', message })
 const fail = (error: unknown): void => {
   const { code, message } = error as { code?: string; message: string }
   tell({ type: 'failed', code, message })
@@ -48,7 +47,7 @@ const serve = (address: Address, store: Sqlite, grace: number, held: DatabaseSyn
   const sockets = new Set<Socket>()
   // After a failed fsync nobody knows what the disk holds: a fresh process reads the log again.
   const queue = createQueue(store, warn, error => {
-    warn(error)
+    warn(String(error))
     process.exit(3)
   })
   const server = createServer(socket => {
