@@ -18,4 +18,6 @@ export interface Blueprint {
   readonly root: string
   readonly document: Document
   readonly plugins: readonly Bundle[]
+  /** Texts of the files that the document names (`format: file`), by their path from `root`. */
+  readonly files?: Readonly<Record<string, string>>
 }

@@ -1,4 +1,5 @@
 /** What compiling found wrong, with its place. */
+import { asFault } from '../errors.ts'
 
 /** One fault of compiling, with its place: a path of keys in the document, or a plugin's file. */
 export interface CompileFault {
@@ -16,8 +17,10 @@ export class CompileError extends Error {
   }
 }
 
+/** A fault of a table keeps its code: then the options are to blame, not the plugin. */
 export const describe = (thrown: unknown, code: string) => ({
-  code,
+  code: isDeliberate(thrown) ? asFault(thrown).code : code,
   message: thrown instanceof Error ? thrown.message : String(thrown),
   stack: thrown instanceof Error ? thrown.stack : undefined,
 })
+const isDeliberate = (thrown: unknown): boolean => asFault(thrown).code !== 'INTERNAL'

@@ -113,8 +113,12 @@ const FORMATS: Readonly<
   },
 }
 
-const shownFile = (file: string, { root }: FormatOptions) =>
-  root === undefined ? file : relative('', resolve(root, file)) || file
+const shownFile = (file: string, { root }: FormatOptions) => {
+  if (root === undefined) return file
+  const path = resolve(root, file)
+  const near = relative('', path)
+  return near.startsWith('..') ? path : near
+}
 
 const sentence = ({ message, suggestion }: Problem) =>
   suggestion === undefined ? message : `${message}; did you mean "${suggestion}"?`

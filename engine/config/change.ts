@@ -1,0 +1,91 @@
+/** What differs between two versions, in the few words that a reload prints. Names only: values may be secret. */
+import { isDeepStrictEqual } from 'node:util'
+import type { Json } from '../plugin.ts'
+import type { Blueprint } from './blueprint.ts'
+
+type Map = { readonly [key: string]: Json }
+const isMap = (value: Json | undefined): value is Map =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** How many changes are said before the rest are counted. */
+const SAID = 6
+
+/** `1 route added, upstream main timeout changed, plugins/stamp.ts rebuilt` */
+export const describeChange = (before: Blueprint, after: Blueprint): string => {
+  const names = new Set([...Object.keys(before.document), ...Object.keys(after.document)])
+  names.delete('include')
+  const changes = [
+    ...[...names].flatMap(name => section(name, before.document[name], after.document[name])),
+    ...plugins(before, after),
+    ...files(before.files ?? {}, after.files ?? {}),
+  ]
+  if (changes.length === 0) return 'nothing that shows'
+  const rest = changes.length - SAID
+  return [...changes.slice(0, SAID), ...(rest > 0 ? [`and ${rest} more`] : [])].join(', ')
+}
+
+const section = (name: string, before: Json | undefined, after: Json | undefined): string[] => {
+  if (isDeepStrictEqual(before, after)) return []
+  if (name === 'routes') return entries('route', routes(before), routes(after), 'routes reordered')
+  if (name === 'settings') {
+    const keys = differing(isMap(before) ? before : {}, isMap(after) ? after : {})
+    return [`settings ${keys.join(' and ')} changed`]
+  }
+  if ((before === undefined || isMap(before)) && (after === undefined || isMap(after)))
+    return entries(name.replace(/s$/, ''), before ?? {}, after ?? {}, `${name} reordered`)
+  return [`${name} changed`]
+}
+const routes = (value: Json | undefined): Map =>
+  Object.fromEntries(
+    (Array.isArray(value) ? (value as readonly Map[]) : []).map(route => [
+      String(route.name ?? route.path),
+      route,
+    ]),
+  )
+
+const entries = (noun: string, before: Map, after: Map, otherwise: string): string[] => {
+  const added = Object.keys(after).filter(name => !Object.hasOwn(before, name))
+  const removed = Object.keys(before).filter(name => !Object.hasOwn(after, name))
+  const changed = differing(before, after).filter(
+    name => Object.hasOwn(before, name) && Object.hasOwn(after, name),
+  )
+  const said = [
+    ...counted(added.length, noun, 'added'),
+    ...counted(removed.length, noun, 'removed'),
+    ...(changed.length > 2
+      ? counted(changed.length, noun, 'changed')
+      : changed.map(name => `${noun} ${name}${keysOf(before[name], after[name])} changed`)),
+  ]
+  return said.length > 0 ? said : [otherwise]
+}
+const counted = (count: number, noun: string, what: string) =>
+  count === 0 ? [] : [`${count} ${noun}${count === 1 ? '' : 's'} ${what}`]
+
+/** Which keys of one entry changed, if they are few. */
+const keysOf = (before: Json | undefined, after: Json | undefined): string => {
+  if (!isMap(before) || !isMap(after)) return ''
+  const keys = differing(before, after)
+  return keys.length > 2 ? '' : ` ${keys.join(' and ')}`
+}
+const differing = (before: Map, after: Map): string[] =>
+  [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(
+    key => !isDeepStrictEqual(before[key], after[key]),
+  )
+
+const plugins = (before: Blueprint, after: Blueprint): string[] =>
+  files(
+    Object.fromEntries(before.plugins.map(({ file, hash }) => [file, hash])),
+    Object.fromEntries(after.plugins.map(({ file, hash }) => [file, hash])),
+    'rebuilt',
+  )
+
+const files = (
+  before: Readonly<Record<string, string>>,
+  after: Readonly<Record<string, string>>,
+  differs = 'changed',
+): string[] =>
+  differing(before, after).map(file => {
+    const what =
+      before[file] === undefined ? 'added' : after[file] === undefined ? 'removed' : differs
+    return `${file} ${what}`
+  })

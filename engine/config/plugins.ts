@@ -1,0 +1,235 @@
+/** Finds plugins and bundles each, with all it imports, into a file named by its content. */
+import { createHash } from 'node:crypto'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { basename, extname, join, resolve } from 'node:path'
+import {
+  type BuildFailure,
+  type Plugin as BuildPlugin,
+  type BuildResult,
+  build,
+  type Message,
+  type PluginBuild,
+  version,
+} from 'esbuild'
+import type { Bundle } from './blueprint.ts'
+import { type Place, type Problem, problems } from './problem.ts'
+import { shownPath } from './read.ts'
+import { TAKEN } from './schema.ts'
+
+const problem = problems({
+  PLUGIN_SYNTAX: '%s',
+  PLUGIN_IMPORT: '%s',
+  PLUGIN_NAME: '%j cannot name a plugin: %s',
+})
+
+/** A file directly in a plugin folder. One that exports no default is shared by plugins, and is none. */
+const SOURCE = /^[^._].*(?<!\.test|\.d)\.(?:ts|js|mjs)$/
+const NAME = /^[a-z][a-z0-9-]*$/
+
+export interface Bundled {
+  readonly bundles: readonly Bundle[]
+  /** Plugins that could not be bundled. */
+  readonly broken: readonly string[]
+  /** Files without a default export: name to file. */
+  readonly shared: ReadonlyMap<string, string>
+  readonly problems: readonly Problem[]
+  /** The operator's own source files that went in, absolute: what to watch. */
+  readonly inputs: readonly string[]
+}
+interface Entry {
+  readonly name: string
+  readonly path: string
+  /** As an operator would name it. */
+  readonly file: string
+}
+
+/** `folders` are relative to `root`. A folder that is not there holds no plugins. */
+export const bundlePlugins = async (
+  folders: readonly string[],
+  root: string,
+  cacheFolder: string,
+): Promise<Bundled> => {
+  const found: Problem[] = []
+  const entries = entriesOf(folders, root, found)
+  mkdirSync(cacheFolder, { recursive: true })
+  const open = opening()
+  const made = await Promise.all(
+    entries.map(entry => recall(entry, cacheFolder, open) ?? make(entry, root, cacheFolder, open)),
+  )
+  const files = made.flatMap(({ sources }) => Object.keys(sources))
+  return {
+    bundles: made.flatMap(({ bundle }) => bundle ?? []),
+    broken: entries.flatMap(({ name }, index) => (made[index]?.problems.length ? [name] : [])),
+    shared: new Map(
+      entries.flatMap(({ name, file }, index) => {
+        const { bundle, problems } = made[index] ?? { problems: [] }
+        return bundle || problems.length > 0 ? [] : [[name, file] as const]
+      }),
+    ),
+    problems: [...found, ...made.flatMap(({ problems }) => problems)],
+    inputs: [...new Set(files)].filter(path => !path.includes('/node_modules/')),
+  }
+}
+
+const entriesOf = (folders: readonly string[], root: string, found: Problem[]): Entry[] => {
+  const entries = new Map<string, Entry>()
+  for (const folder of folders) {
+    const directory = resolve(root, folder)
+    for (const base of existsSync(directory) ? readdirSync(directory).sort() : []) {
+      const path = join(directory, base)
+      // A pipe or a device would be read for ever; a link to a file is as good as the file.
+      if (!SOURCE.test(base) || !statSync(path, { throwIfNoEntry: false })?.isFile()) continue
+      const entry = { name: basename(base, extname(base)), path, file: shownPath(root, path) }
+      const fault = nameFault(entry.name, entries.get(entry.name))
+      if (fault) found.push(problem('PLUGIN_NAME', start(entry.file), [entry.name, fault]))
+      else entries.set(entry.name, entry)
+    }
+  }
+  return [...entries.values()]
+}
+const nameFault = (name: string, other: Entry | undefined): string | undefined => {
+  if (!NAME.test(name)) return 'lower-case letters, digits and - only, a letter first'
+  if (TAKEN.has(name)) return 'routes have a key of that name'
+  return other && `${other.file} has that name already`
+}
+const start = (file: string): Place => ({ file, line: 1, column: 1 })
+
+/** What was made of which sources (path to hash). */
+interface Made {
+  readonly bundle?: Bundle
+  readonly problems: readonly Problem[]
+  readonly sources: Readonly<Record<string, string>>
+}
+
+const make = async (entry: Entry, root: string, cacheFolder: string, open: Open): Promise<Made> => {
+  const sources: Record<string, string> = { [entry.path]: '' }
+  try {
+    const result = await bundle(entry, cacheFolder, reader(sources, open))
+    const [output] = Object.values(result.metafile.outputs)
+    const text = result.outputFiles[0]?.text
+    const plugin = output?.exports.includes('default') && text !== undefined
+    const made = {
+      ...(plugin && { bundle: keep(entry, text, cacheFolder) }),
+      problems: [],
+      sources,
+    }
+    whole(memoryOf(entry, cacheFolder), JSON.stringify(made))
+    return made
+  } catch (thrown) {
+    const { errors } = thrown as BuildFailure
+    if (!Array.isArray(errors)) throw thrown
+    const fault = (error: Message) => compileProblem(error, entry, root, cacheFolder)
+    return { problems: errors.map(fault), sources }
+  }
+}
+
+type Built = BuildResult<{ write: false; metafile: true }>
+const bundle = ({ name, path }: Entry, cacheFolder: string, read: BuildPlugin): Promise<Built> =>
+  build({
+    entryPoints: [{ in: path, out: name }],
+    outdir: cacheFolder,
+    absWorkingDir: cacheFolder,
+    bundle: true,
+    write: false,
+    metafile: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node24',
+    sourcemap: 'inline',
+    sourcesContent: false,
+    legalComments: 'none',
+    logLevel: 'silent',
+    // The same bytes whatever tsconfig.json stands about.
+    tsconfigRaw: '{}',
+    plugins: [read],
+  })
+
+/** Reads for esbuild, so that the hash is of the very bytes that were bundled, whatever is saved meanwhile. */
+const reader = (sources: Record<string, string>, open: Open) => ({
+  name: 'reader',
+  setup({ onLoad }: PluginBuild) {
+    onLoad({ filter: /./, namespace: 'file' }, ({ path }) => {
+      const { contents, hash } = open(path)
+      sources[path] = hash
+      return { contents, loader: 'default' as const }
+    })
+  },
+})
+
+/** Plugins share much of what they import: each file is read once a load. */
+type Open = (path: string) => { readonly contents: Buffer; readonly hash: string }
+const opening = (): Open => {
+  const files = new Map<string, ReturnType<Open>>()
+  return path => {
+    const known = files.get(path)
+    if (known) return known
+    const contents = readFileSync(path)
+    const file = { contents, hash: digest(contents) }
+    files.set(path, file)
+    return file
+  }
+}
+
+/** CommonJS packages reach Node's own modules through `require`, which an ES module does not have. */
+const REQUIRE =
+  "import{createRequire as $require}from'node:module';var require=$require(import.meta.url);"
+
+const keep = ({ name, file }: Entry, text: string, cacheFolder: string): Bundle => {
+  const code = text.includes('Dynamic require of') ? REQUIRE + text : text
+  const hash = digest(code)
+  const path = join(cacheFolder, `${name}-${hash}.mjs`)
+  if (!existsSync(path)) whole(path, code)
+  return { name, file, bundle: path, hash }
+}
+
+/** Another process may read it at any time: it appears whole or not at all. */
+const whole = (path: string, text: string): void => {
+  const draft = `${path}.${process.pid}`
+  writeFileSync(draft, text)
+  renameSync(draft, path)
+}
+
+/** Unchanged plugins cost the reading of their sources and no more. A link that moved is another plugin. */
+const memoryOf = ({ path, file, name }: Entry, cacheFolder: string): string =>
+  join(cacheFolder, `${name}-${digest(`${version}${REQUIRE}${file}\0${realpathSync(path)}`)}.json`)
+
+const recall = (entry: Entry, cacheFolder: string, open: Open): Made | undefined => {
+  try {
+    const made = JSON.parse(readFileSync(memoryOf(entry, cacheFolder), 'utf8')) as Made
+    const same = Object.entries(made.sources).every(
+      ([path, hash]) => hash === '' || open(path).hash === hash,
+    )
+    return same && (!made.bundle || existsSync(made.bundle.bundle)) ? made : undefined
+  } catch {
+    // No memory, or one of its sources is gone: it is bundled again.
+    return undefined
+  }
+}
+const digest = (content: string | Uint8Array): string =>
+  createHash('sha256').update(content).digest('hex').slice(0, 16)
+
+const compileProblem = (
+  { text, location }: Message,
+  entry: Entry,
+  root: string,
+  cacheFolder: string,
+): Problem => {
+  const code = /^Could not resolve|^No matching export/.test(text)
+    ? 'PLUGIN_IMPORT'
+    : 'PLUGIN_SYNTAX'
+  if (!location) return problem(code, start(entry.file), [text])
+  const { file, line, column, length, lineText } = location
+  // esbuild counts bytes, editors count characters.
+  const before = Buffer.from(lineText).subarray(0, column).toString().length
+  const path = resolve(cacheFolder, file)
+  return problem(code, { file: shownPath(root, path), line, column: before + 1, length }, [text])
+}
