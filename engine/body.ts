@@ -6,6 +6,7 @@ import { errors } from './errors.ts'
 import { hasBody, type RequestHeaders } from './headers.ts'
 import { parseJson } from './json.ts'
 import type { Bytes, Json, Request } from './plugin.ts'
+import { Roster, type Seated } from './roster.ts'
 
 const fault = errors({
   BODY_TOO_LARGE: [413, 'The request body is larger than %d bytes.'],
@@ -35,7 +36,7 @@ const INFLATE: Readonly<Record<string, () => Transform>> = {
 export class Pace {
   readonly rate: number
   readonly #graceMs: number
-  readonly #bodies = new Map<Inbound, number>()
+  readonly #bodies = new Roster<Inbound>()
   readonly #timer: NodeJS.Timeout
   constructor(rate: number, graceMs: number) {
     this.rate = rate
@@ -43,15 +44,16 @@ export class Pace {
     this.#timer = setInterval(() => this.check(performance.now()), 1_000)
     this.#timer.unref()
   }
-  watch(body: Inbound, now: number): void {
-    this.#bodies.set(body, now)
+  watch(body: Inbound): void {
+    body.begunAt = performance.now()
+    this.#bodies.add(body)
   }
   leave(body: Inbound): void {
-    this.#bodies.delete(body)
+    this.#bodies.leave(body)
   }
   check(now: number): void {
-    for (const [body, since] of this.#bodies) {
-      const lasted = now - since
+    for (const body of this.#bodies) {
+      const lasted = now - body.begunAt
       if (lasted > this.#graceMs && body.received < (this.rate * lasted) / 1_000)
         body.refuse(fault('BODY_TOO_SLOW', [this.rate]))
     }
@@ -68,7 +70,7 @@ export interface Head {
   readonly encrypted: boolean
 }
 
-export class Inbound implements Request {
+export class Inbound implements Request, Seated {
   readonly method: string
   readonly path: string
   readonly headers: RequestHeaders
@@ -76,6 +78,9 @@ export class Inbound implements Request {
   readonly search: string
   /** Bytes of the body so far. */
   received = 0
+  /** When it was first asked for, and its place among those under way. */
+  begunAt = 0
+  seat = -1
   /** When the whole body was there (ms, monotonic): waiting for it is not the gateway's time. */
   arrivedAt = 0
   readonly #incoming: IncomingMessage
@@ -135,7 +140,7 @@ export class Inbound implements Request {
     }
     this.#judge()
     this.#taken = true
-    this.#pace.watch(this, performance.now())
+    this.#pace.watch(this)
     const source = this.#inflated()
     try {
       for await (const chunk of source) {
@@ -188,7 +193,7 @@ export class Inbound implements Request {
         parts = undefined
         reject(reason)
       }
-      this.#pace.watch(this, performance.now())
+      this.#pace.watch(this)
       incoming.on('data', (chunk: Buffer) => {
         if (!this.#reject) return
         this.received += chunk.length

@@ -11,6 +11,7 @@ import { nobody, type Opened, type OpeningKit, openCall } from './opening.ts'
 import { Overload } from './overload.ts'
 import type { Fault, Outcome } from './plugin.ts'
 import { plainRefusal } from './refusal.ts'
+import { Roster, type Seated } from './roster.ts'
 import type { Snapshot } from './snapshot.ts'
 import { upgrade } from './websocket.ts'
 
@@ -29,13 +30,17 @@ const DRAIN_TICK = 10
 /** How long a client that was told of the end of everything has to read it, ms. */
 const LAST_WORDS = 1_000
 
+interface Active extends Seated {
+  readonly call: Call
+}
+
 export class Gateway {
   readonly #current: () => Snapshot
   readonly #resources: Resources
   readonly #kit: OpeningKit
   readonly #pace: Pace
   readonly #overload = new Overload()
-  readonly #active = new Set<{ readonly call: Call }>()
+  readonly #active = new Roster<Active>()
   #draining = false
 
   constructor(current: () => Snapshot, resources: Resources) {
@@ -64,7 +69,7 @@ export class Gateway {
       idleWrite: snapshot.settings.timeouts.idle_write,
       closing: () => this.#draining,
       ended: (outcome, headAt) => {
-        this.#active.delete(delivery)
+        this.#active.leave(delivery)
         this.#tell(opened, outcome, started, headAt)
         snapshot.release()
       },
@@ -91,9 +96,10 @@ export class Gateway {
     const refusal = this.#shed()
     if (refusal) opened = { ...opened, refusal }
     snapshot.retain()
-    this.#active.add(opened)
+    const present: Active = { call: opened.call, seat: -1 }
+    this.#active.add(present)
     const end = (outcome: Outcome): void => {
-      if (!this.#active.delete(opened)) return
+      if (!this.#active.leave(present)) return
       this.#tell(opened, outcome, started, 0)
       snapshot.release()
     }

@@ -65,7 +65,7 @@ const firstWilling = async (
 ): Promise<Answer> => {
   const tried = new Set<Candidate>()
   let spare = rules.retries
-  let last: unknown = fault('NO_TARGET')
+  let last: unknown
   for (;;) {
     if (call.left) throw call.left
     if (tried.size === candidates.length && spare > 0) {
@@ -73,7 +73,7 @@ const firstWilling = async (
       tried.clear()
     }
     const candidate = pick(candidates, tried, rules.balance, turns, performance.now())
-    if (!candidate) throw last
+    if (!candidate) throw last ?? fault('NO_TARGET')
     tried.add(candidate)
     const more = tried.size < candidates.length || spare > 0
     try {
