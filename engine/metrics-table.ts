@@ -37,6 +37,7 @@ export const FAMILIES: Readonly<Record<string, Family>> = {
   reloads_total: counter('Reloads, by how they ended.', 'outcome'),
   workers: gauge('Workers that serve.'),
   worker_restarts_total: counter('Workers replaced, by why the old one ended.', 'reason'),
+  unhandled_total: counter('Rejections of promises that nobody handled.'),
   loop_delay_seconds: gauge('Delay of the event loop lately.', 'process', 'quantile'),
   resident_bytes: gauge('Memory of a process.', 'process'),
 }

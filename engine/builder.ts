@@ -1,0 +1,191 @@
+/** The process that tries every new version apart from traffic: `node builder.ts <routes.yaml>`, forked. Keeps the history. */
+import { dirname, resolve } from 'node:path'
+import { createAllowances } from './allowance.ts'
+import { lateDatabase } from './cluster/late-database.ts'
+import { BEAT, type Build, type FromBuilder, type ToBuilder } from './cluster/messages.ts'
+import { type Blueprint, describeChange, type Loaded, load } from './config/load.ts'
+import { type Problem, ProblemsError } from './config/problem.ts'
+import { archivedSource, fileSource, read } from './config/read.ts'
+import { readSettings } from './config/settings.ts'
+import { openDatabase } from './database/database.ts'
+import { type History, openHistory } from './history.ts'
+import { lend, type Resources } from './host.ts'
+import { createLog } from './log.ts'
+import { createMetrics } from './metrics.ts'
+import type { UpstreamView } from './plugin.ts'
+import { Shared } from './shared.ts'
+import type { Settings } from './snapshot.ts'
+import { sendOutside } from './turn.ts'
+
+interface Tried extends Loaded {
+  /** The version it brings back. */
+  readonly from?: number
+}
+interface Bench {
+  readonly config: string
+  readonly cacheFolder: string
+  readonly history: History
+  readonly resources: Resources
+}
+const METRICS = 5_000
+
+const tell = (message: FromBuilder): void => {
+  if (process.connected) process.send?.(message)
+}
+
+/** As far as they can be known before anything is checked: the check will say what is wrong. */
+const firstSettings = (config: string): Settings => {
+  try {
+    return readSettings(read(config, fileSource()).document.settings as object)
+  } catch {
+    return readSettings()
+  }
+}
+
+const openBench = (config: string): Bench => {
+  const { data, database, log } = firstSettings(config)
+  const cacheFolder = resolve(data, 'cache')
+  const metrics = createMetrics('builder')
+  setInterval(() => tell({ type: 'metrics', samples: metrics.report() }), METRICS)
+  return {
+    ...{ config, cacheFolder, history: openHistory(resolve(data, 'history'), cacheFolder) },
+    resources: {
+      role: 'builder',
+      ...{
+        log: createLog({ level: log.level, process: 'builder' }),
+        metrics,
+        shared: new Shared(),
+      },
+      // No folder is made and no store opened for a configuration that does not even pass the check.
+      database: lateDatabase(() => {
+        tell({ type: 'store', url: database, data })
+        return openDatabase({ url: database, data, opening: 10_000 })
+      }),
+      allowances: createAllowances({ send: () => {}, on: () => {} }),
+      jobs: { start: () => () => {} },
+    },
+  }
+}
+
+/** An earlier version's texts and bundles, with the variables of today. */
+const archived = ({ config, history }: Bench, current: number, wanted: number | 'previous') => {
+  const entry = wanted === 'previous' ? history.before(current) : history.find(wanted)
+  if (!entry) {
+    const which = wanted === 'previous' ? `before #${current}` : `#${wanted}`
+    const message = `no version ${which} is kept; see history/ in the data folder`
+    throw new ProblemsError([{ code: 'NO_VERSION', message, file: config, line: 1, column: 1 }])
+  }
+  const source = archivedSource(dirname(resolve(config)), entry.files, fileSource())
+  return { source, bundles: entry.plugins, from: entry.from ?? entry.version }
+}
+
+/** Loads the files, or an archived version. The files of a start may be those of the last one: then it keeps its number. */
+const attempt = async (bench: Bench, serving: Blueprint | undefined, { rollback }: Build) => {
+  const { config, cacheFolder, resources, history } = bench
+  const last = history.last
+  const version = Math.max(serving?.version ?? 0, last?.version ?? 0) + 1
+  const from = rollback && archived(bench, serving?.version ?? 0, rollback)
+  const loaded: Tried = {
+    ...(await load({
+      ...{ config, version, cacheFolder, resources, ...from },
+      progress: file => tell({ type: 'step', file }),
+    })),
+    ...(from && { from: from.from }),
+  }
+  if (serving || last?.hash !== loaded.blueprint.hash) return loaded
+  return { ...loaded, blueprint: { ...loaded.blueprint, version: last.version } }
+}
+
+const describe = (tried: Tried, before: Blueprint | undefined, { unless }: Build): FromBuilder => {
+  const { blueprint, snapshot, watched, secrets, from } = tried
+  if (blueprint.hash === before?.hash || blueprint.hash === unless)
+    return { type: 'unchanged', watched }
+  const change = before ? describeChange(before, blueprint) : ''
+  return {
+    type: 'built',
+    ...{ version: blueprint.version, hash: blueprint.hash, settings: snapshot.settings, watched },
+    blueprint: JSON.stringify(blueprint),
+    secrets: [...secrets],
+    change: from === undefined ? change : `back to #${from}: ${change}`,
+    inside: [...snapshot.upstreams].flatMap(([name, { view }]) => (view.inside ? name : [])),
+  }
+}
+
+const refuse = (thrown: unknown, config: string): FromBuilder => {
+  if (thrown instanceof ProblemsError) {
+    const { problems, message, watched } = thrown
+    return { type: 'problems', problems, text: message, watched }
+  }
+  const { code = 'LOAD_FAILED', message } = thrown as { code?: string; message: string }
+  const problem: Problem = { code, message, file: config, line: 1, column: 1 }
+  return { type: 'problems', problems: [problem], text: `${code}  ${message}`, watched: [] }
+}
+
+/** What plugins want to say once the gateway serves. */
+const welcome = async (
+  { resources }: Bench,
+  { blueprint, plugins, snapshot }: Tried,
+  url: string,
+) => {
+  const held: (() => void)[] = []
+  const views = [...snapshot.upstreams].map(([name, { view }]) => [name, view] as const)
+  const lent = lend(resources, {
+    ...blueprint,
+    upstreams: Object.fromEntries<UpstreamView>(views),
+    run: () => Promise.reject(new Error('a welcome runs no routes')),
+    send: (upstream, request) => sendOutside(snapshot, upstream, request),
+    held,
+  })
+  const texts: string[] = []
+  for (const [name, plugin] of plugins) {
+    try {
+      const text = await plugin.welcome?.(lent, { url })
+      if (text) texts.push(text)
+    } catch (error) {
+      resources.log.error({ plugin: name, error }, 'a welcome failed')
+    }
+  }
+  for (const release of held) release()
+  return texts
+}
+
+const start = (config: string): void => {
+  const bench = openBench(config)
+  let serving: Blueprint | undefined
+  let tried: Tried | undefined
+  const build = async (request: Build): Promise<void> => {
+    await tried?.snapshot.retire()
+    tried = undefined
+    try {
+      tried = await attempt(bench, serving, request)
+      tell(describe(tried, serving, request))
+    } catch (thrown) {
+      tell(refuse(thrown, config))
+    }
+  }
+  const live = ({ blueprint, files, from }: Tried): void => {
+    const { version, hash, plugins } = blueprint
+    serving = blueprint
+    const time = new Date().toISOString()
+    const texts = Object.fromEntries(files)
+    try {
+      bench.history.save({ version, hash, time, files: texts, plugins, ...(from && { from }) })
+    } catch (error) {
+      bench.resources.log.error({ version, error }, 'this version could not be kept for a rollback')
+    }
+  }
+  process.on('message', async (message: ToBuilder) => {
+    if (message.type === 'serving') serving = JSON.parse(message.sealed.blueprint) as Blueprint
+    if (message.type === 'build') await build(message)
+    if (message.type === 'live' && tried) live(tried)
+    if (message.type === 'welcome') {
+      tell({ type: 'welcomed', texts: tried ? await welcome(bench, tried, message.url) : [] })
+    }
+  })
+  process.on('disconnect', () => process.exit(0))
+  // A terminal signals the whole group; the primary says when.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
+  setInterval(() => tell({ type: 'beat' }), BEAT)
+  tell({ type: 'up' })
+}
+start(process.argv[2] ?? '')

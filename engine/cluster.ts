@@ -1,0 +1,220 @@
+/** The primary: starts the builder, the store's writer and the workers, heeds signals and the operator, ends them in order. */
+import { availableParallelism } from 'node:os'
+import { resolve } from 'node:path'
+import { type Admin, listenAdmin } from './admin.ts'
+import { createAllowanceOwner } from './allowance-owner.ts'
+import { adminRoutes } from './cluster/answers.ts'
+import { banner } from './cluster/banner.ts'
+import { type Child, keep } from './cluster/child.ts'
+import { type Crew, createCrew } from './cluster/crew.ts'
+import type { Built } from './cluster/messages.ts'
+import { createReloads, type Reloads } from './cluster/reload.ts'
+import { createWorkshop, type Workshop } from './cluster/workshop.ts'
+import { type Watch, watchFiles } from './config/watch.ts'
+import { forkWriter, locate } from './database/database.ts'
+import { createExposition } from './exposition.ts'
+import { cannotListen, splitAddress, urlOf } from './listening.ts'
+import { createLog } from './log.ts'
+import { createMetrics } from './metrics.ts'
+import { announce, withdraw } from './running.ts'
+
+export interface StartOptions {
+  /** Path of routes.yaml. */
+  readonly config: string
+  /** Of the program, for the banner. */
+  readonly program: string
+  /** Where people read: stderr, since stdout is the log's. */
+  say(text: string): void
+}
+const EXIT = { ok: 0, problems: 1, runTime: 3 } as const
+const DEFAULT_ADMIN = '127.0.0.1:9090'
+const METRICS = 5_000
+interface WriterMessage {
+  readonly type: string
+  readonly message?: string
+}
+
+/** Runs until a signal ends it. Resolves to the exit code. */
+export const startGateway = async (options: StartOptions): Promise<number> => {
+  const primary = new Primary(options)
+  const unheed = heed(primary)
+  try {
+    return await primary.run()
+  } finally {
+    unheed()
+  }
+}
+
+class Primary {
+  readonly #options: StartOptions
+  readonly #log = createLog({ level: 'info', process: 'primary' })
+  readonly #metrics = createMetrics('primary')
+  readonly #exposition = createExposition()
+  readonly #workshop: Workshop
+  readonly #stopped = Promise.withResolvers<number>()
+  readonly #timer: NodeJS.Timeout
+  #writer: Child<{ readonly type: 'stop' }, WriterMessage> | undefined
+  #crew: Crew | undefined
+  #reloads: Reloads | undefined
+  #watch: Watch | undefined
+  #admin: Admin | undefined
+  #data: string | undefined
+  #signals = 0
+
+  constructor(options: StartOptions) {
+    this.#options = options
+    this.#workshop = createWorkshop({
+      ...{ config: options.config, log: this.#log, exposition: this.#exposition },
+      needsStore: (url, data) => this.#startWriter(url, data),
+    })
+    this.#timer = setInterval(() => this.#report(), METRICS)
+  }
+  async run(): Promise<number> {
+    try {
+      const failed = await Promise.race([this.#start(), this.#stopped.promise])
+      return failed ?? (await this.#stopped.promise)
+    } finally {
+      await this.#end()
+    }
+  }
+  reload(): void {
+    void this.#reloads?.reload()
+  }
+  renew(): void {
+    void this.#crew?.renew()
+  }
+  /** The first time in order, the second time at once. */
+  async stop(code: number): Promise<void> {
+    this.#signals++
+    if (this.#signals > 1) {
+      this.#crew?.kill()
+      return this.#stopped.resolve(code)
+    }
+    const settings = this.#reloads?.serving.settings
+    this.#log.info({ grace: settings?.timeouts.drain }, 'draining')
+    if (settings) await this.#crew?.drain(settings.timeouts.drain)
+    this.#stopped.resolve(EXIT.ok)
+  }
+
+  /** Resolves to an exit code if it cannot serve. */
+  async #start(): Promise<number | undefined> {
+    const { say } = this.#options
+    const built = await this.#workshop.build()
+    if (built.type !== 'built') {
+      if (built.type === 'problems') say(built.text)
+      return EXIT.problems
+    }
+    const { settings } = built
+    this.#startWriter(settings.database, settings.data)
+    const { log, metrics, exposition } = this.#tools(built)
+    const count = settings.workers === 'auto' ? availableParallelism() : settings.workers
+    const allowances = createAllowanceOwner()
+    const crew = createCrew({ count, log, metrics, exposition, allowances })
+    this.#crew = crew
+    const start = await crew.start(built)
+    if (!('port' in start)) {
+      say('cannot' in start ? start.cannot : start.text)
+      return 'cannot' in start ? EXIT.runTime : EXIT.problems
+    }
+    this.#workshop.live(built)
+    const url = urlOf(splitAddress(settings.listen).host, start.port)
+    return this.#open(built, crew, url)
+  }
+  #tools(built: Built) {
+    this.#log.level(built.settings.log.level)
+    this.#log.hide(built.secrets)
+    return { log: this.#log, metrics: this.#metrics, exposition: this.#exposition }
+  }
+  /** It serves: now the operator may see it, change it, and is told so. */
+  async #open(built: Built, crew: Crew, url: string): Promise<number | undefined> {
+    const { say } = this.#options
+    const { settings } = built
+    const workshop = this.#workshop
+    const reloads = createReloads({
+      ...{ first: built, workshop, crew, say, log: this.#log, metrics: this.#metrics },
+      watch: folders => this.#watch?.update(folders),
+    })
+    this.#reloads = reloads
+    const admin = await this.#listenAdmin(settings.admin, crew, reloads, url)
+    if (!admin) return EXIT.runTime
+    this.#data = resolve(settings.data)
+    announce(this.#data, { pid: process.pid, url, admin })
+    const { program } = this.#options
+    say(banner({ program, url, admin, workers: crew.members.length, built }))
+    for (const text of await workshop.welcome(publicUrl(built, url))) say(text)
+    const changed = (): void => void reloads.changed()
+    this.#watch = watchFiles({ folders: built.watched, changed })
+    return undefined
+  }
+  async #listenAdmin(written: string, crew: Crew, reloads: Reloads, url: string) {
+    const { host, port } = splitAddress(written)
+    const routes = adminRoutes({
+      ...{ crew, reloads, url, exposition: this.#exposition },
+      draining: () => this.#signals > 0,
+      storeLost: () => this.#writer?.looping === true,
+      report: () => this.#report(),
+    })
+    try {
+      this.#admin = await listenAdmin(host, port, routes)
+    } catch (error) {
+      const why = cannotListen(written, error as NodeJS.ErrnoException, 'admin')
+      this.#options.say(why)
+      // Nobody asked for this very port; whoever did must not find another one.
+      if (written !== DEFAULT_ADMIN) return undefined
+      this.#admin = await listenAdmin(host, 0, routes)
+    }
+    return urlOf(host, this.#admin.address.port)
+  }
+  #startWriter(url: string, data: string): void {
+    const address = locate(url, data)
+    this.#writer ??= keep<{ readonly type: 'stop' }, WriterMessage>({
+      name: 'writer',
+      log: this.#log,
+      start: () => forkWriter(address),
+      heard: ({ type, message }) => {
+        if (type === 'warning') this.#log.warn({ message }, 'the writer warns')
+        if (type !== 'failed') return
+        this.#log.error({ message }, 'the writer cannot start')
+        if (this.#reloads) return
+        this.#options.say(message ?? 'the store cannot be opened')
+        this.#stopped.resolve(EXIT.runTime)
+      },
+    })
+  }
+  #report(): void {
+    this.#metrics.gauge('workers', {}, this.#serving())
+    this.#exposition.absorb('primary', this.#metrics.report())
+  }
+  #serving(): number {
+    return this.#crew?.members.filter(({ state }) => state === 'serving').length ?? 0
+  }
+  /** The writer goes last: the others may still have something to be kept. */
+  async #end(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#watch?.close()
+    this.#crew?.kill()
+    await this.#workshop.stop()
+    await this.#writer?.stop({ type: 'stop' })
+    await this.#admin?.close()
+    if (this.#data) withdraw(this.#data, process.pid)
+    this.#metrics.close()
+    await this.#log.flush()
+  }
+}
+
+const publicUrl = ({ settings }: Built, url: string): string =>
+  settings.public_url === `http://${settings.listen}` ? url : settings.public_url
+
+/** Returns how to stop heeding. */
+const heed = (primary: Primary): (() => void) => {
+  const listeners: readonly (readonly [NodeJS.Signals, () => void])[] = [
+    ['SIGTERM', () => void primary.stop(143)],
+    ['SIGINT', () => void primary.stop(130)],
+    ['SIGHUP', () => primary.reload()],
+    ['SIGUSR2', () => primary.renew()],
+  ]
+  for (const [signal, listener] of listeners) process.on(signal, listener)
+  return () => {
+    for (const [signal, listener] of listeners) process.off(signal, listener)
+  }
+}

@@ -1,0 +1,184 @@
+/** One serving process, forked by the primary: prepares a version beside the one it serves, swaps, drains. */
+import cluster from 'node:cluster'
+import { createAllowances } from './allowance.ts'
+import { BEAT, type FromWorker, type Sealed, type ToWorker } from './cluster/messages.ts'
+import { CompileError } from './config/compile-fault.ts'
+import { type Blueprint, fromBlueprint } from './config/load.ts'
+import { readSettings } from './config/settings.ts'
+import { type OpenDatabase, openDatabase } from './database/database.ts'
+import type { Resources } from './host.ts'
+import { cannotListen, splitAddress } from './listening.ts'
+import { createLog } from './log.ts'
+import { createMetrics } from './metrics.ts'
+import { createGatewayServer, type GatewayServer } from './server.ts'
+import { Shared } from './shared.ts'
+import type { Snapshot } from './snapshot.ts'
+
+/** Sent without being asked, so that a killed worker takes little with it; ms. */
+const METRICS = 5_000
+/** What a superseded plugin keeps of the memory, as measured: ES modules cannot be unloaded. */
+const MODULE = 700 * 1024
+
+/** Resolves when it is on its way. */
+const tell = (message: FromWorker): Promise<void> =>
+  new Promise(sent => {
+    if (process.connected) process.send?.(message, () => sent())
+    else sent()
+  })
+
+class Working {
+  readonly #log
+  readonly #metrics
+  readonly #bundles = new Set<string>()
+  #database: OpenDatabase | undefined
+  #resources: Resources | undefined
+  #current: Snapshot | undefined
+  #prepared: Snapshot | undefined
+  #server: GatewayServer | undefined
+  #garbage = 0
+  #leaving = false
+
+  constructor(name: string) {
+    this.#log = createLog({ level: 'info', process: name })
+    this.#metrics = createMetrics(name)
+  }
+  async prepare({ version, secrets, blueprint: text }: Sealed): Promise<void> {
+    try {
+      this.#log.hide(secrets)
+      const blueprint = JSON.parse(text) as Blueprint
+      this.#resources ??= await this.#open(blueprint)
+      this.#prepared = await fromBlueprint(blueprint, this.#resources)
+      for (const { bundle } of blueprint.plugins) this.#bundles.add(bundle)
+      this.#garbage = (this.#bundles.size - blueprint.plugins.length) * MODULE
+      void tell({ type: 'prepared', version })
+    } catch (error) {
+      this.#log.error({ error, version }, 'a version cannot be prepared')
+      void tell({ type: 'problems', version, ...describe(error) })
+    }
+  }
+  /** The first time it begins to listen. Requests under way keep the version they began with. */
+  async swap(version: number): Promise<void> {
+    const old = this.#current
+    if (this.#prepared?.version === version) this.#current = this.#prepared
+    this.#prepared = undefined
+    const { settings } = this.#serving()
+    this.#log.level(settings.log.level)
+    try {
+      void tell({ type: 'serving', version, port: await this.#listen(settings.listen) })
+    } catch (error) {
+      const message = cannotListen(settings.listen, error as NodeJS.ErrnoException)
+      void tell({ type: 'failed', message })
+    }
+    if (old !== this.#current) void old?.retire()
+  }
+  discard(): void {
+    void this.#prepared?.retire()
+    this.#prepared = undefined
+  }
+  /** Ends what is under way within the grace, then this process. */
+  async drain(grace: number): Promise<void> {
+    if (this.#leaving) return
+    this.#leaving = true
+    await this.#server?.drain(grace)
+    await this.#current?.retire()
+    await this.#database?.close()
+    await this.report()
+    await this.#log.flush()
+    process.exit(0)
+  }
+  /** Nobody hands out connections any more; those under way are finished. */
+  orphaned(): void {
+    if (!this.#leaving) this.#log.error({}, 'the primary is gone; finishing what is under way')
+    void this.drain(this.#current?.settings.timeouts.drain ?? 0)
+  }
+  crashed(error: unknown): void {
+    this.#log.error({ error }, 'this worker crashed')
+    process.exit(1)
+  }
+  /** A promise nobody waits for broke: that is a fault to repair, and no reason to cut everybody's streams. */
+  rejected(error: unknown): void {
+    this.#metrics.count('unhandled_total', {})
+    this.#log.error({ error }, 'a rejection nobody handles')
+  }
+  beat(): void {
+    void tell({ type: 'beat', garbage: this.#garbage })
+  }
+  report(): Promise<void> {
+    return tell({ type: 'metrics', samples: this.#metrics.report() })
+  }
+
+  #serving(): Snapshot {
+    if (!this.#current) throw new Error('nothing is served yet')
+    return this.#current
+  }
+  async #open({ document }: Blueprint): Promise<Resources> {
+    const { database: url, data } = readSettings(document.settings as object)
+    const database = await openDatabase({ url, data })
+    this.#database = database
+    return {
+      role: 'worker',
+      ...{ log: this.#log, metrics: this.#metrics, database, shared: new Shared() },
+      allowances: createAllowances({
+        send: message => void (process.connected && process.send?.(message)),
+        on: listener => void process.on('message', listener),
+      }),
+      jobs: { start: () => () => {} },
+    }
+  }
+  async #listen(written: string): Promise<number> {
+    const { host, port } = splitAddress(written)
+    if (!this.#server && this.#resources) {
+      const server = createGatewayServer(() => this.#serving(), this.#resources)
+      await server.listen(port, host)
+      this.#server = server
+    }
+    const bound = this.#server?.http.address()
+    return typeof bound === 'object' && bound ? bound.port : port
+  }
+}
+
+/** What passed in the builder and fails here: seldom, so without places. */
+const describe = (error: unknown) => {
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  const faults =
+    error instanceof CompileError ? error.faults : [{ code: 'PREPARE_FAILED', message: text }]
+  const problems = faults.map(({ code, message, ...fault }) => {
+    const file = 'plugin' in fault && fault.plugin ? fault.plugin : 'routes.yaml'
+    return { code, message, file, line: 1, column: 1 }
+  })
+  return { problems, text }
+}
+
+const start = (name: string): void => {
+  const working = new Working(name)
+  // In order, since a swap means what was prepared before it.
+  let last: Promise<void> = Promise.resolve()
+  const inOrder = (step: () => void | Promise<void>): void => {
+    last = last.then(step)
+  }
+  process.on('message', (message: ToWorker) => {
+    if (message.type === 'prepare') inOrder(() => working.prepare(message.sealed))
+    if (message.type === 'swap') inOrder(() => working.swap(message.version))
+    if (message.type === 'discard') inOrder(() => working.discard())
+    if (message.type === 'drain') void working.drain(message.grace)
+    if (message.type === 'metrics') void working.report()
+  })
+  process.on('uncaughtException', error => working.crashed(error))
+  process.on('unhandledRejection', error => working.rejected(error))
+  // A terminal signals the whole group, and then the primary says when; alone it means: replace this one.
+  for (const signal of ['SIGINT', 'SIGHUP', 'SIGUSR2'] as const) process.on(signal, () => {})
+  process.on('SIGTERM', () => void tell({ type: 'renew' }))
+  setInterval(() => working.beat(), BEAT)
+  setInterval(() => void working.report(), METRICS)
+  survive(() => working.orphaned())
+  void tell({ type: 'up' })
+}
+
+/** node:cluster ends a worker whose primary is gone; this one has streams to finish first. */
+const survive = (orphaned: () => void): void => {
+  cluster.worker?.once('disconnect', () => {
+    if (cluster.worker) cluster.worker.exitedAfterDisconnect = true
+    orphaned()
+  })
+}
+start(`worker ${process.env.TOLLGATE_WORKER ?? '1'}`)
