@@ -38,9 +38,20 @@ const canonical = (path: string): string => {
   const decoded = path.replace(/%([0-9A-Fa-f]{2})|%/g, decodeUnreserved).replace(/\/{2,}/g, '/')
   if (/(?:^|\/)\.\.?(?:\/|$)/.test(decoded))
     throw fault('PATH_REFUSED', ['it holds "." or ".." segments'])
-  if (!/^\/[\x21-\x7e]*$/.test(decoded))
-    throw fault('PATH_REFUSED', ['it holds characters no path has'])
+  if (!LEGAL.test(decoded)) throw fault('PATH_REFUSED', ['it holds characters no path has'])
+  if (decoded.includes('%') && !isText(decoded))
+    throw fault('PATH_REFUSED', ['its escapes are not UTF-8'])
   return decoded
+}
+/** RFC 3986 §3.3: what may stand in a path without being escaped, and escapes. */
+const LEGAL = /^\/[A-Za-z0-9\-._~!$&'()*+,=:@/%]*$/
+/** Overlong forms (`%c0%af` for a slash) are a path of their own to a lenient reader. */
+const isText = (path: string): boolean => {
+  try {
+    return decodeURIComponent(path) !== ''
+  } catch {
+    return false
+  }
 }
 /** RFC 3986 §2.3: an encoded unreserved character is the character. A separator hidden in one is refused. */
 const decodeUnreserved = (encoded: string, hex: string | undefined): string => {
