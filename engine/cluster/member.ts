@@ -1,6 +1,6 @@
 /** One worker process as the primary sees it. */
 import cluster, { type Worker } from 'node:cluster'
-import type { Channel } from '../allowance-owner.ts'
+import type { Channel } from '../allowance-channel.ts'
 import { Hearing, ofType } from './hearing.ts'
 import type { FromWorker, Refused, Sealed, ToWorker } from './messages.ts'
 
