@@ -1,0 +1,118 @@
+/** Who is behind a presented secret: from memory while that is fresh, else from the store. One per process. */
+import { LRUCache } from 'lru-cache'
+import type { Database, Row, Value } from '../../engine/plugin.ts'
+import type { Account, AccountKey } from '../slots.ts'
+import type { RefusalCode } from './faults.ts'
+import { digestOf, isWellFormed, type Kind } from './secret.ts'
+import { CHANGED, FIND, LAST_CHANGE } from './statements.ts'
+
+/** ms since the store was last asked what has changed: from then on it is asked beside the traffic … */
+const REFRESH = 300
+/** … and from then on traffic waits for it. A revoked key is dead within this, on every worker. */
+const STALE = 900
+const MOST_KNOWN = 20_000
+const MOST_REFUSED = 10_000
+
+export interface Entry {
+  readonly digest: string
+  readonly account?: Account
+  readonly refused?: RefusalCode
+  /** ms since 1970. */
+  readonly expires: number
+}
+const UNKNOWN: Omit<Entry, 'digest'> = {
+  refused: 'AUTH_UNKNOWN',
+  expires: Number.POSITIVE_INFINITY,
+}
+const MALFORMED: Entry = { ...UNKNOWN, digest: '' }
+
+export class Credentials {
+  readonly #database: Database
+  readonly #now: () => number
+  // By what was presented: a hit costs no hash. The plain keys are then in this process's memory, as those of the
+  // requests under way are anyhow; whoever can read it can also read the traffic.
+  readonly #known = new LRUCache<string, Entry>({ max: MOST_KNOWN })
+  /** Guesses must not push out those who pay. */
+  readonly #refused = new LRUCache<string, Entry>({ max: MOST_REFUSED })
+  #change: number | undefined
+  #checkedAt = Number.NEGATIVE_INFINITY
+  #checking: Promise<void> | undefined
+  /** Counts the checks that found something: what was looked up meanwhile may be older than they are. */
+  #findings = 0
+
+  constructor(database: Database, now: () => number = () => performance.now()) {
+    this.#database = database
+    this.#now = now
+  }
+
+  /** Without asking anyone; undefined when the store must be asked. */
+  atHand(presented: string): Entry | undefined {
+    const age = this.#now() - this.#checkedAt
+    if (age > STALE) return undefined
+    // Who waits for it will see why it failed.
+    if (age > REFRESH) this.#check().catch(() => {})
+    return this.#known.get(presented) ?? this.#refused.get(presented)
+  }
+  async find(presented: string, kind: Kind): Promise<Entry> {
+    if (!isWellFormed(presented)) return MALFORMED
+    if (this.#now() - this.#checkedAt > STALE) await this.#check()
+    return this.atHand(presented) ?? this.#load(presented, kind)
+  }
+
+  async #load(presented: string, kind: Kind): Promise<Entry> {
+    const before = this.#findings
+    const digest = digestOf(presented)
+    const [row] = await this.#database.read(FIND[kind], [digest])
+    const entry = row ? toEntry(row, digest, kind) : { ...UNKNOWN, digest }
+    const cache = entry.account ? this.#known : this.#refused
+    if (this.#findings === before) cache.set(presented, entry)
+    return entry
+  }
+  #check(): Promise<void> {
+    this.#checking ??= this.#ask().finally(() => {
+      this.#checking = undefined
+    })
+    return this.#checking
+  }
+  async #ask(): Promise<void> {
+    const startedAt = this.#now()
+    if (this.#change === undefined) {
+      const [last] = await this.#database.read(LAST_CHANGE, [])
+      this.#change = Number(last?.number ?? 0)
+    } else {
+      const changed = await this.#database.read(CHANGED, [this.#change, this.#change])
+      if (changed.length > 0) this.#forget(changed)
+    }
+    this.#checkedAt = startedAt
+  }
+  #forget(changed: readonly Row[]): void {
+    this.#findings++
+    const digests = new Set<Value | undefined>(changed.map(({ digest }) => digest))
+    for (const cache of [this.#known, this.#refused]) {
+      for (const [presented, { digest }] of cache.entries()) {
+        if (digests.has(digest)) cache.delete(presented)
+      }
+    }
+    this.#change = Math.max(...changed.map(({ change }) => Number(change)))
+  }
+}
+
+const toEntry = (row: Row, digest: string, kind: Kind): Entry => {
+  const expires = row.expires === null ? Number.POSITIVE_INFINITY : Number(row.expires)
+  if (row.revoked !== null) return { digest, expires, refused: 'AUTH_REVOKED' }
+  if (row.suspended !== null) return { digest, expires, refused: 'AUTH_SUSPENDED' }
+  const account: Account = {
+    id: Number(row.account),
+    name: String(row.account_name),
+    role: row.role === 'admin' ? 'admin' : 'customer',
+    ...(kind === 'key' ? { key: toKey(row) } : { token: Number(row.id) }),
+  }
+  return { digest, expires, account }
+}
+export const toKey = ({ id, name, models, limits, quota }: Row): AccountKey => ({
+  id: Number(id),
+  name: String(name),
+  ...(typeof models === 'string' && { models: JSON.parse(models) }),
+  ...(typeof limits === 'string' && { limits: JSON.parse(limits) }),
+  ...(typeof quota === 'number' && { quota }),
+})

@@ -1,0 +1,25 @@
+/** What can be wrong with an account or a key; and, under AUTH, with what a caller presents. */
+import { errors } from '../../engine/errors.ts'
+
+export const fault = errors({
+  ACCOUNT_EXISTS: [409, 'There is an account "%s" already'],
+  ACCOUNT_UNKNOWN: [404, 'There is no account "%s"; `tollgate accounts list` shows all'],
+  KEY_UNKNOWN: [404, 'There is no %s %s; `tollgate keys list` shows all'],
+})
+
+// RFC 9110 §15.5.2: a 401 names the scheme that would be accepted.
+const unauthorized = { headers: { 'www-authenticate': 'Bearer' } }
+export const refusal = errors({
+  AUTH_MISSING: [
+    401,
+    'No credential was given; send it as "Authorization: Bearer %s…"',
+    unauthorized,
+  ],
+  AUTH_AMBIGUOUS: [401, 'Two different credentials were given at once; send one', unauthorized],
+  AUTH_KIND: [401, 'This route takes %s, not %s', unauthorized],
+  AUTH_UNKNOWN: [401, 'This credential is not known here', unauthorized],
+  AUTH_REVOKED: [401, 'This credential was revoked', unauthorized],
+  AUTH_EXPIRED: [401, 'This credential has expired', unauthorized],
+  AUTH_SUSPENDED: [403, 'This account is suspended'],
+})
+export type RefusalCode = Parameters<typeof refusal>[0]

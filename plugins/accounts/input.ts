@@ -1,0 +1,55 @@
+/** What an operator types, checked: names, numbers, expiry, limits. Throws a sentence that says what would do. */
+
+/** A mistake in what was typed: exit code 2. */
+export class UsageError extends Error {}
+
+export const nameOf = (text: string | undefined, what: string): string => {
+  const name = text?.trim() ?? ''
+  // A number would be taken for an account's number.
+  if (/^[\p{L}\p{N}][\p{L}\p{N} ._@+-]{0,63}$/u.test(name) && !/^\d+$/.test(name)) return name
+  throw new UsageError(
+    `${what} needs a name of 1 to 64 letters, digits, spaces and . _ @ + -, not a number alone`,
+  )
+}
+export const numberOf = (text: string | undefined, what: string): number => {
+  const number = Number(text)
+  if (/^[1-9]\d*$/.test(text ?? '') && Number.isSafeInteger(number)) return number
+  throw new UsageError(`${what} is a whole number above 0`)
+}
+export const roleOf = (text: string | undefined): 'customer' | 'admin' => {
+  if (text === undefined || text === 'customer') return 'customer'
+  if (text === 'admin') return 'admin'
+  throw new UsageError('--role is customer or admin')
+}
+
+const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
+/** `30d`, `12h`, `90m`, or a date such as 2030-01-31 or 2030-01-31T12:00:00Z. ms since 1970. */
+export const expiryOf = (text: string | undefined, now: number): number | undefined => {
+  if (text === undefined) return undefined
+  const [, amount, unit = ''] = /^(\d{1,6})([mhd])$/.exec(text) ?? []
+  const at = amount ? now + Number(amount) * (UNITS[unit] ?? 0) : dateOf(text)
+  if (Number.isNaN(at)) throw new UsageError('--expires is a time such as 30d, 12h or 2030-01-31')
+  if (at <= now) throw new UsageError(`--expires ${text} lies in the past`)
+  return at
+}
+const dateOf = (text: string): number =>
+  /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text) ? Date.parse(text) : Number.NaN
+
+export const modelsOf = (text: string | undefined): readonly string[] | undefined => {
+  if (text === undefined) return undefined
+  const names = text.split(',').map(name => name.trim())
+  if (names.every(Boolean)) return names
+  throw new UsageError('--models is a list of names, with commas between them')
+}
+export const limitsOf = (requests: string | undefined, concurrency: string | undefined) => {
+  if (requests !== undefined && !/^[1-9]\d*\/(s|min|h)$/.test(requests)) {
+    throw new UsageError('--requests is a rate such as 60/min')
+  }
+  if (requests === undefined && concurrency === undefined) return undefined
+  return {
+    ...(requests !== undefined && { requests }),
+    ...(concurrency !== undefined && { concurrency: numberOf(concurrency, '--concurrency') }),
+  }
+}
+export const quotaOf = (text: string | undefined): number | undefined =>
+  text === undefined ? undefined : numberOf(text, '--quota')

@@ -1,0 +1,53 @@
+/** Runs one verb of a command and prints what it says: columns for people, JSON for programs. */
+import type { Command, Fault, Lent } from '../../engine/plugin.ts'
+import { UsageError } from './input.ts'
+
+export type Args = Parameters<Command['run']>[0]
+/** `rows` are printed as columns; `json`, where it says more, in their place for programs. */
+export interface Said {
+  readonly rows: readonly Readonly<Record<string, string | number>>[]
+  readonly json?: unknown
+  readonly after?: string
+}
+export type Verb = (args: Args, host: Lent) => Promise<Said>
+
+export const EXIT = { ok: 0, refused: 1, usage: 2, runTime: 3 } as const
+
+export const runVerb = async (
+  verbs: Readonly<Record<string, Verb>>,
+  args: Args,
+  host: Lent,
+): Promise<number> => {
+  const json = args.values.json === true
+  try {
+    const [name = '', ...positionals] = args.positionals
+    const verb = Object.hasOwn(verbs, name) ? verbs[name] : undefined
+    if (!verb) throw new UsageError(`Say which: ${Object.keys(verbs).join(', ')}`)
+    const said = await verb({ ...args, positionals }, host)
+    process.stdout.write(json ? `${JSON.stringify(said.json ?? said.rows, null, 2)}\n` : text(said))
+    return EXIT.ok
+  } catch (error) {
+    const { code, message, status } = error as Fault
+    const known = error instanceof UsageError ? 'USAGE' : code
+    const sentence = json ? JSON.stringify({ error: { code: known, message } }) : message
+    process.stderr.write(`${sentence}\n`)
+    if (error instanceof UsageError) return EXIT.usage
+    return status !== undefined && status < 500 ? EXIT.refused : EXIT.runTime
+  }
+}
+
+const text = ({ rows, after = '' }: Said): string => {
+  const [first] = rows
+  if (!first) return `none\n${after}`
+  const names = Object.keys(first)
+  const lines = [names, ...rows.map(row => names.map(name => String(row[name] ?? '')))]
+  const widths = names.map((_, column) =>
+    Math.max(...lines.map(line => (line[column] ?? '').length)),
+  )
+  const print = (line: readonly string[]) =>
+    line
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd()
+  return `${lines.map(print).join('\n')}\n${after}`
+}

@@ -1,0 +1,80 @@
+/** Where a request carries its credential: one reader per place, one list of places per mode. */
+import type { Exchange, Request } from '../../engine/plugin.ts'
+
+export type Mode = 'key' | 'query-key' | 'system-token' | 'none'
+/** What was found; `null`: two that differ. */
+export type Presented = string | undefined | null
+export type Reader = (exchange: Exchange) => Presented
+
+/** A reader for all of a route's modes. */
+export const readerOf = (modes: readonly Mode[]): Reader => {
+  const places = [...new Set(modes.flatMap(mode => PLACES[mode]))]
+  const inHeaders: Reader = exchange => {
+    let found: string | undefined
+    for (const place of places) {
+      const here = place(exchange.request, exchange.kind)
+      if (here === undefined || here === found) continue
+      // Which of two would pay? Better to ask than to guess.
+      if (found !== undefined) return null
+      found = here
+    }
+    return found
+  }
+  if (!modes.includes('query-key')) return inHeaders
+  // The one in the query counts, whatever the headers say.
+  return exchange => {
+    const found = inQuery(exchange.request)
+    return found === undefined ? inHeaders(exchange) : found
+  }
+}
+
+const inQuery = ({ query }: Request): Presented => {
+  const [key, ...more] = new Set(query.getAll('key').filter(Boolean))
+  return more.length > 0 ? null : key
+}
+
+type Place = (request: Request, kind: Exchange['kind']) => string | undefined
+// RFC 9110 §11.1: the scheme's case does not matter.
+const schemed = (pattern: RegExp): Place => {
+  return ({ headers: { authorization } }) =>
+    authorization === undefined ? undefined : pattern.exec(authorization)?.[1]
+}
+const header =
+  (name: string): Place =>
+  ({ headers }) =>
+    headers[name] || undefined
+const PROTOCOL = 'openai-insecure-api-key.'
+/** Browsers cannot set a header on a WebSocket, so the key travels among the subprotocols. */
+const subprotocol: Place = ({ headers }, kind) =>
+  kind !== 'websocket'
+    ? undefined
+    : headers['sec-websocket-protocol']
+        ?.split(/\s*,\s*/)
+        .find(each => each.startsWith(PROTOCOL))
+        ?.slice(PROTOCOL.length)
+
+const PLACES: Readonly<Record<Mode, readonly Place[]>> = {
+  key: [
+    schemed(/^(?:Bearer|Token) +([^ ]+) *$/i),
+    header('x-api-key'),
+    header('x-goog-api-key'),
+    header('api-key'),
+    header('mj-api-secret'),
+    subprotocol,
+  ],
+  'query-key': [],
+  'system-token': [schemed(/^(?:Bearer +)?([^ ]+) *$/i)],
+  none: [],
+}
+
+/** The path without its `key` parameters; all else stays byte for byte. */
+export const withoutKey = (path: string): string => {
+  const at = path.indexOf('?')
+  if (at < 0) return path
+  const kept = path
+    .slice(at + 1)
+    .split('&')
+    // Decoded as the query was: `k%65y` is a key too.
+    .filter(pair => !new URLSearchParams(pair).has('key'))
+  return path.slice(0, at) + (kept.length > 0 ? `?${kept.join('&')}` : '')
+}

@@ -1,0 +1,47 @@
+/** The secrets of callers: API keys and system tokens. How one is made, recognised and shown; never how it is stored. */
+import { hash, randomBytes } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+
+export type Kind = 'key' | 'system-token'
+export interface Secret {
+  /** Shown once, kept nowhere. */
+  readonly text: string
+  readonly digest: string
+  readonly prefix: string
+  readonly lastFour: string
+}
+
+const PREFIXES: Readonly<Record<Kind, string>> = { key: 'sk-', 'system-token': 'st-' }
+const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+// 62^43 > 2^256 and 62^6 > 2^32.
+const BODY = 43
+const CHECK = 6
+const SHAPE = new RegExp(`^(sk|st)-[0-9A-Za-z]{${BODY + CHECK}}$`)
+
+export const makeSecret = (kind: Kind, random: Uint8Array = randomBytes(32)): Secret => {
+  const body = PREFIXES[kind] + base62(BigInt(`0x${Buffer.from(random).toString('hex')}`), BODY)
+  const text = body + checkOf(body)
+  return { text, digest: digestOf(text), prefix: text.slice(0, 7), lastFour: text.slice(-4) }
+}
+
+/** What it claims to be by its first letters. */
+export const claimedKind = (text: string): Kind | undefined =>
+  text.startsWith('sk-') ? 'key' : text.startsWith('st-') ? 'system-token' : undefined
+
+/** Whether it was ever made here, as far as it shows: a guess or a typing error costs no look into the store. */
+export const isWellFormed = (text: string): boolean =>
+  SHAPE.test(text) && checkOf(text.slice(0, -CHECK)) === text.slice(-CHECK)
+
+/** 256 random bits need no slow hash; and a look-up by digest tells nothing of how near a guess was. */
+export const digestOf = (text: string): string => hash('sha256', text)
+
+/** `sk-Ab3d…wxyz` */
+export const shown = (prefix: string, lastFour: string): string => `${prefix}…${lastFour}`
+
+const checkOf = (body: string): string => base62(BigInt(crc32(body)), CHECK)
+const base62 = (number: bigint, length: number): string => {
+  let digits = ''
+  for (let rest = number; digits.length < length; rest /= 62n)
+    digits = DIGITS[Number(rest % 62n)] + digits
+  return digits
+}

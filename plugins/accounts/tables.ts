@@ -1,0 +1,39 @@
+/** The tables of accounts, keys and system tokens. Every change of a credential takes the next number of
+ *  `credential_changes`, by which each process finds out what to forget. */
+import type { Migration } from '../../engine/plugin.ts'
+
+const SECRET = `
+    id BIGINT PRIMARY KEY,
+    account BIGINT NOT NULL REFERENCES accounts (id),
+    name TEXT NOT NULL,
+    digest TEXT NOT NULL UNIQUE,
+    prefix TEXT NOT NULL,
+    last_four TEXT NOT NULL,
+    created BIGINT NOT NULL,
+    expires BIGINT,
+    revoked BIGINT,
+    change BIGINT NOT NULL`
+
+export const migrations: readonly Migration[] = [
+  {
+    number: 1,
+    text: `
+  CREATE TABLE accounts (
+    id BIGINT PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    role TEXT NOT NULL CHECK (role IN ('customer', 'admin')),
+    created BIGINT NOT NULL,
+    suspended BIGINT);
+  CREATE TABLE api_keys (${SECRET},
+    models TEXT,
+    limits TEXT,
+    quota BIGINT);
+  CREATE INDEX api_keys_account ON api_keys (account);
+  CREATE INDEX api_keys_change ON api_keys (change);
+  CREATE TABLE system_tokens (${SECRET});
+  CREATE INDEX system_tokens_account ON system_tokens (account);
+  CREATE INDEX system_tokens_change ON system_tokens (change);
+  CREATE TABLE credential_changes (id BIGINT PRIMARY KEY, number BIGINT NOT NULL);
+  INSERT INTO credential_changes (id, number) VALUES (1, 0)`,
+  },
+]

@@ -1,0 +1,106 @@
+/** Who is calling: finds the credential, looks up its account, refuses what is not to be let in. */
+import type { Exchange, Plugin, Stage } from '../engine/plugin.ts'
+import { commands } from './accounts/commands.ts'
+import { Credentials, type Entry } from './accounts/credentials.ts'
+import { refusal } from './accounts/faults.ts'
+import { type Mode, readerOf, withoutKey } from './accounts/presented.ts'
+import { claimedKind, type Kind } from './accounts/secret.ts'
+import { migrations } from './accounts/tables.ts'
+import { welcome } from './accounts/welcome.ts'
+import { ACCOUNT } from './slots.ts'
+
+type Options = Mode | readonly Mode[]
+
+const mode = {
+  enum: ['key', 'query-key', 'system-token', 'none'],
+  description:
+    'key: an API key in a header (Authorization: Bearer or Token, x-api-key, x-goog-api-key, api-key, mj-api-secret, a realtime subprotocol); ' +
+    'query-key: an API key as ?key=; system-token: a system token in Authorization, with or without Bearer; none: anyone',
+}
+const KINDS: Readonly<Record<Mode, Kind | undefined>> = {
+  key: 'key',
+  'query-key': 'key',
+  'system-token': 'system-token',
+  none: undefined,
+}
+const NAMES: Readonly<Record<Kind, string>> = {
+  key: 'an API key (sk-…)',
+  'system-token': 'a system token (st-…)',
+}
+
+export default {
+  schema: {
+    description: 'Who may call this route: one mode, or several of which any will do.',
+    examples: ['key', ['key', 'query-key']],
+    anyOf: [mode, { type: 'array', items: mode, minItems: 1, uniqueItems: true }],
+  },
+  // A route that says nothing must not stand open.
+  default: 'key',
+  migrations,
+  commands,
+  welcome,
+  setup(options, host): Stage {
+    const modes: readonly Mode[] = typeof options === 'string' ? [options] : options
+    const kinds = new Set(modes.flatMap(each => KINDS[each] ?? []))
+    if (kinds.size === 0) return {}
+    const credentials = host.share(
+      'accounts/credentials',
+      '1',
+      () => new Credentials(host.database),
+    )
+    return stage(modes, kinds, credentials)
+  },
+} satisfies Plugin<Options>
+
+const stage = (
+  modes: readonly Mode[],
+  kinds: ReadonlySet<Kind>,
+  credentials: Credentials,
+): Stage => {
+  const read = readerOf(modes)
+  const optional = modes.includes('none')
+  const [first = 'key'] = kinds
+  /** A credential that may be looked up, or undefined for a caller without one. */
+  const present = (exchange: Exchange): string | undefined => {
+    const presented = read(exchange)
+    if (presented === null) throw refusal('AUTH_AMBIGUOUS')
+    if (presented === undefined) {
+      if (optional) return undefined
+      throw refusal('AUTH_MISSING', [first === 'key' ? 'sk-' : 'st-'])
+    }
+    const kind = claimedKind(presented)
+    if (kind && !kinds.has(kind)) throw refusal('AUTH_KIND', [NAMES[first], NAMES[kind]])
+    return presented
+  }
+  return {
+    async handle(exchange, next) {
+      const presented = present(exchange)
+      if (presented !== undefined) {
+        const known = credentials.atHand(presented)
+        admit(
+          exchange,
+          known ?? (await credentials.find(presented, claimedKind(presented) ?? first)),
+        )
+      }
+      await next()
+    },
+    ...(modes.includes('query-key') && {
+      async forward(attempt, next) {
+        // The upstream has a key of its own, and this one is not for its eyes.
+        attempt.request.path = withoutKey(attempt.request.path)
+        await next()
+      },
+    }),
+    explain: exchange => ({ takes: modes, given: describe(read(exchange)) }),
+  }
+}
+
+const admit = (exchange: Exchange, { account, refused, expires }: Entry): void => {
+  if (refused) throw refusal(refused)
+  if (expires <= Date.now()) throw refusal('AUTH_EXPIRED')
+  if (account) exchange.slots.set(ACCOUNT, account)
+}
+const describe = (presented: string | null | undefined): string => {
+  if (presented === null) return 'two that differ'
+  return presented === undefined ? 'none' : NAMES[claimedKind(presented) ?? 'key']
+}

@@ -1,0 +1,99 @@
+/** The `auth` plugin over a real store: a host that lends no more than it needs, and callers as they present themselves. */
+import type { Test } from 'tap'
+import type { OpenDatabase } from '../../engine/database/database.ts'
+import type { Database, Exchange, Host, Request, Stage } from '../../engine/plugin.ts'
+import { makeSecret, type Secret } from '../../plugins/accounts/secret.ts'
+import { addKey, addToken, createAccount } from '../../plugins/accounts/statements.ts'
+import auth from '../../plugins/auth.ts'
+import { ACCOUNT, type Account } from '../../plugins/slots.ts'
+import { type Store, startStore } from './store.ts'
+
+export interface Caller {
+  readonly headers?: Readonly<Record<string, string>>
+  readonly query?: string
+  readonly kind?: Exchange['kind']
+}
+export type Authenticate = (caller: Caller) => Promise<Account | undefined>
+export interface Accounts {
+  readonly store: Store
+  readonly database: OpenDatabase
+  readonly host: Host
+  account(name: string, role?: Account['role']): Promise<number>
+  key(account: number, more?: { expires?: number; models?: string[] }): Promise<Held>
+  token(account: number): Promise<Held>
+  /** A route with these options; answers with the account that was let in. */
+  route(options: Parameters<typeof auth.setup>[0], database?: Database): Authenticate
+}
+export interface Held extends Secret {
+  readonly id: number
+}
+
+/** Members that a test does not give are not there; whoever needs one is told by a TypeError. */
+export const hostOver = (database: Database): Host => {
+  const shared = new Map<string, object>()
+  const host: Partial<Host> = {
+    database,
+    section: <T>() => ({}) as T,
+    share: <T extends object>(key: string, version: string, create: (previous?: T) => T) => {
+      const at = `${key} ${version}`
+      if (!shared.has(at)) shared.set(at, create(undefined))
+      return shared.get(at) as T
+    },
+  }
+  return host as Host
+}
+
+export const exchangeOf = ({ headers = {}, query = '', kind = 'http' }: Caller): Exchange => {
+  const slots = new Map<string, unknown>()
+  const request: Partial<Request> = { headers, query: new URLSearchParams(query), path: '/v1/x' }
+  const exchange = {
+    kind,
+    request,
+    slots: {
+      get: (slot: { name: string }) => slots.get(slot.name),
+      set: (slot: { name: string }, value: unknown) => void slots.set(slot.name, value),
+    },
+  }
+  return exchange as unknown as Exchange
+}
+
+/** Runs a stage's `handle` on a caller; rejects as it does. */
+export const passThrough = async (stage: Stage, caller: Caller): Promise<Account | undefined> => {
+  const exchange = exchangeOf(caller)
+  let passed = false
+  await stage.handle?.(exchange, async () => {
+    passed = true
+  })
+  if (stage.handle && !passed) throw new Error('neither refused nor let in')
+  return exchange.slots.get(ACCOUNT)
+}
+
+export const openAccounts = async (t: Test): Promise<Accounts> => {
+  const store = await startStore(t)
+  const database = await store.open()
+  await database.migrate('auth', auth.migrations)
+  const host = hostOver(database)
+  const idOf = async (list: Parameters<Database['write']>[0]) => {
+    const rows = await database.write(list)
+    return Number(rows.at(-1)?.[0]?.id)
+  }
+  return {
+    store,
+    database,
+    host,
+    account: (name, role = 'customer') => idOf(createAccount({ name, role }, Date.now())),
+    async key(account, more = {}) {
+      const secret = makeSecret('key')
+      const id = await idOf(addKey({ account, name: 'test', secret, ...more }, Date.now()))
+      return { ...secret, id }
+    },
+    async token(account) {
+      const secret = makeSecret('system-token')
+      return { ...secret, id: await idOf(addToken({ account, name: 'test', secret }, Date.now())) }
+    },
+    route(options, over) {
+      const stage = auth.setup(options, over ? hostOver(over) : host)
+      return caller => passThrough(stage, caller)
+    },
+  }
+}

@@ -1,0 +1,63 @@
+/** The first start makes one admin account and shows its credentials once. */
+import t from 'tap'
+import { openDatabase } from '../../engine/database/database.ts'
+import auth from '../../plugins/auth.ts'
+import { hostOver, openAccounts } from '../helpers/accounts.ts'
+import { sql } from '../helpers/store.ts'
+
+const COUNTS = sql(
+  'counts',
+  `SELECT (SELECT count(*) FROM accounts) AS accounts, (SELECT count(*) FROM api_keys) AS keys,
+    (SELECT count(*) FROM system_tokens) AS tokens`,
+)
+
+t.test('once, with a line to paste; never again', async t => {
+  const { host, ...accounts } = await openAccounts(t)
+  const text = (await auth.welcome(host, { url: 'https://gate.example/base' })) ?? ''
+  const [key = ''] = /sk-\w{49}/.exec(text) ?? []
+  const [token = ''] = /st-\w{49}/.exec(text) ?? []
+  const curl = text.split('\n').find(line => line.trim().startsWith('curl')) ?? ''
+  t.match(
+    curl,
+    `curl https://gate.example/base/v1/chat/completions -H 'Authorization: Bearer ${key}'`,
+  )
+  t.match(JSON.parse(/-d '(.*)'/.exec(curl)?.[1] ?? ''), {
+    model: 'gp-4.1',
+    messages: [{ role: 'user' }],
+  })
+  const admin = { id: 1, name: 'admin', role: 'admin' }
+  t.match(await accounts.route('key')({ headers: { 'x-api-key': key } }), admin)
+  t.match(await accounts.route('system-token')({ headers: { authorization: token } }), admin)
+  t.equal(await auth.welcome(host, { url: 'http://x' }), undefined)
+  t.same(await accounts.database.read(COUNTS, []), [{ accounts: 1, keys: 1, tokens: 1 }])
+})
+
+t.test('a store that has accounts has had its welcome', async t => {
+  const { host, ...accounts } = await openAccounts(t)
+  await accounts.account('ann')
+  t.equal(await auth.welcome(host, { url: 'http://x' }), undefined)
+})
+
+t.test('two gateways start at once: one welcome', async t => {
+  const { host, store, database } = await openAccounts(t)
+  const other = await openDatabase({ url: 'sqlite:', data: store.data })
+  const texts = await Promise.all([
+    auth.welcome(host, { url: 'http://x' }),
+    auth.welcome(hostOver(other), { url: 'http://x' }),
+  ])
+  t.equal(texts.filter(Boolean).length, 1)
+  t.same(await database.read(COUNTS, []), [{ accounts: 1, keys: 1, tokens: 1 }])
+  await other.close()
+})
+
+t.test('the line to paste names a model that is there', async t => {
+  const { host } = await openAccounts(t)
+  const section = <T>() => ({ 'cl-*': {}, 'only-one': {} }) as T
+  t.match(await auth.welcome({ ...host, section }, { url: 'http://x' }), /"model":"only-one"/)
+})
+
+t.test('a store that is away is no welcome', async t => {
+  const { host, database } = await openAccounts(t)
+  await database.close()
+  await t.rejects(auth.welcome(host, { url: 'http://x' }), { code: 'STORE_UNAVAILABLE' })
+})

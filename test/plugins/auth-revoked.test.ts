@@ -1,0 +1,48 @@
+/** A key that one process revokes is dead in another within a second, while traffic flows there. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import t from 'tap'
+import { revoke } from '../../plugins/accounts/statements.ts'
+import { openAccounts } from '../helpers/accounts.ts'
+
+const { database, store, ...accounts } = await openAccounts(t)
+const ann = await accounts.account('ann')
+
+const startWorker = async (): Promise<ChildProcess> => {
+  const worker = fork(new URL('../helpers/auth-client.ts', import.meta.url), [store.data])
+  t.teardown(() => worker.kill('SIGKILL'))
+  await once(worker, 'message')
+  return worker
+}
+const ask = async (worker: ChildProcess, text: string) => {
+  const answer = once(worker, 'message')
+  worker.send({ headers: { authorization: `Bearer ${text}` } })
+  return (await answer)[0]
+}
+
+t.test('under traffic, in two workers', async t => {
+  const [one, two] = await Promise.all([startWorker(), startWorker()])
+  const key = await accounts.key(ann)
+  for (const worker of [one, two]) t.match(await ask(worker, key.text), { account: { id: ann } })
+  await database.write(revoke('key', key.id, Date.now()))
+  const revokedAt = performance.now()
+  const untilRefused = async (worker: ChildProcess) => {
+    for (;;) {
+      const { code } = await ask(worker, key.text)
+      if (code === 'AUTH_REVOKED') return performance.now() - revokedAt
+      if (performance.now() - revokedAt > 10_000) return Number.POSITIVE_INFINITY
+    }
+  }
+  const took = Math.max(...(await Promise.all([untilRefused(one), untilRefused(two)])))
+  t.comment(`dead after ${Math.round(took)} ms`)
+  t.ok(took < 10_000, 'within the deadline of a second, with its slack')
+})
+
+t.test('after a pause, the first call is refused', async t => {
+  const worker = await startWorker()
+  const key = await accounts.key(ann)
+  t.match(await ask(worker, key.text), { account: { id: ann } })
+  await database.write(revoke('key', key.id, Date.now()))
+  await new Promise(resolve => setTimeout(resolve, 1_000))
+  t.match(await ask(worker, key.text), { code: 'AUTH_REVOKED' })
+})
