@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Allowances } from './allowance.ts'
+import { shownPath } from './config/problem.ts'
 import type { Store } from './exchange.ts'
 import type { Jobs } from './jobs.ts'
 import type { GatewayMetrics } from './metrics.ts'
@@ -25,6 +26,7 @@ export interface Ground {
   readonly hash: string
   readonly root: string
   readonly document: Document
+  readonly files?: Readonly<Record<string, string>> | undefined
   readonly upstreams: Readonly<Record<string, UpstreamView>>
   readonly run: Lent['run']
   readonly send: Lent['send']
@@ -39,7 +41,11 @@ export const lend = (resources: Resources, ground: Ground): Lent => ({
   config: { version: ground.version, hash: ground.hash },
   upstreams: ground.upstreams,
   section: <T>(name: string) => (ground.document[name] ?? {}) as T,
-  file: path => readFileSync(resolve(ground.root, path), 'utf8'),
+  file: path => {
+    const full = resolve(ground.root, path)
+    // The text that was checked and hashed, so that every worker compiles the same.
+    return ground.files?.[shownPath(ground.root, full)] ?? readFileSync(full, 'utf8')
+  },
   share: (key, version, create) => {
     const { value, release } = resources.shared.acquire(key, version, create)
     ground.held.push(release)

@@ -21,7 +21,7 @@ export const compile = async (
   plugins: ReadonlyMap<string, Plugin>,
   resources: Resources,
 ): Promise<Snapshot> => {
-  const { document, version, hash, root } = blueprint
+  const { document, version, hash, root, files } = blueprint
   const held: (() => void)[] = []
   const release = (): void => {
     for (const each of held.splice(0)) each()
@@ -35,7 +35,7 @@ export const compile = async (
     return snapshot
   }
   const lent = lend(resources, {
-    ...{ version, hash, root, document, held },
+    ...{ version, hash, root, document, files, held },
     upstreams: views as Record<string, UpstreamView>,
     run: (route, turn) => runTurn(current(), resources, route, turn),
     send: (upstream, request) => sendOutside(current(), upstream, request),

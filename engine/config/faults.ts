@@ -10,27 +10,39 @@ const problem = problems({
   UNKNOWN_KEY: 'unknown key %j in %s',
   MISSING_KEY: '%s needs the key %j',
   WRONG_TYPE: '%s must be %s, not %s',
-  UNKNOWN_VALUE: '%s cannot be %s; one of %s',
+  UNKNOWN_VALUE: '%s cannot be %s; it is one of %s',
   BAD_VALUE: '%s cannot be %s; %s',
   BAD_NAME: '%j cannot be a name in %s; it must match %s',
   DUPLICATE_ITEM: '%s stands twice in %s',
 })
-type Code = Parameters<typeof problem>[0]
 
-type Said = readonly [
-  path: Path,
-  what: 'key' | 'value',
-  code: Code,
-  args: readonly unknown[],
-  suggestion?: string | undefined,
-]
-type Error = ErrorObject<string, Record<string, unknown>, unknown>
-type Keywords = Readonly<Record<string, unknown>>
+type Fault = ErrorObject<string, Record<string, unknown>, unknown>
+interface Schema {
+  readonly type?: string | string[]
+  readonly properties?: object
+  readonly examples?: readonly Json[]
+  readonly format?: string
+  readonly pattern?: string
+}
+/** Code, the arguments of its message, and where they differ from a value at the fault's own path: key, suggestion. */
+interface Said {
+  readonly code: Parameters<typeof problem>[0]
+  readonly args: readonly unknown[]
+  readonly path?: Path
+  readonly what?: 'key'
+  readonly suggestion?: string | undefined
+}
+/** `written`: as it stands in the file, so that no value of a variable is ever printed. */
+type Words = (fault: Fault, label: string, written: string, schema: Schema) => Said
 
 export const faultsOf = (errors: readonly ErrorObject[], reading: Reading): Problem[] =>
-  decided(errors as readonly Error[]).map(error => {
-    const [path, what, code, args, suggestion] = (WORDS[error.keyword] ?? otherwise)(error, reading)
-    return problem(code, reading.place(path, what), args, suggestion)
+  decided(errors as readonly Fault[]).map(fault => {
+    const path = pathOf(fault.instancePath)
+    const schema = (fault.parentSchema ?? {}) as Schema
+    const written = schema.format === 'password' ? 'that' : short(reading.find(path).written)
+    const said = (WORDS[fault.keyword] ?? otherwise)(fault, labelOf(path), written, schema)
+    const place = reading.find(said.path ?? path).place(said.what ?? 'value')
+    return problem(said.code, place, said.args, said.suggestion)
   })
 
 export const pathOf = (pointer: string): string[] =>
@@ -39,67 +51,54 @@ export const pathOf = (pointer: string): string[] =>
     .slice(1)
     .map(step => step.replaceAll('~1', '/').replaceAll('~0', '~'))
 
-/** A JSON pointer as people say it: `routes[3].timeout`. */
-export const labelOf = (path: Path): string =>
-  path.length === 0
-    ? 'the file'
-    : path
-        .map((step, i) => (/^\d+$/.test(`${step}`) && i > 0 ? `[${step}]` : `.${step}`))
-        .join('')
-        .slice(1)
+/** As people say it: `routes[3].timeout`. */
+const labelOf = (path: Path): string =>
+  path.length === 0 ? 'the file' : path.join('.').replace(/\.(\d+)(?=\.|$)/g, '[$1]')
+const short = (written: string): string => {
+  const [line = ''] = written.split('\n', 1)
+  return line.length > 60 ? `${line.slice(0, 60)}…` : line || 'nothing'
+}
 
-const WORDS: Readonly<Record<string, (error: Error, reading: Reading) => Said>> = {
-  additionalProperties: ({ instancePath, params, parentSchema }) => {
-    const path = pathOf(instancePath)
+const WORDS: Readonly<Record<string, Words>> = {
+  additionalProperties: ({ instancePath, params }, label, _written, { properties = {} }) => {
     const name = String(params.additionalProperty)
-    const known = Object.keys((parentSchema?.properties ?? {}) as object)
-    return [[...path, name], 'key', 'UNKNOWN_KEY', [name, labelOf(path)], nearest(name, known)]
+    const suggestion = nearest(name, Object.keys(properties))
+    const path = [...pathOf(instancePath), name]
+    return { code: 'UNKNOWN_KEY', args: [name, label], path, what: 'key', suggestion }
   },
-  required: ({ instancePath, params }) => {
-    const path = pathOf(instancePath)
-    return [path, 'key', 'MISSING_KEY', [labelOf(path), params.missingProperty]]
+  required: ({ params }, label) => ({
+    code: 'MISSING_KEY',
+    args: [label, params.missingProperty],
+    what: 'key',
+  }),
+  type: ({ params, data }, label, written, schema) =>
+    wrongType([params.type].flat() as string[], data, label, written, schema),
+  anyOf: ({ schema, data }, label, written, parent) => {
+    const types = (schema as Schema[]).flatMap(({ type = [] }) => type)
+    return wrongType([...new Set(types)], data, label, written, parent)
   },
-  type: (error, reading) => wrongType(error, [params(error).type].flat() as string[], reading),
-  enum: (error, reading) => choice(error, params(error).allowedValues as Json[], reading),
-  const: (error, reading) => choice(error, [params(error).allowedValue as Json], reading),
-  anyOf: (error, reading) => {
-    const branches = (error.schema as Keywords[]).flatMap(({ type }) => (type ?? []) as string[])
-    return wrongType(error, [...new Set(branches)], reading)
-  },
-  oneOf: (error, reading) => WORDS.anyOf?.(error, reading) ?? otherwise(error, reading),
-  propertyNames: ({ instancePath, params, schema }) => {
-    const path = pathOf(instancePath)
+  enum: ({ params, data }, label, written) =>
+    wrongChoice(params.allowedValues as Json[], data, label, written),
+  const: ({ params, data }, label, written) =>
+    wrongChoice([params.allowedValue as Json], data, label, written),
+  propertyNames: ({ instancePath, params, schema }, label) => {
     const name = String(params.propertyName)
-    const pattern = (schema as Keywords).pattern ?? 'the schema'
-    return [[...path, name], 'key', 'BAD_NAME', [name, labelOf(path), pattern]]
+    const args = [name, label, (schema as Schema).pattern]
+    return { code: 'BAD_NAME', args, path: [...pathOf(instancePath), name], what: 'key' }
   },
-  uniqueItems: ({ instancePath, params }, reading) => {
-    const path = pathOf(instancePath)
-    const later = [...path, Math.max(Number(params.i), Number(params.j))]
-    return [later, 'value', 'DUPLICATE_ITEM', [reading.written(later), labelOf(path)]]
+  uniqueItems: ({ instancePath, params, data }, label) => {
+    const later = Math.max(Number(params.i), Number(params.j))
+    const args = [JSON.stringify((data as Json[])[later]), label]
+    return { code: 'DUPLICATE_ITEM', args, path: [...pathOf(instancePath), later] }
   },
 }
-const params = (error: Error) => error.params as Record<string, unknown>
-
-const otherwise = (error: Error, reading: Reading): Said => {
-  const path = pathOf(error.instancePath)
-  const { examples } = (error.parentSchema ?? {}) as { examples?: readonly Json[] }
-  const way = examples?.length
-    ? `write it like ${examples.map(each => JSON.stringify(each)).join(' or ')}`
-    : `it ${error.message ?? 'breaks the schema'}`
-  return [path, 'value', 'BAD_VALUE', [labelOf(path), shown(error, reading), way]]
+const otherwise: Words = ({ message }, label, written, { examples = [] }) => {
+  const such = examples.map(each => JSON.stringify(each)).join(' or ')
+  const way = such === '' ? `it ${message ?? 'breaks the schema'}` : `write it like ${such}`
+  return { code: 'BAD_VALUE', args: [label, written, way] }
 }
 
-const wrongType = (error: Error, types: readonly string[], reading: Reading): Said => {
-  const path = pathOf(error.instancePath)
-  const wanted = types.length === 0 ? 'of another kind' : types.map(kindName).join(' or ')
-  const { examples } = (error.parentSchema ?? {}) as { examples?: readonly Json[] }
-  const such = examples?.length ? ` such as ${JSON.stringify(examples[0])}` : ''
-  const truth = types.includes('boolean') ? TRUTH[String(error.data).toLowerCase()] : undefined
-  const args = [labelOf(path), `${wanted}${such}`, kindOf(error.data, shown(error, reading))]
-  return [path, 'value', 'WRONG_TYPE', args, truth]
-}
-/** Booleans of YAML 1.1, which are words since 1.2. */
+/** Booleans of YAML 1.1, which are mere words since 1.2. */
 const TRUTH: Readonly<Record<string, string>> = {
   yes: 'true',
   on: 'true',
@@ -115,64 +114,51 @@ const KINDS: Readonly<Record<string, string>> = {
   object: 'a map',
   null: 'nothing',
 }
-const kindName = (type: string) => KINDS[type] ?? type
-const kindOf = (value: unknown, written: string) => {
-  if (value === null) return 'nothing'
-  if (Array.isArray(value)) return 'a list'
-  if (typeof value === 'object') return 'a map'
-  return `the ${typeof value === 'string' ? 'text' : typeof value} ${written}`
+const wrongType = (
+  types: readonly string[],
+  data: unknown,
+  label: string,
+  written: string,
+  { examples = [] }: Schema,
+): Said => {
+  const wanted = types.map(type => KINDS[type] ?? type).join(' or ') || 'of another kind'
+  const such = examples.length > 0 ? ` such as ${JSON.stringify(examples[0])}` : ''
+  const kind = data === null ? 'null' : Array.isArray(data) ? 'array' : typeof data
+  const plain = kind === 'string' || kind === 'number' || kind === 'boolean'
+  const given = plain ? `the ${kind === 'string' ? 'text' : kind} ${written}` : KINDS[kind]
+  const suggestion = types.includes('boolean') ? TRUTH[String(data).toLowerCase()] : undefined
+  return { code: 'WRONG_TYPE', args: [label, `${wanted}${such}`, given], suggestion }
 }
-
-const choice = (error: Error, choices: readonly Json[], reading: Reading): Said => {
-  const path = pathOf(error.instancePath)
-  const near = nearest(String(error.data), choices.map(String))
-  const args = [labelOf(path), shown(error, reading), choices.map(each => String(each)).join(', ')]
-  return [path, 'value', 'UNKNOWN_VALUE', args, near]
-}
-
-/** As it was written, so that no value of a variable is ever printed; a secret not even so. */
-const shown = (error: Error, reading: Reading): string => {
-  if (error.parentSchema?.format === 'password') return 'the value given'
-  const [line = ''] = reading.written(pathOf(error.instancePath)).split('\n', 1)
-  return line.length > 60 ? `${line.slice(0, 60)}…` : line || 'nothing'
-}
+const wrongChoice = (
+  choices: readonly Json[],
+  data: unknown,
+  label: string,
+  written: string,
+): Said => ({
+  code: 'UNKNOWN_VALUE',
+  args: [label, written, choices.map(String).join(', ')],
+  suggestion: nearest(String(data), choices.map(String)),
+})
 
 /** Of alternatives only the one that was meant is judged; without one, the choice itself is the fault. */
-const decided = (errors: readonly Error[]): readonly Error[] => {
-  const choices = errors
-    .filter(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf')
-    .sort((a, b) => a.schemaPath.length - b.schemaPath.length)
-  let left = errors.filter(
-    ({ keyword, propertyName }) => keyword !== 'if' && propertyName === undefined,
-  )
-  for (const outer of choices) {
-    if (!left.includes(outer)) continue
-    const meant = meantBranch(outer, left)
-    left = left.filter(error =>
-      error === outer
-        ? meant === undefined
-        : !inside(error, outer) || branchOf(error, outer) === meant,
+const decided = (errors: readonly Fault[]): readonly Fault[] => {
+  let left = errors.filter(each => each.keyword !== 'if' && each.propertyName === undefined)
+  const choices = left.filter(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf')
+  for (const outer of choices.toSorted((a, b) => a.schemaPath.length - b.schemaPath.length)) {
+    const branches = Map.groupBy(
+      left.filter(each => each.schemaPath.startsWith(`${outer.schemaPath}/`)),
+      each => each.schemaPath.slice(outer.schemaPath.length + 1).split('/', 1)[0],
     )
+    const faults = [...branches.values()]
+    const alike = faults.filter(branch => branch.every(each => !isOfOtherKind(each, outer)))
+    const [meant] = alike.toSorted((a, b) => a.length - b.length)
+    const dropped = new Set([
+      ...faults.filter(each => each !== meant).flat(),
+      ...(meant ? [outer] : []),
+    ])
+    left = left.filter(each => !dropped.has(each))
   }
   return left
 }
-const inside = (error: Error, outer: Error) =>
-  error !== outer &&
-  error.schemaPath.startsWith(`${outer.schemaPath}/`) &&
-  error.instancePath.startsWith(outer.instancePath)
-const branchOf = (error: Error, outer: Error) =>
-  error.schemaPath.slice(outer.schemaPath.length + 1).split('/', 1)[0]
-
-/** The one alternative that is of the right kind; of several, the one with the fewest faults. */
-const meantBranch = (outer: Error, errors: readonly Error[]): string | undefined => {
-  const faults = new Map<string, number>()
-  for (const error of errors.filter(each => inside(each, outer))) {
-    const branch = branchOf(error, outer) ?? ''
-    const other = error.instancePath === outer.instancePath && error.keyword === 'type'
-    faults.set(branch, (faults.get(branch) ?? 0) + (other ? Number.POSITIVE_INFINITY : 1))
-  }
-  const [best] = [...faults]
-    .filter(([, count]) => Number.isFinite(count))
-    .sort((a, b) => a[1] - b[1])
-  return best?.[0]
-}
+const isOfOtherKind = ({ keyword, instancePath }: Fault, outer: Fault) =>
+  keyword === 'type' && instancePath === outer.instancePath

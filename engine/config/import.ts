@@ -1,11 +1,13 @@
-/** Imports bundled plugins and judges their shape. */
+/** Imports bundled plugins and judges their shape. All that a worker needs of the configuration's rooms. */
 import { setSourceMapsSupport } from 'node:module'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import type { Resources } from '../host.ts'
 import type { Plugin } from '../plugin.ts'
-import type { Bundle } from './blueprint.ts'
-import { type Place, type Problem, problems } from './problem.ts'
-import { shownPath } from './read.ts'
+import type { Snapshot } from '../snapshot.ts'
+import type { Blueprint, Bundle } from './blueprint.ts'
+import { compile } from './compile.ts'
+import { type Place, type Problem, problems, shownPath } from './problem.ts'
 import { SECTIONS } from './schema.ts'
 
 const problem = problems({
@@ -37,30 +39,31 @@ export const importPlugin = async ({ bundle }: Bundle, limit = LIMIT): Promise<P
 }
 class ShapeError extends Error {}
 
-const MEMBERS = { schema: 'object', setup: 'function' }
-const MORE = {
-  sections: 'object',
-  upstream: 'object',
-  migrations: 'object',
-  commands: 'object',
-  check: 'function',
-  welcome: 'function',
-}
-const shapeFault = (value: unknown): string | undefined => {
-  if (typeof value !== 'object' || value === null) return 'must export an object as its default'
-  const members = value as Readonly<Record<string, unknown>>
-  for (const [name, type] of Object.entries({ ...MEMBERS, ...MORE })) {
-    const member = members[name]
-    if (member === undefined && name in MORE) continue
-    if (typeof member !== type || member === null)
-      return `needs its member "${name}" to be ${type === 'object' ? 'an object' : 'a function'}`
+const OBJECTS = ['schema', 'sections', 'upstream', 'migrations', 'commands']
+const FUNCTIONS = ['setup', 'check', 'welcome']
+const shapeFault = (plugin: unknown): string | undefined => {
+  if (typeof plugin !== 'object' || plugin === null) return 'must export an object as its default'
+  const members = plugin as Readonly<Record<string, unknown>>
+  for (const name of [...OBJECTS, ...FUNCTIONS]) {
+    const [type, words] = OBJECTS.includes(name)
+      ? ['object', 'an object']
+      : ['function', 'a function']
+    const absent = members[name] === undefined && name !== 'schema' && name !== 'setup'
+    if (!absent && (typeof members[name] !== type || members[name] === null))
+      return `needs its member "${name}" to be ${words}`
   }
   return undefined
 }
 
-export interface Imported {
-  readonly plugins: ReadonlyMap<string, Plugin>
-  readonly problems: readonly Problem[]
+/** The snapshot of a blueprint made elsewhere: what a worker does. Throws CompileError. */
+export const fromBlueprint = async (
+  blueprint: Blueprint,
+  resources: Resources,
+): Promise<Snapshot> => {
+  const plugins = await Promise.all(
+    blueprint.plugins.map(async bundle => [bundle.name, await importPlugin(bundle)] as const),
+  )
+  return compile(blueprint, new Map(plugins), resources)
 }
 
 /** All plugins that can be had, and what is wrong with the others. `inputs`: absolute paths of their sources. */
@@ -69,50 +72,37 @@ export const importPlugins = async (
   root: string,
   inputs: readonly string[],
   progress: (file: string) => void,
-): Promise<Imported> => {
+): Promise<{ plugins: ReadonlyMap<string, Plugin>; problems: readonly Problem[] }> => {
   const plugins = new Map<string, Plugin>()
   const found: Problem[] = []
   // One after the other: if one blocks the process, the last file told is the one.
   for (const bundle of bundles) {
-    progress(bundle.file)
+    const { name, file } = bundle
+    const start = { file, line: 1, column: 1 }
+    progress(file)
     try {
-      plugins.set(bundle.name, guarded(await importPlugin(bundle), bundle.file, progress))
+      const plugin = await importPlugin(bundle)
+      plugins.set(name, guarded(plugin, file, progress))
     } catch (thrown) {
-      found.push(importProblem(bundle, thrown as Error, root, inputs))
+      const error = thrown instanceof Error ? thrown : new Error(String(thrown))
+      if (error instanceof ShapeError)
+        found.push(problem('PLUGIN_SHAPE', start, [name, error.message]))
+      else {
+        const place = placeInStack(error.stack, root, inputs) ?? start
+        found.push(problem('PLUGIN_THREW', place, [name, error.message]))
+      }
     }
   }
-  found.push(...clashes(plugins, bundles))
-  return { plugins, problems: found }
+  return { plugins, problems: [...found, ...clashes(plugins, bundles)] }
 }
 
 /** The same plugin, which says when its code runs and may not set up for ever. */
 const guarded = (plugin: Plugin, file: string, progress: (file: string) => void): Plugin => {
-  const check: Plugin['check'] = (document, report) => {
-    progress(file)
-    plugin.check?.(document, report)
-  }
   const setup: Plugin['setup'] = (options, host) => {
     progress(file)
     return within(LIMIT, async () => plugin.setup(options, host))
   }
-  return Object.create(plugin, {
-    setup: { value: setup },
-    ...(plugin.check && { check: { value: check } }),
-  })
-}
-
-const importProblem = (
-  { name, file }: Bundle,
-  error: Error,
-  root: string,
-  inputs: readonly string[],
-): Problem => {
-  const start = { file, line: 1, column: 1 }
-  if (error instanceof ShapeError) return problem('PLUGIN_SHAPE', start, [name, error.message])
-  return problem('PLUGIN_THREW', placeInStack(error.stack, root, inputs) ?? start, [
-    name,
-    error.message,
-  ])
+  return Object.create(plugin, { setup: { value: setup } })
 }
 
 /** The first line of a stack that is the operator's own: neither the engine's nor a package's. */
@@ -134,17 +124,14 @@ const clashes = (plugins: ReadonlyMap<string, Plugin>, bundles: readonly Bundle[
   const found: Problem[] = []
   const owners = new Map(SECTIONS.map(name => [`section ${name}`, 'the engine']))
   for (const { name, file } of bundles) {
-    const plugin = plugins.get(name)
-    const added = [
-      ...Object.keys(plugin?.sections ?? {}).map(key => ['section', key] as const),
-      ...Object.keys(plugin?.upstream ?? {}).map(key => ['upstream key', key] as const),
-    ]
-    for (const [kind, key] of added) {
-      const owner = owners.get(`${kind} ${key}`)
-      owners.set(`${kind} ${key}`, owner ?? file)
-      if (owner)
-        found.push(problem('PLUGIN_CLASH', { file, line: 1, column: 1 }, [name, kind, key, owner]))
-    }
+    const { sections = {}, upstream = {} } = plugins.get(name) ?? {}
+    for (const [kind, keys] of Object.entries({ section: sections, 'upstream key': upstream }))
+      for (const key of Object.keys(keys)) {
+        const owner = owners.get(`${kind} ${key}`)
+        owners.set(`${kind} ${key}`, owner ?? file)
+        const place = { file, line: 1, column: 1 }
+        if (owner) found.push(problem('PLUGIN_CLASH', place, [name, kind, key, owner]))
+      }
   }
   return found
 }

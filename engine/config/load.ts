@@ -1,13 +1,13 @@
 /** From a path to a snapshot: read, bundle, check, compile; or every problem at once. */
 import { createHash } from 'node:crypto'
-import { basename, dirname, resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import type { Resources } from '../host.ts'
 import type { Document, Json, Plugin } from '../plugin.ts'
 import type { Snapshot } from '../snapshot.ts'
 import type { Blueprint, Bundle } from './blueprint.ts'
 import { check } from './check.ts'
 import { CompileError, type CompileFault, compile } from './compile.ts'
-import { importPlugin, importPlugins, placeInStack } from './import.ts'
+import { importPlugins, placeInStack } from './import.ts'
 import { type Bundled, bundlePlugins } from './plugins.ts'
 import { type Problem, ProblemsError } from './problem.ts'
 import { fileSource, type Reading, read, type Source } from './read.ts'
@@ -16,6 +16,7 @@ import { watchedFolders } from './watch.ts'
 
 export type { Blueprint, Bundle } from './blueprint.ts'
 export { describeChange } from './change.ts'
+export { fromBlueprint } from './import.ts'
 
 export interface PrepareOptions {
   /** Path of routes.yaml. */
@@ -52,25 +53,14 @@ export const prepare = async (options: PrepareOptions): Promise<Prepared> =>
 
 /** The same, and the snapshot. */
 export const load = async (options: LoadOptions): Promise<Loaded> => {
-  const { result, reading, inputs, fail } = await prepared(options)
+  const whole = await prepared(options)
+  const { blueprint, plugins } = whole.result
   try {
-    const snapshot = await compile(result.blueprint, result.plugins, options.resources)
-    return { ...result, snapshot }
+    return { ...whole.result, snapshot: await compile(blueprint, plugins, options.resources) }
   } catch (thrown) {
     if (!(thrown instanceof CompileError)) throw thrown
-    throw fail(thrown.faults.map(each => compileProblem(each, result, reading, inputs)))
+    throw whole.fail(thrown.faults.map(each => compileProblem(each, whole)))
   }
-}
-
-/** The snapshot of a blueprint made elsewhere: what a worker does. Throws CompileError. */
-export const fromBlueprint = async (
-  blueprint: Blueprint,
-  resources: Resources,
-): Promise<Snapshot> => {
-  const plugins = await Promise.all(
-    blueprint.plugins.map(async bundle => [bundle.name, await importPlugin(bundle)] as const),
-  )
-  return compile(blueprint, new Map(plugins), resources)
 }
 
 interface Whole {
@@ -81,102 +71,72 @@ interface Whole {
   fail(found: readonly Problem[]): ProblemsError
 }
 const prepared = async (options: PrepareOptions): Promise<Whole> => {
-  const source = options.source ?? fileSource()
-  const reading = read(options.config, source)
+  const { config, version, cacheFolder, source = fileSource(), progress = () => {} } = options
+  const reading = read(config, source)
   const { root } = reading
   const folders = pluginFolders(reading.document)
-  const bundled = options.bundles
-    ? { ...NOTHING, bundles: options.bundles }
-    : await bundlePlugins(folders, root, options.cacheFolder)
-  const imported = await importPlugins(
-    bundled.bundles,
-    root,
-    bundled.inputs,
-    options.progress ?? (() => {}),
-  )
+  const bundled: Bundled = options.bundles
+    ? { bundles: options.bundles, broken: [], problems: [], inputs: [] }
+    : await bundlePlugins(folders, root, cacheFolder)
+  const { bundles, inputs } = bundled
+  const imported = await importPlugins(bundles, root, inputs, progress)
   const judged = check(reading, bundled, imported.plugins, source)
   const secrets = new Set([...reading.secrets, ...[...judged.secrets].filter(isSecret)])
+  const own = [...reading.files.keys(), ...folders, ...includeFolders(reading)]
   const watched = watchedFolders([
-    ...[resolve(root, basename(options.config)), ...folders.map(folder => resolve(root, folder))],
-    ...[...reading.files.keys()].map(file => resolve(root, file)),
-    ...includeFolders(reading),
-    ...reading.drawn,
-    ...judged.paths,
-    ...bundled.inputs,
+    ...own.map(path => resolve(root, path)),
+    ...[...reading.drawn, ...judged.paths, ...inputs],
   ])
   const fail = (found: readonly Problem[]) =>
     new ProblemsError(found, textsOf(found, reading, secrets, source), root, watched)
-  const found = [...reading.problems, ...bundled.problems, ...imported.problems, ...judged.problems]
+  const found = [reading, bundled, imported, judged].flatMap(({ problems }) => problems)
   if (found.length > 0) throw fail(found)
   const { document } = judged
-  const files = Object.fromEntries(judged.files)
-  const hash = hashOf(document, bundled.bundles, files)
-  const blueprint = {
-    version: options.version,
-    hash,
-    root,
-    document,
-    plugins: bundled.bundles,
-    files,
-  }
-  const { plugins } = imported
-  const texts = new Map([...reading.files, ...judged.files])
-  const result = { blueprint, plugins, files: texts, watched, secrets }
-  return { result, reading, inputs: bundled.inputs, fail }
+  const attached = Object.fromEntries(judged.files)
+  const counted = [document, bundles.map(({ name, hash }) => [name, hash]), attached]
+  const hash = createHash('sha256').update(JSON.stringify(counted)).digest('hex').slice(0, 16)
+  const blueprint = { version, hash, root, document, plugins: bundles, files: attached }
+  const files = new Map([...reading.files, ...judged.files])
+  const result = { blueprint, plugins: imported.plugins, files, watched, secrets }
+  return { result, reading, inputs, fail }
 }
-const NOTHING: Bundled = { bundles: [], broken: [], shared: new Map(), problems: [], inputs: [] }
 
 /** As good as they can be known before anything is checked. */
-const pluginFolders = ({ settings }: Document): string[] => {
+export const pluginFolders = ({ settings }: Document): string[] => {
   const folders = (settings as { plugins?: Json } | undefined)?.plugins
-  if (!Array.isArray(folders)) return ['plugins']
-  return folders.filter(folder => typeof folder === 'string')
+  return Array.isArray(folders) ? folders.filter(each => typeof each === 'string') : ['plugins']
 }
 
 /** The folder before the first wildcard, so that a file that will match is seen. */
-const includeFolders = ({ document, root }: Reading): string[] =>
-  (Array.isArray(document.include) ? document.include : [])
-    .filter(pattern => typeof pattern === 'string')
-    .map(pattern => dirname(resolve(root, pattern.replace(/[*?[{].*/s, 'x'))))
+const includeFolders = ({ document: { include } }: Reading): string[] =>
+  (Array.isArray(include) ? include : []).map(each =>
+    dirname(String(each).replace(/[*?[{].*/s, 'x')),
+  )
 
-const START = { line: 1, column: 1 }
-
-/** Texts for code frames: also of plugins; a secret that stands in one is covered. */
+/** Texts for code frames, also of plugins; a secret that stands in one is covered. */
 const textsOf = (
   found: readonly Problem[],
-  reading: Reading,
+  { root, files }: Reading,
   secrets: ReadonlySet<string>,
   source: Source,
 ): Map<string, string> => {
   const texts = new Map<string, string>()
-  for (const { file } of found) {
-    const text = reading.files.get(file) ?? source.text(resolve(reading.root, file))
-    if (text === undefined || texts.has(file)) continue
-    const covered = [...secrets].reduce(
-      (all, each) => all.replaceAll(each, '*'.repeat(each.length)),
-      text,
-    )
-    texts.set(file, covered)
+  for (const file of new Set(found.map(each => each.file))) {
+    let text = files.get(file) ?? source.text(resolve(root, file))
+    for (const secret of secrets) text = text?.replaceAll(secret, '*'.repeat(secret.length))
+    if (text !== undefined) texts.set(file, text)
   }
   return texts
 }
 
-const hashOf = (document: Document, bundles: readonly Bundle[], files: object): string =>
-  createHash('sha256')
-    .update(JSON.stringify([document, bundles.map(({ name, hash }) => [name, hash]), files]))
-    .digest('hex')
-    .slice(0, 16)
-
 /** A plugin that refuses its options is shown them; one that breaks is shown its own line. */
 const compileProblem = (
   { where = [], plugin, code, message, stack }: CompileFault,
-  { blueprint }: Prepared,
-  reading: Reading,
-  inputs: readonly string[],
+  { result, reading, inputs }: Whole,
 ): Problem => {
-  const bundle = blueprint.plugins.find(({ name }) => name === plugin)
-  const broke = code.startsWith('PLUGIN_') ? placeInStack(stack, blueprint.root, inputs) : undefined
-  const file = bundle && where.length === 0 ? { file: bundle.file, ...START } : undefined
-  const words = broke ? `${message} (in setup for ${where.join('.')})` : message
-  return { code, message: words, ...(broke ?? file ?? reading.place(where)) }
+  const file = result.blueprint.plugins.find(({ name }) => name === plugin)?.file
+  const broke = code.startsWith('PLUGIN_') ? placeInStack(stack, reading.root, inputs) : undefined
+  if (broke) return { code, message: `${message} (in setup for ${where.join('.')})`, ...broke }
+  if (file && where.length === 0) return { code, message, file, line: 1, column: 1 }
+  return { code, message, ...reading.find(where).place('value') }
 }

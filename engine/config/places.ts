@@ -10,15 +10,22 @@ import {
   type YAMLMap,
 } from 'yaml'
 import type { Place } from './problem.ts'
+import { hasVariable } from './variables.ts'
 
 export type Path = readonly (string | number)[]
 /** The place of a piece of text, cut to its first line. */
 export type At = (start: number, end?: number) => Place
-export interface Found {
-  readonly key: Node | undefined
-  readonly value: Node | undefined
-  /** Whether the whole path led there, not only its beginning. */
-  readonly exact: boolean
+/** What stands at a path, or the nearest thing around it. */
+export interface Spot {
+  place(what: 'key' | 'value'): Place
+  /** The value as it is written, before variables were filled in. */
+  readonly written: string
+  /** Whether the value is (partly) given by a variable. */
+  readonly varies: boolean
+}
+interface Pair {
+  readonly key?: Node
+  readonly value?: Node | undefined
 }
 
 export const placing =
@@ -32,39 +39,41 @@ export const placing =
     return { file, line: Math.max(1, line), column: Math.max(1, column), length }
   }
 
-/** The node at a path, else the nearest one around it. */
-export const finding = (tree: Tree): ((path: Path) => Found) => {
-  const indexes = new WeakMap<YAMLMap, Map<string, { key: Node; value: Node | undefined }>>()
-  const index = (map: YAMLMap) => {
-    const known = indexes.get(map)
-    if (known) return known
-    const made = new Map<string, { key: Node; value: Node | undefined }>()
-    for (const { key, value } of map.items)
-      if (isScalar(key)) made.set(String(key.value), { key, value: value as Node | undefined })
-    indexes.set(map, made)
-    return made
+export const finding = (tree: Tree, text: string, at: At): ((path: Path) => Spot) => {
+  const indexes = new WeakMap<YAMLMap, ReadonlyMap<string, Pair>>()
+  const target = (node: unknown) =>
+    ((isAlias(node) ? node.resolve(tree) : node) ?? undefined) as Node | undefined
+  const step = ({ value }: Pair, name: string | number): Pair | undefined => {
+    if (isSeq(value))
+      return value.items[Number(name)] ? { value: target(value.items[Number(name)]) } : undefined
+    if (!isMap(value)) return undefined
+    const index = indexes.get(value) ?? indexOf(value)
+    indexes.set(value, index)
+    const pair = index.get(String(name))
+    return pair && { ...pair, value: target(pair.value) }
   }
-  const target = (node: Node | null | undefined) =>
-    (isAlias(node) ? node.resolve(tree) : node) ?? undefined
   return path => {
-    let found: Found = { key: undefined, value: target(tree.contents), exact: true }
-    for (const step of path) {
-      const { value } = found
-      if (isMap(value)) {
-        const pair = index(value).get(String(step))
-        if (!pair) return { ...found, exact: false }
-        found = { key: pair.key, value: target(pair.value), exact: true }
-      } else if (isSeq(value) && value.items[Number(step)] !== undefined) {
-        found = { key: undefined, value: target(value.items[Number(step)] as Node), exact: true }
-      } else return { ...found, exact: false }
+    let found: Pair = { value: target(tree.contents) }
+    for (const name of path) {
+      const inner = step(found, name)
+      if (!inner) break
+      found = inner
     }
-    return found
+    return spotOf(found, text, at)
   }
 }
+const indexOf = ({ items }: YAMLMap): ReadonlyMap<string, Pair> =>
+  new Map(
+    items.map(({ key, value }) => [isScalar(key) ? String(key.value) : '', { key, value } as Pair]),
+  )
 
-/** A value that is not there is shown at its key. */
-export const placeOf = ({ key, value }: Found, what: 'key' | 'value', at: At): Place => {
+const spotOf = ({ key, value }: Pair, text: string, at: At): Spot => {
   const [start = 0, end = 0] = value?.range ?? []
   const [keyStart = start, keyEnd = end] = key?.range ?? []
-  return what === 'key' || start === end ? at(keyStart, keyEnd) : at(start, end)
+  return {
+    // A value that is not there is shown at its key.
+    place: what => (what === 'key' || start === end ? at(keyStart, keyEnd) : at(start, end)),
+    written: text.slice(start, end),
+    varies: isScalar(value) && typeof value.value === 'string' && hasVariable(value.value),
+  }
 }

@@ -21,8 +21,7 @@ import {
   version,
 } from 'esbuild'
 import type { Bundle } from './blueprint.ts'
-import { type Place, type Problem, problems } from './problem.ts'
-import { shownPath } from './read.ts'
+import { type Place, type Problem, problems, shownPath } from './problem.ts'
 import { TAKEN } from './schema.ts'
 
 const problem = problems({
@@ -37,10 +36,8 @@ const NAME = /^[a-z][a-z0-9-]*$/
 
 export interface Bundled {
   readonly bundles: readonly Bundle[]
-  /** Plugins that could not be bundled. */
+  /** Names of plugins that could not be bundled. */
   readonly broken: readonly string[]
-  /** Files without a default export: name to file. */
-  readonly shared: ReadonlyMap<string, string>
   readonly problems: readonly Problem[]
   /** The operator's own source files that went in, absolute: what to watch. */
   readonly inputs: readonly string[]
@@ -65,18 +62,12 @@ export const bundlePlugins = async (
   const made = await Promise.all(
     entries.map(entry => recall(entry, cacheFolder, open) ?? make(entry, root, cacheFolder, open)),
   )
-  const files = made.flatMap(({ sources }) => Object.keys(sources))
+  const inputs = new Set(made.flatMap(({ sources }) => Object.keys(sources)))
   return {
     bundles: made.flatMap(({ bundle }) => bundle ?? []),
-    broken: entries.flatMap(({ name }, index) => (made[index]?.problems.length ? [name] : [])),
-    shared: new Map(
-      entries.flatMap(({ name, file }, index) => {
-        const { bundle, problems } = made[index] ?? { problems: [] }
-        return bundle || problems.length > 0 ? [] : [[name, file] as const]
-      }),
-    ),
+    broken: entries.filter((_, index) => made[index]?.problems.length).map(({ name }) => name),
     problems: [...found, ...made.flatMap(({ problems }) => problems)],
-    inputs: [...new Set(files)].filter(path => !path.includes('/node_modules/')),
+    inputs: [...inputs].filter(path => !path.includes('/node_modules/')),
   }
 }
 
@@ -98,7 +89,7 @@ const entriesOf = (folders: readonly string[], root: string, found: Problem[]): 
 }
 const nameFault = (name: string, other: Entry | undefined): string | undefined => {
   if (!NAME.test(name)) return 'lower-case letters, digits and - only, a letter first'
-  if (TAKEN.has(name)) return 'routes have a key of that name'
+  if (TAKEN.includes(name)) return 'routes have a key of that name'
   return other && `${other.file} has that name already`
 }
 const start = (file: string): Place => ({ file, line: 1, column: 1 })

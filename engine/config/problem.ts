@@ -1,9 +1,9 @@
 /** Problems: faults of a configuration, each with its place; collected, sorted and made readable once. */
-import { relative, resolve } from 'node:path'
+import { isAbsolute, relative, resolve, sep } from 'node:path'
 import { format as fill, styleText } from 'node:util'
 
 export interface Place {
-  /** As an operator would name it: relative to the folder of routes.yaml, absolute when outside of it. */
+  /** As `shownPath` gives it. */
   readonly file: string
   /** Both count from 1. */
   readonly line: number
@@ -23,6 +23,12 @@ export interface FormatOptions {
   readonly color?: boolean
   /** How many are shown; the rest are counted. */
   readonly limit?: number
+}
+
+/** A path as an operator would name it: relative to `root`, absolute when outside of it. */
+export const shownPath = (root: string, path: string): string => {
+  const inside = relative(root, path)
+  return /^\.\.([/\\]|$)/.test(inside) || isAbsolute(inside) ? path : inside.replaceAll(sep, '/')
 }
 
 /** Makes the constructor of one owner's problems, from a table `CODE: 'message with %s'`. */
@@ -113,12 +119,8 @@ const FORMATS: Readonly<
   },
 }
 
-const shownFile = (file: string, { root }: FormatOptions) => {
-  if (root === undefined) return file
-  const path = resolve(root, file)
-  const near = relative('', path)
-  return near.startsWith('..') ? path : near
-}
+const shownFile = (file: string, { root }: FormatOptions) =>
+  root === undefined ? file : shownPath(resolve(), resolve(root, file))
 
 const sentence = ({ message, suggestion }: Problem) =>
   suggestion === undefined ? message : `${message}; did you mean "${suggestion}"?`

@@ -1,10 +1,9 @@
 /** The text of a configuration: one main file, what it includes, and where each key and value stands. */
 import { globSync, readFileSync, statSync } from 'node:fs'
-import { basename, dirname, isAbsolute, join, matchesGlob, relative, resolve, sep } from 'node:path'
+import { dirname, matchesGlob, resolve } from 'node:path'
 import type { Document, Json } from '../plugin.ts'
-import type { Path } from './places.ts'
-import { type Place, type Problem, problems } from './problem.ts'
-import type { Supply } from './variables.ts'
+import type { Path, Spot } from './places.ts'
+import { type Problem, problems, shownPath } from './problem.ts'
 import { parseYaml, type YamlFile } from './yaml.ts'
 
 const problem = problems({
@@ -13,7 +12,7 @@ const problem = problems({
   NOT_A_MAP: 'the file must hold named sections such as "routes:"',
   INCLUDE_EMPTY: 'the pattern %j matches no file',
   INCLUDE_NESTED: 'only the main file may hold %j',
-  INCLUDE_KIND: 'the section %j is a %s in %s:%d:%d and a %s here; both must be of one kind',
+  INCLUDE_KIND: 'the section %j is a %s here and a %s at %s:%d:%d; both must be of one kind',
   DUPLICATE_NAME: '%j is defined twice; first at %s:%d:%d',
 })
 
@@ -27,7 +26,7 @@ export interface Reading {
   readonly document: Document
   /** The folder of the main file: what relative paths start from. */
   readonly root: string
-  /** The configuration's own files as operators name them (see `shownPath`), with their texts. */
+  /** The configuration's own files as operators name them (`shownPath`), with their texts. */
   readonly files: ReadonlyMap<string, string>
   /** Absolute paths drawn in with `${file:…}`; their content is in no archive. */
   readonly drawn: readonly string[]
@@ -35,9 +34,8 @@ export interface Reading {
   /** Whether a file is spelled so badly that judging the whole would breed false problems. */
   readonly broken: boolean
   readonly secrets: ReadonlySet<string>
-  place(where: Path, what?: 'key' | 'value'): Place
-  written(where: Path): string
-  varies(where: Path): boolean
+  /** Across all files. */
+  find(where: Path): Spot
 }
 
 export const fileSource = (env: Source['env'] = process.env): Source => ({
@@ -61,68 +59,39 @@ export const archivedSource = (
   env: now.env,
   text: path => files[shownPath(root, path)] ?? now.text(path),
   list: (pattern, from) => {
-    const wanted = resolve(from, pattern)
-    return Object.keys(files)
-      .map(file => resolve(root, file))
-      .filter(path => matchesGlob(path, wanted))
+    const all = Object.keys(files).map(file => resolve(root, file))
+    return all.filter(path => matchesGlob(path, resolve(from, pattern)))
   },
 })
 
-/** A path as an operator would write it: relative to `root`, absolute when outside of it. */
-export const shownPath = (root: string, path: string): string => {
-  const inside = relative(root, path)
-  const outside = inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside)
-  return outside ? path : inside.split(sep).join('/')
-}
-
 export const read = (path: string, source: Source): Reading => {
-  const root = dirname(resolve(path))
+  const main = resolve(path)
+  const root = dirname(main)
+  const files = new Map<string, string>()
   const drawn: string[] = []
-  const supply: Supply = {
-    env: source.env,
-    file: name => {
-      const wanted = resolve(root, name)
-      drawn.push(wanted)
-      return source.text(wanted)
-    },
+  const file = (name: string) => {
+    drawn.push(resolve(root, name))
+    return source.text(resolve(root, name))
   }
-  const texts = new Map<string, string>()
-  const open = (file: string, text: string) => {
-    const name = shownPath(root, file)
-    texts.set(name, text)
-    return parseYaml(name, text, supply)
+  const open = (path: string): YamlFile => {
+    const text = source.text(path) ?? ''
+    files.set(shownPath(root, path), text)
+    return parseYaml(shownPath(root, path), text, { env: source.env, file })
   }
-  const main = join(root, basename(path))
-  const text = source.text(main)
-  const head = open(main, text ?? '')
   const found: Problem[] = []
-  if (text === undefined) found.push(problem('CONFIG_MISSING', head.place([], 'value'), [path]))
-  const included = includes(head, root, source, found)
-    .filter(file => file !== main)
-    .map(file => open(file, source.text(file) ?? ''))
-  const parts = [head, ...included]
-  const merged = text === undefined ? new Merged() : merge(parts, found)
-  const lookUp = merged.lookUp(head)
+  const head = open(main)
+  const missing = source.text(main) === undefined
+  if (missing) found.push(problem('CONFIG_MISSING', head.find([]).place('value'), [path]))
+  const included = includes(head, root, source, found).filter(each => each !== main)
+  const parts = [head, ...included.map(open)]
+  const sections = missing ? new Map() : collect(parts, found)
   return {
-    document: merged.document,
-    root,
-    files: texts,
-    drawn,
+    document: Object.fromEntries([...sections].map(([name, pieces]) => [name, united(pieces)])),
+    ...{ root, files, drawn },
     problems: [...parts.flatMap(part => part.problems), ...found],
-    broken: text === undefined || parts.some(part => part.broken),
+    broken: missing || parts.some(part => part.broken),
     secrets: new Set(parts.flatMap(part => part.secrets)),
-    place: (where, what = 'value') => {
-      const [part, inside] = lookUp(where)
-      return part.place(inside, what)
-    },
-    written: where => {
-      const [part, inside] = lookUp(where)
-      return part.written(inside)
-    },
-    varies: where => {
-      const [part, inside] = lookUp(where)
-      return part.varies(inside)
-    },
+    find: finding(sections, head),
   }
 }
 
@@ -132,9 +101,9 @@ const includes = (head: YamlFile, root: string, source: Source, found: Problem[]
   const files = new Set<string>()
   for (const [index, pattern] of (Array.isArray(patterns) ? patterns : []).entries()) {
     if (typeof pattern !== 'string') continue
-    const matches = [...source.list(pattern, root)].filter(file => source.text(file) !== undefined)
-    if (matches.length === 0)
-      found.push(problem('INCLUDE_EMPTY', head.place(['include', index], 'value'), [pattern]))
+    const matches = source.list(pattern, root).filter(file => source.text(file) !== undefined)
+    const place = head.find(['include', index]).place('value')
+    if (matches.length === 0) found.push(problem('INCLUDE_EMPTY', place, [pattern]))
     for (const file of matches.sort()) files.add(file)
   }
   return [...files]
@@ -148,80 +117,72 @@ const kind = (value: Json) =>
 /** Order is written once, and what is included may include nothing: no circle can arise. */
 const HEAD_ONLY = ['include', 'pipeline']
 
-/** One section of all files: whose words it is made of, and from which index on. */
-interface Section {
-  value: Json
-  readonly pieces: { readonly part: YamlFile; readonly value: Json; readonly from: number }[]
+/** What one file says of a section. */
+interface Piece {
+  readonly part: YamlFile
+  readonly value: Json
 }
-class Merged {
-  readonly sections = new Map<string, Section>()
+type Sections = ReadonlyMap<string, readonly Piece[]>
 
-  get document(): Document {
-    return Object.fromEntries([...this.sections].map(([name, { value }]) => [name, value]))
-  }
-  /** The file in which a path of the whole stands, and its path there. */
-  lookUp(head: YamlFile): (where: Path) => readonly [YamlFile, Path] {
-    return where => {
-      const [name, step, ...rest] = where
-      const pieces = this.sections.get(String(name))?.pieces ?? []
-      const [first] = pieces
-      if (first === undefined || name === undefined) return [head, where]
-      if (step === undefined) return [first.part, where]
-      if (Array.isArray(first.value)) {
-        const piece = pieces.findLast(({ from }) => from <= Number(step)) ?? first
-        return [piece.part, [name, Number(step) - piece.from, ...rest]]
-      }
-      const piece = pieces.find(({ value }) => isMap(value) && Object.hasOwn(value, step)) ?? first
-      return [piece.part, where]
+const collect = (parts: readonly YamlFile[], found: Problem[]): Sections => {
+  const sections = new Map<string, Piece[]>()
+  for (const part of parts.filter(each => each.value !== null)) {
+    const own = isMap(part.value) ? Object.entries(part.value) : []
+    if (!isMap(part.value)) found.push(problem('NOT_A_MAP', part.find([]).place('value')))
+    for (const [name, value] of own) {
+      const pieces = sections.get(name) ?? []
+      const place = part.find([name]).place('key')
+      if (part !== parts[0] && HEAD_ONLY.includes(name))
+        found.push(problem('INCLUDE_NESTED', place, [name]))
+      else if (value !== null && fits(name, { part, value }, pieces, found))
+        sections.set(name, [...pieces, { part, value }])
     }
   }
+  return sections
 }
 
-/** Maps are united, lists are joined; what is said twice is a problem naming both places. */
-const merge = (parts: readonly YamlFile[], found: Problem[]): Merged => {
-  const merged = new Merged()
-  for (const [index, part] of parts.entries()) {
-    if (part.broken || part.value === null) continue
-    if (!isMap(part.value)) {
-      found.push(problem('NOT_A_MAP', part.place([], 'value')))
-      continue
-    }
-    for (const [name, value] of Object.entries(part.value)) {
-      if (index > 0 && HEAD_ONLY.includes(name))
-        found.push(problem('INCLUDE_NESTED', part.place([name], 'key'), [name]))
-      else if (value !== null) add(merged, name, value, part, found)
-    }
+/** Whether a piece goes with those before it; what is said twice is a problem naming both places. */
+const fits = (name: string, { part, value }: Piece, pieces: readonly Piece[], found: Problem[]) => {
+  const first = pieces[0]
+  if (!first || (Array.isArray(value) && Array.isArray(first.value))) return true
+  const say = (
+    code: 'INCLUDE_KIND' | 'DUPLICATE_NAME',
+    path: Path,
+    other: Piece,
+    args: unknown[],
+  ) => {
+    const { file, line, column } = other.part.find(path).place('key')
+    const place = part.find(path).place('key')
+    found.push(problem(code, place, [...args, file, line, column]))
   }
-  return merged
-}
-
-const add = (merged: Merged, name: string, value: Json, part: YamlFile, found: Problem[]) => {
-  const section = merged.sections.get(name)
-  const first = section?.pieces[0]
-  if (section === undefined || first === undefined) {
-    merged.sections.set(name, { value, pieces: [{ part, value, from: 0 }] })
-    return
-  }
-  const twice = (what: string, path: Path, other: YamlFile) => {
-    const { file, line, column } = other.place(path, 'key')
-    found.push(problem('DUPLICATE_NAME', part.place(path, 'key'), [what, file, line, column]))
-  }
-  if (Array.isArray(value) && Array.isArray(section.value)) {
-    section.pieces.push({ part, value, from: section.value.length })
-    section.value = [...section.value, ...value]
-  } else if (isMap(value) && isMap(section.value)) {
+  const [here, there] = [kind(value), kind(first.value)]
+  if (here !== there) say('INCLUDE_KIND', [name], first, [name, here, there])
+  else if (!isMap(value)) say('DUPLICATE_NAME', [name], first, [name])
+  else
     for (const key of Object.keys(value)) {
-      const other = section.pieces.find(
-        piece => isMap(piece.value) && Object.hasOwn(piece.value, key),
-      )
-      if (other) twice(key, [name, key], other.part)
+      const other = pieces.find(each => isMap(each.value) && Object.hasOwn(each.value, key))
+      if (other) say('DUPLICATE_NAME', [name, key], other, [key])
     }
-    section.pieces.push({ part, value, from: 0 })
-    section.value = { ...value, ...section.value }
-  } else if (kind(value) === kind(section.value)) twice(name, [name], first.part)
-  else {
-    const { file, line, column } = first.part.place([name], 'key')
-    const kinds = [name, kind(section.value), file, line, column, kind(value)]
-    found.push(problem('INCLUDE_KIND', part.place([name], 'key'), kinds))
-  }
+  return here === there && isMap(value)
 }
+
+/** Lists are joined, maps united: names are unique by now. */
+const united = (pieces: readonly Piece[]): Json => {
+  const values = pieces.map(({ value }) => value)
+  if (values.length === 1) return values[0] ?? null
+  return Array.isArray(values[0]) ? values.flat() : Object.assign({}, ...values)
+}
+
+const finding =
+  (sections: Sections, head: YamlFile): Reading['find'] =>
+  where => {
+    const [name = '', step = '', ...rest] = where
+    const pieces = sections.get(String(name)) ?? []
+    let index = Number(step)
+    for (const { part, value } of pieces) {
+      if (Array.isArray(value) && index >= value.length) index -= value.length
+      else if (Array.isArray(value)) return part.find([name, index, ...rest])
+      else if (isMap(value) && Object.hasOwn(value, step)) return part.find(where)
+    }
+    return (pieces[0]?.part ?? head).find(where)
+  }

@@ -1,70 +1,46 @@
-/** The one schema of routes.yaml: the engine's keys and what every plugin adds to them. */
+/** The one schema of routes.yaml: the engine's keys (schemas/engine.json) and what every plugin adds to them. */
+import engine from '../../schemas/engine.json' with { type: 'json' }
 import type { Plugin } from '../plugin.ts'
-import { KEYS } from './keys.ts'
 
-type Schema = { readonly [keyword: string]: unknown }
 export type Plugins = ReadonlyMap<string, Plugin>
+const { upstreams, routes } = engine.properties
 /** Names that a plugin cannot have, since the engine's own keys stand where its options would. */
-export const TAKEN: ReadonlySet<string> = new Set(Object.keys(KEYS.route))
+export const TAKEN: readonly string[] = Object.keys(routes.items.properties)
 /** Sections that no plugin can own. */
-export const SECTIONS = ['settings', 'include', 'pipeline', 'upstreams', 'routes'] as const
+export const SECTIONS: readonly string[] = Object.keys(engine.properties)
 
 /** `broken`: plugins that could not be loaded; their keys are let through, their faults are reported already. */
-export const assemble = (plugins: Plugins, broken: readonly string[] = []): Schema => {
+export const assemble = (plugins: Plugins, broken: readonly string[] = []): object => {
   const sorted = [...plugins].sort(([a], [b]) => (a < b ? -1 : 1))
-  const names = [...sorted.map(([name]) => name), ...broken].sort()
-  const sections = sorted.flatMap(([, { sections }]) => Object.entries(sections ?? {}))
-  const additions = sorted.flatMap(([, { upstream }]) => Object.entries(upstream ?? {}))
-  const options = sorted.map(([name, { schema }]) => [name, optionsOf(name, schema)] as const)
-  const open = broken.map(name => [name, { description: 'Not loaded.' }] as const)
-  return {
-    $schema: 'http://json-schema.org/draft-07/schema#',
-    title: 'routes.yaml',
-    description: 'A gateway: where it listens, what it forwards, and what happens on the way.',
-    type: 'object',
-    required: ['routes'],
-    additionalProperties: broken.length > 0,
+  const names = [...plugins.keys(), ...broken].sort()
+  const additionalProperties = broken.length > 0
+  const upstream = {
+    ...upstreams.additionalProperties,
+    additionalProperties,
+    properties: Object.assign(
+      { ...upstreams.additionalProperties.properties },
+      ...sorted.map(([, plugin]) => plugin.upstream),
+    ),
+  }
+  const route = {
+    ...routes.items,
     properties: {
-      settings: KEYS.settings,
-      include: KEYS.include,
-      pipeline: {
-        description: 'The order of plugins, written once for all routes.',
-        type: 'array',
-        uniqueItems: true,
-        items: {
-          type: 'string',
-          ...(names.length > 0 && { enum: names, examples: names.slice(0, 1) }),
-          description: 'A plugin.',
-        },
-        examples: [names],
-      },
-      upstreams: {
-        description: 'Where requests can be sent, each under a name.',
-        type: 'object',
-        propertyNames: { pattern: '^[A-Za-z0-9][A-Za-z0-9._-]*$' },
-        additionalProperties: {
-          description: 'One upstream: its addresses, keys and patience.',
-          type: 'object',
-          required: ['url'],
-          additionalProperties: broken.length > 0,
-          properties: { ...KEYS.upstream, ...Object.fromEntries(additions) },
-        },
-        examples: [{ main: { url: 'https://api.example.com/v1', key: '${API_KEY}' } }],
-      },
-      routes: {
-        description: 'What customers can call.',
-        type: 'array',
-        items: {
-          description: 'One route. Options of a plugin stand under its name.',
-          type: 'object',
-          required: ['path'],
-          additionalProperties: false,
-          properties: { ...KEYS.route, ...Object.fromEntries([...options, ...open]) },
-        },
-        examples: [[{ path: 'GET /v1/items/{id}', upstream: 'main' }]],
-      },
-      ...Object.fromEntries(sections),
+      ...routes.items.properties,
+      ...Object.fromEntries(sorted.map(([name, { schema }]) => [name, optionsOf(name, schema)])),
+      ...Object.fromEntries(broken.map(name => [name, { description: 'Not loaded.' }])),
     },
+  }
+  const order = { ...engine.properties.pipeline.items, ...(names.length > 0 && { enum: names }) }
+  return {
+    ...engine,
+    additionalProperties,
+    properties: Object.assign(
+      { ...engine.properties },
+      { pipeline: { ...engine.properties.pipeline, items: order } },
+      { upstreams: { ...upstreams, additionalProperties: upstream } },
+      { routes: { ...routes, items: route } },
+      ...sorted.map(([, plugin]) => plugin.sections),
+    ),
   }
 }
 

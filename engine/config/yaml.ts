@@ -7,14 +7,13 @@ import {
   LineCounter,
   type Node,
   parseDocument,
-  type Document as Tree,
   type YAMLError,
   type YAMLMap,
 } from 'yaml'
 import type { Json } from '../plugin.ts'
-import { type At, finding, type Path, placeOf, placing } from './places.ts'
-import { type Place, type Problem, problems } from './problem.ts'
-import { type Expanded, expand, hasVariable, isSecret, type Supply } from './variables.ts'
+import { type At, finding, type Path, placing, type Spot } from './places.ts'
+import { type Problem, problems } from './problem.ts'
+import { expand, isSecret, type Supply } from './variables.ts'
 
 const problem = problems({
   YAML_SYNTAX: '%s',
@@ -31,7 +30,6 @@ const problem = problems({
   VARIABLE_SYNTAX: '%s is not a placeholder; write ${NAME}, ${NAME:-default} or ${file:path}',
   FILE_MISSING: 'no readable file %j',
 })
-
 /** Better words for what the parser says most often. */
 const TEACH: Readonly<Record<string, string>> = {
   BLOCK_AS_IMPLICIT_KEY:
@@ -44,28 +42,21 @@ const TEACH: Readonly<Record<string, string>> = {
 }
 /** How many values all aliases of a file may unfold to. */
 const ALIAS_LIMIT = 200_000
+const TAGS = /^tag:yaml\.org,2002:(str|int|float|bool|null|map|seq)$/
 
 export interface YamlFile {
-  readonly file: string
+  /** Null when its spelling is broken: half a document would only breed false problems. */
   readonly value: Json
+  readonly broken: boolean
   readonly problems: readonly Problem[]
   readonly secrets: readonly string[]
-  /** Whether its spelling could not be understood; then `value` is null. */
-  readonly broken: boolean
-  /** Where the key or value at `path` stands; the nearest thing around it where there is none. */
-  place(path: Path, what: 'key' | 'value'): Place
-  has(path: Path): boolean
-  /** As it is written, before variables were filled in. */
-  written(path: Path): string
-  /** Whether the value at `path` was (partly) given by a variable. */
-  varies(path: Path): boolean
+  find(path: Path): Spot
 }
 
-/** Reads one text. `value` is null when its spelling is broken: half a document would only breed false problems. */
 export const parseYaml = (file: string, text: string, supply: Supply): YamlFile => {
-  const lines = new LineCounter()
+  const lineCounter = new LineCounter()
   const tree = parseDocument(text, {
-    lineCounter: lines,
+    lineCounter,
     prettyErrors: false,
     stringKeys: true,
     schema: 'core',
@@ -74,40 +65,25 @@ export const parseYaml = (file: string, text: string, supply: Supply): YamlFile 
     // Its own check compares every pair of keys: seconds for ten thousand. Ours is below.
     uniqueKeys: false,
   })
-  const at = placing(file, text, lines)
-  const broken = syntax(tree, text, at)
-  const values = broken.length > 0 ? undefined : new Values(tree, text, at, supply)
-  const find = finding(tree)
-  return {
-    file,
-    value: values?.value ?? null,
-    problems: values?.problems ?? broken,
-    secrets: values?.secrets ?? [],
-    broken: broken.length > 0,
-    place: (path, what) => placeOf(find(path), what, at),
-    has: path => find(path).exact,
-    written: path => {
-      const [start, end] = find(path).value?.range ?? [0, 0]
-      return text.slice(start, end)
-    },
-    varies: path => {
-      const { value } = find(path)
-      return isScalar(value) && typeof value.value === 'string' && hasVariable(value.value)
-    },
+  const at = placing(file, text, lineCounter)
+  const find = finding(tree, text, at)
+  // Only the first fault of a file: what follows it is mostly its echo.
+  const [error] = tree.errors.toSorted((a, b) => a.pos[0] - b.pos[0])
+  if (error) {
+    const broken = [syntaxProblem(error, text, at)]
+    return { value: null, broken: true, problems: broken, secrets: [], find }
   }
+  const values = new Values(text, at, supply)
+  const value = values.read(tree.contents)
+  return { value, broken: false, problems: values.problems, secrets: values.secrets, find }
 }
 
-/** Only the first fault of a file: what follows it is mostly its echo. */
-const syntax = (tree: Tree, text: string, at: At): Problem[] => {
-  const first = [...tree.errors].sort((a, b) => a.pos[0] - b.pos[0])[0]
-  return first === undefined ? [] : [syntaxProblem(first, text, at)]
-}
-const syntaxProblem = (error: YAMLError, text: string, at: At): Problem => {
-  const [start, end] = error.pos
-  if (error.code === 'TAB_AS_INDENT' || text[start] === '\t') return problem('YAML_TAB', at(start))
+const syntaxProblem = ({ code, message, pos }: YAMLError, text: string, at: At): Problem => {
+  const [start, end] = pos
+  if (code === 'TAB_AS_INDENT' || text[start] === '\t') return problem('YAML_TAB', at(start))
   if (text.startsWith('${', start - 1))
     return problem('YAML_QUOTE', at(start - 1, text.indexOf('}', start) + 1))
-  const words = TEACH[error.code] ?? `${error.message[0]?.toLowerCase()}${error.message.slice(1)}`
+  const words = TEACH[code] ?? `${message.charAt(0).toLowerCase()}${message.slice(1)}`
   return problem('YAML_SYNTAX', at(Math.min(start, text.length), end), [words])
 }
 
@@ -115,39 +91,32 @@ const syntaxProblem = (error: YAMLError, text: string, at: At): Problem => {
 class Values {
   readonly problems: Problem[] = []
   readonly secrets: string[] = []
-  readonly value: Json
   readonly #text: string
   readonly #at: At
   readonly #supply: Supply
   readonly #anchors = new Map<string, Node>()
-  #unfolding: Node[] = []
+  readonly #unfolding: Node[] = []
   #unfolded = 0
-  #bombed = false
 
-  constructor(tree: Tree, text: string, at: At, supply: Supply) {
+  constructor(text: string, at: At, supply: Supply) {
     this.#text = text
     this.#at = at
     this.#supply = supply
-    this.value = this.#read(tree.contents)
   }
-  #read(node: unknown): Json {
+  read(node: unknown): Json {
     if (this.#unfolding.length > 0 && ++this.#unfolded > ALIAS_LIMIT) return null
     if (isAlias(node)) return this.#alias(node)
     if (!isMap(node) && !isSeq(node) && !isScalar(node)) return null
     if (node.anchor !== undefined) this.#anchors.set(node.anchor, node)
-    if (
-      node.tag !== undefined &&
-      !/^tag:yaml\.org,2002:(str|int|float|bool|null|map|seq)$/.test(node.tag)
-    )
-      this.#report('YAML_TAG', node, [node.tag])
+    if (node.tag !== undefined && !TAGS.test(node.tag)) this.#report('YAML_TAG', node, [node.tag])
     if (isMap(node)) return this.#map(node)
-    if (isSeq(node)) return node.items.map(item => this.#read(item))
+    if (isSeq(node)) return node.items.map(item => this.read(item))
     return typeof node.value === 'string' ? this.#string(node, node.value) : (node.value as Json)
   }
-  #map(node: YAMLMap): Json {
+  #map({ items }: YAMLMap): Json {
     const map: { [key: string]: Json } = {}
     const seen = new Map<string, Node>()
-    for (const { key, value } of node.items) {
+    for (const { key, value } of items) {
       if (!isScalar(key)) continue
       const name = String(key.value)
       const first = seen.get(name)
@@ -156,24 +125,23 @@ class Values {
         this.#report('DUPLICATE_NAME', key, [name, file, line, column])
       } else if (name === '<<') this.#report('YAML_MERGE_KEY', key)
       else if (name === '__proto__') this.#report('UNSAFE_KEY', key, [name])
-      else map[name] = this.#read(value)
+      else map[name] = this.read(value)
       seen.set(name, key)
     }
     return map
   }
-  #string(node: Node, text: string): string {
-    const { text: expanded, drawn, faults } = expand(text, this.#supply)
-    for (const fault of faults) this.#reportVariable(node, fault)
-    this.secrets.push(...drawn.filter(isSecret))
-    return expanded
-  }
-  #reportVariable(node: Node, fault: Expanded['faults'][number]) {
+  #string(node: Node, written: string): string {
+    const { text, drawn, faults } = expand(written, this.#supply)
     const [start = 0, end = 0] = node.range ?? []
-    const found = this.#text.indexOf(fault.placeholder, start)
-    // A placeholder folded over two lines is not found as written: then its value is the place.
-    const inside = found >= start && found < end
-    const place = inside ? this.#at(found, found + fault.placeholder.length) : this.#at(start, end)
-    this.problems.push(problem(fault.code, place, [fault.name], fault.suggestion))
+    for (const { code, name, placeholder, suggestion } of faults) {
+      const found = this.#text.indexOf(placeholder, start)
+      // A placeholder folded over two lines is not found as it is written: then its value is the place.
+      const inside = found >= start && found < end
+      const place = inside ? this.#at(found, found + placeholder.length) : this.#at(start, end)
+      this.problems.push(problem(code, place, [name], suggestion))
+    }
+    this.secrets.push(...drawn.filter(isSecret))
+    return text
   }
   #alias(node: Node & { source: string }): Json {
     const target = this.#anchors.get(node.source)
@@ -181,17 +149,16 @@ class Values {
       this.#report('YAML_ALIAS', node, [node.source])
       return null
     }
+    const before = this.#unfolded
     this.#unfolding.push(target)
-    const value = this.#read(target)
+    const value = this.read(target)
     this.#unfolding.pop()
-    if (this.#unfolding.length === 0 && this.#unfolded > ALIAS_LIMIT && !this.#bombed) {
-      this.#bombed = true
+    // Said once, at the outermost alias that went over.
+    if (this.#unfolding.length === 0 && before <= ALIAS_LIMIT && this.#unfolded > ALIAS_LIMIT)
       this.#report('YAML_ALIAS_BOMB', node, [node.source, ALIAS_LIMIT])
-    }
     return value
   }
-  #report(code: Parameters<typeof problem>[0], node: Node, args: readonly unknown[] = []) {
-    const [start = 0, end = 0] = node.range ?? []
-    this.problems.push(problem(code, this.#at(start, end), args))
+  #report(code: Parameters<typeof problem>[0], { range }: Node, args: readonly unknown[] = []) {
+    this.problems.push(problem(code, this.#at(range?.[0] ?? 0, range?.[1]), args))
   }
 }
