@@ -3,7 +3,8 @@ import { parseArgs } from 'node:util'
 import { helpOf, overview } from './cli/help.ts'
 import {
   type Arguments,
-  COMMON,
+  configOf,
+  EVERYWHERE,
   EXIT,
   processTerminal,
   type Terminal,
@@ -11,9 +12,19 @@ import {
   type Verb,
 } from './cli/verb.ts'
 import { nearest } from './config/nearest.ts'
+import { format, ProblemsError } from './config/problem.ts'
 
 /** Loaded when asked for: `version` must not wait for the YAML parser. */
 const VERBS: Readonly<Record<string, () => Promise<Verb>>> = {
+  start: async () => (await import('./cli/start.ts')).default,
+  check: async () => (await import('./cli/check.ts')).default,
+  explain: async () => (await import('./cli/explain.ts')).default,
+  schema: async () => (await import('./cli/schema.ts')).default,
+  reload: async () => (await import('./cli/running.ts')).reload,
+  rollback: async () => (await import('./cli/running.ts')).rollback,
+  status: async () => (await import('./cli/running.ts')).status,
+  routes: async () => (await import('./cli/routes.ts')).default,
+  plugin: async () => (await import('./cli/plugin.ts')).default,
   version: async () => (await import('./cli/version.ts')).default,
 }
 
@@ -24,9 +35,11 @@ export const main = async (
   try {
     return await run(argv, terminal)
   } catch (thrown) {
-    if (!(thrown instanceof UsageError)) throw thrown
-    terminal.say(thrown.message)
-    return EXIT.usage
+    if (thrown instanceof ProblemsError) return showProblems(thrown, argv, terminal)
+    const { message, stack, code } = thrown as Error & { code?: string }
+    // A fault with a code explains itself; anything else is ours to repair.
+    terminal.say(thrown instanceof UsageError || code ? message : (stack ?? message))
+    return thrown instanceof UsageError ? EXIT.usage : EXIT.runTime
   }
 }
 
@@ -36,9 +49,12 @@ const run = async (
 ): Promise<number> => {
   if (name === '--version' || name === '-v') return run(['version', ...rest], terminal)
   if (name === '' || name === 'help' || name.startsWith('-')) return showOverview(name, terminal)
-  const verb = await VERBS[name]?.()
-  if (!verb) throw unknown('verb', name, Object.keys(VERBS), 'tollgate --help')
-  const { values, positionals } = parse(name, verb, rest)
+  const own = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined
+  return own ? runVerb(name, await own(), rest, terminal) : runLent(name, rest, terminal)
+}
+
+const runVerb = (name: string, verb: Verb, args: readonly string[], terminal: Terminal) => {
+  const { values, positionals } = parse(name, verb, args)
   if (values.help) {
     terminal.out(helpOf(name, verb, terminal))
     return EXIT.ok
@@ -50,7 +66,7 @@ const run = async (
 }
 
 const parse = (name: string, verb: Verb, args: readonly string[]): Arguments => {
-  const options = { ...verb.options, ...COMMON }
+  const options = { ...verb.options, ...EVERYWHERE }
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true }) as Arguments
   } catch (thrown) {
@@ -60,6 +76,32 @@ const parse = (name: string, verb: Verb, args: readonly string[]): Arguments => 
   }
 }
 
+/** A verb that is not the engine's may be a plugin's, if there is a configuration to ask. */
+const runLent = async (name: string, args: readonly string[], terminal: Terminal) => {
+  const own = Object.keys(VERBS)
+  const { withLent } = await import('./cli/lent.ts')
+  const { realDatabase } = await import('./cli/offline.ts')
+  try {
+    return await withLent(configIn(args, terminal), terminal, realDatabase, async verbs => {
+      const verb = verbs.get(name)
+      if (!verb) throw unknown('verb', name, [...own, ...verbs.keys()], 'tollgate --help')
+      return runVerb(name, verb, args, terminal)
+    })
+  } catch (thrown) {
+    if (!(thrown instanceof ProblemsError)) throw thrown
+    // Problems hide what plugins lend; a slip of the pen, or no file at all, is the likelier fault.
+    const none = thrown.problems[0]?.code === 'CONFIG_MISSING' || nearest(name, own) !== undefined
+    throw none ? unknown('verb', name, own, 'tollgate --help') : thrown
+  }
+}
+
+/** The one option that must be known before the options are. */
+const configIn = (args: readonly string[], terminal: Terminal): string => {
+  const options = { config: { type: 'string', short: 'c' } } as const
+  const { values } = parseArgs({ args: [...args], options, strict: false })
+  return configOf({ values: values as Arguments['values'], positionals: [] }, terminal)
+}
+
 const unknown = (kind: string, word: string, words: readonly string[], help: string) => {
   const near = nearest(word, words)
   const way = near === undefined ? `see ${help}` : `did you mean "${near}"?`
@@ -67,13 +109,36 @@ const unknown = (kind: string, word: string, words: readonly string[], help: str
 }
 
 const showOverview = async (name: string, terminal: Terminal): Promise<number> => {
-  const verbs = await Promise.all(
+  const own = await Promise.all(
     Object.entries(VERBS).map(async ([verb, load]) => [verb, (await load()).summary] as const),
   )
-  const page = overview(Object.fromEntries(verbs), [], terminal)
+  const { withLent } = await import('./cli/lent.ts')
+  const { readOnlyDatabase } = await import('./cli/offline.ts')
+  const config = configIn([], terminal)
+  const lent = await withLent(config, terminal, readOnlyDatabase, async verbs =>
+    [...verbs].map(([verb, { summary }]) => [verb, summary] as const),
+  ).catch(() => [])
   const asked = ['help', '--help', '-h'].includes(name)
-  ;(asked ? terminal.out : terminal.say)(page)
+  const show = asked ? terminal.out : terminal.say
+  show(overview(own, lent, terminal))
   return asked ? EXIT.ok : EXIT.usage
+}
+
+const showProblems = (
+  { problems, texts, root }: ProblemsError,
+  argv: readonly string[],
+  terminal: Terminal,
+): number => {
+  const named = argv[argv.indexOf('--format') + 1]
+  const how = argv.includes('--json')
+    ? 'json'
+    : named === 'json' || named === 'github'
+      ? named
+      : 'pretty'
+  const options = { color: terminal.colors, ...(root !== undefined && { root }) }
+  const show = how === 'pretty' ? terminal.say : terminal.out
+  show(format(problems, texts, how, options))
+  return EXIT.problems
 }
 
 if (import.meta.main) process.exitCode = await main(process.argv.slice(2))

@@ -5,6 +5,7 @@ import type { Run } from './pipeline.ts'
 import type { Exchange, Fault, Refusal, Route, Stage, Target } from './plugin.ts'
 import { type Match, Router } from './router.ts'
 import type { Try } from './upstream/attempt.ts'
+import type { DispatchRules } from './upstream/dispatch.ts'
 import type { Upstream } from './upstream/upstreams.ts'
 
 /** The `settings:` section, in ms and bytes. */
@@ -53,6 +54,8 @@ export interface CompiledRoute {
   fail(fault: Fault, exchange: Exchange): Refusal
   readonly body: BodyRules
   readonly targets: readonly Target[]
+  /** How it is sent. */
+  readonly rules: DispatchRules
   readonly hangup: Exchange['hangup']
   /** ms between `: ping` comments while a stream has not begun; 0: none. */
   readonly ping: number

@@ -4,7 +4,8 @@ import { asFault, errors } from './errors.ts'
 import type { CallOptions, Received } from './exchange.ts'
 import { Call } from './exchange.ts'
 import type { Resources } from './host.ts'
-import type { Bytes, Json, Outgoing, Reply, Route, Turn } from './plugin.ts'
+import { parseJson } from './json.ts'
+import type { Bytes, Outgoing, Reply, Route, Turn } from './plugin.ts'
 import type { CompiledRoute, Snapshot } from './snapshot.ts'
 import { openTry, sendTry } from './upstream/attempt.ts'
 import { candidatesOf } from './upstream/upstreams.ts'
@@ -17,7 +18,10 @@ const fault = errors({
 })
 
 /** A request that is there in whole. */
-const received = (request: Turn['request'] | Outgoing, body: Bytes | undefined): Received => {
+export const received = (
+  request: Turn['request'] | Outgoing,
+  body: Bytes | undefined,
+): Received => {
   const [path = '', search = ''] = request.path.split('?', 2)
   const whole = body ?? Buffer.alloc(0)
   const headers = Object.fromEntries(
@@ -32,7 +36,7 @@ const received = (request: Turn['request'] | Outgoing, body: Bytes | undefined):
     query: new URLSearchParams(search),
     client: { address: '', encrypted: false },
     bytes: async () => whole,
-    json: async () => JSON.parse(Buffer.from(whole).toString()) as Json,
+    json: async () => parseJson(whole),
     async *stream() {
       yield whole
     },

@@ -31,7 +31,7 @@ export interface Verb {
 }
 
 /** Options that every verb has. */
-export const COMMON: Options = {
+export const EVERYWHERE: Options = {
   config: {
     type: 'string',
     short: 'c',

@@ -7,7 +7,7 @@ import { plainRefusal } from '../refusal.ts'
 import type { CompiledRoute, NamedStage, Settings } from '../snapshot.ts'
 import type { Try } from '../upstream/attempt.ts'
 import type { Balance } from '../upstream/balance.ts'
-import { dispatcher } from '../upstream/dispatch.ts'
+import { type DispatchRules, dispatcher } from '../upstream/dispatch.ts'
 import {
   type Deadlines,
   readDeadlines,
@@ -62,10 +62,12 @@ export const compileRoute = async (
     pattern,
     has: plugin => plugin in options || kit.plugins.get(plugin)?.default !== undefined,
   }
+  const before = kit.faults.length
   const stages = await setUp(options, route, index, kit)
   const targets = targetsOf(options)
   const answered = stages.some(({ stage }) => stage.answers || stage.targets)
-  if (targets.length === 0 && !answered)
+  // A stage that could not be set up may have been the one to answer.
+  if (targets.length === 0 && !answered && kit.faults.length === before)
     kit.faults.push({
       where: ['routes', index],
       code: 'ROUTE_UNANSWERED',
@@ -122,18 +124,16 @@ const assemble = (
     stage.forward ? [stage.forward.bind(stage) as unknown as Step<Try>] : [],
   )
   const deadlines = deadlinesOf(options.timeout)
-  const dispatch = dispatcher(
-    {
-      upstreams: kit.upstreams,
-      balance: options.balance ?? 'first',
-      retries: options.retries ?? 0,
-      deadlines,
-      path: pathOf(options.rewrite),
-      spanId: kit.spanId,
-      observe: (upstream, outcome) => kit.resources.metrics.attempt(upstream, outcome),
-    },
-    ring,
-  )
+  const rules: DispatchRules = {
+    upstreams: kit.upstreams,
+    balance: options.balance ?? 'first',
+    retries: options.retries ?? 0,
+    deadlines,
+    path: pathOf(options.rewrite),
+    spanId: kit.spanId,
+    observe: (upstream, outcome) => kit.resources.metrics.attempt(upstream, outcome),
+  }
+  const dispatch = dispatcher(rules, ring)
   const steps = handles.map(each => each.step)
   const renderer = stages.find(({ stage }) => stage.fail)?.stage
   return {
@@ -158,6 +158,7 @@ const assemble = (
       inflated: size(options.body?.inflated ?? options.body?.limit ?? kit.settings.limits.body),
     },
     targets,
+    rules,
     hangup: hangupOf(options.hangup),
     ping: options.ping ? duration(options.ping) : 0,
     websocket: { payload: size(options.websocket?.payload ?? '16MiB') },

@@ -1,6 +1,7 @@
 /** One address with its pool of connections, its load and its health. Outlives reloads; see shared.ts. */
 import { Pool } from 'undici'
 import { Health } from './health.ts'
+import { Vigil } from './vigil.ts'
 
 export interface OriginOptions {
   /** ms. */
@@ -9,13 +10,17 @@ export interface OriginOptions {
 }
 
 export class Origin {
+  /** Scheme, host and port. */
+  readonly address: string | undefined
   /** Absent where a plugin answers in the upstream's place. */
   readonly pool: Pool | undefined
   readonly health = new Health()
+  readonly vigil = new Vigil()
   /** Requests under way, until their last byte. */
   busy = 0
 
   constructor(address: string | undefined, options: OriginOptions) {
+    this.address = address
     this.pool = address === undefined ? undefined : openPool(address, options)
   }
   async close(): Promise<void> {

@@ -33,7 +33,6 @@ t.test('walls', async t => {
     ['plugins/auth.ts', './slots.ts', true],
     ['plugins/auth.ts', './model.ts', false],
     ['plugins/auth.ts', './accounts/keys.ts', true],
-    ['plugins/auth.ts', './unheard/of.ts', false],
     ['plugins/slots.ts', './accounts/keys.ts', false],
     ['plugins/ledger/hold.ts', '../accounts/keys.ts', true],
     ['plugins/accounts/keys.ts', '../ledger/hold.ts', false],

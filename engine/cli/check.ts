@@ -1,0 +1,33 @@
+/** `tollgate check`: every problem of the configuration at once, without a gateway. */
+import { format } from '../config/problem.ts'
+import { readOnlyDatabase, withLoaded } from './offline.ts'
+import { configOf, UsageError, type Verb } from './verb.ts'
+
+export default {
+  summary: 'Checks the configuration and its plugins; prints every problem with its place.',
+  example: 'check --format github',
+  options: {
+    format: {
+      type: 'string',
+      value: 'FORMAT',
+      summary: 'how problems are printed: pretty, json or github; pretty by default',
+    },
+  },
+  async run(args, terminal) {
+    const { format: how = args.values.json ? 'json' : 'pretty' } = args.values
+    if (how !== 'pretty' && how !== 'json' && how !== 'github')
+      throw new UsageError(`--format is pretty, json or github, not "${how}"`)
+    const config = configOf(args, terminal)
+    return withLoaded(config, terminal, readOnlyDatabase, async ({ snapshot, blueprint }) => {
+      const counts = [count(snapshot.routes, 'route'), count(blueprint.plugins, 'plugin')].join(
+        ', ',
+      )
+      if (how === 'json') terminal.out(format([], new Map(), 'json'))
+      if (how === 'pretty') terminal.out(`${config}: no problems (${counts})`)
+      return 0
+    })
+  },
+} satisfies Verb
+
+const count = ({ length }: readonly unknown[], what: string): string =>
+  `${length} ${what}${length === 1 ? '' : 's'}`

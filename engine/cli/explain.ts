@@ -1,0 +1,93 @@
+/** `tollgate explain`: what one request would meet, without sending it and without a gateway. */
+import { readFileSync } from 'node:fs'
+import { type Asked, type Explanation, explain, type StageNote } from '../config/explain.ts'
+import { readOnlyDatabase, withLoaded } from './offline.ts'
+import { type Arguments, configOf, type Terminal, textOf, UsageError, type Verb } from './verb.ts'
+
+export default {
+  usage: 'METHOD PATH',
+  summary: 'Shows what one request would meet, stage by stage, without sending it.',
+  example: 'explain POST /v1/items --body item.json --key "$KEY"',
+  takes: [2, 2],
+  options: {
+    body: { type: 'string', short: 'b', value: 'FILE', summary: 'the body; - reads stdin' },
+    header: {
+      ...{ type: 'string', short: 'H', multiple: true, value: "'NAME: VALUE'" },
+      summary: 'a header; may be given again',
+    },
+    key: { type: 'string', short: 'k', value: 'KEY', summary: 'sent as Authorization: Bearer KEY' },
+  },
+  run: (args, terminal) =>
+    withLoaded(configOf(args, terminal), terminal, readOnlyDatabase, async loaded => {
+      const { snapshot, resources, secrets } = loaded
+      const asked = askedBy(args)
+      const found = await explain(snapshot, resources.database, asked)
+      const key = textOf(args.values.key)
+      const hide = hider(key === undefined ? secrets : [...secrets, key])
+      terminal.out(
+        hide(args.values.json ? JSON.stringify(found, null, 2) : page(found, asked, terminal)),
+      )
+      return 0
+    }),
+} satisfies Verb
+
+const askedBy = ({ values, positionals: [method = '', target = ''] }: Arguments): Asked => {
+  const file = textOf(values.body)
+  const body = file === undefined ? undefined : read(file)
+  const headers: Record<string, string> = {
+    host: 'localhost',
+    ...(body && { 'content-type': 'application/json', 'content-length': String(body.length) }),
+    ...(values.key !== undefined && { authorization: `Bearer ${values.key}` }),
+  }
+  for (const line of Array.isArray(values.header) ? values.header : []) {
+    const [, name, value] = /^([^\s:]+):\s*(.*)$/.exec(line) ?? []
+    if (name === undefined) throw new UsageError(`--header wants 'NAME: VALUE', not "${line}"`)
+    headers[name.toLowerCase()] = value ?? ''
+  }
+  return { method: method.toUpperCase(), target, headers, ...(body && { body }) }
+}
+
+const read = (file: string): Buffer => {
+  try {
+    return readFileSync(file === '-' ? 0 : file)
+  } catch (error) {
+    throw new UsageError(`cannot read the body: ${(error as Error).message}`)
+  }
+}
+
+const hider = (secrets: Iterable<string>) => {
+  const list = [...secrets].filter(secret => secret !== '')
+  return (text: string): string => list.reduce((all, each) => all.replaceAll(each, '***'), text)
+}
+
+const page = (found: Explanation, asked: Asked, terminal: Terminal): string => {
+  const { route, allowed = [], stages, targets, request } = found
+  const head = terminal.paint('bold', `${asked.method} ${asked.target}`)
+  if (!route) {
+    const way = allowed.length > 0 ? `405: the path has ${allowed.join(', ')}` : '404: no route'
+    return `${head}\n  ${way}`
+  }
+  const params = Object.entries(route.params).map(([name, value]) => `${name}=${value}`)
+  const named = targets.map(({ upstream, name }) => [upstream, name].filter(Boolean).join('/'))
+  const lines = [
+    head,
+    ['  route   ', `${route.method} ${route.pattern}`, ...params].join(' '),
+    ...stages.map(note => `  ${stageLine(note, terminal)}`),
+    `  target   ${named[0] ?? 'none'}${named.length > 1 ? `, then ${named.slice(1).join(', ')}` : ''}`,
+  ]
+  if (request) {
+    lines.push('', `${request.method} ${request.url}`)
+    for (const [name, value] of Object.entries(request.headers)) lines.push(`${name}: ${value}`)
+    if (request.body !== '') lines.push('', request.body)
+  }
+  return lines.join('\n')
+}
+
+const stageLine = ({ stage, outcome, refusal, says }: StageNote, terminal: Terminal): string => {
+  const words = refusal
+    ? terminal.paint('red', `refuses  ${refusal.status} ${refusal.code}: ${refusal.message}`)
+    : outcome === 'silent'
+      ? terminal.paint('red', 'neither answers nor calls next(): is an `await next()` missing?')
+      : outcome
+  return `stage    ${stage.padEnd(12)} ${words}${says === undefined ? '' : `  ${JSON.stringify(says)}`}`
+}

@@ -1,0 +1,99 @@
+/** A configuration loaded by a command, beside a running gateway or without one. Leaves nothing behind. */
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { createLocalAllowances } from '../allowance.ts'
+import { lateDatabase } from '../cluster/late-database.ts'
+import { type Loaded, load } from '../config/load.ts'
+import { fileSource, read } from '../config/read.ts'
+import { readSettings } from '../config/settings.ts'
+import { locate, type OpenDatabase, openDatabase } from '../database/database.ts'
+import { Reads } from '../database/reads.ts'
+import type { Resources } from '../host.ts'
+import { createLog } from '../log.ts'
+import { createMetrics } from '../metrics.ts'
+import { Shared } from '../shared.ts'
+import type { Settings } from '../snapshot.ts'
+import type { Terminal } from './verb.ts'
+
+/** As far as they can be known before anything is checked. */
+export const settingsOf = (config: string, { env }: Terminal): Settings => {
+  const { settings } = read(config, fileSource(env)).document
+  try {
+    return readSettings(settings as object)
+  } catch {
+    return readSettings()
+  }
+}
+
+export interface Offline extends Loaded {
+  readonly resources: Resources
+}
+export type Open = (settings: Settings) => OpenDatabase
+
+/** Loads, runs, and lets go of everything. `open`: the database that plugins are lent. */
+export const withLoaded = async <T>(
+  config: string,
+  terminal: Terminal,
+  open: Open,
+  run: (loaded: Offline) => Promise<T>,
+): Promise<T> => {
+  const settings = settingsOf(config, terminal)
+  const database = open(settings)
+  const metrics = createMetrics('command')
+  const resources: Resources = {
+    role: 'command',
+    ...{ database, metrics, shared: new Shared(), allowances: createLocalAllowances() },
+    log: createLog({ level: 'warn', process: 'command', destination: stderr }),
+    jobs: { start: () => () => {}, close: async () => {} },
+  }
+  const source = fileSource(terminal.env)
+  try {
+    return await withCache(settings.data, async cacheFolder => {
+      const loaded = await load({ config, version: 0, cacheFolder, resources, source })
+      try {
+        return await run({ ...loaded, resources })
+      } finally {
+        await loaded.snapshot.retire()
+      }
+    })
+  } finally {
+    metrics.close()
+    await database.close()
+  }
+}
+// stdout belongs to the answer of the verb.
+const stderr = { write: (line: string) => void process.stderr.write(line) }
+
+/** The gateway's own bundles, where there is a gateway; else a folder that goes again. */
+export const withCache = async <T>(
+  data: string,
+  run: (folder: string) => Promise<T>,
+): Promise<T> => {
+  if (existsSync(data)) return run(resolve(data, 'cache'))
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-'))
+  try {
+    return await run(folder)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+/** The operator's own database, opened when it is first used; with a writer where none is running. */
+export const realDatabase: Open = ({ database: url, data }) =>
+  lateDatabase(() => openDatabase({ url, data, start: true }))
+
+/** Reads what is there; changes nothing: writes are taken and forgotten. */
+export const readOnlyDatabase: Open = ({ database: url, data }) => {
+  const { file } = locate(url, data)
+  const reads = existsSync(file) ? new Reads(file) : undefined
+  return {
+    read: async (sql, values) => (await reads?.read(sql, values)) ?? [],
+    write: async statements => statements.map(() => []),
+    async *pages() {},
+    now: async () => Date.now(),
+    migrate: async () => {},
+    will: () => {},
+    close: async () => reads?.close(),
+  }
+}

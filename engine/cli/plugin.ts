@@ -1,0 +1,83 @@
+/** `tollgate plugin new NAME`: a plugin that works and its test, to be changed into one's own. */
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { pluginFolders } from '../config/load.ts'
+import { fileSource, read } from '../config/read.ts'
+import { TAKEN } from '../config/schema.ts'
+import { configOf, UsageError, type Verb } from './verb.ts'
+
+const CONTRACT = fileURLToPath(new URL('../plugin.ts', import.meta.url))
+
+export default {
+  usage: 'new NAME',
+  summary: 'Writes a small plugin that works, and its test.',
+  example: 'plugin new stamp',
+  takes: [2, 2],
+  async run(args, terminal) {
+    const [action, name = ''] = args.positionals
+    if (action !== 'new') throw new UsageError('write: tollgate plugin new NAME')
+    if (!/^[a-z][a-z0-9-]*$/.test(name) || [...TAKEN].includes(name))
+      throw new UsageError(
+        `"${name}" cannot name a plugin: lower-case letters, digits and - only, a letter first, and no key that routes have`,
+      )
+    const { document, root } = read(configOf(args, terminal), fileSource(terminal.env))
+    const file = resolve(root, pluginFolders(document)[0] ?? 'plugins', `${name}.ts`)
+    const test = resolve(root, 'test/plugins', `${name}.test.ts`)
+    const taken = [file, test].find(path => existsSync(path))
+    if (taken) throw new UsageError(`${taken} is there already`)
+    write(file, source(name, importPath(file, CONTRACT)))
+    write(test, testSource(name, importPath(test, file), importPath(test, CONTRACT)))
+    const shown = { plugin: relative('', file), test: relative('', test) }
+    if (args.values.json) terminal.out(JSON.stringify(shown))
+    else terminal.out(`${shown.plugin} and ${shown.test} written\n\n${nextSteps(name, shown.test)}`)
+    return 0
+  },
+} satisfies Verb
+
+const write = (file: string, lines: readonly string[]): void => {
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, `${lines.join('\n')}\n`)
+}
+const importPath = (from: string, to: string): string => {
+  const path = relative(dirname(from), to)
+  return path.startsWith('.') ? path : `./${path}`
+}
+const nextSteps = (name: string, test: string): string =>
+  [
+    `Run its test:       node ${test}`,
+    `Give it a place:    pipeline: [errors, ${name}, …]`,
+    `Use it on a route:  ${name}: hello`,
+  ].join('\n')
+
+const source = (name: string, contract: string): string[] => [
+  `/** Puts the header x-${name} on every reply of a route. */`,
+  `import type { Plugin } from '${contract}'`,
+  '',
+  'export default {',
+  `  schema: { description: 'Text of the header x-${name}.', type: 'string', examples: ['hello'] },`,
+  '  setup: text => ({',
+  '    async handle(exchange, next) {',
+  '      await next()',
+  `      exchange.reply.headers['x-${name}'] = text`,
+  '    },',
+  `    explain: () => ({ adds: 'x-${name}: ' + text }),`,
+  '  }),',
+  '} satisfies Plugin<string>',
+]
+
+const testSource = (name: string, plugin: string, contract: string): string[] => [
+  `/** ${name} puts its header on the reply, once the reply is there. */`,
+  "import t from 'tap'",
+  `import type { Exchange } from '${contract}'`,
+  `import plugin from '${plugin}'`,
+  '',
+  `t.test('the reply carries x-${name}', async t => {`,
+  "  const stage = plugin.setup('hello')",
+  '  const reply = { headers: {} }',
+  '  await stage.handle({ reply } as Exchange, async () => {',
+  "    t.same(reply.headers, {}, 'not before the reply is there')",
+  '  })',
+  `  t.same(reply.headers, { 'x-${name}': 'hello' })`,
+  '})',
+]

@@ -1,0 +1,32 @@
+/** `tollgate routes`: what the configuration serves, one line a route. */
+import type { CompiledRoute } from '../snapshot.ts'
+import { readOnlyDatabase, withLoaded } from './offline.ts'
+import { configOf, table, type Verb } from './verb.ts'
+
+export default {
+  summary: 'Lists the routes, with their stages and upstreams.',
+  example: 'routes --json',
+  run: (args, terminal) =>
+    withLoaded(configOf(args, terminal), terminal, readOnlyDatabase, async ({ snapshot }) => {
+      const found = snapshot.routes.map(describe)
+      if (args.values.json) terminal.out(JSON.stringify(found, null, 2))
+      else terminal.out(table([HEAD, ...found.map(cells)], terminal))
+      return 0
+    }),
+} satisfies Verb
+
+const HEAD = ['METHOD', 'PATH', 'STAGES', 'UPSTREAMS']
+const describe = ({ route, stages, targets }: CompiledRoute) => ({
+  name: route.name,
+  method: route.method,
+  path: route.pattern,
+  stages: stages.map(({ name }) => name),
+  upstreams: targets.map(({ upstream }) => upstream),
+})
+type Described = ReturnType<typeof describe>
+const cells = ({ method, path, stages, upstreams }: Described): string[] => [
+  method,
+  path,
+  stages.join(' '),
+  upstreams.join(' '),
+]

@@ -1,0 +1,42 @@
+/** `tollgate schema`: the JSON Schema of routes.yaml, assembled from the engine and the plugins of this configuration. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { importPlugins } from '../config/import.ts'
+import { pluginFolders } from '../config/load.ts'
+import { bundlePlugins } from '../config/plugins.ts'
+import { ProblemsError } from '../config/problem.ts'
+import { fileSource, read } from '../config/read.ts'
+import { schemaText } from '../config/schema.ts'
+import { settingsOf, withCache } from './offline.ts'
+import { configOf, type Verb } from './verb.ts'
+
+export default {
+  summary: 'Prints the JSON Schema of routes.yaml, with what the plugins add to it.',
+  example: 'schema --write',
+  options: {
+    write: { type: 'boolean', summary: 'write it to schemas/routes.json, where editors find it' },
+  },
+  async run(args, terminal) {
+    const config = configOf(args, terminal)
+    const { document, root } = read(config, fileSource(terminal.env))
+    const text = await withCache(settingsOf(config, terminal).data, async cache => {
+      const bundled = await bundlePlugins(pluginFolders(document), root, cache)
+      const { plugins, problems } = await importPlugins(
+        bundled.bundles,
+        root,
+        bundled.inputs,
+        () => {},
+      )
+      const found = [...bundled.problems, ...problems]
+      if (found.length > 0) throw new ProblemsError(found, new Map(), root)
+      return schemaText(plugins)
+    })
+    if (!args.values.write) terminal.out(text.trimEnd())
+    else {
+      mkdirSync(join(root, 'schemas'), { recursive: true })
+      writeFileSync(join(root, 'schemas/routes.json'), text)
+      terminal.out(`${join(root, 'schemas/routes.json')} written`)
+    }
+    return 0
+  },
+} satisfies Verb

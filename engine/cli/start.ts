@@ -1,0 +1,15 @@
+/** `tollgate start`: serves until a signal ends it. */
+import { startGateway } from '../cluster.ts'
+import { configOf, type Verb } from './verb.ts'
+import { programVersion } from './version.ts'
+
+export default {
+  summary: 'Serves the configuration until a signal ends it; reloads what changes.',
+  example: 'start --config routes.yaml',
+  run: (args, terminal) =>
+    startGateway({
+      config: configOf(args, terminal),
+      program: `tollgate ${programVersion()}`,
+      say: text => terminal.say(args.values.json ? JSON.stringify({ text }) : text),
+    }),
+} satisfies Verb

@@ -1,0 +1,64 @@
+/** What the bench sends and what its upstream answers: one size of each, so that every subject does the same work. */
+
+const QUESTION =
+  'We run a reverse proxy in front of three providers and see that the time to the first byte grows when many clients stream at once. Which parts of a proxy add latency, how does connection pooling help, and which figures should we look at first? Please keep it short and add one example with numbers that the team can be shown tomorrow.'
+const RULES =
+  'You are a careful assistant for the support desk of a software company. Answer in at most five sentences. If you do not know, say so. Use metric units, ISO dates and the language of the user. When a question is about billing, point to the billing page.'
+
+/** How the upstream behaves, told by the name of the model. */
+export type Manner = 'plain' | 'burst' | 'idle'
+export const NAMES: Readonly<Record<Manner, string>> = {
+  plain: 'bench-plain',
+  burst: 'bench-burst',
+  idle: 'bench-idle',
+}
+export const EVENTS = 200
+
+/** About 850 bytes. */
+export const requestBody = (manner: Manner): string =>
+  JSON.stringify({
+    model: NAMES[manner],
+    stream: manner !== 'plain',
+    messages: [
+      { role: 'system', content: RULES },
+      { role: 'user', content: QUESTION },
+    ],
+    temperature: 0.7,
+    max_tokens: 512,
+    user: 'user-1234',
+  })
+
+/** About 1,000 bytes, with usage. */
+export const plainAnswer = (): string =>
+  JSON.stringify({
+    id: 'chatcmpl-0123456789abcdefghijklmnop',
+    object: 'chat.completion',
+    created: 1_750_000_000,
+    model: NAMES.plain,
+    choices: [
+      {
+        index: 0,
+        message: { role: 'assistant', content: RULES + QUESTION, refusal: null },
+        logprobs: null,
+        finish_reason: 'stop',
+      },
+    ],
+    usage: {
+      prompt_tokens: 152,
+      completion_tokens: 118,
+      total_tokens: 270,
+      prompt_tokens_details: { cached_tokens: 0 },
+    },
+  })
+
+export const event = (index: number): string => {
+  const choices = [{ index: 0, delta: { content: ` word${index}` }, finish_reason: null }]
+  return `data: ${JSON.stringify({
+    id: 'chatcmpl-0123456789abcdefghijklmnop',
+    object: 'chat.completion.chunk',
+    created: 1_750_000_000,
+    model: NAMES.burst,
+    choices,
+  })}\n\n`
+}
+export const DONE = 'data: [DONE]\n\n'

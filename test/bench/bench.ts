@@ -1,0 +1,139 @@
+/** `npm run bench`: what Tollgate costs beside a bare proxy and beside nothing, as tables of medians. */
+import { writeFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { SCHEMA, type Size, startGateway } from './gateway.ts'
+import { isLinux, type Part, pinned, start } from './processes.ts'
+import {
+  eventsTable,
+  type Findings,
+  growthTable,
+  latencyTable,
+  requestsTable,
+  streamsTable,
+  verdicts,
+} from './report.ts'
+import { holdStreams, interleave, jobFor, type Load, loadThrough, type Subject } from './rounds.ts'
+
+const HELP = `npm run bench -- [options]
+
+  --only PARTS      of requests,latency,events,growth,streams; all by default
+  --subjects NAMES  of direct,bare,tollgate; all by default
+  --rounds N        interleaved rounds, of which medians are printed; 5
+  --seconds N       of one measurement; 3
+  --rate N          requests a second of the part latency; 500
+  --streams N       of the part streams; 2000
+  --json FILE       also write every round, for a program`
+
+/** The proxy under test has a core of its own; load and upstream share the other. */
+const SUBJECT_CORE = 0
+const LOAD_CORE = 1
+const SMALL: Size = { routes: 10, models: 10 }
+const LARGE: Size = { routes: 1_000, models: 10_000 }
+
+const readOptions = () => {
+  const { values } = parseArgs({
+    options: {
+      only: { type: 'string', default: Object.keys(PARTS).join() },
+      subjects: { type: 'string', default: 'direct,bare,tollgate' },
+      rounds: { type: 'string', default: '5' },
+      seconds: { type: 'string', default: '3' },
+      rate: { type: 'string', default: '500' },
+      streams: { type: 'string', default: '2000' },
+      json: { type: 'string' },
+      help: { type: 'boolean', short: 'h', default: false },
+    },
+  })
+  const { rounds, seconds, rate, streams } = values
+  const numbers = { rounds: +rounds, seconds: +seconds, rate: +rate, streams: +streams }
+  return { ...values, ...numbers, only: values.only.split(','), names: values.subjects.split(',') }
+}
+type Options = ReturnType<typeof readOptions>
+
+/** What is running, and how more of it is started. */
+interface Bench {
+  readonly options: Options
+  readonly subjects: readonly Subject[]
+  readonly load: Load
+  gateway(name: string, size: Size): Promise<Subject>
+}
+
+/** Each part returns its table, and leaves what it found for the verdicts. */
+const PARTS: Readonly<Record<string, (bench: Bench, found: Findings) => Promise<string>>> = {
+  async requests({ subjects, load, options: { rounds, seconds } }, found) {
+    const job = (subject: Subject) => jobFor(subject, 'plain', { seconds })
+    found.requests = await interleave(subjects, load, rounds, job)
+    return requestsTable(found.requests)
+  },
+  async latency({ subjects, load, options: { rounds, seconds, rate } }, found) {
+    const job = (subject: Subject) => jobFor(subject, 'plain', { seconds, rate })
+    found.latency = await interleave(subjects, load, rounds, job)
+    return latencyTable(found.latency, rate)
+  },
+  async events({ subjects, load, options: { rounds, seconds } }, found) {
+    const job = (subject: Subject) => jobFor(subject, 'burst', { seconds, connections: 16 })
+    found.events = await interleave(subjects, load, rounds, job)
+    return eventsTable(found.events)
+  },
+  async growth({ gateway, load, options: { rounds, seconds } }, found) {
+    const named = ({ routes, models }: Size) => `${routes} routes, ${models} models`
+    const sizes = [await gateway(named(SMALL), SMALL), await gateway(named(LARGE), LARGE)]
+    const job = (subject: Subject) => jobFor(subject, 'plain', { seconds })
+    found.growth = await interleave(sizes, load, rounds, job)
+    return growthTable(found.growth)
+  },
+  async streams({ subjects, load, options: { streams } }, found) {
+    found.held = await holdStreams(subjects, load, streams)
+    return streamsTable(found.held)
+  },
+}
+
+const run = async (options: Options): Promise<void> => {
+  const ends: (() => void)[] = []
+  const launch = async (file: string, core: number, ...args: string[]): Promise<Part> => {
+    const part = await start(file, core, args)
+    ends.push(() => part.child.disconnect())
+    return part
+  }
+  const upstream = await launch('upstream.ts', LOAD_CORE)
+  const gateway = async (name: string, size: Size): Promise<Subject> => {
+    const { child, ...rest } = await startGateway(size, upstream.port, SUBJECT_CORE)
+    ends.push(() => child.kill('SIGTERM'))
+    return { name, ...rest }
+  }
+  const make: Readonly<Record<string, () => Promise<Subject>>> = {
+    direct: async () => ({ name: 'direct', port: upstream.port, key: 'none' }),
+    bare: async () => {
+      const { pid, port } = await launch('bare-proxy.ts', SUBJECT_CORE, upstream.origin, SCHEMA)
+      return { name: 'bare', pid, port, key: 'none' }
+    },
+    tollgate: () => gateway('tollgate', SMALL),
+  }
+  try {
+    const load = loadThrough(await launch('load.ts', LOAD_CORE))
+    const subjects: Subject[] = []
+    for (const name of options.names) subjects.push(await pick(make, name)())
+    const found: Findings = {}
+    for (const name of options.only)
+      console.log(`${await pick(PARTS, name)({ options, subjects, load, gateway }, found)}\n`)
+    console.log(verdicts(found).join('\n'))
+    if (options.json) writeFileSync(options.json, JSON.stringify(found, mapsAsObjects, 2))
+  } finally {
+    for (const end of ends) end()
+  }
+}
+
+const pick = <T>(from: Readonly<Record<string, T>>, name: string): T => {
+  const found = from[name]
+  if (found === undefined) throw new Error(`"${name}" is none of ${Object.keys(from).join(', ')}`)
+  return found
+}
+const mapsAsObjects = (_: string, value: unknown): unknown =>
+  value instanceof Map ? Object.fromEntries(value) : value
+
+const options = readOptions()
+if (options.help) console.log(HELP)
+else {
+  if (!isLinux) console.log('CPU and memory come from /proc: without it only rates are printed.')
+  if (!pinned) console.log('Without taskset all processes share all cores: figures will vary.')
+  await run(options)
+}

@@ -1,0 +1,75 @@
+/** Starts the bench's processes on their cores, and reads what a whole process tree costs from /proc. */
+import { type ChildProcess, fork, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+export const isLinux = process.platform === 'linux'
+export const pinned = isLinux && spawnSync('taskset', ['-V']).status === 0
+
+/** Moves a process and its future children to one core. */
+export const pin = (pid: number, core: number): void => {
+  if (pinned) spawnSync('taskset', ['-a', '-c', '-p', String(core), String(pid)])
+}
+
+export interface Part {
+  readonly child: ChildProcess
+  readonly pid: number
+  readonly port: number
+  readonly origin: string
+}
+
+/** A process of the bench that says its port; it ends with the bench. */
+export const start = async (file: string, core: number, args: readonly string[]): Promise<Part> => {
+  const child = fork(fileURLToPath(new URL(file, import.meta.url)), args, { stdio: 'inherit' })
+  const pid = child.pid ?? 0
+  pin(pid, core)
+  const [message] = (await once(child, 'message')) as [{ port?: number }]
+  const { port = 0 } = message
+  return { child, pid, port, origin: `http://127.0.0.1:${port}` }
+}
+
+/** Every process of a tree; one that ends meanwhile is left out. */
+export const treeOf = (pid: number): number[] => {
+  const children = (task: string): number[] =>
+    read(`/proc/${pid}/task/${task}/children`)
+      .split(' ')
+      .filter(word => word.trim() !== '')
+      .map(Number)
+  const tasks = list(`/proc/${pid}/task`)
+  return tasks.length === 0 ? [] : [pid, ...tasks.flatMap(children).flatMap(treeOf)]
+}
+
+/** User and system time so far, in seconds. /proc counts in hundredths. */
+export const cpuOf = (pid: number): number =>
+  treeOf(pid).reduce((sum, each) => {
+    // The command may hold spaces and brackets: fields are counted from the last bracket.
+    const fields = read(`/proc/${each}/stat`).split(') ').at(-1)?.split(' ') ?? []
+    return sum + (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) / 100
+  }, 0)
+
+/** Resident memory of the tree, in KiB. */
+export const residentOf = (pid: number): number =>
+  treeOf(pid).reduce((sum, each) => {
+    const found = /VmRSS:\s+(\d+)/.exec(read(`/proc/${each}/status`))?.[1]
+    return sum + Number(found ?? 0)
+  }, 0)
+
+/** Memory the kernel holds for TCP, in KiB: both ends of every connection on this machine. */
+export const kernelTcp = (): number =>
+  4 * Number(/^TCP:.* mem (\d+)/m.exec(read('/proc/net/sockstat'))?.[1] ?? 0)
+
+const read = (path: string): string => {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
+const list = (path: string): string[] => {
+  try {
+    return readdirSync(path)
+  } catch {
+    return []
+  }
+}

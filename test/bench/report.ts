@@ -1,0 +1,188 @@
+/** Medians and tables of the bench. Pure. */
+import type { Outcome } from './load.ts'
+
+export interface Round extends Outcome {
+  /** Seconds of the whole process tree; NaN for the upstream alone. */
+  readonly cpu: number
+  /** KiB. */
+  readonly resident: number
+}
+export type Rounds = ReadonlyMap<string, readonly Round[]>
+
+export interface Findings {
+  requests?: Rounds
+  latency?: Rounds
+  events?: Rounds
+  growth?: Rounds
+  held?: readonly Held[]
+}
+
+export const median = (values: readonly number[]): number => {
+  const sorted = [...values].sort((left, right) => left - right)
+  const half = sorted.length / 2
+  const low = sorted[Math.ceil(half) - 1] ?? Number.NaN
+  return (low + (sorted[Math.floor(half)] ?? low)) / 2
+}
+
+const of = (rounds: Rounds, name: string, value: (round: Round) => number): number =>
+  median((rounds.get(name) ?? []).map(value))
+
+const perRequest = (round: Round): number => (round.cpu * 1e6) / round.requests
+const perEvent = (round: Round): number => (round.cpu * 1e6) / round.events
+
+const spread = (rounds: Rounds, name: string, value: (round: Round) => number): string => {
+  const values = (rounds.get(name) ?? []).map(value)
+  return `${figure(Math.min(...values))}–${figure(Math.max(...values))}`
+}
+
+const figure = (value: number, digits = 1): string =>
+  Number.isNaN(value) ? '' : value.toFixed(digits)
+
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [head, head.map((_, index) => (index === 0 ? '---' : '--:')), ...rows]
+    .map(cells => `| ${cells.join(' | ')} |`)
+    .join('\n')
+
+export const requestsTable = (rounds: Rounds): string =>
+  table(
+    [
+      '64 connections',
+      'requests/s',
+      'CPU µs/request',
+      'min–max',
+      '× bare',
+      'p50/p99 ms',
+      'RSS MiB',
+      'failed',
+    ],
+    [...rounds.keys()].map(name => {
+      const direct = name === 'direct'
+      const ratio = of(rounds, name, perRequest) / of(rounds, 'bare', perRequest)
+      return [
+        name,
+        figure(
+          of(rounds, name, round => round.requests / round.seconds),
+          0,
+        ),
+        direct ? '' : figure(of(rounds, name, perRequest)),
+        direct ? '' : spread(rounds, name, perRequest),
+        direct ? '' : figure(ratio, 2),
+        `${figure(
+          of(rounds, name, round => round.p50),
+          2,
+        )} / ${figure(
+          of(rounds, name, round => round.p99),
+          2,
+        )}`,
+        direct
+          ? ''
+          : figure(
+              of(rounds, name, round => round.resident / 1024),
+              0,
+            ),
+        figure(
+          of(rounds, name, round => round.failed),
+          0,
+        ),
+      ]
+    }),
+  )
+
+export const latencyTable = (rounds: Rounds, rate: number): string => {
+  const added = (name: string, at: 'p50' | 'p99'): number =>
+    of(rounds, name, round => round[at]) - of(rounds, 'direct', round => round[at])
+  return table(
+    [`${rate} requests/s`, 'p50 ms', 'p99 ms', 'added p50 ms', 'added p99 ms', 'CPU µs/request'],
+    [...rounds.keys()].map(name => [
+      name,
+      figure(
+        of(rounds, name, round => round.p50),
+        3,
+      ),
+      figure(
+        of(rounds, name, round => round.p99),
+        3,
+      ),
+      name === 'direct' ? '' : figure(added(name, 'p50'), 3),
+      name === 'direct' ? '' : figure(added(name, 'p99'), 3),
+      name === 'direct' ? '' : figure(of(rounds, name, perRequest)),
+    ]),
+  )
+}
+
+export const eventsTable = (rounds: Rounds): string =>
+  table(
+    ['16 streams at once', 'events/s', 'CPU µs/event', 'min–max'],
+    [...rounds.keys()].map(name => [
+      name,
+      figure(
+        of(rounds, name, round => round.events / round.seconds),
+        0,
+      ),
+      name === 'direct' ? '' : figure(of(rounds, name, perEvent), 2),
+      name === 'direct' ? '' : spread(rounds, name, perEvent),
+    ]),
+  )
+
+export const growthTable = (rounds: Rounds): string => {
+  const [first = ''] = rounds.keys()
+  return table(
+    ['size', 'CPU µs/request', 'min–max', '× first', 'RSS MiB'],
+    [...rounds.keys()].map(name => [
+      name,
+      figure(of(rounds, name, perRequest)),
+      spread(rounds, name, perRequest),
+      figure(of(rounds, name, perRequest) / of(rounds, first, perRequest), 2),
+      figure(
+        of(rounds, name, round => round.resident / 1024),
+        0,
+      ),
+    ]),
+  )
+}
+
+export interface Held {
+  readonly name: string
+  readonly streams: number
+  /** KiB a stream. */
+  readonly resident: number
+  readonly kernel: number
+}
+export const streamsTable = (held: readonly Held[]): string =>
+  table(
+    ['idle open streams', 'count', 'RSS KiB/stream', 'kernel TCP KiB/stream'],
+    held.map(row => [row.name, String(row.streams), figure(row.resident), figure(row.kernel)]),
+  )
+
+/** The figures to reach, and whether they were. */
+export const verdicts = ({ requests, latency, growth, held }: Findings): string[] => {
+  const lines: string[] = []
+  const say = (text: string, value: number, reach: number): void => {
+    if (!Number.isNaN(value))
+      lines.push(
+        `${value <= reach ? 'reached' : 'MISSED '}  ${text}: ${figure(value, 2)} (≤ ${figure(reach, 2)})`,
+      )
+  }
+  if (requests)
+    say(
+      'CPU per request, × bare proxy',
+      of(requests, 'tollgate', perRequest) / of(requests, 'bare', perRequest),
+      1.25,
+    )
+  if (latency) {
+    const added = (name: string): number =>
+      of(latency, name, round => round.p99) - of(latency, 'direct', round => round.p99)
+    say('added p99, ms', added('tollgate'), 1.5 * Math.max(0, added('bare')) + 1)
+  }
+  if (growth) {
+    const [small = '', large = ''] = growth.keys()
+    say(
+      'CPU of the large configuration, × small',
+      of(growth, large, perRequest) / of(growth, small, perRequest),
+      1.1,
+    )
+  }
+  const own = held?.find(row => row.name === 'tollgate')
+  if (own) say('KiB per idle stream', own.resident + own.kernel, 64)
+  return lines
+}
