@@ -8,6 +8,7 @@ import type { Source } from '../source.ts'
 import type { HealthRules } from './health.ts'
 import type { Origin } from './origin.ts'
 import type { Deadlines } from './upstreams.ts'
+import type { Watched } from './vigil.ts'
 
 const fault = errors({
   INSIDE_SILENT: [500, 'no stage answered for the upstream "%s"', { expose: false }],
@@ -35,12 +36,14 @@ export interface Sending {
 const EARLY = 4
 
 /** undici's handler as a Source. With a content-length the completing chunk is handed over as the tail. */
-export class Transport implements Source, Dispatcher.DispatchHandler {
+export class Transport implements Source, Watched, Dispatcher.DispatchHandler {
+  seat = -1
+  heardAt = 0
+  patience = 0
   readonly #sending: Sending
   readonly #headed: (answer: Answer) => void
   readonly #failed: (reason: Fault) => void
   #controller: Dispatcher.DispatchController | undefined
-  #timer: NodeJS.Timeout | undefined
   #out: Out | undefined
   #early: Buffer[] | undefined
   #left = -1
@@ -58,8 +61,8 @@ export class Transport implements Source, Dispatcher.DispatchHandler {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
     if (this.#fault) return controller.abort(asError(this.#fault))
-    const { first_byte } = this.#sending.deadlines
-    this.#timer = setTimeout(() => this.#expire(), first_byte)
+    this.patience = this.#sending.deadlines.first_byte
+    this.#sending.origin.vigil.add(this)
   }
   onResponseStart(
     _: Dispatcher.DispatchController,
@@ -71,12 +74,13 @@ export class Transport implements Source, Dispatcher.DispatchHandler {
     const length = headers['content-length']
     if (typeof length === 'string') this.#left = Number(length)
     this.#headDone = true
-    this.#rearm()
+    this.patience = this.#sending.deadlines.idle // from here on, of the pause between two chunks
+    this.#heard()
     this.#headed(new Answer(status, passDown(headers), undefined, this))
   }
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#over) return
-    this.#timer?.refresh()
+    this.#heard()
     if (this.#left >= 0) {
       this.#left -= chunk.length
       if (this.#left === 0) {
@@ -110,12 +114,13 @@ export class Transport implements Source, Dispatcher.DispatchHandler {
   }
   pause(): void {
     if (this.#over) return
-    clearTimeout(this.#timer) // a slow reader is not a silent upstream
+    this.patience = Number.POSITIVE_INFINITY // a slow reader is not a silent upstream
     this.#controller?.pause()
   }
   resume(): void {
     if (this.#over || !this.#controller?.paused) return
-    this.#rearm()
+    this.patience = this.#sending.deadlines.idle
+    this.#heard()
     this.#controller.resume()
   }
   abort(reason: Fault): void {
@@ -130,10 +135,14 @@ export class Transport implements Source, Dispatcher.DispatchHandler {
     if (!this.#headDone) return this.#failed(reason)
     this.#out?.fail(reason)
   }
+  #heard(): void {
+    this.heardAt = this.#sending.origin.vigil.now
+  }
   #finish(): void {
-    clearTimeout(this.#timer)
     this.#over = true
-    this.#sending.origin.busy--
+    const { origin } = this.#sending
+    origin.vigil.leave(this)
+    origin.busy--
   }
   #report(status: number, retryAfter: string | string[] | undefined): void {
     const { origin, health } = this.#sending
@@ -142,16 +151,10 @@ export class Transport implements Source, Dispatcher.DispatchHandler {
     else if (status >= 500) origin.health.failed(now, health)
     else origin.health.succeeded()
   }
-  #expire(): void {
+  silent(): void {
     if (this.#over) return
     this.#sending.origin.health.failed(performance.now(), this.#sending.health)
     this.abort(this.#silence())
-  }
-  /** From the head on, the deadline is the pause between two chunks. */
-  #rearm(): void {
-    clearTimeout(this.#timer)
-    const { idle } = this.#sending.deadlines
-    this.#timer = setTimeout(() => this.#expire(), idle)
   }
   #silence(): Fault {
     const { upstream, deadlines } = this.#sending
