@@ -22,3 +22,39 @@ export interface AccountKey {
   readonly quota?: number
 }
 export const ACCOUNT: Slot<Account> = { name: 'account', keep: true }
+
+/** Which model was asked for. JSON, since it travels with a durable task. */
+export interface Model {
+  /** As the client wrote it. */
+  readonly asked: string
+  /** The key in `models:` that answers to it: the name itself, or the pattern it fits. */
+  readonly entry: string
+}
+export const MODEL: Slot<Model> = { name: 'model', keep: true }
+
+/** What is counted and paid for. Disjoint: `input` excludes what was cached, `output` excludes thinking. */
+export type Meter =
+  | 'input'
+  | 'cached'
+  | 'cache_write'
+  | 'cache_write_1h'
+  | 'output'
+  | 'thinking'
+  | 'audio_input'
+  | 'audio_output'
+  | 'image_input'
+  | 'images'
+  | 'web_search'
+  | 'file_search'
+  | 'code_execution'
+  | 'characters'
+  | 'seconds'
+  | 'calls'
+export type Meters = Readonly<Partial<Record<Meter, number>>>
+/** What one exchange used. Set anew whenever more is known; final when the reply ends. */
+export interface Usage {
+  readonly meters: Meters
+  /** The upstream said nothing, or was cut before it did: the numbers are not its own. */
+  readonly estimated: boolean
+}
+export const USAGE: Slot<Usage> = { name: 'usage' }

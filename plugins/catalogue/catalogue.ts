@@ -1,0 +1,96 @@
+/** The models by name: exact names in one map, then patterns, the most specific first. Built once for a configuration. */
+import type { Json, Lent, Target } from '../../engine/plugin.ts'
+import { fileValidator, type Validator, validatorOf } from '../schema/compile.ts'
+import { carry, type Fill, isPattern, type Pattern, parsePattern } from './pattern.ts'
+import type { ModelOptions, Section, TargetOptions } from './section.ts'
+
+export interface Entry {
+  /** Its key in `models:`. */
+  readonly name: string
+  readonly options: ModelOptions
+  /** Route name, or `*`, to what it accepts there; false: it is not served there. */
+  readonly accepts: ReadonlyMap<string, Validator | false>
+  readonly targets: readonly Target[]
+}
+export interface Found {
+  readonly entry: Entry
+  readonly targets: readonly Target[]
+}
+
+type Ground = Pick<Lent, 'file' | 'share'>
+
+export class Catalogue {
+  readonly #exact = new Map<string, Found>()
+  readonly #patterns: readonly { readonly pattern: Pattern; readonly entry: Entry }[]
+
+  constructor(section: Section, ground: Ground) {
+    const patterns = []
+    for (const [name, options] of Object.entries(section)) {
+      const entry = {
+        ...{ name, options },
+        accepts: acceptsOf(name, options, ground),
+        targets: targetsOf(options),
+      }
+      if (isPattern(name)) patterns.push({ pattern: parsePattern(name), entry })
+      // One object for each name: whoever remembers something about its targets finds it again.
+      else this.#exact.set(name, { entry, targets: entry.targets })
+    }
+    this.#patterns = patterns.sort((one, other) => bySpecificity(one.pattern, other.pattern))
+  }
+  find(asked: string): Found | undefined {
+    return this.#exact.get(asked) ?? this.#fitting(asked)
+  }
+  /** Those a client can name, in the order of the configuration. */
+  get named(): Iterable<Entry> {
+    return Iterator.from(this.#exact.values()).map(({ entry }) => entry)
+  }
+  #fitting(asked: string): Found | undefined {
+    if (asked.length > NAME_LIMIT) return undefined
+    for (const { pattern, entry } of this.#patterns) {
+      const fill = pattern.match(asked)
+      if (fill) return { entry, targets: filled(entry.targets, fill) }
+    }
+    return undefined
+  }
+}
+const NAME_LIMIT = 256
+
+/** More letters written out first, then named holes before stars, then the order of the file. */
+export const bySpecificity = (one: Pattern, other: Pattern): number =>
+  other.literal - one.literal || one.stars - other.stars
+
+export const targetsOf = ({ to, traits }: ModelOptions): readonly Target[] =>
+  Object.freeze((typeof to === 'string' ? [to] : to).map(each => targetOf(each, traits)))
+
+const targetOf = (given: string | TargetOptions, shared: ModelOptions['traits']): Target => {
+  const { to, weight, traits }: TargetOptions = typeof given === 'string' ? { to: given } : given
+  const slash = to.indexOf('/')
+  return {
+    upstream: slash < 0 ? to : to.slice(0, slash),
+    ...(slash >= 0 && { name: to.slice(slash + 1) }),
+    ...(weight !== undefined && { weight }),
+    ...((shared ?? traits) && { traits: { ...shared, ...traits } }),
+  }
+}
+const filled = (targets: readonly Target[], fill: Fill): readonly Target[] =>
+  targets.map(target =>
+    target.name === undefined ? target : { ...target, name: carry(target.name, fill) },
+  )
+
+const acceptsOf = (
+  name: string,
+  { accepts = {} }: ModelOptions,
+  ground: Ground,
+): ReadonlyMap<string, Validator | false> =>
+  new Map(
+    Object.entries(accepts).map(([route, schema]) => [
+      route,
+      acceptOf(schema, `models.${name}.accepts.${route}`, ground),
+    ]),
+  )
+const acceptOf = (schema: Json, where: string, ground: Ground): Validator | false => {
+  if (schema === false) return false
+  return typeof schema === 'string'
+    ? fileValidator(schema, ground)
+    : validatorOf(schema, where, ground)
+}

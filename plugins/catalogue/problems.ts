@@ -1,0 +1,127 @@
+/** What no schema can see in `models:`: upstreams and routes that are not there, patterns that cannot be meant. Pure. */
+import type { Document, Json, Report } from '../../engine/plugin.ts'
+import { validatorOf } from '../schema/compile.ts'
+import { bySpecificity, targetsOf } from './catalogue.ts'
+import { nearest } from './nearest.ts'
+import { isPattern, type Pattern, parsePattern } from './pattern.ts'
+import type { ModelOptions, Section } from './section.ts'
+
+export const problemsIn = (document: Document, report: Report): void => {
+  const section = (document.models ?? {}) as unknown as Section
+  const upstreams = new Set(Object.keys((document.upstreams ?? {}) as object))
+  const routes = new Set(routeNames(document))
+  const patterns: Pattern[] = []
+  const schemas = localSharer()
+  for (const [name, options] of Object.entries(section)) {
+    const pattern = isPattern(name) ? patternOf(name, report) : undefined
+    if (pattern) patterns.push(pattern)
+    judgeTargets(name, options, pattern, upstreams, report)
+    judgeAccepts(name, options, routes, schemas, report)
+  }
+  judgeShadows(patterns, report)
+}
+
+const routeNames = (document: Document): readonly string[] =>
+  ((document.routes ?? []) as readonly { readonly name?: string; readonly path: string }[]).map(
+    ({ name, path }) => name ?? path,
+  )
+
+const patternOf = (name: string, report: Report): Pattern | undefined => {
+  try {
+    return parsePattern(name)
+  } catch (thrown) {
+    report(['models', name], 'MODEL_PATTERN', thrown instanceof Error ? thrown.message : 'unusable')
+    return undefined
+  }
+}
+
+const judgeTargets = (
+  name: string,
+  options: ModelOptions,
+  pattern: Pattern | undefined,
+  upstreams: ReadonlySet<string>,
+  report: Report,
+): void => {
+  for (const [index, target] of targetsOf(options).entries()) {
+    const where = whereIs(name, options, index)
+    if (!upstreams.has(target.upstream))
+      report(
+        where,
+        'UNKNOWN_UPSTREAM',
+        `no upstream is called ${JSON.stringify(target.upstream)}`,
+        nearest(target.upstream, upstreams),
+      )
+    // A broken key is a problem of its own already.
+    if (target.name === undefined || (isPattern(name) && !pattern)) continue
+    const stars = target.name.split('*').length - 1
+    if (stars > (pattern?.stars ?? 0))
+      report(where, 'MODEL_CARRY', `"${name}" has no * for every * in "${target.name}"`)
+    for (const [whole, hole = ''] of target.name.matchAll(/\{(\w+)\}/g))
+      if (!pattern?.holes.has(hole))
+        report(
+          where,
+          'MODEL_CARRY',
+          `"${name}" has no hole ${whole}`,
+          nearest(hole, pattern?.holes ?? []),
+        )
+  }
+}
+const whereIs = (name: string, { to }: ModelOptions, index: number): (string | number)[] => {
+  if (typeof to === 'string') return ['models', name, 'to']
+  const at = ['models', name, 'to', index]
+  return typeof to[index] === 'string' ? at : [...at, 'to']
+}
+
+const judgeAccepts = (
+  name: string,
+  { accepts = {} }: ModelOptions,
+  routes: ReadonlySet<string>,
+  schemas: Schemas,
+  report: Report,
+): void => {
+  for (const [route, schema] of Object.entries(accepts)) {
+    const where = ['models', name, 'accepts', route]
+    if (route !== '*' && !routes.has(route))
+      report(
+        where,
+        'UNKNOWN_ROUTE',
+        `no route is called ${JSON.stringify(route)}`,
+        nearest(route, routes),
+      )
+    if (typeof schema === 'string' || typeof schema === 'boolean') continue
+    try {
+      validatorOf(schema as Json, 'it', schemas)
+    } catch (thrown) {
+      report(where, 'MODEL_SCHEMA', thrown instanceof Error ? thrown.message : 'unusable schema')
+    }
+  }
+}
+
+/** Two patterns of one shape take the same names: the second is never reached. So is one behind "any name like this". */
+const judgeShadows = (patterns: readonly Pattern[], report: Report): void => {
+  const first = new Map<string, Pattern>()
+  for (const pattern of patterns.toSorted(bySpecificity)) {
+    // `.+` in a hole is a star by another name.
+    const before = first.get(pattern.shape)
+    if (before)
+      report(
+        ['models', pattern.text],
+        'MODEL_SHADOWED',
+        `"${before.text}" takes every name that fits "${pattern.text}"`,
+      )
+    else first.set(pattern.shape, pattern)
+  }
+}
+
+/** One compiler for the whole check: each costs 15 ms to make. */
+type Schemas = Parameters<typeof validatorOf>[2]
+const localSharer = (): Schemas => {
+  const made = new Map<string, object>()
+  return {
+    share: (key, _, create) => {
+      const value = made.get(key) ?? create(undefined)
+      made.set(key, value)
+      return value as ReturnType<typeof create>
+    },
+  }
+}

@@ -1,0 +1,124 @@
+/** The `models:` section: what an entry may say, and the schema that editors explain it with. */
+import type { Json } from '../../engine/plugin.ts'
+
+/** An entry as the schema lets it through. */
+export interface ModelOptions {
+  readonly to: string | readonly (string | TargetOptions)[]
+  readonly accepts?: { readonly [route: string]: Json }
+  readonly price?: { readonly [meter: string]: string | number }
+  readonly free?: boolean
+  readonly traits?: { readonly [key: string]: Json }
+  readonly owner?: string
+  readonly title?: string
+  readonly context?: number
+  readonly output?: number
+}
+export interface TargetOptions {
+  readonly to: string
+  readonly weight?: number
+  readonly traits?: { readonly [key: string]: Json }
+}
+export type Section = Readonly<Record<string, ModelOptions>>
+
+/** `upstream/name`, or the upstream alone, which then is asked by the name the client wrote. */
+export const TARGET = '^[A-Za-z0-9][A-Za-z0-9._-]*(/\\S+)?$'
+/** `2.00`, `2.00 USD`, `2.00 USD / 1M`, `0.05 / 1k`. */
+const PRICE = '^[0-9]+([.][0-9]+)?( [A-Z]{3})?( / ([0-9]+|[0-9]*[kM]))?$'
+
+const to = {
+  description:
+    'An upstream and the name it knows the model by; a * or {id} of the key is carried over.',
+  type: 'string',
+  pattern: TARGET,
+  examples: ['gp/gpt-4.1'],
+}
+const traits = {
+  description: 'What plugins want to know about this target.',
+  type: 'object',
+  examples: [{ region: 'eu' }],
+}
+const target = {
+  description: 'A target and its share.',
+  type: 'object',
+  required: ['to'],
+  additionalProperties: false,
+  properties: {
+    to,
+    weight: { description: 'Its share.', type: 'number', minimum: 0, examples: [3] },
+    traits,
+  },
+  examples: [{ to: 'gp/gpt-4.1', weight: 3 }],
+}
+const tokens = (description: string, example: number) => ({
+  description,
+  type: 'integer',
+  minimum: 1,
+  examples: [example],
+})
+
+const entry = {
+  description: 'One model, or every model whose name fits a pattern.',
+  type: 'object',
+  required: ['to'],
+  additionalProperties: false,
+  properties: {
+    to: {
+      ...to,
+      description:
+        'Where it is served: an upstream and its own name there, or several, best first.',
+      type: ['string', 'array'],
+      items: { anyOf: [to, target] },
+      minItems: 1,
+      examples: ['gp/gpt-4.1', ['gp/gpt-4.1', 'spare/gpt-4.1']],
+    },
+    accepts: {
+      description:
+        'Rules of its own for request bodies: route name, or * for every other route, to a JSON Schema, inline or a file. false: not served on that route.',
+      type: 'object',
+      additionalProperties: {
+        description: 'A JSON Schema, or the file it stands in.',
+        anyOf: [
+          {
+            type: 'string',
+            format: 'file',
+            description: 'A file relative to routes.yaml.',
+            examples: ['schemas/o3.json'],
+          },
+          { type: 'object', description: 'Inline.', examples: [{ required: ['max_tokens'] }] },
+          { type: 'boolean', description: 'false: not served there.', examples: [false] },
+        ],
+        examples: [false],
+      },
+      examples: [{ chat: false, '*': { required: ['max_tokens'] } }],
+    },
+    price: {
+      description: 'What each meter costs: an amount, its currency, and per how many.',
+      type: 'object',
+      propertyNames: { pattern: '^[a-z][a-z0-9_]*$' },
+      additionalProperties: {
+        description: 'An amount, its currency, and per how many.',
+        type: ['string', 'number'],
+        pattern: PRICE,
+        minimum: 0,
+        examples: ['2.00 USD / 1M'],
+      },
+      examples: [{ input: '2.00 USD / 1M', output: '8.00 USD / 1M' }],
+    },
+    free: { description: 'It costs nothing.', type: 'boolean', examples: [true] },
+    traits,
+    owner: { description: 'Who lists of models say owns it.', type: 'string', examples: ['gp'] },
+    title: { description: 'Its name for people.', type: 'string', examples: ['GP 4.1'] },
+    context: tokens('The most it reads and writes together.', 1_047_576),
+    output: tokens('The most it writes.', 32_768),
+  },
+  examples: [{ to: 'gp/gpt-4.1', price: { input: '2.00 USD / 1M', output: '8.00 USD / 1M' } }],
+}
+
+export const SECTION = {
+  description:
+    'What customers may ask for: a name, or a pattern with * or {id:expression}, to where it is served.',
+  type: 'object',
+  propertyNames: { pattern: '^\\S{1,256}$' },
+  additionalProperties: entry,
+  examples: [{ 'gp-4.1': { to: 'gp/gpt-4.1' } }],
+}

@@ -1,0 +1,29 @@
+/** Errors as Anthropic's clients read them: /v1/messages. */
+import type { Dialect } from './dialect.ts'
+
+export const anthropic: Dialect = {
+  faults: {
+    INSUFFICIENT: { type: 'billing_error', status: 403 },
+  },
+  statuses: {
+    400: { type: 'invalid_request_error' },
+    401: { type: 'authentication_error' },
+    402: { type: 'billing_error' },
+    403: { type: 'permission_error' },
+    404: { type: 'not_found_error' },
+    413: { type: 'request_too_large' },
+    429: { type: 'rate_limit_error' },
+    500: { type: 'api_error' },
+    // Its clients know "come back later" by a status of its own.
+    503: { type: 'overloaded_error', status: 529 },
+    504: { type: 'timeout_error' },
+    529: { type: 'overloaded_error' },
+  },
+  body: ({ message, id }, { type }) => ({
+    type: 'error',
+    error: { type, message },
+    request_id: id,
+  }),
+  headers: ({ id }) => ({ 'request-id': id }),
+  event: body => `event: error\ndata: ${JSON.stringify(body)}\n\n`,
+}

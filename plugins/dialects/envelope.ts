@@ -1,0 +1,8 @@
+/** Errors as the account endpoints' clients read them: /api. */
+import type { Dialect } from './dialect.ts'
+
+export const envelope: Dialect = {
+  faults: {},
+  statuses: {},
+  body: ({ message }) => ({ success: false, message }),
+}

@@ -1,0 +1,38 @@
+/** Errors as Google's clients read them: /v1beta. */
+import type { Json } from '../../engine/plugin.ts'
+import type { Dialect, View } from './dialect.ts'
+
+export const google: Dialect = {
+  faults: {
+    INSUFFICIENT: { type: 'PERMISSION_DENIED', status: 403 },
+  },
+  statuses: {
+    400: { type: 'INVALID_ARGUMENT' },
+    401: { type: 'UNAUTHENTICATED' },
+    403: { type: 'PERMISSION_DENIED' },
+    404: { type: 'NOT_FOUND' },
+    405: { type: 'UNIMPLEMENTED' },
+    408: { type: 'DEADLINE_EXCEEDED' },
+    409: { type: 'ABORTED' },
+    429: { type: 'RESOURCE_EXHAUSTED' },
+    499: { type: 'CANCELLED' },
+    500: { type: 'INTERNAL' },
+    501: { type: 'UNIMPLEMENTED' },
+    502: { type: 'UNAVAILABLE' },
+    503: { type: 'UNAVAILABLE' },
+    504: { type: 'DEADLINE_EXCEEDED' },
+    529: { type: 'UNAVAILABLE', status: 503 },
+  },
+  body: (view, { type, status }) => ({
+    error: { code: status ?? view.status, message: view.message, status: type, ...details(view) },
+  }),
+  event: body => `data: ${JSON.stringify(body)}\r\n\r\n`,
+}
+
+/** Its clients wait by the body, not by the header. */
+const details = ({ headers }: View): { readonly details?: Json } => {
+  const seconds = headers['retry-after']
+  if (typeof seconds !== 'string' || !/^\d+$/.test(seconds)) return {}
+  const retry = { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: `${seconds}s` }
+  return { details: [retry] }
+}

@@ -1,0 +1,83 @@
+/** What the gateway must know of a wire format whose bytes pass untouched. A format is one folder that fills this in. */
+import type { Bytes, Headers, Json } from '../../engine/plugin.ts'
+import type { Meters } from '../slots.ts'
+import type { SseEvent } from './sse.ts'
+
+export type Fields = { readonly [key: string]: Json }
+
+export interface Format {
+  readonly name: string
+  /** Whose errors its clients read: a key of plugins/dialects. */
+  readonly dialect: 'openai' | 'anthropic' | 'google'
+  /** What lists of models call its endpoint. */
+  readonly endpoint: string
+  /** Where the request names the model: in the body's `model`, or in the path, which `rename` makes fit to be sent. */
+  readonly model: 'body' | { rename(path: string, name: string | undefined): string }
+  /** Headers its upstreams insist on, where the client sent none. */
+  readonly headers?: Headers
+  readonly usage: UsageFacts
+  readonly stream: StreamFacts
+  /** Whether a refusal blames the gateway's own key under a status that says something else. */
+  blamesKey?(status: number, body: Bytes): boolean
+}
+
+export interface UsageFacts {
+  /** The member of an answer that holds the counts. */
+  readonly key: string
+  /** The upstream's counts in an event of a stream, as they are written. */
+  inEvent(event: Fields): Fields | undefined
+  /** The same in our meters. Every upstream counts in its own way: this is the one place that knows it. */
+  meters(counts: Fields): Meters
+}
+
+/** Marks are looked for in bytes. Each begins with a letter that is rare in the format: that is what makes it cheap. */
+export interface StreamFacts {
+  /** Stands in every event that holds counts. */
+  readonly usageMark: string
+  /** Each event's counts are the whole so far: only the last need be read. Otherwise they complete one another. */
+  readonly cumulative: boolean
+  /** One of them stands in the event that ends a stream. */
+  readonly endMarks: readonly string[]
+  /** Whether this event ends it, as its upstream meant it. */
+  ends(event: SseEvent): boolean
+  /** Whether an upstream that hangs up behind this event has said all, though its terminator is missing. */
+  suffices(event: SseEvent): boolean
+  /** The error this event reports, as the body of a refusal, and the status it would have had. */
+  error(event: SseEvent): { readonly status: number; readonly body: Fields } | undefined
+  /** Ends a stream in an error; `body` is the dialect's, `last` the event before. */
+  failure?(body: Fields, last: SseEvent | undefined): Bytes
+}
+
+/** The data of an event, if it is an object. */
+export const fieldsOf = (event: SseEvent): Fields | undefined => {
+  if (event.data === undefined || !event.data.trimStart().startsWith('{')) return undefined
+  try {
+    return JSON.parse(event.data) as Fields
+  } catch {
+    return undefined
+  }
+}
+
+export const isFields = (value: Json | undefined): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** A count, or 0 where there is none. Upstreams write null, leave out, and once in a while send text. */
+export const count = (value: Json | undefined): number =>
+  typeof value === 'number' && Number.isFinite(value) && value > 0 ? value : 0
+
+/** A member that is an object, or one without members. */
+export const inner = (fields: Fields, key: string): Fields => {
+  const value = fields[key]
+  return isFields(value) ? value : NOTHING
+}
+const NOTHING: Fields = Object.freeze({})
+
+/** Without the meters that count nothing. */
+export const positive = (meters: Meters): Meters => {
+  const kept: { [meter: string]: number } = {}
+  for (const meter in meters) {
+    const amount = meters[meter as keyof Meters] ?? 0
+    if (amount > 0) kept[meter] = amount
+  }
+  return kept
+}

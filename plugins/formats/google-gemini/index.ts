@@ -1,0 +1,87 @@
+/** Google generateContent: the model in the path, whole answers as events, no terminator but the last one's reason. */
+import type { Json } from '../../../engine/plugin.ts'
+import type { Meters } from '../../slots.ts'
+import { count, type Fields, type Format, fieldsOf, inner, isFields, positive } from '../format.ts'
+import type { SseEvent } from '../sse.ts'
+
+export const googleGemini: Format = {
+  name: 'google-gemini',
+  dialect: 'google',
+  endpoint: 'gemini',
+  model: { rename: (path, name) => rename(path, name) },
+  usage: {
+    key: 'usageMetadata',
+    // Some pieces carry a traffic type and no counts; they complete the others and replace none.
+    inEvent: ({ usageMetadata }) => (isFields(usageMetadata) ? usageMetadata : undefined),
+    meters: usage => metersOf(usage),
+  },
+  stream: {
+    usageMark: 'TokenCount"',
+    cumulative: true,
+    endMarks: ['Reason"'], // finishReason, or blockReason where the prompt was refused
+    ends: event => ends(event),
+    suffices: () => false,
+    error: event => errorOf(event),
+  },
+  blamesKey: (status, body) => status === 400 && Buffer.from(body).includes('API_KEY_INVALID'),
+}
+
+/** `…/models/NAME:verb?query`: the name is one segment and never more than that. The client's key ends here. */
+const rename = (path: string, name: string | undefined): string => {
+  const mark = path.indexOf('?')
+  const local = mark < 0 ? path : path.slice(0, mark)
+  const query = mark < 0 ? '' : withoutKey(path.slice(mark + 1))
+  const renamed = name === undefined ? local : named(local, name)
+  return query === '' ? renamed : `${renamed}?${query}`
+}
+const named = (path: string, name: string): string => {
+  const start = path.lastIndexOf('/') + 1
+  const verb = path.indexOf(':', start)
+  return `${path.slice(0, start)}${encodeURIComponent(name)}${verb < 0 ? '' : path.slice(verb)}`
+}
+const withoutKey = (query: string): string => {
+  if (query === 'alt=sse') return query
+  const kept = new URLSearchParams(query)
+  kept.delete('key')
+  return kept.toString()
+}
+
+const ends = (event: SseEvent): boolean => {
+  const fields = fieldsOf(event)
+  if (!fields) return false
+  if (inner(fields, 'promptFeedback').blockReason) return true
+  const { candidates } = fields
+  return (
+    Array.isArray(candidates) &&
+    candidates.some((candidate: Json) => isFields(candidate) && Boolean(candidate.finishReason))
+  )
+}
+
+/** `promptTokenCount` holds what was cached, heard and seen, not what tools added; thoughts stand beside the answer. */
+const metersOf = (usage: Fields): Meters => {
+  const prompt = count(usage.promptTokenCount)
+  const cached = Math.min(count(usage.cachedContentTokenCount), prompt)
+  const heard = modality(usage.promptTokensDetails, 'AUDIO')
+  const spoken = modality(usage.candidatesTokensDetails, 'AUDIO')
+  return positive({
+    input: prompt + count(usage.toolUsePromptTokenCount) - cached - heard,
+    cached,
+    audio_input: heard,
+    output: count(usage.candidatesTokenCount) - spoken,
+    thinking: count(usage.thoughtsTokenCount),
+    audio_output: spoken,
+  })
+}
+const modality = (details: Json | undefined, name: string): number => {
+  if (!Array.isArray(details)) return 0
+  const found = details.find((each: Json) => isFields(each) && each.modality === name)
+  return isFields(found) ? count(found.tokenCount) : 0
+}
+
+const errorOf = (
+  event: SseEvent,
+): { readonly status: number; readonly body: Fields } | undefined => {
+  const body = fieldsOf(event)
+  if (!body || !isFields(body.error)) return undefined
+  return { status: count(body.error.code) || 502, body }
+}

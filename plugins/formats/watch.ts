@@ -1,0 +1,192 @@
+/** Lets an answer pass byte for byte and sees what it says on its way: counts, its end, an upstream that dies. */
+import type { Bytes, Fault, Filter, Out } from '../../engine/plugin.ts'
+import type { Fields, Format, StreamFacts } from './format.ts'
+import { fieldsOf } from './format.ts'
+import { Skimmer } from './skim.ts'
+import { eventsIn, Splitter, type SseEvent } from './sse.ts'
+
+/** What the watcher tells, and what it must be told. */
+export interface Watch {
+  /** The upstream's own counts, once and last, undefined where it named none; `whole`: they are all there will be. */
+  counted(counts: Fields | undefined, whole: boolean): void
+  /** The event that ends a stream in an error, in the client's format. */
+  failure(reason: Fault, last: SseEvent | undefined): Bytes
+  /** The fault of a stream that ends without its terminator. */
+  truncated(): Fault
+  /** The upstream said it is done and leaves the line open. */
+  lingers(): void
+}
+
+/** What a format's watchers look for, made ready once. */
+export interface Marks {
+  readonly facts: StreamFacts
+  readonly usage: Bytes
+  readonly ends: readonly Bytes[]
+  readonly key: Bytes
+  inEvent(event: Fields): Fields | undefined
+}
+export const marksOf = ({ stream, usage }: Format): Marks => {
+  const mark = Buffer.from(stream.usageMark)
+  return {
+    facts: stream,
+    usage: mark,
+    // One mark for both is looked for once.
+    ends: stream.endMarks.map(each => (each === stream.usageMark ? mark : Buffer.from(each))),
+    key: Buffer.from(usage.key),
+    inEvent: usage.inEvent,
+  }
+}
+
+/** A plain answer. */
+export const watchAnswer = (marks: Marks, watch: Watch): Filter => {
+  const skimmer = new Skimmer(marks.key)
+  return {
+    write(chunk, out) {
+      skimmer.push(chunk)
+      out.write(chunk)
+    },
+    end(tail, out) {
+      if (tail) skimmer.push(tail)
+      watch.counted(parse(skimmer.value), true)
+      out.end(tail)
+    },
+    fail(reason, out) {
+      watch.counted(undefined, false)
+      out.fail(reason)
+    },
+  }
+}
+const parse = (value: Bytes | undefined): Fields | undefined => {
+  if (!value) return undefined
+  try {
+    const counts = JSON.parse(text(value)) as Fields | null
+    return counts ?? undefined
+  } catch {
+    return undefined
+  }
+}
+const text = (bytes: Bytes): string => asBuffer(bytes).toString()
+const asBuffer = (bytes: Bytes): Buffer =>
+  bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+const holds = (bytes: Bytes, mark: Bytes): boolean => asBuffer(bytes).indexOf(mark) >= 0
+
+/** How long an upstream that has said its last word may take to hang up, ms. */
+const LINGER = 1_000
+
+/** A stream. Events leave when they are whole; the one that ends it is kept back as the tail. */
+export class StreamWatch implements Filter {
+  readonly #marks: Marks
+  readonly #watch: Watch
+  readonly #splitter = new Splitter()
+  #counts: Fields | undefined
+  /** The last piece that held cumulative counts: read when somebody asks. */
+  #unread: Bytes | undefined
+  #last: Bytes | undefined
+  /** From the terminal event on. */
+  #kept: Bytes[] | undefined
+  #begun = false
+  #linger: NodeJS.Timeout | undefined
+
+  constructor(marks: Marks, watch: Watch) {
+    this.#marks = marks
+    this.#watch = watch
+  }
+  write(chunk: Bytes, out: Out): void {
+    const whole = this.#splitter.push(chunk)
+    if (whole) this.#pass(whole, out)
+  }
+  end(tail: Bytes | undefined, out: Out): void {
+    if (tail) this.write(tail, out)
+    const rest = this.#splitter.take()
+    // Many upstreams leave out the last blank line: an event without it counts where it makes an end. Half an event is
+    // dropped, so that the error event behind it can be read.
+    if (rest && (this.#kept || this.#endsAt(rest, true) >= 0 || this.#closes(rest)))
+      this.#pass(rest, out)
+    this.#settle()
+    if (this.#kept) return out.end(join(this.#kept))
+    if (this.#last && this.#closes(this.#last)) return out.end()
+    this.#break(this.#watch.truncated(), out)
+  }
+  fail(reason: Fault, out: Out): void {
+    this.#settle()
+    // Whoever breaks off after the last word breaks off a whole answer; an error told once is not told again.
+    if (this.#kept) return out.end(join(this.#kept))
+    if (this.#reports(lastEvent(this.#last))) return out.end()
+    this.#break(reason, out)
+  }
+  #pass(whole: Bytes, out: Out): void {
+    const counts = holds(whole, this.#marks.usage)
+    if (counts) this.#count(whole)
+    if (this.#kept) return this.#after(whole, out)
+    const at = this.#endsAt(whole, counts)
+    if (at < 0) {
+      this.#last = whole
+      this.#send(whole, out)
+      return
+    }
+    if (at > 0) this.#send(whole.subarray(0, at), out)
+    this.#keep(whole.subarray(at))
+  }
+  /** Something follows the end: more of the same stream (then this is not the end yet), or only white space. */
+  #after(whole: Bytes, out: Out): void {
+    const before = this.#kept ?? []
+    if (!eventsIn(whole).some(event => event.data !== undefined)) {
+      before.push(whole)
+      return
+    }
+    for (const part of before) this.#send(part, out)
+    this.#keep(whole)
+  }
+  #keep(bytes: Bytes): void {
+    this.#kept = [bytes]
+    clearTimeout(this.#linger)
+    this.#linger = setTimeout(() => this.#watch.lingers(), LINGER)
+  }
+  #send(bytes: Bytes, out: Out): void {
+    this.#begun = true
+    out.write(bytes)
+  }
+  /** Where the event that ends the stream begins; -1 = it is not in here. */
+  #endsAt(bytes: Bytes, counts: boolean): number {
+    const { ends, facts, usage } = this.#marks
+    for (const mark of ends)
+      if (mark === usage ? counts : holds(bytes, mark))
+        return eventsIn(bytes).find(event => facts.ends(event))?.start ?? -1
+    return -1
+  }
+  #count(whole: Bytes): void {
+    if (this.#marks.facts.cumulative) this.#unread = whole
+    else this.#read(whole)
+  }
+  #read(whole: Bytes): void {
+    for (const event of eventsIn(whole)) {
+      const fields = fieldsOf(event)
+      const counts = fields && this.#marks.inEvent(fields)
+      if (counts) this.#counts = { ...this.#counts, ...counts }
+    }
+  }
+  #settle(): void {
+    clearTimeout(this.#linger)
+    if (this.#unread) this.#read(this.#unread)
+    this.#unread = undefined
+    this.#watch.counted(this.#counts, this.#kept !== undefined)
+  }
+  /** Whether nothing is missing behind this but a terminator that some upstreams never send. */
+  #closes(bytes: Bytes): boolean {
+    const last = lastEvent(bytes)
+    return last !== undefined && (this.#marks.facts.suffices(last) || this.#reports(last))
+  }
+  /** The upstream itself told of the error: the client has it already. */
+  #reports(event: SseEvent | undefined): boolean {
+    return event !== undefined && this.#marks.facts.error(event) !== undefined
+  }
+  /** Before the first event the fault can still be an answer of its own. */
+  #break(reason: Fault, out: Out): void {
+    if (!this.#begun) return out.fail(reason)
+    out.end(this.#watch.failure(reason, lastEvent(this.#last)))
+  }
+}
+const lastEvent = (bytes: Bytes | undefined): SseEvent | undefined =>
+  bytes && eventsIn(bytes).findLast(event => event.data !== undefined)
+const join = (parts: readonly Bytes[]): Bytes =>
+  parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts)

@@ -1,0 +1,180 @@
+/** Which model is asked for: finds where it is served, who may use it and what it accepts. Owns the `models:` section. */
+import { errors } from '../engine/errors.ts'
+import type { Exchange, Host, Json, Plugin, Stage } from '../engine/plugin.ts'
+import { Catalogue, type Entry, type Found } from './catalogue/catalogue.ts'
+import { type ListingName, listed, listings } from './catalogue/listing.ts'
+import { problemsIn } from './catalogue/problems.ts'
+import { SECTION, type Section } from './catalogue/section.ts'
+import { ACCOUNT, type Account, MODEL } from './slots.ts'
+
+const fault = errors({
+  MODEL_MISSING: [400, "Missing required parameter: 'model'.", { param: 'model' }],
+  MODEL_UNKNOWN: [
+    404,
+    "The model '%s' does not exist or you do not have access to it.",
+    { param: 'model' },
+  ],
+  MODEL_FORBIDDEN: [403, "This API key may not use the model '%s'.", { param: 'model' }],
+  MODEL_NOT_HERE: [404, "The model '%s' is not available on this endpoint.", { param: 'model' }],
+})
+
+export type Options =
+  | 'body'
+  | { readonly path: string }
+  | { readonly query: string }
+  | { readonly list: ListingName; readonly one?: string }
+
+const parameter = (description: string) => ({
+  description,
+  type: 'string',
+  minLength: 1,
+  examples: ['model'],
+})
+const map = (description: string, required: string, properties: object) => ({
+  description,
+  type: 'object',
+  required: [required],
+  additionalProperties: false,
+  properties,
+})
+
+export default {
+  schema: {
+    description: 'Where a request names its model, or that the route lists the models.',
+    anyOf: [
+      { type: 'string', enum: ['body'], description: 'Under `model` in the JSON body.' },
+      map('In the path.', 'path', { path: parameter('The parameter of the path.') }),
+      map('In the query.', 'query', { query: parameter('The parameter of the query.') }),
+      map('The route lists the models.', 'list', {
+        list: {
+          description:
+            'The dialect of the list. openai also answers clients that announce themselves as anthropic or google.',
+          enum: Object.keys(listings),
+          examples: ['openai'],
+        },
+        one: parameter('The parameter of the path that names one model: only it is shown.'),
+      }),
+    ],
+    examples: ['body', { path: 'model' }, { query: 'model' }, { list: 'openai' }],
+  },
+  sections: { models: SECTION },
+  check: problemsIn,
+  setup(options, host) {
+    const catalogue = catalogueOf(host)
+    if (typeof options === 'object' && 'list' in options) return lister(options, catalogue, host)
+    const stage = finder(readerOf(options), catalogue)
+    return typeof options === 'object' && 'query' in options
+      ? { ...stage, forward: renamer(options.query) }
+      : stage
+  },
+} satisfies Plugin<Options>
+
+/** Ten thousand models are read once for each configuration, not once for each route. */
+const catalogueOf = (host: Host): Catalogue =>
+  host.share(
+    'catalogue',
+    host.config.hash,
+    () => new Catalogue(host.section<Section>('models'), host),
+  )
+
+// ---------------------------------------------------------------- finding one
+
+type Reader = (exchange: Exchange) => Promise<unknown> | unknown
+const readerOf = (options: Exclude<Options, { readonly list: ListingName }>): Reader => {
+  if (options === 'body')
+    return async ({ request }) => ((await request.json()) as Named | null)?.model
+  if ('path' in options) return ({ params }) => params[options.path]
+  return ({ request }) => request.query.get(options.query)
+}
+interface Named {
+  readonly model?: Json
+}
+
+const finder = (read: Reader, catalogue: Catalogue): Stage => ({
+  targets: true,
+  async handle(exchange, next) {
+    const asked = await read(exchange)
+    if (typeof asked !== 'string' || asked === '') throw fault('MODEL_MISSING')
+    const { entry, targets } = permitted(asked, catalogue, exchange.slots.get(ACCOUNT))
+    if (entry.accepts.size > 0) await judge(entry, asked, exchange)
+    exchange.slots.set(MODEL, { asked, entry: entry.name })
+    exchange.targets = targets
+    await next()
+  },
+  explain: exchange => {
+    const model = exchange.slots.get(MODEL)
+    const targets = exchange.targets.map(({ upstream, name }) => `${upstream}/${name ?? ''}`)
+    return model ? { asked: model.asked, entry: model.entry, targets } : null
+  },
+})
+
+/** Where the query names it, the target's own name goes into the query: no format knows of it. */
+const renamer =
+  (parameter: string): NonNullable<Stage['forward']> =>
+  ({ request, target }, next) => {
+    if (target.name !== undefined) {
+      const [path = '', search] = request.path.split('?', 2)
+      const query = new URLSearchParams(search)
+      query.set(parameter, target.name)
+      request.path = `${path}?${query}`
+    }
+    return next()
+  }
+
+const permitted = (asked: string, catalogue: Catalogue, account: Account | undefined): Found => {
+  const found = catalogue.find(asked)
+  if (!found) throw fault('MODEL_UNKNOWN', [short(asked)])
+  if (!mayUse(account, asked, found.entry)) throw fault('MODEL_FORBIDDEN', [short(asked)])
+  return found
+}
+/** A key's list names models, or keys of `models:`. */
+const mayUse = (account: Account | undefined, asked: string, { name }: Entry): boolean => {
+  const models = account?.key?.models
+  return models === undefined || models.includes(asked) || models.includes(name)
+}
+/** A name of a megabyte is answered, not repeated. */
+const short = (name: string): string => (name.length > 128 ? `${name.slice(0, 125)}…` : name)
+
+const judge = async (
+  { accepts }: Entry,
+  asked: string,
+  { route, request }: Exchange,
+): Promise<void> => {
+  const rule = accepts.get(route.name) ?? accepts.get('*')
+  if (rule === false) throw fault('MODEL_NOT_HERE', [short(asked)])
+  const complaint = rule?.judge(await request.json())
+  if (complaint) throw complaint
+}
+
+// ---------------------------------------------------------------- listing them
+
+const lister = (
+  { list, one }: Extract<Options, { readonly list: ListingName }>,
+  catalogue: Catalogue,
+  { upstreams }: Host,
+): Stage => {
+  const all = [...catalogue.named].map(entry => listed(entry.name, entry, upstreams))
+  return {
+    answers: true,
+    async handle(exchange) {
+      const { request, params, slots } = exchange
+      const account = slots.get(ACCOUNT)
+      const listing = listings[announced(list, request.headers)]
+      if (one !== undefined) {
+        const asked = params[one] ?? ''
+        const { entry } = permitted(asked, catalogue, account)
+        exchange.answer(200, listing.one(listed(asked, entry, upstreams)))
+        return
+      }
+      const models = all.filter(({ id, entry }) => mayUse(account, id, entry))
+      exchange.answer(200, listing.list(models, request.query))
+    },
+  }
+}
+
+/** One path serves the lists of three dialects, and clients say which they are by a header of their own. */
+const announced = (list: ListingName, headers: Exchange['request']['headers']): ListingName => {
+  if (list !== 'openai') return list
+  if (headers['anthropic-version'] !== undefined) return 'anthropic'
+  return headers['x-goog-api-key'] === undefined ? list : 'google'
+}

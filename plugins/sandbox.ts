@@ -1,0 +1,81 @@
+/** Answers in the place of upstreams that nobody has set up yet (`url: 'sandbox:'`), so that a newcomer sees everything
+ *  work without a key. A demonstration: marked on every answer, and never asked where a real upstream is named. */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Attempt, Bytes, Headers, Host, Plugin } from '../engine/plugin.ts'
+import { anthropicMessages } from './sandbox/anthropic-messages.ts'
+import { googleGemini } from './sandbox/google-gemini.ts'
+import { openaiChat } from './sandbox/openai-chat.ts'
+import { openaiResponses } from './sandbox/openai-responses.ts'
+import { play } from './sandbox/play.ts'
+import { type Fields, fieldsIn, type Serial, type Voice } from './sandbox/voice.ts'
+
+const VOICES: readonly Voice[] = [openaiChat, openaiResponses, anthropicMessages, googleGemini]
+const MARK: Headers = { 'x-tollgate-sandbox': 'true' }
+/** ms between two pieces: about as fast as people read. */
+const BEAT = 30
+
+export default {
+  schema: {
+    description: 'Answers for upstreams whose url is `sandbox:`. Stands on every route by itself.',
+    type: 'object',
+    additionalProperties: false,
+    examples: [{}],
+  },
+  default: {},
+  setup(_, { upstreams }) {
+    const ours = insideOf(upstreams)
+    if (ours.length === 0) return {}
+    const inside = new Set(ours)
+    return {
+      forward: (attempt, next) => (inside.has(attempt.target.upstream) ? answer(attempt) : next()),
+    }
+  },
+} satisfies Plugin<object>
+
+const insideOf = (upstreams: Host['upstreams']): readonly string[] =>
+  Object.keys(upstreams).filter(name => upstreams[name]?.inside === 'sandbox')
+
+const answer = async (attempt: Attempt): Promise<void> => {
+  const { request, exchange } = attempt
+  const [path = '', query = ''] = request.path.split('?', 2)
+  const voice = VOICES.find(each => each.path.test(path))
+  if (!voice || request.method !== 'POST') return decline(attempt, path)
+  const body = fieldsIn(JSON.parse(await textOf(attempt)))
+  const ask = voice.ask(body, path)
+  const answered = play(ask)
+  const serial: Serial = {
+    id: exchange.id.replace(/^req_/, ''),
+    at: Math.floor(Date.now() / 1_000),
+  }
+  if (!ask.stream) {
+    attempt.answer(200, voice.plain(answered, serial), MARK)
+    return
+  }
+  const beats = voice.stream(answered, serial, body, query)
+  const type = voice.type?.(query) ?? 'text/event-stream'
+  const headers = { ...MARK, 'content-type': type, 'cache-control': 'no-cache' }
+  attempt.answer(200, paced(beats, exchange.signal), headers)
+}
+
+const decline = (attempt: Attempt, path: string): void => {
+  const message = `The sandbox does not answer ${attempt.request.method} ${path}: name a real upstream.`
+  const error: Fields = {
+    message,
+    type: 'invalid_request_error',
+    param: null,
+    code: 'api_not_implemented',
+  }
+  attempt.answer(501, { error }, MARK)
+}
+
+const textOf = async ({ request, exchange }: Attempt): Promise<string> => {
+  const { body } = request
+  return Buffer.from(body instanceof Uint8Array ? body : await exchange.request.bytes()).toString()
+}
+
+async function* paced(beats: readonly Bytes[], signal: AbortSignal): AsyncGenerator<Bytes> {
+  for (const beat of beats) {
+    yield beat
+    await pause(BEAT, undefined, { signal })
+  }
+}
