@@ -53,33 +53,37 @@ class Keys {
   readonly #bytes: Bytes
   #spans: Bytes[] = []
   #hashes: number[] = []
-  #seen: Set<number> | undefined
+  #seen: Set<string> | undefined
   constructor(bytes: Bytes) {
     this.#bytes = bytes
   }
   get size(): number {
-    return this.#hashes.length
+    return this.#spans.length
   }
   /** Adds the key at start..end (inside its quotes); false when it was there. */
   add(start: number, end: number, escaped: boolean): boolean {
     const span = escaped ? decodeKey(this.#bytes, start, end) : this.#bytes.subarray(start, end)
-    const hash = hashOf(span)
     if (isForbidden(span)) throw fault('BODY_FORBIDDEN_KEY', [quote(span)])
-    if (
-      this.#has(hash) &&
-      this.#hashes.some((each, at) => each === hash && same(this.#spans[at], span))
-    )
+    if (this.#seen ? this.#recalls(span, this.#seen) : this.#finds(span))
       throw fault('BODY_DUPLICATE_KEY', [quote(span)])
-    this.#hashes.push(hash)
     this.#spans.push(span)
-    if (this.#seen) this.#seen.add(hash)
-    else if (this.#hashes.length > FEW) this.#seen = new Set(this.#hashes)
+    if (!this.#seen && this.size > FEW) this.#seen = new Set(this.#spans.map(textOf))
     return true
   }
-  #has(hash: number): boolean {
-    return this.#seen ? this.#seen.has(hash) : this.#hashes.includes(hash)
+  #finds(span: Bytes): boolean {
+    const hash = hashOf(span)
+    const found = this.#hashes.some((each, at) => each === hash && same(this.#spans[at], span))
+    this.#hashes.push(hash)
+    return found
+  }
+  /** By V8's strings, whose hash is seeded: our own can be made to collide ten thousand times. */
+  #recalls(span: Bytes, seen: Set<string>): boolean {
+    const { size } = seen
+    return seen.add(textOf(span)).size === size
   }
 }
+const textOf = (span: Bytes): string =>
+  Buffer.from(span.buffer, span.byteOffset, span.length).toString('latin1')
 const same = (one: Bytes | undefined, two: Bytes): boolean =>
   one !== undefined && Buffer.compare(one, two) === 0
 const quote = (span: Bytes): string => JSON.stringify(Buffer.from(span).toString().slice(0, 64))
