@@ -233,6 +233,7 @@ export interface Writes {
   will(...statements: readonly Statement[]): void
   commit(): Promise<void>
 }
+/** Whole numbers are stored as such, and read as number while that is exact, as bigint beyond 2^53. */
 export type Value = string | number | bigint | Bytes | null
 export type Row = Readonly<Record<string, Value>>
 /** Declared once at the top of a file. Only name and values travel after first use. */
@@ -258,7 +259,8 @@ export interface Database {
   write(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]>
   /** A committed snapshot, never on a serving loop's thread. Sees every write acknowledged to this process. */
   read(sql: Sql, values: readonly Value[]): Promise<readonly Row[]>
-  /** Pages of a long read; a fresh snapshot per page. */
+  /** Pages of a long read; a fresh snapshot per page. The statement ends in two parameters, the key to start after (given
+   *  last in `values`) and the size; the key is the first column: `SELECT id, … WHERE … AND id > ? ORDER BY id LIMIT ?`. */
   pages(sql: Sql, values: readonly Value[], size: number): AsyncIterable<readonly Row[]>
   /** The store's clock in ms, for expiry that several machines agree on. */
   now(): Promise<number>

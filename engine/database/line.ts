@@ -15,7 +15,7 @@ export interface Listener {
   greet(): Said
   heard(message: Heard): void
 }
-const BACK_OFF = { first: 5, most: 200 }
+const BACK_OFF = { first: 5, most: 100 }
 
 export const openLine = (path: string, listener: Listener): Line => {
   let socket: Socket | undefined

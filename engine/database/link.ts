@@ -1,17 +1,17 @@
 /** A process's side of the store: sends lists to the writer, waits for their answers, sends again what was not answered. */
 import { randomBytes } from 'node:crypto'
-import type { Migration, Statement } from '../plugin.ts'
-import { type Rows, toFault, toRows } from './answer.ts'
-import { fault } from './faults.ts'
+import type { Migration, Row, Statement } from '../plugin.ts'
+import { fault, toFault } from './faults.ts'
 import type { Heard, Said, WireAnswer, WireList } from './frames.ts'
 import { type Line, openLine } from './line.ts'
 import { Repeats } from './repeats.ts'
 import { Texts } from './texts.ts'
-import { type Spelled, spell, toWire, type Wire } from './values.ts'
+import { rowFromWire, type Spelled, spell, toWire, type Wire } from './values.ts'
 
 // Beyond this the store is not slow but stuck, and waiting would only fill memory.
 const MOST_PENDING = 10_000
 
+type Rows = readonly (readonly Row[])[]
 interface Pending {
   readonly number: number
   readonly statements: readonly Statement[]
@@ -164,7 +164,7 @@ export class Link {
     if (refused?.kind === 'unknown') this.#repeats.hold(number, list.statements, performance.now())
     else this.#repeats.settle(number, list.statements)
     if (refused) list.reject(toFault(refused, list.statements))
-    else list.resolve(toRows(rows, list.statements))
+    else list.resolve(rows?.map(found => found.map(rowFromWire)) ?? list.statements.map(() => []))
   }
   #expire(): void {
     const now = performance.now()

@@ -11,10 +11,12 @@ const NEEDED: Readonly<Record<string, string | number>> = {
   synchronous: 2,
   foreign_keys: 1,
 }
+const PRAGMAS = `PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
+  PRAGMA journal_size_limit = 67108864`
 // A plugin's SQL may change with each reload; what was prepared for the old text is let go at this many.
 const PREPARED = 2_000
 
-export interface Ran {
+interface Ran {
   readonly changes: number
   readonly rows: readonly Row[]
 }
@@ -28,9 +30,8 @@ export const assertVersion = (version: string): void => {
   const found = version.split('.').map(Number)
   const oldest = OLDEST.split('.').map(Number)
   const at = oldest.findIndex((number, index) => number !== found[index])
-  if (at >= 0 && !((found[at] ?? 0) > (oldest[at] ?? 0))) {
-    throw fault('STORE_SQLITE_OLD', [version, OLDEST])
-  }
+  const newer = at < 0 || (found[at] ?? 0) > (oldest[at] ?? 0)
+  if (!newer) throw fault('STORE_SQLITE_OLD', [version, OLDEST])
 }
 export const assertPragmas = (effective: Readonly<Record<string, Value | undefined>>): void => {
   for (const [name, needed] of Object.entries(NEEDED)) {
@@ -44,10 +45,7 @@ export const openForWriting = (file: string): Sqlite => {
   const connection = new DatabaseSync(file, { timeout: 5_000 })
   try {
     assertVersion(String(ask(connection, 'SELECT sqlite_version()')))
-    connection.exec(
-      'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON',
-    )
-    connection.exec('PRAGMA journal_size_limit = 67108864')
+    connection.exec(PRAGMAS)
     const names = Object.keys(NEEDED)
     assertPragmas(Object.fromEntries(names.map(name => [name, ask(connection, `PRAGMA ${name}`)])))
   } catch (error) {
@@ -118,6 +116,7 @@ const primaryCode = (error: unknown): number =>
   Number((error as { errcode?: number }).errcode) & 0xff
 
 export const isStoresOwn = (error: unknown): boolean => STORES_OWN.has(primaryCode(error))
+export const isBusy = (error: unknown): boolean => primaryCode(error) === 5
 export const isFatal = (error: unknown): boolean => FATAL.has(primaryCode(error))
 
 /** The names a violated constraint goes by: its own, `table.column` and `column`. */

@@ -5,9 +5,9 @@ import { createServer, type Socket } from 'node:net'
 import { DatabaseSync } from 'node:sqlite'
 import { type Address, locate, makeFolders } from './address.ts'
 import { prepareStore } from './migrate.ts'
-import { createQueue } from './queue.ts'
+import { createQueue, type Queue } from './queue.ts'
 import { attend } from './session.ts'
-import { openForWriting, type Sqlite } from './sqlite.ts'
+import { isBusy, openForWriting, type Sqlite } from './sqlite.ts'
 
 // ms in which a client of the writer before this one must come back, or count as dead.
 const GRACE = 5_000
@@ -33,7 +33,8 @@ const holdLock = async (address: Address): Promise<DatabaseSync> => {
     try {
       lock.exec('BEGIN EXCLUSIVE')
       return lock
-    } catch {
+    } catch (error) {
+      if (!isBusy(error)) throw error
       // A command, or a gateway on its way out, writes at present: its socket serves until we take over.
       if (tries === 0) tell({ type: 'ready', socket: address.socket, standby: true })
       if (tries > 0 && !process.connected) process.exit(0)
@@ -42,7 +43,7 @@ const holdLock = async (address: Address): Promise<DatabaseSync> => {
   }
 }
 
-const serve = (address: Address, store: Sqlite, grace: number, held: DatabaseSync): void => {
+const serve = (address: Address, store: Sqlite, grace: number, lock: DatabaseSync): void => {
   const clients = new Map<string, Socket>()
   const sockets = new Set<Socket>()
   // After a failed fsync nobody knows what the disk holds: a fresh process reads the log again.
@@ -50,44 +51,46 @@ const serve = (address: Address, store: Sqlite, grace: number, held: DatabaseSyn
     warn(String(error))
     process.exit(3)
   })
-  const server = createServer(socket => {
-    sockets.add(socket)
-    attend(socket, store, queue, {
-      arrived: client => clients.set(client, socket),
-      gone(client, bye) {
-        sockets.delete(socket)
-        if (client !== undefined && clients.get(client) === socket) {
-          clients.delete(client)
-          queue.bury(client, bye)
-        }
-        leaveIfDone()
-      },
-    })
-  })
   const leave = (): void => {
     queue.flush()
     server.close()
     store.close()
-    held.close()
+    lock.close()
     process.exit(0)
   }
   const leaveIfDone = (): void => {
     if (!process.connected && sockets.size === 0) leave()
   }
+  const server = createServer(socket => {
+    sockets.add(socket)
+    attend(socket, store, queue, {
+      arrived: client => clients.set(client, socket),
+      gone(client = '', bye) {
+        sockets.delete(socket)
+        if (clients.get(client) === socket && clients.delete(client)) queue.bury(client, bye)
+        leaveIfDone()
+      },
+    })
+  })
   rmSync(address.socket, { force: true })
   server.listen(address.socket, () => {
     tell({ type: 'ready', socket: address.socket })
     // The parent may have left while we stood by.
     leaveIfDone()
   })
-  const before = queue.known()
-  setTimeout(() => {
-    for (const client of before) if (!clients.has(client)) queue.bury(client, false)
-  }, grace).unref()
+  buryOthers(queue, clients, grace)
   process.on('message', (message: { type?: string }) => message.type === 'stop' && leave())
-  process.on('disconnect', leaveIfDone)
   // A terminal or a supervisor signals the whole group, but the store must be the last to go.
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, leaveIfDone)
+  for (const event of ['disconnect', 'SIGINT', 'SIGTERM']) process.on(event, leaveIfDone)
+}
+
+/** Clients of the writer before this one may come back for a while; then their wills are read. */
+const buryOthers = (queue: Queue, clients: ReadonlyMap<string, Socket>, grace: number): void => {
+  const before = queue.known()
+  const bury = () => {
+    for (const client of before) if (!clients.has(client)) queue.bury(client, false)
+  }
+  setTimeout(bury, grace).unref()
 }
 
 const start = async (url: string, grace: number): Promise<void> => {
@@ -95,9 +98,9 @@ const start = async (url: string, grace: number): Promise<void> => {
   makeFolders(address)
   // The database, its log and the socket are for our own eyes.
   process.umask(0o177)
-  const held = await holdLock(address)
+  const lock = await holdLock(address)
   const store = openForWriting(address.file)
   prepareStore(store)
-  serve(address, store, grace, held)
+  serve(address, store, grace, lock)
 }
 start(process.argv[2] ?? '', Number(process.argv[3] ?? GRACE)).catch(fail)

@@ -109,7 +109,7 @@ const toEntry = (row: Row, digest: string, kind: Kind): Entry => {
   }
   return { digest, expires, account }
 }
-export const toKey = ({ id, name, models, limits, quota }: Row): AccountKey => ({
+const toKey = ({ id, name, models, limits, quota }: Row): AccountKey => ({
   id: Number(id),
   name: String(name),
   ...(typeof models === 'string' && { models: JSON.parse(models) }),

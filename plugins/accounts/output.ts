@@ -4,14 +4,14 @@ import { UsageError } from './input.ts'
 
 export type Args = Parameters<Command['run']>[0]
 /** `rows` are printed as columns; `json`, where it says more, in their place for programs. */
-export interface Said {
+interface Said {
   readonly rows: readonly Readonly<Record<string, string | number>>[]
   readonly json?: unknown
   readonly after?: string
 }
 export type Verb = (args: Args, host: Lent) => Promise<Said>
 
-export const EXIT = { ok: 0, refused: 1, usage: 2, runTime: 3 } as const
+const EXIT = { ok: 0, refused: 1, usage: 2, runTime: 3 } as const
 
 export const runVerb = async (
   verbs: Readonly<Record<string, Verb>>,

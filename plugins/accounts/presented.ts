@@ -3,8 +3,8 @@ import type { Exchange, Request } from '../../engine/plugin.ts'
 
 export type Mode = 'key' | 'query-key' | 'system-token' | 'none'
 /** What was found; `null`: two that differ. */
-export type Presented = string | undefined | null
-export type Reader = (exchange: Exchange) => Presented
+type Presented = string | undefined | null
+type Reader = (exchange: Exchange) => Presented
 
 /** A reader for all of a route's modes. */
 export const readerOf = (modes: readonly Mode[]): Reader => {

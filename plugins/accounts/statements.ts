@@ -77,7 +77,7 @@ export const addKey = (key: NewCredential, now: number): readonly Statement[] =>
   {
     sql: ADD_KEY,
     values: [
-      ...common(key, now),
+      ...sharedOf(key, now),
       key.models ? JSON.stringify(key.models) : null,
       key.limits ? JSON.stringify(key.limits) : null,
       key.quota ?? null,
@@ -91,12 +91,12 @@ export const addToken = (token: NewCredential, now: number): readonly Statement[
   change,
   {
     sql: ADD_TOKEN,
-    values: common(token, now),
+    values: sharedOf(token, now),
     rows: 1,
     violates: { 'FOREIGN KEY': 'ACCOUNT_UNKNOWN' },
   },
 ]
-const common = ({ account, name, secret, expires }: NewCredential, now: number) => [
+const sharedOf = ({ account, name, secret, expires }: NewCredential, now: number) => [
   account,
   name,
   secret.digest,

@@ -10,14 +10,14 @@ const insert = (id: number) => [statement('insert', 'INSERT INTO item VALUES (?)
 const IDS = sql('ids', 'SELECT id FROM item ORDER BY id')
 
 t.test('alone: a writer for the time of the command', async t => {
-  const data = temporaryFolder(t)
+  const folder = temporaryFolder(t)
   for (const id of [1, 2]) {
-    const database = await openDatabase({ url: 'sqlite:', data, start: true })
+    const database = await openDatabase({ url: 'sqlite:', data: folder, start: true })
     await database.migrate('test', [table])
     await database.write(insert(id))
     await database.close()
   }
-  const database = await openDatabase({ url: 'sqlite:', data, start: true })
+  const database = await openDatabase({ url: 'sqlite:', data: folder, start: true })
   t.same(await database.read(IDS, []), [{ id: 1 }, { id: 2 }])
   await database.close()
 })
@@ -46,18 +46,18 @@ t.test('several at the same moment', async t => {
 })
 
 t.test('a gateway that starts during a command stands by and takes over', async t => {
-  const data = temporaryFolder(t)
-  const command = await startClient(t, { url: 'sqlite:', data, start: true })
+  const folder = temporaryFolder(t)
+  const command = await startClient(t, { url: 'sqlite:', data: folder, start: true })
   await command.call('migrate', 'test', [table])
-  const writer = forkWriter(locate('sqlite:', data))
+  const writer = forkWriter(locate('sqlite:', folder))
   t.teardown(() => writer.kill('SIGKILL'))
   const [ready] = await once(writer, 'message')
   t.match(ready, { type: 'ready', standby: true })
   const tookOver = once(writer, 'message')
   await command.call('write', insert(1))
   await command.call('close')
-  t.match(await tookOver, [{ type: 'ready', socket: locate('sqlite:', data).socket }])
-  const gateway = await openDatabase({ url: 'sqlite:', data })
+  t.match(await tookOver, [{ type: 'ready', socket: locate('sqlite:', folder).socket }])
+  const gateway = await openDatabase({ url: 'sqlite:', data: folder })
   t.same(await gateway.read(IDS, []), [{ id: 1 }])
   await gateway.write(insert(2))
   await gateway.close()
@@ -67,15 +67,15 @@ t.test('a gateway that starts during a command stands by and takes over', async 
 })
 
 t.test('the writer outlives its parent until its last client is gone', async t => {
-  const data = temporaryFolder(t)
-  const parent = await startClient(t, { url: 'sqlite:', data, start: true })
+  const folder = temporaryFolder(t)
+  const parent = await startClient(t, { url: 'sqlite:', data: folder, start: true })
   await parent.call('migrate', 'test', [table])
-  const worker = await openDatabase({ url: 'sqlite:', data })
+  const worker = await openDatabase({ url: 'sqlite:', data: folder })
   await parent.kill()
   await worker.write(insert(1))
   t.same(await worker.read(IDS, []), [{ id: 1 }])
   await worker.close()
-  await t.rejects(openDatabase({ url: 'sqlite:', data, opening: 300 }), {
+  await t.rejects(openDatabase({ url: 'sqlite:', data: folder, opening: 300 }), {
     code: 'STORE_UNAVAILABLE',
   })
 })

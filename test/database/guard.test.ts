@@ -48,14 +48,14 @@ t.test('a database that cannot have a log ahead is refused as it is opened', asy
 })
 
 t.test('urls', async t => {
-  const data = temporaryFolder(t)
-  t.equal(locate('sqlite:', data).file, join(data, 'tollgate.db'))
-  t.equal(locate('sqlite:/x/y.db', data).file, '/x/y.db')
-  t.equal(locate('sqlite:///x/y.db', data).file, '/x/y.db')
-  t.equal(locate('sqlite:y.db', data).file, join(process.cwd(), 'y.db'))
-  t.equal(locate(locate('sqlite:', data).url).file, join(data, 'tollgate.db'))
+  const folder = temporaryFolder(t)
+  t.equal(locate('sqlite:', folder).file, join(folder, 'tollgate.db'))
+  t.equal(locate('sqlite:/x/y.db', folder).file, '/x/y.db')
+  t.equal(locate('sqlite:///x/y.db', folder).file, '/x/y.db')
+  t.equal(locate('sqlite:y.db', folder).file, join(process.cwd(), 'y.db'))
+  t.equal(locate(locate('sqlite:', folder).url).file, join(folder, 'tollgate.db'))
   for (const url of ['postgres://me:secret@host/db', 'postgresql://host/db']) {
-    await t.rejects(openDatabase({ url, data, start: true }), {
+    await t.rejects(openDatabase({ url, data: folder, start: true }), {
       code: 'STORE_POSTGRES',
       message: /^postgres:\/\/ is not served by this release yet/,
     })
@@ -67,7 +67,7 @@ t.test('urls', async t => {
     'sqlite::memory:',
     'sqlite:a?b',
   ]) {
-    const refused = await openDatabase({ url, data, start: true }).catch(error => error)
+    const refused = await openDatabase({ url, data: folder, start: true }).catch(error => error)
     t.equal(refused.code, 'STORE_URL', url)
     t.notMatch(refused.message, /secret/)
   }
@@ -80,26 +80,35 @@ const failure = async (t: Test, url: string) => {
   return said
 }
 t.test('a writer that cannot start says so to its parent and ends', async t => {
-  const data = temporaryFolder(t)
-  writeFileSync(join(data, 'text.db'), 'no database at all, but a file of some length'.repeat(100))
-  t.match(await failure(t, `sqlite:${data}/text.db`), {
+  const folder = temporaryFolder(t)
+  writeFileSync(
+    join(folder, 'text.db'),
+    'no database at all, but a file of some length'.repeat(100),
+  )
+  t.match(await failure(t, `sqlite:${folder}/text.db`), {
     type: 'failed',
     message: 'file is not a database',
   })
-  mkdirSync(join(data, 'folder.db'))
-  t.match(await failure(t, `sqlite:${data}/folder.db`), {
+  mkdirSync(join(folder, 'folder.db'))
+  t.match(await failure(t, `sqlite:${folder}/folder.db`), {
     type: 'failed',
     message: /unable to open/,
   })
-  t.match(await failure(t, `sqlite:${data}/text.db/inner/x.db`), {
+  t.match(await failure(t, `sqlite:${folder}/text.db/inner/x.db`), {
     type: 'failed',
     message: /ENOTDIR/,
   })
   t.match(await failure(t, 'postgres://host/db'), { type: 'failed', code: 'STORE_POSTGRES' })
-  await t.rejects(openDatabase({ url: `sqlite:${data}/text.db`, start: true }), {
+  await t.rejects(openDatabase({ url: `sqlite:${folder}/text.db`, start: true }), {
     code: 'STORE_START',
     message: 'The store could not start: file is not a database',
   })
+})
+
+t.test('a lock that cannot be had is not waited for', async t => {
+  const folder = temporaryFolder(t)
+  mkdirSync(join(folder, 'x.db.lock'))
+  t.match(await failure(t, `sqlite:${folder}/x.db`), { type: 'failed', message: /unable to open/ })
 })
 
 t.test('nobody writes: opening gives up in time', async t => {

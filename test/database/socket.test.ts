@@ -32,16 +32,16 @@ t.test('a folder too deep for a socket gets a short one in a folder of ours', as
 })
 
 t.test('a folder that others may write is not trusted', async t => {
-  const data = temporaryFolder(t)
-  const folder = join(data, 'shared')
+  const parent = temporaryFolder(t)
+  const folder = join(parent, 'shared')
   mkdirSync(folder)
   chmodSync(folder, 0o777)
-  const address = { url: '', file: join(data, 'x.db'), socket: join(folder, 'x.socket') }
+  const address = { url: '', file: join(parent, 'x.db'), socket: join(folder, 'x.socket') }
   t.throws(() => makeFolders(address), { code: 'STORE_FOLDER' })
   chmodSync(folder, 0o700)
   t.doesNotThrow(() => makeFolders(address))
-  writeFileSync(join(data, 'file'), '')
-  t.throws(() => makeFolders({ ...address, socket: join(data, 'file', 'x.socket') }))
+  writeFileSync(join(parent, 'file'), '')
+  t.throws(() => makeFolders({ ...address, socket: join(parent, 'file', 'x.socket') }))
 })
 
 t.test('the socket of a writer that was killed is replaced', async t => {

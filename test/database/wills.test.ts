@@ -75,14 +75,14 @@ t.test('the writer dies too: the next one applies it after a grace', async t => 
 })
 
 t.test('the writer dies, the client lives: its will stays a will', async t => {
-  const { store, database, client } = await begin(t, 100)
+  const { store, database, client } = await begin(t, 500)
   await client.call('will', 'exchange 1', [settle('a', 3)])
   await client.call('will', 'exchange 2', [settle('b', 3)])
   await client.call('write', [settle('c', 2, 'itself')])
   await store.kill()
   await client.call('will', 'exchange 2', [])
   await store.respawn()
-  await later(300)
+  await later(700)
   await until(database, ['open 0', 'open 0', 'itself 2'])
   t.same(await database.read(WILLS, []), [{ name: 'exchange 1' }], 'the withdrawn one is gone')
   await client.kill()

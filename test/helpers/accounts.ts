@@ -13,7 +13,7 @@ export interface Caller {
   readonly query?: string
   readonly kind?: Exchange['kind']
 }
-export type Authenticate = (caller: Caller) => Promise<Account | undefined>
+type Authenticate = (caller: Caller) => Promise<Account | undefined>
 export interface Accounts {
   readonly store: Store
   readonly database: OpenDatabase
@@ -24,7 +24,7 @@ export interface Accounts {
   /** A route with these options; answers with the account that was let in. */
   route(options: Parameters<typeof auth.setup>[0], database?: Database): Authenticate
 }
-export interface Held extends Secret {
+interface Held extends Secret {
   readonly id: number
 }
 

@@ -32,7 +32,7 @@ export const temporaryFolder = (t: Test): string => {
   return folder
 }
 
-export const startWriter = async (address: Address, grace = 5_000): Promise<ChildProcess> => {
+const startWriter = async (address: Address, grace = 5_000): Promise<ChildProcess> => {
   const writer = forkWriter(address, 'inherit', [String(grace)])
   const [said] = (await once(writer, 'message')) as [{ type: string; message?: string }]
   if (said.type !== 'ready') throw new Error(said.message)
@@ -40,15 +40,15 @@ export const startWriter = async (address: Address, grace = 5_000): Promise<Chil
 }
 
 export const startStore = async (t: Test, grace?: number): Promise<Store> => {
-  const data = temporaryFolder(t)
-  const address = locate('sqlite:', data)
+  const folder = temporaryFolder(t)
+  const address = locate('sqlite:', folder)
   const open: OpenDatabase[] = []
   const store: Store = {
-    data,
+    data: folder,
     address,
     writer: await startWriter(address, grace),
     async open(options = {}) {
-      const database = await openDatabase({ url: 'sqlite:', data, ...options })
+      const database = await openDatabase({ url: 'sqlite:', data: folder, ...options })
       open.push(database)
       return database
     },
