@@ -72,9 +72,10 @@ export const startCore = async (
   plugins: Readonly<Record<string, Plugin>>,
   document: Document,
   log: Log = silent,
+  more: Partial<Resources> = {},
 ): Promise<Core> => {
   const store: FakeStore = { lines: [], refuse: () => undefined, delay: 0 }
-  const resources = fakeResources(store, log)
+  const resources = { ...fakeResources(store, log), ...more }
   let version = 0
   const build = (set: Readonly<Record<string, Plugin>>, doc: Document): Promise<Snapshot> => {
     const given = { pipeline: Object.keys(set), ...doc }
