@@ -53,7 +53,7 @@ const placeIn = (file: string, text: string, position: number, length = 1): Plac
 const jsonFault = (text: string): { position: number; words: string } | undefined => {
   const message = refusal(text)
   if (message === undefined) return undefined
-  const words = message.replace(/,? ".*| in JSON at position.*/s, '')
+  const words = message.replace(/,? (\.\.\.)?".*| in JSON at position.*/s, '')
   const said = positionIn(message)
   if (said !== undefined) return { position: said, words }
   // V8 names no position here. It is where the text stops being the beginning of any JSON.

@@ -35,15 +35,25 @@ interface Said {
 /** `written`: as it stands in the file, so that no value of a variable is ever printed. */
 type Words = (fault: Fault, label: string, written: string, schema: Schema) => Said
 
-export const faultsOf = (errors: readonly ErrorObject[], reading: Reading): Problem[] =>
-  decided(errors as readonly Fault[]).map(fault => {
+export const faultsOf = (errors: readonly ErrorObject[], reading: Reading): Problem[] => {
+  const meant = new Set<string>()
+  const found = decided(errors as readonly Fault[]).map(fault => {
     const path = pathOf(fault.instancePath)
     const schema = (fault.parentSchema ?? {}) as Schema
     const written = schema.format === 'password' ? 'that' : short(reading.find(path).written)
     const said = (WORDS[fault.keyword] ?? otherwise)(fault, labelOf(path), written, schema)
     const place = reading.find(said.path ?? path).place(said.what ?? 'value')
-    return problem(said.code, place, said.args, said.suggestion)
+    if (said.suggestion !== undefined) meant.add(`${fault.instancePath} ${said.suggestion}`)
+    return { fault, problem: problem(said.code, place, said.args, said.suggestion) }
   })
+  // A key that is there, but spelled wrong, is not missing as well.
+  return found
+    .filter(
+      ({ fault: { instancePath, params } }) =>
+        !meant.has(`${instancePath} ${params.missingProperty}`),
+    )
+    .map(each => each.problem)
+}
 
 export const pathOf = (pointer: string): string[] =>
   pointer
@@ -52,7 +62,7 @@ export const pathOf = (pointer: string): string[] =>
     .map(step => step.replaceAll('~1', '/').replaceAll('~0', '~'))
 
 /** As people say it: `routes[3].timeout`. */
-const labelOf = (path: Path): string =>
+export const labelOf = (path: Path): string =>
   path.length === 0 ? 'the file' : path.join('.').replace(/\.(\d+)(?=\.|$)/g, '[$1]')
 const short = (written: string): string => {
   const [line = ''] = written.split('\n', 1)
@@ -92,8 +102,9 @@ const WORDS: Readonly<Record<string, Words>> = {
     return { code: 'DUPLICATE_ITEM', args, path: [...pathOf(instancePath), later] }
   },
 }
-const otherwise: Words = ({ message }, label, written, { examples = [] }) => {
-  const such = examples.map(each => JSON.stringify(each)).join(' or ')
+const otherwise: Words = ({ keyword, message }, label, written, { examples = [] }) => {
+  const shape = keyword === 'pattern' || keyword === 'format'
+  const such = shape ? examples.map(each => JSON.stringify(each)).join(' or ') : ''
   const way = such === '' ? `it ${message ?? 'breaks the schema'}` : `write it like ${such}`
   return { code: 'BAD_VALUE', args: [label, written, way] }
 }
@@ -122,7 +133,10 @@ const wrongType = (
   { examples = [] }: Schema,
 ): Said => {
   const wanted = types.map(type => KINDS[type] ?? type).join(' or ') || 'of another kind'
-  const such = examples.length > 0 ? ` such as ${JSON.stringify(examples[0])}` : ''
+  const such =
+    examples.length > 0 && !types.includes('boolean')
+      ? ` such as ${JSON.stringify(examples[0])}`
+      : ''
   const kind = data === null ? 'null' : Array.isArray(data) ? 'array' : typeof data
   const plain = kind === 'string' || kind === 'number' || kind === 'boolean'
   const given = plain ? `the ${kind === 'string' ? 'text' : kind} ${written}` : KINDS[kind]

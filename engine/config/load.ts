@@ -7,6 +7,7 @@ import type { Snapshot } from '../snapshot.ts'
 import type { Blueprint, Bundle } from './blueprint.ts'
 import { check } from './check.ts'
 import { CompileError, type CompileFault, compile } from './compile.ts'
+import { labelOf } from './faults.ts'
 import { importPlugins, placeInStack } from './import.ts'
 import { type Bundled, bundlePlugins } from './plugins.ts'
 import { type Problem, ProblemsError } from './problem.ts'
@@ -136,7 +137,7 @@ const compileProblem = (
 ): Problem => {
   const file = result.blueprint.plugins.find(({ name }) => name === plugin)?.file
   const broke = code.startsWith('PLUGIN_') ? placeInStack(stack, reading.root, inputs) : undefined
-  if (broke) return { code, message: `${message} (in setup for ${where.join('.')})`, ...broke }
+  if (broke) return { code, message: `${message} (in setup for ${labelOf(where)})`, ...broke }
   if (file && where.length === 0) return { code, message, file, line: 1, column: 1 }
   return { code, message, ...reading.find(where).place('value') }
 }

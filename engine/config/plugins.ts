@@ -89,7 +89,7 @@ const entriesOf = (folders: readonly string[], root: string, found: Problem[]): 
 }
 const nameFault = (name: string, other: Entry | undefined): string | undefined => {
   if (!NAME.test(name)) return 'lower-case letters, digits and - only, a letter first'
-  if (TAKEN.includes(name)) return 'routes have a key of that name'
+  if (TAKEN.has(name)) return 'routes have a key of that name'
   return other && `${other.file} has that name already`
 }
 const start = (file: string): Place => ({ file, line: 1, column: 1 })

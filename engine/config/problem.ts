@@ -138,17 +138,16 @@ const pretty = (problem: Problem, text: string | undefined, options: FormatOptio
 }
 
 /** How much of a long line stands on either side of the caret. */
-const BEFORE = 60
-const AFTER = 40
+const AROUND = 60
 
 /** The line before, the line itself and the caret. */
 const frame = (problem: Problem, text: string): string[] => {
-  const lines = text.split(/\r\n|\r|\n/)
+  const lines = text.replace(/^\uFEFF/, '').split(/\r\n|\r|\n/)
   const line = lines[problem.line - 1]
   if (line === undefined) return []
   const width = String(problem.line).length
-  const from = Math.max(0, problem.column - 1 - BEFORE)
-  const to = problem.column - 1 + AFTER
+  const from = Math.max(0, problem.column - 1 - AROUND)
+  const to = problem.column - 1 + AROUND
   const cut = (whole: string) => printable(whole.slice(from, to))
   const carets = Math.max(
     1,

@@ -179,7 +179,7 @@ const finding =
     const [name = '', step = '', ...rest] = where
     const pieces = sections.get(String(name)) ?? []
     let index = Number(step)
-    for (const { part, value } of pieces) {
+    for (const { part, value } of where.length > 1 ? pieces : []) {
       if (Array.isArray(value) && index >= value.length) index -= value.length
       else if (Array.isArray(value)) return part.find([name, index, ...rest])
       else if (isMap(value) && Object.hasOwn(value, step)) return part.find(where)

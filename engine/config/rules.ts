@@ -44,7 +44,7 @@ export const rules = (
     ...{ document, reading, plugins },
     routes: listOf(document.routes).map(mapOf),
     say: (code, where, args = [], hint) => {
-      const what = code === 'NOT_IN_PIPELINE' ? 'key' : 'value'
+      const what = code === 'NOT_IN_PIPELINE' && where[0] === 'routes' ? 'key' : 'value'
       found.push(problem(code, reading.find(where).place(what), args, hint))
     },
   }
@@ -69,7 +69,7 @@ const pipeline = ({ document, routes, plugins, say }: Ground): void => {
       say('UNKNOWN_PLUGIN', ['pipeline', index], [name], nearest(name, plugins))
   for (const [index, route] of routes.entries())
     for (const name of Object.keys(route))
-      if (plugins.includes(name) && !TAKEN.includes(name) && !order.includes(name))
+      if (plugins.includes(name) && !TAKEN.has(name) && !order.includes(name))
         say('NOT_IN_PIPELINE', ['routes', index, name], [name])
 }
 

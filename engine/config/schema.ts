@@ -5,7 +5,7 @@ import type { Plugin } from '../plugin.ts'
 export type Plugins = ReadonlyMap<string, Plugin>
 const { upstreams, routes } = engine.properties
 /** Names that a plugin cannot have, since the engine's own keys stand where its options would. */
-export const TAKEN: readonly string[] = Object.keys(routes.items.properties)
+export const TAKEN: ReadonlySet<string> = new Set(Object.keys(routes.items.properties))
 /** Sections that no plugin can own. */
 export const SECTIONS: readonly string[] = Object.keys(engine.properties)
 

@@ -22,10 +22,15 @@ export const validator = (plugins: Plugins, broken: readonly string[]): Validato
     // One bad schema spoils the whole. Alone it fails too, and so is found.
     const refused = new Map<string, string>()
     for (const [name, plugin] of plugins) {
-      try {
-        compile(assemble(new Map([[name, plugin]])))
-      } catch (own) {
-        refused.set(name, own instanceof Error ? own.message : String(own))
+      const { schema, sections = {}, upstream = {} } = plugin
+      for (const [what, each] of Object.entries({ schema, ...sections, ...upstream })) {
+        try {
+          compile(each)
+        } catch (own) {
+          // ajv lists every keyword that would have been right; the first says enough.
+          const [words = ''] = (own as Error).message.split(', data/')
+          refused.set(name, words.replace('schema is invalid: data', what))
+        }
       }
     }
     if (refused.size === 0) throw thrown

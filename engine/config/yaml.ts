@@ -1,12 +1,15 @@
 /** One YAML file: its values, what is wrong with its spelling, and where each key and value stands. */
 import {
   isAlias,
+  isCollection,
   isMap,
   isScalar,
   isSeq,
   LineCounter,
   type Node,
   parseDocument,
+  type Document as Tree,
+  visit,
   type YAMLError,
   type YAMLMap,
 } from 'yaml'
@@ -18,6 +21,7 @@ import { expand, isSecret, type Supply } from './variables.ts'
 const problem = problems({
   YAML_SYNTAX: '%s',
   YAML_TAB: 'a tab cannot indent YAML; use spaces',
+  YAML_UNCLOSED: 'the %s is never closed',
   YAML_TAG: 'the tag %s is not known here; write the plain value',
   YAML_QUOTE: 'a value with ${…} between { } or [ ] must stand in quotes',
   YAML_ALIAS: 'the alias *%s points to no anchor before it',
@@ -70,21 +74,47 @@ export const parseYaml = (file: string, text: string, supply: Supply): YamlFile 
   // Only the first fault of a file: what follows it is mostly its echo.
   const [error] = tree.errors.toSorted((a, b) => a.pos[0] - b.pos[0])
   if (error) {
-    const broken = [syntaxProblem(error, text, at)]
-    return { value: null, broken: true, problems: broken, secrets: [], find }
+    const fault = syntaxProblem(error, tree, text, at)
+    return { value: null, broken: true, problems: [fault], secrets: [], find }
   }
   const values = new Values(text, at, supply)
   const value = values.read(tree.contents)
-  return { value, broken: false, problems: values.problems, secrets: values.secrets, find }
+  const { problems, secrets } = values
+  return { value, broken: problems.some(isSpelling), problems, secrets, find }
 }
 
-const syntaxProblem = ({ code, message, pos }: YAMLError, text: string, at: At): Problem => {
-  const [start, end] = pos
-  if (code === 'TAB_AS_INDENT' || text[start] === '\t') return problem('YAML_TAB', at(start))
+const isSpelling = ({ code }: Problem) => code.startsWith('YAML_')
+
+const syntaxProblem = (
+  { code, message, pos: [start, end] }: YAMLError,
+  tree: Tree,
+  text: string,
+  at: At,
+): Problem => {
+  const line = text.lastIndexOf('\n', start - 1) + 1
+  const tab = /^ *\t/.exec(text.slice(line))
+  if (tab) return problem('YAML_TAB', at(line + tab[0].length - 1))
+  const opener = unclosed(tree, start)
+  if (opener !== undefined) return problem('YAML_UNCLOSED', at(opener), [text[opener]])
   if (text.startsWith('${', start - 1))
     return problem('YAML_QUOTE', at(start - 1, text.indexOf('}', start) + 1))
-  const words = TEACH[code] ?? `${message.charAt(0).toLowerCase()}${message.slice(1)}`
+  const kind = message.startsWith('A block sequence') ? 'BAD_INDENT' : code
+  const words = TEACH[kind] ?? `${message.charAt(0).toLowerCase()}${message.slice(1)}`
   return problem('YAML_SYNTAX', at(Math.min(start, text.length), end), [words])
+}
+
+/** The quote or bracket that was still open where the parser gave up. */
+const unclosed = (tree: Tree, end: number): number | undefined => {
+  let start: number | undefined
+  visit(tree, {
+    Node: (_key, node) => {
+      const opens = isScalar(node)
+        ? node.type?.startsWith('QUOTE')
+        : isCollection(node) && node.flow
+      if (opens && node.range?.[1] === end) start = node.range[0]
+    },
+  })
+  return start
 }
 
 /** Walks the tree once: plain values, with variables filled in and aliases unfolded within bounds. */
@@ -108,7 +138,7 @@ class Values {
     if (isAlias(node)) return this.#alias(node)
     if (!isMap(node) && !isSeq(node) && !isScalar(node)) return null
     if (node.anchor !== undefined) this.#anchors.set(node.anchor, node)
-    if (node.tag !== undefined && !TAGS.test(node.tag)) this.#report('YAML_TAG', node, [node.tag])
+    if (node.tag !== undefined && !TAGS.test(node.tag)) this.#tag(node, node.tag)
     if (isMap(node)) return this.#map(node)
     if (isSeq(node)) return node.items.map(item => this.read(item))
     return typeof node.value === 'string' ? this.#string(node, node.value) : (node.value as Json)
@@ -142,6 +172,12 @@ class Values {
     }
     this.secrets.push(...drawn.filter(isSecret))
     return text
+  }
+  #tag({ range }: Node, tag: string) {
+    const [before = ''] = /!\S*\s*$/.exec(this.#text.slice(0, range?.[0])) ?? []
+    const start = (range?.[0] ?? 0) - before.length
+    const name = tag.replace('tag:yaml.org,2002:', '!!')
+    this.problems.push(problem('YAML_TAG', this.#at(start, start + before.length), [name]))
   }
   #alias(node: Node & { source: string }): Json {
     const target = this.#anchors.get(node.source)
