@@ -50,7 +50,11 @@ const start = async (t: Test, options: Json): Promise<Gateways> => {
   const answers = plugin({
     answers: true,
     async handle(exchange) {
-      if (exchange.request.path === '/held') await new Promise<void>(resolve => held.push(resolve))
+      if (exchange.request.path === '/held')
+        await new Promise<void>(resolve => {
+          held.push(resolve)
+          exchange.signal.addEventListener('abort', () => resolve())
+        })
       exchange.answer(200, { ok: true })
     },
   })
