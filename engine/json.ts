@@ -33,7 +33,7 @@ export const parseJson = (bytes: Bytes, limits = LIMITS): Json => {
 
 /** V8 quotes the input in its message; the customer needs the place, not the text again. */
 const reason = (thrown: unknown): string =>
-  /^(.*?)(?:,? "| in JSON|\.\.\.)/.exec((thrown as Error).message)?.[1] ?? 'malformed'
+  (thrown as Error).message.replace(/, (?:\.\.\.)?".*$/s, '').replace(' in JSON', '')
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -45,10 +45,10 @@ const OPEN_ARRAY = 0x5b
 const CLOSE_ARRAY = 0x5d
 /** Strings longer than this are skipped by `indexOf` (native), shorter ones in the loop, where a call would cost more. */
 const SHORT = 32
-/** Objects with more keys than this are compared through a set instead of one by one. */
+/** Objects with more keys than this are compared through a set of strings instead of one by one. */
 const FEW = 24
 
-/** The keys of one open object: where each stands (for the rare comparison) and a hash of each. */
+/** The keys of one open object: few are compared by hash, many as strings, whose hashes nobody can collide. */
 class Keys {
   readonly #bytes: Bytes
   #spans: Bytes[] = []
@@ -58,31 +58,33 @@ class Keys {
     this.#bytes = bytes
   }
   get size(): number {
-    return this.#spans.length
+    return this.#seen?.size ?? this.#spans.length
   }
-  /** Adds the key at start..end (inside its quotes); false when it was there. */
-  add(start: number, end: number, escaped: boolean): boolean {
+  /** Adds the key at start..end (inside its quotes). */
+  add(start: number, end: number, escaped: boolean): void {
     const span = escaped ? decodeKey(this.#bytes, start, end) : this.#bytes.subarray(start, end)
     if (isForbidden(span)) throw fault('BODY_FORBIDDEN_KEY', [quote(span)])
-    if (this.#seen ? this.#recalls(span, this.#seen) : this.#finds(span))
+    if (!(this.#seen ? addToMany(this.#seen, latin(span)) : this.#addToFew(span)))
       throw fault('BODY_DUPLICATE_KEY', [quote(span)])
-    this.#spans.push(span)
-    if (!this.#seen && this.size > FEW) this.#seen = new Set(this.#spans.map(textOf))
+  }
+  #addToFew(span: Bytes): boolean {
+    const hash = hashOf(span)
+    const hashes = this.#hashes
+    if (
+      hashes.includes(hash) &&
+      hashes.some((each, at) => each === hash && same(this.#spans[at], span))
+    )
+      return false
+    hashes.push(hash)
+    if (this.#spans.push(span) > FEW) this.#seen = new Set(this.#spans.map(latin))
     return true
   }
-  #finds(span: Bytes): boolean {
-    const hash = hashOf(span)
-    const found = this.#hashes.some((each, at) => each === hash && same(this.#spans[at], span))
-    this.#hashes.push(hash)
-    return found
-  }
-  /** By V8's strings, whose hash is seeded: our own can be made to collide ten thousand times. */
-  #recalls(span: Bytes, seen: Set<string>): boolean {
-    const { size } = seen
-    return seen.add(textOf(span)).size === size
-  }
 }
-const textOf = (span: Bytes): string =>
+const addToMany = (seen: Set<string>, text: string): boolean => {
+  const { size } = seen
+  return seen.add(text).size > size
+}
+const latin = (span: Bytes): string =>
   Buffer.from(span.buffer, span.byteOffset, span.length).toString('latin1')
 const same = (one: Bytes | undefined, two: Bytes): boolean =>
   one !== undefined && Buffer.compare(one, two) === 0
