@@ -97,13 +97,15 @@ const PASS_UP = [
   'range',
   'idempotency-key',
 ]
-/** Never sent up, whatever an operator lists: credentials of the customer, and what the client itself reads. */
+/** Never sent up, whatever an operator lists: credentials of the customer, what the client itself reads, and where it
+ *  claims to come from. */
 const NEVER_UP = new Set([
   ...HOP_BY_HOP,
   'authorization',
   'cookie',
   'host',
   'content-length',
+  'content-encoding', // bodies go up inflated
   'expect',
   'x-api-key',
   'x-goog-api-key',
@@ -111,12 +113,17 @@ const NEVER_UP = new Set([
   'mj-api-secret',
   'accept-encoding',
   'forwarded',
+  'x-real-ip',
+  'x-client-ip',
+  'true-client-ip',
+  'cf-connecting-ip',
 ])
+const mayLeave = (name: string): boolean => !NEVER_UP.has(name) && !name.startsWith('x-forwarded-')
 
-/** The rule of one upstream: names, and prefixes ending in `*`. Compiled once; decisions are remembered per name. */
+/** The rule of one upstream: names, and prefixes ending in `*`. Compiled once. */
 export const passRule = (extra: readonly string[]): ((headers: RequestHeaders) => Headers) => {
   const names = [...PASS_UP, ...extra.filter(name => !name.endsWith('*')).map(lower)].filter(
-    name => !NEVER_UP.has(name),
+    mayLeave,
   )
   const prefixes = extra.filter(name => name.endsWith('*')).map(name => lower(name.slice(0, -1)))
   return headers => {
@@ -128,14 +135,16 @@ export const passRule = (extra: readonly string[]): ((headers: RequestHeaders) =
     }
     if (prefixes.length > 0)
       for (const name in headers)
-        if (prefixes.some(prefix => name.startsWith(prefix)) && mayPass(name, dropped))
+        if (
+          prefixes.some(prefix => name.startsWith(prefix)) &&
+          mayLeave(name) &&
+          !dropped?.has(name)
+        )
           passed[name] = headers[name] as string
     return passed
   }
 }
 const lower = (name: string): string => name.toLowerCase()
-const mayPass = (name: string, dropped: ReadonlySet<string> | undefined): boolean =>
-  !NEVER_UP.has(name) && !name.startsWith('x-forwarded-') && !dropped?.has(name)
 
 /** Of an upstream's reply: what concerns its connection, its cookies, its origin, and names that are ours to set. */
 const NEVER_DOWN = new Set([
