@@ -74,7 +74,6 @@ export class Pipe implements Source, Out {
       if (seen && (!enough || enough(seen))) return seen
       if (this.#fault) throw this.#fault
       if (this.#end) return joined(seen, this.#end.tail)
-      this.resume()
       await this.#arrival()
     }
   }
@@ -89,13 +88,14 @@ export class Pipe implements Source, Out {
         this.#end = { tail: undefined }
         return tail
       }
-      this.resume()
       await this.#arrival()
     }
   }
+  /** Listens first: a source may push, and be paused again, while it is being resumed. */
   #arrival(): Promise<void> {
     return new Promise(resolve => {
       this.#wake = resolve
+      this.resume()
     })
   }
 }
