@@ -10,7 +10,8 @@ const NO_PARAMS = Object.freeze({})
 export class Router<T> {
   // Most paths have no parameter, and a path found here needs no further look at its spelling.
   readonly #exact = new Map<string, Match<T>>()
-  readonly #tree = FindMyWay({ caseSensitive: true })
+  // The length of the whole target is bounded before; a long name is no reason to find nothing.
+  readonly #tree = FindMyWay({ caseSensitive: true, maxParamLength: Number.MAX_SAFE_INTEGER })
   readonly #methods = new Set<string>()
   readonly #nearest = new Map<string, T>()
 
@@ -31,7 +32,9 @@ export class Router<T> {
     if (!this.#methods.has(method)) return undefined
     const found = this.#tree.find(method as 'GET', path)
     if (!found) return undefined
-    return { value: found.store as T, params: found.params as Record<string, string> }
+    const params = found.params as Record<string, string>
+    for (const name in params) if (params[name] === '') return undefined
+    return { value: found.store as T, params }
   }
   /** The methods that this path has, for 405. */
   methods(path: string): readonly string[] {
