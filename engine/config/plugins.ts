@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto'
 import {
   existsSync,
+  globSync,
   mkdirSync,
-  readdirSync,
   readFileSync,
   realpathSync,
   renameSync,
@@ -75,10 +75,9 @@ const entriesOf = (folders: readonly string[], root: string, found: Problem[]): 
   const entries = new Map<string, Entry>()
   for (const folder of folders) {
     const directory = resolve(root, folder)
-    for (const base of existsSync(directory) ? readdirSync(directory).sort() : []) {
+    for (const base of globSync('*', { cwd: directory }).sort()) {
       const path = join(directory, base)
-      // A pipe or a device would be read for ever; a link to a file is as good as the file.
-      if (!SOURCE.test(base) || !statSync(path, { throwIfNoEntry: false })?.isFile()) continue
+      if (!SOURCE.test(base) || !isFile(path)) continue
       const entry = { name: basename(base, extname(base)), path, file: shownPath(root, path) }
       const fault = nameFault(entry.name, entries.get(entry.name))
       if (fault) found.push(problem('PLUGIN_NAME', start(entry.file), [entry.name, fault]))
@@ -86,6 +85,14 @@ const entriesOf = (folders: readonly string[], root: string, found: Problem[]): 
     }
   }
   return [...entries.values()]
+}
+/** A pipe or a device would be read for ever; a link to a file is as good as the file. */
+const isFile = (path: string): boolean => {
+  try {
+    return statSync(path).isFile()
+  } catch {
+    return false
+  }
 }
 const nameFault = (name: string, other: Entry | undefined): string | undefined => {
   if (!NAME.test(name)) return 'lower-case letters, digits and - only, a letter first'

@@ -82,7 +82,15 @@ export const watchFiles = (options: WatchOptions): Watch => {
   }
 }
 
-const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+/** Nothing is there, may not be seen, or is a link to itself: to a watch that is all the same. */
+const statOf = (path: string, how: typeof statSync | typeof lstatSync = statSync) => {
+  try {
+    return how(path)
+  } catch {
+    return undefined
+  }
+}
+const isFolder = (path: string) => statOf(path)?.isDirectory() === true
 
 /** Names and contents of what stands directly in a folder. */
 const printOf = (folder: string): string => {
@@ -102,7 +110,7 @@ const printOf = (folder: string): string => {
 /** More than a configuration ever holds: of a larger file only size and time count. */
 const LARGEST = 16 * 2 ** 20
 const contentOf = (path: string): string | Uint8Array => {
-  const stat = statSync(path, { throwIfNoEntry: false })
+  const stat = statOf(path)
   if (!stat?.isFile()) return stat ? 'folder' : 'nothing'
   return stat.size > LARGEST ? `${stat.size} ${stat.mtimeMs}` : readFileSync(path)
 }
@@ -116,7 +124,7 @@ export const watchedFolders = (paths: readonly string[]): string[] => {
     seen.add(path)
     folders.add(nearestFolder(path))
     for (let at = path; at !== dirname(at); at = dirname(at)) {
-      if (!lstatSync(at, { throwIfNoEntry: false })?.isSymbolicLink()) continue
+      if (!statOf(at, lstatSync)?.isSymbolicLink()) continue
       folders.add(dirname(at))
       follow(join(resolve(dirname(at), readlinkSync(at)), relative(at, path)))
     }

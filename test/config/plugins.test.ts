@@ -47,6 +47,7 @@ t.test('a plugin is a file with a default export, directly in a folder', async t
 
 t.test('no folder, no plugins', async t => {
   t.same((await bundled(t, {})).bundles, [])
+  t.same((await bundled(t, { plugins: 'a file' })).bundles, [], 'nor in a file')
 })
 
 t.test(
@@ -149,6 +150,7 @@ t.test('only regular files are read', async t => {
   await bundled(t, { plugins: {} })
   execFileSync('mkfifo', [join(t.testdirName, 'plugins/pipe.ts')])
   symlinkSync('nowhere.ts', join(t.testdirName, 'plugins/dangling.ts'))
+  symlinkSync('loop.ts', join(t.testdirName, 'plugins/loop.ts'))
   t.same(await again(t), { bundles: [], broken: [], problems: [], inputs: [] })
 })
 
