@@ -1,7 +1,6 @@
 /** Lets an answer pass byte for byte and sees what it says on its way: counts, its end, an upstream that dies. */
-import type { Bytes, Fault, Filter, Out } from '../../engine/plugin.ts'
-import type { Fields, Format, StreamFacts } from './format.ts'
-import { fieldsOf } from './format.ts'
+import type { Bytes, Fault, Filter, Json, Out } from '../../engine/plugin.ts'
+import { type Fields, type Format, fieldsOf, isFields, type StreamFacts } from './format.ts'
 import { Skimmer } from './skim.ts'
 import { eventsIn, Splitter, type SseEvent } from './sse.ts'
 
@@ -59,13 +58,12 @@ export const watchAnswer = (marks: Marks, watch: Watch): Filter => {
 const parse = (value: Bytes | undefined): Fields | undefined => {
   if (!value) return undefined
   try {
-    const counts = JSON.parse(text(value)) as Fields | null
-    return counts ?? undefined
+    const counts = JSON.parse(asBuffer(value).toString()) as Json
+    return isFields(counts) ? counts : undefined
   } catch {
     return undefined
   }
 }
-const text = (bytes: Bytes): string => asBuffer(bytes).toString()
 const asBuffer = (bytes: Bytes): Buffer =>
   bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 const holds = (bytes: Bytes, mark: Bytes): boolean => asBuffer(bytes).indexOf(mark) >= 0

@@ -75,7 +75,7 @@ export const sample = (given: Json | undefined): Json => {
   const [branch] = [schema.anyOf, schema.oneOf].flatMap(each => (Array.isArray(each) ? each : []))
   if (branch !== undefined) return sample(branch)
   const type = String(Array.isArray(schema.type) ? schema.type[0] : (schema.type ?? 'object'))
-  return (SAMPLES[type.toLowerCase()] ?? SAMPLES.object)?.(schema) ?? {}
+  return (SAMPLES[type.toLowerCase()] ?? sampleObject)(schema)
 }
 const SAMPLES: Readonly<Record<string, (schema: Schema) => Json>> = {
   string: () => 'sandbox',
@@ -84,9 +84,9 @@ const SAMPLES: Readonly<Record<string, (schema: Schema) => Json>> = {
   boolean: () => true,
   null: () => null,
   array: ({ items }) => [sample(items)],
-  object: ({ properties, required }) => {
-    const known = (properties ?? {}) as Schema
-    const wanted = Array.isArray(required) ? required.map(String) : Object.keys(known)
-    return Object.fromEntries(wanted.map(name => [name, sample(known[name])]))
-  },
+}
+const sampleObject = ({ properties, required }: Schema): Json => {
+  const known = (properties ?? {}) as Schema
+  const wanted = Array.isArray(required) ? required.map(String) : Object.keys(known)
+  return Object.fromEntries(wanted.map(name => [name, sample(known[name])]))
 }

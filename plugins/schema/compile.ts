@@ -53,7 +53,7 @@ const compile = (schema: Json, where: string, host: Sharer): Validator => {
   try {
     const validate: ValidateFunction = compiler.compile(schema as object | boolean)
     // ajv remembers every schema it has seen; a gateway that reloads for months must not.
-    compiler.removeSchema(schema as object)
+    if (typeof schema === 'object' && schema !== null) compiler.removeSchema(schema)
     return {
       judge: body => (validate(body) ? undefined : complaint(validate.errors ?? [])),
     }

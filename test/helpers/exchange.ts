@@ -1,0 +1,198 @@
+/** One plugin by itself: a host, an exchange and an attempt made by hand, without server, router or dispatch. */
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { Call, toAnswer } from '../../engine/exchange.ts'
+import { Answer } from '../../engine/flow.ts'
+import { parseJson } from '../../engine/json.ts'
+import type {
+  Attempt,
+  Bytes,
+  Document,
+  Fault,
+  Headers,
+  Host,
+  Json,
+  Next,
+  Reply,
+  Route,
+  Target,
+  UpstreamView,
+} from '../../engine/plugin.ts'
+import type { Source } from '../../engine/source.ts'
+
+const ROOT = new URL('../../', import.meta.url)
+
+export interface FakeHost extends Host {
+  /** What was logged, as `level text`. */
+  readonly logged: string[]
+  /** Keys that were made anew by `share`, in order. */
+  readonly made: string[]
+}
+export interface HostOptions {
+  readonly upstreams?: Readonly<Record<string, UpstreamView>>
+  readonly document?: Document
+  readonly files?: Readonly<Record<string, string>>
+  readonly route?: Partial<Route>
+  readonly hash?: string
+}
+
+/** Files that were not given are the product's own. */
+export const fakeHost = (options: HostOptions = {}): FakeHost => {
+  const { upstreams = {}, document = {}, files = {}, route = {}, hash = 'hash' } = options
+  const logged: string[] = []
+  const made: string[] = []
+  const shared = new Map<string, object>()
+  const write = (level: string) => (_: object, text?: string) =>
+    void logged.push(`${level} ${text}`)
+  const absent = (): never => {
+    throw new Error('not lent in this test')
+  }
+  return {
+    ...{ logged, made, upstreams },
+    log: { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
+    metrics: { count() {}, time() {}, gauge() {} },
+    database: { write: absent, read: absent, pages: absent, now: absent },
+    config: { version: 1, hash },
+    route: { name: 'chat', method: 'POST', pattern: '/', has: () => true, ...route },
+    section: <T>(name: string) => (document[name] ?? {}) as T,
+    file: path => files[path] ?? readFileSync(fileURLToPath(new URL(path, ROOT)), 'utf8'),
+    share(key, version, create) {
+      const name = `${key} ${version}`
+      const value = shared.get(name) ?? create(undefined)
+      if (!shared.has(name)) made.push(key)
+      shared.set(name, value)
+      return value as ReturnType<typeof create>
+    },
+    ...{ run: absent, send: absent, job: absent, allowance: absent },
+  }
+}
+
+export interface RequestOptions {
+  readonly method?: string
+  readonly path?: string
+  readonly search?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly params?: Readonly<Record<string, string>>
+  /** Anything but text and bytes goes as JSON. */
+  readonly body?: Json | Bytes
+  readonly targets?: readonly Target[]
+  readonly route?: string
+}
+
+export const fakeExchange = (options: RequestOptions = {}): Call => {
+  const { method = 'POST', path = '/', search = '', headers = {}, params = {} } = options
+  const whole = bytesOf(options.body)
+  const route = { name: options.route ?? 'chat', method, pattern: path, has: () => true }
+  const parsed = (): Promise<Json> => Promise.resolve().then(() => parseJson(whole))
+  return new Call({
+    ...{ id: `req_${'0123456789abcdef'.repeat(2)}`, requestId: 'theirs', traceId: '0'.repeat(32) },
+    ...{ kind: 'http', route, params, targets: options.targets ?? [], hangup: 'cancel' },
+    store: { write: async () => {} },
+    request: {
+      ...{ method, path, search, headers, whole, hasBody: true, taken: false, unread: false },
+      query: new URLSearchParams(search),
+      client: { address: '127.0.0.1', encrypted: false },
+      json: parsed,
+      bytes: async () => whole,
+      async *stream() {
+        yield whole
+      },
+    },
+  })
+}
+const bytesOf = (body: Json | Bytes | undefined): Bytes => {
+  if (body instanceof Uint8Array) return body
+  return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body ?? ''))
+}
+
+export interface Upstreamed {
+  readonly status?: number
+  readonly headers?: Headers
+  /** Pushed one by one; `dies` behind them. */
+  readonly chunks?: readonly (string | Bytes)[]
+  readonly body?: string
+  readonly dies?: Fault
+}
+export interface FakeAttempt extends Attempt {
+  readonly reply: Answer
+  /** Stands for the target: `next()` of the innermost ring. */
+  readonly next: Next
+}
+
+export const fakeAttempt = (
+  exchange: Call,
+  target: Target,
+  answered: Upstreamed = {},
+  path: string = exchange.request.path,
+): FakeAttempt => {
+  let reply: Answer | undefined
+  return {
+    ...{ exchange, target, number: 1 },
+    request: {
+      method: 'POST',
+      path: exchange.request.search ? `${path}?${exchange.request.search}` : path,
+      headers: {},
+      body: exchange.request.whole,
+    },
+    get reply(): Answer {
+      if (!reply) throw new Error('no reply yet')
+      return reply
+    },
+    answer(status, body, headers = {}): Reply {
+      reply = toAnswer(status, body, headers)
+      return reply
+    },
+    next: async () => {
+      const { status = 200, headers = {}, body, chunks, dies } = answered
+      const whole = body === undefined ? undefined : Buffer.from(body)
+      const source = chunks && pushed(chunks, dies)
+      reply = new Answer(status, { ...headers }, whole, source)
+      exchange.take(reply)
+    },
+  }
+}
+/** A body that is pushed as an upstream's is: every chunk at once, then the end or the death. */
+export const pushed = (chunks: Iterable<string | Bytes>, dies?: Fault): Source => ({
+  start(out) {
+    for (const chunk of chunks) out.write(Buffer.from(chunk))
+    if (dies) out.fail(dies)
+    else out.end()
+  },
+  pause() {},
+  resume() {},
+  abort() {},
+})
+
+export interface Poured {
+  /** Everything the client would have got. */
+  readonly text: string
+  readonly bytes: Buffer
+  /** What was kept back to the very end. */
+  readonly tail: string | undefined
+  readonly fault: Fault | undefined
+}
+/** Lets a reply run to its end. */
+export const pour = (reply: Answer): Promise<Poured> =>
+  new Promise(resolve => {
+    const parts: Bytes[] = []
+    const over = (tail: Bytes | undefined, fault: Fault | undefined): void => {
+      const bytes = Buffer.concat(tail ? [...parts, tail] : parts)
+      resolve({ bytes, text: bytes.toString(), tail: tail && Buffer.from(tail).toString(), fault })
+    }
+    reply.pour({
+      write: chunk => void parts.push(chunk),
+      end: tail => over(tail, undefined),
+      fail: reason => over(undefined, reason),
+    })
+  })
+
+/** What was thrown, or undefined. */
+export const thrownBy = async (run: () => unknown): Promise<Fault | undefined> => {
+  try {
+    await run()
+    return undefined
+  } catch (thrown) {
+    return thrown as Fault
+  }
+}
+export const noNext: Next = async () => {}

@@ -1,0 +1,159 @@
+/** Every fault in every dialect: the body its clients read, the status, the headers, and the event of a stream. */
+import t from 'tap'
+import { TollgateError } from '../../engine/errors.ts'
+import type { Fault, Refusal } from '../../engine/plugin.ts'
+import { type DialectName, dialects } from '../../plugins/dialects/index.ts'
+import errors from '../../plugins/errors.ts'
+import { fakeExchange } from '../helpers/exchange.ts'
+
+const exchange = fakeExchange()
+const ID = exchange.id
+const render = (dialect: DialectName, fault: Fault): Refusal => {
+  const { fail } = errors.setup(dialect)
+  return fail(fault, exchange)
+}
+const read = (refusal: Refusal) => JSON.parse(Buffer.from(refusal.body).toString())
+const eventOf = (refusal: Refusal) => refusal.event && Buffer.from(refusal.event).toString()
+
+const missing = new TollgateError('REQUIRED_PARAMETER', 400, "Missing required parameter: 'x'.", {
+  param: 'x',
+})
+const unknown = new TollgateError('MODEL_UNKNOWN', 404, 'No such model.', { param: 'model' })
+const limited = new TollgateError('RATE_LIMITED', 429, 'Slow down.', {
+  headers: { 'retry-after': '30' },
+})
+const badKey = new TollgateError('AUTH_UNKNOWN', 401, 'Who?')
+const broke = new TollgateError('INSUFFICIENT', 402, 'The balance is used up.')
+const nowhere = new TollgateError('ROUTE_NOT_FOUND', 404, 'Invalid URL (POST /v1/x)')
+const notHere = new TollgateError('METHOD_NOT_ALLOWED', 405, 'GET is not allowed here; POST is.', {
+  headers: { allow: 'POST' },
+})
+const secret = new TollgateError('STAGE_THREW', 500, 'password is hunter2', { param: 'hunter2' })
+const away = new TollgateError('STORE_UNAVAILABLE', 503, 'Later.', {
+  headers: { 'retry-after': '1' },
+})
+
+t.equal(errors.default, 'openai', 'a route that says nothing speaks openai')
+
+t.test('openai', async t => {
+  const body = (fault: Fault) => read(render('openai', fault))
+  t.same(body(missing), {
+    error: {
+      message: `Missing required parameter: 'x'. (request id: ${ID})`,
+      type: 'invalid_request_error',
+      param: 'x',
+      code: 'missing_required_parameter',
+    },
+  })
+  t.match(body(unknown), { error: { code: 'model_not_found', param: 'model' } })
+  t.match(body(badKey), { error: { type: 'invalid_request_error', code: 'invalid_api_key' } })
+  t.match(body(limited), { error: { type: 'rate_limit_error', code: 'rate_limit_exceeded' } })
+  t.match(body(broke), { error: { code: 'insufficient_user_quota' } })
+  t.equal(render('openai', broke).status, 403)
+  t.same(body(nowhere).error, {
+    message: `Invalid URL (POST /v1/x) (request id: ${ID})`,
+    type: 'invalid_request_error',
+    param: null,
+    code: null,
+  })
+  t.equal(
+    eventOf(render('openai', limited)),
+    `data: ${JSON.stringify(body(limited))}\n\n`,
+    'an event without a name',
+  )
+})
+
+t.test('anthropic', async t => {
+  const refusal = render('anthropic', missing)
+  t.same(read(refusal), {
+    type: 'error',
+    error: { type: 'invalid_request_error', message: "Missing required parameter: 'x'." },
+    request_id: ID,
+  })
+  t.equal(refusal.headers['request-id'], ID)
+  t.match(read(render('anthropic', badKey)), { error: { type: 'authentication_error' } })
+  t.match(read(render('anthropic', unknown)), { error: { type: 'not_found_error' } })
+  t.match(read(render('anthropic', limited)), { error: { type: 'rate_limit_error' } })
+  t.match(read(render('anthropic', broke)), { error: { type: 'billing_error' } })
+  t.equal(render('anthropic', broke).status, 403)
+  t.equal(render('anthropic', away).status, 529, 'its clients know "later" by 529')
+  t.match(read(render('anthropic', away)), { error: { type: 'overloaded_error' } })
+  t.match(eventOf(refusal), /^event: error\ndata: \{"type":"error",.*\}\n\n$/)
+})
+
+t.test('google', async t => {
+  t.same(read(render('google', missing)), {
+    error: { code: 400, message: "Missing required parameter: 'x'.", status: 'INVALID_ARGUMENT' },
+  })
+  t.match(read(render('google', badKey)), { error: { code: 401, status: 'UNAUTHENTICATED' } })
+  t.match(read(render('google', broke)), { error: { code: 403, status: 'PERMISSION_DENIED' } })
+  t.match(
+    read(render('google', limited)),
+    { error: { code: 429, status: 'RESOURCE_EXHAUSTED', details: [{ retryDelay: '30s' }] } },
+    'its clients wait by the body',
+  )
+  t.match(read(render('google', unknown)), { error: { code: 404, status: 'NOT_FOUND' } })
+  const overloaded = new TollgateError('X', 529, 'Later.')
+  t.equal(render('google', overloaded).status, 503)
+  t.match(read(render('google', overloaded)), { error: { code: 503, status: 'UNAVAILABLE' } })
+  t.match(eventOf(render('google', missing)), /^data: \{"error":.*\}\r\n\r\n$/)
+})
+
+t.test('vidu', async t => {
+  t.same(read(render('vidu', missing)), {
+    code: 400,
+    reason: 'FieldLacking',
+    message: 'field is missing or empty: x',
+    metadata: { trace_id: ID.slice(4) },
+  })
+  t.match(ID.slice(4), /^[0-9a-f]{32}$/, '32 hexadecimal digits')
+  t.match(read(render('vidu', broke)), { code: 400, reason: 'CreditInsufficient' })
+  t.equal(render('vidu', broke).status, 400)
+  t.match(read(render('vidu', badKey)), { code: 401, reason: 'Unauthorized', message: 'Who?' })
+  t.match(read(render('vidu', limited)), { code: 429, reason: 'TooManyRequests' })
+  const crowded = new TollgateError('CONCURRENCY_EXCEEDED', 429, 'Too many at once.')
+  t.match(read(render('vidu', crowded)), { code: 429, reason: 'QuotaExceeded' })
+  t.match(read(render('vidu', secret)), { code: 500, reason: 'InternalServiceFailure' })
+  const wrong = new TollgateError('INVALID_TYPE', 400, 'The body is no object.')
+  t.equal(read(render('vidu', wrong)).message, 'The body is no object.', 'no field, no "field"')
+  const sly = new TollgateError('INVALID_VALUE', 400, 'Bad.', { param: "$& $' %s" })
+  t.equal(read(render('vidu', sly)).message, "invalid field: $& $' %s", 'a name is only a name')
+  t.equal(render('vidu', missing).event, undefined, 'there are no streams here')
+})
+
+t.test('midjourney', async t => {
+  t.same(read(render('midjourney', missing)), {
+    description: "Missing required parameter: 'x'.",
+    type: 'gateway_error',
+    code: 4,
+  })
+  t.match(read(render('midjourney', limited)), { code: 30 })
+  t.match(read(render('midjourney', unknown)), { code: 3 })
+  t.match(read(render('midjourney', secret)), { code: 9 })
+  const dead = new TollgateError('TARGET_UNREACHABLE', 502, 'Away.')
+  t.match(read(render('midjourney', dead)), { type: 'upstream_error', code: 9 })
+})
+
+t.test('envelope', async t => {
+  t.same(read(render('envelope', badKey)), { success: false, message: 'Who?' }, 'and no data')
+})
+
+for (const dialect of Object.keys(dialects) as DialectName[])
+  t.test(`${dialect}: what every dialect does`, async t => {
+    for (const fault of [missing, unknown, limited, badKey, broke, nowhere, secret, away]) {
+      const { status, headers, body } = render(dialect, fault)
+      t.ok(status >= 400 && status < 600)
+      t.equal(headers['content-type'], 'application/json')
+      t.ok(typeof JSON.parse(Buffer.from(body).toString()) === 'object')
+    }
+    const hidden = render(dialect, secret)
+    t.notMatch(Buffer.from(hidden.body).toString(), /hunter2/, 'what is hidden stays hidden')
+    t.notMatch(eventOf(hidden) ?? '', /hunter2/)
+    t.equal(render(dialect, limited).headers['retry-after'], '30')
+    t.equal(render(dialect, notHere).headers.allow, 'POST')
+    t.equal(render(dialect, notHere).status, 405)
+    t.match(Buffer.from(render(dialect, nowhere).body).toString(), /Invalid URL \(POST \/v1\/x\)/)
+    const odd = new TollgateError('NEVER_HEARD_OF', 418, 'I am a teapot.')
+    t.equal(render(dialect, odd).status, 418, 'a status of no row keeps itself')
+    t.match(Buffer.from(render(dialect, odd).body).toString(), /I am a teapot/)
+  })

@@ -1,0 +1,155 @@
+/** Bodies against the route's schema: which Content-Types count as JSON, what a schema may be, what a body is told. */
+import t from 'tap'
+import type { Json } from '../../engine/plugin.ts'
+import validate from '../../plugins/validate.ts'
+import { fakeExchange, fakeHost, noNext, thrownBy } from '../helpers/exchange.ts'
+
+const CHAT = 'schemas/chat-completions.json'
+const good = { model: 'gp-4.1', messages: [{ role: 'user', content: 'hello' }] }
+const chat = validate.setup(CHAT, fakeHost())
+
+const judge = (body: Json | Buffer, type?: string) => {
+  const headers = type === undefined ? {} : { 'content-type': type }
+  return thrownBy(() => chat.handle(fakeExchange({ body, headers }), noNext))
+}
+
+t.test('a body that fits goes on, once', async t => {
+  let calls = 0
+  const next = async (): Promise<void> => void calls++
+  await chat.handle(fakeExchange({ body: good }), next)
+  t.equal(calls, 1)
+})
+
+const JSON_TYPES = [
+  undefined,
+  'application/json',
+  'APPLICATION/JSON',
+  'Application/Json',
+  'application/json;',
+  'application/json ;',
+  'application/json; ',
+  'application/json\t;\tcharset=utf-8',
+  '\tapplication/json\t',
+  'application/json;charset=utf-8',
+  'application/json; charset=UTF-8',
+  'application/json; charset="utf-8"',
+  'application/json;charset=utf8',
+  'application/json; CHARSET=utf-8',
+  'application/json; profile="a b; c"',
+  'application/json; q=1; charset=utf-8',
+  'application/json;;charset=utf-8',
+]
+const OTHER_TYPES = [
+  '',
+  ' ',
+  'json',
+  'text/json',
+  'text/plain',
+  'application/xml',
+  'application/jsonx',
+  'application/json5',
+  'application/x-json',
+  'application/vnd.api+json',
+  'application/merge-patch+json',
+  'application/*',
+  'application /json',
+  'application/ json',
+  'application/json, text/plain',
+  'text/plain, application/json',
+  'application/json application/json',
+  'application/json,',
+  'application/json\u000b',
+  'application/json; charset=utf-16',
+  'application/json; charset=latin1',
+  'multipart/form-data; boundary=application/json',
+  'application/x-www-form-urlencoded',
+]
+t.test('each spelling of the Content-Type is either judged or refused', async t => {
+  for (const type of JSON_TYPES) {
+    t.equal(await judge(good, type), undefined, `${JSON.stringify(type)} is JSON`)
+    const fault = await judge({ ...good, model: 7 }, type)
+    t.equal(fault?.code, 'INVALID_TYPE', `${JSON.stringify(type)} is judged`)
+  }
+  for (const type of OTHER_TYPES) {
+    const fault = await judge(good, type)
+    t.match(fault, { code: 'CONTENT_TYPE', status: 415 }, `${JSON.stringify(type)} is refused`)
+    t.match(fault?.headers, { 'accept-post': 'application/json' })
+  }
+})
+
+t.test('what is no JSON is the engine’s to refuse, before any schema', async t => {
+  for (const [body, code] of [
+    ['', 'BODY_EMPTY'],
+    ['{"model":', 'BODY_NOT_JSON'],
+    ['{"model":"a","model":"b"}', 'BODY_DUPLICATE_KEY'],
+    ['{"__proto__":1}', 'BODY_FORBIDDEN_KEY'],
+    ['['.repeat(65) + ']'.repeat(65), 'BODY_TOO_DEEP'],
+  ] as const)
+    t.equal((await judge(Buffer.from(body)))?.code, code)
+})
+
+t.test('a schema that cannot be used is told at load, with its name', async t => {
+  const set = (files: Readonly<Record<string, string>>, path = 'schemas/own.json') =>
+    thrownBy(() => validate.setup(path, fakeHost({ files })))
+  t.match(await set({}, 'schemas/nowhere.json'), {
+    code: 'SCHEMA_UNREADABLE',
+    message: /schemas\/nowhere\.json/,
+  })
+  const bad: readonly (readonly [name: string, text: string, code: string, words: RegExp])[] = [
+    ['no JSON', '{"type":', 'SCHEMA_NOT_JSON', /own\.json is not JSON/],
+    ['a type there is not', '{"type":"objekt"}', 'SCHEMA_REFUSED', /own\.json/],
+    ['a keyword there is not', '{"requierd":["a"]}', 'SCHEMA_REFUSED', /requierd/],
+    ['a reference to nothing', '{"$ref":"#/$defs/x"}', 'SCHEMA_REFUSED', /x/],
+    ['a reference elsewhere', '{"$ref":"http://example.com/x"}', 'SCHEMA_REFUSED', /example/],
+    ['an unknown format', '{"format":"klingon"}', 'SCHEMA_REFUSED', /klingon/],
+    ['a draft there is not', '{"$schema":"http://x/y"}', 'SCHEMA_REFUSED', /http:\/\/x\/y/],
+    ['look-ahead', '{"pattern":"^(?=a)b"}', 'SCHEMA_REFUSED', /\(\?=/],
+    ['a back-reference', '{"pattern":"(a)\\\\1"}', 'SCHEMA_REFUSED', /\\1/],
+    ['half a pattern', '{"pattern":"[a-"}', 'SCHEMA_REFUSED', /\[a-/],
+    ['$data', '{"properties":{"a":{"pattern":{"$data":"1/b"}}}}', 'SCHEMA_REFUSED', /pattern/],
+  ]
+  for (const [name, text, code, words] of bad)
+    t.match(await set({ 'schemas/own.json': text }), { code, message: words }, name)
+})
+
+t.test('no pattern can stall: what takes JavaScript for ever takes time in the length', async t => {
+  const files = {
+    'evil.json': JSON.stringify({
+      type: 'object',
+      properties: {
+        a: { type: 'string', pattern: '^(a|a)*$' },
+        b: { type: 'string', pattern: '^(a+)+$' },
+        c: { type: 'string', pattern: '^([a-zA-Z]+)*$' },
+        d: { type: 'string', pattern: '(x+x+)+y' },
+      },
+    }),
+  }
+  const stage = validate.setup('evil.json', fakeHost({ files }))
+  const text = `${'a'.repeat(5_000)}!`
+  for (const key of ['a', 'b', 'c'])
+    t.match(await thrownBy(() => stage.handle(fakeExchange({ body: { [key]: text } }), noNext)), {
+      code: 'INVALID_VALUE',
+      param: key,
+    })
+  const crosses = { d: 'x'.repeat(5_000) }
+  t.match(await thrownBy(() => stage.handle(fakeExchange({ body: crosses }), noNext)), {
+    param: 'd',
+  })
+})
+
+t.test('one schema is compiled once, whoever names it', async t => {
+  const host = fakeHost({ files: { 'copy.json': fakeHost().file(CHAT) } })
+  for (const path of [CHAT, CHAT, 'copy.json']) validate.setup(path, host)
+  t.equal(host.made.filter(key => /^schema [0-9a-f]{64}$/.test(key)).length, 1)
+  t.equal(host.made.filter(key => key.startsWith('schema compiler')).length, 1)
+})
+
+t.test('draft-07 is understood too', async t => {
+  const files = {
+    'old.json':
+      '{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","definitions":{"a":{"type":"string"}},"properties":{"a":{"$ref":"#/definitions/a"}}}',
+  }
+  const stage = validate.setup('old.json', fakeHost({ files }))
+  const fault = await thrownBy(() => stage.handle(fakeExchange({ body: { a: 1 } }), noNext))
+  t.match(fault, { code: 'INVALID_TYPE', param: 'a' })
+})
