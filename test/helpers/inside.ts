@@ -1,0 +1,61 @@
+/** The serving part of a gateway inside this process: compiled from a file, on a port of its own, without a store. */
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createLocalAllowances } from '../../engine/allowance.ts'
+import { load } from '../../engine/config/load.ts'
+import type { Resources } from '../../engine/host.ts'
+import { createLog } from '../../engine/log.ts'
+import { createMetrics } from '../../engine/metrics.ts'
+import { createGatewayServer } from '../../engine/server.ts'
+import { Shared } from '../../engine/shared.ts'
+
+export const startInside = async (config: string) => {
+  const resources = resourcesOf()
+  // One for all tests: bundles are named by their content.
+  const cacheFolder = join(tmpdir(), 'tollgate-test-bundles')
+  let version = 0
+  const build = async () =>
+    (await load({ config, version: ++version, cacheFolder, resources, progress() {} })).snapshot
+  let current = await build()
+  const server = createGatewayServer(() => current, resources)
+  const { port } = await server.listen(0, '127.0.0.1')
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    pid: process.pid,
+    admin: '',
+    data: '',
+    key: () => Promise.resolve(''),
+    output: () => '',
+    reload: async () => {
+      const next = await build()
+      const previous = current
+      current = next
+      void previous.retire()
+    },
+    stop: async () => {
+      await server.drain(0)
+      await current.retire()
+    },
+  }
+}
+
+const resourcesOf = (): Resources => {
+  const absent = (): never => {
+    throw new Error('there is no store inside a test')
+  }
+  return {
+    role: 'test',
+    log: createLog({ level: 'silent' }),
+    metrics: createMetrics(),
+    database: {
+      write: absent,
+      read: absent,
+      pages: absent,
+      now: () => Promise.resolve(Date.now()),
+    },
+    shared: new Shared(),
+    allowances: createLocalAllowances(),
+    jobs: { start: absent } as unknown as Resources['jobs'],
+  }
+}

@@ -1,0 +1,37 @@
+/** Reads an event stream off a fetch reply: its bytes whole, and its events as they come. */
+
+/** Every `data:` of every event, by the rules of the HTML standard (CR, LF, CRLF, comments, several data lines). */
+export const eventsOf = (text: string): string[] => {
+  const list: string[] = []
+  let lines: string[] = []
+  for (const line of text.replace(/^\uFEFF/, '').split(/\r\n|\r|\n/)) {
+    if (line === '') {
+      if (lines.length > 0) list.push(lines.join('\n'))
+      lines = []
+    } else if (line.startsWith('data:')) lines.push(line.slice(line.startsWith('data: ') ? 6 : 5))
+  }
+  return list
+}
+
+export interface Received {
+  readonly bytes: Buffer
+  /** Set when the body broke off instead of ending. */
+  readonly broke: Error | undefined
+}
+
+/** All of a body, and whether it ended or broke off. */
+export const readAll = async (
+  response: Response,
+  seen?: (chunk: Uint8Array) => void,
+): Promise<Received> => {
+  const parts: Uint8Array[] = []
+  try {
+    for await (const chunk of response.body ?? []) {
+      parts.push(chunk)
+      seen?.(chunk)
+    }
+    return { bytes: Buffer.concat(parts), broke: undefined }
+  } catch (error) {
+    return { bytes: Buffer.concat(parts), broke: error as Error }
+  }
+}

@@ -1,0 +1,180 @@
+/** A client that leaves takes its upstream call with it, at whatever moment it leaves. */
+import t, { type Test } from 'tap'
+import { plain, text } from '../fixtures/upstream/scenarios.ts'
+import type { Step } from '../fixtures/upstream/script.ts'
+import { startGateway } from '../helpers/gateway.ts'
+import { scaled } from '../helpers/long.ts'
+import { type RawClient, rawClient } from '../helpers/raw.ts'
+import { startUpstream } from '../helpers/upstream.ts'
+
+const upstream = await startUpstream()
+const gateway = await startGateway({
+  inside: true,
+  routes: `
+pipeline: [errors]
+upstreams: { raw: { url: '${upstream.url}' } }
+routes:
+  - { path: 'POST /s/{name}', upstream: raw }
+  - { path: 'POST /drained/s/{name}', rewrite: '/s/{name}', upstream: raw, hangup: { drain: 20s, bytes: 1MiB } }
+`,
+})
+t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
+
+/** 100 ms is the promise; a functional deadline gets ten times that. */
+const SOON = 1_000
+const STREAM: Step = text(
+  'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n',
+)
+const EVENT: Step = { do: 'send', bytes: 'data: {"n":{n}}\n\n', chunked: true }
+
+const post = (path: string, body: string, length = body.length): string =>
+  `POST ${path} HTTP/1.1\r\nHost: gateway.test\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${body}`
+
+/** Leaves when `moment` has come, and sees the upstream's connection end. */
+const leave = async (
+  t: Test,
+  name: string,
+  moment: (client: RawClient) => Promise<unknown>,
+  how: 'reset' | 'close' = 'close',
+): Promise<void> => {
+  const client = await rawClient(gateway)
+  const { connection } = await Promise.all([
+    upstream.until('request', seen => seen.script === name),
+    moment(client),
+  ]).then(([seen]) => seen)
+  const leftAt = performance.timeOrigin + performance.now()
+  client[how]()
+  const closed = await upstream.until('close', seen => seen.connection === connection)
+  t.ok(
+    closed.at - leftAt < SOON,
+    `the upstream was let go after ${(closed.at - leftAt).toFixed(1)} ms`,
+  )
+}
+
+for (const how of ['close', 'reset'] as const) {
+  t.test(`${how} before the head`, async t => {
+    const name = `before-${how}`
+    await upstream.script(name, [{ do: 'body' }, { do: 'stall' }])
+    await leave(
+      t,
+      name,
+      async client => {
+        await client.send(post(`/s/${name}`, '{}'))
+        await upstream.until('body', seen => seen.script === name)
+      },
+      how,
+    )
+  })
+
+  t.test(`${how} between two events`, async t => {
+    const name = `between-${how}`
+    await upstream.script(name, [{ do: 'body' }, STREAM, EVENT, { do: 'stall' }])
+    await leave(
+      t,
+      name,
+      async client => {
+        await client.send(post(`/s/${name}`, '{}'))
+        await client.until('data: {"n":0}')
+      },
+      how,
+    )
+  })
+
+  t.test(`${how} while events flow`, async t => {
+    const name = `flowing-${how}`
+    await upstream.script(name, [{ do: 'body' }, STREAM, { ...EVENT, times: 100_000, every: 1 }])
+    await leave(
+      t,
+      name,
+      async client => {
+        await client.send(post(`/s/${name}`, '{}'))
+        await client.until('data: {"n":5}')
+      },
+      how,
+    )
+  })
+
+  t.test(`${how} in the middle of an upload`, async t => {
+    const name = `upload-${how}`
+    await upstream.script(name, [{ do: 'body' }, plain({ ok: true })])
+    await leave(
+      t,
+      name,
+      client => client.send(post(`/s/${name}`, 'x'.repeat(200_000), 1_000_000)),
+      how,
+    )
+    const [body] = await upstream.seen('body', name)
+    t.not(body?.body.whole, true, 'what came in half is not passed off as whole')
+  })
+
+  t.test(`${how} in the middle of a plain answer`, async t => {
+    const name = `plain-${how}`
+    await upstream.script(name, [
+      { do: 'body' },
+      text(
+        'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000000\r\n\r\n{"half":"',
+      ),
+      { do: 'send', bytes: 'x'.repeat(100_000) },
+      { do: 'stall' },
+    ])
+    await leave(
+      t,
+      name,
+      async client => {
+        await client.send(post(`/s/${name}`, '{}'))
+        await upstream.until('sent', seen => seen.script === name && seen.step === 2)
+      },
+      how,
+    )
+  })
+}
+
+t.test('many leave at once, and the gateway serves on', async t => {
+  const count = scaled(100, 500)
+  await upstream.script('crowd', [{ do: 'body' }, STREAM, EVENT, { do: 'stall' }])
+  const clients = await Promise.all(Array.from({ length: count }, () => rawClient(gateway)))
+  await Promise.all(clients.map(client => client.send(post('/s/crowd', '{}'))))
+  await Promise.all(clients.map(client => client.until('data: {"n":0}')))
+  const held = new Set((await upstream.seen('request', 'crowd')).map(seen => seen.connection))
+  t.equal(held.size, count, 'each had a call of its own')
+  for (const client of clients) client.reset()
+  for (const connection of held)
+    await upstream.until('close', seen => seen.connection === connection)
+  const response = await fetch(`${gateway.url}/s/json`, { method: 'POST', body: '{}' })
+  t.equal(await response.text(), '{"ok":true}')
+})
+
+t.test('a route may read on when its client leaves, up to a number of bytes', async t => {
+  await upstream.script('drained', [
+    { do: 'body' },
+    STREAM,
+    EVENT,
+    { do: 'gate', name: 'left' },
+    { ...EVENT, times: 20 },
+    text('0\r\n\r\n'),
+  ])
+  const client = await rawClient(gateway)
+  await client.send(post('/drained/s/drained', '{}'))
+  await client.until('data: {"n":0}')
+  client.close()
+  await upstream.open('left')
+  await upstream.until('sent', seen => seen.script === 'drained' && seen.step === 5)
+  const { connection } = await upstream.until('request', seen => seen.script === 'drained')
+  const closed = (await upstream.seen('close')).some(seen => seen.connection === connection)
+  t.notOk(closed, 'the upstream ended its stream by itself and its connection is kept')
+})
+
+t.test('a route that reads on stops at its bound', async t => {
+  await upstream.script('endless', [
+    { do: 'body' },
+    STREAM,
+    { do: 'send', bytes: `data: ${'x'.repeat(10_000)}\n\n`, chunked: true, times: 1_000_000 },
+  ])
+  const client = await rawClient(gateway)
+  await client.send(post('/drained/s/endless', '{}'))
+  await client.until('data: x')
+  const { connection } = await upstream.until('request', seen => seen.script === 'endless')
+  client.close()
+  const closed = await upstream.until('close', seen => seen.connection === connection)
+  t.ok(closed.written < 20_000_000, `${closed.written} bytes were written`)
+})

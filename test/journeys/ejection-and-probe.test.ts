@@ -1,0 +1,98 @@
+/** A target that fails is left alone for a while and asked back by one request; never are all left alone. */
+import t from 'tap'
+import { plain } from '../fixtures/upstream/scenarios.ts'
+import { startGateway } from '../helpers/gateway.ts'
+import { startUpstream } from '../helpers/upstream.ts'
+
+const EJECT = 400
+const upstream = await startUpstream()
+const ports = await Promise.all(['a', 'b', 'c'].map(name => upstream.listen(name)))
+const gateway = await startGateway({
+  inside: true,
+  routes: `
+pipeline: [errors]
+upstreams:
+  three: { url: [${ports.map(port => `'http://127.0.0.1:${port}'`).join(', ')}], health: { failures: 3, eject: ${EJECT}ms } }
+routes:
+  - { path: 'GET /s/{name}', upstream: three, balance: round-robin, retries: 0 }
+`,
+})
+t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
+
+const well = [plain({ ok: true })]
+const ill = [plain({ ok: false }, '503 Service Unavailable')]
+const ask = async (): Promise<number> => {
+  const response = await fetch(`${gateway.url}/s/work`)
+  await response.arrayBuffer()
+  return response.status
+}
+const askAll = async (count: number): Promise<number[]> => {
+  const list: number[] = []
+  for (let n = 0; n < count; n++) list.push(await ask())
+  return list
+}
+const asked = async (listener: string): Promise<number> =>
+  (await upstream.seen('request', 'work')).filter(seen => seen.listener === listener).length
+/** Asks until each of these was asked. */
+const untilAsked = async (...listeners: readonly string[]): Promise<void> => {
+  for (const listener of listeners) while ((await asked(listener)) === 0) await ask()
+}
+
+t.test('one of three fails', async t => {
+  await upstream.script('a:work', ill)
+  for (const name of ['b:work', 'c:work']) await upstream.script(name, well)
+  await askAll(30)
+  t.equal(await asked('a'), 3, 'asked until it has failed three times')
+  t.equal((await asked('b')) + (await asked('c')) >= 27, true, 'the others take over')
+
+  upstream.forget()
+  t.strictSame(
+    new Set(await askAll(20)),
+    new Set([200]),
+    'no client meets it while it is left alone',
+  )
+  t.equal(await asked('a'), 0)
+
+  await untilAsked('a')
+  await askAll(20)
+  t.equal(await asked('a'), 1, 'one probe, and it is left alone again')
+})
+
+t.test('it comes back', async t => {
+  await upstream.script('a:work', well)
+  upstream.forget()
+  await untilAsked('a')
+  upstream.forget()
+  t.strictSame(new Set(await askAll(30)), new Set([200]))
+  t.equal(await asked('a'), 10, 'and has its share')
+})
+
+t.test(
+  'all fail: they are asked nevertheless, and served from the first that recovers',
+  async t => {
+    for (const name of ['a:work', 'b:work', 'c:work']) await upstream.script(name, ill)
+    upstream.forget()
+    const list = await askAll(40)
+    t.strictSame(new Set(list), new Set([503]), 'the upstream’s own refusal, not one of ours')
+    t.ok((await upstream.seen('request', 'work')).length >= 40, 'each request was tried somewhere')
+    for (const name of ['a:work', 'b:work', 'c:work']) await upstream.script(name, well)
+    t.equal(await ask(), 200)
+  },
+)
+
+t.test('a client that leaves tells nothing about its target', async t => {
+  upstream.forget()
+  await untilAsked('a', 'b', 'c')
+  await upstream.script('slow', [{ do: 'stall' }])
+  for (let n = 0; n < 30; n++) {
+    upstream.forget()
+    const stop = new AbortController()
+    const left = fetch(`${gateway.url}/s/slow`, { signal: stop.signal }).catch(() => {})
+    await upstream.until('request', seen => seen.script === 'slow')
+    stop.abort()
+    await left
+  }
+  upstream.forget()
+  await askAll(30)
+  t.strictSame(await Promise.all(['a', 'b', 'c'].map(asked)), [10, 10, 10])
+})

@@ -1,0 +1,109 @@
+/** Headers of an upstream's reply: what concerns its connection ends here, and what is ours it cannot say. */
+import t from 'tap'
+import { text } from '../fixtures/upstream/scenarios.ts'
+import { startGateway } from '../helpers/gateway.ts'
+import { rawClient, replies } from '../helpers/raw.ts'
+import { startUpstream } from '../helpers/upstream.ts'
+
+const upstream = await startUpstream()
+const gateway = await startGateway({
+  inside: true,
+  routes: `
+pipeline: [errors]
+upstreams: { raw: { url: '${upstream.url}' } }
+routes: [{ path: 'GET /s/{name}', upstream: raw }]
+`,
+})
+t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
+
+let count = 0
+/** The gateway's reply to an upstream that answers with these header lines. */
+const replyTo = async (...lines: readonly string[]) => {
+  const name = `lines-${++count}`
+  const head = `HTTP/1.1 200 OK\r\n${lines.map(line => `${line}\r\n`).join('')}content-length: 2\r\n\r\nok`
+  await upstream.script(name, [text(head)])
+  const client = await rawClient(gateway)
+  await client.send(`GET /s/${name} HTTP/1.1\r\nHost: x\r\nX-Request-Id: from-the-client\r\n\r\n`)
+  await client.until(received => replies(received)[0]?.whole === true)
+  client.close()
+  return { reply: replies(client.text())[0], raw: client.text() }
+}
+
+type Ending = readonly [lines: readonly string[], gone: readonly string[]]
+const ENDS: Readonly<Record<string, Ending>> = {
+  'what Connection names': [['Connection: X-Inner', 'X-Inner: 1'], ['x-inner']],
+  'what Connection names in capitals': [['CONNECTION: X-INNER', 'x-inner: 1'], ['x-inner']],
+  'keep-alive': [['Keep-Alive: timeout=1'], []],
+  'proxy-authenticate': [['Proxy-Authenticate: Basic'], ['proxy-authenticate']],
+  'proxy-connection': [['Proxy-Connection: close'], ['proxy-connection']],
+  trailer: [['Trailer: x'], ['trailer']],
+  upgrade: [['Upgrade: h2c'], ['upgrade']],
+  cookies: [
+    ['Set-Cookie: a=b', 'Set-Cookie2: c=d'],
+    ['set-cookie', 'set-cookie2'],
+  ],
+  'promises about the host': [
+    ['Strict-Transport-Security: max-age=1', 'Alt-Svc: h3=":443"'],
+    ['strict-transport-security', 'alt-svc'],
+  ],
+  'our own names': [
+    ['X-Tollgate-Sandbox: true', 'x-tollgate-anything: 1'],
+    ['x-tollgate-sandbox', 'x-tollgate-anything'],
+  ],
+  'a name every object has': [
+    ['__proto__: 1', 'constructor: 1'],
+    ['__proto__', 'constructor'],
+  ],
+}
+for (const [what, [lines, gone]] of Object.entries(ENDS))
+  t.test(`${what} does not pass`, async t => {
+    const { reply, raw } = await replyTo(...lines)
+    t.equal(reply?.status, 200)
+    t.equal(reply?.body, 'ok')
+    for (const name of gone) t.notMatch(raw.toLowerCase(), `\r\n${name}:`)
+  })
+
+t.test('keep-alive is ours to say', async t => {
+  const { raw } = await replyTo('Keep-Alive: timeout=1234')
+  t.notMatch(raw, 'timeout=1234')
+})
+
+t.test('the request id is ours, and the upstream’s stays findable', async t => {
+  const { reply } = await replyTo('X-Request-Id: req_of_the_upstream')
+  t.not(reply?.headers['x-request-id'], 'req_of_the_upstream')
+  t.equal(reply?.headers['x-upstream-request-id'], 'req_of_the_upstream')
+})
+
+t.test('what clients live by passes', async t => {
+  const { reply } = await replyTo(
+    'Retry-After: 7',
+    'X-RateLimit-Remaining-Requests: 3',
+    'Content-Type: text/plain',
+    'X-Should-Retry: false',
+    'OpenAI-Processing-Ms: 12',
+  )
+  t.match(reply?.headers, {
+    'retry-after': '7',
+    'x-ratelimit-remaining-requests': '3',
+    'content-type': 'text/plain',
+    'x-should-retry': 'false',
+    'openai-processing-ms': '12',
+  })
+})
+
+t.test('one framing goes out, whatever came in', async t => {
+  await upstream.script('until-close', [
+    text('HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nto the end'),
+    { do: 'half-close' },
+  ])
+  const client = await rawClient(gateway)
+  await client.send('GET /s/until-close HTTP/1.1\r\nHost: x\r\n\r\n')
+  await client.until(received => replies(received)[0]?.whole === true)
+  const [reply] = replies(client.text())
+  t.equal(reply?.body, 'to the end')
+  t.equal(
+    [reply?.headers['content-length'], reply?.headers['transfer-encoding']].filter(Boolean).length,
+    1,
+  )
+  client.close()
+})

@@ -1,0 +1,88 @@
+/** Clients that hold a connection by sending next to nothing are let go; the others do not notice them. */
+import t, { type Test } from 'tap'
+import { startGateway } from '../helpers/gateway.ts'
+import { LONG, scaled } from '../helpers/long.ts'
+import { type RawClient, rawClient, replies } from '../helpers/raw.ts'
+import { startUpstream } from '../helpers/upstream.ts'
+
+const upstream = await startUpstream()
+const gateway = await startGateway({
+  inside: true,
+  settings: 'timeouts: { header: 1s, body_rate: 10KiB, keep_alive: 1s }',
+  routes: `
+pipeline: [errors]
+upstreams: { raw: { url: '${upstream.url}' } }
+routes: [{ path: 'GET|POST /s/{name}', upstream: raw }]
+`,
+})
+// Nearly all of the time is spent waiting for deadlines.
+t.jobs = 8
+t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
+
+/** Sends this piece again and again until the other side has enough of it. */
+const drip = async (client: RawClient, piece: string): Promise<void> => {
+  while (!client.over()) {
+    await client.send(piece)
+    await new Promise(resolve => setTimeout(resolve, 100))
+  }
+}
+const serves = async (t: Test): Promise<void> => {
+  const response = await fetch(`${gateway.url}/s/json`, { method: 'POST', body: '{}' })
+  t.equal(await response.text(), '{"ok":true}', 'others are served')
+}
+
+interface Slow {
+  readonly start: string
+  readonly piece: string
+}
+const POST = 'POST /s/json HTTP/1.1\r\nHost: x\r\n'
+const HEADS: Readonly<Record<string, Slow>> = {
+  'nothing at all': { start: '', piece: '' },
+  'a request line that never ends': { start: 'GET /s/', piece: 'a' },
+  'a head that never ends': { start: 'GET /s/json HTTP/1.1\r\nHost: x\r\n', piece: 'X-A: b\r\n' },
+}
+/** Their grace is ten seconds; test/engine/body-pace.test.ts shows the rule without waiting. */
+const BODIES: Readonly<Record<string, Slow>> = {
+  'a body': {
+    start: `${POST}Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n`,
+    piece: ' ',
+  },
+  'a streamed body': {
+    start: `${POST}Content-Type: video/mp4\r\nContent-Length: 100000\r\n\r\n`,
+    piece: ' ',
+  },
+  'chunks of one byte': {
+    start: `${POST}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`,
+    piece: '1\r\n \r\n',
+  },
+}
+
+t.test('one of each', { jobs: 6 }, async t => {
+  for (const [name, { start, piece }] of Object.entries({ ...HEADS, ...(LONG && BODIES) }))
+    t.test(name, async t => {
+      const client = await rawClient(gateway)
+      await client.send(start)
+      await drip(client, piece)
+      const reply = replies(client.text())[0]
+      t.equal(reply?.status ?? 408, 408, 'let go, with a word or without')
+      client.close()
+    })
+})
+
+t.test('a crowd of them', async t => {
+  const count = scaled(100, 5_000)
+  const crowd = await Promise.all(Array.from({ length: count }, () => rawClient(gateway)))
+  for (const client of crowd) await client.send('GET /s/json HTTP/1.1\r\nHost: x\r\nX-')
+  for (let n = 0; n < 10; n++) await serves(t)
+  for (const client of crowd) await client.closed
+  t.pass(`${count} connections were closed from our side`)
+  await serves(t)
+})
+
+t.test('a kept connection is closed when nothing comes', async t => {
+  const client = await rawClient(gateway)
+  await client.send('GET /s/json HTTP/1.1\r\nHost: x\r\n\r\n')
+  await client.until('true}')
+  await client.closed
+  t.equal(replies(client.text()).length, 1)
+})

@@ -1,0 +1,172 @@
+/** A stream arrives as it was sent: every byte, at once, however it was cut on the way. */
+import { createHash } from 'node:crypto'
+import t from 'tap'
+import { stream, text } from '../fixtures/upstream/scenarios.ts'
+import type { Step } from '../fixtures/upstream/script.ts'
+import { startGateway } from '../helpers/gateway.ts'
+import { LONG, scaled } from '../helpers/long.ts'
+import { rawClient, replies } from '../helpers/raw.ts'
+import { readAll } from '../helpers/sse.ts'
+import { startUpstream } from '../helpers/upstream.ts'
+
+const upstream = await startUpstream()
+const gateway = await startGateway({
+  inside: true,
+  routes: `
+pipeline: [errors]
+upstreams: { raw: { url: '${upstream.url}' } }
+routes:
+  - { path: 'POST /s/{name}', upstream: raw }
+  - { path: 'POST /pinged/s/{name}', rewrite: '/s/{name}', upstream: raw, ping: 100ms }
+`,
+})
+t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
+
+const HEAD = text(
+  'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n',
+)
+const LAST = text('0\r\n\r\n')
+const post = (name: string, prefix = ''): Promise<Response> =>
+  fetch(`${gateway.url}${prefix}/s/${name}`, { method: 'POST', body: '{"stream":true}' })
+const bytesOf = async (name: string): Promise<Buffer> => {
+  const { bytes, broke } = await readAll(await post(name))
+  if (broke) throw broke
+  return bytes
+}
+const chunk = (bytes: string): Step => ({ do: 'send', bytes, chunked: true })
+
+/** Two-, three- and four-byte characters, every line end, comments, several data lines, ids. */
+const MIXED = Buffer.from(
+  ': hi\n\ndata: {"c":"ü"}\n\nid: 7\r\ndata: 東\r\ndata: 京\r\n\r\ndata: 👋🏽\r\rretry: 5\nevent: x\ndata\n\ndata: [DONE]\n\n',
+)
+
+t.test('cut at every offset', async t => {
+  const offsets = [...MIXED.keys()].slice(1)
+  for (const offset of offsets)
+    await upstream.script(`cut-${offset}`, [{ do: 'body' }, ...stream(MIXED, { cuts: [offset] })])
+  const results = await inBatches(offsets, offset => bytesOf(`cut-${offset}`))
+  const wrong = offsets.filter((_, index) => !results[index]?.equals(MIXED))
+  t.strictSame(wrong, [], `${offsets.length} offsets`)
+})
+
+t.test('many streams in pieces of every size', async t => {
+  const sizes = Array.from({ length: 16 }, (_, n) => n + 1)
+  for (const piece of sizes)
+    await upstream.script(`piece-${piece}`, [{ do: 'body' }, ...stream(MIXED, { piece })])
+  const runs = Array.from({ length: scaled(64, 10_000) }, (_, n) => sizes[n % sizes.length] ?? 1)
+  const results = await inBatches(runs, piece => bytesOf(`piece-${piece}`))
+  t.equal(results.filter(bytes => !bytes.equals(MIXED)).length, 0, `${runs.length} streams`)
+})
+
+t.test('an event of ten megabytes', async t => {
+  await upstream.script('giant', [
+    { do: 'body' },
+    HEAD,
+    chunk('data: '),
+    { do: 'send', bytes: 'ü'.repeat(5_000), chunked: true, times: 1_000 },
+    chunk('\n\ndata: [DONE]\n\n'),
+    LAST,
+  ])
+  const bytes = await bytesOf('giant')
+  const expected = `data: ${'ü'.repeat(5_000_000)}\n\ndata: [DONE]\n\n`
+  t.equal(sha(bytes), sha(Buffer.from(expected)), `${bytes.length} bytes`)
+})
+
+t.test('each piece is passed on before the next one is there', async t => {
+  const pieces = [
+    'data: {"half',
+    '":1}\n',
+    '\n',
+    ': comment\n\n',
+    'data: two\n\n',
+    'data: [DONE]\n\n',
+  ]
+  const gated = pieces.flatMap((piece, n): Step[] => [
+    { do: 'gate', name: `piece ${n}` },
+    chunk(piece),
+  ])
+  // The last piece may wait for what must be durable first; a gated end would wait for ever.
+  await upstream.script('gated', [{ do: 'body' }, HEAD, ...gated, LAST])
+  const response = await post('gated')
+  const reader = response.body?.getReader()
+  let got = ''
+  for (const [n, piece] of pieces.entries()) {
+    await upstream.open(`piece ${n}`)
+    const last = n === pieces.length - 1
+    const expected = pieces.slice(0, n + 1).join('')
+    while (got.length < expected.length)
+      got += Buffer.from((await reader?.read())?.value ?? []).toString('latin1')
+    t.equal(got, expected, last ? 'the end' : JSON.stringify(piece))
+  }
+  t.equal((await reader?.read())?.done, true)
+})
+
+t.test('an upstream that takes its time before the first byte', async t => {
+  const answer = 'data: {"late":true}\n\ndata: [DONE]\n\n'
+  await upstream.script('late', [
+    { do: 'body' },
+    { do: 'gate', name: 'late' },
+    HEAD,
+    chunk(answer.slice(0, 10)),
+    { do: 'wait', ms: 350 },
+    chunk(answer.slice(10)),
+    LAST,
+  ])
+
+  await t.test('with pings where the route asks for them, and none after', async t => {
+    const client = await rawClient(gateway)
+    await client.send(
+      'POST /pinged/s/late HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 15\r\n\r\n{"stream":true}',
+    )
+    await client.until(received => received.split(': ping').length > 3)
+    await upstream.open('late')
+    await client.until(received => replies(received)[0]?.whole === true)
+    const body = replies(client.text())[0]?.body ?? ''
+    t.match(body, /^(: ping\n\n){3,}data: /, 'whole comments, all before the first byte')
+    t.equal(body.replace(/^(: ping\n\n)+/, ''), answer, 'and the stream untouched behind them')
+    client.close()
+  })
+
+  await t.test('without them otherwise', async t => {
+    const { bytes } = await readAll(await post('late'))
+    t.equal(bytes.toString(), answer)
+  })
+})
+
+t.test('a pinged stream whose upstream refuses ends in an error event', async t => {
+  await upstream.script('refuses', [
+    { do: 'body' },
+    { do: 'gate', name: 'refuses' },
+    text(
+      'HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: 32\r\n\r\n{"error":{"message":"overloaded"}',
+    ),
+  ])
+  const response = await post('refuses', '/pinged')
+  await upstream.open('refuses')
+  const { bytes } = await readAll(response)
+  t.match(bytes.toString(), /^(: ping\n\n)+data: \{"error".*\n\n$/)
+})
+
+t.test(
+  'a silence of two minutes before the first byte',
+  { skip: !LONG && 'long form only', timeout: 200_000 },
+  async t => {
+    await upstream.script('silent', [
+      { do: 'body' },
+      { do: 'wait', ms: 118_000 },
+      HEAD,
+      chunk('data: 1\n\n'),
+      LAST,
+    ])
+    t.equal((await bytesOf('silent')).toString(), 'data: 1\n\n')
+  },
+)
+
+const sha = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
+
+async function inBatches<T, R>(list: readonly T[], run: (one: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = []
+  for (let from = 0; from < list.length; from += 25)
+    results.push(...(await Promise.all(list.slice(from, from + 25).map(run))))
+  return results
+}
