@@ -136,7 +136,8 @@ export const joinPath = (base: string, path: string): string => {
   if (base === '') return path
   for (let from = 0; from >= 0; from = base.indexOf('/', from + 1)) {
     const end = base.slice(from)
-    if (path === end || path.startsWith(`${end}/`)) return base.slice(0, from) + path
+    const next = path.startsWith(end) && (path[end.length] ?? '/')
+    if (next === '/' || next === '?') return base.slice(0, from) + path
   }
   return base + path
 }
