@@ -66,6 +66,8 @@ export const forkWriter = (
 ): ChildProcess =>
   fork(new URL('./writer.ts', import.meta.url), [address.url, ...args], {
     stdio: ['ignore', output, output, 'ipc'],
+    // A debugger's port or a loader of ours is not the writer's.
+    execArgv: [],
   })
 
 const startWriter = async (address: Address): Promise<ChildProcess> => {

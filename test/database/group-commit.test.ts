@@ -11,6 +11,11 @@ const ALL = sql('item.all', 'SELECT id, name FROM item ORDER BY id')
 const insert = (id: number, name = 'x') => statement('item.insert', INSERT, [id, name], { rows: 1 })
 const table = { number: 1, text: 'CREATE TABLE item (id BIGINT PRIMARY KEY, name TEXT NOT NULL)' }
 
+// Before the first test: tap ends the file when it has nothing left to do.
+const running = await startStore(t)
+const database = await running.open()
+await database.migrate('test', [table])
+
 const openItems = (folder: string): { store: Sqlite; ran: string[] } => {
   const store = openForWriting(join(folder, 'items.db'))
   prepareStore(store)
@@ -82,9 +87,6 @@ t.test('a full disk refuses the whole group and nothing is half there', async t 
 })
 
 t.test('over the socket: all or none, neighbours unharmed, order kept', async t => {
-  const store = await startStore(t)
-  const database = await store.open()
-  await database.migrate('test', [table])
   const results = await Promise.allSettled([
     database.write([insert(1), insert(2)]),
     database.write([insert(3), insert(1)]),
@@ -105,14 +107,14 @@ t.test('over the socket: all or none, neighbours unharmed, order kept', async t 
 })
 
 t.test('what one process wrote in order is applied in order', async t => {
-  const store = await startStore(t)
-  const database = await store.open()
-  await database.migrate('test', [table])
-  await database.write([insert(1, 'start')])
+  await database.write([insert(100, 'start')])
   const append = (letter: string) =>
-    statement('item.append', 'UPDATE item SET name = name || ? WHERE id = 1', [letter], { rows: 1 })
+    statement('item.append', 'UPDATE item SET name = name || ? WHERE id = 100', [letter], {
+      rows: 1,
+    })
   await Promise.all(
     [...'abcdefghijklmnopqrstuvwxyz'].map(letter => database.write([append(letter)])),
   )
-  t.same(await database.read(ALL, []), [{ id: 1, name: 'startabcdefghijklmnopqrstuvwxyz' }])
+  const rows = await database.read(ALL, [])
+  t.equal(rows.at(-1)?.name, 'startabcdefghijklmnopqrstuvwxyz')
 })

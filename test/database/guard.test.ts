@@ -74,7 +74,8 @@ t.test('urls', async t => {
 })
 
 const failure = async (t: Test, url: string) => {
-  const writer = fork(new URL('../../engine/database/writer.ts', import.meta.url), [url])
+  const program = new URL('../../engine/database/writer.ts', import.meta.url)
+  const writer = fork(program, [url], { execArgv: [] })
   const [[said], [code]] = await Promise.all([once(writer, 'message'), once(writer, 'exit')])
   t.equal(code, 3)
   return said

@@ -79,7 +79,9 @@ export interface StoreClient {
   kill(): Promise<void>
 }
 export const startClient = async (t: Test, options: DatabaseOptions): Promise<StoreClient> => {
-  const child = fork(new URL('./store-client.ts', import.meta.url), [JSON.stringify(options)])
+  const child = fork(new URL('./store-client.ts', import.meta.url), [JSON.stringify(options)], {
+    execArgv: [],
+  })
   t.teardown(() => child.kill('SIGKILL'))
   await once(child, 'message')
   let last = 0

@@ -3,7 +3,7 @@ import t from 'tap'
 import { openDatabase } from '../../engine/database/database.ts'
 import auth from '../../plugins/auth.ts'
 import { hostOver, openAccounts } from '../helpers/accounts.ts'
-import { sql } from '../helpers/store.ts'
+import { sql, statement } from '../helpers/store.ts'
 
 const COUNTS = sql(
   'counts',
@@ -11,8 +11,14 @@ const COUNTS = sql(
     (SELECT count(*) FROM system_tokens) AS tokens`,
 )
 
+const { host, store, database, ...accounts } = await openAccounts(t)
+const empty = () =>
+  database.write(
+    ['api_keys', 'system_tokens', 'accounts'].map(name => statement(name, `DELETE FROM ${name}`)),
+  )
+
 t.test('once, with a line to paste; never again', async t => {
-  const { host, ...accounts } = await openAccounts(t)
+  await empty()
   const text = (await auth.welcome(host, { url: 'https://gate.example/base' })) ?? ''
   const [key = ''] = /sk-\w{49}/.exec(text) ?? []
   const [token = ''] = /st-\w{49}/.exec(text) ?? []
@@ -29,17 +35,17 @@ t.test('once, with a line to paste; never again', async t => {
   t.match(await accounts.route('key')({ headers: { 'x-api-key': key } }), admin)
   t.match(await accounts.route('system-token')({ headers: { authorization: token } }), admin)
   t.equal(await auth.welcome(host, { url: 'http://x' }), undefined)
-  t.same(await accounts.database.read(COUNTS, []), [{ accounts: 1, keys: 1, tokens: 1 }])
+  t.same(await database.read(COUNTS, []), [{ accounts: 1, keys: 1, tokens: 1 }])
 })
 
 t.test('a store that has accounts has had its welcome', async t => {
-  const { host, ...accounts } = await openAccounts(t)
+  await empty()
   await accounts.account('ann')
   t.equal(await auth.welcome(host, { url: 'http://x' }), undefined)
 })
 
 t.test('two gateways start at once: one welcome', async t => {
-  const { host, store, database } = await openAccounts(t)
+  await empty()
   const other = await openDatabase({ url: 'sqlite:', data: store.data })
   const texts = await Promise.all([
     auth.welcome(host, { url: 'http://x' }),
@@ -51,13 +57,13 @@ t.test('two gateways start at once: one welcome', async t => {
 })
 
 t.test('the line to paste names a model that is there', async t => {
-  const { host } = await openAccounts(t)
+  await empty()
   const section = <T>() => ({ 'cl-*': {}, 'only-one': {} }) as T
   t.match(await auth.welcome({ ...host, section }, { url: 'http://x' }), /"model":"only-one"/)
 })
 
 t.test('a store that is away is no welcome', async t => {
-  const { host, database } = await openAccounts(t)
+  await empty()
   await database.close()
   await t.rejects(auth.welcome(host, { url: 'http://x' }), { code: 'STORE_UNAVAILABLE' })
 })
