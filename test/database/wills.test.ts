@@ -51,6 +51,7 @@ t.test('killed: the last will of each name counts', async t => {
   await client.kill()
   await until(database, ['will 5', 'will 1', 'itself 9'])
   await untilNoWills(database)
+  t.pass('settled as it should be, and no will is left')
 })
 
 t.test('one that says bye leaves no will', async t => {
@@ -61,6 +62,7 @@ t.test('one that says bye leaves no will', async t => {
   await database.write([settle('b', 2, 'other')])
   await until(database, ['open 0', 'other 2', 'open 0'])
   await untilNoWills(database)
+  t.pass('settled as it should be, and no will is left')
 })
 
 t.test('withdrawn, or overtaken by the settlement', async t => {
@@ -73,6 +75,7 @@ t.test('withdrawn, or overtaken by the settlement', async t => {
   await client.kill()
   await until(database, ['open 0', 'itself 7', 'will 1'])
   await untilNoWills(database)
+  t.pass('settled as it should be, and no will is left')
 })
 
 t.test('the writer dies too: the next one applies it after a grace', async t => {
