@@ -58,9 +58,8 @@ export const bundlePlugins = async (
   const found: Problem[] = []
   const entries = entriesOf(folders, root, found)
   mkdirSync(cacheFolder, { recursive: true })
-  const open = opening()
   const made = await Promise.all(
-    entries.map(entry => recall(entry, cacheFolder, open) ?? make(entry, root, cacheFolder, open)),
+    entries.map(entry => recall(entry, cacheFolder) ?? make(entry, root, cacheFolder)),
   )
   const inputs = new Set(made.flatMap(({ sources }) => Object.keys(sources)))
   return {
@@ -108,10 +107,10 @@ interface Made {
   readonly sources: Readonly<Record<string, string>>
 }
 
-const make = async (entry: Entry, root: string, cacheFolder: string, open: Open): Promise<Made> => {
+const make = async (entry: Entry, root: string, cacheFolder: string): Promise<Made> => {
   const sources: Record<string, string> = { [entry.path]: '' }
   try {
-    const result = await bundle(entry, cacheFolder, reader(sources, open))
+    const result = await bundle(entry, cacheFolder, reader(sources))
     const [output] = Object.values(result.metafile.outputs)
     const text = result.outputFiles[0]?.text
     const plugin = output?.exports.includes('default') && text !== undefined
@@ -152,30 +151,16 @@ const bundle = ({ name, path }: Entry, cacheFolder: string, read: BuildPlugin): 
   })
 
 /** Reads for esbuild, so that the hash is of the very bytes that were bundled, whatever is saved meanwhile. */
-const reader = (sources: Record<string, string>, open: Open) => ({
+const reader = (sources: Record<string, string>) => ({
   name: 'reader',
   setup({ onLoad }: PluginBuild) {
     onLoad({ filter: /./, namespace: 'file' }, ({ path }) => {
-      const { contents, hash } = open(path)
-      sources[path] = hash
+      const contents = readFileSync(path)
+      sources[path] = digest(contents)
       return { contents, loader: 'default' as const }
     })
   },
 })
-
-/** Plugins share much of what they import: each file is read once a load. */
-type Open = (path: string) => { readonly contents: Buffer; readonly hash: string }
-const opening = (): Open => {
-  const files = new Map<string, ReturnType<Open>>()
-  return path => {
-    const known = files.get(path)
-    if (known) return known
-    const contents = readFileSync(path)
-    const file = { contents, hash: digest(contents) }
-    files.set(path, file)
-    return file
-  }
-}
 
 /** CommonJS packages reach Node's own modules through `require`, which an ES module does not have. */
 const REQUIRE =
@@ -200,11 +185,11 @@ const whole = (path: string, text: string): void => {
 const memoryOf = ({ path, file, name }: Entry, cacheFolder: string): string =>
   join(cacheFolder, `${name}-${digest(`${version}${REQUIRE}${file}\0${realpathSync(path)}`)}.json`)
 
-const recall = (entry: Entry, cacheFolder: string, open: Open): Made | undefined => {
+const recall = (entry: Entry, cacheFolder: string): Made | undefined => {
   try {
     const made = JSON.parse(readFileSync(memoryOf(entry, cacheFolder), 'utf8')) as Made
     const same = Object.entries(made.sources).every(
-      ([path, hash]) => hash === '' || open(path).hash === hash,
+      ([path, hash]) => hash === '' || digest(readFileSync(path)) === hash,
     )
     return same && (!made.bundle || existsSync(made.bundle.bundle)) ? made : undefined
   } catch {
