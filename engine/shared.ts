@@ -36,6 +36,6 @@ export class Shared {
     if (--entry.uses > 0) return
     if (this.#entries.get(key) === entry) this.#entries.delete(key)
     // Closing may fail or take long; nobody uses it any more, so neither matters to a request.
-    Promise.resolve((entry.value as Closable).close?.()).catch(() => {})
+    Promise.try(() => (entry.value as Closable).close?.()).catch(() => {})
   }
 }
