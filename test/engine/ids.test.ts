@@ -1,0 +1,16 @@
+/** Random names cut from a pool. */
+import t from 'tap'
+import { createIds } from '../../engine/ids.ts'
+
+t.test('as many hexadecimal digits as asked for, and never the same again', async t => {
+  const ids = createIds()
+  const seen = new Set<string>()
+  // Enough to use the pool up several times, with an end that does not fit it.
+  for (let n = 0; n < 5_000; n++) {
+    const id = ids(n % 2 === 0 ? 16 : 7)
+    if (!/^(?:[0-9a-f]{32}|[0-9a-f]{14})$/.test(id) || seen.has(id)) t.fail(id)
+    seen.add(id)
+  }
+  t.equal(seen.size, 5_000)
+  t.not(createIds()(16), createIds()(16), 'nor in another pool')
+})

@@ -1,0 +1,61 @@
+/** The `settings:` section: what is not said has a default, what is said has a unit. */
+import t from 'tap'
+import { readSettings } from '../../engine/config/settings.ts'
+
+t.test('nothing said: the defaults', async t => {
+  t.same(readSettings(undefined), {
+    listen: '127.0.0.1:8080',
+    admin: '127.0.0.1:9090',
+    public_url: 'http://127.0.0.1:8080',
+    workers: 'auto',
+    data: 'data',
+    database: 'sqlite:',
+    egress_allow: '',
+    limits: {
+      body: 33_554_432,
+      url: 8_192,
+      header_bytes: 16_384,
+      header_count: 100,
+      connections: 0,
+    },
+    timeouts: {
+      header: 15_000,
+      body_rate: 1_024,
+      keep_alive: 65_000,
+      idle_write: 60_000,
+      drain: 20_000,
+    },
+    log: { level: 'info' },
+  })
+  t.same(readSettings({}), readSettings(undefined))
+})
+
+t.test('an empty value (a variable that is not set) is not said', async t => {
+  const empty = { listen: '', admin: '', public_url: '', workers: '', data: '', database: '' }
+  t.same(readSettings(empty), readSettings())
+})
+
+t.test('what is said counts', async t => {
+  const settings = readSettings({
+    listen: '0.0.0.0:80',
+    public_url: 'https://api.test/gate//',
+    workers: '4',
+    limits: { body: '1MiB', url: 100, header_count: 7, connections: '9' },
+    timeouts: { header: '250ms', body_rate: '2KB', drain: '1m' },
+    log: { level: 'debug' },
+  })
+  t.match(settings, {
+    listen: '0.0.0.0:80',
+    public_url: 'https://api.test/gate',
+    workers: 4,
+    limits: { body: 1_048_576, url: 100, header_bytes: 16_384, header_count: 7, connections: 9 },
+    timeouts: { header: 250, body_rate: 2_000, keep_alive: 65_000, drain: 60_000 },
+    log: { level: 'debug' },
+  })
+  t.equal(readSettings({ listen: '1.2.3.4:5' }).public_url, 'http://1.2.3.4:5')
+})
+
+t.test('what has no unit is no duration, and what is no number no size', async t => {
+  t.throws(() => readSettings({ timeouts: { header: '15' } }), /"15" is not a duration/)
+  t.throws(() => readSettings({ limits: { body: 'much' } }), /"much" is not a size/)
+})
