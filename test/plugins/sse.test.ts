@@ -22,17 +22,17 @@ const split = (bytes: Buffer, sizes: readonly number[]) => {
 const reference = (text: string): readonly { name: string; data: string }[] => {
   const events: { name: string; data: string }[] = []
   let name = ''
-  let data: string[] = []
+  let lines: string[] = []
   for (const line of text.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/)) {
     if (line === '') {
-      if (data.length > 0) events.push({ name, data: data.join('\n') })
+      if (lines.length > 0) events.push({ name, data: lines.join('\n') })
       name = ''
-      data = []
+      lines = []
       continue
     }
     const [, field = '', value = ''] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) ?? []
     if (field === 'event') name = value
-    if (field === 'data') data.push(value)
+    if (field === 'data') lines.push(value)
   }
   return events
 }

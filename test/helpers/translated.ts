@@ -1,0 +1,35 @@
+/** One attempt through the translate stage, without a gateway around it. */
+import type { Target } from '../../engine/plugin.ts'
+import { MODEL } from '../../plugins/slots.ts'
+import translate from '../../plugins/translate.ts'
+import {
+  type FakeHost,
+  fakeAttempt,
+  fakeExchange,
+  fakeHost,
+  type RequestOptions,
+  thrownBy,
+  type Upstreamed,
+} from './exchange.ts'
+
+export const SSE = { 'content-type': 'text/event-stream; charset=utf-8' }
+export const JSON_TYPE = { 'content-type': 'application/json' }
+export const TARGET: Target = { upstream: 'gp', name: 'gpt-4.1' }
+export const chat = { model: 'gp-4.1', messages: [] }
+export const delta = 'data: {"id":"c","choices":[{"index":0,"delta":{"content":"hi"}}]}\n\n'
+
+export interface Passing extends RequestOptions {
+  readonly format?: string
+  readonly target?: Target
+  readonly asked?: string
+  readonly host?: FakeHost
+}
+export const pass = async (answered: Upstreamed, options: Passing = {}) => {
+  const { format = 'openai-chat', target = TARGET, asked = 'gp-4.1', host = fakeHost() } = options
+  const exchange = fakeExchange({ body: chat, ...options })
+  exchange.slots.set(MODEL, { asked, entry: asked })
+  const attempt = fakeAttempt(exchange, target, answered)
+  const stage = translate.setup(format, host)
+  const fault = await thrownBy(() => stage.forward(attempt, attempt.next))
+  return { exchange, attempt, fault, host }
+}

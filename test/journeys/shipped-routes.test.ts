@@ -1,0 +1,234 @@
+/** The shipped routes.yaml, over real sockets to a separate upstream: four formats, their errors, what leaves and what stays. */
+import { readFileSync } from 'node:fs'
+import t, { type Test } from 'tap'
+import { parse } from 'yaml'
+import { plain, stream } from '../fixtures/upstream/scenarios.ts'
+import type { Head } from '../fixtures/upstream/script.ts'
+import { startGateway } from '../helpers/gateway.ts'
+import { readAll } from '../helpers/sse.ts'
+import { startUpstream } from '../helpers/upstream.ts'
+
+const upstream = await startUpstream()
+const gateway = await startGateway({
+  env: {
+    OPENAI_BASE_URL: `${upstream.url}/s/gp/v1`,
+    OPENAI_API_KEY: 'operators-openai-key',
+    ANTHROPIC_BASE_URL: `${upstream.url}/s/cl`,
+    ANTHROPIC_API_KEY: 'operators-anthropic-key',
+    GEMINI_BASE_URL: `${upstream.url}/s/gx`,
+    GEMINI_API_KEY: 'operators-google-key',
+  },
+})
+t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
+const key = await gateway.key()
+
+interface Shipped {
+  readonly script: string
+  readonly path: string
+  readonly streaming?: string
+  readonly body: { readonly [key: string]: unknown }
+  /** Where the credential goes on, and where the model is told. */
+  readonly credential: readonly [header: string, value: string]
+  readonly target: string
+  readonly asked: string
+  readonly named: string
+  readonly answer: object
+  readonly events: string
+  /** An error of this dialect, by its code or type. */
+  error(body: never): unknown
+  readonly codes: Readonly<Record<'missing' | 'unknown' | 'key' | 'type', unknown>>
+}
+const messages = [{ role: 'user', content: 'hi' }]
+const openaiError = (body: { error: { code: unknown } }) => body.error.code
+const openaiCodes = {
+  ...{ missing: 'missing_required_parameter', unknown: 'model_not_found' },
+  ...{ key: 'invalid_api_key', type: 'unsupported_media_type' },
+}
+const SHIPPED: readonly Shipped[] = [
+  {
+    ...{ script: 'gp', path: '/v1/chat/completions', body: { model: 'gp-4.1', messages } },
+    credential: ['authorization', 'Bearer operators-openai-key'],
+    ...{ target: '/s/gp/v1/chat/completions', asked: 'gp-4.1', named: '"model":"gpt-4.1"' },
+    answer: { id: 'c', usage: { prompt_tokens: 1, completion_tokens: 1 } },
+    events: 'data: {"choices":[]}\n\ndata: [DONE]\n\n',
+    ...{ error: openaiError, codes: openaiCodes },
+  },
+  {
+    ...{ script: 'gp', path: '/v1/responses', body: { model: 'o3-pro', input: 'hi' } },
+    credential: ['authorization', 'Bearer operators-openai-key'],
+    ...{ target: '/s/gp/v1/responses', asked: 'o3-pro', named: '"model":"o3-pro"' },
+    answer: { id: 'resp', usage: null },
+    events: 'event: response.completed\ndata: {"type":"response.completed","response":{}}\n\n',
+    ...{ error: openaiError, codes: openaiCodes },
+  },
+  {
+    ...{ script: 'cl', path: '/v1/messages' },
+    body: { model: 'cl-sonnet-4-5', max_tokens: 5, messages },
+    credential: ['x-api-key', 'operators-anthropic-key'],
+    ...{ target: '/s/cl/v1/messages', asked: 'cl-sonnet-4-5' },
+    named: '"model":"claude-sonnet-4-5"',
+    answer: { id: 'msg', usage: { input_tokens: 1, output_tokens: 1 } },
+    events: 'event: message_stop\ndata: {"type":"message_stop"}\n\n',
+    error: (body: { error: { type: unknown } }) => body.error.type,
+    codes: {
+      ...{ missing: 'invalid_request_error', unknown: 'not_found_error' },
+      ...{ key: 'authentication_error', type: 'invalid_request_error' },
+    },
+  },
+  {
+    ...{ script: 'gx', path: '/v1beta/models/gx-2.5-flash:generateContent' },
+    streaming: '/v1beta/models/gx-2.5-flash:streamGenerateContent?alt=sse',
+    body: { contents: [{ parts: [{ text: 'hi' }] }] },
+    credential: ['x-goog-api-key', 'operators-google-key'],
+    target: '/s/gx/v1beta/models/gemini-2.5-flash:generateContent',
+    ...{ asked: 'gx-2.5-flash', named: '"contents"' },
+    answer: { usageMetadata: { promptTokenCount: 1 } },
+    events: 'data: {"candidates":[{"finishReason":"STOP"}]}\r\n\r\n',
+    error: (body: { error: { status: unknown } }) => body.error.status,
+    codes: {
+      ...{ missing: 'INVALID_ARGUMENT', unknown: 'NOT_FOUND' },
+      ...{ key: 'UNAUTHENTICATED', type: 'INVALID_ARGUMENT' },
+    },
+  },
+]
+
+const post = (path: string, body: unknown, headers: Readonly<Record<string, string>> = {}) =>
+  fetch(gateway.url + path, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json',
+      ...headers,
+    },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  })
+const headerOf = (head: Head | undefined, name: string) =>
+  head?.headers.filter(([given]) => given.toLowerCase() === name).map(([, value]) => value)
+
+const checkLeaving = async (t: Test, one: Shipped): Promise<void> => {
+  const [request] = await upstream.seen('request', one.script)
+  const [body] = await upstream.seen('body', one.script)
+  t.equal(request?.head.target, one.target)
+  const [name, value] = one.credential
+  t.same(headerOf(request?.head, name), [value], 'the operator’s credential, once')
+  t.notMatch(request?.head.raw, key, 'the customer’s nowhere')
+  t.match(Buffer.from(body?.body.bytes ?? []).toString(), one.named)
+  t.equal(body?.body.framing, 'length')
+}
+
+for (const one of SHIPPED)
+  t.test(one.path, async t => {
+    upstream.forget()
+    await upstream.script(one.script, [{ do: 'body' }, plain(one.answer)])
+    const response = await post(one.path, one.body)
+    t.equal(response.status, 200)
+    t.same(await response.json(), one.answer)
+    t.notOk(response.headers.has('x-tollgate-sandbox'))
+    await checkLeaving(t, one)
+
+    await upstream.script(one.script, [{ do: 'body' }, ...stream(one.events, { piece: 3 })])
+    const streamed = await post(one.streaming ?? one.path, { ...one.body, stream: true })
+    t.equal((await readAll(streamed)).bytes.toString(), one.events, 'a stream, byte for byte')
+
+    await t.test('errors in its own dialect', async t => {
+      const tell = async (response: Response, status: number, code: unknown) => {
+        t.equal(response.status, status, String(code))
+        t.equal(one.error((await response.json()) as never), code)
+      }
+      const other = one.path.replace(one.asked, 'nope')
+      await tell(await post(one.path, {}), 400, one.codes.missing)
+      await tell(await post(other, { ...one.body, model: 'nope' }), 404, one.codes.unknown)
+      const wrong = { authorization: 'Bearer sk-wrong' }
+      await tell(await post(one.path, one.body, wrong), 401, one.codes.key)
+      const text = { 'content-type': 'text/plain' }
+      await tell(await post(one.path, one.body, text), 415, one.codes.type)
+      const syntax = await post(one.path, '{"model":')
+      t.equal(syntax.status, 400)
+      t.ok(one.error((await syntax.json()) as never) !== undefined)
+      const url = gateway.url + one.path
+      const wrongMethod = await fetch(url, { method: 'DELETE' })
+      t.equal(wrongMethod.status, 405)
+      t.match(wrongMethod.headers.get('allow'), /POST/)
+      t.ok(one.error((await wrongMethod.json()) as never) !== undefined)
+    })
+  })
+
+t.test('credentials where each format’s clients put them', async t => {
+  const none = { authorization: '' }
+  for (const [path, headers] of [
+    ['/v1/models', { 'x-api-key': key, 'anthropic-version': '2023-06-01' }],
+    ['/v1/models', { authorization: `Bearer ${key}` }],
+    ['/v1beta/models', { 'x-goog-api-key': key }],
+    [`/v1beta/models?key=${key}`, {}],
+  ] as const) {
+    const response = await fetch(gateway.url + path, { headers: { ...none, ...headers } })
+    t.equal(response.status, 200, path)
+    await response.arrayBuffer()
+  }
+  const inQuery = await fetch(`${gateway.url}/v1/models?key=${key}`)
+  t.equal(inQuery.status, 401, 'a key in the query counts on /v1beta only')
+  await inQuery.arrayBuffer()
+})
+
+t.test('a key in the query goes no further', async t => {
+  upstream.forget()
+  await upstream.script('gx', [{ do: 'body' }, plain({})])
+  const path = '/v1beta/models/gx-2.5-flash:generateContent'
+  const response = await fetch(`${gateway.url}${path}?key=${key}&alt=json`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{"contents":[{"parts":[{"text":"hi"}]}]}',
+  })
+  t.equal(response.status, 200)
+  await response.arrayBuffer()
+  const [seen] = await upstream.seen('request', 'gx')
+  t.equal(seen?.head.target, '/s/gx/v1beta/models/gemini-2.5-flash:generateContent?alt=json')
+  t.notMatch(seen?.head.raw, key)
+})
+
+t.test('unknown addresses, in the dialect of the nearest', async t => {
+  const ask = async (path: string) => {
+    const response = await post(path, {})
+    t.equal(response.status, 404, path)
+    return response.json()
+  }
+  t.match(await ask('/v1/x'), { error: { message: /^Invalid URL \(POST \/v1\/x\)/, param: null } })
+  t.match(await ask('/v1/messages/x'), { type: 'error', error: { type: 'not_found_error' } })
+  t.match(await ask('/v1beta/x'), { error: { code: 404, status: 'NOT_FOUND' } })
+})
+
+t.test('models on the wrong endpoint are refused by name', async t => {
+  for (const [path, body] of [
+    ['/v1/chat/completions', { model: 'o3-pro', messages }],
+    ['/v1/chat/completions', { model: 'cl-sonnet-4-5', messages }],
+    ['/v1/messages', { model: 'gp-4.1', max_tokens: 1, messages }],
+  ] as const) {
+    const response = await post(path, body)
+    t.equal(response.status, 404)
+    t.match(await response.json(), { error: { message: new RegExp(body.model) } })
+  }
+})
+
+t.test('every model of the catalogue has a price, an upstream and a name there', async t => {
+  const root = new URL('../../', import.meta.url)
+  const listed = new Set<string>()
+  for (const family of ['gp', 'cl', 'gx']) {
+    const { models } = parse(readFileSync(new URL(`models/${family}.yaml`, root), 'utf8')) as {
+      models: Record<string, { to: string; price?: object }>
+    }
+    for (const [name, { to, price }] of Object.entries(models)) {
+      t.match(to, /^(gp|cl|gx)\/\S+$/, name)
+      t.ok(price && Object.keys(price).length > 0, `${name} has a price`)
+      listed.add(name)
+    }
+  }
+  const response = await fetch(`${gateway.url}/v1/models`, {
+    headers: { authorization: `Bearer ${key}` },
+  })
+  const { data: shown } = (await response.json()) as { data: readonly { id: string }[] }
+  t.same(
+    shown.map(({ id }) => id).toSorted(),
+    [...listed].filter(name => !/[*{]/.test(name)).toSorted(),
+    'and is listed',
+  )
+})

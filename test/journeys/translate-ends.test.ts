@@ -1,0 +1,100 @@
+/** How streams end through the gateway: refusals before the first event reach the next target, later ones the client. */
+import t from 'tap'
+import { plain, stream, text } from '../fixtures/upstream/scenarios.ts'
+import type { Step } from '../fixtures/upstream/script.ts'
+import { startGateway } from '../helpers/gateway.ts'
+import { eventsOf, readAll } from '../helpers/sse.ts'
+import { startUpstream } from '../helpers/upstream.ts'
+
+const upstream = await startUpstream()
+const gateway = await startGateway({
+  inside: true,
+  routes: `
+pipeline: [errors, model, translate]
+upstreams:
+  one: { url: '${upstream.url}/s/one', timeout: { idle: 60s } }
+  two: { url: '${upstream.url}/s/two' }
+models:
+  both: { to: [one/first, two/second] }
+  alone: { to: one/first }
+routes:
+  - { path: POST /v1/chat/completions, name: chat, model: body, translate: openai-chat }
+`,
+})
+t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
+
+const ask = async (model: string) => {
+  const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST',
+    body: JSON.stringify({ model, stream: true }),
+  })
+  const { bytes, broke } = await readAll(response)
+  return { status: response.status, headers: response.headers, text: bytes.toString(), broke }
+}
+const delta = 'data: {"choices":[{"delta":{"content":"hi"}}]}\n\n'
+const DONE = 'data: [DONE]\n\n'
+const overloaded = 'data: {"error":{"message":"later","code":"overloaded"}}\n\n'
+const HEAD = text(
+  'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n',
+)
+const chunk = (bytes: string): Step => ({ do: 'send', bytes, chunked: true })
+
+t.test('an error event behind a 200 sends the call to the next target', async t => {
+  await upstream.script('one', [{ do: 'body' }, ...stream(overloaded, { piece: 7 })])
+  await upstream.script('two', [{ do: 'body' }, ...stream(delta + DONE)])
+  const { status, text } = await ask('both')
+  t.equal(status, 200)
+  t.equal(text, delta + DONE)
+  const [body] = await upstream.seen('body', 'two')
+  t.match(Buffer.from(body?.body.bytes ?? []).toString(), /"model":"second"/)
+})
+
+t.test('from the last target it is the answer, as an error', async t => {
+  await upstream.script('one', [{ do: 'body' }, ...stream(overloaded)])
+  const { status, headers, text } = await ask('alone')
+  t.equal(status, 503)
+  t.equal(headers.get('content-type'), 'application/json')
+  t.match(JSON.parse(text), { error: { message: 'later', code: 'overloaded' } })
+})
+
+t.test('a refused key of ours is tried elsewhere, and is never the customer’s fault', async t => {
+  const refused = { error: { message: 'Incorrect API key: sk-operators' } }
+  await upstream.script('one', [{ do: 'body' }, plain(refused, '401 Unauthorized')])
+  await upstream.script('two', [{ do: 'body' }, ...stream(delta + DONE)])
+  t.equal((await ask('both')).text, delta + DONE)
+  const { status, text } = await ask('alone')
+  t.equal(status, 502)
+  t.match(JSON.parse(text), {
+    error: { message: /does not accept the key/, code: 'upstream_error' },
+  })
+  t.notMatch(text, /sk-operators/)
+})
+
+t.test('an upstream that says its last word and stays on the line is not waited for', async t => {
+  await upstream.script('one', [{ do: 'body' }, HEAD, chunk(delta), chunk(DONE), { do: 'stall' }])
+  const { text, broke } = await ask('alone')
+  t.equal(text, delta + DONE)
+  t.equal(broke, undefined, 'a whole answer')
+  await upstream.until('close')
+})
+
+t.test('a death in mid-stream is told in an event', async t => {
+  upstream.forget()
+  const half = [chunk(delta), chunk('data: {"choi')]
+  await upstream.script('one', [{ do: 'body' }, HEAD, ...half, { do: 'reset' }])
+  await upstream.script('two', [{ do: 'body' }, ...stream(delta + DONE)])
+  const { status, text, broke } = await ask('both')
+  t.equal(status, 200)
+  t.equal(broke, undefined)
+  const events = eventsOf(text)
+  t.equal(events.length, 2)
+  t.match(JSON.parse(events[1] ?? ''), { error: { message: /broke off/, type: 'server_error' } })
+  t.same(await upstream.seen('request', 'two'), [], 'and nobody else was asked')
+})
+
+t.test('a stream without its end is told in an event', async t => {
+  await upstream.script('one', [{ do: 'body' }, ...stream(delta)])
+  const { text } = await ask('alone')
+  t.ok(text.startsWith(delta))
+  t.match(JSON.parse(eventsOf(text)[1] ?? ''), { error: { message: /before it was complete/ } })
+})
