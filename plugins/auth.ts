@@ -3,7 +3,7 @@ import type { Exchange, Plugin, Stage } from '../engine/plugin.ts'
 import { commands } from './accounts/commands.ts'
 import { Credentials, type Entry } from './accounts/credentials.ts'
 import { refusal } from './accounts/faults.ts'
-import { type Mode, readerOf, withoutKey } from './accounts/presented.ts'
+import { type Mode, readerOf, withholdCredential, withoutKey } from './accounts/presented.ts'
 import { claimedKind, type Kind } from './accounts/secret.ts'
 import { migrations } from './accounts/tables.ts'
 import { welcome } from './accounts/welcome.ts'
@@ -48,7 +48,7 @@ export default {
       '1',
       () => new Credentials(host.database),
     )
-    return stage(modes, kinds, credentials)
+    return stage(modes, kinds, credentials, host.route.method === 'WS')
   },
 } satisfies Plugin<Options>
 
@@ -56,6 +56,7 @@ const stage = (
   modes: readonly Mode[],
   kinds: ReadonlySet<Kind>,
   credentials: Credentials,
+  socket: boolean,
 ): Stage => {
   const read = readerOf(modes)
   const optional = modes.includes('none')
@@ -84,10 +85,11 @@ const stage = (
       }
       await next()
     },
-    ...(modes.includes('query-key') && {
-      async forward(attempt, next) {
-        // The upstream has a key of its own, and this one is not for its eyes.
-        attempt.request.path = withoutKey(attempt.request.path)
+    // The upstream has a key of its own, and this one is not for its eyes.
+    ...((modes.includes('query-key') || socket) && {
+      async forward({ request }, next) {
+        if (modes.includes('query-key')) request.path = withoutKey(request.path)
+        if (socket) withholdCredential(request.headers)
         await next()
       },
     }),

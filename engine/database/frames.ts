@@ -21,7 +21,7 @@ export interface Said {
   ])[]
   readonly bye?: true
 }
-export type WireRows = readonly (readonly Readonly<Record<string, Wire>>[])[]
+type WireRows = readonly (readonly Readonly<Record<string, Wire>>[])[]
 /** Why a list was not applied. `names`: the constraint and columns at fault. */
 export interface Refused {
   readonly kind: 'rows' | 'violation' | 'statement' | 'migration' | 'unavailable' | 'unknown'

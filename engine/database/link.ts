@@ -1,7 +1,8 @@
 /** A process's side of the store: sends lists to the writer, waits for their answers, sends again what was not answered. */
 import { randomBytes } from 'node:crypto'
 import type { Migration, Row, Statement } from '../plugin.ts'
-import { fault, toFault } from './faults.ts'
+import { toFault } from './answer.ts'
+import { fault } from './faults.ts'
 import type { Heard, Said, WireAnswer, WireList } from './frames.ts'
 import { type Line, openLine } from './line.ts'
 import { Repeats } from './repeats.ts'

@@ -1,5 +1,5 @@
 /** Where a request carries its credential: one reader per place, one list of places per mode. */
-import type { Exchange, Request } from '../../engine/plugin.ts'
+import type { Exchange, Headers, Request } from '../../engine/plugin.ts'
 
 export type Mode = 'key' | 'query-key' | 'system-token' | 'none'
 /** What was found; `null`: two that differ. */
@@ -34,11 +34,15 @@ const inQuery = ({ query }: Request): Presented => {
 }
 
 type Place = (request: Request, kind: Exchange['kind']) => string | undefined
-// RFC 9110 §11.1: the scheme's case does not matter.
-const schemed = (pattern: RegExp): Place => {
-  return ({ headers: { authorization } }) =>
-    authorization === undefined ? undefined : pattern.exec(authorization)?.[1]
-}
+// RFC 9110 §11.1: the scheme's case does not matter. All SDKs write `Bearer x`, which needs no pattern.
+const schemed =
+  (pattern: RegExp): Place =>
+  ({ headers: { authorization } }) => {
+    if (authorization === undefined) return undefined
+    const plain = authorization.startsWith('Bearer ') && authorization.indexOf(' ', 7) < 0
+    const found = plain ? authorization.slice(7) : pattern.exec(authorization)?.[1]
+    return found || undefined
+  }
 const header =
   (name: string): Place =>
   ({ headers }) =>
@@ -77,4 +81,15 @@ export const withoutKey = (path: string): string => {
     // Decoded as the query was: `k%65y` is a key too.
     .filter(pair => !new URLSearchParams(pair).has('key'))
   return path.slice(0, at) + (kept.length > 0 ? `?${kept.join('&')}` : '')
+}
+
+/** Leaves only the subprotocols that are subprotocols. */
+export const withholdCredential = (headers: Headers): void => {
+  const offered = headers['sec-websocket-protocol']
+  if (offered === undefined) return
+  const kept = String(offered)
+    .split(/\s*,\s*/)
+    .filter(each => !each.startsWith(PROTOCOL))
+  if (kept.length > 0) headers['sec-websocket-protocol'] = kept.join(', ')
+  else delete headers['sec-websocket-protocol']
 }

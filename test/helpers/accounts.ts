@@ -29,10 +29,11 @@ interface Held extends Secret {
 }
 
 /** Members that a test does not give are not there; whoever needs one is told by a TypeError. */
-export const hostOver = (database: Database): Host => {
+export const hostOver = (database: Database, method = 'POST'): Host => {
   const shared = new Map<string, object>()
   const host: Partial<Host> = {
     database,
+    route: { name: 'x', method, pattern: '/v1/x', has: () => true },
     section: <T>() => ({}) as T,
     share: <T extends object>(key: string, version: string, create: (previous?: T) => T) => {
       const at = `${key} ${version}`

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Attempt } from '../../engine/plugin.ts'
 import auth from '../../plugins/auth.ts'
-import { exchangeOf, openAccounts } from '../helpers/accounts.ts'
+import { exchangeOf, hostOver, openAccounts } from '../helpers/accounts.ts'
 
 const { host, ...accounts } = await openAccounts(t)
 const ann = await accounts.account('ann')
@@ -154,6 +154,20 @@ t.test('the key in the query does not go upstream', async t => {
     '/v1beta/x?keys=1&monkey=2',
   )
   t.equal(auth.setup('key', host).forward, undefined, 'other routes pay nothing')
+})
+
+t.test('the key among the subprotocols does not go upstream', async t => {
+  const { forward } = auth.setup('key', hostOver(accounts.database, 'WS'))
+  const sent = async (offered?: string) => {
+    const headers = offered === undefined ? {} : { 'sec-websocket-protocol': offered }
+    await forward?.({ request: { headers } } as Attempt, async () => {})
+    return headers
+  }
+  t.same(await sent('realtime, openai-insecure-api-key.sk-1,beta'), {
+    'sec-websocket-protocol': 'realtime, beta',
+  })
+  t.same(await sent('openai-insecure-api-key.sk-1'), {}, 'nothing else was offered')
+  t.same(await sent(), {})
 })
 
 t.test('explain says what is there and keeps it to itself', async t => {
