@@ -1,3 +1,4 @@
+/** What a reload says of two versions. */
 import t from 'tap'
 import type { Blueprint } from '../../engine/config/blueprint.ts'
 import { describeChange } from '../../engine/config/change.ts'

@@ -1,3 +1,4 @@
+/** From a file on disk to a blueprint or a snapshot: types of variables, hashes, secrets, what to watch. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { mock } from 'node:test'

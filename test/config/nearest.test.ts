@@ -1,3 +1,4 @@
+/** Which typing mistakes are recognised, and which words are simply others. */
 import fc from 'fast-check'
 import t from 'tap'
 import { nearest } from '../../engine/config/nearest.ts'

@@ -1,3 +1,4 @@
+/** Bundling and importing: what is a plugin, what travels with it, what a fault in it looks like. */
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'

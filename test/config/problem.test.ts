@@ -1,3 +1,4 @@
+/** How problems are shown to a person, a program and a pull request. */
 import { resolve } from 'node:path'
 import t from 'tap'
 import {

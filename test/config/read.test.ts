@@ -1,3 +1,4 @@
+/** Values and places across files: includes, variables, aliases, archives. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'

@@ -1,3 +1,4 @@
+/** The schema of routes.yaml: described, strict, deterministic and fresh. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Ajv } from 'ajv'

@@ -1,3 +1,4 @@
+/** Durations and sizes. */
 import fc from 'fast-check'
 import t from 'tap'
 import { DURATION, duration, SIZE, size } from '../../engine/config/units.ts'

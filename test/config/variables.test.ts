@@ -1,3 +1,4 @@
+/** Placeholders in texts. */
 import fc from 'fast-check'
 import t from 'tap'
 import { expand, hasVariable, isSecret } from '../../engine/config/variables.ts'
