@@ -2,6 +2,7 @@
 import { errors } from '../engine/errors.ts'
 import type { Exchange, Host, Json, Plugin, Stage } from '../engine/plugin.ts'
 import { Catalogue, type Entry, type Found } from './catalogue/catalogue.ts'
+import { commands } from './catalogue/command.ts'
 import { type ListingName, listed, listings } from './catalogue/listing.ts'
 import { problemsIn } from './catalogue/problems.ts'
 import { SECTION, type Section } from './catalogue/section.ts'
@@ -59,6 +60,7 @@ export default {
   },
   sections: { models: SECTION },
   check: problemsIn,
+  commands,
   setup(options, host) {
     const catalogue = catalogueOf(host)
     if (typeof options === 'object' && 'list' in options) return lister(options, catalogue, host)
@@ -153,7 +155,7 @@ const lister = (
   catalogue: Catalogue,
   { upstreams }: Host,
 ): Stage => {
-  const all = [...catalogue.named].map(entry => listed(entry.name, entry, upstreams))
+  const all = catalogue.named.map(entry => listed(entry.name, entry, upstreams))
   return {
     answers: true,
     async handle(exchange) {

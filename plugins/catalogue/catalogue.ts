@@ -41,8 +41,12 @@ export class Catalogue {
     return this.#exact.get(asked) ?? this.#fitting(asked)
   }
   /** Those a client can name, in the order of the configuration. */
-  get named(): Iterable<Entry> {
-    return Iterator.from(this.#exact.values()).map(({ entry }) => entry)
+  get named(): readonly Entry[] {
+    return [...this.#exact.values()].map(({ entry }) => entry)
+  }
+  /** Those, and behind them the patterns in the order they are asked. */
+  get all(): readonly Entry[] {
+    return [...this.named, ...this.#patterns.map(({ entry }) => entry)]
   }
   #fitting(asked: string): Found | undefined {
     if (asked.length > NAME_LIMIT) return undefined

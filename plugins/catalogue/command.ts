@@ -1,0 +1,62 @@
+/** `tollgate models`: the catalogue as an operator reads it, and what a name would come to. */
+import type { Command, Lent, Target } from '../../engine/plugin.ts'
+import { Catalogue, type Entry } from './catalogue.ts'
+import { listed } from './listing.ts'
+import type { Section } from './section.ts'
+
+interface Shown {
+  readonly name: string
+  readonly to: readonly string[]
+  readonly endpoints: readonly string[]
+  readonly price: Readonly<Record<string, string | number>>
+}
+
+export const commands: Readonly<Record<string, Command>> = {
+  models: {
+    summary: '[NAME]: what customers may ask for, and where it is served',
+    example: 'tollgate models gp-4.1',
+    async run({ values, positionals }, host) {
+      const [name] = positionals
+      const section = host.section<Section>('models')
+      const catalogue = new Catalogue(section, host)
+      const found = name === undefined ? catalogue.all.map(show(host)) : one(name, catalogue, host)
+      if (!found) {
+        process.stderr.write(`no model answers to "${name}"\n`)
+        return 1
+      }
+      process.stdout.write(
+        values.json === true ? `${JSON.stringify(found, null, 2)}\n` : columns(found),
+      )
+      return 0
+    },
+  },
+}
+
+const show =
+  ({ upstreams }: Pick<Lent, 'upstreams'>) =>
+  (entry: Entry): Shown => ({
+    name: entry.name,
+    to: entry.targets.map(nameOf),
+    endpoints: listed(entry.name, entry, upstreams).endpoints,
+    price: entry.options.price ?? {},
+  })
+const one = (name: string, catalogue: Catalogue, host: Lent): readonly Shown[] | undefined => {
+  const found = catalogue.find(name)
+  return found && [{ ...show(host)(found.entry), name, to: found.targets.map(nameOf) }]
+}
+const nameOf = ({ upstream, name }: Target): string =>
+  name === undefined ? upstream : `${upstream}/${name}`
+
+const columns = (list: readonly Shown[]): string => {
+  const rows = list.map(({ name, to, price }) => {
+    const prices = Object.entries(price).map(([meter, each]) => `${meter} ${each}`)
+    return [name, to.join(', '), prices.join('; ')]
+  })
+  const widths = [0, 1].map(column => Math.max(...rows.map(row => row[column]?.length ?? 0)))
+  const print = (row: readonly string[]): string =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd()
+  return rows.length === 0 ? 'none\n' : `${rows.map(print).join('\n')}\n`
+}

@@ -1,0 +1,41 @@
+/** `tollgate models`: columns for people, JSON for programs, and what a name comes to. */
+import t, { type Test } from 'tap'
+import type { Document } from '../../engine/plugin.ts'
+import model from '../../plugins/model.ts'
+import { fakeHost } from '../helpers/exchange.ts'
+import { runCommand } from '../helpers/printed.ts'
+
+const models = {
+  'gp-4.1': { to: 'gp/gpt-4.1', price: { input: '2.00 USD / 1M', output: '8.00 USD / 1M' } },
+  'cl-*': { to: ['cl/*', 'spare'] },
+}
+const upstreams = { gp: { options: { formats: ['openai-chat'] } } }
+const run = (t: Test, args: readonly string[], given: object = models) => {
+  const host = fakeHost({ document: { models: given } as unknown as Document, upstreams })
+  return runCommand(t, model.commands.models, host, args)
+}
+
+t.test('all of them, patterns last', async t => {
+  const { exit, out } = await run(t, [])
+  t.equal(exit, 0)
+  t.equal(
+    out,
+    'gp-4.1  gp/gpt-4.1   input 2.00 USD / 1M; output 8.00 USD / 1M\ncl-*    cl/*, spare\n',
+  )
+})
+t.test('for programs', async t => {
+  t.match((await run(t, ['--json'])).json(), [
+    { name: 'gp-4.1', to: ['gp/gpt-4.1'], endpoints: ['openai'] },
+    { name: 'cl-*', price: {} },
+  ])
+})
+t.test('one name, as it would be served', async t => {
+  t.equal((await run(t, ['cl-opus'])).out, 'cl-opus  cl/opus, spare\n')
+})
+t.test('a name nobody serves', async t => {
+  const { exit, out, err } = await run(t, ['nope'])
+  t.same([exit, out, err], [1, '', 'no model answers to "nope"\n'])
+})
+t.test('an empty catalogue', async t => {
+  t.equal((await run(t, [], {})).out, 'none\n')
+})
