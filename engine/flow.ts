@@ -70,6 +70,9 @@ export class Answer implements Reply {
     this.#body = body
     this.#source = source
   }
+  get source(): Source | undefined {
+    return this.#source
+  }
   get body(): Body {
     if (this.#source === undefined && this.#filters.length === 0) return this.#body
     return pull(this.#divert())

@@ -13,7 +13,7 @@ import type { Fault, Outcome } from './plugin.ts'
 import { plainRefusal } from './refusal.ts'
 import { Roster, type Seated } from './roster.ts'
 import type { Snapshot } from './snapshot.ts'
-import { upgrade } from './websocket.ts'
+import { WebSockets } from './websocket.ts'
 
 const fault = errors({
   OVERLOADED: [
@@ -41,7 +41,11 @@ export class Gateway {
   readonly #pace: Pace
   readonly #overload = new Overload()
   readonly #active = new Roster<Active>()
-  #draining = false
+  readonly #webSockets = new WebSockets()
+  /** Replies end their connections. */
+  #leaving = false
+  /** The grace is over: nothing new begins. */
+  #ending = false
 
   constructor(current: () => Snapshot, resources: Resources) {
     this.#current = current
@@ -67,7 +71,7 @@ export class Gateway {
     const delivery = new Delivery(call, compiled, response, {
       version: String(snapshot.version),
       idleWrite: snapshot.settings.timeouts.idle_write,
-      closing: () => this.#draining,
+      closing: () => this.#leaving,
       ended: (outcome, headAt) => {
         this.#active.leave(delivery)
         this.#tell(opened, outcome, started, headAt)
@@ -100,27 +104,40 @@ export class Gateway {
     this.#active.add(present)
     const end = (outcome: Outcome): void => {
       if (!this.#active.leave(present)) return
-      this.#tell(opened, outcome, started, 0)
+      this.#tell(opened, outcome, started, openAt)
       snapshot.release()
     }
-    upgrade({ ...opened, incoming, socket, head, log: this.#resources.log }).then(
-      end,
-      (thrown: unknown) => {
-        const reason = asFault(thrown)
-        socket.destroy()
-        end({ end: 'refused', status: reason.status, attempts: 0, bytes: 0, fault: reason })
+    let openAt = 0
+    const { route } = opened.call
+    const given = {
+      ...{ ...opened, incoming, socket, head, version: String(snapshot.version) },
+      idleWrite: snapshot.settings.timeouts.idle_write,
+      begun: () => {
+        openAt = performance.now()
+        return this.#resources.metrics.route(route.name).open('websocket')
       },
-    )
+      stumbled: (reason: Fault) => this.#report(opened.call, reason),
+    }
+    this.#webSockets.upgrade(given).then(end, (thrown: unknown) => {
+      const reason = asFault(thrown)
+      socket.destroy()
+      end({ end: 'refused', status: reason.status, attempts: 0, bytes: 0, fault: reason })
+    })
+  }
+  leave(): void {
+    this.#leaving = true
   }
   async drain(server: http.Server, grace: number): Promise<void> {
-    this.#draining = true
+    this.#leaving = true
     const closed = new Promise<void>(resolve => server.close(() => resolve()))
     server.closeIdleConnections()
     await this.#quiet(grace)
+    this.#ending = true
     for (const { call } of this.#active) call.cut(fault('DRAINING'))
     await this.#quiet(LAST_WORDS)
     this.#pace.close()
     this.#overload.close()
+    this.#webSockets.close()
     server.closeAllConnections()
     await closed
   }
@@ -130,7 +147,7 @@ export class Gateway {
       await new Promise(resolve => setTimeout(resolve, DRAIN_TICK))
   }
   #shed(): Fault | undefined {
-    if (this.#draining) return fault('DRAINING')
+    if (this.#ending) return fault('DRAINING')
     return this.#overload.shedding ? fault('OVERLOADED') : undefined
   }
   /** A head nobody should answer in good faith: a plain answer, and the connection ends. */
@@ -155,14 +172,14 @@ export class Gateway {
   }
   /** The pipeline threw, or what it left behind cannot be delivered. */
   #stumble(delivery: Delivery, reason: Fault): void {
-    const { id, route } = delivery.call
-    if (!reason.expose) {
-      const { stack } = (reason.cause instanceof Error ? reason.cause : reason) as {
-        stack?: string
-      }
-      this.#resources.log.error({ id, route: route.name, code: reason.code, stack }, reason.message)
-    }
+    this.#report(delivery.call, reason)
     void delivery.settle(reason)
+  }
+  /** What the client must not read stands in the log. */
+  #report({ id, route }: Call, reason: Fault): void {
+    if (reason.expose) return
+    const { stack } = (reason.cause instanceof Error ? reason.cause : reason) as { stack?: string }
+    this.#resources.log.error({ id, route: route.name, code: reason.code, stack }, reason.message)
   }
   #armPings(delivery: Delivery, every: number, inbound: Inbound): void {
     const asked = inbound.headers.accept?.includes('text/event-stream')

@@ -5,8 +5,9 @@ import { compose, type Run, type Step } from '../pipeline.ts'
 import type { Exchange, Lent, Plugin, Route, Target } from '../plugin.ts'
 import { plainRefusal } from '../refusal.ts'
 import type { CompiledRoute, NamedStage, Settings } from '../snapshot.ts'
-import type { Try } from '../upstream/attempt.ts'
+import { sendTry, type Try } from '../upstream/attempt.ts'
 import type { Balance } from '../upstream/balance.ts'
+import { dialer } from '../upstream/dial.ts'
 import { type DispatchRules, dispatcher } from '../upstream/dispatch.ts'
 import {
   type Deadlines,
@@ -124,6 +125,7 @@ const assemble = (
     stage.forward ? [stage.forward.bind(stage) as unknown as Step<Try>] : [],
   )
   const deadlines = deadlinesOf(options.timeout)
+  const payload = size(options.websocket?.payload ?? '16MiB')
   const rules: DispatchRules = {
     upstreams: kit.upstreams,
     balance: options.balance ?? 'first',
@@ -131,6 +133,7 @@ const assemble = (
     deadlines,
     path: pathOf(options.rewrite),
     spanId: kit.spanId,
+    send: route.method === 'WS' ? dialer(payload) : sendTry,
     observe: (upstream, outcome) => kit.resources.metrics.attempt(upstream, outcome),
   }
   const dispatch = dispatcher(rules, ring)
@@ -161,7 +164,7 @@ const assemble = (
     rules,
     hangup: hangupOf(options.hangup),
     ping: options.ping ? duration(options.ping) : 0,
-    websocket: { payload: size(options.websocket?.payload ?? '16MiB') },
+    websocket: { payload },
   }
 }
 

@@ -55,6 +55,8 @@ export const openTry = (call: Call, candidate: Candidate, path: string, spanId: 
   const headers = candidate.upstream.pass(request.headers)
   headers['x-request-id'] = call.requestId
   headers.traceparent = `00-${call.traceId}-${spanId}-01`
+  const protocols = request.headers['sec-websocket-protocol']
+  if (call.kind === 'websocket' && protocols) headers['sec-websocket-protocol'] = protocols
   let body: Body = request.whole
   if (!body && request.hasBody) {
     body = request.stream()

@@ -4,7 +4,7 @@ import type { Call } from '../exchange.ts'
 import type { Answer } from '../flow.ts'
 import { compose, type Run, type Step } from '../pipeline.ts'
 import type { Target } from '../plugin.ts'
-import { openTry, sendTry, type Try } from './attempt.ts'
+import { openTry, type Try } from './attempt.ts'
 import { type Balance, pick, type Turns } from './balance.ts'
 import type { Candidate } from './candidate.ts'
 import { candidatesOf, type Deadlines, type Upstream } from './upstreams.ts'
@@ -27,6 +27,8 @@ export interface DispatchRules {
   path(call: Call): string
   /** 16 hexadecimal digits. */
   spanId(): string
+  /** How an attempt goes out: as a request, or as a WebSocket. */
+  send(one: Try, deadlines: Deadlines): Promise<void>
   /** Told of every attempt's end. */
   observe(upstream: string, outcome: string): void
 }
@@ -38,7 +40,7 @@ const REFUSING = new Set([429, 500, 502, 503, 504, 529])
 export const dispatcher = (rules: DispatchRules, ring: readonly Step<Try>[]): Run<Call> => {
   const turns: Turns = { count: 0 }
   const known = new WeakMap<readonly Target[], readonly Candidate[]>()
-  const forward = compose(ring, one => sendTry(one, rules.deadlines(one.candidate.upstream)))
+  const forward = compose(ring, one => rules.send(one, rules.deadlines(one.candidate.upstream)))
   const candidates = (targets: readonly Target[]): readonly Candidate[] => {
     const found = known.get(targets) ?? candidatesOf(targets, rules.upstreams)
     known.set(targets, found)
