@@ -1,9 +1,9 @@
 /** A request's body on its way in: limits, minimum pace, compressed bodies, JSON. Reads nothing nobody asks for. */
 import type { IncomingMessage } from 'node:http'
-import type { Transform } from 'node:stream'
-import zlib from 'node:zlib'
-import { errors } from './errors.ts'
+import { Readable } from 'node:stream'
+import { errors, TollgateError } from './errors.ts'
 import { hasBody, type RequestHeaders } from './headers.ts'
+import { inflate } from './inflate.ts'
 import { parseJson } from './json.ts'
 import type { Bytes, Json, Request } from './plugin.ts'
 import { Roster, type Seated } from './roster.ts'
@@ -11,8 +11,6 @@ import { Roster, type Seated } from './roster.ts'
 const fault = errors({
   BODY_TOO_LARGE: [413, 'The request body is larger than %d bytes.'],
   BODY_ENCODING: [415, 'A body with Content-Encoding "%s" is not accepted here.'],
-  BODY_BOMB: [413, 'The request body inflates to more than %d bytes.'],
-  BODY_CORRUPT: [400, 'The request body is not valid %s.'],
   BODY_TOO_SLOW: [408, 'The request body arrived slower than %d bytes a second.'],
   BODY_CUT: [400, 'The request body ended early.'],
 })
@@ -23,13 +21,6 @@ export interface BodyRules {
   readonly encodings: readonly string[]
   /** Bytes after inflation. */
   readonly inflated: number
-}
-
-const INFLATE: Readonly<Record<string, () => Transform>> = {
-  gzip: () => zlib.createGunzip(),
-  deflate: () => zlib.createInflate(),
-  br: () => zlib.createBrotliDecompress(),
-  zstd: () => zlib.createZstdDecompress(),
 }
 
 /** Watches bodies under way: one slower than `rate` bytes a second after `graceMs` is a fault. One timer for all. */
@@ -121,10 +112,16 @@ export class Inbound implements Request, Seated {
   get taken(): boolean {
     return this.#taken
   }
-  /** Whether so many bytes are still to come that the connection is better ended. */
+  /** Whether what is still to come is better ended with its connection: it is much, or reading it broke off. */
   get unread(): boolean {
-    if (this.#incoming.complete || this.#bytes || !this.hasBody) return false
-    return !(Number(this.headers['content-length']) <= SKIPPABLE)
+    if (this.#incoming.complete || !this.hasBody) return false
+    return this.received > 0 || !(Number(this.headers['content-length']) <= SKIPPABLE)
+  }
+  prepare(): Promise<unknown> | undefined {
+    if (!this.hasBody || this.#whole) return undefined
+    if (this.#bytes || JSON_TYPE.test(this.headers['content-type'] ?? '')) return this.bytes()
+    this.#judge()
+    return undefined
   }
   json(): Promise<Json> {
     this.#json ??= this.bytes().then(bytes => parseJson(bytes))
@@ -142,13 +139,8 @@ export class Inbound implements Request, Seated {
     this.#judge()
     this.#taken = true
     this.#pace.watch(this)
-    const source = this.#inflated()
     try {
-      for await (const chunk of source) {
-        this.received += (chunk as Buffer).length
-        if (this.received > this.#rules.limit) throw fault('BODY_TOO_LARGE', [this.#rules.limit])
-        yield chunk as Buffer
-      }
+      yield* inflate(this.#counted(), this.headers['content-encoding'], this.#rules.inflated)
     } finally {
       this.#pace.leave(this)
     }
@@ -168,9 +160,17 @@ export class Inbound implements Request, Seated {
     if (Number(this.headers['content-length']) > this.#rules.limit)
       throw fault('BODY_TOO_LARGE', [this.#rules.limit])
   }
-  #inflated(): NodeJS.ReadableStream {
-    const inflate = INFLATE[this.headers['content-encoding'] ?? '']
-    return inflate ? this.#incoming.pipe(inflate()) : this.#incoming
+  /** As it arrives. Who stops reading leaves the connection standing, so that there can be an answer. */
+  async *#counted(): AsyncGenerator<Bytes> {
+    try {
+      for await (const chunk of this.#incoming.iterator({ destroyOnReturn: false })) {
+        this.received += (chunk as Buffer).length
+        if (this.received > this.#rules.limit) throw fault('BODY_TOO_LARGE', [this.#rules.limit])
+        yield chunk as Buffer
+      }
+    } catch (thrown) {
+      throw thrown instanceof TollgateError ? thrown : fault('BODY_CUT', [], { cause: thrown })
+    }
   }
   async #collect(): Promise<Bytes> {
     if (this.#taken) throw new Error('the body was already taken as a stream')
@@ -181,7 +181,7 @@ export class Inbound implements Request, Seated {
     }
     const coding = this.headers['content-encoding']
     const raw = await this.#receive()
-    this.#whole = coding && INFLATE[coding] ? await inflateAll(raw, coding, this.#rules) : raw
+    this.#whole = coding ? await inflateAll(raw, coding, this.#rules.inflated) : raw
     return this.#whole
   }
   /** Listens by hand: an async iterator costs a promise per chunk, and most bodies are one chunk. */
@@ -217,27 +217,9 @@ export class Inbound implements Request, Seated {
   }
 }
 const EMPTY = Buffer.alloc(0)
+const JSON_TYPE = /^\s*application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i
 /** An unread rest that is read and dropped, so that the connection can go on. */
 const SKIPPABLE = 65_536
 
-const inflateAll = async (raw: Bytes, coding: string, rules: BodyRules): Promise<Bytes> => {
-  const make = INFLATE[coding]
-  if (!make) throw fault('BODY_ENCODING', [coding])
-  const inflate = make()
-  inflate.end(raw)
-  const parts: Buffer[] = []
-  let size = 0
-  try {
-    for await (const chunk of inflate) {
-      size += (chunk as Buffer).length
-      if (size > rules.inflated) throw fault('BODY_BOMB', [rules.inflated])
-      parts.push(chunk as Buffer)
-    }
-  } catch (thrown) {
-    if ((thrown as { status?: number }).status) throw thrown
-    throw fault('BODY_CORRUPT', [coding], { cause: thrown })
-  } finally {
-    inflate.destroy()
-  }
-  return Buffer.concat(parts)
-}
+const inflateAll = async (raw: Bytes, coding: string, limit: number): Promise<Bytes> =>
+  Buffer.concat(await Array.fromAsync(inflate(Readable.from([raw]), coding, limit)))
