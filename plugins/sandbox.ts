@@ -58,7 +58,7 @@ const answer = async (attempt: Attempt): Promise<void> => {
 }
 
 const decline = (attempt: Attempt, path: string): void => {
-  const message = `The sandbox does not answer ${attempt.request.method} ${path}: name a real upstream.`
+  const message = `The sandbox does not answer ${attempt.request.method} ${path}; only a real upstream does.`
   const error: Fields = {
     message,
     type: 'invalid_request_error',

@@ -9,7 +9,7 @@ export interface Listed {
   readonly entry: Entry
   readonly endpoints: readonly string[]
 }
-export interface Listing {
+interface Listing {
   one(model: Listed): Json
   /** A page of them; `query` says which. */
   list(models: readonly Listed[], query: URLSearchParams): Json

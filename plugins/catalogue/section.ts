@@ -21,7 +21,7 @@ export interface TargetOptions {
 export type Section = Readonly<Record<string, ModelOptions>>
 
 /** `upstream/name`, or the upstream alone, which then is asked by the name the client wrote. */
-export const TARGET = '^[A-Za-z0-9][A-Za-z0-9._-]*(/\\S+)?$'
+const TARGET = '^[A-Za-z0-9][A-Za-z0-9._-]*(/\\S+)?$'
 /** `2.00`, `2.00 USD`, `2.00 USD / 1M`, `0.05 / 1k`. */
 const PRICE = '^[0-9]+([.][0-9]+)?( [A-Z]{3})?( / ([0-9]+|[0-9]*[kM]))?$'
 

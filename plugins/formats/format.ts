@@ -21,7 +21,7 @@ export interface Format {
   blamesKey?(status: number, body: Bytes): boolean
 }
 
-export interface UsageFacts {
+interface UsageFacts {
   /** The member of an answer that holds the counts. */
   readonly key: string
   /** The upstream's counts in an event of a stream, as they are written. */

@@ -17,7 +17,7 @@ export interface Ask {
   /** All that was sent, in characters. */
   readonly size: number
 }
-export interface Tool {
+interface Tool {
   readonly name: string
   readonly schema: Json
 }

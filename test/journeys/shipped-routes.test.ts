@@ -1,7 +1,8 @@
 /** The shipped routes.yaml, over real sockets to a separate upstream: four formats, their errors, what leaves and what stays. */
-import { readFileSync } from 'node:fs'
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import t, { type Test } from 'tap'
-import { parse } from 'yaml'
+import { WebSocket } from 'ws'
 import { plain, stream } from '../fixtures/upstream/scenarios.ts'
 import type { Head } from '../fixtures/upstream/script.ts'
 import { startGateway } from '../helpers/gateway.ts'
@@ -186,6 +187,29 @@ t.test('a key in the query goes no further', async t => {
   t.notMatch(seen?.head.raw, key)
 })
 
+t.test('realtime: the target’s own name in the query, keys where browsers put them', async t => {
+  upstream.forget()
+  await upstream.script('gp', [{ do: 'websocket', manner: 'echo' }])
+  const dial = (search: string, protocols: readonly string[]) =>
+    new WebSocket(`${gateway.url}/v1/realtime?${search}`.replace('http', 'ws'), [...protocols])
+  const credential = `openai-insecure-api-key.${key}`
+  const socket = dial('model=gp-realtime', ['realtime', credential])
+  await once(socket, 'open')
+  socket.send('hello')
+  const [message] = (await once(socket, 'message')) as [Buffer]
+  t.equal(message.toString(), 'hello')
+  t.equal(socket.protocol, 'realtime')
+  socket.close()
+  const [seen] = await upstream.seen('request', 'gp')
+  t.equal(seen?.head.target, '/s/gp/v1/realtime?model=gpt-realtime')
+  t.same(headerOf(seen?.head, 'authorization'), ['Bearer operators-openai-key'])
+  t.notMatch(seen?.head.raw, key)
+  const refused = dial('model=nope', ['realtime', credential])
+  const [, response] = (await once(refused, 'unexpected-response')) as [unknown, IncomingMessage]
+  t.equal(response.statusCode, 404)
+  response.destroy()
+})
+
 t.test('unknown addresses, in the dialect of the nearest', async t => {
   const ask = async (path: string) => {
     const response = await post(path, {})
@@ -207,28 +231,4 @@ t.test('models on the wrong endpoint are refused by name', async t => {
     t.equal(response.status, 404)
     t.match(await response.json(), { error: { message: new RegExp(body.model) } })
   }
-})
-
-t.test('every model of the catalogue has a price, an upstream and a name there', async t => {
-  const root = new URL('../../', import.meta.url)
-  const listed = new Set<string>()
-  for (const family of ['gp', 'cl', 'gx']) {
-    const { models } = parse(readFileSync(new URL(`models/${family}.yaml`, root), 'utf8')) as {
-      models: Record<string, { to: string; price?: object }>
-    }
-    for (const [name, { to, price }] of Object.entries(models)) {
-      t.match(to, /^(gp|cl|gx)\/\S+$/, name)
-      t.ok(price && Object.keys(price).length > 0, `${name} has a price`)
-      listed.add(name)
-    }
-  }
-  const response = await fetch(`${gateway.url}/v1/models`, {
-    headers: { authorization: `Bearer ${key}` },
-  })
-  const { data: shown } = (await response.json()) as { data: readonly { id: string }[] }
-  t.same(
-    shown.map(({ id }) => id).toSorted(),
-    [...listed].filter(name => !/[*{]/.test(name)).toSorted(),
-    'and is listed',
-  )
 })
