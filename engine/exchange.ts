@@ -107,6 +107,9 @@ export interface Received extends Request {
   readonly hasBody: boolean
   /** Whether a streamed body was begun: then it can't be sent again. */
   readonly taken: boolean
+  /** Before the first attempt: reads JSON whole, since it may have to be sent twice; of any other body, judges what its
+   *  head says. Throws what the client did wrong, while nothing has left yet. */
+  prepare(): Promise<unknown> | undefined
   /** Whether the client may still be sending a body that nobody reads. */
   readonly unread: boolean
   /** The query as it came. */

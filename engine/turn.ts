@@ -35,6 +35,7 @@ export const received = (
     ...{ unread: false, taken: false },
     query: new URLSearchParams(search),
     client: { address: '', encrypted: false },
+    prepare: () => undefined,
     bytes: async () => whole,
     json: async () => parseJson(whole),
     async *stream() {

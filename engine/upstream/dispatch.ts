@@ -47,6 +47,8 @@ export const dispatcher = (rules: DispatchRules, ring: readonly Step<Try>[]): Ru
     return found
   }
   return async call => {
+    const prepared = call.request.prepare()
+    if (prepared) await prepared
     // The pending group (a hold) becomes durable beside the upstream call, which takes far longer.
     const durable = call.durable ? call.writes.commit() : undefined
     durable?.catch(thrown => call.leave(asFault(thrown)))

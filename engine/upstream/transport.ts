@@ -1,6 +1,6 @@
 /** One attempt on one pool: sends it, and is the source of the reply's body. */
 import type { Dispatcher } from 'undici'
-import { errors } from '../errors.ts'
+import { errors, TollgateError } from '../errors.ts'
 import { Answer } from '../flow.ts'
 import { passDown } from '../headers.ts'
 import type { Body, Bytes, Fault, Headers, Out } from '../plugin.ts'
@@ -100,8 +100,29 @@ export class Transport implements Source, Watched, Dispatcher.DispatchHandler {
   }
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
     if (this.#over) return
-    this.#sending.origin.health.failed(performance.now(), this.#sending.health)
-    this.#fail(this.#named(error))
+    const { origin, health } = this.#sending
+    // What the client's body broke is not the upstream's fault.
+    const ours = error instanceof TollgateError && error.status < 500
+    if (ours) origin.health.abandoned()
+    else origin.health.failed(performance.now(), health)
+    this.#fail(ours ? error : this.#named(error))
+  }
+  /** A streamed body on its way up. Waiting for the client is not the upstream's silence; waiting for it to take a
+   *  chunk is, and its time for the first byte counts from the last one. */
+  async *carry(body: AsyncIterable<Bytes>): AsyncGenerator<Bytes> {
+    const client = body[Symbol.asyncIterator]()
+    try {
+      for (;;) {
+        if (!this.#headDone) this.patience = Number.POSITIVE_INFINITY
+        const { done, value } = await client.next()
+        if (!this.#headDone) this.patience = this.#sending.deadlines.first_byte
+        this.#heard()
+        if (done) return
+        yield value
+      }
+    } finally {
+      await client.return?.()
+    }
   }
   start(out: Out): void {
     const early = this.#early
@@ -176,6 +197,8 @@ const restOf = (retryAfter: string | string[] | undefined): number => {
   const seconds = Number(retryAfter)
   return seconds > 0 ? Math.min(seconds * 1_000, REST.most) : REST.usual
 }
+const carried = (body: Body, transport: Transport): Body =>
+  body === undefined || body instanceof Uint8Array ? body : transport.carry(body)
 const asError = (reason: Fault): Error =>
   reason instanceof Error ? reason : new Error(reason.code)
 
@@ -196,7 +219,7 @@ export const send = (
         method: sending.method as Dispatcher.HttpMethod,
         path: sending.path,
         headers: sending.headers,
-        body: sending.body as Buffer | AsyncIterable<Bytes> | null,
+        body: carried(sending.body, transport),
       } as Dispatcher.DispatchOptions,
       transport,
     )

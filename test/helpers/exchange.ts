@@ -92,6 +92,7 @@ export const fakeExchange = (options: RequestOptions = {}): Call => {
       ...{ method, path, search, headers, whole, hasBody: true, taken: false, unread: false },
       query: new URLSearchParams(search),
       client: { address: '127.0.0.1', encrypted: false },
+      prepare: () => undefined,
       json: parsed,
       bytes: async () => whole,
       async *stream() {

@@ -28,7 +28,7 @@ const STREAM: Step = text(
 const EVENT: Step = { do: 'send', bytes: 'data: {"n":{n}}\n\n', chunked: true }
 
 const post = (path: string, body: string, length = body.length): string =>
-  `POST ${path} HTTP/1.1\r\nHost: gateway.test\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${body}`
+  `POST ${path} HTTP/1.1\r\nHost: gateway.test\r\nContent-Type: video/mp4\r\nContent-Length: ${length}\r\n\r\n${body}`
 
 /** Leaves when `moment` has come, and sees the upstream's connection end. */
 const leave = async (

@@ -1,0 +1,116 @@
+/** An upload far larger than memory passes through untouched, and costs next to none of it. */
+import { createHash } from 'node:crypto'
+import t from 'tap'
+import { startGateway } from '../helpers/gateway.ts'
+import { scaled } from '../helpers/long.ts'
+import { growthDuring } from '../helpers/memory.ts'
+import { rawClient, replies } from '../helpers/raw.ts'
+import { startUpstream } from '../helpers/upstream.ts'
+
+const upstream = await startUpstream()
+const gateway = await startGateway({
+  routes: `
+pipeline: [errors]
+upstreams: { raw: { url: '${upstream.url}', timeout: { first_byte: 1s, idle: 1s } } }
+routes:
+  - { path: 'POST /s/{name}', upstream: raw, body: { limit: 2GiB } }
+`,
+})
+t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
+
+const MIB = 1024 * 1024
+const UPLOADS = scaled(2, 8)
+const SIZE = scaled(96, 1024) * MIB
+const PART = Buffer.from(Array.from({ length: 64 * 1024 }, (_, n) => (n * 7) % 251))
+
+/** A multipart body of SIZE bytes of payload, made as it is sent; `told` is its digest. */
+const multipart = (boundary: string) => {
+  const hash = createHash('sha256')
+  const open = `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="big.bin"\r\n\r\n`
+  const close = `\r\n--${boundary}--\r\n`
+  const body = async function* () {
+    for (const part of parts()) {
+      hash.update(part)
+      yield part
+    }
+  }
+  function* parts(): Generator<Buffer> {
+    yield Buffer.from(open)
+    for (let sent = 0; sent < SIZE; sent += PART.length) yield PART
+    yield Buffer.from(close)
+  }
+  return { body, digest: () => hash.digest('hex'), length: open.length + SIZE + close.length }
+}
+
+const upload = async (n: number): Promise<{ sent: string; received: string; framing: string }> => {
+  const { body, digest, length } = multipart(`boundary${n}`)
+  const response = await fetch(`${gateway.url}/s/echo`, {
+    method: 'POST',
+    headers: {
+      'content-type': `multipart/form-data; boundary=boundary${n}`,
+      // Every other one says how long it is.
+      ...(n % 2 === 0 && { 'content-length': String(length) }),
+    },
+    body: body(),
+    duplex: 'half',
+  } as unknown as RequestInit)
+  const seen = (await response.json()) as { body: { sha256: string; framing: string } }
+  return { sent: digest(), received: seen.body.sha256, framing: seen.body.framing }
+}
+
+t.test(`${UPLOADS} uploads of ${SIZE / MIB} MiB at once`, { timeout: 600_000 }, async t => {
+  await upload(0) // so that the heap is as large as it needs to be
+  const results: Awaited<ReturnType<typeof upload>>[] = []
+  const growth = await growthDuring(gateway.pid, async () => {
+    results.push(...(await Promise.all(Array.from({ length: UPLOADS }, (_, n) => upload(n)))))
+  })
+  for (const { sent, received } of results) t.equal(received, sent, 'every byte arrived')
+  t.ok(growth <= UPLOADS * 32 * MIB, `${UPLOADS} uploads cost ${(growth / MIB).toFixed(1)} MiB`)
+})
+
+// The deadline for the first byte is a second here: it must not count while the client is still sending.
+t.test('an upload at half a megabyte a second', { timeout: 2_700_000 }, async t => {
+  const bytes = scaled(1, 1024) * MIB
+  const client = await rawClient(gateway)
+  await client.send(
+    `POST /s/echo HTTP/1.1\r\nHost: x\r\nContent-Type: video/mp4\r\nContent-Length: ${bytes}\r\n\r\n`,
+  )
+  const piece = Buffer.alloc(MIB / 8)
+  for (let sent = 0; sent < bytes; sent += piece.length) {
+    await new Promise(resolve => setTimeout(resolve, 250))
+    await client.send(piece)
+  }
+  await client.until(received => replies(received)[0]?.whole === true)
+  const reply = replies(client.text())[0]
+  t.equal(reply?.status, 200, 'no 408')
+  t.match(reply?.body, `"length":${bytes}`)
+  client.close()
+})
+
+t.test('the upstream’s pace is the client’s pace', async t => {
+  await upstream.script('lazy', [{ do: 'gate', name: 'lazy' }, { do: 'echo' }])
+  const client = await rawClient(gateway)
+  const bytes = 64 * MIB
+  await client.send(
+    `POST /s/lazy HTTP/1.1\r\nHost: x\r\nContent-Type: video/mp4\r\nContent-Length: ${bytes}\r\n\r\n`,
+  )
+  const sending = client.send(Buffer.alloc(bytes))
+  await upstream.until('request', seen => seen.script === 'lazy')
+  const waiting = await stillness(() => client.socket.writableLength)
+  t.ok(waiting > bytes / 4, `${(waiting / MIB).toFixed(0)} MiB are still with the client`)
+  await upstream.open('lazy')
+  await sending
+  await client.until('"length":67108864')
+  client.close()
+})
+
+/** A number once it stays the same for a while. */
+async function stillness(read: () => number): Promise<number> {
+  let before = -1
+  for (;;) {
+    const now = read()
+    if (now === before) return now
+    before = now
+    await new Promise(resolve => setTimeout(resolve, 150))
+  }
+}
