@@ -37,7 +37,7 @@ export class Delivery implements Out, Seated {
   #gone = false
   #draining = false
   #over = false
-  #idle: NodeJS.Timeout | undefined
+  #minded = false
   #grace: NodeJS.Timeout | undefined
   #pings: NodeJS.Timeout | undefined
 
@@ -82,13 +82,12 @@ export class Delivery implements Out, Seated {
     this.#bytes += chunk.length
     if (this.#bodiless() || this.#response.write(chunk)) return
     this.#valve.pause()
-    this.#idle ??= setTimeout(() => this.#stuck(), this.#facts.idleWrite)
+    this.#mind()
     if (this.#draining) return
     this.#draining = true
     this.#response.once('drain', () => {
       this.#draining = false
-      clearTimeout(this.#idle)
-      this.#idle = undefined
+      this.#response.socket?.setTimeout(0)
       this.#valve.resume()
     })
   }
@@ -119,8 +118,11 @@ export class Delivery implements Out, Seated {
       this.#response.end(this.#bodiless() ? undefined : refusal.body)
       return this.#finish('refused', refusal.status, reason)
     }
-    if (refusal.event && this.#events) this.#response.end(refusal.event)
-    else this.#response.destroy() // a broken body must not look complete
+    if (refusal.event && this.#events) {
+      // What broke off may have broken off within an event: the blank line ends it.
+      if (this.#bytes > 0) this.#response.write('\n\n')
+      this.#response.end(refusal.event)
+    } else this.#response.destroy() // a broken body must not look complete
     this.#finish('cut', this.#response.statusCode, reason)
   }
   /** What the stages still want to be durable of a call that never got a reply. */
@@ -143,6 +145,7 @@ export class Delivery implements Out, Seated {
     }
     this.#bytes = size
     this.#last(tail)
+    if (this.#response.writableLength > 0) this.#mind()
     this.#finish('complete', reply.status)
   }
   #last(tail: Bytes | undefined): void {
@@ -191,7 +194,6 @@ export class Delivery implements Out, Seated {
   }
   #closed(): void {
     clearInterval(this.#pings)
-    clearTimeout(this.#idle)
     if (this.#over || this.#response.writableFinished) return
     this.#gone = true
     const { hangup } = this.call
@@ -199,14 +201,20 @@ export class Delivery implements Out, Seated {
     this.#valve.resume()
     this.#grace = setTimeout(() => this.call.leave(fault('CLIENT_GONE')), hangup.ms)
   }
+  /** From here on a client that takes nothing is let go. Node counts from the last byte it took, not from the last
+   *  buffer, and forgets the deadline with the end of the reply. */
+  #mind(): void {
+    if (!this.#minded) this.#response.on('timeout', () => this.#stuck())
+    this.#minded = true
+    this.#response.socket?.setTimeout(this.#facts.idleWrite)
+  }
   #stuck(): void {
-    this.call.leave(fault('CLIENT_SLOW', [this.#facts.idleWrite]))
+    if (!this.#over) this.call.leave(fault('CLIENT_SLOW', [this.#facts.idleWrite]))
     this.#response.destroy()
   }
   #finish(end: Outcome['end'], status: number, reason?: Fault): void {
     this.#over = true
     clearInterval(this.#pings)
-    clearTimeout(this.#idle)
     clearTimeout(this.#grace)
     const outcome = { end, status, attempts: this.call.attempts, bytes: this.#bytes }
     this.#facts.ended(reason ? { ...outcome, fault: reason } : outcome, this.#headAt)

@@ -1,0 +1,107 @@
+/** Clients that read slowly or not at all hold a bounded piece of memory, and are let go in the end. */
+import t from 'tap'
+import { text } from '../fixtures/upstream/scenarios.ts'
+import type { Send } from '../fixtures/upstream/script.ts'
+import { startGateway } from '../helpers/gateway.ts'
+import { scaled } from '../helpers/long.ts'
+import { growthDuring } from '../helpers/memory.ts'
+import { rawClient } from '../helpers/raw.ts'
+import { openAt, untilOpenAt } from '../helpers/sockets.ts'
+import { startUpstream } from '../helpers/upstream.ts'
+
+const upstream = await startUpstream()
+const gateway = await startGateway({
+  files: {
+    'plugins/huge.ts': `export default {
+      schema: { type: 'boolean' },
+      setup: () => ({ answers: true, handle: async exchange => void exchange.answer(200, Buffer.alloc(50_000_000, 'x')) }),
+    }`,
+  },
+  settings: 'timeouts: { idle_write: 2s }',
+  routes: `
+pipeline: [errors, huge]
+upstreams: { raw: { url: '${upstream.url}', connections: 1000 } }
+routes:
+  - { path: 'POST /s/{name}', upstream: raw }
+  - { path: 'GET /huge', huge: true }
+`,
+})
+t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
+
+const READERS = scaled(25, 200)
+const MIB = 1024 * 1024
+const ask = (name: string): string =>
+  `POST /s/${name} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}`
+
+const HEAD = text(
+  'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n',
+)
+const EVENT: Send = { do: 'send', bytes: `data: ${'x'.repeat(65_000)}\n\n`, chunked: true }
+const LAST = text('0\r\n\r\n')
+
+/** Resolves when no upstream connection of these is taking more. */
+const standstill = async (): Promise<void> => {
+  let before = -1
+  for (;;) {
+    const written = (await upstream.look()).reduce((sum, one) => sum + one.written, 0)
+    if (written === before) return
+    before = written
+    await new Promise(resolve => setTimeout(resolve, 100))
+  }
+}
+
+/** Streams as large as those of the test, read at once: the heap is as large then as it needs to be. */
+const warmUp = async (): Promise<void> => {
+  for (let n = 0; n < 3; n++) {
+    const response = await fetch(`${gateway.url}/s/endless`, { method: 'POST', body: '{}' })
+    for await (const _ of response.body ?? []);
+  }
+}
+
+t.test('readers that never read', async t => {
+  // 100 MB for each of them.
+  await upstream.script('endless', [{ do: 'body' }, HEAD, { ...EVENT, times: 1_600 }, LAST])
+  await warmUp()
+  upstream.forget()
+  const before = openAt(gateway.port)
+  const clients = await Promise.all(
+    Array.from({ length: READERS }, () => rawClient(gateway, { deaf: true })),
+  )
+  const growth = await growthDuring(gateway.pid, async () => {
+    for (const client of clients) await client.send(ask('endless'))
+    await upstream.until('sent', seen => seen.script === 'endless' && seen.step === 1)
+    await standstill()
+    const other = await fetch(`${gateway.url}/s/sse`, { method: 'POST', body: '{}' })
+    t.equal((await other.text()).length, 790, 'others are served meanwhile')
+  })
+  t.ok(
+    growth <= READERS * 256 * 1024 + 30 * MIB,
+    `${READERS} of them cost ${(growth / MIB).toFixed(1)} MiB`,
+  )
+  await untilOpenAt(gateway.port, before + 1)
+  t.pass('each is let go by the idle-write deadline')
+  for (const { connection } of await upstream.seen('request', 'endless'))
+    await upstream.until('close', seen => seen.connection === connection)
+  t.pass('and so is its upstream call')
+  for (const client of clients) client.close()
+})
+
+t.test('a reader that never reads an answer that is there at once', async t => {
+  const before = openAt(gateway.port)
+  const client = await rawClient(gateway, { deaf: true })
+  await client.send('GET /huge HTTP/1.1\r\nHost: x\r\n\r\n')
+  await untilOpenAt(gateway.port, before)
+  t.pass('it is let go all the same')
+  client.close()
+})
+
+t.test('a reader with pauses gets every byte', async t => {
+  await upstream.script('paced', [{ do: 'body' }, HEAD, { ...EVENT, times: 300 }, LAST])
+  const response = await fetch(`${gateway.url}/s/paced`, { method: 'POST', body: '{}' })
+  let length = 0
+  for await (const chunk of response.body ?? []) {
+    length += chunk.length
+    if (length % 7 === 0) await new Promise(resolve => setTimeout(resolve, 5))
+  }
+  t.equal(length, 300 * 65_008)
+})
