@@ -36,6 +36,7 @@ export const received = (
     query: new URLSearchParams(search),
     client: { address: '', encrypted: false },
     prepare: () => undefined,
+    prepare: () => undefined,
     bytes: async () => whole,
     json: async () => parseJson(whole),
     async *stream() {
