@@ -37,6 +37,7 @@ export const received = (
     client: { address: '', encrypted: false },
     prepare: () => undefined,
     prepare: () => undefined,
+    prepare: () => undefined,
     bytes: async () => whole,
     json: async () => parseJson(whole),
     async *stream() {
