@@ -5,7 +5,7 @@ import type { CallOptions, Received } from './exchange.ts'
 import { Call } from './exchange.ts'
 import type { Resources } from './host.ts'
 import { parseJson } from './json.ts'
-import type { Bytes, Outgoing, Reply, Route, Turn } from './plugin.ts'
+import type { Bytes, Fault, Out, Outcome, Outgoing, Reply, Route, Turn } from './plugin.ts'
 import type { CompiledRoute, Snapshot } from './snapshot.ts'
 import { openTry, sendTry } from './upstream/attempt.ts'
 import { candidatesOf } from './upstream/upstreams.ts'
@@ -22,7 +22,9 @@ export const received = (
   request: Turn['request'] | Outgoing,
   body: Bytes | undefined,
 ): Received => {
-  const [path = '', search = ''] = request.path.split('?', 2)
+  const mark = request.path.indexOf('?')
+  const path = mark < 0 ? request.path : request.path.slice(0, mark)
+  const search = mark < 0 ? '' : request.path.slice(mark + 1)
   const whole = body ?? Buffer.alloc(0)
   const headers = Object.fromEntries(
     Object.entries(request.headers ?? {}).map(([name, value]) => [
@@ -35,8 +37,6 @@ export const received = (
     ...{ unread: false, taken: false },
     query: new URLSearchParams(search),
     client: { address: '', encrypted: false },
-    prepare: () => undefined,
-    prepare: () => undefined,
     prepare: () => undefined,
     bytes: async () => whole,
     json: async () => parseJson(whole),
@@ -58,6 +58,14 @@ const openCall = (
 /** 32 hexadecimal digits that belong to this id: later turns of one task share a trace. */
 const traceOf = (id: string): string => Buffer.from(id).toString('hex').padEnd(32, '0').slice(-32)
 
+/** Leaves the call when the signal says so, also when it said so before. Returns how to stop listening. */
+const follow = (signal: AbortSignal | undefined, call: Call): (() => void) => {
+  const leave = (): void => call.leave(fault('TURN_CANCELLED'))
+  if (signal?.aborted) leave()
+  signal?.addEventListener('abort', leave, { once: true })
+  return () => signal?.removeEventListener('abort', leave)
+}
+
 /** Runs the stages behind `turn.after`. The snapshot is retained until the reply has ended. */
 export const runTurn = async (
   snapshot: Snapshot,
@@ -72,44 +80,61 @@ export const runTurn = async (
     request: received(turn.request, turn.request.body),
   })
   call.slots.restore(turn.slots)
-  const leave = (): void => call.leave(fault('TURN_CANCELLED'))
-  turn.signal?.addEventListener('abort', leave, { once: true })
+  const stop = follow(turn.signal, call)
   snapshot.retain()
-  const end = (): void => {
-    turn.signal?.removeEventListener('abort', leave)
+  const over = (end: Outcome['end'], status: number, bytes: number, reason?: Fault): void => {
+    stop()
+    const outcome = { end, status, attempts: call.attempts, bytes }
+    for (const { code, message } of call.finish(reason ? { ...outcome, fault: reason } : outcome))
+      resources.log.error({ id: call.id, code }, `onEnd: ${message}`)
     snapshot.release()
   }
   try {
-    await compiled.runAfter(turn.after)(call)
+    if (!call.left) await compiled.runAfter(turn.after)(call)
     await call.writes.commit()
-    const reply = call.need()
-    const attempts = call.attempts
-    const outcome = { status: reply.status, attempts, bytes: 0 }
-    reply.through({
-      end(tail, out) {
-        out.end(tail)
-        call.finish({ end: 'complete', ...outcome })
-        end()
-      },
-      fail(reason, out) {
-        out.fail(reason)
-        call.finish({ end: 'cut', ...outcome, fault: reason })
-        end()
-      },
-    })
-    return reply
+    if (call.left) throw call.left
+    return guarded(call, over)
   } catch (thrown) {
     const reason = asFault(thrown)
-    call.finish({
-      end: 'refused',
-      status: reason.status,
-      attempts: call.attempts,
-      bytes: 0,
-      fault: reason,
-    })
-    end()
+    // A release that a stage added on its way out is kept; what refused is told all the same.
+    await call.writes.commit().catch(() => {})
+    over('refused', reason.status, 0, reason)
     throw thrown
   }
+}
+
+/** The reply whose last byte, or whose fault, waits until what the stages wrote down is durable. */
+const guarded = (
+  call: Call,
+  over: (end: Outcome['end'], status: number, bytes: number, reason?: Fault) => void,
+): Reply => {
+  const reply = call.need()
+  let bytes = 0
+  const cut = (reason: Fault, out: Out): void => {
+    over('cut', reply.status, bytes, reason)
+    out.fail(reason)
+  }
+  reply.through({
+    write(chunk, out) {
+      bytes += chunk.length
+      out.write(chunk)
+    },
+    end(tail, out) {
+      bytes += tail?.length ?? 0
+      call.writes.commit().then(
+        () => {
+          over('complete', reply.status, bytes)
+          out.end(tail)
+        },
+        thrown => cut(asFault(thrown), out),
+      )
+    },
+    fail(reason, out) {
+      const fail = (): void => cut(reason, out)
+      call.writes.commit().then(fail, fail)
+    },
+  })
+  return reply
 }
 
 const NO_ROUTE: Route = { name: 'outside', method: 'ANY', pattern: '', has: () => false }
@@ -128,15 +153,14 @@ export const sendOutside = async (
     ...{ id: 'outside', store: NO_STORE, request: received(outgoing, body) },
   })
   const one = openTry(call, candidate, outgoing.path, '0'.repeat(15).concat('1'))
-  Object.assign(one.request.headers, outgoing.headers)
+  Object.assign(one.request.headers, call.request.headers)
   if (outgoing.body && !body) one.request.body = outgoing.body
-  const leave = (): void => call.leave(fault('TURN_CANCELLED'))
-  outgoing.signal?.addEventListener('abort', leave, { once: true })
+  const stop = follow(outgoing.signal, call)
   const late = (): void => call.leave(fault('SEND_TIMEOUT', [upstream, outgoing.timeout]))
   const timer = outgoing.timeout === undefined ? undefined : setTimeout(late, outgoing.timeout)
   const done = (): void => {
     clearTimeout(timer)
-    outgoing.signal?.removeEventListener('abort', leave)
+    stop()
   }
   try {
     await sendTry(one, candidate.upstream.deadlines)
