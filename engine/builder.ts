@@ -10,6 +10,7 @@ import { readSettings } from './config/settings.ts'
 import { openDatabase } from './database/database.ts'
 import { type History, openHistory } from './history.ts'
 import { lend, type Resources } from './host.ts'
+import { noJobs } from './jobs.ts'
 import { createLog } from './log.ts'
 import { createMetrics } from './metrics.ts'
 import type { UpstreamView } from './plugin.ts'
@@ -62,7 +63,7 @@ const openBench = (config: string): Bench => {
         return openDatabase({ url: database, data, opening: 10_000 })
       }),
       allowances: createAllowances({ send: () => {}, on: () => {} }),
-      jobs: { start: () => () => {} },
+      jobs: noJobs,
     },
   }
 }

@@ -7,6 +7,7 @@ import { adminRoutes } from './cluster/answers.ts'
 import { banner } from './cluster/banner.ts'
 import { type Child, keep } from './cluster/child.ts'
 import { type Crew, createCrew } from './cluster/crew.ts'
+import { openDoor } from './cluster/door.ts'
 import type { Built } from './cluster/messages.ts'
 import { createReloads, type Reloads } from './cluster/reload.ts'
 import { createWorkshop, type Workshop } from './cluster/workshop.ts'
@@ -109,16 +110,23 @@ class Primary {
     const { log, metrics, exposition } = this.#tools(built)
     const count = settings.workers === 'auto' ? availableParallelism() : settings.workers
     const allowances = createAllowanceOwner()
-    const crew = createCrew({ count, log, metrics, exposition, allowances })
+    const door = openDoor()
+    const { host, port } = splitAddress(settings.listen)
+    const bound = await door.listen(host, port).catch((error: NodeJS.ErrnoException) => error)
+    if (typeof bound !== 'number') {
+      say(cannotListen(settings.listen, bound))
+      return EXIT.runTime
+    }
+    const codeFolder = resolve(settings.data, 'cache', 'code')
+    const crew = createCrew({ count, codeFolder, door, log, metrics, exposition, allowances })
     this.#crew = crew
     const start = await crew.start(built)
-    if (!('port' in start)) {
+    if (start !== 'serving') {
       say('cannot' in start ? start.cannot : start.text)
       return 'cannot' in start ? EXIT.runTime : EXIT.problems
     }
     this.#workshop.live(built)
-    const url = urlOf(splitAddress(settings.listen).host, start.port)
-    return this.#open(built, crew, url)
+    return this.#open(built, crew, urlOf(host, bound))
   }
   #tools(built: Built) {
     this.#log.level(built.settings.log.level)

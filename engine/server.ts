@@ -1,6 +1,6 @@
 /** The listening node:http server: its limits and deadlines, what its parser refuses, how it drains. */
 import http from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Gateway } from './gateway.ts'
 import type { Resources } from './host.ts'
@@ -11,6 +11,12 @@ export interface GatewayServer {
   /** Requests and connections under way. */
   readonly open: number
   listen(port: number, host: string): Promise<AddressInfo>
+  /** Connections that were taken and are still there. */
+  readonly connections: number
+  /** Serves a connection that another process accepted. */
+  take(socket: Socket): void
+  /** From now on every reply ends its connection. */
+  leave(): void
   /** Stops accepting; what is under way may end within the grace (ms), then it is cut with an event and settled. */
   drain(grace: number): Promise<void>
 }
@@ -33,7 +39,10 @@ export const createGatewayServer = (
     (incoming, response) => gateway.accept(incoming, response),
   )
   server.maxHeadersCount = 0 // with a number, Node hides what is beyond it; we count and refuse
-  if (limits.connections > 0) server.maxConnections = limits.connections
+  const most = limits.connections || Math.max(16, openFiles() / 2 - RESERVED)
+  server.maxConnections = most
+  let connections = 0
+  let tracking = false
   server.on('upgrade', (incoming, socket, head) => gateway.upgrade(incoming, socket, head))
   server.on('clientError', refuseSocket)
   return {
@@ -49,8 +58,34 @@ export const createGatewayServer = (
           resolve(server.address() as AddressInfo)
         })
       }),
+    get connections() {
+      return connections
+    },
+    take(socket) {
+      if (connections >= most) return void socket.destroy()
+      // A server that never listens must be told when to begin looking for heads that do not come.
+      if (!tracking) tracking = server.emit('listening')
+      connections++
+      socket.on('close', () => connections--)
+      socket.setNoDelay(true)
+      server.emit('connection', socket)
+    },
+    leave: () => gateway.leave(),
     drain: grace => gateway.drain(server, grace),
   }
+}
+
+/** Files of this process's own: the log, the store, pipes to other processes. */
+const RESERVED = 24
+/** Every connection may need another one to an upstream. */
+const openFiles = (): number => {
+  // Without it the report asks for the names of all peers.
+  const report = Object.assign(process.report, { excludeNetwork: true })
+  const { userLimits } = report.getReport() as {
+    userLimits?: { open_files?: { soft?: number | 'unlimited' } }
+  }
+  const soft = userLimits?.open_files?.soft
+  return typeof soft === 'number' ? soft : Number.MAX_SAFE_INTEGER
 }
 
 /** What the parser refused gets a plain answer; there is no request to take a dialect from. */

@@ -1,5 +1,5 @@
 /** One serving process, forked by the primary: prepares a version beside the one it serves, swaps, drains. */
-import cluster from 'node:cluster'
+import { Socket } from 'node:net'
 import { createAllowances } from './allowance.ts'
 import { BEAT, type FromWorker, type Sealed, type ToWorker } from './cluster/messages.ts'
 import { CompileError } from './config/compile-fault.ts'
@@ -7,7 +7,7 @@ import { type Blueprint, fromBlueprint } from './config/load.ts'
 import { readSettings } from './config/settings.ts'
 import { type OpenDatabase, openDatabase } from './database/database.ts'
 import type { Resources } from './host.ts'
-import { cannotListen, splitAddress } from './listening.ts'
+import { createJobs } from './jobs.ts'
 import { createLog } from './log.ts'
 import { createMetrics } from './metrics.ts'
 import { createGatewayServer, type GatewayServer } from './server.ts'
@@ -18,6 +18,7 @@ import type { Snapshot } from './snapshot.ts'
 const METRICS = 5_000
 /** What a superseded plugin keeps of the memory, as measured: ES modules cannot be unloaded. */
 const MODULE = 700 * 1024
+const DESERTED = 50
 
 /** Resolves when it is on its way. */
 const tell = (message: FromWorker): Promise<void> =>
@@ -56,31 +57,38 @@ class Working {
       void tell({ type: 'problems', version, ...describe(error) })
     }
   }
-  /** The first time it begins to listen. Requests under way keep the version they began with. */
-  async swap(version: number): Promise<void> {
+  /** Requests under way keep the version they began with. */
+  swap(version: number): void {
     const old = this.#current
     if (this.#prepared?.version === version) this.#current = this.#prepared
     this.#prepared = undefined
-    const { settings } = this.#serving()
-    this.#log.level(settings.log.level)
-    try {
-      void tell({ type: 'serving', version, port: await this.#listen(settings.listen) })
-    } catch (error) {
-      const message = cannotListen(settings.listen, error as NodeJS.ErrnoException)
-      void tell({ type: 'failed', message })
+    this.#log.level(this.#serving().settings.log.level)
+    if (this.#resources) {
+      this.#server ??= createGatewayServer(() => this.#serving(), this.#resources)
     }
+    void tell({ type: 'serving', version })
     if (old !== this.#current) void old?.retire()
+  }
+  /** The primary keeps the connection until this is said, and nothing is read from it before. */
+  take(id: number, handle: unknown): void {
+    void tell({ type: 'taken', id })
+    // Its client may have left on the way.
+    if (!handle) return
+    this.#server?.take(new Socket({ handle, readable: true, writable: true } as object))
   }
   discard(): void {
     void this.#prepared?.retire()
     this.#prepared = undefined
   }
-  /** Ends what is under way within the grace, then this process. */
-  async drain(grace: number): Promise<void> {
-    if (this.#leaving) return
+  /** Ends what is under way within the grace (ms), then this process. `patient`: clients may use up what they keep open. */
+  async drain(grace: number, patient = false): Promise<void> {
     this.#leaving = true
+    const jobs = this.#resources?.jobs.close()
+    this.#server?.leave()
+    if (patient) await this.#deserted()
     await this.#server?.drain(grace)
     await this.#current?.retire()
+    await jobs
     await this.#database?.close()
     await this.report()
     await this.#log.flush()
@@ -107,6 +115,13 @@ class Working {
     return tell({ type: 'metrics', samples: this.#metrics.report() })
   }
 
+  /** A reply ends its connection now, so those that are used end soon, and the others when they are too old to be. */
+  async #deserted(): Promise<void> {
+    const until = performance.now() + this.#serving().settings.timeouts.keep_alive
+    while (this.#server?.connections && performance.now() < until) {
+      await new Promise(resolve => setTimeout(resolve, DESERTED))
+    }
+  }
   #serving(): Snapshot {
     if (!this.#current) throw new Error('nothing is served yet')
     return this.#current
@@ -122,18 +137,8 @@ class Working {
         send: message => void (process.connected && process.send?.(message)),
         on: listener => void process.on('message', listener),
       }),
-      jobs: { start: () => () => {} },
+      jobs: createJobs({ database, log: this.#log }),
     }
-  }
-  async #listen(written: string): Promise<number> {
-    const { host, port } = splitAddress(written)
-    if (!this.#server && this.#resources) {
-      const server = createGatewayServer(() => this.#serving(), this.#resources)
-      await server.listen(port, host)
-      this.#server = server
-    }
-    const bound = this.#server?.http.address()
-    return typeof bound === 'object' && bound ? bound.port : port
   }
 }
 
@@ -156,11 +161,12 @@ const start = (name: string): void => {
   const inOrder = (step: () => void | Promise<void>): void => {
     last = last.then(step)
   }
-  process.on('message', (message: ToWorker) => {
+  process.on('message', (message: ToWorker, handle: unknown) => {
+    if (message.type === 'connection') working.take(message.id, handle)
     if (message.type === 'prepare') inOrder(() => working.prepare(message.sealed))
     if (message.type === 'swap') inOrder(() => working.swap(message.version))
     if (message.type === 'discard') inOrder(() => working.discard())
-    if (message.type === 'drain') void working.drain(message.grace)
+    if (message.type === 'drain') void working.drain(message.grace, message.patient)
     if (message.type === 'metrics') void working.report()
   })
   process.on('uncaughtException', error => working.crashed(error))
@@ -170,15 +176,8 @@ const start = (name: string): void => {
   process.on('SIGTERM', () => void tell({ type: 'renew' }))
   setInterval(() => working.beat(), BEAT)
   setInterval(() => void working.report(), METRICS)
-  survive(() => working.orphaned())
+  process.on('disconnect', () => working.orphaned())
   void tell({ type: 'up' })
 }
 
-/** node:cluster ends a worker whose primary is gone; this one has streams to finish first. */
-const survive = (orphaned: () => void): void => {
-  cluster.worker?.once('disconnect', () => {
-    if (cluster.worker) cluster.worker.exitedAfterDisconnect = true
-    orphaned()
-  })
-}
-start(`worker ${process.env.TOLLGATE_WORKER ?? '1'}`)
+start(process.argv[2] ?? 'worker')

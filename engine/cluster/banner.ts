@@ -31,7 +31,7 @@ export const banner = ({ program, url, admin, workers, built }: BannerFacts): st
       : [['egress', `also ${settings.egress_allow} (EGRESS_ALLOW)`] as const]),
   ]
   const lines = rows.map(([name, text]) => `  ${name.padEnd(9)}${text}`)
-  return [`Tollgate ${program} serves`, ...lines].join('\n')
+  return [`${program} serves`, ...lines].join('\n')
 }
 const STORES: Readonly<Record<string, string>> = {
   sqlite: 'embedded SQLite; what is acknowledged is on disk',

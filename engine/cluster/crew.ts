@@ -1,10 +1,9 @@
 /** The workers: forked, watched, replaced, renewed one by one, all on one version or none on the new one. */
-import cluster from 'node:cluster'
-import { fileURLToPath } from 'node:url'
 import type { AllowanceOwner } from '../allowance-owner.ts'
 import type { Exposition } from '../exposition.ts'
 import type { GatewayMetrics } from '../metrics.ts'
 import type { Log } from '../plugin.ts'
+import type { Door } from './door.ts'
 import { ofType } from './hearing.ts'
 import { Member, type Refusal } from './member.ts'
 import { BEAT, type FromWorker, type Sealed } from './messages.ts'
@@ -12,19 +11,23 @@ import { createBackoff, createWatchdog } from './patience.ts'
 
 export interface CrewOptions {
   readonly count: number
+  /** Where workers keep compiled code, so that the next one is up sooner. */
+  readonly codeFolder: string
+  readonly door: Door
   readonly log: Log
   readonly metrics: GatewayMetrics
   readonly exposition: Exposition
   readonly allowances: AllowanceOwner
 }
-export type Start = { readonly port: number } | { readonly cannot: string } | Refusal
+/** `cannot`: why, in a sentence. */
+export type Start = 'serving' | { readonly cannot: string } | Refusal
 export interface Crew {
   readonly members: readonly Member[]
   /** Whether workers crash again and again. */
   readonly looping: boolean
   /** Forks the workers; resolves when all of them serve, or with why one never will. */
   start(sealed: Sealed): Promise<Start>
-  /** Every worker prepares; then all swap, or none does and this says why. */
+  /** Every worker prepares; then all swap, or none does and this says why. `died`: twice, and who knows of what. */
   publish(sealed: Sealed): Promise<Refusal | 'died' | undefined>
   /** Replaces every worker by a fresh one, one after another. */
   renew(): Promise<void>
@@ -44,6 +47,7 @@ const GARBAGE = 50 * 1024 * 1024
 /** A renewed worker may end its streams in peace: its successor serves already. */
 const FAREWELL = 15 * 60_000
 const SCRAPE = 1_000
+const COMPLETE = 10_000
 /** A worker that has not left this long after the grace is ended. */
 const MARGIN = 500
 
@@ -58,17 +62,14 @@ class Workers implements Crew {
   #current: Sealed | undefined
   #draining = false
   #renewing: Promise<void> = Promise.resolve()
+  /** Who waits until all serve. */
+  readonly #waiting: (() => void)[] = []
   /** What the start waits for, until the first of it is known. */
   #started: ((start: Start) => void) | undefined
 
   constructor(options: CrewOptions) {
     this.#options = options
     this.#timer = setInterval(() => this.#watch(), BEAT)
-    cluster.schedulingPolicy = cluster.SCHED_RR
-    cluster.setupPrimary({
-      exec: fileURLToPath(new URL('../worker.ts', import.meta.url)),
-      args: [],
-    })
   }
   get members(): readonly Member[] {
     return [...this.#all]
@@ -84,6 +85,13 @@ class Workers implements Crew {
     })
   }
   async publish(sealed: Sealed): Promise<Refusal | 'died' | undefined> {
+    const refused = await this.#publish(sealed)
+    // It may have died of something else, so there is a second chance.
+    return refused === 'died' ? this.#publish(sealed) : refused
+  }
+  async #publish(sealed: Sealed): Promise<Refusal | 'died' | undefined> {
+    // One that is just being replaced must have its say too.
+    await this.#complete()
     const serving = this.#in('serving')
     const answers = await Promise.all(serving.map(member => member.prepare(sealed)))
     const refused = answers.find(answer => typeof answer === 'object')
@@ -111,32 +119,34 @@ class Workers implements Crew {
   }
   async drain(grace: number): Promise<void> {
     this.#draining = true
+    this.#options.door.close()
     for (const member of this.#all) {
       member.state = 'leaving'
       member.send({ type: 'drain', grace })
     }
     const overdue = setTimeout(() => this.kill(), grace + MARGIN)
     await Promise.all(
-      this.members.map(member => new Promise(left => member.worker.on('exit', left))),
+      this.members.map(member => new Promise(left => member.process.on('exit', left))),
     )
     clearTimeout(overdue)
   }
   kill(): void {
     this.#draining = true
+    this.#options.door.close()
     clearInterval(this.#timer)
-    for (const member of this.#all) member.worker.process.kill('SIGKILL')
+    for (const member of this.#all) member.process.kill('SIGKILL')
   }
 
   #in(...states: readonly Member['state'][]): readonly Member[] {
     return this.members.filter(({ state }) => states.includes(state))
   }
   #launch(number: number): Member {
-    const member = new Member(number)
+    const member = new Member(number, this.#options.codeFolder)
     this.#all.add(member)
-    this.#watchdog.heard(member.id)
-    this.#options.allowances.attach(member.id, member.channel())
-    member.worker.on('message', message => this.#heard(member, message as FromWorker))
-    member.worker.on('exit', (code, signal) => this.#exited(member, code, signal))
+    this.#watchdog.heard(member.pid)
+    this.#options.allowances.attach(member.pid, member.channel())
+    member.process.on('message', message => this.#heard(member, message as FromWorker))
+    member.process.on('exit', (code, signal) => this.#exited(member, code, signal))
     void this.#bring(member)
     return member
   }
@@ -150,41 +160,56 @@ class Workers implements Crew {
       if (answer === 'died') return
       if (answer !== 'prepared') return this.#unfit(member, answer)
     }
-    const swapped = await member.swap(sealed?.version ?? 0)
-    if ('cannot' in swapped) return this.#unfit(member, swapped)
+    await member.swap(sealed?.version ?? 0)
+    this.#options.door.enter(member)
     this.#options.log.info({ worker: member.number, child: member.pid }, 'a worker serves')
-    if (this.#in('serving').length >= this.#options.count) this.#settle(swapped)
+    if (this.#in('serving').length < this.#options.count) return
+    this.#settle('serving')
+    for (const resolve of this.#waiting.splice(0)) resolve()
   }
-  /** It refuses what the others serve, or cannot listen: no better than a crash. */
+  /** Resolves when all serve, or it takes too long. */
+  async #complete(): Promise<void> {
+    if (this.#in('serving').length >= this.#options.count) return
+    await new Promise<void>(resolve => {
+      this.#waiting.push(resolve)
+      setTimeout(resolve, COMPLETE).unref()
+    })
+  }
+  /** It refuses what the others serve: no better than a crash. */
   #unfit(member: Member, why: Start): void {
     this.#options.log.error({ worker: member.number, why }, 'a worker cannot serve')
     this.#settle(why)
-    member.worker.process.kill('SIGKILL')
+    member.process.kill('SIGKILL')
   }
   #settle(start: Start): void {
     this.#started?.(start)
     this.#started = undefined
   }
   #heard(member: Member, message: FromWorker): void {
-    this.#watchdog.heard(member.id)
-    member.warned = false
+    this.#watchdog.heard(member.pid)
+    if (member.mute) {
+      member.mute = false
+      this.#options.door.stir()
+    }
     if (message.type === 'metrics')
-      this.#options.exposition.absorb(String(member.id), message.samples)
+      this.#options.exposition.absorb(String(member.pid), message.samples)
+    if (message.type === 'taken') this.#options.door.taken(member, message.id)
     if (message.type === 'renew' && member.state === 'serving') this.#replace(member)
     if (message.type !== 'beat') return
     member.garbage = message.garbage
     if (message.garbage > GARBAGE && member.state === 'serving') this.#replace(member)
   }
   #exited(member: Member, code: number | null, signal: string | null): void {
-    const { allowances, exposition, log, metrics } = this.#options
+    const { allowances, door, exposition, log, metrics } = this.#options
     this.#all.delete(member)
-    this.#watchdog.forget(member.id)
-    allowances.detach(member.id)
-    exposition.forget(String(member.id))
+    door.lost(member)
+    this.#watchdog.forget(member.pid)
+    allowances.detach(member.pid)
+    exposition.forget(String(member.pid))
     if (this.#draining) return
-    const reason = member.state === 'leaving' ? 'renewed' : member.reason
+    if (member.state === 'leaving') return
+    const { reason } = member
     metrics.count('worker_restarts_total', { reason })
-    if (reason === 'renewed') return
     const delay = this.#backoff.ended()
     log.error({ worker: member.number, code, signal, reason, delay }, 'a worker ended')
     if (this.looping) this.#settle({ cannot: `worker ${member.number} ends again and again` })
@@ -204,20 +229,21 @@ class Workers implements Crew {
       member.renewing = serves !== undefined
       if (!serves) return
       member.state = 'leaving'
-      member.send({ type: 'drain', grace: FAREWELL })
+      this.#options.metrics.count('worker_restarts_total', { reason: 'renewed' })
+      member.send({ type: 'drain', grace: FAREWELL, patient: true })
     })
   }
   #watch(): void {
     this.#watchdog.tick()
     for (const member of this.#all) {
-      const silence = this.#watchdog.silence(member.id)
-      if (silence > NOTICED && !member.warned && member.state === 'serving') {
-        member.warned = true
+      const silence = this.#watchdog.silence(member.pid)
+      if (silence > NOTICED && !member.mute && member.state === 'serving') {
+        member.mute = true
         this.#options.log.warn({ worker: member.number, silence }, 'a worker does not answer')
       }
       if (silence <= LOST[member.preparing ? 'preparing' : member.state]) continue
       member.reason = 'stalled'
-      member.worker.process.kill('SIGKILL')
+      member.process.kill('SIGKILL')
     }
   }
 }

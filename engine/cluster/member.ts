@@ -1,49 +1,59 @@
 /** One worker process as the primary sees it. */
-import cluster, { type Worker } from 'node:cluster'
+import { type ChildProcess, fork, type SendHandle } from 'node:child_process'
+import type { Socket } from 'node:net'
 import type { Channel } from '../allowance-channel.ts'
+import type { Taker } from './door.ts'
 import { Hearing, ofType } from './hearing.ts'
 import type { FromWorker, Refused, Sealed, ToWorker } from './messages.ts'
 
-/** `preparing` and `serving` at once is the rule: it serves the old version while it prepares the new one. */
 export type State = 'starting' | 'serving' | 'leaving'
 export type Refusal = Pick<Refused, 'problems' | 'text'>
 
-export class Member {
+export class Member implements Taker {
   /** Its place among the workers; the one that replaces it takes the same. */
   readonly number: number
-  readonly worker: Worker
+  readonly process: ChildProcess
   readonly hearing = new Hearing<FromWorker>()
   /** It has loaded its program and can be asked. */
   readonly up: Promise<unknown>
   state: State = 'starting'
+  /** The version it builds beside the one it serves. */
   preparing = false
+  /** What it serves; 0: nothing yet. */
   version = 0
   garbage = 0
   /** Why it ends, where the primary ended it. */
   reason: 'crash' | 'stalled' = 'crash'
-  /** Spoken of already. */
-  warned = false
+  /** It does not answer, and that has been told. */
+  mute = false
   renewing = false
 
-  constructor(number: number) {
+  constructor(number: number, codeFolder: string) {
     this.number = number
-    this.worker = cluster.fork({ TOLLGATE_WORKER: String(number) })
+    this.process = fork(new URL('../worker.ts', import.meta.url), [`worker ${number}`], {
+      env: { NODE_COMPILE_CACHE: codeFolder, ...process.env },
+    })
     this.up = this.hearing.next(ofType('up'))
-    this.worker.on('message', message => this.hearing.said(message as FromWorker))
+    this.process.on('message', message => this.hearing.said(message as FromWorker))
     // A message to a process that has just ended; its exit is what counts.
-    this.worker.on('error', () => {})
-    this.worker.on('exit', () => this.hearing.ended())
-  }
-  get id(): number {
-    return this.worker.id
+    this.process.on('error', () => {})
+    this.process.on('exit', () => this.hearing.ended())
   }
   get pid(): number {
-    return this.worker.process.pid ?? 0
+    return this.process.pid ?? 0
   }
-  send(message: ToWorker): void {
-    if (this.worker.isConnected()) this.worker.send(message)
+  get open(): boolean {
+    return this.state === 'serving' && this.version > 0 && !this.mute
   }
-  /** Builds the version beside the one it serves. `died`: it ended meanwhile. */
+  send(message: ToWorker, handle?: SendHandle): void {
+    if (this.process.connected) this.process.send(message, handle)
+  }
+  offer(id: number, socket: Socket): void {
+    // The bare handle: a Socket would be closed here as soon as it is sent, taken or not.
+    const { _handle: handle } = socket as unknown as { readonly _handle: SendHandle | null }
+    this.send({ type: 'connection', id }, handle ?? undefined)
+  }
+  /** `died`: it ended meanwhile. */
   async prepare(sealed: Sealed): Promise<Refusal | 'prepared' | 'died'> {
     const { version } = sealed
     this.preparing = true
@@ -57,25 +67,21 @@ export class Member {
     if (!said) return 'died'
     return said.type === 'problems' ? said : 'prepared'
   }
-  /** Serves what it prepared; the first time it begins to listen. */
-  async swap(version: number): Promise<{ readonly port: number } | { readonly cannot: string }> {
-    const answer = this.hearing.next(
-      (message): message is Extract<FromWorker, { type: 'serving' | 'failed' }> =>
-        message.type === 'failed' || (message.type === 'serving' && message.version === version),
-    )
+  /** From now on it serves what it prepared. */
+  async swap(version: number): Promise<void> {
     this.state = 'serving'
+    const answer = this.hearing.next(
+      (message): message is Extract<FromWorker, { type: 'serving' }> =>
+        message.type === 'serving' && message.version === version,
+    )
     this.send({ type: 'swap', version })
-    const said = await answer
-    if (!said) return { cannot: `worker ${this.number} ended` }
-    if (said.type === 'failed') return { cannot: said.message }
-    this.version = version
-    return { port: said.port }
+    if (await answer) this.version = version
   }
   /** For numbers that the workers of a machine share. */
   channel(): Channel {
     return {
       send: message => this.send(message as ToWorker),
-      on: listener => void this.worker.on('message', listener),
+      on: listener => void this.process.on('message', listener),
     }
   }
 }

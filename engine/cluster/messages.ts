@@ -61,15 +61,17 @@ export type FromBuilder =
 export type ToWorker =
   | { readonly type: 'prepare'; readonly sealed: Sealed }
   | { readonly type: 'swap' | 'discard'; readonly version: number }
-  | { readonly type: 'drain'; readonly grace: number }
+  /** With its handle. */
+  | { readonly type: 'connection'; readonly id: number }
+  | { readonly type: 'drain'; readonly grace: number; readonly patient?: boolean }
   | { readonly type: 'metrics' }
 export type FromWorker =
   | { readonly type: 'up' }
   | { readonly type: 'prepared'; readonly version: number }
   | ({ readonly version: number } & Pick<Refused, 'type' | 'problems' | 'text'>)
-  | { readonly type: 'serving'; readonly version: number; readonly port: number }
-  /** It cannot listen. */
-  | { readonly type: 'failed'; readonly message: string }
+  | { readonly type: 'serving'; readonly version: number }
+  /** It has the connection, and has not read from it yet. */
+  | { readonly type: 'taken'; readonly id: number }
   | { readonly type: 'beat'; readonly garbage: number }
   /** Somebody asked it to end: it wants to be replaced first. */
   | { readonly type: 'renew' }

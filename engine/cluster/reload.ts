@@ -87,21 +87,21 @@ export const createReloads = (options: ReloadOptions): Reloads => {
   }
 }
 
-/** Builds, then lets every worker prepare, then all swap. A worker that dies meanwhile of another cause gets a second chance. */
+/** Builds, then lets every worker prepare, then all swap. */
 const attempt = async ({ workshop, crew, log }: ReloadOptions, request: Omit<Build, 'type'>) => {
   const built = await workshop.build(request)
   if (built.type !== 'built') return built
   log.hide(built.secrets)
-  let refused = await crew.publish(built)
-  if (refused === 'died') refused = await crew.publish(built)
+  const refused = await crew.publish(built)
   if (refused === undefined) {
     workshop.live(built)
     return built
   }
   const { watched } = built
   if (refused !== 'died') return { ...refused, type: 'problems' as const, watched }
-  const text = 'workers end while they prepare it; see the log'
-  return { type: 'problems' as const, problems: [], text, watched }
+  const message = 'a worker ended, twice, while it prepared this version; the log may say why'
+  const problems = [{ code: 'WORKER_ENDS', message, file: 'routes.yaml', line: 1, column: 1 }]
+  return { type: 'problems' as const, problems, text: `WORKER_ENDS  ${message}`, watched }
 }
 type Outcome = Awaited<ReturnType<typeof attempt>>
 

@@ -21,6 +21,8 @@ export interface WorkshopOptions {
   readonly config: string
   readonly log: Log
   readonly exposition: Exposition
+  /** ms in which a builder that runs a plugin's code must give a sign of life. */
+  readonly patience?: number
   /** It needs the store, which is at this address. */
   needsStore(url: string, data: string): void
 }
@@ -33,12 +35,10 @@ export interface Workshop {
   stop(): Promise<void>
 }
 
-/** ms in which a builder that runs a plugin's code must give a sign of life. */
-const LOST = 10_000
 const SELF = 0
 
 export const createWorkshop = (options: WorkshopOptions): Workshop => {
-  const { config, log, exposition } = options
+  const { config, log, exposition, patience = 10_000 } = options
   const watchdog = createWatchdog(BEAT)
   let up = Promise.withResolvers<void>()
   let serving: Sealed | undefined
@@ -65,7 +65,7 @@ export const createWorkshop = (options: WorkshopOptions): Workshop => {
   })
   const timer = setInterval(() => {
     watchdog.tick()
-    if (watchdog.silence(SELF) < LOST) return
+    if (watchdog.silence(SELF) < patience) return
     hung = true
     child.kill()
   }, BEAT)
@@ -76,7 +76,7 @@ export const createWorkshop = (options: WorkshopOptions): Workshop => {
       hung = false
       const answer = child.hearing.next(ofType('built', 'unchanged', 'problems'))
       child.send({ type: 'build', ...request })
-      return (await answer) ?? lost(step, hung)
+      return (await answer) ?? lost(step, hung ? patience : undefined)
     },
     live(sealed) {
       serving = sealed
@@ -96,9 +96,9 @@ export const createWorkshop = (options: WorkshopOptions): Workshop => {
 }
 
 /** The builder is gone in the middle of a build: the file whose code it ran last is the problem. */
-const lost = (file: string, hung: boolean): Refused => {
+const lost = (file: string, hung: number | undefined): Refused => {
   const [code, message] = hung
-    ? ['PLUGIN_HANGS', `no sign of life for ${LOST / 1000} s: does it loop without end?`]
+    ? ['PLUGIN_HANGS', `no sign of life for ${hung / 1000} s: does it loop without end?`]
     : ['PLUGIN_ENDS', 'it ended the process that tried it: a plugin must not exit or crash']
   const problem: Problem = { code, message, file, line: 1, column: 1 }
   const text = format([problem], new Map(), 'pretty')

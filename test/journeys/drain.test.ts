@@ -1,0 +1,46 @@
+/** A signal ends the gateway in order: not ready, no new connections, streams end, the rest are cut with an event. */
+import t from 'tap'
+import { scaled } from '../helpers/long.ts'
+import { eventually, folderWith, type Primary, startPrimary } from '../helpers/primary.ts'
+
+const drainWithin = (grace: string) => folderWith('one', `  timeouts: { drain: ${grace} }`)
+const stream = async (primary: Primary, count: number, every: number) => {
+  const response = await fetch(`${primary.url}/events?count=${count}&every=${every}`)
+  return response
+}
+const notReady = (primary: Primary) =>
+  eventually(async () => ((await primary.ready()) === 503 ? true : undefined))
+
+t.test('streams that end inside the grace end whole', async t => {
+  const primary = await startPrimary(t, { files: drainWithin('20s'), workers: 2 })
+  const many = scaled(30, 300)
+  const streams = await Promise.all(Array.from({ length: many }, () => stream(primary, 20, 30)))
+  const kept = await fetch(`${primary.url}/stamp`)
+  await kept.arrayBuffer()
+  primary.child.kill('SIGTERM')
+  await notReady(primary)
+  const texts = await Promise.all(streams.map(each => each.text()))
+  t.ok(texts.every(text => text.endsWith('data: end\n\n')))
+  t.equal(await primary.ended(), 0)
+  t.notOk(primary.log().some(line => line.level === 'error'))
+})
+
+t.test('what does not end is cut at the end of the grace', async t => {
+  const primary = await startPrimary(t, { files: drainWithin('300ms') })
+  const endless = await stream(primary, 10_000, 20)
+  const text = endless.text().catch(error => String(error))
+  primary.child.kill('SIGINT')
+  t.equal(await primary.ended(), 0)
+  t.notMatch(await text, 'data: end')
+})
+
+t.test('a second signal ends it at once', async t => {
+  const primary = await startPrimary(t, { files: drainWithin('60s') })
+  const endless = await stream(primary, 10_000, 20)
+  const text = endless.text().catch(error => String(error))
+  primary.child.kill('SIGTERM')
+  await notReady(primary)
+  primary.child.kill('SIGTERM')
+  t.equal(await primary.ended(), 143)
+  t.notMatch(await text, 'data: end')
+})

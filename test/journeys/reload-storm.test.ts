@@ -1,0 +1,138 @@
+/** Edits come faster than they can be built, under load: nothing fails, nothing is cut, the last edit wins. */
+import { once } from 'node:events'
+import { Agent, request } from 'node:http'
+import t from 'tap'
+import WebSocket from 'ws'
+import { LONG, scaled } from '../helpers/long.ts'
+import { eventually, folderWith, routes, startPrimary } from '../helpers/primary.ts'
+import { startUpstream } from '../helpers/upstream.ts'
+
+const EDITS = scaled(60, 400)
+const PER_SECOND = 20
+const RATE = 200
+const STREAMS = scaled(20, 100)
+const SOCKETS = scaled(10, 50)
+/** ms between two events of a stream. */
+const EVERY = 50
+
+const upstream = await startUpstream()
+t.teardown(() => upstream.stop())
+const seconds = EDITS / PER_SECOND + 1
+await upstream.script('events', [
+  {
+    do: 'send',
+    bytes:
+      'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n',
+  },
+  {
+    do: 'send',
+    bytes: 'data: {n}\n\n',
+    chunked: true,
+    times: (seconds * 1000) / EVERY,
+    every: EVERY,
+  },
+  { do: 'send', bytes: 'data: end\n\n', chunked: true },
+  { do: 'send', bytes: '0\r\n\r\n' },
+])
+await upstream.script('echo', [{ do: 'websocket', manner: 'echo' }])
+const more = `upstreams: { up: { url: '${upstream.url}' } }`
+const config = (text: string): string =>
+  routes(text)
+    .replace('pipeline:', `${more}\npipeline:`)
+    .concat(
+      "  - { path: 'GET /s/{name}', upstream: up }\n  - { path: 'WS /s/{name}', upstream: up }\n",
+    )
+
+t.test('a storm of edits under load', async t => {
+  const files = { ...folderWith(), 'routes.yaml': config('edit-0') }
+  const primary = await startPrimary(t, { files, workers: 2 })
+  let over = false
+
+  // Streams and WebSockets that are open all the while.
+  const streams = Array.from({ length: STREAMS }, async () => {
+    const text = await (await fetch(`${primary.url}/s/events`)).text()
+    return text.endsWith('data: end\n\n') ? 'whole' : 'cut'
+  })
+  const sockets = await Promise.all(
+    Array.from({ length: SOCKETS }, async () => {
+      const socket = new WebSocket(`${primary.url.replace('http', 'ws')}/s/echo`)
+      const closed: unknown[] = []
+      socket.on('close', code => closed.push(code))
+      await once(socket, 'open')
+      return { socket, closed }
+    }),
+  )
+
+  // Requests at a steady rate over a few connections that are kept, each of which must only ever see newer versions.
+  const lanes = Array.from({ length: 8 }, () => new Agent({ keepAlive: true, maxSockets: 1 }))
+  t.teardown(() => {
+    for (const agent of lanes) agent.destroy()
+  })
+  const outcomes = new Map<string, number>()
+  const versions = new Set<number>()
+  const count = (outcome: string) => outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
+  const lane = async (agent: Agent) => {
+    let [socket, seen]: [unknown, number] = [undefined, 0]
+    while (!over) {
+      const started = performance.now()
+      const outgoing = request(`${primary.url}/stamp`, { agent }).end()
+      const response = await once(outgoing, 'response').then(
+        ([each]) => each,
+        error => count(`failed: ${error.code}`),
+      )
+      if (response === undefined) continue
+      response.resume()
+      await once(response, 'end')
+      const version = Number(response.headers['x-tollgate-version'])
+      if (outgoing.socket !== socket) [socket, seen] = [outgoing.socket, 0]
+      count(
+        response.statusCode !== 200
+          ? `status ${response.statusCode}`
+          : version < seen
+            ? 'older'
+            : 'served',
+      )
+      seen = version
+      versions.add(version)
+      const rest = (1000 * lanes.length) / RATE - (performance.now() - started)
+      if (rest > 0) await new Promise(resolve => setTimeout(resolve, rest))
+    }
+  }
+  const load = Promise.all(lanes.map(lane))
+
+  const started = performance.now()
+  for (let edit = 1; edit <= EDITS; edit++) {
+    primary.write('routes.yaml', config(`edit-${edit}`))
+    const due = started + (edit * 1000) / PER_SECOND
+    await new Promise(resolve => setTimeout(resolve, Math.max(0, due - performance.now())))
+  }
+  const last = performance.now()
+  await eventually(async () => {
+    const body = (await (await fetch(`${primary.url}/stamp`)).json()) as { text: string }
+    return body.text === `edit-${EDITS}` || undefined
+  })
+  const lag = performance.now() - last
+  const live = (await primary.config()).version
+
+  for (const { socket } of sockets) {
+    socket.send('still there?')
+    const [answer] = await once(socket, 'message')
+    t.equal(String(answer), 'still there?')
+  }
+  t.same(
+    sockets.flatMap(({ closed }) => closed),
+    [],
+    'no WebSocket was closed',
+  )
+  for (const { socket } of sockets) socket.terminate()
+  t.same(new Set(await Promise.all(streams)), new Set(['whole']), 'no stream was cut')
+  over = true
+  await load
+  t.same([...outcomes.keys()], ['served'], 'no request failed, and none met an older version')
+  const rate = live / (EDITS / PER_SECOND)
+  t.comment(
+    `${live} versions, ${rate.toFixed(1)}/s; the last was live after ${Math.round(lag)} ms; ${outcomes.get('served')} requests`,
+  )
+  t.ok(live > EDITS / PER_SECOND / 2)
+  if (LONG) t.ok(rate >= 3 && lag <= 1_000)
+})

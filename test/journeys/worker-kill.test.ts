@@ -1,0 +1,104 @@
+/** A worker that dies, crashes again and again, stalls or is renewed harms only what it had under way. */
+import t from 'tap'
+import { scaled } from '../helpers/long.ts'
+import { eventually, folderWith, getAlone, type Primary, startPrimary } from '../helpers/primary.ts'
+
+const get = (primary: Primary, path = '/stamp') => getAlone(`${primary.url}${path}`)
+const serving = (primary: Primary, count: number, without: readonly number[] = []) =>
+  primary.state(
+    ({ workers }) =>
+      workers.filter(({ state, pid }) => state === 'serving' && !without.includes(pid)).length ===
+      count,
+  )
+const KINDS = ['throw', 'segv', 'exit']
+
+t.test('workers that die, stall and are renewed', async t => {
+  const primary = await startPrimary(t, { files: folderWith(), workers: 2 })
+  const logged = (fits: (line: Record<string, unknown>) => boolean) =>
+    eventually(() => primary.log().find(fits))
+
+  t.test('a rejection nobody handles is told, and cuts nobody', async t => {
+    const { workers } = await serving(primary, 2)
+    t.equal((await get(primary, '/fault?do=reject')).status, 200)
+    await eventually(async () => (await primary.metric('unhandled_total')) || undefined)
+    t.same(
+      (await primary.config()).workers.map(({ pid }) => pid),
+      workers.map(({ pid }) => pid),
+    )
+  })
+
+  t.test('all are renewed one by one, and no request fails', async t => {
+    let over = false
+    const statuses: number[] = []
+    const loads = ['close', 'keep-alive', 'keep-alive'].map(async connection => {
+      while (!over) {
+        const response = await fetch(`${primary.url}/stamp`, { headers: { connection } })
+        await response.arrayBuffer()
+        statuses.push(response.status)
+      }
+    })
+    const stream = fetch(`${primary.url}/events?count=60&every=50`).then(each => each.text())
+    for (let round = 0; round < scaled(1, 50); round++) {
+      const before = (await serving(primary, 2)).workers.map(({ pid }) => pid)
+      primary.child.kill('SIGUSR2')
+      await serving(primary, 2, before)
+    }
+    over = true
+    await Promise.all(loads)
+    t.ok(statuses.length > 20)
+    t.ok(statuses.every(status => status === 200))
+    t.match(await stream, 'data: end', 'and a stream ends in its old worker')
+  })
+
+  t.test('a stalled loop is noticed and ended, the other serves on', async t => {
+    const stalled = get(primary, '/fault?do=block').catch(() => 'cut')
+    await logged(line => line.msg === 'a worker does not answer')
+    const others = await Promise.all(Array.from({ length: 10 }, () => get(primary)))
+    t.ok(others.every(({ status }) => status === 200))
+    t.equal(await stalled, 'cut')
+    await logged(line => line.reason === 'stalled' && line.signal === 'SIGKILL')
+    await serving(primary, 2)
+  })
+
+  t.test('a dead one is replaced, and nobody else notices', async t => {
+    for (const kind of KINDS) {
+      const before = (await serving(primary, 2)).workers.map(({ pid }) => pid)
+      await get(primary, `/fault?do=${kind}`).catch(() => 'cut')
+      const answers = await Promise.all(Array.from({ length: 20 }, () => get(primary)))
+      t.ok(
+        answers.every(({ status }) => status === 200),
+        kind,
+      )
+      await primary.state(({ workers }) => {
+        const now = workers.filter(({ state }) => state === 'serving').map(({ pid }) => pid)
+        return now.length === 2 && now.some(pid => !before.includes(pid))
+      })
+    }
+    t.equal(await primary.metric('worker_restarts_total{reason="crash"}'), 3)
+    t.equal(await primary.metric('worker_restarts_total{reason="stalled"}'), 1)
+    t.equal(await primary.metric('worker_restarts_total{reason="renewed"}'), scaled(2, 100))
+    const last = await logged(line => line.msg === 'this worker crashed')
+    t.match(last, { error: { message: 'thrown where nobody catches' } })
+  })
+
+  t.test('the fifth in half a minute turns readiness red, and forks no storm', async t => {
+    t.equal(await primary.ready(), 200)
+    const { workers } = await serving(primary, 2)
+    process.kill(workers.find(({ state }) => state === 'serving')?.pid ?? 0, 'SIGKILL')
+    await eventually(async () => ((await primary.ready()) === 503 ? true : undefined))
+    const ends = primary.log().filter(line => line.msg === 'a worker ended')
+    const delays = (await logged(() => ends.length >= 4)) && ends.map(line => Number(line.delay))
+    t.ok(delays.slice(0, 4).every(delay => delay < 1_000))
+    await logged(line => line.msg === 'a worker ended' && Number(line.delay) >= 1_000)
+    await serving(primary, 2)
+  })
+})
+
+t.test('the primary is gone: workers finish what is under way and end', async t => {
+  const primary = await startPrimary(t, { files: folderWith(), workers: 2 })
+  const stream = await fetch(`${primary.url}/events?count=30&every=20`)
+  primary.child.kill('SIGKILL')
+  t.match(await stream.text(), 'data: end')
+  await primary.gone()
+  t.match(primary.log().at(-1)?.process, /^worker/)
+})
