@@ -8,7 +8,7 @@ import { parseJson } from './json.ts'
 import type { Bytes, Fault, Out, Outcome, Outgoing, Reply, Route, Turn } from './plugin.ts'
 import type { CompiledRoute, Snapshot } from './snapshot.ts'
 import { openTry, sendTry } from './upstream/attempt.ts'
-import { candidatesOf } from './upstream/upstreams.ts'
+import { candidatesOf } from './upstream/candidate.ts'
 
 const fault = errors({
   ROUTE_GONE: [404, 'There is no route "%s" any more.'],

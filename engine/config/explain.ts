@@ -7,9 +7,9 @@ import type { NamedStage, Snapshot } from '../snapshot.ts'
 import { received } from '../turn.ts'
 import { openTry, type Try } from '../upstream/attempt.ts'
 import { pick } from '../upstream/balance.ts'
-import type { Candidate } from '../upstream/candidate.ts'
+import { type Candidate, candidatesOf } from '../upstream/candidate.ts'
 import type { DispatchRules } from '../upstream/dispatch.ts'
-import { candidatesOf, joinPath } from '../upstream/upstreams.ts'
+import { joinPath } from '../upstream/upstreams.ts'
 
 export interface Asked {
   /** `WS` for a WebSocket. */

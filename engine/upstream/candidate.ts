@@ -10,3 +10,18 @@ export interface Candidate {
   /** Path of the address, without a slash at its end. */
   readonly base: string
 }
+
+/** Every target at every address of its upstream, in the order of the targets. */
+export const candidatesOf = (
+  targets: readonly Target[],
+  upstreams: ReadonlyMap<string, Upstream>,
+): readonly Candidate[] => {
+  const candidates: Candidate[] = []
+  for (const target of targets) {
+    const upstream = upstreams.get(target.upstream)
+    if (!upstream) continue
+    for (const { origin, base } of upstream.origins)
+      candidates.push({ target, upstream, origin, base })
+  }
+  return candidates
+}

@@ -6,8 +6,8 @@ import { compose, type Run, type Step } from '../pipeline.ts'
 import type { Target } from '../plugin.ts'
 import { openTry, type Try } from './attempt.ts'
 import { type Balance, pick, type Turns } from './balance.ts'
-import type { Candidate } from './candidate.ts'
-import { candidatesOf, type Deadlines, type Upstream } from './upstreams.ts'
+import { type Candidate, candidatesOf } from './candidate.ts'
+import type { Deadlines, Upstream } from './upstreams.ts'
 
 const fault = errors({
   NO_TARGET: [502, 'No upstream is configured for this request.'],

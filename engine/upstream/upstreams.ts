@@ -1,8 +1,7 @@
 /** The `upstreams:` section compiled: origins with their pools, keys in rotation, deadlines, what passes. */
 import { duration } from '../config/units.ts'
 import { passRule, type RequestHeaders } from '../headers.ts'
-import type { Headers, Json, Target, UpstreamView } from '../plugin.ts'
-import type { Candidate } from './candidate.ts'
+import type { Headers, Json, UpstreamView } from '../plugin.ts'
 import type { HealthRules } from './health.ts'
 import { Origin } from './origin.ts'
 
@@ -114,21 +113,6 @@ const signer = ({ key, auth = 'bearer' }: UpstreamOptions): Upstream['sign'] => 
     }
   return (_, path) =>
     `${path}${path.includes('?') ? '&' : '?'}${auth.query}=${encodeURIComponent(next())}`
-}
-
-/** Every target at every address of its upstream, in the order of the targets. */
-export const candidatesOf = (
-  targets: readonly Target[],
-  upstreams: ReadonlyMap<string, Upstream>,
-): readonly Candidate[] => {
-  const candidates: Candidate[] = []
-  for (const target of targets) {
-    const upstream = upstreams.get(target.upstream)
-    if (!upstream) continue
-    for (const { origin, base } of upstream.origins)
-      candidates.push({ target, upstream, origin, base })
-  }
-  return candidates
 }
 
 /** `/v1` + `/v1/x` is `/v1/x`: the longest end of the base that the path begins with is not repeated. */

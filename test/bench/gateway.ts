@@ -24,15 +24,24 @@ export interface Gateway {
   readonly key: string
 }
 
+/** ms. */
+const START = 30_000
+
 const filler = <T>(count: number, make: (index: number) => T): T[] =>
   Array.from({ length: Math.max(0, count) }, (_, index) => make(index))
 
 /** JSON is YAML, and a config of ten thousand names is not meant for eyes. */
 const configuration = (size: Size, upstream: number): string => {
   const own = Object.values(NAMES)
-  const chain = { auth: 'key', validate: SCHEMA, translate: 'openai-chat', errors: 'openai' }
-  return JSON.stringify({
-    settings: { plugins: [join(root, 'plugins')] },
+  const chain = {
+    ...{ auth: 'key', validate: SCHEMA, model: 'body' },
+    ...{ translate: 'openai-chat', errors: 'openai' },
+  }
+  const document = {
+    settings: {
+      ...{ listen: '127.0.0.1:${PORT}', admin: '127.0.0.1:0', workers: 1 },
+      ...{ data: '${TOLLGATE_DATA}', plugins: [join(root, 'plugins')] },
+    },
     pipeline: ['errors', 'auth', 'validate', 'model', 'limit', 'translate', 'sandbox'],
     upstreams: {
       up: {
@@ -51,7 +60,8 @@ const configuration = (size: Size, upstream: number): string => {
       ...filler(size.routes - 1, index => ({ path: `POST /filler/${index}/{id}`, ...chain })),
       { path: `POST ${PATH}`, ...chain },
     ],
-  })
+  }
+  return JSON.stringify(document, null, 1)
 }
 
 const freePort = (): Promise<number> =>
@@ -62,12 +72,12 @@ const freePort = (): Promise<number> =>
     })
   })
 
+/** Whether a worker answers: the port is open before one does. */
 const answers = (port: number): Promise<boolean> =>
-  new Promise(resolve => {
-    const socket = net.connect(port, '127.0.0.1')
-    socket.on('connect', () => resolve(true)).on('error', () => resolve(false))
-    socket.on('connect', () => socket.destroy())
-  })
+  fetch(`http://127.0.0.1:${port}/`, { signal: AbortSignal.timeout(500) }).then(
+    () => true,
+    () => false,
+  )
 
 export const startGateway = async (
   size: Size,
@@ -83,19 +93,22 @@ export const startGateway = async (
     TOLLGATE_CONFIG: config,
     TOLLGATE_DATA: join(folder, 'data'),
     PORT: String(port),
-    ADMIN_PORT: '0',
-    WORKERS: '1',
   }
   const tollgate = (...args: string[]): string =>
     execFileSync(process.execPath, [program, ...args], { env, encoding: 'utf8' })
-  const account = JSON.parse(tollgate('accounts', 'create', 'bench', '--json'))
-  const log = openSync(join(folder, 'log'), 'w')
+  tollgate('accounts', 'create', 'bench')
+  const { key } = JSON.parse(tollgate('keys', 'create', 'bench', '--json'))
+  const log = openSync(join(folder, 'tollgate.log'), 'w')
   const child = spawn(process.execPath, [program, 'start'], { env, stdio: ['ignore', log, log] })
+  const late = performance.now() + START
   while (!(await answers(port))) {
-    if (child.exitCode !== null) throw new Error(`Tollgate did not start: see ${folder}/log`)
+    if (child.exitCode !== null || performance.now() > late) {
+      child.kill('SIGKILL')
+      throw new Error(`Tollgate did not start: see ${folder}/tollgate.log`)
+    }
     await new Promise(resolve => setTimeout(resolve, 20))
   }
   const pid = child.pid ?? 0
   pin(pid, core)
-  return { child, pid, port, key: account.key }
+  return { child, pid, port, key }
 }

@@ -157,6 +157,9 @@ const openLoop = (
     tick()
   })
 
+/** ms. */
+const LATE = 10_000
+
 const run = async (job: Job, held: Connection[]): Promise<Outcome> => {
   for (const connection of held.splice(0)) connection.socket.destroy()
   const request = Buffer.from(job.request)
@@ -166,13 +169,17 @@ const run = async (job: Job, held: Connection[]): Promise<Outcome> => {
   )
   const tally = new Tally()
   const start = performance.now()
+  // What is not answered by then never will be: it counts as failed.
+  const end = () => connections.forEach(connection => void connection.socket.destroy())
+  const late = setTimeout(end, job.seconds * 1000 + LATE)
   if (job.hold) {
     held.push(...connections)
     for (const connection of connections) await connection.hold()
   } else if (job.rate) await openLoop(connections, job.seconds, job.rate, tally)
   else await closedLoop(connections, job.seconds, tally)
   const events = connections.reduce((sum, connection) => sum + connection.events, 0)
-  if (!job.hold) for (const connection of connections) connection.socket.destroy()
+  clearTimeout(late)
+  if (!job.hold) end()
   return tally.outcome(events, (performance.now() - start) / 1000)
 }
 

@@ -1,8 +1,8 @@
 /** An upstream compiled: addresses, keys in rotation, what is set, deadlines, and how its path is joined. */
 import t, { type Test } from 'tap'
+import { candidatesOf } from '../../engine/upstream/candidate.ts'
 import type { Origin } from '../../engine/upstream/origin.ts'
 import {
-  candidatesOf,
   compileUpstream,
   joinPath,
   readDeadlines,

@@ -69,22 +69,21 @@ t.test('words of the trade', async t => {
   t.same(broken({ 'plugins/model.ts': '// model\n' }), [], 'plugins know the trade')
 })
 
-t.test('size and length', async t => {
+t.test('rooms and length', async t => {
   const lines = (count: number): string => 'x\n'.repeat(count - 1)
   t.same(broken({ 'engine/a.ts': lines(250) }), [])
   t.same(broken({ 'engine/a.ts': lines(251) }), ['engine/a.ts:251 length'])
-  const many = Object.fromEntries(
-    Array.from({ length: 24 }, (_, index) => [`engine/a${index}.ts`, lines(250)]),
-  )
-  t.same(broken(many), ['engine:1 size'])
-  t.same(broken({ ...many, 'engine/a0.ts': lines(249) }), [])
+  const files = Array.from({ length: 24 }, (_, index) => [`engine/a${index}.ts`, lines(250)])
+  t.same(broken(Object.fromEntries(files)), [], 'a full room')
+  t.same(broken({ ...Object.fromEntries(files), 'engine/b.ts': '' }), ['engine:1 rooms'])
+  t.same(broken({ 'engine/attic/a.ts': '' }), ['engine/attic:1 rooms'], 'a room nobody planned')
 })
 
 t.test('names, openings, state', async t => {
   const one = (path: string, text = ''): string[] => broken({ [path]: text })
   t.same(one('plugins/utils.ts'), ['plugins/utils.ts:1 names'])
   t.same(one('engine/user-service.ts'), ['engine/user-service.ts:1 names'])
-  t.same(one('engine/helpers/a.ts'), ['engine/helpers/a.ts:1 names'])
+  t.same(one('plugins/helpers/a.ts'), ['plugins/helpers/a.ts:1 names'])
   t.same(one('test/helpers/a.ts'), [], 'helpers stand under test/')
   t.same(one('engine/aB.ts'), ['engine/aB.ts:1 names'])
   t.same(one('engine/a.ts', 'class PoolManager {}'), ['engine/a.ts:2 names'])
