@@ -13,7 +13,7 @@ import type { Fault, Outcome } from './plugin.ts'
 import { plainRefusal } from './refusal.ts'
 import { Roster, type Seated } from './roster.ts'
 import type { Snapshot } from './snapshot.ts'
-import { WebSockets } from './websocket.ts'
+import { leaveSocket, WebSockets } from './websocket.ts'
 
 const fault = errors({
   OVERLOADED: [
@@ -235,5 +235,7 @@ const endSocket = (socket: Duplex, reason: Fault, call: Call): void => {
     'content-type: application/json',
     `content-length: ${body.length}`,
   ]
-  socket.end(`${head.join('\r\n')}\r\n\r\n${Buffer.from(body).toString()}`)
+  socket.on('error', () => {})
+  socket.write(`${head.join('\r\n')}\r\n\r\n${Buffer.from(body).toString()}`)
+  leaveSocket(socket)
 }

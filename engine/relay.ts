@@ -1,8 +1,8 @@
 /** Two WebSockets and what passes between them: messages, back-pressure, close codes. Knows nothing of handshakes. */
 import { WebSocket } from 'ws'
+import { Direction, type RelayParts } from './direction.ts'
 import { asFault, errors } from './errors.ts'
-import { Passage } from './passage.ts'
-import type { Exchange, Fault, Message, Outcome, Stage } from './plugin.ts'
+import type { Fault, Outcome } from './plugin.ts'
 import type { Seated } from './roster.ts'
 
 const fault = errors({
@@ -13,11 +13,11 @@ const fault = errors({
   UPSTREAM_UNRULY: [502, 'The upstream broke a rule of its WebSocket: %s.'],
 })
 
-/** Bytes that wait for a slow peer before the other one is paused, and when it is resumed. */
-const HIGH = 64 * 1_024
-const LOW = 16 * 1_024
 /** Frames a client may send in a second, pings included. */
 const FRAMES = 2_000
+
+/** Bytes a slow peer must take between two beats. */
+const LEAST_TAKEN = 256 * 1_024
 
 // RFC 6455 §7.4.1. 1005 and 1006 are never on the wire: they say that no code was.
 const NO_STATUS = 1005
@@ -30,87 +30,19 @@ const CUT_CODES: Readonly<Record<string, number>> = { DRAINING: GOING_AWAY }
 /** A close reason has at most so many bytes (RFC 6455 §5.5). */
 const REASON = 123
 
-export interface RelayParts {
-  readonly client: WebSocket
-  readonly upstream: WebSocket
-  readonly exchange: Exchange
-  readonly stages: readonly Stage[]
-}
 type End = Pick<Outcome, 'end' | 'fault'>
 
-/** One way. Reads from one socket as fast as the other one takes it. */
-class Direction {
-  bytes = 0
-  /** Whether the receiving peer showed a sign of life since the last beat. */
-  moved = true
-  readonly #from: WebSocket
-  readonly #to: WebSocket
-  readonly #first: (message: Message) => void
-  readonly #name: Message['from']
-  readonly #passages: readonly Passage[]
-  #holds = 0
-  #full = false
-  #closing: (() => void) | undefined
+/** How long one peer has given no sign of life: neither said anything nor taken what was sent. */
+class Silence {
+  broken = true
+  #beats = 0
 
-  constructor(name: Message['from'], parts: RelayParts, failed: (thrown: unknown) => void) {
-    const [from, to] =
-      name === 'client' ? [parts.client, parts.upstream] : [parts.upstream, parts.client]
-    this.#from = from
-    this.#to = to
-    this.#name = name
-    // As an onion: what a client says passes the first stage first, what an upstream says the last.
-    const stages = name === 'client' ? parts.stages.toReversed() : parts.stages
-    const hold = (held: boolean): void => this.#hold(held)
-    let next = (message: Message): void => this.#send(message.payload, !message.text)
-    const passages: Passage[] = []
-    for (const stage of stages) {
-      const passage = new Passage(stage, parts.exchange, { next, hold, failed })
-      next = message => passage.take(message)
-      passages.push(passage)
-    }
-    this.#first = next
-    this.#passages = passages
-  }
-  get held(): boolean {
-    return this.#holds > 0
-  }
-  take(payload: Buffer, binary: boolean): void {
-    this.bytes += payload.length
-    if (this.#closing) return
-    if (this.#passages.length === 0) this.#send(payload, binary)
-    else this.#first({ from: this.#name, text: !binary, payload })
-  }
-  /** Closes the receiving end behind everything that is still on its way there. */
-  close(act: () => void): void {
-    this.#closing ??= act
-    this.#settle()
-  }
-  #send(payload: Uint8Array, binary: boolean): void {
-    if (this.#to.readyState !== WebSocket.OPEN) return
-    this.#to.send(payload, { binary }, this.#sent)
-    if (this.#full || this.#to.bufferedAmount <= HIGH) return
-    this.#full = true
-    this.#hold(true)
-  }
-  readonly #sent = (): void => {
-    this.moved = true
-    if (this.#full && this.#to.bufferedAmount <= LOW) {
-      this.#full = false
-      this.#hold(false)
-    }
-    if (this.#closing) this.#settle()
-  }
-  #hold(held: boolean): void {
-    this.#holds += held ? 1 : -1
-    if (held && this.#holds === 1) this.#from.pause()
-    if (held || this.#holds > 0) return
-    this.#from.resume()
-    if (this.#closing) this.#settle()
-  }
-  #settle(): void {
-    const busy = this.#passages.some(passage => passage.busy)
-    if (busy || (this.#to.readyState === WebSocket.OPEN && this.#to.bufferedAmount > 0)) return
-    this.#closing?.()
+  beat(peer: WebSocket, towards: Direction, unread: boolean): void {
+    this.#beats = this.broken || towards.moved || unread ? 0 : this.#beats + 1
+    this.broken = towards.moved = false
+    // It answers a ping behind a large message once it has all of that.
+    if (this.#beats > peer.bufferedAmount / LEAST_TAKEN) peer.terminate()
+    else if (peer.readyState === WebSocket.OPEN) peer.ping()
   }
 }
 
@@ -125,8 +57,8 @@ export class Relay implements Seated {
   readonly #ended = Promise.withResolvers<End>()
   #end: End | undefined
   #open = 2
-  #clientHeard = true
-  #upstreamHeard = true
+  readonly #clientSilence = new Silence()
+  readonly #upstreamSilence = new Silence()
   #frames = 0
   #second = 0
 
@@ -160,14 +92,9 @@ export class Relay implements Seated {
   }
   /** Called at intervals: asks both peers for a sign of life, and drops who gave none since the last time. */
   beat(): void {
-    // Nobody reads from a paused peer, so it cannot be heard; it shows life by what it takes.
-    const client = this.#clientHeard || this.#up.held || this.#down.moved
-    const upstream = this.#upstreamHeard || this.#down.held || this.#up.moved
-    this.#clientHeard = this.#upstreamHeard = this.#down.moved = this.#up.moved = false
-    if (!client) this.#client.terminate()
-    if (!upstream) this.#upstream.terminate()
-    if (this.#client.readyState === WebSocket.OPEN) this.#client.ping()
-    if (this.#upstream.readyState === WebSocket.OPEN) this.#upstream.ping()
+    // Nobody reads from a paused peer, so it cannot be heard.
+    this.#clientSilence.beat(this.#client, this.#down, this.#up.held)
+    this.#upstreamSilence.beat(this.#upstream, this.#up, this.#down.held)
   }
   #listenToClient(): void {
     const heard = (): void => this.#heardClient()
@@ -193,11 +120,11 @@ export class Relay implements Seated {
   }
   #listenToUpstream(): void {
     const heard = (): void => {
-      this.#upstreamHeard = true
+      this.#upstreamSilence.broken = true
     }
     this.#upstream
       .on('message', (payload: Buffer, binary) => {
-        this.#upstreamHeard = true
+        this.#upstreamSilence.broken = true
         if (!this.#end) this.#down.take(payload, binary)
       })
       .on('ping', heard)
@@ -218,7 +145,7 @@ export class Relay implements Seated {
       })
   }
   #heardClient(): void {
-    this.#clientHeard = true
+    this.#clientSilence.broken = true
     const second = Math.floor(performance.now() / 1_000)
     if (second !== this.#second) {
       this.#second = second

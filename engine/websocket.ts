@@ -154,6 +154,13 @@ const linesOf = (headers: Headers, { call, version }: Upgrade): string[] => {
   return [...lines, `x-request-id: ${call.requestId}`, `x-tollgate-version: ${version}`]
 }
 
+/** Ends a socket whose client may never end its side, or still be sending. */
+export const leaveSocket = (socket: Duplex): void => {
+  socket.end()
+  socket.resume()
+  setTimeout(() => socket.destroy(), LAST_WORDS).unref()
+}
+
 /** A plain answer where a socket was asked for; then the connection ends. */
 const answer = (given: Upgrade, act: (delivery: Delivery) => void): Promise<Outcome> =>
   new Promise(ended => {
@@ -163,9 +170,7 @@ const answer = (given: Upgrade, act: (delivery: Delivery) => void): Promise<Outc
     response.assignSocket(socket)
     response.on('finish', () => {
       response.detachSocket(socket)
-      socket.end()
-      socket.resume()
-      setTimeout(() => socket.destroy(), LAST_WORDS).unref()
+      leaveSocket(socket)
     })
     const facts = { version, idleWrite, closing: () => true, ended }
     act(new Delivery(call, compiled, response, facts))

@@ -1,0 +1,166 @@
+/** What a WebSocket may not do: too large, too many pieces, too many frames, never read, never answer. */
+import t, { type Test } from 'tap'
+import type { Outcome } from '../../engine/plugin.ts'
+import { plugin, startCore } from '../helpers/core.ts'
+import { rawClient } from '../helpers/raw.ts'
+import { startUpstream } from '../helpers/upstream.ts'
+import { openSocket } from '../helpers/web-socket.ts'
+
+const upstream = await startUpstream()
+t.teardown(() => upstream.stop())
+// Most of the time is spent waiting for closes that never come.
+t.jobs = 8
+const beside = { buffered: true }
+await upstream.script('echo', [{ do: 'websocket', manner: 'echo' }])
+
+const start = async (t: Test, websocket: { payload?: string } = {}) => {
+  const ended = Promise.withResolvers<Outcome>()
+  const watch = plugin({
+    async handle(exchange, next) {
+      exchange.onEnd(ended.resolve)
+      await next()
+    },
+  })
+  const core = await startCore(
+    t,
+    { watch },
+    {
+      upstreams: { raw: { url: upstream.url } },
+      routes: [{ path: 'WS /s/{name}', upstream: 'raw', websocket }],
+    },
+  )
+  return { ...core, port: Number(new URL(core.url).port), outcome: ended.promise }
+}
+
+/** A masked frame of a client. */
+const frame = (first: number, payload = ''): Buffer => {
+  const mask = Buffer.from('abcd')
+  const masked = Buffer.from(payload).map((byte, at) => byte ^ (mask[at % 4] ?? 0))
+  return Buffer.concat([Buffer.from([first, 0x80 | payload.length]), mask, masked])
+}
+const HANDSHAKE = (script: string): string =>
+  `GET /s/${script} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`
+/** An open socket whose frames the test writes itself. */
+const bare = async (port: number, script = 'echo') => {
+  const client = await rawClient({ port })
+  await client.send(HANDSHAKE(script))
+  await client.until('\r\n\r\n')
+  return client
+}
+/** The code of the close frame at the end of what was received. */
+const closeCode = (bytes: Buffer): number => {
+  const at = bytes.lastIndexOf(Buffer.from([0x88]))
+  return bytes.readUInt16BE(at + 2)
+}
+
+t.test('too large a message: 1009, and the upstream is let go', beside, async t => {
+  await upstream.script('small', [{ do: 'websocket', manner: 'echo' }])
+  const core = await start(t, { payload: '1KiB' })
+  const client = await openSocket(`${core.url}/s/small`)
+  client.socket.send('x'.repeat(1_024))
+  await client.until(1)
+  client.socket.send('x'.repeat(1_025))
+  t.equal((await client.closed).code, 1009)
+  t.match(await core.outcome, { end: 'cut', fault: { code: 'CLIENT_UNRULY' } })
+  t.equal((await upstream.until('closing', seen => seen.script === 'small')).code, 1001)
+})
+
+t.test('too large a message from the upstream: the client is told, 1011', beside, async t => {
+  await upstream.script('large', [{ do: 'websocket', manner: 'flood', count: 1, size: 2_000 }])
+  const core = await start(t, { payload: '1KiB' })
+  const client = await openSocket(`${core.url}/s/large`)
+  t.equal((await client.closed).code, 1011)
+  t.match(await core.outcome, { end: 'cut', fault: { code: 'UPSTREAM_UNRULY' } })
+})
+
+t.test('a message in thousands of pieces: 1008', beside, async t => {
+  const core = await start(t)
+  const client = await bare(core.port)
+  const pieces = [frame(0x01, 'a'), ...Array.from({ length: 2_000 }, () => frame(0x00, 'b'))]
+  await client.send(Buffer.concat(pieces))
+  await client.closed
+  t.equal(closeCode(client.bytes()), 1008)
+})
+
+t.test('ten thousand pings: 1008, and nothing of them goes upstream', beside, async t => {
+  const core = await start(t)
+  const client = await bare(core.port)
+  await client.send(Buffer.concat(Array.from({ length: 10_000 }, () => frame(0x89))))
+  await client.closed
+  t.match(await core.outcome, { end: 'cut', fault: { code: 'CLIENT_FLOODS' } })
+})
+
+t.test('frames that are none: a bad opcode, no mask, text that is no UTF-8', beside, async t => {
+  const bad: readonly (readonly [bytes: Buffer, code: number])[] = [
+    [frame(0x83, 'x'), 1002],
+    [Buffer.from([0x81, 0x01, 0x78]), 1002],
+    [Buffer.from([0x81, 0x81, 0, 0, 0, 0, 0xff]), 1007],
+  ]
+  const tried = bad.map(async ([bytes, code]) => {
+    const core = await start(t)
+    const client = await bare(core.port)
+    await client.send(bytes)
+    await client.closed
+    t.equal(closeCode(client.bytes()), code)
+    t.match(await core.outcome, { end: 'cut', fault: { code: 'CLIENT_UNRULY' } })
+  })
+  await Promise.all(tried)
+})
+
+t.test('a client that never answers a close, and never ends, is dropped', beside, async t => {
+  await upstream.script('leave', [{ do: 'websocket', manner: 'close', after: 1, code: 1000 }])
+  const core = await start(t)
+  const client = await bare(core.port, 'leave')
+  await client.send(frame(0x81, 'x'))
+  await client.closed
+  t.match(await core.outcome, { end: 'complete' })
+})
+
+t.test(
+  'a client that does not read pauses its upstream; when it reads, nothing is lost',
+  async t => {
+    const SIZE = 16_384
+    const COUNT = 2_000
+    await upstream.script('much', [{ do: 'websocket', manner: 'flood', count: COUNT, size: SIZE }])
+    const core = await start(t)
+    const client = await openSocket(`${core.url}/s/much`)
+    client.socket.pause()
+    const { connection } = await upstream.until('request', seen => seen.script === 'much')
+    // What was written stops growing: everything between the two is full.
+    let before = -1
+    let written = 0
+    while (written !== before) {
+      before = written
+      await new Promise(resolve => setTimeout(resolve, 200))
+      const open = await upstream.look()
+      written = open.find(each => each.connection === connection)?.written ?? 0
+    }
+    t.ok(written < (COUNT * SIZE) / 2, `${written} bytes of ${COUNT * SIZE} are on their way`)
+    client.socket.resume()
+    const received = await client.until(COUNT)
+    t.equal(received.length, COUNT)
+    t.ok(received.every(each => each.length === SIZE))
+    client.socket.terminate()
+    t.match(await core.outcome, { bytes: COUNT * SIZE })
+  },
+)
+
+t.test('an upstream that does not read pauses its client', beside, async t => {
+  await upstream.script('numb', [{ do: 'websocket', manner: 'numb' }])
+  const core = await start(t)
+  const client = await openSocket(`${core.url}/s/numb`)
+  const chunk = 'x'.repeat(65_536)
+  let sent = 0
+  let before = -1
+  while (sent !== before && sent < 1_000) {
+    before = sent
+    for (let count = 0; count < 50 && client.socket.bufferedAmount < 1_000_000; count++, sent++)
+      client.socket.send(chunk)
+    await new Promise(resolve => setTimeout(resolve, 100))
+  }
+  t.ok(sent < 1_000, `${sent} of 1,000 messages left`)
+  // Its client cannot be heard leaving now; the upstream that takes nothing is what ends it.
+  client.socket.terminate()
+  await core.server.drain(0)
+  t.match(await core.outcome, { end: 'cut' })
+})
