@@ -120,30 +120,33 @@ const NEVER_UP = new Set([
 ])
 const mayLeave = (name: string): boolean => !NEVER_UP.has(name) && !name.startsWith('x-forwarded-')
 
-/** The rule of one upstream: names, and prefixes ending in `*`. Compiled once. */
+/** The rule of one upstream: names, and prefixes ending in `*`. Compiled once; a name is judged once. */
 export const passRule = (extra: readonly string[]): ((headers: RequestHeaders) => Headers) => {
-  const names = [...PASS_UP, ...extra.filter(name => !name.endsWith('*')).map(lower)].filter(
-    mayLeave,
-  )
+  const names = new Set([...PASS_UP, ...extra.filter(name => !name.endsWith('*')).map(lower)])
   const prefixes = extra.filter(name => name.endsWith('*')).map(name => lower(name.slice(0, -1)))
+  const passes = remembered(
+    name => mayLeave(name) && (names.has(name) || prefixes.some(prefix => name.startsWith(prefix))),
+  )
   return headers => {
     const passed: Headers = {}
     const dropped = nominated(headers.connection)
-    for (const name of names) {
-      const value = headers[name]
-      if (value !== undefined && !dropped?.has(name)) passed[name] = value
-    }
-    if (prefixes.length > 0)
-      for (const name in headers)
-        if (
-          prefixes.some(prefix => name.startsWith(prefix)) &&
-          mayLeave(name) &&
-          !dropped?.has(name)
-        )
-          passed[name] = headers[name] as string
+    for (const name in headers)
+      if (passes(name) && !dropped?.has(name)) passed[name] = headers[name] as string
     return passed
   }
 }
+/** A verdict per name, kept: real traffic has few names. Whoever invents names is judged anew each time. */
+const remembered = (judge: (name: string) => boolean) => {
+  const known = new Map<string, boolean>()
+  return (name: string): boolean => {
+    const verdict = known.get(name)
+    if (verdict !== undefined) return verdict
+    const judged = judge(name)
+    if (known.size < NAMES_KEPT) known.set(name, judged)
+    return judged
+  }
+}
+const NAMES_KEPT = 500
 const lower = (name: string): string => name.toLowerCase()
 
 /** Of an upstream's reply: what concerns its connection, its cookies, its origin, and names that are ours to set. */
@@ -161,6 +164,13 @@ const NEVER_DOWN = new Set([
 ])
 const OURS = 'x-tollgate-'
 
+/** What a header of the reply is called on its way down; empty: it ends here. The upstream's own id stays findable
+ *  under a name of its own, since `x-request-id` is the gateway's word. */
+const nameDown = (name: string): string => {
+  if (NEVER_DOWN.has(name) || UNNAMEABLE.has(name) || name.startsWith(OURS)) return ''
+  return name === 'x-request-id' ? 'x-upstream-request-id' : name
+}
+
 export const passDown = (
   headers: Readonly<Record<string, string | string[] | undefined>>,
 ): Headers => {
@@ -168,10 +178,8 @@ export const passDown = (
   const dropped = nominated(headers.connection)
   for (const name in headers) {
     const value = headers[name]
-    if (value === undefined || NEVER_DOWN.has(name) || dropped?.has(name)) continue
-    if (name.startsWith(OURS) || UNNAMEABLE.has(name)) continue
-    // The upstream's own id stays findable under a name of its own: `x-request-id` is the gateway's word.
-    passed[name === 'x-request-id' ? 'x-upstream-request-id' : name] = value
+    const down = nameDown(name)
+    if (down !== '' && value !== undefined && !dropped?.has(name)) passed[down] = value
   }
   return passed
 }

@@ -71,7 +71,8 @@ export const openTry = (call: Call, candidate: Candidate, path: string, spanId: 
 export const sendTry = async (one: Try, deadlines: Deadlines): Promise<void> => {
   const { exchange, candidate, request } = one
   const { upstream, origin, base } = candidate
-  const headers = { ...request.headers, ...upstream.set }
+  const { headers } = request
+  for (const name in upstream.set) headers[name] = upstream.set[name] ?? ''
   const path = upstream.sign(headers, joinPath(base, request.path))
   const sentAt = performance.now()
   const sending = {

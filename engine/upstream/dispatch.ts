@@ -42,9 +42,11 @@ export const dispatcher = (rules: DispatchRules, ring: readonly Step<Try>[]): Ru
   const known = new WeakMap<readonly Target[], readonly Candidate[]>()
   const forward = compose(ring, one => rules.send(one, rules.deadlines(one.candidate.upstream)))
   const candidates = (targets: readonly Target[]): readonly Candidate[] => {
-    const found = known.get(targets) ?? candidatesOf(targets, rules.upstreams)
-    known.set(targets, found)
-    return found
+    const found = known.get(targets)
+    if (found) return found
+    const made = candidatesOf(targets, rules.upstreams)
+    known.set(targets, made)
+    return made
   }
   return async call => {
     const prepared = call.request.prepare()
@@ -67,6 +69,9 @@ const firstWilling = async (
   turns: Turns,
   forward: Run<Try>,
 ): Promise<Answer> => {
+  const only = candidates[0]
+  if (only && candidates.length === 1 && rules.retries === 0 && !call.left)
+    return attempt(call, only, rules, forward)
   const tried = new Set<Candidate>()
   let spare = rules.retries
   let last: unknown
