@@ -89,6 +89,10 @@ const PARTS: Readonly<Record<string, (bench: Bench, found: Findings) => Promise<
 
 const run = async (options: Options): Promise<void> => {
   const ends: (() => void)[] = []
+  const end = (): void => {
+    for (const each of ends.splice(0)) each()
+  }
+  process.on('SIGTERM', end).on('SIGINT', end)
   const launch = async (file: string, core: number, ...args: string[]): Promise<Part> => {
     const part = await start(file, core, args)
     ends.push(() => part.child.disconnect())
@@ -118,7 +122,7 @@ const run = async (options: Options): Promise<void> => {
     console.log(verdicts(found).join('\n'))
     if (options.json) writeFileSync(options.json, JSON.stringify(found, mapsAsObjects, 2))
   } finally {
-    for (const end of ends) end()
+    end()
   }
 }
 

@@ -1,7 +1,6 @@
 /** Tollgate as the bench runs it: a configuration of a given size with the full chain, an account with a key, the real program. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { mkdtempSync, openSync, writeFileSync } from 'node:fs'
-import net, { type AddressInfo } from 'node:net'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -24,14 +23,11 @@ export interface Gateway {
   readonly key: string
 }
 
-/** ms. */
-const START = 30_000
-
 const filler = <T>(count: number, make: (index: number) => T): T[] =>
   Array.from({ length: Math.max(0, count) }, (_, index) => make(index))
 
 /** JSON is YAML, and a config of ten thousand names is not meant for eyes. */
-const configuration = (size: Size, upstream: number): string => {
+const configuration = (size: Size, upstream: number, data: string): string => {
   const own = Object.values(NAMES)
   const chain = {
     ...{ auth: 'key', validate: SCHEMA, model: 'body' },
@@ -39,8 +35,8 @@ const configuration = (size: Size, upstream: number): string => {
   }
   const document = {
     settings: {
-      ...{ listen: '127.0.0.1:${PORT}', admin: '127.0.0.1:0', workers: 1 },
-      ...{ data: '${TOLLGATE_DATA}', plugins: [join(root, 'plugins')] },
+      ...{ listen: '127.0.0.1:0', admin: '127.0.0.1:0', workers: 1, data },
+      plugins: [join(root, 'plugins')],
     },
     pipeline: ['errors', 'auth', 'validate', 'model', 'limit', 'translate', 'sandbox'],
     upstreams: {
@@ -64,21 +60,6 @@ const configuration = (size: Size, upstream: number): string => {
   return JSON.stringify(document, null, 1)
 }
 
-const freePort = (): Promise<number> =>
-  new Promise(resolve => {
-    const server = net.createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo
-      server.close(() => resolve(port))
-    })
-  })
-
-/** Whether a worker answers: the port is open before one does. */
-const answers = (port: number): Promise<boolean> =>
-  fetch(`http://127.0.0.1:${port}/`, { signal: AbortSignal.timeout(500) }).then(
-    () => true,
-    () => false,
-  )
-
 export const startGateway = async (
   size: Size,
   upstream: number,
@@ -86,29 +67,35 @@ export const startGateway = async (
 ): Promise<Gateway> => {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
   const config = join(folder, 'routes.yaml')
-  writeFileSync(config, configuration(size, upstream))
-  const port = await freePort()
-  const env = {
-    ...process.env,
-    TOLLGATE_CONFIG: config,
-    TOLLGATE_DATA: join(folder, 'data'),
-    PORT: String(port),
-  }
-  const tollgate = (...args: string[]): string =>
-    execFileSync(process.execPath, [program, ...args], { env, encoding: 'utf8' })
-  tollgate('accounts', 'create', 'bench')
-  const { key } = JSON.parse(tollgate('keys', 'create', 'bench', '--json'))
+  writeFileSync(config, configuration(size, upstream, join(folder, 'data')))
   const log = openSync(join(folder, 'tollgate.log'), 'w')
-  const child = spawn(process.execPath, [program, 'start'], { env, stdio: ['ignore', log, log] })
-  const late = performance.now() + START
-  while (!(await answers(port))) {
-    if (child.exitCode !== null || performance.now() > late) {
-      child.kill('SIGKILL')
-      throw new Error(`Tollgate did not start: see ${folder}/tollgate.log`)
-    }
-    await new Promise(resolve => setTimeout(resolve, 20))
-  }
+  const child = spawn(process.execPath, [program, 'start', '--config', config], {
+    stdio: ['ignore', log, 'pipe'],
+  })
+  closeSync(log)
+  child.on('exit', () => rmSync(folder, { recursive: true, force: true }))
   const pid = child.pid ?? 0
+  const said = await banner(child)
   pin(pid, core)
-  return { child, pid, port, key }
+  return { child, pid, ...said }
 }
+
+/** ms. */
+const START = 30_000
+
+/** The port and the key of the first start, as an operator reads them. */
+const banner = (child: ChildProcess): Promise<{ port: number; key: string }> =>
+  new Promise((resolve, reject) => {
+    let text = ''
+    child.stderr?.on('data', chunk => {
+      text += chunk
+      const port = /url +http:.*:(\d+)/.exec(text)?.[1]
+      const key = /API key +(\S+)/.exec(text)?.[1]
+      if (!port || !key) return
+      clearTimeout(late)
+      resolve({ port: Number(port), key })
+    })
+    const fail = () => reject(new Error(`Tollgate did not start:\n${text}`))
+    child.on('exit', fail)
+    const late = setTimeout(() => child.kill(), START)
+  })

@@ -53,7 +53,8 @@ export const interleave = async (
   for (let round = 0; round < rounds; round++)
     for (const subject of subjects) {
       const wanted = job(subject)
-      await load({ ...wanted, seconds: Math.min(round === 0 ? 2 : 0.5, wanted.seconds) })
+      // The first time until the compilers of the runtime have settled.
+      await load({ ...wanted, seconds: round === 0 ? 2 * wanted.seconds : wanted.seconds / 6 })
       found.get(subject.name)?.push(await measure(subject, load, wanted))
     }
   return found

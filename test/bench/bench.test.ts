@@ -1,0 +1,77 @@
+/** The bench runs anywhere and counts rightly: its tables, its verdicts, a short run of every part. No figure is asserted. */
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { isLinux } from './processes.ts'
+import { growthTable, latencyTable, median, type Round, requestsTable, verdicts } from './report.ts'
+
+const round = (cpu: number, more: Partial<Round> = {}): Round => ({
+  ...{ requests: 1_000, failed: 0, events: 0, seconds: 1, p50: 1, p99: 2, resident: 2_048 },
+  ...more,
+  cpu,
+})
+const rounds = (rows: Readonly<Record<string, readonly Round[]>>) => new Map(Object.entries(rows))
+
+t.test('median', async t => {
+  t.equal(median([3, 1, 2]), 2)
+  t.equal(median([4, 1, 2, 3]), 2.5)
+  t.equal(median([7]), 7)
+})
+
+t.test('tables print medians, and ratios to the bare proxy', async t => {
+  const requests = rounds({
+    direct: [round(Number.NaN)],
+    bare: [round(0.03), round(0.04), round(0.2)],
+    tollgate: [round(0.05)],
+  })
+  const [, , direct, bare, tollgate] = requestsTable(requests).split('\n')
+  t.equal(direct, '| direct | 1000 |  |  |  | 1.00 / 2.00 |  | 0 |')
+  t.equal(bare, '| bare | 1000 | 40.0 | 30.0–200.0 | 1.00 | 1.00 / 2.00 | 2 | 0 |')
+  t.match(tollgate, /^\| tollgate \| 1000 \| 50\.0 \| .* \| 1\.25 \|/)
+  const latency = rounds({
+    direct: [round(Number.NaN, { p99: 1 })],
+    bare: [round(0.1, { p99: 2 })],
+  })
+  t.match(
+    latencyTable(latency, 500),
+    /\| bare \| 1\.000 \| 2\.000 \| 0\.000 \| 1\.000 \| 100\.0 \|/,
+  )
+  const growth = rounds({ small: [round(0.04)], large: [round(0.05)] })
+  t.match(growthTable(growth), /\| large \| 50\.0 \| .* \| 1\.25 \| 2 \|/)
+})
+
+t.test('verdicts', async t => {
+  const requests = rounds({ bare: [round(0.04)], tollgate: [round(0.05)] })
+  t.same(verdicts({ requests }), ['reached  CPU per request, × bare proxy: 1.25 (≤ 1.25)'])
+  const slow = rounds({ bare: [round(0.04)], tollgate: [round(0.051)] })
+  t.match(verdicts({ requests: slow }), [/^MISSED/])
+  const held = [{ name: 'tollgate', streams: 10, resident: 60, kernel: 5 }]
+  t.same(verdicts({ held }), ['MISSED   KiB per idle stream: 65.00 (≤ 64.00)'])
+  t.same(verdicts({ requests: rounds({ bare: [round(0.04)] }) }), [], 'nothing of nobody')
+})
+
+t.test('a short run of every part', { skip: !isLinux && 'figures come from /proc' }, async t => {
+  const json = join(t.testdir({}), 'out.json')
+  const bench = fileURLToPath(new URL('bench.ts', import.meta.url))
+  const short = ['--rounds', '1', '--seconds', '0.1', '--rate', '50', '--streams', '20']
+  const run = spawnSync(
+    process.execPath,
+    [bench, ...short, '--only', 'requests,latency,events,streams', '--json', json],
+    { encoding: 'utf8', timeout: 50_000 },
+  )
+  t.equal(run.status, 0, run.stderr)
+  const found = JSON.parse(readFileSync(json, 'utf8'))
+  for (const part of ['requests', 'latency', 'events'])
+    for (const name of ['direct', 'bare', 'tollgate']) {
+      const [only] = found[part][name]
+      t.ok(only.requests > 0, `${part}: ${name} answered`)
+      t.equal(only.failed, 0, `${part}: ${name} failed nothing`)
+    }
+  t.equal(found.events.tollgate[0].events / found.events.tollgate[0].requests, 200)
+  t.match(found.held, [
+    { name: 'bare', streams: 20 },
+    { name: 'tollgate', streams: 20 },
+  ])
+})
