@@ -5,9 +5,14 @@ import { createIds } from '../ids.ts'
 import type { Document, Plugin, UpstreamView } from '../plugin.ts'
 import { type CompiledRoute, Snapshot } from '../snapshot.ts'
 import { runTurn, sendOutside } from '../turn.ts'
-import { compileUpstream, type Upstream, type UpstreamOptions } from '../upstream/upstreams.ts'
+import {
+  compileUpstream,
+  type Lend,
+  type Upstream,
+  type UpstreamOptions,
+} from '../upstream/upstreams.ts'
 import type { Blueprint } from './blueprint.ts'
-import { CompileError, describe } from './compile-fault.ts'
+import { CompileError, type CompileFault, describe } from './compile-fault.ts'
 import { compileRoute, type Kit, type RouteOptions } from './route.ts'
 import { readSettings } from './settings.ts'
 
@@ -15,19 +20,39 @@ export { CompileError, type CompileFault } from './compile-fault.ts'
 
 const fault = errors({ NOT_READY: [503, 'the snapshot is not compiled yet'] })
 
-/** Throws CompileError with every fault at once; then nothing shared stays held. */
+/** Throws CompileError with every fault at once; whatever it throws, nothing shared stays held. */
 export const compile = async (
   blueprint: Blueprint,
   plugins: ReadonlyMap<string, Plugin>,
   resources: Resources,
 ): Promise<Snapshot> => {
-  const { document, version, hash, root, files } = blueprint
   const held: (() => void)[] = []
   const release = (): void => {
     for (const each of held.splice(0)) each()
   }
+  try {
+    return await build(blueprint, plugins, resources, { held, release })
+  } catch (thrown) {
+    release()
+    throw thrown
+  }
+}
+
+interface Holding {
+  /** How to let go of what is shared. */
+  readonly held: (() => void)[]
+  release(): void
+}
+
+const build = async (
+  { document, version, hash, root, files }: Blueprint,
+  plugins: ReadonlyMap<string, Plugin>,
+  resources: Resources,
+  { held, release }: Holding,
+): Promise<Snapshot> => {
+  const faults: CompileFault[] = []
   const settings = readSettings(document.settings as Record<string, unknown>)
-  const upstreams = openUpstreams(document, resources, held)
+  const upstreams = openUpstreams(document, resources, held, faults)
   const views = Object.fromEntries([...upstreams].map(([name, { view }]) => [name, view]))
   let snapshot: Snapshot | undefined
   const current = (): Snapshot => {
@@ -37,22 +62,19 @@ export const compile = async (
   const lent = lend(resources, {
     ...{ version, hash, root, document, files, held },
     upstreams: views as Record<string, UpstreamView>,
-    run: (route, turn) => runTurn(current(), resources, route, turn),
-    send: (upstream, request) => sendOutside(current(), upstream, request),
+    run: async (route, turn) => runTurn(current(), resources, route, turn),
+    send: async (upstream, request) => sendOutside(current(), upstream, request),
   })
   const ids = createIds()
   const kit: Kit = {
     pipeline: (document.pipeline ?? []) as readonly string[],
-    ...{ plugins, lent, resources, settings, upstreams, faults: [], spanId: () => ids(8) },
+    ...{ plugins, lent, resources, settings, upstreams, faults, spanId: () => ids(8) },
   }
   await migrate(kit)
   const routes: CompiledRoute[] = []
   for (const [index, options] of ((document.routes ?? []) as unknown as RouteOptions[]).entries())
     routes.push(await compileRoute(options, index, kit))
-  if (kit.faults.length > 0) {
-    release()
-    throw new CompileError(kit.faults)
-  }
+  if (faults.length > 0) throw new CompileError(faults)
   snapshot = new Snapshot({ version, hash, settings, upstreams, routes, release })
   return snapshot
 }
@@ -61,18 +83,26 @@ const openUpstreams = (
   document: Document,
   { shared }: Resources,
   held: (() => void)[],
+  faults: CompileFault[],
 ): ReadonlyMap<string, Upstream> => {
   const section = (document.upstreams ?? {}) as unknown as Record<string, UpstreamOptions>
-  return new Map(
-    Object.entries(section).map(([name, options]) => [
-      name,
-      compileUpstream(name, options, (key, version, create) => {
-        const { value, release } = shared.acquire(key, version, create)
-        held.push(release)
-        return value
-      }),
-    ]),
-  )
+  const upstreams = new Map<string, Upstream>()
+  const share: Lend = (key, version, create) => {
+    const { value, release } = shared.acquire(key, version, create)
+    held.push(release)
+    return value
+  }
+  for (const [name, options] of Object.entries(section))
+    try {
+      upstreams.set(name, compileUpstream(name, options, share))
+    } catch {
+      faults.push({
+        where: ['upstreams', name, 'url'],
+        code: 'UPSTREAM_ADDRESS',
+        message: `nobody could connect to the address of "${name}"; is there a port beyond 65535, or half a bracket?`,
+      })
+    }
+  return upstreams
 }
 
 /** Tables are there before the first setup sees them. */

@@ -181,8 +181,12 @@ const deadlinesOf = (given: RouteOptions['timeout']) => {
 const pathOf =
   (rewrite: string | undefined) =>
   ({ request, params }: Call): string => {
-    const path = rewrite?.replace(/\{(\w+)\}/g, (_, name) => params[name] ?? '') ?? request.path
-    return request.search === '' ? path : `${path}?${request.search}`
+    // Parameters are decoded; what stands in a path is not.
+    const filled = rewrite?.replace(/\{(\w+)\}/g, (_, name) => encodeURI(params[name] ?? ''))
+    const path = filled ?? request.path
+    return request.search === ''
+      ? path
+      : `${path}${path.includes('?') ? '&' : '?'}${request.search}`
   }
 
 const hangupOf = (given: RouteOptions['hangup']): Exchange['hangup'] =>

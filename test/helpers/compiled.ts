@@ -1,0 +1,42 @@
+/** A snapshot compiled from a document and hand-made plugins, without a server. */
+import { compile } from '../../engine/config/compile.ts'
+import type { CompileError } from '../../engine/config/compile-fault.ts'
+import type { Resources } from '../../engine/host.ts'
+import type { Document, Plugin } from '../../engine/plugin.ts'
+import type { Snapshot } from '../../engine/snapshot.ts'
+import { fakeResources } from './core.ts'
+
+export type Plugins = Readonly<Record<string, Plugin>>
+
+/** A process's resources, with a store that takes everything. */
+export const freshResources = (more: Partial<Resources> = {}): Resources => {
+  const resources = fakeResources({ lines: [], refuse: () => undefined, delay: 0 })
+  resources.metrics.close()
+  return { ...resources, ...more }
+}
+
+/** The pipeline is the order of `plugins`. */
+export const compiled = (
+  plugins: Plugins,
+  document: Document,
+  resources: Resources = freshResources(),
+  files: Readonly<Record<string, string>> = {},
+): Promise<Snapshot> => {
+  const given = { pipeline: Object.keys(plugins), ...document }
+  const blueprint = { version: 3, hash: 'h3', root: '/', document: given, plugins: [], files }
+  return compile(blueprint, new Map(Object.entries(plugins)), resources)
+}
+
+/** What it found wrong; nothing when it compiled. */
+export const faultsOf = async (
+  plugins: Plugins,
+  document: Document,
+  resources?: Resources,
+): Promise<CompileError['faults']> => {
+  try {
+    await compiled(plugins, document, resources)
+    return []
+  } catch (thrown) {
+    return (thrown as CompileError).faults
+  }
+}
