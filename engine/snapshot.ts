@@ -83,9 +83,10 @@ export class Snapshot {
   readonly #websocket = new Router<CompiledRoute>()
   readonly #names = new Map<string, CompiledRoute>()
   readonly #release: () => void
+  readonly #gone = Promise.withResolvers<void>()
   #users = 0
-  #retired: (() => void) | undefined
-  #done = false
+  #retiring = false
+  #over = false
 
   constructor(parts: SnapshotParts) {
     this.version = parts.version
@@ -123,23 +124,22 @@ export class Snapshot {
     this.#users++
   }
   release(): void {
-    if (--this.#users === 0 && this.#retired) this.#end()
+    if (--this.#users === 0 && this.#retiring) this.#end()
   }
   get users(): number {
     return this.#users
   }
   /** No new request comes in. Resolves when the last one let go and everything shared was released. */
   retire(): Promise<void> {
-    return new Promise(resolve => {
-      this.#retired = resolve
-      if (this.#users === 0) this.#end()
-    })
+    this.#retiring = true
+    if (this.#users === 0) this.#end()
+    return this.#gone.promise
   }
+  /** Once, although a turn may begin and end in a snapshot that is over. */
   #end(): void {
-    if (!this.#done) {
-      this.#done = true
-      this.#release()
-    }
-    this.#retired?.()
+    if (this.#over) return
+    this.#over = true
+    this.#release()
+    this.#gone.resolve()
   }
 }
