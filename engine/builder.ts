@@ -1,6 +1,6 @@
 /** The process that tries every new version apart from traffic: `node builder.ts <routes.yaml>`, forked. Keeps the history. */
 import { dirname, resolve } from 'node:path'
-import { createAllowances } from './allowance.ts'
+import { createLocalAllowances } from './allowance.ts'
 import { lateDatabase } from './cluster/late-database.ts'
 import { BEAT, type Build, type FromBuilder, type ToBuilder } from './cluster/messages.ts'
 import { type Blueprint, describeChange, type Loaded, load } from './config/load.ts'
@@ -11,7 +11,7 @@ import { openDatabase } from './database/database.ts'
 import { type History, openHistory } from './history.ts'
 import { lend, type Resources } from './host.ts'
 import { noJobs } from './jobs.ts'
-import { createLog } from './log.ts'
+import { createLog, type ProcessLog } from './log.ts'
 import { createMetrics } from './metrics.ts'
 import type { UpstreamView } from './plugin.ts'
 import { Shared } from './shared.ts'
@@ -26,6 +26,7 @@ interface Bench {
   readonly config: string
   readonly cacheFolder: string
   readonly history: History
+  readonly log: ProcessLog
   readonly resources: Resources
 }
 const METRICS = 5_000
@@ -44,27 +45,21 @@ const firstSettings = (config: string): Settings => {
 }
 
 const openBench = (config: string): Bench => {
-  const { data, database, log } = firstSettings(config)
+  const { data, database: url, log: wanted } = firstSettings(config)
   const cacheFolder = resolve(data, 'cache')
+  const log = createLog({ level: wanted.level, process: 'builder' })
   const metrics = createMetrics('builder')
   setInterval(() => tell({ type: 'metrics', samples: metrics.report() }), METRICS)
+  // No folder is made and no store opened for a configuration that does not even pass the check.
+  const database = lateDatabase(() => {
+    tell({ type: 'store', url, data })
+    return openDatabase({ url, data, opening: 10_000 })
+  })
+  const allowances = createLocalAllowances()
+  const shared = new Shared()
   return {
-    ...{ config, cacheFolder, history: openHistory(resolve(data, 'history'), cacheFolder) },
-    resources: {
-      role: 'builder',
-      ...{
-        log: createLog({ level: log.level, process: 'builder' }),
-        metrics,
-        shared: new Shared(),
-      },
-      // No folder is made and no store opened for a configuration that does not even pass the check.
-      database: lateDatabase(() => {
-        tell({ type: 'store', url: database, data })
-        return openDatabase({ url: database, data, opening: 10_000 })
-      }),
-      allowances: createAllowances({ send: () => {}, on: () => {} }),
-      jobs: noJobs,
-    },
+    ...{ config, cacheFolder, history: openHistory(resolve(data, 'history'), cacheFolder), log },
+    resources: { role: 'builder', log, metrics, database, shared, allowances, jobs: noJobs },
   }
 }
 
@@ -164,15 +159,16 @@ const start = (config: string): void => {
       tell(refuse(thrown, config))
     }
   }
-  const live = ({ blueprint, files, from }: Tried): void => {
+  const live = ({ blueprint, snapshot, files, from }: Tried): void => {
     const { version, hash, plugins } = blueprint
     serving = blueprint
+    bench.log.level(snapshot.settings.log.level)
     const time = new Date().toISOString()
     const texts = Object.fromEntries(files)
     try {
       bench.history.save({ version, hash, time, files: texts, plugins, ...(from && { from }) })
     } catch (error) {
-      bench.resources.log.error({ version, error }, 'this version could not be kept for a rollback')
+      bench.log.error({ version, error }, 'this version could not be kept for a rollback')
     }
   }
   process.on('message', async (message: ToBuilder) => {

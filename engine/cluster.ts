@@ -101,6 +101,7 @@ class Primary {
   async #start(): Promise<number | undefined> {
     const { say } = this.#options
     const built = await this.#workshop.build()
+    if (this.#signals > 0) return EXIT.ok
     if (built.type !== 'built') {
       if (built.type === 'problems') say(built.text)
       return EXIT.problems

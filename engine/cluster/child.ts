@@ -46,7 +46,7 @@ export const keep = <To extends object, From>(options: ChildOptions<From>): Chil
       if (stopping) return gone()
       log.error({ code, signal }, `the ${name} ended and is started again`)
       options.ended?.()
-      setTimeout(launch, backoff.ended())
+      setTimeout(launch, backoff.ended()).unref()
     })
   }
   launch()

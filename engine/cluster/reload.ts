@@ -1,7 +1,8 @@
 /** From a change to a version that serves, or to a report of why not. One build at a time; changes meanwhile make one more. */
 import type { Problem } from '../config/problem.ts'
+import type { ProcessLog } from '../log.ts'
 import type { GatewayMetrics } from '../metrics.ts'
-import type { Log } from '../plugin.ts'
+import type { Settings } from '../snapshot.ts'
 import type { Crew } from './crew.ts'
 import type { Build, Built } from './messages.ts'
 import type { Workshop } from './workshop.ts'
@@ -30,7 +31,7 @@ export interface ReloadOptions {
   readonly first: Built
   readonly workshop: Workshop
   readonly crew: Crew
-  readonly log: Log & { hide(secrets: Iterable<string>): void }
+  readonly log: ProcessLog
   readonly metrics: GatewayMetrics
   say(text: string): void
   watch(folders: readonly string[]): void
@@ -55,6 +56,7 @@ export const createReloads = (options: ReloadOptions): Reloads => {
   }
   const run = async (request: Omit<Build, 'type'>): Promise<Report> => {
     const started = performance.now()
+    const before = serving
     const outcome = await attempt(options, request)
     if (outcome.watched.length > 0) options.watch(outcome.watched)
     if (outcome.type === 'built') {
@@ -63,6 +65,7 @@ export const createReloads = (options: ReloadOptions): Reloads => {
     }
     const ms = Math.round(performance.now() - started)
     const report = describe(outcome, serving.version, ms, options.first)
+    if (outcome.type === 'built') settle(options, before.settings, outcome.settings)
     // A watch that looks twice is no news; a repaired fault is.
     if (report.outcome !== 'unchanged' || failure) options.say(report.text)
     failure = report.outcome === 'problems' ? report : undefined
@@ -104,6 +107,13 @@ const attempt = async ({ workshop, crew, log }: ReloadOptions, request: Omit<Bui
   return { type: 'problems' as const, problems, text: `WORKER_ENDS  ${message}`, watched }
 }
 type Outcome = Awaited<ReturnType<typeof attempt>>
+
+/** What processes read once: workers are renewed where a limit of their listener is another one. */
+const settle = ({ crew, log }: ReloadOptions, before: Settings, now: Settings): void => {
+  log.level(now.log.level)
+  const listener = ({ limits, timeouts }: Settings) => JSON.stringify([limits, timeouts])
+  if (listener(before) !== listener(now)) void crew.renew()
+}
 
 const describe = (outcome: Outcome, version: number, ms: number, first: Built): Report => {
   const time = new Date().toISOString()

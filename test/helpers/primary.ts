@@ -38,11 +38,17 @@ export interface PrimaryOptions {
   readonly env?: Readonly<Record<string, string>>
   /** One that is there already. */
   readonly folder?: string
+  /** How many files each process may open. */
+  readonly openFiles?: number
   /** What has to be there before it starts, beside the files. */
   prepare?(folder: string): void
 }
 
 const PATIENCE = 30_000
+/** Compiled code is shared by the tests, except where their coverage is measured: it is coarser from a cache. */
+const CODE = process.env.NODE_V8_COVERAGE
+  ? {}
+  : { NODE_COMPILE_CACHE: join(tmpdir(), 'tollgate-test-code') }
 const CLI = fileURLToPath(new URL('../../engine/cli.ts', import.meta.url))
 
 /** Ten times what it should take, and no more. */
@@ -86,9 +92,17 @@ export const spawnPrimary = (t: Test, options: PrimaryOptions) => {
   for (const [file, text] of Object.entries(files)) write(file, text)
   options.prepare?.(folder)
   const ports = { HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0', WORKERS: String(workers) }
-  const child = spawn(process.execPath, [CLI, 'start'], {
+  const limited = `ulimit -n ${options.openFiles ?? '$(ulimit -n)'} && exec "$0" "$@"`
+  const child = spawn('sh', ['-c', limited, process.execPath, CLI, 'start'], {
     cwd: folder,
-    env: { ...process.env, ...ports, TOLLGATE_CONFIG: 'routes.yaml', NO_COLOR: '1', ...env },
+    env: {
+      ...CODE,
+      ...process.env,
+      ...ports,
+      TOLLGATE_CONFIG: 'routes.yaml',
+      NO_COLOR: '1',
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const [exit, close] = [once(child, 'exit'), once(child, 'close')]

@@ -1,5 +1,5 @@
 /** Sixty ways to break a configuration: each is a problem with file and line, and the old version serves every request. */
-import { readFileSync, rmSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { scaled } from '../helpers/long.ts'
@@ -141,6 +141,28 @@ t.test(`each is a problem, and the old version serves (SEED=${seed()})`, async t
   t.same(new Set(answers), new Set(['200 {"text":"good","version":1,"pid":N}']))
 })
 
+t.test('many of them, good and bad, leave no file open', async t => {
+  const { workers } = await primary.config()
+  const pids = [primary.child.pid, ...workers.map(({ pid }) => pid)]
+  const count = () => pids.map(pid => readdirSync(`/proc/${pid}/fd`).length)
+  const storm = async (rounds: number) => {
+    for (let round = 0; round < rounds; round++) {
+      primary.write('routes.yaml', edit('text: good', 'text: [bad]'))
+      t.match(await primary.ask('reload'), { outcome: 'problems' })
+      primary.write('routes.yaml', edit('text: good', `text: good-${round}`))
+      t.match(await primary.ask('reload'), { outcome: /live|unchanged/ })
+    }
+  }
+  await storm(2)
+  const before = count()
+  await storm(scaled(8, 1_000))
+  for (const [index, now] of count().entries()) {
+    t.ok(now <= (before[index] ?? 0) + 4, `${before[index]} files, then ${now}`)
+  }
+  primary.write('routes.yaml', good)
+  await eventually(async () => ((await stamp()).text === 'good' ? true : undefined))
+})
+
 t.test('one worker cannot prepare it: all stay on the old version', async t => {
   const only = (fault: string): string =>
     STAMP.replace('setup: (', `setup: (`).replace(
@@ -149,26 +171,27 @@ t.test('one worker cannot prepare it: all stay on the old version', async t => {
     )
   const whole = (fault: string): string =>
     only(fault).replace(/\}\),\n\} satisfies/, '})\n  },\n} satisfies')
+  const { version } = await primary.config()
   for (const fault of ["throw new Error('not in this one')", 'process.exit(1)']) {
     primary.write('plugins/stamp.ts', whole(fault))
     const report = await primary.ask('reload')
-    t.match(report, { outcome: 'problems', version: 1, text: /still serving #1$/ }, fault)
+    t.match(report, { outcome: 'problems', version, text: `still serving #${version}` }, fault)
     const { workers } = await primary.state(
       view => view.workers.filter(({ state }) => state === 'serving').length === 2,
     )
     t.same(
       workers.map(({ version }) => version),
-      [1, 1],
+      [version, version],
     )
-    t.match(await stamp(), { text: 'good', version: 1 })
+    t.match(await stamp(), { text: 'good', version })
   }
   primary.write('plugins/stamp.ts', STAMP.replace('{ text,', '{ text: text.toUpperCase(),'))
-  t.match(await primary.ask('reload'), { outcome: 'live', version: 2 })
+  t.match(await primary.ask('reload'), { outcome: 'live', version: version + 1 })
   const { workers } = await primary.config()
   t.same(
     workers.map(({ version }) => version),
-    [2, 2],
+    [version + 1, version + 1],
     'and all are on the new one once it is answered',
   )
-  t.match(await stamp(), { text: 'GOOD', version: 2 })
+  t.match(await stamp(), { text: 'GOOD', version: version + 1 })
 })

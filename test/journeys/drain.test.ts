@@ -1,7 +1,7 @@
 /** A signal ends the gateway in order: not ready, no new connections, streams end, the rest are cut with an event. */
 import t from 'tap'
 import { scaled } from '../helpers/long.ts'
-import { eventually, folderWith, type Primary, startPrimary } from '../helpers/primary.ts'
+import { eventually, folderWith, getAlone, type Primary, startPrimary } from '../helpers/primary.ts'
 
 const drainWithin = (grace: string) => folderWith('one', `  timeouts: { drain: ${grace} }`)
 const stream = async (primary: Primary, count: number, every: number) => {
@@ -15,10 +15,13 @@ t.test('streams that end inside the grace end whole', async t => {
   const primary = await startPrimary(t, { files: drainWithin('20s'), workers: 2 })
   const many = scaled(30, 300)
   const streams = await Promise.all(Array.from({ length: many }, () => stream(primary, 20, 30)))
-  const kept = await fetch(`${primary.url}/stamp`)
-  await kept.arrayBuffer()
+  const slow = fetch(`${primary.url}/fault?do=slow`)
+  // What came after it has been taken, so it has been taken as well.
+  await getAlone(`${primary.url}/stamp`)
   primary.child.kill('SIGTERM')
   await notReady(primary)
+  t.equal((await slow).headers.get('connection'), 'close')
+  await t.rejects(getAlone(`${primary.url}/stamp`), { code: 'ECONNREFUSED' })
   const texts = await Promise.all(streams.map(each => each.text()))
   t.ok(texts.every(text => text.endsWith('data: end\n\n')))
   t.equal(await primary.ended(), 0)
@@ -31,7 +34,7 @@ t.test('what does not end is cut at the end of the grace', async t => {
   const text = endless.text().catch(error => String(error))
   primary.child.kill('SIGINT')
   t.equal(await primary.ended(), 0)
-  t.notMatch(await text, 'data: end')
+  t.match(await text, /data: 0\n\n.*event: error\ndata: DRAINING\n\n$/s)
 })
 
 t.test('a second signal ends it at once', async t => {

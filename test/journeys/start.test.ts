@@ -14,25 +14,44 @@ const occupied = async () => {
   return String(typeof address === 'object' && address?.port)
 }
 
-t.test('the banner tells where everything is', async t => {
-  const files = folderWith('one', '  egress_allow: 127.0.0.1:9999')
-  const stamp = files['plugins/stamp.ts'] ?? ''
-  const welcome =
-    '  welcome: async (host, { url }) => `hello from #${host.config.version} at ${url}`,\n'
-  const primary = await startPrimary(t, {
-    files: { ...files, 'plugins/stamp.ts': stamp.replace('  setup:', `${welcome}  setup:`) },
-    workers: 2,
-  })
-  await primary.until(/hello from #1 at http:\/\/127\.0\.0\.1:\d+/)
-  for (const part of [
-    primary.url,
-    primary.admin,
-    /workers\s+2/,
-    /#1/,
-    /egress\s.*127\.0\.0\.1:9999/,
-  ])
-    t.match(primary.said(), part)
-})
+t.test(
+  'the banner tells where everything is; the default admin port may be another one',
+  async t => {
+    const taken = createServer().listen(9090, '127.0.0.1')
+    // Whoever has it, it is taken.
+    await Promise.race([once(taken, 'listening'), once(taken, 'error')]).catch(() => {})
+    t.teardown(() => taken.close())
+    const egress = '  egress_allow: 127.0.0.1:9999'
+    const files = folderWith('one', egress)
+    const stamp = files['plugins/stamp.ts'] ?? ''
+    const welcome =
+      '  welcome: async (host, { url }) => `hello from #${host.config.version} at ${url}`,\n'
+    const primary = await startPrimary(t, {
+      files: { ...files, 'plugins/stamp.ts': stamp.replace('  setup:', `${welcome}  setup:`) },
+      env: { ADMIN_PORT: '9090' },
+      workers: 2,
+    })
+    await primary.until(/hello from #1 at http:\/\/127\.0\.0\.1:\d+/)
+    for (const part of [
+      primary.url,
+      primary.admin,
+      /workers\s+2/,
+      /#1/,
+      /egress\s.*127\.0\.0\.1:9999/,
+    ])
+      t.match(primary.said(), part)
+    t.not(primary.admin, 'http://127.0.0.1:9090')
+    t.match(primary.said(), '127.0.0.1:9090 is in use by another program')
+    t.equal(await primary.ready(), 200)
+    const run = JSON.parse(readFileSync(join(primary.folder, 'data/run.json'), 'utf8'))
+    t.match(run, { pid: primary.child.pid, url: primary.url, admin: primary.admin })
+
+    t.test('what is bound once counts from the next start, and that is said', async () => {
+      primary.write('routes.yaml', routes('two', egress).replace('PORT:-8080', 'OTHER_PORT:-8081'))
+      await primary.until(/reload #2: .*settings\.listen counts from the next start/)
+    })
+  },
+)
 
 t.test('problems: the frames, and exit code 1', async t => {
   const { 'routes.yaml': text = '', ...plugins } = folderWith()
@@ -64,23 +83,4 @@ t.test('an admin port somebody chose and that is taken: exit code 3', async t =>
   const primary = spawnPrimary(t, { files: folderWith(), env: { ADMIN_PORT: port } })
   t.equal(await primary.ended(), 3)
   t.match(primary.said(), `127.0.0.1:${port} is in use by another program; change settings.admin`)
-})
-
-t.test('the default admin port is taken: another one, and a warning', async t => {
-  const taken = createServer().listen(9090, '127.0.0.1')
-  // Whoever has it, it is taken.
-  await Promise.race([once(taken, 'listening'), once(taken, 'error')]).catch(() => {})
-  t.teardown(() => taken.close())
-  const primary = await startPrimary(t, { files: folderWith(), env: { ADMIN_PORT: '9090' } })
-  t.not(primary.admin, 'http://127.0.0.1:9090')
-  t.match(primary.said(), '127.0.0.1:9090 is in use by another program')
-  t.equal(await primary.ready(), 200)
-  const run = JSON.parse(readFileSync(join(primary.folder, 'data/run.json'), 'utf8'))
-  t.match(run, { pid: primary.child.pid, url: primary.url, admin: primary.admin })
-})
-
-t.test('what is bound once counts from the next start, and that is said', async t => {
-  const primary = await startPrimary(t, { files: folderWith() })
-  primary.write('routes.yaml', routes('two').replace('PORT:-8080', 'OTHER_PORT:-8081'))
-  await primary.until(/reload #2: .*settings\.listen counts from the next start/)
 })

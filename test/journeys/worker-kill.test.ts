@@ -1,6 +1,6 @@
 /** A worker that dies, crashes again and again, stalls or is renewed harms only what it had under way. */
 import t from 'tap'
-import { scaled } from '../helpers/long.ts'
+import { LONG, scaled } from '../helpers/long.ts'
 import { eventually, folderWith, getAlone, type Primary, startPrimary } from '../helpers/primary.ts'
 
 const get = (primary: Primary, path = '/stamp') => getAlone(`${primary.url}${path}`)
@@ -37,7 +37,7 @@ t.test('workers that die, stall and are renewed', async t => {
         statuses.push(response.status)
       }
     })
-    const stream = fetch(`${primary.url}/events?count=60&every=50`).then(each => each.text())
+    const stream = fetch(`${primary.url}/events?count=30&every=50`).then(each => each.text())
     for (let round = 0; round < scaled(1, 50); round++) {
       const before = (await serving(primary, 2)).workers.map(({ pid }) => pid)
       primary.child.kill('SIGUSR2')
@@ -92,6 +92,17 @@ t.test('workers that die, stall and are renewed', async t => {
     await logged(line => line.msg === 'a worker ended' && Number(line.delay) >= 1_000)
     await serving(primary, 2)
   })
+})
+
+t.test('a worker full of superseded plugin code is renewed', { skip: !LONG }, async t => {
+  const primary = await startPrimary(t, { files: folderWith() })
+  const source = folderWith()['plugins/stamp.ts']
+  const [worker] = (await primary.config()).workers
+  for (let edit = 0; edit < 80; edit++) {
+    primary.write('plugins/stamp.ts', `${source}\nconst edit = ${edit}\nconsole.log(edit)\n`)
+    await primary.ask('reload')
+  }
+  await serving(primary, 1, [worker?.pid ?? 0])
 })
 
 t.test('the primary is gone: workers finish what is under way and end', async t => {
