@@ -1,0 +1,153 @@
+/** Which addresses a URL that a customer gave may reach. Judged as text, after the name is resolved, and on the socket. */
+import { lookup } from 'node:dns/promises'
+import { isIP, type Socket } from 'node:net'
+import ipaddr from 'ipaddr.js'
+import { buildConnector } from 'undici'
+import { errors } from './errors.ts'
+
+const fault = errors({
+  EGRESS_URL: [400, 'This URL cannot be reached from here: %s.'],
+  EGRESS_ADDRESS: [400, '%s is no public address.'],
+  EGRESS_NAME: [400, 'The name %s cannot be resolved.'],
+})
+
+export interface Egress {
+  /** The URL, canonical, or a fault. Its name is resolved only when it is connected to. */
+  judge(url: string | URL): URL
+  /** For `new Pool(origin, { connect })`: connects to judged addresses only. Pools of undici follow no redirects. */
+  readonly connector: buildConnector.connector
+}
+export interface EgressOptions {
+  /** Every address of a name. */
+  readonly resolve?: (name: string) => Promise<readonly string[]>
+  /** ms until a connection must stand. */
+  readonly timeout?: number
+}
+
+const PORTS: ReadonlySet<number> = new Set([80, 443, 8443])
+const DEFAULT_PORT: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 }
+/** Addresses of one name that are tried, one after another. */
+const TRIES = 3
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6
+interface Allowed {
+  readonly network: readonly [Address, number]
+  readonly port: number | undefined
+}
+
+/** `allow`: addresses and networks besides the public ones, `127.0.0.1:9000 10.0.0.0/8 [fd00::/8]:8443`. */
+export const createEgress = (allow: string, options: EgressOptions = {}): Egress => {
+  const list = readAllow(allow)
+  const resolve = options.resolve ?? everyAddress
+  const base = buildConnector({ allowH2: false, timeout: options.timeout ?? 10_000 })
+  const check = (text: string, port: number): void => {
+    if (!mayReach(text, port, list)) throw fault('EGRESS_ADDRESS', [text])
+  }
+  const open = (target: buildConnector.Options, address: string, port: number) =>
+    new Promise<Socket>((done, failed) => {
+      check(address, port)
+      base({ ...target, hostname: address }, (error, socket) => {
+        if (error) return failed(error)
+        try {
+          check(socket.remoteAddress ?? '', port)
+          done(socket)
+        } catch (thrown) {
+          socket.destroy()
+          failed(thrown)
+        }
+      })
+    })
+  const connect = async (target: buildConnector.Options): Promise<Socket> => {
+    const name = bare(target.hostname)
+    const port = Number(target.port) || (DEFAULT_PORT[target.protocol] ?? 0)
+    const addresses = isIP(name) ? [name] : await resolve(name)
+    // One address that is not public betrays the name: the next answer may hold no other.
+    for (const address of addresses) check(address, port)
+    let last: unknown = fault('EGRESS_NAME', [name])
+    for (const address of addresses.slice(0, TRIES)) {
+      try {
+        return await open({ ...target, servername: target.servername || name }, address, port)
+      } catch (thrown) {
+        last = thrown
+      }
+    }
+    throw last
+  }
+  return {
+    judge: url => judgeUrl(url, list),
+    connector: (target, done) => {
+      connect(target).then(
+        socket => done(null, socket),
+        thrown => done(thrown, null),
+      )
+    },
+  }
+}
+
+const everyAddress = async (name: string): Promise<readonly string[]> => {
+  const found = await lookup(name, { all: true }).catch(cause => {
+    throw fault('EGRESS_NAME', [name], { cause })
+  })
+  return found.map(({ address }) => address)
+}
+const bare = (host: string): string => host.replace(/^\[(.*)\]$/, '$1')
+
+/** After `new URL`, which has made `0x7f.1` and `①②⑦.0.0.1` the address that they mean. */
+const judgeUrl = (given: string | URL, list: readonly Allowed[]): URL => {
+  const no = (why: string) => fault('EGRESS_URL', [why])
+  if (!URL.canParse(String(given))) throw no('it is no URL')
+  const url = new URL(String(given))
+  const usual = DEFAULT_PORT[url.protocol]
+  if (usual === undefined) throw no('only http and https are spoken')
+  if (url.username !== '' || url.password !== '') throw no('it holds a credential')
+  const port = url.port === '' ? usual : Number(url.port)
+  const host = bare(url.hostname)
+  if (isIP(host)) {
+    if (!mayReach(host, port, list)) throw fault('EGRESS_ADDRESS', [host])
+  } else if (!PORTS.has(port) && !list.some(allowed => fits(allowed, port)))
+    throw no(`port ${port} is not open to such URLs`)
+  url.hash = ''
+  return url
+}
+
+const fits = (allowed: Allowed, port: number): boolean =>
+  allowed.port === undefined || allowed.port === port
+
+/** Public addresses at the usual ports, and what the operator allowed. Anything unreadable is not. */
+export const mayReach = (text: string, port: number, list: readonly Allowed[] = []): boolean => {
+  if (!ipaddr.isValid(text) || text.includes('%')) return false
+  const address = ipaddr.process(text) // ::ffff:a.b.c.d is a.b.c.d
+  const listed = list.some(allowed => fits(allowed, port) && within(address, allowed.network))
+  return listed || (PORTS.has(port) && isGlobal(address))
+}
+const within = (address: Address, [network, bits]: Allowed['network']): boolean =>
+  address.kind() === network.kind() && address.match(network as ipaddr.IPv4 & ipaddr.IPv6, bits)
+/** Beside the ranges with a name nothing outside 2000::/3 is given out (RFC 4291 §2.4): what is mapped, tunnelled or
+ *  translated from version 4 (6to4, Teredo, NAT64) is nobody's own address either. */
+const isGlobal = (address: Address): boolean =>
+  address.range() === 'unicast' &&
+  (address instanceof ipaddr.IPv4 || address.match(ipaddr.IPv6.parse('2000::'), 3))
+
+/** `10.0.0.0/8`, `127.0.0.1:9000`, `fd00::/8`, `[fd00::/8]:8443`; commas or spaces between them. */
+const ENTRY =
+  /^(?:\[([0-9a-f:.]+(?:\/\d+)?)\]|([0-9.]+(?:\/\d+)?)|([0-9a-f:]+(?:\/\d+)?))(?::(\d+))?$/i
+export const readAllow = (text: string): readonly Allowed[] =>
+  text
+    .split(/[\s,]+/)
+    .filter(entry => entry !== '')
+    .map(readEntry)
+
+const readEntry = (entry: string): Allowed => {
+  const [, bracketed, four, six, port] = ENTRY.exec(entry) ?? []
+  const network = bracketed ?? four ?? six ?? ''
+  const number = port === undefined ? undefined : Number(port)
+  const whole = ipaddr.isValid(network)
+  const cidr = ipaddr.isValidCIDR(network)
+  if ((!whole && !cidr) || (number !== undefined && (number < 1 || number > 65_535)))
+    throw new RangeError(
+      `"${entry}" is no address or network, such as 127.0.0.1:9000, 10.0.0.0/8 or [fd00::/8]:8443`,
+    )
+  const address = whole ? ipaddr.process(network) : undefined
+  const bits = address?.kind() === 'ipv4' ? 32 : 128
+  return { network: address ? [address, bits] : ipaddr.parseCIDR(network), port: number }
+}
