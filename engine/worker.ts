@@ -98,6 +98,7 @@ class Working {
   /** Nobody hands out connections any more; those under way are finished. */
   orphaned(): void {
     if (!this.#leaving) this.#log.error({}, 'the primary is gone; finishing what is under way')
+    this.#resources?.allowances.close()
     void this.drain(this.#current?.settings.timeouts.drain ?? 0)
   }
   crashed(error: unknown): void {
