@@ -74,6 +74,8 @@ export class Inbound implements Request, Seated {
   seat = -1
   /** When the whole body was there (ms, monotonic): waiting for it is not the gateway's time. */
   arrivedAt = 0
+  /** Told when somebody wants the body: a client may be waiting for that before it sends any. */
+  asked: () => void = NOTHING
   readonly #incoming: IncomingMessage
   readonly #rules: BodyRules
   readonly #pace: Pace
@@ -138,6 +140,7 @@ export class Inbound implements Request, Seated {
     }
     this.#judge()
     this.#taken = true
+    this.asked()
     this.#pace.watch(this)
     try {
       yield* inflate(this.#counted(), this.headers['content-encoding'], this.#rules.inflated)
@@ -192,6 +195,7 @@ export class Inbound implements Request, Seated {
       let parts: Buffer[] | undefined
       // Not a closure over this request: measured, such a one keeps every request until a full collection.
       this.#reject = reject
+      this.asked()
       this.#pace.watch(this)
       incoming.on('data', (chunk: Buffer) => {
         if (!this.#reject) return
@@ -217,6 +221,7 @@ export class Inbound implements Request, Seated {
   }
 }
 const EMPTY = Buffer.alloc(0)
+const NOTHING = (): void => {}
 const JSON_TYPE = /^\s*application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i
 /** An unread rest that is read and dropped, so that the connection can go on. */
 const SKIPPABLE = 65_536

@@ -2,6 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import { asFault, errors } from './errors.ts'
 import type { Call } from './exchange.ts'
+import { lastWords } from './parting.ts'
 import type { Bytes, Fault, Out, Outcome, Refusal } from './plugin.ts'
 import type { Seated } from './roster.ts'
 import type { CompiledRoute } from './snapshot.ts'
@@ -115,7 +116,7 @@ export class Delivery implements Out, Seated {
     if (this.#headAt === 0) {
       this.#head({ ...refusal.headers }, refusal.status, refusal.body.length)
       this.#bytes += refusal.body.length
-      this.#response.end(this.#bodiless() ? undefined : refusal.body)
+      lastWords(this.#response, this.#bodiless() ? undefined : refusal.body)
       return this.#finish('refused', refusal.status, reason)
     }
     if (refusal.event && this.#events) {

@@ -1,5 +1,6 @@
 /** Runs every request of a server through its snapshot, and tells the log and the numbers how it ended. */
-import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import type http from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type Inbound, Pace } from './body.ts'
 import { Delivery } from './delivery.ts'
@@ -9,11 +10,12 @@ import type { Resources } from './host.ts'
 import { createIds } from './ids.ts'
 import { nobody, type Opened, type OpeningKit, openCall } from './opening.ts'
 import { Overload } from './overload.ts'
+import { lastWords, Parting, refuseSocket } from './parting.ts'
 import type { Fault, Outcome } from './plugin.ts'
 import { plainRefusal } from './refusal.ts'
 import { Roster, type Seated } from './roster.ts'
 import type { Snapshot } from './snapshot.ts'
-import { leaveSocket, WebSockets } from './websocket.ts'
+import { WebSockets } from './websocket.ts'
 
 const fault = errors({
   OVERLOADED: [
@@ -21,6 +23,7 @@ const fault = errors({
     'The gateway is overloaded; try again in a moment.',
     { headers: { 'retry-after': '1' } },
   ],
+  CONNECT_REFUSED: [405, 'CONNECT is not served here: this gateway is no tunnel.'],
   DRAINING: [503, 'The gateway is shutting down.', { headers: { 'retry-after': '1' } }],
 })
 
@@ -41,6 +44,7 @@ export class Gateway {
   readonly #pace: Pace
   readonly #overload = new Overload()
   readonly #active = new Roster<Active>()
+  readonly #parting = new Parting()
   readonly #webSockets = new WebSockets()
   /** Replies end their connections. */
   #leaving = false
@@ -57,7 +61,9 @@ export class Gateway {
   get open(): number {
     return this.#active.size
   }
-  accept(incoming: IncomingMessage, response: ServerResponse): void {
+  /** `asks`: the client waits to be told to send its body. */
+  accept(incoming: IncomingMessage, response: ServerResponse, asks = false): void {
+    if (this.#parting.has(incoming.socket)) return // it stands behind a refusal that ends the connection
     const started = performance.now()
     const snapshot = this.#current()
     let opened: Opened
@@ -67,11 +73,13 @@ export class Gateway {
       return this.#turnAway(incoming, response, snapshot, asFault(thrown))
     }
     const { call, compiled, inbound } = opened
+    if (asks) inbound.asked = () => response.writeContinue()
     snapshot.retain()
     const delivery = new Delivery(call, compiled, response, {
       version: String(snapshot.version),
       idleWrite: snapshot.settings.timeouts.idle_write,
-      closing: () => this.#leaving,
+      // Behind a declined offer Node drops what came with it: so the client must not go on there.
+      closing: () => this.#leaving || offersUpgrade(inbound.headers),
       ended: (outcome, headAt) => {
         this.#active.leave(delivery)
         this.#tell(opened, outcome, started, headAt)
@@ -95,7 +103,7 @@ export class Gateway {
     try {
       opened = openCall(incoming, snapshot, 'websocket', this.#kit)
     } catch (thrown) {
-      return endSocket(socket, asFault(thrown), nobody(incoming, this.#kit))
+      return refuseSocket(socket, plainRefusal(asFault(thrown), nobody(incoming, this.#kit)))
     }
     const refusal = this.#shed()
     if (refusal) opened = { ...opened, refusal }
@@ -123,6 +131,12 @@ export class Gateway {
       socket.destroy()
       end({ end: 'refused', status: reason.status, attempts: 0, bytes: 0, fault: reason })
     })
+  }
+  connect(incoming: IncomingMessage, socket: Duplex): void {
+    refuseSocket(socket, plainRefusal(fault('CONNECT_REFUSED'), nobody(incoming, this.#kit)))
+  }
+  malformed(error: NodeJS.ErrnoException, socket: Duplex): void {
+    this.#parting.malformed(error, socket)
   }
   leave(): void {
     this.#leaving = true
@@ -157,6 +171,7 @@ export class Gateway {
     snapshot: Snapshot,
     reason: Fault,
   ): void {
+    this.#parting.add(incoming.socket)
     const { id } = nobody(incoming, this.#kit)
     const { body, headers } = plainRefusal(reason, { id })
     response.writeHead(reason.status, {
@@ -166,7 +181,7 @@ export class Gateway {
       'x-request-id': id,
       'x-tollgate-version': String(snapshot.version),
     })
-    response.end(body)
+    lastWords(response, body)
     this.#resources.metrics.route('none').end(reason.status, 0, 0, 0, body.length)
     this.#resources.log.info({ id, status: reason.status, code: reason.code }, 'request')
   }
@@ -222,20 +237,8 @@ export class Gateway {
   }
 }
 
+const offersUpgrade = ({ upgrade, connection }: Inbound['headers']): boolean =>
+  upgrade !== undefined && /\bupgrade\b/i.test(connection ?? '')
 const round = (ms: number): number => Math.round(ms * 100) / 100
 const asksForStream = (body: unknown): boolean =>
   typeof body === 'object' && body !== null && (body as { stream?: unknown }).stream === true
-
-/** Refuses an upgrade that reached no route. */
-const endSocket = (socket: Duplex, reason: Fault, call: Call): void => {
-  const { status, body } = plainRefusal(reason, call)
-  const head = [
-    `HTTP/1.1 ${status} ${http.STATUS_CODES[status] ?? 'Refused'}`,
-    'connection: close',
-    'content-type: application/json',
-    `content-length: ${body.length}`,
-  ]
-  socket.on('error', () => {})
-  socket.write(`${head.join('\r\n')}\r\n\r\n${Buffer.from(body).toString()}`)
-  leaveSocket(socket)
-}

@@ -5,6 +5,7 @@ import type { Headers } from './plugin.ts'
 const fault = errors({
   HEAD_MALFORMED: [400, 'The request head is not acceptable: %s.'],
   HEADERS_TOO_MANY: [431, 'The request has more than %d headers.'],
+  HEADERS_TOO_LARGE: [431, 'The headers of the request are larger than %d bytes.'],
   URL_TOO_LONG: [414, 'The request target is longer than %d bytes.'],
   EXPECTATION_FAILED: [417, 'The only expectation met here is "100-continue".'],
 })
@@ -31,12 +32,18 @@ const UNNAMEABLE = new Set(['__proto__', 'constructor', 'prototype', 'hasownprop
 const HOST = /^(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/
 
 /** Raw name-value pairs as a record without a prototype, or a fault. */
-export const readHead = (raw: readonly string[], limit: number): RequestHeaders => {
+export const readHead = (
+  raw: readonly string[],
+  limit: number,
+  bytes = Number.POSITIVE_INFINITY,
+): RequestHeaders => {
   if (raw.length > limit * 2) throw fault('HEADERS_TOO_MANY', [limit])
+  let size = 0
   const headers: Record<string, string> = Object.create(null)
   for (let at = 0; at + 1 < raw.length; at += 2) {
     const name = (raw[at] as string).toLowerCase()
     const value = raw[at + 1] as string
+    size += name.length + value.length + SEPARATORS
     const before = headers[name]
     if (before === undefined) {
       if (UNNAMEABLE.has(name)) throw fault('HEAD_MALFORMED', [`a header may not be named ${name}`])
@@ -44,8 +51,11 @@ export const readHead = (raw: readonly string[], limit: number): RequestHeaders 
     } else if (SINGLE.has(name)) throw fault('HEAD_MALFORMED', [`two ${name} headers`])
     else headers[name] = `${before}${name === 'cookie' ? '; ' : ', '}${value}`
   }
+  if (size > bytes) throw fault('HEADERS_TOO_LARGE', [bytes])
   return headers
 }
+/** Colon, space, line end. */
+const SEPARATORS = 4
 
 export interface HeadFacts {
   readonly method: string

@@ -42,7 +42,7 @@ export const openCall = (
   const { limits } = snapshot.settings
   const method = incoming.method ?? 'GET'
   const target = incoming.url ?? '/'
-  const headers = readHead(incoming.rawHeaders, limits.header_count)
+  const headers = readHead(incoming.rawHeaders, limits.header_count, limits.header_bytes)
   judgeHead({ method, target, version: incoming.httpVersion, headers, urlLimit: limits.url })
   const exact = kind === 'http' ? snapshot.exact(method, target) : undefined
   const { path, search } = exact ? { path: target, search: '' } : readTarget(target, headers.host)

@@ -1,7 +1,6 @@
 /** The listening node:http server: its limits and deadlines, what its parser refuses, how it drains. */
 import http from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import type { Duplex } from 'node:stream'
 import { Gateway } from './gateway.ts'
 import type { Resources } from './host.ts'
 import type { Snapshot } from './snapshot.ts'
@@ -35,6 +34,9 @@ export const createGatewayServer = (
       requestTimeout: 0, // uploads may take long; a minimum pace guards them (body.ts)
       keepAliveTimeout: timeouts.keep_alive,
       connectionsCheckingInterval: 1_000,
+      requireHostHeader: false, // Node would answer by itself, and serve what stands behind it
+      // Any other offer (h2c) is declined by going on in HTTP/1.1, as RFC 9110 §7.8 has it.
+      shouldUpgradeCallback: incoming => incoming.headers.upgrade?.toLowerCase() === 'websocket',
     },
     (incoming, response) => gateway.accept(incoming, response),
   )
@@ -44,7 +46,11 @@ export const createGatewayServer = (
   let connections = 0
   let tracking = false
   server.on('upgrade', (incoming, socket, head) => gateway.upgrade(incoming, socket, head))
-  server.on('clientError', refuseSocket)
+  // A body that is asked about first is asked for when somebody reads it; until then a refusal can save it.
+  server.on('checkContinue', (incoming, response) => gateway.accept(incoming, response, true))
+  server.on('checkExpectation', (incoming, response) => gateway.accept(incoming, response))
+  server.on('connect', (incoming, socket) => gateway.connect(incoming, socket))
+  server.on('clientError', (error, socket) => gateway.malformed(error, socket))
   return {
     http: server,
     get open() {
@@ -86,23 +92,4 @@ const openFiles = (): number => {
   }
   const soft = userLimits?.open_files?.soft
   return typeof soft === 'number' ? soft : Number.MAX_SAFE_INTEGER
-}
-
-/** What the parser refused gets a plain answer; there is no request to take a dialect from. */
-const refuseSocket = (error: NodeJS.ErrnoException, socket: Duplex): void => {
-  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
-  const [status, text] = PARSER_ERRORS[error.code ?? ''] ?? [400, 'Bad Request']
-  const body = JSON.stringify({ error: { code: error.code ?? 'BAD_REQUEST', message: text } })
-  const head = [
-    `HTTP/1.1 ${status} ${text}`,
-    'connection: close',
-    'content-type: application/json',
-    `content-length: ${body.length}`,
-  ]
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
-}
-const PARSER_ERRORS: Readonly<Record<string, readonly [number, string]>> = {
-  HPE_HEADER_OVERFLOW: [431, 'Request Header Fields Too Large'],
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'Payload Too Large'],
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'Request Timeout'],
 }

@@ -6,6 +6,7 @@ import { type WebSocket, WebSocketServer } from 'ws'
 import { Delivery } from './delivery.ts'
 import { asFault, errors } from './errors.ts'
 import type { Opened } from './opening.ts'
+import { leaveSocket } from './parting.ts'
 import type { Fault, Headers, Outcome } from './plugin.ts'
 import { Relay } from './relay.ts'
 import { Roster } from './roster.ts'
@@ -37,8 +38,6 @@ export interface Upgrade extends Opened {
 
 /** ms between two signs of life. */
 const BEAT = 20_000
-/** ms a refused client has to read why. */
-const LAST_WORDS = 1_000
 
 /** All WebSockets of a server. */
 export class WebSockets {
@@ -52,7 +51,6 @@ export class WebSockets {
     const { call, compiled, socket } = given
     const stop = watchLeaving(socket, () => call.leave(fault('CLIENT_GONE')))
     try {
-      judgeOffer(given)
       if (given.refusal) throw given.refusal
       judgeHandshake(given)
       await compiled.run(call)
@@ -108,10 +106,6 @@ const KEY = /^[+/0-9A-Za-z]{22}==$/
 
 const no = (why: string): Fault => fault('UPGRADE_MALFORMED', [why])
 
-/** Other offers could be ignored (RFC 9110 §7.8), but Node loses what a client sends right behind them. */
-const judgeOffer = ({ inbound }: Upgrade): void => {
-  if (inbound.headers.upgrade?.toLowerCase() !== 'websocket') throw no('it asks for something else')
-}
 /** What `ws` would let through, or answer by itself in no dialect. */
 const judgeHandshake = ({ incoming, inbound, head }: Upgrade): void => {
   const { headers } = inbound
@@ -152,13 +146,6 @@ const linesOf = (headers: Headers, { call, version }: Upgrade): string[] => {
     if (!name.startsWith('sec-websocket-'))
       for (const each of [value].flat()) lines.push(`${name}: ${each}`)
   return [...lines, `x-request-id: ${call.requestId}`, `x-tollgate-version: ${version}`]
-}
-
-/** Ends a socket whose client may never end its side, or still be sending. */
-export const leaveSocket = (socket: Duplex): void => {
-  socket.end()
-  socket.resume()
-  setTimeout(() => socket.destroy(), LAST_WORDS).unref()
 }
 
 /** A plain answer where a socket was asked for; then the connection ends. */

@@ -53,8 +53,9 @@ const BAD: Readonly<Record<string, Bad>> = {
   'a protocol with spaces': { headers: { 'Sec-WebSocket-Protocol': 'a b' } },
   'a protocol twice': { headers: { 'Sec-WebSocket-Protocol': 'a, a' } },
   'a protocol in quotes': { headers: { 'Sec-WebSocket-Protocol': '"a"' } },
-  h2c: { headers: { Upgrade: 'h2c' } },
-  'websocket among others': { headers: { Upgrade: 'websocket, h2c' } },
+  // Declined, and served as the plain GET that it also is; nothing takes one here.
+  h2c: { headers: { Upgrade: 'h2c' }, status: 404 },
+  'websocket among others': { headers: { Upgrade: 'websocket, h2c' }, status: 404 },
   POST: { first: 'POST /s/echo HTTP/1.1' },
   'HTTP/1.0': { first: 'GET /s/echo HTTP/1.0' },
   'a body announced': { headers: { 'Content-Length': '5' }, behind: 'hello' },
