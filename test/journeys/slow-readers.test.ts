@@ -17,7 +17,7 @@ const gateway = await startGateway({
       setup: () => ({ answers: true, handle: async exchange => void exchange.answer(200, Buffer.alloc(50_000_000, 'x')) }),
     }`,
   },
-  settings: 'timeouts: { idle_write: 2s }',
+  settings: 'timeouts: { idle_write: 1s }',
   routes: `
 pipeline: [errors, huge]
 upstreams: { raw: { url: '${upstream.url}', connections: 1000 } }
@@ -52,7 +52,7 @@ const standstill = async (): Promise<void> => {
 
 /** Streams as large as those of the test, read at once: the heap is as large then as it needs to be. */
 const warmUp = async (): Promise<void> => {
-  for (let n = 0; n < 3; n++) {
+  for (let n = 0; n < 2; n++) {
     const response = await fetch(`${gateway.url}/s/endless`, { method: 'POST', body: '{}' })
     for await (const _ of response.body ?? []);
   }

@@ -11,12 +11,14 @@ const gateway = await startGateway({
   routes: `
 pipeline: [errors]
 upstreams:
-  faulty:
+  faulty: { url: '${upstream.url}', health: { failures: 1000000 } }
+  hasty:
     url: '${upstream.url}'
-    timeout: { connect: 1s, first_byte: 500ms, idle: 500ms }
+    timeout: { first_byte: 500ms, idle: 500ms }
     health: { failures: 1000000 }
 routes:
   - { path: 'GET|POST /s/{name}', upstream: faulty, retries: 0 }
+  - { path: 'GET|POST /hasty/s/{name}', rewrite: '/s/{name}', upstream: hasty, retries: 0 }
 `,
 })
 t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
@@ -85,8 +87,12 @@ const SSE_FAULTS: Readonly<Record<string, Ending>> = {
   drip: { complete: 'data: drip\n\n' },
 }
 
+/** Those that end in a deadline meet a short one; on a busy machine nothing else may. */
+const DEADLINES = /stall|^drip-head$|^1xx-flood$|^bad-chunk$/
+const urlOf = (name: string): string =>
+  `${gateway.url}${DEADLINES.test(name) ? '/hasty' : ''}/s/${name}`
 const ask = (name: string, body: object): Promise<Response> =>
-  fetch(`${gateway.url}/s/${name}`, {
+  fetch(urlOf(name), {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
@@ -121,33 +127,35 @@ const checkCut = (t: Test, response: Response, text: string, broke: Error | unde
 
 /** Most of the time is spent in deadlines. */
 const JOBS = 12
-const check = (kind: string, body: object, table: Readonly<Record<string, Ending>>) =>
+const check = (t: Test, kind: string, body: object, table: Readonly<Record<string, Ending>>) =>
   t.test(kind, { jobs: JOBS }, async t => {
     for (const [name, ending] of Object.entries(table))
       t.test(name, async t => {
         await meet(t, name, body, ending)
-        const next = await ask('json', {})
-        t.equal(await next.text(), '{"ok":true}', 'the next request is served')
+        await nextIsServed(t)
       })
   })
+const nextIsServed = async (t: Test): Promise<void> => {
+  const next = await ask('json', {})
+  t.equal(await next.text(), '{"ok":true}', 'the next request is served')
+}
+const statusOf = (ending: Ending): number =>
+  'status' in ending ? ending.status : 'passed' in ending ? ending.passed : 200
 
-check('a plain call', { kind: 'plain' }, { ...BEFORE, ...JSON_FAULTS })
-check('a stream', { kind: 'stream', stream: true }, { ...BEFORE, ...SSE_FAULTS })
-
-t.test('an upload', { jobs: JOBS }, async t => {
-  const body = Buffer.alloc(2_000_000, 'x')
-  for (const [name, ending] of Object.entries({
-    ...BEFORE,
-    'early-answer-keep': JSON_FAULTS['early-answer-keep'],
-  }))
-    t.test(name, async t => {
-      const response = await fetch(`${gateway.url}/s/${name}`, { method: 'POST', body })
-      const text = await response.text()
-      const status =
-        ending && ('status' in ending ? ending.status : 'passed' in ending ? ending.passed : 200)
-      t.equal(response.status, status, text.slice(0, 100))
-      t.equal(await (await ask('json', {})).text(), '{"ok":true}', 'the next request is served')
-    })
+t.test('faults', { jobs: 3 }, async t => {
+  check(t, 'a plain call', { kind: 'plain' }, { ...BEFORE, ...JSON_FAULTS })
+  check(t, 'a stream', { kind: 'stream', stream: true }, { ...BEFORE, ...SSE_FAULTS })
+  t.test('an upload', { jobs: JOBS }, async t => {
+    const body = Buffer.alloc(2_000_000, 'x')
+    const early = { 'early-answer-keep': { complete: '' } }
+    for (const [name, ending] of Object.entries({ ...BEFORE, ...early }))
+      t.test(name, async t => {
+        const response = await fetch(urlOf(name), { method: 'POST', body })
+        const text = await response.text()
+        t.equal(response.status, statusOf(ending), text.slice(0, 100))
+        await nextIsServed(t)
+      })
+  })
 })
 
 t.test('a reply sent before its request is nobody’s', async t => {
