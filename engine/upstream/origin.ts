@@ -1,5 +1,5 @@
 /** One address with its pool of connections, its load and its health. Outlives reloads; see shared.ts. */
-import { Pool } from 'undici'
+import { Client, type Dispatcher, Pool } from 'undici'
 import { Health } from './health.ts'
 import { Vigil } from './vigil.ts'
 
@@ -36,4 +36,19 @@ const openPool = (address: string, options: OriginOptions): Pool =>
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: { timeout: options.connect },
+    factory: openClient,
   })
+
+/** What answers for a request may say that it could not be sent at all. */
+export interface Refusable {
+  readonly refused: boolean
+}
+/** A pool takes a client that refused a request (a header no message can carry) for a busy one, and waits for ever for
+ *  it to be free. So such a client says that it took the request. */
+const openClient = (address: URL, options: object): Dispatcher => {
+  const client = new Client(address, options)
+  const dispatch = client.dispatch.bind(client)
+  client.dispatch = (request, handler) =>
+    dispatch(request, handler) || (handler as Dispatcher.DispatchHandler & Refusable).refused
+  return client
+}

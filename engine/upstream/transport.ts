@@ -6,12 +6,13 @@ import { passDown } from '../headers.ts'
 import type { Body, Bytes, Fault, Headers, Out } from '../plugin.ts'
 import type { Source } from '../source.ts'
 import type { HealthRules } from './health.ts'
-import type { Origin } from './origin.ts'
+import type { Origin, Refusable } from './origin.ts'
 import type { Deadlines } from './upstreams.ts'
 import type { Watched } from './vigil.ts'
 
 const fault = errors({
   INSIDE_SILENT: [500, 'no stage answered for the upstream "%s"', { expose: false }],
+  REQUEST_UNSENDABLE: [500, 'the request to "%s" cannot be sent: %s', { expose: false }],
   TARGET_UNREACHABLE: [502, 'The upstream %s cannot be reached.', { retryable: true }],
   TARGET_BROKE: [502, 'The upstream %s broke off before it answered.'],
   TARGET_CUT: [502, 'The upstream %s broke off in the middle of its answer.'],
@@ -36,7 +37,8 @@ export interface Sending {
 const EARLY = 4
 
 /** undici's handler as a Source. With a content-length the completing chunk is handed over as the tail. */
-export class Transport implements Source, Watched, Dispatcher.DispatchHandler {
+export class Transport implements Source, Watched, Refusable, Dispatcher.DispatchHandler {
+  refused = false
   seat = -1
   heardAt = 0
   patience = 0
@@ -100,12 +102,15 @@ export class Transport implements Source, Watched, Dispatcher.DispatchHandler {
   }
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
     if (this.#over) return
-    const { origin, health } = this.#sending
-    // What the client's body broke is not the upstream's fault.
-    const ours = error instanceof TollgateError && error.status < 500
+    const { origin, health, upstream } = this.#sending
+    this.refused = UNSENDABLE.has((error as NodeJS.ErrnoException).code ?? '')
+    // What the client's body broke, or a stage made of the request, is not the upstream's fault.
+    const ours = this.refused
+      ? fault('REQUEST_UNSENDABLE', [upstream, error.message], { cause: error })
+      : error instanceof TollgateError && error.status < 500 && error
     if (ours) origin.health.abandoned()
     else origin.health.failed(performance.now(), health)
-    this.#fail(ours ? error : this.#named(error))
+    this.#fail(ours || this.#named(error))
   }
   /** A streamed body on its way up. Waiting for the client is not the upstream's silence; waiting for it to take a
    *  chunk is, and its time for the first byte counts from the last one. */
@@ -191,6 +196,12 @@ export class Transport implements Source, Watched, Dispatcher.DispatchHandler {
     return fault('TARGET_BROKE', [upstream], { cause, retryable: idempotent })
   }
 }
+/** undici's words for a request that no connection was asked to carry. */
+const UNSENDABLE = new Set([
+  'UND_ERR_INVALID_ARG',
+  'UND_ERR_NOT_SUPPORTED',
+  'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH',
+])
 /** How long a target rests that says 429 without saying how long, and the longest rest taken from its word, ms. */
 const REST = { usual: 1_000, most: 60_000 }
 const restOf = (retryAfter: string | string[] | undefined): number => {

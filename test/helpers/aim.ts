@@ -1,0 +1,52 @@
+/** Sends single attempts to an address, without routes or stages, and writes down what their replies do. */
+import type { Test } from 'tap'
+import type { Answer } from '../../engine/flow.ts'
+import type { Fault } from '../../engine/plugin.ts'
+import { Origin } from '../../engine/upstream/origin.ts'
+import { type Sending, send } from '../../engine/upstream/transport.ts'
+
+export const GONE: Fault = { code: 'GONE', message: 'gone', status: 499, expose: true }
+export const HEALTH = { failures: 2, eject: 60_000 }
+export const PATIENT = { connect: 10_000, first_byte: 60_000, idle: 60_000 }
+
+/** An origin at this address, and how to send to it. */
+export const aim = (t: Test, address: string, connections = 2) => {
+  const origin = new Origin(address, { connect: 10_000, connections })
+  t.teardown(() => origin.pool?.destroy())
+  const sending: Sending = {
+    origin,
+    upstream: 'up',
+    method: 'GET',
+    path: '/',
+    headers: {},
+    body: undefined,
+    deadlines: PATIENT,
+    health: HEALTH,
+    idempotent: true,
+  }
+  const ask = (more: Partial<Sending> = {}, aborter = (_: (reason: Fault) => void): void => {}) =>
+    send({ ...sending, ...more }, aborter)
+  return { origin, ask }
+}
+export const text = async (answer: Answer): Promise<string> =>
+  Buffer.from(await answer.bytes(1_000_000)).toString()
+/** What a reply's body did, as it came. */
+export const poured = (
+  answer: Answer,
+): { readonly log: string[]; readonly over: Promise<void> } => {
+  const log: string[] = []
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const note = (line: string): void => void log.push(line)
+  answer.pour({
+    write: chunk => note(Buffer.from(chunk).toString()),
+    end(tail) {
+      note(`end ${tail ? Buffer.from(tail).toString() : ''}`)
+      resolve()
+    },
+    fail(reason) {
+      note(`fail ${reason.code}`)
+      resolve()
+    },
+  })
+  return { log, over: promise }
+}
