@@ -2,7 +2,7 @@
 import { errors } from '../errors.ts'
 import { type Call, toAnswer } from '../exchange.ts'
 import type { Answer } from '../flow.ts'
-import type { Attempt, Body, Headers, Json, Reply, Target } from '../plugin.ts'
+import type { Attempt, Body, Fault, Headers, Json, Reply, Target } from '../plugin.ts'
 import type { Candidate } from './candidate.ts'
 import { send } from './transport.ts'
 import { type Deadlines, joinPath } from './upstreams.ts'
@@ -42,6 +42,10 @@ export class Try implements Attempt {
   }
   take(reply: Answer): void {
     this.#reply = reply
+  }
+  /** Whatever was answered, nobody wants it. */
+  drop(reason: Fault): void {
+    this.#reply?.cut(reason)
   }
   answer(status: number, body?: Body | Json, headers: Headers = {}): Reply {
     this.#reply = toAnswer(status, body, headers)

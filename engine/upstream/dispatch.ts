@@ -115,6 +115,7 @@ const attempt = async (
     if (call.over || call.left) reply.cut(call.left ?? fault('CLIENT_GONE'))
     return reply
   } catch (thrown) {
+    one.drop(asFault(thrown))
     rules.observe(candidate.upstream.name, call.left ? 'abandoned' : asFault(thrown).code)
     throw thrown
   }
