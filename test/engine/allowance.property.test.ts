@@ -11,9 +11,9 @@ import {
   sum,
   type Used,
 } from '../helpers/allowance-machine.ts'
+import { scaled } from '../helpers/long.ts'
 
-const numRuns = process.env.TOLLGATE_LONG === '1' ? 4_000 : 120
-if (numRuns > 1_000) t.setTimeout(600_000)
+const numRuns = scaled(120, 4_000)
 const workers = fc.integer({ min: 2, max: 4 })
 const KEYS = ['a', 'b', 'c', 'd']
 
