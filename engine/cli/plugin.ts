@@ -45,7 +45,7 @@ const importPath = (from: string, to: string): string => {
 }
 const nextSteps = (name: string, test: string): string =>
   [
-    `Run its test:       node ${test}`,
+    `Run its test:       npx tap ${test}`,
     `Give it a place:    pipeline: [errors, ${name}, …]`,
     `Use it on a route:  ${name}: hello`,
   ].join('\n')

@@ -26,7 +26,7 @@ t.test('the plugin is small, is typed, passes check and its own test', async t =
   t.equal(code, 0)
   t.match(out, /plugins\/stamp\.ts and .*test\/plugins\/stamp\.test\.ts written/)
   const test = join(folder, 'test/plugins/stamp.test.ts')
-  t.match(out, /Run its test: +node .*test\/plugins\/stamp\.test\.ts/)
+  t.match(out, /Run its test: +npx tap .*test\/plugins\/stamp\.test\.ts/)
   const source = readFileSync(join(folder, 'plugins/stamp.ts'), 'utf8')
   t.ok(source.trimEnd().split('\n').length <= 15, '15 lines at most')
 

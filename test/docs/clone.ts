@@ -1,0 +1,117 @@
+/** A folder as a fresh clone has it, with a gateway started the way the README says, and a shell in it. */
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import net, { type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const COPIED = ['engine', 'plugins', 'models', 'schemas', 'routes.yaml', 'package.json']
+
+export interface Clone {
+  readonly folder: string
+  /** Runs lines of bash; resolves to what they print, or throws with it. */
+  shell(text: string): Promise<string>
+  /** `npm start`; resolves when its banner stands. */
+  start(): Promise<Voice>
+}
+
+const stdio: StdioOptions = ['ignore', 'pipe', 'pipe']
+
+export const clone = async (t: Test): Promise<Clone> => {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-'))
+  t.teardown(() => rmSync(folder, { recursive: true, maxRetries: 5 }))
+  for (const name of COPIED) cpSync(join(root, name), join(folder, name), { recursive: true })
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+  const env = environment(await freePort(), await freePort())
+  const shell = async (text: string): Promise<string> => {
+    const options = ['-euo', 'pipefail', '-O', 'expand_aliases']
+    const child = spawn('bash', [...options, '-c', local(text, env)], { cwd: folder, env, stdio })
+    const voice = voiceOf(child)
+    const [code] = await once(child, 'close')
+    if (code !== 0) throw new Error(`exit ${code} of:\n${text}\n${voice.text()}`)
+    return voice.text()
+  }
+  const start = async () => {
+    const child = spawn('npm', ['start'], { cwd: folder, env, stdio })
+    const voice = voiceOf(child)
+    t.teardown(() => stop(folder, child))
+    await voice.until(/System token/)
+    env.KEY = /API key +(\S+)/.exec(voice.text())?.[1] ?? ''
+    return voice
+  }
+  return { folder, shell, start }
+}
+
+/** What a gateway says, and when it has said something. */
+export interface Voice {
+  text(): string
+  until(pattern: RegExp): Promise<void>
+}
+const voiceOf = (child: ChildProcess): Voice => {
+  let text = ''
+  const waiting = new Set<() => void>()
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', chunk => {
+      text += chunk
+      for (const look of waiting) look()
+    })
+  return {
+    text: () => text,
+    until: pattern =>
+      new Promise((resolve, reject) => {
+        const look = (): void => {
+          if (!pattern.test(text)) return
+          waiting.delete(look)
+          resolve()
+        }
+        waiting.add(look)
+        child.on('exit', () => reject(new Error(`it ended without ${pattern}:\n${text}`)))
+        look()
+      }),
+  }
+}
+
+type Environment = Record<string, string>
+/** Of an operator: nothing of the test runner, and no path to the pinned runtime, which npm and the guard find. */
+const environment = (port: number, admin: number): Environment => {
+  const kept = Object.entries(process.env).filter(
+    ([name]) => !/^(_?TAP|NODE_|npm_|INIT_CWD)/.test(name) && !/_(BASE_URL|API_KEY)$/.test(name),
+  )
+  const folders = (process.env.PATH ?? '').split(':')
+  return {
+    ...(Object.fromEntries(kept) as Environment),
+    PATH: folders.filter(folder => !folder.includes('node_modules')).join(':'),
+    PORT: String(port),
+    ADMIN_PORT: String(admin),
+    WORKERS: '1',
+    CI: 'true',
+    // The same files are compiled by every command.
+    NODE_COMPILE_CACHE: join(tmpdir(), 'tollgate-test-code'),
+  }
+}
+
+/** The ports that the pages speak of are the reader's; here they may be taken. */
+const local = (text: string, { PORT = '', ADMIN_PORT = '' }: Environment): string =>
+  text
+    .replaceAll('127.0.0.1:8080', `127.0.0.1:${PORT}`)
+    .replaceAll('127.0.0.1:9090', `127.0.0.1:${ADMIN_PORT}`)
+
+/** By the process that announced itself: npm stands between. */
+const stop = async (folder: string, child: ChildProcess): Promise<void> => {
+  if (child.exitCode !== null) return
+  const { pid } = JSON.parse(readFileSync(join(folder, 'data/run.json'), 'utf8'))
+  process.kill(pid, 'SIGTERM')
+  await once(child, 'exit')
+}
+
+const freePort = (): Promise<number> =>
+  new Promise(resolve => {
+    const server = net.createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo
+      server.close(() => resolve(port))
+    })
+  })

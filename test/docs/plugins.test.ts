@@ -1,0 +1,31 @@
+/** The plugins of docs/plugins.md are typed and work, and its commands run, in a fresh clone. */
+import { spawnSync } from 'node:child_process'
+import { cpSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { blocksOf, sessionOf } from './blocks.ts'
+import { clone } from './clone.ts'
+
+const PAGE = 'docs/plugins.md'
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+t.test('its plugins and commands', async t => {
+  const place = await clone(t)
+  const files = blocksOf(PAGE).filter(({ file }) => file !== '')
+  t.ok(files.length >= 4)
+  const voice = await place.start()
+  for (const { file, text } of files) writeFileSync(join(place.folder, file), text)
+  await voice.until(/reload #\d+: .*route/)
+  const out = await place.shell(sessionOf(PAGE))
+  t.match(out, /no problems \(2 routes/)
+  t.match(out, /x-route: GET \/items\/\{id\}/)
+  t.match(out, /"time":"20\d\d-/)
+
+  cpSync(join(root, 'tsconfig.json'), join(place.folder, 'tsconfig.json'))
+  const types = spawnSync(join(root, 'node_modules/.bin/tsc'), ['--noEmit'], {
+    cwd: place.folder,
+    encoding: 'utf8',
+  })
+  t.equal(types.stdout, '')
+})
