@@ -1,6 +1,7 @@
 /** One request and its reply, as the stages see it. Knows nothing of sockets. */
 import { asFault, errors } from './errors.ts'
 import { Answer } from './flow.ts'
+import { Places } from './places.ts'
 import type {
   Body,
   Bytes,
@@ -12,93 +13,17 @@ import type {
   Reply,
   Request,
   Route,
-  Slot,
-  Slots,
-  Statement,
   Target,
-  Writes,
 } from './plugin.ts'
+import { Groups, type Store } from './writes.ts'
 
 const fault = errors({
-  SLOT_EMPTY: [500, 'nobody filled the slot "%s" on route "%s"', { expose: false }],
   NO_REPLY: [
     500,
     'route "%s" has no reply: does a stage return without `await next()` or `exchange.answer(…)`?',
     { expose: false },
   ],
 })
-
-/** What `writes` needs of the store. `will` replaces the last will of this id; an empty list withdraws it. */
-export interface Store {
-  write(statements: readonly Statement[]): Promise<unknown>
-  will?(id: string, statements: readonly Statement[]): void
-}
-
-class Places implements Slots {
-  readonly #values = new Map<string, unknown>()
-  readonly #keep: string[] = []
-  readonly #route: string
-  constructor(route: string) {
-    this.#route = route
-  }
-  get<T>(slot: Slot<T>): T | undefined {
-    return this.#values.get(slot.name) as T | undefined
-  }
-  need<T>(slot: Slot<T>): T {
-    const value = this.get(slot)
-    if (value === undefined) throw fault('SLOT_EMPTY', [slot.name, this.#route])
-    return value
-  }
-  set<T>(slot: Slot<T>, value: T): void {
-    if (slot.keep && !this.#keep.includes(slot.name)) this.#keep.push(slot.name)
-    this.#values.set(slot.name, value)
-  }
-  saved(): { readonly [name: string]: Json } {
-    return Object.fromEntries(this.#keep.map(name => [name, this.#values.get(name) as Json]))
-  }
-  restore(saved: { readonly [name: string]: Json }): void {
-    for (const [name, value] of Object.entries(saved)) this.set({ name, keep: true }, value)
-  }
-}
-
-/** Groups of statements, committed one after another. */
-class Groups implements Writes {
-  readonly #store: Store
-  readonly #id: string
-  #pending: Statement[] = []
-  #last: Promise<void> | undefined
-  #willed = false
-  constructor(store: Store, id: string) {
-    this.#store = store
-    this.#id = id
-  }
-  add(...statements: readonly Statement[]): void {
-    this.#pending.push(...statements)
-  }
-  will(...statements: readonly Statement[]): void {
-    this.#willed = true
-    this.#store.will?.(this.#id, statements)
-  }
-  /** Starts the pending group; the promise covers all groups so far. */
-  commit(): Promise<void> {
-    if (this.#pending.length > 0) {
-      const list = this.#pending
-      this.#pending = []
-      const write = (): Promise<unknown> => this.#store.write(list)
-      this.#last = (this.#last ? this.#last.then(write) : write()).then(() => {})
-      // A group nobody waits for (a refusal on its way) must not end the process; whoever awaits still sees it.
-      this.#last.catch(() => {})
-    }
-    return this.#last ?? Promise.resolve()
-  }
-  /** The exchange is over and said all it had to say: a later death must not apply its will. */
-  close(): void {
-    if (this.#willed) this.#store.will?.(this.#id, [])
-  }
-  get idle(): boolean {
-    return this.#pending.length === 0 && this.#last === undefined
-  }
-}
 
 /** A request as the engine holds it: what can be sent once more, and what goes on as it came. */
 export interface Received extends Request {

@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Allowances } from './allowance.ts'
 import { shownPath } from './config/problem.ts'
-import type { Store } from './exchange.ts'
 import type { Jobs } from './jobs.ts'
 import type { GatewayMetrics } from './metrics.ts'
 import type { Database, Document, Host, Lent, Log, Route, UpstreamView } from './plugin.ts'
 import type { Shared } from './shared.ts'
+import type { Store } from './writes.ts'
 
 /** What one process lends to every snapshot it compiles. */
 export interface Resources {

@@ -13,7 +13,7 @@ const fault = errors({
   BODY_FORBIDDEN_KEY: [400, 'The JSON body has the key %s, which is not accepted.'],
 })
 
-export interface JsonLimits {
+interface JsonLimits {
   readonly depth: number
   readonly keysPerObject: number
   readonly keys: number

@@ -2,12 +2,13 @@
 import type { IncomingMessage } from 'node:http'
 import { Inbound, type Pace } from './body.ts'
 import { errors } from './errors.ts'
-import { Call, type Store } from './exchange.ts'
+import { Call } from './exchange.ts'
 import { judgeHead, type RequestHeaders, readHead } from './headers.ts'
 import { readTarget } from './path.ts'
 import type { Fault, Route } from './plugin.ts'
 import type { Match } from './router.ts'
 import type { CompiledRoute, Snapshot } from './snapshot.ts'
+import type { Store } from './writes.ts'
 
 const fault = errors({
   ROUTE_NOT_FOUND: [404, 'Invalid URL (%s %s)'],
@@ -29,7 +30,7 @@ export interface OpeningKit {
 }
 
 /** Where a request that matches no route is at. */
-export const NOWHERE: Route = { name: 'none', method: 'ANY', pattern: '/', has: () => false }
+const NOWHERE: Route = { name: 'none', method: 'ANY', pattern: '/', has: () => false }
 const NO_BODY = { limit: 0, encodings: [], inflated: 0 }
 
 /** Throws for what no route should see. */

@@ -1,6 +1,6 @@
 /** What one request would meet: its route, what each stage does or refuses, the target, the upstream request. Sends nothing. */
 import { asFault } from '../errors.ts'
-import { Call, type Store } from '../exchange.ts'
+import { Call } from '../exchange.ts'
 import { readTarget } from '../path.ts'
 import type { Bytes, Headers, Json, Next, Target } from '../plugin.ts'
 import type { NamedStage, Snapshot } from '../snapshot.ts'
@@ -10,6 +10,7 @@ import { pick } from '../upstream/balance.ts'
 import { type Candidate, candidatesOf } from '../upstream/candidate.ts'
 import type { DispatchRules } from '../upstream/dispatch.ts'
 import { joinPath } from '../upstream/upstreams.ts'
+import type { Store } from '../writes.ts'
 
 export interface Asked {
   /** `WS` for a WebSocket. */

@@ -37,7 +37,7 @@ export interface Sending {
 const EARLY = 4
 
 /** undici's handler as a Source. With a content-length the completing chunk is handed over as the tail. */
-export class Transport implements Source, Watched, Refusable, Dispatcher.DispatchHandler {
+class Transport implements Source, Watched, Refusable, Dispatcher.DispatchHandler {
   refused = false
   seat = -1
   heardAt = 0
