@@ -1,5 +1,10 @@
 /** Upgrades: judges the handshake, runs the pipeline, answers 101 or a plain refusal, keeps the relays alive. */
-import { type IncomingMessage, ServerResponse } from 'node:http'
+import {
+  type IncomingMessage,
+  ServerResponse,
+  validateHeaderName,
+  validateHeaderValue,
+} from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
@@ -101,7 +106,7 @@ const watchLeaving = (socket: Duplex, leave: () => void): (() => void) => {
 }
 
 // RFC 9110 §5.6.2; RFC 6455 §4.1: sixteen bytes as base64.
-const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const KEY = /^[+/0-9A-Za-z]{22}==$/
 
 const no = (why: string): Fault => fault('UPGRADE_MALFORMED', [why])
@@ -114,7 +119,7 @@ const judgeHandshake = ({ incoming, inbound, head }: Upgrade): void => {
   if (headers['sec-websocket-version'] !== '13') throw fault('UPGRADE_VERSION')
   if (!KEY.test(headers['sec-websocket-key'] ?? '')) throw no('its key is not sixteen bytes')
   const protocols = readProtocols(headers['sec-websocket-protocol'])
-  if (!protocols.every(name => TOKEN.test(name)) || new Set(protocols).size < protocols.length)
+  if (!protocols.every(name => NAME.test(name)) || new Set(protocols).size < protocols.length)
     throw no('its subprotocols are no list of different names')
   if (head.length > 0) throw no('something came behind it before it was answered')
 }
@@ -144,7 +149,11 @@ const linesOf = (headers: Headers, { call, version }: Upgrade): string[] => {
   const lines: string[] = []
   for (const [name, value] of Object.entries(headers))
     if (!name.startsWith('sec-websocket-'))
-      for (const each of [value].flat()) lines.push(`${name}: ${each}`)
+      for (const each of [value].flat()) {
+        validateHeaderName(name)
+        validateHeaderValue(name, each)
+        lines.push(`${name}: ${each}`)
+      }
   return [...lines, `x-request-id: ${call.requestId}`, `x-tollgate-version: ${version}`]
 }
 

@@ -7,7 +7,7 @@ export interface Refused {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: string
 }
-export interface Closed {
+interface Closed {
   readonly code: number
   readonly reason: string
 }

@@ -4,7 +4,7 @@ import { TollgateError } from '../../engine/errors.ts'
 import type { Exchange, Message, Outcome, Stage } from '../../engine/plugin.ts'
 import { plugin, silent, startCore } from '../helpers/core.ts'
 import { startUpstream } from '../helpers/upstream.ts'
-import { type Client, openSocket, type Refused } from '../helpers/web-socket.ts'
+import { type Client, openSocket } from '../helpers/web-socket.ts'
 
 const upstream = await startUpstream()
 t.teardown(() => upstream.stop())
@@ -197,71 +197,4 @@ t.test('a client that vanishes is a hangup', async t => {
   const client = await through(t, {})
   client.socket.terminate()
   t.match(await client.outcome, { end: 'hangup', status: 101 })
-})
-
-t.test('a stage may answer instead, and its failure after the head refuses', async t => {
-  const answering = plugin({
-    answers: true,
-    async handle(exchange) {
-      exchange.answer(402, { sorry: true })
-    },
-  })
-  const late = plugin({
-    async handle(_, next) {
-      await next()
-      throw new TollgateError('HOLD_FAILED', 503, 'no hold')
-    },
-  })
-  const document = {
-    upstreams: { raw: { url: upstream.url } },
-    routes: [{ path: 'WS /s/{name}', upstream: 'raw' }],
-  }
-  for (const [set, status] of [
-    [{ answering }, 402],
-    [{ late }, 503],
-  ] as const) {
-    const core = await startCore(t, set, document)
-    const refused = await openSocket(`${core.url}/s/echo`).catch((thrown: Refused) => thrown)
-    t.match(refused, { status })
-  }
-})
-
-t.test('before it opens another target is asked, as for any request', async t => {
-  const trace: string[] = []
-  const trying = plugin({
-    async forward(attempt, next) {
-      trace.push(attempt.target.upstream)
-      await next()
-      trace.push(String(attempt.reply.status))
-    },
-  })
-  await upstream.script('full', [
-    { do: 'send', bytes: 'HTTP/1.1 503 Full\r\ncontent-length: 0\r\n\r\n' },
-    { do: 'close' },
-  ])
-  const core = await startCore(
-    t,
-    { trying },
-    {
-      upstreams: {
-        dead: { url: 'http://127.0.0.1:1' },
-        full: { url: `${upstream.url}/s/full` },
-        raw: { url: upstream.url },
-        inside: { url: 'trying:' },
-      },
-      routes: [
-        { path: 'WS /s/{name}', upstream: ['dead', 'full', 'raw'], rewrite: '/s/{name}' },
-        { path: 'WS /inside', upstream: 'inside' },
-      ],
-    },
-  )
-  await upstream.script('echo', [{ do: 'websocket', manner: 'echo' }])
-  const client = await openSocket(`${core.url}/s/echo`)
-  client.socket.send('x')
-  t.same(await client.until(1), ['x'])
-  t.same(trace.slice(0, 1), ['dead'])
-  t.same(trace.slice(-2), ['raw', '101'])
-  client.socket.terminate()
-  const inside = await openSocket(`${core.url}/inside`).catch((thrown: Refused) => thrown)
-  t.match(inside, { status: 500 })
 })
