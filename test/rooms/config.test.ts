@@ -1,0 +1,4 @@
+/** Every test of test/config, in one process. */
+import { allOf } from './all-of.ts'
+
+await allOf('config')
