@@ -1,5 +1,6 @@
 /** The listening socket: accepts every connection and hands it to a worker. What a dead worker never took goes to another. */
 import { createServer, type Socket } from 'node:net'
+import { refuseSocket } from '../parting.ts'
 
 // node:cluster hands out connections too, but forgets those on their way to a worker that dies: their clients wait for
 // ever. Here a worker says that it took one before it reads from it, and until then the primary holds on to it. The
@@ -23,12 +24,25 @@ export interface Door {
   stir(): void
   close(): void
 }
-/** Offers a worker may have open: enough to keep it busy, few enough to do well with another. */
-const OFFERS = 16
+/** Offers a worker may have open. Node sends one handle at a time anyway, and who waits here goes to whoever is free. */
+const OFFERS = 2
+/** When the first of those who wait has done so for this long (ms), whoever comes is turned away at once. */
+const PATIENCE = 1_000
+const OVERLOADED = {
+  status: 503,
+  body: Buffer.from(
+    '{"error":{"code":"OVERLOADED","message":"The gateway is overloaded; try again in a moment."}}',
+  ),
+}
 
-export const openDoor = (): Door => {
-  const takers = new Map<Taker, Map<number, Socket>>()
-  const waiting: Socket[] = []
+interface Waiting {
+  readonly socket: Socket
+  readonly since: number
+}
+
+export const openDoor = (now: () => number = () => performance.now()): Door => {
+  const takers = new Map<Taker, Map<number, Waiting>>()
+  const waiting: Waiting[] = []
   let serial = 0
 
   /** Whoever has the fewest offers open; in turn, since the last one served goes to the end. */
@@ -44,18 +58,20 @@ export const openDoor = (): Door => {
   }
   const handOut = (): void => {
     for (let taker = free(); taker; taker = free()) {
-      const socket = waiting.shift()
-      if (!socket) return
+      const next = waiting.shift()
+      if (!next) return
       const offers = takers.get(taker) ?? new Map()
       takers.delete(taker)
-      takers.set(taker, offers.set(++serial, socket))
-      taker.offer(serial, socket)
+      takers.set(taker, offers.set(++serial, next))
+      taker.offer(serial, next.socket)
     }
   }
   const server = createServer({ pauseOnConnect: true, noDelay: true }, socket => {
     // Its client may leave while it waits; the worker will notice.
     socket.on('error', () => {})
-    waiting.push(socket)
+    const since = now()
+    if (since - (waiting[0]?.since ?? since) > PATIENCE) return refuseSocket(socket, OVERLOADED)
+    waiting.push({ socket, since })
     handOut()
   })
   return {
@@ -74,7 +90,7 @@ export const openDoor = (): Door => {
     taken(taker, id) {
       const offers = takers.get(taker)
       // Closes this process's copy of it; the connection lives on in the worker.
-      offers?.get(id)?.destroy()
+      offers?.get(id)?.socket.destroy()
       offers?.delete(id)
       handOut()
     },

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { request } from 'node:http'
+import { type Agent, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -64,12 +64,14 @@ export const eventually = async <T>(
   }
 }
 
-/** One request on a connection of its own. */
-export const getAlone = (
-  url: string,
-): Promise<{ readonly status: number; readonly text: string }> =>
+export interface Got {
+  readonly status: number
+  readonly text: string
+}
+/** One request on a connection of its own, or on one of `agent`'s. */
+export const getAlone = (url: string, agent: Agent | false = false): Promise<Got> =>
   new Promise((resolve, reject) => {
-    request(url, { agent: false }, response => {
+    request(url, { agent }, response => {
       let text = ''
       response.setEncoding('utf8').on('data', chunk => {
         text += chunk
