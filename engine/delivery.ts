@@ -11,6 +11,7 @@ import { OPEN, type Valve } from './source.ts'
 const fault = errors({
   CLIENT_GONE: [499, 'The client left.'],
   CLIENT_SLOW: [499, 'The client read nothing for %d ms.'],
+  LENGTH_WRONG: [500, 'the reply is not of the %d bytes its head announced', { expose: false }],
   UPSTREAM_REFUSED: [502, 'The upstream answered %d after the stream had begun.'],
 })
 
@@ -32,7 +33,9 @@ export class Delivery implements Out, Seated {
   readonly #facts: DeliveryFacts
   #valve: Valve = OPEN
   #bytes = 0
+  #discarded = 0
   #declared = -1
+  #tooLong = false
   #headAt = 0
   #events = false
   #gone = false
@@ -75,12 +78,14 @@ export class Delivery implements Out, Seated {
     }, every)
   }
   write(chunk: Bytes): void {
-    if (this.#over) return
+    if (this.#over || this.#tooLong) return
     if (this.#gone) return this.#discard(chunk)
     if (this.#headAt === 0)
       this.#head(this.call.need().headers, this.call.need().status, this.#declared)
     clearInterval(this.#pings)
-    this.#bytes += chunk.length
+    const size = this.#bytes + chunk.length
+    if (this.#declared >= 0 && size > this.#declared && !this.#bodiless()) return this.#burst()
+    this.#bytes = size
     if (this.#bodiless() || this.#response.write(chunk)) return
     this.#valve.pause()
     this.#mind()
@@ -92,7 +97,15 @@ export class Delivery implements Out, Seated {
       this.#valve.resume()
     })
   }
+  /** What is beyond the announced length would be read as the beginning of the next reply. */
+  #burst(): void {
+    this.#tooLong = true
+    const reason = fault('LENGTH_WRONG', [this.#declared])
+    this.call.need().cut(reason)
+    this.fail(reason)
+  }
   end(tail?: Bytes): void {
+    if (this.#tooLong) return
     // The last byte waits until what the stages wrote down is durable.
     if (!this.call.durable) return this.#complete(tail)
     this.call.writes.commit().then(
@@ -140,10 +153,8 @@ export class Delivery implements Out, Seated {
     const reply = this.call.need()
     const size = this.#bytes + (tail?.length ?? 0)
     if (this.#headAt === 0) this.#head(reply.headers, reply.status, this.#declaredOr(size))
-    else if (this.#declared >= 0 && this.#declared !== size && !this.#bodiless()) {
-      this.#response.destroy()
-      return this.#finish('cut', reply.status, fault('CLIENT_GONE'))
-    }
+    else if (this.#declared >= 0 && this.#declared !== size && !this.#bodiless())
+      return this.refuse(fault('LENGTH_WRONG', [this.#declared]))
     this.#bytes = size
     this.#last(tail)
     if (this.#response.writableLength > 0) this.#mind()
@@ -189,9 +200,9 @@ export class Delivery implements Out, Seated {
   }
   /** The client is gone; its route wants the upstream read on, within bounds. */
   #discard(chunk: Bytes): void {
-    this.#bytes += chunk.length
+    this.#discarded += chunk.length
     const { hangup } = this.call
-    if (hangup !== 'cancel' && this.#bytes > hangup.bytes) this.call.leave(fault('CLIENT_GONE'))
+    if (hangup !== 'cancel' && this.#discarded > hangup.bytes) this.call.leave(fault('CLIENT_GONE'))
   }
   #closed(): void {
     clearInterval(this.#pings)
