@@ -12,7 +12,7 @@ const gateway = await startGateway({
   inside: true,
   routes: `
 pipeline: [errors]
-upstreams: { raw: { url: '${upstream.url}' } }
+upstreams: { raw: { url: '${upstream.url}', connections: 1000 } }
 routes:
   - { path: 'POST /s/{name}', upstream: raw }
   - { path: 'POST /drained/s/{name}', rewrite: '/s/{name}', upstream: raw, hangup: { drain: 20s, bytes: 1MiB } }
