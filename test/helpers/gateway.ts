@@ -34,7 +34,7 @@ export interface TestGateway {
   stop(signal?: NodeJS.Signals): Promise<void>
 }
 
-export const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const PATIENCE = 30_000
 
 export const startGateway = async (options: GatewayOptions = {}): Promise<TestGateway> => {
