@@ -1,5 +1,4 @@
-/** Calls that no client made: a durable task's later turn, and one request outside of any pipeline. */
-
+/** A call that no client made: the later turn of a durable task. */
 import { asFault, errors } from './errors.ts'
 import type { CallOptions, Received } from './exchange.ts'
 import { Call } from './exchange.ts'
@@ -7,14 +6,10 @@ import type { Resources } from './host.ts'
 import { parseJson } from './json.ts'
 import type { Bytes, Fault, Out, Outcome, Outgoing, Reply, Route, Turn } from './plugin.ts'
 import type { CompiledRoute, Snapshot } from './snapshot.ts'
-import { openTry, sendTry } from './upstream/attempt.ts'
-import { candidatesOf } from './upstream/candidate.ts'
 
 const fault = errors({
   ROUTE_GONE: [404, 'There is no route "%s" any more.'],
-  UPSTREAM_GONE: [404, 'There is no upstream "%s".'],
   TURN_CANCELLED: [499, 'The turn was cancelled.'],
-  SEND_TIMEOUT: [504, 'No whole answer of %s within %d ms.'],
 })
 
 /** A request that is there in whole. */
@@ -46,7 +41,7 @@ export const received = (
   }
 }
 
-const openCall = (
+export const openCall = (
   route: Route,
   options: Partial<CallOptions> & Pick<CallOptions, 'id' | 'request' | 'store'>,
 ) =>
@@ -59,7 +54,7 @@ const openCall = (
 const traceOf = (id: string): string => Buffer.from(id).toString('hex').padEnd(32, '0').slice(-32)
 
 /** Leaves the call when the signal says so, also when it said so before. Returns how to stop listening. */
-const follow = (signal: AbortSignal | undefined, call: Call): (() => void) => {
+export const follow = (signal: AbortSignal | undefined, call: Call): (() => void) => {
   const leave = (): void => call.leave(fault('TURN_CANCELLED'))
   if (signal?.aborted) leave()
   signal?.addEventListener('abort', leave, { once: true })
@@ -132,51 +127,6 @@ const guarded = (
     fail(reason, out) {
       const fail = (): void => cut(reason, out)
       call.writes.commit().then(fail, fail)
-    },
-  })
-  return reply
-}
-
-const NO_ROUTE: Route = { name: 'outside', method: 'ANY', pattern: '', has: () => false }
-const NO_STORE = { write: () => Promise.resolve([]) }
-
-/** One request to a named upstream, without stages, retries or a ledger. */
-export const sendOutside = async (
-  snapshot: Snapshot,
-  upstream: string,
-  outgoing: Outgoing,
-): Promise<Reply> => {
-  const candidate = candidatesOf([{ upstream }], snapshot.upstreams)[0]
-  if (!candidate) throw fault('UPSTREAM_GONE', [upstream])
-  const body = outgoing.body instanceof Uint8Array ? outgoing.body : undefined
-  const call = openCall(NO_ROUTE, {
-    ...{ id: 'outside', store: NO_STORE, request: received(outgoing, body) },
-  })
-  const one = openTry(call, candidate, outgoing.path, '0'.repeat(15).concat('1'))
-  Object.assign(one.request.headers, call.request.headers)
-  if (outgoing.body && !body) one.request.body = outgoing.body
-  const stop = follow(outgoing.signal, call)
-  const late = (): void => call.leave(fault('SEND_TIMEOUT', [upstream, outgoing.timeout]))
-  const timer = outgoing.timeout === undefined ? undefined : setTimeout(late, outgoing.timeout)
-  const done = (): void => {
-    clearTimeout(timer)
-    stop()
-  }
-  try {
-    await sendTry(one, candidate.upstream.deadlines)
-  } catch (thrown) {
-    done()
-    throw thrown
-  }
-  const reply = call.take(one.need())
-  reply.through({
-    end(tail, out) {
-      done()
-      out.end(tail)
-    },
-    fail(reason, out) {
-      done()
-      out.fail(reason)
     },
   })
   return reply

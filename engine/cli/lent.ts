@@ -1,7 +1,9 @@
 /** Verbs that plugins lend: found in the configuration, run with its database and its snapshot. */
+
+import { createEgress } from '../egress.ts'
 import { lend } from '../host.ts'
+import { sendOutside } from '../outside.ts'
 import type { Command, UpstreamView } from '../plugin.ts'
-import { sendOutside } from '../turn.ts'
 import { type Offline, type Open, withLoaded } from './offline.ts'
 import type { Options, Terminal, Verb } from './verb.ts'
 
@@ -46,7 +48,8 @@ const lentBy = ({ blueprint, snapshot, resources }: Offline, held: (() => void)[
     ...blueprint,
     upstreams: Object.fromEntries<UpstreamView>(views),
     run: () => Promise.reject(new Error('a command runs no routes')),
-    send: (upstream, request) => sendOutside(snapshot, upstream, request),
+    send: async (upstream, request) =>
+      sendOutside(snapshot, createEgress(snapshot.settings.egress_allow), upstream, request),
     held,
   })
 }

@@ -1,10 +1,12 @@
 /** Document to snapshot: upstreams, tables, then every route. All faults at once. */
+import { createEgress, type Egress } from '../egress.ts'
 import { errors } from '../errors.ts'
 import { lend, type Resources } from '../host.ts'
 import { createIds } from '../ids.ts'
+import { sendOutside } from '../outside.ts'
 import type { Document, Plugin, UpstreamView } from '../plugin.ts'
 import { type CompiledRoute, Snapshot } from '../snapshot.ts'
-import { runTurn, sendOutside } from '../turn.ts'
+import { runTurn } from '../turn.ts'
 import {
   compileUpstream,
   type Lend,
@@ -53,6 +55,7 @@ const build = async (
   const faults: CompileFault[] = []
   const settings = readSettings(document.settings as Record<string, unknown>)
   const upstreams = openUpstreams(document, resources, held, faults)
+  const egress = openEgress(settings.egress_allow, faults)
   const views = Object.fromEntries([...upstreams].map(([name, { view }]) => [name, view]))
   let snapshot: Snapshot | undefined
   const current = (): Snapshot => {
@@ -63,7 +66,7 @@ const build = async (
     ...{ version, hash, root, document, files, held },
     upstreams: views as Record<string, UpstreamView>,
     run: async (route, turn) => runTurn(current(), resources, route, turn),
-    send: async (upstream, request) => sendOutside(current(), upstream, request),
+    send: async (upstream, request) => sendOutside(current(), egress, upstream, request),
   })
   const ids = createIds()
   const kit: Kit = {
@@ -103,6 +106,15 @@ const openUpstreams = (
       })
     }
   return upstreams
+}
+
+const openEgress = (allow: string, faults: CompileFault[]): Egress => {
+  try {
+    return createEgress(allow)
+  } catch (thrown) {
+    faults.push({ where: ['settings', 'egress_allow'], ...describe(thrown, 'EGRESS_ALLOW') })
+    return createEgress('')
+  }
 }
 
 /** Tables are there before the first setup sees them. */

@@ -1,5 +1,5 @@
 /** One address with its pool of connections, its load and its health. Outlives reloads; see shared.ts. */
-import { Client, type Dispatcher, Pool } from 'undici'
+import { type buildConnector, Client, type Dispatcher, Pool } from 'undici'
 import { Health } from './health.ts'
 import { Vigil } from './vigil.ts'
 
@@ -7,6 +7,8 @@ export interface OriginOptions {
   /** ms. */
   readonly connect: number
   readonly connections: number
+  /** Connects in its own way: to judged addresses only. */
+  readonly connector?: buildConnector.connector
 }
 
 export class Origin {
@@ -35,7 +37,7 @@ const openPool = (address: string, options: OriginOptions): Pool =>
     // Both deadlines are the attempt's own (transport.ts): undici's have a resolution of half a second.
     headersTimeout: 0,
     bodyTimeout: 0,
-    connect: { timeout: options.connect },
+    connect: options.connector ?? { timeout: options.connect },
     factory: openClient,
   })
 
