@@ -1,11 +1,13 @@
 /** `tollgate plugin new`: what it writes works, and its own test is green; it overwrites nothing. */
 import { spawnSync } from 'node:child_process'
-import { readFileSync, symlinkSync } from 'node:fs'
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { operatorEnv, plainly } from '../helpers/operator.ts'
 import { tollgate } from '../helpers/terminal.ts'
 
+const options = { env: operatorEnv(), encoding: 'utf8' } as const
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const YAML = `settings: { data: ./not-there }
 pipeline: [stamp]
@@ -30,19 +32,16 @@ t.test('the plugin is small, is typed, passes check and its own test', async t =
   const source = readFileSync(join(folder, 'plugins/stamp.ts'), 'utf8')
   t.ok(source.trimEnd().split('\n').length <= 15, '15 lines at most')
 
-  const types = spawnSync(
-    join(root, 'node_modules/.bin/tsc'),
-    ['--noEmit', '--ignoreConfig', '--strict', '--allowImportingTsExtensions', '--skipLibCheck']
-      .concat(['--module', 'nodenext', '--target', 'esnext', '--types', 'node', test])
-      .concat(['--typeRoots', join(root, 'node_modules/@types')]),
-    { encoding: 'utf8' },
-  )
-  t.equal(types.stdout, '')
+  const flags = ['--noEmit', '--ignoreConfig', '--strict', '--allowImportingTsExtensions']
+    .concat(['--skipLibCheck', '--module', 'nodenext', '--target', 'esnext', '--types', 'node'])
+    .concat(['--typeRoots', join(root, 'node_modules/@types'), test])
+  const types = spawnSync(...plainly(join(root, 'node_modules/.bin/tsc'), ...flags), options)
+  t.equal(types.stdout + types.stderr, '')
   t.equal(types.status, 0)
 
-  const run = spawnSync(process.execPath, [test], { encoding: 'utf8' })
+  const run = spawnSync(...plainly(process.execPath, test), options)
   t.equal(run.status, 0, run.stdout + run.stderr)
-  t.match(run.stdout, /^# \{ total: 2, pass: 2 \}|pass: 2|^1\.\.1/m)
+  t.match(run.stdout, /^ {4}1\.\.2$/m, 'two checks')
 
   t.equal((await tollgate(['check', ...argv.slice(3)])).code, 0)
   const explained = await tollgate(['explain', 'GET', '/items', '--json', ...argv.slice(3)])
@@ -57,12 +56,14 @@ t.test('a test that fails without the plugin’s work', async t => {
   const folder = project(t)
   await tollgate(['plugin', 'new', 'stamp', '-c', join(folder, 'routes.yaml')])
   const plugin = join(folder, 'plugins/stamp.ts')
-  const { writeFileSync } = await import('node:fs')
   writeFileSync(
     plugin,
     readFileSync(plugin, 'utf8').replace("['x-stamp'] = text", "['x-other'] = text"),
   )
-  const run = spawnSync(process.execPath, [join(folder, 'test/plugins/stamp.test.ts')])
+  const run = spawnSync(
+    ...plainly(process.execPath, join(folder, 'test/plugins/stamp.test.ts')),
+    options,
+  )
   t.not(run.status, 0)
 })
 

@@ -1,4 +1,5 @@
 /** `tollgate status`, `reload`, `rollback` against an admin listener: what is asked, what is shown, the exit codes. */
+import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -29,7 +30,6 @@ const running = async (t: Test, answers: Record<string, object>) => {
   t.teardown(() => server.close())
   const folder = t.testdir({})
   const config = join(folder, 'routes.yaml')
-  const { writeFileSync } = await import('node:fs')
   writeFileSync(config, `settings: { data: '${folder}/data' }\nroutes: []\n`)
   const { port } = server.address() as AddressInfo
   announce(join(folder, 'data'), { pid: 1, url: VIEW.url, admin: `http://127.0.0.1:${port}` })

@@ -16,6 +16,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { operatorEnv, plainly } from '../helpers/operator.ts'
 
 type Verdict = { change?: string; refuse?: string }
 interface Guard {
@@ -142,9 +143,8 @@ t.test(
   'a really old Node starts the program on the pinned one',
   { skip: oldNode === undefined && 'this machine has no old Node' },
   async t => {
-    // The coverage preload of the test runner is not written for an old Node.
-    const env = { ...process.env, NODE_OPTIONS: '' }
-    const run = spawnSync(oldNode ?? '', [bin, 'version'], { env, encoding: 'utf8' })
+    const env = operatorEnv()
+    const run = spawnSync(...plainly(oldNode ?? '', bin, 'version'), { env, encoding: 'utf8' })
     t.equal(run.stderr, '')
     t.equal(run.status, 0)
     t.match(run.stdout, /^tollgate \d+\.\d+\.\d+ \(node 2[46]\./)

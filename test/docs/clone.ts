@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
+import { operatorEnv, plainly } from '../helpers/operator.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const COPIED = ['engine', 'plugins', 'models', 'schemas', 'routes.yaml', 'package.json']
@@ -29,14 +30,18 @@ export const clone = async (t: Test): Promise<Clone> => {
   const env = environment(await freePort(), await freePort())
   const shell = async (text: string): Promise<string> => {
     const options = ['-euo', 'pipefail', '-O', 'expand_aliases']
-    const child = spawn('bash', [...options, '-c', local(text, env)], { cwd: folder, env, stdio })
+    const child = spawn(...plainly('bash', ...options, '-c', local(text, env)), {
+      cwd: folder,
+      env,
+      stdio,
+    })
     const voice = voiceOf(child)
     const [code] = await once(child, 'close')
     if (code !== 0) throw new Error(`exit ${code} of:\n${text}\n${voice.text()}`)
     return voice.text()
   }
   const start = async () => {
-    const child = spawn('npm', ['start'], { cwd: folder, env, stdio })
+    const child = spawn(...plainly('npm', 'start'), { cwd: folder, env, stdio })
     const voice = voiceOf(child)
     t.teardown(() => stop(folder, child))
     await voice.until(/System token/)
@@ -76,14 +81,10 @@ const voiceOf = (child: ChildProcess): Voice => {
 }
 
 type Environment = Record<string, string>
-/** Of an operator: nothing of the test runner, and no path to the pinned runtime, which npm and the guard find. */
+/** No path leads to the pinned runtime: npm and the guard find it. */
 const environment = (port: number, admin: number): Environment => {
-  const kept = Object.entries(process.env).filter(
-    ([name]) => !/^(_?TAP|NODE_|npm_|INIT_CWD)/.test(name) && !/_(BASE_URL|API_KEY)$/.test(name),
-  )
   const folders = (process.env.PATH ?? '').split(':')
-  return {
-    ...(Object.fromEntries(kept) as Environment),
+  return operatorEnv({
     PATH: folders.filter(folder => !folder.includes('node_modules')).join(':'),
     PORT: String(port),
     ADMIN_PORT: String(admin),
@@ -91,7 +92,7 @@ const environment = (port: number, admin: number): Environment => {
     CI: 'true',
     // The same files are compiled by every command.
     NODE_COMPILE_CACHE: join(tmpdir(), 'tollgate-test-code'),
-  }
+  })
 }
 
 /** The ports that the pages speak of are the reader's; here they may be taken. */

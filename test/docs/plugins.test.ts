@@ -4,6 +4,7 @@ import { cpSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { operatorEnv, plainly } from '../helpers/operator.ts'
 import { blocksOf, sessionOf } from './blocks.ts'
 import { clone } from './clone.ts'
 
@@ -23,9 +24,10 @@ t.test('its plugins and commands', async t => {
   t.match(out, /"time":"20\d\d-/)
 
   cpSync(join(root, 'tsconfig.json'), join(place.folder, 'tsconfig.json'))
-  const types = spawnSync(join(root, 'node_modules/.bin/tsc'), ['--noEmit'], {
+  const types = spawnSync(...plainly(join(root, 'node_modules/.bin/tsc'), '--noEmit'), {
     cwd: place.folder,
+    env: operatorEnv(),
     encoding: 'utf8',
   })
-  t.equal(types.stdout, '')
+  t.equal(types.stdout + types.stderr, '')
 })
