@@ -23,6 +23,15 @@ t.test('timers that come late twice in a row are overload; one in time ends it',
   t.equal(ticks.running, 0)
 })
 
+t.test('a process that others keep from working is not overloaded', async t => {
+  const ticks = byHand(t)
+  const overload = new Overload()
+  ticks.busy = 0.3
+  for (let n = 0; n < 5; n++) ticks.pass(EVERY + 1_000, EVERY)
+  t.equal(overload.shedding, false)
+  overload.close()
+})
+
 t.test('then new requests are answered 503 at once, in the client’s dialect', async t => {
   const ticks = byHand(t)
   const wait = Promise.withResolvers<void>()
