@@ -8,15 +8,16 @@ import { type Problem, ProblemsError } from './config/problem.ts'
 import { archivedSource, fileSource, read } from './config/read.ts'
 import { readSettings } from './config/settings.ts'
 import { openDatabase } from './database/database.ts'
+import { createEgress } from './egress.ts'
 import { type History, openHistory } from './history.ts'
 import { lend, type Resources } from './host.ts'
 import { noJobs } from './jobs.ts'
 import { createLog, type ProcessLog } from './log.ts'
 import { createMetrics } from './metrics.ts'
+import { sendOutside } from './outside.ts'
 import type { UpstreamView } from './plugin.ts'
 import { Shared } from './shared.ts'
 import type { Settings } from './snapshot.ts'
-import { sendOutside } from './turn.ts'
 
 interface Tried extends Loaded {
   /** The version it brings back. */
@@ -30,6 +31,8 @@ interface Bench {
   readonly resources: Resources
 }
 const METRICS = 5_000
+/** What a plugin's `welcome` may take, ms. */
+const PATIENCE = 10_000
 
 const tell = (message: FromBuilder): void => {
   if (process.connected) process.send?.(message)
@@ -129,13 +132,17 @@ const welcome = async (
     ...blueprint,
     upstreams: Object.fromEntries<UpstreamView>(views),
     run: () => Promise.reject(new Error('a welcome runs no routes')),
-    send: (upstream, request) => sendOutside(snapshot, upstream, request),
+    send: async (upstream, request) =>
+      sendOutside(snapshot, createEgress(snapshot.settings.egress_allow), upstream, request),
     held,
   })
   const texts: string[] = []
   for (const [name, plugin] of plugins) {
     try {
-      const text = await plugin.welcome?.(lent, { url })
+      const late = new Promise<never>((_, reject) =>
+        setTimeout(() => reject(new Error(`no word after ${PATIENCE} ms`)), PATIENCE).unref(),
+      )
+      const text = await Promise.race([plugin.welcome?.(lent, { url }), late])
       if (text) texts.push(text)
     } catch (error) {
       resources.log.error({ plugin: name, error }, 'a welcome failed')

@@ -6,8 +6,8 @@ import { createAllowanceOwner } from './allowance-owner.ts'
 import { adminRoutes } from './cluster/answers.ts'
 import { banner } from './cluster/banner.ts'
 import { type Child, keep } from './cluster/child.ts'
-import { type Crew, createCrew } from './cluster/crew.ts'
-import { openDoor } from './cluster/door.ts'
+import { Crew } from './cluster/crew.ts'
+import { type Door, openDoor } from './cluster/door.ts'
 import type { Built } from './cluster/messages.ts'
 import { createReloads, type Reloads } from './cluster/reload.ts'
 import { createWorkshop, type Workshop } from './cluster/workshop.ts'
@@ -107,10 +107,9 @@ class Primary {
       return EXIT.problems
     }
     const { settings } = built
+    this.#log.level(settings.log.level)
+    this.#log.hide(built.secrets)
     this.#startWriter(settings.database, settings.data)
-    const { log, metrics, exposition } = this.#tools(built)
-    const count = settings.workers === 'auto' ? availableParallelism() : settings.workers
-    const allowances = createAllowanceOwner()
     const door = openDoor()
     const { host, port } = splitAddress(settings.listen)
     const bound = await door.listen(host, port).catch((error: NodeJS.ErrnoException) => error)
@@ -118,8 +117,7 @@ class Primary {
       say(cannotListen(settings.listen, bound))
       return EXIT.runTime
     }
-    const codeFolder = resolve(settings.data, 'cache', 'code')
-    const crew = createCrew({ count, codeFolder, door, log, metrics, exposition, allowances })
+    const crew = this.#makeCrew(built, door)
     this.#crew = crew
     const start = await crew.start(built)
     if (start !== 'serving') {
@@ -129,10 +127,13 @@ class Primary {
     this.#workshop.live(built)
     return this.#open(built, crew, urlOf(host, bound))
   }
-  #tools(built: Built) {
-    this.#log.level(built.settings.log.level)
-    this.#log.hide(built.secrets)
-    return { log: this.#log, metrics: this.#metrics, exposition: this.#exposition }
+  #makeCrew({ settings }: Built, door: Door): Crew {
+    return new Crew({
+      count: settings.workers === 'auto' ? availableParallelism() : settings.workers,
+      codeFolder: resolve(settings.data, 'cache', 'code'),
+      ...{ door, log: this.#log, metrics: this.#metrics, exposition: this.#exposition },
+      allowances: createAllowanceOwner(),
+    })
   }
   /** It serves: now the operator may see it, change it, and is told so. */
   async #open(built: Built, crew: Crew, url: string): Promise<number | undefined> {

@@ -81,7 +81,10 @@ export class Gateway {
       // Behind a declined offer Node drops what came with it: so the client must not go on there.
       closing: () => this.#leaving || offersUpgrade(inbound.headers),
       ended: (outcome, headAt) => {
-        this.#active.leave(delivery)
+        const leave = (): unknown => this.#active.leave(delivery)
+        // The end of a reply may still be on its way to a slow reader: to drain is to wait for that, too.
+        if (response.writableLength > 0 && !response.destroyed) response.once('close', leave)
+        else leave()
         this.#tell(opened, outcome, started, headAt)
         snapshot.release()
       },

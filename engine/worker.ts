@@ -35,7 +35,7 @@ class Working {
   #database: OpenDatabase | undefined
   #resources: Resources | undefined
   #current: Snapshot | undefined
-  #prepared: Snapshot | undefined
+  readonly #prepared = new Map<number, Snapshot>()
   #server: GatewayServer | undefined
   #garbage = 0
   #leaving = false
@@ -49,7 +49,7 @@ class Working {
       this.#log.hide(secrets)
       const blueprint = JSON.parse(text) as Blueprint
       this.#resources ??= await this.#open(blueprint)
-      this.#prepared = await fromBlueprint(blueprint, this.#resources)
+      this.#prepared.set(version, await fromBlueprint(blueprint, this.#resources))
       for (const { bundle } of blueprint.plugins) this.#bundles.add(bundle)
       this.#garbage = (this.#bundles.size - blueprint.plugins.length) * MODULE
       void tell({ type: 'prepared', version })
@@ -61,8 +61,8 @@ class Working {
   /** Requests under way keep the version they began with. */
   swap(version: number): void {
     const old = this.#current
-    if (this.#prepared?.version === version) this.#current = this.#prepared
-    this.#prepared = undefined
+    this.#current = this.#prepared.get(version) ?? old
+    this.#prepared.delete(version)
     this.#log.level(this.#serving().settings.log.level)
     if (this.#resources) {
       this.#server ??= createGatewayServer(() => this.#serving(), this.#resources)
@@ -77,9 +77,9 @@ class Working {
     if (!handle) return
     this.#server?.take(new Socket({ handle, readable: true, writable: true } as object))
   }
-  discard(): void {
-    void this.#prepared?.retire()
-    this.#prepared = undefined
+  discard(version: number): void {
+    void this.#prepared.get(version)?.retire()
+    this.#prepared.delete(version)
   }
   /** Ends what is under way within the grace (ms), then this process. `patient`: clients may use up what they keep open. */
   async drain(grace: number, patient = false): Promise<void> {
@@ -167,7 +167,7 @@ const start = (name: string): void => {
     if (message.type === 'connection') working.take(message.id, handle)
     if (message.type === 'prepare') inOrder(() => working.prepare(message.sealed))
     if (message.type === 'swap') inOrder(() => working.swap(message.version))
-    if (message.type === 'discard') inOrder(() => working.discard())
+    if (message.type === 'discard') inOrder(() => working.discard(message.version))
     if (message.type === 'drain') void working.drain(message.grace, message.patient)
     if (message.type === 'metrics') void working.report()
   })

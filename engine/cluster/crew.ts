@@ -21,27 +21,6 @@ export interface CrewOptions {
 }
 /** `cannot`: why, in a sentence. */
 export type Start = 'serving' | { readonly cannot: string } | Refusal
-export interface Crew {
-  readonly members: readonly Member[]
-  /** Whether workers crash again and again. */
-  readonly looping: boolean
-  /** Forks the workers; resolves when all of them serve, or with why one never will. */
-  start(sealed: Sealed): Promise<Start>
-  /** Every worker prepares; then all swap, or none does and this says why. `died`: twice, and who knows of what. */
-  publish(sealed: Sealed): Promise<Refusal | 'died' | undefined>
-  /** Replaces every worker by a fresh one, one after another. */
-  renew(): Promise<void>
-  /** Brings the numbers of all workers into the exposition. */
-  collect(): Promise<void>
-  /** Everybody leaves within `grace` ms. */
-  drain(grace: number): Promise<void>
-  /** At once. */
-  kill(): void
-}
-
-/** ms without a sign of life until a worker is spoken of, and until it is killed: by what it is doing. */
-const NOTICED = 1_000
-const LOST = { serving: 3_000, preparing: 10_000, starting: 30_000, leaving: 30_000 }
 /** Superseded plugin code cannot be unloaded; past this much a worker is renewed. */
 const GARBAGE = 50 * 1024 * 1024
 /** A renewed worker may end its streams in peace: its successor serves already. */
@@ -49,11 +28,9 @@ const FAREWELL = 15 * 60_000
 const SCRAPE = 1_000
 const COMPLETE = 10_000
 /** A worker that has not left this long after the grace is ended. */
-const MARGIN = 500
+const MARGIN = 750
 
-export const createCrew = (options: CrewOptions): Crew => new Workers(options)
-
-class Workers implements Crew {
+export class Crew {
   readonly #options: CrewOptions
   readonly #all = new Set<Member>()
   readonly #backoff = createBackoff()
@@ -74,9 +51,11 @@ class Workers implements Crew {
   get members(): readonly Member[] {
     return [...this.#all]
   }
+  /** Whether workers crash again and again. */
   get looping(): boolean {
     return this.#backoff.looping
   }
+  /** Forks the workers; resolves when all of them serve, or with why one never will. */
   start(sealed: Sealed): Promise<Start> {
     this.#current = sealed
     return new Promise(resolve => {
@@ -84,6 +63,7 @@ class Workers implements Crew {
       for (let number = 1; number <= this.#options.count; number++) this.#launch(number)
     })
   }
+  /** Every worker prepares; then all swap, or none does and this says why. `died`: twice, and who knows of what. */
   async publish(sealed: Sealed): Promise<Refusal | 'died' | undefined> {
     const refused = await this.#publish(sealed)
     // It may have died of something else, so there is a second chance.
@@ -102,12 +82,18 @@ class Workers implements Crew {
     // From here on whoever is forked gets the new version, also in place of one that dies while it swaps.
     this.#current = sealed
     await Promise.all(serving.map(member => member.swap(sealed.version)))
+    // One that began to serve while the others prepared was not asked.
+    for (const member of this.#in('serving')) {
+      if (!serving.includes(member) && member.version !== sealed.version) void this.#update(member)
+    }
     return undefined
   }
+  /** Replaces every worker by a fresh one, one after another. */
   renew(): Promise<void> {
     for (const member of this.#in('serving')) this.#replace(member)
     return this.#renewing
   }
+  /** Brings the numbers of all workers into the exposition. */
   async collect(): Promise<void> {
     const late = new Promise(resolve => setTimeout(resolve, SCRAPE).unref())
     const reports = this.members.map(member => {
@@ -117,6 +103,7 @@ class Workers implements Crew {
     })
     await Promise.race([Promise.all(reports), late])
   }
+  /** Everybody leaves within the grace (ms). */
   async drain(grace: number): Promise<void> {
     this.#draining = true
     this.#options.door.close()
@@ -130,6 +117,7 @@ class Workers implements Crew {
     )
     clearTimeout(overdue)
   }
+  /** At once. */
   kill(): void {
     this.#draining = true
     this.#options.door.close()
@@ -150,22 +138,30 @@ class Workers implements Crew {
     void this.#bring(member)
     return member
   }
-  /** Hands a new worker the serving version, and again if a reload came in between; then it listens. */
+  /** A new worker gets the serving version; then it may be offered connections. */
   async #bring(member: Member): Promise<void> {
     await member.up
-    let sealed: Sealed | undefined
-    while (sealed !== this.#current) {
-      sealed = this.#current
-      const answer = sealed ? await member.prepare(sealed) : 'died'
-      if (answer === 'died') return
-      if (answer !== 'prepared') return this.#unfit(member, answer)
-    }
-    await member.swap(sealed?.version ?? 0)
+    if (!(await this.#update(member))) return
     this.#options.door.enter(member)
     this.#options.log.info({ worker: member.number, child: member.pid }, 'a worker serves')
     if (this.#in('serving').length < this.#options.count) return
     this.#settle('serving')
     for (const resolve of this.#waiting.splice(0)) resolve()
+  }
+  /** Until it serves what the others do, also if a reload comes in between. */
+  async #update(member: Member): Promise<boolean> {
+    for (let sealed = this.#current; sealed; sealed = this.#current) {
+      const answer = await member.prepare(sealed)
+      if (answer === 'died') return false
+      if (answer !== 'prepared') {
+        this.#unfit(member, answer)
+        return false
+      }
+      if (sealed !== this.#current) continue
+      await member.swap(sealed.version)
+      if (sealed === this.#current) return true
+    }
+    return false
   }
   /** Resolves when all serve, or it takes too long. */
   async #complete(): Promise<void> {
@@ -237,13 +233,11 @@ class Workers implements Crew {
     this.#watchdog.tick()
     for (const member of this.#all) {
       const silence = this.#watchdog.silence(member.pid)
-      if (silence > NOTICED && !member.mute && member.state === 'serving') {
-        member.mute = true
+      const state = member.judge(silence)
+      if (state === 'mute') {
         this.#options.log.warn({ worker: member.number, silence }, 'a worker does not answer')
       }
-      if (silence <= LOST[member.preparing ? 'preparing' : member.state]) continue
-      member.reason = 'stalled'
-      member.process.kill('SIGKILL')
+      if (state === 'lost') member.process.kill('SIGKILL')
     }
   }
 }

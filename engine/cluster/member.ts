@@ -9,6 +9,10 @@ import type { FromWorker, Refused, Sealed, ToWorker } from './messages.ts'
 export type State = 'starting' | 'serving' | 'leaving'
 export type Refusal = Pick<Refused, 'problems' | 'text'>
 
+/** ms without a sign of life until a worker is spoken of, and until it is killed: by what it is doing. */
+const NOTICED = 1_000
+const LOST = { serving: 3_000, preparing: 10_000, starting: 30_000, leaving: 30_000 }
+
 export class Member implements Taker {
   /** Its place among the workers; the one that replaces it takes the same. */
   readonly number: number
@@ -24,7 +28,7 @@ export class Member implements Taker {
   garbage = 0
   /** Why it ends, where the primary ended it. */
   reason: 'crash' | 'stalled' = 'crash'
-  /** It does not answer, and that has been told. */
+  /** It does not answer. */
   mute = false
   renewing = false
 
@@ -76,6 +80,16 @@ export class Member implements Taker {
     )
     this.send({ type: 'swap', version })
     if (await answer) this.version = version
+  }
+  /** By the ms without a sign of life: `mute` when it is first noticed. */
+  judge(silence: number): 'well' | 'mute' | 'lost' {
+    if (silence > LOST[this.preparing ? 'preparing' : this.state]) {
+      this.reason = 'stalled'
+      return 'lost'
+    }
+    if (silence <= NOTICED || this.mute || this.state !== 'serving') return 'well'
+    this.mute = true
+    return 'mute'
   }
   /** For numbers that the workers of a machine share. */
   channel(): Channel {
