@@ -15,7 +15,7 @@ export interface Sample {
 }
 
 /** The meters a server bumps: looked up once, kept as long as the snapshot. Times are in ms. */
-export interface RouteMeter {
+interface RouteMeter {
   /** A request is over. `added`: ms that the gateway itself took of them. */
   end(status: number, ms: number, added: number, received: number, sent: number): void
   /** A stream (`sse`) or a connection (`websocket`) that stays open. Returns how to close it, once. */

@@ -15,7 +15,7 @@ import { fileSource, type Reading, read, type Source } from './read.ts'
 import { isSecret } from './variables.ts'
 import { watchedFolders } from './watch.ts'
 
-export type { Blueprint, Bundle } from './blueprint.ts'
+export type { Blueprint } from './blueprint.ts'
 export { describeChange } from './change.ts'
 export { fromBlueprint } from './import.ts'
 

@@ -6,7 +6,7 @@ export interface Supply {
   readonly env: Readonly<Record<string, string | undefined>>
   file(path: string): string | undefined
 }
-export type VariableFault = 'VARIABLE_UNSET' | 'VARIABLE_SYNTAX' | 'FILE_MISSING'
+type VariableFault = 'VARIABLE_UNSET' | 'VARIABLE_SYNTAX' | 'FILE_MISSING'
 export interface Expanded {
   readonly text: string
   /** What came from outside, for redaction. */
