@@ -1,3 +1,4 @@
+/** The admin listener: what each path answers, and whom it refuses. */
 import { request } from 'node:http'
 import t from 'tap'
 import { type AdminRoutes, listenAdmin } from '../../engine/admin.ts'

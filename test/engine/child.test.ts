@@ -1,3 +1,4 @@
+/** A child process: started again whenever it ends, with patience, and told when to end. */
 import { spawn } from 'node:child_process'
 import { EventEmitter, once } from 'node:events'
 import t from 'tap'

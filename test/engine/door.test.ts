@@ -1,3 +1,4 @@
+/** The listening socket: every connection is taken by somebody, whoever dies. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'

@@ -140,6 +140,30 @@ t.test('the signal of an exchange tells whoever waits', async t => {
   t.match(await aborted.promise, { code: 'CLIENT_GONE' })
 })
 
+t.test('a request that waits behind another on its connection is let go, too', async t => {
+  const both = Promise.withResolvers<void>()
+  const left = Promise.withResolvers<void>()
+  let asked = 0
+  let gone = 0
+  const upstream = await startUpstream(t, (_, response) => {
+    response.on('close', () => ++gone === 2 && left.resolve())
+    response.write(Buffer.alloc(1_000_000, 'x'))
+    if (++asked === 2) both.resolve()
+  })
+  const core = await startCore(
+    t,
+    {},
+    { upstreams: { up: { url: upstream } }, routes: [{ path: 'GET /', upstream: 'up' }] },
+  )
+  const client = await rawClient({ port: Number(new URL(core.url).port) })
+  await client.send('GET / HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(2))
+  await both.promise
+  client.reset()
+  await left.promise
+  while (core.server.open > 0) await new Promise(resolve => setImmediate(resolve))
+  t.pass('both')
+})
+
 t.test('a client that reads nothing is let go, and its upstream with it', async t => {
   const ended = Promise.withResolvers<Outcome>()
   const left = Promise.withResolvers<void>()

@@ -1,3 +1,4 @@
+/** Versions that served: kept, pruned, rolled back, never with a secret. */
 import { existsSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

@@ -232,37 +232,3 @@ t.test('a task: its intent joins the hold in one transaction, before the answer'
   t.match(text, /task_id/)
   t.ok(core.store.lines.includes('durable hold() intent()'))
 })
-
-t.test('a stage that forgets to await next() is told so, in the log and with its id', async t => {
-  const lines: { fields: object; text: string | undefined }[] = []
-  const log = {
-    debug() {},
-    info() {},
-    warn() {},
-    error: (fields: object, text?: string) => void lines.push({ fields, text }),
-  }
-  const forgetful: Stage = {
-    async handle(_, next) {
-      void next()
-    },
-  }
-  const thrower: Stage = {
-    async handle() {
-      throw new Error('a bug of a plugin')
-    },
-  }
-  const upstream = await upstreamOf(t)
-  const core = await startCore(t, { forgetful: plugin(forgetful) }, routes(upstream), log)
-  const missing = await ask(core, '/plain')
-  t.equal(missing.status, 500)
-  t.match(lines[0]?.text, /await next\(\)/)
-  await core.swap({ thrower: plugin(thrower) }, routes(upstream))
-  const thrown = await ask(core, '/plain')
-  t.equal(thrown.status, 500)
-  t.notMatch(thrown.text, /a bug of a plugin/, 'not for the client')
-  t.match(thrown.text, thrown.headers.get('x-request-id') ?? 'none')
-  t.match(
-    (lines[1]?.fields as { stack?: string } | undefined)?.stack,
-    /a bug of a plugin\n\s+at .*journey\.test\.ts/,
-  )
-})

@@ -1,3 +1,4 @@
+/** Log lines: what they say, and that no secret is ever in one. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'

@@ -1,3 +1,4 @@
+/** Numbers of one process and their sum over all, dead ones included. */
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { createExposition } from '../../engine/exposition.ts'

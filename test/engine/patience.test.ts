@@ -1,3 +1,4 @@
+/** How long a child is waited for, and how often it is started again. */
 import t from 'tap'
 import { createBackoff, createWatchdog } from '../../engine/cluster/patience.ts'
 

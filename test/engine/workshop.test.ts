@@ -1,3 +1,4 @@
+/** The builder process from outside: what hangs, throws or exits there is a problem with a place. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
