@@ -83,11 +83,14 @@ const page = (found: Explanation, asked: Asked, terminal: Terminal): string => {
   return lines.join('\n')
 }
 
-const stageLine = ({ stage, outcome, refusal, says }: StageNote, terminal: Terminal): string => {
+const stageLine = (note: StageNote, terminal: Terminal): string => {
+  const { stage, ring, outcome, refusal, says } = note
   const words = refusal
     ? terminal.paint('red', `refuses  ${refusal.status} ${refusal.code}: ${refusal.message}`)
     : outcome === 'silent'
       ? terminal.paint('red', 'neither answers nor calls next(): is an `await next()` missing?')
       : outcome
-  return `stage    ${stage.padEnd(12)} ${words}${says === undefined ? '' : `  ${JSON.stringify(says)}`}`
+  const saying = says === undefined || says === null ? '' : `  ${JSON.stringify(says)}`
+  return `${RING[ring]}  ${stage.padEnd(12)} ${words}${saying}`
 }
+const RING = { handle: 'stage  ', forward: 'attempt' } as const
