@@ -1,0 +1,29 @@
+/** `npm ci` works on every machine: the lock file names what another platform would install, although this one does not. */
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+
+interface Locked {
+  readonly version?: string
+  readonly optionalDependencies?: Readonly<Record<string, string>>
+}
+interface Lock {
+  readonly packages: Readonly<Record<string, Locked>>
+}
+
+/** Optional packages that something names and nothing locks. */
+const missingFrom = ({ packages }: Lock): string[] =>
+  Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
+    Object.keys(optionalDependencies).filter(
+      name => !packages[`${path}/node_modules/${name}`] && !packages[`node_modules/${name}`],
+    ),
+  )
+
+t.test('every optional package is locked', async t => {
+  const file = new URL('../../package-lock.json', import.meta.url)
+  t.same(missingFrom(JSON.parse(readFileSync(file, 'utf8')) as Lock), [])
+})
+
+t.test('one that is not is found', async t => {
+  const packages = { 'node_modules/a': { optionalDependencies: { 'a-other-os': '1.0.0' } } }
+  t.same(missingFrom({ packages }), ['a-other-os'])
+})
