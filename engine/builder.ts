@@ -9,7 +9,7 @@ import { archivedSource, fileSource, read } from './config/read.ts'
 import { readSettings } from './config/settings.ts'
 import { openDatabase } from './database/database.ts'
 import { createEgress } from './egress.ts'
-import { type History, openHistory } from './history.ts'
+import { History } from './history.ts'
 import { lend, type Resources } from './host.ts'
 import { noJobs } from './jobs.ts'
 import { createLog, type ProcessLog } from './log.ts'
@@ -35,7 +35,8 @@ const METRICS = 5_000
 const PATIENCE = 10_000
 
 const tell = (message: FromBuilder): void => {
-  if (process.connected) process.send?.(message)
+  // A primary that has just ended is noticed by `disconnect`.
+  if (process.connected) process.send?.(message, () => {})
 }
 
 /** As far as they can be known before anything is checked: the check will say what is wrong. */
@@ -61,7 +62,7 @@ const openBench = (config: string): Bench => {
   const allowances = createLocalAllowances()
   const shared = new Shared()
   return {
-    ...{ config, cacheFolder, history: openHistory(resolve(data, 'history'), cacheFolder), log },
+    ...{ config, cacheFolder, history: new History(resolve(data, 'history'), cacheFolder), log },
     resources: { role: 'builder', log, metrics, database, shared, allowances, jobs: noJobs },
   }
 }

@@ -5,12 +5,12 @@ import { type Admin, listenAdmin } from './admin.ts'
 import { createAllowanceOwner } from './allowance-owner.ts'
 import { adminRoutes } from './cluster/answers.ts'
 import { banner } from './cluster/banner.ts'
-import { type Child, keep } from './cluster/child.ts'
+import { Child } from './cluster/child.ts'
 import { Crew } from './cluster/crew.ts'
-import { type Door, openDoor } from './cluster/door.ts'
+import { Door } from './cluster/door.ts'
 import type { Built } from './cluster/messages.ts'
-import { createReloads, type Reloads } from './cluster/reload.ts'
-import { createWorkshop, type Workshop } from './cluster/workshop.ts'
+import { Reloads } from './cluster/reload.ts'
+import { Workshop } from './cluster/workshop.ts'
 import { type Watch, watchFiles } from './config/watch.ts'
 import { forkWriter, locate } from './database/database.ts'
 import { createExposition } from './exposition.ts'
@@ -64,7 +64,7 @@ class Primary {
 
   constructor(options: StartOptions) {
     this.#options = options
-    this.#workshop = createWorkshop({
+    this.#workshop = new Workshop({
       ...{ config: options.config, log: this.#log, exposition: this.#exposition },
       needsStore: (url, data) => this.#startWriter(url, data),
     })
@@ -110,7 +110,7 @@ class Primary {
     this.#log.level(settings.log.level)
     this.#log.hide(built.secrets)
     this.#startWriter(settings.database, settings.data)
-    const door = openDoor()
+    const door = new Door()
     const { host, port } = splitAddress(settings.listen)
     const bound = await door.listen(host, port).catch((error: NodeJS.ErrnoException) => error)
     if (typeof bound !== 'number') {
@@ -140,7 +140,7 @@ class Primary {
     const { say } = this.#options
     const { settings } = built
     const workshop = this.#workshop
-    const reloads = createReloads({
+    const reloads = new Reloads({
       ...{ first: built, workshop, crew, say, log: this.#log, metrics: this.#metrics },
       watch: folders => this.#watch?.update(folders),
     })
@@ -177,7 +177,7 @@ class Primary {
   }
   #startWriter(url: string, data: string): void {
     const address = locate(url, data)
-    this.#writer ??= keep<{ readonly type: 'stop' }, WriterMessage>({
+    this.#writer ??= new Child({
       name: 'writer',
       log: this.#log,
       start: () => forkWriter(address),
@@ -208,7 +208,8 @@ class Primary {
     await this.#admin?.close()
     if (this.#data) withdraw(this.#data, process.pid)
     this.#metrics.close()
-    await this.#log.flush()
+    // A reader of the log that stopped reading must not keep the program.
+    await Promise.race([this.#log.flush(), new Promise(late => setTimeout(late, 500).unref())])
   }
 }
 

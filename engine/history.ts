@@ -22,62 +22,61 @@ export interface Entry {
   readonly files: Readonly<Record<string, string>>
   readonly plugins: readonly Bundle[]
 }
-export interface History {
-  readonly last: Entry | undefined
-  find(version: number): Entry | undefined
-  /** What served before this one, not counting what has been rolled back. */
-  before(version: number): Entry | undefined
-  save(entry: Entry): void
-}
-
 const KEPT = 20
 /** ms for which an unused bundle stays: another process may just be about to import it. */
 const UNUSED = 60 * 60_000
 
-/** `cacheFolder`: where the bundles lie. */
-export const openHistory = (folder: string, cacheFolder: string): History => {
-  const fileOf = (version: number): string => join(folder, `${version}.json`)
-  const versions = (): number[] =>
-    namesIn(folder)
-      .flatMap(name => /^(\d+)\.json$/.exec(name)?.[1] ?? [])
-      .map(Number)
-      .sort((a, b) => a - b)
-  const find = (version: number): Entry | undefined => {
+export class History {
+  readonly #folder: string
+  readonly #cacheFolder: string
+
+  /** `cacheFolder`: where the bundles lie. */
+  constructor(folder: string, cacheFolder: string) {
+    this.#folder = folder
+    this.#cacheFolder = cacheFolder
+  }
+  get last(): Entry | undefined {
+    return this.#newest(this.#versions())
+  }
+  find(version: number): Entry | undefined {
     try {
-      return JSON.parse(readFileSync(fileOf(version), 'utf8')) as Entry
+      return JSON.parse(readFileSync(this.#fileOf(version), 'utf8')) as Entry
     } catch {
       return undefined
     }
   }
-  const newest = (list: readonly number[]): Entry | undefined => {
-    for (const version of list.toReversed()) {
-      const entry = find(version)
+  /** What served before this one, not counting what has been rolled back. */
+  before(version: number): Entry | undefined {
+    const origin = this.find(version)?.from ?? version
+    return this.#newest(this.#versions().filter(each => each < origin))
+  }
+  save(entry: Entry): void {
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
+    // The texts may hold secrets that an operator wrote down plainly.
+    const draft = `${this.#fileOf(entry.version)}.${process.pid}`
+    writeFileSync(draft, JSON.stringify(entry), { mode: 0o600 })
+    renameSync(draft, this.#fileOf(entry.version))
+    const all = this.#versions()
+    for (const version of all.slice(0, -KEPT)) rmSync(this.#fileOf(version), { force: true })
+    const kept = all.slice(-KEPT).flatMap(version => this.find(version)?.plugins ?? [])
+    prune(this.#cacheFolder, kept)
+  }
+
+  #fileOf(version: number): string {
+    return join(this.#folder, `${version}.json`)
+  }
+  #versions(): number[] {
+    return namesIn(this.#folder)
+      .flatMap(name => /^(\d+)\.json$/.exec(name)?.[1] ?? [])
+      .map(Number)
+      .sort((a, b) => a - b)
+  }
+  #newest(versions: readonly number[]): Entry | undefined {
+    for (const version of versions.toReversed()) {
+      const entry = this.find(version)
       if (entry) return entry
     }
     return undefined
-  }
-  return {
-    get last() {
-      return newest(versions())
-    },
-    find,
-    before(version) {
-      const origin = find(version)?.from ?? version
-      return newest(versions().filter(each => each < origin))
-    },
-    save(entry) {
-      mkdirSync(folder, { recursive: true, mode: 0o700 })
-      // The texts may hold secrets that an operator wrote down plainly.
-      const draft = `${fileOf(entry.version)}.${process.pid}`
-      writeFileSync(draft, JSON.stringify(entry), { mode: 0o600 })
-      renameSync(draft, fileOf(entry.version))
-      const all = versions()
-      for (const version of all.slice(0, -KEPT)) rmSync(fileOf(version), { force: true })
-      prune(
-        cacheFolder,
-        all.slice(-KEPT).flatMap(each => find(each)?.plugins ?? []),
-      )
-    },
   }
 }
 

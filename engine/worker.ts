@@ -136,7 +136,7 @@ class Working {
       role: 'worker',
       ...{ log: this.#log, metrics: this.#metrics, database, shared: new Shared() },
       allowances: createAllowances({
-        send: message => void (process.connected && process.send?.(message)),
+        send: message => void tell(message as FromWorker),
         on: listener => void process.on('message', listener),
       }),
       jobs: createJobs({ database, log: this.#log }),

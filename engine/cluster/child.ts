@@ -4,16 +4,6 @@ import type { Log } from '../plugin.ts'
 import { Hearing } from './hearing.ts'
 import { createBackoff } from './patience.ts'
 
-export interface Child<To, From> {
-  /** Ends again and again. */
-  readonly looping: boolean
-  readonly hearing: Hearing<From>
-  /** Lost when it has just ended. */
-  send(message: To): void
-  kill(): void
-  /** Asks it to end, by `message` or by letting go of it. Resolves when it has ended. */
-  stop(message?: To): Promise<void>
-}
 export interface ChildOptions<From> {
   readonly name: string
   readonly log: Log
@@ -22,48 +12,63 @@ export interface ChildOptions<From> {
   /** It ended by itself; another one follows. */
   ended?(): void
 }
+/** ms in which one that was asked to end must have ended. */
+const FAREWELL = 2_000
 
-export const keep = <To extends object, From>(options: ChildOptions<From>): Child<To, From> => {
-  const { name, log } = options
-  const backoff = createBackoff()
-  const hearing = new Hearing<From>()
-  let child: ChildProcess | undefined
-  let stopping = false
-  let gone = (): void => {}
+export class Child<To extends object, From> {
+  readonly hearing = new Hearing<From>()
+  readonly #options: ChildOptions<From>
+  readonly #backoff = createBackoff()
+  readonly #gone = Promise.withResolvers<void>()
+  #process: ChildProcess | undefined
+  #next: NodeJS.Timeout | undefined
+  #stopping = false
 
-  const launch = (): void => {
-    if (stopping) return gone()
-    child = options.start()
+  constructor(options: ChildOptions<From>) {
+    this.#options = options
+    this.#launch()
+  }
+  /** It ends again and again. */
+  get looping(): boolean {
+    return this.#backoff.looping
+  }
+  /** Lost when it has just ended. */
+  send(message: To): void {
+    this.#process?.send(message)
+  }
+  kill(): void {
+    this.#process?.kill('SIGKILL')
+  }
+  /** Asks it to end, by `message` or by letting go of it. Resolves when it has ended. */
+  stop(message?: To): Promise<void> {
+    this.#stopping = true
+    clearTimeout(this.#next)
+    if (!this.#process) this.#gone.resolve()
+    else if (message) this.#process.send(message)
+    else if (this.#process.connected) this.#process.disconnect()
+    setTimeout(() => this.kill(), FAREWELL).unref()
+    return this.#gone.promise
+  }
+  #launch(): void {
+    const child = this.#options.start()
+    this.#process = child
     child.on('message', message => {
-      options.heard(message as From)
-      hearing.said(message as From)
+      this.#options.heard(message as From)
+      this.hearing.said(message as From)
     })
     // A message to a process that has just ended; its exit is told below.
-    child.on('error', error => log.debug({ error }, `the ${name} cannot be reached`))
-    child.on('exit', (code, signal) => {
-      child = undefined
-      hearing.ended()
-      if (stopping) return gone()
-      log.error({ code, signal }, `the ${name} ended and is started again`)
-      options.ended?.()
-      setTimeout(launch, backoff.ended()).unref()
+    child.on('error', error => {
+      this.#options.log.debug({ error }, `the ${this.#options.name} cannot be reached`)
     })
+    child.on('exit', (code, signal) => this.#exited(code, signal))
   }
-  launch()
-  return {
-    get looping() {
-      return backoff.looping
-    },
-    hearing,
-    send: message => void child?.send(message),
-    kill: () => void child?.kill('SIGKILL'),
-    stop: message =>
-      new Promise(resolve => {
-        stopping = true
-        gone = resolve
-        if (!child) return resolve()
-        if (message) child.send(message)
-        else if (child.connected) child.disconnect()
-      }),
+  #exited(code: number | null, signal: string | null): void {
+    const { name, log, ended } = this.#options
+    this.#process = undefined
+    this.hearing.ended()
+    if (this.#stopping) return this.#gone.resolve()
+    log.error({ code, signal }, `the ${name} ended and is started again`)
+    ended?.()
+    this.#next = setTimeout(() => this.#launch(), this.#backoff.ended())
   }
 }

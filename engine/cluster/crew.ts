@@ -140,8 +140,7 @@ export class Crew {
   }
   /** A new worker gets the serving version; then it may be offered connections. */
   async #bring(member: Member): Promise<void> {
-    await member.up
-    if (!(await this.#update(member))) return
+    if (!(await member.up) || !(await this.#update(member))) return
     this.#options.door.enter(member)
     this.#options.log.info({ worker: member.number, child: member.pid }, 'a worker serves')
     if (this.#in('serving').length < this.#options.count) return

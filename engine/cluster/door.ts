@@ -12,18 +12,6 @@ export interface Taker {
   readonly open: boolean
   offer(id: number, socket: Socket): void
 }
-export interface Door {
-  /** Resolves to the port. */
-  listen(host: string, port: number): Promise<number>
-  enter(taker: Taker): void
-  /** It read nothing of this one before it said so. */
-  taken(taker: Taker, id: number): void
-  /** It is gone. */
-  lost(taker: Taker): void
-  /** Somebody may be open again. */
-  stir(): void
-  close(): void
-}
 /** Offers a worker may have open. Node sends one handle at a time anyway, and who waits here goes to whoever is free. */
 const OFFERS = 2
 /** When the first of those who wait has done so for this long (ms), whoever comes is turned away at once. */
@@ -40,66 +28,79 @@ interface Waiting {
   readonly since: number
 }
 
-export const openDoor = (now: () => number = () => performance.now()): Door => {
-  const takers = new Map<Taker, Map<number, Waiting>>()
-  const waiting: Waiting[] = []
-  let serial = 0
+export class Door {
+  readonly #now: () => number
+  readonly #takers = new Map<Taker, Map<number, Waiting>>()
+  readonly #waiting: Waiting[] = []
+  readonly #server = createServer({ pauseOnConnect: true, noDelay: true }, socket =>
+    this.#arrive(socket),
+  )
+  #serial = 0
 
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now
+  }
+  /** Resolves to the port. */
+  listen(host: string, port: number): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject)
+      this.#server.listen({ host, port, backlog: 1_024 }, () => {
+        const address = this.#server.address()
+        resolve(typeof address === 'object' && address ? address.port : port)
+      })
+    })
+  }
+  enter(taker: Taker): void {
+    this.#takers.set(taker, new Map())
+    this.stir()
+  }
+  /** It read nothing of this one before it said so. */
+  taken(taker: Taker, id: number): void {
+    const offers = this.#takers.get(taker)
+    // Closes this process's copy of it; the connection lives on in the worker.
+    offers?.get(id)?.socket.destroy()
+    offers?.delete(id)
+    this.stir()
+  }
+  /** It is gone. */
+  lost(taker: Taker): void {
+    this.#waiting.unshift(...(this.#takers.get(taker)?.values() ?? []))
+    this.#takers.delete(taker)
+    this.stir()
+  }
+  /** Somebody may be open again. */
+  stir(): void {
+    for (let taker = this.#free(); taker; taker = this.#free()) {
+      const next = this.#waiting.shift()
+      if (!next) return
+      const offers = this.#takers.get(taker) ?? new Map<number, Waiting>()
+      this.#takers.delete(taker)
+      this.#takers.set(taker, offers.set(++this.#serial, next))
+      taker.offer(this.#serial, next.socket)
+    }
+  }
+  close(): void {
+    this.#server.close(() => {})
+  }
+
+  #arrive(socket: Socket): void {
+    // Its client may leave while it waits; the worker will notice.
+    socket.on('error', () => {})
+    const since = this.#now()
+    const first = this.#waiting[0]?.since ?? since
+    if (since - first > PATIENCE) return refuseSocket(socket, OVERLOADED)
+    this.#waiting.push({ socket, since })
+    this.stir()
+  }
   /** Whoever has the fewest offers open; in turn, since the last one served goes to the end. */
-  const free = (): Taker | undefined => {
+  #free(): Taker | undefined {
     let found: Taker | undefined
     let least = OFFERS
-    for (const [taker, offers] of takers) {
+    for (const [taker, offers] of this.#takers) {
       if (!taker.open || offers.size >= least) continue
       found = taker
       least = offers.size
     }
     return found
-  }
-  const handOut = (): void => {
-    for (let taker = free(); taker; taker = free()) {
-      const next = waiting.shift()
-      if (!next) return
-      const offers = takers.get(taker) ?? new Map()
-      takers.delete(taker)
-      takers.set(taker, offers.set(++serial, next))
-      taker.offer(serial, next.socket)
-    }
-  }
-  const server = createServer({ pauseOnConnect: true, noDelay: true }, socket => {
-    // Its client may leave while it waits; the worker will notice.
-    socket.on('error', () => {})
-    const since = now()
-    if (since - (waiting[0]?.since ?? since) > PATIENCE) return refuseSocket(socket, OVERLOADED)
-    waiting.push({ socket, since })
-    handOut()
-  })
-  return {
-    listen: (host, port) =>
-      new Promise((resolve, reject) => {
-        server.once('error', reject)
-        server.listen({ host, port, backlog: 1_024 }, () => {
-          const address = server.address()
-          resolve(typeof address === 'object' && address ? address.port : port)
-        })
-      }),
-    enter(taker) {
-      takers.set(taker, new Map())
-      handOut()
-    },
-    taken(taker, id) {
-      const offers = takers.get(taker)
-      // Closes this process's copy of it; the connection lives on in the worker.
-      offers?.get(id)?.socket.destroy()
-      offers?.delete(id)
-      handOut()
-    },
-    lost(taker) {
-      waiting.unshift(...(takers.get(taker)?.values() ?? []))
-      takers.delete(taker)
-      handOut()
-    },
-    stir: handOut,
-    close: () => void server.close(() => {}),
   }
 }

@@ -16,17 +16,6 @@ export interface Report {
   readonly problems?: readonly Problem[]
   readonly time: string
 }
-export interface Reloads {
-  readonly serving: Built & { readonly time: string }
-  /** The last attempt's, while it has not been repaired. */
-  readonly failure: Report | undefined
-  /** Brings the files live, where they differ from what serves. */
-  reload(): Promise<Report>
-  /** The same for a change that was noticed, not asked for: what was rolled back does not come back by itself. */
-  changed(): Promise<Report>
-  /** Puts an earlier version live: the one named, or the one before the serving. */
-  rollback(to: number | 'previous'): Promise<Report>
-}
 export interface ReloadOptions {
   readonly first: Built
   readonly workshop: Workshop
@@ -37,61 +26,76 @@ export interface ReloadOptions {
   watch(folders: readonly string[]): void
 }
 
-export const createReloads = (options: ReloadOptions): Reloads => {
-  const { metrics } = options
-  let serving = { ...options.first, time: new Date().toISOString() }
-  let failure: Report | undefined
+export class Reloads {
+  readonly #options: ReloadOptions
+  #serving: Built & { readonly time: string }
+  #failure: Report | undefined
   /** What the files held when they were last live. */
-  let filed = serving.hash
-  let last: Promise<unknown> = Promise.resolve()
-  let waiting: Promise<Report> | undefined
+  #filed: string
+  #last: Promise<unknown> = Promise.resolve()
+  #waiting: Promise<Report> | undefined
 
-  const enqueue = (request: () => Omit<Build, 'type'>): Promise<Report> => {
-    const report = last.then(() => {
-      waiting = undefined
-      return run(request())
+  constructor(options: ReloadOptions) {
+    this.#options = options
+    this.#serving = { ...options.first, time: now() }
+    this.#filed = options.first.hash
+    options.metrics.gauge('config_version', {}, options.first.version)
+    options.metrics.gauge('config_reload_ok', {}, 1)
+  }
+  get serving(): Built & { readonly time: string } {
+    return this.#serving
+  }
+  /** The last attempt's, while it has not been repaired. */
+  get failure(): Report | undefined {
+    return this.#failure
+  }
+  /** Brings the files live, where they differ from what serves. */
+  reload(): Promise<Report> {
+    return this.#enqueue(() => ({}))
+  }
+  /** The same for a change that was noticed, not asked for: what was rolled back does not come back by itself. */
+  changed(): Promise<Report> {
+    this.#waiting ??= this.#enqueue(() => ({ unless: this.#filed }))
+    return this.#waiting
+  }
+  /** Puts an earlier version live: the one named, or the one before the serving. */
+  rollback(to: number | 'previous'): Promise<Report> {
+    return this.#enqueue(() => ({ rollback: to }))
+  }
+
+  /** One after another. Changes that come while one waits are part of it. */
+  #enqueue(request: () => Request): Promise<Report> {
+    const report = this.#last.then(() => {
+      this.#waiting = undefined
+      return this.#run(request())
     })
-    last = report.catch(() => {})
+    this.#last = report.catch(() => {})
     return report
   }
-  const run = async (request: Omit<Build, 'type'>): Promise<Report> => {
+  async #run(request: Request): Promise<Report> {
     const started = performance.now()
-    const before = serving
-    const outcome = await attempt(options, request)
-    if (outcome.watched.length > 0) options.watch(outcome.watched)
+    const before = this.#serving
+    const outcome = await attempt(this.#options, request)
+    if (outcome.watched.length > 0) this.#options.watch(outcome.watched)
     if (outcome.type === 'built') {
-      serving = { ...outcome, time: new Date().toISOString() }
-      if (request.rollback === undefined) filed = outcome.hash
+      this.#serving = { ...outcome, time: now() }
+      if (request.rollback === undefined) this.#filed = outcome.hash
+      settle(this.#options, before.settings, outcome.settings)
     }
     const ms = Math.round(performance.now() - started)
-    const report = describe(outcome, serving.version, ms, options.first)
-    if (outcome.type === 'built') settle(options, before.settings, outcome.settings)
+    const report = describe(outcome, this.#serving.version, ms, this.#options.first)
     // A watch that looks twice is no news; a repaired fault is.
-    if (report.outcome !== 'unchanged' || failure) options.say(report.text)
-    failure = report.outcome === 'problems' ? report : undefined
-    tell(options, report)
+    if (report.outcome !== 'unchanged' || this.#failure) this.#options.say(report.text)
+    this.#failure = report.outcome === 'problems' ? report : undefined
+    tell(this.#options, report)
     return report
   }
-  metrics.gauge('config_version', {}, serving.version)
-  metrics.gauge('config_reload_ok', {}, 1)
-  return {
-    get serving() {
-      return serving
-    },
-    get failure() {
-      return failure
-    },
-    reload: () => enqueue(() => ({})),
-    changed() {
-      waiting ??= enqueue(() => ({ unless: filed }))
-      return waiting
-    },
-    rollback: to => enqueue(() => ({ rollback: to })),
-  }
 }
+type Request = Omit<Build, 'type'>
+const now = (): string => new Date().toISOString()
 
 /** Builds, then lets every worker prepare, then all swap. */
-const attempt = async ({ workshop, crew, log }: ReloadOptions, request: Omit<Build, 'type'>) => {
+const attempt = async ({ workshop, crew, log }: ReloadOptions, request: Request) => {
   const built = await workshop.build(request)
   if (built.type !== 'built') return built
   log.hide(built.secrets)
@@ -116,7 +120,7 @@ const settle = ({ crew, log }: ReloadOptions, before: Settings, now: Settings): 
 }
 
 const describe = (outcome: Outcome, version: number, ms: number, first: Built): Report => {
-  const time = new Date().toISOString()
+  const time = now()
   if (outcome.type === 'unchanged') {
     return {
       outcome: 'unchanged',

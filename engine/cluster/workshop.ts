@@ -3,7 +3,7 @@ import { fork } from 'node:child_process'
 import { format, type Problem } from '../config/problem.ts'
 import type { Exposition } from '../exposition.ts'
 import type { Log } from '../plugin.ts'
-import { keep } from './child.ts'
+import { Child } from './child.ts'
 import { ofType } from './hearing.ts'
 import {
   BEAT,
@@ -26,81 +26,107 @@ export interface WorkshopOptions {
   /** It needs the store, which is at this address. */
   needsStore(url: string, data: string): void
 }
-export interface Workshop {
-  build(request?: Omit<Build, 'type'>): Promise<Built | Unchanged | Refused>
-  /** What it built serves now. */
-  live(sealed: Sealed): void
-  /** Runs the plugins' `welcome`s. */
-  welcome(url: string): Promise<readonly string[]>
-  stop(): Promise<void>
-}
 
 const SELF = 0
+/** How often a builder may end before it can be asked. */
+const STARTS = 4
+/** ms that a build may take. */
+const LONGEST = 60_000
 
-export const createWorkshop = (options: WorkshopOptions): Workshop => {
-  const { config, log, exposition, patience = 10_000 } = options
-  const watchdog = createWatchdog(BEAT)
-  let up = Promise.withResolvers<void>()
-  let serving: Sealed | undefined
-  let step = config
-  let hung = false
-  const child = keep<ToBuilder, FromBuilder>({
-    name: 'builder',
-    log,
-    start: () => fork(new URL('../builder.ts', import.meta.url), [config]),
-    heard(message) {
-      watchdog.heard(SELF)
-      if (message.type === 'step') step = message.file
-      if (message.type === 'store') options.needsStore(message.url, message.data)
-      if (message.type === 'metrics') exposition.absorb('builder', message.samples)
-      if (message.type !== 'up') return
-      if (serving) child.send({ type: 'serving', sealed: serving })
-      up.resolve()
-    },
-    ended() {
-      watchdog.forget(SELF)
-      exposition.forget('builder')
-      up = Promise.withResolvers()
-    },
-  })
-  const timer = setInterval(() => {
-    watchdog.tick()
-    if (watchdog.silence(SELF) < patience) return
-    hung = true
-    child.kill()
-  }, BEAT)
-  return {
-    async build(request = {}) {
-      await up.promise
-      step = config
-      hung = false
-      const answer = child.hearing.next(ofType('built', 'unchanged', 'problems'))
-      child.send({ type: 'build', ...request })
-      return (await answer) ?? lost(step, hung ? patience : undefined)
-    },
-    live(sealed) {
-      serving = sealed
-      child.send({ type: 'live', version: sealed.version })
-    },
-    async welcome(url) {
-      await up.promise
-      const answer = child.hearing.next(ofType('welcomed'))
-      child.send({ type: 'welcome', url })
-      return (await answer)?.texts ?? []
-    },
-    stop() {
-      clearInterval(timer)
-      return child.stop()
-    },
+export class Workshop {
+  readonly #options: WorkshopOptions
+  readonly #watchdog = createWatchdog(BEAT)
+  readonly #child: Child<ToBuilder, FromBuilder>
+  readonly #timer: NodeJS.Timeout
+  /** Whether the process of now can be asked; false: it ended before. */
+  #up = Promise.withResolvers<boolean>()
+  #serving: Sealed | undefined
+  /** The file whose code runs, as far as is known. */
+  #step: string
+  #loss: keyof typeof LOSSES = 'PLUGIN_ENDS'
+
+  constructor(options: WorkshopOptions) {
+    const { config, log, patience = 10_000 } = options
+    this.#options = options
+    this.#step = config
+    this.#child = new Child({
+      name: 'builder',
+      log,
+      start: () => fork(new URL('../builder.ts', import.meta.url), [config]),
+      heard: message => this.#heard(message),
+      ended: () => this.#ended(),
+    })
+    this.#timer = setInterval(() => {
+      this.#watchdog.tick()
+      if (this.#watchdog.silence(SELF) >= patience) this.#give('PLUGIN_HANGS')
+    }, BEAT)
+  }
+  async build(request: Omit<Build, 'type'> = {}): Promise<Built | Unchanged | Refused> {
+    const { config } = this.#options
+    if (!(await this.#ready())) return lost(config, 'BUILDER_ENDS')
+    this.#step = config
+    this.#loss = 'PLUGIN_ENDS'
+    const answer = this.#child.hearing.next(ofType('built', 'unchanged', 'problems'))
+    this.#child.send({ type: 'build', ...request })
+    const late = setTimeout(() => this.#give('BUILD_HANGS'), LONGEST)
+    const outcome = await answer
+    clearTimeout(late)
+    return outcome ?? lost(this.#step, this.#loss)
+  }
+  /** What it built serves now. */
+  live(sealed: Sealed): void {
+    this.#serving = sealed
+    this.#child.send({ type: 'live', version: sealed.version })
+  }
+  /** Runs the plugins' `welcome`s. */
+  async welcome(url: string): Promise<readonly string[]> {
+    if (!(await this.#ready())) return []
+    const answer = this.#child.hearing.next(ofType('welcomed'))
+    this.#child.send({ type: 'welcome', url })
+    return (await answer)?.texts ?? []
+  }
+  stop(): Promise<void> {
+    clearInterval(this.#timer)
+    return this.#child.stop()
+  }
+
+  async #ready(): Promise<boolean> {
+    for (let tries = 0; tries < STARTS; tries++) if (await this.#up.promise) return true
+    return false
+  }
+  #heard(message: FromBuilder): void {
+    const { exposition, needsStore } = this.#options
+    this.#watchdog.heard(SELF)
+    if (message.type === 'step') this.#step = message.file
+    if (message.type === 'store') needsStore(message.url, message.data)
+    if (message.type === 'metrics') exposition.absorb('builder', message.samples)
+    if (message.type !== 'up') return
+    if (this.#serving) this.#child.send({ type: 'serving', sealed: this.#serving })
+    this.#up.resolve(true)
+  }
+  #ended(): void {
+    this.#watchdog.forget(SELF)
+    this.#options.exposition.forget('builder')
+    this.#up.resolve(false)
+    this.#up = Promise.withResolvers()
+  }
+  /** It is ended, and that is why. */
+  #give(why: keyof typeof LOSSES): void {
+    this.#loss = why
+    this.#child.kill()
   }
 }
 
-/** The builder is gone in the middle of a build: the file whose code it ran last is the problem. */
-const lost = (file: string, hung: number | undefined): Refused => {
-  const [code, message] = hung
-    ? ['PLUGIN_HANGS', `no sign of life for ${hung / 1000} s: does it loop without end?`]
-    : ['PLUGIN_ENDS', 'it ended the process that tried it: a plugin must not exit or crash']
-  const problem: Problem = { code, message, file, line: 1, column: 1 }
+const LOSSES = {
+  PLUGIN_HANGS: 'it gives no sign of life: does it loop without end?',
+  PLUGIN_ENDS: 'it ended the process that tried it: a plugin must not exit or crash',
+  BUILD_HANGS: 'nothing more was heard after it ran: does it wait for something that never comes?',
+  BUILDER_ENDS: 'the process that tries new versions cannot start; the log may say why',
+} as const
+
+/** The builder is gone: the file whose code it ran last is the problem. */
+const lost = (file: string, code: keyof typeof LOSSES): Refused => {
+  const problem: Problem = { code, message: LOSSES[code], file, line: 1, column: 1 }
   const text = format([problem], new Map(), 'pretty')
   return { type: 'problems', problems: [problem], text, watched: [] }
 }

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { EventEmitter, once } from 'node:events'
 import t from 'tap'
-import { keep } from '../../engine/cluster/child.ts'
+import { Child } from '../../engine/cluster/child.ts'
 import { ofType } from '../../engine/cluster/hearing.ts'
 import { createLog } from '../../engine/log.ts'
 
@@ -24,7 +24,7 @@ const start = (code = CODE) => {
   const starts: number[] = []
   const ups = new EventEmitter()
   const lines: string[] = []
-  const child = keep<{ type: string }, Said>({
+  const child = new Child<{ type: string }, Said>({
     name: 'helper',
     log: createLog({ level: 'error', destination: { write: line => void lines.push(line) } }),
     start: () => {

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { type Door, openDoor, type Taker } from '../../engine/cluster/door.ts'
+import { Door, type Taker } from '../../engine/cluster/door.ts'
 
 interface Offer {
   readonly id: number
@@ -17,7 +17,7 @@ class Worker implements Taker {
 }
 const opened = async (t: Test) => {
   const clock = { time: 0 }
-  const door = openDoor(() => clock.time)
+  const door = new Door(() => clock.time)
   t.teardown(() => door.close())
   const port = await door.listen('127.0.0.1', 0)
   const clients: Socket[] = []
@@ -123,9 +123,9 @@ t.test('who comes when others have waited for long is turned away at once', asyn
 })
 
 t.test('a port in use is told', async t => {
-  const first = openDoor()
+  const first = new Door()
   const port = await first.listen('127.0.0.1', 0)
-  await t.rejects(openDoor().listen('127.0.0.1', port), { code: 'EADDRINUSE' })
+  await t.rejects(new Door().listen('127.0.0.1', port), { code: 'EADDRINUSE' })
   first.close()
   first.close()
 })

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { type Entry, openHistory } from '../../engine/history.ts'
+import { type Entry, History } from '../../engine/history.ts'
 
 const entry = (version: number, from?: number): Entry => ({
   ...{ version, hash: `h${version}`, time: '2026-01-01T00:00:00.000Z' },
@@ -12,7 +12,7 @@ const entry = (version: number, from?: number): Entry => ({
 
 t.test('keeps the last twenty, for the eyes of the owner', async t => {
   const folder = join(t.testdir(), 'history')
-  const history = openHistory(folder, t.testdirName)
+  const history = new History(folder, t.testdirName)
   t.equal(history.last, undefined)
   for (let version = 1; version <= 25; version++) history.save(entry(version))
   t.equal(readdirSync(folder).length, 20)
@@ -24,7 +24,7 @@ t.test('keeps the last twenty, for the eyes of the owner', async t => {
 })
 
 t.test('what was rolled back is not what came before', async t => {
-  const history = openHistory(t.testdir(), t.testdirName)
+  const history = new History(t.testdir(), t.testdirName)
   for (const version of [10, 11, 12]) history.save(entry(version))
   t.equal(history.before(12)?.version, 11)
   history.save(entry(13, 11))
@@ -35,7 +35,7 @@ t.test('what was rolled back is not what came before', async t => {
 
 t.test('a torn entry is passed over', async t => {
   const folder = t.testdir({ '2.json': '{"version":', 'notes.txt': '' })
-  const history = openHistory(folder, folder)
+  const history = new History(folder, folder)
   history.save(entry(1))
   t.equal(history.last?.version, 1)
   t.equal(history.find(2), undefined)
@@ -46,7 +46,7 @@ t.test('bundles that no kept version names go after an hour', async t => {
   const path = (name: string) => join(cache, name)
   const long = Date.now() / 1000 - 7200
   for (const name of ['used-1.mjs', 'old-2.mjs', 'meta.json']) utimesSync(path(name), long, long)
-  const history = openHistory(join(cache, 'history'), cache)
+  const history = new History(join(cache, 'history'), cache)
   const plugins = [{ name: 'used', file: 'plugins/used.ts', bundle: path('used-1.mjs'), hash: '1' }]
   history.save({ ...entry(1), plugins })
   t.same(

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Refused } from '../../engine/cluster/messages.ts'
-import { createWorkshop } from '../../engine/cluster/workshop.ts'
+import { Workshop } from '../../engine/cluster/workshop.ts'
 import { createExposition } from '../../engine/exposition.ts'
 import { createLog } from '../../engine/log.ts'
 import { scaled } from '../helpers/long.ts'
@@ -25,7 +25,7 @@ function setup(code: string): string {
 const workshopOn = (t: Test, files: Readonly<Record<string, string>>) => {
   const folder = t.testdir({ 'routes.yaml': files['routes.yaml'] ?? '', plugins: pluginsOf(files) })
   process.env.TOLLGATE_DATA = join(folder, 'data')
-  const workshop = createWorkshop({
+  const workshop = new Workshop({
     config: join(folder, 'routes.yaml'),
     patience: scaled(1_500, 10_000),
     log: createLog({ level: 'silent' }),

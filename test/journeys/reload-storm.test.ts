@@ -4,7 +4,8 @@ import { Agent, request } from 'node:http'
 import t from 'tap'
 import WebSocket from 'ws'
 import { LONG, scaled } from '../helpers/long.ts'
-import { eventually, folderWith, routes, startPrimary } from '../helpers/primary.ts'
+import { eventually, folderWith, getAlone, routes, startPrimary } from '../helpers/primary.ts'
+import { createChance, seed } from '../helpers/seeded.ts'
 import { startUpstream } from '../helpers/upstream.ts'
 
 const EDITS = scaled(60, 400)
@@ -135,4 +136,31 @@ t.test('a storm of edits under load', async t => {
   )
   t.ok(live > EDITS / PER_SECOND / 2)
   if (LONG) t.ok(rate >= 3 && lag <= 1_000)
+})
+
+t.test(`workers die while versions change: all end on the last one (SEED=${seed()})`, async t => {
+  const primary = await startPrimary(t, { files: folderWith('edit-0'), workers: 2 })
+  const chance = createChance()
+  const edits = scaled(20, 200)
+  let kills = scaled(3, 30)
+  for (let edit = 1; edit <= edits; edit++) {
+    primary.write('routes.yaml', routes(`edit-${edit}`))
+    if (kills > 0 && chance() < 0.25) {
+      const { workers } = await primary.config()
+      const victim = workers[Math.floor(chance() * workers.length)]
+      if (victim?.state === 'serving' && kills-- > 0) process.kill(victim.pid, 'SIGKILL')
+    }
+    await new Promise(resolve => setTimeout(resolve, 50 + chance() * 50))
+  }
+  await eventually(async () => {
+    const { text } = JSON.parse((await getAlone(`${primary.url}/stamp`)).text)
+    return text === `edit-${edits}` || undefined
+  })
+  const { version } = await primary.state(
+    view =>
+      view.workers.length === 2 &&
+      view.workers.every(each => each.state === 'serving' && each.version === view.version) &&
+      view.failure === null,
+  )
+  t.match(await primary.ask('reload'), { outcome: 'unchanged', version })
 })
