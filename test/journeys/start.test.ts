@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
-import { folderWith, routes, spawnPrimary, startPrimary } from '../helpers/primary.ts'
+import { folderWith, getAlone, routes, spawnPrimary, startPrimary } from '../helpers/primary.ts'
 
 const occupied = async () => {
   const server = createServer().listen(0, '127.0.0.1')
@@ -49,6 +49,18 @@ t.test(
     t.test('what is bound once counts from the next start, and that is said', async () => {
       primary.write('routes.yaml', routes('two', egress).replace('PORT:-8080', 'OTHER_PORT:-8081'))
       await primary.until(/reload #2: .*settings\.listen counts from the next start/)
+    })
+
+    t.test('where a limit of the listener changes, workers are renewed', async t => {
+      const { workers } = await primary.config()
+      primary.write('routes.yaml', routes('three', `${egress}\n  limits: { url: 1KiB }`))
+      await primary.state(view =>
+        view.workers.every(
+          ({ pid, state }) => state === 'leaving' || !workers.some(each => each.pid === pid),
+        ),
+      )
+      t.equal(await primary.metric('worker_restarts_total{reason="renewed"}'), 2)
+      t.equal((await getAlone(`${primary.url}/stamp?${'x'.repeat(2_000)}`)).status, 414)
     })
   },
 )
