@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type Inbound, Pace } from './body.ts'
 import { Delivery } from './delivery.ts'
+import { type Crowd, drain } from './drain.ts'
 import { asFault, errors } from './errors.ts'
 import type { Call } from './exchange.ts'
 import type { Resources } from './host.ts'
@@ -29,15 +30,12 @@ const fault = errors({
 
 /** How long a body may take before its pace counts, ms. */
 const BODY_GRACE = 10_000
-const DRAIN_TICK = 10
-/** How long a client that was told of the end of everything has to read it, ms. */
-const LAST_WORDS = 1_000
 
 interface Active extends Seated {
   readonly call: Call
 }
 
-export class Gateway {
+export class Gateway implements Crowd {
   readonly #current: () => Snapshot
   readonly #resources: Resources
   readonly #kit: OpeningKit
@@ -46,6 +44,8 @@ export class Gateway {
   readonly #active = new Roster<Active>()
   readonly #parting = new Parting()
   readonly #webSockets = new WebSockets()
+  /** Replies that have ended and are still on their way to slow readers. */
+  flushing = 0
   /** Replies end their connections. */
   #leaving = false
   /** The grace is over: nothing new begins. */
@@ -81,10 +81,8 @@ export class Gateway {
       // Behind a declined offer Node drops what came with it: so the client must not go on there.
       closing: () => this.#leaving || offersUpgrade(inbound.headers),
       ended: (outcome, headAt) => {
-        const leave = (): unknown => this.#active.leave(delivery)
-        // The end of a reply may still be on its way to a slow reader: to drain is to wait for that, too.
-        if (response.writableLength > 0 && !response.destroyed) response.once('close', leave)
-        else leave()
+        this.#active.leave(delivery)
+        if (response.writableLength > 0 && !response.destroyed) this.#flush(response)
         this.#tell(opened, outcome, started, headAt)
         snapshot.release()
       },
@@ -146,22 +144,19 @@ export class Gateway {
   }
   async drain(server: http.Server, grace: number): Promise<void> {
     this.#leaving = true
-    const closed = new Promise<void>(resolve => server.close(() => resolve()))
-    server.closeIdleConnections()
-    await this.#quiet(grace)
-    this.#ending = true
-    for (const { call } of this.#active) call.cut(fault('DRAINING'))
-    await this.#quiet(LAST_WORDS)
+    await drain(server, grace, this)
     this.#pace.close()
     this.#overload.close()
     this.#webSockets.close()
-    server.closeAllConnections()
-    await closed
   }
-  async #quiet(ms: number): Promise<void> {
-    const until = performance.now() + ms
-    while (this.#active.size > 0 && performance.now() < until)
-      await new Promise(resolve => setTimeout(resolve, DRAIN_TICK))
+  /** The grace is over. */
+  cut(): void {
+    this.#ending = true
+    for (const { call } of this.#active) call.cut(fault('DRAINING'))
+  }
+  #flush(response: ServerResponse): void {
+    this.flushing++
+    response.once('close', () => this.flushing--)
   }
   #shed(): Fault | undefined {
     if (this.#ending) return fault('DRAINING')

@@ -78,15 +78,20 @@ t.test('nobody is taken any more, and who is connected is told to go', async t =
   await idle.send(get('/plain'))
   await idle.until('plain')
   const busy = await rawClient({ port })
-  await busy.send(get('/stream') + get('/plain'))
+  await busy.send(get('/stream'))
   await asked
+  await busy.until('data: 1')
   const drained = core.server.drain(60_000)
   t.equal(await idle.closed, 'end', 'an idle connection is closed at once')
   const refused = connect({ port, host: '127.0.0.1' })
   const [error] = await once(refused, 'error')
   t.equal((error as NodeJS.ErrnoException).code, 'ECONNREFUSED')
+  const served = once(core.server.http, 'request')
+  await busy.send(get('/plain'))
+  await served
   responses[0]?.end()
   await drained
+  await busy.closed
   const [, second] = replies(busy.text())
   t.match(second, { status: 200, body: 'plain', headers: { connection: 'close' } })
 })
@@ -120,6 +125,20 @@ t.test('one that has no reply yet is refused', async t => {
   t.equal(status, 503)
   t.equal(headers.get('retry-after'), '1')
   t.equal(headers.get('connection'), 'close')
+})
+
+t.test('a reply that was ready behind another is sent, too', async t => {
+  const { core, port, get, responses, asked, ends } = await arrange(t)
+  const client = await rawClient({ port })
+  await client.send(get('/stream') + get('/plain'))
+  await asked
+  await client.until('data: 1')
+  while (ends.length === 0) await new Promise(resolve => setImmediate(resolve))
+  const drained = core.server.drain(60_000)
+  responses[0]?.end()
+  await drained
+  await client.closed
+  t.match(replies(client.text()), [{ whole: true }, { status: 200, body: 'plain', whole: true }])
 })
 
 t.test('a reply that has ended is waited for until its reader has it', async t => {
