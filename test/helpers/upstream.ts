@@ -42,7 +42,7 @@ const PATIENCE = 20_000
 export const startUpstream = async (): Promise<Upstream> => {
   const child = fork(new URL('../fixtures/upstream/scripted.ts', import.meta.url), {
     serialization: 'advanced',
-    execArgv: ['--disable-warning=ExperimentalWarning'],
+    stdio: ['pipe', 'inherit', 'inherit', 'ipc'],
   })
   const happenings: Happening[] = []
   const waiting = new Set<Waiting>()
@@ -119,7 +119,7 @@ export const startUpstream = async (): Promise<Upstream> => {
     },
     stop: async () => {
       if (child.exitCode !== null) return
-      child.disconnect()
+      child.stdin?.end()
       await once(child, 'exit')
     },
   }
