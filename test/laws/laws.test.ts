@@ -110,6 +110,16 @@ t.test('dependencies', async t => {
   t.same(broken({ 'package.json': manifest(21) }), ['package.json:1 dependencies'])
 })
 
+t.test('the lock names every optional package', async t => {
+  const lock = (...names: string[]): string => {
+    const parser = { optionalDependencies: { 'parser-linux': '1', 'parser-darwin': '1' } }
+    const packages = Object.fromEntries(names.map(name => [`node_modules/${name}`, {}]))
+    return JSON.stringify({ packages: { 'node_modules/parser': parser, ...packages } })
+  }
+  t.same(broken({ 'package-lock.json': lock('parser-linux', 'parser-darwin') }), [])
+  t.same(broken({ 'package-lock.json': lock('parser-linux') }), ['package-lock.json:1 lock'])
+})
+
 t.test('the share of covered lines counts one folder, files that miss most first', async t => {
   const lines = (total: number, covered: number) => ({ lines: { total, covered } })
   const summary = {

@@ -124,19 +124,35 @@ export const laws: Readonly<Record<string, Law>> = {
           },
         ]
   },
-}
 
+  // npm ci refuses a lock that does not name the optional packages of every platform.
+  lock: files => {
+    const lock = files.find(file => file.path === 'package-lock.json')
+    const packages: Packages = JSON.parse(lock?.text ?? '{}').packages ?? {}
+    return Object.values(packages).flatMap(({ optionalDependencies = {} }) =>
+      Object.keys(optionalDependencies).flatMap(name => {
+        const missing = !Object.keys(packages).some(path => path.endsWith(`node_modules/${name}`))
+        return missing
+          ? [{ path: 'package-lock.json', line: 1, message: `${name} is missing` }]
+          : []
+      }),
+    )
+  },
+}
+type Packages = Record<string, { optionalDependencies?: Record<string, string> }>
+
+const OF_MANIFESTS = ['dependencies', 'lock']
 const CODE = /\.(?:ts|cjs)$/
 /** Every breach of every law; laws about code see code only. */
 export const breachesIn = (files: readonly SourceFile[]): (Breach & { law: string })[] => {
   const code = files.filter(file => CODE.test(file.path))
   return Object.entries(laws).flatMap(([law, check]) =>
-    check(law === 'dependencies' ? files : code).map(breach => ({ law, ...breach })),
+    check(OF_MANIFESTS.includes(law) ? files : code).map(breach => ({ law, ...breach })),
   )
 }
 
 export const sourceFiles = (root: string): SourceFile[] =>
-  globSync(['package.json', '{engine,plugins,test}/**/*.{ts,cjs}'], {
+  globSync(['package.json', 'package-lock.json', '{engine,plugins,test}/**/*.{ts,cjs}'], {
     cwd: root,
     exclude: ['test/fixtures/**'],
   }).map(path => ({ path, text: readFileSync(`${root}/${path}`, 'utf8') }))
