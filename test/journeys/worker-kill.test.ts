@@ -1,4 +1,5 @@
 /** A worker that dies, crashes again and again, stalls or is renewed harms only what it had under way. */
+import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { LONG, scaled } from '../helpers/long.ts'
 import { eventually, folderWith, getAlone, type Primary, startPrimary } from '../helpers/primary.ts'
@@ -48,6 +49,24 @@ t.test('workers that die, stall and are renewed', async t => {
     t.ok(statuses.length > 20)
     t.ok(statuses.every(status => status === 200))
     t.match(await stream, 'data: end', 'and a stream ends in its old worker')
+  })
+
+  t.test('the builder and the writer come back', async t => {
+    const child = (name: string): number | undefined => {
+      const { pid } = primary.child
+      const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
+      const fits = (each: string) =>
+        readFileSync(`/proc/${each}/cmdline`, 'utf8').includes(`${name}.ts`)
+      return children.map(Number).find(each => fits(String(each)))
+    }
+    for (const name of ['builder', 'writer']) {
+      const before = await eventually(() => child(name))
+      process.kill(before, 'SIGKILL')
+      await logged(line => line.msg === `the ${name} ended and is started again`)
+      t.not(await eventually(() => child(name)), before)
+    }
+    t.match(await primary.ask('reload'), { outcome: 'unchanged' })
+    t.equal((await get(primary)).status, 200)
   })
 
   t.test('a stalled loop is noticed and ended, the other serves on', async t => {
