@@ -35,7 +35,11 @@ const asked = async (listener: string): Promise<number> =>
   (await upstream.seen('request', 'work')).filter(seen => seen.listener === listener).length
 /** Asks until each of these was asked. */
 const untilAsked = async (...listeners: readonly string[]): Promise<void> => {
-  for (const listener of listeners) while ((await asked(listener)) === 0) await ask()
+  for (const listener of listeners)
+    while ((await asked(listener)) === 0) {
+      await ask()
+      await new Promise(resolve => setTimeout(resolve, 20))
+    }
 }
 
 t.test('one of three fails', async t => {
