@@ -51,15 +51,16 @@ const findPinned = () => {
 
 /** The same command on another binary; signals and the exit code pass through. */
 const change = binary => {
-  const child = spawn(binary, [...process.execArgv, __filename, ...process.argv.slice(2)], {
-    stdio: 'inherit',
-    env: { ...process.env, [CHANGED]: '1' },
-  })
+  // Before the child is there: a signal in between would leave it behind.
   for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'])
     process.on(signal, () => {
       // A terminal sends Ctrl-C to the whole group: the child has had its own.
       if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal)
     })
+  const child = spawn(binary, [...process.execArgv, __filename, ...process.argv.slice(2)], {
+    stdio: 'inherit',
+    env: { ...process.env, [CHANGED]: '1' },
+  })
   child.on('exit', (code, signal) => {
     if (!signal) process.exit(code ?? 1)
     process.removeAllListeners(signal)
@@ -81,7 +82,8 @@ const main = async () => {
     return
   }
   const cli = await import('./cli.ts')
-  process.exitCode = await cli.main(process.argv.slice(2))
+  // What a fault left open must not keep a verb that is over.
+  process.exit(await cli.main(process.argv.slice(2)))
 }
 
 module.exports = { judge, flagsOf }

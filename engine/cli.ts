@@ -141,4 +141,4 @@ const showProblems = (
   return EXIT.problems
 }
 
-if (import.meta.main) process.exitCode = await main(process.argv.slice(2))
+if (import.meta.main) process.exit(await main(process.argv.slice(2)))
