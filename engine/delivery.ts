@@ -21,6 +21,8 @@ export interface DeliveryFacts {
   readonly idleWrite: number
   /** No further request on this connection. */
   readonly closing: () => boolean
+  /** A stream of events begins. Returns how to say that it ended. */
+  readonly streaming: () => () => void
   readonly ended: (outcome: Outcome, firstByteAt: number) => void
 }
 
@@ -38,6 +40,7 @@ export class Delivery implements Out, Seated {
   #tooLong = false
   #headAt = 0
   #events = false
+  #streamed: (() => void) | undefined
   #gone = false
   #draining = false
   #over = false
@@ -181,6 +184,7 @@ export class Delivery implements Out, Seated {
   ): void {
     this.#headAt = performance.now()
     this.#events = String(headers['content-type'] ?? '').startsWith('text/event-stream')
+    if (this.#events) this.#streamed = this.#facts.streaming()
     const list: (string | string[])[] = []
     for (const name in headers)
       if (name !== 'content-length' && name !== 'connection') list.push(name, headers[name] ?? '')
@@ -228,6 +232,7 @@ export class Delivery implements Out, Seated {
     this.#over = true
     clearInterval(this.#pings)
     clearTimeout(this.#grace)
+    this.#streamed?.()
     const outcome = { end, status, attempts: this.call.attempts, bytes: this.#bytes }
     this.#facts.ended(reason ? { ...outcome, fault: reason } : outcome, this.#headAt)
   }
