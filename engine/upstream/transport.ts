@@ -14,6 +14,11 @@ const fault = errors({
   INSIDE_SILENT: [500, 'no stage answered for the upstream "%s"', { expose: false }],
   REQUEST_UNSENDABLE: [500, 'the request to "%s" cannot be sent: %s', { expose: false }],
   TARGET_UNREACHABLE: [502, 'The upstream %s cannot be reached.', { retryable: true }],
+  TARGET_BUSY: [
+    503,
+    'No connection to the upstream %s became free within %d ms.',
+    { retryable: true, headers: { 'retry-after': '1' } },
+  ],
   TARGET_BROKE: [502, 'The upstream %s broke off before it answered.'],
   TARGET_CUT: [502, 'The upstream %s broke off in the middle of its answer.'],
   TARGET_TIMEOUT: [504, 'The upstream %s did not answer within %d ms.'],
@@ -59,12 +64,13 @@ class Transport implements Source, Watched, Refusable, Dispatcher.DispatchHandle
     this.#sending = sending
     this.#headed = headed
     this.#failed = failed
+    // Counted from here, so that waiting for a connection has an end as well.
+    this.patience = sending.deadlines.first_byte
+    sending.origin.vigil.add(this)
   }
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
     if (this.#fault) return controller.abort(asError(this.#fault))
-    this.patience = this.#sending.deadlines.first_byte
-    this.#sending.origin.vigil.add(this)
   }
   onResponseStart(
     _: Dispatcher.DispatchController,
@@ -179,11 +185,13 @@ class Transport implements Source, Watched, Refusable, Dispatcher.DispatchHandle
   }
   silent(): void {
     if (this.#over) return
-    this.#sending.origin.health.failed(performance.now(), this.#sending.health)
+    const { origin, health } = this.#sending
+    if (this.#controller) origin.health.failed(performance.now(), health)
     this.abort(this.#silence())
   }
   #silence(): Fault {
     const { upstream, deadlines } = this.#sending
+    if (!this.#controller) return fault('TARGET_BUSY', [upstream, deadlines.first_byte])
     return this.#headDone
       ? fault('TARGET_STALLED', [upstream, deadlines.idle])
       : fault('TARGET_TIMEOUT', [upstream, deadlines.first_byte])

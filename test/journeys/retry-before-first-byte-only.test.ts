@@ -7,24 +7,30 @@ import { readAll } from '../helpers/sse.ts'
 import { startUpstream } from '../helpers/upstream.ts'
 
 const upstream = await startUpstream()
-const [a, b, c] = await Promise.all(['a', 'b', 'c'].map(name => upstream.listen(name)))
+const [a, b, c, narrow] = await Promise.all(
+  ['a', 'b', 'c', 'narrow'].map(name => upstream.listen(name)),
+)
 const gone = await upstream.listen('gone')
 await upstream.shut('gone')
-const target = (name: string, port = 0): string =>
-  `${name}: { url: 'http://127.0.0.1:${port}', timeout: { connect: 1s, first_byte: 300ms, idle: 300ms }, health: { failures: 1000000 } }`
+const target = (name: string, port = 0, more = ''): string =>
+  `${name}: { url: 'http://127.0.0.1:${port}', health: { failures: 1000000 }${more} }`
+const HASTY = ', timeout: { first_byte: 500ms }'
 const gateway = await startGateway({
   inside: true,
   routes: `
 pipeline: [errors]
 upstreams:
-  ${target('a', a)}
+  ${target('a', a, HASTY)}
   ${target('b', b)}
   ${target('c', c)}
   ${target('gone', gone)}
+  ${target('narrow', narrow, `${HASTY}, connections: 1`)}
 routes:
   - { path: 'GET|POST /ab/s/{name}', rewrite: '/s/{name}', upstream: [a, b], retries: 0 }
   - { path: 'GET|POST /cb/s/{name}', rewrite: '/s/{name}', upstream: [c, b], retries: 0 }
   - { path: 'GET|POST /gone/s/{name}', rewrite: '/s/{name}', upstream: [gone, b], retries: 0 }
+  - { path: 'POST /narrow/s/{name}', rewrite: '/s/{name}', upstream: [narrow, b], retries: 0 }
+  - { path: 'POST /narrow-alone/s/{name}', rewrite: '/s/{name}', upstream: narrow, retries: 0 }
   - { path: 'GET|POST /again/s/{name}', rewrite: '/s/{name}', upstream: a, retries: 2 }
 `,
 })
@@ -39,6 +45,7 @@ const busy = (headers = ''): Step[] => [
   body,
   plain({ from: 'a' }, '503 Service Unavailable', headers),
 ]
+const fromA: Step[] = [body, plain({ from: 'a' })]
 const fromB: Step[] = [body, plain({ from: 'b' })]
 
 interface Want {
@@ -148,6 +155,29 @@ t.test('a target that asks for a pause has it', async t => {
     t.strictSame(await response.json(), { from: 'b' })
     t.equal((await upstream.seen('request', 'pause')).length, asked, 'it is asked once only')
   }
+})
+
+t.test('waiting for a free connection has an end, and another target is asked then', async t => {
+  await upstream.script('narrow:hold', [
+    body,
+    STREAM,
+    { do: 'gate', name: 'hold' },
+    text('0\r\n\r\n'),
+  ])
+  await upstream.script('narrow:wait', fromA)
+  await upstream.script('b:wait', fromB)
+  const held = await fetch(`${gateway.url}/narrow/s/hold`, { method: 'POST', ...JSON_BODY })
+  const [next, alone] = await Promise.all([
+    fetch(`${gateway.url}/narrow/s/wait`, { method: 'POST', ...JSON_BODY }),
+    fetch(`${gateway.url}/narrow-alone/s/wait`, { method: 'POST', ...JSON_BODY }),
+  ])
+  t.strictSame(await next.json(), { from: 'b' })
+  t.equal(alone.status, 503)
+  t.match(await alone.json(), { error: { message: /No connection to the upstream narrow/ } })
+  await upstream.open('hold')
+  t.equal((await held.arrayBuffer()).byteLength, 0)
+  const after = await fetch(`${gateway.url}/narrow-alone/s/wait`, { method: 'POST', ...JSON_BODY })
+  t.strictSame(await after.json(), { from: 'a' }, 'a free connection serves again')
 })
 
 t.test('a body that is streamed through is sent once', async t => {
