@@ -3,7 +3,8 @@ import type { ServerResponse } from 'node:http'
 import { asFault, errors } from './errors.ts'
 import type { Call } from './exchange.ts'
 import { lastWords } from './parting.ts'
-import type { Bytes, Fault, Out, Outcome, Refusal } from './plugin.ts'
+import type { Bytes, Fault, Headers, Out, Outcome, Refusal } from './plugin.ts'
+import { plainRefusal } from './refusal.ts'
 import type { Seated } from './roster.ts'
 import type { CompiledRoute } from './snapshot.ts'
 import { OPEN, type Valve } from './source.ts'
@@ -23,6 +24,8 @@ export interface DeliveryFacts {
   readonly closing: () => boolean
   /** A stream of events begins. Returns how to say that it ended. */
   readonly streaming: () => () => void
+  /** Told of what went wrong; the log has what the client must not read. */
+  readonly stumbled: (reason: Fault) => void
   readonly ended: (outcome: Outcome, firstByteAt: number) => void
 }
 
@@ -37,7 +40,7 @@ export class Delivery implements Out, Seated {
   #bytes = 0
   #discarded = 0
   #declared = -1
-  #tooLong = false
+  #broken = false
   #headAt = 0
   #events = false
   #streamed: (() => void) | undefined
@@ -70,7 +73,8 @@ export class Delivery implements Out, Seated {
     if (this.#over) return
     if (this.#draining) valve.pause()
     // A stream whose first event is far away: its head tells the client that it stands.
-    if (this.#declared < 0 && this.#headAt === 0 && !this.call.durable) this.#flushHead()
+    if (this.#declared >= 0 || this.#headAt > 0 || this.call.durable) return
+    if (this.#opened(-1) && !this.#bodiless()) this.#response.flushHeaders()
   }
   /** Comments that keep a silent stream alive until its first byte; commits the head. */
   startPings(every: number): void {
@@ -81,13 +85,14 @@ export class Delivery implements Out, Seated {
     }, every)
   }
   write(chunk: Bytes): void {
-    if (this.#over || this.#tooLong) return
+    if (this.#over || this.#broken) return
     if (this.#gone) return this.#discard(chunk)
-    if (this.#headAt === 0)
-      this.#head(this.call.need().headers, this.call.need().status, this.#declared)
+    if (!this.#opened(this.#declared)) return
     clearInterval(this.#pings)
     const size = this.#bytes + chunk.length
-    if (this.#declared >= 0 && size > this.#declared && !this.#bodiless()) return this.#burst()
+    // What is beyond the announced length would be read as the beginning of the next reply.
+    if (this.#declared >= 0 && size > this.#declared && !this.#bodiless())
+      return this.#break(fault('LENGTH_WRONG', [this.#declared]))
     this.#bytes = size
     if (this.#bodiless() || this.#response.write(chunk)) return
     this.#valve.pause()
@@ -100,15 +105,15 @@ export class Delivery implements Out, Seated {
       this.#valve.resume()
     })
   }
-  /** What is beyond the announced length would be read as the beginning of the next reply. */
-  #burst(): void {
-    this.#tooLong = true
-    const reason = fault('LENGTH_WRONG', [this.#declared])
+  /** A stage made of the reply what cannot be sent. */
+  #break(reason: Fault): void {
+    this.#broken = true
+    this.#facts.stumbled(reason)
     this.call.need().cut(reason)
     this.fail(reason)
   }
   end(tail?: Bytes): void {
-    if (this.#tooLong) return
+    if (this.#broken) return
     // The last byte waits until what the stages wrote down is durable.
     if (!this.call.durable) return this.#complete(tail)
     this.call.writes.commit().then(
@@ -127,14 +132,10 @@ export class Delivery implements Out, Seated {
   refuse(reason: Fault): void {
     if (this.#over) return
     if (this.call.answered) this.call.need().cut(reason)
+    if (this.#over) return // the cut came out of the source, and through here
     if (this.#gone) return this.#finish('hangup', 499, reason)
-    const refusal = this.#rendered(reason)
-    if (this.#headAt === 0) {
-      this.#head({ ...refusal.headers }, refusal.status, refusal.body.length)
-      this.#bytes += refusal.body.length
-      lastWords(this.#response, this.#bodiless() ? undefined : refusal.body)
-      return this.#finish('refused', refusal.status, reason)
-    }
+    const refusal = this.#route.fail(reason, this.call)
+    if (this.#headAt === 0) return this.#refuseWhole(refusal, reason)
     if (refusal.event && this.#events) {
       // What broke off may have broken off within an event: the blank line ends it.
       if (this.#bytes > 0) this.#response.write('\n\n')
@@ -142,26 +143,35 @@ export class Delivery implements Out, Seated {
     } else this.#response.destroy() // a broken body must not look complete
     this.#finish('cut', this.#response.statusCode, reason)
   }
+  #refuseWhole(refusal: Refusal, reason: Fault): void {
+    let { status, headers, body } = refusal
+    try {
+      this.#head(headers, status, body.length)
+    } catch (thrown) {
+      this.#facts.stumbled(asFault(thrown))
+      ;({ status, headers, body } = plainRefusal(reason, this.call))
+      this.#head(headers, status, body.length)
+    }
+    this.#bytes += body.length
+    lastWords(this.#response, this.#bodiless() ? undefined : body)
+    this.#finish('refused', status, reason)
+  }
   /** What the stages still want to be durable of a call that never got a reply. */
   async settle(reason: Fault): Promise<void> {
     if (this.call.durable) await this.call.writes.commit().catch(() => {})
     this.refuse(reason)
   }
-  #rendered(reason: Fault): Refusal {
-    return this.#route.fail(reason, this.call)
-  }
   #complete(tail: Bytes | undefined): void {
     if (this.#over) return
     if (this.#gone) return this.#finish('hangup', 499, fault('CLIENT_GONE'))
-    const reply = this.call.need()
     const size = this.#bytes + (tail?.length ?? 0)
-    if (this.#headAt === 0) this.#head(reply.headers, reply.status, this.#declaredOr(size))
-    else if (this.#declared >= 0 && this.#declared !== size && !this.#bodiless())
-      return this.refuse(fault('LENGTH_WRONG', [this.#declared]))
+    if (this.#headAt > 0 && this.#declared >= 0 && this.#declared !== size && !this.#bodiless())
+      return this.#break(fault('LENGTH_WRONG', [this.#declared]))
+    if (!this.#opened(this.#declaredOr(size))) return
     this.#bytes = size
     this.#last(tail)
     if (this.#response.writableLength > 0) this.#mind()
-    this.#finish('complete', reply.status)
+    this.#finish('complete', this.call.need().status)
   }
   #last(tail: Bytes | undefined): void {
     if (tail === undefined || this.#bodiless()) return void this.#response.end()
@@ -177,12 +187,19 @@ export class Delivery implements Out, Seated {
   #declaredOr(size: number): number {
     return this.call.request.method === 'HEAD' && this.#declared >= 0 ? this.#declared : size
   }
-  #head(
-    headers: Readonly<Record<string, string | string[]>>,
-    status: number,
-    length: number,
-  ): void {
-    this.#headAt = performance.now()
+  /** False when no head can hold what a stage wrote; then the reply is refused. */
+  #opened(length: number): boolean {
+    if (this.#headAt > 0) return true
+    const { headers, status } = this.call.need()
+    try {
+      this.#head(headers, status, length)
+      return true
+    } catch (thrown) {
+      this.#break(asFault(thrown))
+      return false
+    }
+  }
+  #head(headers: Headers, status: number, length: number): void {
     this.#events = String(headers['content-type'] ?? '').startsWith('text/event-stream')
     if (this.#events) this.#streamed = this.#facts.streaming()
     const list: (string | string[])[] = []
@@ -192,11 +209,7 @@ export class Delivery implements Out, Seated {
     list.push('x-request-id', this.call.requestId, 'x-tollgate-version', this.#facts.version)
     if (this.#facts.closing() || this.call.request.unread) list.push('connection', 'close')
     this.#response.writeHead(status, list as string[])
-  }
-  #flushHead(): void {
-    const reply = this.call.need()
-    this.#head(reply.headers, reply.status, -1)
-    if (!this.#bodiless()) this.#response.flushHeaders()
+    this.#headAt = performance.now()
   }
   #bodiless(): boolean {
     const { statusCode } = this.#response

@@ -168,6 +168,6 @@ const answer = (given: Upgrade, act: (delivery: Delivery) => void): Promise<Outc
       response.detachSocket(socket)
       leaveSocket(socket)
     })
-    const facts = { version, idleWrite, closing: () => true, ended }
+    const facts = { version, idleWrite, closing: () => true, stumbled, ended }
     act(new Delivery(call, compiled, response, facts))
   })
