@@ -42,6 +42,14 @@ export class Pace {
   leave(body: Inbound): void {
     this.#bodies.leave(body)
   }
+  /** While its reader takes its time, a body is not slow. */
+  async *excuse(body: Inbound, chunk: Bytes): AsyncGenerator<Bytes> {
+    this.#bodies.leave(body)
+    const since = performance.now()
+    yield chunk
+    body.begunAt += performance.now() - since
+    this.#bodies.add(body)
+  }
   check(now: number): void {
     for (const body of this.#bodies) {
       const lasted = now - body.begunAt
@@ -169,7 +177,7 @@ export class Inbound implements Request, Seated {
       for await (const chunk of this.#incoming.iterator({ destroyOnReturn: false })) {
         this.received += (chunk as Buffer).length
         if (this.received > this.#rules.limit) throw fault('BODY_TOO_LARGE', [this.#rules.limit])
-        yield chunk as Buffer
+        yield* this.#pace.excuse(this, chunk as Buffer)
       }
     } catch (thrown) {
       throw thrown instanceof TollgateError ? thrown : fault('BODY_CUT', [], { cause: thrown })

@@ -50,6 +50,21 @@ t.test('a body that is streamed', async t => {
   await t.rejects(third, SLOW)
 })
 
+t.test('a body whose reader takes its time', async t => {
+  const { incoming, body, after } = arrange(t)
+  const reader = body.stream()[Symbol.asyncIterator]()
+  const first = reader.next()
+  await arrive(incoming, 500)
+  await first
+  after(1_000_000)
+  const second = reader.next()
+  await arrive(incoming, 1)
+  t.equal((await second).value?.length, 1, 'is not slow')
+  const third = reader.next()
+  after(GRACE + 1)
+  await t.rejects(third, SLOW, 'until it is waited for')
+})
+
 t.test('a body that ended is left alone', async t => {
   const { incoming, body, after } = arrange(t)
   const read = body.bytes()
