@@ -2,6 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import { asFault, errors } from './errors.ts'
 import type { Call } from './exchange.ts'
+import { unframed } from './headers.ts'
 import { lastWords } from './parting.ts'
 import type { Bytes, Fault, Headers, Out, Outcome, Refusal } from './plugin.ts'
 import { plainRefusal } from './refusal.ts'
@@ -68,10 +69,9 @@ export class Delivery implements Out, Seated {
     }
     const length = reply.headers['content-length']
     if (typeof length === 'string') this.#declared = Number(length)
-    const valve = reply.pour(this)
-    this.#valve = valve
+    this.#valve = reply.pour(this)
     if (this.#over) return
-    if (this.#draining) valve.pause()
+    if (this.#draining) this.#valve.pause()
     // A stream whose first event is far away: its head tells the client that it stands.
     if (this.#declared >= 0 || this.#headAt > 0 || this.call.durable) return
     if (this.#opened(-1) && !this.#bodiless()) this.#response.flushHeaders()
@@ -122,11 +122,8 @@ export class Delivery implements Out, Seated {
     )
   }
   fail(reason: Fault): void {
-    if (!this.call.durable) return this.refuse(reason)
-    this.call.writes.commit().then(
-      () => this.refuse(reason),
-      () => this.refuse(reason),
-    )
+    if (this.call.durable) void this.settle(reason)
+    else this.refuse(reason)
   }
   /** In the client's dialect: as an answer, as an event when the head is out, else by breaking off. */
   refuse(reason: Fault): void {
@@ -143,14 +140,11 @@ export class Delivery implements Out, Seated {
     } else this.#response.destroy() // a broken body must not look complete
     this.#finish('cut', this.#response.statusCode, reason)
   }
-  #refuseWhole(refusal: Refusal, reason: Fault): void {
-    let { status, headers, body } = refusal
-    try {
-      this.#head(headers, status, body.length)
-    } catch (thrown) {
-      this.#facts.stumbled(asFault(thrown))
-      ;({ status, headers, body } = plainRefusal(reason, this.call))
-      this.#head(headers, status, body.length)
+  #refuseWhole({ status, headers, body }: Refusal, reason: Fault): void {
+    const wrong = this.#head(headers, status, body.length)
+    if (wrong) {
+      this.#facts.stumbled(wrong)
+      return this.#refuseWhole({ ...plainRefusal(reason, this.call), headers: {} }, reason)
     }
     this.#bytes += body.length
     lastWords(this.#response, this.#bodiless() ? undefined : body)
@@ -187,29 +181,29 @@ export class Delivery implements Out, Seated {
   #declaredOr(size: number): number {
     return this.call.request.method === 'HEAD' && this.#declared >= 0 ? this.#declared : size
   }
-  /** False when no head can hold what a stage wrote; then the reply is refused. */
+  /** False when the reply can have no head; then it is refused. */
   #opened(length: number): boolean {
     if (this.#headAt > 0) return true
     const { headers, status } = this.call.need()
-    try {
-      this.#head(headers, status, length)
-      return true
-    } catch (thrown) {
-      this.#break(asFault(thrown))
-      return false
-    }
+    const wrong = this.#head(headers, status, length)
+    if (wrong) this.#break(wrong)
+    return !wrong
   }
-  #head(headers: Headers, status: number, length: number): void {
-    this.#events = String(headers['content-type'] ?? '').startsWith('text/event-stream')
-    if (this.#events) this.#streamed = this.#facts.streaming()
-    const list: (string | string[])[] = []
-    for (const name in headers)
-      if (name !== 'content-length' && name !== 'connection') list.push(name, headers[name] ?? '')
+  /** What no head can hold, if a stage wrote such a thing. */
+  #head(headers: Headers, status: number, length: number): Fault | undefined {
+    const list = unframed(headers)
     if (length >= 0 && status !== 204 && status !== 304) list.push('content-length', String(length))
     list.push('x-request-id', this.call.requestId, 'x-tollgate-version', this.#facts.version)
     if (this.#facts.closing() || this.call.request.unread) list.push('connection', 'close')
-    this.#response.writeHead(status, list as string[])
+    try {
+      this.#response.writeHead(status, list)
+    } catch (thrown) {
+      return asFault(thrown)
+    }
     this.#headAt = performance.now()
+    this.#events = String(headers['content-type'] ?? '').startsWith('text/event-stream')
+    if (this.#events) this.#streamed = this.#facts.streaming()
+    return undefined
   }
   #bodiless(): boolean {
     const { statusCode } = this.#response

@@ -81,6 +81,7 @@ export class Gateway implements Crowd {
       // Behind a declined offer Node drops what came with it: so the client must not go on there.
       closing: () => this.#leaving || offersUpgrade(inbound.headers),
       streaming: () => this.#resources.metrics.route(call.route.name).open('sse'),
+      stumbled: reason => this.#report(call, reason),
       ended: (outcome, headAt) => {
         this.#active.leave(delivery)
         if (response.writableLength > 0 && !response.destroyed) this.#flush(response)

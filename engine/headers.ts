@@ -193,3 +193,11 @@ export const passDown = (
   }
   return passed
 }
+
+/** Names and values by turns, as Node writes them, without what frames the message: that is the sender's to say. */
+export const unframed = (headers: Headers): string[] => {
+  const list: (string | string[])[] = []
+  for (const name in headers)
+    if (name !== 'content-length' && name !== 'connection') list.push(name, headers[name] ?? '')
+  return list as string[]
+}

@@ -3,7 +3,8 @@ import { asFault } from './errors.ts'
 import type { Exchange, Fault, Refusal } from './plugin.ts'
 
 export const plainRefusal = (thrown: Fault, exchange: Pick<Exchange, 'id'>): Refusal => {
-  const { status, code, message, expose, headers } = asFault(thrown)
+  const { code, message, expose, headers, status: said } = asFault(thrown)
+  const status = Number.isInteger(said) && said >= 400 && said <= 599 ? said : 500
   const error = { code, message: expose ? message : 'Internal error.', request_id: exchange.id }
   const body = Buffer.from(JSON.stringify({ error }))
   return { status, headers: { 'content-type': 'application/json', ...headers }, body }

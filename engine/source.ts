@@ -1,4 +1,5 @@
 /** Where a body comes from: the push source, a pipe that keeps what nobody wanted yet, an iterable made to push. */
+import { asFault } from './errors.ts'
 import type { Bytes, Fault, Out } from './plugin.ts'
 
 /** Where a body comes from. `start` once; then it pushes until `end` or `fail`, once. */
@@ -111,8 +112,8 @@ export const fromIterable = (body: AsyncIterable<Bytes>): Source => {
   let early: Fault | undefined // aborted before anyone started it
   let over = false
   const run = async (out: Out): Promise<void> => {
+    let kept: Bytes | undefined
     try {
-      let kept: Bytes | undefined
       for await (const chunk of body) {
         if (over) return
         if (kept) out.write(kept)
@@ -121,7 +122,9 @@ export const fromIterable = (body: AsyncIterable<Bytes>): Source => {
       }
       if (!over) out.end(kept)
     } catch (thrown) {
-      if (!over) out.fail(thrown as Fault)
+      if (over) return
+      if (kept) out.write(kept) // it was not the last one: there is none
+      out.fail(asFault(thrown))
     } finally {
       over = true
     }

@@ -160,7 +160,7 @@ const linesOf = (headers: Headers, { call, version }: Upgrade): string[] => {
 /** A plain answer where a socket was asked for; then the connection ends. */
 const answer = (given: Upgrade, act: (delivery: Delivery) => void): Promise<Outcome> =>
   new Promise(ended => {
-    const { incoming, call, compiled, version, idleWrite } = given
+    const { incoming, call, compiled, version, idleWrite, stumbled } = given
     const socket = given.socket as Socket
     const response = new ServerResponse(incoming)
     response.assignSocket(socket)
@@ -168,6 +168,8 @@ const answer = (given: Upgrade, act: (delivery: Delivery) => void): Promise<Outc
       response.detachSocket(socket)
       leaveSocket(socket)
     })
-    const facts = { version, idleWrite, closing: () => true, stumbled, ended }
+    const closing = (): boolean => true
+    const streaming = () => () => {}
+    const facts = { version, idleWrite, closing, streaming, stumbled, ended }
     act(new Delivery(call, compiled, response, facts))
   })

@@ -2,7 +2,7 @@
 import type { Call } from '../exchange.ts'
 import { hostFor, type Resources } from '../host.ts'
 import { compose, type Run, type Step } from '../pipeline.ts'
-import type { Exchange, Lent, Plugin, Route, Target } from '../plugin.ts'
+import type { Exchange, Lent, Log, Plugin, Route, Stage, Target } from '../plugin.ts'
 import { plainRefusal } from '../refusal.ts'
 import type { CompiledRoute, NamedStage, Settings } from '../snapshot.ts'
 import { sendTry, type Try } from '../upstream/attempt.ts'
@@ -153,8 +153,7 @@ const assemble = (
       )
     },
     forwardWith: (last: Run<Try>) => compose(ring, last),
-    fail: (reason, exchange) =>
-      renderer?.fail?.(reason, exchange) ?? plainRefusal(reason, exchange),
+    fail: rendering(renderer, kit.resources.log),
     body: {
       limit: size(options.body?.limit ?? kit.settings.limits.body),
       encodings: options.body?.encodings ?? [],
@@ -167,6 +166,18 @@ const assemble = (
     websocket: { payload },
   }
 }
+
+/** A fault while a fault is rendered must not leave the client without an answer. */
+const rendering =
+  (renderer: Stage | undefined, log: Log): CompiledRoute['fail'] =>
+  (reason, exchange) => {
+    try {
+      return renderer?.fail?.(reason, exchange) ?? plainRefusal(reason, exchange)
+    } catch (thrown) {
+      log.error({ id: exchange.id, error: thrown }, 'a stage threw while it rendered a fault')
+      return plainRefusal(reason, exchange)
+    }
+  }
 
 const deadlinesOf = (given: RouteOptions['timeout']) => {
   if (!given) return (upstream: Upstream): Deadlines => upstream.deadlines

@@ -67,6 +67,13 @@ t.test('an address that is none, in any of several', async t => {
   ])
 })
 
+t.test('an exception of egress that is none', async t => {
+  const settings = { egress_allow: 'not an address' }
+  t.match(await faultsOf({}, { settings, upstreams: UP, routes: [ROUTE] }), [
+    { where: ['settings', 'egress_allow'] },
+  ])
+})
+
 t.test('all of them at once, also in the message', async t => {
   const plugins = { a: breaking(new Error('one')), b: breaking(refused('OPTION_WRONG', ['x'])) }
   const document = {

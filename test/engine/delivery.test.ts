@@ -63,6 +63,21 @@ t.test('bytes have a length, a stream has chunks', async t => {
   t.match(streamed.list, [{ body: 'ab', whole: true, headers: { 'transfer-encoding': 'chunked' } }])
 })
 
+t.test('a stream whose first byte is far away shows its head', async t => {
+  let last = (): void => {}
+  const core = await arrange(t, {}, (_, response) => {
+    response.writeHead(200, { 'x-own': 'a' }).flushHeaders()
+    last = () => void response.end('far')
+  })
+  const client = await rawClient({ port: portOf(core) })
+  await client.send(GET('GET'))
+  t.match(await client.until('\r\n\r\n'), /^HTTP\/1\.1 200 OK\r\nx-own: a\r\n/)
+  last()
+  await client.until(received => replies(received).some(({ whole }) => whole))
+  t.equal(replies(client.text())[0]?.body, 'far')
+  client.close()
+})
+
 t.test('every byte there is, in a short reply and in a long one', async t => {
   for (const size of [0, 1, 255, 65_535, 65_536, 65_537, 200_000]) {
     const bytes = Buffer.from(Array.from({ length: size }, (_, n) => n % 256))

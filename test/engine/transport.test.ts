@@ -121,6 +121,30 @@ t.test('a body that is streamed goes as it comes', async t => {
   t.equal(await text(answer), 'ok')
 })
 
+t.test('one that left while it waited for a connection is never sent', async t => {
+  let answer = (): void => {}
+  const upstream = await startScripted(t, (socket, request) => {
+    if (!request.startsWith('GET /first')) return OK
+    answer = () => void socket.write(OK)
+    return undefined
+  })
+  const { origin, ask } = aim(t, upstream.url, 1)
+  const first = ask({ path: '/first' })
+  while (upstream.requests.length === 0) await new Promise(resolve => setImmediate(resolve))
+  let leave = (_: Fault): void => {}
+  const queued = ask({ path: '/queued' }, abort => {
+    leave = abort
+  })
+  leave(GONE)
+  await t.rejects(queued, GONE)
+  const last = ask({ path: '/last' })
+  answer()
+  t.equal(await text(await first), 'ok')
+  t.equal(await text(await last), 'ok')
+  t.notMatch(upstream.requests.join(), /queued/)
+  t.equal(origin.busy, 0)
+})
+
 t.test('leaving: before it is connected, before the head, in the body', async t => {
   const upstream = await startScripted(t, (_, request) =>
     request.startsWith('GET /ok')
