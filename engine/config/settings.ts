@@ -6,25 +6,30 @@ type Given<T> = { readonly [K in keyof T]?: unknown }
 const part = <K extends keyof Settings>(given: Given<Settings>, name: K): Given<Settings[K]> =>
   (given[name] ?? {}) as Given<Settings[K]>
 
-/** `given` has passed the schema. */
-export const readSettings = (given: Given<Settings> = {}): Settings => {
-  const text = (name: keyof Settings, otherwise: string): string =>
-    String(given[name] ?? '') || otherwise
+/** `given` has passed the schema. What it leaves out is taken from the environment: scripts rely on these names also
+ *  where a routes.yaml does not mention them. */
+export const readSettings = (
+  given: Given<Settings> = {},
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Settings => {
+  const text = (name: keyof Settings, variable: string | undefined, otherwise: string): string =>
+    String(given[name] ?? '') || variable || otherwise
   const limits = part(given, 'limits')
   const timeouts = part(given, 'timeouts')
   const ms = (name: keyof Settings['timeouts'], otherwise: string): number =>
     duration(String(timeouts[name] ?? otherwise))
   const bytes = (value: unknown, otherwise: string): number => size(String(value ?? otherwise))
-  const listen = text('listen', '127.0.0.1:8080')
-  const workers = text('workers', 'auto')
+  const address = `${env.HOST || '127.0.0.1'}:${env.PORT || '8080'}`
+  const listen = text('listen', address, address)
+  const workers = text('workers', env.WORKERS, 'auto')
   return {
     listen,
-    admin: text('admin', '127.0.0.1:9090'),
-    public_url: text('public_url', `http://${listen}`).replace(/\/+$/, ''),
+    admin: text('admin', env.ADMIN_PORT && `127.0.0.1:${env.ADMIN_PORT}`, '127.0.0.1:9090'),
+    public_url: text('public_url', env.PUBLIC_URL, `http://${listen}`).replace(/\/+$/, ''),
     workers: workers === 'auto' ? 'auto' : Number(workers),
-    data: text('data', 'data'),
-    database: text('database', 'sqlite:'),
-    egress_allow: text('egress_allow', ''),
+    data: text('data', env.TOLLGATE_DATA, 'data'),
+    database: text('database', env.DATABASE_URL, 'sqlite:'),
+    egress_allow: text('egress_allow', env.EGRESS_ALLOW, ''),
     limits: {
       body: bytes(limits.body, '32MiB'),
       url: bytes(limits.url, '8KiB'),

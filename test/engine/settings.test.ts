@@ -3,7 +3,7 @@ import t from 'tap'
 import { readSettings } from '../../engine/config/settings.ts'
 
 t.test('nothing said: the defaults', async t => {
-  t.same(readSettings(undefined), {
+  t.same(readSettings(undefined, {}), {
     listen: '127.0.0.1:8080',
     admin: '127.0.0.1:9090',
     public_url: 'http://127.0.0.1:8080',
@@ -27,7 +27,7 @@ t.test('nothing said: the defaults', async t => {
     },
     log: { level: 'info' },
   })
-  t.same(readSettings({}), readSettings(undefined))
+  t.same(readSettings({}, {}), readSettings(undefined, {}))
 })
 
 t.test('an empty value (a variable that is not set) is not said', async t => {
@@ -59,3 +59,24 @@ t.test('what has no unit is no duration, and what is no number no size', async t
   t.throws(() => readSettings({ timeouts: { header: '15' } }), /"15" is not a duration/)
   t.throws(() => readSettings({ limits: { body: 'much' } }), /"much" is not a size/)
 })
+
+t.test(
+  'what a routes.yaml leaves out is taken from the environment, what it says is not',
+  async t => {
+    const env = {
+      ...{ HOST: '0.0.0.0', PORT: '81', WORKERS: '3', ADMIN_PORT: '82', TOLLGATE_DATA: '/d' },
+      ...{
+        PUBLIC_URL: 'https://a.example/b/',
+        EGRESS_ALLOW: '127.0.0.1',
+        DATABASE_URL: 'sqlite:x',
+      },
+    }
+    t.match(readSettings({}, env), {
+      ...{ listen: '0.0.0.0:81', workers: 3, admin: '127.0.0.1:82', data: '/d' },
+      ...{ public_url: 'https://a.example/b', egress_allow: '127.0.0.1', database: 'sqlite:x' },
+    })
+    t.match(readSettings({ listen: '127.0.0.1:1', workers: 2 }, env), {
+      ...{ listen: '127.0.0.1:1', workers: 2 },
+    })
+  },
+)
