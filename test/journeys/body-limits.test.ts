@@ -43,12 +43,15 @@ const nothingReached = async (t: Test): Promise<void> => {
 }
 t.beforeEach(() => upstream.forget())
 
+const isAnswered = (received: string): boolean => replies(received)[0]?.whole === true
+
 t.test('413 where the length says so, before the body is sent', async t => {
   const client = await rawClient(gateway)
   await client.send(
     `POST /s/echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${MIB + 1}\r\n\r\n`,
   )
-  await client.closed
+  await client.until(isAnswered)
+  client.close()
   t.equal(replies(client.text())[0]?.status, 413)
   await nothingReached(t)
 })
@@ -62,7 +65,8 @@ t.test('413 where only counting tells', async t => {
       )
       const piece = `10000\r\n${'x'.repeat(0x10000)}\r\n`
       for (let n = 0; n < 40 && !client.over(); n++) await client.send(piece)
-      await client.closed
+      await client.until(isAnswered)
+      client.close()
       t.equal(replies(client.text())[0]?.status, 413)
       const whole = (await upstream.seen('body')).filter(seen => seen.body.whole)
       t.strictSame(whole, [], 'nothing whole reached the upstream')
