@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { asFault, errors } from './errors.ts'
 import type { Call } from './exchange.ts'
 import { unframed } from './headers.ts'
-import { lastWords } from './parting.ts'
+import { awaitRest, lastWords } from './parting.ts'
 import type { Bytes, Fault, Headers, Out, Outcome, Refusal } from './plugin.ts'
 import { plainRefusal } from './refusal.ts'
 import type { Seated } from './roster.ts'
@@ -164,6 +164,7 @@ export class Delivery implements Out, Seated {
     if (!this.#opened(this.#declaredOr(size))) return
     this.#bytes = size
     this.#last(tail)
+    awaitRest(this.#response)
     if (this.#response.writableLength > 0) this.#mind()
     this.#finish('complete', this.call.need().status)
   }

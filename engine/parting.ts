@@ -12,7 +12,10 @@ export const lastWords = (response: ServerResponse, body: Bytes | undefined): vo
   const { req: incoming } = response
   if (incoming.complete || incoming.destroyed) return void response.end(body)
   if (body) response.write(body)
-  const late = setTimeout(() => response.end(), LAST_WORDS)
+  const late = setTimeout(() => {
+    response.end()
+    leaveSocket(incoming.socket)
+  }, LAST_WORDS)
   const end = (): void => {
     clearTimeout(late)
     response.end()
@@ -20,6 +23,13 @@ export const lastWords = (response: ServerResponse, body: Bytes | undefined): vo
   incoming.once('end', end)
   incoming.once('close', end)
   incoming.resume()
+}
+
+/** An answer ended before its request did. The rest is read and dropped so that the connection can go on: if it does
+ *  not come, the connection is of no use to anybody. */
+export const awaitRest = ({ req: incoming }: ServerResponse): void => {
+  if (incoming.complete) return
+  setTimeout(() => incoming.complete || leaveSocket(incoming.socket), LAST_WORDS).unref()
 }
 
 /** Ends a socket whose client may never end its side, or still be sending. */
