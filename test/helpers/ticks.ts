@@ -14,7 +14,7 @@ export interface Ticks {
 export const byHand = (t: Test): Ticks & { release(): void } => {
   const real = { setInterval, clearInterval, now: performance.now, cpuUsage: process.cpuUsage }
   const intervals = new Map<object, { readonly run: () => void; readonly every: number }>()
-  let now = real.now.call(performance)
+  let now = Math.ceil(real.now.call(performance)) // whole, so that sums are exact
   let worked = 0
   performance.now = () => now
   process.cpuUsage = (() => ({ user: worked * 1_000, system: 0 })) as typeof process.cpuUsage
