@@ -127,6 +127,38 @@ t.test('one that has no reply yet is refused', async t => {
   t.equal(headers.get('connection'), 'close')
 })
 
+t.test('a reply that ends while others are waited for is waited for itself', async t => {
+  const size = 8_000_000
+  const asked = Promise.withResolvers<void>()
+  const go = Promise.withResolvers<void>()
+  const ended = Promise.withResolvers<void>()
+  const own = plugin({
+    answers: true,
+    async handle(exchange) {
+      asked.resolve()
+      await go.promise
+      exchange.onEnd(() => ended.resolve())
+      exchange.answer(200, Buffer.alloc(size, 'x'))
+    },
+  })
+  const core = await startCore(t, { own }, { routes: [{ path: 'GET /' }] })
+  const client = await rawClient({ port: Number(new URL(core.url).port) }, { deaf: true })
+  await client.send('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
+  await asked.promise
+  let over = false
+  const drained = core.server.drain(60_000).then(() => {
+    over = true
+  })
+  go.resolve()
+  await ended.promise
+  for (let n = 0; n < 10; n++) await new Promise(resolve => setTimeout(resolve, 5))
+  t.equal(over, false)
+  client.socket.resume()
+  await drained
+  await client.closed
+  t.equal(replies(client.text())[0]?.body.length, size)
+})
+
 t.test('a reply that was ready behind another is sent, too', async t => {
   const { core, port, get, responses, asked, ends } = await arrange(t)
   const client = await rawClient({ port })

@@ -134,11 +134,13 @@ t.test('strings are skipped whole, whatever stands in them', async t => {
       t.same(parse(text), JSON.parse(text), `${pad} ${content}`)
     }
   for (const pad of pads)
-    t.match(
-      refusal(`{"v":"${'x'.repeat(pad)}","v":1}`),
-      { code: 'BODY_DUPLICATE_KEY' },
-      'and what stands behind them is seen',
-    )
+    for (const content of contents)
+      if (!content.startsWith('"'))
+        t.match(
+          refusal(`{"v":"${'x'.repeat(pad)}${content}","v":1}`),
+          { code: 'BODY_DUPLICATE_KEY' },
+          `and what stands behind them is seen: ${pad} ${content}`,
+        )
 })
 
 t.test('what is not JSON is refused with the reason and the place, without the text', async t => {

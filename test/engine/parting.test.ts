@@ -29,6 +29,7 @@ const arrange = async (t: Test, settings: object = {}) => {
         await go.promise
       }
       if (path === '/body') await exchange.request.bytes()
+      if (path === '/upload') for await (const _ of exchange.request.stream());
       exchange.answer(200, Buffer.from(`served ${path}`))
     },
   })
@@ -37,6 +38,7 @@ const arrange = async (t: Test, settings: object = {}) => {
     routes: [
       ...['/plain', '/slow', '/stream'].map(path => ({ path: `GET ${path}` })),
       { path: 'POST /body', body: { limit: '1KiB' } },
+      { path: 'POST /upload', body: { limit: '1KiB' } },
       { path: 'POST /unread' },
     ],
   } as never)
@@ -100,6 +102,14 @@ t.test('what stands behind a refused head is not served', async t => {
   t.same(served, [])
 })
 
+t.test('malformed bytes behind a refused head are not answered as well', async t => {
+  const { core, client } = await arrange(t)
+  const seen = once(core.server.http, 'clientError')
+  await client.send('GET /a%2fb HTTP/1.1\r\nhost: x\r\n\r\nnonsense\r\n\r\n')
+  await seen
+  t.equal((await all(client)).length, 1)
+})
+
 t.test('malformed bytes behind a good request: its reply comes, and is the last', async t => {
   const { core, client, served, go, asked } = await arrange(t)
   await client.send('GET /slow HTTP/1.1\r\nhost: x\r\n\r\n')
@@ -144,6 +154,17 @@ t.test('a client that is still sending when it is refused can read why', async t
   for (let sent = 0; sent < size && !client.over(); sent += piece.length) await client.send(piece)
   const [reply] = await all(client)
   t.match(reply, { status: 413, whole: true, headers: { connection: 'close' } })
+  client.close()
+  while (core.server.open > 0) await new Promise(resolve => setImmediate(resolve))
+})
+
+t.test('also one whose body is taken as it comes', async t => {
+  const { client, core } = await arrange(t)
+  const chunk = `800\r\n${'x'.repeat(0x800)}\r\n`
+  await client.send('POST /upload HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n')
+  for (let n = 0; n < 20; n++) await client.send(chunk)
+  await client.until(received => replies(received).some(({ whole }) => whole))
+  t.match(replies(client.text()), [{ status: 413, headers: { connection: 'close' } }])
   client.close()
   while (core.server.open > 0) await new Promise(resolve => setImmediate(resolve))
 })
