@@ -32,6 +32,7 @@ export const createLog = (options: LogOptions): ProcessLog => {
     options.destination ?? toStdout(),
   )
   values.add(options.secrets ?? [])
+  const flushOnce = (): Promise<void> => new Promise(resolve => logger.flush(() => resolve()))
   return {
     debug: (fields, text) => logger.debug(fields, text),
     info: (fields, text) => logger.info(fields, text),
@@ -41,7 +42,11 @@ export const createLog = (options: LogOptions): ProcessLog => {
       logger.level = level
     },
     hide: values.add,
-    flush: () => new Promise(resolve => logger.flush(() => resolve())),
+    flush: async () => {
+      // The first may end while less than one write's worth is left, which the second writes.
+      await flushOnce()
+      await flushOnce()
+    },
   }
 }
 
