@@ -54,3 +54,13 @@ const headersOf = ({ stream, response_headers }: Recording): string => {
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join('')
 }
+
+/** The format's own name for what a recording calls `chat`, `responses-azure`, `gemini-vertex`, …; undefined: another kind. */
+export const recordedFormat = (recorded: string): string | undefined =>
+  FORMATS[recorded.split('-')[0] ?? '']
+const FORMATS: Readonly<Record<string, string>> = {
+  chat: 'openai-chat',
+  responses: 'openai-responses',
+  messages: 'anthropic-messages',
+  gemini: 'google-gemini',
+}

@@ -7,7 +7,7 @@ import type { Fields, Format } from '../../plugins/formats/format.ts'
 import { formats } from '../../plugins/formats/index.ts'
 import { marksOf, StreamWatch } from '../../plugins/formats/watch.ts'
 import { type Poured, pour, pushed } from '../helpers/exchange.ts'
-import { recordings } from '../helpers/recorded.ts'
+import { recordedFormat, recordings } from '../helpers/recorded.ts'
 
 const DEATH = new TollgateError('TARGET_CUT', 502, 'It broke.')
 const truncated = errors({ UPSTREAM_TRUNCATED: [502, 'It ended early.'] })
@@ -189,17 +189,11 @@ t.test(
   'recorded streams: every byte, in pieces of every size',
   { skip: recorded === undefined && 'RECORDINGS is not set' },
   async t => {
-    const NAMES: Readonly<Record<string, string>> = {
-      chat: 'openai-chat',
-      responses: 'openai-responses',
-      messages: 'anthropic-messages',
-      gemini: 'google-gemini',
-    }
     // It holds chat chunks under the name of another format, and no terminator of either.
     const FOREIGN = new Set(['rec-0344'])
     let streams = 0
     for (const { id, format, stream, status, response_body } of recorded ?? []) {
-      const name = NAMES[format.split('-')[0] ?? '']
+      const name = recordedFormat(format)
       if (!stream || status !== 200 || !name || FOREIGN.has(id)) continue
       for (const piece of [response_body.length > 20_000 ? 61 : 1, 4_096]) {
         const { text, counts } = await watch(name, response_body, { piece })

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Fields } from '../../plugins/formats/format.ts'
 import { formats } from '../../plugins/formats/index.ts'
-import { recordings } from '../helpers/recorded.ts'
+import { recordedFormat, recordings } from '../helpers/recorded.ts'
 
 type Row = readonly [format: string, what: string, counts: Fields, meters: object]
 const TABLE: readonly Row[] = [
@@ -117,17 +117,11 @@ t.test(
   'the meters of every recorded answer add up to the upstream’s own totals',
   { skip: recorded === undefined && 'RECORDINGS is not set' },
   async t => {
-    const NAMES: Readonly<Record<string, string>> = {
-      chat: 'openai-chat',
-      responses: 'openai-responses',
-      messages: 'anthropic-messages',
-      gemini: 'google-gemini',
-    }
     // A chat answer under the name of another format.
     const FOREIGN = new Set(['rec-0345'])
     let added = 0
     for (const { id, format, stream, status, response_body } of recorded ?? []) {
-      const usage = formats.get(NAMES[format.split('-')[0] ?? ''] ?? '')?.usage
+      const usage = formats.get(recordedFormat(format) ?? '')?.usage
       if (stream || status !== 200 || !usage || FOREIGN.has(id)) continue
       const counts: Fields | undefined = JSON.parse(response_body)[usage.key]
       if (!counts) continue
