@@ -134,7 +134,7 @@ export class Inbound implements Request, Seated {
     return undefined
   }
   json(): Promise<Json> {
-    this.#json ??= this.bytes().then(bytes => parseJson(bytes))
+    this.#json ??= this.bytes().then(parseBody)
     return this.#json
   }
   bytes(): Promise<Bytes> {
@@ -183,20 +183,28 @@ export class Inbound implements Request, Seated {
       throw thrown instanceof TollgateError ? thrown : fault('BODY_CUT', [], { cause: thrown })
     }
   }
-  async #collect(): Promise<Bytes> {
-    if (this.#taken) throw new Error('the body was already taken as a stream')
-    this.#judge()
+  /** A promise an async function less: most bodies are one chunk that needs no more than to be there. */
+  #collect(): Promise<Bytes> {
+    try {
+      if (this.#taken) throw new Error('the body was already taken as a stream')
+      this.#judge()
+    } catch (thrown) {
+      return Promise.reject(thrown)
+    }
     if (!this.hasBody) {
       this.#whole = EMPTY
-      return EMPTY
+      return Promise.resolve(EMPTY)
     }
     const coding = this.headers['content-encoding']
-    const raw = await this.#receive()
-    this.#whole = coding ? await inflateAll(raw, coding, this.#rules.inflated) : raw
+    const raw = this.#receive(coding === undefined)
+    return coding === undefined ? raw : this.#inflated(raw, coding)
+  }
+  async #inflated(raw: Promise<Bytes>, coding: string): Promise<Bytes> {
+    this.#whole = await inflateAll(await raw, coding, this.#rules.inflated)
     return this.#whole
   }
   /** Listens by hand: an async iterator costs a promise per chunk, and most bodies are one chunk. */
-  #receive(): Promise<Bytes> {
+  #receive(asIs: boolean): Promise<Bytes> {
     return new Promise((resolve, reject) => {
       const incoming = this.#incoming
       let first: Buffer | undefined
@@ -222,12 +230,15 @@ export class Inbound implements Request, Seated {
         this.#pace.leave(this)
         this.#reject = undefined
         this.arrivedAt = performance.now()
-        resolve(parts ? Buffer.concat(parts) : (first ?? EMPTY))
+        const whole = parts ? Buffer.concat(parts) : (first ?? EMPTY)
+        if (asIs) this.#whole = whole
+        resolve(whole)
       })
       incoming.on('error', () => this.#reject && this.refuse(fault('BODY_CUT')))
     })
   }
 }
+const parseBody = (bytes: Bytes): Json => parseJson(bytes)
 const EMPTY = Buffer.alloc(0)
 const NOTHING = (): void => {}
 const JSON_TYPE = /^\s*application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i

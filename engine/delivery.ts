@@ -6,7 +6,6 @@ import { unframed } from './headers.ts'
 import { awaitRest, lastWords } from './parting.ts'
 import type { Bytes, Fault, Headers, Out, Outcome, Refusal } from './plugin.ts'
 import { plainRefusal } from './refusal.ts'
-import type { Seated } from './roster.ts'
 import type { CompiledRoute } from './snapshot.ts'
 import { OPEN, type Valve } from './source.ts'
 
@@ -22,18 +21,17 @@ export interface DeliveryFacts {
   /** ms without a byte read before a slow reader is let go. */
   readonly idleWrite: number
   /** No further request on this connection. */
-  readonly closing: () => boolean
+  closing(): boolean
   /** A stream of events begins. Returns how to say that it ended. */
-  readonly streaming: () => () => void
+  streaming(): () => void
   /** Told of what went wrong; the log has what the client must not read. */
-  readonly stumbled: (reason: Fault) => void
-  readonly ended: (outcome: Outcome, firstByteAt: number) => void
+  stumbled(reason: Fault): void
+  ended(outcome: Outcome, firstByteAt: number): void
 }
 
 /** One reply of one call. `deliver` when the pipeline has run, `refuse` when it threw; `ended` is told once. */
-export class Delivery implements Out, Seated {
+export class Delivery implements Out {
   readonly call: Call
-  seat = -1
   readonly #route: CompiledRoute
   readonly #response: ServerResponse
   readonly #facts: DeliveryFacts

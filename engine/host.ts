@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import type { Allowances } from './allowance.ts'
 import { shownPath } from './config/problem.ts'
 import type { Jobs } from './jobs.ts'
+import type { ProcessLog } from './log.ts'
 import type { GatewayMetrics } from './metrics.ts'
 import type { Database, Document, Host, Lent, Log, Route, UpstreamView } from './plugin.ts'
 import type { Shared } from './shared.ts'
@@ -12,7 +13,7 @@ import type { Store } from './writes.ts'
 /** What one process lends to every snapshot it compiles. */
 export interface Resources {
   readonly role: 'worker' | 'builder' | 'command' | 'test'
-  readonly log: Log
+  readonly log: Log & Pick<ProcessLog, 'request'>
   readonly metrics: GatewayMetrics
   readonly database: Database & Store
   readonly shared: Shared

@@ -23,9 +23,11 @@ const LIMITS: JsonLimits = { depth: 64, keysPerObject: 10_000, keys: 100_000 }
 export const parseJson = (bytes: Bytes, limits = LIMITS): Json => {
   if (bytes.length === 0) throw fault('BODY_EMPTY')
   if (!isUtf8(bytes)) throw fault('BODY_NOT_UTF8')
-  scan(bytes, limits)
+  const buffer =
+    bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+  scan(buffer, limits)
   try {
-    return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString()) as Json
+    return JSON.parse(buffer.toString()) as Json
   } catch (thrown) {
     throw fault('BODY_NOT_JSON', [reason(thrown)])
   }
@@ -48,67 +50,84 @@ const SHORT = 32
 /** Objects with more keys than this are compared through a set of strings instead of one by one. */
 const FEW = 24
 
-/** The keys of one open object: few are compared by hash, many as strings, whose hashes nobody can collide. */
+/** The keys of one open object: few are compared by hash, many as strings, whose hashes nobody can collide. Where a key
+ *  stands is kept as numbers: a view of its bytes for each would cost more than the whole pass. */
 class Keys {
-  readonly #bytes: Bytes
-  #spans: Bytes[] = []
-  #hashes: number[] = []
+  readonly #bytes: Buffer
+  /** By threes: where a key starts, where it ends, its hash. */
+  #places: number[] = []
   #seen: Set<string> | undefined
-  constructor(bytes: Bytes) {
+  constructor(bytes: Buffer) {
     this.#bytes = bytes
   }
   get size(): number {
-    return this.#seen?.size ?? this.#spans.length
+    return this.#seen?.size ?? this.#places.length / 3
   }
   /** Adds the key at start..end (inside its quotes). */
   add(start: number, end: number, escaped: boolean): void {
-    const span = escaped ? decodeKey(this.#bytes, start, end) : this.#bytes.subarray(start, end)
-    if (isForbidden(span)) throw fault('BODY_FORBIDDEN_KEY', [quote(span)])
-    if (!(this.#seen ? addToMany(this.#seen, latin(span)) : this.#addToFew(span)))
-      throw fault('BODY_DUPLICATE_KEY', [quote(span)])
+    const length = end - start
+    if (escaped) return this.#addText(decodeKey(this.#bytes, start, end))
+    if ((length === 9 || length === 11) && FORBIDDEN.has(this.#text(start, end)))
+      throw fault('BODY_FORBIDDEN_KEY', [quote(this.#text(start, end))])
+    if (this.#seen) return this.#addText(this.#text(start, end))
+    if (!this.#addToFew(start, end))
+      throw fault('BODY_DUPLICATE_KEY', [quote(this.#text(start, end))])
   }
-  #addToFew(span: Bytes): boolean {
-    const hash = hashOf(span)
-    const hashes = this.#hashes
-    if (
-      hashes.includes(hash) &&
-      hashes.some((each, at) => each === hash && same(this.#spans[at], span))
-    )
-      return false
-    hashes.push(hash)
-    if (this.#spans.push(span) > FEW) this.#seen = new Set(this.#spans.map(latin))
+  /** A key spelt with escapes is compared by what it means. */
+  #addText(text: string): void {
+    if (FORBIDDEN.has(text)) throw fault('BODY_FORBIDDEN_KEY', [quote(text)])
+    const seen = this.#all()
+    const { size } = seen
+    if (seen.add(text).size === size) throw fault('BODY_DUPLICATE_KEY', [quote(text)])
+  }
+  #addToFew(start: number, end: number): boolean {
+    const places = this.#places
+    const hash = this.#hash(start, end)
+    for (let at = 0; at < places.length; at += 3)
+      if (
+        places[at + 2] === hash &&
+        this.#same(places[at] as number, places[at + 1] as number, start, end)
+      )
+        return false
+    places.push(start, end, hash)
+    if (places.length > FEW * 3) this.#all()
     return true
   }
+  /** From now on as strings. */
+  #all(): Set<string> {
+    if (this.#seen) return this.#seen
+    const places = this.#places
+    const seen = new Set<string>()
+    for (let at = 0; at < places.length; at += 3)
+      seen.add(this.#text(places[at] as number, places[at + 1] as number))
+    this.#seen = seen
+    return seen
+  }
+  #text(start: number, end: number): string {
+    return this.#bytes.toString('utf8', start, end)
+  }
+  #hash(start: number, end: number): number {
+    const bytes = this.#bytes
+    let hash = 0x811c9dc5 // FNV-1a
+    for (let at = start; at < end; at++) hash = Math.imul(hash ^ (bytes[at] as number), 0x01000193)
+    return hash
+  }
+  #same(start: number, end: number, from: number, to: number): boolean {
+    return this.#bytes.compare(this.#bytes, from, to, start, end) === 0
+  }
 }
-const addToMany = (seen: Set<string>, text: string): boolean => {
-  const { size } = seen
-  return seen.add(text).size > size
-}
-const latin = (span: Bytes): string =>
-  Buffer.from(span.buffer, span.byteOffset, span.length).toString('latin1')
-const same = (one: Bytes | undefined, two: Bytes): boolean =>
-  one !== undefined && Buffer.compare(one, two) === 0
-const quote = (span: Bytes): string => JSON.stringify(Buffer.from(span).toString().slice(0, 64))
-const decodeKey = (bytes: Bytes, start: number, end: number): Bytes => {
+const quote = (text: string): string => JSON.stringify(text.slice(0, 64))
+const decodeKey = (bytes: Buffer, start: number, end: number): string => {
   try {
-    return Buffer.from(
-      JSON.parse(Buffer.from(bytes.subarray(start - 1, end + 1)).toString()) as string,
-    )
+    return JSON.parse(bytes.toString('utf8', start - 1, end + 1)) as string
   } catch (thrown) {
     throw fault('BODY_NOT_JSON', [reason(thrown)])
   }
 }
-const hashOf = (span: Bytes): number => {
-  let hash = 0x811c9dc5 // FNV-1a
-  for (let at = 0; at < span.length; at++) hash = Math.imul(hash ^ (span[at] as number), 0x01000193)
-  return hash
-}
-const FORBIDDEN = ['__proto__', 'constructor'].map(name => Buffer.from(name))
-const isForbidden = (span: Bytes): boolean =>
-  (span.length === 9 || span.length === 11) && FORBIDDEN.some(name => same(name, span))
+const FORBIDDEN = new Set(['__proto__', 'constructor'])
 
 /** One pass; strings are skipped, keys compared within their object. Malformed JSON is left for the parser to name. */
-const scan = (bytes: Bytes, limits: JsonLimits): void => {
+const scan = (bytes: Buffer, limits: JsonLimits): void => {
   const open: (Keys | undefined)[] = []
   let keys: Keys | undefined // of the innermost object; undefined in an array
   let wantsKey = false
@@ -150,7 +169,7 @@ const scan = (bytes: Bytes, limits: JsonLimits): void => {
 }
 
 /** The quote that closes a string of which `at` is inside and not behind a backslash; -1 when there is none. */
-const closing = (bytes: Bytes, at: number): number => {
+const closing = (bytes: Buffer, at: number): number => {
   for (let quote = bytes.indexOf(QUOTE, at); quote >= 0; quote = bytes.indexOf(QUOTE, quote + 1)) {
     let slashes = 0
     while (quote - 1 - slashes >= at && bytes[quote - 1 - slashes] === BACKSLASH) slashes++

@@ -105,6 +105,7 @@ const OTHER = 'other'
 export const createMetrics = (process = 'worker'): GatewayMetrics => {
   const book = createBook()
   const routes = new Map<string, RouteMeter>()
+  const attempts = new Map<string, Map<string, Series>>()
   const delay = monitorEventLoopDelay({ resolution: 20 })
   delay.enable()
   return {
@@ -118,8 +119,14 @@ export const createMetrics = (process = 'worker'): GatewayMetrics => {
       routes.set(name, meter)
       return meter
     },
-    attempt: (upstream, outcome) =>
-      book.open('attempts_total', 'counter', { upstream, outcome }).add(1),
+    attempt(upstream, outcome) {
+      const outcomes = attempts.get(upstream) ?? new Map<string, Series>()
+      attempts.set(upstream, outcomes)
+      const series =
+        outcomes.get(outcome) ?? book.open('attempts_total', 'counter', { upstream, outcome })
+      outcomes.set(outcome, series)
+      series.add(1)
+    },
     report() {
       observeProcess(book, process, delay)
       return book.take()

@@ -1,5 +1,5 @@
 /** Who is calling: finds the credential, looks up its account, refuses what is not to be let in. */
-import type { Exchange, Plugin, Stage } from '../engine/plugin.ts'
+import type { Exchange, Next, Plugin, Stage } from '../engine/plugin.ts'
 import { commands } from './accounts/commands.ts'
 import { Credentials, type Entry } from './accounts/credentials.ts'
 import { refusal } from './accounts/faults.ts'
@@ -73,17 +73,18 @@ const stage = (
     if (kind && !kinds.has(kind)) throw refusal('AUTH_KIND', [NAMES[first], NAMES[kind]])
     return presented
   }
+  const lookUp = async (presented: string, exchange: Exchange, next: Next): Promise<void> => {
+    admit(exchange, await credentials.find(presented, claimedKind(presented) ?? first))
+    await next()
+  }
   return {
-    async handle(exchange, next) {
+    handle(exchange, next) {
       const presented = present(exchange)
-      if (presented !== undefined) {
-        const known = credentials.atHand(presented)
-        admit(
-          exchange,
-          known ?? (await credentials.find(presented, claimedKind(presented) ?? first)),
-        )
-      }
-      await next()
+      if (presented === undefined) return next()
+      const known = credentials.atHand(presented)
+      if (!known) return lookUp(presented, exchange, next)
+      admit(exchange, known)
+      return next()
     },
     // The upstream has a key of its own, and this one is not for its eyes.
     ...((modes.includes('query-key') || socket) && {

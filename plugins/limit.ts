@@ -1,7 +1,7 @@
 /** How much one caller may ask for: requests per time and at once, exact over the workers of the machine. */
 import ipaddr from 'ipaddr.js'
 import { errors } from '../engine/errors.ts'
-import type { Allowance, Exchange, Host, Plugin } from '../engine/plugin.ts'
+import type { Allowance, Exchange, Host, Next, Plugin } from '../engine/plugin.ts'
 import { ACCOUNT, type Account } from './slots.ts'
 
 const fault = errors({
@@ -63,13 +63,22 @@ export default {
         return usual === undefined ? [] : gateOf(member, usual, `route ${host.route.name}`)
       })
     const usual = gatesOf()
+    const passAll = async (
+      gates: readonly Gate[],
+      account: Account | undefined,
+      exchange: Exchange,
+      next: Next,
+    ): Promise<void> => {
+      const caller = callerOf(account, exchange)
+      for (const pass of gates) await pass(caller, exchange)
+      await next()
+    }
     return {
-      async handle(exchange, next) {
+      handle(exchange, next) {
         const account = exchange.slots.get(ACCOUNT)
         const limits = account?.key?.limits
-        for (const pass of limits ? gatesOf(limits) : usual)
-          await pass(callerOf(account, exchange), exchange)
-        await next()
+        const through = limits ? gatesOf(limits) : usual
+        return through.length === 0 ? next() : passAll(through, account, exchange, next)
       },
       explain: exchange => ({ ...options, ...exchange.slots.get(ACCOUNT)?.key?.limits }),
     }

@@ -57,9 +57,9 @@ export default {
     if (!format) throw new Error(`there is no format "${name}"; there are ${names.join(', ')}`)
     const identity = new Identity(format, host)
     return {
-      async handle(exchange, next) {
+      handle(exchange, next) {
         identity.judge(exchange)
-        await next()
+        return next()
       },
       forward: (attempt, next) => identity.forward(attempt, next),
       explain: () => ({ format: name, bytes: 'pass untouched but for the name of the model' }),
@@ -90,7 +90,8 @@ class Identity {
       throw fault('MODEL_NOT_HERE', [exchange.slots.get(MODEL)?.asked ?? ''])
   }
   async forward(attempt: Attempt, next: () => Promise<void>): Promise<void> {
-    await this.#address(attempt)
+    const addressed = this.#address(attempt)
+    if (addressed) await addressed
     await next()
     const { reply } = attempt
     if (reply.status >= 300) return this.#refused(attempt, reply)
@@ -98,23 +99,21 @@ class Identity {
     if (reply.headers['content-encoding'] !== undefined)
       return attempt.exchange.slots.set(USAGE, { meters: {}, estimated: true })
     const type = String(reply.headers['content-type'] ?? '')
-    if (/^text\/event-stream/i.test(type)) return this.#stream(attempt, reply)
+    if (isStream(type)) return this.#stream(attempt, reply)
     reply.through(watchAnswer(this.#marks, this.#watch(attempt)))
   }
   /** The model by the target's own name. */
-  async #address({ request, target, exchange }: Attempt): Promise<void> {
+  #address({ request, target, exchange }: Attempt): Promise<void> | undefined {
     const { model, headers } = this.#format
     for (const name in headers) request.headers[name] ??= headers[name] ?? ''
     request.headers['content-type'] = 'application/json'
     const asked = exchange.slots.get(MODEL)?.asked
     if (model !== 'body') {
       request.path = model.rename(request.path, target.name)
-      return
+      return undefined
     }
-    if (target.name === undefined || target.name === asked) return
-    const bytes = request.body instanceof Uint8Array ? request.body : await exchange.request.bytes()
-    request.body = renamed(bytes, target.name)
-    delete request.headers['content-length']
+    if (target.name === undefined || target.name === asked) return undefined
+    return rename(request, exchange, target.name)
   }
   async #stream(attempt: Attempt, reply: Reply): Promise<void> {
     const first = await reply.peek(seen => seen.length > PEEK_LIMIT || hasEvent(seen))
@@ -173,6 +172,19 @@ class Identity {
       lingers: () => exchange.cut(fault('UPSTREAM_LINGERS')),
     }
   }
+}
+
+const isStream = (type: string): boolean =>
+  type !== 'application/json' && /^text\/event-stream/i.test(type)
+
+const rename = async (
+  request: Attempt['request'],
+  exchange: Exchange,
+  name: string,
+): Promise<void> => {
+  const bytes = request.body instanceof Uint8Array ? request.body : await exchange.request.bytes()
+  request.body = renamed(bytes, name)
+  delete request.headers['content-length']
 }
 
 const speaks = ({ options }: Host['upstreams'][string], { name }: Format): boolean =>

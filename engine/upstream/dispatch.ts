@@ -54,7 +54,11 @@ export const dispatcher = (rules: DispatchRules, ring: readonly Step<Try>[]): Ru
     // The pending group (a hold) becomes durable beside the upstream call, which takes far longer.
     const durable = call.durable ? call.writes.commit() : undefined
     durable?.catch(thrown => call.leave(asFault(thrown)))
-    const reply = await firstWilling(call, candidates(call.targets), rules, turns, forward)
+    const list = candidates(call.targets)
+    const only = list.length === 1 && rules.retries === 0 && !call.left ? list[0] : undefined
+    const reply = only
+      ? await attempt(call, only, rules, forward)
+      : await firstWilling(call, list, rules, turns, forward)
     if (durable) await durable
     if (call.left) throw call.left
     call.take(reply)
@@ -69,9 +73,6 @@ const firstWilling = async (
   turns: Turns,
   forward: Run<Try>,
 ): Promise<Answer> => {
-  const only = candidates[0]
-  if (only && candidates.length === 1 && rules.retries === 0 && !call.left)
-    return attempt(call, only, rules, forward)
   const tried = new Set<Candidate>()
   let spare = rules.retries
   let last: unknown

@@ -23,7 +23,7 @@ export const fakeResources = (store: FakeStore, log: Log = silent): Resources =>
   const name = (statement: Statement): string => `${statement.sql.name}(${statement.values.join()})`
   return {
     role: 'test',
-    log,
+    log: { ...log, request: ({ ...line }) => log.info(line, 'request') },
     metrics: createMetrics(),
     shared: new Shared(),
     allowances: {

@@ -1,0 +1,59 @@
+/** The line a finished request leaves in the log: written by hand, since it is the one that every request pays for. */
+
+/** One finished request, in the order of its line. */
+export interface RequestLine {
+  readonly id: string
+  /** What the client calls it, where that is another name. */
+  readonly requestId: string | undefined
+  readonly trace: string
+  readonly route: string
+  readonly method: string
+  readonly path: string
+  readonly status: number
+  readonly end: string
+  /** From its head to its end, and what the gateway itself took of that, ms. */
+  readonly ms: number
+  readonly added: number
+  readonly bytes: number
+  readonly attempts: number
+  readonly upstream: string | undefined
+  readonly target: string | undefined
+  readonly code: string | undefined
+}
+type Hide = (text: string) => string
+
+/** Names that are kept quoted; whoever invents more pays for each. */
+const NAMES_KEPT = 1_000
+
+/** Names of routes and upstreams are the operator's and come with every line: quoted once. What may be a client's goes
+ *  behind the curtain (`hide`) each time. `base`: fields of every line of this process. */
+export const createRequestLines = (base: object, hide: Hide) => {
+  const quoted = new Map<string, string>()
+  const known = (name: string): string => {
+    const found = quoted.get(name)
+    if (found !== undefined) return found
+    const made = hide(JSON.stringify(name))
+    if (quoted.size < NAMES_KEPT) quoted.set(name, made)
+    return made
+  }
+  const ours = `${JSON.stringify(base).slice(1, -1)},"id":"`
+  return {
+    write(line: RequestLine): string {
+      let text = `{"level":"info","time":${Date.now()},${ours}${line.id}"`
+      if (line.requestId !== undefined)
+        text += `,"request_id":${hide(JSON.stringify(line.requestId))}`
+      text += `,"trace":"${line.trace}","route":${known(line.route)},"method":${known(line.method)}`
+      text += `,"path":${hide(JSON.stringify(line.path))},"status":${line.status}`
+      text += `,"end":"${line.end}","ms":${round(line.ms)},"added":${round(line.added)}`
+      text += `,"bytes":${line.bytes},"attempts":${line.attempts}`
+      if (line.upstream !== undefined) text += `,"upstream":${known(line.upstream)}`
+      if (line.target !== undefined) text += `,"target":${hide(JSON.stringify(line.target))}`
+      if (line.code !== undefined) text += `,"code":${known(line.code)}`
+      return `${text},"msg":"request"}\n`
+    },
+    /** There are new secrets. */
+    forget: (): void => quoted.clear(),
+  }
+}
+
+const round = (ms: number): number => Math.round(ms * 100) / 100
