@@ -62,17 +62,29 @@ export const createLog = (options: LogOptions): ProcessLog => {
   }
 }
 
-/** Buffered and asynchronous, since a line is written per request; flushed at exit, also by a crash. */
-const toStdout = (): pino.DestinationStream =>
-  pino.destination({
+interface Destination {
+  write(line: string): void
+  flush?(done: () => void): void
+}
+/** Buffered and asynchronous, since a line is written per request; flushed at exit, also by a crash. The lines are kept
+ *  as bytes: kept as text, the buffer is measured anew, all of it, with every line that joins it. */
+const toStdout = (): Destination => {
+  const stream = pino.destination({
     fd: 1,
     sync: false,
+    contentMode: 'buffer',
     periodicFlush: 250,
     // Workers share one stdout. Up to 4 KiB a pipe takes whole, so that no line is torn by another's.
     ...(fstatSync(1).isFile() ? TO_FILE : TO_PIPE),
     // A reader that stops reading must cost lines, not memory.
     maxLength: 8 * 1024 * 1024,
   })
+  const takeBytes = stream.write.bind(stream) as unknown as (line: Buffer) => boolean
+  return {
+    write: line => void takeBytes(Buffer.from(line)),
+    flush: done => stream.flush(() => done()),
+  }
+}
 const TO_FILE = { minLength: 65_536, maxWrite: 131_072 }
 const TO_PIPE = { minLength: 3584, maxWrite: 4096 }
 
