@@ -31,6 +31,11 @@ const UNNAMEABLE = new Set(['__proto__', 'constructor', 'prototype', 'hasownprop
 // RFC 3986 reg-name, IPv4 or bracketed IPv6, and a port. `_` is no letter of a host, but real ones have it.
 const HOST = /^(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/
 
+/** A record without a prototype. Of `Object.create(null)` V8 makes a hash table, which costs more to fill, to read and
+ *  above all to walk; instances of this stay as fast as any object. */
+const Blank = function Blank() {} as unknown as { new (): Record<string, string> }
+Blank.prototype = Object.create(null)
+
 /** Raw name-value pairs as a record without a prototype, or a fault. */
 export const readHead = (
   raw: readonly string[],
@@ -39,7 +44,7 @@ export const readHead = (
 ): RequestHeaders => {
   if (raw.length > limit * 2) throw fault('HEADERS_TOO_MANY', [limit])
   let size = 0
-  const headers: Record<string, string> = Object.create(null)
+  const headers = new Blank()
   for (let at = 0; at + 1 < raw.length; at += 2) {
     const name = (raw[at] as string).toLowerCase()
     const value = raw[at + 1] as string

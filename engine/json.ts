@@ -50,18 +50,34 @@ const SHORT = 32
 /** Objects with more keys than this are compared through a set of strings instead of one by one. */
 const FEW = 24
 
-/** The keys of one open object: few are compared by hash, many as strings, whose hashes nobody can collide. Where a key
- *  stands is kept as numbers: a view of its bytes for each would cost more than the whole pass. */
+/** The keys of the objects that are open: few are compared by hash, many as strings, whose hashes nobody can collide.
+ *  Where a key stands is kept as numbers: a view of its bytes for each would cost more than the whole pass. */
 class Keys {
   readonly #bytes: Buffer
-  /** By threes: where a key starts, where it ends, its hash. */
-  #places: number[] = []
+  /** By threes: where a key starts, where it ends, its hash. Of all open objects, the innermost last. */
+  readonly #places: number[] = []
+  /** Where those of the innermost object begin, and its keys once they are strings; then those of the outer ones. */
+  #from = 0
   #seen: Set<string> | undefined
+  readonly #outer: (number | Set<string> | undefined)[] = []
   constructor(bytes: Buffer) {
     this.#bytes = bytes
   }
+  /** An object begins. */
+  enter(): void {
+    this.#outer.push(this.#from, this.#seen)
+    this.#from = this.#places.length
+    this.#seen = undefined
+  }
+  /** The innermost object ends. */
+  leave(): void {
+    this.#places.length = this.#from
+    this.#seen = this.#outer.pop() as Set<string> | undefined
+    this.#from = this.#outer.pop() as number
+  }
+  /** How many the innermost object has. */
   get size(): number {
-    return this.#seen?.size ?? this.#places.length / 3
+    return this.#seen?.size ?? (this.#places.length - this.#from) / 3
   }
   /** Adds the key at start..end (inside its quotes). */
   add(start: number, end: number, escaped: boolean): void {
@@ -83,14 +99,14 @@ class Keys {
   #addToFew(start: number, end: number): boolean {
     const places = this.#places
     const hash = this.#hash(start, end)
-    for (let at = 0; at < places.length; at += 3)
+    for (let at = this.#from; at < places.length; at += 3)
       if (
         places[at + 2] === hash &&
         this.#same(places[at] as number, places[at + 1] as number, start, end)
       )
         return false
     places.push(start, end, hash)
-    if (places.length > FEW * 3) this.#all()
+    if (places.length - this.#from > FEW * 3) this.#all()
     return true
   }
   /** From now on as strings. */
@@ -98,7 +114,7 @@ class Keys {
     if (this.#seen) return this.#seen
     const places = this.#places
     const seen = new Set<string>()
-    for (let at = 0; at < places.length; at += 3)
+    for (let at = this.#from; at < places.length; at += 3)
       seen.add(this.#text(places[at] as number, places[at + 1] as number))
     this.#seen = seen
     return seen
@@ -128,8 +144,10 @@ const FORBIDDEN = new Set(['__proto__', 'constructor'])
 
 /** One pass; strings are skipped, keys compared within their object. Malformed JSON is left for the parser to name. */
 const scan = (bytes: Buffer, limits: JsonLimits): void => {
-  const open: (Keys | undefined)[] = []
-  let keys: Keys | undefined // of the innermost object; undefined in an array
+  const keys = new Keys(bytes)
+  /** Whether each of those that are open stands in an object, and whether we do. */
+  const outer: boolean[] = []
+  let inObject = false
   let wantsKey = false
   let total = 0
   for (let at = 0; at < bytes.length; at++) {
@@ -149,7 +167,7 @@ const scan = (bytes: Buffer, limits: JsonLimits): void => {
         if (wantsKey && !escaped) escaped = bytes.subarray(start, end).includes(BACKSLASH)
         at = end
       }
-      if (wantsKey && keys) {
+      if (wantsKey) {
         if (++total > limits.keys) throw fault('BODY_TOO_MANY_KEYS', [limits.keys, 'in all'])
         if (keys.size >= limits.keysPerObject)
           throw fault('BODY_TOO_MANY_KEYS', [limits.keysPerObject, 'in one object'])
@@ -157,13 +175,15 @@ const scan = (bytes: Buffer, limits: JsonLimits): void => {
         wantsKey = false
       }
     } else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
-      if (open.push(keys) > limits.depth) throw fault('BODY_TOO_DEEP', [limits.depth])
-      wantsKey = byte === OPEN_OBJECT
-      keys = wantsKey ? new Keys(bytes) : undefined
+      if (outer.push(inObject) > limits.depth) throw fault('BODY_TOO_DEEP', [limits.depth])
+      inObject = byte === OPEN_OBJECT
+      wantsKey = inObject
+      if (inObject) keys.enter()
     } else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) {
-      keys = open.pop()
+      if (inObject) keys.leave()
+      inObject = outer.pop() ?? false
       wantsKey = false
-    } else if (byte === COMMA) wantsKey = keys !== undefined
+    } else if (byte === COMMA) wantsKey = inObject
     else if (byte === COLON) wantsKey = false
   }
 }

@@ -72,7 +72,7 @@ export const openTry = (call: Call, candidate: Candidate, path: string, spanId: 
 }
 
 /** The innermost step of the forward ring: credentials, address, wire. */
-export const sendTry = async (one: Try, deadlines: Deadlines): Promise<void> => {
+export const sendTry = (one: Try, deadlines: Deadlines): Promise<void> => {
   const { exchange, candidate, request } = one
   const { upstream, origin, base } = candidate
   const { headers } = request
@@ -90,9 +90,14 @@ export const sendTry = async (one: Try, deadlines: Deadlines): Promise<void> => 
     health: upstream.health,
     idempotent: IDEMPOTENT.has(request.method),
   }
-  try {
-    one.take(await send(sending, abort => exchange.onLeave(abort)))
-  } finally {
-    exchange.waited += performance.now() - sentAt
-  }
+  return send(sending, exchange).then(
+    reply => {
+      exchange.waited += performance.now() - sentAt
+      one.take(reply)
+    },
+    thrown => {
+      exchange.waited += performance.now() - sentAt
+      throw thrown
+    },
+  )
 }

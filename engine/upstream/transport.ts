@@ -221,18 +221,19 @@ const carried = (body: Body, transport: Transport): Body =>
 const asError = (reason: Fault): Error =>
   reason instanceof Error ? reason : new Error(reason.code)
 
-/** Resolves at the head. `aborter` is given the way to end it early. */
-export const send = (
-  sending: Sending,
-  aborter: (abort: (reason: Fault) => void) => void,
-): Promise<Answer> =>
+/** Whoever may want an attempt ended early; told of each one under way. */
+export interface Aborter {
+  onLeave(abort: (reason: Fault) => void): void
+}
+/** Resolves at the head. */
+export const send = (sending: Sending, aborter: Aborter): Promise<Answer> =>
   new Promise((resolve, reject) => {
     const { pool, busy } = sending.origin
     if (!pool) return reject(fault('INSIDE_SILENT', [sending.upstream]))
     sending.origin.busy = busy + 1
     sending.origin.health.tried(performance.now())
     const transport = new Transport(sending, resolve, reject)
-    aborter(reason => transport.abort(reason))
+    aborter.onLeave(reason => transport.abort(reason))
     pool.dispatch(
       {
         method: sending.method as Dispatcher.HttpMethod,

@@ -25,7 +25,7 @@ export const aim = (t: Test, address: string, connections = 2) => {
     idempotent: true,
   }
   const ask = (more: Partial<Sending> = {}, aborter = (_: (reason: Fault) => void): void => {}) =>
-    send({ ...sending, ...more }, aborter)
+    send({ ...sending, ...more }, { onLeave: aborter })
   return { origin, ask }
 }
 export const text = async (answer: Answer): Promise<string> =>
