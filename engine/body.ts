@@ -91,6 +91,7 @@ export class Inbound implements Request, Seated {
   #query: URLSearchParams | undefined
   #bytes: Promise<Bytes> | undefined
   #json: Promise<Json> | undefined
+  #parsed: Json | undefined
   #whole: Bytes | undefined
   #taken = false
   #reject: ((reason: unknown) => void) | undefined
@@ -134,8 +135,14 @@ export class Inbound implements Request, Seated {
     return undefined
   }
   json(): Promise<Json> {
-    this.#json ??= this.bytes().then(parseBody)
+    this.#json ??= this.bytes().then(bytes => {
+      this.#parsed = parseJson(bytes)
+      return this.#parsed
+    })
     return this.#json
+  }
+  get parsed(): Json | undefined {
+    return this.#parsed
   }
   bytes(): Promise<Bytes> {
     this.#bytes ??= this.#collect()
@@ -238,7 +245,6 @@ export class Inbound implements Request, Seated {
     })
   }
 }
-const parseBody = (bytes: Bytes): Json => parseJson(bytes)
 const EMPTY = Buffer.alloc(0)
 const NOTHING = (): void => {}
 const JSON_TYPE = /^\s*application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i

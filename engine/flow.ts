@@ -56,13 +56,15 @@ class Joint implements Out {
 
 const isBytes = (body: Body): body is Bytes => body instanceof Uint8Array
 
+const NONE: readonly Filter[] = []
+
 /** The engine's Reply: a status, headers, and a body that is bytes, an iterable or a source. */
 export class Answer implements Reply {
   status: number
   headers: Headers
   #body: Body
   #source: Source | undefined
-  #filters: Filter[] = []
+  #filters: readonly Filter[] = NONE
 
   constructor(status: number, headers: Headers, body: Body, source?: Source) {
     this.status = status
@@ -79,12 +81,12 @@ export class Answer implements Reply {
   }
   set body(body: Body) {
     this.#source = undefined
-    this.#filters = []
+    this.#filters = NONE
     this.#body = body
     delete this.headers['content-length']
   }
   through(filter: Filter): void {
-    this.#filters.push(filter)
+    this.#filters = this.#filters.length === 0 ? [filter] : [...this.#filters, filter]
   }
   cut(reason: Fault): void {
     if (this.#source) return this.#source.abort(reason)
@@ -95,8 +97,9 @@ export class Answer implements Reply {
   /** Composes the filters, the last one next to the sink, and lets the source run. */
   pour(sink: Out): Valve {
     let out = sink
-    for (const filter of this.#filters.toReversed()) out = new Joint(filter, out)
-    this.#filters = []
+    for (let at = this.#filters.length - 1; at >= 0; at--)
+      out = new Joint(this.#filters[at] as Filter, out)
+    this.#filters = NONE
     if (!this.#source && this.#body && !isBytes(this.#body)) this.#source = fromIterable(this.#body)
     if (this.#source) {
       this.#source.start(out)
@@ -121,7 +124,7 @@ export class Answer implements Reply {
     const pipe = new Pipe()
     const before = new Answer(this.status, this.headers, this.#body, this.#source)
     for (const filter of this.#filters) before.through(filter)
-    this.#filters = []
+    this.#filters = NONE
     this.#body = undefined
     this.#source = pipe
     const valve = before.pour(pipe)

@@ -123,6 +123,8 @@ export interface Request {
   readonly client: { readonly address: string; readonly encrypted: boolean }
   /** The parsed body; parsed once, frozen by agreement. Change what goes upstream on the Attempt. */
   json(): Promise<Json>
+  /** What `json()` gave, once it has: whoever comes later need not wait. */
+  readonly parsed: Json | undefined
   bytes(): Promise<Bytes>
   stream(): AsyncIterable<Bytes>
 }

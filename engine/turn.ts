@@ -35,6 +35,7 @@ export const received = (
     prepare: () => undefined,
     bytes: async () => whole,
     json: async () => parseJson(whole),
+    parsed: undefined,
     async *stream() {
       yield whole
     },

@@ -1,11 +1,12 @@
 /** Which model is asked for: finds where it is served, who may use it and what it accepts. Owns the `models:` section. */
 import { errors } from '../engine/errors.ts'
-import type { Exchange, Host, Json, Plugin, Stage } from '../engine/plugin.ts'
+import type { Exchange, Host, Json, Next, Plugin, Stage } from '../engine/plugin.ts'
 import { Catalogue, type Entry, type Found } from './catalogue/catalogue.ts'
 import { commands } from './catalogue/command.ts'
 import { type ListingName, listed, listings } from './catalogue/listing.ts'
 import { problemsIn } from './catalogue/problems.ts'
 import { SECTION, type Section } from './catalogue/section.ts'
+import type { Validator } from './schema/compile.ts'
 import { ACCOUNT, type Account, MODEL } from './slots.ts'
 
 const fault = errors({
@@ -84,24 +85,21 @@ const catalogueOf = (host: Host): Catalogue =>
 type Reader = (exchange: Exchange) => Promise<unknown> | unknown
 const readerOf = (options: Exclude<Options, { readonly list: ListingName }>): Reader => {
   if (options === 'body')
-    return async ({ request }) => ((await request.json()) as Named | null)?.model
+    return ({ request }) =>
+      request.parsed === undefined ? request.json().then(named) : named(request.parsed)
   if ('path' in options) return ({ params }) => params[options.path]
   return ({ request }) => request.query.get(options.query)
 }
-interface Named {
-  readonly model?: Json
-}
+const named = (body: Json): unknown => (body as { readonly model?: Json } | null)?.model
 
+/** Without a promise of its own where the body was read before and the model has no rules: that is nearly every call. */
 const finder = (read: Reader, catalogue: Catalogue): Stage => ({
   targets: true,
-  async handle(exchange, next) {
-    const asked = await read(exchange)
-    if (typeof asked !== 'string' || asked === '') throw fault('MODEL_MISSING')
-    const { entry, targets } = permitted(asked, catalogue, exchange.slots.get(ACCOUNT))
-    if (entry.accepts.size > 0) await judge(entry, asked, exchange)
-    exchange.slots.set(MODEL, { asked, entry: entry.name })
-    exchange.targets = targets
-    await next()
+  handle(exchange, next) {
+    const asked = read(exchange)
+    if (asked instanceof Promise) return findLater(asked, catalogue, exchange, next)
+    const rules = find(asked, catalogue, exchange)
+    return rules ? judgeFirst(rules, exchange, next) : next()
   },
   explain: exchange => {
     const model = exchange.slots.get(MODEL)
@@ -109,6 +107,30 @@ const finder = (read: Reader, catalogue: Catalogue): Stage => ({
     return model ? { asked: model.asked, entry: model.entry, targets } : null
   },
 })
+
+const findLater = async (
+  asked: Promise<unknown>,
+  catalogue: Catalogue,
+  exchange: Exchange,
+  next: Next,
+): Promise<void> => {
+  const rules = find(await asked, catalogue, exchange)
+  if (rules) await judge(rules, exchange)
+  await next()
+}
+const judgeFirst = async (rules: Validator, exchange: Exchange, next: Next): Promise<void> => {
+  await judge(rules, exchange)
+  await next()
+}
+/** Says where it is served. Returns what the model asks of the body, if it does. */
+const find = (asked: unknown, catalogue: Catalogue, exchange: Exchange): Validator | undefined => {
+  if (typeof asked !== 'string' || asked === '') throw fault('MODEL_MISSING')
+  const { entry, targets } = permitted(asked, catalogue, exchange.slots.get(ACCOUNT))
+  const rules = entry.accepts.size > 0 ? rulesOf(entry, asked, exchange) : undefined
+  exchange.slots.set(MODEL, { asked, entry: entry.name })
+  exchange.targets = targets
+  return rules
+}
 
 /** Where the query names it, the target's own name goes into the query: no format knows of it. */
 const renamer =
@@ -137,14 +159,13 @@ const mayUse = (account: Account | undefined, asked: string, { name }: Entry): b
 /** A name of a megabyte is answered, not repeated. */
 const short = (name: string): string => (name.length > 128 ? `${name.slice(0, 125)}…` : name)
 
-const judge = async (
-  { accepts }: Entry,
-  asked: string,
-  { route, request }: Exchange,
-): Promise<void> => {
+const rulesOf = ({ accepts }: Entry, asked: string, { route }: Exchange): Validator | undefined => {
   const rule = accepts.get(route.name) ?? accepts.get('*')
   if (rule === false) throw fault('MODEL_NOT_HERE', [short(asked)])
-  const complaint = rule?.judge(await request.json())
+  return rule
+}
+const judge = async (rules: Validator, { request }: Exchange): Promise<void> => {
+  const complaint = rules.judge(await request.json())
   if (complaint) throw complaint
 }
 

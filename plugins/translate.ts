@@ -1,13 +1,23 @@
 /** Between the client's wire format and the target's. The same on both sides: bytes pass untouched, only the model's name
  *  is the target's own, and what the answer says of usage and of its end is seen on its way. */
 import { errors } from '../engine/errors.ts'
-import type { Attempt, Exchange, Fault, Host, Plugin, Reply, Target } from '../engine/plugin.ts'
+import type {
+  Attempt,
+  Bytes,
+  Exchange,
+  Fault,
+  Host,
+  Log,
+  Plugin,
+  Reply,
+  Target,
+} from '../engine/plugin.ts'
 import { bodyOf, render } from './dialects/index.ts'
 import type { Fields, Format } from './formats/format.ts'
 import { formats } from './formats/index.ts'
 import { renamed } from './formats/rename.ts'
 import { eventsIn, hasEvent, type SseEvent } from './formats/sse.ts'
-import { type Marks, marksOf, StreamWatch, type Watch, watchAnswer } from './formats/watch.ts'
+import { AnswerWatch, type Marks, marksOf, StreamWatch, type Watch } from './formats/watch.ts'
 import { MODEL, USAGE } from './slots.ts'
 
 const fault = errors({
@@ -100,7 +110,7 @@ class Identity {
       return attempt.exchange.slots.set(USAGE, { meters: {}, estimated: true })
     const type = String(reply.headers['content-type'] ?? '')
     if (isStream(type)) return this.#stream(attempt, reply)
-    reply.through(watchAnswer(this.#marks, this.#watch(attempt)))
+    reply.through(new AnswerWatch(this.#marks, this.#watch(attempt)))
   }
   /** The model by the target's own name. */
   #address({ request, target, exchange }: Attempt): Promise<void> | undefined {
@@ -154,23 +164,40 @@ class Identity {
     return fault('UPSTREAM_KEY_REFUSED')
   }
   #watch({ exchange, target }: Attempt): Watch {
-    const { log } = this.#host
-    const { dialect, stream, usage } = this.#format
-    return {
-      counted(counts, whole) {
-        const meters = counts ? usage.meters(counts) : {}
-        exchange.slots.set(USAGE, { meters, estimated: !whole || counts === undefined })
-      },
-      failure(reason: Fault, last: SseEvent | undefined) {
-        const { id } = exchange
-        log.warn({ id, upstream: target.upstream, code: reason.code }, 'a stream ended in an error')
-        return stream.failure
-          ? stream.failure(bodyOf(dialect, reason, id), last)
-          : (render(dialect, reason, id).event ?? Buffer.alloc(0))
-      },
-      truncated: () => fault('UPSTREAM_TRUNCATED'),
-      lingers: () => exchange.cut(fault('UPSTREAM_LINGERS')),
-    }
+    return new AttemptWatch(this.#format, this.#host.log, exchange, target)
+  }
+}
+
+/** What the watchers of one attempt's answer tell, in the words of its format. */
+class AttemptWatch implements Watch {
+  readonly #format: Format
+  readonly #log: Log
+  readonly #exchange: Exchange
+  readonly #target: Target
+  constructor(format: Format, log: Log, exchange: Exchange, target: Target) {
+    this.#format = format
+    this.#log = log
+    this.#exchange = exchange
+    this.#target = target
+  }
+  counted(counts: Fields | undefined, whole: boolean): void {
+    const meters = counts ? this.#format.usage.meters(counts) : {}
+    this.#exchange.slots.set(USAGE, { meters, estimated: !whole || counts === undefined })
+  }
+  failure(reason: Fault, last: SseEvent | undefined): Bytes {
+    const { dialect, stream } = this.#format
+    const { id } = this.#exchange
+    const { upstream } = this.#target
+    this.#log.warn({ id, upstream, code: reason.code }, 'a stream ended in an error')
+    return stream.failure
+      ? stream.failure(bodyOf(dialect, reason, id), last)
+      : (render(dialect, reason, id).event ?? Buffer.alloc(0))
+  }
+  truncated(): Fault {
+    return fault('UPSTREAM_TRUNCATED')
+  }
+  lingers(): void {
+    this.#exchange.cut(fault('UPSTREAM_LINGERS'))
   }
 }
 

@@ -37,22 +37,25 @@ export const marksOf = ({ stream, usage }: Format): Marks => {
 }
 
 /** A plain answer. */
-export const watchAnswer = (marks: Marks, watch: Watch): Filter => {
-  const skimmer = new Skimmer(marks.key)
-  return {
-    write(chunk, out) {
-      skimmer.push(chunk)
-      out.write(chunk)
-    },
-    end(tail, out) {
-      if (tail) skimmer.push(tail)
-      watch.counted(parse(skimmer.value), true)
-      out.end(tail)
-    },
-    fail(reason, out) {
-      watch.counted(undefined, false)
-      out.fail(reason)
-    },
+export class AnswerWatch implements Filter {
+  readonly #skimmer: Skimmer
+  readonly #watch: Watch
+  constructor(marks: Marks, watch: Watch) {
+    this.#skimmer = new Skimmer(marks.key)
+    this.#watch = watch
+  }
+  write(chunk: Bytes, out: Out): void {
+    this.#skimmer.push(chunk)
+    out.write(chunk)
+  }
+  end(tail: Bytes | undefined, out: Out): void {
+    if (tail) this.#skimmer.push(tail)
+    this.#watch.counted(parse(this.#skimmer.value), true)
+    out.end(tail)
+  }
+  fail(reason: Fault, out: Out): void {
+    this.#watch.counted(undefined, false)
+    out.fail(reason)
   }
 }
 const parse = (value: Bytes | undefined): Fields | undefined => {

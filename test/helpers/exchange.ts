@@ -94,6 +94,7 @@ export const fakeExchange = (options: RequestOptions = {}): Call => {
       client: { address: '127.0.0.1', encrypted: false },
       prepare: () => undefined,
       json: parsed,
+      parsed: undefined,
       bytes: async () => whole,
       async *stream() {
         yield whole
