@@ -5,13 +5,12 @@ import { errors, TollgateError } from './errors.ts'
 import { hasBody, type RequestHeaders } from './headers.ts'
 import { inflate } from './inflate.ts'
 import { parseJson } from './json.ts'
+import type { Pace, Paced } from './pace.ts'
 import type { Bytes, Json, Request } from './plugin.ts'
-import { Roster, type Seated } from './roster.ts'
 
 const fault = errors({
   BODY_TOO_LARGE: [413, 'The request body is larger than %d bytes.'],
   BODY_ENCODING: [415, 'A body with Content-Encoding "%s" is not accepted here.'],
-  BODY_TOO_SLOW: [408, 'The request body arrived slower than %d bytes a second.'],
   BODY_CUT: [400, 'The request body ended early.'],
 })
 
@@ -23,45 +22,6 @@ export interface BodyRules {
   readonly inflated: number
 }
 
-/** Watches bodies under way: one slower than `rate` bytes a second after `graceMs` is a fault. One timer for all. */
-export class Pace {
-  readonly rate: number
-  readonly #graceMs: number
-  readonly #bodies = new Roster<Inbound>()
-  readonly #timer: NodeJS.Timeout
-  constructor(rate: number, graceMs: number) {
-    this.rate = rate
-    this.#graceMs = graceMs
-    this.#timer = setInterval(() => this.check(performance.now()), 1_000)
-    this.#timer.unref()
-  }
-  watch(body: Inbound): void {
-    body.begunAt = performance.now()
-    this.#bodies.add(body)
-  }
-  leave(body: Inbound): void {
-    this.#bodies.leave(body)
-  }
-  /** While its reader takes its time, a body is not slow. */
-  async *excuse(body: Inbound, chunk: Bytes): AsyncGenerator<Bytes> {
-    this.#bodies.leave(body)
-    const since = performance.now()
-    yield chunk
-    body.begunAt += performance.now() - since
-    this.#bodies.add(body)
-  }
-  check(now: number): void {
-    for (const body of this.#bodies) {
-      const lasted = now - body.begunAt
-      if (lasted > this.#graceMs && body.received < (this.rate * lasted) / 1_000)
-        body.refuse(fault('BODY_TOO_SLOW', [this.rate]))
-    }
-  }
-  close(): void {
-    clearInterval(this.#timer)
-  }
-}
-
 export interface Head {
   readonly path: string
   readonly search: string
@@ -69,7 +29,7 @@ export interface Head {
   readonly encrypted: boolean
 }
 
-export class Inbound implements Request, Seated {
+export class Inbound implements Request, Paced {
   readonly method: string
   readonly path: string
   readonly headers: RequestHeaders

@@ -1,9 +1,10 @@
 /** From a request's head to a Call: judged, routed, given its ids. Nothing is read or sent yet. */
 import type { IncomingMessage } from 'node:http'
-import { Inbound, type Pace } from './body.ts'
+import { Inbound } from './body.ts'
 import { errors } from './errors.ts'
 import { Call } from './exchange.ts'
 import { judgeHead, type RequestHeaders, readHead } from './headers.ts'
+import type { Pace } from './pace.ts'
 import { readTarget } from './path.ts'
 import type { Fault, Route } from './plugin.ts'
 import type { Match } from './router.ts'

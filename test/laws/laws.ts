@@ -14,7 +14,7 @@ type Law = (files: readonly SourceFile[]) => Breach[]
 
 /** Lines of a room of the engine: what one can read in a sitting, with some air. */
 const ROOMS: Readonly<Record<string, number>> = {
-  engine: 6_500,
+  engine: 6_700,
   'engine/cli': 800,
   'engine/cluster': 1_200,
   'engine/config': 3_000,
