@@ -1,0 +1,174 @@
+/** What this process may spend without asking: its share of each wallet, in memory. One per process. */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Database, Value } from '../../engine/plugin.ts'
+import { INSUFFICIENT, isCode } from './faults.ts'
+import { ELSEWHERE, leaseShare, returnShare } from './statements.ts'
+import { writeSurely } from './surely.ts'
+
+interface Waiting {
+  readonly amount: bigint
+  settle(taken: boolean): void
+  fail(thrown: unknown): void
+}
+interface Share {
+  /** Nanos of ours that nothing is held for. */
+  free: bigint
+  /** Those who wait for more, in turn. */
+  readonly waiting: Waiting[]
+  asking: boolean
+  /** The wallet gave no more than was needed: nothing is kept back from others. */
+  tight: boolean
+  /** Spent since the last look: what is worth keeping. */
+  recent: bigint
+}
+export interface SharesOptions {
+  readonly database: Pick<Database, 'write' | 'read'>
+  /** The name under which this process is known to the store. */
+  readonly process: () => Promise<string>
+  /** ms between two looks at what lies here unused. */
+  readonly every?: number
+}
+/** A share is for this many calls like the last ones. */
+const AHEAD = 32n
+/** Tries for what lies unused in other processes, and ms between them: they give it back within half a second. */
+const PATIENCE = 20
+const PAUSE = 50
+
+export class Shares {
+  readonly #database: SharesOptions['database']
+  readonly #process: SharesOptions['process']
+  readonly #shares = new Map<number, Share>()
+  readonly #timer: NodeJS.Timeout
+  /** Ways back under way. */
+  readonly #returns = new Set<Promise<void>>()
+
+  constructor({ database, process, every = 250 }: SharesOptions) {
+    this.#database = database
+    this.#process = process
+    this.#timer = setInterval(() => this.#lookAround(), every)
+    this.#timer.unref()
+  }
+  /** Takes it now, where enough lies here; else asks the store. False: the wallet cannot cover it. */
+  take(wallet: number, amount: bigint): boolean | Promise<boolean> {
+    const share = this.#of(wallet)
+    share.recent += amount
+    if (share.waiting.length === 0 && share.free >= amount) {
+      share.free -= amount
+      return true
+    }
+    return new Promise((settle, fail) => {
+      share.waiting.push({ amount, settle, fail })
+      if (!share.asking) void this.#ask(wallet, share)
+    })
+  }
+  /** Gives back what was taken and not spent. */
+  give(wallet: number, amount: bigint): void {
+    if (amount <= 0n) return
+    const share = this.#of(wallet)
+    share.free += amount
+    this.#serve(share)
+    if (share.tight && share.waiting.length === 0 && share.free > 0n) this.#return(wallet, share)
+  }
+  /** The store took this process for dead: nothing here is ours any more. */
+  forget(): void {
+    for (const share of this.#shares.values()) share.free = 0n
+  }
+  /** What lies here unused goes back. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    for (const [wallet, share] of this.#shares) this.#return(wallet, share)
+    await Promise.all(this.#returns)
+  }
+  #of(wallet: number): Share {
+    const found = this.#shares.get(wallet)
+    if (found) return found
+    const share = { free: 0n, waiting: [], asking: false, tight: false, recent: 0n }
+    this.#shares.set(wallet, share)
+    return share
+  }
+  /** Serves those who wait, in turn, from what lies here. */
+  #serve(share: Share): void {
+    for (;;) {
+      const first = share.waiting[0]
+      if (!first || share.free < first.amount) return
+      share.free -= first.amount
+      share.waiting.shift()
+      first.settle(true)
+    }
+  }
+  /** One question at a time for each wallet, for all who wait together. */
+  async #ask(wallet: number, share: Share): Promise<void> {
+    share.asking = true
+    try {
+      for (this.#serve(share); share.waiting.length > 0; this.#serve(share))
+        await this.#fetch(wallet, share)
+    } catch (thrown) {
+      for (const one of share.waiting.splice(0)) one.fail(thrown)
+    } finally {
+      share.asking = false
+    }
+  }
+  async #fetch(wallet: number, share: Share): Promise<void> {
+    const first = share.waiting[0]?.amount ?? 0n
+    const together = share.waiting.reduce((sum, { amount }) => sum + amount, 0n)
+    const least = first - share.free
+    const wanted = together + first * AHEAD - share.free
+    if (await this.#lease(wallet, share, least, wanted)) return
+    // Refused for all who waited together and want as much: the answer would be the same.
+    const refused = share.waiting.filter(({ amount }) => amount >= first)
+    for (const one of refused) share.waiting.splice(share.waiting.indexOf(one), 1)
+    for (const one of refused) one.settle(false)
+  }
+  /** False when the wallet cannot cover it, nor what other processes are about to give back. */
+  async #lease(wallet: number, share: Share, least: bigint, wanted: bigint): Promise<boolean> {
+    const process = await this.#process()
+    for (let left = PATIENCE; ; left--) {
+      try {
+        const list = leaseShare(process, wallet, least, wanted)
+        const [rows] = await writeSurely(this.#database, list)
+        const granted = nanos(rows?.[0]?.granted)
+        share.free += granted
+        share.tight = granted <= least
+        return true
+      } catch (thrown) {
+        if (!isCode(thrown, INSUFFICIENT)) throw thrown
+      }
+      share.tight = true
+      if (share.free >= (share.waiting[0]?.amount ?? 0n)) return true
+      const [elsewhere] = await this.#database.read(ELSEWHERE, elsewhereOf(process, wallet))
+      if (left === 0 || nanos(elsewhere?.room) < least) return false
+      await pause(PAUSE)
+    }
+  }
+  #return(wallet: number, share: Share): void {
+    const amount = share.free
+    if (amount <= 0n) return
+    share.free = 0n
+    const way = this.#bring(wallet, amount)
+      .catch(thrown => {
+        // Gone with a process that was taken for dead; anything else is tried again later.
+        if (!isCode(thrown, 'SHARE_GONE')) share.free += amount
+      })
+      .finally(() => this.#returns.delete(way))
+    this.#returns.add(way)
+  }
+  async #bring(wallet: number, amount: bigint): Promise<void> {
+    await writeSurely(this.#database, returnShare(await this.#process(), wallet, amount))
+  }
+  /** What nobody has needed for a while is somebody else's. */
+  #lookAround(): void {
+    for (const [wallet, share] of this.#shares) {
+      const idle = share.recent === 0n
+      share.recent = 0n
+      if (!idle || share.waiting.length > 0) continue
+      if (share.free > 0n) this.#return(wallet, share)
+      else this.#shares.delete(wallet)
+    }
+  }
+}
+
+const nanos = (value: Value | undefined): bigint =>
+  typeof value === 'number' || typeof value === 'bigint' ? BigInt(value) : 0n
+const elsewhereOf = (process: string, wallet: number): readonly Value[] => [
+  ...[process, process, wallet, wallet, wallet],
+]

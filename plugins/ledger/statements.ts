@@ -1,0 +1,235 @@
+/** Pure statements over the ledger: whoever writes may put them into one list with their own. */
+import type { Sql, Statement } from '../../engine/plugin.ts'
+
+const sql = (name: string, text: string): Sql => ({ name: `ledger: ${name}`, text })
+
+// ---------------------------------------------------------------- charges
+
+/** A call that is paid for, from before its first byte on. */
+export interface Hold {
+  readonly request: string
+  readonly account: number
+  readonly key: number | undefined
+  /** Whose shares it was taken from. */
+  readonly process: string
+  readonly route: string
+  readonly model: string
+  /** The configuration whose prices it is held at, and the rule itself: a reload changes neither. */
+  readonly version: number
+  readonly rule: string
+  /** Nanos. */
+  readonly held: bigint
+  /** ms since 1970. */
+  readonly opened: number
+}
+/** What a call has cost. `amount` is never more than what is held for it. */
+export interface Settlement {
+  readonly request: string
+  readonly amount: bigint
+  /** What it cost beyond that. */
+  readonly uncollected: bigint
+  readonly estimated: boolean
+  /** JSON. */
+  readonly usage: string
+  readonly lines: string
+  readonly closed: number
+}
+
+const OPEN = sql(
+  'open',
+  `INSERT INTO charges (request, account, key, process, route, model, version, rule, state, held, opened)
+   VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?)`,
+)
+const SETTLE = sql(
+  'settle',
+  `UPDATE charges SET state = 'settled', amount = ?, uncollected = ?, estimated = ?, usage = ?, lines = ?, closed = ?
+   WHERE request = ? AND state = 'open'`,
+)
+const RELEASE = sql(
+  'release',
+  "UPDATE charges SET state = 'released', closed = ? WHERE request = ? AND state = 'open'",
+)
+const EXTEND = sql(
+  'extend',
+  "UPDATE charges SET held = held + ? WHERE request = ? AND state = 'open'",
+)
+
+/** Rejects with CHARGE_EXISTS. */
+export const openCharge = (hold: Hold): Statement => ({
+  sql: OPEN,
+  values: [
+    ...[hold.request, hold.account, hold.key ?? null, hold.process, hold.route, hold.model],
+    ...[hold.version, hold.rule, hold.held, hold.opened],
+  ],
+  rows: 1,
+  violates: { 'charges.request': 'CHARGE_EXISTS', charges_pkey: 'CHARGE_EXISTS' },
+})
+/** The wallets follow by themselves. Rejects with CHARGE_CLOSED. */
+export const settleCharge = (settlement: Settlement): Statement => ({
+  sql: SETTLE,
+  values: [
+    ...[settlement.amount, settlement.uncollected, settlement.estimated ? 1 : 0],
+    ...[settlement.usage, settlement.lines, settlement.closed, settlement.request],
+  ],
+  rows: 1,
+  otherwise: 'CHARGE_CLOSED',
+})
+/** Nothing is charged. Rejects with CHARGE_CLOSED. */
+export const releaseCharge = (request: string, closed: number): Statement => ({
+  sql: RELEASE,
+  values: [closed, request],
+  rows: 1,
+  otherwise: 'CHARGE_CLOSED',
+})
+/** More of the process's share is held for it. Rejects with CHARGE_CLOSED. */
+export const extendCharge = (request: string, by: bigint): Statement => ({
+  sql: EXTEND,
+  values: [by, request],
+  rows: 1,
+  otherwise: 'CHARGE_CLOSED',
+})
+
+// ---------------------------------------------------------------- shares
+
+const ROOM = 'balance + overdraft - reserved'
+/** One share may take this part of what is left; a wallet with little left gives no more than is needed now. */
+const PART = `(${ROOM}) / 8`
+const GRANT = sql(
+  'grant',
+  `UPDATE wallets SET granted = CASE WHEN ${PART} <= ? THEN ? WHEN ${PART} < ? THEN ${PART} ELSE ? END
+   WHERE id = ? AND ${ROOM} >= ? RETURNING granted`,
+)
+const RESERVE = sql('reserve', 'UPDATE wallets SET reserved = reserved + granted WHERE id = ?')
+/** What other processes than this one have of a wallet and hold for no call, and what nobody has. */
+export const ELSEWHERE = sql(
+  'elsewhere',
+  `SELECT w.balance + w.overdraft - w.reserved
+     + coalesce((SELECT sum(s.amount) FROM shares s WHERE s.wallet = w.id AND s.process <> ?), 0)
+     - coalesce((SELECT sum(c.held) FROM charges c WHERE c.state = 'open'
+         AND c.process <> ? AND (c.account * 2 = ? OR c.key * 2 + 1 = ?)), 0) AS room
+   FROM wallets w WHERE w.id = ?`,
+)
+const KEEP_SHARE = sql(
+  'keep share',
+  `INSERT INTO shares (process, wallet, amount) SELECT ?, id, granted FROM wallets WHERE id = ?
+   ON CONFLICT (process, wallet) DO UPDATE SET amount = shares.amount + excluded.amount`,
+)
+const SHRINK = sql(
+  'shrink share',
+  'UPDATE shares SET amount = amount - ? WHERE process = ? AND wallet = ?',
+)
+const UNRESERVE = sql('unreserve', 'UPDATE wallets SET reserved = reserved - ? WHERE id = ?')
+
+/** At least `least`, `wanted` where there is plenty. The first statement returns `granted`. Rejects with INSUFFICIENT. */
+export const leaseShare = (
+  process: string,
+  wallet: number,
+  least: bigint,
+  wanted: bigint,
+): readonly Statement[] => [
+  {
+    sql: GRANT,
+    values: [least, least, wanted, wanted, wallet, least],
+    rows: 1,
+    otherwise: 'INSUFFICIENT',
+  },
+  { sql: RESERVE, values: [wallet], rows: 1 },
+  { sql: KEEP_SHARE, values: [process, wallet], rows: 1 },
+]
+/** Rejects with SHARE_GONE when the process was taken for dead. */
+export const returnShare = (
+  process: string,
+  wallet: number,
+  amount: bigint,
+): readonly Statement[] => [
+  { sql: SHRINK, values: [amount, process, wallet], rows: 1, otherwise: 'SHARE_GONE' },
+  { sql: UNRESERVE, values: [amount, wallet], rows: 1 },
+]
+
+// ---------------------------------------------------------------- wallets and credits
+
+const OPEN_WALLET = sql(
+  'open wallet',
+  `INSERT INTO wallets (id, balance, limited) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+)
+const CREDIT = sql(
+  'credit',
+  `INSERT INTO credits (id, account, kind, amount, request, note, at)
+   VALUES ((SELECT coalesce(max(id), 0) + 1 FROM credits), ?, ?, ?, ?, ?, ?) RETURNING id`,
+)
+const OVERDRAFT = sql('overdraft', 'UPDATE wallets SET overdraft = ? WHERE id = ?')
+
+/** Harmless when it is there. `quota`: nanos it may spend; undefined: it only counts. */
+export const openWallet = (wallet: number, quota: bigint | undefined): Statement => ({
+  sql: OPEN_WALLET,
+  values: [wallet, quota ?? 0n, quota === undefined ? 0 : 1],
+})
+export interface Credit {
+  readonly account: number
+  readonly kind: 'credit' | 'refund'
+  /** Nanos; a credit may be below zero where what was given too much is taken back. */
+  readonly amount: bigint
+  /** What is refunded: each call once. */
+  readonly request?: string
+  readonly note: string
+  readonly at: number
+}
+/** Returns `id` last. Rejects with OVERDRAWN, or ALREADY_REFUNDED. */
+export const addCredit = (credit: Credit): Statement => ({
+  sql: CREDIT,
+  values: [
+    ...[credit.account, credit.kind, credit.amount, credit.request ?? null],
+    ...[credit.note, credit.at],
+  ],
+  rows: 1,
+  violates: {
+    covered: 'OVERDRAWN',
+    'credits.request': 'ALREADY_REFUNDED',
+    credits_request_key: 'ALREADY_REFUNDED',
+  },
+})
+/** Nanos below zero that the account may go. Rejects with OVERDRAWN when it is further down already. */
+export const setOverdraft = (wallet: number, overdraft: bigint): Statement => ({
+  sql: OVERDRAFT,
+  values: [overdraft, wallet],
+  rows: 1,
+  otherwise: 'ACCOUNT_UNKNOWN',
+  violates: { covered: 'OVERDRAWN' },
+})
+
+// ---------------------------------------------------------------- processes and what they leave behind
+
+const HELLO = sql('hello', 'INSERT INTO ledger_processes (id, seen) VALUES (?, ?)')
+const ALIVE = sql('alive', 'UPDATE ledger_processes SET seen = ? WHERE id = ?')
+const BURY = sql('bury', 'DELETE FROM ledger_processes WHERE id = ? AND seen = ?')
+const RELEASE_ALL = sql(
+  'release all',
+  "UPDATE charges SET state = 'released', closed = ? WHERE process = ? AND state = 'open'",
+)
+const UNRESERVE_ALL = sql(
+  'unreserve all',
+  `UPDATE wallets SET reserved = reserved -
+     (SELECT amount FROM shares WHERE shares.wallet = wallets.id AND shares.process = ?)
+   WHERE id IN (SELECT wallet FROM shares WHERE process = ?)`,
+)
+const DROP_SHARES = sql('drop shares', 'DELETE FROM shares WHERE process = ?')
+
+export const sayHello = (process: string, now: number): Statement => ({
+  sql: HELLO,
+  values: [process, now],
+})
+/** Rejects with SHARE_GONE when the process was taken for dead. */
+export const sayAlive = (process: string, now: number): Statement => ({
+  sql: ALIVE,
+  values: [now, process],
+  rows: 1,
+  otherwise: 'SHARE_GONE',
+})
+/** A process that has not been heard of since `seen` is over: what it held of anyone's money goes back. Rejects with
+ *  STILL_ALIVE when it was heard of meanwhile, or another buried it. */
+export const bury = (process: string, seen: number, now: number): readonly Statement[] => [
+  { sql: BURY, values: [process, seen], rows: 1, otherwise: 'STILL_ALIVE' },
+  { sql: RELEASE_ALL, values: [now, process] },
+  { sql: UNRESERVE_ALL, values: [process, process] },
+  { sql: DROP_SHARES, values: [process] },
+]

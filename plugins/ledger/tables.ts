@@ -1,0 +1,86 @@
+/** The tables of the ledger, in nanos and ms. Balances are kept by triggers: whoever closes a charge, the wallets follow
+ *  in the same statement, and no code path can forget to. */
+import type { Migration } from '../../engine/plugin.ts'
+
+/** A wallet is an account's or, with a quota of its own, a key's: see `walletOf`. `limited` 0: it only counts what was
+ *  used. `granted` is what the last lease was given, for whoever asked to read. */
+const TABLES = `
+  CREATE TABLE wallets (
+    id BIGINT PRIMARY KEY,
+    balance BIGINT NOT NULL DEFAULT 0,
+    reserved BIGINT NOT NULL DEFAULT 0 CHECK (reserved >= 0),
+    overdraft BIGINT NOT NULL DEFAULT 0 CHECK (overdraft >= 0),
+    used BIGINT NOT NULL DEFAULT 0,
+    limited BIGINT NOT NULL DEFAULT 1,
+    granted BIGINT NOT NULL DEFAULT 0,
+    CONSTRAINT covered CHECK (limited = 0 OR balance - reserved >= -overdraft));
+  CREATE TABLE ledger_processes (id TEXT PRIMARY KEY, seen BIGINT NOT NULL);
+  CREATE TABLE shares (
+    process TEXT NOT NULL,
+    wallet BIGINT NOT NULL REFERENCES wallets (id),
+    amount BIGINT NOT NULL CHECK (amount >= 0),
+    PRIMARY KEY (process, wallet));
+  CREATE INDEX shares_wallet ON shares (wallet);
+  CREATE TABLE charges (
+    request TEXT PRIMARY KEY,
+    account BIGINT NOT NULL,
+    key BIGINT,
+    process TEXT NOT NULL,
+    route TEXT NOT NULL,
+    model TEXT NOT NULL,
+    version BIGINT NOT NULL,
+    rule TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('open', 'settled', 'released')),
+    held BIGINT NOT NULL CHECK (held >= 0),
+    amount BIGINT NOT NULL DEFAULT 0 CHECK (amount >= 0 AND amount <= held),
+    uncollected BIGINT NOT NULL DEFAULT 0 CHECK (uncollected >= 0),
+    estimated BIGINT NOT NULL DEFAULT 0,
+    usage TEXT,
+    lines TEXT,
+    opened BIGINT NOT NULL,
+    closed BIGINT);
+  CREATE INDEX charges_account ON charges (account, opened);
+  CREATE INDEX charges_open ON charges (account) WHERE state = 'open';
+  CREATE TABLE credits (
+    id BIGINT PRIMARY KEY,
+    account BIGINT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('credit', 'refund')),
+    amount BIGINT NOT NULL CHECK (amount <> 0),
+    request TEXT UNIQUE,
+    note TEXT NOT NULL,
+    at BIGINT NOT NULL);
+  CREATE INDEX credits_account ON credits (account)`
+
+const SETTLED = `
+    UPDATE shares SET amount = amount - NEW.amount
+      WHERE process = NEW.process AND wallet IN (NEW.account * 2, NEW.key * 2 + 1);
+    UPDATE wallets SET balance = balance - NEW.amount, used = used + NEW.amount,
+        reserved = reserved - NEW.amount * limited
+      WHERE id IN (NEW.account * 2, NEW.key * 2 + 1);`
+/** A refund gives the account its money back; what a key has used of its quota stays used. */
+const CREDITED = `
+    UPDATE wallets SET balance = balance + NEW.amount,
+        used = used - CASE WHEN NEW.kind = 'refund' THEN NEW.amount ELSE 0 END
+      WHERE id = NEW.account * 2;`
+
+export const migrations: readonly Migration[] = [
+  {
+    number: 1,
+    text: `${TABLES};
+  CREATE TRIGGER charges_settled AFTER UPDATE OF state ON charges
+    WHEN OLD.state = 'open' AND NEW.state = 'settled' BEGIN ${SETTLED} END;
+  CREATE TRIGGER charges_closed BEFORE UPDATE ON charges
+    WHEN OLD.state <> 'open' BEGIN SELECT RAISE(ABORT, 'a closed charge does not change'); END;
+  CREATE TRIGGER credits_made AFTER INSERT ON credits BEGIN ${CREDITED} END`,
+    postgres: `${TABLES};
+  CREATE FUNCTION tollgate_settled() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${SETTLED} RETURN NULL; END $$;
+  CREATE TRIGGER charges_settled AFTER UPDATE OF state ON charges FOR EACH ROW
+    WHEN (OLD.state = 'open' AND NEW.state = 'settled') EXECUTE FUNCTION tollgate_settled();
+  CREATE FUNCTION tollgate_closed() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    RAISE EXCEPTION 'a closed charge does not change'; END $$;
+  CREATE TRIGGER charges_closed BEFORE UPDATE ON charges FOR EACH ROW
+    WHEN (OLD.state <> 'open') EXECUTE FUNCTION tollgate_closed();
+  CREATE FUNCTION tollgate_credited() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${CREDITED} RETURN NULL; END $$;
+  CREATE TRIGGER credits_made AFTER INSERT ON credits FOR EACH ROW EXECUTE FUNCTION tollgate_credited()`,
+  },
+]

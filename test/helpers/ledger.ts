@@ -1,0 +1,89 @@
+/** A ledger over a real store: wallets with money in them, calls made by hand, and the sums that must always hold. */
+import type { Test } from 'tap'
+import type { OpenDatabase } from '../../engine/database/database.ts'
+import type { Log, Sql } from '../../engine/plugin.ts'
+import { Ledger, type Payer } from '../../plugins/ledger/ledger.ts'
+import {
+  addCredit,
+  openCharge,
+  openWallet,
+  releaseCharge,
+  settleCharge,
+} from '../../plugins/ledger/statements.ts'
+import { migrations } from '../../plugins/ledger/tables.ts'
+import { walletOf } from '../../plugins/ledger/wallet.ts'
+import { startStore } from './store.ts'
+
+const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
+const sql = (text: string): Sql => ({ name: `test: ${text}`, text })
+
+export interface Books {
+  readonly database: OpenDatabase
+  /** Another process's ledger on the same store. */
+  ledger(): Promise<Ledger>
+  credit(account: number, amount: bigint): Promise<void>
+  /** Nanos, by account. */
+  wallet(account: number): Promise<Readonly<Record<string, bigint>>>
+  rows(text: string): Promise<readonly Readonly<Record<string, unknown>>[]>
+}
+
+export const openBooks = async (t: Test): Promise<Books> => {
+  const store = await startStore(t)
+  const database = await store.open()
+  await database.migrate('meter', migrations)
+  const rows = (text: string) => database.read(sql(text), [])
+  return {
+    database,
+    rows,
+    async ledger() {
+      const own = await store.open()
+      const ledger = new Ledger(own, silent)
+      t.teardown(() => ledger.close())
+      return ledger
+    },
+    async credit(account, amount) {
+      const wallet = openWallet(walletOf.account(account), 0n)
+      const credit = { account, kind: 'credit', amount, note: 'test', at: Date.now() } as const
+      await database.write([wallet, addCredit(credit)])
+    },
+    async wallet(account) {
+      const [row] = await rows(`SELECT * FROM wallets WHERE id = ${walletOf.account(account)}`)
+      return Object.fromEntries(Object.entries(row ?? {}).map(([k, v]) => [k, BigInt(v as number)]))
+    },
+  }
+}
+
+export const payer = (account: number, key?: number, quota?: bigint): Payer => ({
+  account,
+  key,
+  quota,
+})
+
+/** A call as the meter makes it, in its own lists: held, and then closed. */
+export const call = async (
+  { database }: Books,
+  ledger: Ledger,
+  request: string,
+  who: Payer,
+  held: bigint,
+) => {
+  const lack = await ledger.take(who, held)
+  if (lack) return { lack }
+  const process = await ledger.process()
+  const common = { route: 'chat', model: 'm', version: 1, rule: '{}', opened: Date.now() }
+  await database.write([
+    openCharge({ request, account: who.account, key: who.key, process, held, ...common }),
+  ])
+  return {
+    lack,
+    async settle(amount: bigint, uncollected = 0n) {
+      const how = { estimated: false, usage: '{}', lines: '[]', closed: Date.now() }
+      await database.write([settleCharge({ request, amount, uncollected, ...how })])
+      ledger.give(who, held - amount)
+    },
+    async release() {
+      await database.write([releaseCharge(request, Date.now())])
+      ledger.give(who, held)
+    },
+  }
+}
