@@ -1,0 +1,40 @@
+/** Money in nanos, 1e-9 of the currency's unit, and quota, the unit customers count in. Pure. */
+import { parseDecimal, printDecimal } from './decimal.ts'
+
+const PLACES = 9
+/** The nanos of one unit of currency. */
+export const UNIT = 10n ** 9n
+/** 500,000 quota are one unit. */
+const NANOS_PER_QUOTA = 2_000n
+/** No amount is larger: a milliard units. Nine of them fit a store's 64 bits, and any of them, as a balance, a JSON number. */
+export const MOST = 10n ** 9n * UNIT
+
+/** `12.50` is 12500000000n. Throws AMOUNT_… (400) and says why. */
+export const parseMoney = (
+  value: unknown,
+  { negative = false }: { readonly negative?: boolean } = {},
+): bigint => parseDecimal(value, { places: PLACES, most: MOST, negative })
+/** Every nano of it: `0.000000001`. */
+export const printMoney = (nanos: bigint): string => printDecimal(nanos, PLACES)
+
+/** A whole number of quota, in nanos. */
+export const parseQuota = (value: unknown): bigint =>
+  parseDecimal(value, { places: 0, most: MOST / NANOS_PER_QUOTA }) * NANOS_PER_QUOTA
+/** Rounded down, also below zero: nobody is shown more than there is. */
+export const quotaOf = (nanos: bigint): bigint => {
+  const whole = nanos / NANOS_PER_QUOTA
+  return nanos < 0n && whole * NANOS_PER_QUOTA !== nanos ? whole - 1n : whole
+}
+/** The same as a decimal of the currency: quota / 500,000, which always ends within 6 places. `Number` of it prints the same. */
+export const balanceOf = (nanos: bigint): string => printDecimal(quotaOf(nanos) * 2n, 6)
+
+export interface Quotas {
+  readonly remaining: bigint
+  readonly used: bigint
+  readonly total: bigint
+}
+/** remaining + used = total, exactly. The total is rounded, not each part, so that spending never makes it waver. */
+export const quotas = (remaining: bigint, used: bigint): Quotas => {
+  const [left, total] = [quotaOf(remaining), quotaOf(remaining + used)]
+  return { remaining: left, used: total - left, total }
+}
