@@ -1,0 +1,67 @@
+/** What the meters are to a price: which belong together, and which stands in for one without a line of its own. */
+import type { Meter } from '../slots.ts'
+
+const READ = [
+  'input',
+  'cached',
+  'cache_write',
+  'cache_write_1h',
+  'audio_input',
+  'image_input',
+] as const satisfies readonly Meter[]
+const WRITTEN = ['output', 'thinking', 'audio_output'] as const satisfies readonly Meter[]
+const PIECES = ['images', 'characters', 'seconds', 'calls'] as const satisfies readonly Meter[]
+const TOOLS = ['web_search', 'file_search', 'code_execution'] as const satisfies readonly Meter[]
+
+/** All of them, in the order of a receipt. */
+export const METERS: readonly Meter[] = [...READ, ...WRITTEN, ...PIECES, ...TOOLS] satisfies Whole
+// A meter that slots.ts gains and these lists miss is a type error here.
+type Listed = (typeof READ | typeof WRITTEN | typeof PIECES | typeof TOOLS)[number]
+type Whole = Meter extends Listed ? readonly Meter[] : never
+
+/** Sums that a condition and a bound may name. */
+export const SUMS = { prompt: READ, completion: WRITTEN } as const
+export type Sum = keyof typeof SUMS
+export const isSum = (name: string): name is Sum => Object.hasOwn(SUMS, name)
+export const isMeter = (name: unknown): name is Meter => METERS.includes(name as Meter)
+
+interface StandIn {
+  readonly meter: Meter
+  /** Its price is the right one. Otherwise it is better than nothing, and somebody is told. */
+  readonly exact: boolean
+}
+/** Upstreams without a discount for cached tokens bill them as input, and thoughts as output; sounds and pictures cost more. */
+const STAND_INS: Readonly<Partial<Record<Meter, StandIn>>> = {
+  cached: { meter: 'input', exact: true },
+  cache_write: { meter: 'input', exact: true },
+  cache_write_1h: { meter: 'cache_write', exact: true },
+  thinking: { meter: 'output', exact: true },
+  audio_input: { meter: 'input', exact: false },
+  image_input: { meter: 'input', exact: false },
+  audio_output: { meter: 'output', exact: false },
+}
+
+export interface Home {
+  /** Whose lines price it. */
+  readonly meter: Meter
+  readonly exact: boolean
+}
+/** Where a meter is priced: by itself, or by the first stand-in that has lines. */
+export const homeOf = (meter: Meter, priced: ReadonlySet<Meter>): Home | undefined => {
+  let exact = true
+  for (let at: Meter | undefined = meter; at; at = STAND_INS[at]?.meter) {
+    if (priced.has(at)) return { meter: at, exact }
+    exact &&= STAND_INS[at]?.exact ?? true
+  }
+  return undefined
+}
+
+/** Whether a meter without any line is paid for by others: work is priced in tokens or in pieces. Tools never are included. */
+export const isIncluded = (meter: Meter, priced: ReadonlySet<Meter>): boolean => {
+  if (meter === 'calls') return true
+  const tokens = [...READ, ...WRITTEN].some(each => priced.has(each))
+  const pieces = PIECES.some(each => priced.has(each))
+  if (within(TOOLS, meter)) return false
+  return within(PIECES, meter) ? tokens || priced.has('calls') : pieces && !tokens
+}
+const within = (list: readonly Meter[], meter: Meter): boolean => list.includes(meter)

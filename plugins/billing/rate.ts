@@ -1,0 +1,95 @@
+/** A price as it is written, `2.00 USD / 1M`: an amount, its currency, and per how many. Exact. */
+import { type Currency, RATE_PLACES } from './currency.ts'
+import { parseDecimal, printDecimal } from './decimal.ts'
+import { isFields, messageOf, type Say, type Where } from './problems.ts'
+
+/** Prices are kept in 1e-18: what 9 places of a price times 9 of a rate come to, with nothing lost. */
+export const PRICE_PLACES = 18
+const WRITTEN_PLACES = 9
+const MOST_UNITS = 10n ** 9n
+const MOST_PER = 10n ** 9n
+
+export interface Rate {
+  /** In 1e-18 of the configured currency. */
+  readonly price: bigint
+  readonly per: bigint
+}
+/** What a price is read with. */
+export interface Ground {
+  readonly currency: Currency
+  /** A frozen price was converted, and is read back with all its places. */
+  readonly frozen?: boolean
+  readonly say: Say
+}
+
+const RATE = /^([^\s/]+)(?:\s+([A-Z]{3,8}))?(?:\s*\/\s*(\S+))?$/
+const PER = /^([1-9][0-9]{0,9})?([kM])?$/
+
+/** `per`: what the line says where the text does not. */
+export const compileRate = (
+  given: unknown,
+  per: bigint | undefined,
+  where: Where,
+  ground: Ground,
+): Rate | undefined => {
+  const match = typeof given === 'string' ? RATE.exec(given.trim()) : null
+  const many = match?.[3]
+  const price = compileAmount(many === undefined ? given : before(given), where, ground)
+  if (price === undefined) return undefined
+  if (many === undefined) return { price, per: per ?? 1n }
+  if (per !== undefined)
+    ground.say(where, 'PRICE_PER', 'the price says per how many, and so does `per`: one is enough')
+  const said = compilePer(many, where, ground.say)
+  return said === undefined ? undefined : { price, per: said }
+}
+const before = (given: unknown): string => String(given).split('/', 1)[0]?.trim() ?? ''
+
+/** `0.01` or `0.01 USD`, in 1e-18. */
+export const compileAmount = (given: unknown, where: Where, ground: Ground): bigint | undefined => {
+  const { currency, frozen, say } = ground
+  if (isFields(given) || Array.isArray(given) || given === null || typeof given === 'boolean') {
+    say(where, 'PRICE_AMOUNT', 'a price is an amount such as 2.00 / 1M')
+    return undefined
+  }
+  const match = typeof given === 'string' ? RATE.exec(given.trim()) : undefined
+  if (match === null || match?.[3] !== undefined) {
+    say(where, 'PRICE_AMOUNT', `${JSON.stringify(given)} is not an amount such as 2.00 or 2.00 USD`)
+    return undefined
+  }
+  const [, amount, code] = match ?? []
+  const worth = currency.rates.get(code ?? currency.name)
+  if (worth === undefined) {
+    say(where, 'PRICE_CURRENCY', code, [...currency.rates.keys()].join(', '))
+    return undefined
+  }
+  try {
+    const places = frozen ? PRICE_PLACES : WRITTEN_PLACES
+    const most = MOST_UNITS * 10n ** BigInt(places)
+    const price = parseDecimal(amount ?? given, { places, most })
+    return frozen ? price : price * worth * 10n ** BigInt(PRICE_PLACES - places - RATE_PLACES)
+  } catch (thrown) {
+    say(where, 'PRICE_AMOUNT', messageOf(thrown))
+    return undefined
+  }
+}
+
+/** `1M`, `1k`, `60`, 1000. */
+export const compilePer = (given: unknown, where: Where, say: Say): bigint | undefined => {
+  const text = typeof given === 'string' || typeof given === 'number' ? String(given) : ''
+  const [whole, digits, suffix] = PER.exec(text) ?? []
+  const per = BigInt(digits ?? 1) * (suffix === 'M' ? 1_000_000n : suffix === 'k' ? 1_000n : 1n)
+  if (whole && per <= MOST_PER) return per
+  say(where, 'PRICE_PER', `a price is per 1, 1k, 1M or another whole number up to ${MOST_PER}`)
+  return undefined
+}
+
+/** 1000000n is `1M`. */
+export const printPer = (per: bigint): string => {
+  if (per % 1_000_000n === 0n) return `${per / 1_000_000n}M`
+  return per % 1_000n === 0n ? `${per / 1_000n}k` : String(per)
+}
+/** As it is written, without a loss; at least two places where people read it. */
+export const printPrice = (price: bigint, least = 0): string =>
+  printDecimal(price, PRICE_PLACES, least)
+export const printRate = ({ price, per }: Rate): string =>
+  per === 1n ? printPrice(price) : `${printPrice(price)} / ${printPer(per)}`

@@ -1,0 +1,177 @@
+/** A billing rule: what a call costs, compiled once, and the text of it that is frozen onto a hold. Pure. */
+import { errors } from '../../engine/errors.ts'
+import type { Report } from '../../engine/plugin.ts'
+import type { Meter } from '../slots.ts'
+import type { Currency } from './currency.ts'
+import { compileLine, type Placed, placedUnder, printLine, type RuleLine } from './line.ts'
+import { isMeter } from './meters.ts'
+import { type Fields, isFields, type Say, sayer, type Where } from './problems.ts'
+import { compileAmount, type Ground, printPrice } from './rate.ts'
+import { ratesIn } from './table.ts'
+
+const fault = errors({
+  RULE_UNREADABLE: [503, 'The price frozen onto this call cannot be read: %s', { expose: false }],
+})
+
+/** On a model, on a route, and frozen. */
+export interface BillingOptions {
+  readonly price?: unknown
+  readonly free?: boolean
+  readonly max_calls?: unknown
+}
+export interface Rule {
+  readonly free: boolean
+  readonly lines: readonly RuleLine[]
+  /** The meters that have lines. */
+  readonly priced: ReadonlySet<Meter>
+  /** In 1e-18: what the whole comes to at least, once it comes to anything. */
+  readonly min: bigint
+  /** What a hold reckons with where a request names no bound. */
+  readonly maxCalls: ReadonlyMap<Meter, number>
+  /** The least common multiple of what its prices are per: in these parts every line is whole. */
+  readonly parts: bigint
+  readonly text: string
+}
+export interface Circumstances {
+  readonly currency: Currency
+  /** Where the options stand in the document. */
+  readonly where: Where
+  readonly report: Report
+}
+
+/** Undefined: there are problems, and every one was reported with its place. */
+export const compileRule = (
+  options: BillingOptions,
+  { currency, where, report }: Circumstances,
+): Rule | undefined => compile(options, where, { currency, say: sayer(report) })
+
+const compile = (options: BillingOptions, where: Where, ground: Ground): Rule | undefined => {
+  const { price, free } = options
+  let sound = true
+  const say: Say = (...told) => {
+    sound = false
+    ground.say(...told)
+  }
+  const judged = { ...ground, say }
+  const maxCalls = compileMaxCalls(options.max_calls, [...where, 'max_calls'], say)
+  if (free !== true && price === undefined) say(where, 'PRICE_MISSING')
+  if (free === true && price !== undefined) say([...where, 'free'], 'PRICE_AND_FREE')
+  const at = [...where, 'price']
+  const { placed, least } = price === undefined ? NOTHING : placedIn(price, at, say)
+  const lines = placed.map(each => compileLine(each, judged)).filter(line => line !== undefined)
+  const min = least ? compileAmount(least.amount, least.where, judged) : 0n
+  judgeOrder(placed, say)
+  return sound ? ruleOf(free === true, lines, min ?? 0n, maxCalls) : undefined
+}
+
+const ruleOf = (
+  free: boolean,
+  lines: readonly RuleLine[],
+  min: bigint,
+  maxCalls: Rule['maxCalls'],
+): Rule => {
+  const pers = lines.flatMap(({ table }) => ratesIn(table)).map(({ per }) => per)
+  const price = [...lines.map(printLine), ...(min > 0n ? [{ min: printPrice(min) }] : [])]
+  const frozen = {
+    ...(free ? { free } : { price }),
+    ...(maxCalls.size > 0 && { max_calls: Object.fromEntries(maxCalls) }),
+  }
+  return {
+    ...{ free, lines, min, maxCalls },
+    priced: new Set(lines.map(({ meter }) => meter)),
+    parts: pers.reduce((one, other) => (one / divisor(one, other)) * other, 1n),
+    text: JSON.stringify(frozen),
+  }
+}
+const divisor = (one: bigint, other: bigint): bigint =>
+  other === 0n ? one : divisor(other, one % other)
+
+// ---------------------------------------------------------------- freezing
+
+/** The rule in its own language, converted into the currency of accounts: a reload changes nothing about it. */
+export const freeze = ({ text }: Rule): string => text
+
+/** Throws RULE_UNREADABLE at what cannot be a rule. */
+export const thaw = (text: string): Rule => {
+  const problems: string[] = []
+  const say = sayer((where, _, message) => problems.push(`${where.join('.')}: ${message}`))
+  const currency = { name: 'FROZEN', rates: new Map([['FROZEN', 1n]]) }
+  const rule = compile(parsed(text), [], { currency, say, frozen: true })
+  if (!rule) throw fault('RULE_UNREADABLE', [problems.join('; ')])
+  return rule
+}
+const parsed = (text: string): Fields => {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (isFields(value)) return value
+  } catch {}
+  throw fault('RULE_UNREADABLE', ['it is no JSON object'])
+}
+
+// ---------------------------------------------------------------- reading
+
+interface Lines {
+  readonly placed: readonly Placed[]
+  readonly least?: { readonly amount: unknown; readonly where: Where }
+}
+const NOTHING: Lines = { placed: [] }
+
+const placedIn = (price: unknown, where: Where, say: Say): Lines => {
+  const lines = Array.isArray(price) ? listed(price, where, say) : mapped(price, where)
+  if (lines.placed.length > 0) return lines
+  say(where, 'PRICE_SHAPE', 'a price is a map such as { input: 2.00 / 1M }, or a list of lines')
+  return NOTHING
+}
+const mapped = (price: unknown, where: Where): Lines => {
+  if (!isFields(price)) return NOTHING
+  const { min, ...meters } = price
+  return {
+    placed: Object.entries(meters).flatMap(([meter, value]) =>
+      placedUnder(meter, value, [...where, meter]),
+    ),
+    ...(min !== undefined && { least: { amount: min, where: [...where, 'min'] } }),
+  }
+}
+const listed = (price: readonly unknown[], where: Where, say: Say): Lines => {
+  const placed: Placed[] = []
+  let least: Lines['least']
+  for (const [index, each] of price.entries()) {
+    const at = [...where, index]
+    if (!isFields(each))
+      say(at, 'PRICE_SHAPE', 'a line is a map such as { meter: input, price: 2 }')
+    else if (Object.keys(each).join() !== 'min') {
+      const { meter, ...given } = each
+      placed.push({ where: at, meter, given })
+    } else if (least) say(at, 'PRICE_SHAPE', 'a second minimum of the whole; one is enough')
+    else least = { amount: each.min, where: [...at, 'min'] }
+  }
+  return { placed, ...(least && { least }) }
+}
+
+/** Of a meter's lines all but the last have a condition: nothing is left without a price, and no line is never reached. */
+const judgeOrder = (placed: readonly Placed[], say: Say): void => {
+  const known = placed.filter(each => isMeter(each.meter))
+  for (const [meter, lines] of Map.groupBy(known, each => each.meter))
+    for (const [index, { where, given }] of lines.entries()) {
+      const last = index === lines.length - 1
+      if (!last && given.when === undefined)
+        say(where, 'PRICE_ORDER', `it takes all ${meter}: the lines behind it are never reached`)
+      if (last && given.when !== undefined)
+        say(where, 'PRICE_ORDER', `the last line of ${meter} is for all the rest: without \`when\``)
+    }
+}
+
+const compileMaxCalls = (given: unknown, where: Where, say: Say): ReadonlyMap<Meter, number> => {
+  const bounds = new Map<Meter, number>()
+  if (given === undefined) return bounds
+  if (!isFields(given))
+    say(where, 'PRICE_MAX_CALLS', 'max_calls is a map such as { web_search: 10 }')
+  for (const [meter, most] of Object.entries(isFields(given) ? given : {})) {
+    const whole = Number.isInteger(most) && Number(most) >= 0 && Number(most) <= 1_000_000
+    if (!isMeter(meter)) say([...where, meter], 'PRICE_MAX_CALLS', `no meter is called "${meter}"`)
+    else if (!whole)
+      say([...where, meter], 'PRICE_MAX_CALLS', 'a whole number of calls, from 0 to a million')
+    else bounds.set(meter, Number(most))
+  }
+  return bounds
+}

@@ -1,0 +1,139 @@
+/** Rules and calls at random: every word of the language of prices, with limits and quantities small enough to meet. */
+import fc from 'fast-check'
+import { METERS } from '../../plugins/billing/meters.ts'
+import type { BillingOptions } from '../../plugins/billing/rule.ts'
+import type { Attribute } from '../../plugins/billing/usage.ts'
+import type { Meter, Meters } from '../../plugins/slots.ts'
+
+export type Prices = string | { readonly [key: string]: Prices }
+export interface LineOptions {
+  readonly meter: Meter
+  readonly price: Prices
+  readonly by?: readonly string[]
+  readonly when?: Readonly<Record<string, unknown>>
+  readonly min?: string
+  readonly step?: string
+}
+export interface RuleOptions {
+  readonly lines: readonly LineOptions[]
+  readonly min?: string
+}
+export interface Call {
+  readonly meters: Readonly<Partial<Record<Meter, string>>>
+  readonly attributes: Readonly<Record<string, Attribute>>
+  readonly at: number
+}
+/** As a list of lines, or as the map of meters that says the same. */
+export const asOptions = ({ lines, min }: RuleOptions, map: boolean): BillingOptions => {
+  if (!map) return { price: [...lines, ...(min === undefined ? [] : [{ min }])] }
+  const meters = Map.groupBy(lines, ({ meter }) => meter)
+  const entries = [...meters].map(([meter, each]) => [
+    meter,
+    each.map(({ meter: _, ...line }) => line),
+  ])
+  return { price: { ...Object.fromEntries(entries), ...(min !== undefined && { min }) } }
+}
+export const numbers = ({ meters }: Call): Meters =>
+  Object.fromEntries(Object.entries(meters).map(([meter, text]) => [meter, Number(text)]))
+
+const decimal = (most: number, places: number): fc.Arbitrary<string> =>
+  fc
+    .tuple(fc.nat(most), fc.nat(places), fc.nat(10 ** places - 1))
+    .map(([left, shown, right]) =>
+      shown === 0 ? `${left}` : `${left}.${String(right).padStart(places, '0').slice(0, shown)}`,
+    )
+const code = fc.constantFrom('', '', '', ' USD', ' EUR', ' CREDIT')
+const per = fc.constantFrom('', ' / 1M', ' / 1M', ' / 1k', ' / 60', ' / 7', ' / 3')
+const amount = fc.tuple(decimal(20, 9), code).map(parts => parts.join(''))
+const price = fc.tuple(amount, per).map(parts => parts.join(''))
+
+const table = (keys: readonly string[], inner: fc.Arbitrary<Prices>): fc.Arbitrary<Prices> =>
+  fc
+    .tuple(
+      fc.subarray([...keys, 'default'], { minLength: 1 }),
+      fc.array(inner, { minLength: 4, maxLength: 4 }),
+    )
+    .map(([chosen, prices]) => Object.fromEntries(chosen.map((key, i) => [key, prices[i] ?? '1'])))
+const QUALITIES = ['low', 'high']
+const SIZES = ['small', '1024']
+const priced: fc.Arbitrary<Pick<LineOptions, 'price' | 'by'>> = fc.oneof(
+  { weight: 3, arbitrary: price.map(each => ({ price: each })) },
+  table(QUALITIES, price).map(each => ({ by: ['quality'], price: each })),
+  table(QUALITIES, table(SIZES, price)).map(each => ({ by: ['quality', 'size'], price: each })),
+)
+
+const limit = fc.nat(400)
+const comparison = fc.oneof(
+  fc.tuple(fc.constantFrom('>', '>=', '<='), limit).map(([sign, each]) => `${sign} ${each}`),
+  fc.tuple(limit, limit).map(([low, more]) => `> ${low} <= ${low + more + 1}`),
+)
+const clock = (minutes: number): string =>
+  [minutes / 60, minutes % 60].map(each => String(Math.floor(each)).padStart(2, '0')).join(':')
+const time = fc
+  .tuple(fc.nat(1_439), fc.nat(1_438), fc.constantFrom('', ' +08:00', ' -03:30', ' UTC'))
+  .map(([from, long, zone]) => `${clock(from)}-${clock((from + long + 1) % 1_440)}${zone}`)
+/** `counted`: whether it may depend on what is used. */
+const condition = (counted: boolean): fc.Arbitrary<readonly [string, unknown]> =>
+  fc.oneof(
+    ...(counted
+      ? [fc.tuple(fc.constantFrom('prompt', 'completion', 'input', 'seconds', 'calls'), comparison)]
+      : []),
+    fc.tuple(fc.constant('duration'), comparison),
+    fc.tuple(fc.constant('off_peak'), fc.boolean()),
+    fc.tuple(fc.constant('quality'), fc.constantFrom('low', ['low', 'odd'])),
+    fc.tuple(fc.constant('time'), time),
+  )
+const when = (counted: boolean) =>
+  fc.array(condition(counted), { minLength: 1, maxLength: 2 }).map(each => Object.fromEntries(each))
+
+const line = (conditional: boolean, counted: boolean): fc.Arbitrary<Omit<LineOptions, 'meter'>> =>
+  fc
+    .tuple(
+      priced,
+      conditional ? when(counted) : fc.constant(undefined),
+      fc.option(amount, { freq: 6, nil: undefined }),
+      fc.option(amount, { freq: 6, nil: undefined }),
+    )
+    .map(([one, condition, min, step]) => ({
+      ...one,
+      ...(condition && { when: condition }),
+      ...(min !== undefined && { min }),
+      ...(step !== undefined && { step }),
+    }))
+
+export const rules = ({ counted = true } = {}): fc.Arbitrary<RuleOptions> =>
+  fc
+    .tuple(
+      fc
+        .subarray([...METERS], { minLength: 1, maxLength: 8 })
+        .chain(meters =>
+          fc.tuple(
+            ...meters.map(meter =>
+              fc
+                .tuple(fc.array(line(true, counted), { maxLength: 2 }), line(false, counted))
+                .map(([some, last]) => [...some, last].map(each => ({ meter, ...each }))),
+            ),
+          ),
+        ),
+      fc.option(amount, { freq: 4, nil: undefined }),
+    )
+    .map(([lines, min]) => ({ lines: lines.flat(), ...(min !== undefined && { min }) }))
+
+const quantity = fc.oneof(
+  { weight: 3, arbitrary: fc.nat(500).map(String) },
+  fc.nat(2_000_000).map(String),
+  decimal(500, 6),
+)
+export const calls: fc.Arbitrary<Call> = fc.record({
+  meters: fc.dictionary(fc.constantFrom(...METERS), quantity, { maxKeys: 6 }),
+  attributes: fc.record(
+    {
+      quality: fc.constantFrom('low', 'high', 'odd', 'constructor'),
+      size: fc.constantFrom<Attribute[]>('small', 1024, 'huge'),
+      off_peak: fc.boolean(),
+      duration: fc.nat(500),
+    },
+    { requiredKeys: [] },
+  ),
+  at: fc.nat(4_000_000_000_000),
+})
