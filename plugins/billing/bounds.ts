@@ -1,7 +1,7 @@
 /** How much a call can come to use, as far as the request and the rule say so. Pure. */
 import type { Meter, Meters } from '../slots.ts'
 import { attributeOf, type Known } from './known.ts'
-import { homeOf, isSum, METERS, SUMS, type Sum } from './meters.ts'
+import { isSum, SUM_OF, SUMS, type Sum } from './meters.ts'
 import type { Rule } from './rule.ts'
 import { type Facts, millionths } from './usage.ts'
 
@@ -27,7 +27,7 @@ export const mostsOf = (bounds: Bounds, rule: Rule): Mosts => {
     millionths(bounds.meters?.[meter] ?? rule.maxCalls.get(meter) ?? (meter === 'calls' ? 1 : null))
   const whole = (name: Sum): bigint | undefined => millionths(bounds[name] ?? null)
   const meter = (name: Meter): bigint | undefined => {
-    const sum = sumOf(name)
+    const sum = SUM_OF[name]
     return least(said(name), sum && whole(sum))
   }
   const together = (meters: readonly Meter[]): bigint | undefined =>
@@ -36,15 +36,11 @@ export const mostsOf = (bounds: Bounds, rule: Rule): Mosts => {
     meter,
     sum: name => least(whole(name), together(SUMS[name])),
     home(name) {
-      const guests = METERS.filter(each => homeOf(each, rule.priced)?.meter === name)
-      const sum = sumOf(name)
-      return least(together(guests), sum && whole(sum))
+      const sum = SUM_OF[name]
+      return least(together(rule.priced.get(name)?.guests ?? []), sum && whole(sum))
     },
   }
 }
-export const sumOf = (meter: Meter): Sum | undefined =>
-  (Object.keys(SUMS) as Sum[]).find(name => (SUMS[name] as readonly Meter[]).includes(meter))
-
 /** The smaller one that is known. */
 export const least = (one: bigint | undefined, other: bigint | undefined): bigint | undefined => {
   if (one === undefined || other === undefined) return one ?? other

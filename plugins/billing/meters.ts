@@ -23,6 +23,11 @@ type Whole = Meter extends Listed ? readonly Meter[] : never
 export const SUMS = { prompt: READ, completion: WRITTEN } as const
 export type Sum = keyof typeof SUMS
 export const isSum = (name: string): name is Sum => Object.hasOwn(SUMS, name)
+/** The sum a meter is part of. */
+export const SUM_OF: Readonly<Partial<Record<Meter, Sum>>> = {
+  ...Object.fromEntries(READ.map(meter => [meter, 'prompt' as const])),
+  ...Object.fromEntries(WRITTEN.map(meter => [meter, 'completion' as const])),
+}
 export const isMeter = (name: unknown): name is Meter => METERS.includes(name as Meter)
 
 interface StandIn {
@@ -41,13 +46,16 @@ const STAND_INS: Readonly<Partial<Record<Meter, StandIn>>> = {
   audio_output: { meter: 'output', exact: false },
 }
 
+interface Has {
+  has(meter: Meter): boolean
+}
 export interface Home {
   /** Whose lines price it. */
   readonly meter: Meter
   readonly exact: boolean
 }
 /** Where a meter is priced: by itself, or by the first stand-in that has lines. */
-export const homeOf = (meter: Meter, priced: ReadonlySet<Meter>): Home | undefined => {
+export const homeOf = (meter: Meter, priced: Has): Home | undefined => {
   let exact = true
   for (let at: Meter | undefined = meter; at; at = STAND_INS[at]?.meter) {
     if (priced.has(at)) return { meter: at, exact }
@@ -57,7 +65,7 @@ export const homeOf = (meter: Meter, priced: ReadonlySet<Meter>): Home | undefin
 }
 
 /** Whether a meter without any line is paid for by others: work is priced in tokens or in pieces. Tools never are included. */
-export const isIncluded = (meter: Meter, priced: ReadonlySet<Meter>): boolean => {
+export const isIncluded = (meter: Meter, priced: Has): boolean => {
   if (meter === 'calls') return true
   const tokens = [...READ, ...WRITTEN].some(each => priced.has(each))
   const pieces = PIECES.some(each => priced.has(each))

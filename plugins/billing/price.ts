@@ -1,10 +1,9 @@
 /** What a call costs: the exact sum of its lines, rounded once, half up, to a nano. Pure. */
 import type { Meter } from '../slots.ts'
 import { holds } from './condition.ts'
-import { fold, type Priced } from './fold.ts'
+import { fold, type Used } from './fold.ts'
 import { type Known, knownAtEnd } from './known.ts'
-import { METERS } from './meters.ts'
-import { printPrice } from './rate.ts'
+import type { RuleLine } from './line.ts'
 import type { Rule } from './rule.ts'
 import {
   amountOf,
@@ -12,9 +11,9 @@ import {
   partsOf,
   printQuantity,
   productOf,
-  rateShown,
   type Summer,
   summer,
+  termsOf,
 } from './sum.ts'
 import { choose } from './table.ts'
 import type { Counted, Facts } from './usage.ts'
@@ -32,34 +31,32 @@ export const price = (counted: Counted, rule: Rule, facts: Facts): Charge => {
   const known = knownAtEnd(counted, facts)
   const { homes, unpriced: without } = fold(counted.quantities, rule)
   const unpriced = new Set([...without, ...counted.nonsense])
-  const sum = summer(rule)
-  for (const meter of METERS) {
-    const priced = homes.get(meter)
-    if (priced && !addLine(sum, meter, priced, rule, known)) unpriced.add(meter)
+  const sum = summer(rule, true)
+  for (const [meter, { lines }] of rule.priced) {
+    const used = homes.get(meter)
+    const line = lines.find(each => holds(each.when, known) === true)
+    if (used && !addLine(sum, line, used, rule, known)) unpriced.add(meter)
   }
   sum.close()
   return { nanos: sum.nanos(), lines: sum.lines, unpriced: [...unpriced] }
 }
 
-const addLine = (sum: Summer, meter: Meter, priced: Priced, rule: Rule, known: Known): boolean => {
-  const line = rule.lines.find(each => each.meter === meter && holds(each.when, known) === true)
+const addLine = (
+  sum: Summer,
+  line: RuleLine | undefined,
+  used: Used,
+  rule: Rule,
+  known: Known,
+): boolean => {
   const [found] = line ? choose(line.table, line.by, known).rates : []
   if (!line || !found) return false
-  const product = productOf(priced.quantity, found.rate, rule)
-  const amount = amountOf(product, line, rule)
-  sum.add(amount, {
-    meter,
-    ...counts(priced),
-    ...rateShown(line, found),
-    ...(line.min > 0n && amount === partsOf(line.min, rule) && { min: printPrice(line.min, 2) }),
-    ...(line.step > 0n && { step: printPrice(line.step, 2) }),
-  })
+  const amount = amountOf(productOf(used.quantity, found.rate, rule), line, rule)
+  const lifted = line.min > 0n && amount === partsOf(line.min, rule)
+  sum.add(amount, () => ({ meter: line.meter, ...counts(used), ...termsOf(line, found, lifted) }))
   return true
 }
-const counts = ({ quantity, joined }: Priced): Pick<Line, 'quantity' | 'with'> => {
+const counts = ({ quantity, joined }: Used): Pick<Line, 'quantity' | 'with'> => {
+  if (joined.size === 0) return { quantity: printQuantity(quantity) }
   const shown = [...joined].map(([meter, each]) => [meter, printQuantity(each)])
-  return {
-    quantity: printQuantity(quantity),
-    ...(joined.size > 0 && { with: Object.fromEntries(shown) }),
-  }
+  return { quantity: printQuantity(quantity), with: Object.fromEntries(shown) }
 }

@@ -13,6 +13,8 @@ export interface Rate {
   /** In 1e-18 of the configured currency. */
   readonly price: bigint
   readonly per: bigint
+  /** Both as receipts show them, printed once. */
+  readonly shown: { readonly price: string; readonly per: string }
 }
 /** What a price is read with. */
 export interface Ground {
@@ -36,12 +38,16 @@ export const compileRate = (
   const many = match?.[3]
   const price = compileAmount(many === undefined ? given : before(given), where, ground)
   if (price === undefined) return undefined
-  if (many === undefined) return { price, per: per ?? 1n }
+  if (many === undefined) return rateOf(price, per ?? 1n)
   if (per !== undefined)
     ground.say(where, 'PRICE_PER', 'the price says per how many, and so does `per`: one is enough')
   const said = compilePer(many, where, ground.say)
-  return said === undefined ? undefined : { price, per: said }
+  return said === undefined ? undefined : rateOf(price, said)
 }
+const rateOf = (price: bigint, per: bigint): Rate => ({
+  ...{ price, per },
+  shown: { price: printPrice(price, 2), per: printPer(per) },
+})
 const before = (given: unknown): string => String(given).split('/', 1)[0]?.trim() ?? ''
 
 /** `0.01` or `0.01 USD`, in 1e-18. */
@@ -84,7 +90,7 @@ export const compilePer = (given: unknown, where: Where, say: Say): bigint | und
 }
 
 /** 1000000n is `1M`. */
-export const printPer = (per: bigint): string => {
+const printPer = (per: bigint): string => {
   if (per % 1_000_000n === 0n) return `${per / 1_000_000n}M`
   return per % 1_000n === 0n ? `${per / 1_000n}k` : String(per)
 }

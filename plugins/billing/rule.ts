@@ -4,7 +4,7 @@ import type { Report } from '../../engine/plugin.ts'
 import type { Meter } from '../slots.ts'
 import type { Currency } from './currency.ts'
 import { compileLine, type Placed, placedUnder, printLine, type RuleLine } from './line.ts'
-import { isMeter } from './meters.ts'
+import { type Home, homeOf, isMeter, METERS } from './meters.ts'
 import { type Fields, isFields, type Say, sayer, type Where } from './problems.ts'
 import { compileAmount, type Ground, printPrice } from './rate.ts'
 import { ratesIn } from './table.ts'
@@ -22,8 +22,10 @@ export interface BillingOptions {
 export interface Rule {
   readonly free: boolean
   readonly lines: readonly RuleLine[]
-  /** The meters that have lines. */
-  readonly priced: ReadonlySet<Meter>
+  /** The meters that have lines, in the order of a receipt. */
+  readonly priced: ReadonlyMap<Meter, Priced>
+  /** Where every meter is priced that is priced at all. */
+  readonly homes: ReadonlyMap<Meter, Home>
   /** In 1e-18: what the whole comes to at least, once it comes to anything. */
   readonly min: bigint
   /** What a hold reckons with where a request names no bound. */
@@ -31,6 +33,11 @@ export interface Rule {
   /** The least common multiple of what its prices are per: in these parts every line is whole. */
   readonly parts: bigint
   readonly text: string
+}
+interface Priced {
+  readonly lines: readonly RuleLine[]
+  /** The meters that these lines price: its own, and those without lines that it stands in for. */
+  readonly guests: readonly Meter[]
 }
 export interface Circumstances {
   readonly currency: Currency
@@ -78,10 +85,24 @@ const ruleOf = (
   }
   return {
     ...{ free, lines, min, maxCalls },
-    priced: new Set(lines.map(({ meter }) => meter)),
+    ...placesOf(lines),
     parts: pers.reduce((one, other) => (one / divisor(one, other)) * other, 1n),
     text: JSON.stringify(frozen),
   }
+}
+const placesOf = (lines: readonly RuleLine[]): Pick<Rule, 'priced' | 'homes'> => {
+  const own = Map.groupBy(lines, ({ meter }) => meter)
+  const homes = new Map(
+    METERS.flatMap(meter => {
+      const home = homeOf(meter, own)
+      return home ? [[meter, home] as const] : []
+    }),
+  )
+  const guests = (of: Meter) => METERS.filter(meter => homes.get(meter)?.meter === of)
+  const priced = METERS.filter(meter => own.has(meter)).map(
+    meter => [meter, { lines: own.get(meter) ?? [], guests: guests(meter) }] as const,
+  )
+  return { priced: new Map(priced), homes }
 }
 const divisor = (one: bigint, other: bigint): bigint =>
   other === 0n ? one : divisor(other, one % other)

@@ -2,7 +2,7 @@
 import type { Meter } from '../slots.ts'
 import { printDecimal } from './decimal.ts'
 import type { RuleLine } from './line.ts'
-import { PRICE_PLACES, printPer, printPrice, type Rate } from './rate.ts'
+import { PRICE_PLACES, printPrice, type Rate } from './rate.ts'
 import type { Rule } from './rule.ts'
 import type { Found } from './table.ts'
 import { QUANTITY_PLACES } from './usage.ts'
@@ -31,56 +31,62 @@ export interface Line {
 /** The parts of a rule are so small that everything it comes to is a whole number of them. */
 export const productOf = (quantity: bigint, { price, per }: Rate, { parts }: Rule): bigint =>
   quantity * price * (parts / per)
-export const partsOf = (amount: bigint, { parts }: Rule): bigint =>
-  amount * parts * 10n ** BigInt(QUANTITY_PLACES)
+export const partsOf = (amount: bigint, { parts }: Rule): bigint => amount * parts * MILLIONTHS
 export const amountOf = (product: bigint, { min, step }: RuleLine, rule: Rule): bigint => {
   const each = partsOf(step, rule)
   const stepped = each === 0n ? product : ((product + each - 1n) / each) * each
   const least = partsOf(min, rule)
   return stepped < least ? least : stepped
 }
-const NANO_PLACES = 9
+const MILLIONTHS = 10n ** BigInt(QUANTITY_PLACES)
+const NANO = MILLIONTHS * 10n ** BigInt(PRICE_PLACES - 9)
 const roundedToNanos = (amount: bigint, { parts }: Rule): bigint => {
-  const nano = parts * 10n ** BigInt(QUANTITY_PLACES + PRICE_PLACES - NANO_PLACES)
+  const nano = parts * NANO
   return (amount * 2n + nano) / (nano * 2n)
 }
 
 export interface Summer {
   readonly lines: Line[]
-  add(amount: bigint, line: Omit<Line, 'nanos'>): void
+  /** `describe` is asked only where lines are wanted. */
+  add(amount: bigint, describe: () => Omit<Line, 'nanos'>): void
   /** Lifts the whole to its minimum. */
   close(): void
   nanos(): bigint
 }
 /** Each line is given what the rounded sum grew by: so they add up to it. */
-export const summer = (rule: Rule): Summer => {
+export const summer = (rule: Rule, wanted: boolean): Summer => {
   const lines: Line[] = []
-  let [sum, nanos] = [0n, 0n]
-  const add: Summer['add'] = (amount, line) => {
+  let [sum, nanos, any] = [0n, 0n, false]
+  const add: Summer['add'] = (amount, describe) => {
+    any = true
     sum += amount
+    if (!wanted) return
     const rounded = roundedToNanos(sum, rule)
-    lines.push({ ...line, nanos: String(rounded - nanos) })
+    lines.push({ ...describe(), nanos: String(rounded - nanos) })
     nanos = rounded
   }
   return {
-    ...{ lines, add, nanos: () => nanos },
+    ...{ lines, add, nanos: () => roundedToNanos(sum, rule) },
     close() {
       const missing = partsOf(rule.min, rule) - sum
-      if (lines.length === 0 || missing <= 0n) return
+      if (!any || missing <= 0n) return
       const min = printPrice(rule.min, 2)
-      add(missing, { meter: 'minimum', quantity: '1', price: min, per: '1', min })
+      add(missing, () => ({ meter: 'minimum', quantity: '1', price: min, per: '1', min }))
     },
   }
 }
 
-/** What a line of a receipt says of the price it was made at. */
-export const rateShown = (
-  { by }: RuleLine,
+/** What a line of a receipt says of the price it was made at. `lifted`: its minimum decided. */
+export const termsOf = (
+  { by, min, step }: RuleLine,
   { rate, keys }: Found,
-): Pick<Line, 'price' | 'per' | 'by'> => ({
-  ...{ price: printPrice(rate.price, 2), per: printPer(rate.per) },
+  lifted: boolean,
+): Omit<Line, 'meter' | 'quantity' | 'nanos'> => ({
+  ...rate.shown,
   ...(keys.length > 0 && {
     by: Object.fromEntries(keys.map((key, index) => [by[index] ?? '', key])),
   }),
+  ...(lifted && { min: printPrice(min, 2) }),
+  ...(step > 0n && { step: printPrice(step, 2) }),
 })
 export const printQuantity = (quantity: bigint): string => printDecimal(quantity, QUANTITY_PLACES)

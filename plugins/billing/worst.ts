@@ -1,11 +1,10 @@
 /** The most a call can cost, over everything that is not decided before it runs: what a hold takes. Pure. */
 import type { Meter } from '../slots.ts'
-import { type Bounds, knownBefore, least, type Mosts, mostsOf, sumOf } from './bounds.ts'
+import { type Bounds, knownBefore, least, type Mosts, mostsOf } from './bounds.ts'
 import { holds } from './condition.ts'
 import type { Known } from './known.ts'
 import type { RuleLine } from './line.ts'
-import { homeOf, isIncluded, METERS } from './meters.ts'
-import { printPrice } from './rate.ts'
+import { isIncluded, METERS, SUM_OF } from './meters.ts'
 import type { Rule } from './rule.ts'
 import {
   amountOf,
@@ -13,43 +12,52 @@ import {
   partsOf,
   printQuantity,
   productOf,
-  rateShown,
   type Summer,
   summer,
+  termsOf,
 } from './sum.ts'
 import { choose, type Found } from './table.ts'
 import type { Facts } from './usage.ts'
 
 export interface Worst {
   readonly nanos: bigint
-  /** How it comes about, for whoever asks what a call may cost. They add up to it. */
-  readonly lines: readonly Line[]
   /** Meters that cost something and that nothing bounds: a bound or `max_calls` is missing. The nanos do without them. */
   readonly unbounded: readonly Meter[]
   /** Meters that this call can use and that then have no price: an attribute in no table, a tool without a line. */
   readonly unpriced: readonly Meter[]
 }
+export interface Quote extends Worst {
+  /** How it comes about. They add up to it. */
+  readonly lines: readonly Line[]
+}
 
 /** Never less than `price` of any usage within the bounds, if the facts known now are the facts then. */
 export const worst = (rule: Rule, bounds: Bounds, facts: Facts): Worst => {
+  const { nanos, unbounded, unpriced } = reckon(rule, bounds, facts, false)
+  return { nanos, unbounded, unpriced }
+}
+/** The same with its lines, for whoever asks what a call may cost. */
+export const quote = (rule: Rule, bounds: Bounds, facts: Facts): Quote =>
+  reckon(rule, bounds, facts, true)
+
+const reckon = (rule: Rule, bounds: Bounds, facts: Facts, lines: boolean): Quote => {
   if (rule.free) return { nanos: 0n, lines: [], unbounded: [], unpriced: [] }
   const mosts = mostsOf(bounds, rule)
   const known = knownBefore(mosts, facts)
-  const steep = METERS.filter(meter => rule.priced.has(meter) && mosts.home(meter) !== 0n).map(
-    meter => steepest(meter, mosts.home(meter), rule, known),
-  )
-  const sum = summer(rule)
+  const steep: Steep[] = []
+  for (const [meter, priced] of rule.priced) {
+    const most = mosts.home(meter)
+    if (most !== 0n) steep.push(steepest(meter, most, priced.lines, rule, known))
+  }
+  const sum = summer(rule, lines)
   for (const [each, taken] of allotted(steep, mosts)) addLine(sum, each, taken, rule)
   sum.close()
+  const boundless = steep.filter(({ most, dearest }) => most === undefined && dearest > 0n)
+  const uncertain = steep.filter(({ certain }) => !certain)
   return {
     ...{ nanos: sum.nanos(), lines: sum.lines },
-    unbounded: steep
-      .filter(({ most, dearest }) => most === undefined && dearest > 0n)
-      .map(({ meter }) => meter),
-    unpriced: [
-      ...steep.filter(({ certain }) => !certain).map(({ meter }) => meter),
-      ...asked(rule, bounds),
-    ],
+    unbounded: boundless.map(({ meter }) => meter),
+    unpriced: [...uncertain.map(({ meter }) => meter), ...asked(rule, bounds)],
   }
 }
 
@@ -64,8 +72,14 @@ interface Steep {
   /** Whatever the attributes turn out to be, there is a price. */
   readonly certain: boolean
 }
-const steepest = (meter: Meter, most: bigint | undefined, rule: Rule, known: Known): Steep => {
-  const lines = possible(rule, meter, known).map(line => ({
+const steepest = (
+  meter: Meter,
+  most: bigint | undefined,
+  all: readonly RuleLine[],
+  rule: Rule,
+  known: Known,
+): Steep => {
+  const lines = possible(all, known).map(line => ({
     line,
     choice: choose(line.table, line.by, known),
   }))
@@ -75,10 +89,14 @@ const steepest = (meter: Meter, most: bigint | undefined, rule: Rule, known: Kno
 }
 const larger = (one: bigint, other: bigint): bigint => (other > one ? other : one)
 /** Up to the first line that holds whatever happens. */
-const possible = (rule: Rule, meter: Meter, known: Known): readonly RuleLine[] => {
-  const lines = rule.lines.filter(line => line.meter === meter && holds(line.when, known) !== false)
-  const sure = lines.findIndex(line => holds(line.when, known) === true)
-  return sure < 0 ? lines : lines.slice(0, sure + 1)
+const possible = (all: readonly RuleLine[], known: Known): readonly RuleLine[] => {
+  const lines: RuleLine[] = []
+  for (const line of all) {
+    const whether = holds(line.when, known)
+    if (whether !== false) lines.push(line)
+    if (whether) break
+  }
+  return lines
 }
 
 interface Part {
@@ -89,7 +107,7 @@ interface Part {
 /** What is read cannot be all of it cached and all of it new: a sum is filled with its dearest meters first. */
 const allotted = (steep: readonly Steep[], mosts: Mosts): ReadonlyMap<Steep, Part> => {
   const parts = new Map<Steep, Part>()
-  for (const [sum, members] of Map.groupBy(steep, ({ meter }) => sumOf(meter))) {
+  for (const [sum, members] of Map.groupBy(steep, ({ meter }) => SUM_OF[meter])) {
     const alone = sum === undefined || members.length === 1
     let left = sum && mosts.sum(sum)
     for (const each of members.toSorted(byPrice)) {
@@ -116,12 +134,10 @@ const addLine = (sum: Summer, steep: Steep, { quantity, alone }: Part, rule: Rul
   }
   if (!dearest || (quantity === 0n && dearest.amount === 0n)) return
   const { line, found, amount } = dearest
-  sum.add(amount, {
+  sum.add(amount, () => ({
     ...{ meter: steep.meter, quantity: printQuantity(quantity) },
-    ...rateShown(line, found),
-    ...(line.min > 0n && { min: printPrice(line.min, 2) }),
-    ...(line.step > 0n && { step: printPrice(line.step, 2) }),
-  })
+    ...termsOf(line, found, line.min > 0n),
+  }))
 }
 interface Cost {
   readonly line: RuleLine
@@ -130,8 +146,10 @@ interface Cost {
 }
 
 /** Meters the request is said to use, with no line for them. */
-const asked = ({ priced }: Rule, { meters = {} }: Bounds): readonly Meter[] =>
-  METERS.filter(meter => meters[meter] && !homeOf(meter, priced) && !isIncluded(meter, priced))
+const asked = ({ priced, homes }: Rule, { meters }: Bounds): readonly Meter[] =>
+  meters
+    ? METERS.filter(meter => meters[meter] && !homes.has(meter) && !isIncluded(meter, priced))
+    : []
 
 /** How many tokens may be written for this much: 0 also where not even the reading is covered. */
 export const coverable = (rule: Rule, bounds: Bounds, facts: Facts, available: bigint): number => {

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Bounds } from '../../plugins/billing/bounds.ts'
 import { formula } from '../../plugins/billing/formula.ts'
 import type { Attribute } from '../../plugins/billing/usage.ts'
-import { coverable, worst } from '../../plugins/billing/worst.ts'
+import { coverable, quote, worst } from '../../plugins/billing/worst.ts'
 import { NOON, ruleIn } from '../helpers/billing.ts'
 
 interface Row {
@@ -168,7 +168,8 @@ const TABLE: readonly Row[] = [
 ]
 for (const { what, rule, bounds = {}, facts = {}, at = NOON, ...expected } of TABLE)
   t.test(what, async t => {
-    const { lines, ...held } = worst(ruleIn(rule), bounds, { at, attributes: facts })
+    const { lines, ...held } = quote(ruleIn(rule), bounds, { at, attributes: facts })
+    t.same(worst(ruleIn(rule), bounds, { at, attributes: facts }), held)
     t.same(held, { unbounded: [], unpriced: [], ...expected })
     const sum = lines.reduce((total, line) => total + BigInt(line.nanos), 0n)
     t.equal(sum, held.nanos, 'the lines add up to it')
@@ -176,7 +177,7 @@ for (const { what, rule, bounds = {}, facts = {}, at = NOON, ...expected } of TA
 
 t.test('what a call may cost, as a sentence', async t => {
   const says = (rule: string, bounds: Bounds): string =>
-    formula(worst(ruleIn(rule), bounds, { at: NOON }).lines)
+    formula(quote(ruleIn(rule), bounds, { at: NOON }).lines)
   t.equal(says(TEXT, some), '1,000 input x 2.00/1M + 100 output x 8.00/1M = 0.0028')
   t.equal(says(SIZES, { meters: { images: 2 } }), '2 images (large) x 4.00 = 8')
   t.equal(
