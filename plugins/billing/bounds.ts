@@ -30,8 +30,16 @@ export const mostsOf = (bounds: Bounds, rule: Rule): Mosts => {
     const sum = SUM_OF[name]
     return least(said(name), sum && whole(sum))
   }
-  const together = (meters: readonly Meter[]): bigint | undefined =>
-    meters.map(meter).reduce(plus, 0n)
+  // One of them without a bound of its own is bounded by the sum, and so are all together.
+  const together = (meters: readonly Meter[]): bigint | undefined => {
+    let total = 0n
+    for (const each of meters) {
+      const most = said(each)
+      if (most === undefined) return undefined
+      total += most
+    }
+    return total
+  }
   return {
     meter,
     sum: name => least(whole(name), together(SUMS[name])),
@@ -46,9 +54,6 @@ export const least = (one: bigint | undefined, other: bigint | undefined): bigin
   if (one === undefined || other === undefined) return one ?? other
   return one < other ? one : other
 }
-const plus = (one: bigint | undefined, other: bigint | undefined): bigint | undefined =>
-  one === undefined || other === undefined ? undefined : one + other
-
 export const knownBefore = (mosts: Mosts, facts: Facts): Known => ({
   at: facts.at,
   open: true,

@@ -6,6 +6,7 @@ import { METERS } from './meters.ts'
 export const QUANTITY_PLACES = 6
 /** What no call can use; whoever says so is not believed. */
 const MOST = 1e12
+const MILLION = 1_000_000n
 
 export interface Counted {
   /** In millionths, in the order of a receipt, none of them zero. */
@@ -34,8 +35,9 @@ export const counted = ({ meters }: Pick<Usage, 'meters'>): Counted => {
   return { quantities, nonsense }
 }
 
-/** `toFixed` is exact by its definition, so no arithmetic on floats takes place. */
-export const millionths = (count: unknown): bigint | undefined =>
-  typeof count === 'number' && count >= 0 && count <= MOST
-    ? BigInt(count.toFixed(QUANTITY_PLACES).replace('.', ''))
-    : undefined
+export const millionths = (count: unknown): bigint | undefined => {
+  if (typeof count !== 'number' || !(count >= 0 && count <= MOST)) return undefined
+  if (Number.isInteger(count)) return BigInt(count) * MILLION
+  // `toFixed` is exact by its definition: no arithmetic on floats takes place.
+  return BigInt(count.toFixed(QUANTITY_PLACES).replace('.', ''))
+}
