@@ -22,6 +22,8 @@ export interface Plugin<Options = unknown> {
   readonly sections?: Readonly<Record<string, object>>
   /** Keys this plugin adds to every entry of `upstreams:`; read them at `host.upstreams`. */
   readonly upstream?: Readonly<Record<string, object>>
+  /** Keys this plugin adds to `settings:`; read them at `host.section('settings')`. */
+  readonly settings?: Readonly<Record<string, object>>
   /** Faults no schema can see (a name that points nowhere). Pure; runs once all schemas have passed. */
   check?(document: Document, report: Report): void
   /** Tables this plugin owns: numbered, forward only, run before the first `setup` sees them. */

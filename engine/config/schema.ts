@@ -3,7 +3,7 @@ import engine from '../../schemas/engine.json' with { type: 'json' }
 import type { Plugin } from '../plugin.ts'
 
 export type Plugins = ReadonlyMap<string, Plugin>
-const { upstreams, routes } = engine.properties
+const { settings, upstreams, routes } = engine.properties
 /** Names that a plugin cannot have, since the engine's own keys stand where its options would. */
 export const TAKEN: ReadonlySet<string> = new Set(Object.keys(routes.items.properties))
 /** Sections that no plugin can own. */
@@ -22,6 +22,14 @@ export const assemble = (plugins: Plugins, broken: readonly string[] = []): obje
       ...sorted.map(([, plugin]) => plugin.upstream),
     ),
   }
+  const ours = {
+    ...settings,
+    additionalProperties,
+    properties: Object.assign(
+      { ...settings.properties },
+      ...sorted.map(([, plugin]) => plugin.settings),
+    ),
+  }
   const route = {
     ...routes.items,
     properties: {
@@ -36,6 +44,7 @@ export const assemble = (plugins: Plugins, broken: readonly string[] = []): obje
     additionalProperties,
     properties: Object.assign(
       { ...engine.properties },
+      { settings: ours },
       { pipeline: { ...engine.properties.pipeline, items: order } },
       { upstreams: { ...upstreams, additionalProperties: upstream } },
       { routes: { ...routes, items: route } },

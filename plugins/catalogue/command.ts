@@ -1,5 +1,5 @@
 /** `tollgate models`: the catalogue as an operator reads it, and what a name would come to. */
-import type { Command, Lent, Target } from '../../engine/plugin.ts'
+import type { Command, Json, Lent, Target } from '../../engine/plugin.ts'
 import { Catalogue, type Entry } from './catalogue.ts'
 import { listed } from './listing.ts'
 import type { Section } from './section.ts'
@@ -8,7 +8,7 @@ interface Shown {
   readonly name: string
   readonly to: readonly string[]
   readonly endpoints: readonly string[]
-  readonly price: Readonly<Record<string, string | number>>
+  readonly price: Json
 }
 
 export const commands: Readonly<Record<string, Command>> = {
@@ -38,7 +38,7 @@ const show =
     name: entry.name,
     to: entry.targets.map(nameOf),
     endpoints: listed(entry.name, entry, upstreams).endpoints,
-    price: entry.options.price ?? {},
+    price: entry.options.free === true ? 'free' : (entry.options.price ?? {}),
   })
 const one = (name: string, catalogue: Catalogue, host: Lent): readonly Shown[] | undefined => {
   const found = catalogue.find(name)
@@ -47,10 +47,19 @@ const one = (name: string, catalogue: Catalogue, host: Lent): readonly Shown[] |
 const nameOf = ({ upstream, name }: Target): string =>
   name === undefined ? upstream : `${upstream}/${name}`
 
+/** The short form in words; the long form as it was written. */
+const shown = (price: Json): string => {
+  if (typeof price === 'string') return price
+  if (Array.isArray(price)) return JSON.stringify(price)
+  const meters = Object.entries(price as { readonly [meter: string]: Json })
+  return meters.map(([meter, each]) => `${meter} ${plain(each)}`).join('; ')
+}
+const plain = (each: Json): string =>
+  typeof each === 'object' ? JSON.stringify(each) : String(each)
+
 const columns = (list: readonly Shown[]): string => {
   const rows = list.map(({ name, to, price }) => {
-    const prices = Object.entries(price).map(([meter, each]) => `${meter} ${each}`)
-    return [name, to.join(', '), prices.join('; ')]
+    return [name, to.join(', '), shown(price)]
   })
   const widths = [0, 1].map(column => Math.max(...rows.map(row => row[column]?.length ?? 0)))
   const print = (row: readonly string[]): string =>

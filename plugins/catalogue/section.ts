@@ -1,12 +1,14 @@
 /** The `models:` section: what an entry may say, and the schema that editors explain it with. */
 import type { Json } from '../../engine/plugin.ts'
+import { FREE, MAX_CALLS, PRICE } from '../billing/schema.ts'
 
 /** An entry as the schema lets it through. */
 export interface ModelOptions {
   readonly to: string | readonly (string | TargetOptions)[]
   readonly accepts?: { readonly [route: string]: Json }
-  readonly price?: { readonly [meter: string]: string | number }
+  readonly price?: Json
   readonly free?: boolean
+  readonly max_calls?: { readonly [meter: string]: number }
   readonly traits?: { readonly [key: string]: Json }
   readonly owner?: string
   readonly title?: string
@@ -22,9 +24,6 @@ export type Section = Readonly<Record<string, ModelOptions>>
 
 /** `upstream/name`, or the upstream alone, which then is asked by the name the client wrote. */
 const TARGET = '^[A-Za-z0-9][A-Za-z0-9._-]*(/\\S+)?$'
-/** `2.00`, `2.00 USD`, `2.00 USD / 1M`, `0.05 / 1k`. */
-const PRICE = '^[0-9]+([.][0-9]+)?( [A-Z]{3})?( / ([0-9]+|[0-9]*[kM]))?$'
-
 const to = {
   description:
     'An upstream and the name it knows the model by; a * or {id} of the key is carried over.',
@@ -91,20 +90,9 @@ const entry = {
       },
       examples: [{ chat: false, '*': { required: ['max_tokens'] } }],
     },
-    price: {
-      description: 'What each meter costs: an amount, its currency, and per how many.',
-      type: 'object',
-      propertyNames: { pattern: '^[a-z][a-z0-9_]*$' },
-      additionalProperties: {
-        description: 'An amount, its currency, and per how many.',
-        type: ['string', 'number'],
-        pattern: PRICE,
-        minimum: 0,
-        examples: ['2.00 USD / 1M'],
-      },
-      examples: [{ input: '2.00 USD / 1M', output: '8.00 USD / 1M' }],
-    },
-    free: { description: 'It costs nothing.', type: 'boolean', examples: [true] },
+    price: PRICE,
+    free: FREE,
+    max_calls: MAX_CALLS,
     traits,
     owner: { description: 'Who lists of models say owns it.', type: 'string', examples: ['gp'] },
     title: { description: 'Its name for people.', type: 'string', examples: ['GP 4.1'] },

@@ -1,0 +1,96 @@
+/** What a request body bounds: how much it may write, and which tools it may use. The names are those of every format the
+ *  gateway speaks; a body holds those of one. Pure. */
+import type { Json } from '../../engine/plugin.ts'
+import type { Meter, Meters } from '../slots.ts'
+import type { Bounds } from './bounds.ts'
+import type { Attribute, Facts } from './usage.ts'
+
+type Fields = { readonly [key: string]: Json }
+const isFields = (value: Json | undefined): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+const inner = (fields: Fields, ...keys: readonly string[]): Fields => {
+  for (const key of keys) if (isFields(fields[key])) return fields[key]
+  return {}
+}
+const whole = (value: Json | undefined): number | undefined =>
+  typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined
+
+/** Of a model: tokens it writes at most, and reads and writes together. */
+export interface Capacity {
+  readonly output?: number | undefined
+  readonly context?: number | undefined
+}
+/** What a model writes at most of which nobody said it. */
+const OUTPUT = 65_536
+
+export interface Asked {
+  readonly bounds: Bounds
+  /** Whether the client said how much may be written. */
+  readonly limited: boolean
+}
+
+/** `size`: bytes of the body. No token is shorter than a byte. */
+export const askedOf = (body: Json, size: number, { output, context }: Capacity): Asked => {
+  const fields = isFields(body) ? body : {}
+  const generation = inner(fields, 'generationConfig', 'generation_config')
+  const limits = [
+    ...[fields.max_tokens, fields.max_completion_tokens, fields.max_output_tokens],
+    ...[generation.maxOutputTokens, generation.max_output_tokens],
+  ].flatMap(each => whole(each) ?? [])
+  const most = output ?? context ?? OUTPUT
+  const each = limits.length > 0 ? Math.min(Math.max(...limits), most) : most
+  const copies = whole(fields.n) ?? whole(generation.candidateCount) ?? 1
+  return {
+    limited: limits.length > 0,
+    bounds: {
+      prompt: Math.min(size, context ?? size),
+      completion: each * Math.max(1, copies),
+      meters: { ...toolsNotIn(fields), images: copies, characters: size, ...secondsIn(fields) },
+    },
+  }
+}
+
+const secondsIn = (fields: Fields): Meters => {
+  const seconds = whole(fields.duration) ?? whole(fields.seconds)
+  return seconds === undefined ? {} : { seconds }
+}
+
+/** How each format calls the tools that upstreams run by themselves, and that are paid for by the call. */
+const TOOLS: readonly (readonly [Meter, RegExp])[] = [
+  ['web_search', /^(?:.*web_?search.*|google_?search.*|gx_search|url_?context)$/i],
+  ['file_search', /^file_?search$/i],
+  ['code_execution', /^code_?(?:execution|interpreter).*$/i],
+]
+/** Nought for every tool that the request does not offer; of the others `max_calls` decides. */
+const toolsNotIn = (fields: Fields): Meters => {
+  const offered = namesIn(fields.tools)
+  if (fields.web_search_options !== undefined) offered.push('web_search')
+  const meters: { [meter: string]: number } = {}
+  for (const [meter, called] of TOOLS)
+    if (!offered.some(name => called.test(name))) meters[meter] = 0
+  return meters
+}
+const namesIn = (tools: Json | undefined): string[] => {
+  if (!Array.isArray(tools)) return []
+  return tools.flatMap(tool => {
+    if (!isFields(tool)) return []
+    // Google's tools are named by their key; everybody else's by their type.
+    return typeof tool.type === 'string' ? [tool.type] : Object.keys(tool)
+  })
+}
+
+const ATTRIBUTE = /^[a-z][a-z0-9_]{0,63}$/
+const SHORT = 64
+
+/** What a price may go by: the plain members of the body. */
+export const factsOf = (body: Json, at: number): Facts => {
+  const attributes: { [name: string]: Attribute } = {}
+  if (isFields(body))
+    for (const name in body) {
+      const value = body[name]
+      if (!ATTRIBUTE.test(name) || value === null || typeof value === 'object') continue
+      if (value !== undefined && String(value).length <= SHORT)
+        attributes[name] = value as Attribute
+    }
+  return { at, attributes }
+}

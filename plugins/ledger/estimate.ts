@@ -1,0 +1,65 @@
+/** What a reply has used, as far as its bytes tell: for a death in the middle, and for upstreams that count nothing. */
+import type { Bytes, Reply } from '../../engine/plugin.ts'
+import type { Usage } from '../slots.ts'
+
+/** Text of this many bytes is about one token. */
+const BYTES_PER_TOKEN = 4
+/** ms between two notes of how far a stream has come. */
+const NOTE_EVERY = 250
+const LINE_END = 0x0a
+
+export class Watching {
+  readonly #stream: boolean
+  readonly #input: number
+  readonly #note: (usage: Usage) => void
+  /** Bytes of a plain answer, blank lines of a stream: upstreams send about one token an event. */
+  #passed = 0
+  #notedAt = 0
+  #last = 0
+
+  /** `size`: bytes of the request. */
+  constructor({ headers }: Reply, size: number, note: (usage: Usage) => void) {
+    this.#stream = String(headers['content-type'] ?? '').startsWith('text/event-stream')
+    this.#input = Math.ceil(size / BYTES_PER_TOKEN)
+    this.#note = note
+  }
+  saw(chunk: Bytes): void {
+    if (!this.#stream) {
+      this.#passed += chunk.length
+      return
+    }
+    this.#countEvents(chunk)
+    const now = performance.now()
+    if (now - this.#notedAt < NOTE_EVERY) return
+    this.#notedAt = now
+    this.#note(this.#guess())
+  }
+  /** The bytes that complete the reply. Of a stream that is its terminator, or the word of what broke it. */
+  sawLast(tail: Bytes): void {
+    if (!this.#stream) this.saw(tail)
+  }
+  get any(): boolean {
+    return this.#passed > 0
+  }
+  /** The upstream's own numbers; where it was cut before it gave all of them, never less than what has passed. */
+  complete(usage: Usage | undefined): Usage {
+    if (usage && !usage.estimated) return usage
+    const guess = this.#guess()
+    const { input = guess.meters.input, output = 0 } = usage?.meters ?? {}
+    const most = Math.max(output, guess.meters.output)
+    return { meters: { ...usage?.meters, input, output: most }, estimated: true }
+  }
+  #guess() {
+    const output = this.#stream ? this.#passed : Math.ceil(this.#passed / BYTES_PER_TOKEN)
+    return { meters: { input: this.#input, output }, estimated: true } satisfies Usage
+  }
+  /** Ends of lines behind an end of a line, across chunks. */
+  #countEvents(chunk: Bytes): void {
+    for (let at = chunk.indexOf(LINE_END); at >= 0; at = chunk.indexOf(LINE_END, at + 1)) {
+      const before = at === 0 ? this.#last : chunk[at - 1]
+      const carriage = before === 0x0d && (at === 1 ? this.#last : chunk[at - 2]) === LINE_END
+      if (before === LINE_END || carriage) this.#passed++
+    }
+    this.#last = chunk[chunk.length - 1] ?? this.#last
+  }
+}

@@ -1,0 +1,50 @@
+/** The prices of a configuration: a rule for each model, compiled once, and what a route says in their place. */
+import type { Document, Json, Report } from '../../engine/plugin.ts'
+import { type Currency, compileCurrency } from '../billing/currency.ts'
+import { type BillingOptions, compileRule, type Rule } from '../billing/rule.ts'
+
+/** What stands under a name in `models:`, as far as money is concerned. */
+interface Priced extends BillingOptions {
+  readonly output?: number
+  readonly context?: number
+}
+export interface Price {
+  readonly rule: Rule
+  /** Tokens. */
+  readonly output: number | undefined
+  readonly context: number | undefined
+}
+interface Sections {
+  readonly models: Document[string]
+  readonly settings: Document[string]
+}
+
+const IGNORED: Report = () => {}
+
+const currencyOf = ({ settings }: Sections, report: Report = IGNORED): Currency =>
+  compileCurrency(
+    (settings as { readonly currency?: Json } | undefined)?.currency,
+    ['settings', 'currency'],
+    report,
+  )
+
+export class Prices {
+  readonly #prices = new Map<string, Price>()
+  readonly currency: Currency
+
+  /** Reports every price that cannot be meant; of such a model there is none. */
+  constructor(sections: Sections, report: Report = IGNORED) {
+    this.currency = currencyOf(sections, report)
+    const models = (sections.models ?? {}) as { readonly [name: string]: Json }
+    for (const [name, entry] of Object.entries(models)) {
+      const { output, context, ...options } = entry as unknown as Priced
+      const where = ['models', name]
+      const rule = compileRule(options, { currency: this.currency, where, report })
+      if (rule) this.#prices.set(name, { rule, output, context })
+    }
+  }
+  /** By its key in `models:`. */
+  of(entry: string): Price | undefined {
+    return this.#prices.get(entry)
+  }
+}

@@ -1,0 +1,180 @@
+/** What a call costs: held before its first byte leaves, settled at what it used before its last one does, released when
+ *  it failed. Owns the ledger. */
+import { errors } from '../engine/errors.ts'
+import type {
+  Document,
+  Exchange,
+  Filter,
+  Host,
+  Next,
+  Out,
+  Plugin,
+  Report,
+  Stage,
+} from '../engine/plugin.ts'
+import { askedOf, factsOf } from './billing/asked.ts'
+import { CURRENCY } from './billing/currency.ts'
+import { parseQuota, printMoney } from './billing/money.ts'
+import { type BillingOptions, compileRule } from './billing/rule.ts'
+import { BILLING } from './billing/schema.ts'
+import { worst } from './billing/worst.ts'
+import { Bill } from './ledger/bill.ts'
+import { Watching } from './ledger/estimate.ts'
+import { fault } from './ledger/faults.ts'
+import { Ledger, type Payer } from './ledger/ledger.ts'
+import { type Price, Prices } from './ledger/prices.ts'
+import { sweep } from './ledger/sweep.ts'
+import { migrations } from './ledger/tables.ts'
+import { ACCOUNT, type Account, MODEL, USAGE } from './slots.ts'
+
+const refusal = errors({
+  METER_UNPRICED: [400, 'This model has no price for what the request asks of it: %s.'],
+  METER_NOBODY: [500, 'route "%s" has a price, and nobody to pay it', { expose: false }],
+})
+
+/** ms between two looks for processes that ended without a word. */
+const SWEEP = 5_000
+
+export default {
+  schema: {
+    ...BILLING,
+    description: 'What a call of this route costs, in place of what its model says.',
+    minProperties: 0,
+  },
+  // Whatever has a price is metered.
+  default: {},
+  settings: { currency: CURRENCY },
+  migrations,
+  check(document: Document, report: Report) {
+    if (Array.isArray(document.pipeline) && document.pipeline.includes('meter'))
+      new Prices({ models: document.models, settings: document.settings }, report)
+  },
+  setup(options, host): Stage {
+    if (!host.route.has('model')) return {}
+    const ledger = host.share('ledger', '1', () => new Ledger(host.database, host.log))
+    host.job('ledger sweep', SWEEP, () => sweep(host.database, host.log).then(() => {}))
+    const prices = host.share(
+      'prices',
+      host.config.hash,
+      () => new Prices({ models: host.section('models'), settings: host.section('settings') }),
+    )
+    return new Meter(host, ledger, prices, overrideOf(options, prices))
+  },
+} satisfies Plugin<BillingOptions>
+
+/** What the route says of its price, if it says anything. Its problems are told with its place. */
+const overrideOf = (options: BillingOptions, { currency }: Prices): Price['rule'] | undefined => {
+  if (options.price === undefined && options.free === undefined) return undefined
+  const said: string[] = []
+  const report: Report = (where, _, message) => said.push(`${where.join('.')}: ${message}`)
+  const rule = compileRule(options, { currency, where: [], report })
+  if (!rule) throw new Error(said.join('; '))
+  return rule
+}
+
+class Meter implements Stage {
+  readonly #host: Host
+  readonly #ledger: Ledger
+  readonly #prices: Prices
+  readonly #override: Price['rule'] | undefined
+  constructor(host: Host, ledger: Ledger, prices: Prices, override: Price['rule'] | undefined) {
+    this.#host = host
+    this.#ledger = ledger
+    this.#prices = prices
+    this.#override = override
+  }
+  handle(exchange: Exchange, next: Next): Promise<void> {
+    const model = exchange.slots.get(MODEL)
+    const price = model && this.#priceOf(model.entry)
+    if (!model || !price || price.rule.free) return next()
+    const account = exchange.slots.get(ACCOUNT)
+    if (!account) throw refusal('METER_NOBODY', [exchange.route.name])
+    return this.#charge(exchange, next, price, account, model.asked)
+  }
+  explain(exchange: Exchange) {
+    const model = exchange.slots.get(MODEL)
+    const price = model && this.#priceOf(model.entry)
+    return price ? { price: JSON.parse(price.rule.text) } : null
+  }
+  #priceOf(entry: string): Price | undefined {
+    const price = this.#prices.of(entry)
+    if (!this.#override) return price
+    return { output: price?.output, context: price?.context, rule: this.#override }
+  }
+  async #charge(
+    exchange: Exchange,
+    next: Next,
+    price: Price,
+    account: Account,
+    model: string,
+  ): Promise<void> {
+    const { request } = exchange
+    const at = Date.now()
+    const body = request.parsed ?? null
+    const size = Number(request.headers['content-length'] ?? 0) || (await request.bytes()).length
+    const facts = factsOf(body, at)
+    const { bounds } = askedOf(body, size, price)
+    const { nanos: held, unpriced, unbounded } = worst(price.rule, bounds, facts)
+    const lacking = [...unpriced, ...unbounded]
+    if (lacking.length > 0) throw refusal('METER_UNPRICED', [lacking.join(', ')])
+    const payer = payerOf(account)
+    const lack = await this.#ledger.take(payer, held)
+    if (lack) throw fault(LACKS[lack], [printMoney(held)])
+    const kit = { ledger: this.#ledger, log: this.#host.log, metrics: this.#host.metrics }
+    const { version } = this.#host.config
+    const process = await this.#ledger.process()
+    const bill = new Bill(
+      kit,
+      exchange,
+      { payer, rule: price.rule, facts, model, version, held },
+      process,
+    )
+    try {
+      await next()
+    } catch (thrown) {
+      bill.release()
+      throw thrown
+    }
+    if (exchange.reply.status >= 400) return bill.release()
+    exchange.reply.through(new Settling(exchange, bill, size))
+  }
+}
+
+const LACKS = { account: 'INSUFFICIENT', key: 'KEY_EXHAUSTED' } as const
+
+const payerOf = ({ id, key }: Account): Payer => ({
+  account: id,
+  key: key?.id,
+  quota: key?.quota === undefined ? undefined : parseQuota(key.quota),
+})
+
+/** Settles as the reply ends, and holds its tail back where the account has to be asked first. */
+class Settling implements Filter {
+  readonly #exchange: Exchange
+  readonly #bill: Bill
+  readonly #seen: Watching
+  constructor(exchange: Exchange, bill: Bill, size: number) {
+    this.#exchange = exchange
+    this.#bill = bill
+    this.#seen = new Watching(exchange.reply, size, usage => bill.note(usage))
+  }
+  write(chunk: Uint8Array, out: Out): void {
+    this.#seen.saw(chunk)
+    out.write(chunk)
+  }
+  end(tail: Uint8Array | undefined, out: Out): void {
+    if (tail) this.#seen.sawLast(tail)
+    const more = this.#settle()
+    if (!more) return out.end(tail)
+    void more.then(() => out.end(tail))
+  }
+  fail(reason: Parameters<Out['fail']>[0], out: Out): void {
+    // An upstream that failed before it said anything is paid for by nobody.
+    const more = this.#seen.any ? this.#settle() : this.#bill.release()
+    if (!more) return out.fail(reason)
+    void more.then(() => out.fail(reason))
+  }
+  #settle(): Promise<void> | undefined {
+    return this.#bill.settle(this.#seen.complete(this.#exchange.slots.get(USAGE)))
+  }
+}

@@ -1,0 +1,97 @@
+/** A call is held before it leaves and settled before its last byte: what the client saw whole stands in the ledger. */
+import t from 'tap'
+import { openDatabase } from '../../engine/database/database.ts'
+import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'
+import { startGateway } from '../helpers/gateway.ts'
+import { startUpstream } from '../helpers/upstream.ts'
+
+const upstream = await startUpstream()
+const gateway = await startGateway({
+  env: { WORKERS: '2' },
+  settings: 'currency: { name: CNY, rates: { USD: 7 } }',
+  routes: `
+pipeline: [errors, auth, model, meter, translate]
+upstreams: { up: { url: '${upstream.url}/s/chat', connections: 1000 } }
+models:
+  call: { to: up, price: { calls: 1 } }
+  tokens: { to: up, price: { input: 1.00 USD / 1M, output: 2.00 / 1k }, output: 1000 }
+  gift: { to: up, free: true }
+routes:
+  - { path: 'POST /v1/chat/completions', auth: key, model: body, translate: openai-chat, rewrite: '/' }
+`,
+})
+t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
+const key = await gateway.key()
+const database = await openDatabase({ url: 'sqlite:', data: gateway.data })
+t.teardown(() => database.close())
+const rows = (text: string) => database.read({ name: `test: ${text}`, text }, [])
+const UNIT = 1_000_000_000n
+const credit = (amount: bigint) =>
+  database.write([
+    openWallet(2, 0n),
+    addCredit({ account: 1, kind: 'credit', amount, note: 'test', at: Date.now() }),
+  ])
+const answer = (body: object): string => {
+  const text = JSON.stringify(body)
+  return `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`
+}
+const plain = { id: 'x', choices: [], usage: { prompt_tokens: 10, completion_tokens: 5 } }
+const ask = (body: object) =>
+  fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, connection: 'close' },
+    body: JSON.stringify({ messages: [], ...body }),
+  })
+const wallet = async () => (await rows('SELECT balance, used FROM wallets WHERE id = 2'))[0]
+
+t.test('without money there is no call, but what is free is served', async t => {
+  await upstream.script('chat', [{ do: 'send', bytes: answer(plain) }])
+  const refused = await ask({ model: 'call' })
+  t.equal(refused.status, 403)
+  t.match(await refused.json(), { error: { code: 'insufficient_user_quota' } })
+  t.equal((await ask({ model: 'gift' })).status, 200)
+  t.same(await rows('SELECT * FROM charges'), [])
+})
+
+t.test('five hundred at once on money for ten', async t => {
+  await credit(10n * UNIT)
+  await upstream.script('chat', [{ do: 'send', bytes: answer(plain) }])
+  const statuses = await Promise.all(
+    Array.from({ length: 500 }, () =>
+      ask({ model: 'call' }).then(async response => {
+        await response.text()
+        return response.status
+      }),
+    ),
+  )
+  t.equal(statuses.filter(status => status === 200).length, 10)
+  t.equal(statuses.filter(status => status === 403).length, 490)
+  t.match(await wallet(), { balance: 0 })
+  t.match(await rows("SELECT count(*) AS open FROM charges WHERE state = 'open'"), [{ open: 0 }])
+})
+
+t.test('what was used is charged, to a nano, with its lines', async t => {
+  await credit(100n * UNIT)
+  const response = await ask({ model: 'tokens', max_tokens: 100 })
+  t.equal(response.status, 200)
+  await response.text()
+  // 10 x 7.00/1M + 5 x 2.00/1k
+  t.match(
+    await rows("SELECT state, amount, estimated, usage FROM charges WHERE model = 'tokens'"),
+    [{ state: 'settled', amount: 10_070_000, estimated: 0, usage: '{"input":10,"output":5}' }],
+  )
+  t.match(await wallet(), {
+    balance: Number(100n * UNIT) - 10_070_000,
+    used: Number(10n * UNIT) + 10_070_000,
+  })
+})
+
+t.test('what failed costs nothing', async t => {
+  await upstream.script('chat', [
+    { do: 'send', bytes: 'HTTP/1.1 400 Bad\r\ncontent-length: 2\r\n\r\n{}' },
+  ])
+  const before = await wallet()
+  t.equal((await ask({ model: 'tokens' })).status, 400)
+  t.match(await wallet(), before ?? {})
+  t.match(await rows("SELECT count(*) AS open FROM charges WHERE state = 'open'"), [{ open: 0 }])
+})
