@@ -25,7 +25,7 @@ import { Ledger, type Payer } from './ledger/ledger.ts'
 import { type Price, Prices } from './ledger/prices.ts'
 import { sweep } from './ledger/sweep.ts'
 import { migrations } from './ledger/tables.ts'
-import { ACCOUNT, type Account, MODEL, USAGE } from './slots.ts'
+import { ACCOUNT, type Account, METERED, MODEL, USAGE } from './slots.ts'
 
 const refusal = errors({
   METER_UNPRICED: [400, 'This model has no price for what the request asks of it: %s.'],
@@ -129,6 +129,7 @@ class Meter implements Stage {
       { payer, rule: price.rule, facts, model, version, held },
       process,
     )
+    exchange.slots.set(METERED, true)
     try {
       await next()
     } catch (thrown) {

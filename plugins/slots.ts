@@ -58,3 +58,6 @@ export interface Usage {
   readonly estimated: boolean
 }
 export const USAGE: Slot<Usage> = { name: 'usage' }
+
+/** Somebody pays for this exchange by what it uses: its counts must be known, whether its client wants them or not. */
+export const METERED: Slot<true> = { name: 'metered' }

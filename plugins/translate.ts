@@ -13,12 +13,13 @@ import type {
   Target,
 } from '../engine/plugin.ts'
 import { bodyOf, render } from './dialects/index.ts'
-import type { Fields, Format } from './formats/format.ts'
+import { type Asking, type Fields, type Format, isFields } from './formats/format.ts'
 import { formats } from './formats/index.ts'
+import { withMember } from './formats/member.ts'
 import { renamed } from './formats/rename.ts'
 import { eventsIn, hasEvent, type SseEvent } from './formats/sse.ts'
 import { AnswerWatch, type Marks, marksOf, StreamWatch, type Watch } from './formats/watch.ts'
-import { MODEL, USAGE } from './slots.ts'
+import { METERED, MODEL, USAGE } from './slots.ts'
 
 const fault = errors({
   MODEL_NOT_HERE: [404, "The model '%s' is not available on this endpoint.", { param: 'model' }],
@@ -102,6 +103,7 @@ class Identity {
   async forward(attempt: Attempt, next: () => Promise<void>): Promise<void> {
     const addressed = this.#address(attempt)
     if (addressed) await addressed
+    const hidden = this.#ask(attempt)
     await next()
     const { reply } = attempt
     if (reply.status >= 300) return this.#refused(attempt, reply)
@@ -109,7 +111,7 @@ class Identity {
     if (reply.headers['content-encoding'] !== undefined)
       return attempt.exchange.slots.set(USAGE, { meters: {}, estimated: true })
     const type = String(reply.headers['content-type'] ?? '')
-    if (isStream(type)) return this.#stream(attempt, reply)
+    if (isStream(type)) return this.#stream(attempt, reply, hidden)
     reply.through(new AnswerWatch(this.#marks, this.#watch(attempt)))
   }
   /** The model by the target's own name. */
@@ -125,13 +127,25 @@ class Identity {
     if (target.name === undefined || target.name === asked) return undefined
     return rename(request, exchange, target.name)
   }
-  async #stream(attempt: Attempt, reply: Reply): Promise<void> {
+  /** Of a call that is paid for by its counts, the upstream is asked for them. Returns which events then are not for the
+   *  client, who did not. */
+  #ask({ request, exchange }: Attempt): Asking['only'] | undefined {
+    const { asking } = this.#format.stream
+    const body = exchange.request.parsed
+    if (!asking || !isFields(body) || !exchange.slots.get(METERED)) return undefined
+    const member = asking.member(body)
+    if (!member || !(request.body instanceof Uint8Array)) return undefined
+    request.body = withMember(request.body, body, ...member)
+    delete request.headers['content-length']
+    return asking.only
+  }
+  async #stream(attempt: Attempt, reply: Reply, hidden: Asking['only'] | undefined): Promise<void> {
     const first = await reply.peek(seen => seen.length > PEEK_LIMIT || hasEvent(seen))
     const event = first && eventsIn(first).find(each => each.data !== undefined)
     const error = event && this.#format.stream.error(event)
     if (error) return this.#failed(attempt, reply, error)
     delete reply.headers['content-length'] // an error event would not fit into what was promised
-    reply.through(new StreamWatch(this.#marks, this.#watch(attempt)))
+    reply.through(new StreamWatch(this.#marks, this.#watch(attempt), hidden))
   }
   /** An error behind a 200 is the error it says it is, as long as nothing has been sent. */
   async #failed(

@@ -44,8 +44,18 @@ export interface StreamFacts {
   suffices(event: SseEvent): boolean
   /** The error this event reports, as the body of a refusal, and the status it would have had. */
   error(event: SseEvent): { readonly status: number; readonly body: Fields } | undefined
+  /** Where counts come only to who asks for them. */
+  readonly asking?: Asking
   /** Ends a stream in an error; `body` is the dialect's, `last` the event before. */
   failure?(body: Fields, last: SseEvent | undefined): Bytes
+}
+
+/** How an upstream is asked for counts that its client did not ask for, and which event then is not for the client. */
+export interface Asking {
+  /** The member that asks, and its value; undefined where the client asks itself, or nothing is streamed. */
+  member(body: Fields): readonly [key: string, value: Json] | undefined
+  /** Whether this event holds nothing but the counts. */
+  only(event: SseEvent): boolean
 }
 
 /** The data of an event, if it is an object. */

@@ -78,6 +78,7 @@ const LINGER = 1_000
 export class StreamWatch implements Filter {
   readonly #marks: Marks
   readonly #watch: Watch
+  readonly #hidden: ((event: SseEvent) => boolean) | undefined
   readonly #splitter = new Splitter()
   #counts: Fields | undefined
   /** The last piece that held cumulative counts: read when somebody asks. */
@@ -88,9 +89,11 @@ export class StreamWatch implements Filter {
   #begun = false
   #linger: NodeJS.Timeout | undefined
 
-  constructor(marks: Marks, watch: Watch) {
+  /** `hidden`: events with counts that only we asked for. */
+  constructor(marks: Marks, watch: Watch, hidden?: (event: SseEvent) => boolean) {
     this.#marks = marks
     this.#watch = watch
+    this.#hidden = hidden
   }
   write(chunk: Bytes, out: Out): void {
     const whole = this.#splitter.push(chunk)
@@ -115,9 +118,11 @@ export class StreamWatch implements Filter {
     if (this.#reports(lastEvent(this.#last))) return out.end()
     this.#break(reason, out)
   }
-  #pass(whole: Bytes, out: Out): void {
-    const counts = holds(whole, this.#marks.usage)
-    if (counts) this.#count(whole)
+  #pass(all: Bytes, out: Out): void {
+    const counts = holds(all, this.#marks.usage)
+    if (counts) this.#count(all)
+    const whole = counts && this.#hidden ? without(all, this.#hidden) : all
+    if (whole.length === 0) return
     if (this.#kept) return this.#after(whole, out)
     const at = this.#endsAt(whole, counts)
     if (at < 0) {
@@ -186,6 +191,11 @@ export class StreamWatch implements Filter {
     if (!this.#begun) return out.fail(reason)
     out.end(this.#watch.failure(reason, lastEvent(this.#last)))
   }
+}
+/** All but these events. */
+const without = (bytes: Bytes, hidden: (event: SseEvent) => boolean): Bytes => {
+  const kept = eventsIn(bytes).filter(event => !hidden(event))
+  return join(kept.map(({ start, end }) => bytes.subarray(start, end)))
 }
 const lastEvent = (bytes: Bytes | undefined): SseEvent | undefined =>
   bytes && eventsIn(bytes).findLast(event => event.data !== undefined)

@@ -95,3 +95,71 @@ t.test('what failed costs nothing', async t => {
   t.match(await wallet(), before ?? {})
   t.match(await rows("SELECT count(*) AS open FROM charges WHERE state = 'open'"), [{ open: 0 }])
 })
+
+const HEAD = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n'
+const event = (data: object): string => `data: ${JSON.stringify(data)}\n\n`
+const word = event({ choices: [{ index: 0, delta: { content: 'word' }, finish_reason: null }] })
+const COUNTS = event({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 40 } })
+const last = async (): Promise<Readonly<Record<string, unknown>>> => {
+  for (;;) {
+    const [row] = await rows(
+      "SELECT state, amount, usage, estimated FROM charges WHERE model = 'tokens' ORDER BY opened DESC, rowid DESC LIMIT 1",
+    )
+    if (row && row.state !== 'open') return row
+  }
+}
+
+t.test(
+  'a stream is charged by its counts, which its client did not ask for and does not see',
+  async t => {
+    await upstream.script('chat', [
+      { do: 'send', bytes: `${HEAD}${word}${COUNTS}data: [DONE]\n\n` },
+      { do: 'close' },
+    ])
+    const response = await ask({ model: 'tokens', stream: true })
+    t.equal(await response.text(), `${word}data: [DONE]\n\n`)
+    t.match(await last(), { state: 'settled', usage: '{"input":3,"output":40}', estimated: 0 })
+    const asked = await ask({
+      model: 'tokens',
+      stream: true,
+      stream_options: { include_usage: true },
+    })
+    t.equal(await asked.text(), `${word}${COUNTS}data: [DONE]\n\n`)
+    const bodies = (await upstream.seen('body', 'chat'))
+      .slice(-2)
+      .map(({ body }) => Buffer.from(body.bytes).toString())
+    for (const body of bodies) t.match(body, '"stream_options":{"include_usage":true}')
+  },
+)
+
+t.test('a client that leaves pays for what it was sent', async t => {
+  await upstream.script('chat', [
+    { do: 'send', bytes: HEAD + word.repeat(5) },
+    { do: 'gate', name: 'never' },
+  ])
+  const leaving = new AbortController()
+  const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}` },
+    body: JSON.stringify({ model: 'tokens', stream: true, messages: [] }),
+    signal: leaving.signal,
+  })
+  const reader = response.body?.getReader()
+  let received = ''
+  while (received.length < word.length * 5)
+    received += Buffer.from((await reader?.read())?.value ?? []).toString()
+  leaving.abort()
+  const row = await last()
+  t.match(row, { state: 'settled', estimated: 1 })
+  t.equal((JSON.parse(String(row.usage)) as { output: number }).output, 5)
+})
+
+t.test(
+  'an upstream that dies in the middle: what was delivered is paid for, with an error event',
+  async t => {
+    await upstream.script('chat', [{ do: 'send', bytes: HEAD + word.repeat(3) }, { do: 'reset' }])
+    const text = await (await ask({ model: 'tokens', stream: true })).text()
+    t.match(text, /"error":/)
+    t.match(await last(), { state: 'settled', estimated: 1, usage: /"output":3/ })
+  },
+)

@@ -21,6 +21,7 @@ export const openaiChat: Format = {
     endMarks: ['[DONE]'],
     ends: ({ data }) => data?.trim() === '[DONE]',
     suffices: event => isFinished(event),
+    asking: { member: body => asksFor(body), only: event => isCounts(event) },
     error: event => errorOf(event),
   },
 }
@@ -55,6 +56,21 @@ const isFinished = (event: SseEvent): boolean => {
   if (!Array.isArray(choices)) return false
   if (choices.length === 0) return isFields(usage)
   return choices.every((choice: Json) => isFields(choice) && Boolean(choice.finish_reason))
+}
+
+/** Counts come in a chunk of their own without choices, to who sets `stream_options.include_usage`. */
+const asksFor = ({
+  stream,
+  stream_options: options,
+}: Fields): readonly [string, Json] | undefined => {
+  if (stream !== true) return undefined
+  const given = isFields(options) ? options : {}
+  if (given.include_usage === true) return undefined
+  return ['stream_options', { ...given, include_usage: true }]
+}
+const isCounts = (event: SseEvent): boolean => {
+  const { choices, usage } = fieldsOf(event) ?? {}
+  return Array.isArray(choices) && choices.length === 0 && isFields(usage)
 }
 
 const errorOf = (event: SseEvent): ReturnType<typeof openaiError> => {
