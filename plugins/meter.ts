@@ -6,6 +6,7 @@ import type {
   Exchange,
   Filter,
   Host,
+  Lent,
   Next,
   Out,
   Plugin,
@@ -18,7 +19,11 @@ import { parseQuota, printMoney } from './billing/money.ts'
 import { type BillingOptions, compileRule } from './billing/rule.ts'
 import { BILLING } from './billing/schema.ts'
 import { worst } from './billing/worst.ts'
+import { Catalogue } from './catalogue/catalogue.ts'
+import type { Section } from './catalogue/section.ts'
+import { audit } from './ledger/audit.ts'
 import { Bill } from './ledger/bill.ts'
+import { auditCommand, quoteCommand } from './ledger/commands.ts'
 import { Watching } from './ledger/estimate.ts'
 import { fault } from './ledger/faults.ts'
 import { Ledger, type Payer } from './ledger/ledger.ts'
@@ -32,8 +37,12 @@ const refusal = errors({
   METER_NOBODY: [500, 'route "%s" has a price, and nobody to pay it', { expose: false }],
 })
 
-/** ms between two looks for processes that ended without a word. */
+/** ms between two looks for processes that ended without a word, and between two audits. */
 const SWEEP = 5_000
+const AUDIT = 3_600_000
+
+const findModel = (name: string, host: Lent): string | undefined =>
+  new Catalogue(host.section<Section>('models'), host).find(name)?.entry.name
 
 export default {
   schema: {
@@ -45,6 +54,7 @@ export default {
   default: {},
   settings: { currency: CURRENCY },
   migrations,
+  commands: { audit: auditCommand, quote: quoteCommand(findModel) },
   check(document: Document, report: Report) {
     if (Array.isArray(document.pipeline) && document.pipeline.includes('meter'))
       new Prices({ models: document.models, settings: document.settings }, report)
@@ -53,6 +63,7 @@ export default {
     if (!host.route.has('model')) return {}
     const ledger = host.share('ledger', '1', () => new Ledger(host.database, host.log))
     host.job('ledger sweep', SWEEP, () => sweep(host.database, host.log).then(() => {}))
+    host.job('ledger audit', AUDIT, () => auditAloud(host))
     const prices = host.share(
       'prices',
       host.config.hash,
@@ -61,6 +72,13 @@ export default {
     return new Meter(host, ledger, prices, overrideOf(options, prices))
   },
 } satisfies Plugin<BillingOptions>
+
+/** Books that do not balance are worth waking somebody: the metric is not zero, and the log says why. */
+const auditAloud = async ({ database, metrics, log }: Host): Promise<void> => {
+  const findings = await audit(database)
+  metrics.gauge('ledger_imbalance', {}, findings.length)
+  for (const finding of findings) log.error(finding, 'the books do not balance')
+}
 
 /** What the route says of its price, if it says anything. Its problems are told with its place. */
 const overrideOf = (options: BillingOptions, { currency }: Prices): Price['rule'] | undefined => {

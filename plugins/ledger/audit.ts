@@ -1,0 +1,120 @@
+/** Whether the books balance: every sum that must hold, asked of the store itself. Finds; mends nothing. */
+import type { Database, Row, Sql } from '../../engine/plugin.ts'
+
+export interface Finding {
+  /** Which invariant, as docs/decisions.md and the tests name it. */
+  readonly rule: string
+  readonly subject: string
+  readonly detail: string
+}
+interface Rule {
+  readonly name: string
+  readonly sql: Sql
+  found(row: Row): Omit<Finding, 'rule'>
+}
+const sql = (name: string, text: string): Sql => ({ name: `audit: ${name}`, text })
+
+/** What every account has been given and has paid, in the order in which it happened. Credits first: what arrives in the
+ *  same millisecond may be spent in it. */
+const ENTRIES = `
+  SELECT account, at, 0 AS turn, amount FROM credits
+  UNION ALL
+  SELECT account, closed, 1, -amount FROM charges WHERE state = 'settled'`
+
+const RULES: readonly Rule[] = [
+  {
+    name: 'balance = sum of entries',
+    sql: sql(
+      'balance',
+      `SELECT w.id, w.balance, coalesce(e.total, 0) AS total FROM wallets w
+       LEFT JOIN (SELECT account, sum(amount) AS total FROM (${ENTRIES}) entries GROUP BY account) e
+         ON e.account * 2 = w.id
+       WHERE w.id % 2 = 0 AND w.balance <> coalesce(e.total, 0) LIMIT 100`,
+    ),
+    found: ({ id, balance, total }) => ({
+      subject: `account ${Number(id) / 2}`,
+      detail: `its balance is ${balance}, its entries come to ${total}`,
+    }),
+  },
+  {
+    name: 'balance never below the overdraft',
+    sql: sql(
+      'prefix',
+      `SELECT p.account, min(p.running) AS least, w.overdraft FROM (
+         SELECT account, sum(amount) OVER (PARTITION BY account ORDER BY at, turn) AS running
+         FROM (${ENTRIES}) entries) p
+       JOIN wallets w ON w.id = p.account * 2
+       GROUP BY p.account, w.overdraft HAVING min(p.running) < -w.overdraft LIMIT 100`,
+    ),
+    found: ({ account, least, overdraft }) => ({
+      subject: `account ${account}`,
+      detail: `it once stood at ${least}, with an overdraft of ${overdraft}`,
+    }),
+  },
+  {
+    name: 'reserved = sum of shares',
+    sql: sql(
+      'reserved',
+      `SELECT w.id, w.reserved, coalesce(s.total, 0) AS total FROM wallets w
+       LEFT JOIN (SELECT wallet, sum(amount) AS total FROM shares GROUP BY wallet) s ON s.wallet = w.id
+       WHERE w.reserved <> coalesce(s.total, 0) LIMIT 100`,
+    ),
+    found: ({ id, reserved, total }) => ({
+      subject: `wallet ${id}`,
+      detail: `${reserved} is reserved, its shares come to ${total}`,
+    }),
+  },
+  {
+    name: 'open holds stand in shares',
+    sql: sql(
+      'held',
+      `SELECT h.process, h.account, h.held, coalesce(s.amount, 0) AS amount FROM (
+         SELECT process, account, sum(held) AS held FROM charges WHERE state = 'open'
+         GROUP BY process, account) h
+       LEFT JOIN shares s ON s.process = h.process AND s.wallet = h.account * 2
+       WHERE h.held > coalesce(s.amount, 0) LIMIT 100`,
+    ),
+    found: ({ process, account, held, amount }) => ({
+      subject: `account ${account}`,
+      detail: `${process} holds ${held} of a share of ${amount}`,
+    }),
+  },
+  {
+    name: 'every charge is closed by somebody who is there',
+    sql: sql(
+      'orphans',
+      `SELECT c.request, c.process FROM charges c
+       LEFT JOIN ledger_processes p ON p.id = c.process
+       WHERE c.state = 'open' AND p.id IS NULL LIMIT 100`,
+    ),
+    found: ({ request, process }) => ({
+      subject: String(request),
+      detail: `it is open, and ${process} is gone`,
+    }),
+  },
+  {
+    name: 'used = sum of charges less refunds',
+    sql: sql(
+      'used',
+      `SELECT w.id, w.used, coalesce(c.total, 0) - coalesce(r.total, 0) AS total FROM wallets w
+       LEFT JOIN (SELECT account, sum(amount) AS total FROM charges WHERE state = 'settled' GROUP BY account) c
+         ON c.account * 2 = w.id
+       LEFT JOIN (SELECT account, sum(amount) AS total FROM credits WHERE kind = 'refund' GROUP BY account) r
+         ON r.account * 2 = w.id
+       WHERE w.id % 2 = 0 AND w.used <> coalesce(c.total, 0) - coalesce(r.total, 0) LIMIT 100`,
+    ),
+    found: ({ id, used, total }) => ({
+      subject: `account ${Number(id) / 2}`,
+      detail: `it has used ${used}, its charges come to ${total}`,
+    }),
+  },
+]
+
+/** Empty: the books balance. */
+export const audit = async (database: Pick<Database, 'read'>): Promise<readonly Finding[]> => {
+  const findings: Finding[] = []
+  for (const rule of RULES)
+    for (const row of await database.read(rule.sql, []))
+      findings.push({ rule: rule.name, ...rule.found(row) })
+  return findings
+}
