@@ -12,7 +12,7 @@ import type { Built } from './cluster/messages.ts'
 import { Reloads } from './cluster/reload.ts'
 import { Workshop } from './cluster/workshop.ts'
 import { type Watch, watchFiles } from './config/watch.ts'
-import { forkWriter, locate } from './database/database.ts'
+import { forkWriter, isPostgres, locate } from './database/database.ts'
 import { createExposition } from './exposition.ts'
 import { cannotListen, splitAddress, urlOf } from './listening.ts'
 import { createLog } from './log.ts'
@@ -176,6 +176,8 @@ class Primary {
     return urlOf(host, this.#admin.address.port)
   }
   #startWriter(url: string, data: string): void {
+    // There every process connects by itself.
+    if (isPostgres(url)) return
     const address = locate(url, data)
     this.#writer ??= new Child({
       name: 'writer',

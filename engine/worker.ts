@@ -130,7 +130,10 @@ class Working {
   }
   async #open({ document }: Blueprint): Promise<Resources> {
     const { database: url, data } = readSettings(document.settings as object)
-    const database = await openDatabase({ url, data })
+    const database = await openDatabase({
+      ...{ url, data },
+      report: message => this.#log.warn({ message }, 'the store warns'),
+    })
     this.#database = database
     return {
       role: 'worker',

@@ -7,8 +7,7 @@ import { lateDatabase } from '../cluster/late-database.ts'
 import { type Loaded, load } from '../config/load.ts'
 import { fileSource, read } from '../config/read.ts'
 import { readSettings } from '../config/settings.ts'
-import { locate, type OpenDatabase, openDatabase } from '../database/database.ts'
-import { Reads } from '../database/reads.ts'
+import { type OpenDatabase, openDatabase, openForReading } from '../database/database.ts'
 import type { Resources } from '../host.ts'
 import { createLog } from '../log.ts'
 import { createMetrics } from '../metrics.ts'
@@ -85,15 +84,16 @@ export const realDatabase: Open = ({ database: url, data }) =>
 
 /** Reads what is there; changes nothing: writes are taken and forgotten. */
 export const readOnlyDatabase: Open = ({ database: url, data }) => {
-  const { file } = locate(url, data)
-  const reads = existsSync(file) ? new Reads(file) : undefined
+  const opening = openForReading(url, data)
+  // Whoever reads is told; a command that does not is not ended by it.
+  opening.catch(() => {})
   return {
-    read: async (sql, values) => (await reads?.read(sql, values)) ?? [],
+    read: async (sql, values) => (await (await opening)?.read(sql, values)) ?? [],
     write: async statements => statements.map(() => []),
     async *pages() {},
     now: async () => Date.now(),
     migrate: async () => {},
     will: () => {},
-    close: async () => reads?.close(),
+    close: async () => (await opening.catch(() => undefined))?.close(),
   }
 }

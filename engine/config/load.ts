@@ -12,7 +12,7 @@ import { importPlugins, placeInStack } from './import.ts'
 import { type Bundled, bundlePlugins } from './plugins.ts'
 import { type Problem, ProblemsError } from './problem.ts'
 import { fileSource, type Reading, read, type Source } from './read.ts'
-import { isSecret } from './variables.ts'
+import { isSecret, withPassword } from './variables.ts'
 import { watchedFolders } from './watch.ts'
 
 export type { Blueprint } from './blueprint.ts'
@@ -82,7 +82,8 @@ const prepared = async (options: PrepareOptions): Promise<Whole> => {
   const { bundles, inputs } = bundled
   const imported = await importPlugins(bundles, root, inputs, progress)
   const judged = check(reading, bundled, imported.plugins, source)
-  const secrets = new Set([...reading.secrets, ...[...judged.secrets].filter(isSecret)])
+  const shown = [...reading.secrets, ...[...judged.secrets].filter(isSecret)]
+  const secrets = new Set(shown.flatMap(withPassword))
   const own = [...reading.files.keys(), ...folders, ...includeFolders(reading)]
   const watched = watchedFolders([
     ...own.map(path => resolve(root, path)),

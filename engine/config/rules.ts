@@ -17,7 +17,6 @@ const problem = problems({
   DUPLICATE_NAME: '%j is defined twice; first at %s:%d:%d',
   UNREACHABLE_ROUTE: 'no request can come to %s: %s',
   ROUTE_PATTERN: '%s: a parameter is written {name}, one in a segment, each name once',
-  DATABASE_UNSUPPORTED: 'postgres:// is not supported yet; write sqlite: for the embedded database',
 })
 
 interface Ground {
@@ -48,7 +47,7 @@ export const rules = (
       found.push(problem(code, reading.find(where).place(what), args, hint))
     },
   }
-  for (const rule of [database, pipeline, inside, upstreams, patterns, twice]) rule(ground)
+  for (const rule of [pipeline, inside, upstreams, patterns, twice]) rule(ground)
   return found
 }
 
@@ -56,11 +55,6 @@ const isMap = (value: Json | undefined): value is { readonly [key: string]: Json
   typeof value === 'object' && value !== null && !Array.isArray(value)
 const mapOf = (value: Json | undefined) => (isMap(value) ? value : {})
 const listOf = (value: Json | undefined) => (Array.isArray(value) ? (value as readonly Json[]) : [])
-
-const database = ({ document, say }: Ground): void => {
-  const url = mapOf(document.settings).database
-  if (String(url).startsWith('postgres')) say('DATABASE_UNSUPPORTED', ['settings', 'database'])
-}
 
 const pipeline = ({ document, routes, plugins, say }: Ground): void => {
   const order = listOf(document.pipeline)

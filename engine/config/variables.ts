@@ -56,6 +56,17 @@ export const expand = (text: string, supply: Supply): Expanded => {
   return { text: expanded, drawn, faults }
 }
 
+/** A secret, and the password in it should it be an address: neither may be shown. */
+export const withPassword = (value: string): readonly string[] => {
+  const written = URL.parse(value)?.password
+  if (!written) return [value]
+  try {
+    return [value, written, decodeURIComponent(written)]
+  } catch {
+    return [value, written]
+  }
+}
+
 /** Whether a drawn value must never be shown. Short words and plain addresses are no secrets and stand everywhere. */
 export const isSecret = (value: string): boolean =>
   value.length >= 8 && !/^([a-z]+:(\/\/[^@?]*)?|[\w.-]*:\d+|[\d.]+|[./~][^@]*)$/i.test(value)

@@ -14,9 +14,11 @@ export interface Address {
 // sun_path holds 108 bytes on Linux and 104 elsewhere, with a zero at the end.
 const LONGEST = 103
 
+export const isPostgres = (url: string): boolean => /^postgres(ql)?:/.test(url)
+
 /** `sqlite:` alone is tollgate.db in the data folder; a relative path stands where the process stands. */
 export const locate = (url: string, data = 'data'): Address => {
-  if (/^postgres(ql)?:/.test(url)) throw fault('STORE_POSTGRES')
+  if (isPostgres(url)) throw fault('STORE_POSTGRES')
   const path = /^sqlite:(?:\/\/)?(.*)$/.exec(url)?.[1]
   if (path === undefined || path.includes(':memory:') || /[?#]/.test(path)) {
     throw fault('STORE_URL', [url.replace(/\/\/[^@/]*@/, '//…@')])

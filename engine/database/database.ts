@@ -1,35 +1,24 @@
-/** Opens the store by its url. Embedded SQLite: writes over the writer's socket, reads in a thread, nothing on this loop. */
+/** Opens the store by its url. Embedded SQLite: writes over the writer's socket, reads in a thread, nothing on this loop.
+ *  PostgreSQL is loaded only where it is asked for. */
 import { type ChildProcess, fork } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { connect } from 'node:net'
-import type { Database, Migration, Row, Sql, Statement, Value } from '../plugin.ts'
-import { type Address, locate } from './address.ts'
+import type { Sql, Value } from '../plugin.ts'
+import { type Address, isPostgres, locate } from './address.ts'
 import { fault } from './faults.ts'
 import { Link } from './link.ts'
+import type { DatabaseOptions, OpenDatabase } from './opened.ts'
+import { pagesOf } from './pages.ts'
 import { Reads } from './reads.ts'
 
-export { type Address, locate } from './address.ts'
-
-export interface DatabaseOptions {
-  /** `sqlite:` (tollgate.db in the data folder) or `sqlite:path`. */
-  readonly url: string
-  /** The data folder. */
-  readonly data?: string
-  /** Whether to run a writer of its own while none is running: for commands. */
-  readonly start?: boolean
-  /** ms until a write that gets no answer is given up. */
-  readonly patience?: number
-  /** ms until a writer must have answered for the first time. */
-  readonly opening?: number
-}
-export interface OpenDatabase extends Database {
-  /** Runs what is new of an owner's numbered migrations; safe when several processes arrive at once. */
-  migrate(owner: string, migrations: readonly Migration[]): Promise<void>
-  /** What the store applies if this process dies without another word. The last of a name counts; none withdraws it. */
-  will(name: string, statements: readonly Statement[]): void
-  close(): Promise<void>
-}
+export { type Address, isPostgres, locate } from './address.ts'
+export type { DatabaseOptions, OpenDatabase } from './opened.ts'
 
 export const openDatabase = async (options: DatabaseOptions): Promise<OpenDatabase> => {
+  if (isPostgres(options.url)) {
+    const { openPostgres } = await import('./postgres/postgres.ts')
+    return openPostgres(options)
+  }
   const address = locate(options.url, options.data)
   const writer =
     options.start && !(await answers(address.socket)) ? await startWriter(address) : undefined
@@ -49,13 +38,26 @@ export const openDatabase = async (options: DatabaseOptions): Promise<OpenDataba
   return {
     write: statements => link.write(statements),
     read,
-    pages: (sql, values, size) => pages(read, sql, values, size),
+    pages: (sql, values, size) => pagesOf(read, sql, values, size),
     // One machine, one clock.
     now: async () => Date.now(),
     migrate: (owner, migrations) => link.migrate(owner, migrations),
     will: (name, statements) => link.will(name, statements),
     close,
   }
+}
+
+/** What is there, without a writer, and without making anything. */
+export const openForReading = async (
+  url: string,
+  data?: string,
+): Promise<Pick<OpenDatabase, 'read' | 'close'> | undefined> => {
+  if (isPostgres(url)) {
+    const { readPostgres } = await import('./postgres/postgres.ts')
+    return readPostgres(url)
+  }
+  const { file } = locate(url, data)
+  return existsSync(file) ? new Reads(file) : undefined
 }
 
 /** Starts the process that writes. It says `{type:'ready', socket}`, or `{type:'failed', code, message}` and ends. */
@@ -102,21 +104,3 @@ const answers = (socket: string): Promise<boolean> =>
     tried.on('connect', () => tried.end())
     tried.on('error', () => resolve(false))
   })
-
-/** Keyset paging: the first column of a row is what the next page starts after, the last two parameters are that and the size. */
-async function* pages(
-  read: Database['read'],
-  sql: Sql,
-  values: readonly Value[],
-  size: number,
-): AsyncGenerator<readonly Row[]> {
-  const before = values.slice(0, -1)
-  let after = values.at(-1) ?? null
-  for (;;) {
-    const rows = await read(sql, [...before, after, size])
-    const last = rows.at(-1)
-    if (last) yield rows
-    if (!last || rows.length < size) return
-    after = Object.values(last)[0] ?? null
-  }
-}

@@ -21,10 +21,24 @@ export const fault = errors({
   ],
   STORE_MIGRATION: [500, '%s'],
   STORE_START: [500, 'The store could not start: %s'],
-  STORE_URL: [500, 'The database "%s" is not known; write sqlite: or sqlite:path/to/file.db'],
-  STORE_POSTGRES: [
+  STORE_URL: [
     500,
-    'postgres:// is not served by this release yet; leave `database` at sqlite: or unset DATABASE_URL',
+    'The database "%s" is not known; write sqlite:, sqlite:path/to/file.db or postgres://user@host/name',
+  ],
+  STORE_POSTGRES: [500, 'PostgreSQL needs no writer process; this one serves sqlite: only'],
+  STORE_POSTGRES_OLD: [500, 'PostgreSQL %s is too old: 13 or newer is needed'],
+  STORE_FSYNC: [
+    500,
+    'PostgreSQL runs with fsync = %s where on is needed, so an acknowledged write could be lost',
+  ],
+  STORE_READ_ONLY: [
+    503,
+    'PostgreSQL only reads at present: it is a standby, or was set to read only; nothing was written',
+    { headers: { 'retry-after': '1' } },
+  ],
+  STORE_NEWER: [
+    500,
+    'The store is newer than this program: its own tables are at number %d, and %d is known here; start the newer release',
   ],
   STORE_FOLDER: [
     500,

@@ -4,17 +4,14 @@ import t from 'tap'
 import { createGroup, type List } from '../../engine/database/group.ts'
 import { prepareStore } from '../../engine/database/migrate.ts'
 import { openForWriting, type Sqlite } from '../../engine/database/sqlite.ts'
-import { sql, startStore, statement, temporaryFolder } from '../helpers/store.ts'
+import { sql, startBoth, statement, temporaryFolder } from '../helpers/store.ts'
 
 const INSERT = 'INSERT INTO item (id, name) VALUES (?, ?)'
 const ALL = sql('item.all', 'SELECT id, name FROM item ORDER BY id')
 const insert = (id: number, name = 'x') => statement('item.insert', INSERT, [id, name], { rows: 1 })
 const table = { number: 1, text: 'CREATE TABLE item (id BIGINT PRIMARY KEY, name TEXT NOT NULL)' }
 
-// Before the first test: tap ends the file when it has nothing left to do.
-const running = await startStore(t)
-const database = await running.open()
-await database.migrate('test', [table])
+const both = await startBoth(t, [table])
 
 const openItems = (folder: string): { store: Sqlite; ran: string[] } => {
   const store = openForWriting(join(folder, 'items.db'))
@@ -86,35 +83,37 @@ t.test('a full disk refuses the whole group and nothing is half there', async t 
   store.close()
 })
 
-t.test('over the socket: all or none, neighbours unharmed, order kept', async t => {
-  const results = await Promise.allSettled([
-    database.write([insert(1), insert(2)]),
-    database.write([insert(3), insert(1)]),
-    database.write([insert(4)]),
-    database.write([insert(2)]),
-    database.write([insert(5), insert(6)]),
-  ])
-  t.same(
-    results.map(({ status }) => status),
-    ['fulfilled', 'rejected', 'fulfilled', 'rejected', 'fulfilled'],
-  )
-  const rows = await database.read(ALL, [])
-  t.same(
-    rows.map(({ id }) => id),
-    [1, 2, 4, 5, 6],
-  )
-  t.same(await database.write([]), [], 'an empty list is nothing to do')
-})
+for (const { engine, database } of both) {
+  t.test(`${engine}: all or none, neighbours unharmed, order kept`, async t => {
+    const results = await Promise.allSettled([
+      database.write([insert(1), insert(2)]),
+      database.write([insert(3), insert(1)]),
+      database.write([insert(4)]),
+      database.write([insert(2)]),
+      database.write([insert(5), insert(6)]),
+    ])
+    t.same(
+      results.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled', 'rejected', 'fulfilled'],
+    )
+    const rows = await database.read(ALL, [])
+    t.same(
+      rows.map(({ id }) => id),
+      [1, 2, 4, 5, 6],
+    )
+    t.same(await database.write([]), [], 'an empty list is nothing to do')
+  })
 
-t.test('what one process wrote in order is applied in order', async t => {
-  await database.write([insert(100, 'start')])
-  const append = (letter: string) =>
-    statement('item.append', 'UPDATE item SET name = name || ? WHERE id = 100', [letter], {
-      rows: 1,
-    })
-  await Promise.all(
-    [...'abcdefghijklmnopqrstuvwxyz'].map(letter => database.write([append(letter)])),
-  )
-  const rows = await database.read(ALL, [])
-  t.equal(rows.at(-1)?.name, 'startabcdefghijklmnopqrstuvwxyz')
-})
+  t.test(`${engine}: what one process wrote in order is applied in order`, async t => {
+    await database.write([insert(100, 'start')])
+    const append = (letter: string) =>
+      statement('item.append', 'UPDATE item SET name = name || ? WHERE id = 100', [letter], {
+        rows: 1,
+      })
+    await Promise.all(
+      [...'abcdefghijklmnopqrstuvwxyz'].map(letter => database.write([append(letter)])),
+    )
+    const rows = await database.read(ALL, [])
+    t.equal(rows.at(-1)?.name, 'startabcdefghijklmnopqrstuvwxyz')
+  })
+}

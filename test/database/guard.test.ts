@@ -54,14 +54,9 @@ t.test('urls', async t => {
   t.equal(locate('sqlite:///x/y.db', folder).file, '/x/y.db')
   t.equal(locate('sqlite:y.db', folder).file, join(process.cwd(), 'y.db'))
   t.equal(locate(locate('sqlite:', folder).url).file, join(folder, 'tollgate.db'))
-  for (const url of ['postgres://me:secret@host/db', 'postgresql://host/db']) {
-    await t.rejects(openDatabase({ url, data: folder, start: true }), {
-      code: 'STORE_POSTGRES',
-      message: /^postgres:\/\/ is not served by this release yet/,
-    })
-  }
   for (const url of [
     'mysql://me:secret@host/db',
+    'postgres://me:secret@host:port/db',
     'tollgate.db',
     '',
     'sqlite::memory:',

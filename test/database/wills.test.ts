@@ -2,7 +2,7 @@
 import { setTimeout as later } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { OpenDatabase } from '../../engine/database/database.ts'
-import { sql, startClient, startStore, statement } from '../helpers/store.ts'
+import { sql, startBoth, startClient, startStore, statement } from '../helpers/store.ts'
 
 const table = {
   number: 1,
@@ -15,19 +15,8 @@ const settle = (id: string, used: number, by = 'will') =>
 const HOLDS = sql('holds', 'SELECT id, state, used FROM hold ORDER BY id')
 const WILLS = sql('wills', 'SELECT name FROM tollgate_wills')
 
-const begin = async (t: Test, grace?: number) => {
-  const store = await startStore(t, grace)
-  const database = await store.open()
-  await database.migrate('test', [table])
-  return { store, database, client: await startClient(t, { url: 'sqlite:', data: store.data }) }
-}
-const shared = await begin(t)
-/** Another client of the same store, with every hold open again. */
-const beginAgain = async (t: Test) => {
-  const { store, database } = shared
-  await database.write([statement('open', `UPDATE hold SET state = 'open', used = 0`)])
-  return { database, client: await startClient(t, { url: 'sqlite:', data: store.data }) }
-}
+/** Short enough to wait for, long enough not to bury a process that is only slow. */
+const GRACE = 500
 /** Asks until it is so; the test's own timeout is the limit. */
 const until = async (database: OpenDatabase, wanted: string[]): Promise<void> => {
   for (;;) {
@@ -42,44 +31,58 @@ const untilNoWills = async (database: OpenDatabase): Promise<void> => {
   while ((await database.read(WILLS, [])).length > 0) await later(10)
 }
 
-t.test('killed: the last will of each name counts', async t => {
-  const { database, client } = shared
-  await client.call('will', 'exchange 1', [settle('a', 1)])
-  await client.call('will', 'exchange 2', [settle('b', 1)])
-  await client.call('will', 'exchange 1', [settle('a', 5)])
-  await client.call('write', [settle('c', 9, 'itself')])
-  await client.kill()
-  await until(database, ['will 5', 'will 1', 'itself 9'])
-  await untilNoWills(database)
-  t.pass('settled as it should be, and no will is left')
-})
+for (const { engine, store, database } of await startBoth(t, [table], { postgres: GRACE })) {
+  /** A client of the same store, with every hold open again. */
+  const beginAgain = async (t: Test) => {
+    await database.write([statement('open', `UPDATE hold SET state = 'open', used = 0`)])
+    return { client: await startClient(t, store.options) }
+  }
 
-t.test('one that says bye leaves no will', async t => {
-  const { database, client } = await beginAgain(t)
-  await client.call('will', 'exchange 1', [settle('a', 1)])
-  await client.call('close')
-  await client.kill()
-  await database.write([settle('b', 2, 'other')])
-  await until(database, ['open 0', 'other 2', 'open 0'])
-  await untilNoWills(database)
-  t.pass('settled as it should be, and no will is left')
-})
+  t.test(`${engine}: killed: the last will of each name counts`, async t => {
+    const { client } = await beginAgain(t)
+    await client.call('will', 'exchange 1', [settle('a', 1)])
+    await client.call('will', 'exchange 2', [settle('b', 1)])
+    await client.call('will', 'exchange 1', [settle('a', 5)])
+    await client.call('write', [settle('c', 9, 'itself')])
+    await client.kill()
+    await until(database, ['will 5', 'will 1', 'itself 9'])
+    await untilNoWills(database)
+    t.pass('settled as it should be, and no will is left')
+  })
 
-t.test('withdrawn, or overtaken by the settlement', async t => {
-  const { database, client } = await beginAgain(t)
-  await client.call('will', 'exchange 1', [settle('a', 1)])
-  await client.call('will', 'exchange 1', [])
-  await client.call('will', 'exchange 2', [settle('b', 1)])
-  await client.call('will', 'exchange 3', [settle('c', 1)])
-  await client.call('write', [settle('b', 7, 'itself')])
-  await client.kill()
-  await until(database, ['open 0', 'itself 7', 'will 1'])
-  await untilNoWills(database)
-  t.pass('settled as it should be, and no will is left')
-})
+  t.test(`${engine}: one that says bye leaves no will`, async t => {
+    const { client } = await beginAgain(t)
+    await client.call('will', 'exchange 1', [settle('a', 1)])
+    await client.call('close')
+    await client.kill()
+    await database.write([settle('b', 2, 'other')])
+    await until(database, ['open 0', 'other 2', 'open 0'])
+    await untilNoWills(database)
+    t.pass('settled as it should be, and no will is left')
+  })
 
+  t.test(`${engine}: withdrawn, or overtaken by the settlement`, async t => {
+    const { client } = await beginAgain(t)
+    await client.call('will', 'exchange 1', [settle('a', 1)])
+    await client.call('will', 'exchange 1', [])
+    await client.call('will', 'exchange 2', [settle('b', 1)])
+    await client.call('will', 'exchange 3', [settle('c', 1)])
+    await client.call('write', [settle('b', 7, 'itself')])
+    await client.kill()
+    await until(database, ['open 0', 'itself 7', 'will 1'])
+    await untilNoWills(database)
+    t.pass('settled as it should be, and no will is left')
+  })
+}
+
+const beginWithWriter = async (t: Test, grace: number) => {
+  const store = await startStore(t, grace)
+  const database = await store.open()
+  await database.migrate('test', [table])
+  return { store, database, client: await startClient(t, { url: 'sqlite:', data: store.data }) }
+}
 t.test('the writer dies too: the next one applies it after a grace', async t => {
-  const { store, database, client } = await begin(t, 300)
+  const { store, database, client } = await beginWithWriter(t, 300)
   await client.call('will', 'exchange 1', [settle('a', 3)])
   await client.call('write', [settle('b', 2, 'itself')])
   await Promise.all([store.kill(), client.kill()])
@@ -88,7 +91,7 @@ t.test('the writer dies too: the next one applies it after a grace', async t => 
 })
 
 t.test('the writer dies, the client lives: its will stays a will', async t => {
-  const { store, database, client } = await begin(t, 500)
+  const { store, database, client } = await beginWithWriter(t, 500)
   await client.call('will', 'exchange 1', [settle('a', 3)])
   await client.call('will', 'exchange 2', [settle('b', 3)])
   await client.call('write', [settle('c', 2, 'itself')])

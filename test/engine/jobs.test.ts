@@ -2,17 +2,19 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
+import type { DatabaseOptions } from '../../engine/database/database.ts'
 import { createJobs } from '../../engine/jobs.ts'
 import { LEASE_TABLE, Lease } from '../../engine/lease.ts'
 import type { Log } from '../../engine/plugin.ts'
-import { sql, startStore } from '../helpers/store.ts'
+import { ENGINES, sql, startAnyStore, startStore } from '../helpers/store.ts'
 
 const quiet = () => {}
 const log: Log = { debug: quiet, info: quiet, warn: quiet, error: quiet }
 const LEASE = 400
 
-const worker = async (t: Test, data: string): Promise<ChildProcess> => {
-  const child = fork(new URL('../helpers/job-process.ts', import.meta.url), [data, String(LEASE)])
+const worker = async (t: Test, options: DatabaseOptions): Promise<ChildProcess> => {
+  const program = new URL('../helpers/job-process.ts', import.meta.url)
+  const child = fork(program, [JSON.stringify(options), String(LEASE)])
   t.teardown(() => child.kill('SIGKILL'))
   await said(child, 'up')
   return child
@@ -24,51 +26,69 @@ const said = async (child: ChildProcess, wanted: string): Promise<void> => {
   }
 }
 
-t.test('two processes: never both, and the second takes over from the dead first', async t => {
-  const store = await startStore(t)
-  const database = await store.open()
-  await database.migrate('test', [
-    { number: 1, text: 'CREATE TABLE steps (at INTEGER PRIMARY KEY AUTOINCREMENT, pid INTEGER)' },
-  ])
-  const first = await worker(t, store.data)
-  await said(first, 'begin')
-  const second = await worker(t, store.data)
-  const took = said(second, 'begin')
-  const holder = async () => {
-    const look = sql('holder', 'SELECT holder FROM tollgate_leases WHERE name = ?')
-    return (await database.read(look, ['sweep']))[0]?.holder
-  }
-  const before = await holder()
-  first.kill('SIGKILL')
-  await took
-  t.not(await holder(), before)
+for (const engine of ENGINES) {
+  t.test(
+    `${engine}: two processes, never both, and the second takes over from the dead first`,
+    async t => {
+      const store = await startAnyStore(t, engine)
+      const database = await store.open()
+      await database.migrate('test', [
+        {
+          number: 1,
+          text: 'CREATE TABLE steps (at INTEGER PRIMARY KEY AUTOINCREMENT, pid INTEGER)',
+        },
+      ])
+      const first = await worker(t, store.options)
+      await said(first, 'begin')
+      const second = await worker(t, store.options)
+      const took = said(second, 'begin')
+      const holder = async () => {
+        const look = sql('holder', 'SELECT holder FROM tollgate_leases WHERE name = ?')
+        return (await database.read(look, ['sweep']))[0]?.holder
+      }
+      const before = await holder()
+      first.kill('SIGKILL')
+      await took
+      t.not(await holder(), before)
 
-  const third = await worker(t, store.data)
-  const handed = said(third, 'begin')
-  second.send('stop')
-  await handed
-  const steps = await database.read(sql('steps', 'SELECT pid FROM steps ORDER BY at'), [])
-  const turns = steps.map(row => row.pid).filter((pid, at, all) => pid !== all[at - 1])
-  t.same(turns, [first.pid, second.pid, third.pid], 'each worked in one piece, none beside another')
-})
+      const third = await worker(t, store.options)
+      const handed = said(third, 'begin')
+      second.send('stop')
+      await handed
+      const steps = await database.read(sql('steps', 'SELECT pid FROM steps ORDER BY at'), [])
+      const turns = steps.map(row => row.pid).filter((pid, at, all) => pid !== all[at - 1])
+      t.same(
+        turns,
+        [first.pid, second.pid, third.pid],
+        'each worked in one piece, none beside another',
+      )
+    },
+  )
 
-t.test('a process that was stopped finds its job taken, and stops at once', async t => {
-  const store = await startStore(t)
-  const database = await store.open()
-  await database.migrate('test', [
-    { number: 1, text: 'CREATE TABLE steps (at INTEGER PRIMARY KEY AUTOINCREMENT, pid INTEGER)' },
-  ])
-  const first = await worker(t, store.data)
-  await said(first, 'begin')
-  const second = await worker(t, store.data)
-  const took = said(second, 'begin')
-  first.kill('SIGSTOP')
-  await took
-  const ended = said(first, 'end')
-  first.kill('SIGCONT')
-  await ended
-  t.pass('its signal was aborted')
-})
+  t.test(
+    `${engine}: a process that was stopped finds its job taken, and stops at once`,
+    async t => {
+      const store = await startAnyStore(t, engine)
+      const database = await store.open()
+      await database.migrate('test', [
+        {
+          number: 1,
+          text: 'CREATE TABLE steps (at INTEGER PRIMARY KEY AUTOINCREMENT, pid INTEGER)',
+        },
+      ])
+      const first = await worker(t, store.options)
+      await said(first, 'begin')
+      const second = await worker(t, store.options)
+      const took = said(second, 'begin')
+      first.kill('SIGSTOP')
+      await took
+      const ended = said(first, 'end')
+      first.kill('SIGCONT')
+      await ended
+      t.pass('its signal was aborted')
+    },
+  )
+}
 
 t.test(
   'a lease passes on when its holder stood still for all of it, whatever clocks say',

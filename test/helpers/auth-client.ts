@@ -1,9 +1,9 @@
-/** A process that lets callers in, as a worker does: `node auth-client.ts <data folder>`, callers over IPC. */
+/** A process that lets callers in, as a worker does: `node auth-client.ts <options of the store as JSON>`, callers over IPC. */
 import { openDatabase } from '../../engine/database/database.ts'
 import auth from '../../plugins/auth.ts'
 import { type Caller, hostOver, passThrough } from './accounts.ts'
 
-const database = await openDatabase({ url: 'sqlite:', data: process.argv[2] ?? '' })
+const database = await openDatabase(JSON.parse(process.argv[2] ?? '{}'))
 const stage = auth.setup('key', hostOver(database))
 process.on('message', async (caller: Caller) => {
   const answer = await passThrough(stage, caller).then(

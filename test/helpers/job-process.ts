@@ -1,9 +1,9 @@
-/** A process that does a job: `node job-process.ts <data folder> <lease ms>`. Says when a run begins and ends. */
+/** A process that does a job: `node job-process.ts <options of the store as JSON> <lease ms>`. Says when a run begins and ends. */
 import { openDatabase } from '../../engine/database/database.ts'
 import { createJobs } from '../../engine/jobs.ts'
 
-const [data = '', lease = '1000'] = process.argv.slice(2)
-const database = await openDatabase({ url: 'sqlite:', data })
+const [options = '{}', lease = '1000'] = process.argv.slice(2)
+const database = await openDatabase(JSON.parse(options))
 const quiet = () => {}
 const log = { debug: quiet, info: quiet, warn: quiet, error: quiet }
 const jobs = createJobs({ database, log, lease: Number(lease) })

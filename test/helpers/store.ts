@@ -13,7 +13,8 @@ import {
   type OpenDatabase,
   openDatabase,
 } from '../../engine/database/database.ts'
-import type { Sql, Statement, Value } from '../../engine/plugin.ts'
+import type { Migration, Sql, Statement, Value } from '../../engine/plugin.ts'
+import { sharedPostgres } from './postgres.ts'
 
 export interface Store {
   readonly data: string
@@ -103,6 +104,49 @@ export const startClient = async (t: Test, options: DatabaseOptions): Promise<St
       const gone = once(child, 'exit')
       child.kill('SIGKILL')
       await gone
+    },
+  }
+}
+
+export const ENGINES = ['sqlite', 'postgres'] as const
+export type Engine = (typeof ENGINES)[number]
+/** A store of either engine, as plugins know it. */
+export interface AnyStore {
+  readonly engine: Engine
+  /** For whoever opens it in a process of its own. */
+  readonly options: DatabaseOptions
+  open(options?: Partial<DatabaseOptions>): Promise<OpenDatabase>
+}
+/** `grace`: ms for which a process may be away before its wills are applied. */
+export const startAnyStore = async (t: Test, engine: Engine, grace?: number): Promise<AnyStore> => {
+  if (engine === 'sqlite') {
+    const { data, open } = await startStore(t, grace)
+    return { engine, options: { url: 'sqlite:', data }, open }
+  }
+  const server = await sharedPostgres()
+  return openAt(t, { url: await server.create(), ...(grace !== undefined && { grace }) })
+}
+/** Both, opened and with these tables, before the first test of a file: tap ends it when it has nothing left to do. */
+export const startBoth = (t: Test, tables: readonly Migration[], grace?: Partial<Grace>) =>
+  Promise.all(
+    ENGINES.map(async engine => {
+      const store = await startAnyStore(t, engine, grace?.[engine])
+      const database = await store.open()
+      await database.migrate('test', tables)
+      return { engine, store, database }
+    }),
+  )
+type Grace = Readonly<Record<Engine, number>>
+/** Of a server of one's own. */
+export const openAt = (t: Test, options: DatabaseOptions): AnyStore => {
+  const open: OpenDatabase[] = []
+  t.teardown(() => Promise.all(open.map(database => database.close())))
+  return {
+    ...{ engine: 'postgres', options },
+    async open(more = {}) {
+      const database = await openDatabase({ ...options, ...more })
+      open.push(database)
+      return database
     },
   }
 }

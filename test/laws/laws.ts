@@ -19,6 +19,7 @@ const ROOMS: Readonly<Record<string, number>> = {
   'engine/cluster': 1_200,
   'engine/config': 3_000,
   'engine/database': 1_500,
+  'engine/database/postgres': 1_500,
   'engine/upstream': 1_000,
 }
 const FILE_LINES = 250

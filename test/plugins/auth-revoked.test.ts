@@ -10,7 +10,9 @@ const ann = await accounts.account('ann')
 
 const startWorker = async (): Promise<ChildProcess> => {
   const program = new URL('../helpers/auth-client.ts', import.meta.url)
-  const worker = fork(program, [store.data], { execArgv: [] })
+  const worker = fork(program, [JSON.stringify({ url: 'sqlite:', data: store.data })], {
+    execArgv: [],
+  })
   t.teardown(() => worker.kill('SIGKILL'))
   await once(worker, 'message')
   return worker

@@ -1,0 +1,26 @@
+/** What whoever opens a store says and gets, whichever engine it is. */
+import type { Database, Migration, Statement } from '../plugin.ts'
+
+export interface DatabaseOptions {
+  /** `sqlite:` (tollgate.db in the data folder), `sqlite:path` or `postgres://…`. */
+  readonly url: string
+  /** The data folder. */
+  readonly data?: string
+  /** Whether to run a writer of its own while none is running: for commands. */
+  readonly start?: boolean
+  /** ms until a write that gets no answer is given up. */
+  readonly patience?: number
+  /** ms until the store must have answered for the first time. */
+  readonly opening?: number
+  /** PostgreSQL: ms for which a process may be cut off before its wills are applied. */
+  readonly grace?: number
+  /** PostgreSQL: what an operator should know; with SQLite the writer says it. */
+  report?(text: string): void
+}
+export interface OpenDatabase extends Database {
+  /** Runs what is new of an owner's numbered migrations; safe when several processes arrive at once. */
+  migrate(owner: string, migrations: readonly Migration[]): Promise<void>
+  /** What the store applies if this process dies without another word. The last of a name counts; none withdraws it. */
+  will(name: string, statements: readonly Statement[]): void
+  close(): Promise<void>
+}

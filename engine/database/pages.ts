@@ -1,0 +1,20 @@
+/** Long reads in pages: the first column of a row is what the next page starts after. */
+import type { Database, Row, Sql, Value } from '../plugin.ts'
+
+/** The last two parameters are the key to start after and the size. */
+export async function* pagesOf(
+  read: Database['read'],
+  sql: Sql,
+  values: readonly Value[],
+  size: number,
+): AsyncGenerator<readonly Row[]> {
+  const before = values.slice(0, -1)
+  let after = values.at(-1) ?? null
+  for (;;) {
+    const rows = await read(sql, [...before, after, size])
+    const last = rows.at(-1)
+    if (last) yield rows
+    if (!last || rows.length < size) return
+    after = Object.values(last)[0] ?? null
+  }
+}

@@ -1,0 +1,100 @@
+/** Numbered migrations per owner, forward only, each in a transaction behind one lock of the whole installation. */
+import { createHash } from 'node:crypto'
+import type { Migration } from '../../plugin.ts'
+import { fault } from '../faults.ts'
+import { speakMigration } from './dialect.ts'
+import { Session, type SessionOptions } from './session.ts'
+
+// Any number will do, as long as every release uses this one. The owners' names keep it apart from what else may stand here.
+const LOCK = '7164390215508164975'
+const OWNER = 'tollgate'
+const BOOK = `CREATE TABLE IF NOT EXISTS tollgate_migrations (owner TEXT NOT NULL, number BIGINT NOT NULL,
+  digest TEXT NOT NULL, at BIGINT NOT NULL, PRIMARY KEY (owner, number))`
+/** The store's own tables. A client: one process, by its key; \`number\`: of its last commit, and what came of its lists. */
+const OWN: readonly Migration[] = [
+  {
+    number: 1,
+    text: `CREATE TABLE tollgate_clients (client BIGINT PRIMARY KEY, number BIGINT NOT NULL, outcomes TEXT, gone BIGINT);
+      CREATE TABLE tollgate_wills (client BIGINT NOT NULL, name TEXT NOT NULL, statements TEXT NOT NULL,
+        PRIMARY KEY (client, name))`,
+  },
+]
+
+/** Makes or completes the store's own tables; refuses a store that a newer program has changed. */
+export const prepareStore = async (options: SessionOptions): Promise<void> => {
+  const session = await Session.open(options)
+  try {
+    await session.script(`BEGIN; SELECT pg_advisory_xact_lock(${LOCK}); ${BOOK}; COMMIT`)
+    const applied = await appliedOf(session, OWNER)
+    const newest = Math.max(0, ...applied.keys())
+    if (newest > OWN.length) throw fault('STORE_NEWER', [newest, OWN.length])
+    await run(session, OWNER, OWN)
+  } finally {
+    await session.end()
+  }
+}
+
+/** Runs what is new of an owner's. The one that fails is named; those before it stay. */
+export const migrate = async (
+  options: SessionOptions,
+  owner: string,
+  migrations: readonly Migration[],
+): Promise<void> => {
+  const session = await Session.open(options)
+  try {
+    await run(session, owner, migrations)
+  } finally {
+    await session.end()
+  }
+}
+
+const run = async (
+  session: Session,
+  owner: string,
+  migrations: readonly Migration[],
+): Promise<void> => {
+  const applied = await appliedOf(session, owner)
+  for (const [index, migration] of migrations.entries()) {
+    const { number } = migration
+    try {
+      if (number !== index + 1) throw new Error(`number ${index + 1} was expected here`)
+      if (!isApplied(applied.get(number), migration)) await apply(session, owner, migration)
+    } catch (error) {
+      const why = (error as Error).message
+      throw fault('STORE_MIGRATION', [`Migration ${number} of "${owner}" failed: ${why}`])
+    }
+  }
+}
+const appliedOf = async (session: Session, owner: string): Promise<Map<number, string>> => {
+  const text = 'SELECT number, digest FROM tollgate_migrations WHERE owner = $1'
+  const [found] = await session.flight([{ text, values: [owner] }], Number.POSITIVE_INFINITY)
+  if (!found || 'error' in found) throw found?.error ?? new Error('no answer')
+  return new Map(found.rows.map(row => [Number(row.number), String(row.digest)]))
+}
+const isApplied = (before: string | undefined, migration: Migration): boolean => {
+  if (before === undefined || before === digestOf(migration)) return before !== undefined
+  throw new Error('it was changed after it had been applied; add a new number')
+}
+const apply = async (session: Session, owner: string, migration: Migration): Promise<void> => {
+  const { number, text, postgres } = migration
+  try {
+    await session.script(`BEGIN; SELECT pg_advisory_xact_lock(${LOCK})`)
+    // Another process may have been faster while we waited for the lock.
+    if (isApplied((await appliedOf(session, owner)).get(number), migration)) return
+    await session.script(postgres ?? speakMigration(text))
+    if (!session.open) throw new Error('it must not end its transaction')
+    const note =
+      'INSERT INTO tollgate_migrations (owner, number, digest, at) VALUES ($1, $2, $3, $4)'
+    const values = [owner, number, digestOf(migration), Date.now()]
+    const heard = await session.flight(
+      [{ text: note, values }, { text: 'COMMIT' }],
+      Number.POSITIVE_INFINITY,
+    )
+    for (const each of heard) if ('error' in each) throw each.error
+  } finally {
+    if (!session.lost) await session.script('ROLLBACK').catch(() => {})
+  }
+}
+// A formatter may indent it anew; that changes nothing.
+const digestOf = ({ text, postgres = text }: Migration): string =>
+  createHash('sha256').update(postgres.replace(/\s+/g, ' ').trim()).digest('hex')

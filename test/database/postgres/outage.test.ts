@@ -1,0 +1,144 @@
+/** The server is restarted, frozen, or cuts us off, under load: nothing lost, nothing twice, faults in time, and it heals. */
+import { setTimeout as later } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import type { Database } from '../../../engine/plugin.ts'
+import { type PostgresServer, startPostgres } from '../../helpers/postgres.ts'
+import { openAt, sql, statement } from '../../helpers/store.ts'
+
+const table = {
+  number: 1,
+  text: `CREATE TABLE entry (id TEXT PRIMARY KEY, at BIGINT);
+    CREATE TABLE total (id BIGINT PRIMARY KEY, sum BIGINT NOT NULL);
+    INSERT INTO total VALUES (1, 0)`,
+}
+const add = (id: string) => [
+  statement('add', 'UPDATE total SET sum = sum + 1 WHERE id = 1', [], { rows: 1 }),
+  statement('entry', 'INSERT INTO entry VALUES (?, 1) ON CONFLICT DO NOTHING', [id]),
+]
+const COUNT = sql('count', 'SELECT (SELECT count(*) FROM entry) AS n, sum FROM total')
+const AWAY = { code: 'STORE_UNAVAILABLE', status: 503, headers: { 'retry-after': '1' } }
+
+const server = await startPostgres()
+const begin = async (t: Test, patience: number) => {
+  const url = await server.create()
+  const database = await openAt(t, { url, patience }).open()
+  await database.migrate('test', [table])
+  return { url, database }
+}
+/** Writes without a pause while `harm` is done; every list is repeated until it is answered. */
+const underLoad = async (t: Test, patience: number, harm: (url: string) => Promise<void>) => {
+  const { url, database } = await begin(t, patience)
+  let over = false
+  let written = 0
+  const load = Array.from({ length: 20 }, async (_, lane) => {
+    for (let index = 0; !over; index++) {
+      const list = add(`${lane}-${index}`)
+      await again(() => database.write(list))
+      written++
+    }
+  })
+  await later(50)
+  await harm(url)
+  await later(50)
+  over = true
+  await Promise.all(load)
+  t.ok(written > 40, `${written} lists`)
+  t.same(await again(() => database.read(COUNT, [])), [{ n: written, sum: written }])
+}
+
+t.test('restarted under load', async t => {
+  await underLoad(t, 10_000, async () => {
+    for (let round = 0; round < 2; round++) {
+      await server.stop()
+      await server.start()
+      await later(100)
+    }
+  })
+})
+
+t.test('every connection ended by an administrator, again and again', async t => {
+  await underLoad(t, 10_000, async url => {
+    const name = new URL(url).pathname.slice(1)
+    const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`
+    for (let round = 0; round < 5; round++) {
+      await server.ask(end)
+      await later(60)
+    }
+  })
+})
+
+t.test('frozen under load for longer than anyone waits', async t => {
+  await underLoad(t, 300, async () => {
+    server.signal('SIGSTOP')
+    await later(1_500)
+    server.signal('SIGCONT')
+  })
+})
+
+t.test('frozen: each call fails in time with the fault of the store, and it heals', async t => {
+  const { database } = await begin(t, 300)
+  await database.read(COUNT, [])
+  server.signal('SIGSTOP')
+  const waiting = add('waiting')
+  t.match(await codeOf(database.write(waiting)), /^STORE_(?:UNAVAILABLE|UNKNOWN)$/)
+  await t.rejects(database.read(COUNT, []), AWAY)
+  await t.rejects(database.now(), AWAY)
+  while ((await codeOf(database.write(add('refused')))) !== AWAY.code) await later(10)
+  await later(400)
+  const turn = new Promise(resolve => setImmediate(resolve, 'a turn of the loop'))
+  const write = codeOf(database.write(add('at once')))
+  t.equal(await Promise.race([turn, write]), 'STORE_UNAVAILABLE', 'nobody waits for nothing')
+  server.signal('SIGCONT')
+  await again(() => database.write(waiting))
+  t.same(await again(() => database.read(COUNT, [])), [{ n: 1, sum: 1 }])
+})
+
+t.test('what waits is bounded', async t => {
+  const { database } = await begin(t, 500)
+  server.signal('SIGSTOP')
+  const writes = Array.from({ length: 10_001 }, () => codeOf(database.write(add('same'))))
+  const reads = Array.from({ length: 10_010 }, () => codeOf(database.read(COUNT, [])))
+  const codes = await Promise.all([...writes, ...reads])
+  server.signal('SIGCONT')
+  t.same([...new Set(codes)], ['STORE_UNAVAILABLE'])
+  t.same(await again(() => database.read(COUNT, [])), [{ n: 0, sum: 0 }])
+})
+
+t.test('set to read only, as after a failover: refused, and said why', async t => {
+  const { database } = await begin(t, 300)
+  await readOnly(server, 'on')
+  await t.rejects(codeUntil(database, 'STORE_READ_ONLY'), { message: /only reads at present/ })
+  await readOnly(server, 'off')
+  await again(() => database.write(add('back')))
+  t.same(await database.read(COUNT, []), [{ n: 1, sum: 1 }])
+})
+const readOnly = async (server: PostgresServer, value: string): Promise<void> => {
+  await server.ask(`ALTER SYSTEM SET default_transaction_read_only = ${value}`)
+  await server.ask('SELECT pg_reload_conf()')
+}
+const codeUntil = async (database: Pick<Database, 'write'>, code: string) => {
+  for (let index = 0; ; index++) {
+    try {
+      await database.write(add(`refused-${index}`))
+    } catch (error) {
+      if ((error as { code: string }).code === code) throw error
+    }
+    await later(10)
+  }
+}
+
+const codeOf = (promise: Promise<unknown>): Promise<string> =>
+  promise.then(
+    () => 'done',
+    (error: { code: string }) => error.code,
+  )
+/** Once more until it is answered; the test's own timeout is the limit. */
+const again = async <T>(run: () => Promise<T>): Promise<T> => {
+  for (;;) {
+    try {
+      return await run()
+    } catch {
+      await later(20)
+    }
+  }
+}

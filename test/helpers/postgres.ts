@@ -1,0 +1,200 @@
+/** A real PostgreSQL server, one per test process: in a temporary folder, with fsync on, gone with this process however it ends. */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { chownSync, existsSync, globSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { setTimeout as later } from 'node:timers/promises'
+import pg from 'pg'
+
+export interface PostgresServer {
+  readonly port: number
+  readonly password: string
+  /** The folder of its unix socket. */
+  readonly folder: string
+  /** Makes an empty database. Resolves to its url, on loopback and with a password. */
+  create(): Promise<string>
+  /** As the superuser. */
+  ask(text: string, database?: string): Promise<pg.QueryResult['rows']>
+  /** Of the server and every process of it. */
+  signal(name: NodeJS.Signals): void
+  /** Ends it at once, as a crash does. */
+  stop(): Promise<void>
+  start(): Promise<void>
+  /** Started again with a setting that is only read then. */
+  restartWith(setting: string): Promise<void>
+}
+
+const USER = 'tollgate'
+const PATIENCE = 30_000
+const MISSING =
+  'PostgreSQL is not installed here, and half of the store cannot be tested without it: apt-get install postgresql'
+
+// The pipe from us is closed by the kernel when we are gone: then the server goes too, stopped or not, and its folder.
+const KEEPER = `
+trap '' INT TERM HUP
+while read -r word setting; do
+  case $word in
+    start) "$@" $setting & pid=$! ;;
+    stop) kill -QUIT $pid; wait $pid; echo stopped ;;
+  esac
+done
+for each in $(cat /proc/$pid/task/$pid/children) $pid; do kill -CONT $each; done
+kill -QUIT $pid
+wait $pid
+rm -rf "$FOLDER"`
+
+/** The one of this process, started by the first who asks. */
+export const sharedPostgres = (): Promise<PostgresServer> => {
+  shared ??= startPostgres()
+  return shared
+}
+let shared: Promise<PostgresServer> | undefined
+
+/** One to be ill-treated. */
+export const startPostgres = async (): Promise<PostgresServer> => {
+  const programs = findPrograms()
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-pg-'))
+  const password = randomBytes(9).toString('hex')
+  const port = await freePort()
+  const owner = ownerOf(folder)
+  initialize(programs, folder, password, owner)
+  const keeper = startKeeper(programs, folder, port, owner)
+  const server: PostgresServer = {
+    ...{ port, password, folder },
+    async create() {
+      const name = `t${randomBytes(6).toString('hex')}`
+      await server.ask(`CREATE DATABASE ${name}`)
+      return `postgres://${USER}:${password}@127.0.0.1:${port}/${name}`
+    },
+    async ask(text, database = 'postgres') {
+      const client = new pg.Client({ host: folder, port, user: USER, database })
+      // A server that is stopped while we ask.
+      client.on('error', () => {})
+      await client.connect()
+      try {
+        return (await client.query(text)).rows
+      } finally {
+        await client.end()
+      }
+    },
+    signal(name) {
+      for (const pid of processesOf(folder)) process.kill(pid, name)
+    },
+    async stop() {
+      keeper.stdin?.write('stop\n')
+      await said(keeper, 'stopped')
+    },
+    async start() {
+      keeper.stdin?.write('start\n')
+      await answers(server)
+    },
+    async restartWith(setting) {
+      await server.stop()
+      keeper.stdin?.write(`start -c${setting}\n`)
+      await answers(server)
+    },
+  }
+  await server.start()
+  return server
+}
+
+const findPrograms = (): string => {
+  const places = [
+    ...(process.env.PATH ?? '').split(delimiter),
+    ...globSync('/usr/lib/postgresql/*/bin').sort().reverse(),
+  ]
+  const found = places.find(place =>
+    ['initdb', 'postgres'].every(each => existsSync(join(place, each))),
+  )
+  if (found === undefined) throw new Error(MISSING)
+  return found
+}
+/** PostgreSQL refuses to run as root. */
+const ownerOf = (folder: string): { uid?: number; gid?: number } => {
+  if (process.getuid?.() !== 0) return {}
+  const entry = /^(?:postgres|nobody):[^:]*:(\d+):(\d+)/m.exec(readFileSync('/etc/passwd', 'utf8'))
+  const [uid, gid] = [Number(entry?.[1] ?? 65534), Number(entry?.[2] ?? 65534)]
+  chownSync(folder, uid, gid)
+  return { uid, gid }
+}
+const initialize = (programs: string, folder: string, password: string, owner: object): void => {
+  const secret = join(folder, 'password')
+  writeFileSync(secret, password)
+  // Only the making of an empty store goes without fsync.
+  const args = [
+    '-D',
+    join(folder, 'data'),
+    '-U',
+    USER,
+    `--pwfile=${secret}`,
+    '--no-sync',
+    '--locale=C',
+  ]
+  const auth = ['--encoding=UTF8', '--auth-local=trust', '--auth-host=scram-sha-256']
+  execFileSync(join(programs, 'initdb'), [...args, ...auth], {
+    ...owner,
+    ...{ cwd: folder, stdio: ['ignore', 'ignore', 'pipe'], env: PLAIN },
+  })
+}
+/** Nothing of the test runner's, and messages in one language. */
+const PLAIN = { PATH: process.env.PATH ?? '', LC_ALL: 'C' }
+
+const startKeeper = (
+  programs: string,
+  folder: string,
+  port: number,
+  owner: object,
+): ChildProcess => {
+  const settings = {
+    ...{ port, listen_addresses: '127.0.0.1', unix_socket_directories: folder },
+    ...{ fsync: 'on', shared_buffers: '16MB', max_connections: 60, autovacuum: 'off' },
+  }
+  const args = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  const server = [join(programs, 'postgres'), '-D', join(folder, 'data'), ...args]
+  const keeper = spawn('sh', ['-c', KEEPER, 'sh', ...server], {
+    ...owner,
+    ...{ cwd: folder, stdio: ['pipe', 'pipe', 'ignore'], env: { ...PLAIN, FOLDER: folder } },
+    // A ^C for the tests is not for the server.
+    detached: true,
+  })
+  // It must not keep this process.
+  keeper.unref()
+  for (const pipe of [keeper.stdin, keeper.stdout]) (pipe as { unref?(): void } | null)?.unref?.()
+  return keeper
+}
+const said = (keeper: ChildProcess, word: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const late = setTimeout(() => reject(new Error(`PostgreSQL has not ${word}`)), PATIENCE)
+    keeper.stdout?.once('data', () => {
+      clearTimeout(late)
+      resolve()
+    })
+  })
+const answers = async (server: PostgresServer): Promise<void> => {
+  const until = performance.now() + PATIENCE
+  for (;;) {
+    try {
+      await server.ask('SELECT 1')
+      return
+    } catch (error) {
+      if (performance.now() > until) throw error
+    }
+    await later(20)
+  }
+}
+const processesOf = (folder: string): number[] => {
+  const [pid = ''] = readFileSync(join(folder, 'data', 'postmaster.pid'), 'utf8').split('\n')
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+  return [pid, ...children.trim().split(' ')].map(Number)
+}
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer().on('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
+    })
+  })
