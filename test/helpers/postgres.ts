@@ -51,8 +51,14 @@ export const sharedPostgres = (): Promise<PostgresServer> => {
   return shared
 }
 let shared: Promise<PostgresServer> | undefined
+/** One that tests stop and freeze, a test at a time. */
+export const harmedPostgres = (): Promise<PostgresServer> => {
+  harmed ??= startPostgres()
+  return harmed
+}
+let harmed: Promise<PostgresServer> | undefined
 
-/** One to be ill-treated. */
+/** One of your own. */
 export const startPostgres = async (): Promise<PostgresServer> => {
   const programs = findPrograms()
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-pg-'))
@@ -80,7 +86,13 @@ export const startPostgres = async (): Promise<PostgresServer> => {
       }
     },
     signal(name) {
-      for (const pid of processesOf(folder)) process.kill(pid, name)
+      for (const pid of processesOf(folder)) {
+        try {
+          process.kill(pid, name)
+        } catch {
+          // A connection that has just ended.
+        }
+      }
     },
     async stop() {
       keeper.stdin?.write('stop\n')

@@ -22,7 +22,8 @@ const note = (
   else rows.set(place, { row, values: new Set([row.value]) })
 }
 const toLock = ({ table, column }: HeldRow, values: ReadonlySet<string>): Told => ({
-  name: `lock ${table} ${column}`.slice(0, 63),
+  // Longer names are cut off, and then one stands for two.
+  name: table.length + column.length < 50 ? `lock ${table} ${column}` : undefined,
   text: `SELECT 1 FROM ${table} WHERE ${column} = ANY($1) ORDER BY ${column} FOR NO KEY UPDATE`,
   values: [[...values]],
 })

@@ -13,7 +13,7 @@ import { parsed } from './session.ts'
 
 const NOW: Sql = {
   name: 'store now',
-  text: 'SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT) AS now',
+  text: 'SELECT CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT) AS now',
 }
 const PATIENCE = 1_000
 const OPENING = 5_000

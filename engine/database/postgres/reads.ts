@@ -3,7 +3,7 @@
 import type { Row, Sql, Value } from '../../plugin.ts'
 import { fault } from '../faults.ts'
 import type { Phrases } from './phrases.ts'
-import { awayFault } from './refusal.ts'
+import { awayFault, isOutdated } from './refusal.ts'
 import { type Heard, Session } from './session.ts'
 
 export interface ReadsOptions {
@@ -92,18 +92,21 @@ export class Reads {
     const session = this.#idle.pop() ?? (await this.#open())
     const { text, name } = phrase
     let frozen = false
-    const late = setTimeout(async () => {
-      frozen = !(await this.#answers())
+    const watch = setInterval(async () => {
+      frozen ||= !(await this.#answers())
       if (frozen) session.drop()
     }, this.#options.patience / 2)
     try {
       const [heard] = await session.flight([{ text, name, values }], Number.POSITIVE_INFINITY)
-      this.#release(session)
+      const outdated = heard && 'error' in heard && isOutdated(heard.error)
+      if (outdated) session.drop()
+      else this.#release(session)
+      if (outdated) throw heard.error
       return heard
     } catch (error) {
       throw frozen ? fault('STORE_UNAVAILABLE') : error
     } finally {
-      clearTimeout(late)
+      clearInterval(watch)
     }
   }
   #release(session: Session): void {
@@ -125,7 +128,8 @@ export class Reads {
     this.#probing ??= this.#open()
       .then(
         session => session.end().then(() => true),
-        () => false,
+        // It may refuse: who refuses is awake.
+        error => 'severity' in error,
       )
       .finally(() => {
         this.#probing = undefined

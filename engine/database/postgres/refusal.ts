@@ -9,6 +9,9 @@ const PASSING = /^(?:40|53|54000|55P03|57|58|25P0[34])/
 // A plan or a connection from before something changed: only a fresh connection helps.
 const STALE = /^(?:0A000|26000|25006|08|XX)/
 
+/** A plan that was made before a migration. */
+export const isOutdated = ({ code = '' }: DatabaseError): boolean =>
+  code === '0A000' || code === '26000'
 export const isStale = ({ code = '' }: DatabaseError): boolean => STALE.test(code)
 
 export const refusalOf = (error: DatabaseError, at: number): Refused => {

@@ -2,7 +2,7 @@
 import { setTimeout as later } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { OpenDatabase } from '../../../engine/database/database.ts'
-import { startPostgres } from '../../helpers/postgres.ts'
+import { harmedPostgres } from '../../helpers/postgres.ts'
 import {
   type AnyStore,
   openAt,
@@ -23,7 +23,7 @@ const add = (id: number, amount: number) =>
 const SUMS = sql('sums', 'SELECT sum FROM total ORDER BY id')
 const WILLS = sql('wills', 'SELECT name FROM tollgate_wills ORDER BY name')
 const GONE = sql('gone', 'SELECT client FROM tollgate_clients WHERE gone IS NOT NULL')
-const server = await startPostgres()
+const server = await harmedPostgres()
 
 const sums = async (database: OpenDatabase) =>
   (await database.read(SUMS, [])).map(({ sum }) => Number(sum))
@@ -59,7 +59,7 @@ t.test('three survivors: once', async t => {
 })
 
 t.test('the server restarts while it lives: its will stays a will', async t => {
-  const store = openAt(t, { url: await server.create(), grace: 1_500 })
+  const store = openAt(t, { url: await server.create(), grace: 800 })
   const { database, client } = await begin(t, store)
   await client.call('will', 'exchange 1', [add(1, 7)])
   await client.call('will', 'exchange 2', [add(2, 7)])
@@ -71,7 +71,7 @@ t.test('the server restarts while it lives: its will stays a will', async t => {
     const rows = await database.read(WILLS, [])
     return rows.map(({ name }) => name).join() === 'exchange 1'
   })
-  await later(2_000)
+  await later(1_200)
   t.same(await sums(database), [0, 100])
   await client.kill()
   await until(async () => (await sums(database))[0] === 7)

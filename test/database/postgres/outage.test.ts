@@ -2,7 +2,7 @@
 import { setTimeout as later } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Database } from '../../../engine/plugin.ts'
-import { type PostgresServer, startPostgres } from '../../helpers/postgres.ts'
+import { harmedPostgres, type PostgresServer } from '../../helpers/postgres.ts'
 import { openAt, sql, statement } from '../../helpers/store.ts'
 
 const table = {
@@ -18,7 +18,7 @@ const add = (id: string) => [
 const COUNT = sql('count', 'SELECT (SELECT count(*) FROM entry) AS n, sum FROM total')
 const AWAY = { code: 'STORE_UNAVAILABLE', status: 503, headers: { 'retry-after': '1' } }
 
-const server = await startPostgres()
+const server = await harmedPostgres()
 const begin = async (t: Test, patience: number) => {
   const url = await server.create()
   const database = await openAt(t, { url, patience }).open()
@@ -37,12 +37,14 @@ const underLoad = async (t: Test, patience: number, harm: (url: string) => Promi
       written++
     }
   })
-  await later(50)
+  const more = async (lists: number) => {
+    for (const wanted = written + lists; written < wanted; ) await later(5)
+  }
+  await more(40)
   await harm(url)
-  await later(50)
+  await more(40)
   over = true
   await Promise.all(load)
-  t.ok(written > 40, `${written} lists`)
   t.same(await again(() => database.read(COUNT, [])), [{ n: written, sum: written }])
 }
 

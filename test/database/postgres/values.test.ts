@@ -63,3 +63,17 @@ t.test(
     t.same(await database.write([statement('fine', 'SELECT 1 AS one')]), [[{ one: 1 }]])
   },
 )
+
+t.test(
+  'a migration changes what a statement returns: asked again on a fresh connection',
+  async t => {
+    const all = sql('all of it', 'SELECT * FROM kept WHERE id = 1')
+    const write = () => database.write([{ sql: all, values: [] }])
+    const read = () => database.read(all, [])
+    for (const run of [read, write]) await run()
+    const more = 'ALTER TABLE kept ADD COLUMN later TEXT'
+    await database.migrate('more', [{ number: 1, text: more }])
+    t.match(await read(), [{ id: 1, later: null }])
+    t.match(await write(), [[{ id: 1, later: null }]])
+  },
+)
