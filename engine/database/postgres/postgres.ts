@@ -17,7 +17,7 @@ const NOW: Sql = {
 }
 const PATIENCE = 1_000
 const OPENING = 5_000
-/** With the look of a second, a killed process's wills are applied 4 to 5 s after its end. */
+/** With the look of a second, a killed process's wills are applied 4 to 6 s after its end. */
 const GRACE = 4_000
 const LOOK = 1_000
 const AGAIN = 100
