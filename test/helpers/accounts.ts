@@ -15,7 +15,6 @@ export interface Caller {
 }
 type Authenticate = (caller: Caller) => Promise<Account | undefined>
 export interface Accounts {
-  readonly store: Store
   readonly database: OpenDatabase
   readonly host: Host
   account(name: string, role?: Account['role']): Promise<number>
@@ -69,9 +68,12 @@ export const passThrough = async (stage: Stage, caller: Caller): Promise<Account
   return exchange.slots.get(ACCOUNT)
 }
 
-export const openAccounts = async (t: Test): Promise<Accounts> => {
+export const openAccounts = async (t: Test): Promise<Accounts & { readonly store: Store }> => {
   const store = await startStore(t)
-  const database = await store.open()
+  return { store, ...(await openAccountsIn(await store.open())) }
+}
+/** In a store of either engine. */
+export const openAccountsIn = async (database: OpenDatabase): Promise<Accounts> => {
   await database.migrate('auth', auth.migrations)
   const host = hostOver(database)
   const idOf = async (list: Parameters<Database['write']>[0]) => {
@@ -79,7 +81,6 @@ export const openAccounts = async (t: Test): Promise<Accounts> => {
     return Number(rows.at(-1)?.[0]?.id)
   }
   return {
-    store,
     database,
     host,
     account: (name, role = 'customer') => idOf(createAccount({ name, role }, Date.now())),
