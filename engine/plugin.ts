@@ -255,6 +255,13 @@ export interface Statement {
   readonly otherwise?: string
   /** Unique or check violations that are an answer, not an accident: constraint or column name -> fault code. */
   readonly violates?: Readonly<Record<string, string>>
+  /** Rows that it changes without naming them as `UPDATE … WHERE id = ?` does: by a trigger, say. Processes of several machines
+   *  then take them in one order and never wait for each other. */
+  readonly locks?: readonly {
+    readonly table: string
+    readonly column: string
+    readonly value: string | number | bigint
+  }[]
 }
 export interface Database {
   /** All or none, durable when it resolves. One array of rows (RETURNING) per statement.

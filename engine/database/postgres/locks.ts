@@ -7,7 +7,9 @@ export const locksOf = (lists: readonly (readonly Step[])[]): readonly Told[] =>
   if (lists.length < 2) return []
   const rows = new Map<string, { readonly row: HeldRow; readonly values: Set<string> }>()
   for (const list of lists) {
-    for (const step of list) if ('told' in step && step.lock) note(rows, step.lock)
+    for (const step of list) {
+      if ('told' in step) for (const row of step.locks) note(rows, row)
+    }
   }
   const places = [...rows].sort(([one], [other]) => (one < other ? -1 : 1))
   return places.map(([, { row, values }]) => toLock(row, values))
@@ -18,8 +20,8 @@ const note = (
 ): void => {
   const place = `${row.table} ${row.column}`
   const known = rows.get(place)
-  if (known) known.values.add(row.value)
-  else rows.set(place, { row, values: new Set([row.value]) })
+  if (known) known.values.add(String(row.value))
+  else rows.set(place, { row, values: new Set([String(row.value)]) })
 }
 const toLock = ({ table, column }: HeldRow, values: ReadonlySet<string>): Told => ({
   // Longer names are cut off, and then one stands for two.

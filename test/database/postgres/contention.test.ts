@@ -35,6 +35,30 @@ t.test('the same rows, upwards here and downwards there', async t => {
   t.same(await database.read(SUM, []), [{ sum: 2 * rounds * ROWS }])
 })
 
+t.test('rows that only a trigger touches, named beforehand', async t => {
+  const { store, database } = await begin(t)
+  const trigger = `CREATE TABLE paid (id BIGINT PRIMARY KEY, account BIGINT NOT NULL);
+    CREATE FUNCTION pay() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      UPDATE account SET balance = balance + 1 WHERE id = NEW.account; RETURN NULL; END $$;
+    CREATE TRIGGER paid AFTER INSERT ON paid FOR EACH ROW EXECUTE FUNCTION pay()`
+  await database.migrate('paid', [{ number: 1, text: trigger, postgres: trigger }])
+  const other = await store.open()
+  let last = 0
+  const pay = (id: number) =>
+    statement('pay', 'INSERT INTO paid VALUES (?, ?)', [++last, id], {
+      locks: [{ table: 'account', column: 'id', value: id }],
+    })
+  const rounds = 30
+  const load = async (by: typeof database, order: (index: number) => number) => {
+    for (let round = 0; round < rounds; round++) {
+      const ids = Array.from({ length: ROWS }, (_, index) => order(index))
+      await Promise.all(ids.map(id => by.write([pay(id)])))
+    }
+  }
+  await Promise.all([load(database, index => index + 1), load(other, index => ROWS - index)])
+  t.same(await database.read(SUM, []), [{ sum: 2 * rounds * ROWS }])
+})
+
 t.test('lists that cross each other by themselves are tried again', async t => {
   const { store, database } = await begin(t)
   const other = await store.open()
