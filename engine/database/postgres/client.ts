@@ -54,7 +54,7 @@ export class Client {
   }
   /** Resolves when the store has answered for the first time. */
   async open(within: number): Promise<void> {
-    const late = setTimeout(() => this.#opened.reject(this.cause), within)
+    const late = setTimeout(() => this.#opened.reject(this.cause ?? new Error('no answer')), within)
     await this.#opened.promise.finally(() => clearTimeout(late))
   }
   will(name: string, statements: readonly Statement[]): void {

@@ -48,7 +48,10 @@ export const openPostgres = async (options: DatabaseOptions): Promise<OpenDataba
     read,
     pages: (sql, values, size) => pagesOf(read, sql, values, size),
     now: async () => Number((await read(NOW, []))[0]?.now),
-    migrate: (owner, migrations) => migrate({ url, within: opening }, owner, migrations),
+    migrate: (owner, migrations) =>
+      migrate({ url, within: opening }, owner, migrations).catch(error => {
+        throw isStoreFault(error) ? error : awayFault(error)
+      }),
     will: (name, statements) => commits.will(name, statements),
     close,
   }
@@ -71,11 +74,15 @@ const prepare = async (url: string, opening: number): Promise<void> => {
     await new Promise(resolve => setTimeout(resolve, AGAIN))
   }
 }
+const isStoreFault = (error: unknown): error is Error =>
+  String((error as { code?: string }).code).startsWith('STORE_')
 /** Whoever starts a gateway wants to know why it does not start. */
 const openingFault = (error: unknown): Error => {
   const { code, message } = error as { code?: string; message: string }
-  if (isLasting(error)) return fault('STORE_START', [message])
-  return code?.startsWith('STORE_') ? (error as Error) : awayFault(error)
+  return isStoreFault(error)
+    ? error
+    : // Of a name with several addresses that all refuse, the error has no words.
+      fault('STORE_START', [message || code])
 }
 
 /** Whatever is wrong with it, its password is not said. */

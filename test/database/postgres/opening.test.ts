@@ -27,7 +27,8 @@ t.test('wrong password, unknown database, nobody there, no address at all', asyn
   const cases: [string, string, RegExp][] = [
     [at({}), 'STORE_START', /password authentication failed for user "tollgate"/],
     [at({ pathname: '/nowhere' }, url), 'STORE_START', /database "nowhere" does not exist/],
-    [at({ port: '1' }), 'STORE_UNAVAILABLE', /The store is away/],
+    [at({ port: '1' }), 'STORE_START', /ECONNREFUSED 127\.0\.0\.1:1$/],
+    [at({ port: '1', hostname: 'localhost' }), 'STORE_START', /ECONNREFUSED/],
     [
       `postgres://tollgate:${SECRET}@host:port/x`,
       'STORE_URL',

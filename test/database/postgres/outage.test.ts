@@ -95,6 +95,17 @@ t.test('frozen: each call fails in time with the fault of the store, and it heal
   t.same(await again(() => database.read(COUNT, [])), [{ n: 1, sum: 1 }])
 })
 
+t.test('stopped: refused at once, migrations too', async t => {
+  const { database } = await begin(t, 1_000)
+  await server.stop()
+  await t.rejects(database.migrate('late', [table]), AWAY)
+  await t.rejects(database.read(COUNT, []), AWAY)
+  await t.rejects(database.write(add('stopped')), AWAY)
+  await server.start()
+  await again(() => database.write(add('started')))
+  t.same(await database.read(COUNT, []), [{ n: 1, sum: 1 }])
+})
+
 t.test('what waits is bounded', async t => {
   const { database } = await begin(t, 500)
   server.signal('SIGSTOP')
