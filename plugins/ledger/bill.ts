@@ -6,6 +6,7 @@ import { counted, type Facts } from '../billing/usage.ts'
 import type { Usage } from '../slots.ts'
 import type { Ledger, Payer } from './ledger.ts'
 import { extendCharge, openCharge, releaseCharge, settleCharge } from './statements.ts'
+import { walletsOf } from './wallet.ts'
 
 export interface BillFacts {
   readonly payer: Payer
@@ -104,11 +105,12 @@ export class Bill {
     this.#exchange.writes.add(this.#closing)
   }
   #settlement(usage: Usage, amount: bigint, uncollected: bigint): Statement {
-    const { rule, facts } = this.#facts
+    const { rule, facts, payer } = this.#facts
     const { lines, unpriced } = price(counted(usage), rule, facts)
     if (unpriced.length > 0) this.#alarm(unpriced)
     return settleCharge({
       ...{ request: this.#exchange.id, amount, uncollected, estimated: usage.estimated },
+      wallets: walletsOf(payer.account, payer.key),
       ...{ closed: Date.now(), usage: JSON.stringify(usage.meters), lines: JSON.stringify(lines) },
     })
   }

@@ -1,5 +1,6 @@
 /** Pure statements over the ledger: whoever writes may put them into one list with their own. */
 import type { Sql, Statement } from '../../engine/plugin.ts'
+import { walletOf } from './wallet.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `ledger: ${name}`, text })
 
@@ -33,6 +34,8 @@ export interface Settlement {
   readonly usage: string
   readonly lines: string
   readonly closed: number
+  /** Of the account and its key: the trigger changes them. */
+  readonly wallets: readonly number[]
 }
 
 const OPEN = sql(
@@ -73,7 +76,10 @@ export const settleCharge = (settlement: Settlement): Statement => ({
   ],
   rows: 1,
   otherwise: 'CHARGE_CLOSED',
+  locks: settlement.wallets.map(lockOf),
 })
+/** The rows that a trigger changes behind a statement's back. */
+const lockOf = (wallet: number) => ({ table: 'wallets', column: 'id', value: wallet })
 /** Nothing is charged. Rejects with CHARGE_CLOSED. */
 export const releaseCharge = (request: string, closed: number): Statement => ({
   sql: RELEASE,
@@ -182,6 +188,7 @@ export const addCredit = (credit: Credit): Statement => ({
     ...[credit.note, credit.at],
   ],
   rows: 1,
+  locks: [lockOf(walletOf.account(credit.account))],
   violates: {
     covered: 'OVERDRAWN',
     'credits.request': 'ALREADY_REFUNDED',

@@ -5,3 +5,6 @@ export const walletOf = {
   account: (id: number): number => id * 2,
   key: (id: number): number => id * 2 + 1,
 }
+/** Those that a charge changes. */
+export const walletsOf = (account: number, key: number | undefined): readonly number[] =>
+  key === undefined ? [walletOf.account(account)] : [walletOf.account(account), walletOf.key(key)]

@@ -11,8 +11,8 @@ import {
   settleCharge,
 } from '../../plugins/ledger/statements.ts'
 import { migrations } from '../../plugins/ledger/tables.ts'
-import { walletOf } from '../../plugins/ledger/wallet.ts'
-import { startStore } from './store.ts'
+import { walletOf, walletsOf } from '../../plugins/ledger/wallet.ts'
+import { type Engine, startAnyStore } from './store.ts'
 
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
 const sql = (text: string): Sql => ({ name: `test: ${text}`, text })
@@ -27,8 +27,8 @@ export interface Books {
   rows(text: string): Promise<readonly Readonly<Record<string, unknown>>[]>
 }
 
-export const openBooks = async (t: Test): Promise<Books> => {
-  const store = await startStore(t)
+export const openBooks = async (t: Test, engine: Engine = 'sqlite'): Promise<Books> => {
+  const store = await startAnyStore(t, engine)
   const database = await store.open()
   await database.migrate('meter', migrations)
   const rows = (text: string) => database.read(sql(text), [])
@@ -70,14 +70,15 @@ export const call = async (
   const lack = await ledger.take(who, held)
   if (lack) return { lack }
   const process = await ledger.process()
-  const common = { route: 'chat', model: 'm', version: 1, rule: '{}', opened: Date.now() }
+  const facts = { route: 'chat', model: 'm', version: 1, rule: '{}', opened: Date.now() }
   await database.write([
-    openCharge({ request, account: who.account, key: who.key, process, held, ...common }),
+    openCharge({ request, account: who.account, key: who.key, process, held, ...facts }),
   ])
   return {
     lack,
     async settle(amount: bigint, uncollected = 0n) {
-      const how = { estimated: false, usage: '{}', lines: '[]', closed: Date.now() }
+      const wallets = walletsOf(who.account, who.key)
+      const how = { estimated: false, usage: '{}', lines: '[]', closed: Date.now(), wallets }
       await database.write([settleCharge({ request, amount, uncollected, ...how })])
       ledger.give(who, held - amount)
     },
