@@ -13,12 +13,13 @@ import type {
   Report,
   Stage,
 } from '../engine/plugin.ts'
-import { askedOf, factsOf } from './billing/asked.ts'
+import { type Asked, askedOf, factsOf } from './billing/asked.ts'
 import { CURRENCY } from './billing/currency.ts'
 import { parseQuota, printMoney } from './billing/money.ts'
 import { type BillingOptions, compileRule } from './billing/rule.ts'
 import { BILLING } from './billing/schema.ts'
-import { worst } from './billing/worst.ts'
+import type { Facts } from './billing/usage.ts'
+import { coverable, worst } from './billing/worst.ts'
 import { Catalogue } from './catalogue/catalogue.ts'
 import type { Section } from './catalogue/section.ts'
 import { audit } from './ledger/audit.ts'
@@ -30,7 +31,7 @@ import { Ledger, type Payer } from './ledger/ledger.ts'
 import { type Price, Prices } from './ledger/prices.ts'
 import { sweep } from './ledger/sweep.ts'
 import { migrations } from './ledger/tables.ts'
-import { ACCOUNT, type Account, METERED, MODEL, USAGE } from './slots.ts'
+import { ACCOUNT, type Account, METERED, MODEL, OUTPUT_LIMIT, USAGE } from './slots.ts'
 
 const refusal = errors({
   METER_UNPRICED: [400, 'This model has no price for what the request asks of it: %s.'],
@@ -131,13 +132,12 @@ class Meter implements Stage {
     const body = request.parsed ?? null
     const size = Number(request.headers['content-length'] ?? 0) || (await request.bytes()).length
     const facts = factsOf(body, at)
-    const { bounds } = askedOf(body, size, price)
-    const { nanos: held, unpriced, unbounded } = worst(price.rule, bounds, facts)
+    const asked = askedOf(body, size, price)
+    const { nanos: most, unpriced, unbounded } = worst(price.rule, asked.bounds, facts)
     const lacking = [...unpriced, ...unbounded]
     if (lacking.length > 0) throw refusal('METER_UNPRICED', [lacking.join(', ')])
     const payer = payerOf(account)
-    const lack = await this.#ledger.take(payer, held)
-    if (lack) throw fault(LACKS[lack], [printMoney(held)])
+    const held = await this.#take(exchange, payer, price, asked, facts, most)
     const kit = { ledger: this.#ledger, log: this.#host.log, metrics: this.#host.metrics }
     const { version } = this.#host.config
     const process = await this.#ledger.process()
@@ -155,10 +155,34 @@ class Meter implements Stage {
       throw thrown
     }
     if (exchange.reply.status >= 400) return bill.release()
+    const limit = exchange.slots.get(OUTPUT_LIMIT)
+    if (limit !== undefined) exchange.reply.headers['x-tollgate-output-limit'] = String(limit)
     exchange.reply.through(new Settling(exchange, bill, size))
+  }
+  /** Takes the most it can cost. Where the balance covers only a part, and the client named no bound, as much may be
+   *  written as is covered. */
+  async #take(
+    exchange: Exchange,
+    payer: Payer,
+    { rule }: Price,
+    { bounds, limited }: Asked,
+    facts: Facts,
+    most: bigint,
+  ): Promise<bigint> {
+    const lack = await this.#ledger.take(payer, most)
+    if (!lack) return most
+    const room = limited ? 0n : await this.#ledger.room(payer)
+    const tokens = room > 0n ? coverable(rule, bounds, facts, room) : 0
+    if (tokens < USEFUL) throw fault(LACKS[lack], [printMoney(most)])
+    const { nanos } = worst(rule, { ...bounds, completion: tokens }, facts)
+    if (await this.#ledger.take(payer, nanos)) throw fault(LACKS[lack], [printMoney(most)])
+    exchange.slots.set(OUTPUT_LIMIT, tokens)
+    return nanos
   }
 }
 
+/** Tokens below which an answer is of no use to anybody. */
+const USEFUL = 256
 const LACKS = { account: 'INSUFFICIENT', key: 'KEY_EXHAUSTED' } as const
 
 const payerOf = ({ id, key }: Account): Payer => ({

@@ -61,3 +61,6 @@ export const USAGE: Slot<Usage> = { name: 'usage' }
 
 /** Somebody pays for this exchange by what it uses: its counts must be known, whether its client wants them or not. */
 export const METERED: Slot<true> = { name: 'metered' }
+
+/** Tokens that may be written: what the balance covers, where that is less than the client might expect. */
+export const OUTPUT_LIMIT: Slot<number> = { name: 'output-limit' }

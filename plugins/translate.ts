@@ -15,11 +15,10 @@ import type {
 import { bodyOf, render } from './dialects/index.ts'
 import { type Asking, type Fields, type Format, isFields } from './formats/format.ts'
 import { formats } from './formats/index.ts'
-import { withMember } from './formats/member.ts'
-import { renamed } from './formats/rename.ts'
+import { put, rename } from './formats/outgoing.ts'
 import { eventsIn, hasEvent, type SseEvent } from './formats/sse.ts'
 import { AnswerWatch, type Marks, marksOf, StreamWatch, type Watch } from './formats/watch.ts'
-import { METERED, MODEL, USAGE } from './slots.ts'
+import { METERED, MODEL, OUTPUT_LIMIT, USAGE } from './slots.ts'
 
 const fault = errors({
   MODEL_NOT_HERE: [404, "The model '%s' is not available on this endpoint.", { param: 'model' }],
@@ -104,6 +103,7 @@ class Identity {
     const addressed = this.#address(attempt)
     if (addressed) await addressed
     const hidden = this.#ask(attempt)
+    this.#bound(attempt)
     await next()
     const { reply } = attempt
     if (reply.status >= 300) return this.#refused(attempt, reply)
@@ -134,10 +134,14 @@ class Identity {
     const body = exchange.request.parsed
     if (!asking || !isFields(body) || !exchange.slots.get(METERED)) return undefined
     const member = asking.member(body)
-    if (!member || !(request.body instanceof Uint8Array)) return undefined
-    request.body = withMember(request.body, body, ...member)
-    delete request.headers['content-length']
-    return asking.only
+    return member && put(request, body, member) ? asking.only : undefined
+  }
+  /** What the balance covers is said to the upstream where the client named no bound. */
+  #bound({ request, exchange }: Attempt): void {
+    const tokens = exchange.slots.get(OUTPUT_LIMIT)
+    const body = exchange.request.parsed
+    if (tokens === undefined || !isFields(body)) return
+    put(request, body, this.#format.outputLimit(body, tokens))
   }
   async #stream(attempt: Attempt, reply: Reply, hidden: Asking['only'] | undefined): Promise<void> {
     const first = await reply.peek(seen => seen.length > PEEK_LIMIT || hasEvent(seen))
@@ -217,16 +221,6 @@ class AttemptWatch implements Watch {
 
 const isStream = (type: string): boolean =>
   type !== 'application/json' && /^text\/event-stream/i.test(type)
-
-const rename = async (
-  request: Attempt['request'],
-  exchange: Exchange,
-  name: string,
-): Promise<void> => {
-  const bytes = request.body instanceof Uint8Array ? request.body : await exchange.request.bytes()
-  request.body = renamed(bytes, name)
-  delete request.headers['content-length']
-}
 
 const speaks = ({ options }: Host['upstreams'][string], { name }: Format): boolean =>
   !Array.isArray(options.formats) || options.formats.includes(name)

@@ -25,7 +25,7 @@ const OUTPUT = 65_536
 
 export interface Asked {
   readonly bounds: Bounds
-  /** Whether the client said how much may be written. */
+  /** Whether the client said how much may be written, or wants several answers at once. */
   readonly limited: boolean
 }
 
@@ -41,7 +41,7 @@ export const askedOf = (body: Json, size: number, { output, context }: Capacity)
   const each = limits.length > 0 ? Math.min(Math.max(...limits), most) : most
   const copies = whole(fields.n) ?? whole(generation.candidateCount) ?? 1
   return {
-    limited: limits.length > 0,
+    limited: limits.length > 0 || copies > 1,
     bounds: {
       prompt: Math.min(size, context ?? size),
       completion: each * Math.max(1, copies),

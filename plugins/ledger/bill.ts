@@ -1,10 +1,12 @@
 /** The money of one call: what is held for it, and the one way in which that ends. Knows amounts and prices, not replies. */
 import type { Exchange, Log, Metrics, Statement } from '../../engine/plugin.ts'
+import { printMoney } from '../billing/money.ts'
 import { price } from '../billing/price.ts'
 import { freeze, type Rule } from '../billing/rule.ts'
 import { counted, type Facts } from '../billing/usage.ts'
 import type { Usage } from '../slots.ts'
-import type { Ledger, Payer } from './ledger.ts'
+import { fault } from './faults.ts'
+import type { Lack, Ledger, Payer } from './ledger.ts'
 import { extendCharge, openCharge, releaseCharge, settleCharge } from './statements.ts'
 import { walletsOf } from './wallet.ts'
 
@@ -28,6 +30,9 @@ export class Bill {
   readonly #exchange: Exchange
   readonly #facts: BillFacts
   #held: bigint
+  #extending: Promise<void> | undefined
+  /** Whose money is at its end. */
+  #lack: Lack | undefined
   /** What was charged, once that is decided. */
   #charged: bigint | undefined
   /** How it is closed; from then on nothing changes it. */
@@ -49,13 +54,6 @@ export class Bill {
     )
     exchange.onEnd(() => this.#ended())
   }
-  get closed(): boolean {
-    return this.#closing !== undefined
-  }
-  /** Nanos, once it is settled. */
-  get charged(): bigint | undefined {
-    return this.#charged
-  }
   /** What a usage comes to. */
   priceOf(usage: Usage): bigint {
     const { rule, facts } = this.#facts
@@ -76,12 +74,31 @@ export class Bill {
     this.#close(usage, nanos, 0n)
     return undefined
   }
-  /** What the store settles at if this process dies without another word. */
+  /** How far it has come: what the store settles at if this process dies without another word. Near its hold more is
+   *  held; where the account has no more, what goes beyond is cut. */
   note(usage: Usage): void {
     if (this.#closing) return
     const nanos = this.priceOf(usage)
     const most = nanos < this.#held ? nanos : this.#held
     this.#exchange.writes.will(this.#settlement(usage, most, nanos - most))
+    if (nanos >= this.#held && this.#lack)
+      return this.#exchange.cut(fault('INSUFFICIENT', [printMoney(nanos)]))
+    if (!this.#extending && !this.#lack && nanos * 10n > this.#held * 9n)
+      this.#extending = this.#extend().finally(() => {
+        this.#extending = undefined
+      })
+  }
+  async #extend(): Promise<void> {
+    const { ledger } = this.#kit
+    const { payer } = this.#facts
+    const more = this.#held / 2n + 1n
+    this.#lack = await ledger.take(payer, more).catch(() => 'account' as const)
+    if (this.#lack) return
+    if (this.#closing) return ledger.give(payer, more)
+    this.#held += more
+    const { id, writes } = this.#exchange
+    writes.add(extendCharge(id, more))
+    await writes.commit().catch(() => {}) // whoever waits for the reply's groups sees it
   }
   async #settleBeyond(usage: Usage, nanos: bigint): Promise<void> {
     const { ledger, log } = this.#kit

@@ -3,7 +3,7 @@ import type { Database, Log, Statement } from '../../engine/plugin.ts'
 import { isCode } from './faults.ts'
 import { Shares } from './shares.ts'
 import { Standing } from './standing.ts'
-import { openWallet } from './statements.ts'
+import { nanosOf, openWallet, ROOM_IN } from './statements.ts'
 import { writeSurely } from './surely.ts'
 import { walletOf } from './wallet.ts'
 
@@ -52,6 +52,13 @@ export class Ledger {
     this.#shares.give(walletOf.account(account), amount)
     return 'key'
   }
+  /** What could be taken now, nanos: of the account, and of its key where that has less. */
+  async room({ account, key, quota }: Payer): Promise<bigint> {
+    const wallets = [walletOf.account(account)]
+    if (key !== undefined && quota !== undefined) wallets.push(walletOf.key(key))
+    const rooms = await Promise.all(wallets.map(wallet => this.#roomIn(wallet)))
+    return rooms.reduce((least, room) => (room < least ? room : least))
+  }
   /** What a call did not need after all. */
   give({ account, key, quota }: Payer, amount: bigint): void {
     this.#shares.give(walletOf.account(account), amount)
@@ -72,6 +79,10 @@ export class Ledger {
     if (this.#opened.has(key) && this.#opened.get(key) === quota) return
     await writeSurely(this.#database, [openWallet(walletOf.key(key), quota)])
     this.#opened.set(key, quota)
+  }
+  async #roomIn(wallet: number): Promise<bigint> {
+    const [row] = await this.#database.read(ROOM_IN, [wallet])
+    return nanosOf(row?.room) + this.#shares.free(wallet)
   }
   async #closeOpen(): Promise<void> {
     await Promise.all([...this.#open.keys()].map(request => this.#close(request)))

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Database, Value } from '../../engine/plugin.ts'
 import { INSUFFICIENT, isCode } from './faults.ts'
-import { ELSEWHERE, leaseShare, returnShare } from './statements.ts'
+import { ELSEWHERE, leaseShare, nanosOf, returnShare } from './statements.ts'
 import { writeSurely } from './surely.ts'
 
 interface Waiting {
@@ -69,6 +69,10 @@ export class Shares {
     this.#serve(share)
     if (share.tight && share.waiting.length === 0 && share.free > 0n) this.#return(wallet, share)
   }
+  /** What lies here that nothing is held for. */
+  free(wallet: number): bigint {
+    return this.#shares.get(wallet)?.free ?? 0n
+  }
   /** The store took this process for dead: nothing here is ours any more. */
   forget(): void {
     for (const share of this.#shares.values()) share.free = 0n
@@ -126,7 +130,7 @@ export class Shares {
       try {
         const list = leaseShare(process, wallet, least, wanted)
         const [rows] = await writeSurely(this.#database, list)
-        const granted = nanos(rows?.[0]?.granted)
+        const granted = nanosOf(rows?.[0]?.granted)
         share.free += granted
         share.tight = granted <= least
         return true
@@ -136,7 +140,7 @@ export class Shares {
       share.tight = true
       if (share.free >= (share.waiting[0]?.amount ?? 0n)) return true
       const [elsewhere] = await this.#database.read(ELSEWHERE, elsewhereOf(process, wallet))
-      if (left === 0 || nanos(elsewhere?.room) < least) return false
+      if (left === 0 || nanosOf(elsewhere?.room) < least) return false
       await pause(PAUSE)
     }
   }
@@ -167,8 +171,6 @@ export class Shares {
   }
 }
 
-const nanos = (value: Value | undefined): bigint =>
-  typeof value === 'number' || typeof value === 'bigint' ? BigInt(value) : 0n
 const elsewhereOf = (process: string, wallet: number): readonly Value[] => [
   ...[process, process, wallet, wallet, wallet],
 ]

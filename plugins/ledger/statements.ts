@@ -1,5 +1,5 @@
 /** Pure statements over the ledger: whoever writes may put them into one list with their own. */
-import type { Sql, Statement } from '../../engine/plugin.ts'
+import type { Sql, Statement, Value } from '../../engine/plugin.ts'
 import { walletOf } from './wallet.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `ledger: ${name}`, text })
@@ -125,6 +125,11 @@ const SHRINK = sql(
   'UPDATE shares SET amount = amount - ? WHERE process = ? AND wallet = ?',
 )
 const UNRESERVE = sql('unreserve', 'UPDATE wallets SET reserved = reserved - ? WHERE id = ?')
+
+export const ROOM_IN = sql('room', `SELECT ${ROOM} AS room FROM wallets WHERE id = ?`)
+/** An amount as the store tells it. */
+export const nanosOf = (value: Value | undefined): bigint =>
+  typeof value === 'number' || typeof value === 'bigint' ? BigInt(value) : 0n
 
 /** At least `least`, `wanted` where there is plenty. The first statement returns `granted`. Rejects with INSUFFICIENT. */
 export const leaseShare = (

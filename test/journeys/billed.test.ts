@@ -163,3 +163,26 @@ t.test(
     t.match(await last(), { state: 'settled', estimated: 1, usage: /"output":3/ })
   },
 )
+
+t.test('money for a part: as much is written as it covers, and that is said', async t => {
+  await gateway.reload(`
+pipeline: [errors, auth, model, meter, translate]
+upstreams: { up: { url: '${upstream.url}/s/chat', connections: 1000 } }
+models:
+  long: { to: up, price: { output: 1 }, output: 1000000, context: 1000000 }
+routes:
+  - { path: 'POST /v1/chat/completions', auth: key, model: body, translate: openai-chat, rewrite: '/' }
+`)
+  await credit(1_000n * UNIT)
+  await upstream.script('chat', [{ do: 'body' }, { do: 'send', bytes: answer(plain) }])
+  upstream.forget()
+  const response = await ask({ model: 'long' })
+  t.equal(response.status, 200)
+  await response.text()
+  const limit = Number(response.headers.get('x-tollgate-output-limit'))
+  t.ok(limit > 1_000 && limit < 1_100, String(limit))
+  const { body } = await upstream.until('body')
+  t.match(JSON.parse(Buffer.from(body.bytes).toString()), { max_completion_tokens: limit })
+  const named = await ask({ model: 'long', max_tokens: 500_000 })
+  t.equal(named.status, 403, 'a bound that the client named is not changed')
+})

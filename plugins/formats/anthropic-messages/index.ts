@@ -23,6 +23,7 @@ export const anthropicMessages: Format = {
   endpoint: 'anthropic',
   model: 'body',
   headers: { 'anthropic-version': '2023-06-01' },
+  outputLimit: (_, tokens) => ['max_tokens', tokens],
   usage: {
     key: 'usage',
     inEvent: event => {

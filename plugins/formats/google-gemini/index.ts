@@ -9,6 +9,14 @@ export const googleGemini: Format = {
   dialect: 'google',
   endpoint: 'gemini',
   model: { rename: (path, name) => rename(path, name) },
+  outputLimit: ({ generationConfig, generation_config: snake }, tokens) => {
+    const given = generationConfig ?? snake
+    const key =
+      generationConfig === undefined && snake !== undefined
+        ? 'generation_config'
+        : 'generationConfig'
+    return [key, { ...(isFields(given) && given), maxOutputTokens: tokens }]
+  },
   usage: {
     key: 'usageMetadata',
     // Some pieces carry a traffic type and no counts; they complete the others and replace none.

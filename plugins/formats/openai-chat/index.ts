@@ -10,6 +10,7 @@ export const openaiChat: Format = {
   dialect: 'openai',
   endpoint: 'openai',
   model: 'body',
+  outputLimit: (_, tokens) => ['max_completion_tokens', tokens],
   usage: {
     key: 'usage',
     inEvent: ({ usage }) => (isFields(usage) ? usage : undefined),

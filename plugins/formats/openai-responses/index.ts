@@ -17,6 +17,7 @@ export const openaiResponses: Format = {
   dialect: 'openai',
   endpoint: 'openai-response',
   model: 'body',
+  outputLimit: (_, tokens) => ['max_output_tokens', tokens],
   usage: {
     key: 'usage',
     inEvent: event => {
