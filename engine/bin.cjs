@@ -3,6 +3,7 @@
 'use strict'
 const { spawn } = require('node:child_process')
 const { existsSync } = require('node:fs')
+const { enableCompileCache } = require('node:module')
 const path = require('node:path')
 
 // Older lines let smuggled headers through and cannot read TypeScript.
@@ -68,6 +69,15 @@ const change = binary => {
   })
 }
 
+/** Reading the program costs more than running it: what was compiled stays in the data folder, once there is one. */
+const rememberCode = () => {
+  const folder = process.env.TOLLGATE_DATA || 'data'
+  if (!existsSync(folder)) return
+  // The processes it starts read it from there.
+  process.env.NODE_COMPILE_CACHE ??= path.resolve(folder, 'cache', 'code')
+  enableCompileCache(process.env.NODE_COMPILE_CACHE)
+}
+
 const main = async () => {
   const flags = flagsOf(process.execArgv, process.env.NODE_OPTIONS)
   const verdict = judge({
@@ -81,6 +91,7 @@ const main = async () => {
     process.exitCode = 2
     return
   }
+  rememberCode()
   const cli = await import('./cli.ts')
   // What a fault left open must not keep a verb that is over.
   process.exit(await cli.main(process.argv.slice(2)))

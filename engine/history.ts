@@ -8,7 +8,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import type { Bundle } from './config/blueprint.ts'
 
 export interface Entry {
@@ -90,10 +90,10 @@ const namesIn = (folder: string): string[] => {
 
 /** Removes bundles that no kept version names. */
 const prune = (cacheFolder: string, named: readonly Bundle[]): void => {
-  const used = new Set(named.map(({ bundle }) => bundle))
+  const used = new Set(named.map(({ bundle }) => basename(bundle)))
   for (const name of namesIn(cacheFolder)) {
     const path = join(cacheFolder, name)
-    if (!name.endsWith('.mjs') || used.has(path)) continue
+    if (!name.endsWith('.mjs') || used.has(name)) continue
     const { mtimeMs } = statSync(path, { throwIfNoEntry: false }) ?? { mtimeMs: Date.now() }
     if (Date.now() - mtimeMs > UNUSED) rmSync(path, { force: true })
   }

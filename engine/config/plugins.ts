@@ -8,6 +8,7 @@ import {
   realpathSync,
   renameSync,
   statSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { basename, extname, join, resolve } from 'node:path'
@@ -53,11 +54,13 @@ interface Entry {
 export const bundlePlugins = async (
   folders: readonly string[],
   root: string,
-  cacheFolder: string,
+  folder: string,
 ): Promise<Bundled> => {
   const found: Problem[] = []
   const entries = entriesOf(folders, root, found)
-  mkdirSync(cacheFolder, { recursive: true })
+  mkdirSync(folder, { recursive: true })
+  // A stack leads from where the bundle really lies to its sources.
+  const cacheFolder = realpathSync(folder)
   const made = await Promise.all(
     entries.map(entry => recall(entry, cacheFolder) ?? make(entry, root, cacheFolder)),
   )
@@ -191,10 +194,20 @@ const recall = (entry: Entry, cacheFolder: string): Made | undefined => {
     const same = Object.entries(made.sources).every(
       ([path, hash]) => hash === '' || digest(readFileSync(path)) === hash,
     )
-    return same && (!made.bundle || existsSync(made.bundle.bundle)) ? made : undefined
+    if (!same || (made.bundle && !existsSync(made.bundle.bundle))) return undefined
+    if (made.bundle) touch(made.bundle.bundle)
+    return made
   } catch {
     // No memory, or one of its sources is gone: it is bundled again.
     return undefined
+  }
+}
+/** What is in use stays, however old it is. */
+const touch = (path: string): void => {
+  try {
+    utimesSync(path, new Date(), new Date())
+  } catch {
+    // It is somebody else's, who keeps it.
   }
 }
 const digest = (content: string | Uint8Array): string =>

@@ -2,6 +2,8 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { CODE_ENV } from '../helpers/cache.ts'
+import { plainly } from '../helpers/operator.ts'
 import { tollgate } from '../helpers/terminal.ts'
 
 const bin = fileURLToPath(new URL('../../engine/bin.cjs', import.meta.url))
@@ -68,8 +70,8 @@ t.test('version', async t => {
 
 t.test('colours are for terminals that want them, and nothing waits for an answer', async t => {
   const run = (env: Record<string, string>) =>
-    spawnSync(process.execPath, [bin, '--help'], {
-      env: { ...process.env, ...NOWHERE, ...env },
+    spawnSync(...plainly(process.execPath, bin, '--help'), {
+      env: { ...process.env, ...CODE_ENV, ...NOWHERE, ...env },
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'pipe'],
     })
@@ -78,7 +80,7 @@ t.test('colours are for terminals that want them, and nothing waits for an answe
   t.notMatch(plain.stdout, /\x1b/, 'none into a pipe')
   t.match(run({ FORCE_COLOR: '1' }).stdout, /\x1b\[1mtollgate/)
   t.notMatch(run({ NO_COLOR: '1' }).stdout, /\x1b/)
-  const wrong = spawnSync(process.execPath, [bin, 'chekc'], { encoding: 'utf8' })
+  const wrong = spawnSync(...plainly(process.execPath, bin, 'chekc'), { encoding: 'utf8' })
   t.equal(wrong.status, 2, 'the exit code reaches the shell')
   t.match(wrong.stderr, /did you mean "check"/)
 })

@@ -1,11 +1,11 @@
 /** The store refuses to start where an acknowledged write could be lost, and says why in one sentence. */
-import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { locate, openDatabase } from '../../engine/database/database.ts'
 import { assertPragmas, assertVersion, openForWriting } from '../../engine/database/sqlite.ts'
+import { forkSwiftly } from '../helpers/operator.ts'
 import { temporaryFolder } from '../helpers/store.ts'
 
 t.test('the version of SQLite', async t => {
@@ -70,7 +70,7 @@ t.test('urls', async t => {
 
 const failure = async (t: Test, url: string) => {
   const program = new URL('../../engine/database/writer.ts', import.meta.url)
-  const writer = fork(program, [url], { execArgv: [] })
+  const writer = forkSwiftly(program, [url])
   const [[said], [code]] = await Promise.all([once(writer, 'message'), once(writer, 'exit')])
   t.equal(code, 3)
   return said

@@ -7,10 +7,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
+import { usedFolder } from '../helpers/cache.ts'
 import { operatorEnv, plainly } from '../helpers/operator.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const COPIED = ['engine', 'plugins', 'models', 'schemas', 'routes.yaml', 'package.json']
+const COPIED = [
+  ...['engine', 'plugins', 'models', 'schemas', 'routes.yaml', 'package.json'],
+  // What `npx tap` reads by its settings in package.json.
+  ...['test/helpers/code.ts', 'test/helpers/cache.ts', 'test/laws/covered.ts'],
+]
 
 export interface Clone {
   readonly folder: string
@@ -27,6 +32,7 @@ export const clone = async (t: Test): Promise<Clone> => {
   t.teardown(() => rmSync(folder, { recursive: true, maxRetries: 5 }))
   for (const name of COPIED) cpSync(join(root, name), join(folder, name), { recursive: true })
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+  usedFolder(join(folder, 'data'))
   const env = environment(await freePort(), await freePort())
   const shell = async (text: string): Promise<string> => {
     const options = ['-euo', 'pipefail', '-O', 'expand_aliases']
@@ -90,8 +96,8 @@ const environment = (port: number, admin: number): Environment => {
     ADMIN_PORT: String(admin),
     WORKERS: '1',
     CI: 'true',
-    // The same files are compiled by every command.
-    NODE_COMPILE_CACHE: join(tmpdir(), 'tollgate-test-code'),
+    // Compiled code is that of the files where these were copied from.
+    NODE_COMPILE_CACHE_PORTABLE: '1',
   })
 }
 

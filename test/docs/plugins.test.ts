@@ -1,6 +1,6 @@
 /** The plugins of docs/plugins.md are typed and work, and its commands run, in a fresh clone. */
 import { spawnSync } from 'node:child_process'
-import { cpSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
@@ -18,12 +18,15 @@ t.test('its plugins and commands', async t => {
   const voice = await place.start()
   for (const { file, text } of files) writeFileSync(join(place.folder, file), text)
   await voice.until(/reload #\d+: .*route/)
-  const out = await place.shell(sessionOf(PAGE))
+  // The test that `plugin new` writes is run by the README's session.
+  const out = await place.shell(sessionOf(PAGE).replace(/^npx tap .*$/m, ''))
   t.match(out, /no problems \(2 routes/)
   t.match(out, /x-route: GET \/items\/\{id\}/)
   t.match(out, /"time":"20\d\d-/)
 
-  cpSync(join(root, 'tsconfig.json'), join(place.folder, 'tsconfig.json'))
+  // Also those that `plugin new` wrote.
+  const config = readFileSync(join(root, 'tsconfig.json'), 'utf8')
+  writeFileSync(join(place.folder, 'tsconfig.json'), config.replace('"engine", ', ''))
   const types = spawnSync(...plainly(join(root, 'node_modules/.bin/tsc'), '--noEmit'), {
     cwd: place.folder,
     env: operatorEnv(),

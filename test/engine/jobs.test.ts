@@ -1,11 +1,12 @@
 /** One process of the installation does a job; another takes over when it dies, hangs or leaves. */
-import { type ChildProcess, fork } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import type { DatabaseOptions } from '../../engine/database/database.ts'
 import { createJobs } from '../../engine/jobs.ts'
 import { LEASE_TABLE, Lease } from '../../engine/lease.ts'
 import type { Log } from '../../engine/plugin.ts'
+import { forkSwiftly } from '../helpers/operator.ts'
 import { ENGINES, sql, startAnyStore, startStore } from '../helpers/store.ts'
 
 const quiet = () => {}
@@ -14,7 +15,7 @@ const LEASE = 400
 
 const worker = async (t: Test, options: DatabaseOptions): Promise<ChildProcess> => {
   const program = new URL('../helpers/job-process.ts', import.meta.url)
-  const child = fork(program, [JSON.stringify(options), String(LEASE)])
+  const child = forkSwiftly(program, [JSON.stringify(options), String(LEASE)])
   t.teardown(() => child.kill('SIGKILL'))
   await said(child, 'up')
   return child

@@ -6,6 +6,7 @@ import type { Refused } from '../../engine/cluster/messages.ts'
 import { Workshop } from '../../engine/cluster/workshop.ts'
 import { createExposition } from '../../engine/exposition.ts'
 import { createLog } from '../../engine/log.ts'
+import { usedFolder } from '../helpers/cache.ts'
 import { scaled } from '../helpers/long.ts'
 import { folderWith } from '../helpers/primary.ts'
 
@@ -24,7 +25,7 @@ function setup(code: string): string {
 
 const workshopOn = (t: Test, files: Readonly<Record<string, string>>) => {
   const folder = t.testdir({ 'routes.yaml': files['routes.yaml'] ?? '', plugins: pluginsOf(files) })
-  process.env.TOLLGATE_DATA = join(folder, 'data')
+  process.env.TOLLGATE_DATA = usedFolder(join(folder, 'data'))
   const workshop = new Workshop({
     config: join(folder, 'routes.yaml'),
     patience: scaled(1_500, 10_000),

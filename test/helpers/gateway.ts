@@ -6,7 +6,9 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { findRunning, type Running } from '../../engine/running.ts'
+import { usedFolder } from './cache.ts'
 import { startInside } from './inside.ts'
+import { measured } from './operator.ts'
 
 export interface GatewayOptions {
   /** Text of routes.yaml without its settings. Default: the shipped file as it stands. */
@@ -45,7 +47,7 @@ export const startGateway = async (options: GatewayOptions = {}): Promise<TestGa
   if (options.routes !== undefined) place(config, settled(options, options.routes))
   const started = options.inside
     ? await startInside(config)
-    : await startProcess(config, join(folder, 'data'), options.env ?? {})
+    : await startProcess(config, usedFolder(join(folder, 'data')), options.env ?? {})
   return {
     ...started,
     reload: async routes => {
@@ -101,7 +103,7 @@ const startProcess = async (
     ...{ TOLLGATE_CONFIG: config, TOLLGATE_DATA: data },
     ...env,
   }
-  const child = spawn(process.execPath, [join(ROOT, 'engine/cli.ts'), 'start'], {
+  const child = spawn(...measured(join(ROOT, 'engine/bin.cjs'), 'start'), {
     cwd: dirname(config),
     env: environment,
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,6 +1,4 @@
 /** The serving part of a gateway inside this process: compiled from a file, on a port of its own, without a store. */
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { createLocalAllowances } from '../../engine/allowance.ts'
 import { load } from '../../engine/config/load.ts'
 import type { Resources } from '../../engine/host.ts'
@@ -8,14 +6,14 @@ import { createLog } from '../../engine/log.ts'
 import { createMetrics } from '../../engine/metrics.ts'
 import { createGatewayServer } from '../../engine/server.ts'
 import { Shared } from '../../engine/shared.ts'
+import { CACHE } from './cache.ts'
 
 export const startInside = async (config: string) => {
   const resources = resourcesOf()
-  // One for all tests: bundles are named by their content.
-  const cacheFolder = join(tmpdir(), 'tollgate-test-bundles')
   let version = 0
   const build = async () =>
-    (await load({ config, version: ++version, cacheFolder, resources, progress() {} })).snapshot
+    (await load({ config, version: ++version, cacheFolder: CACHE, resources, progress() {} }))
+      .snapshot
   let current = await build()
   const server = createGatewayServer(() => current, resources)
   const { port } = await server.listen(0, '127.0.0.1')

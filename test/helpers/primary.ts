@@ -1,7 +1,7 @@
 /** Starts the whole process tree on a folder of its own, for tests that edit its files, kill its processes and read its reports. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type Agent, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -9,6 +9,8 @@ import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import type { ConfigView } from '../../engine/admin.ts'
 import type { Report } from '../../engine/cluster/reload.ts'
+import { usedFolder } from './cache.ts'
+import { measured } from './operator.ts'
 
 export interface Primary {
   readonly folder: string
@@ -45,11 +47,7 @@ export interface PrimaryOptions {
 }
 
 const PATIENCE = 30_000
-/** Compiled code is shared by the tests, except where their coverage is measured: it is coarser from a cache. */
-const CODE = process.env.NODE_V8_COVERAGE
-  ? {}
-  : { NODE_COMPILE_CACHE: join(tmpdir(), 'tollgate-test-code') }
-const CLI = fileURLToPath(new URL('../../engine/cli.ts', import.meta.url))
+const PROGRAM = fileURLToPath(new URL('../../engine/bin.cjs', import.meta.url))
 
 /** Ten times what it should take, and no more. */
 export const eventually = async <T>(
@@ -92,13 +90,13 @@ export const spawnPrimary = (t: Test, options: PrimaryOptions) => {
     writeFileSync(join(folder, file), text)
   }
   for (const [file, text] of Object.entries(files)) write(file, text)
+  if (!existsSync(join(folder, 'data'))) usedFolder(join(folder, 'data'))
   options.prepare?.(folder)
   const ports = { HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0', WORKERS: String(workers) }
   const limited = `ulimit -n ${options.openFiles ?? '$(ulimit -n)'} && exec "$0" "$@"`
-  const child = spawn('sh', ['-c', limited, process.execPath, CLI, 'start'], {
+  const child = spawn('sh', ['-c', limited, ...measured(PROGRAM, 'start').flat()], {
     cwd: folder,
     env: {
-      ...CODE,
       ...process.env,
       ...ports,
       TOLLGATE_CONFIG: 'routes.yaml',

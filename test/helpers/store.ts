@@ -1,5 +1,5 @@
 /** A real store in a folder of its own: real SQLite, a real writer process, and clients in processes of theirs. */
-import { type ChildProcess, fork } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,12 +8,12 @@ import type { Test } from 'tap'
 import {
   type Address,
   type DatabaseOptions,
-  forkWriter,
   locate,
   type OpenDatabase,
   openDatabase,
 } from '../../engine/database/database.ts'
 import type { Migration, Sql, Statement, Value } from '../../engine/plugin.ts'
+import { forkSwiftly } from './operator.ts'
 import { sharedPostgres } from './postgres.ts'
 
 export interface Store {
@@ -33,8 +33,9 @@ export const temporaryFolder = (t: Test): string => {
   return folder
 }
 
+const WRITER = new URL('../../engine/database/writer.ts', import.meta.url)
 const startWriter = async (address: Address, grace = 5_000): Promise<ChildProcess> => {
-  const writer = forkWriter(address, 'inherit', [String(grace)])
+  const writer = forkSwiftly(WRITER, [address.url, String(grace)])
   const [said] = (await once(writer, 'message')) as [{ type: string; message?: string }]
   if (said.type !== 'ready') throw new Error(said.message)
   return writer
@@ -48,8 +49,14 @@ export const startStore = async (t: Test, grace?: number): Promise<Store> => {
     data: folder,
     address,
     writer: await startWriter(address, grace),
+    // Ten times the patience of a gateway: the disk of a test may be busy.
     async open(options = {}) {
-      const database = await openDatabase({ url: 'sqlite:', data: folder, ...options })
+      const database = await openDatabase({
+        url: 'sqlite:',
+        data: folder,
+        patience: 10_000,
+        ...options,
+      })
       open.push(database)
       return database
     },
@@ -80,9 +87,9 @@ export interface StoreClient {
   kill(): Promise<void>
 }
 export const startClient = async (t: Test, options: DatabaseOptions): Promise<StoreClient> => {
-  const child = fork(new URL('./store-client.ts', import.meta.url), [JSON.stringify(options)], {
-    execArgv: [],
-  })
+  const child = forkSwiftly(new URL('./store-client.ts', import.meta.url), [
+    JSON.stringify(options),
+  ])
   t.teardown(() => child.kill('SIGKILL'))
   await once(child, 'message')
   let last = 0

@@ -1,7 +1,7 @@
 /** Starts a scripted upstream in a process of its own; tells it what to do and hears what it saw. */
-import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import type { Answer, Happening, Order, Step } from '../fixtures/upstream/script.ts'
+import { forkSwiftly } from './operator.ts'
 
 export type Seen<What extends Happening['what']> = Extract<Happening, { readonly what: What }>
 
@@ -40,7 +40,7 @@ interface Waiting {
 const PATIENCE = 20_000
 
 export const startUpstream = async (): Promise<Upstream> => {
-  const child = fork(new URL('../fixtures/upstream/scripted.ts', import.meta.url), {
+  const child = forkSwiftly(new URL('../fixtures/upstream/scripted.ts', import.meta.url), [], {
     serialization: 'advanced',
     stdio: ['pipe', 'inherit', 'inherit', 'ipc'],
   })

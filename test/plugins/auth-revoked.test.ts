@@ -1,18 +1,17 @@
 /** A key that one process revokes is dead in another within a second, while traffic flows there. */
-import { type ChildProcess, fork } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import t from 'tap'
 import { revoke } from '../../plugins/accounts/statements.ts'
 import { openAccounts } from '../helpers/accounts.ts'
+import { forkSwiftly } from '../helpers/operator.ts'
 
 const { database, store, ...accounts } = await openAccounts(t)
 const ann = await accounts.account('ann')
 
 const startWorker = async (): Promise<ChildProcess> => {
   const program = new URL('../helpers/auth-client.ts', import.meta.url)
-  const worker = fork(program, [JSON.stringify({ url: 'sqlite:', data: store.data })], {
-    execArgv: [],
-  })
+  const worker = forkSwiftly(program, [JSON.stringify({ url: 'sqlite:', data: store.data })])
   t.teardown(() => worker.kill('SIGKILL'))
   await once(worker, 'message')
   return worker

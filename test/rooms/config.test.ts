@@ -1,4 +1,4 @@
 /** Every test of test/config, in one process. */
 import { allOf } from './all-of.ts'
 
-await allOf('config')
+await allOf(['config/**/*.test.ts'])

@@ -1,4 +1,4 @@
-/** Every test of test/database, in one process. */
-import { allOf } from './all-of.ts'
+/** Every test of test/database, in one process, save the dear ones. */
+import { allOf, DEAR } from './all-of.ts'
 
-await allOf('database')
+await allOf(['database/**/*.test.ts'], DEAR)

@@ -1,4 +1,4 @@
 /** Every test of test/plugins, in one process. */
 import { allOf } from './all-of.ts'
 
-await allOf('plugins')
+await allOf(['plugins/**/*.test.ts'])

@@ -1,0 +1,7 @@
+/** Which test files have their coverage measured, with all that they start: those that between them run the whole engine.
+ *  The others confirm what it does, and are quicker unmeasured. */
+const MEASURED = /^test\/(?:rooms\/(?!plugins|dear)|journeys\/(?:start|reload|worker-kill)\.)/
+
+/** The files that count in a test file's coverage; null: none. */
+export default (test: string): string | null =>
+  MEASURED.test(test) ? 'engine/**/*.{ts,cjs}' : null
