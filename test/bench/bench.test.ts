@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { swiftly } from '../helpers/operator.ts'
 import { isLinux } from './processes.ts'
 import { growthTable, latencyTable, median, type Round, requestsTable, verdicts } from './report.ts'
 
@@ -57,9 +58,8 @@ t.test('a short run of every part', { skip: !isLinux && 'figures come from /proc
   const bench = fileURLToPath(new URL('bench.ts', import.meta.url))
   const short = ['--rounds', '1', '--seconds', '0.1', '--rate', '50', '--streams', '20']
   const run = spawnSync(
-    process.execPath,
-    [bench, ...short, '--only', 'requests,latency,events,streams', '--json', json],
-    { encoding: 'utf8', timeout: 50_000 },
+    ...swiftly(bench, ...short, '--only', 'requests,latency,events,streams', '--json', json),
+    { encoding: 'utf8', timeout: 150_000 },
   )
   t.equal(run.status, 0, run.stderr)
   const found = JSON.parse(readFileSync(json, 'utf8'))

@@ -13,11 +13,16 @@ import { folderWith } from '../helpers/primary.ts'
 const FAULTS: Readonly<Record<string, readonly [code: string, source: string]>> = {
   'loops at its top': ['PLUGIN_HANGS', 'for (;;) Math.random()\nexport default {}'],
   'loops in setup': ['PLUGIN_HANGS', setup('for (;;) Math.random()')],
+  'stands still in setup': [
+    'PLUGIN_HANGS',
+    setup('Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)'),
+  ],
   'exits at its top': ['PLUGIN_ENDS', 'process.exit(0)\nexport default {}'],
   'exits in setup': ['PLUGIN_ENDS', setup('process.exit(0)')],
   'kills itself in setup': ['PLUGIN_ENDS', setup("process.kill(process.pid, 'SIGKILL')")],
 }
-const SHORT = ['loops in setup', 'exits at its top']
+/** Of those that hang, one that leaves the processor to other tests. */
+const SHORT = ['stands still in setup', 'exits at its top']
 
 function setup(code: string): string {
   return `export default { schema: {}, setup() { ${code}\n return { answers: true } } }`

@@ -4,15 +4,18 @@ import { readdirSync, readFileSync } from 'node:fs'
 const KIB = 1024
 
 /** Resident bytes of one process tree. */
-export const residentOf = (root: number): number =>
-  family(root).reduce((sum, pid) => sum + resident(pid), 0)
+export const residentOf = (root: number): number => residentTogether(family(root))
+const residentTogether = (pids: readonly number[]): number =>
+  pids.reduce((sum, pid) => sum + resident(pid), 0)
 
 /** Watches a tree while something happens: the highest growth over the start, in bytes. */
 export const growthDuring = async (root: number, run: () => Promise<unknown>): Promise<number> => {
-  const before = residentOf(root)
+  // To look for the members costs more than to look at them.
+  const pids = family(root)
+  const before = residentTogether(pids)
   let highest = before
   const look = setInterval(() => {
-    highest = Math.max(highest, residentOf(root))
+    highest = Math.max(highest, residentTogether(pids))
   }, 50)
   try {
     await run()

@@ -23,7 +23,7 @@ export const plainly = (...command: readonly string[]): [string, string[]] => [
 ]
 
 /** How to start a program of ours: from the cache, with nothing of the test runner about. */
-const swiftly = (...args: readonly string[]): [string, string[]] => {
+export const swiftly = (...args: readonly string[]): [string, string[]] => {
   const cache = Object.entries(CODE_ENV).map(([name, value]) => `${name}=${value}`)
   return plainly(...cache, process.execPath, ...args)
 }

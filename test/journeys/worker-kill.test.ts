@@ -36,6 +36,7 @@ t.test('workers that die, stall and are renewed', async t => {
         const response = await fetch(`${primary.url}/stamp`, { headers: { connection } })
         await response.arrayBuffer()
         statuses.push(response.status)
+        await new Promise(resolve => setTimeout(resolve, 10))
       }
     })
     const stream = fetch(`${primary.url}/events?count=30&every=50`).then(each => each.text())
