@@ -58,7 +58,7 @@ const project = (t: Test, url: string): string =>
     'body.json': '{"a":1}',
     'bad.json': '{"a":',
     'routes.yaml': `
-settings: { data: /nowhere }
+settings: { data: '${t.testdirName}' }
 pipeline: [gate, greet, shift, mute, local]
 upstreams:
   up: { url: '${url}/base', key: sk-upstream-0123456789, headers: { set: { x-secret: '\${WORD}' } } }

@@ -13,10 +13,10 @@ const INTRODUCTION = `# The command line
 (\`npm run docs\`).
 `
 
-export const cliPage = async (): Promise<string> => {
+export const cliPage = async (env: Readonly<Record<string, string>> = {}): Promise<string> => {
   const help = async (...argv: string[]): Promise<string> => {
-    const env = { ...process.env, TOLLGATE_CONFIG: `${root}/routes.yaml` } as Record<string, string>
-    return (await tollgate([...argv, '--help'], env)).out
+    return (await tollgate([...argv, '--help'], { ...env, TOLLGATE_CONFIG: `${root}/routes.yaml` }))
+      .out
   }
   const overview = await help()
   const verbs = [...overview.matchAll(/^ {2}([a-z]+) {2,}/gm)].map(([, verb = '']) => verb)

@@ -1,5 +1,6 @@
 /** Limits over real workers: exactly N whoever is asked, and what a killed worker held comes back. */
 import { readdirSync, readFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { startGateway } from '../helpers/gateway.ts'
 import { startUpstream } from '../helpers/upstream.ts'
@@ -47,10 +48,10 @@ t.test('concurrency, and workers that die while they hold all of it', async t =>
   const reached = async () => (await upstream.seen('request', 'gate')).length
   const first = wave()
   t.equal(await first.refused, 31)
-  while ((await reached()) < 9);
+  while ((await reached()) < 9) await pause(10)
   for (const pid of workersOf(gateway.pid)) process.kill(pid, 'SIGKILL')
   t.equal(count(await first.all, 0), 9, 'cut with their workers')
-  while ((await get('/nowhere').catch(() => 0)) !== 404);
+  while ((await get('/nowhere').catch(() => 0)) !== 404) await pause(20)
   const second = wave()
   t.equal(await second.refused, 31)
   await upstream.open('go')

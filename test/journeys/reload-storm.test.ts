@@ -8,7 +8,7 @@ import { eventually, folderWith, getAlone, routes, startPrimary } from '../helpe
 import { createChance, seed } from '../helpers/seeded.ts'
 import { startUpstream } from '../helpers/upstream.ts'
 
-const EDITS = scaled(60, 400)
+const EDITS = scaled(40, 400)
 const PER_SECOND = 20
 const RATE = 200
 const STREAMS = scaled(20, 100)

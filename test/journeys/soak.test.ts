@@ -6,7 +6,7 @@ import { folderWith, getAlone, type Primary, routes, startPrimary } from '../hel
 import { createChance, seed } from '../helpers/seeded.ts'
 
 /** `SOAK_MINUTES=480 npm run test:long` is a night. */
-const MS = scaled(3_000, Number(process.env.SOAK_MINUTES ?? 5) * 60_000)
+const MS = scaled(1_500, Number(process.env.SOAK_MINUTES ?? 5) * 60_000)
 const SAMPLE = scaled(250, 2_000)
 
 const chance = createChance()
