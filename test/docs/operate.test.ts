@@ -1,11 +1,12 @@
 /** Every command of docs/operate.md runs, in its order, in a fresh clone; its table of variables is the shipped one. */
 import t from 'tap'
+import { LONG } from '../helpers/long.ts'
 import { pageOf, sessionOf } from './blocks.ts'
 import { clone } from './clone.ts'
 
 const PAGE = 'docs/operate.md'
 
-t.test('its commands', async t => {
+t.test('its commands', { skip: !LONG && 'CI and the long form run them' }, async t => {
   const place = await clone(t)
   await place.start()
   const out = await place.shell(sessionOf(PAGE))

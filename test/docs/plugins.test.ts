@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { LONG } from '../helpers/long.ts'
 import { operatorEnv, plainly } from '../helpers/operator.ts'
 import { blocksOf, sessionOf } from './blocks.ts'
 import { clone } from './clone.ts'
@@ -11,7 +12,7 @@ import { clone } from './clone.ts'
 const PAGE = 'docs/plugins.md'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-t.test('its plugins and commands', async t => {
+t.test('its plugins and commands', { skip: !LONG && 'CI and the long form run them' }, async t => {
   const place = await clone(t)
   const files = blocksOf(PAGE).filter(({ file }) => file !== '')
   t.ok(files.length >= 4)

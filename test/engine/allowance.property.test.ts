@@ -13,7 +13,7 @@ import {
 } from '../helpers/allowance-machine.ts'
 import { scaled } from '../helpers/long.ts'
 
-const numRuns = scaled(120, 4_000)
+const numRuns = scaled(60, 4_000)
 const workers = fc.integer({ min: 2, max: 4 })
 const KEYS = ['a', 'b', 'c', 'd']
 

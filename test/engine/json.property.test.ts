@@ -5,7 +5,7 @@ import t from 'tap'
 import { parseJson } from '../../engine/json.ts'
 import { scaled } from '../helpers/long.ts'
 
-const RUNS = scaled(1_000, 100_000)
+const RUNS = scaled(600, 100_000)
 const FORBIDDEN = new Set(['__proto__', 'constructor'])
 
 const keys = fc

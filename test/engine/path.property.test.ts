@@ -4,7 +4,7 @@ import t from 'tap'
 import { readTarget } from '../../engine/path.ts'
 import { scaled } from '../helpers/long.ts'
 
-const RUNS = scaled(20_000, 1_000_000)
+const RUNS = scaled(10_000, 1_000_000)
 const PIECES = [
   'a',
   'closed',
