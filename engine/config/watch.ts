@@ -29,7 +29,8 @@ export const watchFiles = (options: WatchOptions): Watch => {
   // No folder has a print at first: whatever happened before the watch stood is told by its first look.
   const prints = new Map<string, string>()
   let folders: readonly string[] = []
-  let watcher: FSWatcher | undefined
+  /** The newest last; those before it watch until it does. */
+  const watchers = new Set<FSWatcher>()
   let timer: NodeJS.Timeout | undefined
   let since: number | undefined
   let closed = false
@@ -53,14 +54,17 @@ export const watchFiles = (options: WatchOptions): Watch => {
     timer = setTimeout(look, Math.max(0, Math.min(quiet, since + atMost - now)))
   }
   const open = () => {
-    const before = watcher
     const next = watchFolders([...folders], { depth: 0, ignoreInitial: true })
-    watcher = next
+    watchers.add(next)
     next.on('all', (_event, path) => stir(path))
     // A folder that vanishes is an event like any other; the old version goes on serving.
     next.on('error', () => stir(''))
     next.on('ready', () => {
-      void before?.close()
+      for (const before of watchers) {
+        if (before === next) break
+        watchers.delete(before)
+        void before.close()
+      }
       stir('')
     })
   }
@@ -77,7 +81,7 @@ export const watchFiles = (options: WatchOptions): Watch => {
     close: async () => {
       closed = true
       clearTimeout(timer)
-      await watcher?.close()
+      await Promise.all(Array.from(watchers, each => each.close()))
     },
   }
 }
