@@ -28,6 +28,7 @@ import { auditCommand, quoteCommand } from './ledger/commands.ts'
 import { Watching } from './ledger/estimate.ts'
 import { fault } from './ledger/faults.ts'
 import { Ledger, type Payer } from './ledger/ledger.ts'
+import { Mosts } from './ledger/most.ts'
 import { type Price, Prices } from './ledger/prices.ts'
 import { sweep } from './ledger/sweep.ts'
 import { migrations } from './ledger/tables.ts'
@@ -82,21 +83,22 @@ const auditAloud = async ({ database, metrics, log }: Host): Promise<void> => {
 }
 
 /** What the route says of its price, if it says anything. Its problems are told with its place. */
-const overrideOf = (options: BillingOptions, { currency }: Prices): Price['rule'] | undefined => {
+const overrideOf = (options: BillingOptions, { currency }: Prices): Priced | undefined => {
   if (options.price === undefined && options.free === undefined) return undefined
   const said: string[] = []
   const report: Report = (where, _, message) => said.push(`${where.join('.')}: ${message}`)
   const rule = compileRule(options, { currency, where: [], report })
   if (!rule) throw new Error(said.join('; '))
-  return rule
+  return { rule, most: new Mosts(rule) }
 }
+type Priced = Pick<Price, 'rule' | 'most'>
 
 class Meter implements Stage {
   readonly #host: Host
   readonly #ledger: Ledger
   readonly #prices: Prices
-  readonly #override: Price['rule'] | undefined
-  constructor(host: Host, ledger: Ledger, prices: Prices, override: Price['rule'] | undefined) {
+  readonly #override: Priced | undefined
+  constructor(host: Host, ledger: Ledger, prices: Prices, override: Priced | undefined) {
     this.#host = host
     this.#ledger = ledger
     this.#prices = prices
@@ -118,7 +120,7 @@ class Meter implements Stage {
   #priceOf(entry: string): Price | undefined {
     const price = this.#prices.of(entry)
     if (!this.#override) return price
-    return { output: price?.output, context: price?.context, rule: this.#override }
+    return { output: price?.output, context: price?.context, ...this.#override }
   }
   async #charge(
     exchange: Exchange,
@@ -133,7 +135,7 @@ class Meter implements Stage {
     const size = Number(request.headers['content-length'] ?? 0) || (await request.bytes()).length
     const facts = factsOf(body, at)
     const asked = askedOf(body, size, price)
-    const { nanos: most, unpriced, unbounded } = worst(price.rule, asked.bounds, facts)
+    const { nanos: most, unpriced, unbounded } = price.most.of(asked, facts)
     const lacking = [...unpriced, ...unbounded]
     if (lacking.length > 0) throw refusal('METER_UNPRICED', [lacking.join(', ')])
     const payer = payerOf(account)

@@ -25,6 +25,8 @@ const OUTPUT = 65_536
 
 export interface Asked {
   readonly bounds: Bounds
+  /** Whether it offers no tool that is paid for by the call. */
+  readonly plain: boolean
   /** Whether the client said how much may be written, or wants several answers at once. */
   readonly limited: boolean
 }
@@ -40,12 +42,14 @@ export const askedOf = (body: Json, size: number, { output, context }: Capacity)
   const most = output ?? context ?? OUTPUT
   const each = limits.length > 0 ? Math.min(Math.max(...limits), most) : most
   const copies = whole(fields.n) ?? whole(generation.candidateCount) ?? 1
+  const tools = toolsNotIn(fields)
   return {
+    plain: tools === NO_TOOLS,
     limited: limits.length > 0 || copies > 1,
     bounds: {
       prompt: Math.min(size, context ?? size),
       completion: each * Math.max(1, copies),
-      meters: { ...toolsNotIn(fields), images: copies, characters: size, ...secondsIn(fields) },
+      meters: { ...tools, images: copies, characters: size, ...secondsIn(fields) },
     },
   }
 }
@@ -61,8 +65,10 @@ const TOOLS: readonly (readonly [Meter, RegExp])[] = [
   ['file_search', /^file_?search$/i],
   ['code_execution', /^code_?(?:execution|interpreter).*$/i],
 ]
+const NO_TOOLS: Meters = { web_search: 0, file_search: 0, code_execution: 0 }
 /** Nought for every tool that the request does not offer; of the others `max_calls` decides. */
 const toolsNotIn = (fields: Fields): Meters => {
+  if (fields.tools === undefined && fields.web_search_options === undefined) return NO_TOOLS
   const offered = namesIn(fields.tools)
   if (fields.web_search_options !== undefined) offered.push('web_search')
   const meters: { [meter: string]: number } = {}

@@ -2,6 +2,7 @@
 import type { Document, Json, Report } from '../../engine/plugin.ts'
 import { type Currency, compileCurrency } from '../billing/currency.ts'
 import { type BillingOptions, compileRule, type Rule } from '../billing/rule.ts'
+import { Mosts } from './most.ts'
 
 /** What stands under a name in `models:`, as far as money is concerned. */
 interface Priced extends BillingOptions {
@@ -10,6 +11,7 @@ interface Priced extends BillingOptions {
 }
 export interface Price {
   readonly rule: Rule
+  readonly most: Mosts
   /** Tokens. */
   readonly output: number | undefined
   readonly context: number | undefined
@@ -40,7 +42,7 @@ export class Prices {
       const { output, context, ...options } = entry as unknown as Priced
       const where = ['models', name]
       const rule = compileRule(options, { currency: this.currency, where, report })
-      if (rule) this.#prices.set(name, { rule, output, context })
+      if (rule) this.#prices.set(name, { rule, most: new Mosts(rule), output, context })
     }
   }
   /** By its key in `models:`. */
