@@ -170,10 +170,7 @@ export class Delivery implements Out {
     if (tail === undefined || this.#bodiless()) return void this.#response.end()
     // As a one-byte string a short answer leaves in one write with its head; as bytes it costs a gathering write.
     if (tail.length <= ONE_WRITE && this.#bytes === tail.length)
-      this.#response.end(
-        Buffer.from(tail.buffer, tail.byteOffset, tail.length).toString('latin1'),
-        'latin1',
-      )
+      this.#response.end(asBuffer(tail).toString('latin1'), 'latin1')
     else this.#response.end(tail)
   }
   /** Of HEAD the length is the one GET would have; of everything else the one it has. */
@@ -243,5 +240,7 @@ export class Delivery implements Out {
     this.#facts.ended(reason ? { ...outcome, fault: reason } : outcome, this.#headAt)
   }
 }
+const asBuffer = (bytes: Bytes): Buffer =>
+  bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 /** Bytes up to which the copy is cheaper than the second buffer. */
 const ONE_WRITE = 65_536
