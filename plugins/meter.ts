@@ -10,6 +10,7 @@ import type {
   Next,
   Out,
   Plugin,
+  Reply,
   Report,
   Stage,
 } from '../engine/plugin.ts'
@@ -150,8 +151,10 @@ class Meter implements Stage {
       process,
     )
     exchange.slots.set(METERED, true)
+    const seen = new Watching(size, usage => bill.note(usage))
     try {
       await next()
+      await receipt(exchange, bill, seen)
     } catch (thrown) {
       bill.release()
       throw thrown
@@ -159,7 +162,7 @@ class Meter implements Stage {
     if (exchange.reply.status >= 400) return bill.release()
     const limit = exchange.slots.get(OUTPUT_LIMIT)
     if (limit !== undefined) exchange.reply.headers['x-tollgate-output-limit'] = String(limit)
-    exchange.reply.through(new Settling(exchange, bill, size))
+    exchange.reply.through(new Settling(exchange, bill, seen))
   }
   /** Takes the most it can cost. Where the balance covers only a part, and the client named no bound, as much may be
    *  written as is covered. */
@@ -193,15 +196,35 @@ const payerOf = ({ id, key }: Account): Payer => ({
   quota: key?.quota === undefined ? undefined : parseQuota(key.quota),
 })
 
+/** The largest plain answer that is waited for, so that its head can say what it cost. */
+const RECEIPT = 1024 * 1024
+const isStream = ({ headers }: Reply): boolean =>
+  String(headers['content-type'] ?? '').startsWith('text/event-stream')
+
+/** Google's clients may ask for a stream that is one JSON text: it says so in its path. */
+const isPlain = ({ reply, request }: Exchange): boolean =>
+  /\bjson\b/i.test(String(reply.headers['content-type'] ?? '')) && !request.path.includes(':stream')
+
+/** A plain answer says what it cost. A longer one, and a stream, are asked about by their id. */
+const receipt = async (exchange: Exchange, bill: Bill, seen: Watching): Promise<void> => {
+  const { reply, slots } = exchange
+  if (reply.status >= 400 || !isPlain(exchange)) return
+  const first = await reply.peek(bytes => bytes.length > RECEIPT)
+  if (first && first.length > RECEIPT) return
+  const nanos = bill.priceOf(seen.guessing(first?.length ?? 0, slots.get(USAGE)))
+  reply.headers['x-tollgate-charge'] = printMoney(nanos)
+}
+
 /** Settles as the reply ends, and holds its tail back where the account has to be asked first. */
 class Settling implements Filter {
   readonly #exchange: Exchange
   readonly #bill: Bill
   readonly #seen: Watching
-  constructor(exchange: Exchange, bill: Bill, size: number) {
+  constructor(exchange: Exchange, bill: Bill, seen: Watching) {
     this.#exchange = exchange
     this.#bill = bill
-    this.#seen = new Watching(exchange.reply, size, usage => bill.note(usage))
+    this.#seen = seen
+    seen.stream = isStream(exchange.reply)
   }
   write(chunk: Uint8Array, out: Out): void {
     this.#seen.saw(chunk)

@@ -1,5 +1,5 @@
 /** What a reply has used, as far as its bytes tell: for a death in the middle, and for upstreams that count nothing. */
-import type { Bytes, Reply } from '../../engine/plugin.ts'
+import type { Bytes } from '../../engine/plugin.ts'
 import type { Usage } from '../slots.ts'
 
 /** Text of this many bytes is about one token. */
@@ -9,7 +9,8 @@ const NOTE_EVERY = 250
 const LINE_END = 0x0a
 
 export class Watching {
-  readonly #stream: boolean
+  /** Whether it comes as events. */
+  stream = false
   readonly #input: number
   readonly #note: (usage: Usage) => void
   /** Bytes of a plain answer, blank lines of a stream: upstreams send about one token an event. */
@@ -18,13 +19,12 @@ export class Watching {
   #last = 0
 
   /** `size`: bytes of the request. */
-  constructor({ headers }: Reply, size: number, note: (usage: Usage) => void) {
-    this.#stream = String(headers['content-type'] ?? '').startsWith('text/event-stream')
+  constructor(size: number, note: (usage: Usage) => void) {
     this.#input = Math.ceil(size / BYTES_PER_TOKEN)
     this.#note = note
   }
   saw(chunk: Bytes): void {
-    if (!this.#stream) {
+    if (!this.stream) {
       this.#passed += chunk.length
       return
     }
@@ -36,21 +36,26 @@ export class Watching {
   }
   /** The bytes that complete the reply. Of a stream that is its terminator, or the word of what broke it. */
   sawLast(tail: Bytes): void {
-    if (!this.#stream) this.saw(tail)
+    if (!this.stream) this.saw(tail)
   }
   get any(): boolean {
     return this.#passed > 0
   }
   /** The upstream's own numbers; where it was cut before it gave all of them, never less than what has passed. */
   complete(usage: Usage | undefined): Usage {
+    return this.guessing(0, usage)
+  }
+  /** The same of a reply of which this many more bytes are known. */
+  guessing(more: number, usage: Usage | undefined): Usage {
     if (usage && !usage.estimated) return usage
-    const guess = this.#guess()
+    const guess = this.#guess(more)
     const { input = guess.meters.input, output = 0 } = usage?.meters ?? {}
     const most = Math.max(output, guess.meters.output)
     return { meters: { ...usage?.meters, input, output: most }, estimated: true }
   }
-  #guess() {
-    const output = this.#stream ? this.#passed : Math.ceil(this.#passed / BYTES_PER_TOKEN)
+  #guess(more = 0) {
+    const passed = this.#passed + more
+    const output = this.stream ? passed : Math.ceil(passed / BYTES_PER_TOKEN)
     return { meters: { input: this.#input, output }, estimated: true } satisfies Usage
   }
   /** Ends of lines behind an end of a line, across chunks. */

@@ -74,6 +74,7 @@ t.test('what was used is charged, to a nano, with its lines', async t => {
   await credit(100n * UNIT)
   const response = await ask({ model: 'tokens', max_tokens: 100 })
   t.equal(response.status, 200)
+  t.equal(response.headers.get('x-tollgate-charge'), '0.01007')
   await response.text()
   // 10 x 7.00/1M + 5 x 2.00/1k
   t.match(
