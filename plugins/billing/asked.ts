@@ -3,6 +3,7 @@
 import type { Json } from '../../engine/plugin.ts'
 import type { Meter, Meters } from '../slots.ts'
 import type { Bounds } from './bounds.ts'
+import type { Rule } from './rule.ts'
 import type { Attribute, Facts } from './usage.ts'
 
 type Fields = { readonly [key: string]: Json }
@@ -17,6 +18,7 @@ const whole = (value: Json | undefined): number | undefined =>
 
 /** Of a model: tokens it writes at most, and reads and writes together. */
 export interface Capacity {
+  readonly rule: Rule
   readonly output?: number | undefined
   readonly context?: number | undefined
 }
@@ -32,7 +34,7 @@ export interface Asked {
 }
 
 /** `size`: bytes of the body. No token is shorter than a byte. */
-export const askedOf = (body: Json, size: number, { output, context }: Capacity): Asked => {
+export const askedOf = (body: Json, size: number, { output, context, rule }: Capacity): Asked => {
   const fields = isFields(body) ? body : {}
   const generation = inner(fields, 'generationConfig', 'generation_config')
   const limits = [
@@ -42,7 +44,7 @@ export const askedOf = (body: Json, size: number, { output, context }: Capacity)
   const most = output ?? context ?? OUTPUT
   const each = limits.length > 0 ? Math.min(Math.max(...limits), most) : most
   const copies = whole(fields.n) ?? whole(generation.candidateCount) ?? 1
-  const tools = toolsNotIn(fields)
+  const tools = toolsIn(fields, rule)
   return {
     plain: tools === NO_TOOLS,
     limited: limits.length > 0 || copies > 1,
@@ -66,14 +68,16 @@ const TOOLS: readonly (readonly [Meter, RegExp])[] = [
   ['code_execution', /^code_?(?:execution|interpreter).*$/i],
 ]
 const NO_TOOLS: Meters = { web_search: 0, file_search: 0, code_execution: 0 }
-/** Nought for every tool that the request does not offer; of the others `max_calls` decides. */
-const toolsNotIn = (fields: Fields): Meters => {
+/** Nought for every tool that the request does not offer. Of the others `max_calls` decides; one that has no price is
+ *  named, so that it is found to have none. */
+const toolsIn = (fields: Fields, rule: Rule): Meters => {
   if (fields.tools === undefined && fields.web_search_options === undefined) return NO_TOOLS
   const offered = namesIn(fields.tools)
   if (fields.web_search_options !== undefined) offered.push('web_search')
   const meters: { [meter: string]: number } = {}
   for (const [meter, called] of TOOLS)
     if (!offered.some(name => called.test(name))) meters[meter] = 0
+    else if (!rule.homes.has(meter)) meters[meter] = 1
   return meters
 }
 const namesIn = (tools: Json | undefined): string[] => {

@@ -4,6 +4,7 @@ import type { Dialect } from './dialect.ts'
 export const anthropic: Dialect = {
   faults: {
     INSUFFICIENT: { type: 'billing_error', status: 403 },
+    KEY_EXHAUSTED: { type: 'billing_error', status: 403 },
   },
   statuses: {
     400: { type: 'invalid_request_error' },

@@ -5,6 +5,7 @@ import type { Dialect, View } from './dialect.ts'
 export const google: Dialect = {
   faults: {
     INSUFFICIENT: { type: 'PERMISSION_DENIED', status: 403 },
+    KEY_EXHAUSTED: { type: 'PERMISSION_DENIED', status: 403 },
   },
   statuses: {
     400: { type: 'INVALID_ARGUMENT' },

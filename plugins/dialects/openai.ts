@@ -19,6 +19,11 @@ export const openai: Dialect = {
     MODEL_FORBIDDEN: invalid('model_not_found'),
     MODEL_NOT_HERE: invalid('model_not_found'),
     INSUFFICIENT: { type: 'insufficient_quota', code: 'insufficient_user_quota', status: 403 },
+    KEY_EXHAUSTED: {
+      type: 'insufficient_quota',
+      code: 'pre_consume_token_quota_failed',
+      status: 403,
+    },
     DRAINING: { type: 'server_error', code: 'service_unavailable' },
   },
   statuses: {

@@ -17,6 +17,7 @@ export const vidu: Dialect = {
     MODEL_FORBIDDEN: { type: 'ModelUnavailable', status: 400, message: 'model unavailable' },
     MODEL_NOT_HERE: { type: 'ModelUnavailable', status: 400, message: 'model unavailable' },
     INSUFFICIENT: { type: 'CreditInsufficient', status: 400, message: 'insufficient credits' },
+    KEY_EXHAUSTED: { type: 'CreditInsufficient', status: 400, message: 'insufficient credits' },
     CONCURRENCY_EXCEEDED: { type: 'QuotaExceeded' },
     DRAINING: { type: 'SystemThrottling' },
     OVERLOADED: { type: 'SystemThrottling' },

@@ -1,6 +1,8 @@
 /** A call is held before it leaves and settled before its last byte: what the client saw whole stands in the ledger. */
 import t from 'tap'
 import { openDatabase } from '../../engine/database/database.ts'
+import { makeSecret } from '../../plugins/accounts/secret.ts'
+import { addKey } from '../../plugins/accounts/statements.ts'
 import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'
 import { startGateway } from '../helpers/gateway.ts'
 import { startUpstream } from '../helpers/upstream.ts'
@@ -186,4 +188,32 @@ routes:
   t.match(JSON.parse(Buffer.from(body.bytes).toString()), { max_completion_tokens: limit })
   const named = await ask({ model: 'long', max_tokens: 500_000 })
   t.equal(named.status, 403, 'a bound that the client named is not changed')
+})
+
+t.test('a key with a quota of its own, and a tool without a price', async t => {
+  await gateway.reload(`
+pipeline: [errors, auth, model, meter, translate]
+upstreams: { up: { url: '${upstream.url}/s/chat', connections: 1000 } }
+models:
+  call: { to: up, price: { calls: 1 } }
+  words: { to: up, price: { input: 1 / 1M, output: 1 / 1M }, output: 100 }
+routes:
+  - { path: 'POST /v1/chat/completions', auth: key, model: body, translate: openai-chat, rewrite: '/' }
+`)
+  await upstream.script('chat', [{ do: 'send', bytes: answer(plain) }])
+  const unpriced = await ask({ model: 'words', tools: [{ type: 'web_search' }] })
+  t.equal(unpriced.status, 400)
+  t.match(await unpriced.json(), { error: { message: /no price for .*web_search/ } })
+  const secret = makeSecret('key')
+  await database.write(addKey({ account: 1, name: 'small', secret, quota: 500_000 }, Date.now()))
+  const call = () =>
+    fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${secret.text}` },
+      body: JSON.stringify({ model: 'call', messages: [] }),
+    })
+  t.equal((await call()).status, 200, 'one unit is 500,000 quota')
+  const second = await call()
+  t.equal(second.status, 403)
+  t.match(await second.json(), { error: { code: 'pre_consume_token_quota_failed' } })
 })

@@ -36,7 +36,7 @@ for (const price of [
         }),
         (size, body) => {
           const given = JSON.parse(JSON.stringify(body))
-          const asked = askedOf(given, size, CAPACITY)
+          const asked = askedOf(given, size, { ...CAPACITY, rule })
           const facts = factsOf(given, 0)
           const known = mosts.of(asked, facts)
           const anew = worst(rule, asked.bounds, facts)
@@ -48,12 +48,13 @@ for (const price of [
   })
 
 t.test('a body that is no object asks for nothing in particular', async t => {
+  const capacity = { ...CAPACITY, rule: ruleOf({ output: 1 }) }
   for (const body of [null, [], 'x', 5])
-    t.match(askedOf(body, 100, CAPACITY), { bounds: { prompt: 100, completion: 16_384 } })
-  t.match(askedOf({ max_tokens: 10, n: 3 }, 9, CAPACITY), { bounds: { completion: 30 } })
-  t.match(askedOf({ max_tokens: 'ten', n: -1 }, 9, CAPACITY), { bounds: { completion: 16_384 } })
-  t.match(askedOf({ max_tokens: 1e9 }, 9, CAPACITY), { bounds: { completion: 16_384 } })
-  t.match(askedOf({ generationConfig: { maxOutputTokens: 7 } }, 9, {}), {
+    t.match(askedOf(body, 100, capacity), { bounds: { prompt: 100, completion: 16_384 } })
+  t.match(askedOf({ max_tokens: 10, n: 3 }, 9, capacity), { bounds: { completion: 30 } })
+  t.match(askedOf({ max_tokens: 'ten', n: -1 }, 9, capacity), { bounds: { completion: 16_384 } })
+  t.match(askedOf({ max_tokens: 1e9 }, 9, capacity), { bounds: { completion: 16_384 } })
+  t.match(askedOf({ generationConfig: { maxOutputTokens: 7 } }, 9, { rule: capacity.rule }), {
     bounds: { completion: 7 },
   })
 })
