@@ -40,15 +40,15 @@ const RULES: readonly Rule[] = [
     name: 'balance never below the overdraft',
     sql: sql(
       'prefix',
-      `SELECT p.account, min(p.running) AS least, w.overdraft FROM (
+      `SELECT p.account, min(p.running) AS least, w.deepest FROM (
          SELECT account, sum(amount) OVER (PARTITION BY account ORDER BY at, turn) AS running
          FROM (${ENTRIES}) entries) p
        JOIN wallets w ON w.id = p.account * 2
-       GROUP BY p.account, w.overdraft HAVING min(p.running) < -w.overdraft LIMIT 100`,
+       GROUP BY p.account, w.deepest HAVING min(p.running) < -w.deepest LIMIT 100`,
     ),
-    found: ({ account, least, overdraft }) => ({
+    found: ({ account, least, deepest }) => ({
       subject: `account ${account}`,
-      detail: `it once stood at ${least}, with an overdraft of ${overdraft}`,
+      detail: `it once stood at ${least}, with an overdraft of ${deepest} at most`,
     }),
   },
   {

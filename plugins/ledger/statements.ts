@@ -41,7 +41,7 @@ export interface Settlement {
 const OPEN = sql(
   'open',
   `INSERT INTO charges (request, account, key, process, route, model, version, rule, state, held, opened)
-   VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?)`,
+   SELECT ?, ?, ?, id, ?, ?, ?, ?, 'open', ?, ? FROM ledger_processes WHERE id = ?`,
 )
 const SETTLE = sql(
   'settle',
@@ -57,14 +57,15 @@ const EXTEND = sql(
   "UPDATE charges SET held = held + ? WHERE request = ? AND state = 'open'",
 )
 
-/** Rejects with CHARGE_EXISTS. */
+/** Rejects with CHARGE_EXISTS, or SHARE_GONE when the process was taken for dead: nobody would bury it twice. */
 export const openCharge = (hold: Hold): Statement => ({
   sql: OPEN,
   values: [
-    ...[hold.request, hold.account, hold.key ?? null, hold.process, hold.route, hold.model],
-    ...[hold.version, hold.rule, hold.held, hold.opened],
+    ...[hold.request, hold.account, hold.key ?? null, hold.route, hold.model],
+    ...[hold.version, hold.rule, hold.held, hold.opened, hold.process],
   ],
   rows: 1,
+  otherwise: 'SHARE_GONE',
   violates: { 'charges.request': 'CHARGE_EXISTS', charges_pkey: 'CHARGE_EXISTS' },
 })
 /** The wallets follow by themselves. Rejects with CHARGE_CLOSED. */
@@ -117,7 +118,8 @@ export const ELSEWHERE = sql(
 )
 const KEEP_SHARE = sql(
   'keep share',
-  `INSERT INTO shares (process, wallet, amount) SELECT ?, id, granted FROM wallets WHERE id = ?
+  `INSERT INTO shares (process, wallet, amount)
+   SELECT p.id, w.id, w.granted FROM ledger_processes p, wallets w WHERE p.id = ? AND w.id = ?
    ON CONFLICT (process, wallet) DO UPDATE SET amount = shares.amount + excluded.amount`,
 )
 const SHRINK = sql(
@@ -131,7 +133,8 @@ export const ROOM_IN = sql('room', `SELECT ${ROOM} AS room FROM wallets WHERE id
 export const nanosOf = (value: Value | undefined): bigint =>
   typeof value === 'number' || typeof value === 'bigint' ? BigInt(value) : 0n
 
-/** At least `least`, `wanted` where there is plenty. The first statement returns `granted`. Rejects with INSUFFICIENT. */
+/** At least `least`, `wanted` where there is plenty. The first statement returns `granted`. Rejects with INSUFFICIENT,
+ *  or SHARE_GONE when the process was taken for dead. */
 export const leaseShare = (
   process: string,
   wallet: number,
@@ -145,7 +148,7 @@ export const leaseShare = (
     otherwise: 'INSUFFICIENT',
   },
   { sql: RESERVE, values: [wallet], rows: 1 },
-  { sql: KEEP_SHARE, values: [process, wallet], rows: 1 },
+  { sql: KEEP_SHARE, values: [process, wallet], rows: 1, otherwise: 'SHARE_GONE' },
 ]
 /** Rejects with SHARE_GONE when the process was taken for dead. */
 export const returnShare = (
@@ -168,7 +171,11 @@ const CREDIT = sql(
   `INSERT INTO credits (id, account, kind, amount, request, note, at)
    VALUES ((SELECT coalesce(max(id), 0) + 1 FROM credits), ?, ?, ?, ?, ?, ?) RETURNING id`,
 )
-const OVERDRAFT = sql('overdraft', 'UPDATE wallets SET overdraft = ? WHERE id = ?')
+const OVERDRAFT = sql(
+  'overdraft',
+  `UPDATE wallets SET overdraft = ?, deepest = CASE WHEN deepest < ? THEN ? ELSE deepest END
+   WHERE id = ?`,
+)
 
 /** Harmless when it is there. `quota`: nanos it may spend; undefined: it only counts. */
 export const openWallet = (wallet: number, quota: bigint | undefined): Statement => ({
@@ -203,7 +210,7 @@ export const addCredit = (credit: Credit): Statement => ({
 /** Nanos below zero that the account may go. Rejects with OVERDRAWN when it is further down already. */
 export const setOverdraft = (wallet: number, overdraft: bigint): Statement => ({
   sql: OVERDRAFT,
-  values: [overdraft, wallet],
+  values: [overdraft, overdraft, overdraft, wallet],
   rows: 1,
   otherwise: 'ACCOUNT_UNKNOWN',
   violates: { covered: 'OVERDRAWN' },

@@ -3,13 +3,15 @@
 import type { Migration } from '../../engine/plugin.ts'
 
 /** A wallet is an account's or, with a quota of its own, a key's: see `walletOf`. `limited` 0: it only counts what was
- *  used. `granted` is what the last lease was given, for whoever asked to read. */
+ *  used. `granted` is what the last lease was given, for whoever asked to read; `deepest` is the greatest overdraft
+ *  that it ever had: what was spent under it stays in the books. */
 const TABLES = `
   CREATE TABLE wallets (
     id BIGINT PRIMARY KEY,
     balance BIGINT NOT NULL DEFAULT 0,
     reserved BIGINT NOT NULL DEFAULT 0 CHECK (reserved >= 0),
     overdraft BIGINT NOT NULL DEFAULT 0 CHECK (overdraft >= 0),
+    deepest BIGINT NOT NULL DEFAULT 0,
     used BIGINT NOT NULL DEFAULT 0,
     limited BIGINT NOT NULL DEFAULT 1,
     granted BIGINT NOT NULL DEFAULT 0,
