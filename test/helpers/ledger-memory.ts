@@ -1,0 +1,68 @@
+/** The ledger's own SQL on an SQLite in memory: the store's grouping and expectations, without its disk and its process. */
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { toFault } from '../../engine/database/answer.ts'
+import { createGroup } from '../../engine/database/group.ts'
+import type { Sqlite } from '../../engine/database/sqlite.ts'
+import { plainRow, toBound, wanted } from '../../engine/database/values.ts'
+import type { Database, Row, Statement, Value } from '../../engine/plugin.ts'
+import { migrations } from '../../plugins/ledger/tables.ts'
+
+const TABLES = ['charges', 'credits', 'shares', 'ledger_processes', 'wallets']
+
+export interface Memory extends Pick<Database, 'read'> {
+  /** Undefined when it was applied, else the code it was refused with. */
+  apply(list: readonly Statement[]): { readonly code?: string; readonly rows: readonly Row[] }
+  rows(text: string): readonly Row[]
+  /** Every table empty again. */
+  clear(): void
+}
+
+export const openMemory = (): Memory => {
+  const connection = new DatabaseSync(':memory:')
+  connection.exec('PRAGMA foreign_keys = ON')
+  for (const { text } of migrations) connection.exec(text)
+  const store = sqliteOver(connection)
+  const group = createGroup(store)
+  const clear = TABLES.map(table => connection.prepare(`DELETE FROM ${table}`))
+  return {
+    apply(list) {
+      const steps = list.map(one => ({ ...one, text: one.sql.text, rows: wanted(one) }))
+      const [outcome] = group([{ client: 'test', again: false, steps }])
+      if (outcome && 'rows' in outcome) return { rows: outcome.rows[0] ?? [] }
+      if (!outcome) throw new Error('no outcome')
+      return { code: toFault(outcome.refused, list).code, rows: [] }
+    },
+    rows: text => store.run(text, []).rows,
+    read: async ({ text }, values) => store.run(text, values).rows,
+    clear() {
+      for (const statement of clear) statement.run()
+    },
+  }
+}
+
+const sqliteOver = (connection: DatabaseSync): Sqlite => {
+  const prepared = new Map<
+    string,
+    { readonly statement: StatementSync; readonly returns: boolean }
+  >()
+  const find = (text: string) => {
+    const known = prepared.get(text)
+    if (known) return known
+    const statement = connection.prepare(text)
+    statement.setReadBigInts(true)
+    const made = { statement, returns: statement.columns().length > 0 }
+    prepared.set(text, made)
+    return made
+  }
+  return {
+    connection,
+    run(text, values) {
+      const { statement, returns } = find(text)
+      const bound = values.map(toBound)
+      if (!returns) return { changes: Number(statement.run(...bound).changes), rows: [] }
+      const rows = statement.all(...bound) as Record<string, Value>[]
+      return { changes: rows.length, rows: rows.map(plainRow) }
+    },
+    close: () => connection.close(),
+  }
+}

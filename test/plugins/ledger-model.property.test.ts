@@ -1,0 +1,28 @@
+/** Any history at all: wallets, shares and charges are what plain sums say, after every step. The audit agrees: at the
+ *  end of each history, which may be any prefix of another; in the long form after every step. */
+import fc from 'fast-check'
+import t from 'tap'
+import { audit } from '../../plugins/ledger/audit.ts'
+import { orders, play } from '../helpers/ledger-history.ts'
+import { openMemory } from '../helpers/ledger-memory.ts'
+import { LONG, scaled } from '../helpers/long.ts'
+import { seed } from '../helpers/seeded.ts'
+
+const memory = openMemory()
+const audited = async (): Promise<string | undefined> => {
+  const [finding] = await audit(memory)
+  return finding && `${finding.rule}: ${finding.subject}: ${finding.detail}`
+}
+
+t.test('the ledger is the model, at every step of every history', async () => {
+  let histories = 0
+  await fc.assert(
+    fc.asyncProperty(orders, async history => {
+      histories++
+      const wrong = await play(memory, history, audited, LONG)
+      if (wrong !== undefined) throw new Error(wrong)
+    }),
+    { numRuns: scaled(10_000, 200_000), seed: seed() },
+  )
+  t.ok(histories >= 10_000)
+})
