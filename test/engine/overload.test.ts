@@ -5,20 +5,43 @@ import { plugin, startCore } from '../helpers/core.ts'
 import { byHand } from '../helpers/ticks.ts'
 
 const EVERY = 50
+const OFTEN = 10
 
-t.test('timers that come late twice in a row are overload; one in time ends it', async t => {
+t.test('timers that come late twice in a row are overload', async t => {
   const ticks = byHand(t)
   const overload = new Overload()
   t.equal(overload.shedding, false)
   ticks.pass(EVERY, EVERY)
   ticks.pass(EVERY + 251, EVERY)
-  t.equal(overload.shedding, false, 'once is chance')
+  ticks.pass(EVERY, EVERY)
   ticks.pass(EVERY + 251, EVERY)
-  t.equal(overload.shedding, true)
-  ticks.pass(EVERY + 500, EVERY)
-  t.equal(overload.shedding, true)
-  ticks.pass(EVERY + 250, EVERY)
+  ticks.pass(1_000, OFTEN)
+  t.equal(overload.shedding, false, 'once is chance')
+  overload.close()
+  t.equal(ticks.running, 0)
+})
+
+t.test('while it lasts, whoever comes late in a turn of the loop is turned away', async t => {
+  const ticks = byHand(t)
+  const overload = new Overload()
+  for (let n = 0; n < 2; n++) ticks.pass(EVERY + 251, EVERY)
+  t.equal(overload.shedding, false, 'the turn has just begun')
+  for (let turn = 0; turn < 5; turn++) {
+    ticks.pass(40, EVERY)
+    t.equal(overload.shedding, false)
+    ticks.pass(1, EVERY)
+    t.equal(overload.shedding, true)
+    ticks.pass(500, OFTEN)
+    t.equal(overload.shedding, false, 'the next turn serves again')
+  }
+  ticks.pass(501, OFTEN)
+  ticks.pass(200, OFTEN)
+  t.equal(overload.shedding, false, 'a second in which nobody was turned away ends it')
+  ticks.pass(200, EVERY)
   t.equal(overload.shedding, false)
+  for (let n = 0; n < 2; n++) ticks.pass(EVERY + 251, EVERY)
+  ticks.pass(41, OFTEN + 1)
+  t.equal(overload.shedding, true, 'and it may begin anew')
   overload.close()
   t.equal(ticks.running, 0)
 })
@@ -28,6 +51,7 @@ t.test('a process that others keep from working is not overloaded', async t => {
   const overload = new Overload()
   ticks.busy = 0.3
   for (let n = 0; n < 5; n++) ticks.pass(EVERY + 1_000, EVERY)
+  ticks.pass(1_000, OFTEN)
   t.equal(overload.shedding, false)
   overload.close()
 })
@@ -53,11 +77,12 @@ t.test('then new requests are answered 503 at once, in the client’s dialect', 
   const early = fetch(core.url)
   await begun.promise
   for (let n = 0; n < 2; n++) ticks.pass(EVERY + 1_000, EVERY)
+  ticks.pass(41, EVERY)
   const late = await fetch(core.url)
   t.equal(late.status, 503)
   t.equal(late.headers.get('retry-after'), '1')
   t.equal(await late.text(), 'own OVERLOADED')
-  ticks.pass(EVERY, EVERY)
+  ticks.pass(1_001, OFTEN)
   wait.resolve()
   t.equal((await early).status, 200)
   t.equal((await fetch(core.url)).status, 200, 'and when it is over, all are served')
