@@ -1,4 +1,4 @@
-/** Memory of a process and everything it started, as Linux counts it. */
+/** Memory and processor time of a process and everything it started, as Linux counts them. */
 import { readdirSync, readFileSync } from 'node:fs'
 
 const KIB = 1024
@@ -23,6 +23,23 @@ export const growthDuring = async (root: number, run: () => Promise<unknown>): P
     clearInterval(look)
   }
   return Math.max(highest, residentOf(root)) - before
+}
+
+/** Share of one processor that a tree takes while nobody asks for anything. */
+export const busyDuring = async (root: number, ms: number): Promise<number> => {
+  const pids = family(root)
+  const worked = (): number => pids.reduce((sum, pid) => sum + ticksOf(pid), 0)
+  const before = worked()
+  await new Promise(resolve => setTimeout(resolve, ms))
+  return ((worked() - before) * TICK) / ms
+}
+/** ms; the kernel reports to programs in hundredths of a second on every machine. */
+const TICK = 10
+const ticksOf = (pid: number): number => {
+  const fields = read(pid, 'stat')
+    .replace(/^.*\) /, '')
+    .split(' ')
+  return Number(fields[11] ?? 0) + Number(fields[12] ?? 0)
 }
 
 const family = (root: number): number[] => {

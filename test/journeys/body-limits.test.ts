@@ -101,7 +101,7 @@ for (const [encoding, pack] of Object.entries(PACKERS))
       t.notOk(request?.head.headers.some(([name]) => name.toLowerCase() === 'content-encoding'))
     })
     await t.test('is 413 when it grows too large', async t => {
-      const bomb = pack(Buffer.alloc(scaled(32, 512) * MIB))
+      const bomb = pack(Buffer.alloc(scaled(32, 1024) * MIB))
       const growth = await growthDuring(gateway.pid, () =>
         refuses(t, 413, post('/packed/s/echo', bomb, headers)),
       )

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { plain } from '../fixtures/upstream/scenarios.ts'
 import { startGateway } from '../helpers/gateway.ts'
+import { LONG } from '../helpers/long.ts'
 import { startUpstream } from '../helpers/upstream.ts'
 
 const EJECT = 1_000
@@ -15,20 +16,21 @@ upstreams:
   three: { url: [${ports.map(port => `'http://127.0.0.1:${port}'`).join(', ')}], health: { failures: 3, eject: ${EJECT}ms } }
 routes:
   - { path: 'GET /s/{name}', upstream: three, balance: round-robin, retries: 0 }
+  - { path: 'GET|POST /any/{name}', rewrite: '/s/{name}', upstream: three, balance: round-robin, retries: 2 }
 `,
 })
 t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
 
 const well = [plain({ ok: true })]
 const ill = [plain({ ok: false }, '503 Service Unavailable')]
-const ask = async (): Promise<number> => {
-  const response = await fetch(`${gateway.url}/s/work`)
+const ask = async (route = 's', method = 'GET'): Promise<number> => {
+  const response = await fetch(`${gateway.url}/${route}/work`, { method })
   await response.arrayBuffer()
   return response.status
 }
-const askAll = async (count: number): Promise<number[]> => {
+const askAll = async (count: number, route = 's', method = 'GET'): Promise<number[]> => {
   const list: number[] = []
-  for (let n = 0; n < count; n++) list.push(await ask())
+  for (let n = 0; n < count; n++) list.push(await ask(route, method))
   return list
 }
 const asked = async (listener: string): Promise<number> =>
@@ -83,6 +85,25 @@ t.test(
     t.equal(await ask(), 200)
   },
 )
+
+t.test('one is dead: nobody meets it, and it is asked back once it lives', async t => {
+  for (const name of ['a:work', 'b:work', 'c:work']) await upstream.script(name, well)
+  await untilAsked('a', 'b', 'c')
+  await askAll(12) // whoever was left alone is back
+  await upstream.shut('a')
+  upstream.forget()
+  // Nothing was sent on a connection that could not be opened: such a request goes elsewhere, whatever its method.
+  const statuses = await askAll(40, 'any', 'POST')
+  t.strictSame(new Set(statuses), new Set([200]), 'no client notices')
+  t.equal((await asked('b')) + (await asked('c')), 40, 'each was done once')
+  await upstream.listen('a', { port: ports[0] ?? 0 })
+  await upstream.script('a:work', well)
+  upstream.forget()
+  const since = performance.now()
+  await untilAsked('a')
+  t.comment(`back after ${Math.round(performance.now() - since)} ms of ${2 * EJECT}`)
+  if (LONG) t.ok(performance.now() - since <= 2 * EJECT)
+})
 
 t.test('a client that leaves tells nothing about its target', async t => {
   upstream.forget()

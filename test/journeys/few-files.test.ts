@@ -2,7 +2,8 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t from 'tap'
-import { scaled } from '../helpers/long.ts'
+import { LONG, scaled } from '../helpers/long.ts'
+import { busyDuring } from '../helpers/memory.ts'
 import { eventually, folderWith, getAlone, startPrimary } from '../helpers/primary.ts'
 
 t.test('128 files and many more connections', async t => {
@@ -21,11 +22,19 @@ t.test('128 files and many more connections', async t => {
   }
   await eventually(() => (refused > clients.length / 2 ? true : undefined))
   t.ok(refused < clients.length, 'some are served')
+  if (LONG) {
+    const share = await busyDuring(primary.child.pid ?? 0, 3_000)
+    t.ok(share < 0.5, `nobody spins: ${(share * 100).toFixed(0)} % of a processor`)
+  }
+  const gone = performance.now()
   for (const client of clients) client.destroy()
   await eventually(async () => {
     const answer = await getAlone(`${primary.url}/stamp`).catch(() => undefined)
     return answer?.status === 200 ? true : undefined
   })
+  const back = performance.now() - gone
+  t.comment(`served again ${back.toFixed(0)} ms after they left`)
+  if (LONG) t.ok(back <= 2_000)
   const after = await primary.config()
   t.same(
     after.workers.map(({ pid }) => pid),

@@ -7,14 +7,16 @@ import { type RawClient, rawClient, replies } from '../helpers/raw.ts'
 import { startUpstream } from '../helpers/upstream.ts'
 
 const upstream = await startUpstream()
+const routes = `
+pipeline: [errors]
+# A slow upload that is passed on as it comes holds a connection of the upstream's pool.
+upstreams: { raw: { url: '${upstream.url}', connections: 2000 } }
+routes: [{ path: 'GET|POST /s/{name}', upstream: raw }]
+`
 const gateway = await startGateway({
   inside: !LONG, // thousands of clients would starve a gateway in their own process
   settings: 'timeouts: { header: 1s, body_rate: 10KiB, keep_alive: 1s }',
-  routes: `
-pipeline: [errors]
-upstreams: { raw: { url: '${upstream.url}' } }
-routes: [{ path: 'GET|POST /s/{name}', upstream: raw }]
-`,
+  routes,
 })
 // Nearly all of the time is spent waiting for deadlines.
 t.jobs = LONG ? 1 : 8
@@ -29,8 +31,8 @@ const drip = async (client: RawClient, piece: string): Promise<void> => {
     await new Promise(resolve => setTimeout(resolve, 100))
   }
 }
-const serves = async (t: Test): Promise<void> => {
-  const response = await fetch(`${gateway.url}/s/json`, { method: 'POST', body: '{}' })
+const serves = async (t: Test, { url } = gateway): Promise<void> => {
+  const response = await fetch(`${url}/s/json`, { method: 'POST', body: '{}' })
   t.equal(await response.text(), '{"ok":true}', 'others are served')
 }
 
@@ -84,6 +86,52 @@ t.test('a crowd of them', async t => {
   t.ok(growth < 100 * MIB, `at the price of ${(growth / MIB).toFixed(1)} MiB`)
   await serves(t)
 })
+
+t.test('a crowd that comes back for two minutes', { skip: !LONG, timeout: 600_000 }, async t => {
+  const usual = await startGateway({ routes })
+  t.teardown(() => usual.stop())
+  const until = performance.now() + Number(process.env.SLOW_SECONDS ?? 120) * 1000
+  const kinds = [...Object.values(HEADS), ...Object.values(BODIES)]
+  const ages: number[] = []
+  const slow = async (_: unknown, index: number) => {
+    const { start, piece } = kinds[index % kinds.length] ?? { start: '', piece: '' }
+    await pause(index) // they come within five seconds
+    while (performance.now() < until) {
+      const client = await rawClient(usual)
+      const born = performance.now()
+      await client.send(start)
+      for (; !client.over() && performance.now() < until; await pause(1_000))
+        if (piece !== '') await client.send(piece)
+      if (client.over()) ages.push(performance.now() - born)
+      client.close()
+    }
+  }
+  const good = async (until: number) => {
+    const times: number[] = []
+    for (; performance.now() < until; await pause(20)) {
+      const started = performance.now()
+      await serves(t, usual)
+      times.push(performance.now() - started)
+    }
+    return times.sort((a, b) => a - b)[Math.ceil(times.length * 0.99) - 1] ?? 0
+  }
+  const alone = await good(performance.now() + 5_000)
+  let beside = 0
+  const growth = await growthDuring(usual.pid, async () => {
+    const crowd = Array.from({ length: 5_000 }, slow)
+    beside = await good(until)
+    await Promise.all(crowd)
+  })
+  const oldest = Math.max(...ages)
+  t.comment(
+    `${ages.length} slow ones let go, the last after ${(oldest / 1000).toFixed(1)} s; ` +
+      `p99 of the good ${alone.toFixed(0)} ms before, ${beside.toFixed(0)} ms beside them`,
+  )
+  t.ok(ages.length > 5_000)
+  // A sixth of them hold an upstream connection as well.
+  t.ok(growth < (5_000 * MIB) / 16, `at the price of ${(growth / MIB).toFixed(1)} MiB`)
+})
+const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
 
 t.test('a kept connection is closed when nothing comes', async t => {
   const client = await rawClient(gateway)
