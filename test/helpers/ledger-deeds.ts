@@ -105,7 +105,7 @@ type Deed = (
 const settlement = (charge: ModelCharge, amount: bigint, uncollected: bigint, closed: number) =>
   settleCharge({
     ...{ request: charge.request, amount, uncollected, closed },
-    ...{ estimated: false, usage: '{}', lines: '[]' },
+    ...{ estimated: false, usage: '{}', lines: '[]', wallets: [] },
   })
 const part = (whole: bigint, amount: number): bigint => (whole * BigInt(amount % 101)) / 100n
 

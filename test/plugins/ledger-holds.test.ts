@@ -1,5 +1,6 @@
 /** Holds and what closes them: money is taken once, given back once, and never more than there is. */
 import t from 'tap'
+import { Ledger } from '../../plugins/ledger/ledger.ts'
 import { extendCharge, releaseCharge, settleCharge } from '../../plugins/ledger/statements.ts'
 import { sweep } from '../../plugins/ledger/sweep.ts'
 import { call, openBooks, payer } from '../helpers/ledger.ts'
@@ -163,3 +164,16 @@ for (const [at, books] of opened.entries())
       t.equal(sums?.unequal, 0)
     })
   })
+
+t.test('a store that forgets what it is told: a trial says whether it could be taken', async t => {
+  const room = { value: 100 }
+  const forgetful = {
+    write: async (list: readonly unknown[]) => list.map(() => []),
+    read: async () => [{ room: room.value }],
+    now: async () => 0,
+  }
+  const ledger = new Ledger(forgetful, silent)
+  t.equal(await ledger.take(payer(1), 100n), undefined)
+  t.equal(await ledger.take(payer(1), 101n), 'account')
+  await ledger.close()
+})
