@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Database } from '../../engine/plugin.ts'
 import { isCode } from './faults.ts'
-import { sayAlive, sayHello } from './statements.ts'
+import { sayAlive, sayHello } from './processes.ts'
 import { writeSurely } from './surely.ts'
 
 /** ms between two signs of life … */

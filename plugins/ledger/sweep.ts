@@ -1,8 +1,8 @@
 /** Buries processes that ended without a word: what they held goes back to its owners. Run by one process at a time. */
 import type { Database, Log, Sql } from '../../engine/plugin.ts'
 import { isCode } from './faults.ts'
+import { bury } from './processes.ts'
 import { DEAD_AFTER } from './standing.ts'
-import { bury } from './statements.ts'
 import { writeSurely } from './surely.ts'
 
 const DEAD: Sql = {

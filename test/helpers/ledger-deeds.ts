@@ -1,15 +1,14 @@
 /** What processes do to the ledger: each deed as the statements it sends, and as what the model makes of it. */
 import type { Statement } from '../../engine/plugin.ts'
+import { bury, sayHello } from '../../plugins/ledger/processes.ts'
 import {
   addCredit,
-  bury,
   extendCharge,
   leaseShare,
   openCharge,
   openWallet,
   releaseCharge,
   returnShare,
-  sayHello,
   setOverdraft,
   settleCharge,
 } from '../../plugins/ledger/statements.ts'
