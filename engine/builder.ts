@@ -128,13 +128,13 @@ const welcome = async (
   url: string,
 ) => {
   const held: (() => void)[] = []
+  const egress = createEgress(snapshot.settings.egress_allow)
   const views = [...snapshot.upstreams].map(([name, { view }]) => [name, view] as const)
   const lent = lend(resources, {
     ...blueprint,
     upstreams: Object.fromEntries<UpstreamView>(views),
     run: () => Promise.reject(new Error('a welcome runs no routes')),
-    send: async (upstream, request) =>
-      sendOutside(snapshot, createEgress(snapshot.settings.egress_allow), upstream, request),
+    send: async (upstream, request) => sendOutside(snapshot, egress, upstream, request),
     held,
   })
   const texts: string[] = []

@@ -43,13 +43,13 @@ const asVerb = (name: string, command: Command, loaded: Offline): Verb => ({
 type Given = Parameters<Command['run']>[0]['values']
 
 const lentBy = ({ blueprint, snapshot, resources }: Offline, held: (() => void)[]) => {
+  const egress = createEgress(snapshot.settings.egress_allow)
   const views = [...snapshot.upstreams].map(([name, { view }]) => [name, view] as const)
   return lend(resources, {
     ...blueprint,
     upstreams: Object.fromEntries<UpstreamView>(views),
     run: () => Promise.reject(new Error('a command runs no routes')),
-    send: async (upstream, request) =>
-      sendOutside(snapshot, createEgress(snapshot.settings.egress_allow), upstream, request),
+    send: async (upstream, request) => sendOutside(snapshot, egress, upstream, request),
     held,
   })
 }

@@ -66,7 +66,10 @@ t.test('a storm of edits under load', async t => {
   )
 
   // Requests at a steady rate over a few connections that are kept, each of which must only ever see newer versions.
-  const lanes = Array.from({ length: 8 }, () => new Agent({ keepAlive: true, maxSockets: 1 }))
+  const lanes = Array.from(
+    { length: scaled(8, 24) },
+    () => new Agent({ keepAlive: true, maxSockets: 1 }),
+  )
   t.teardown(() => {
     for (const agent of lanes) agent.destroy()
   })
