@@ -135,6 +135,7 @@ const welcome = async (
     upstreams: Object.fromEntries<UpstreamView>(views),
     run: () => Promise.reject(new Error('a welcome runs no routes')),
     send: async (upstream, request) => sendOutside(snapshot, egress, upstream, request),
+    judge: egress.admit,
     held,
   })
   const texts: string[] = []

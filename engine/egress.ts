@@ -14,6 +14,8 @@ const fault = errors({
 export interface Egress {
   /** The URL, canonical, or a fault. Its name is resolved only when it is connected to. */
   judge(url: string | URL): URL
+  /** The same, its name resolved now as well: no address of it may be closed. */
+  admit(url: string): Promise<string>
   /** For `new Pool(origin, { connect })`: connects to judged addresses only. Pools of undici follow no redirects. */
   readonly connector: buildConnector.connector
 }
@@ -57,12 +59,16 @@ export const createEgress = (allow: string, options: EgressOptions = {}): Egress
         }
       })
     })
-  const connect = async (target: buildConnector.Options): Promise<Socket> => {
+  const find = async (target: buildConnector.Options | URL) => {
     const name = bare(target.hostname)
     const port = Number(target.port) || (DEFAULT_PORT[target.protocol] ?? 0)
     const addresses = isIP(name) ? [name] : await resolve(name)
     // One address that is not public betrays the name: the next answer may hold no other.
     for (const address of addresses) check(address, port)
+    return { name, port, addresses }
+  }
+  const connect = async (target: buildConnector.Options): Promise<Socket> => {
+    const { name, port, addresses } = await find(target)
     let last: unknown = fault('EGRESS_NAME', [name])
     for (const address of addresses.slice(0, TRIES)) {
       try {
@@ -75,6 +81,12 @@ export const createEgress = (allow: string, options: EgressOptions = {}): Egress
   }
   return {
     judge: url => judgeUrl(url, list),
+    async admit(text) {
+      const url = judgeUrl(text, list)
+      const { name, addresses } = await find(url)
+      if (addresses.length === 0) throw fault('EGRESS_NAME', [name])
+      return url.href
+    },
     connector: (target, done) => {
       connect(target).then(
         socket => done(null, socket),

@@ -31,6 +31,7 @@ export interface Ground {
   readonly upstreams: Readonly<Record<string, UpstreamView>>
   readonly run: Lent['run']
   readonly send: Lent['send']
+  readonly judge: Lent['judge']
   /** Released when the snapshot retires. */
   readonly held: (() => void)[]
 }
@@ -54,6 +55,7 @@ export const lend = (resources: Resources, ground: Ground): Lent => ({
   },
   run: ground.run,
   send: ground.send,
+  judge: ground.judge,
   job: (name, every, run) => {
     ground.held.push(resources.jobs.start(name, every, run))
   },

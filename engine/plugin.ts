@@ -28,6 +28,8 @@ export interface Plugin<Options = unknown> {
   check?(document: Document, report: Report): void
   /** Tables this plugin owns: numbered, forward only, run before the first `setup` sees them. */
   readonly migrations?: readonly Migration[]
+  /** Plugins on whose tables its own stand: theirs are made before, and they must be there. */
+  readonly needs?: readonly string[]
   /** Once per route per load. Synchronous in effect: no traffic, no timers; ask `host` for those. */
   setup(options: Options, host: Host): Stage | Promise<Stage>
   /** Verbs for the command line: `tollgate NAME …`. */
@@ -301,6 +303,8 @@ export interface Lent {
   run(route: string, turn: Turn): Promise<Reply>
   /** One call without a pipeline. `upstream`: a key of `upstreams:`, or 'public' (guarded: global addresses, no redirects). */
   send(upstream: string, request: Outgoing): Promise<Reply>
+  /** The URL, canonical, if `send('public', …)` would go there now; rejects with what is wrong. Resolves its name. */
+  judge(url: string): Promise<string>
   /** Background work held by one process of the whole installation at a time, by a lease in the database. `every`: ms. */
   job(name: string, every: number, run: (signal: AbortSignal) => Promise<void>): void
   /** A number shared exactly by the workers of a machine: limits, leases, concurrency. */

@@ -50,6 +50,7 @@ const lentBy = ({ blueprint, snapshot, resources }: Offline, held: (() => void)[
     upstreams: Object.fromEntries<UpstreamView>(views),
     run: () => Promise.reject(new Error('a command runs no routes')),
     send: async (upstream, request) => sendOutside(snapshot, egress, upstream, request),
+    judge: egress.admit,
     held,
   })
 }

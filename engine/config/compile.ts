@@ -67,6 +67,7 @@ const build = async (
     upstreams: views as Record<string, UpstreamView>,
     run: async (route, turn) => runTurn(current(), resources, route, turn),
     send: async (upstream, request) => sendOutside(current(), egress, upstream, request),
+    judge: egress.admit,
   })
   const ids = createIds()
   const kit: Kit = {
@@ -117,17 +118,27 @@ const openEgress = (allow: string, faults: CompileFault[]): Egress => {
   }
 }
 
-/** Tables are there before the first setup sees them. */
+/** Tables are there before the first setup sees them; those that others stand on come first. */
 const migrate = async ({ plugins, resources, faults }: Kit): Promise<void> => {
   const { database } = resources as {
     database: { migrate?(owner: string, list: unknown): unknown }
   }
-  for (const [name, plugin] of plugins) {
-    if (!plugin.migrations || !database.migrate) continue
+  const begun = new Set<string>()
+  const visit = async (name: string, by: string): Promise<void> => {
+    if (begun.has(name)) return
+    begun.add(name)
+    const plugin = plugins.get(name)
+    if (!plugin) {
+      const message = `it stands on the tables of the plugin "${name}", which is not there`
+      faults.push({ plugin: by, code: 'MIGRATION_FAILED', message })
+    }
+    for (const needed of plugin?.needs ?? []) await visit(needed, name)
+    if (!plugin?.migrations || !database.migrate) return
     try {
       await database.migrate(name, plugin.migrations)
     } catch (thrown) {
       faults.push({ plugin: name, ...describe(thrown, 'MIGRATION_FAILED') })
     }
   }
+  for (const name of plugins.keys()) await visit(name, name)
 }

@@ -39,7 +39,7 @@ export const importPlugin = async ({ bundle }: Bundle, limit = LIMIT): Promise<P
 }
 class ShapeError extends Error {}
 
-const OBJECTS = ['schema', 'sections', 'upstream', 'migrations', 'commands']
+const OBJECTS = ['schema', 'sections', 'upstream', 'migrations', 'needs', 'commands']
 const FUNCTIONS = ['setup', 'check', 'welcome']
 const shapeFault = (plugin: unknown): string | undefined => {
   if (typeof plugin !== 'object' || plugin === null) return 'must export an object as its default'

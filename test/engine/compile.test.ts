@@ -149,6 +149,23 @@ t.test('tables are there before the first setup sees them', async t => {
     { plugin: 'second', code: 'MIGRATION_FAILED', message: 'no such column' },
   ])
   t.same(await faultsOf({ own }, document), [], 'a store that has no tables makes none')
+
+  log.length = 0
+  const [first, last] = [
+    { ...own, needs: ['own', 'last'] },
+    { ...own, needs: ['own'] },
+  ]
+  await compiled({ first, own, last }, document, resources)
+  t.same(log.slice(0, 3), ['own 1', 'last 1', 'first 1'], 'those that others stand on come first')
+  t.match(await faultsOf({ first, last }, document, resources), [
+    {
+      plugin: 'first',
+      code: 'MIGRATION_FAILED',
+      message: 'it stands on the tables of the plugin "own", which is not there',
+    },
+  ])
+  const round = { one: { ...own, needs: ['two'] }, two: { ...own, needs: ['one'] } }
+  t.same(await faultsOf(round, document, resources), [], 'a circle ends')
 })
 
 t.test('what a plugin is lent', async t => {

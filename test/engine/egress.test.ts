@@ -130,6 +130,30 @@ t.test('the text of a URL', async t => {
     t.equal(judge(url).href, canonical)
 })
 
+t.test('a URL with its name resolved', async t => {
+  const names: Record<string, string[]> = {
+    'public.test': ['1.1.1.1', '2606:4700::1111'],
+    'mixed.test': ['1.1.1.1', '10.0.0.1'],
+    'translated.test': ['64:ff9b::7f00:1'],
+    'tunnelled.test': ['2002:7f00:1::'],
+    'localhost.': ['127.0.0.1'],
+    'nothing.test': [],
+  }
+  const { admit } = createEgress('', { resolve: async name => names[name] ?? [] })
+  t.equal(await admit('https://PUBLIC.test:443/a?token=b#c'), 'https://public.test/a?token=b')
+  t.equal(await admit('https://1.1.1.1/'), 'https://1.1.1.1/')
+  for (const [url, code] of [
+    ['https://mixed.test/', 'EGRESS_ADDRESS'],
+    ['https://translated.test/', 'EGRESS_ADDRESS'],
+    ['https://tunnelled.test/', 'EGRESS_ADDRESS'],
+    ['https://localhost./', 'EGRESS_ADDRESS'],
+    ['https://nothing.test/', 'EGRESS_NAME'],
+    ['https://public.test:22/', 'EGRESS_URL'],
+    ['https://127.1/', 'EGRESS_ADDRESS'],
+  ] as const)
+    await t.rejects(admit(url), { code, status: 400 }, url)
+})
+
 const listen = async (t: Test): Promise<{ server: Server; port: number; count(): number }> => {
   let count = 0
   const server = createServer(socket => {

@@ -63,7 +63,7 @@ export const fakeHost = (options: HostOptions = {}): FakeHost => {
       shared.set(name, value)
       return value as ReturnType<typeof create>
     },
-    ...{ run: absent, send: absent, job: absent, allowance: absent },
+    ...{ run: absent, send: absent, judge: absent, job: absent, allowance: absent },
   }
 }
 
