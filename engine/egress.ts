@@ -70,9 +70,11 @@ export const createEgress = (allow: string, options: EgressOptions = {}): Egress
   const connect = async (target: buildConnector.Options): Promise<Socket> => {
     const { name, port, addresses } = await find(target)
     let last: unknown = fault('EGRESS_NAME', [name])
+    // RFC 6066 §3: an address is no server name, and node refuses to send it as one.
+    const servername = target.servername || (isIP(name) ? '' : name)
     for (const address of addresses.slice(0, TRIES)) {
       try {
-        return await open({ ...target, servername: target.servername || name }, address, port)
+        return await open({ ...target, servername }, address, port)
       } catch (thrown) {
         last = thrown
       }

@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { Pool } from 'undici'
 import { createEgress, mayReach, readAllow } from '../../engine/egress.ts'
 import { scaled } from '../helpers/long.ts'
+import { startReceiver, trustReceivers } from '../helpers/receiver.ts'
 
 const numRuns = scaled(5_000, 1_000_000)
 
@@ -211,6 +212,16 @@ t.test('a name that flips after it was judged is connected to as it was judged',
   t.equal(asked, 1, 'resolved once for the judgement and the connection')
   await t.rejects(ask(`http://hook.test:${port}`, egress), { code: 'EGRESS_ADDRESS' })
   t.equal(count(), 1)
+})
+
+t.test('over TLS, by address and by name', async t => {
+  trustReceivers()
+  const { port } = await startReceiver(t)
+  const egress = createEgress(`127.0.0.1:${port}`, { resolve: async () => ['127.0.0.1'] })
+  t.equal(await ask(`https://127.0.0.1:${port}`, egress), 'ok')
+  t.equal(await ask(`https://hook.test:${port}`, egress), 'ok')
+  const wrong = { code: 'ERR_TLS_CERT_ALTNAME_INVALID' }
+  await t.rejects(ask(`https://hook.example:${port}`, egress), wrong)
 })
 
 t.test('the next address of a name is tried when one does not answer', async t => {

@@ -1,0 +1,62 @@
+/** `tollgate webhooks`: what was sent to whom, and sending it again. */
+import { errors } from '../../engine/errors.ts'
+import type { Command, Row } from '../../engine/plugin.ts'
+import { UsageError } from '../accounts/input.ts'
+import { runVerb, type Verb } from '../accounts/output.ts'
+import { hostOf } from '../webhooks/address.ts'
+import { ATTEMPTS } from '../webhooks/schedule.ts'
+import { FIND, LIST, replay } from '../webhooks/statements.ts'
+import { showDelivery } from './settings.ts'
+
+const fault = errors({
+  EVENT_UNKNOWN: [404, 'There is no event "%s"; `tollgate webhooks list` shows the last ones'],
+  EVENT_UNWANTED: [
+    409,
+    'Nobody wants event "%s": its account has no webhook URL, or its receiver answered 410 and the URL has to be saved again',
+  ],
+})
+const SHOWN = 100
+const STATES: readonly unknown[] = ['pending', 'delivered', 'failed']
+
+const verbs: Readonly<Record<string, Verb>> = {
+  async list({ positionals, values }, { database }) {
+    if (positionals.length > 0) throw new UsageError('webhooks list takes no name')
+    const { state = null } = values
+    if (state !== null && !STATES.includes(state))
+      throw new UsageError(`--state is one of ${STATES.join(', ')}`)
+    const wanted = state === null ? null : String(state)
+    const rows = await database.read(LIST, [wanted, wanted, SHOWN])
+    return { rows: rows.map(shown) }
+  },
+  async replay({ positionals: [id, ...more] }, { database }) {
+    if (id === undefined || more.length > 0)
+      throw new UsageError('It is: tollgate webhooks replay ID')
+    const [found] = await database.read(FIND, [id])
+    if (!found) throw fault('EVENT_UNKNOWN', [id])
+    await database.write([replay(id, ATTEMPTS, await database.now())]).catch(thrown => {
+      throw thrown.code === 'NO_ENDPOINT' ? fault('EVENT_UNWANTED', [id]) : thrown
+    })
+    const [after = found] = await database.read(FIND, [id])
+    return { rows: [shown(after)] }
+  },
+}
+const shown = (row: Row) => {
+  const { id, state, attempts, created, next, message } = showDelivery(row)
+  return {
+    id,
+    account: Number(row.endpoint),
+    receiver: hostOf(String(row.url ?? '')),
+    ...{ state, attempts, created },
+    next: next ?? '',
+    last: message,
+  }
+}
+
+export const commands: Readonly<Record<string, Command>> = {
+  webhooks: {
+    summary: 'list [--state pending] | replay ID: what receivers were sent',
+    example: 'tollgate webhooks list --state failed',
+    options: { state: { type: 'string', summary: 'only pending, delivered or failed ones' } },
+    run: (args, host) => runVerb(verbs, args, host),
+  },
+}

@@ -1,0 +1,147 @@
+/** What an account wants to be told: reads it, changes it, and shows it as its owner may see it. */
+import { errors } from '../../engine/errors.ts'
+import type { Database, Json, Lent, Row, Sql, Statement } from '../../engine/plugin.ts'
+import { parseMoney, printMoney } from '../billing/money.ts'
+import { walletOf } from '../ledger/wallet.ts'
+import { admitAddress } from '../webhooks/address.ts'
+import { sentenceOf } from '../webhooks/delivery.ts'
+import { isSecret, makeSecret, maskSecret } from '../webhooks/signature.ts'
+import { changeSecret, closeEndpoint, LIST_OF, openEndpoint } from '../webhooks/statements.ts'
+import { crossByHand, forgetCrossing } from './crossings.ts'
+
+const fault = errors({
+  WEBHOOK_SECRET: [
+    400,
+    'A secret is whsec_ and the base64 of 24 to 64 bytes; null makes a new one.',
+    { param: 'secret' },
+  ],
+  WEBHOOK_SECRET_ALONE: [400, 'There is no webhook URL that a secret could belong to.'],
+})
+const sql = (name: string, text: string): Sql => ({ name: `notifications: ${name}`, text })
+
+const FIND = sql(
+  'find',
+  `SELECT s.threshold, p.url, p.secret, p.disabled,
+     coalesce((SELECT balance FROM wallets WHERE id = ?), 0) AS balance
+   FROM (SELECT CAST(? AS BIGINT) AS id) a
+     LEFT JOIN notification_settings s ON s.account = a.id
+     LEFT JOIN webhook_endpoints p ON p.id = a.id`,
+)
+const THRESHOLD = sql(
+  'threshold',
+  `INSERT INTO notification_settings (account, threshold) VALUES (?, ?)
+   ON CONFLICT (account) DO UPDATE SET threshold = excluded.threshold`,
+)
+// The row of the wallet is locked: a charge beside us sees the old threshold or the new one, and so do we its balance.
+const LOCK = sql('lock wallet', 'UPDATE wallets SET granted = granted WHERE id = ?')
+const SHOWN = 10
+
+export interface Settings {
+  readonly threshold: bigint | undefined
+  readonly url: string | undefined
+  readonly secret: string | undefined
+  readonly disabled: number | undefined
+  /** Nanos. */
+  readonly balance: bigint
+}
+type Reader = Pick<Database, 'read'>
+type Writer = Pick<Database, 'read' | 'write' | 'now'>
+
+export const readSettings = async (database: Reader, account: number): Promise<Settings> => {
+  const [row = {}] = await database.read(FIND, [walletOf.account(account), account])
+  return {
+    threshold: row.threshold == null ? undefined : nanos(row.threshold),
+    url: row.url == null ? undefined : String(row.url),
+    secret: row.secret == null ? undefined : String(row.secret),
+    disabled: row.disabled == null ? undefined : Number(row.disabled),
+    balance: nanos(row.balance ?? 0),
+  }
+}
+const nanos = (value: NonNullable<Row[string]>): bigint => BigInt(value as number | bigint)
+
+/** As the schema of the route lets it through. What is absent stays as it is. */
+export interface Change {
+  readonly url?: string | null
+  readonly threshold?: string | number | null
+  readonly secret?: string | null
+}
+/** Returns the secret if it is a new one. */
+export const saveSettings = async (
+  database: Writer,
+  account: number,
+  change: Change,
+  host: Pick<Lent, 'judge'>,
+): Promise<string | undefined> => {
+  const before = await readSettings(database, account)
+  const url = change.url == null ? change.url : await admitAddress(change.url, host)
+  const threshold = change.threshold == null ? change.threshold : parseMoney(change.threshold)
+  const secret = secretOf(before, url, change.secret)
+  const now = await database.now()
+  const after = {
+    url: url === undefined ? before.url : (url ?? undefined),
+    threshold: threshold === undefined ? before.threshold : (threshold ?? undefined),
+  }
+  await database.write([
+    { sql: LOCK, values: [walletOf.account(account)] },
+    after.url === undefined || after.threshold === undefined
+      ? forgetCrossing(account)
+      : crossByHand(account, after.threshold, now),
+    ...(threshold === undefined ? [] : [{ sql: THRESHOLD, values: [account, threshold] }]),
+    ...endpointOf(account, url, secret ?? before.secret ?? makeSecret()),
+    ...(secret === undefined ? [] : [changeSecret(account, secret)]),
+  ])
+  return secret
+}
+
+const secretOf = (
+  { url: known, secret: old }: Settings,
+  url: string | null | undefined,
+  given: string | null | undefined,
+): string | undefined => {
+  if (given !== undefined && (url === null || (url ?? known) === undefined))
+    throw fault('WEBHOOK_SECRET_ALONE')
+  if (typeof given === 'string' && !isSecret(given)) throw fault('WEBHOOK_SECRET')
+  if (given !== undefined) return given ?? makeSecret()
+  return typeof url === 'string' && old === undefined ? makeSecret() : undefined
+}
+const endpointOf = (
+  account: number,
+  url: string | null | undefined,
+  secret: string,
+): readonly Statement[] => {
+  if (url === undefined) return []
+  return url === null ? closeEndpoint(account) : [openEndpoint(account, url, secret)]
+}
+
+/** `secret` is shown in full where it is new, and never again. */
+export const showSettings = async (
+  database: Reader,
+  account: number,
+  secret?: string,
+): Promise<Json> => {
+  const now = await readSettings(database, account)
+  const rows = await database.read(LIST_OF, [account, SHOWN])
+  return {
+    url: now.url ?? null,
+    threshold: now.threshold === undefined ? null : Number(printMoney(now.threshold)),
+    secret: secret ?? (now.secret === undefined ? null : maskSecret(now.secret)),
+    disabled: now.disabled === undefined ? null : timeOf(now.disabled),
+    deliveries: rows.map(showDelivery),
+  }
+}
+/** How an event of the outbox stands. */
+export const showDelivery = (row: Row) => {
+  const outcome = row.outcome === null ? undefined : String(row.outcome)
+  const status = row.status === null ? undefined : Number(row.status)
+  return {
+    id: String(row.id),
+    state: String(row.state),
+    attempts: Number(row.attempts),
+    created: timeOf(row.created),
+    next: row.state === 'pending' ? timeOf(row.due) : null,
+    status: status ?? null,
+    message:
+      outcome === undefined ? '' : sentenceOf({ outcome, ...(status !== undefined && { status }) }),
+  }
+}
+const timeOf = (at: unknown): string => new Date(Number(at)).toISOString()

@@ -1,0 +1,61 @@
+/** Tells customers that their balance is low: their settings, a test, and the work behind them. */
+import type { Exchange, Host, Json, Plugin } from '../engine/plugin.ts'
+import { commands } from './notifications/commands.ts'
+import { moveCrossings } from './notifications/crossings.ts'
+import { type Change, saveSettings, showDelivery, showSettings } from './notifications/settings.ts'
+import { migrations } from './notifications/tables.ts'
+import { tryDelivery } from './notifications/trial.ts'
+import { ACCOUNT } from './slots.ts'
+import { emptyOutbox } from './webhooks/outbox.ts'
+
+type Action = 'show' | 'save' | 'test'
+
+export default {
+  schema: {
+    description: 'What the route does with the settings of the low-balance webhook.',
+    enum: ['show', 'save', 'test'],
+    examples: ['show'],
+  },
+  // The balances that it watches.
+  needs: ['meter'],
+  migrations,
+  commands,
+  setup(action, host) {
+    work(host)
+    const act = ACTIONS[action]
+    return {
+      answers: true,
+      async handle(exchange) {
+        const { id } = exchange.slots.need(ACCOUNT)
+        exchange.answer(200, await act(id, exchange, host))
+      },
+      explain: () => action,
+    }
+  },
+} satisfies Plugin<Action>
+
+const ok = (shown: Json): Json => ({ success: true, message: '', data: shown })
+
+type Act = (account: number, exchange: Exchange, host: Host) => Promise<Json>
+const ACTIONS: Readonly<Record<Action, Act>> = {
+  show: async (account, _, { database }) => ok(await showSettings(database, account)),
+  async save(account, { request }, host) {
+    const change = (await request.json()) as Change
+    const secret = await saveSettings(host.database, account, change, host)
+    return ok(await showSettings(host.database, account, secret))
+  },
+  async test(account, _, { database }) {
+    const tried = showDelivery(await tryDelivery(database, account))
+    const message = tried.state === 'pending' ? 'It waits for its turn.' : tried.message
+    return { success: tried.state !== 'failed', message, data: tried }
+  },
+}
+
+/** Every route asks for it; of one name only one runs. */
+const work = (host: Host): void => {
+  const refill = async (): Promise<void> => {
+    const moved = await moveCrossings(host.database)
+    if (moved > 0) host.metrics.count('webhook_events_total', {}, moved)
+  }
+  host.job('webhooks', 1_000, signal => emptyOutbox({ ...host, refill }, signal))
+}

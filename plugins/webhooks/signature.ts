@@ -1,0 +1,38 @@
+/** How a receiver knows that an event is ours: Standard Webhooks, and the plainer header that older receivers read. */
+import { createHmac, randomBytes } from 'node:crypto'
+import type { Headers } from '../../engine/plugin.ts'
+
+const PREFIX = 'whsec_'
+const SECRET = /^whsec_(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+const BYTES = { least: 24, made: 32, most: 64 } as const
+
+export const makeSecret = (): string => PREFIX + randomBytes(BYTES.made).toString('base64')
+/** Base64 of 24 to 64 bytes behind `whsec_`. */
+export const isSecret = (text: string): boolean => {
+  const { length } = keyOf(text)
+  return SECRET.test(text) && length >= BYTES.least && length <= BYTES.most
+}
+/** Enough of it to know which one it is. */
+export const maskSecret = (secret: string): string => `${PREFIX}…${secret.slice(-4)}`
+
+export interface Signed {
+  readonly id: string
+  readonly body: string
+  readonly secret: string
+  /** Of the attempt, ms since 1970. */
+  readonly at: number
+}
+export const signatureHeaders = ({ id, body, secret, at }: Signed): Headers => {
+  const timestamp = String(Math.floor(at / 1_000))
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': `v1,${hmac(keyOf(secret), `${id}.${timestamp}.${body}`, 'base64')}`,
+    // The secret as it was copied, not what it stands for: such receivers take it for a password.
+    'x-webhook-signature': hmac(secret, body, 'hex'),
+  }
+}
+
+const keyOf = (secret: string): Buffer => Buffer.from(secret.slice(PREFIX.length), 'base64')
+const hmac = (key: string | Buffer, text: string, encoding: 'base64' | 'hex'): string =>
+  createHmac('sha256', key).update(text).digest(encoding)

@@ -1,0 +1,188 @@
+/** Pure statements over the outbox: whoever writes may put them into one list with their own. */
+import { randomBytes } from 'node:crypto'
+import type { Sql, Statement } from '../../engine/plugin.ts'
+import type { Verdict } from './delivery.ts'
+
+const sql = (name: string, text: string): Sql => ({ name: `webhooks: ${name}`, text })
+
+// ---------------------------------------------------------------- endpoints
+
+const OPEN = sql(
+  'open endpoint',
+  `INSERT INTO webhook_endpoints (id, url, secret) VALUES (?, ?, ?)
+   ON CONFLICT (id) DO UPDATE SET url = excluded.url, disabled = NULL, paused = 0, failures = 0`,
+)
+const SECRET = sql('secret', 'UPDATE webhook_endpoints SET secret = ? WHERE id = ?')
+const CLOSE = sql('close endpoint', 'DELETE FROM webhook_endpoints WHERE id = ?')
+const DROP = sql(
+  'drop pending',
+  "UPDATE webhook_events SET state = 'failed' WHERE endpoint = ? AND state = 'pending'",
+)
+
+/** Where its events go from now on, also those that wait. `secret` counts for a new one only. */
+export const openEndpoint = (id: number, url: string, secret: string): Statement => ({
+  sql: OPEN,
+  values: [id, url, secret],
+})
+export const changeSecret = (id: number, secret: string): Statement => ({
+  sql: SECRET,
+  values: [secret, id],
+})
+/** What waits is not sent any more. */
+export const closeEndpoint = (id: number): readonly Statement[] => [
+  { sql: CLOSE, values: [id] },
+  { sql: DROP, values: [id] },
+]
+
+// ---------------------------------------------------------------- events
+
+const ENQUEUE = sql(
+  'enqueue',
+  `INSERT INTO webhook_events (id, endpoint, body, state, last, due, created)
+   SELECT CAST(? AS TEXT), id, CAST(? AS TEXT), 'pending', CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT)
+   FROM webhook_endpoints WHERE id = ? AND disabled IS NULL`,
+)
+const REPLAY = sql(
+  'replay',
+  `UPDATE webhook_events SET state = 'pending', last = attempts + ?, due = ? WHERE id = ?
+     AND endpoint IN (SELECT id FROM webhook_endpoints WHERE disabled IS NULL)`,
+)
+
+export interface NewEvent {
+  readonly id: string
+  readonly endpoint: number
+  readonly body: string
+  /** How often it is tried. */
+  readonly attempts: number
+  readonly now: number
+}
+/** Sorted by time, unique by chance. */
+export const makeEventId = (now: number): string =>
+  `msg_${now.toString(36).padStart(9, '0')}${randomBytes(12).toString('hex')}`
+/** Rejects with NO_ENDPOINT where there is none, or none that wants more. */
+export const enqueue = ({ id, endpoint, body, attempts, now }: NewEvent): Statement => ({
+  sql: ENQUEUE,
+  values: [id, body, attempts, now, now, endpoint],
+  rows: 1,
+  otherwise: 'NO_ENDPOINT',
+})
+/** The same event, from the beginning of the schedule. Rejects with NO_ENDPOINT. */
+export const replay = (id: string, attempts: number, now: number): Statement => ({
+  sql: REPLAY,
+  values: [attempts, now, id],
+  rows: 1,
+  otherwise: 'NO_ENDPOINT',
+})
+
+// ---------------------------------------------------------------- attempts
+
+const FINISH = sql(
+  'finish attempt',
+  `UPDATE webhook_events SET state = ?, attempts = attempts + 1, due = ?
+   WHERE id = ? AND attempts = ? AND state = 'pending'`,
+)
+const NOTE = sql(
+  'note attempt',
+  'INSERT INTO webhook_attempts (event, number, at, ms, outcome, status) VALUES (?, ?, ?, ?, ?, ?)',
+)
+const WELL = sql(
+  'well',
+  'UPDATE webhook_endpoints SET failures = 0, paused = 0 WHERE id = ? AND failures > 0',
+)
+const ILL = sql(
+  'ill',
+  'UPDATE webhook_endpoints SET failures = failures + 1, paused = ? WHERE id = ?',
+)
+const DISABLE = sql('disable', 'UPDATE webhook_endpoints SET disabled = ? WHERE id = ?')
+
+export interface Attempt {
+  readonly event: string
+  readonly endpoint: number
+  /** Attempts before this one. */
+  readonly before: number
+  readonly at: number
+  readonly ms: number
+  readonly verdict: Verdict
+  /** When it is tried again, if it is. */
+  readonly next: number | undefined
+}
+/** What came of it, for the event, the endpoint and the log, in one list. Rejects with EVENT_MOVED when somebody
+ *  closed its endpoint or replayed it meanwhile. */
+export const recordAttempt = (attempt: Attempt): readonly Statement[] => {
+  const { event, endpoint, before, at, ms, verdict, next } = attempt
+  const { outcome, status = null } = verdict
+  const state = outcome === 'delivered' ? outcome : next === undefined ? 'failed' : 'pending'
+  return [
+    {
+      sql: FINISH,
+      values: [state, next ?? at, event, before],
+      rows: 1,
+      otherwise: 'EVENT_MOVED',
+    },
+    { sql: NOTE, values: [event, before + 1, at, ms, outcome, status] },
+    ...consequences(endpoint, at, verdict, next),
+  ]
+}
+const consequences = (
+  endpoint: number,
+  at: number,
+  { outcome, pause }: Verdict,
+  next: number | undefined,
+): readonly Statement[] => {
+  if (outcome === 'delivered') return [{ sql: WELL, values: [endpoint] }]
+  const ill = { sql: ILL, values: [pause && next !== undefined ? next : 0, endpoint] }
+  if (outcome !== 'gone') return [ill]
+  return [ill, { sql: DISABLE, values: [at, endpoint] }, { sql: DROP, values: [endpoint] }]
+}
+
+// ---------------------------------------------------------------- what is read
+
+/** Whose turn it might be: endpoints with something due (twice now; how many), those in good health first. */
+export const DUE = sql(
+  'due',
+  `SELECT e.endpoint, p.failures FROM webhook_events e
+     JOIN webhook_endpoints p ON p.id = e.endpoint AND p.disabled IS NULL AND p.paused <= ?
+   WHERE e.state = 'pending' AND e.due <= ?
+   GROUP BY e.endpoint, p.failures
+   ORDER BY CASE WHEN p.failures > 0 THEN 1 ELSE 0 END, min(e.due) LIMIT ?`,
+)
+/** The next event of one endpoint (and twice now). */
+export const NEXT = sql(
+  'next',
+  `SELECT e.id, e.body, e.attempts, e.last, p.url, p.secret FROM webhook_events e
+     JOIN webhook_endpoints p ON p.id = e.endpoint AND p.disabled IS NULL
+   WHERE e.endpoint = ? AND e.state = 'pending' AND e.due <= ? AND p.paused <= ?
+   ORDER BY e.due, e.id LIMIT 1`,
+)
+export const WAITING = sql(
+  'waiting',
+  "SELECT count(*) AS number, min(due) AS oldest FROM webhook_events WHERE state = 'pending'",
+)
+const EVENTS = `SELECT e.id, e.endpoint, e.state, e.attempts, e.created, e.due, a.at, a.outcome, a.status, p.url
+   FROM webhook_events e LEFT JOIN webhook_attempts a ON a.event = e.id AND a.number = e.attempts
+     LEFT JOIN webhook_endpoints p ON p.id = e.endpoint`
+/** Of one state, or of all (twice null), the newest first. */
+export const LIST = sql(
+  'list',
+  `${EVENTS} WHERE CAST(? AS TEXT) IS NULL OR e.state = ? ORDER BY e.id DESC LIMIT ?`,
+)
+export const LIST_OF = sql('list of', `${EVENTS} WHERE e.endpoint = ? ORDER BY e.id DESC LIMIT ?`)
+export const FIND = sql('find', `${EVENTS} WHERE e.id = ?`)
+
+// ---------------------------------------------------------------- what is forgotten
+
+const OLD = `SELECT id FROM webhook_events WHERE state <> 'pending' AND created < ?
+   ORDER BY created, id LIMIT 500`
+const FORGET_ATTEMPTS = sql(
+  'forget attempts',
+  `DELETE FROM webhook_attempts WHERE event IN (${OLD})`,
+)
+const FORGET_EVENTS = sql(
+  'forget events',
+  `DELETE FROM webhook_events WHERE id IN (${OLD}) RETURNING id`,
+)
+/** Some of what is over since long. The last one returns whose. */
+export const forget = (before: number): readonly Statement[] => [
+  { sql: FORGET_ATTEMPTS, values: [before] },
+  { sql: FORGET_EVENTS, values: [before] },
+]

@@ -1,0 +1,33 @@
+/** The tables of webhooks: whom to tell, what is still to be told, and how each attempt went. Times in ms since 1970. */
+
+/** `paused`: nothing is sent there before; `failures`: attempts in a row that failed. Of an event, `last` is the number
+ *  of the attempt after which it is given up. */
+export const TABLES = `
+  CREATE TABLE webhook_endpoints (
+    id BIGINT PRIMARY KEY,
+    url TEXT NOT NULL,
+    secret TEXT NOT NULL,
+    disabled BIGINT,
+    paused BIGINT NOT NULL DEFAULT 0,
+    failures BIGINT NOT NULL DEFAULT 0);
+  CREATE TABLE webhook_events (
+    id TEXT PRIMARY KEY,
+    endpoint BIGINT NOT NULL,
+    body TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('pending', 'delivered', 'failed')),
+    attempts BIGINT NOT NULL DEFAULT 0,
+    last BIGINT NOT NULL,
+    due BIGINT NOT NULL,
+    created BIGINT NOT NULL);
+  CREATE INDEX webhook_events_due ON webhook_events (due, endpoint) WHERE state = 'pending';
+  CREATE INDEX webhook_events_turn ON webhook_events (endpoint, due, id) WHERE state = 'pending';
+  CREATE INDEX webhook_events_created ON webhook_events (created);
+  CREATE INDEX webhook_events_endpoint ON webhook_events (endpoint, id);
+  CREATE TABLE webhook_attempts (
+    event TEXT NOT NULL,
+    number BIGINT NOT NULL,
+    at BIGINT NOT NULL,
+    ms BIGINT NOT NULL,
+    outcome TEXT NOT NULL,
+    status BIGINT,
+    PRIMARY KEY (event, number))`

@@ -1,0 +1,106 @@
+/** A receiver of webhooks on loopback, over TLS: writes down what it is sent, and answers as it is told. */
+import { readFileSync } from 'node:fs'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import tls from 'node:tls'
+import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
+import { createEgress } from '../../engine/egress.ts'
+import { sendOutside } from '../../engine/outside.ts'
+import type { Lent } from '../../engine/plugin.ts'
+
+export interface Received {
+  readonly method: string
+  readonly url: string
+  readonly headers: IncomingHttpHeaders & Record<string, string>
+  readonly body: string
+}
+export interface Receiver {
+  readonly port: number
+  readonly origin: string
+  readonly received: Received[]
+  readonly connections: () => number
+  /** Resolves when it has been sent that many. */
+  until(count: number): Promise<void>
+}
+type Answer = (received: Received, response: ServerResponse, incoming: IncomingMessage) => void
+
+const file = (name: string): string =>
+  fileURLToPath(new URL(`../fixtures/tls/${name}.pem`, import.meta.url))
+/** For NODE_EXTRA_CA_CERTS of other processes. */
+export const AUTHORITY = file('certificate')
+const PATIENCE = 30_000
+
+/** This process takes the receivers' certificate for a good one. */
+export const trustReceivers = (): void =>
+  tls.setDefaultCACertificates([...tls.getCACertificates(), readFileSync(AUTHORITY, 'utf8')])
+
+export const startReceiver = async (
+  t: Test,
+  answer: Answer = ok,
+  address = '127.0.0.1',
+): Promise<Receiver> => {
+  const received: Received[] = []
+  const waiting = new Set<() => void>()
+  let connections = 0
+  const keys = { key: readFileSync(file('key')), cert: readFileSync(AUTHORITY) }
+  const server = createServer(keys, async (incoming, response) => {
+    const parts: Buffer[] = []
+    for await (const part of incoming) parts.push(part as Buffer)
+    const { method = '', url = '', headers } = incoming
+    const one = { method, url, headers, body: Buffer.concat(parts).toString() } as Received
+    received.push(one)
+    answer(one, response, incoming)
+    for (const look of waiting) look()
+  })
+  server.on('connection', socket => {
+    connections++
+    socket.on('error', () => {})
+  })
+  server.on('tlsClientError', () => {})
+  await new Promise<void>(resolve => server.listen(0, address, resolve))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  const until = (count: number): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const late = setTimeout(
+        () => reject(new Error(`${received.length} of ${count} came`)),
+        PATIENCE,
+      )
+      const look = (): void => {
+        if (received.length < count) return
+        clearTimeout(late)
+        waiting.delete(look)
+        resolve()
+      }
+      waiting.add(look)
+      look()
+    })
+  return {
+    ...{ port, origin: `https://${address}:${port}`, received, until },
+    connections: () => connections,
+  }
+}
+export const ok: Answer = (_, response) => void response.end('ok')
+export const status =
+  (code: number, headers: Record<string, string> = {}): Answer =>
+  (_, response) =>
+    void response.writeHead(code, headers).end()
+
+type Outside = Pick<Lent, 'send' | 'judge'>
+/** What a plugin is lent of the world outside; `resolve` in place of the machine's names. */
+export const outside = (
+  allow: string,
+  resolve?: (name: string) => Promise<readonly string[]>,
+): Outside => {
+  const egress = createEgress(allow, resolve && { resolve })
+  return {
+    judge: egress.admit,
+    // Of a snapshot, public addresses need nothing.
+    send: async (upstream, outgoing) => sendOutside(undefined as never, egress, upstream, outgoing),
+  }
+}

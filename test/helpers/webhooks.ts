@@ -1,0 +1,90 @@
+/** Notifications over a real store and real receivers: an outbox that is emptied here, with a clock that tests set. */
+import type { Test } from 'tap'
+import type { Lent, Metrics, Row, Sql } from '../../engine/plugin.ts'
+import { moveCrossings } from '../../plugins/notifications/crossings.ts'
+import { type Change, saveSettings } from '../../plugins/notifications/settings.ts'
+import notify from '../../plugins/notify.ts'
+import { emptyOutbox } from '../../plugins/webhooks/outbox.ts'
+import { enqueue, openEndpoint } from '../../plugins/webhooks/statements.ts'
+import { type Books, openBooks } from './ledger.ts'
+import { outside, trustReceivers } from './receiver.ts'
+
+export const SECRET = `whsec_${Buffer.alloc(32, 'secret').toString('base64')}`
+
+export interface Desk extends Books {
+  /** ms that the store's clock is ahead of the machine's. */
+  ahead: number
+  /** Every line of the log, as JSON. */
+  readonly lines: string[]
+  /** Every count of a metric, `name outcome`. */
+  readonly counts: string[]
+  readonly random: { value: number }
+  endpoint(id: number, url: string): Promise<void>
+  event(id: string, endpoint: number, more?: { attempts?: number; body?: string }): Promise<void>
+  save(account: number, change: Change): Promise<string | undefined>
+  move(): Promise<number>
+  /** Empties the outbox until the test ends, or it is told to stop. */
+  start(over?: Partial<Pick<Lent, 'send'>>): () => Promise<void>
+  /** The event when it fits. */
+  eventually(id: string, fits: (row: Row) => boolean): Promise<Row>
+  attempts(id: string): Promise<readonly Row[]>
+}
+
+const PATIENCE = 30_000
+const sql = (text: string): Sql => ({ name: `test: ${text}`, text })
+
+export const openDesk = async (t: Test, allow = '127.0.0.0/8'): Promise<Desk> => {
+  trustReceivers()
+  const books = await openBooks(t)
+  await books.database.migrate('notify', notify.migrations)
+  const [lines, counts]: [string[], string[]] = [[], []]
+  const write = (fields: object, text?: string): void =>
+    void lines.push(JSON.stringify({ ...fields, text }))
+  const log = { debug: write, info: write, warn: write, error: write }
+  const metrics: Metrics = {
+    count: (name, labels) => void counts.push([name, ...Object.values(labels)].join(' ')),
+    ...{ time() {}, gauge() {} },
+  }
+  const stops: (() => Promise<void>)[] = []
+  t.teardown(() => Promise.all(stops.map(stop => stop())))
+  const { read, write: commit } = books.database
+  const clocked = { read, write: commit, now: async () => Date.now() + desk.ahead }
+  const row = async (id: string): Promise<Row | undefined> =>
+    (await books.database.read(sql('SELECT * FROM webhook_events WHERE id = ?'), [id]))[0]
+  const desk: Desk = {
+    ...{ ...books, ahead: 0, lines, counts, random: { value: 0.5 } },
+    endpoint: async (id, url) => void (await commit([openEndpoint(id, url, SECRET)])),
+    async event(id, endpoint, { attempts = 10, body = `{"id":"${id}"}` } = {}) {
+      await commit([enqueue({ id, endpoint, body, attempts, now: await clocked.now() })])
+    },
+    save: (account, change) => saveSettings(clocked, account, change, outside(allow)),
+    move: () => moveCrossings(clocked),
+    start(over = {}) {
+      const stop = new AbortController()
+      const random = () => desk.random.value
+      const refill = async () => void (await desk.move())
+      const lent = { ...outside(allow), ...over, log, metrics, database: clocked, random, refill }
+      const over_ = emptyOutbox(lent, stop.signal)
+      const end = async () => {
+        stop.abort()
+        await over_
+      }
+      stops.push(end)
+      return end
+    },
+    async eventually(id, fits) {
+      const deadline = performance.now() + PATIENCE
+      for (;;) {
+        const found = await row(id)
+        if (found && fits(found)) return found
+        if (performance.now() > deadline) throw new Error(`it never came: ${JSON.stringify(found)}`)
+        await new Promise(resolve => setTimeout(resolve, 10))
+      }
+    },
+    attempts: id =>
+      books.database.read(sql('SELECT * FROM webhook_attempts WHERE event = ? ORDER BY number'), [
+        id,
+      ]),
+  }
+  return desk
+}
