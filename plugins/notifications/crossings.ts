@@ -68,6 +68,8 @@ const listOf = (row: Row, now: number): readonly Statement[] => {
     sql: TAKE,
     values: [account, balance, row.at ?? null],
     ...{ rows: 1, otherwise: 'CROSSING_MOVED' },
+    // As a charge takes them: first the wallet, and by its trigger the crossing.
+    locks: [{ table: 'wallets', column: 'id', value: walletOf.account(account) }],
   }
   // Nobody is there to be told. Whoever comes back is told when the endpoint is opened, if it is still so.
   if (row.endpoint === null) return [take]

@@ -8,6 +8,7 @@ import { emptyOutbox } from '../../plugins/webhooks/outbox.ts'
 import { enqueue, openEndpoint } from '../../plugins/webhooks/statements.ts'
 import { type Books, openBooks } from './ledger.ts'
 import { outside, trustReceivers } from './receiver.ts'
+import type { Engine } from './store.ts'
 
 export const SECRET = `whsec_${Buffer.alloc(32, 'secret').toString('base64')}`
 
@@ -30,12 +31,13 @@ export interface Desk extends Books {
   attempts(id: string): Promise<readonly Row[]>
 }
 
+const ALLOW = '127.0.0.0/8'
 const PATIENCE = 30_000
 const sql = (text: string): Sql => ({ name: `test: ${text}`, text })
 
-export const openDesk = async (t: Test, allow = '127.0.0.0/8'): Promise<Desk> => {
+export const openDesk = async (t: Test, engine: Engine = 'sqlite'): Promise<Desk> => {
   trustReceivers()
-  const books = await openBooks(t)
+  const books = await openBooks(t, engine)
   await books.database.migrate('notify', notify.migrations)
   const [lines, counts]: [string[], string[]] = [[], []]
   const write = (fields: object, text?: string): void =>
@@ -57,13 +59,13 @@ export const openDesk = async (t: Test, allow = '127.0.0.0/8'): Promise<Desk> =>
     async event(id, endpoint, { attempts = 10, body = `{"id":"${id}"}` } = {}) {
       await commit([enqueue({ id, endpoint, body, attempts, now: await clocked.now() })])
     },
-    save: (account, change) => saveSettings(clocked, account, change, outside(allow)),
+    save: (account, change) => saveSettings(clocked, account, change, outside(ALLOW)),
     move: () => moveCrossings(clocked),
     start(over = {}) {
       const stop = new AbortController()
       const random = () => desk.random.value
       const refill = async () => void (await desk.move())
-      const lent = { ...outside(allow), ...over, log, metrics, database: clocked, random, refill }
+      const lent = { ...outside(ALLOW), ...over, log, metrics, database: clocked, random, refill }
       const over_ = emptyOutbox(lent, stop.signal)
       const end = async () => {
         stop.abort()
