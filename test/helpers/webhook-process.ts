@@ -1,0 +1,12 @@
+/** A process that empties the outbox until it is killed: `node webhook-process.ts <data folder>`. */
+import { openDatabase } from '../../engine/database/database.ts'
+import { emptyOutbox } from '../../plugins/webhooks/outbox.ts'
+import { outside } from './receiver.ts'
+
+const database = await openDatabase({ url: 'sqlite:', data: process.argv[2] ?? '' })
+const quiet = () => {}
+const log = { debug: quiet, info: quiet, warn: quiet, error: quiet }
+const metrics = { count: quiet, time: quiet, gauge: quiet }
+const stop = new AbortController()
+process.on('disconnect', () => process.exit())
+void emptyOutbox({ ...outside('127.0.0.0/8'), database, log, metrics }, stop.signal)

@@ -1,0 +1,90 @@
+/** Events are noted while the processes that send them are killed with -9, and the store's writer with them: every one
+ *  arrives, with one id, properly signed, and twice at most as often as somebody was killed. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { Webhook } from 'standardwebhooks'
+import t from 'tap'
+import { migrations as ledger } from '../../plugins/ledger/tables.ts'
+import notify from '../../plugins/notify.ts'
+import { enqueue, openEndpoint } from '../../plugins/webhooks/statements.ts'
+import { scaled } from '../helpers/long.ts'
+import { eventually } from '../helpers/primary.ts'
+import { AUTHORITY, startReceiver, status } from '../helpers/receiver.ts'
+import { createChance, seed } from '../helpers/seeded.ts'
+import { startStore } from '../helpers/store.ts'
+import { SECRET } from '../helpers/webhooks.ts'
+
+const KILLS = scaled(6, 500)
+const EVENTS = scaled(300, 10_000)
+const RECEIVERS = 3
+
+t.test(`${EVENTS} events, ${KILLS} kills, seed ${seed()}`, async t => {
+  const store = await startStore(t)
+  const database = await store.open()
+  await database.migrate('meter', ledger)
+  await database.migrate('notify', notify.migrations)
+  const receivers = await Promise.all(Array.from({ length: RECEIVERS }, () => startReceiver(t)))
+  const dead = await startReceiver(t, status(500))
+  const urls = [...receivers, dead].map(({ origin }) => `${origin}/?token=t`)
+  await database.write(urls.map((url, index) => openEndpoint(index, url, SECRET)))
+  for (let index = 0; index < 20; index++) await note(index, RECEIVERS)
+
+  async function note(number: number, endpoint = number % RECEIVERS): Promise<void> {
+    const id = `msg_${endpoint}_${String(number).padStart(6, '0')}`
+    await database.write([enqueue({ id, endpoint, body: `{"n":${number}}`, attempts: 10, now: 1 })])
+  }
+  const random = createChance()
+  const noting = (async () => {
+    for (let number = 0; number < EVENTS; number++) {
+      await note(number)
+      if (number % 10 === 0) await new Promise(resolve => setTimeout(resolve, 5))
+    }
+  })()
+  const start = (): ChildProcess =>
+    fork(new URL('../helpers/webhook-process.ts', import.meta.url), [store.data], {
+      execArgv: [],
+      env: { ...process.env, NODE_EXTRA_CA_CERTS: AUTHORITY },
+    })
+  const all = () => receivers.flatMap(({ received }) => received)
+  let sender = start()
+  t.teardown(() => sender.kill('SIGKILL'))
+  for (let kill = 0; kill < KILLS; kill++) {
+    // Only one that was at work is worth killing.
+    const before = all().length
+    await Promise.race([eventually(() => all().length > before || undefined), over()])
+    await new Promise(resolve => setTimeout(resolve, random() * 60))
+    const gone = once(sender, 'exit')
+    sender.kill('SIGKILL')
+    if (kill % 3 === 2) {
+      await store.kill()
+      await store.respawn()
+    }
+    await gone
+    sender = start()
+  }
+  async function over(): Promise<void> {
+    await noting
+    await eventually(() => new Set(all().map(idOf)).size === EVENTS || undefined)
+  }
+  await over()
+  for (const { received } of receivers) {
+    const ids = received.map(idOf)
+    const twice = ids.length - new Set(ids).size
+    t.ok(twice <= KILLS, `${ids.length} deliveries, ${twice} of them again`)
+    for (const { body, headers } of received) new Webhook(SECRET).verify(body, headers)
+    t.ok(received.every(({ body, headers }) => headers['webhook-id']?.endsWith(numberIn(body))))
+  }
+  t.ok(dead.received.length >= 20, 'a receiver that fails was tried, and delayed nobody')
+  const rows = await database.read(
+    { name: 'states', text: 'SELECT state, count(*) AS n FROM webhook_events GROUP BY state' },
+    [],
+  )
+  const pending = rows.find(({ state }) => state === 'pending')
+  t.equal(Number(pending?.n), 20, 'only what failed waits')
+  t.comment(
+    `0 lost of ${EVENTS} in ${KILLS} kills: below ${(300 / KILLS).toFixed(1)} % of kills lose one`,
+  )
+})
+const idOf = ({ headers }: { headers: Record<string, string | undefined> }): string =>
+  headers['webhook-id'] ?? ''
+const numberIn = (body: string): string => String(JSON.parse(body).n).padStart(6, '0')
