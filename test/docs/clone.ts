@@ -22,7 +22,7 @@ export interface Clone {
   /** Runs lines of bash; resolves to what they print, or throws with it. */
   shell(text: string): Promise<string>
   /** `npm start`; resolves when its banner stands. */
-  start(): Promise<Voice>
+  start(more?: Environment): Promise<Voice>
 }
 
 const stdio: StdioOptions = ['ignore', 'pipe', 'pipe']
@@ -46,8 +46,12 @@ export const clone = async (t: Test): Promise<Clone> => {
     if (code !== 0) throw new Error(`exit ${code} of:\n${text}\n${voice.text()}`)
     return voice.text()
   }
-  const start = async () => {
-    const child = spawn(...plainly('npm', 'start'), { cwd: folder, env, stdio })
+  const start = async (more: Environment = {}) => {
+    const child = spawn(...plainly('npm', 'start'), {
+      cwd: folder,
+      env: { ...env, ...more },
+      stdio,
+    })
     const voice = voiceOf(child)
     t.teardown(() => stop(folder, child))
     await voice.until(/System token/)
@@ -115,7 +119,7 @@ const stop = async (folder: string, child: ChildProcess): Promise<void> => {
   await once(child, 'exit')
 }
 
-const freePort = (): Promise<number> =>
+export const freePort = (): Promise<number> =>
   new Promise(resolve => {
     const server = net.createServer().listen(0, '127.0.0.1', () => {
       const { port } = server.address() as AddressInfo

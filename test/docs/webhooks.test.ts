@@ -1,0 +1,38 @@
+/** The commands of docs/webhooks.md run, in a fresh clone, with its receiver; what it says of the schedule is so. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { DELAYS } from '../../plugins/webhooks/schedule.ts'
+import { blocksOf, pageOf, sessionOf } from './blocks.ts'
+import { clone, freePort } from './clone.ts'
+
+const PAGE = 'docs/webhooks.md'
+const START = /^EGRESS_ALLOW=\S+ NODE_EXTRA_CA_CERTS=\S+ npm start$/m
+
+t.test('its commands', async t => {
+  const port = String(await freePort())
+  const here = (text: string) => text.replaceAll('9443', port)
+  const place = await clone(t)
+  for (const { file, text } of blocksOf(PAGE).filter(({ file }) => file !== ''))
+    writeFileSync(join(place.folder, file), here(text))
+  const session = here(sessionOf(PAGE))
+  const [before = '', after = ''] = session.split(START)
+  await place.shell(before)
+  const given = START.exec(session)?.[0].split(' ').slice(0, 2) ?? []
+  await place.start(Object.fromEntries(given.map(each => each.split('='))))
+  const out = await place.shell(after)
+  t.match(out, /"success":false,"message":"169\.254\.169\.254 is no public address\."/)
+  t.match(out, /"success":true,"message":"The receiver has it\."/)
+  t.match(out, /"threshold":5,"secret":"whsec_….{4}"/)
+  t.match(out, /^genuine \{"topic":"user_quota_too_low","data":\{"quota":0\}\}$/m)
+  t.notMatch(out, /forged/)
+  t.match(out, /account +receiver +state[\s\S]*delivered/)
+})
+
+t.test('its schedule', async t => {
+  const words = DELAYS.map(ms =>
+    ms < 60_000 ? `${ms / 1_000} s` : ms < 3_600_000 ? `${ms / 60_000} min` : `${ms / 3_600_000} h`,
+  )
+  const text = pageOf(PAGE).replaceAll('\n', ' ')
+  t.match(text, `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`)
+})
