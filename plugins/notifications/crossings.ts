@@ -8,7 +8,7 @@ import { bodyOf } from './event.ts'
 const sql = (name: string, text: string): Sql => ({ name: `notifications: ${name}`, text })
 
 /** ms. What happens within it is told once, at its end, with the balance of the last crossing. */
-export const MERGE = 600_000
+const MERGE = 600_000
 const MOST = 100
 
 /** Those whose ten minutes are over (since then; how many), and whether anybody is to be told. */

@@ -5,7 +5,7 @@ import { retryAfterOf } from './schedule.ts'
 import { signatureHeaders } from './signature.ts'
 
 /** ms that a receiver has for all of its answer. */
-export const TIMEOUT = 3_000
+const TIMEOUT = 3_000
 /** What a receiver says beside its status is read so far, and not kept. */
 const READ = 65_536
 

@@ -10,7 +10,7 @@ import { createEgress } from '../../engine/egress.ts'
 import { sendOutside } from '../../engine/outside.ts'
 import type { Lent } from '../../engine/plugin.ts'
 
-export interface Received {
+interface Received {
   readonly method: string
   readonly url: string
   readonly headers: IncomingHttpHeaders & Record<string, string>
