@@ -10,6 +10,8 @@ export interface OutboxOptions extends Pick<Lent, 'log' | 'metrics' | 'send'> {
   refill?(): Promise<void>
   /** In [0, 1). */
   readonly random?: () => number
+  /** ms from one look to the next, if nothing ends meanwhile. */
+  readonly every?: number
 }
 
 /** Endpoints served at once, and how many of them may be such as failed last time: each of those may take as long as an
@@ -17,7 +19,6 @@ export interface OutboxOptions extends Pick<Lent, 'log' | 'metrics' | 'send'> {
 const TURNS = { all: 100, ill: 50 } as const
 /** Events of one endpoint in one turn, one after another: so a process that dies repeats one of them at most. */
 const TURN = 50
-/** ms from one look to the next, if nothing ends meanwhile. */
 const LOOK = 250
 /** ms until the store is asked again that could not write down how an attempt went. */
 const AGAIN = 500
@@ -53,7 +54,7 @@ export const emptyOutbox = async (options: OutboxOptions, signal: AbortSignal): 
     } catch (error) {
       options.log.warn({ error }, 'the outbox of webhooks could not be read')
     }
-    await bell.wait(LOOK)
+    await bell.wait(options.every ?? LOOK)
   }
   await Promise.all([...turns.values()].map(({ over }) => over))
   options.metrics.gauge('webhook_pending', {}, 0)

@@ -65,7 +65,16 @@ export const openDesk = async (t: Test, engine: Engine = 'sqlite'): Promise<Desk
       const stop = new AbortController()
       const random = () => desk.random.value
       const refill = async () => void (await desk.move())
-      const lent = { ...outside(ALLOW), ...over, log, metrics, database: clocked, random, refill }
+      const lent = {
+        ...outside(ALLOW),
+        ...over,
+        log,
+        metrics,
+        database: clocked,
+        random,
+        refill,
+        every: 20,
+      }
       const over_ = emptyOutbox(lent, stop.signal)
       const end = async () => {
         stop.abort()

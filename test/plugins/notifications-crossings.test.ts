@@ -1,9 +1,14 @@
 /** When a customer is told that the balance is low: on the crossing, once, merged within ten minutes, never lost; on both
  *  engines of the store. */
 import t from 'tap'
+import type { Lent } from '../../engine/plugin.ts'
 import { settleCharge } from '../../plugins/ledger/statements.ts'
 import { walletsOf } from '../../plugins/ledger/wallet.ts'
+import { commands } from '../../plugins/notifications/commands.ts'
+import { showSettings } from '../../plugins/notifications/settings.ts'
+import { tryDelivery } from '../../plugins/notifications/trial.ts'
 import { call, payer } from '../helpers/ledger.ts'
+import { runCommand } from '../helpers/printed.ts'
 import { ENGINES } from '../helpers/store.ts'
 import { type Desk, openDesk } from '../helpers/webhooks.ts'
 
@@ -166,5 +171,25 @@ for (const { engine, desk } of desks)
         t.same(await told(desk, account), [5])
       }
       await ledger.close()
+    })
+
+    t.test('shown to its owner and to operators, tried, and sent again', async t => {
+      await desk.save(1, { url: `${URL}?token=t0ken` })
+      const shown = JSON.stringify(await showSettings(desk.database, 1))
+      t.match(JSON.parse(shown), {
+        ...{ url: `${URL}?token=t0ken`, threshold: 5, secret: /^whsec_….{4}$/, disabled: null },
+        deliveries: [{ state: 'pending', attempts: 0, status: null, message: '' }, {}],
+      })
+      const tried = await tryDelivery(desk.database, 1, 0)
+      t.match(tried, { state: 'pending', attempts: 0 })
+      await t.rejects(tryDelivery(desk.database, 999, 0), { code: 'NO_WEBHOOK', status: 409 })
+      const host = { database: desk.database } as Partial<Lent> as Lent
+      const run = (...args: string[]) => runCommand(t, commands.webhooks, host, [...args, '--json'])
+      const listed = (await run('list', '--state', 'pending')).json() as { id: string }[]
+      t.ok(listed.some(({ id }) => id === tried.id))
+      t.notMatch(JSON.stringify(listed), /t0ken|whsec/)
+      t.same((await run('list', '--state', 'delivered')).json(), [])
+      t.match((await run('replay', String(tried.id))).json(), [{ id: tried.id, state: 'pending' }])
+      t.match(await run('replay', "' OR 1=1 --"), { exit: 1, err: /EVENT_UNKNOWN/ })
     })
   })
