@@ -1,0 +1,153 @@
+/** Compares what clients got, what the upstream wrote and what the ledger says. Believes none of them; pure. */
+
+export interface ClientCall {
+  /** The client's own name for it, which the upstream sees in the body. */
+  readonly client: string
+  readonly stream: boolean
+  readonly outcome: 'complete' | 'cut' | 'refused' | 'unreached'
+  /** 0: no answer came. */
+  readonly status: number
+  /** Words that arrived. */
+  readonly received: number
+  /** Of these, words that had arrived well before its end. */
+  readonly early: number
+  /** ms since 1970. */
+  readonly endedAt: number
+  /** It hung up by itself. */
+  readonly left: boolean
+}
+export interface UpstreamCall {
+  /** The gateway's name for it, which the ledger has. */
+  readonly request: string
+  readonly client: string
+  /** Words written, at most. */
+  readonly emitted: number
+  readonly finished: boolean
+}
+export interface LedgerRow {
+  readonly request: string
+  readonly state: string
+  readonly amount: bigint
+  readonly held: bigint
+  readonly uncollected: bigint
+}
+export interface Logs {
+  readonly clients: readonly ClientCall[]
+  readonly upstream: readonly UpstreamCall[]
+  readonly ledger: readonly LedgerRow[]
+  /** When something was killed, ms since 1970. */
+  readonly kills: readonly number[]
+  /** Nanos a word. */
+  readonly price: bigint
+  /** Given to the only account, and what is left of it. */
+  readonly given: bigint
+  readonly balance: bigint
+  readonly reserved: bigint
+}
+export interface Violation {
+  readonly invariant: string
+  readonly subject: string
+  readonly detail: string
+}
+
+export const check = (logs: Logs): readonly Violation[] => {
+  const calls = Map.groupBy(logs.upstream, ({ client }) => client)
+  const rows = Map.groupBy(logs.ledger, ({ request }) => request)
+  const called = new Set(logs.upstream.map(({ request }) => request))
+  return [
+    ...logs.clients.flatMap(client => {
+      const mine = calls.get(client.client) ?? []
+      const names = [...new Set(mine.map(({ request }) => request))]
+      const own = names.flatMap(name => rows.get(name) ?? [])
+      const killed = logs.kills.some(at => Math.abs(client.endedAt - at) < NEAR)
+      return ofClient({ client, calls: mine, rows: own, price: logs.price, killed })
+    }),
+    ...[...rows.values()].flatMap(all => ofRows(all, called)),
+    ...ofBooks(logs),
+  ]
+}
+
+/** ms: what ended this close to a kill may have been ended by it. */
+const NEAR = 2_000
+
+/** One call from end to end. */
+interface Traced {
+  readonly client: ClientCall
+  readonly calls: readonly UpstreamCall[]
+  readonly rows: readonly LedgerRow[]
+  readonly price: bigint
+  /** Something was killed as it ended. */
+  readonly killed: boolean
+}
+const ofClient = (traced: Traced): readonly Violation[] => {
+  const { client, calls, rows } = traced
+  const subject = `${client.client} (${calls.map(({ request }) => request).join(', ') || 'never called'})`
+  const said = (invariant: string, detail: string) => [{ invariant, subject, detail }]
+  // The upstream never fails: there was nothing to try again.
+  if (calls.length > 1) return said('I7', `it was called ${calls.length} times`)
+  if (rows.length > 1) return said('I3', `${rows.length} rows`)
+  const wrong = client.outcome === 'complete' ? ofComplete(traced) : ofCut(traced)
+  return wrong === undefined ? [] : said(...wrong)
+}
+type Wrong = readonly [invariant: string, detail: string] | undefined
+
+const ofComplete = ({ calls: [call], rows: [row], price }: Traced): Wrong => {
+  if (!call?.finished) return ['I1', 'the client has it whole, the upstream never finished it']
+  if (row?.state !== 'settled')
+    return ['I1', `lost: the client has it whole, its row is ${row?.state}`]
+  const due = BigInt(call.emitted) * price
+  return row.amount === due && row.uncollected === 0n
+    ? undefined
+    : [
+        'I1',
+        `${call.emitted} words cost ${due}, charged ${row.amount}, uncollected ${row.uncollected}`,
+      ]
+}
+/** Between what arrived and what was written. How far a stream has come is noted at intervals: of one that was cut by a
+ *  kill, the words of the last interval may be missing. */
+const ofCut = ({ client, calls: [call], rows: [row], price, killed }: Traced): Wrong => {
+  const charged = row?.state === 'settled' ? row.amount + row.uncollected : 0n
+  const most = BigInt(call?.emitted ?? 0) * price
+  if (charged > most) return ['I8', `${call?.emitted} words were written, charged ${charged}`]
+  const least = BigInt(client.left && !killed ? client.received : client.early) * price
+  if (charged >= least) return undefined
+  const how = client.left ? 'left after' : 'was cut after'
+  return [
+    'I8',
+    `the client ${how} ${client.received} words, charged ${charged / price} (${row?.state})`,
+  ]
+}
+
+/** Words that clients got of streams that were cut, and that nobody paid for: what a kill may cost. */
+export const unpaid = ({ clients, upstream, ledger, price }: Logs): number => {
+  const names = new Map(upstream.map(({ client, request }) => [client, request]))
+  const paid = new Map(ledger.map(({ request, amount }) => [request, Number(amount / price)]))
+  const of = ({ client, received }: ClientCall): number =>
+    Math.max(0, received - (paid.get(names.get(client) ?? '') ?? 0))
+  return clients.reduce((sum, call) => sum + (call.outcome === 'cut' ? of(call) : 0), 0)
+}
+
+/** All rows of one name. */
+const ofRows = (rows: readonly LedgerRow[], called: ReadonlySet<string>): readonly Violation[] =>
+  rows.flatMap((row, index) => {
+    const said = (invariant: string, detail: string) => [
+      { invariant, subject: row.request, detail },
+    ]
+    if (index > 0) return said('I3', 'a second row')
+    if (row.state === 'open') return said('I6', `${row.held} is still held`)
+    if (row.amount > 0n && !called.has(row.request))
+      return said('I2', `phantom: ${row.amount} for a call that never left`)
+    return []
+  })
+
+const ofBooks = ({ ledger, given, balance, reserved }: Logs): readonly Violation[] => {
+  const spent = ledger.reduce((sum, { amount }) => sum + amount, 0n)
+  const books = [
+    ['I4', balance !== given - spent, `given ${given}, spent ${spent}, left ${balance}`],
+    ['I5', balance < 0n, `the balance is ${balance}`],
+    ['I6', reserved !== 0n, `nobody is left, and ${reserved} is reserved`],
+  ] as const
+  return books.flatMap(([invariant, wrong, detail]) =>
+    wrong ? [{ invariant, subject: 'the account', detail }] : [],
+  )
+}

@@ -1,0 +1,122 @@
+/** The whole gateway as a process group of its own, that can be killed in part or as one and started again on its folder. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { askStatus, findRunning, type Running } from '../../engine/running.ts'
+import { operatorEnv, swiftly } from '../helpers/operator.ts'
+import { eventually } from '../helpers/primary.ts'
+
+export const KINDS = ['worker', 'all', 'primary', 'writer'] as const
+export type Kind = (typeof KINDS)[number]
+
+export interface Tree {
+  readonly data: string
+  /** Where it serves now. */
+  url(): string
+  output(): string
+  /** Starts it, beside whatever is still there of it. */
+  start(): Promise<void>
+  /** `chance` picks among several. Resolves when the signal is sent. */
+  kill(kind: Kind, chance: () => number): Promise<void>
+  /** Serves again, with all it had. */
+  recovered(): Promise<void>
+  /** Resolves when nothing is left of it. */
+  stop(): Promise<void>
+  remove(): void
+}
+
+const PROGRAM = fileURLToPath(new URL('../../engine/bin.cjs', import.meta.url))
+const PLUGINS = fileURLToPath(new URL('../../plugins', import.meta.url))
+const WORKERS = 2
+
+export const createTree = (routes: string): Tree => {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-chaos-'))
+  const data = join(folder, 'data')
+  mkdirSync(data)
+  const settings = { listen: '127.0.0.1:0', admin: '127.0.0.1:0', workers: WORKERS, data }
+  const text = JSON.stringify({ ...settings, plugins: [PLUGINS] })
+  writeFileSync(join(folder, 'routes.yaml'), `settings: ${text}\n${routes}`)
+  const groups: number[] = []
+  let child: ChildProcess | undefined
+  let output = ''
+  const running = async (): Promise<Running | undefined> => {
+    if (child?.exitCode !== null) throw new Error(`the gateway ended:\n${output}`)
+    const found = findRunning(data)
+    if (!found || found.pid !== child.pid) return undefined
+    const answer = await fetch(`${found.admin}/-/ready`).catch(() => undefined)
+    await answer?.arrayBuffer()
+    return answer?.ok ? found : undefined
+  }
+  const serving = async (): Promise<number[] | undefined> => {
+    const found = await running()
+    const view = found && (await askStatus(found).catch(() => undefined))
+    const pids = view?.workers.filter(({ state }) => state === 'serving').map(({ pid }) => pid)
+    return pids?.length === WORKERS ? pids : undefined
+  }
+  const signal = (group: number, name: NodeJS.Signals | 0): boolean => {
+    try {
+      return process.kill(-group, name)
+    } catch {
+      return false
+    }
+  }
+  process.once('exit', () => groups.map(group => signal(group, 'SIGKILL')))
+  return {
+    data,
+    url: () => findRunning(data)?.url ?? '',
+    output: () => output,
+    async start() {
+      const env = operatorEnv({ TOLLGATE_CONFIG: 'routes.yaml', NO_COLOR: '1' })
+      child = spawn(...swiftly(PROGRAM, 'start'), {
+        ...{ cwd: folder, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] },
+      })
+      groups.push(child.pid ?? 0)
+      for (const stream of [child.stdout, child.stderr])
+        stream?.setEncoding('utf8').on('data', (text: string) => {
+          output = (output + text).slice(-100_000)
+        })
+      await eventually(serving)
+    },
+    async kill(kind, chance) {
+      const pid = child?.pid ?? 0
+      const gone = child && once(child, 'exit')
+      // Of a primary that was killed before, the writer may still be there.
+      if (kind === 'all') for (const group of groups) signal(group, 'SIGKILL')
+      else if (kind === 'primary') process.kill(pid, 'SIGKILL')
+      if (kind === 'all' || kind === 'primary') return void (await gone)
+      const workers = await eventually(serving)
+      const one = workers[Math.floor(chance() * workers.length)] ?? 0
+      process.kill(kind === 'worker' ? one : await eventually(() => writerOf(pid)), 'SIGKILL')
+      if (kind === 'worker')
+        await eventually(async () =>
+          (await serving())?.includes(one) === false ? true : undefined,
+        )
+    },
+    recovered: async () => void (await eventually(serving)),
+    async stop() {
+      if (child?.exitCode === null && child.signalCode === null) {
+        const gone = once(child, 'exit')
+        child.kill('SIGTERM')
+        await gone
+      }
+      await eventually(() => (groups.some(group => signal(group, 0)) ? undefined : true))
+    },
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
+
+const writerOf = (pid: number): number | undefined => {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
+  const isWriter = (each: string): boolean => {
+    try {
+      return readFileSync(`/proc/${each}/cmdline`, 'utf8').includes('writer.ts')
+    } catch {
+      return false
+    }
+  }
+  const found = children.find(isWriter)
+  return found === undefined ? undefined : Number(found)
+}
