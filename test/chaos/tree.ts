@@ -34,9 +34,9 @@ const WORKERS = 2
 
 export const createTree = (routes: string): Tree => {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-chaos-'))
-  const data = join(folder, 'data')
-  mkdirSync(data)
-  const settings = { listen: '127.0.0.1:0', admin: '127.0.0.1:0', workers: WORKERS, data }
+  const store = join(folder, 'data')
+  mkdirSync(store)
+  const settings = { listen: '127.0.0.1:0', admin: '127.0.0.1:0', workers: WORKERS, data: store }
   const text = JSON.stringify({ ...settings, plugins: [PLUGINS] })
   writeFileSync(join(folder, 'routes.yaml'), `settings: ${text}\n${routes}`)
   const groups: number[] = []
@@ -44,7 +44,7 @@ export const createTree = (routes: string): Tree => {
   let output = ''
   const running = async (): Promise<Running | undefined> => {
     if (child?.exitCode !== null) throw new Error(`the gateway ended:\n${output}`)
-    const found = findRunning(data)
+    const found = findRunning(store)
     if (!found || found.pid !== child.pid) return undefined
     const answer = await fetch(`${found.admin}/-/ready`).catch(() => undefined)
     await answer?.arrayBuffer()
@@ -65,8 +65,8 @@ export const createTree = (routes: string): Tree => {
   }
   process.once('exit', () => groups.map(group => signal(group, 'SIGKILL')))
   return {
-    data,
-    url: () => findRunning(data)?.url ?? '',
+    data: store,
+    url: () => findRunning(store)?.url ?? '',
     output: () => output,
     async start() {
       const env = operatorEnv({ TOLLGATE_CONFIG: 'routes.yaml', NO_COLOR: '1' })

@@ -1,15 +1,14 @@
 /** What processes do to the ledger: each deed as the statements it sends, and as what the model makes of it. */
 import type { Statement } from '../../engine/plugin.ts'
+import { bury, sayHello } from '../../plugins/ledger/processes.ts'
 import {
   addCredit,
-  bury,
   extendCharge,
   leaseShare,
   openCharge,
   openWallet,
   releaseCharge,
   returnShare,
-  sayHello,
   setOverdraft,
   settleCharge,
 } from '../../plugins/ledger/statements.ts'
@@ -105,7 +104,7 @@ type Deed = (
 const settlement = (charge: ModelCharge, amount: bigint, uncollected: bigint, closed: number) =>
   settleCharge({
     ...{ request: charge.request, amount, uncollected, closed },
-    ...{ estimated: false, usage: '{}', lines: '[]', wallets: walletsOf(charge) },
+    ...{ estimated: false, usage: '{}', lines: '[]', wallets: [] },
   })
 const part = (whole: bigint, amount: number): bigint => (whole * BigInt(amount % 101)) / 100n
 
