@@ -64,3 +64,6 @@ export const METERED: Slot<true> = { name: 'metered' }
 
 /** Tokens that may be written: what the balance covers, where that is less than the client might expect. */
 export const OUTPUT_LIMIT: Slot<number> = { name: 'output-limit' }
+
+/** The reply ends in an error told inside it, behind a status that says success: a stream that broke. */
+export const BROKEN: Slot<true> = { name: 'broken' }

@@ -18,7 +18,7 @@ import { formats } from './formats/index.ts'
 import { put, rename } from './formats/outgoing.ts'
 import { eventsIn, hasEvent, type SseEvent } from './formats/sse.ts'
 import { AnswerWatch, type Marks, marksOf, StreamWatch, type Watch } from './formats/watch.ts'
-import { METERED, MODEL, OUTPUT_LIMIT, USAGE } from './slots.ts'
+import { BROKEN, METERED, MODEL, OUTPUT_LIMIT, USAGE } from './slots.ts'
 
 const fault = errors({
   MODEL_NOT_HERE: [404, "The model '%s' is not available on this endpoint.", { param: 'model' }],
@@ -213,6 +213,9 @@ class AttemptWatch implements Watch {
   }
   truncated(): Fault {
     return fault('UPSTREAM_TRUNCATED')
+  }
+  broke(): void {
+    this.#exchange.slots.set(BROKEN, true)
   }
   lingers(): void {
     this.#exchange.cut(fault('UPSTREAM_LINGERS'))

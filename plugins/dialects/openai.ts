@@ -24,6 +24,11 @@ export const openai: Dialect = {
       code: 'pre_consume_token_quota_failed',
       status: 403,
     },
+    IDEMPOTENCY_IN_FLIGHT: { type: 'idempotency_error', code: 'idempotency_key_in_use' },
+    IDEMPOTENCY_MISMATCH: { type: 'idempotency_error', code: 'idempotency_key_reused' },
+    RATE_LIMITED: { type: 'requests', code: 'rate_limit_exceeded' },
+    TOKENS_LIMITED: { type: 'tokens', code: 'rate_limit_exceeded' },
+    CONCURRENCY_EXCEEDED: { type: 'requests', code: 'rate_limit_exceeded' },
     DRAINING: { type: 'server_error', code: 'service_unavailable' },
   },
   statuses: {

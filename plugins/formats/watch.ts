@@ -12,6 +12,8 @@ export interface Watch {
   failure(reason: Fault, last: SseEvent | undefined): Bytes
   /** The fault of a stream that ends without its terminator. */
   truncated(): Fault
+  /** The stream ends in an error, the upstream's own or ours. */
+  broke(): void
   /** The upstream said it is done and leaves the line open. */
   lingers(): void
 }
@@ -71,6 +73,9 @@ const asBuffer = (bytes: Bytes): Buffer =>
   bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 const holds = (bytes: Bytes, mark: Bytes): boolean => asBuffer(bytes).indexOf(mark) >= 0
 
+/** In every event that tells of an error, and in few others. */
+const ERROR = Buffer.from('error')
+
 /** How long an upstream that has said its last word may take to hang up, ms. */
 const LINGER = 1_000
 
@@ -107,16 +112,20 @@ export class StreamWatch implements Filter {
     if (rest && (this.#kept || this.#endsAt(rest, true) >= 0 || this.#closes(rest)))
       this.#pass(rest, out)
     this.#settle()
-    if (this.#kept) return out.end(join(this.#kept))
-    if (this.#last && this.#closes(this.#last)) return out.end()
+    if (this.#kept || (this.#last && this.#closes(this.#last))) return this.#close(out)
     this.#break(this.#watch.truncated(), out)
   }
   fail(reason: Fault, out: Out): void {
     this.#settle()
     // Whoever breaks off after the last word breaks off a whole answer; an error told once is not told again.
-    if (this.#kept) return out.end(join(this.#kept))
-    if (this.#reports(lastEvent(this.#last))) return out.end()
+    if (this.#kept || this.#reports(lastEvent(this.#last))) return this.#close(out)
     this.#break(reason, out)
+  }
+  /** Whole, though an error may be what it tells. */
+  #close(out: Out): void {
+    if (this.#last && holds(this.#last, ERROR) && this.#reports(lastEvent(this.#last)))
+      this.#watch.broke()
+    out.end(this.#kept && join(this.#kept))
   }
   #pass(all: Bytes, out: Out): void {
     const counts = holds(all, this.#marks.usage)
@@ -130,7 +139,10 @@ export class StreamWatch implements Filter {
       this.#send(whole, out)
       return
     }
-    if (at > 0) this.#send(whole.subarray(0, at), out)
+    if (at > 0) {
+      this.#last = whole.subarray(0, at)
+      this.#send(this.#last, out)
+    }
     this.#keep(whole.subarray(at))
   }
   /** Something follows the end: more of the same stream (then this is not the end yet), or only white space. */
@@ -189,6 +201,7 @@ export class StreamWatch implements Filter {
   /** Before the first event the fault can still be an answer of its own. */
   #break(reason: Fault, out: Out): void {
     if (!this.#begun) return out.fail(reason)
+    this.#watch.broke()
     out.end(this.#watch.failure(reason, lastEvent(this.#last)))
   }
 }

@@ -8,6 +8,7 @@ const LADDER: Readonly<Record<string, number>> = {
   sandbox: 1,
   ledger: 1,
   notifications: 2,
+  idempotency: 2,
   tasks: 2,
   console: 3,
 }

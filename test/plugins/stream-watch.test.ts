@@ -16,6 +16,7 @@ interface Watched extends Poured {
   readonly counts: Fields | undefined
   readonly whole: boolean | undefined
   readonly counted: number
+  readonly broke: boolean
 }
 const formatOf = (name: string): Format => {
   const format = formats.get(name)
@@ -31,6 +32,7 @@ const watch = async (
   let counts: Fields | undefined
   let whole: boolean | undefined
   let counted = 0
+  let broke = false
   const bytes = Buffer.from(text)
   const pieces = []
   for (let at = 0; at < bytes.length; at += piece) pieces.push(bytes.subarray(at, at + piece))
@@ -44,11 +46,14 @@ const watch = async (
       },
       failure: (reason, last) => Buffer.from(`<${reason.code} after ${last?.data ?? 'nothing'}>`),
       truncated: () => truncated('UPSTREAM_TRUNCATED'),
+      broke() {
+        broke = true
+      },
       lingers() {},
     }),
   )
   const poured = await pour(answer)
-  return { ...poured, counts, whole, counted }
+  return { ...poured, counts, whole, counted, broke }
 }
 
 const chunk = (delta: object, more: object = {}): string =>
@@ -85,6 +90,7 @@ for (const [name, { body, end, counts }] of Object.entries(STREAMS)) {
       t.match(seen.counts, counts)
       t.equal(seen.whole, true)
       t.equal(seen.counted, 1, 'told once')
+      t.notOk(seen.broke)
     }
   })
 
@@ -115,6 +121,7 @@ for (const [name, { body, end, counts }] of Object.entries(STREAMS)) {
       t.match(seen.text.slice(begun.length), new RegExp(`^<${code} after .*>$`, 's'), how)
       t.equal(seen.fault, undefined)
       t.equal(seen.whole, false, 'and the counts are not final')
+      t.ok(seen.broke)
     }
   })
 
@@ -164,6 +171,10 @@ t.test('an error that the upstream told is not told again', async t => {
   const died = await watch('openai-chat', chunk({ content: 'a' }) + error, { dies: true })
   t.equal(died.text, chunk({ content: 'a' }) + error, 'nor when it breaks off behind it')
   t.equal(died.whole, false)
+  t.ok(died.broke)
+  const terminated = `${chunk({ content: 'a' })}${error}data: [DONE]\n\n`
+  t.ok((await watch('openai-chat', terminated)).broke, 'whatever follows it')
+  t.notOk((await watch('openai-chat', `${chunk({ content: '"error"' })}data: [DONE]\n\n`)).broke)
 })
 
 t.test('every recorded end of a response ends it', async t => {

@@ -1,0 +1,114 @@
+/** Idempotency-Key: the same request again is given the same reply, and runs and is billed once. */
+import { createHash } from 'node:crypto'
+import type { Exchange, Next, Plugin, Request } from '../engine/plugin.ts'
+import { Claims } from './idempotency/claims.ts'
+import { fault } from './idempotency/faults.ts'
+import { Keeper } from './idempotency/keeper.ts'
+import { freeKey } from './idempotency/statements.ts'
+import { migrations } from './idempotency/tables.ts'
+import { ACCOUNT, BROKEN } from './slots.ts'
+
+type Options = true | { readonly largest: string }
+
+const HEADER = 'idempotency-key'
+const KEY = /^[!-~]{1,255}$/
+const UNITS: Readonly<Record<string, number>> = { KiB: 2 ** 10, MiB: 2 ** 20 }
+const SIZE = /^([1-9][0-9]{0,3})(KiB|MiB)$/
+const USUAL = '1MiB'
+/** ms between two cleanings. */
+const CLEANING = 600_000
+
+export default {
+  schema: {
+    description:
+      'Idempotency-Key: for 24 hours a request that comes again with its key is given the reply of the first.',
+    anyOf: [
+      { description: `Replies up to ${USUAL} are kept.`, enum: [true] },
+      {
+        description: 'Replies up to another size are kept.',
+        type: 'object',
+        additionalProperties: false,
+        required: ['largest'],
+        properties: {
+          largest: {
+            description:
+              'The largest reply that is kept. A larger one is not given again, and its request does not run again either.',
+            type: 'string',
+            pattern: SIZE.source,
+            examples: ['4MiB'],
+          },
+        },
+        examples: [{ largest: '4MiB' }],
+      },
+    ],
+    examples: [true, { largest: '4MiB' }],
+  },
+  migrations,
+  setup(options, host) {
+    const largest = bytesOf(options === true ? USUAL : options.largest)
+    const claims = host.share('idempotency/claims', '1', () => new Claims(host.database, host.log))
+    host.job('idempotency', CLEANING, signal => claims.clean(signal))
+    return {
+      handle(exchange, next) {
+        const key = exchange.request.headers[HEADER]
+        if (key === undefined) return next()
+        if (!KEY.test(key)) throw fault('IDEMPOTENCY_KEY_INVALID')
+        const account = exchange.slots.get(ACCOUNT)
+        // Whoever has no account pays nothing, and a stranger's key must not open another's reply.
+        return account ? once(claims, account.id, key, largest, exchange, next) : next()
+      },
+      explain: ({ request }) => ({ key: request.headers[HEADER] ?? null, largest }),
+    }
+  },
+} satisfies Plugin<Options>
+
+const bytesOf = (size: string): number => {
+  const [, amount = '1', unit = 'MiB'] = SIZE.exec(size) ?? []
+  return Number(amount) * (UNITS[unit] ?? 1)
+}
+
+const once = async (
+  claims: Claims,
+  account: number,
+  key: string,
+  largest: number,
+  exchange: Exchange,
+  next: Next,
+): Promise<void> => {
+  const { id, route, slots, writes } = exchange
+  const body = await digestOf(exchange.request)
+  // The client may leave while the store is asked.
+  const state = { claimed: false, over: false }
+  exchange.onEnd(({ end }) => {
+    state.over = true
+    if (state.claimed) claims.ended(id, end === 'complete')
+  })
+  // Not through `exchange.writes`: that somebody has the key is an answer, and the group must go on without it.
+  const kept = await claims.claim({ account, route: route.name, key }, body, exchange, largest)
+  if (kept) {
+    exchange.answer(kept.status, kept.body, { ...kept.headers, 'idempotent-replayed': 'true' })
+    return
+  }
+  state.claimed = true
+  if (state.over) {
+    claims.ended(id, false)
+    throw fault('IDEMPOTENCY_LOST')
+  }
+  try {
+    await next()
+  } catch (thrown) {
+    writes.add(freeKey(id))
+    throw thrown
+  }
+  const failed = () => slots.get(BROKEN) === true
+  const { reply } = exchange
+  reply.through(new Keeper({ request: id, reply, largest, failed, add: each => writes.add(each) }))
+}
+
+/** Of all that the answer depends on; not of the credential that may stand in the query. */
+const digestOf = async (request: Request): Promise<string> => {
+  const query = new URLSearchParams(request.query)
+  query.delete('key')
+  const hash = createHash('sha256').update(`${request.method} ${request.path}?${query}\n`)
+  return hash.update(await request.bytes()).digest('base64url')
+}

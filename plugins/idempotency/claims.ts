@@ -1,0 +1,144 @@
+/** Claims keys, finds what was answered to them, frees them. One per process, shared by its routes. */
+import type { Bytes, Database, Exchange, Headers, Log, Row } from '../../engine/plugin.ts'
+import { isCode } from '../ledger/faults.ts'
+import { writeSurely } from '../ledger/surely.ts'
+import { fault } from './faults.ts'
+import { Standing } from './standing.ts'
+import { claimKey, cleanKeys, expireKey, freeKey, type Name, REPLY } from './statements.ts'
+
+type Store = Pick<Database, 'write' | 'read' | 'now'>
+type Claimant = Pick<Exchange, 'id' | 'cut'>
+
+export interface Kept {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: Bytes
+}
+
+/** ms that a reply is kept, from the claim on. */
+const KEPT_FOR = 24 * 3_600_000
+/** Whoever finds the row changed under his hands looks again. */
+const TRIES = 5
+/** ms until a key that could not be freed is tried again. */
+const AGAIN = 1_000
+/** Rows in one transaction of the cleaning. */
+const PAGE = 500
+
+export class Claims {
+  readonly #database: Store
+  readonly #log: Log
+  readonly #standing: Standing
+  readonly #running = new Map<string, Claimant>()
+  readonly #unfreed = new Set<string>()
+  #timer: NodeJS.Timeout | undefined
+
+  /** `beat`: ms between two signs of life. */
+  constructor(database: Store, log: Log, beat?: number) {
+    this.#database = database
+    this.#log = log
+    this.#standing = new Standing({
+      database,
+      lost: () => this.#lost(),
+      ...(beat !== undefined && { beat }),
+    })
+  }
+  /** What was answered to this key; undefined: it is claimed for this exchange, which must be `ended`. */
+  async claim(
+    name: Name,
+    body: string,
+    exchange: Claimant,
+    largest: number,
+  ): Promise<Kept | undefined> {
+    for (let tries = 0; tries < TRIES; tries++) {
+      const now = await this.#database.now()
+      const row = await this.#look(name, body, exchange, now)
+      if (row === undefined || row.request === exchange.id) return undefined
+      const request = String(row.request)
+      if (row.status !== null && now - Number(row.claimed) >= KEPT_FOR) {
+        await writeSurely(this.#database, [expireKey(request)])
+        continue
+      }
+      const kept = await this.#judge(row, request, body, largest)
+      if (kept) return kept
+    }
+    throw fault('IDEMPOTENCY_IN_FLIGHT')
+  }
+  /** Its own group was not committed, or nobody knows: freed as soon as the store answers. */
+  ended(request: string, committed: boolean): void {
+    this.#running.delete(request)
+    if (committed) return
+    this.#unfreed.add(request)
+    void this.#free()
+  }
+  /** Forgets replies that are too old to be given again. */
+  async clean(signal: AbortSignal): Promise<void> {
+    const until = (await this.#database.now()) - KEPT_FOR
+    for (let more = true; more && !signal.aborted; ) {
+      const [gone = []] = await writeSurely(this.#database, [cleanKeys(until, PAGE)])
+      more = gone.length === PAGE
+    }
+  }
+  async close(): Promise<void> {
+    clearTimeout(this.#timer)
+    await this.#free()
+    await this.#standing.close()
+  }
+  async #look(
+    name: Name,
+    body: string,
+    exchange: Claimant,
+    claimed: number,
+  ): Promise<Row | undefined> {
+    const process = await this.#standing.name()
+    // Before the answer: if the claim is lost on its way, this exchange is one of those that are cut.
+    this.#running.set(exchange.id, exchange)
+    try {
+      const claim = { ...name, request: exchange.id, process, body, claimed }
+      const [, [row] = []] = await writeSurely(this.#database, claimKey(claim))
+      if (row?.request !== exchange.id) this.#running.delete(exchange.id)
+      return row
+    } catch (thrown) {
+      // Where the store's answer is lost nobody knows whether the claim stands.
+      this.ended(exchange.id, !isCode(thrown, 'STORE_UNKNOWN'))
+      if (!isCode(thrown, 'IDEMPOTENCY_BURIED')) throw thrown
+      this.#standing.drop()
+      throw fault('IDEMPOTENCY_LOST')
+    }
+  }
+  async #judge(
+    row: Row,
+    request: string,
+    body: string,
+    largest: number,
+  ): Promise<Kept | undefined> {
+    if (row.body !== body) throw fault('IDEMPOTENCY_MISMATCH')
+    if (row.status === null) throw fault('IDEMPOTENCY_IN_FLIGHT')
+    if (!row.whole) throw fault('IDEMPOTENCY_REPLY_TOO_LARGE', [largest])
+    const [found] = await this.#database.read(REPLY, [request])
+    return (
+      found && {
+        status: Number(found.status),
+        headers: JSON.parse(String(found.headers)) as Headers,
+        body: found.reply as Bytes,
+      }
+    )
+  }
+  #lost(): void {
+    for (const exchange of [...this.#running.values()]) exchange.cut(fault('IDEMPOTENCY_LOST'))
+  }
+  async #free(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    const requests = [...this.#unfreed]
+    for (let at = 0; at < requests.length; at += PAGE) {
+      const page = requests.slice(at, at + PAGE)
+      try {
+        await writeSurely(this.#database, page.map(freeKey))
+        for (const request of page) this.#unfreed.delete(request)
+      } catch (error) {
+        this.#log.warn({ keys: page.length, error }, 'Idempotency-Keys could not be freed yet')
+        this.#timer ??= setTimeout(() => void this.#free(), AGAIN).unref()
+      }
+    }
+  }
+}

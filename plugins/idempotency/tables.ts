@@ -1,0 +1,25 @@
+/** The tables of the Idempotency-Keys: who lives, which keys are claimed, and what was answered. */
+import type { Migration } from '../../engine/plugin.ts'
+
+/** A claim belongs to a process until it is answered and falls with it: whoever buries a process frees its claims in the
+ *  same statement, and no claim can be made for one that is buried. */
+const tables = (bytes: string): string => `
+  CREATE TABLE idempotency_processes (id TEXT PRIMARY KEY, beat BIGINT NOT NULL);
+  CREATE TABLE idempotency_keys (
+    account BIGINT NOT NULL,
+    route TEXT NOT NULL,
+    key TEXT NOT NULL,
+    request TEXT NOT NULL UNIQUE,
+    process TEXT CONSTRAINT idempotency_owner REFERENCES idempotency_processes (id) ON DELETE CASCADE,
+    body TEXT NOT NULL,
+    claimed BIGINT NOT NULL,
+    status BIGINT,
+    headers TEXT,
+    reply ${bytes},
+    PRIMARY KEY (account, route, key));
+  CREATE INDEX idempotency_open ON idempotency_keys (process) WHERE process IS NOT NULL;
+  CREATE INDEX idempotency_age ON idempotency_keys (claimed)`
+
+export const migrations: readonly Migration[] = [
+  { number: 1, text: tables('BLOB'), postgres: tables('BYTEA') },
+]

@@ -1,0 +1,147 @@
+/** Gateways over one real store, as the workers of an installation: an upstream that counts its calls, callers by header. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Test } from 'tap'
+import type { OpenDatabase } from '../../engine/database/database.ts'
+import type { Json, Plugin, Stage } from '../../engine/plugin.ts'
+import errorsPlugin from '../../plugins/errors.ts'
+import { Claims } from '../../plugins/idempotency/claims.ts'
+import idempotency from '../../plugins/idempotency.ts'
+import { ACCOUNT } from '../../plugins/slots.ts'
+import { plugin, silent, startCore, startUpstream } from './core.ts'
+import { type Store, sql, startStore } from './store.ts'
+
+/** Answers one call of the upstream. `call`: counted from 1. */
+type Script = (request: IncomingMessage, response: ServerResponse, call: number) => void
+
+interface Worker {
+  readonly url: string
+  /** All that this worker says to the store from now on is lost. */
+  silence(): void
+}
+export interface Installation {
+  readonly store: Store
+  readonly database: OpenDatabase
+  /** Calls that reached the upstream. */
+  readonly calls: number
+  script: Script
+  /** ms by which the store's clock is ahead. */
+  ahead: number
+  /** `beat`: ms between two signs of life, so that the dead are found while a test looks. */
+  worker(more?: {
+    beat?: number
+    stages?: Readonly<Record<string, Plugin>>
+    options?: Json
+  }): Promise<Worker>
+  rows(): Promise<readonly Readonly<Record<string, unknown>>[]>
+}
+
+const caller: Stage = {
+  async handle({ request, slots }, next) {
+    const { account } = request.headers
+    if (account) slots.set(ACCOUNT, { id: Number(account), name: 'ann', role: 'customer' })
+    await next()
+  },
+}
+
+export const install = async (t: Test): Promise<Installation> => {
+  const store = await startStore(t)
+  let calls = 0
+  const url = await startUpstream(t, (request, response) => {
+    const call = ++calls
+    request.resume().on('end', () => here.script(request, response, call))
+  })
+  const database = await store.open()
+  const here: Installation = {
+    store,
+    database,
+    get calls() {
+      return calls
+    },
+    script: (_, response, call) =>
+      void response
+        .setHeader('content-type', 'application/json')
+        .setHeader('x-kind', 'plain')
+        .end(JSON.stringify({ call })),
+    ahead: 0,
+    async worker({ stages = {}, options = true, beat = 2_000 } = {}) {
+      const own = await store.open()
+      const line = { cut: false }
+      const lent = lineOver(own, line, here)
+      const set = {
+        ...{ errors: errorsPlugin as Plugin, caller: plugin(caller) },
+        ...{ idempotency: quick(lent, beat), ...stages },
+      }
+      const document = {
+        upstreams: { main: { url } },
+        routes: ['/a', '/b'].map(path => ({
+          ...{ path: `POST ${path}`, upstream: 'main', idempotency: options },
+        })),
+      }
+      const core = await startCore(
+        t,
+        set,
+        document as unknown as Parameters<typeof startCore>[2],
+        silent,
+        {
+          database: lent,
+        },
+      )
+      return {
+        url: core.url,
+        silence: () => {
+          line.cut = true
+        },
+      }
+    },
+    rows: () => database.read(sql('rows', 'SELECT * FROM idempotency_keys ORDER BY key'), []),
+  }
+  return here
+}
+
+/** The plugin as it is, its claims at another pace. */
+const quick = (database: OpenDatabase, beat: number): Plugin => ({
+  ...(idempotency as Plugin),
+  setup: (options, host) =>
+    idempotency.setup(options as Parameters<typeof idempotency.setup>[0], {
+      ...host,
+      share: (key, version) =>
+        host.share(key, version, () => new Claims(database, silent, beat) as never),
+    }),
+})
+
+const lineOver = (own: OpenDatabase, line: { cut: boolean }, clock: { ahead: number }) => {
+  const unless = <T>(act: () => Promise<T>): Promise<T> =>
+    line.cut
+      ? Promise.reject(Object.assign(new Error('cut'), { code: 'STORE_UNAVAILABLE' }))
+      : act()
+  return {
+    ...own,
+    write: (list: Parameters<OpenDatabase['write']>[0]) => unless(() => own.write(list)),
+    read: (...args: Parameters<OpenDatabase['read']>) => unless(() => own.read(...args)),
+    now: async () => (await own.now()) + clock.ahead,
+  }
+}
+
+export interface Reply {
+  readonly status: number
+  readonly text: string
+  readonly headers: Headers
+}
+/** One POST of account 1, on a connection of its own. */
+export const post = async (
+  url: string,
+  key: string,
+  { body = '{"a":1}', account = '1', headers = {} as Readonly<Record<string, string>> } = {},
+): Promise<Reply> => {
+  const response = await fetch(url, {
+    method: 'POST',
+    body,
+    headers: {
+      ...{ 'content-type': 'application/json', connection: 'close', account },
+      ...(key !== '' && { 'idempotency-key': key }),
+      ...headers,
+    },
+  })
+  return { status: response.status, headers: response.headers, text: await response.text() }
+}
+export const codeOf = ({ text }: Reply): unknown => JSON.parse(text).error.code
