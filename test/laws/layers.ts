@@ -7,6 +7,7 @@ const LADDER: Readonly<Record<string, number>> = {
   catalogue: 1,
   sandbox: 1,
   ledger: 1,
+  idempotency: 2,
   notifications: 2,
   idempotency: 2,
   tasks: 2,
