@@ -13,6 +13,8 @@ export interface Ask extends Handed {
   readonly amount: string
   readonly limit: string
   readonly ms: number
+  /** It has been used already: granted, whatever is left. */
+  readonly spent?: true
 }
 export interface Return extends Handed {
   readonly verb: 'return'
@@ -24,6 +26,8 @@ export interface Answer {
   readonly verb: 'answer'
   readonly id: number
   readonly granted: string
+  /** With the owner, behind this answer. */
+  readonly left: string
   /** When the window began that the units belong to. */
   readonly since: number
   /** Nothing is left anywhere until that window ends. */

@@ -24,9 +24,11 @@ export interface Slice {
   readonly ends: number
   /** Nothing is left anywhere until `ends`. */
   readonly spent: boolean
+  /** With the owner, when it was last asked. */
+  readonly left: bigint
 }
 type Settle = (answer: Answer) => boolean | Promise<boolean>
-type Question = Pick<Ask, 'key' | 'amount' | 'limit' | 'ms'>
+type Question = Pick<Ask, 'key' | 'amount' | 'limit' | 'ms' | 'spent'>
 
 /** The questions this worker has put to the owner. */
 export class Questions {
@@ -61,7 +63,7 @@ export class Questions {
   }
 }
 const REFUSED: Answer = {
-  ...{ type: 'allowance', verb: 'answer', id: 0, granted: '0', since: 0, spent: false },
+  ...{ type: 'allowance', verb: 'answer', id: 0, granted: '0', left: '0', since: 0, spent: false },
 }
 
 /** One name: the slices that lie here, by key. */
@@ -112,4 +114,10 @@ export class Line {
     return slice ?? NOTHING
   }
 }
-export const NOTHING = { free: 0n, since: 0, ends: Number.POSITIVE_INFINITY, spent: false }
+export const NOTHING = {
+  free: 0n,
+  since: 0,
+  ends: Number.POSITIVE_INFINITY,
+  spent: false,
+  left: 0n,
+}

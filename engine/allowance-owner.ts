@@ -112,23 +112,19 @@ class Owner implements AllowanceOwner {
       const amount = BigInt(ask.amount)
       if (left < amount && count.loose.size > 0) return this.#recall(book, count, ask)
       count.waiting.shift()
-      this.#answer(
-        count,
-        worker,
-        ask,
-        left < amount ? 0n : amount + this.#extra(left - amount),
-        left,
-      )
+      this.#answer(count, worker, ask, ask.spent ? amount : this.#grant(left, amount))
     }
     this.#forget(book, count)
   }
 
-  /** Half of a fair share: large slices far from the limit, single units near it. */
-  #extra(rest: bigint): bigint {
-    return rest / BigInt(2 * Math.max(1, this.#channels.size))
+  /** And half of a fair share of the rest: large slices far from the limit, single units near it. */
+  #grant(left: bigint, amount: bigint): bigint {
+    if (left < amount) return 0n
+    return amount + (left - amount) / BigInt(2 * Math.max(1, this.#channels.size))
   }
 
-  #answer(count: Count, worker: number, ask: Ask, granted: bigint, left: bigint): void {
+  #answer(count: Count, worker: number, ask: Ask, granted: bigint): void {
+    const before = BigInt(ask.limit) - count.out
     count.out += granted
     if (count.kind === 'held')
       count.holders.set(worker, (count.holders.get(worker) ?? 0n) + granted)
@@ -138,8 +134,9 @@ class Owner implements AllowanceOwner {
       verb: 'answer',
       id: ask.id,
       granted: String(granted),
+      left: String(before - granted),
       since: count.since,
-      spent: count.kind === 'window' && left <= 0n,
+      spent: count.kind === 'window' && before <= 0n,
     } satisfies Answer)
   }
 

@@ -63,12 +63,17 @@ const held = (line: Line, limit: bigint): Allowance => {
       if (slice === undefined) line.giveBack(key, { free: amount, since: 0 })
       else slice.free += amount
     },
+    spend: (key, amount) =>
+      void line.ask({ key, amount: String(amount), limit: terms, ms: 0, spent: true }, () => true),
     wait: () => 0,
+    reading: () => undefined,
   }
 }
 
+type Window = Extract<Supply, { window: unknown }>['window']
+
 /** `limit` per `ms`, in windows that begin with a key's first use. */
-const windowed = (line: Line, { amount: limit, ms }: { amount: bigint; ms: number }): Allowance => {
+const windowed = (line: Line, { amount: limit, ms, returns = false }: Window): Allowance => {
   const terms = `${limit}/${ms}`
   const current = (key: string): Slice | undefined => {
     const slice = line.book.get(key)
@@ -76,29 +81,50 @@ const windowed = (line: Line, { amount: limit, ms }: { amount: bigint; ms: numbe
       ? slice
       : undefined
   }
+  const lay = (key: string, free: bigint, { since, spent, left }: Answer): void =>
+    line.lay(key, { free, terms, since, ends: since + ms, spent, left: BigInt(left) })
   const ask = (key: string, amount: bigint, tries: number): Promise<boolean> =>
-    line.ask(
-      { key, amount: String(amount), limit: String(limit), ms },
-      ({ since, spent, ...answer }) => {
-        const granted = BigInt(answer.granted)
-        const ends = since + ms
-        // The window ended on the way. Its units are void; the next window decides.
-        if (line.now() >= ends) return granted > 0n && tries > 1 && ask(key, amount, tries - 1)
-        const free = granted > amount ? granted - amount : 0n
-        line.lay(key, { free, terms, since, ends, spent })
-        return granted >= amount
-      },
-    )
+    line.ask({ key, amount: String(amount), limit: String(limit), ms }, answer => {
+      const granted = BigInt(answer.granted)
+      // The window ended on the way. Its units are void; the next window decides.
+      if (line.now() >= answer.since + ms)
+        return granted > 0n && tries > 1 && ask(key, amount, tries - 1)
+      lay(key, granted > amount ? granted - amount : 0n, answer)
+      return granted >= amount
+    })
   return {
     take(key, amount) {
       const slice = current(key)
-      return takeFrom(slice, terms, amount) ?? (slice?.spent ? false : undefined)
+      // What others give back nobody is told of: where that may be, the owner is asked.
+      return takeFrom(slice, terms, amount) ?? (slice?.spent && !returns ? false : undefined)
     },
     ask: (key, amount) => ask(key, amount, TRIES),
-    give() {},
+    give(key, amount, window) {
+      if (returns && window !== undefined) line.giveBack(key, { free: amount, since: window })
+    },
+    spend(key, amount) {
+      if (takeFrom(current(key), terms, amount)) return
+      const question = {
+        key,
+        amount: String(amount),
+        limit: String(limit),
+        ms,
+        spent: true,
+      } as const
+      void line.ask(question, answer => {
+        if (line.now() < answer.since + ms) lay(key, 0n, answer)
+        return true
+      })
+    },
     wait(key) {
       const slice = current(key)
       return slice === undefined ? 0 : slice.ends - line.now()
+    },
+    reading(key) {
+      const slice = current(key)
+      if (slice === undefined) return undefined
+      const { left, free, ends, since } = slice
+      return { left: left + free, ms: ends - line.now(), window: since }
     },
   }
 }
@@ -119,24 +145,30 @@ const sliced = (line: Line, source: Extract<Supply, { slice: unknown }>): Allowa
       return granted >= amount
     })
   }
+  /** One after another per key: a second call to the source would fetch what the first brings. */
+  const ask = (key: string, amount: bigint): Promise<boolean> => {
+    const before = turns.get(key) ?? Promise.resolve()
+    const turn = before.then(
+      () => fetch(key, amount),
+      () => fetch(key, amount),
+    )
+    turns.set(key, turn)
+    const done = () => {
+      if (turns.get(key) === turn) turns.delete(key)
+    }
+    turn.then(done, done)
+    return turn
+  }
   return {
     take,
-    /** One after another per key: a second call to the source would fetch what the first brings. */
-    ask(key, amount) {
-      const before = turns.get(key) ?? Promise.resolve()
-      const turn = before.then(
-        () => fetch(key, amount),
-        () => fetch(key, amount),
-      )
-      turns.set(key, turn)
-      const done = () => {
-        if (turns.get(key) === turn) turns.delete(key)
-      }
-      turn.then(done, done)
-      return turn
-    },
+    ask,
     give,
+    spend(key, amount) {
+      // A source that breaks now has broken for whoever asks next as well, and tells him.
+      if (!take(key, amount)) ask(key, amount).catch(() => {})
+    },
     wait: () => 0,
+    reading: () => undefined,
   }
 }
 

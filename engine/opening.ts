@@ -31,7 +31,13 @@ export interface OpeningKit {
 }
 
 /** Where a request that matches no route is at. */
-const NOWHERE: Route = { name: 'none', method: 'ANY', pattern: '/', has: () => false }
+const NOWHERE: Route = {
+  name: 'none',
+  method: 'ANY',
+  pattern: '/',
+  has: () => false,
+  option: () => undefined,
+}
 const NO_BODY = { limit: 0, encodings: [], inflated: 0 }
 
 /** Throws for what no route should see. */

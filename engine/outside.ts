@@ -15,7 +15,13 @@ const fault = errors({
   SEND_TIMEOUT: [504, 'No whole answer of %s within %d ms.'],
 })
 
-const NO_ROUTE: Route = { name: 'outside', method: 'ANY', pattern: '', has: () => false }
+const NO_ROUTE: Route = {
+  name: 'outside',
+  method: 'ANY',
+  pattern: '',
+  has: () => false,
+  option: () => undefined,
+}
 const NO_STORE = { write: () => Promise.resolve([]) }
 /** Nobody's span: such a call is one by itself. */
 const SPAN = '0000000000000001'

@@ -138,6 +138,8 @@ export interface Route {
   readonly method: string
   readonly pattern: string
   has(plugin: string): boolean
+  /** What a plugin is told on this route: its options, or its default. */
+  option(plugin: string): Json | undefined
 }
 export interface Outcome {
   readonly end: 'complete' | 'cut' | 'hangup' | 'refused'
@@ -347,16 +349,31 @@ export interface Allowance {
   take(key: string, amount: bigint): boolean | undefined
   /** Asks the owner for more; false = truly exhausted. */
   ask(key: string, amount: bigint): Promise<boolean>
-  /** Gives back what was taken. */
-  give(key: string, amount: bigint): void
+  /** Gives back what was taken. To a window only where it `returns`, and while the window runs that it was taken from. */
+  give(key: string, amount: bigint, window?: number): void
+  /** Takes what has been used already, be it allowed or not: a window may go below zero, and refuses until it ends. */
+  spend(key: string, amount: bigint): void
   /** ms until a refused key is worth asking again: the end of its window; 0 = nobody knows. */
   wait(key: string): number
+  /** How a window stands, as far as this process knows; undefined where it has not asked of late. */
+  reading(key: string): Reading | undefined
+}
+export interface Reading {
+  /** Below zero when more was spent than allowed. */
+  readonly left: bigint
+  /** Until it is whole again. */
+  readonly ms: number
+  /** Which window this is. */
+  readonly window: number
 }
 /** Where an allowance comes from. `slice`: a plugin's own source (a lease in the database). `window`: `amount` per
- *  `ms`, counted from a key's first use, not given back. `held`: at most `amount` at once, given back at the end. */
+ *  `ms`, counted from a key's first use; `returns`: what was taken too much may be given back. `held`: at most `amount`
+ *  at once, given back at the end. */
 export type Supply =
   | { slice(key: string, wanted: bigint): Promise<bigint> }
-  | { readonly window: { readonly amount: bigint; readonly ms: number } }
+  | {
+      readonly window: { readonly amount: bigint; readonly ms: number; readonly returns?: boolean }
+    }
   | { readonly held: { readonly amount: bigint } }
 export interface Log {
   debug(fields: object, text?: string): void

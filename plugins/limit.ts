@@ -1,130 +1,110 @@
-/** How much one caller may ask for: requests per time and at once, exact over the workers of the machine. */
+/** How much one caller may ask for: requests and tokens per time, and at once, exact over the workers of the machine. */
 import ipaddr from 'ipaddr.js'
-import { errors } from '../engine/errors.ts'
-import type { Allowance, Exchange, Host, Next, Plugin } from '../engine/plugin.ts'
-import { ACCOUNT, type Account } from './slots.ts'
-
-const fault = errors({
-  RATE_LIMITED: [429, 'Rate limit reached: %s. Try again in %d s.'],
-  CONCURRENCY_EXCEEDED: [
-    429,
-    'Too many requests at once: %d at a time. Try again when one has ended.',
-    { headers: { 'retry-after': '1' } },
-  ],
-})
-
-interface Limits {
-  readonly requests?: string
-  readonly concurrency?: number
-}
-const PERIODS: Readonly<Record<string, number>> = { s: 1_000, min: 60_000, h: 3_600_000 }
-const RATE = /^([1-9][0-9]{0,8})\/(s|min|h)$/
+import type { Exchange, Host, Next, Plugin } from '../engine/plugin.ts'
+import { type Gate, MEMBERS, OPEN, type Scope } from './limits/gates.ts'
+import { type Tell, tellerOf } from './limits/headers.ts'
+import { problemsIn } from './limits/problems.ts'
+import { type Limits, ROUTE, type RouteLimits, SECTION, type Section } from './limits/section.ts'
+import { Stay } from './limits/stay.ts'
+import { ACCOUNT, type Account, MODEL } from './slots.ts'
 
 export default {
-  schema: {
-    description:
-      'What each API key may do on this route (without a key: each client address). ' +
-      'Limits of a key itself stand in their place and count over all routes.',
-    type: 'object',
-    additionalProperties: false,
-    properties: {
-      requests: {
-        description: 'Requests per second, minute or hour, in windows that begin with the first.',
-        type: 'string',
-        pattern: RATE.source,
-        examples: ['60/min'],
-      },
-      concurrency: {
-        description: 'Requests, streams and WebSocket connections at once.',
-        type: 'integer',
-        minimum: 1,
-        maximum: 1_000_000,
-        examples: [5],
-      },
-    },
-    examples: [{ requests: '60/min', concurrency: 5 }],
-  },
+  schema: ROUTE,
+  sections: { limits: SECTION },
+  check: problemsIn,
   // A key's own limits hold on every route.
   default: {},
   setup(options, host) {
-    const gates = new Map<string, Gate>()
-    /** One gate per spelling of a limit: there are as many as operators wrote. */
-    const gateOf = (member: keyof Limits, limit: string | number, where: string): Gate => {
-      const spelling = `${member} ${limit} ${where}`
-      const gate = gates.get(spelling) ?? OPEN[member](host, `limit/${member}/${where}`, limit)
-      gates.set(spelling, gate)
-      return gate
-    }
-    const gatesOf = (limits: Limits = {}): readonly Gate[] =>
-      MEMBERS.flatMap(member => {
-        const limit = limits[member]
-        if (limit !== undefined) return gateOf(member, limit, 'key')
-        const usual = options[member]
-        return usual === undefined ? [] : gateOf(member, usual, `route ${host.route.name}`)
-      })
-    const usual = gatesOf()
-    const passAll = async (
-      gates: readonly Gate[],
-      account: Account | undefined,
-      exchange: Exchange,
-      next: Next,
-    ): Promise<void> => {
-      const caller = callerOf(account, exchange)
-      for (const pass of gates) await pass(caller, exchange)
-      await next()
-    }
+    const gates = new Gates(options, host)
+    const tell = tellerOf(host.route.option('errors'))
     return {
       handle(exchange, next) {
-        const account = exchange.slots.get(ACCOUNT)
-        const limits = account?.key?.limits
-        const through = limits ? gatesOf(limits) : usual
-        return through.length === 0 ? next() : passAll(through, account, exchange, next)
+        const through = gates.of(exchange)
+        // Where no limit is set there is no promise, and nothing on the way up.
+        return through.length === 0 ? next() : passAll(through, tell, exchange, next)
       },
       explain: exchange => ({ ...options, ...exchange.slots.get(ACCOUNT)?.key?.limits }),
     }
   },
-} satisfies Plugin<Limits>
+} satisfies Plugin<RouteLimits>
 
-/** Lets one exchange of a caller in, or throws. */
-type Gate = (caller: string, exchange: Exchange) => Promise<void>
-type Open = (host: Host, name: string, limit: string | number) => Gate
-
-// First what can be given back: a request refused for what runs beside it must not count as one.
-const MEMBERS: readonly (keyof Limits)[] = ['concurrency', 'requests']
-const OPEN: Readonly<Record<keyof Limits, Open>> = {
-  concurrency(host, name, limit) {
-    const allowance = host.allowance(name, { held: { amount: BigInt(limit) } })
-    return async (caller, exchange) => {
-      // The client may leave while the owner is asked: what comes after its end goes straight back.
-      const state = { taken: false, ended: false }
-      exchange.onEnd(() => {
-        state.ended = true
-        if (state.taken) allowance.give(caller, 1n)
-      })
-      if (!(await admitted(allowance, caller))) throw fault('CONCURRENCY_EXCEEDED', [limit])
-      state.taken = true
-      if (state.ended) allowance.give(caller, 1n)
-    }
-  },
-  requests(host, name, limit) {
-    const [, amount = '1', period = 'min'] = RATE.exec(String(limit)) ?? []
-    const ms = PERIODS[period] ?? 60_000
-    const allowance = host.allowance(name, { window: { amount: BigInt(amount), ms } })
-    return async caller => {
-      if (await admitted(allowance, caller)) return
-      const wait = Math.max(1, Math.ceil(allowance.wait(caller) / 1_000))
-      throw fault('RATE_LIMITED', [limit, wait], { headers: { 'retry-after': String(wait) } })
-    }
-  },
+const passAll = async (
+  gates: readonly Gate[],
+  tell: Tell,
+  exchange: Exchange,
+  next: Next,
+): Promise<void> => {
+  const account = exchange.slots.get(ACCOUNT)
+  const stay = new Stay(exchange)
+  for (const gate of gates) await stay.pass(gate, CALLERS[gate.scope](account, exchange), tell)
+  await next()
+  stay.tell(tell)
 }
 
-const admitted = (allowance: Allowance, caller: string): boolean | Promise<boolean> =>
-  allowance.take(caller, 1n) ?? allowance.ask(caller, 1n)
+/** Which gates an exchange of this route meets: found once per spelling, key and model. */
+class Gates {
+  readonly #host: Host
+  readonly #route: RouteLimits
+  readonly #section: Section
+  readonly #usual: readonly Gate[]
+  readonly #byName: boolean
+  /** Gates of keys with limits of their own, and of models with a name under `limits:`. */
+  readonly #found = new WeakMap<object, Map<string, readonly Gate[]>>()
 
-const callerOf = (account: Account | undefined, { request }: Exchange): string => {
-  if (account?.key) return `key ${account.key.id}`
-  if (account) return `account ${account.id}`
-  return `address ${networkOf(request.client.address)}`
+  constructor(route: RouteLimits, host: Host) {
+    this.#host = host
+    this.#route = route
+    this.#section = host.section<Section>('limits')
+    this.#byName = Object.keys(this.#section.models ?? {}).length > 0
+    this.#usual = this.#build(undefined, '')
+  }
+  of({ slots }: Exchange): readonly Gate[] {
+    const own = slots.get(ACCOUNT)?.key?.limits
+    const model = this.#byName ? (slots.get(MODEL)?.entry ?? '') : ''
+    const named = this.#byName && this.#section.models?.[model] !== undefined ? model : ''
+    if (!own && named === '') return this.#usual
+    const known = this.#found.get(own ?? this.#section) ?? new Map<string, readonly Gate[]>()
+    this.#found.set(own ?? this.#section, known)
+    const gates = known.get(named) ?? this.#build(own, named)
+    known.set(named, gates)
+    return gates
+  }
+  #build(own: Limits | undefined, model: string): readonly Gate[] {
+    const { account, model: each, ...key } = this.#route
+    const section = this.#section
+    const where = `route ${this.#host.route.name}`
+    const named = section.models?.[model]
+    return MEMBERS.flatMap(member => {
+      const gate = (scope: Scope, at: string, limits: Limits | undefined): Gate[] => {
+        const limit = limits?.[member]
+        const name = `limit/${member}/${scope}/${at}`
+        return limit === undefined ? [] : [OPEN[member](this.#host, scope, name, String(limit))]
+      }
+      // A key's own limit stands in the place of the others for keys.
+      const keys =
+        own?.[member] !== undefined
+          ? gate('key', 'own', own)
+          : [...gate('key', where, key), ...gate('key', 'all', section.key)]
+      const models = gate('model', 'all', { ...section.model, ...named })
+      const accounts = [
+        ...gate('account', where, account),
+        ...gate('account', 'all', section.account),
+      ]
+      return [...keys, ...accounts, ...gate('model', where, each), ...models]
+    })
+  }
+}
+
+/** Whose a request is. */
+const CALLERS: Readonly<
+  Record<Scope, (account: Account | undefined, exchange: Exchange) => string>
+> = {
+  key: (account, exchange) =>
+    account?.key ? `key ${account.key.id}` : CALLERS.account(account, exchange),
+  account: (account, { request }) =>
+    account ? `account ${account.id}` : `address ${networkOf(request.client.address)}`,
+  // A route without models is one.
+  model: (_, { slots }) => `model ${slots.get(MODEL)?.entry ?? ''}`,
 }
 /** One household has 2^64 addresses of version 6: its network counts as one client. */
 const networkOf = (address: string): string => {

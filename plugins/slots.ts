@@ -16,8 +16,12 @@ export interface AccountKey {
   readonly name: string
   /** Names of the models it may use; absent: all. */
   readonly models?: readonly string[]
-  /** In place of the route's limits. */
-  readonly limits?: { readonly requests?: string; readonly concurrency?: number }
+  /** In place of the routes' limits for keys. */
+  readonly limits?: {
+    readonly requests?: string
+    readonly tokens?: string
+    readonly concurrency?: number
+  }
   /** What it may spend, in quota; absent: as much as the account has. */
   readonly quota?: number
 }

@@ -2,7 +2,7 @@
 import type { Call } from '../exchange.ts'
 import { hostFor, type Resources } from '../host.ts'
 import { compose, type Run, type Step } from '../pipeline.ts'
-import type { Exchange, Lent, Log, Plugin, Route, Stage, Target } from '../plugin.ts'
+import type { Exchange, Json, Lent, Log, Plugin, Route, Stage, Target } from '../plugin.ts'
 import { plainRefusal } from '../refusal.ts'
 import type { CompiledRoute, NamedStage, Settings } from '../snapshot.ts'
 import { sendTry, type Try } from '../upstream/attempt.ts'
@@ -62,6 +62,9 @@ export const compileRoute = async (
     method,
     pattern,
     has: plugin => plugin in options || kit.plugins.get(plugin)?.default !== undefined,
+    option: plugin =>
+      ((options as unknown as Record<string, unknown>)[plugin] ??
+        kit.plugins.get(plugin)?.default) as Json | undefined,
   }
   const before = kit.faults.length
   const stages = await setUp(options, route, index, kit)

@@ -56,7 +56,11 @@ const keyVerbs: Readonly<Record<string, Verb>> = {
   async create({ positionals, values }, { database }) {
     const kind = kindOf(values)
     const now = await database.now()
-    const limits = limitsOf(textOf(values.requests), textOf(values.concurrency))
+    const limits = limitsOf({
+      requests: textOf(values.requests),
+      tokens: textOf(values.tokens),
+      concurrency: textOf(values.concurrency),
+    })
     const models = modelsOf(textOf(values.models))
     const quota = quotaOf(textOf(values.quota))
     if (kind === 'system-token' && (limits || models || quota)) {
@@ -192,6 +196,7 @@ export const commands: Readonly<Record<string, Command>> = {
       models: { type: 'string', summary: 'only these models, with commas between' },
       quota: { type: 'string', summary: 'at most this much quota in all' },
       requests: { type: 'string', summary: "in place of the route's limit: 60/min" },
+      tokens: { type: 'string', summary: "in place of the route's limit: 100000/min" },
       concurrency: { type: 'string', summary: "in place of the route's limit" },
       system: { type: 'boolean', summary: 'system tokens instead of API keys' },
     },

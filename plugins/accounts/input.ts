@@ -41,13 +41,19 @@ export const modelsOf = (text: string | undefined): readonly string[] | undefine
   if (names.every(Boolean)) return names
   throw new UsageError('--models is a list of names, with commas between them')
 }
-export const limitsOf = (requests: string | undefined, concurrency: string | undefined) => {
-  if (requests !== undefined && !/^[1-9]\d*\/(s|min|h)$/.test(requests)) {
-    throw new UsageError('--requests is a rate such as 60/min')
-  }
-  if (requests === undefined && concurrency === undefined) return undefined
+const rateOf = (text: string, what: string): string => {
+  if (/^[1-9]\d{0,8}\/(s|min|h)$/.test(text)) return text
+  throw new UsageError(`${what} is a rate such as 60/min`)
+}
+export const limitsOf = ({
+  requests,
+  tokens,
+  concurrency,
+}: Readonly<Record<'requests' | 'tokens' | 'concurrency', string | undefined>>) => {
+  if ((requests ?? tokens ?? concurrency) === undefined) return undefined
   return {
-    ...(requests !== undefined && { requests }),
+    ...(requests !== undefined && { requests: rateOf(requests, '--requests') }),
+    ...(tokens !== undefined && { tokens: rateOf(tokens, '--tokens') }),
     ...(concurrency !== undefined && { concurrency: numberOf(concurrency, '--concurrency') }),
   }
 }

@@ -28,6 +28,7 @@ export const openai: Dialect = {
     IDEMPOTENCY_MISMATCH: { type: 'idempotency_error', code: 'idempotency_key_reused' },
     RATE_LIMITED: { type: 'requests', code: 'rate_limit_exceeded' },
     TOKENS_LIMITED: { type: 'tokens', code: 'rate_limit_exceeded' },
+    TOKENS_TOO_MANY: { type: 'tokens', code: 'rate_limit_exceeded' },
     CONCURRENCY_EXCEEDED: { type: 'requests', code: 'rate_limit_exceeded' },
     DRAINING: { type: 'server_error', code: 'service_unavailable' },
   },

@@ -3,7 +3,7 @@ import type { Migration } from '../../engine/plugin.ts'
 
 /** A claim belongs to a process until it is answered and falls with it: whoever buries a process frees its claims in the
  *  same statement, and no claim can be made for one that is buried. */
-const tables = (bytes: string): string => `
+const TABLES = `
   CREATE TABLE idempotency_processes (id TEXT PRIMARY KEY, beat BIGINT NOT NULL);
   CREATE TABLE idempotency_keys (
     account BIGINT NOT NULL,
@@ -15,11 +15,9 @@ const tables = (bytes: string): string => `
     claimed BIGINT NOT NULL,
     status BIGINT,
     headers TEXT,
-    reply ${bytes},
+    reply BLOB,
     PRIMARY KEY (account, route, key));
   CREATE INDEX idempotency_open ON idempotency_keys (process) WHERE process IS NOT NULL;
   CREATE INDEX idempotency_age ON idempotency_keys (claimed)`
 
-export const migrations: readonly Migration[] = [
-  { number: 1, text: tables('BLOB'), postgres: tables('BYTEA') },
-]
+export const migrations: readonly Migration[] = [{ number: 1, text: TABLES }]

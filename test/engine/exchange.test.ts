@@ -17,7 +17,7 @@ const arrange = (more: Partial<CallOptions> = {}) => {
     requestId: 'theirs',
     traceId: '0'.repeat(32),
     kind: 'http',
-    route: { name: 'r', method: 'POST', pattern: '/', has: () => false },
+    route: { name: 'r', method: 'POST', pattern: '/', has: () => false, option: () => undefined },
     params: {},
     request: received({ method: 'POST', path: '/', headers: {} }, undefined),
     store: {

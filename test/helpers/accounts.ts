@@ -32,7 +32,7 @@ export const hostOver = (database: Database, method = 'POST'): Host => {
   const shared = new Map<string, object>()
   const host: Partial<Host> = {
     database,
-    route: { name: 'x', method, pattern: '/v1/x', has: () => true },
+    route: { name: 'x', method, pattern: '/v1/x', has: () => true, option: () => undefined },
     section: <T>() => ({}) as T,
     share: <T extends object>(key: string, version: string, create: (previous?: T) => T) => {
       const at = `${key} ${version}`

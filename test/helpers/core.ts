@@ -27,7 +27,10 @@ export const fakeResources = (store: FakeStore, log: Log = silent): Resources =>
     metrics: createMetrics(),
     shared: new Shared(),
     allowances: {
-      open: () => ({ take: () => true, ask: async () => true, give() {}, wait: () => 0 }),
+      open: () => ({
+        ...{ take: () => true, ask: async () => true, give() {}, spend() {} },
+        ...{ wait: () => 0, reading: () => undefined },
+      }),
       close() {},
     },
     jobs: { start: () => () => {}, close: async () => {} } as unknown as Resources['jobs'],

@@ -53,7 +53,14 @@ export const fakeHost = (options: HostOptions = {}): FakeHost => {
     metrics: { count() {}, time() {}, gauge() {} },
     database: { write: absent, read: absent, pages: absent, now: absent },
     config: { version: 1, hash },
-    route: { name: 'chat', method: 'POST', pattern: '/', has: () => true, ...route },
+    route: {
+      name: 'chat',
+      method: 'POST',
+      pattern: '/',
+      has: () => true,
+      option: () => undefined,
+      ...route,
+    },
     section: <T>(name: string) => (document[name] ?? {}) as T,
     file: path => files[path] ?? readFileSync(fileURLToPath(new URL(path, ROOT)), 'utf8'),
     share(key, version, create) {
@@ -82,7 +89,13 @@ export interface RequestOptions {
 export const fakeExchange = (options: RequestOptions = {}): Call => {
   const { method = 'POST', path = '/', search = '', headers = {}, params = {} } = options
   const whole = bytesOf(options.body)
-  const route = { name: options.route ?? 'chat', method, pattern: path, has: () => true }
+  const route = {
+    name: options.route ?? 'chat',
+    method,
+    pattern: path,
+    has: () => true,
+    option: () => undefined,
+  }
   const parsed = (): Promise<Json> => Promise.resolve().then(() => parseJson(whole))
   return new Call({
     ...{ id: `req_${'0123456789abcdef'.repeat(2)}`, requestId: 'theirs', traceId: '0'.repeat(32) },

@@ -13,21 +13,23 @@ pipeline: [errors, auth, limit]
 upstreams: { raw: { url: '${upstream.url}', connections: 1000 } }
 routes:
   - { path: 'GET /fast/{name}', upstream: raw, rewrite: '/s/{name}', auth: key, limit: { requests: 37/h } }
+  - { path: 'POST /fast/{name}', upstream: raw, rewrite: '/s/{name}', auth: key, limit: { tokens: 230/h } }
   - { path: 'GET /slow/{name}', upstream: raw, rewrite: '/s/{name}', auth: key, limit: { concurrency: 9 } }
 `,
 })
 t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
 const headers = { authorization: `Bearer ${await gateway.key()}` }
 // Each on a connection of its own, so that both workers have some.
-const get = async (path: string): Promise<number> => {
+const get = async (path: string, body?: string): Promise<number> => {
   const response = await fetch(gateway.url + path, {
+    ...(body !== undefined && { method: 'POST', body }),
     headers: { ...headers, connection: 'close' },
   })
   await response.arrayBuffer()
   return response.status
 }
-const many = (path: string, count: number) =>
-  Promise.all(Array.from({ length: count }, () => get(path).catch(() => 0)))
+const many = (path: string, count: number, body?: string) =>
+  Promise.all(Array.from({ length: count }, () => get(path, body).catch(() => 0)))
 const count = (statuses: readonly number[], status: number) =>
   statuses.filter(each => each === status).length
 
@@ -38,6 +40,12 @@ t.test('requests', async t => {
   const statuses = await many('/fast/ok', 120)
   t.equal(count(statuses, 200), 37)
   t.equal(count(statuses, 429), 83)
+})
+
+t.test('tokens, which nobody counts: as many as were thought', async t => {
+  const statuses = await many('/fast/ok', 120, 'x'.repeat(40))
+  t.equal(count(statuses, 200), 23)
+  t.equal(count(statuses, 429), 97)
 })
 
 t.test('concurrency, and workers that die while they hold all of it', async t => {

@@ -9,7 +9,6 @@ const LADDER: Readonly<Record<string, number>> = {
   ledger: 1,
   idempotency: 2,
   notifications: 2,
-  idempotency: 2,
   tasks: 2,
   console: 3,
 }

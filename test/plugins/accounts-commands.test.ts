@@ -55,6 +55,8 @@ for (const { engine, host, ...opened } of both) {
       '500000',
       '--requests',
       '60/min',
+      '--tokens',
+      '100000/min',
       '--concurrency',
       '5',
     ]
@@ -62,7 +64,7 @@ for (const { engine, host, ...opened } of both) {
     const { key } = made.json() as { key: string }
     const carried = {
       models: ['gp-4.1', 'cl-*'],
-      limits: { requests: '60/min', concurrency: 5 },
+      limits: { requests: '60/min', tokens: '100000/min', concurrency: 5 },
       quota: 500_000,
     }
     const account = await opened.route('key')({ headers: { 'x-api-key': key } })
@@ -124,6 +126,7 @@ for (const { engine, host, ...opened } of both) {
       [keys, 'create ann --quota 1.5', 2, /--quota is a whole number above 0/],
       [keys, 'create ann --quota 99999999999999999999', 2, /--quota/],
       [keys, 'create ann --requests many', 2, /--requests is a rate such as 60\/min/],
+      [keys, 'create ann --tokens 1.5/min', 2, /--tokens is a rate such as 60\/min/],
       [keys, 'create ann --concurrency 0', 2, /--concurrency is a whole number above 0/],
       [keys, 'create ann --name 7', 2, /--name needs a name/],
       [keys, 'list nobody', 1, /There is no account "nobody"/],

@@ -47,7 +47,7 @@ t.test('openai', async t => {
   })
   t.match(body(unknown), { error: { code: 'model_not_found', param: 'model' } })
   t.match(body(badKey), { error: { type: 'invalid_request_error', code: 'invalid_api_key' } })
-  t.match(body(limited), { error: { type: 'rate_limit_error', code: 'rate_limit_exceeded' } })
+  t.match(body(limited), { error: { type: 'requests', code: 'rate_limit_exceeded' } })
   t.match(body(broke), { error: { code: 'insufficient_user_quota' } })
   t.equal(render('openai', broke).status, 403)
   t.same(body(nowhere).error, {

@@ -1,109 +1,17 @@
 /** Limits over two gateways that share one owner, as the workers of a machine do. */
 import { request as httpRequest } from 'node:http'
-import t, { type Test } from 'tap'
-import { createAllowances } from '../../engine/allowance.ts'
-import type { Channel } from '../../engine/allowance-channel.ts'
-import { createAllowanceOwner } from '../../engine/allowance-owner.ts'
-import type { Json, Plugin } from '../../engine/plugin.ts'
-import errorsPlugin from '../../plugins/errors.ts'
+import t from 'tap'
 import limit from '../../plugins/limit.ts'
-import { ACCOUNT } from '../../plugins/slots.ts'
-import { plugin, silent, startCore } from '../helpers/core.ts'
-
-/** Two ends that answer in a later turn, like IPC. */
-const pair = (): [Channel, Channel] => {
-  const listeners: [((message: unknown) => void)[], ((message: unknown) => void)[]] = [[], []]
-  const end = (own: 0 | 1, other: 0 | 1): Channel => ({
-    send: message => {
-      const wire = JSON.stringify(message)
-      setImmediate(() => {
-        for (const listener of listeners[other]) listener(JSON.parse(wire))
-      })
-    },
-    on: listener => void listeners[own].push(listener),
-  })
-  return [end(0, 1), end(1, 0)]
-}
-
-/** The caller is what the headers say: `key: 7`, its limits as JSON. */
-const caller = plugin({
-  async handle({ request, slots }, next) {
-    const { key, limits } = request.headers
-    if (key)
-      slots.set(ACCOUNT, {
-        ...{ id: 1, name: 'ann', role: 'customer' },
-        key: { id: Number(key), name: 'k', ...(limits && { limits: JSON.parse(limits) }) },
-      })
-    await next()
-  },
-})
-
-interface Gateways {
-  readonly urls: readonly string[]
-  /** Lets the requests to /held go. */
-  release(): void
-  readonly held: number
-}
-const start = async (t: Test, options: Json): Promise<Gateways> => {
-  const owner = createAllowanceOwner()
-  const held: (() => void)[] = []
-  const answers = plugin({
-    answers: true,
-    async handle(exchange) {
-      if (exchange.request.path === '/held')
-        await new Promise<void>(resolve => {
-          held.push(resolve)
-          exchange.signal.addEventListener('abort', () => resolve())
-        })
-      exchange.answer(200, { ok: true })
-    },
-  })
-  const routes = ['GET /x', 'GET /y', 'GET /held'].map(path => ({ path, limit: options }))
-  const urls: string[] = []
-  for (const worker of [1, 2]) {
-    const [near, far] = pair()
-    owner.attach(worker, far)
-    const set = { errors: errorsPlugin as Plugin, caller, limit: limit as Plugin, answers }
-    const more = { allowances: createAllowances(near) }
-    const core = await startCore(t, set, { routes: routes as unknown as Json }, silent, more)
-    urls.push(core.url)
-  }
-  return {
-    urls,
-    release: () => {
-      for (const each of held.splice(0)) each()
-    },
-    get held() {
-      return held.length
-    },
-  }
-}
-
-interface Got {
-  readonly status: number
-  readonly retryAfter: string | null
-  readonly body: { readonly error?: { readonly code: string; readonly message: string } }
-}
-const get = async (url: string, headers: Record<string, string> = {}): Promise<Got> => {
-  const response = await fetch(url, { headers })
-  const body = (await response.json()) as Got['body']
-  return { status: response.status, retryAfter: response.headers.get('retry-after'), body }
-}
-const storm = (urls: readonly string[], path: string, count: number, key: string) =>
-  Promise.all(
-    Array.from({ length: count }, (_, at) => get(`${urls[at % urls.length]}${path}`, { key })),
-  )
-const count = (all: readonly Got[], status: number) =>
-  all.filter(got => got.status === status).length
+import { count, type Got, get, startLimited, storm } from '../helpers/limited.ts'
 
 t.test('requests: exactly as many as allowed, by key and by route, over both', async t => {
-  const { urls } = await start(t, { requests: '23/h' })
+  const { urls } = await startLimited(t, { requests: '23/h' })
   const all = await storm(urls, '/x', 80, '7')
   t.equal(count(all, 200), 23)
   t.equal(count(all, 429), 57)
   const refused = all.find(got => got.status === 429)
-  t.match(refused?.body.error?.code, 'rate_limit_exceeded')
-  t.match(refused?.body.error?.message, /23\/h/)
+  t.match(refused?.body.error, { type: 'requests', code: 'rate_limit_exceeded' })
+  t.match(refused?.body.error?.message, /23 requests per h/)
   const wait = Number(refused?.retryAfter)
   t.ok(wait > 3_500 && wait <= 3_600, 'until the window ends')
   t.equal(count(await storm(urls, '/x', 2, '8'), 200), 2, 'another key has its own')
@@ -111,7 +19,7 @@ t.test('requests: exactly as many as allowed, by key and by route, over both', a
 })
 
 t.test('a key of its own limits: in place of the route, over all routes', async t => {
-  const { urls } = await start(t, { requests: '2/h', concurrency: 1 })
+  const { urls } = await startLimited(t, { requests: '2/h', concurrency: 1 })
   const headers = { key: '9', limits: '{"requests":"5/h","concurrency":50}' }
   const statuses: number[] = []
   for (const path of ['/x', '/y', '/x', '/y', '/x', '/y', '/x'])
@@ -120,13 +28,13 @@ t.test('a key of its own limits: in place of the route, over all routes', async 
 })
 
 t.test('without a key each client address counts', async t => {
-  const { urls } = await start(t, { requests: '3/h' })
+  const { urls } = await startLimited(t, { requests: '3/h' })
   const all = await Promise.all([0, 1, 0, 1, 0].map(at => get(`${urls[at]}/x`)))
   t.equal(count(all, 200), 3)
 })
 
 t.test('concurrency: at once, given back at the end, also when a client leaves', async t => {
-  const gateways = await start(t, { concurrency: 3 })
+  const gateways = await startLimited(t, { concurrency: 3 })
   const { urls } = gateways
   const reached = async (wanted: number) => {
     while (gateways.held < wanted) await new Promise(resolve => setImmediate(resolve))
@@ -160,7 +68,7 @@ t.test('concurrency: at once, given back at the end, also when a client leaves',
 })
 
 t.test('what concurrency refuses is no request of the rate', async t => {
-  const gateways = await start(t, { concurrency: 1, requests: '2/h' })
+  const gateways = await startLimited(t, { concurrency: 1, requests: '2/h' })
   const [url] = gateways.urls
   const first = get(`${url}/held`, { key: '1' })
   while (gateways.held === 0) await new Promise(resolve => setImmediate(resolve))
@@ -185,10 +93,12 @@ t.test('the schema refuses what is no limit', async t => {
 t.test('one household of IPv6 is one client', async t => {
   const asked: string[] = []
   const host = {
-    route: { name: 'x' },
-    allowance: () => ({ take: (key: string) => asked.push(key) > 0 }),
+    route: { name: 'x', option: () => undefined },
+    section: () => ({}),
+    allowance: () => ({ take: (key: string) => asked.push(key) > 0, reading: () => undefined }),
   }
   const stage = limit.setup({ requests: '1/s' }, host as never)
+  const onEnd = () => {}
   for (const address of [
     '2001:db8:1:2:aaaa::1',
     '2001:db8:1:2:bbbb::2',
@@ -197,7 +107,7 @@ t.test('one household of IPv6 is one client', async t => {
     'pipe',
   ])
     await stage.handle(
-      { slots: { get: () => undefined }, request: { client: { address } } } as never,
+      { slots: { get: () => undefined }, request: { client: { address } }, onEnd } as never,
       async () => {},
     )
   t.same(asked, [

@@ -1,0 +1,132 @@
+/** Gateways that share one owner, as the workers of a machine do; who calls and what it used is what the headers say. */
+import type { Test } from 'tap'
+import { createAllowances } from '../../engine/allowance.ts'
+import type { Channel } from '../../engine/allowance-channel.ts'
+import { createAllowanceOwner } from '../../engine/allowance-owner.ts'
+import type { Json, Plugin, Stage } from '../../engine/plugin.ts'
+import errorsPlugin from '../../plugins/errors.ts'
+import limit from '../../plugins/limit.ts'
+import { ACCOUNT, MODEL, USAGE } from '../../plugins/slots.ts'
+import { plugin, silent, startCore } from './core.ts'
+
+/** Two ends that answer in a later turn, like IPC. */
+const pair = (): [Channel, Channel] => {
+  const listeners: [((message: unknown) => void)[], ((message: unknown) => void)[]] = [[], []]
+  const end = (own: 0 | 1, other: 0 | 1): Channel => ({
+    send: message => {
+      const wire = JSON.stringify(message)
+      setImmediate(() => {
+        for (const listener of listeners[other]) listener(JSON.parse(wire))
+      })
+    },
+    on: listener => void listeners[own].push(listener),
+  })
+  return [end(0, 1), end(1, 0)]
+}
+
+/** `key: 7`, `account: 2` (else 1), `limits` of the key as JSON, `model`. */
+const caller: Stage = {
+  async handle({ request, slots }, next) {
+    const { key, account, limits, model } = request.headers
+    if (key || account)
+      slots.set(ACCOUNT, {
+        ...{ id: Number(account ?? 1), name: 'ann', role: 'customer' },
+        ...(key && {
+          key: { id: Number(key), name: 'k', ...(limits && { limits: JSON.parse(limits) }) },
+        }),
+      })
+    if (model) slots.set(MODEL, { asked: model, entry: model })
+    await next()
+  },
+}
+
+export interface Gateways {
+  readonly urls: readonly string[]
+  /** Lets the requests to /held go. */
+  release(): void
+  readonly held: number
+  /** The clock of owner and workers, ms. */
+  ahead: number
+}
+/** `used`: meters as JSON, said when the answer ends; `fail`: the status. */
+const answering = (held: (() => void)[]): Stage => ({
+  answers: true,
+  async handle(exchange) {
+    const { used, estimated, fail } = exchange.request.headers
+    if (exchange.request.path === '/held')
+      await new Promise<void>(resolve => {
+        held.push(resolve)
+        exchange.signal.addEventListener('abort', () => resolve())
+      })
+    if (used)
+      exchange.slots.set(USAGE, { meters: JSON.parse(used), estimated: estimated !== undefined })
+    exchange.answer(Number(fail ?? 200), { ok: true }, { 'x-ratelimit-limit-requests': 'theirs' })
+  },
+})
+
+export const startLimited = async (
+  t: Test,
+  options: Json,
+  { section = {} as Json, errors = 'openai' } = {},
+): Promise<Gateways> => {
+  const here = { ahead: 0 }
+  const now = (): number => Math.floor(performance.now()) + here.ahead
+  const owner = createAllowanceOwner({ now })
+  const held: (() => void)[] = []
+  const routes = ['GET /x', 'POST /x', 'GET /y', 'GET /held'].map(path => ({
+    ...{ path, limit: options, errors },
+  }))
+  const urls: string[] = []
+  for (const worker of [1, 2]) {
+    const [near, far] = pair()
+    owner.attach(worker, far)
+    const set = {
+      ...{ errors: errorsPlugin as Plugin, caller: plugin(caller) },
+      ...{ limit: limit as Plugin, answers: plugin(answering(held)) },
+    }
+    const document = { routes, limits: section } as Parameters<typeof startCore>[2]
+    const more = { allowances: createAllowances(near, { now }) }
+    urls.push((await startCore(t, set, document, silent, more)).url)
+  }
+  return {
+    urls,
+    release: () => {
+      for (const each of held.splice(0)) each()
+    },
+    get held() {
+      return held.length
+    },
+    get ahead() {
+      return here.ahead
+    },
+    set ahead(ms) {
+      here.ahead = ms
+    },
+  }
+}
+
+export interface Got {
+  readonly status: number
+  readonly headers: Headers
+  readonly retryAfter: string | null
+  readonly body: {
+    readonly error?: { readonly code: string; readonly type: string; readonly message: string }
+  }
+}
+export const get = async (
+  url: string,
+  headers: Record<string, string> = {},
+  body?: string,
+): Promise<Got> => {
+  const method = body === undefined ? 'GET' : 'POST'
+  const response = await fetch(url, { method, headers, ...(body !== undefined && { body }) })
+  const { status, headers: told } = response
+  const read = (await response.json()) as Got['body']
+  return { status, headers: told, retryAfter: told.get('retry-after'), body: read }
+}
+export const storm = (urls: readonly string[], path: string, count: number, key: string) =>
+  Promise.all(
+    Array.from({ length: count }, (_, at) => get(`${urls[at % urls.length]}${path}`, { key })),
+  )
+export const count = (all: readonly Got[], status: number): number =>
+  all.filter(got => got.status === status).length
