@@ -1,6 +1,7 @@
 /** `tollgate accounts` and `tollgate keys`. */
 import type { Command, Database, Lent, Row, Sql, Value } from '../../engine/plugin.ts'
 import { fault } from './faults.ts'
+import { findAccount } from './find.ts'
 import {
   expiryOf,
   limitsOf,
@@ -11,13 +12,13 @@ import {
   roleOf,
   UsageError,
 } from './input.ts'
+import { moneyVerbs } from './money.ts'
 import { type Args, runVerb, type Verb } from './output.ts'
 import { type Kind, makeSecret, shown } from './secret.ts'
 import {
   addKey,
   addToken,
   createAccount,
-  FIND_ACCOUNT,
   FIND_BY_ID,
   LIST_ACCOUNTS,
   LIST_CREDENTIALS,
@@ -50,6 +51,7 @@ const accountVerbs: Readonly<Record<string, Verb>> = {
       })),
     }
   },
+  ...moneyVerbs,
 }
 
 const keyVerbs: Readonly<Record<string, Verb>> = {
@@ -136,16 +138,6 @@ const stateOf = ({ revoked, expires, suspended }: Row, now: number): string => {
   return suspended === null ? 'active' : 'suspended'
 }
 
-/** By name or by number. */
-const findAccount = async (
-  database: Database,
-  wanted: string,
-): Promise<{ id: number; name: string }> => {
-  const id = /^\d{1,15}$/.test(wanted) ? Number(wanted) : null
-  const [found] = await database.read(FIND_ACCOUNT, [wanted, id])
-  if (!found) throw fault('ACCOUNT_UNKNOWN', [wanted])
-  return { id: Number(found.id), name: String(found.name) }
-}
 const all = async (
   database: Database,
   sql: Sql,
@@ -182,9 +174,13 @@ const run = (verbs: Readonly<Record<string, Verb>>) => (args: Args, host: Lent) 
 
 export const commands: Readonly<Record<string, Command>> = {
   accounts: {
-    summary: 'create NAME [--role admin] | list: who may call',
-    example: 'tollgate accounts create ann',
-    options: { role: { type: 'string', summary: 'customer (default) or admin' } },
+    summary:
+      'create | suspend | resume NAME, list, credit | overdraft NAME AMOUNT, refund REQUEST: who may call, and who pays',
+    example: 'tollgate accounts credit ann 12.50 --note invoice-17',
+    options: {
+      role: { type: 'string', summary: 'of a new account: customer (default) or admin' },
+      note: { type: 'string', summary: 'of a credit or refund: why' },
+    },
     run: run(accountVerbs),
   },
   keys: {

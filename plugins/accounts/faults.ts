@@ -4,6 +4,11 @@ import { errors } from '../../engine/errors.ts'
 export const fault = errors({
   ACCOUNT_EXISTS: [409, 'There is an account "%s" already'],
   ACCOUNT_UNKNOWN: [404, 'There is no account "%s"; `tollgate accounts list` shows all'],
+  CREDIT_TOO_LARGE: [409, 'The balance of "%s" would be more than an account can hold'],
+  OVERDRAWN: [409, 'The account "%s" is further down than that already, with what its calls hold'],
+  CHARGE_UNKNOWN: [404, 'There is no call "%s"'],
+  NOTHING_CHARGED: [409, 'Nothing was charged for "%s": it is %s'],
+  ALREADY_REFUNDED: [409, 'The call "%s" was refunded already'],
   KEY_UNKNOWN: [404, 'There is no %s %s; `tollgate keys list` shows all'],
 })
 

@@ -11,6 +11,12 @@ export const nameOf = (text: string | undefined, what: string): string => {
     `${what} needs a name of 1 to 64 letters, digits, spaces and . _ @ + -, not a number alone`,
   )
 }
+/** Why something was done; empty where nobody says. */
+export const noteOf = (text: unknown): string => {
+  const note = typeof text === 'string' ? text.trim() : ''
+  if (note.length <= 200 && !/\p{Cc}/u.test(note)) return note
+  throw new UsageError('--note is one line of at most 200 letters')
+}
 export const numberOf = (text: string | undefined, what: string): number => {
   const number = Number(text)
   if (/^[1-9]\d*$/.test(text ?? '') && Number.isSafeInteger(number)) return number

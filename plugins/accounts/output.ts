@@ -4,7 +4,7 @@ import { UsageError } from './input.ts'
 
 export type Args = Parameters<Command['run']>[0]
 /** `rows` are printed as columns; `json`, where it says more, in their place for programs. */
-interface Said {
+export interface Said {
   readonly rows: readonly Readonly<Record<string, string | number>>[]
   readonly json?: unknown
   readonly after?: string
@@ -13,17 +13,27 @@ export type Verb = (args: Args, host: Lent) => Promise<Said>
 
 const EXIT = { ok: 0, refused: 1, usage: 2, runTime: 3 } as const
 
-export const runVerb = async (
+export const runVerb = (
   verbs: Readonly<Record<string, Verb>>,
   args: Args,
   host: Lent,
-): Promise<number> => {
+): Promise<number> =>
+  runOne(
+    async () => {
+      const [name = '', ...positionals] = args.positionals
+      const verb = Object.hasOwn(verbs, name) ? verbs[name] : undefined
+      if (!verb) throw new UsageError(`Say which: ${Object.keys(verbs).join(', ')}`)
+      return verb({ ...args, positionals }, host)
+    },
+    args,
+    host,
+  )
+
+/** The same where a command is one verb by itself. */
+export const runOne = async (verb: Verb, args: Args, host: Lent): Promise<number> => {
   const json = args.values.json === true
   try {
-    const [name = '', ...positionals] = args.positionals
-    const verb = Object.hasOwn(verbs, name) ? verbs[name] : undefined
-    if (!verb) throw new UsageError(`Say which: ${Object.keys(verbs).join(', ')}`)
-    const said = await verb({ ...args, positionals }, host)
+    const said = await verb(args, host)
     process.stdout.write(json ? `${JSON.stringify(said.json ?? said.rows, null, 2)}\n` : text(said))
     return EXIT.ok
   } catch (error) {

@@ -1,5 +1,5 @@
 /** Pure statements over accounts, keys and system tokens: whoever writes may put them into one list. */
-import type { Sql, Statement } from '../../engine/plugin.ts'
+import type { Sql, Statement, Value } from '../../engine/plugin.ts'
 import type { Account, AccountKey } from '../slots.ts'
 import type { Kind, Secret } from './secret.ts'
 
@@ -38,6 +38,18 @@ const REVOKE = perKind(kind =>
     `UPDATE ${TABLES[kind]} SET revoked = ?, change = ${NOW_AT} WHERE id = ? AND revoked IS NULL`,
   ),
 )
+const OWN = 'WHERE id = ? AND account = ? AND revoked IS NULL'
+const set = (column: string, type: 'TEXT' | 'BIGINT'): string =>
+  `${column} = CASE WHEN CAST(? AS BIGINT) = 1 THEN CAST(? AS ${type}) ELSE ${column} END`
+const NAMED = `${set('name', 'TEXT')}, ${set('expires', 'BIGINT')}`
+const LIMITED = `${set('models', 'TEXT')}, ${set('limits', 'TEXT')}, ${set('quota', 'BIGINT')}`
+const CHANGE_CREDENTIAL: Readonly<Record<Kind, Sql>> = {
+  key: sql('change key', `UPDATE api_keys SET ${NAMED}, ${LIMITED}, change = ${NOW_AT} ${OWN}`),
+  'system-token': sql(
+    'change token',
+    `UPDATE system_tokens SET ${NAMED}, change = ${NOW_AT} ${OWN}`,
+  ),
+}
 const SUSPEND = sql('suspend', 'UPDATE accounts SET suspended = ? WHERE id = ?')
 const TOUCH = perKind(kind =>
   sql(`touch ${kind}`, `UPDATE ${TABLES[kind]} SET change = ${NOW_AT} WHERE account = ?`),
@@ -105,6 +117,31 @@ const sharedOf = ({ account, name, secret, expires }: NewCredential, now: number
   now,
   expires ?? null,
 ]
+
+/** What stays undefined stays as it is. A system token has a name and an end only. */
+export interface CredentialChanges {
+  readonly name?: string | undefined
+  readonly expires?: number | null | undefined
+  readonly models?: AccountKey['models'] | null | undefined
+  readonly limits?: AccountKey['limits'] | null | undefined
+  readonly quota?: number | null | undefined
+}
+/** Rejects with KEY_UNKNOWN when the account has none like it that is not revoked. */
+export const changeCredential = (
+  kind: Kind,
+  id: number,
+  account: number,
+  { name, expires, models, limits, quota }: CredentialChanges,
+): readonly Statement[] => {
+  const named = [...given(name), ...given(expires)]
+  const limited = [...given(asJson(models)), ...given(asJson(limits)), ...given(quota)]
+  const values = [...named, ...(kind === 'key' ? limited : []), id, account]
+  return [change, { sql: CHANGE_CREDENTIAL[kind], values, rows: 1, otherwise: 'KEY_UNKNOWN' }]
+}
+const given = (value: Value | undefined): readonly Value[] =>
+  value === undefined ? [0, null] : [1, value]
+const asJson = (value: unknown): string | null | undefined =>
+  value === undefined || value === null ? value : JSON.stringify(value)
 
 /** Rejects with KEY_UNKNOWN when there is none that could be revoked. */
 export const revoke = (kind: Kind, id: number, now: number): readonly Statement[] => [

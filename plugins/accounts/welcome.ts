@@ -1,12 +1,21 @@
 /** The first start on an empty store: one admin account, one key, one system token, shown once. */
 import type { Lent } from '../../engine/plugin.ts'
+import { UNIT } from '../billing/money.ts'
+import { writeSurely } from '../ledger/surely.ts'
+import { creditStatements } from './money.ts'
 import { makeSecret } from './secret.ts'
 import { ANY_ACCOUNT, addKey, addToken, createFirstAccount } from './statements.ts'
 
+type Ground = Pick<Lent, 'database' | 'section' | 'upstreams' | 'log'>
+
+/** Units of the currency. The dearest call of the shipped catalogue holds less. */
+const DEMO = 100n
+
 export const welcome = async (
-  { database, section }: Pick<Lent, 'database' | 'section'>,
+  ground: Ground,
   { url }: { readonly url: string },
 ): Promise<string | undefined> => {
+  const { database, section } = ground
   const [any] = await database.read(ANY_ACCOUNT, [])
   if (any) return undefined
   const now = await database.now()
@@ -23,6 +32,7 @@ export const welcome = async (
     if ((error as { code?: string }).code === 'ACCOUNT_EXISTS') return undefined
     throw error
   }
+  const money = await demoMoney(ground, now)
   const body = {
     model: pickModel(section('models')),
     messages: [{ role: 'user', content: 'Hello' }],
@@ -32,11 +42,35 @@ export const welcome = async (
   API key       ${key.text}
   System token  ${token.text}
 
+${money}
+
 Try it:
 
   curl ${url}/v1/chat/completions -H 'Authorization: Bearer ${key.text}' -H 'Content-Type: application/json' -d '${JSON.stringify(body)}'
 `
 }
+
+/** Calls are paid for, also the first. Where nothing but the sandbox answers, from a store of this machine's own, money that
+ *  stands for nothing is given; it stands in the ledger as what it is. */
+const demoMoney = async ({ database, section, upstreams, log }: Ground, now: number) => {
+  const { currency, database: address = 'sqlite:' } = section<Settings>('settings')
+  const insides = Object.values(upstreams).map(({ inside }) => inside)
+  const demo = insides.length > 0 && insides.every(inside => inside === 'sandbox')
+  if (!demo || !address.startsWith('sqlite:')) return TO_CREDIT
+  const credit = { account: 1, kind: 'credit', note: 'demo', at: now, amount: DEMO * UNIT } as const
+  try {
+    await writeSurely(database, creditStatements(credit))
+  } catch (error) {
+    log.warn({ error }, 'no demo money was given')
+    return TO_CREDIT
+  }
+  return `It was given ${DEMO} ${currency?.name ?? 'CNY'} of demo money, since only the sandbox answers: a credit noted "demo" in the ledger.`
+}
+interface Settings {
+  readonly currency?: { readonly name?: string }
+  readonly database?: string
+}
+const TO_CREDIT = 'It has no money yet. To give it some: tollgate accounts credit admin 100'
 
 /** The one the documentation uses, else the first that is a name and not a pattern. */
 const pickModel = (models: Readonly<Record<string, unknown>>): string => {

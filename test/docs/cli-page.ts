@@ -8,7 +8,7 @@ export const PAGE = `${root}/docs/cli.md`
 
 const INTRODUCTION = `# The command line
 
-\`tollgate\` is \`node engine/bin.cjs\`. Verbs that plugins lend (\`accounts\`, \`keys\`, \`models\` as shipped) come with the configuration. With
+\`tollgate\` is \`node engine/bin.cjs\`. Verbs that plugins lend (\`accounts\`, \`keys\`, \`models\`, \`usage\` and more as shipped) come with the configuration. With
 \`--json\` every verb prints JSON for programs. Nothing asks questions; \`NO_COLOR\` is respected. This page is made from the help of each verb
 (\`npm run docs\`).
 `

@@ -56,6 +56,7 @@ export const clone = async (t: Test): Promise<Clone> => {
     t.teardown(() => stop(folder, child))
     await voice.until(/System token/)
     env.KEY = /API key +(\S+)/.exec(voice.text())?.[1] ?? ''
+    env.TOKEN = /System token +(\S+)/.exec(voice.text())?.[1] ?? ''
     return voice
   }
   return { folder, shell, start }

@@ -34,6 +34,8 @@ export const hostOver = (database: Database, method = 'POST'): Host => {
     database,
     route: { name: 'x', method, pattern: '/v1/x', has: () => true, option: () => undefined },
     section: <T>() => ({}) as T,
+    upstreams: {},
+    log: { debug() {}, info() {}, warn() {}, error() {} },
     share: <T extends object>(key: string, version: string, create: (previous?: T) => T) => {
       const at = `${key} ${version}`
       if (!shared.has(at)) shared.set(at, create(undefined))

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { openDatabase } from '../../engine/database/database.ts'
 import auth from '../../plugins/auth.ts'
+import { migrations } from '../../plugins/ledger/tables.ts'
 import { hostOver, openAccounts } from '../helpers/accounts.ts'
 import { sql, statement } from '../helpers/store.ts'
 
@@ -60,6 +61,43 @@ t.test('the line to paste names a model that is there', async t => {
   await empty()
   const section = <T>() => ({ 'cl-*': {}, 'only-one': {} }) as T
   t.match(await auth.welcome({ ...host, section }, { url: 'http://x' }), /"model":"only-one"/)
+})
+
+const inside = { options: {}, inside: 'sandbox' }
+const CREDITS = sql('credits', 'SELECT account, kind, amount, note FROM credits')
+
+t.test('without a ledger there is no demo money, and that is no reason to fail', async t => {
+  await empty()
+  const text = await auth.welcome({ ...host, upstreams: { gp: inside } }, { url: 'http://x' })
+  t.match(text, /no money yet.*\n[\s\S]*curl/)
+})
+
+t.test('demo money only where nothing but the sandbox answers, and noted as such', async t => {
+  await database.migrate('meter', migrations)
+  const settings =
+    (more: object) =>
+    <T>(name: string) =>
+      (name === 'settings' ? more : {}) as T
+  const WITHOUT = [
+    { upstreams: {} },
+    { upstreams: { gp: inside, cl: { options: {} } } },
+    { upstreams: { gp: { options: {}, inside: 'other' } } },
+    { upstreams: { gp: inside }, section: settings({ database: 'postgres://db/tollgate' }) },
+  ]
+  for (const more of WITHOUT) {
+    await empty()
+    const text = await auth.welcome({ ...host, ...more }, { url: 'http://x' })
+    t.match(text, /It has no money yet. To give it some: tollgate accounts credit admin 100\n/)
+    t.same(await database.read(CREDITS, []), [])
+  }
+  await empty()
+  const section = settings({ database: 'sqlite:', currency: { name: 'EUR' } })
+  const ground = { ...host, section, upstreams: { gp: inside, cl: inside } }
+  t.match(await auth.welcome(ground, { url: 'http://x' }), /given 100 EUR of demo money/)
+  const credit = { account: 1, kind: 'credit', amount: 100_000_000_000, note: 'demo' }
+  t.same(await database.read(CREDITS, []), [credit])
+  t.equal(await auth.welcome(ground, { url: 'http://x' }), undefined)
+  t.same(await database.read(CREDITS, []), [credit], 'once')
 })
 
 t.test('a store that is away is no welcome', async t => {

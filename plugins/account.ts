@@ -1,0 +1,41 @@
+/** The account endpoints: what an account has and has used, its keys, the prices. Answers by itself; `account:` on a route
+ *  says with which view. */
+import type { Host, Plugin, Stage } from '../engine/plugin.ts'
+import type { View } from './account/answer.ts'
+import { commands } from './account/command.ts'
+import { credentialViews } from './account/credentials.ts'
+import { pricing } from './account/pricing.ts'
+import { balance, profile, spent, subscription, tokenUsage } from './account/standing.ts'
+import { receipt, usage } from './account/usage.ts'
+
+const VIEWS: Readonly<Record<string, View<Host>>> = {
+  info: profile,
+  balance,
+  'token-usage': tokenUsage,
+  pricing,
+  subscription,
+  spent,
+  usage,
+  receipt,
+  ...credentialViews,
+}
+/** Their bodies go into the store: a schema must have seen them. */
+const WRITES = /^(?:create|update)-/
+
+export default {
+  schema: {
+    description: 'Which view of an account this route answers with.',
+    type: 'string',
+    enum: Object.keys(VIEWS),
+    examples: ['info', 'list-keys'],
+  },
+  commands,
+  setup(name, host): Stage {
+    const view = VIEWS[name]
+    if (!view) throw new Error(`there is no view "${name}"`)
+    if (WRITES.test(name) && !host.route.has('validate'))
+      throw new Error(`"${name}" takes a body: say by which schema, with \`validate:\``)
+    const handle = view(host)
+    return { answers: true, handle, explain: () => ({ view: name }) }
+  },
+} satisfies Plugin<string>

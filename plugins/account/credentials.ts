@@ -1,0 +1,184 @@
+/** An account's own API keys and system tokens, kept by itself: listed, made, changed, revoked. Never another's. */
+import type { Database, Exchange, Host, Json, Row, Statement } from '../../engine/plugin.ts'
+import { type Kind, makeSecret } from '../accounts/secret.ts'
+import { addKey, addToken, changeCredential, revoke } from '../accounts/statements.ts'
+import { parseQuota, quotas } from '../billing/money.ts'
+import { nanosOf } from '../ledger/statements.ts'
+import { writeSurely } from '../ledger/surely.ts'
+import { ACCOUNT, type AccountKey } from '../slots.ts'
+import { exact, instant, succeed, type View } from './answer.ts'
+import { fault } from './faults.ts'
+import { keyFunds, masked } from './funds.ts'
+import { cursorOf, instantOf, limitOf, markOf, once } from './input.ts'
+import { CREDENTIAL, CREDENTIALS, changeQuota } from './statements.ts'
+
+/** As schemas/api-key.json and schemas/system-token.json let it through. */
+interface Asked {
+  readonly name?: string
+  readonly expires?: string | null
+  readonly models?: readonly string[] | null
+  readonly limits?: AccountKey['limits'] | null
+  readonly quota?: number | null
+}
+type Fields = { readonly [name: string]: Json }
+
+const NOUNS: Readonly<Record<Kind, string>> = { key: 'API key', 'system-token': 'system token' }
+const MEMBERS: Readonly<Record<Kind, string>> = { key: 'key', 'system-token': 'token' }
+
+const list =
+  (kind: Kind): View<Host> =>
+  ({ database }) =>
+  async exchange => {
+    const { query } = exchange.request
+    const limit = limitOf(once(query, 'limit'))
+    const mark = markOf(kind, [0], once(query, 'cursor'))
+    const { id } = exchange.slots.need(ACCOUNT)
+    const rows = await database.read(CREDENTIALS[kind], [id, ...mark, limit + 1])
+    const shown = rows.slice(0, limit)
+    const last = shown.at(-1)
+    const next = rows.length > limit && last ? cursorOf(kind, [Number(last.id)]) : null
+    const now = Date.now()
+    succeed(exchange, { data: shown.map(row => viewOf(kind, row, now)), next })
+  }
+
+const show =
+  (kind: Kind): View<Host> =>
+  ({ database }) =>
+  async exchange => {
+    const row = await own(database, kind, exchange)
+    succeed(exchange, { data: viewOf(kind, row, Date.now()) })
+  }
+
+const create =
+  (kind: Kind): View<Host> =>
+  ({ database }) =>
+  async exchange => {
+    const asked = (await exchange.request.json()) as Asked
+    const { id: account } = exchange.slots.need(ACCOUNT)
+    const now = Date.now()
+    const secret = makeSecret(kind)
+    const { name = 'unnamed', models, limits, quota } = asked
+    const credential = {
+      ...{ account, name, secret, expires: expiryOf(asked.expires, now) ?? undefined },
+      ...(models && { models }),
+      ...(limits && { limits }),
+      ...(quota && { quota }),
+    }
+    const add = kind === 'key' ? addKey : addToken
+    const rows = await writeSurely(database, add(credential, now))
+    const row = await find(database, kind, account, Number(rows.at(-1)?.[0]?.id))
+    // Shown this once: the store keeps only its digest.
+    const shown = { ...viewOf(kind, row, now), [MEMBERS[kind]]: secret.text }
+    succeed(exchange, { data: shown }, 201)
+  }
+
+const update =
+  (kind: Kind): View<Host> =>
+  ({ database }) =>
+  async exchange => {
+    const asked = (await exchange.request.json()) as Asked
+    const before = await own(database, kind, exchange)
+    const [id, account] = [Number(before.id), Number(before.account)]
+    const now = Date.now()
+    if (before.revoked !== null) throw fault('CREDENTIAL_REVOKED')
+    const changes = { ...asked, expires: expiryOf(asked.expires, now) }
+    const list = [
+      ...changeCredential(kind, id, account, changes),
+      ...requota(kind, before, asked.quota),
+    ]
+    await writeSurely(database, list).catch(said)
+    succeed(exchange, { data: viewOf(kind, await find(database, kind, account, id), now) })
+  }
+/** Between a quota and none a wallet cannot change while calls draw on it. */
+const requota = (kind: Kind, before: Row, quota: Asked['quota']): readonly Statement[] => {
+  if (kind !== 'key' || quota === undefined) return []
+  if ((before.quota === null) !== (quota === null)) throw fault('QUOTA_KIND')
+  return quota === null ? [] : changeQuota(Number(before.id), parseQuota(quota))
+}
+
+const remove =
+  (kind: Kind): View<Host> =>
+  ({ database }) =>
+  async exchange => {
+    const before = await own(database, kind, exchange)
+    const [id, account] = [Number(before.id), Number(before.account)]
+    const now = Date.now()
+    // Revoked by someone else in this moment: that is what was wanted.
+    if (before.revoked === null)
+      await writeSurely(database, revoke(kind, id, now)).catch(unless('KEY_UNKNOWN'))
+    succeed(exchange, { data: viewOf(kind, await find(database, kind, account, id), now) })
+  }
+
+const per = (kind: Kind, word: string): Readonly<Record<string, View<Host>>> => ({
+  [`list-${word}s`]: list(kind),
+  [`create-${word}`]: create(kind),
+  [`show-${word}`]: show(kind),
+  [`update-${word}`]: update(kind),
+  [`revoke-${word}`]: remove(kind),
+})
+export const credentialViews = { ...per('key', 'key'), ...per('system-token', 'token') }
+
+// ---------------------------------------------------------------- reading
+
+/** The one that the path names. */
+const own = (database: Database, kind: Kind, { params, slots }: Exchange): Promise<Row> => {
+  const asked = Object.values(params)[0] ?? ''
+  const id = /^[1-9]\d{0,14}$/.test(asked) ? Number(asked) : 0
+  return find(database, kind, slots.need(ACCOUNT).id, id)
+}
+const find = async (
+  database: Pick<Database, 'read'>,
+  kind: Kind,
+  account: number,
+  id: number,
+): Promise<Row> => {
+  const [row] = await database.read(CREDENTIAL[kind], [account, id])
+  if (!row) throw fault('CREDENTIAL_UNKNOWN', [NOUNS[kind]])
+  return row
+}
+
+/** Undefined: nothing was said; null: never. */
+const expiryOf = (text: Asked['expires'], now: number): number | null | undefined => {
+  if (text === undefined || text === null) return text
+  const at = instantOf(text, 'expires')
+  if (at <= now) throw fault('EXPIRES_PAST')
+  return at
+}
+
+const viewOf = (kind: Kind, row: Row, now: number): Fields => ({
+  ...{ id: Number(row.id), name: String(row.name), [MEMBERS[kind]]: masked(row) },
+  state: stateOf(row, now),
+  created: instant(row.created),
+  expires: row.expires === null ? null : instant(row.expires),
+  ...(kind === 'key' && keyFields(row)),
+})
+const stateOf = ({ revoked, expires }: Row, now: number): string => {
+  if (revoked !== null) return 'revoked'
+  return expires !== null && Number(expires) <= now ? 'expired' : 'active'
+}
+const keyFields = (row: Row): Fields => {
+  const { limited, remaining } = keyFunds(row)
+  // Also a key without a quota of its own counts what it used.
+  const shown = quotas(limited ? remaining : 0n, nanosOf(row.own_used))
+  return {
+    models: jsonOf(row.models),
+    limits: jsonOf(row.limits),
+    quota: limited ? Number(row.quota) : null,
+    remaining_quota: limited ? exact(shown.remaining) : null,
+    used_quota: exact(shown.used),
+  }
+}
+const jsonOf = (text: unknown): Json => (typeof text === 'string' ? JSON.parse(text) : null)
+
+// ---------------------------------------------------------------- what the store says
+
+const unless = (code: string) => (thrown: { readonly code?: string }) => {
+  if (thrown.code !== code) throw thrown
+}
+/** The store answers with a code; its sentence stands in our table. */
+const said = (thrown: { readonly code?: string }): never => {
+  if (thrown.code === 'QUOTA_IN_USE') throw fault('QUOTA_IN_USE')
+  // Revoked between the look and the change.
+  if (thrown.code === 'KEY_UNKNOWN') throw fault('CREDENTIAL_REVOKED')
+  throw thrown
+}

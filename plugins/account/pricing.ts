@@ -1,0 +1,152 @@
+/** The models with their prices and endpoints, for anyone: in the shape that clients of such services read, and beside it
+ *  the prices themselves, exact. Made once for a configuration. */
+import type { Host, Json, Lent } from '../../engine/plugin.ts'
+import type { Currency } from '../billing/currency.ts'
+import { printDecimal } from '../billing/decimal.ts'
+import type { Rate } from '../billing/rate.ts'
+import { compileRule, type Rule } from '../billing/rule.ts'
+import { ratesIn } from '../billing/table.ts'
+import { Catalogue, type Entry } from '../catalogue/catalogue.ts'
+import { listed } from '../catalogue/listing.ts'
+import type { Section } from '../catalogue/section.ts'
+import { formats } from '../formats/index.ts'
+import type { Meter } from '../slots.ts'
+import { exact, type View } from './answer.ts'
+import { currencyOf, dollarOf } from './dollars.ts'
+
+export const pricing: View<Host> = host => {
+  const page = host.share('account/pricing', host.config.hash, () => new Page(host))
+  const headers = { 'content-type': 'application/json', 'cache-control': 'public, max-age=60' }
+  return async exchange => void exchange.answer(200, page.bytes, headers)
+}
+
+type Ground = Pick<Lent, 'section' | 'upstreams' | 'file' | 'share'>
+/** Ten thousand models are some megabytes: written when first asked for. */
+class Page {
+  readonly #ground: Ground
+  #bytes: Uint8Array | undefined
+  constructor(ground: Ground) {
+    this.#ground = ground
+  }
+  get bytes(): Uint8Array {
+    this.#bytes ??= Buffer.from(JSON.stringify(pageOf(this.#ground)))
+    return this.#bytes
+  }
+}
+
+export const pageOf = (ground: Ground): Json => {
+  const currency = currencyOf(ground)
+  const served = servedBy(ground.section<readonly RouteOptions[]>('routes'))
+  const catalogue = new Catalogue(ground.section<Section>('models'), ground)
+  const supported = Object.fromEntries(
+    [...served].map(([endpoint, [route]]) => [endpoint, callOf(route)]),
+  )
+  return {
+    ...{ success: true, message: '' },
+    data: catalogue.all.map(entry => rowOf(entry, ground, currency, served)),
+    currency: currency.name,
+    vendors: [],
+    group_ratio: { default: 1 },
+    usable_group: { default: 'default' },
+    supported_endpoint: supported,
+    auto_groups: ['default'],
+  }
+}
+
+// ---------------------------------------------------------------- endpoints
+
+interface RouteOptions {
+  readonly path: string
+  readonly name?: string
+  readonly translate?: Json
+}
+/** The name that lists give an endpoint, to the routes that serve it. */
+type Served = ReadonlyMap<string, readonly RouteOptions[]>
+const servedBy = (routes: readonly RouteOptions[]): Served => {
+  const endpointOf = ({ translate }: RouteOptions) => formats.get(String(translate))?.endpoint ?? ''
+  const served = Map.groupBy(Array.isArray(routes) ? routes : [], endpointOf)
+  served.delete('')
+  return served
+}
+const callOf = (route: RouteOptions | undefined): Json => {
+  const [method = '', path = ''] = route?.path.split(' ') ?? []
+  return { method, path }
+}
+const endpointsOf = (entry: Entry, ground: Ground, served: Served): string[] =>
+  listed(entry.name, entry, ground.upstreams).endpoints.filter(endpoint =>
+    served.get(endpoint)?.some(({ name, path }) => {
+      const rule = entry.accepts.get(name ?? path) ?? entry.accepts.get('*')
+      return rule !== false
+    }),
+  )
+
+// ---------------------------------------------------------------- prices
+
+const rowOf = (entry: Entry, ground: Ground, currency: Currency, served: Served): Json => {
+  const { options, name, targets } = entry
+  const rule = compileRule(options, { currency, where: [], report: () => {} })
+  return {
+    model_name: name,
+    ...(options.title !== undefined && { description: options.title }),
+    owner_by: options.owner ?? targets[0]?.upstream ?? '',
+    ...ratiosOf(rule, currency),
+    enable_groups: ['default'],
+    supported_endpoint_types: endpointsOf(entry, ground, served),
+    ...(rule?.free && { free: true }),
+    prices: rule ? (JSON.parse(rule.text).price ?? []) : [],
+  }
+}
+
+/** By what is read and written, or by what is called or made. */
+const ratiosOf = (rule: Rule | undefined, currency: Currency): { readonly [key: string]: Json } => {
+  const rates = ratesOf(rule)
+  const [input, output] = [rates.get('input'), rates.get('output')]
+  const [first] = rates.values()
+  if (!input && !output && first)
+    return { quota_type: 1, model_ratio: 0, model_price: inDollars(first, 1n, currency) }
+  const base = input ?? output
+  return {
+    quota_type: 0,
+    // Half the dollars for a million tokens: what such services call 1.
+    model_ratio: base ? inDollars(base, 500_000n, currency) : 0,
+    model_price: 0,
+    completion_ratio: ratio(output, base) ?? 1,
+    ...ratiosTo(rates, base),
+  }
+}
+const RATIOS: readonly (readonly [name: string, meter: Meter, to: Meter])[] = [
+  ['cache_ratio', 'cached', 'input'],
+  ['create_cache_ratio', 'cache_write', 'input'],
+  ['image_ratio', 'image_input', 'input'],
+  ['audio_ratio', 'audio_input', 'input'],
+  ['audio_completion_ratio', 'audio_output', 'audio_input'],
+]
+const ratiosTo = (rates: Rates, base: Rate | undefined): { readonly [key: string]: Json } =>
+  Object.fromEntries(
+    RATIOS.flatMap(([name, meter, to]) => {
+      const found = ratio(rates.get(meter), to === 'input' ? base : rates.get(to))
+      return found === undefined ? [] : [[name, found]]
+    }),
+  )
+
+type Rates = ReadonlyMap<Meter, Rate>
+/** One price for each meter: of several, that of the rest; of a table, its first. */
+const ratesOf = (rule: Rule | undefined): Rates => {
+  const rates = new Map<Meter, Rate>()
+  for (const { meter, table } of rule?.lines ?? []) {
+    const [rate] = ratesIn(table)
+    if (rate) rates.set(meter, rate)
+  }
+  return rates
+}
+
+const PLACES = 9
+const SCALE = 10n ** BigInt(PLACES)
+/** So many of it, in dollars. Prices are in 1e-18 of the currency, a dollar is in 1e-9 of it. */
+const inDollars = ({ price, per }: Rate, many: bigint, currency: Currency): Json =>
+  exact(printDecimal(rounded(price * many, per * dollarOf(currency)), PLACES))
+const ratio = (one: Rate | undefined, to: Rate | undefined): Json | undefined => {
+  if (!one || !to || to.price === 0n) return undefined
+  return exact(printDecimal(rounded(one.price * to.per * SCALE, to.price * one.per), PLACES))
+}
+const rounded = (amount: bigint, by: bigint): bigint => (amount * 2n + by) / (by * 2n)

@@ -1,0 +1,120 @@
+/** What an operator does with an account's money, and with the account itself: `tollgate accounts credit | refund |
+ *  overdraft | suspend | resume`. */
+import type { Database, Row, Sql, Statement, Value } from '../../engine/plugin.ts'
+import { MOST, parseMoney, printMoney } from '../billing/money.ts'
+import { addCredit, type Credit, nanosOf, openWallet, setOverdraft } from '../ledger/statements.ts'
+import { writeSurely } from '../ledger/surely.ts'
+import { walletOf } from '../ledger/wallet.ts'
+import { fault } from './faults.ts'
+import { findAccount, type Named } from './find.ts'
+import { noteOf, UsageError } from './input.ts'
+import type { Verb } from './output.ts'
+import { suspendAccount } from './statements.ts'
+
+const sql = (name: string, text: string): Sql => ({ name: `accounts: ${name}`, text })
+// No wallet holds more than an amount may be: its sums then stay whole numbers in every store.
+const ROOM = sql('room', 'UPDATE wallets SET balance = balance WHERE id = ? AND balance <= ?')
+const WALLET = sql('wallet', 'SELECT balance, used, overdraft FROM wallets WHERE id = ?')
+const CHARGE = sql(
+  'charge',
+  `SELECT c.request, c.account, c.state, c.amount, a.name FROM charges c
+   LEFT JOIN accounts a ON a.id = c.account WHERE c.request = ?`,
+)
+
+/** An account has a wallet from its first credit on. Rejects with CREDIT_TOO_LARGE. */
+export const creditStatements = (credit: Credit): readonly Statement[] => {
+  const wallet = walletOf.account(credit.account)
+  return [
+    openWallet(wallet, 0n),
+    {
+      sql: ROOM,
+      values: [wallet, MOST - credit.amount],
+      rows: 1,
+      otherwise: 'CREDIT_TOO_LARGE',
+    },
+    addCredit(credit),
+  ]
+}
+
+export const moneyVerbs: Readonly<Record<string, Verb>> = {
+  async credit({ positionals, values }, { database }) {
+    const [wanted, amount] = both(positionals, 'credit NAME AMOUNT')
+    const note = noteOf(values.note)
+    const nanos = parseMoney(amount)
+    if (nanos === 0n) throw new UsageError('AMOUNT is more than nothing')
+    const account = await findAccount(database, wanted)
+    const credit = { account: account.id, kind: 'credit', amount: nanos, note } as const
+    const list = creditStatements({ ...credit, at: await database.now() })
+    const rows = await writeSurely(database, list).catch(named('CREDIT_TOO_LARGE', account.name))
+    const id = Number(rows.at(-1)?.[0]?.id)
+    return said({ credit: id, ...(await standing(database, account)) })
+  },
+  async refund({ positionals, values }, { database }) {
+    const [request, ...more] = positionals
+    if (request === undefined || more.length > 0)
+      throw new UsageError('It is: tollgate accounts refund REQUEST')
+    const note = noteOf(values.note)
+    const [charge] = await database.read(CHARGE, [request])
+    if (!charge) throw fault('CHARGE_UNKNOWN', [request])
+    const amount = refundable(charge)
+    const account = { id: Number(charge.account), name: String(charge.name ?? charge.account) }
+    const credit = { account: account.id, kind: 'refund', amount, request, note } as const
+    const list = creditStatements({ ...credit, at: await database.now() })
+    await writeSurely(database, list)
+      .catch(named('ALREADY_REFUNDED', request))
+      .catch(named('CREDIT_TOO_LARGE', account.name))
+    return said({ refunded: printMoney(amount), ...(await standing(database, account)) })
+  },
+  async overdraft({ positionals }, { database }) {
+    const [wanted, amount] = both(positionals, 'overdraft NAME AMOUNT')
+    const nanos = parseMoney(amount)
+    const account = await findAccount(database, wanted)
+    const wallet = walletOf.account(account.id)
+    const list = [openWallet(wallet, 0n), setOverdraft(wallet, nanos)]
+    await writeSurely(database, list).catch(named('OVERDRAWN', account.name))
+    return said(await standing(database, account))
+  },
+  suspend: lock('suspend', now => now),
+  resume: lock('resume', () => null),
+}
+
+function lock(verb: string, since: (now: number) => number | null): Verb {
+  return async ({ positionals }, { database }) => {
+    const [wanted, ...more] = positionals
+    if (wanted === undefined || more.length > 0)
+      throw new UsageError(`It is: tollgate accounts ${verb} NAME`)
+    const account = await findAccount(database, wanted)
+    const at = since(await database.now())
+    await writeSurely(database, suspendAccount(account.id, at))
+    return said({ ...account, state: at === null ? 'active' : 'suspended' })
+  }
+}
+
+const refundable = ({ state, amount, request }: Row): bigint => {
+  const nanos = nanosOf(amount)
+  if (state !== 'settled' || nanos === 0n) throw fault('NOTHING_CHARGED', [request, state])
+  return nanos
+}
+
+/** In units of the currency. */
+const standing = async (database: Pick<Database, 'read'>, account: Named) => {
+  const [wallet] = await database.read(WALLET, [walletOf.account(account.id)])
+  const print = (value: Value | undefined) => printMoney(nanosOf(value))
+  const [balance, used] = [print(wallet?.balance), print(wallet?.used)]
+  return { ...account, balance, used, overdraft: print(wallet?.overdraft) }
+}
+const said = (row: Readonly<Record<string, string | number>>) => ({ rows: [row], json: row })
+
+const both = (positionals: readonly string[], usage: string): readonly [string, string] => {
+  const [first, second, ...more] = positionals
+  if (first === undefined || second === undefined || more.length > 0)
+    throw new UsageError(`It is: tollgate accounts ${usage}`)
+  return [first, second]
+}
+type Code = Parameters<typeof fault>[0]
+/** The store answers with a code; its sentence stands in our table. */
+const named =
+  (code: Code, subject: string) =>
+  (thrown: { readonly code?: string }): never => {
+    throw thrown.code === code ? fault(code, [subject]) : thrown
+  }
