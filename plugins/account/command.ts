@@ -1,10 +1,12 @@
-/** `tollgate usage`: what an account has used, for its operator. */
+/** `tollgate accounts` and `tollgate usage`: accounts and their money, for the operator. */
 import type { Command, Json, Lent } from '../../engine/plugin.ts'
+import { accountVerbs } from '../accounts/commands.ts'
 import { findAccount } from '../accounts/find.ts'
 import { UsageError } from '../accounts/input.ts'
-import { type Args, runOne, type Said } from '../accounts/output.ts'
+import { type Args, runOne, runVerb, type Said } from '../accounts/output.ts'
 import { instant } from './answer.ts'
 import { periodOf } from './input.ts'
+import { moneyVerbs } from './money.ts'
 import { byOf, usagePage } from './usage.ts'
 
 const PAGE = 1_000
@@ -40,6 +42,16 @@ const asText = (row: { readonly [name: string]: Json }): Readonly<Record<string,
   )
 
 export const commands: Readonly<Record<string, Command>> = {
+  accounts: {
+    summary:
+      'create | suspend | resume NAME, list, credit | overdraft NAME AMOUNT, refund REQUEST: who may call, and who pays',
+    example: 'tollgate accounts credit ann 12.50 --note invoice-17',
+    options: {
+      role: { type: 'string', summary: 'of a new account: customer (default) or admin' },
+      note: { type: 'string', summary: 'of a credit or refund: why' },
+    },
+    run: (args, host) => runVerb({ ...accountVerbs, ...moneyVerbs }, args, host),
+  },
   usage: {
     summary: 'NAME: what an account has used, in units of the currency',
     example: 'tollgate usage ann --from 2026-11-01 --by model',

@@ -1,5 +1,5 @@
-/** `tollgate accounts` and `tollgate keys`. */
-import type { Command, Database, Lent, Row, Sql, Value } from '../../engine/plugin.ts'
+/** `tollgate keys`, and the verbs of `tollgate accounts` that make and list them. */
+import type { Command, Database, Row, Sql, Value } from '../../engine/plugin.ts'
 import { fault } from './faults.ts'
 import { findAccount } from './find.ts'
 import {
@@ -12,7 +12,6 @@ import {
   roleOf,
   UsageError,
 } from './input.ts'
-import { moneyVerbs } from './money.ts'
 import { type Args, runVerb, type Verb } from './output.ts'
 import { type Kind, makeSecret, shown } from './secret.ts'
 import {
@@ -28,7 +27,8 @@ import {
 const PAGE = 500
 const THINGS: Readonly<Record<Kind, string>> = { key: 'API key', 'system-token': 'system token' }
 
-const accountVerbs: Readonly<Record<string, Verb>> = {
+/** Lent with those that move money, which stand above this folder. */
+export const accountVerbs: Readonly<Record<string, Verb>> = {
   async create({ positionals, values }, { database }) {
     const name = nameOf(only(positionals, 'accounts create NAME'), 'An account')
     const role = roleOf(textOf(values.role))
@@ -51,7 +51,6 @@ const accountVerbs: Readonly<Record<string, Verb>> = {
       })),
     }
   },
-  ...moneyVerbs,
 }
 
 const keyVerbs: Readonly<Record<string, Verb>> = {
@@ -169,20 +168,7 @@ const unless = (code: Code) => (error: { readonly code?: string }) => {
   if (error.code !== code) throw error
 }
 
-const run = (verbs: Readonly<Record<string, Verb>>) => (args: Args, host: Lent) =>
-  runVerb(verbs, args, host)
-
 export const commands: Readonly<Record<string, Command>> = {
-  accounts: {
-    summary:
-      'create | suspend | resume NAME, list, credit | overdraft NAME AMOUNT, refund REQUEST: who may call, and who pays',
-    example: 'tollgate accounts credit ann 12.50 --note invoice-17',
-    options: {
-      role: { type: 'string', summary: 'of a new account: customer (default) or admin' },
-      note: { type: 'string', summary: 'of a credit or refund: why' },
-    },
-    run: run(accountVerbs),
-  },
   keys: {
     summary: 'create ACCOUNT | list [ACCOUNT] | revoke ID: what they call with',
     example: 'tollgate keys create ann --name laptop --expires 90d',
@@ -196,6 +182,6 @@ export const commands: Readonly<Record<string, Command>> = {
       concurrency: { type: 'string', summary: "in place of the route's limit" },
       system: { type: 'boolean', summary: 'system tokens instead of API keys' },
     },
-    run: run(keyVerbs),
+    run: (args, host) => runVerb(keyVerbs, args, host),
   },
 }

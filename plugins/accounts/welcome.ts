@@ -1,8 +1,5 @@
 /** The first start on an empty store: one admin account, one key, one system token, shown once. */
-import type { Lent } from '../../engine/plugin.ts'
-import { UNIT } from '../billing/money.ts'
-import { writeSurely } from '../ledger/surely.ts'
-import { creditStatements } from './money.ts'
+import type { Lent, Sql, Statement } from '../../engine/plugin.ts'
 import { makeSecret } from './secret.ts'
 import { ANY_ACCOUNT, addKey, addToken, createFirstAccount } from './statements.ts'
 
@@ -10,6 +7,7 @@ type Ground = Pick<Lent, 'database' | 'section' | 'upstreams' | 'log'>
 
 /** Units of the currency. The dearest call of the shipped catalogue holds less. */
 const DEMO = 100n
+const NANOS = 10n ** 9n
 
 export const welcome = async (
   ground: Ground,
@@ -57,15 +55,28 @@ const demoMoney = async ({ database, section, upstreams, log }: Ground, now: num
   const insides = Object.values(upstreams).map(({ inside }) => inside)
   const demo = insides.length > 0 && insides.every(inside => inside === 'sandbox')
   if (!demo || !address.startsWith('sqlite:')) return TO_CREDIT
-  const credit = { account: 1, kind: 'credit', note: 'demo', at: now, amount: DEMO * UNIT } as const
   try {
-    await writeSurely(database, creditStatements(credit))
+    await database.write(demoCredit(now))
   } catch (error) {
     log.warn({ error }, 'no demo money was given')
     return TO_CREDIT
   }
   return `It was given ${DEMO} ${currency?.name ?? 'CNY'} of demo money, since only the sandbox answers: a credit noted "demo" in the ledger.`
 }
+// The ledger stands above this folder: these two rows, of an account that has nothing yet, are all that is needed of it.
+const WALLET: Sql = {
+  name: 'accounts: demo wallet',
+  text: 'INSERT INTO wallets (id, balance, limited) VALUES (2, 0, 1)',
+}
+const CREDIT: Sql = {
+  name: 'accounts: demo credit',
+  text: `INSERT INTO credits (id, account, kind, amount, note, at)
+   VALUES ((SELECT coalesce(max(id), 0) + 1 FROM credits), 1, 'credit', ?, 'demo', ?)`,
+}
+const demoCredit = (now: number): readonly Statement[] => [
+  { sql: WALLET, values: [], rows: 1 },
+  { sql: CREDIT, values: [DEMO * NANOS, now], rows: 1 },
+]
 interface Settings {
   readonly currency?: { readonly name?: string }
   readonly database?: string

@@ -10,8 +10,7 @@ const LADDER: Readonly<Record<string, number>> = {
   idempotency: 2,
   notifications: 2,
   tasks: 2,
-  accounts: 2,
-  account: 3,
+  account: 2,
   console: 3,
 }
 // What every plugin and every shared folder may see of the engine, and the words plugins meet at.

@@ -1,5 +1,6 @@
 /** What the account endpoints and the operator's verbs say to the store, on both engines: the same rows, the same refusals. */
 import t, { type Test } from 'tap'
+import { commands } from '../../plugins/account/command.ts'
 import { fundsOfSecret } from '../../plugins/account/funds.ts'
 import { CREDENTIALS, changeQuota, RECEIPT } from '../../plugins/account/statements.ts'
 import { type By, usagePage } from '../../plugins/account/usage.ts'
@@ -28,10 +29,7 @@ const check = async (t: Test, engine: Engine): Promise<void> => {
   const ledger = new Ledger(database, hostOver(database).log)
   t.teardown(() => ledger.close())
   const accounts = async (...args: string[]) => {
-    const said = await runCommand(t, auth.commands.accounts, hostOver(database), [
-      ...args,
-      '--json',
-    ])
+    const said = await runCommand(t, commands.accounts, hostOver(database), [...args, '--json'])
     return { ...said, error: said.err && JSON.parse(said.err).error.code }
   }
   const now = Date.now()

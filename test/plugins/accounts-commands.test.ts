@@ -1,5 +1,6 @@
 /** `tollgate accounts` and `tollgate keys`: what they print, and what they refuse. */
 import t, { type Test } from 'tap'
+import { commands } from '../../plugins/account/command.ts'
 import auth from '../../plugins/auth.ts'
 import { openAccountsIn } from '../helpers/accounts.ts'
 import { runCommand } from '../helpers/printed.ts'
@@ -12,7 +13,7 @@ const both = await Promise.all(
   })),
 )
 for (const { engine, host, ...opened } of both) {
-  const accounts = (t: Test, ...args: string[]) => runCommand(t, auth.commands.accounts, host, args)
+  const accounts = (t: Test, ...args: string[]) => runCommand(t, commands.accounts, host, args)
   const keys = (t: Test, ...args: string[]) => runCommand(t, auth.commands.keys, host, args)
 
   t.test(`${engine}: an account, a key, a call; revoked, no more calls`, async t => {

@@ -2,7 +2,6 @@
  *  they print, and that what they refuse changes nothing. */
 import t, { type Test } from 'tap'
 import { commands } from '../../plugins/account/command.ts'
-import auth from '../../plugins/auth.ts'
 import { audit } from '../../plugins/ledger/audit.ts'
 import { Ledger } from '../../plugins/ledger/ledger.ts'
 import { migrations } from '../../plugins/ledger/tables.ts'
@@ -12,7 +11,7 @@ import { runCommand } from '../helpers/printed.ts'
 
 const { host, database, ...opened } = await openAccounts(t)
 await database.migrate('meter', migrations)
-const accounts = (t: Test, ...args: string[]) => runCommand(t, auth.commands.accounts, host, args)
+const accounts = (t: Test, ...args: string[]) => runCommand(t, commands.accounts, host, args)
 const usage = (t: Test, ...args: string[]) => runCommand(t, commands.usage, host, args)
 const rows = (text: string) => database.read({ name: `test: ${text}`, text }, [])
 const ledger = () =>
@@ -35,7 +34,7 @@ t.test('the first credit opens the wallet; the next adds to it', async t => {
 
 t.test('two hundred at once all count', async t => {
   const bob = await opened.account('bob')
-  const verb = auth.commands.accounts
+  const verb = commands.accounts
   const args = { values: { json: true }, positionals: ['credit', 'bob', '0.01'] }
   const quiet = t.capture(process.stdout, 'write')
   const exits = await Promise.all(Array.from({ length: 200 }, () => verb?.run(args, host)))

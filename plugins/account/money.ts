@@ -1,15 +1,15 @@
 /** What an operator does with an account's money, and with the account itself: `tollgate accounts credit | refund |
  *  overdraft | suspend | resume`. */
 import type { Database, Row, Sql, Statement, Value } from '../../engine/plugin.ts'
+import { fault } from '../accounts/faults.ts'
+import { findAccount, type Named } from '../accounts/find.ts'
+import { noteOf, UsageError } from '../accounts/input.ts'
+import type { Verb } from '../accounts/output.ts'
+import { suspendAccount } from '../accounts/statements.ts'
 import { MOST, parseMoney, printMoney } from '../billing/money.ts'
 import { addCredit, type Credit, nanosOf, openWallet, setOverdraft } from '../ledger/statements.ts'
 import { writeSurely } from '../ledger/surely.ts'
 import { walletOf } from '../ledger/wallet.ts'
-import { fault } from './faults.ts'
-import { findAccount, type Named } from './find.ts'
-import { noteOf, UsageError } from './input.ts'
-import type { Verb } from './output.ts'
-import { suspendAccount } from './statements.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `accounts: ${name}`, text })
 // No wallet holds more than an amount may be: its sums then stay whole numbers in every store.
@@ -22,7 +22,7 @@ const CHARGE = sql(
 )
 
 /** An account has a wallet from its first credit on. Rejects with CREDIT_TOO_LARGE. */
-export const creditStatements = (credit: Credit): readonly Statement[] => {
+const creditStatements = (credit: Credit): readonly Statement[] => {
   const wallet = walletOf.account(credit.account)
   return [
     openWallet(wallet, 0n),
