@@ -1,0 +1,175 @@
+/** An account keeps its own keys and system tokens, over real sockets and a real store: shown once, changed, dead within a
+ *  second of being revoked, and nobody else's business. */
+import { setTimeout as pause } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { startAccountGateway } from '../helpers/account-gateway.ts'
+
+const gateway = await startAccountGateway(t)
+const { ask } = gateway
+
+const ann = await gateway.account('ann')
+await gateway.credit(ann, 10n ** 12n)
+const token = (await gateway.addToken(ann)).text
+const eve = (await gateway.addToken(await gateway.account('eve'))).text
+
+/** Every worker hears of a change within a second; ten times that is slack. */
+const eventually = async (t: Test, look: () => Promise<boolean>, what: string): Promise<void> => {
+  const late = Date.now() + 10_000
+  while (!(await look())) {
+    if (Date.now() > late) throw new Error(`not yet: ${what}`)
+    await pause(50)
+  }
+  t.pass(what)
+}
+const admits = async (text: string, path = '/v1/dashboard/billing/usage') =>
+  (await ask('GET', path, text)).status === 200
+
+t.test('made, shown once, listed without its secret, revoked', async t => {
+  const expires = '2100-01-01T00:00:00.000Z'
+  const limits = { requests: '60/min', concurrency: 5 }
+  const asked = { name: 'laptop', expires, models: ['plain', 'by-call'], limits, quota: 5_000 }
+  const made = await ask('POST', '/api/keys', token, asked)
+  t.equal(made.status, 201)
+  const { id, key } = made.body.data
+  t.match(key, /^sk-[0-9A-Za-z]{49}$/)
+  t.ok(await admits(key))
+  const shown = {
+    ...{ ...asked, id, key: `${key.slice(0, 4)}**********${key.slice(-4)}`, state: 'active' },
+    ...{ remaining_quota: 5_000, used_quota: 0, created: String },
+  }
+  t.match((await ask('GET', `/api/keys/${id}`, token)).body.data, shown)
+  const list = await ask('GET', '/api/keys', token)
+  t.match(list.body, { success: true, data: [shown], next: null })
+  t.notMatch(list.text, key)
+  const revoked = await ask('DELETE', `/api/keys/${id}`, token)
+  t.match(revoked, { status: 200, body: { data: { id, state: 'revoked' } } })
+  await eventually(t, async () => !(await admits(key)), 'dead')
+  t.equal((await ask('DELETE', `/api/keys/${id}`, token)).status, 200, 'twice is harmless')
+  const after = await ask('PATCH', `/api/keys/${id}`, token, { name: 'again' })
+  t.equal(after.status, 409)
+  t.equal((await ask('GET', `/api/keys/${id}`, token)).body.data.name, 'laptop')
+})
+
+t.test('a key without a word about it', async t => {
+  const { body } = await ask('POST', '/api/keys', token, {})
+  t.match(body.data, {
+    ...{ name: 'unnamed', expires: null, models: null, limits: null, quota: null },
+    ...{ remaining_quota: null, used_quota: 0 },
+  })
+})
+
+t.test('changes: what is named changes, null takes a limit away, the rest stays', async t => {
+  const asked = {
+    name: 'one',
+    models: ['plain'],
+    limits: { concurrency: 2 },
+    expires: '2100-01-01',
+  }
+  const { id, key } = (await ask('POST', '/api/keys', token, asked)).body.data
+  const change = async (body: object) =>
+    (await ask('PATCH', `/api/keys/${id}`, token, body)).body.data
+  t.match(await change({ name: 'two' }), { ...asked, name: 'two', expires: /^2100-01-01T/ })
+  t.match(await change({ models: null, expires: null }), {
+    ...{ name: 'two', models: null, expires: null, limits: { concurrency: 2 } },
+  })
+  t.match(await change({ limits: { requests: '1/h' } }), { limits: { requests: '1/h' } })
+  t.match(await change({ limits: null }), { name: 'two', limits: null })
+  t.match(await change({}), { name: 'two' })
+  t.ok(await admits(key))
+  await change({ expires: new Date(Date.now() + 500).toISOString() })
+  await eventually(t, async () => !(await admits(key)), 'a new end counts')
+})
+
+t.test('another quota: what is used stays used', async t => {
+  const made = (await ask('POST', '/api/keys', token, { quota: 100 })).body.data
+  const change = (quota: unknown) => ask('PATCH', `/api/keys/${made.id}`, token, { quota })
+  t.match((await change(50)).body.data, { quota: 50, remaining_quota: 50 }, 'before the first call')
+  const call = { account: ann, key: made.id, quota: 100_000n }
+  await gateway.paid({ ...call, request: 'q1', cost: 60_000n })
+  t.match((await change(200)).body.data, { quota: 200, remaining_quota: 170, used_quota: 30 })
+  const balance = await ask('GET', `/api/token/balance?key=${made.key}`)
+  t.match(balance.body.data, { remaining_quota: 170, used_quota: 30, total_quota: 200 })
+  t.match(await change(29), { status: 409, body: { success: false, message: /used, or held/ } })
+  t.match(await change(null), { status: 409, body: { message: /make another key/ } })
+  t.match((await ask('GET', `/api/keys/${made.id}`, token)).body.data, {
+    ...{ quota: 200, remaining_quota: 170 },
+  })
+  const free = (await ask('POST', '/api/keys', token, {})).body.data
+  t.equal((await ask('PATCH', `/api/keys/${free.id}`, token, { quota: 5 })).status, 409)
+})
+
+t.test('pages', async t => {
+  const bob = await gateway.account('bob')
+  const own = (await gateway.addToken(bob)).text
+  for (let left = 5; left > 0; left--) await gateway.addKey(bob)
+  const seen: number[] = []
+  for (let cursor = ''; ; ) {
+    const { body } = await ask('GET', `/api/keys?limit=2${cursor}`, own)
+    seen.push(...body.data.map(({ id }) => id))
+    if (body.next === null) break
+    cursor = `&cursor=${body.next}`
+  }
+  t.equal(new Set(seen).size, 5)
+  for (const query of ['limit=-1', 'cursor=1', 'cursor=!', 'cursor=a&cursor=b'])
+    t.equal((await ask('GET', `/api/keys?${query}`, own)).status, 400, query)
+})
+
+t.test('system tokens', async t => {
+  const made = (await ask('POST', '/api/system-tokens', token, { name: 'ci' })).body.data
+  t.match(made, { name: 'ci', token: /^st-/, state: 'active', expires: null })
+  t.notOk('quota' in made)
+  const path = `/api/system-tokens/${made.id}`
+  t.ok(await admits(made.token, '/api/user/info'))
+  t.match((await ask('PATCH', path, made.token, { name: 'CI 2' })).body.data, { name: 'CI 2' })
+  const list = await ask('GET', '/api/system-tokens', token)
+  t.equal(list.body.data.length, 2)
+  t.notMatch(list.text, made.token)
+  t.match(await ask('PATCH', path, token, { quota: 5 }), { status: 400, body: { success: false } })
+  t.equal((await ask('DELETE', path, made.token)).status, 200, 'also by itself')
+  await eventually(t, async () => !(await admits(made.token, '/api/user/info')), 'dead')
+})
+
+t.test('nobody else’s', async t => {
+  const { id, key } = (await ask('POST', '/api/keys', token, { name: 'mine' })).body.data
+  const [own] = (await ask('GET', '/api/system-tokens', token)).body.data
+  t.same((await ask('GET', '/api/keys', eve)).body.data, [])
+  const before = (await ask('GET', `/api/keys/${id}`, token)).text
+  for (const path of [`/api/keys/${id}`, `/api/system-tokens/${own?.id}`]) {
+    t.equal((await ask('GET', path, eve)).status, 404)
+    t.equal((await ask('PATCH', path, eve, { name: 'hers' })).status, 404)
+    t.equal((await ask('DELETE', path, eve)).status, 404)
+    t.equal((await ask('DELETE', path, key)).status, 401, 'nor an API key’s')
+    t.equal((await ask('DELETE', path)).status, 401)
+  }
+  t.equal((await ask('GET', `/api/keys/${id}`, token)).text, before)
+  t.ok(await admits(key))
+})
+
+t.test('what cannot be meant is refused, and nothing is made', async t => {
+  const count = async () => (await ask('GET', '/api/keys?limit=1000', token)).body.data.length
+  const before = await count()
+  const WRONG: readonly unknown[] = [
+    ...[{ quota: -1 }, { quota: 0 }, { quota: 1.5 }, { quota: 1e15 }, { quota: '500' }],
+    ...[{ quota: true }, { name: '' }, { name: 5 }, { name: null }, { name: 'a\nb' }],
+    ...[{ name: 'x'.repeat(65) }, { expires: 'tomorrow' }, { expires: '2020-01-01' }],
+    ...[{ expires: 4_102_444_800 }, { expires: '2030-02-31' }, { models: [] }, { models: 'plain' }],
+    ...[{ models: ['a b'] }, { models: [1] }, { models: ['a', 'a'] }, { limits: {} }],
+    ...[
+      { limits: { requests: '60/day' } },
+      { limits: { concurrency: 0 } },
+      { limits: { burst: 1 } },
+    ],
+    ...[{ account: 1 }, { role: 'admin' }, { id: 1 }, [], null, 'x', 5, '{"name":', '{"a":1}{}'],
+  ]
+  for (const body of WRONG) {
+    const { status, body: said } = await ask('POST', '/api/keys', token, body)
+    t.match(
+      { status, said },
+      { status: 400, said: { success: false, message: /\S/ } },
+      String(body),
+    )
+  }
+  t.equal(await count(), before)
+  for (const id of ['0', '-1', '1.5', 'x', '99999999999999999999', "1'--", '1%20OR%201=1', '%00'])
+    t.match((await ask('GET', `/api/keys/${id}`, token)).status, /^40[04]$/, id)
+})

@@ -1,0 +1,199 @@
+/** What an account has used, over real sockets and a real store: sums that are the ledger's, pages that miss nothing,
+ *  receipts for their owner only. */
+import t from 'tap'
+import { type Shown, startAccountGateway } from '../helpers/account-gateway.ts'
+
+const gateway = await startAccountGateway(t)
+const { ask } = gateway
+const UNIT = 10n ** 9n
+const DAY = 86_400_000
+const NOVEMBER = Date.UTC(2025, 10, 1)
+
+const ann = await gateway.account('ann')
+await gateway.credit(ann, 1_000n * UNIT)
+const [key, other] = [await gateway.addKey(ann, { name: 'laptop' }), await gateway.addKey(ann)]
+const token = (await gateway.addToken(ann)).text
+const eve = await gateway.account('eve')
+const stranger = { key: await gateway.addKey(eve), token: (await gateway.addToken(eve)).text }
+
+/** Twelve calls: three a day, on four days; the last of each by another model and key. */
+const CALLS = Array.from({ length: 12 }, (_, index) => ({
+  account: ann,
+  key: index % 3 === 2 ? other.id : key.id,
+  request: `req_${index}`,
+  model: index % 3 === 2 ? 'by-call' : 'plain',
+  at: NOVEMBER + Math.floor(index / 3) * DAY + (index % 3) * 1_000,
+  meters: { input: 1_204 * (index + 1), output: 311 },
+}))
+for (const call of CALLS) await gateway.paid(call)
+const WHEN = 'from=2025-11-01&to=2025-12-01'
+
+/** All pages of a question. */
+const all = async (question: string, limit: number): Promise<Shown[]> => {
+  const rows: Shown[] = []
+  for (let cursor = ''; ; ) {
+    const path = `/api/usage?${WHEN}&${question}&limit=${limit}${cursor}`
+    const { status, body } = await ask('GET', path, token)
+    if (status !== 200) throw new Error(body.message)
+    if (body.data.length > limit) throw new Error('more than the limit')
+    rows.push(...body.data)
+    if (body.next === null) return rows
+    cursor = `&cursor=${body.next}`
+  }
+}
+const nanosOf = (rows: readonly Shown[]) =>
+  rows.reduce((sum, { cost }) => sum + Math.round(cost * 1e9), 0)
+
+t.test('call by call, the latest first; every page size shows each once', async t => {
+  const whole = await all('by=call', 1_000)
+  t.same(
+    whole.map(row => row.request_id),
+    CALLS.map(({ request }) => request).reverse(),
+  )
+  for (const limit of [1, 5, 12, 13]) t.same(await all('by=call', limit), whole)
+  t.same((await ask('GET', `/api/usage?${WHEN}`, token)).body.data, whole, 'the default')
+  t.match(whole.at(-1), {
+    ...{ request_id: 'req_0', at: '2025-11-01T00:00:00.000Z', route: 'chat', model: 'plain' },
+    ...{ key: key.id, state: 'settled', estimated: false, cost: 0.004896, refunded: 0 },
+  })
+})
+
+t.test('sums are the ledger’s, whatever they are summed by and however they are paged', async t => {
+  const [wallet] = await gateway.database.read(
+    { name: 'test: used', text: 'SELECT used FROM wallets WHERE id = ?' },
+    [ann * 2],
+  )
+  for (const by of ['call', 'day', 'model', 'key']) {
+    const whole = await all(`by=${by}`, 1_000)
+    t.equal(nanosOf(whole), wallet?.used, by)
+    for (const limit of [1, 3]) t.same(await all(`by=${by}`, limit), whole, `${by} by ${limit}`)
+  }
+  const days = await all('by=day', 100)
+  const names = ['2025-11-01', '2025-11-02', '2025-11-03', '2025-11-04']
+  t.match(
+    days,
+    names.map(day => ({ day, calls: 3 })),
+  )
+  t.match(await all('by=model', 100), [
+    { model: 'by-call', calls: 4 },
+    { model: 'plain', calls: 8 },
+  ])
+  t.match(await all('by=key', 100), [
+    { key: key.id, name: 'laptop', masked: /^sk-.\*{10}....$/, calls: 8 },
+    { key: other.id, calls: 4 },
+  ])
+})
+
+t.test('a period is half open', async t => {
+  const count = async (when: string) =>
+    (await ask('GET', `/api/usage?${when}`, token)).body.data.length
+  t.equal(await count('from=2025-11-02&to=2025-11-03'), 3)
+  t.equal(await count('from=2025-11-02T00:00:00.001Z&to=2025-11-03'), 2)
+  t.equal(await count('from=2025-11-02T08:00:00%2B08:00&to=2025-11-03'), 3)
+  t.equal(await count(''), 0, 'the last thirty days')
+})
+
+t.test('what cannot be meant is refused, and says what would do', async t => {
+  const WRONG: readonly (readonly [query: string, message: RegExp])[] = [
+    ['from=yesterday', /`from` is a date/],
+    ['to=2025-02-31', /`to` is a date/],
+    ['from=2025-11-02&to=2025-11-01', /before/],
+    ['by=hour', /call, day, model, key/],
+    ['by=constructor', /call, day, model, key/],
+    ['limit=0', /1 to 1000/],
+    ['limit=1e3', /1 to 1000/],
+    ['cursor=x', /`cursor`/],
+    [`cursor=${Buffer.from('["day",1]').toString('base64url')}`, /`cursor`/],
+    ["cursor='; DROP TABLE charges; --", /`cursor`/],
+    ['by=day&by=key', /twice/],
+  ]
+  for (const [query, message] of WRONG)
+    t.match(await ask('GET', `/api/usage?${query}`, token), {
+      status: 400,
+      body: { success: false, message },
+    })
+  for (const credential of [undefined, key.text])
+    t.equal((await ask('GET', '/api/usage', credential)).status, 401)
+})
+
+t.test('another account sees nothing of it', async t => {
+  for (const by of ['call', 'day', 'model', 'key'])
+    t.same((await ask('GET', `/api/usage?${WHEN}&by=${by}`, stranger.token)).body.data, [])
+})
+
+t.test('a receipt says what was paid for what', async t => {
+  const { status, body, text } = await ask('GET', '/api/usage/req_0', token)
+  t.equal(status, 200)
+  t.match(body.data, {
+    ...{ request_id: 'req_0', model: 'plain', state: 'settled', cost: 0.004896, uncollected: 0 },
+    ...{ usage: { input: 1_204, output: 311 }, closed: '2025-11-01T00:00:00.005Z' },
+    lines: [
+      { meter: 'input', quantity: '1204', price: '2.00', per: '1M', amount: 0.002408 },
+      { meter: 'output', quantity: '311', price: '8.00', per: '1M', amount: 0.002488 },
+    ],
+    formula: '1,204 input x 2.00/1M + 311 output x 8.00/1M = 0.004896',
+  })
+  t.match(text, '"cost":0.004896,')
+})
+
+t.test('a receipt is for its account, and for the key that made the call', async t => {
+  t.equal((await ask('GET', '/api/usage/req_0', key.text)).status, 200)
+  const missing = await ask('GET', '/api/usage/req_x', token)
+  t.equal(missing.status, 404)
+  const strangers = [other.text, stranger.key.text, stranger.token]
+  for (const credential of strangers) {
+    const { status, text } = await ask('GET', '/api/usage/req_0', credential)
+    t.equal(status, 404)
+    t.equal(text, missing.text.replace('req_x', 'req_0'), 'as if there were none')
+  }
+  for (const id of ["' OR '1'='1", 'x'.repeat(500), 'ä', 'a b'])
+    t.match(await ask('GET', `/api/usage/${encodeURIComponent(id)}`, token), {
+      status: 404,
+      body: { success: false },
+    })
+  t.equal((await ask('GET', '/api/usage/%00', token)).status, 400)
+  t.equal((await ask('GET', '/api/usage/req_0')).status, 401)
+})
+
+t.test(
+  'a call over the wire: its receipt, the sums, the key and the account say the same',
+  async t => {
+    const fay = await gateway.account('fay')
+    await gateway.credit(fay, 10n * UNIT)
+    const own = {
+      key: await gateway.addKey(fay, { quota: 1_000_000 }),
+      token: await gateway.addToken(fay),
+    }
+    const messages = [{ role: 'user', content: 'Hello' }]
+    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${own.key.text}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'plain', messages, max_tokens: 500 }),
+    })
+    t.equal(response.status, 200)
+    const answer = (await response.json()) as { usage: Record<string, number> }
+    const request = response.headers.get('x-request-id')
+    const { body } = await ask('GET', `/api/usage/${request}`, own.key.text)
+    const { prompt_tokens: input, completion_tokens: output } = answer.usage
+    t.match(body.data, {
+      state: 'settled',
+      model: 'plain',
+      key: own.key.id,
+      usage: { input, output },
+    })
+    const cost = Math.round(body.data.cost * 1e9)
+    t.equal(cost, (input ?? 0) * 14_400 + (output ?? 0) * 57_600)
+    for (const by of ['call', 'day', 'model', 'key']) {
+      const page = await ask('GET', `/api/usage?by=${by}`, own.token.text)
+      t.equal(nanosOf(page.body.data), cost, by)
+    }
+    // Quota is rounded down, and both parts still add up.
+    const left = Math.floor((2_000_000_000 - cost) / 2_000)
+    const balance = await ask('GET', `/api/token/balance?key=${own.key.text}`)
+    t.match(balance.body.data, {
+      ...{ remaining_quota: left, used_quota: 1_000_000 - left, total_quota: 1_000_000 },
+    })
+    const account = await ask('GET', '/api/user/info', own.token.text)
+    t.match(account.body.data, { quota: Math.floor((10_000_000_000 - cost) / 2_000) })
+  },
+)
