@@ -121,7 +121,7 @@ const attempt = async (
   const { log, metrics, random = Math.random } = options
   metrics.count('webhook_attempts_total', { outcome: verdict.outcome })
   log.info({ ...traceOf(parcel, verdict), ms }, 'webhook')
-  const left = verdict.outcome === 'gone' ? 0 : Number(row.last) - Number(row.attempts) - 1
+  const left = Number(row.last) - Number(row.attempts) - 1
   const next = nextOf(verdict, at + ms, left, random())
   const before = Number(row.attempts)
   await record(options, { event: parcel.id, endpoint, before, at, ms, verdict, next }, signal)
