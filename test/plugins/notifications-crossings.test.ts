@@ -14,9 +14,6 @@ import { type Desk, openDesk } from '../helpers/webhooks.ts'
 
 const UNIT = 1_000_000_000n
 const URL = 'https://127.0.0.1:8443/hook'
-const desks = await Promise.all(
-  ENGINES.map(async engine => ({ engine, desk: await openDesk(t, engine) })),
-)
 const MERGE = 601_000
 
 /** Quotas of the events so far, oldest first. */
@@ -25,33 +22,32 @@ const told = async ({ rows }: Desk, account: number): Promise<number[]> =>
     ({ body }) => JSON.parse(String(body)).data.quota,
   )
 let calls = 0
-const spend = async (desk: Desk, account: number, amount: bigint): Promise<void> => {
-  const ledger = await desk.ledger()
-  const made = await call(desk, ledger, `r${++calls}`, payer(account), amount)
-  await made.settle?.(amount)
-  await ledger.close()
-}
-
-for (const { engine, desk } of desks)
+for (const engine of ENGINES)
   t.test(engine, async t => {
+    const desk = await openDesk(t, engine)
+    const ledger = await desk.ledger()
+    const spend = async (account: number, amount: bigint): Promise<void> => {
+      const made = await call(desk, ledger, `r${++calls}`, payer(account), amount)
+      await made.settle?.(amount)
+    }
     t.test('on the crossing, and not again below it', async t => {
       await desk.credit(1, 10n * UNIT)
       await desk.save(1, { url: URL, threshold: 5 })
       t.equal(await desk.move(), 0, 'there is enough')
-      await spend(desk, 1, 5n * UNIT)
+      await spend(1, 5n * UNIT)
       t.equal(await desk.move(), 0, 'at the threshold is not below it')
-      await spend(desk, 1, 1n)
+      await spend(1, 1n)
       t.equal(await desk.move(), 1)
       const [event] = await desk.rows('SELECT body FROM webhook_events WHERE endpoint = 1')
       t.equal(event?.body, '{"topic":"user_quota_too_low","data":{"quota":4.999998}}')
-      await spend(desk, 1, UNIT)
+      await spend(1, UNIT)
       desk.ahead += MERGE
       t.equal(await desk.move(), 0)
     })
 
     t.test('armed again above it', async t => {
       await desk.credit(1, 2n * UNIT)
-      await spend(desk, 1, UNIT)
+      await spend(1, UNIT)
       t.equal(await desk.move(), 1)
       t.same(await told(desk, 1), [4.999998, 4.999998])
       desk.ahead += MERGE
@@ -60,11 +56,11 @@ for (const { engine, desk } of desks)
     t.test('what happens within ten minutes is told once, at their end', async t => {
       await desk.credit(2, 10n * UNIT)
       await desk.save(2, { url: URL, threshold: 10 })
-      await spend(desk, 2, UNIT)
+      await spend(2, UNIT)
       t.equal(await desk.move(), 1)
       for (const amount of [2n, 3n]) {
         await desk.credit(2, 5n * UNIT)
-        await spend(desk, 2, 5n * UNIT + amount * UNIT)
+        await spend(2, 5n * UNIT + amount * UNIT)
         t.equal(await desk.move(), 0, 'it waits')
       }
       desk.ahead += MERGE
@@ -97,7 +93,7 @@ for (const { engine, desk } of desks)
     t.test('nobody to tell: nothing is kept for later, and then the balance counts', async t => {
       await desk.credit(5, 10n * UNIT)
       await desk.save(5, { threshold: 9 })
-      await spend(desk, 5, 2n * UNIT)
+      await spend(5, 2n * UNIT)
       t.equal(await desk.move(), 0)
       t.same(await desk.rows('SELECT * FROM notification_crossings WHERE account = 5'), [])
       await desk.save(5, { url: URL })
@@ -105,7 +101,7 @@ for (const { engine, desk } of desks)
       desk.ahead += MERGE
       await desk.credit(5, 5n * UNIT)
       await desk.save(5, { url: null })
-      await spend(desk, 5, 5n * UNIT)
+      await spend(5, 5n * UNIT)
       t.equal(await desk.move(), 0)
       await desk.save(5, { threshold: null, url: URL })
       t.equal(await desk.move(), 0)
@@ -115,7 +111,6 @@ for (const { engine, desk } of desks)
     t.test('a settlement that does not come about crosses nothing', async t => {
       await desk.credit(6, 10n * UNIT)
       await desk.save(6, { url: URL, threshold: 5 })
-      const ledger = await desk.ledger()
       const made = await call(desk, ledger, `s${engine}`, payer(6), 8n * UNIT)
       const how = { estimated: false, usage: '{}', lines: '[]', closed: 1, uncollected: 0n }
       const wallets = walletsOf(6, undefined)
@@ -129,14 +124,12 @@ for (const { engine, desk } of desks)
       await made.settle?.(8n * UNIT)
       t.equal(await desk.move(), 1)
       t.same(await told(desk, 6), [2])
-      await ledger.close()
     })
 
     t.test('what a key spends of its quota crosses no threshold of an account', async t => {
       // Wallet 15 is key 7's, 14 account 7's.
       await desk.credit(7, 10n * UNIT)
       await desk.save(7, { url: URL, threshold: 5 })
-      const ledger = await desk.ledger()
       const made = await call(desk, ledger, `k${engine}`, payer(70, 7, 10n * UNIT), 0n)
       await made.settle?.(0n)
       await desk.database.write([
@@ -147,7 +140,6 @@ for (const { engine, desk } of desks)
       ])
       t.match(await desk.rows('SELECT balance FROM wallets WHERE id = 15'), [{ balance: 0 }])
       t.equal(await desk.move(), 0)
-      await ledger.close()
     })
 
     t.test('two who move at once tell once', async t => {
@@ -162,7 +154,6 @@ for (const { engine, desk } of desks)
     })
 
     t.test('charges and a raised threshold at once: told, however they meet', async t => {
-      const ledger = await desk.ledger()
       for (let account = 100; account < 110; account++) {
         await desk.credit(account, 10n * UNIT)
         await desk.save(account, { url: URL, threshold: 1 })
@@ -171,7 +162,6 @@ for (const { engine, desk } of desks)
         t.equal(await desk.move(), 1)
         t.same(await told(desk, account), [5])
       }
-      await ledger.close()
     })
 
     t.test('shown to its owner and to operators, tried, and sent again', async t => {
