@@ -1,6 +1,6 @@
 /** Idempotency-Key: the same request again is given the same reply, and runs and is billed once. */
 import { createHash } from 'node:crypto'
-import type { Exchange, Next, Plugin, Request } from '../engine/plugin.ts'
+import type { Exchange, Next, Outcome, Plugin, Request, Statement } from '../engine/plugin.ts'
 import { Claims } from './idempotency/claims.ts'
 import { fault } from './idempotency/faults.ts'
 import { Keeper } from './idempotency/keeper.ts'
@@ -77,11 +77,10 @@ const once = async (
 ): Promise<void> => {
   const { id, route, slots, writes } = exchange
   const body = await digestOf(exchange.request)
-  // The client may leave while the store is asked.
-  const state = { claimed: false, over: false }
-  exchange.onEnd(({ end }) => {
-    state.over = true
-    if (state.claimed) claims.ended(id, end === 'complete')
+  const call: Call = { claimed: false }
+  exchange.onEnd(outcome => {
+    call.outcome = outcome
+    if (call.claimed) claims.ended(id, untold(id, outcome, call.verdict))
   })
   // Not through `exchange.writes`: that somebody has the key is an answer, and the group must go on without it.
   const kept = await claims.claim({ account, route: route.name, key }, body, exchange, largest)
@@ -89,20 +88,40 @@ const once = async (
     exchange.answer(kept.status, kept.body, { ...kept.headers, 'idempotent-replayed': 'true' })
     return
   }
-  state.claimed = true
-  if (state.over) {
-    claims.ended(id, false)
+  call.claimed = true
+  if (call.outcome) {
+    claims.ended(id, freeKey(id))
     throw fault('IDEMPOTENCY_LOST')
+  }
+  const add = (verdict: Statement): void => {
+    call.verdict = verdict
+    writes.add(verdict)
   }
   try {
     await next()
   } catch (thrown) {
-    writes.add(freeKey(id))
+    add(freeKey(id))
     throw thrown
   }
   const failed = () => slots.get(BROKEN) === true
-  const { reply } = exchange
-  reply.through(new Keeper({ request: id, reply, largest, failed, add: each => writes.add(each) }))
+  exchange.reply.through(new Keeper({ request: id, reply: exchange.reply, largest, failed, add }))
+}
+
+interface Call {
+  claimed: boolean
+  /** The client may leave while the store is asked. */
+  outcome?: Outcome
+  verdict?: Statement
+}
+/** What the store must still be told. A whole reply that it could not be told of is charged for when it is back, so it must
+ *  be kept then, and not run again; whatever else was not completed is free. */
+const untold = (
+  id: string,
+  { end, fault }: Outcome,
+  verdict?: Statement,
+): Statement | undefined => {
+  if (end === 'complete') return undefined
+  return fault?.code.startsWith('STORE_') ? (verdict ?? freeKey(id)) : freeKey(id)
 }
 
 /** Of all that the answer depends on; not of the credential that may stand in the query. */

@@ -1,5 +1,13 @@
 /** Claims keys, finds what was answered to them, frees them. One per process, shared by its routes. */
-import type { Bytes, Database, Exchange, Headers, Log, Row } from '../../engine/plugin.ts'
+import type {
+  Bytes,
+  Database,
+  Exchange,
+  Headers,
+  Log,
+  Row,
+  Statement,
+} from '../../engine/plugin.ts'
 import { isCode } from '../ledger/faults.ts'
 import { writeSurely } from '../ledger/surely.ts'
 import { fault } from './faults.ts'
@@ -19,7 +27,7 @@ export interface Kept {
 const KEPT_FOR = 24 * 3_600_000
 /** Whoever finds the row changed under his hands looks again. */
 const TRIES = 5
-/** ms until a key that could not be freed is tried again. */
+/** ms until what the store could not be told is tried again. */
 const AGAIN = 1_000
 /** Rows in one transaction of the cleaning. */
 const PAGE = 500
@@ -29,7 +37,8 @@ export class Claims {
   readonly #log: Log
   readonly #standing: Standing
   readonly #running = new Map<string, Claimant>()
-  readonly #unfreed = new Set<string>()
+  /** What became of a key, where the store could not be told yet. */
+  readonly #untold = new Map<string, Statement>()
   #timer: NodeJS.Timeout | undefined
 
   /** `beat`: ms between two signs of life. */
@@ -63,12 +72,13 @@ export class Claims {
     }
     throw fault('IDEMPOTENCY_IN_FLIGHT')
   }
-  /** Its own group was not committed, or nobody knows: freed as soon as the store answers. */
-  ended(request: string, committed: boolean): void {
+  /** `untold`: what became of its key, where the exchange's own group was not committed, or nobody knows. It is tried
+   *  until the store has an answer. */
+  ended(request: string, untold?: Statement): void {
     this.#running.delete(request)
-    if (committed) return
-    this.#unfreed.add(request)
-    void this.#free()
+    if (!untold) return
+    this.#untold.set(request, untold)
+    void this.#tell(request, untold)
   }
   /** Forgets replies that are too old to be given again. */
   async clean(signal: AbortSignal): Promise<void> {
@@ -80,7 +90,7 @@ export class Claims {
   }
   async close(): Promise<void> {
     clearTimeout(this.#timer)
-    await this.#free()
+    await this.#tellAll()
     await this.#standing.close()
   }
   async #look(
@@ -99,7 +109,8 @@ export class Claims {
       return row
     } catch (thrown) {
       // Where the store's answer is lost nobody knows whether the claim stands.
-      this.ended(exchange.id, !isCode(thrown, 'STORE_UNKNOWN'))
+      const unknown = isCode(thrown, 'STORE_UNKNOWN')
+      this.ended(exchange.id, unknown ? freeKey(exchange.id) : undefined)
       if (!isCode(thrown, 'IDEMPOTENCY_BURIED')) throw thrown
       this.#standing.drop()
       throw fault('IDEMPOTENCY_LOST')
@@ -126,19 +137,23 @@ export class Claims {
   #lost(): void {
     for (const exchange of [...this.#running.values()]) exchange.cut(fault('IDEMPOTENCY_LOST'))
   }
-  async #free(): Promise<void> {
-    clearTimeout(this.#timer)
+  async #tellAll(): Promise<void> {
     this.#timer = undefined
-    const requests = [...this.#unfreed]
-    for (let at = 0; at < requests.length; at += PAGE) {
-      const page = requests.slice(at, at + PAGE)
-      try {
-        await writeSurely(this.#database, page.map(freeKey))
-        for (const request of page) this.#unfreed.delete(request)
-      } catch (error) {
-        this.#log.warn({ keys: page.length, error }, 'Idempotency-Keys could not be freed yet')
-        this.#timer ??= setTimeout(() => void this.#free(), AGAIN).unref()
+    await Promise.all(
+      [...this.#untold].map(([request, statement]) => this.#tell(request, statement)),
+    )
+  }
+  async #tell(request: string, statement: Statement): Promise<void> {
+    try {
+      await writeSurely(this.#database, [statement])
+    } catch (error) {
+      // Its group came through after all, or the claim is no longer its own: either way there is nothing to tell.
+      if (!isCode(error, 'IDEMPOTENCY_LOST')) {
+        this.#log.warn({ request, error }, 'the store could not be told of an Idempotency-Key yet')
+        this.#timer ??= setTimeout(() => void this.#tellAll(), AGAIN).unref()
+        return
       }
     }
+    this.#untold.delete(request)
   }
 }

@@ -19,7 +19,6 @@ interface Worker {
   silence(): void
 }
 export interface Installation {
-  readonly store: Store
   readonly database: OpenDatabase
   /** Calls that reached the upstream. */
   readonly calls: number
@@ -43,8 +42,12 @@ const caller: Stage = {
   },
 }
 
-export const install = async (t: Test): Promise<Installation> => {
+/** On the embedded store, which can be killed. */
+export const install = async (t: Test): Promise<Installation & { readonly store: Store }> => {
   const store = await startStore(t)
+  return Object.defineProperty(await installOn(t, store), 'store', { value: store }) as never
+}
+export const installOn = async (t: Test, store: Pick<Store, 'open'>): Promise<Installation> => {
   let calls = 0
   const url = await startUpstream(t, (request, response) => {
     const call = ++calls
@@ -52,7 +55,6 @@ export const install = async (t: Test): Promise<Installation> => {
   })
   const database = await store.open()
   const here: Installation = {
-    store,
     database,
     get calls() {
       return calls
@@ -64,7 +66,7 @@ export const install = async (t: Test): Promise<Installation> => {
         .end(JSON.stringify({ call })),
     ahead: 0,
     async worker({ stages = {}, options = true, beat = 2_000 } = {}) {
-      const own = await store.open()
+      const own = await store.open({ patience: 1_000 })
       const line = { cut: false }
       const lent = lineOver(own, line, here)
       const set = {
