@@ -30,6 +30,9 @@ export interface Installation {
     beat?: number
     stages?: Readonly<Record<string, Plugin>>
     options?: Json
+    /** What else stands on the routes, and in the document. */
+    route?: object
+    document?: object
   }): Promise<Worker>
   rows(): Promise<readonly Readonly<Record<string, unknown>>[]>
 }
@@ -65,7 +68,13 @@ export const installOn = async (t: Test, store: Pick<Store, 'open'>): Promise<In
         .setHeader('x-kind', 'plain')
         .end(JSON.stringify({ call })),
     ahead: 0,
-    async worker({ stages = {}, options = true, beat = 2_000 } = {}) {
+    async worker({
+      stages = {},
+      options = true,
+      beat = 2_000,
+      route = {},
+      document: more = {},
+    } = {}) {
       const own = await store.open({ patience: 1_000 })
       const line = { cut: false }
       const lent = lineOver(own, line, here)
@@ -76,8 +85,9 @@ export const installOn = async (t: Test, store: Pick<Store, 'open'>): Promise<In
       const document = {
         upstreams: { main: { url } },
         routes: ['/a', '/b'].map(path => ({
-          ...{ path: `POST ${path}`, upstream: 'main', idempotency: options },
+          ...{ path: `POST ${path}`, upstream: 'main', idempotency: options, ...route },
         })),
+        ...more,
       }
       const core = await startCore(
         t,
