@@ -5,7 +5,7 @@ import { price } from '../billing/price.ts'
 import { freeze, type Rule } from '../billing/rule.ts'
 import { counted, type Facts } from '../billing/usage.ts'
 import type { Usage } from '../slots.ts'
-import { fault } from './faults.ts'
+import { fault, isCode } from './faults.ts'
 import type { Lack, Ledger, Payer } from './ledger.ts'
 import { extendCharge, openCharge, releaseCharge, settleCharge } from './statements.ts'
 import { walletsOf } from './wallet.ts'
@@ -29,6 +29,8 @@ export class Bill {
   readonly #kit: BillKit
   readonly #exchange: Exchange
   readonly #facts: BillFacts
+  /** Under whose name it is held. */
+  readonly #process: string
   #held: bigint
   #extending: Promise<void> | undefined
   /** Whose money is at its end. */
@@ -43,6 +45,7 @@ export class Bill {
     this.#kit = kit
     this.#exchange = exchange
     this.#facts = facts
+    this.#process = process
     this.#held = facts.held
     const { payer, rule, model, version, held } = facts
     const { id, route, writes } = exchange
@@ -94,7 +97,7 @@ export class Bill {
     const more = this.#held / 2n + 1n
     this.#lack = await ledger.take(payer, more).catch(() => 'account' as const)
     if (this.#lack) return
-    if (this.#closing) return ledger.give(payer, more)
+    if (this.#closing) return ledger.give(payer, more, this.#process)
     this.#held += more
     const { id, writes } = this.#exchange
     writes.add(extendCharge(id, more))
@@ -105,7 +108,7 @@ export class Bill {
     const { payer } = this.#facts
     const beyond = nanos - this.#held
     const lack = await ledger.take(payer, beyond).catch(() => 'account' as const)
-    if (this.#closing) return void (lack ?? ledger.give(payer, beyond))
+    if (this.#closing) return void (lack ?? ledger.give(payer, beyond, this.#process))
     if (lack) {
       const uncollected = String(beyond)
       log.warn({ id: this.#exchange.id, uncollected }, 'a call cost more than could be collected')
@@ -144,8 +147,11 @@ export class Bill {
     const closing = this.#closing
     if (!closing) return
     const { id, writes } = this.#exchange
-    const back = (): void => this.#kit.ledger.give(this.#facts.payer, this.#rest())
-    writes.commit().then(back, () => this.#kit.ledger.ensureClosed(id, closing, back))
+    const back = (): void => this.#kit.ledger.give(this.#facts.payer, this.#rest(), this.#process)
+    writes.commit().then(back, thrown => {
+      if (isCode(thrown, 'SHARE_GONE')) this.#kit.ledger.lost(this.#process)
+      this.#kit.ledger.ensureClosed(id, closing, back)
+    })
   }
   /** What was held and not charged. */
   #rest(): bigint {

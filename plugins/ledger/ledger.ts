@@ -34,13 +34,21 @@ export class Ledger {
     this.#database = database
     this.#log = log
     this.#standing = new Standing(database, () => this.#shares.forget())
-    this.#shares = new Shares({ database, process: () => this.#standing.name() })
+    this.#shares = new Shares({
+      database,
+      process: () => this.#standing.name(),
+      lost: process => this.#standing.lost(process),
+    })
     this.#timer = setInterval(() => void this.#closeOpen(), AGAIN)
     this.#timer.unref()
   }
   /** The name that goes onto every charge of this process. */
   process(): Promise<string> {
     return this.#standing.name()
+  }
+  /** The store holds nothing under this name any more: this process begins anew, under another. */
+  lost(process: string): void {
+    this.#standing.lost(process)
   }
   /** Takes `amount` for a call; undefined when it is taken, else whose money does not cover it. */
   async take(payer: Payer, amount: bigint): Promise<Lack | undefined> {
@@ -59,8 +67,10 @@ export class Ledger {
     const rooms = await Promise.all(wallets.map(wallet => this.#roomIn(wallet)))
     return rooms.reduce((least, room) => (room < least ? room : least))
   }
-  /** What a call did not need after all. */
-  give({ account, key, quota }: Payer, amount: bigint): void {
+  /** What a call did not need after all. `process`: under whose name it was taken; what was taken before a burial went
+   *  back with it. */
+  give({ account, key, quota }: Payer, amount: bigint, process: string): void {
+    if (!this.#standing.goesBy(process)) return
     this.#shares.give(walletOf.account(account), amount)
     if (key !== undefined && quota !== undefined) this.#shares.give(walletOf.key(key), amount)
   }

@@ -25,6 +25,8 @@ export interface SharesOptions {
   readonly database: Pick<Database, 'write' | 'read'>
   /** The name under which this process is known to the store. */
   readonly process: () => Promise<string>
+  /** The store took the process of this name for dead. */
+  readonly lost: (process: string) => void
   /** ms between two looks at what lies here unused. */
   readonly every?: number
 }
@@ -37,14 +39,16 @@ const PAUSE = 50
 export class Shares {
   readonly #database: SharesOptions['database']
   readonly #process: SharesOptions['process']
+  readonly #lost: SharesOptions['lost']
   readonly #shares = new Map<number, Share>()
   readonly #timer: NodeJS.Timeout
   /** Ways back under way. */
   readonly #returns = new Set<Promise<void>>()
 
-  constructor({ database, process, every = 250 }: SharesOptions) {
+  constructor({ database, process, lost, every = 250 }: SharesOptions) {
     this.#database = database
     this.#process = process
+    this.#lost = lost
     this.#timer = setInterval(() => this.#lookAround(), every)
     this.#timer.unref()
   }
@@ -125,8 +129,8 @@ export class Shares {
   }
   /** False when the wallet cannot cover it, nor what other processes are about to give back. */
   async #lease(wallet: number, share: Share, least: bigint, wanted: bigint): Promise<boolean> {
-    const process = await this.#process()
     for (let left = PATIENCE; ; left--) {
+      const process = await this.#process()
       try {
         const list = leaseShare(process, wallet, least, wanted)
         const [rows] = await writeSurely(this.#database, list)
@@ -137,6 +141,10 @@ export class Shares {
         share.tight = granted <= least
         return granted >= least
       } catch (thrown) {
+        if (isCode(thrown, 'SHARE_GONE') && left > 0) {
+          this.#lost(process)
+          continue
+        }
         if (!isCode(thrown, INSUFFICIENT)) throw thrown
       }
       share.tight = true

@@ -15,6 +15,8 @@ export class Standing {
   readonly #buried: () => void
   readonly #timer: NodeJS.Timeout
   #name: Promise<string> | undefined
+  /** The name as the store knows it; undefined between two lives. */
+  #known: string | undefined
 
   /** `buried`: the store took this process for dead; what it held is gone, and it begins anew. */
   constructor(database: Pick<Database, 'write' | 'now'>, buried: () => void) {
@@ -31,12 +33,24 @@ export class Standing {
     })
     return this.#name
   }
+  /** Whether this is still its name: of what it held under another, nothing is left. */
+  goesBy(name: string): boolean {
+    return this.#known === name
+  }
+  /** The store said that nobody goes by this name any more. */
+  lost(name: string): void {
+    if (!this.goesBy(name)) return
+    this.#known = undefined
+    this.#name = undefined
+    this.#buried()
+  }
   close(): void {
     clearInterval(this.#timer)
   }
   async #enter(): Promise<string> {
     const name = `p_${randomBytes(8).toString('hex')}`
     await writeSurely(this.#database, [sayHello(name, await this.#database.now())])
+    this.#known = name
     return name
   }
   async #beat(): Promise<void> {
@@ -46,9 +60,7 @@ export class Standing {
       await this.#database.write([sayAlive(name, await this.#database.now())])
     } catch (thrown) {
       // Anything else is the store's own trouble, and the next beat tries again.
-      if (!isCode(thrown, 'SHARE_GONE')) return
-      this.#name = undefined
-      this.#buried()
+      if (isCode(thrown, 'SHARE_GONE')) this.lost(name)
     }
   }
 }

@@ -80,11 +80,11 @@ export const call = async (
       const wallets = walletsOf(who.account, who.key)
       const how = { estimated: false, usage: '{}', lines: '[]', closed: Date.now(), wallets }
       await database.write([settleCharge({ request, amount, uncollected, ...how })])
-      ledger.give(who, held - amount)
+      ledger.give(who, held - amount, process)
     },
     async release() {
       await database.write([releaseCharge(request, Date.now())])
-      ledger.give(who, held)
+      ledger.give(who, held, process)
     },
   }
 }

@@ -105,7 +105,7 @@ for (const [at, books] of opened.entries())
       await books.credit(7, 1_000n)
       const [rich, poor] = [await books.ledger(), await books.ledger()]
       t.equal(await rich.take(payer(7), 100n), undefined)
-      rich.give(payer(7), 100n)
+      rich.give(payer(7), 100n, await rich.process())
       t.equal(await poor.take(payer(7), 1_000n), undefined)
     })
 
