@@ -7,7 +7,7 @@ import { counted, type Facts } from '../billing/usage.ts'
 import type { Usage } from '../slots.ts'
 import { fault, isCode } from './faults.ts'
 import type { Lack, Ledger, Payer } from './ledger.ts'
-import { extendCharge, openCharge, releaseCharge, settleCharge } from './statements.ts'
+import { extendCharge, holdAtLeast, openCharge, releaseCharge, settleCharge } from './statements.ts'
 import { walletsOf } from './wallet.ts'
 
 export interface BillFacts {
@@ -83,7 +83,8 @@ export class Bill {
     if (this.#closing) return
     const nanos = this.priceOf(usage)
     const most = nanos < this.#held ? nanos : this.#held
-    this.#exchange.writes.will(this.#settlement(usage, most, nanos - most))
+    const { id, writes } = this.#exchange
+    writes.will(holdAtLeast(id, most), this.#settlement(usage, most, nanos - most))
     if (nanos >= this.#held && this.#lack)
       return this.#exchange.cut(fault('INSUFFICIENT', [printMoney(nanos)]))
     if (!this.#extending && !this.#lack && nanos * 10n > this.#held * 9n)
@@ -150,7 +151,7 @@ export class Bill {
     const back = (): void => this.#kit.ledger.give(this.#facts.payer, this.#rest(), this.#process)
     writes.commit().then(back, thrown => {
       if (isCode(thrown, 'SHARE_GONE')) this.#kit.ledger.lost(this.#process)
-      this.#kit.ledger.ensureClosed(id, closing, back)
+      this.#kit.ledger.ensureClosed(id, [holdAtLeast(id, this.#held), closing], back)
     })
   }
   /** What was held and not charged. */

@@ -27,7 +27,7 @@ export class Ledger {
   /** Keys whose wallet is known to be there. */
   readonly #opened = new Map<number, bigint | undefined>()
   /** What has to be closed and could not be yet. */
-  readonly #open = new Map<string, { readonly statement: Statement; done(): void }>()
+  readonly #open = new Map<string, { readonly list: readonly Statement[]; done(): void }>()
   readonly #timer: NodeJS.Timeout
 
   constructor(database: Store, log: Log) {
@@ -75,8 +75,8 @@ export class Ledger {
     if (key !== undefined && quota !== undefined) this.#shares.give(walletOf.key(key), amount)
   }
   /** Closes a charge whose own group may not have come through: tried until the store has an answer. */
-  ensureClosed(request: string, statement: Statement, done: () => void): void {
-    this.#open.set(request, { statement, done })
+  ensureClosed(request: string, list: readonly Statement[], done: () => void): void {
+    this.#open.set(request, { list, done })
     void this.#close(request)
   }
   async close(): Promise<void> {
@@ -101,7 +101,7 @@ export class Ledger {
     const found = this.#open.get(request)
     if (!found) return
     try {
-      await writeSurely(this.#database, [found.statement])
+      await writeSurely(this.#database, found.list)
     } catch (thrown) {
       // Closed already, or never opened: either way nothing is held for it any more.
       if (!isCode(thrown, 'CHARGE_CLOSED')) {

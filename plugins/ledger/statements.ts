@@ -56,6 +56,10 @@ const EXTEND = sql(
   'extend',
   "UPDATE charges SET held = held + ? WHERE request = ? AND state = 'open'",
 )
+const HOLD_MORE = sql(
+  'hold more',
+  "UPDATE charges SET held = ? WHERE request = ? AND state = 'open' AND held < ?",
+)
 
 /** Rejects with CHARGE_EXISTS, or SHARE_GONE when the process was taken for dead: nobody would bury it twice. */
 export const openCharge = (hold: Hold): Statement => ({
@@ -94,6 +98,11 @@ export const extendCharge = (request: string, by: bigint): Statement => ({
   values: [by, request],
   rows: 1,
   otherwise: 'CHARGE_CLOSED',
+})
+/** As much as that, where it is less: for whoever cannot know which of its extensions came through. */
+export const holdAtLeast = (request: string, held: bigint): Statement => ({
+  sql: HOLD_MORE,
+  values: [held, request, held],
 })
 
 // ---------------------------------------------------------------- shares

@@ -141,7 +141,7 @@ t.test('an overdraft lets an account go below nothing, no further', async t => {
   t.equal(await own.take(payer(dan), 5_000_000_001n), 'account')
   t.equal(await own.take(payer(dan), 5_000_000_000n), undefined)
   t.match(await accounts(t, 'overdraft', 'dan', '4.99'), { exit: 1, err: /further down/ })
-  own.give(payer(dan), 5_000_000_000n)
+  own.give(payer(dan), 5_000_000_000n, await own.process())
   await own.close()
   t.match(await accounts(t, 'overdraft', 'dan', '0'), { exit: 0 })
 })

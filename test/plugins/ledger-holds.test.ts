@@ -143,11 +143,11 @@ for (const [at, books] of opened.entries())
         }
         await new Promise<void>(resolve => {
           const statement = settleCharge({ ...settlement, usage: '{}', lines: '[]' })
-          ledger.ensureClosed('i1', statement, resolve)
+          ledger.ensureClosed('i1', [statement], resolve)
         })
         t.match(await books.wallet(9), { balance: 960n })
         await new Promise<void>(resolve =>
-          ledger.ensureClosed('i1', releaseCharge('i1', 1), resolve),
+          ledger.ensureClosed('i1', [releaseCharge('i1', 1)], resolve),
         )
         t.match(await books.wallet(9), { balance: 960n }, 'closed before: nothing changes')
       },
