@@ -5,6 +5,7 @@ import { scaled } from '../helpers/long.ts'
 import { seed } from '../helpers/seeded.ts'
 import { runChaos } from './chaos.ts'
 
+t.setTimeout(1_200_000)
 t.test('killed at random instants', async t => {
   const kills = scaled(6, 100)
   const outcome = await runChaos({ kills, seed: seed(), night: true })

@@ -4,6 +4,7 @@ import { LONG } from '../helpers/long.ts'
 import { copyTree } from './mutated.ts'
 import { mutations } from './mutations.ts'
 
+t.setTimeout(1_200_000)
 const copy = copyTree()
 t.teardown(() => copy.remove())
 

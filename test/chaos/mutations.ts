@@ -159,4 +159,16 @@ export const mutations: readonly Mutation[] = [
     ],
     tests: [BILLED],
   },
+  {
+    bug: 'what was taken before a burial is given to the new life',
+    edits: [
+      edit('plugins/ledger/standing.ts', 'return this.#known === name', 'return name !== ""'),
+    ],
+    tests: ['test/plugins/ledger-buried.test.ts'],
+  },
+  {
+    bug: 'an extension that was lost leaves the charge open for good',
+    edits: [edit(STATEMENTS, "state = 'open' AND held < ?", "state = 'open' AND held > ?")],
+    tests: ['test/plugins/ledger-extended.test.ts'],
+  },
 ]
