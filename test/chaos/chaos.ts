@@ -14,6 +14,7 @@ import { createChance } from '../helpers/seeded.ts'
 import {
   type ClientCall,
   check,
+  type Kill,
   type Logs,
   type UpstreamCall,
   unpaid,
@@ -82,7 +83,7 @@ export const runChaos = async (options: ChaosOptions): Promise<Outcome> => {
     const client = await start('./client.ts', String(seed))
     const aim = (): boolean => client.send({ url: tree.url(), key } satisfies Told)
     aim()
-    const killedAt: number[] = []
+    const killed: Kill[] = []
     const kills: Record<Kind, number> = { worker: 0, all: 0, primary: 0, writer: 0 }
     for (let kill = 0; kill < count; kill++) {
       await pause(100 + chance() * 1_200)
@@ -90,7 +91,7 @@ export const runChaos = async (options: ChaosOptions): Promise<Outcome> => {
         KINDS[count < 20 ? kill % KINDS.length : Math.floor(chance() * KINDS.length)] ?? 'all'
       kills[kind]++
       report(`kill ${kill + 1} of ${count}: ${kind}`)
-      killedAt.push(Date.now())
+      killed.push({ at: Date.now(), kind })
       await tree.kill(kind, chance)
       if (options.night && kind === 'all') age(tree)
       if (kind === 'all' || kind === 'primary') await tree.start()
@@ -104,7 +105,7 @@ export const runChaos = async (options: ChaosOptions): Promise<Outcome> => {
     await tree.stop()
     report('the gateway has ended')
     const calls = await logOf<UpstreamCall>(upstream, 'log')
-    const logs = await readLogs(tree, { clients, upstream: calls, kills: killedAt })
+    const logs = await readLogs(tree, { clients, upstream: calls, kills: killed })
     const violations = [...check(logs), ...logs.findings]
     const of = (outcome: string) => clients.filter(each => each.outcome === outcome).length
     return {

@@ -73,7 +73,7 @@ const WRONG: Readonly<Record<string, readonly [string, Logs]>> = {
   'less than a client got that left': [
     'I8',
     booked({
-      ...{ ...right, kills: [far], ledger: [{ ...row, amount: 18n }] },
+      ...{ ...right, kills: [{ at: far, kind: 'all' }], ledger: [{ ...row, amount: 18n }] },
       clients: [{ ...cut, left: true, early: 0 }],
     }),
   ],
@@ -89,7 +89,7 @@ for (const [name, [invariant, logs]] of Object.entries(WRONG))
 
 t.test('what a kill may cost is counted', async t => {
   const logs = booked({
-    ...{ ...right, kills: [1], ledger: [{ ...row, amount: 12n }] },
+    ...{ ...right, kills: [{ at: 1, kind: 'all' }], ledger: [{ ...row, amount: 12n }] },
     clients: [{ ...cut, early: 5 }],
   })
   t.same(found(logs), [])

@@ -31,12 +31,16 @@ export interface LedgerRow {
   readonly held: bigint
   readonly uncollected: bigint
 }
+export interface Kill {
+  /** ms since 1970. */
+  readonly at: number
+  readonly kind: string
+}
 export interface Logs {
   readonly clients: readonly ClientCall[]
   readonly upstream: readonly UpstreamCall[]
   readonly ledger: readonly LedgerRow[]
-  /** When something was killed, ms since 1970. */
-  readonly kills: readonly number[]
+  readonly kills: readonly Kill[]
   /** Nanos a word. */
   readonly price: bigint
   /** Given to the only account, and what is left of it. */
@@ -59,7 +63,10 @@ export const check = (logs: Logs): readonly Violation[] => {
       const mine = calls.get(client.client) ?? []
       const names = [...new Set(mine.map(({ request }) => request))]
       const own = names.flatMap(name => rows.get(name) ?? [])
-      const killed = logs.kills.some(at => Math.abs(client.endedAt - at) < NEAR)
+      const near = logs.kills.filter(({ at }) => Math.abs(client.endedAt - at) < NEAR)
+      const killed = near
+        .map(({ at, kind }) => `${kind} ${client.endedAt - at} ms before`)
+        .join(', ')
       return ofClient({ client, calls: mine, rows: own, price: logs.price, killed })
     }),
     ...[...rows.values()].flatMap(all => ofRows(all, called)),
@@ -76,8 +83,8 @@ interface Traced {
   readonly calls: readonly UpstreamCall[]
   readonly rows: readonly LedgerRow[]
   readonly price: bigint
-  /** Something was killed as it ended. */
-  readonly killed: boolean
+  /** What was killed as it ended. */
+  readonly killed: string
 }
 const ofClient = (traced: Traced): readonly Violation[] => {
   const { client, calls, rows } = traced
@@ -109,9 +116,9 @@ const ofCut = ({ client, calls: [call], rows: [row], price, killed }: Traced): W
   const charged = row?.state === 'settled' ? row.amount + row.uncollected : 0n
   const most = BigInt(call?.emitted ?? 0) * price
   if (charged > most) return ['I8', `${call?.emitted} words were written, charged ${charged}`]
-  const least = BigInt(client.left && !killed ? client.received : client.early) * price
+  const least = BigInt(client.left && killed === '' ? client.received : client.early) * price
   if (charged >= least) return undefined
-  const how = client.left ? 'left after' : 'was cut after'
+  const how = client.left ? 'left after' : `was cut (killed: ${killed || 'nothing'}) after`
   return [
     'I8',
     `the client ${how} ${client.received} words, charged ${charged / price} (${row?.state})`,
