@@ -37,6 +37,11 @@ export interface ChaosOptions {
   readonly seed: number
   /** Every recovery finds processes that have been silent for long, as after a night. */
   readonly night?: boolean
+  /** ms within which the store must know how far a stream has come. It notes that four times a second, and a busy machine
+   *  commits late. */
+  readonly lag?: number
+  /** ms after a recovery until the next kill, at most. */
+  readonly within?: number
   report?(line: string): void
 }
 
@@ -70,7 +75,7 @@ const logOf = async <T>(child: ChildProcess, ask: string): Promise<readonly T[]>
 }
 
 export const runChaos = async (options: ChaosOptions): Promise<Outcome> => {
-  const { kills: count, seed, report = () => {} } = options
+  const { kills: count, seed, lag = 1_000, within = 1_200, report = () => {} } = options
   const chance = createChance(seed)
   const upstream = await start('./upstream.ts', String(seed))
   const [{ port }] = (await once(upstream, 'message')) as [{ port: number }]
@@ -80,13 +85,13 @@ export const runChaos = async (options: ChaosOptions): Promise<Outcome> => {
     // Shown once, behind the banner.
     const key = await eventually(() => /\b(sk-[A-Za-z0-9]{20,})/.exec(tree.output())?.[1])
     await give(tree)
-    const client = await start('./client.ts', String(seed))
+    const client = await start('./client.ts', String(seed), String(lag))
     const aim = (): boolean => client.send({ url: tree.url(), key } satisfies Told)
     aim()
     const killed: Kill[] = []
     const kills: Record<Kind, number> = { worker: 0, all: 0, primary: 0, writer: 0 }
     for (let kill = 0; kill < count; kill++) {
-      await pause(100 + chance() * 1_200)
+      await pause(100 + chance() * within)
       const kind =
         KINDS[count < 20 ? kill % KINDS.length : Math.floor(chance() * KINDS.length)] ?? 'all'
       kills[kind]++

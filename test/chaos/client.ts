@@ -6,7 +6,8 @@ import type { ClientCall } from './checker.ts'
 type Kept = { -readonly [Name in keyof ClientCall]: ClientCall[Name] }
 export type Told = { readonly url: string; readonly key: string } | 'stop'
 
-const [seed = '1', together = '12'] = process.argv.slice(2)
+/** `lag`: words that came less than this before an end, ms, may not have been noted when something was killed. */
+const [seed = '1', lag = '1000', together = '12'] = process.argv.slice(2)
 const chance = createChance(Number(seed))
 const upTo = (most: number): number => Math.floor(chance() * most)
 const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
@@ -15,8 +16,6 @@ const log: Kept[] = []
 let aim: { readonly url: string; readonly key: string } | undefined
 let stopped = false
 
-/** What was under way for less than this may not have been noted when a process was killed, ms. */
-const LAG = 600
 /** Words that came whole. */
 const WORD = /"content":"word"/g
 const wordsIn = (text: string): number => text.match(WORD)?.length ?? 0
@@ -37,7 +36,7 @@ const read = (call: Kept, leaveAt: number, response: IncomingMessage, over: () =
   })
   response.on('close', () => {
     const now = performance.now()
-    call.early = came.filter(at => now - at > LAG).length
+    call.early = came.filter(at => now - at > Number(lag)).length
     call.endedAt = Date.now()
     const whole = response.complete && isWhole(call.stream, text)
     if (call.status >= 400) call.outcome = 'refused'
