@@ -74,6 +74,7 @@ t.test('rooms and length', async t => {
   t.same(broken({ 'engine/a.ts': lines(250) }), [])
   t.same(broken({ 'engine/a.ts': lines(251) }), ['engine/a.ts:251 length'])
   const files = Array.from({ length: 26 }, (_, index) => [`engine/a${index}.ts`, lines(250)])
+  files.push(['engine/a26.ts', lines(200)])
   t.same(broken(Object.fromEntries(files)), [], 'a full room')
   t.same(broken({ ...Object.fromEntries(files), 'engine/b.ts': '' }), ['engine:1 rooms'])
   t.same(broken({ 'engine/attic/a.ts': '' }), ['engine/attic:1 rooms'], 'a room nobody planned')
