@@ -20,6 +20,9 @@ export const openai: Dialect = {
     MODEL_NOT_HERE: invalid('model_not_found'),
     INSUFFICIENT: { type: 'insufficient_quota', code: 'insufficient_user_quota', status: 403 },
     KEY_EXHAUSTED: {
+      // The process was taken for dead while it held money: another try finds one that lives.
+      SHARE_GONE: { type: 'server_error', code: 'service_unavailable', status: 503 },
+      CHARGE_CLOSED: { type: 'server_error', code: 'service_unavailable', status: 503 },
       type: 'insufficient_quota',
       code: 'pre_consume_token_quota_failed',
       status: 403,

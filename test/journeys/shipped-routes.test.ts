@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { plain, stream } from '../fixtures/upstream/scenarios.ts'
 import type { Head } from '../fixtures/upstream/script.ts'
+import { creditAdmin } from '../helpers/credit.ts'
 import { startGateway } from '../helpers/gateway.ts'
 import { readAll } from '../helpers/sse.ts'
 import { startUpstream } from '../helpers/upstream.ts'
@@ -22,6 +23,7 @@ const gateway = await startGateway({
 })
 t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
 const key = await gateway.key()
+await creditAdmin(gateway.data)
 
 interface Shipped {
   readonly script: string

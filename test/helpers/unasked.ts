@@ -1,0 +1,43 @@
+/** What a gateway that bills asks for and keeps to itself: the counts of streams whose clients did not ask. */
+import { eventsIn } from '../../plugins/formats/sse.ts'
+import type { Case } from '../fixtures/upstream/cases/case.ts'
+
+/** A stream whose client did not ask for its counts: the gateway asks, since it bills, and keeps what answers to that. */
+export const unasked = ({ request }: Case): boolean => {
+  const { stream, stream_options: options } = (request ?? {}) as {
+    readonly stream?: boolean
+    readonly stream_options?: { readonly include_usage?: boolean }
+  }
+  return stream === true && options?.include_usage !== true
+}
+export const isCounts = (chunk: unknown): boolean => {
+  const { choices, usage } = (chunk ?? {}) as {
+    readonly choices?: unknown[]
+    readonly usage?: unknown
+  }
+  return choices?.length === 0 && typeof usage === 'object' && usage !== null
+}
+export const unaskedIn = (one: Case): Buffer => {
+  const whole = Buffer.from(one.body)
+  if (!unasked(one)) return whole
+  const kept = eventsIn(whole).filter(
+    ({ data }) => data === undefined || !data.startsWith('{') || !isCounts(parsed(data)),
+  )
+  return kept.length === 0
+    ? whole
+    : Buffer.concat(kept.map(({ start, end }) => whole.subarray(start, end)))
+}
+const parsed = (data: string): unknown => {
+  try {
+    return JSON.parse(data)
+  } catch {
+    return undefined
+  }
+}
+export const counted = (one: Case, body: string): string => {
+  if (!unasked(one)) return body
+  const { stream_options: options } = (one.request ?? {}) as { readonly stream_options?: object }
+  return options
+    ? JSON.stringify({ ...JSON.parse(body), stream_options: { ...options, include_usage: true } })
+    : `${body.slice(0, -1)},"stream_options":{"include_usage":true}}`
+}
