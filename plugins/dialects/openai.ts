@@ -20,19 +20,13 @@ export const openai: Dialect = {
     MODEL_NOT_HERE: invalid('model_not_found'),
     INSUFFICIENT: { type: 'insufficient_quota', code: 'insufficient_user_quota', status: 403 },
     KEY_EXHAUSTED: {
-      // The process was taken for dead while it held money: another try finds one that lives.
-      SHARE_GONE: { type: 'server_error', code: 'service_unavailable', status: 503 },
-      CHARGE_CLOSED: { type: 'server_error', code: 'service_unavailable', status: 503 },
       type: 'insufficient_quota',
       code: 'pre_consume_token_quota_failed',
       status: 403,
     },
-    IDEMPOTENCY_IN_FLIGHT: { type: 'idempotency_error', code: 'idempotency_key_in_use' },
-    IDEMPOTENCY_MISMATCH: { type: 'idempotency_error', code: 'idempotency_key_reused' },
-    RATE_LIMITED: { type: 'requests', code: 'rate_limit_exceeded' },
-    TOKENS_LIMITED: { type: 'tokens', code: 'rate_limit_exceeded' },
-    TOKENS_TOO_MANY: { type: 'tokens', code: 'rate_limit_exceeded' },
-    CONCURRENCY_EXCEEDED: { type: 'requests', code: 'rate_limit_exceeded' },
+    // The process was taken for dead while it held money: another try finds one that lives.
+    SHARE_GONE: { type: 'server_error', code: 'service_unavailable', status: 503 },
+    CHARGE_CLOSED: { type: 'server_error', code: 'service_unavailable', status: 503 },
     DRAINING: { type: 'server_error', code: 'service_unavailable' },
   },
   statuses: {
