@@ -27,6 +27,12 @@ export const openai: Dialect = {
     // The process was taken for dead while it held money: another try finds one that lives.
     SHARE_GONE: { type: 'server_error', code: 'service_unavailable', status: 503 },
     CHARGE_CLOSED: { type: 'server_error', code: 'service_unavailable', status: 503 },
+    IDEMPOTENCY_IN_FLIGHT: { type: 'idempotency_error', code: 'idempotency_key_in_use' },
+    IDEMPOTENCY_MISMATCH: { type: 'idempotency_error', code: 'idempotency_key_reused' },
+    RATE_LIMITED: { type: 'requests', code: 'rate_limit_exceeded' },
+    TOKENS_LIMITED: { type: 'tokens', code: 'rate_limit_exceeded' },
+    TOKENS_TOO_MANY: { type: 'tokens', code: 'rate_limit_exceeded' },
+    CONCURRENCY_EXCEEDED: { type: 'requests', code: 'rate_limit_exceeded' },
     DRAINING: { type: 'server_error', code: 'service_unavailable' },
   },
   statuses: {
