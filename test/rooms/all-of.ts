@@ -12,6 +12,11 @@ export const DEAR = [
   'database/{wills,writer-killed}.test.ts',
 ]
 
+/** What has to do with money, and with stores that die: on both engines, so it takes the longest. */
+export const MONEY = [
+  'plugins/{account,accounts,idempotency,ledger,notifications,webhooks}*.test.ts',
+]
+
 /** Patterns are relative to test/. */
 export const allOf = async (
   patterns: readonly string[],

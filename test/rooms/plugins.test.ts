@@ -1,4 +1,4 @@
-/** Every test of test/plugins, in one process. */
-import { allOf } from './all-of.ts'
+/** The tests of test/plugins that need no more than themselves, in one process. */
+import { allOf, MONEY } from './all-of.ts'
 
-await allOf(['plugins/**/*.test.ts'])
+await allOf(['plugins/**/*.test.ts'], MONEY)
