@@ -9,6 +9,8 @@ import { ENGINES, sql, startAnyStore } from '../helpers/store.ts'
 
 /** ms. A process that stands still for three of them has lost its claims, and this one may stand still. */
 const BEAT = 250
+/** The same for those that must not stand still: a busy machine may hold them up for a second. */
+const STEADY = 800
 const NAME = { account: 1, route: 'r', key: 'k' }
 const someone = (id: string) => {
   const seen = { cut: 0 }
@@ -50,8 +52,8 @@ for (const engine of ENGINES)
 
 t.test('a process that lives is not buried, however long its call takes', async t => {
   const here = await install(t)
-  const first = await here.worker({ beat: BEAT })
-  const second = await here.worker({ beat: BEAT })
+  const first = await here.worker({ beat: STEADY })
+  const second = await here.worker({ beat: STEADY })
   const go = Promise.withResolvers<void>()
   const plain = here.script
   here.script = (...call) => void go.promise.then(() => plain(...call))
@@ -65,7 +67,7 @@ t.test('a process that lives is not buried, however long its call takes', async 
     )
   t.equal((await post(`${second.url}/a`, 'k')).status, 409)
   const from = await beats()
-  await eventually(async () => (await beats()) > from + 7 || undefined)
+  await eventually(async () => (await beats()) > from + 6 || undefined)
   t.equal((await post(`${second.url}/a`, 'k')).status, 409)
   go.resolve()
   t.equal((await slow).text, '{"call":1}')
