@@ -27,6 +27,7 @@ import { audit } from './ledger/audit.ts'
 import { Bill } from './ledger/bill.ts'
 import { auditCommand, quoteCommand } from './ledger/commands.ts'
 import { Watching } from './ledger/estimate.ts'
+import { exportCommand } from './ledger/export.ts'
 import { fault } from './ledger/faults.ts'
 import { Ledger, type Payer } from './ledger/ledger.ts'
 import { Mosts } from './ledger/most.ts'
@@ -57,7 +58,7 @@ export default {
   default: {},
   settings: { currency: CURRENCY },
   migrations,
-  commands: { audit: auditCommand, quote: quoteCommand(findModel) },
+  commands: { audit: auditCommand, export: exportCommand, quote: quoteCommand(findModel) },
   check(document: Document, report: Report) {
     if (Array.isArray(document.pipeline) && document.pipeline.includes('meter'))
       new Prices({ models: document.models, settings: document.settings }, report)

@@ -1,0 +1,75 @@
+/** `tollgate export ledger`: every credit and every closed charge, for spreadsheets (CSV) or programs (JSON lines). */
+import type { Command, Database, Row, Sql, Value } from '../../engine/plugin.ts'
+import { printMoney } from '../billing/money.ts'
+import { nanosOf } from './statements.ts'
+
+const PAGE = 1_000
+const CREDITS: Sql = {
+  name: 'export: credits',
+  text: `SELECT id, at, account, kind, amount, request, note FROM credits
+    WHERE id > ? ORDER BY id LIMIT ?`,
+}
+const CHARGES: Sql = {
+  name: 'export: charges',
+  text: `SELECT request, closed, account, key, state, amount, uncollected, estimated, route, model, usage, lines
+    FROM charges WHERE state <> 'open' AND request > ? ORDER BY request LIMIT ?`,
+}
+
+/** One line of the export. Amounts are in units of the currency, below zero where the account paid. */
+const COLUMNS = [
+  ...['at', 'account', 'kind', 'request', 'amount', 'key', 'model', 'route'],
+  ...['estimated', 'uncollected', 'usage', 'lines', 'note'],
+] as const
+type Entry = { readonly [column in (typeof COLUMNS)[number]]?: unknown }
+
+const creditOf = ({ at, account, kind, amount, request, note }: Row): Entry => ({
+  ...{ at: timeOf(at), account, kind, request, note },
+  amount: printMoney(nanosOf(amount)),
+})
+const chargeOf = (row: Row): Entry => ({
+  ...{ at: timeOf(row.closed), account: row.account, request: row.request, key: row.key },
+  kind: row.state === 'settled' ? 'charge' : 'released',
+  amount: printMoney(-nanosOf(row.amount)),
+  ...{ model: row.model, route: row.route, estimated: Number(row.estimated) === 1 },
+  uncollected: printMoney(nanosOf(row.uncollected)),
+  ...{ usage: jsonOf(row.usage), lines: jsonOf(row.lines) },
+})
+const timeOf = (at: Value | undefined): string => new Date(Number(at)).toISOString()
+const jsonOf = (text: Value | undefined): unknown =>
+  typeof text === 'string' ? JSON.parse(text) : null
+
+/** Credits first, then charges, each in the order of their ids. */
+async function* entries(database: Pick<Database, 'pages'>): AsyncGenerator<Entry> {
+  for await (const page of database.pages(CREDITS, [0], PAGE)) yield* page.map(creditOf)
+  for await (const page of database.pages(CHARGES, [''], PAGE)) yield* page.map(chargeOf)
+}
+
+const csvLine = (entry: Entry): string => COLUMNS.map(column => cellOf(entry[column])).join(',')
+/** RFC 4180. A text that a spreadsheet would run as a formula stays a text: customers choose some of them. */
+const cellOf = (value: unknown): string => {
+  if (value === undefined || value === null) return ''
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  const safe = /^[=+@\t\r]/.test(text) || /^-(?![0-9.]+$)/.test(text) ? `'${text}` : text
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+}
+
+export const exportCommand: Command = {
+  summary: 'ledger [--csv | --jsonl]: every credit and every closed charge',
+  example: 'tollgate export ledger --csv > ledger.csv',
+  options: {
+    csv: { type: 'boolean', summary: 'for spreadsheets (default)' },
+    jsonl: { type: 'boolean', summary: 'an object a line' },
+  },
+  async run({ values, positionals }, { database }) {
+    if (positionals.join(' ') !== 'ledger' || (values.csv === true && values.jsonl === true)) {
+      process.stderr.write('It is: tollgate export ledger [--csv | --jsonl]\n')
+      return 2
+    }
+    const lines = values.jsonl === true
+    if (!lines) process.stdout.write(`${COLUMNS.join(',')}\n`)
+    for await (const entry of entries(database))
+      process.stdout.write(`${lines ? JSON.stringify(entry) : csvLine(entry)}\n`)
+    return 0
+  },
+}
