@@ -23,6 +23,7 @@ const VERBS: Readonly<Record<string, () => Promise<Verb>>> = {
   reload: async () => (await import('./cli/running.ts')).reload,
   rollback: async () => (await import('./cli/running.ts')).rollback,
   status: async () => (await import('./cli/running.ts')).status,
+  backup: async () => (await import('./cli/backup.ts')).default,
   routes: async () => (await import('./cli/routes.ts')).default,
   plugin: async () => (await import('./cli/plugin.ts')).default,
   version: async () => (await import('./cli/version.ts')).default,

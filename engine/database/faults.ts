@@ -20,6 +20,7 @@ export const fault = errors({
     '%s cannot be stored: use text, bytes, a finite number, or a bigint beyond 2^53',
   ],
   STORE_MIGRATION: [500, '%s'],
+  STORE_COPY: [500, 'The copy %s is not whole: %s'],
   STORE_START: [500, 'The store could not start: %s'],
   STORE_URL: [
     500,

@@ -8,7 +8,7 @@ import { tollgate } from '../helpers/terminal.ts'
 
 const bin = fileURLToPath(new URL('../../engine/bin.cjs', import.meta.url))
 const VERBS = [
-  ...['start', 'check', 'explain', 'schema', 'reload', 'rollback', 'status', 'routes'],
+  ...['start', 'check', 'explain', 'schema', 'reload', 'rollback', 'status', 'backup', 'routes'],
   ...['plugin', 'version'],
 ]
 const NOWHERE = { TOLLGATE_CONFIG: '/nowhere/routes.yaml' }

@@ -1,0 +1,34 @@
+/** `tollgate backup`: a copy of the embedded store as it is at one instant, beside a running gateway or without one. */
+import { existsSync, statSync } from 'node:fs'
+import { isPostgres, locate } from '../database/address.ts'
+import { copyStore } from '../database/copy.ts'
+import { settingsOf } from './offline.ts'
+import { configOf, EXIT, UsageError, type Verb } from './verb.ts'
+
+export default {
+  usage: 'FILE',
+  summary: 'Copies the embedded store into a file, whole and checked, while the gateway serves.',
+  example: 'backup tollgate-monday.db',
+  takes: [1, 1],
+  async run(args, terminal) {
+    const [file = ''] = args.positionals
+    const { database, data } = settingsOf(configOf(args, terminal), terminal)
+    if (isPostgres(database))
+      throw new UsageError('This store is PostgreSQL: back it up with its own pg_dump')
+    const source = locate(database, data).file
+    if (!existsSync(source)) {
+      terminal.say(`there is no store at ${source} yet`)
+      return EXIT.problems
+    }
+    if (existsSync(file)) {
+      terminal.say(`${file} is there already: nothing is written over`)
+      return EXIT.problems
+    }
+    copyStore(source, file)
+    const { size } = statSync(file)
+    terminal.out(
+      args.values.json ? JSON.stringify({ file, bytes: size }) : `${file}: ${size} bytes`,
+    )
+    return EXIT.ok
+  },
+} satisfies Verb
