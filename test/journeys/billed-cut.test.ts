@@ -1,0 +1,67 @@
+/** A stream that costs more than was held for it: more is held while the account has any, then it is cut, and paid for. */
+import t from 'tap'
+import { openDatabase } from '../../engine/database/database.ts'
+import { creditAdmin } from '../helpers/credit.ts'
+import { startGateway } from '../helpers/gateway.ts'
+import { startUpstream } from '../helpers/upstream.ts'
+
+const upstream = await startUpstream()
+const gateway = await startGateway({
+  routes: `
+pipeline: [errors, auth, model, meter, translate]
+upstreams: { up: { url: '${upstream.url}/s/chat' } }
+models:
+  words: { to: up, price: { output: 1 } }
+routes:
+  - { path: 'POST /v1/chat/completions', auth: key, model: body, translate: openai-chat, rewrite: '/' }
+`,
+})
+t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
+const key = await gateway.key()
+const UNIT = 1_000_000_000n
+const HEAD = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n'
+const WORD = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'w' } }] })}\n\n`
+
+t.test('an upstream that writes more than it was asked for', async t => {
+  await creditAdmin(gateway.data, 12n * UNIT)
+  // Between two pieces passes more than the time between two looks at what a stream has come to.
+  const piece = [
+    { do: 'send', bytes: WORD.repeat(4) },
+    { do: 'wait', ms: 350 },
+  ] as const
+  await upstream.script('chat', [
+    { do: 'send', bytes: HEAD },
+    ...Array.from({ length: 12 }, () => piece).flat(),
+    { do: 'close' },
+  ])
+  const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}` },
+    body: JSON.stringify({ model: 'words', stream: true, max_tokens: 5, messages: [] }),
+  })
+  t.equal(response.status, 200)
+  const text = await response.text()
+  const words = text.split('"w"').length - 1
+  t.ok(words >= 12 && words < 48, `${words} words, then no more`)
+  t.match(text, /"code":"insufficient_user_quota"/, 'and why')
+  const { connection } = await upstream.until('request')
+  const { written } = await upstream.until('close', seen => seen.connection === connection)
+  t.ok(written < HEAD.length + 48 * WORD.length, 'the upstream is told')
+  const database = await openDatabase({ url: 'sqlite:', data: gateway.data })
+  const read = (sql: string) => database.read({ name: sql, text: sql }, [])
+  const [charge] = await read('SELECT state, amount, uncollected, estimated FROM charges')
+  const [wallet] = await read('SELECT balance FROM wallets WHERE id = 2')
+  await database.close()
+  t.match(charge, { state: 'settled', estimated: 1 })
+  const paid = BigInt(charge?.amount as number)
+  t.ok(
+    paid > 5n * UNIT && paid <= 12n * UNIT,
+    'more than was held at first, never more than there was',
+  )
+  t.equal(
+    paid + BigInt(charge?.uncollected as number),
+    BigInt(words) * UNIT,
+    'every word is in the books',
+  )
+  t.equal(BigInt(wallet?.balance as number), 12n * UNIT - paid)
+})
