@@ -10,7 +10,6 @@ import type {
   Next,
   Out,
   Plugin,
-  Reply,
   Report,
   Stage,
 } from '../engine/plugin.ts'
@@ -23,6 +22,7 @@ import type { Facts } from './billing/usage.ts'
 import { coverable, worst } from './billing/worst.ts'
 import { Catalogue } from './catalogue/catalogue.ts'
 import type { Section } from './catalogue/section.ts'
+import { isEventStream } from './formats/sse.ts'
 import { audit } from './ledger/audit.ts'
 import { Bill } from './ledger/bill.ts'
 import { auditCommand, quoteCommand } from './ledger/commands.ts'
@@ -155,12 +155,12 @@ class Meter implements Stage {
     const seen = new Watching(size, usage => bill.note(usage))
     try {
       await next()
+      if (exchange.reply.status >= 400) return bill.release()
       await receipt(exchange, bill, seen)
     } catch (thrown) {
       bill.release()
       throw thrown
     }
-    if (exchange.reply.status >= 400) return bill.release()
     const limit = exchange.slots.get(OUTPUT_LIMIT)
     if (limit !== undefined) exchange.reply.headers['x-tollgate-output-limit'] = String(limit)
     exchange.reply.through(new Settling(exchange, bill, seen))
@@ -199,8 +199,6 @@ const payerOf = ({ id, key }: Account): Payer => ({
 
 /** The largest plain answer that is waited for, so that its head can say what it cost. */
 const RECEIPT = 1024 * 1024
-const isStream = ({ headers }: Reply): boolean =>
-  String(headers['content-type'] ?? '').startsWith('text/event-stream')
 
 /** Google's clients may ask for a stream that is one JSON text: it says so in its path. */
 const isPlain = ({ reply, request }: Exchange): boolean =>
@@ -209,7 +207,7 @@ const isPlain = ({ reply, request }: Exchange): boolean =>
 /** A plain answer says what it cost. A longer one, and a stream, are asked about by their id. */
 const receipt = async (exchange: Exchange, bill: Bill, seen: Watching): Promise<void> => {
   const { reply, slots } = exchange
-  if (reply.status >= 400 || !isPlain(exchange)) return
+  if (!isPlain(exchange)) return
   const first = await reply.peek(bytes => bytes.length > RECEIPT)
   if (first && first.length > RECEIPT) return
   const nanos = bill.priceOf(seen.guessing(first?.length ?? 0, slots.get(USAGE)))
@@ -225,7 +223,7 @@ class Settling implements Filter {
     this.#exchange = exchange
     this.#bill = bill
     this.#seen = seen
-    seen.stream = isStream(exchange.reply)
+    seen.stream = isEventStream(exchange.reply)
   }
   write(chunk: Uint8Array, out: Out): void {
     this.#seen.saw(chunk)

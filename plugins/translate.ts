@@ -16,7 +16,7 @@ import { bodyOf, render } from './dialects/index.ts'
 import { type Asking, type Fields, type Format, isFields } from './formats/format.ts'
 import { formats } from './formats/index.ts'
 import { put, rename } from './formats/outgoing.ts'
-import { eventsIn, hasEvent, type SseEvent } from './formats/sse.ts'
+import { eventsIn, hasEvent, isEventStream, type SseEvent } from './formats/sse.ts'
 import { AnswerWatch, type Marks, marksOf, StreamWatch, type Watch } from './formats/watch.ts'
 import { BROKEN, METERED, MODEL, OUTPUT_LIMIT, USAGE } from './slots.ts'
 
@@ -110,8 +110,7 @@ class Identity {
     // Nobody asked for a compressed answer. What cannot be read passes unwatched, and says so.
     if (reply.headers['content-encoding'] !== undefined)
       return attempt.exchange.slots.set(USAGE, { meters: {}, estimated: true })
-    const type = String(reply.headers['content-type'] ?? '')
-    if (isStream(type)) return this.#stream(attempt, reply, hidden)
+    if (isEventStream(reply)) return this.#stream(attempt, reply, hidden)
     reply.through(new AnswerWatch(this.#marks, this.#watch(attempt)))
   }
   /** The model by the target's own name. */
@@ -221,9 +220,6 @@ class AttemptWatch implements Watch {
     this.#exchange.cut(fault('UPSTREAM_LINGERS'))
   }
 }
-
-const isStream = (type: string): boolean =>
-  type !== 'application/json' && /^text\/event-stream/i.test(type)
 
 const speaks = ({ options }: Host['upstreams'][string], { name }: Format): boolean =>
   !Array.isArray(options.formats) || options.formats.includes(name)

@@ -3,17 +3,15 @@
 import type { Json } from '../../engine/plugin.ts'
 import type { Meter, Meters } from '../slots.ts'
 import type { Bounds } from './bounds.ts'
+import { type Fields, isFields } from './problems.ts'
 import type { Rule } from './rule.ts'
 import type { Attribute, Facts } from './usage.ts'
 
-type Fields = { readonly [key: string]: Json }
-const isFields = (value: Json | undefined): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 const inner = (fields: Fields, ...keys: readonly string[]): Fields => {
   for (const key of keys) if (isFields(fields[key])) return fields[key]
   return {}
 }
-const whole = (value: Json | undefined): number | undefined =>
+const whole = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined
 
 /** Of a model: tokens it writes at most, and reads and writes together. */
@@ -80,7 +78,7 @@ const toolsIn = (fields: Fields, rule: Rule): Meters => {
     else if (!rule.homes.has(meter)) meters[meter] = 1
   return meters
 }
-const namesIn = (tools: Json | undefined): string[] => {
+const namesIn = (tools: unknown): string[] => {
   if (!Array.isArray(tools)) return []
   return tools.flatMap(tool => {
     if (!isFields(tool)) return []

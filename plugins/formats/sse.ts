@@ -1,5 +1,5 @@
 /** Server-sent events as bytes: where they end, at any chunk boundary, and what the few that matter say. */
-import type { Bytes } from '../../engine/plugin.ts'
+import type { Bytes, Reply } from '../../engine/plugin.ts'
 
 const LF = 0x0a
 const CR = 0x0d
@@ -86,6 +86,12 @@ export class Splitter {
     return at === -1 ? this.#last : this.#before
   }
 }
+
+/** Whether a reply comes as events. Nearly every other one is plain JSON, and asked about first. */
+export const isEventStream = ({
+  headers: { 'content-type': type },
+}: Pick<Reply, 'headers'>): boolean =>
+  type !== 'application/json' && /^text\/event-stream/i.test(String(type ?? ''))
 
 /** Whether an event ends in these bytes. */
 export const hasEvent = (bytes: Bytes): boolean => new Splitter().push(bytes) !== undefined

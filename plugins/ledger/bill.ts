@@ -1,7 +1,7 @@
 /** The money of one call: what is held for it, and the one way in which that ends. Knows amounts and prices, not replies. */
 import type { Exchange, Log, Metrics, Statement } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
-import { price } from '../billing/price.ts'
+import { type Charge, price } from '../billing/price.ts'
 import { freeze, type Rule } from '../billing/rule.ts'
 import { counted, type Facts } from '../billing/usage.ts'
 import type { Usage } from '../slots.ts'
@@ -35,6 +35,8 @@ export class Bill {
   #extending: Promise<void> | undefined
   /** Whose money is at its end. */
   #lack: Lack | undefined
+  /** The last usage asked about, and what it comes to: a receipt, a note and the settlement ask for the same one. */
+  #priced: { readonly usage: Usage; readonly charge: Charge } | undefined
   /** What was charged, once that is decided. */
   #charged: bigint | undefined
   /** How it is closed; from then on nothing changes it. */
@@ -59,8 +61,7 @@ export class Bill {
   }
   /** What a usage comes to. */
   priceOf(usage: Usage): bigint {
-    const { rule, facts } = this.#facts
-    return price(counted(usage), rule, facts).nanos
+    return this.#chargeFor(usage).nanos
   }
   release(): undefined {
     if (this.#closing) return undefined
@@ -124,11 +125,19 @@ export class Bill {
     this.#charged = amount
     this.#closing = this.#settlement(usage, amount, uncollected)
     this.#exchange.writes.add(this.#closing)
+    const { unpriced } = this.#chargeFor(usage)
+    if (unpriced.length > 0) this.#alarm(unpriced)
+  }
+  #chargeFor(usage: Usage): Charge {
+    if (this.#priced?.usage !== usage) {
+      const { rule, facts } = this.#facts
+      this.#priced = { usage, charge: price(counted(usage), rule, facts) }
+    }
+    return this.#priced.charge
   }
   #settlement(usage: Usage, amount: bigint, uncollected: bigint): Statement {
-    const { rule, facts, payer } = this.#facts
-    const { lines, unpriced } = price(counted(usage), rule, facts)
-    if (unpriced.length > 0) this.#alarm(unpriced)
+    const { payer } = this.#facts
+    const { lines } = this.#chargeFor(usage)
     return settleCharge({
       ...{ request: this.#exchange.id, amount, uncollected, estimated: usage.estimated },
       wallets: walletsOf(payer.account, payer.key),
