@@ -1,5 +1,6 @@
 /** JSON bodies read with suspicion: one pass over the bytes before `JSON.parse`, so that no input can hurt by its shape. */
 import { isUtf8 } from 'node:buffer'
+import { asBuffer } from './bytes.ts'
 import { errors } from './errors.ts'
 import type { Bytes, Json } from './plugin.ts'
 
@@ -23,8 +24,7 @@ const LIMITS: JsonLimits = { depth: 64, keysPerObject: 10_000, keys: 100_000 }
 export const parseJson = (bytes: Bytes, limits = LIMITS): Json => {
   if (bytes.length === 0) throw fault('BODY_EMPTY')
   if (!isUtf8(bytes)) throw fault('BODY_NOT_UTF8')
-  const buffer =
-    bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+  const buffer = asBuffer(bytes)
   scan(buffer, limits)
   try {
     return JSON.parse(buffer.toString()) as Json
