@@ -2,19 +2,8 @@
 import { setTimeout as later } from 'node:timers/promises'
 import t from 'tap'
 import { type Store, sql, startClient, startStore, statement } from '../helpers/store.ts'
+import { add, COUNT, tally } from '../helpers/tally.ts'
 
-const table = {
-  number: 1,
-  text: `CREATE TABLE entry (id TEXT PRIMARY KEY, at BIGINT);
-    CREATE TABLE total (id BIGINT PRIMARY KEY, sum BIGINT NOT NULL);
-    INSERT INTO total VALUES (1, 0)`,
-}
-// Not idempotent by itself: applied twice, the sum shows it.
-const add = (id: string) => [
-  statement('add', 'UPDATE total SET sum = sum + 1 WHERE id = 1', [], { rows: 1 }),
-  statement('entry', 'INSERT INTO entry VALUES (?, 1) ON CONFLICT DO NOTHING', [id]),
-]
-const COUNT = sql('count', 'SELECT (SELECT count(*) FROM entry) AS n, sum FROM total')
 const HAS = sql('has', 'SELECT count(*) AS n FROM entry WHERE id = ?')
 
 const killAndRespawn = async (store: Store, times: number) => {
@@ -28,7 +17,7 @@ const killAndRespawn = async (store: Store, times: number) => {
 t.test('under load: nothing lost, nothing twice', async t => {
   const store = await startStore(t)
   const database = await store.open({ patience: 10_000 })
-  await database.migrate('test', [table])
+  await database.migrate('test', [tally])
   let over = false
   let written = 0
   const load = Array.from({ length: 20 }, async (_, lane) => {
@@ -52,7 +41,7 @@ t.test('under load: nothing lost, nothing twice', async t => {
 /** One that waits, and one that gives up soon. */
 const openBoth = async (store: Store) => {
   const patient = await store.open({ patience: 10_000 })
-  await patient.migrate('test', [table])
+  await patient.migrate('test', [tally])
   return { patient, hasty: await store.open({ patience: 100 }) }
 }
 
@@ -120,7 +109,7 @@ t.test('two processes, the writer dies between them', async t => {
   const store = await startStore(t)
   const options = { url: 'sqlite:', data: store.data, patience: 10_000 }
   const clients = await Promise.all([startClient(t, options), startClient(t, options)])
-  await clients[0].call('migrate', 'test', [table])
+  await clients[0].call('migrate', 'test', [tally])
   const writes = clients.map((client, index) => client.call('write', add(`a${index}`)))
   await store.kill()
   const after = clients.map((client, index) => client.call('write', add(`b${index}`)))

@@ -7,7 +7,7 @@ import { createJobs } from '../../engine/jobs.ts'
 import { LEASE_TABLE, Lease } from '../../engine/lease.ts'
 import type { Log } from '../../engine/plugin.ts'
 import { forkSwiftly } from '../helpers/operator.ts'
-import { ENGINES, sql, startAnyStore, startStore } from '../helpers/store.ts'
+import { ENGINES, type Engine, sql, startAnyStore, startStore } from '../helpers/store.ts'
 
 const quiet = () => {}
 const log: Log = { debug: quiet, info: quiet, warn: quiet, error: quiet }
@@ -27,22 +27,27 @@ const said = async (child: ChildProcess, wanted: string): Promise<void> => {
   }
 }
 
+/** The first has the job and the second waits for it. */
+const stand = async (t: Test, engine: Engine) => {
+  const store = await startAnyStore(t, engine)
+  const database = await store.open()
+  await database.migrate('test', [
+    {
+      number: 1,
+      text: 'CREATE TABLE steps (at INTEGER PRIMARY KEY AUTOINCREMENT, pid INTEGER)',
+    },
+  ])
+  const first = await worker(t, store.options)
+  await said(first, 'begin')
+  const second = await worker(t, store.options)
+  return { store, database, first, second, took: said(second, 'begin') }
+}
+
 for (const engine of ENGINES) {
   t.test(
     `${engine}: two processes, never both, and the second takes over from the dead first`,
     async t => {
-      const store = await startAnyStore(t, engine)
-      const database = await store.open()
-      await database.migrate('test', [
-        {
-          number: 1,
-          text: 'CREATE TABLE steps (at INTEGER PRIMARY KEY AUTOINCREMENT, pid INTEGER)',
-        },
-      ])
-      const first = await worker(t, store.options)
-      await said(first, 'begin')
-      const second = await worker(t, store.options)
-      const took = said(second, 'begin')
+      const { store, database, first, second, took } = await stand(t, engine)
       const holder = async () => {
         const look = sql('holder', 'SELECT holder FROM tollgate_leases WHERE name = ?')
         return (await database.read(look, ['sweep']))[0]?.holder
@@ -69,18 +74,7 @@ for (const engine of ENGINES) {
   t.test(
     `${engine}: a process that was stopped finds its job taken, and stops at once`,
     async t => {
-      const store = await startAnyStore(t, engine)
-      const database = await store.open()
-      await database.migrate('test', [
-        {
-          number: 1,
-          text: 'CREATE TABLE steps (at INTEGER PRIMARY KEY AUTOINCREMENT, pid INTEGER)',
-        },
-      ])
-      const first = await worker(t, store.options)
-      await said(first, 'begin')
-      const second = await worker(t, store.options)
-      const took = said(second, 'begin')
+      const { first, took } = await stand(t, engine)
       first.kill('SIGSTOP')
       await took
       const ended = said(first, 'end')

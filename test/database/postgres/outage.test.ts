@@ -3,26 +3,16 @@ import { setTimeout as later } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Database } from '../../../engine/plugin.ts'
 import { harmedPostgres, type PostgresServer } from '../../helpers/postgres.ts'
-import { openAt, sql, statement } from '../../helpers/store.ts'
+import { openAt } from '../../helpers/store.ts'
+import { add, COUNT, tally } from '../../helpers/tally.ts'
 
-const table = {
-  number: 1,
-  text: `CREATE TABLE entry (id TEXT PRIMARY KEY, at BIGINT);
-    CREATE TABLE total (id BIGINT PRIMARY KEY, sum BIGINT NOT NULL);
-    INSERT INTO total VALUES (1, 0)`,
-}
-const add = (id: string) => [
-  statement('add', 'UPDATE total SET sum = sum + 1 WHERE id = 1', [], { rows: 1 }),
-  statement('entry', 'INSERT INTO entry VALUES (?, 1) ON CONFLICT DO NOTHING', [id]),
-]
-const COUNT = sql('count', 'SELECT (SELECT count(*) FROM entry) AS n, sum FROM total')
 const AWAY = { code: 'STORE_UNAVAILABLE', status: 503, headers: { 'retry-after': '1' } }
 
 const server = await harmedPostgres()
 const begin = async (t: Test, patience: number) => {
   const url = await server.create()
   const database = await openAt(t, { url, patience }).open()
-  await database.migrate('test', [table])
+  await database.migrate('test', [tally])
   return { url, database }
 }
 /** Writes without a pause while `harm` is done; every list is repeated until it is answered. */
@@ -98,7 +88,7 @@ t.test('frozen: each call fails in time with the fault of the store, and it heal
 t.test('stopped: refused at once, migrations too', async t => {
   const { database } = await begin(t, 1_000)
   await server.stop()
-  await t.rejects(database.migrate('late', [table]), AWAY)
+  await t.rejects(database.migrate('late', [tally]), AWAY)
   await t.rejects(database.read(COUNT, []), AWAY)
   await t.rejects(database.write(add('stopped')), AWAY)
   await server.start()

@@ -1,0 +1,15 @@
+/** A list of writes that shows when it was applied twice or in part: an entry under its name, and a sum beside it. */
+import { sql, statement } from './store.ts'
+
+export const tally = {
+  number: 1,
+  text: `CREATE TABLE entry (id TEXT PRIMARY KEY, at BIGINT);
+    CREATE TABLE total (id BIGINT PRIMARY KEY, sum BIGINT NOT NULL);
+    INSERT INTO total VALUES (1, 0)`,
+}
+// Not idempotent by itself: applied twice, the sum shows it.
+export const add = (id: string) => [
+  statement('add', 'UPDATE total SET sum = sum + 1 WHERE id = 1', [], { rows: 1 }),
+  statement('entry', 'INSERT INTO entry VALUES (?, 1) ON CONFLICT DO NOTHING', [id]),
+]
+export const COUNT = sql('count', 'SELECT (SELECT count(*) FROM entry) AS n, sum FROM total')
