@@ -1,6 +1,7 @@
 /** A request's body on its way in: limits, minimum pace, compressed bodies, JSON. Reads nothing nobody asks for. */
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
+import { joinLast } from './bytes.ts'
 import { errors, TollgateError } from './errors.ts'
 import { hasBody, type RequestHeaders } from './headers.ts'
 import { inflate } from './inflate.ts'
@@ -54,6 +55,8 @@ export class Inbound implements Request, Paced {
   #parsed: Json | undefined
   #whole: Bytes | undefined
   #taken = false
+  /** What was read of it before anybody was asked to take it. */
+  #start: readonly Buffer[] = NONE
   #reject: ((reason: unknown) => void) | undefined
 
   constructor(incoming: IncomingMessage, head: Head, rules: BodyRules, pace: Pace) {
@@ -92,7 +95,8 @@ export class Inbound implements Request, Paced {
     if (!this.hasBody || this.#whole) return undefined
     if (this.#bytes || JSON_TYPE.test(this.headers['content-type'] ?? '')) return this.bytes()
     this.#judge()
-    return undefined
+    // Whoever sends next to nothing must not hold a connection to an upstream while it does.
+    return this.#receive(START)
   }
   json(): Promise<Json> {
     this.#json ??= this.bytes().then(bytes => {
@@ -104,19 +108,22 @@ export class Inbound implements Request, Paced {
   get parsed(): Json | undefined {
     return this.#parsed
   }
+  means(value: Json): void {
+    this.#parsed = value
+    this.#json = Promise.resolve(value)
+  }
   bytes(): Promise<Bytes> {
     this.#bytes ??= this.#collect()
     return this.#bytes
   }
   async *stream(): AsyncGenerator<Bytes> {
-    if (this.#bytes) {
-      yield await this.#bytes
+    if (this.#bytes || this.#whole) {
+      yield await this.bytes()
       return
     }
     this.#judge()
     this.#taken = true
-    this.asked()
-    this.#pace.watch(this)
+    this.#open()
     try {
       yield* inflate(this.#counted(), this.headers['content-encoding'], this.#rules.inflated)
     } finally {
@@ -130,6 +137,21 @@ export class Inbound implements Request, Paced {
     if (reject) reject(reason)
     else this.#incoming.destroy(reason as Error)
   }
+  /** From here on the client has to send. */
+  #open(): void {
+    this.asked()
+    this.asked = NOTHING
+    this.#pace.watch(this)
+  }
+  /** False when nobody wants it any more, or it is too much. */
+  #counts(chunk: Buffer): boolean {
+    if (!this.#reject) return false
+    this.received += chunk.length
+    if (this.received <= this.#rules.limit) return true
+    this.#incoming.pause()
+    this.refuse(fault('BODY_TOO_LARGE', [this.#rules.limit]))
+    return false
+  }
   /** What is known before a byte is read. */
   #judge(): void {
     const coding = this.headers['content-encoding']
@@ -141,6 +163,8 @@ export class Inbound implements Request, Paced {
   /** As it arrives. Who stops reading leaves the connection standing, so that there can be an answer. */
   async *#counted(): AsyncGenerator<Bytes> {
     try {
+      for (const chunk of this.#start) yield* this.#pace.excuse(this, chunk)
+      this.#start = NONE
       for await (const chunk of this.#incoming.iterator({ destroyOnReturn: false })) {
         this.received += (chunk as Buffer).length
         if (this.received > this.#rules.limit) throw fault('BODY_TOO_LARGE', [this.#rules.limit])
@@ -152,6 +176,7 @@ export class Inbound implements Request, Paced {
   }
   /** A promise an async function less: most bodies are one chunk that needs no more than to be there. */
   #collect(): Promise<Bytes> {
+    if (this.#whole) return Promise.resolve(this.#whole)
     try {
       if (this.#taken) throw new Error('the body was already taken as a stream')
       this.#judge()
@@ -163,48 +188,57 @@ export class Inbound implements Request, Paced {
       return Promise.resolve(EMPTY)
     }
     const coding = this.headers['content-encoding']
-    const raw = this.#receive(coding === undefined)
+    const raw = this.#receive(Number.POSITIVE_INFINITY)
     return coding === undefined ? raw : this.#inflated(raw, coding)
   }
   async #inflated(raw: Promise<Bytes>, coding: string): Promise<Bytes> {
     this.#whole = await inflateAll(await raw, coding, this.#rules.inflated)
     return this.#whole
   }
-  /** Listens by hand: an async iterator costs a promise per chunk, and most bodies are one chunk. */
-  #receive(asIs: boolean): Promise<Bytes> {
+  /** Resolves when this much is there, or all of it. Listens by hand: an async iterator costs a promise per chunk, and most
+   *  bodies are one chunk. */
+  #receive(most: number): Promise<Bytes> {
     return new Promise((resolve, reject) => {
       const incoming = this.#incoming
-      let first: Buffer | undefined
-      let parts: Buffer[] | undefined
+      const parts = [...this.#start]
+      let joined = 0
       // Not a closure over this request: measured, such a one keeps every request until a full collection.
       this.#reject = reject
-      this.asked()
-      this.#pace.watch(this)
-      incoming.on('data', (chunk: Buffer) => {
-        if (!this.#reject) return
-        this.received += chunk.length
-        if (this.received > this.#rules.limit) {
-          incoming.pause()
-          parts = undefined
-          this.refuse(fault('BODY_TOO_LARGE', [this.#rules.limit]))
-        } else if (first === undefined) first = chunk
-        else {
-          parts ??= [first]
-          parts.push(chunk)
-        }
-      })
-      incoming.on('end', () => {
+      this.#open()
+      const left = (): void => {
         this.#pace.leave(this)
         this.#reject = undefined
+      }
+      const ended = (): void => {
+        left()
         this.arrivedAt = performance.now()
-        const whole = parts ? Buffer.concat(parts) : (first ?? EMPTY)
-        if (asIs) this.#whole = whole
+        const whole = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts)
+        if (this.headers['content-encoding'] === undefined) this.#whole = whole
+        else this.#start = [whole]
         resolve(whole)
-      })
+      }
+      const arrived = (chunk: Buffer): void => {
+        if (!this.#counts(chunk)) parts.length = 0
+        else if (parts.push(chunk) - joined >= LOOSE) joined = joinLast(parts, joined)
+        if (this.received >= most && this.#reject) {
+          incoming.off('data', arrived).off('end', ended).pause()
+          left()
+          this.#start = parts
+          resolve(EMPTY)
+        }
+      }
+      if (incoming.readableEnded) return ended()
+      if (parts.length > 0) incoming.resume() // it was paused when its start was there
+      incoming.on('data', arrived).on('end', ended)
       incoming.on('error', () => this.#reject && this.refuse(fault('BODY_CUT')))
     })
   }
 }
+const NONE: readonly Buffer[] = []
+/** Bytes that must be there before an upstream is asked to take a body as it comes. */
+const START = 65_536
+/** Pieces after which they become one: a piece of one byte takes 280 of memory, as measured. */
+const LOOSE = 256
 const EMPTY = Buffer.alloc(0)
 const NOTHING = (): void => {}
 const JSON_TYPE = /^\s*application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i

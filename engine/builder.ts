@@ -1,6 +1,6 @@
 /** The process that tries every new version apart from traffic: `node builder.ts <routes.yaml>`, forked. Keeps the history. */
 import { dirname, resolve } from 'node:path'
-import { createLocalAllowances } from './allowance.ts'
+import { createLocalAllowances } from './allowance/allowance.ts'
 import { lateDatabase } from './cluster/late-database.ts'
 import { BEAT, type Build, type FromBuilder, type ToBuilder } from './cluster/messages.ts'
 import { type Blueprint, describeChange, type Loaded, load } from './config/load.ts'
@@ -8,16 +8,15 @@ import { type Problem, ProblemsError } from './config/problem.ts'
 import { archivedSource, fileSource, read } from './config/read.ts'
 import { readSettings } from './config/settings.ts'
 import { openDatabase } from './database/database.ts'
-import { createEgress } from './egress.ts'
 import { History } from './history.ts'
-import { lend, type Resources } from './host.ts'
+import type { Resources } from './host.ts'
 import { noJobs } from './jobs.ts'
 import { createLog, type ProcessLog } from './log.ts'
 import { createMetrics } from './metrics.ts'
-import { sendOutside } from './outside.ts'
-import type { UpstreamView } from './plugin.ts'
+import { lendBeside } from './outside.ts'
 import { Shared } from './shared.ts'
 import type { Settings } from './snapshot.ts'
+import { createStanding } from './standing.ts'
 
 interface Tried extends Loaded {
   /** The version it brings back. */
@@ -49,21 +48,24 @@ const firstSettings = (config: string): Settings => {
 }
 
 const openBench = (config: string): Bench => {
-  const { data, database: url, log: wanted } = firstSettings(config)
+  const { data, database: url, durability, log: wanted } = firstSettings(config)
   const cacheFolder = resolve(data, 'cache')
   const log = createLog({ level: wanted.level, process: 'builder' })
   const metrics = createMetrics('builder')
   setInterval(() => tell({ type: 'metrics', samples: metrics.report() }), METRICS)
   // No folder is made and no store opened for a configuration that does not even pass the check.
   const database = lateDatabase(() => {
-    tell({ type: 'store', url, data })
+    tell({ type: 'store', store: { database: url, data, durability } })
     return openDatabase({ url, data, opening: 10_000 })
   })
   const allowances = createLocalAllowances()
   const shared = new Shared()
   return {
     ...{ config, cacheFolder, history: new History(resolve(data, 'history'), cacheFolder), log },
-    resources: { role: 'builder', log, metrics, database, shared, allowances, jobs: noJobs },
+    resources: {
+      ...{ role: 'builder', log, metrics, database, shared, allowances, jobs: noJobs },
+      standing: createStanding({ database, log, looks: false }),
+    },
   }
 }
 
@@ -122,24 +124,11 @@ const refuse = (thrown: unknown, config: string): FromBuilder => {
 }
 
 /** What plugins want to say once the gateway serves. */
-const welcome = async (
-  { resources }: Bench,
-  { blueprint, plugins, snapshot }: Tried,
-  url: string,
-) => {
+const welcome = async ({ resources }: Bench, tried: Tried, url: string) => {
   const held: (() => void)[] = []
-  const egress = createEgress(snapshot.settings.egress_allow)
-  const views = [...snapshot.upstreams].map(([name, { view }]) => [name, view] as const)
-  const lent = lend(resources, {
-    ...blueprint,
-    upstreams: Object.fromEntries<UpstreamView>(views),
-    run: () => Promise.reject(new Error('a welcome runs no routes')),
-    send: async (upstream, request) => sendOutside(snapshot, egress, upstream, request),
-    judge: egress.admit,
-    held,
-  })
+  const lent = lendBeside(resources, tried, held, 'a welcome runs no routes')
   const texts: string[] = []
-  for (const [name, plugin] of plugins) {
+  for (const [name, plugin] of tried.plugins) {
     try {
       const late = new Promise<never>((_, reject) =>
         setTimeout(() => reject(new Error(`no word after ${PATIENCE} ms`)), PATIENCE).unref(),

@@ -3,3 +3,9 @@ import type { Bytes } from './plugin.ts'
 
 export const asBuffer = (bytes: Bytes): Buffer =>
   bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+
+/** Makes one of the pieces from this place on. Returns the place behind it. */
+export const joinLast = (parts: Buffer[], from: number): number => {
+  parts.push(Buffer.concat(parts.splice(from)))
+  return from + 1
+}

@@ -2,13 +2,13 @@
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { type Admin, listenAdmin } from './admin.ts'
-import { createAllowanceOwner } from './allowance-owner.ts'
+import { createAllowanceOwner } from './allowance/owner.ts'
 import { adminRoutes } from './cluster/answers.ts'
 import { banner } from './cluster/banner.ts'
 import { Child } from './cluster/child.ts'
 import { Crew } from './cluster/crew.ts'
 import { Door } from './cluster/door.ts'
-import type { Built } from './cluster/messages.ts'
+import type { Built, StoreSettings } from './cluster/messages.ts'
 import { Reloads } from './cluster/reload.ts'
 import { Workshop } from './cluster/workshop.ts'
 import { type Watch, watchFiles } from './config/watch.ts'
@@ -66,7 +66,7 @@ class Primary {
     this.#options = options
     this.#workshop = new Workshop({
       ...{ config: options.config, log: this.#log, exposition: this.#exposition },
-      needsStore: (url, data) => this.#startWriter(url, data),
+      needsStore: store => this.#startWriter(store),
     })
     this.#timer = setInterval(() => this.#report(), METRICS)
   }
@@ -109,7 +109,7 @@ class Primary {
     const { settings } = built
     this.#log.level(settings.log.level)
     this.#log.hide(built.secrets)
-    this.#startWriter(settings.database, settings.data)
+    this.#startWriter(settings)
     const door = new Door()
     const { host, port } = splitAddress(settings.listen)
     const bound = await door.listen(host, port).catch((error: NodeJS.ErrnoException) => error)
@@ -132,7 +132,12 @@ class Primary {
       count: settings.workers === 'auto' ? availableParallelism() : settings.workers,
       codeFolder: resolve(settings.data, 'cache', 'code'),
       ...{ door, log: this.#log, metrics: this.#metrics, exposition: this.#exposition },
-      allowances: createAllowanceOwner(),
+      allowances: createAllowanceOwner({
+        // Only there other machines may count the same.
+        machines: isPostgres(settings.database) && {
+          lost: () => this.#log.warn({}, 'the store does not answer: limits go by fair shares'),
+        },
+      }),
     })
   }
   /** It serves: now the operator may see it, change it, and is told so. */
@@ -142,7 +147,7 @@ class Primary {
     const workshop = this.#workshop
     const reloads = new Reloads({
       ...{ first: built, workshop, crew, say, log: this.#log, metrics: this.#metrics },
-      watch: folders => this.#watch?.update(folders),
+      watch: places => this.#watch?.update(places),
     })
     this.#reloads = reloads
     const admin = await this.#listenAdmin(settings.admin, crew, reloads, url)
@@ -153,7 +158,7 @@ class Primary {
     say(banner({ program, url, admin, workers: crew.members.length, built }))
     for (const text of await workshop.welcome(publicUrl(built, url))) say(text)
     const changed = (): void => void reloads.changed()
-    this.#watch = watchFiles({ folders: built.watched, changed })
+    this.#watch = watchFiles({ places: built.watched, changed })
     return undefined
   }
   async #listenAdmin(written: string, crew: Crew, reloads: Reloads, url: string) {
@@ -175,14 +180,14 @@ class Primary {
     }
     return urlOf(host, this.#admin.address.port)
   }
-  #startWriter(url: string, data: string): void {
+  #startWriter({ database: url, data, durability }: StoreSettings): void {
     // There every process connects by itself.
     if (isPostgres(url)) return
     const address = locate(url, data)
     this.#writer ??= new Child({
       name: 'writer',
       log: this.#log,
-      start: () => forkWriter(address),
+      start: () => forkWriter(address, { durability }),
       heard: ({ type, message }) => {
         if (type === 'warning') this.#log.warn({ message }, 'the writer warns')
         if (type !== 'failed') return

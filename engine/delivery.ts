@@ -111,8 +111,9 @@ export class Delivery implements Out {
     this.call.need().cut(reason)
     this.fail(reason)
   }
-  end(tail?: Bytes): void {
+  end(tail?: Bytes, reason?: Fault): void {
     if (this.#broken) return
+    if (reason) this.call.need().told = reason
     // The last byte waits until what the stages wrote down is durable.
     if (!this.call.durable) return this.#complete(tail)
     this.call.writes.commit().then(
@@ -165,7 +166,8 @@ export class Delivery implements Out {
     this.#last(tail)
     awaitRest(this.#response)
     if (this.#response.writableLength > 0) this.#mind()
-    this.#finish('complete', this.call.need().status)
+    const { status, told } = this.call.need()
+    this.#finish(told ? 'cut' : 'complete', status, told)
   }
   #last(tail: Bytes | undefined): void {
     if (tail === undefined || this.#bodiless()) return void this.#response.end()

@@ -14,10 +14,12 @@ const fault = errors({
 class Joint implements Out {
   readonly #filter: Filter
   readonly #out: Out
+  readonly #owner: Answer
   #over = false
-  constructor(filter: Filter, out: Out) {
+  constructor(filter: Filter, out: Out, owner: Answer) {
     this.#filter = filter
     this.#out = out
+    this.#owner = owner
   }
   write(chunk: Bytes): void {
     if (this.#over) return
@@ -29,9 +31,10 @@ class Joint implements Out {
       this.#blame(thrown)
     }
   }
-  end(tail?: Bytes): void {
+  end(tail?: Bytes, reason?: Fault): void {
     if (this.#over) return
     this.#over = true
+    if (reason) this.#owner.told = reason
     if (!this.#filter.end) return this.#out.end(tail)
     try {
       this.#filter.end(tail, this.#out)
@@ -62,7 +65,11 @@ const NONE: readonly Filter[] = []
 export class Answer implements Reply {
   status: number
   headers: Headers
+  /** What its last bytes tell the client went wrong. */
+  told: Fault | undefined
   #body: Body
+  /** The one it is a part of, if it was read before it was sent. */
+  #owner: Answer = this
   #source: Source | undefined
   #filters: readonly Filter[] = NONE
 
@@ -98,7 +105,7 @@ export class Answer implements Reply {
   pour(sink: Out): Valve {
     let out = sink
     for (let at = this.#filters.length - 1; at >= 0; at--)
-      out = new Joint(this.#filters[at] as Filter, out)
+      out = new Joint(this.#filters[at] as Filter, out, this.#owner)
     this.#filters = NONE
     if (!this.#source && this.#body && !isBytes(this.#body)) this.#source = fromIterable(this.#body)
     if (this.#source) {
@@ -121,8 +128,9 @@ export class Answer implements Reply {
   /** Pours what there is so far into a pipe, which becomes the source. */
   #divert(): Pipe {
     if (this.#source instanceof Pipe && this.#filters.length === 0) return this.#source
-    const pipe = new Pipe()
+    const pipe = new Pipe(this.#owner)
     const before = new Answer(this.status, this.headers, this.#body, this.#source)
+    before.#owner = this.#owner
     for (const filter of this.#filters) before.through(filter)
     this.#filters = NONE
     this.#body = undefined
@@ -165,7 +173,8 @@ const collect = (answer: Answer, limit: number): Promise<Bytes> =>
     }
     answer.pour({
       write: keep,
-      end(tail) {
+      end(tail, reason) {
+        if (reason) answer.told = reason
         if (tail) keep(tail)
         resolve(parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts))
       },

@@ -7,7 +7,7 @@ import { Delivery } from './delivery.ts'
 import { type Crowd, drain } from './drain.ts'
 import { asFault, errors } from './errors.ts'
 import type { Resources } from './host.ts'
-import { createIds } from './ids.ts'
+import { createTimedIds } from './ids.ts'
 import { nobody, type Opened, type OpeningKit, openCall } from './opening.ts'
 import { Overload } from './overload.ts'
 import { Pace } from './pace.ts'
@@ -51,7 +51,7 @@ export class Gateway implements Crowd, Premises {
     this.#current = current
     this.resources = resources
     this.#pace = new Pace(current().settings.timeouts.body_rate, BODY_GRACE)
-    this.#kit = { store: resources.database, pace: this.#pace, ids: createIds() }
+    this.#kit = { store: resources.database, pace: this.#pace, makeId: createTimedIds() }
   }
   /** Requests and connections under way. */
   get open(): number {
@@ -73,7 +73,7 @@ export class Gateway implements Crowd, Premises {
     const visit = new Visit(opened, snapshot, this, started, response)
     const delivery = new Delivery(call, compiled, response, visit)
     this.#active.add(visit)
-    const refusal = this.#shed() ?? opened.refusal
+    const refusal = this.#shed(started) ?? opened.refusal
     if (refusal) return delivery.refuse(refusal)
     if (compiled.ping > 0) this.#armPings(delivery, compiled.ping, inbound)
     void this.#serve(delivery, compiled, visit)
@@ -87,7 +87,7 @@ export class Gateway implements Crowd, Premises {
     } catch (thrown) {
       return refuseSocket(socket, plainRefusal(asFault(thrown), nobody(incoming, this.#kit)))
     }
-    const refusal = this.#shed()
+    const refusal = this.#shed(started)
     if (refusal) opened = { ...opened, refusal }
     const visit = new Visit(opened, snapshot, this, started)
     this.#active.add(visit)
@@ -138,9 +138,9 @@ export class Gateway implements Crowd, Premises {
     this.flushing++
     response.once('close', () => this.flushing--)
   }
-  #shed(): Fault | undefined {
+  #shed(now: number): Fault | undefined {
     if (this.#ending) return fault('DRAINING')
-    return this.#overload.shedding ? fault('OVERLOADED') : undefined
+    return this.#overload.sheds(now) ? fault('OVERLOADED') : undefined
   }
   /** A head nobody should answer in good faith: a plain answer, and the connection ends. */
   #turnAway(

@@ -1,12 +1,21 @@
 /** What a plugin is lent: the contract's Host over what one process has. */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Allowances } from './allowance.ts'
+import type { Allowances } from './allowance/allowance.ts'
 import { shownPath } from './config/problem.ts'
 import type { Jobs } from './jobs.ts'
 import type { ProcessLog } from './log.ts'
 import type { GatewayMetrics } from './metrics.ts'
-import type { Database, Document, Host, Lent, Log, Route, UpstreamView } from './plugin.ts'
+import type {
+  Database,
+  Document,
+  Host,
+  Lent,
+  Log,
+  Route,
+  Standing,
+  UpstreamView,
+} from './plugin.ts'
 import type { Shared } from './shared.ts'
 import type { Store } from './writes.ts'
 
@@ -19,6 +28,7 @@ export interface Resources {
   readonly shared: Shared
   readonly allowances: Allowances
   readonly jobs: Jobs
+  readonly standing: Standing
 }
 
 /** What a snapshot adds to it. */
@@ -59,6 +69,7 @@ export const lend = (resources: Resources, ground: Ground): Lent => ({
   job: (name, every, run) => {
     ground.held.push(resources.jobs.start(name, every, run))
   },
+  standing: resources.standing,
   allowance: (name, supply) => resources.allowances.open(name, supply),
 })
 

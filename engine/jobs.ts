@@ -1,6 +1,6 @@
 /** Background work, done by one process of the installation at a time: the one that holds the lease of its name. */
 import { randomUUID } from 'node:crypto'
-import { monotonic } from './allowance-channel.ts'
+import { monotonic } from './allowance/channel.ts'
 import { LEASE_TABLE, Lease } from './lease.ts'
 import type { Database, Log, Migration } from './plugin.ts'
 

@@ -1,5 +1,5 @@
 /** One process's hold on one name of the installation, in the database. Knows nothing of what is done under it. */
-import { monotonic } from './allowance-channel.ts'
+import { monotonic } from './allowance/channel.ts'
 import type { Database, Migration, Row, Sql, Value } from './plugin.ts'
 
 // No clock is in it: a holder counts `beat` up, and whoever saw that stand still for a whole lease, by its own

@@ -26,6 +26,11 @@ const histogram = (help: string, bounds: readonly number[], ...labels: string[])
 /** Without the prefix `tollgate_` that every name gets in the exposition. */
 export const FAMILIES: Readonly<Record<string, Family>> = {
   requests_total: counter('Requests that ended.', 'route', 'status'),
+  cut_total: counter(
+    'Replies that broke off, or ended in an error told inside them.',
+    'route',
+    'code',
+  ),
   request_seconds: histogram('From the first byte in to the last byte out.', WIDE, 'route'),
   added_seconds: histogram('The part of it that the gateway itself took.', FINE, 'route'),
   received_bytes_total: counter('Bytes of request bodies.', 'route'),

@@ -26,8 +26,8 @@ export interface Opened {
 export interface OpeningKit {
   readonly store: Store
   readonly pace: Pace
-  /** Random hexadecimal digits, two per byte. */
-  readonly ids: (bytes: number) => string
+  /** 32 hexadecimal digits, never the same again. */
+  readonly makeId: () => string
 }
 
 /** Where a request that matches no route is at. */
@@ -69,9 +69,9 @@ const newCall = (
   match: Match<CompiledRoute> | undefined,
   compiled: CompiledRoute,
   inbound: Inbound,
-  { ids, store }: OpeningKit,
+  { makeId, store }: OpeningKit,
 ): Call => {
-  const random = ids(16)
+  const random = makeId()
   const id = `req_${random}`
   return new Call({
     id,
@@ -88,8 +88,8 @@ const newCall = (
 }
 
 /** The call of a head so bad that no route is asked: it only carries an id. */
-export const nobody = (incoming: IncomingMessage, { ids, store, pace }: OpeningKit): Call => {
-  const random = ids(16)
+export const nobody = (incoming: IncomingMessage, { makeId, store, pace }: OpeningKit): Call => {
+  const random = makeId()
   const id = `req_${random}`
   const headers: RequestHeaders = Object.create(null)
   const head = { path: '/', search: '', headers, encrypted: false }

@@ -1,14 +1,16 @@
 /** One request without stages, retries or a ledger: to an upstream by name, or to a public address that somebody gave. */
+import type { Blueprint } from './config/blueprint.ts'
 import type { Egress } from './egress.ts'
 import { errors } from './errors.ts'
 import type { Call } from './exchange.ts'
-import type { Outgoing, Reply, Route } from './plugin.ts'
+import { lend, type Resources } from './host.ts'
+import type { Lent, Outgoing, Reply, Route, UpstreamView } from './plugin.ts'
 import type { Snapshot } from './snapshot.ts'
 import { follow, openCall, received } from './turn.ts'
 import { openTry, sendTry } from './upstream/attempt.ts'
 import { type Candidate, candidatesOf } from './upstream/candidate.ts'
 import { Origin } from './upstream/origin.ts'
-import { compileUpstream } from './upstream/upstreams.ts'
+import { compileUpstream, type Upstream } from './upstream/upstreams.ts'
 
 const fault = errors({
   UPSTREAM_GONE: [404, 'There is no upstream "%s".'],
@@ -35,17 +37,38 @@ interface Aim {
   done(): void
 }
 
-/** `upstream`: a key of `upstreams:`, or `public`: then `outgoing.path` is a whole URL, and only addresses that `egress`
+/** What plugins may know of upstreams. */
+export const viewsOf = (
+  upstreams: ReadonlyMap<string, Upstream>,
+): Readonly<Record<string, UpstreamView>> =>
+  Object.fromEntries([...upstreams].map(([name, { view }]) => [name, view]))
+
+/** What a plugin is lent beside the routes: in a command, and once the gateway serves. `runs`: why it may run none. */
+export const lendBeside = (
+  resources: Resources,
+  { blueprint, snapshot }: { readonly blueprint: Blueprint; readonly snapshot: Snapshot },
+  held: (() => void)[],
+  runs: string,
+): Lent =>
+  lend(resources, {
+    ...blueprint,
+    upstreams: viewsOf(snapshot.upstreams),
+    run: () => Promise.reject(new Error(runs)),
+    send: async (upstream, request) => sendOutside(snapshot, upstream, request),
+    judge: snapshot.egress.admit,
+    held,
+  })
+
+/** `upstream`: a key of `upstreams:`, or `public`: then `outgoing.path` is a whole URL, and only addresses that its egress
  *  lets through are connected to; redirects are answers like others. */
 export const sendOutside = async (
   snapshot: Snapshot,
-  egress: Egress,
   upstream: string,
   outgoing: Outgoing,
 ): Promise<Reply> => {
   const aim =
     upstream === 'public'
-      ? aimAtUrl(egress, outgoing.path)
+      ? aimAtUrl(snapshot.egress, outgoing.path)
       : aimAtUpstream(snapshot, upstream, outgoing.path)
   const body = outgoing.body instanceof Uint8Array ? outgoing.body : undefined
   const request = received({ ...outgoing, path: aim.path }, body)

@@ -129,6 +129,8 @@ export interface Request {
   json(): Promise<Json>
   /** What `json()` gave, once it has: whoever comes later need not wait. */
   readonly parsed: Json | undefined
+  /** Of a body that is no JSON: what it says, for `json()` and `parsed` to give from here on. Its bytes stay. */
+  means(value: Json): void
   bytes(): Promise<Bytes>
   stream(): AsyncIterable<Bytes>
 }
@@ -171,12 +173,13 @@ export interface Filter {
   /** `tail`: the bytes that make the reply complete (terminal event, last byte of a content-length).
    *  No byte of it leaves before `exchange.writes` is durable. */
   end?(tail: Bytes | undefined, out: Out): void
-  /** The source died or was cut. Encode it and `out.end(event)`, or pass it on. */
+  /** The source died or was cut. Encode it and `out.end(event, fault)`, or pass it on. */
   fail?(fault: Fault, out: Out): void
 }
 export interface Out {
   write(chunk: Bytes): void
-  end(tail?: Bytes): void
+  /** `reason`: what the tail tells the client went wrong. The reply then counts as cut. */
+  end(tail?: Bytes, reason?: Fault): void
   fail(fault: Fault): void
 }
 
@@ -237,8 +240,12 @@ export interface Refusal {
  *  before the first byte and again before the tail. A stage that needs it sooner awaits `commit()`. */
 export interface Writes {
   add(...statements: readonly Statement[]): void
-  /** What the store applies if this process dies without another word (usage so far); the last will counts. */
+  /** What the store applies if this process dies without another word (usage so far); the last will counts, none withdraws it. It goes
+   *  by itself when the exchange is over and its groups are durable. */
   will(...statements: readonly Statement[]): void
+  /** How far it has come since: stands in the will in place of the value at `Statement.progress`, and is never lost with a
+   *  process. For every chunk, before it leaves. */
+  progress(count: number): void
   commit(): Promise<void>
 }
 /** Whole numbers are stored as such, and read as number while that is exact, as bigint beyond 2^53. */
@@ -250,6 +257,10 @@ export interface Sql {
   /** `?` parameters. The shared dialect; `postgres` only where they truly differ. */
   readonly text: string
   readonly postgres?: string
+  /** Places of parameters that are only added to what stands there: of many such statements with the same other values
+   *  one may be applied, with the sums, as long as nothing else is in between. It expects no rows and gives none. What
+   *  comes through once only (`Statement.once`) must not touch the same rows. */
+  readonly sums?: readonly number[]
 }
 export interface Statement {
   readonly sql: Sql
@@ -257,8 +268,13 @@ export interface Statement {
   /** Rows it must touch; otherwise the whole list is rolled back and rejects with `otherwise`. */
   readonly rows?: number | 'some'
   readonly otherwise?: string
+  /** Of a will: the place in `values` of the last `progress`, whose value here is what it was when the will was made. */
+  readonly progress?: number
   /** Unique or check violations that are an answer, not an accident: constraint or column name -> fault code. */
   readonly violates?: Readonly<Record<string, string>>
+  /** Its own unique key lets it through once and never again, and it gives no rows back: the store need not remember the
+   *  list that begins with it, to know it when it comes again. */
+  readonly once?: true
   /** Rows that it changes without naming them as `UPDATE … WHERE id = ?` does: by a trigger, say. Processes of several machines
    *  then take them in one order and never wait for each other. */
   readonly locks?: readonly {
@@ -309,12 +325,36 @@ export interface Lent {
   judge(url: string): Promise<string>
   /** Background work held by one process of the whole installation at a time, by a lease in the database. `every`: ms. */
   job(name: string, every: number, run: (signal: AbortSignal) => Promise<void>): void
+  /** This process among those of the installation. */
+  readonly standing: Standing
   /** A number shared exactly by the workers of a machine: limits, leases, concurrency. */
   allowance(name: string, supply: Supply): Allowance
 }
 /** What a plugin is lent in `setup`: the same, and the route it is set up for. */
 export interface Host extends Lent {
   readonly route: Route
+}
+/** This process as the others know it: a row of the table `tollgate_processes`, whose `id` is its name. What it holds stands
+ *  in the store under that name, so that whoever finds it dead can give it back. */
+export interface Standing {
+  /** Enters the store with the first call: most processes hold nothing. */
+  name(): Promise<string>
+  /** Whether it still goes by this name: of what it held under another nothing is left. */
+  goesBy(name: string): boolean
+  /** The store said that nobody goes by this name any more: it begins anew, under another. */
+  lost(name: string): void
+  /** One for each owner; a later one stands in the place of the first. */
+  watch(owner: string, mourner: Mourner): void
+}
+export interface Mourner {
+  /** Nothing that was held is its own any more. */
+  lost?(): void
+  /** The store has not answered for so long that another may soon take it for dead. Its name may stay. */
+  doubtful?(): void
+  /** What must be done for a process that is dead before it is buried. May be asked again, and by several at once. */
+  dying?(name: string): Promise<void>
+  /** What goes back with a process that is dead: in the list that buries it. */
+  buried?(name: string): readonly Statement[]
 }
 export interface UpstreamView {
   /** The plugin that answers in its place (`url: NAME:`), if no origin does. */

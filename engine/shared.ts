@@ -12,6 +12,7 @@ interface Closable {
 
 export class Shared {
   readonly #entries = new Map<string, Entry>()
+  readonly #closing = new Set<Promise<unknown>>()
 
   /** The entry of this key, made on first use. Another `version` is given the old value to take its state over. */
   acquire<T extends object>(
@@ -32,10 +33,17 @@ export class Shared {
   get size(): number {
     return this.#entries.size
   }
+  /** Resolves when all that was let go of so far is closed. */
+  async closed(): Promise<void> {
+    await Promise.all(this.#closing)
+  }
   #release(key: string, entry: Entry): void {
     if (--entry.uses > 0) return
     if (this.#entries.get(key) === entry) this.#entries.delete(key)
     // Closing may fail or take long; nobody uses it any more, so neither matters to a request.
-    Promise.try(() => (entry.value as Closable).close?.()).catch(() => {})
+    const closing = Promise.try(() => (entry.value as Closable).close?.())
+      .catch(() => {})
+      .finally(() => this.#closing.delete(closing))
+    this.#closing.add(closing)
   }
 }

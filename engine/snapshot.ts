@@ -1,5 +1,6 @@
 /** The compiled, frozen gateway: found by every request, retained while one runs in it, retired after the last. */
 import type { BodyRules } from './body.ts'
+import type { Egress } from './egress.ts'
 import type { Call } from './exchange.ts'
 import type { Run } from './pipeline.ts'
 import type { Exchange, Fault, Refusal, Route, Stage, Target } from './plugin.ts'
@@ -16,6 +17,7 @@ export interface Settings {
   readonly workers: number | 'auto'
   readonly data: string
   readonly database: string
+  readonly durability: 'power' | 'process'
   readonly egress_allow: string
   readonly limits: {
     readonly body: number
@@ -68,6 +70,8 @@ export interface SnapshotParts {
   readonly hash: string
   readonly settings: Settings
   readonly upstreams: ReadonlyMap<string, Upstream>
+  /** Which addresses of customers it connects to. */
+  readonly egress: Egress
   readonly routes: readonly CompiledRoute[]
   /** Lets go of everything counted. */
   release(): void
@@ -78,6 +82,7 @@ export class Snapshot {
   readonly hash: string
   readonly settings: Settings
   readonly upstreams: ReadonlyMap<string, Upstream>
+  readonly egress: Egress
   readonly routes: readonly CompiledRoute[]
   readonly #http = new Router<CompiledRoute>()
   readonly #websocket = new Router<CompiledRoute>()
@@ -93,6 +98,7 @@ export class Snapshot {
     this.hash = parts.hash
     this.settings = parts.settings
     this.upstreams = parts.upstreams
+    this.egress = parts.egress
     this.routes = parts.routes
     this.#release = parts.release
     for (const compiled of parts.routes) {

@@ -15,6 +15,7 @@ export const OPEN: Valve = { pause() {}, resume() {} }
 
 /** Keeps what a source pushed before anyone wanted it; at most a few chunks, then it pauses the source. */
 export class Pipe implements Source, Out {
+  readonly #owner: { told: Fault | undefined }
   #valve: Valve = OPEN
   #abort: (reason: Fault) => void = () => {}
   #queue: Bytes[] = []
@@ -24,6 +25,9 @@ export class Pipe implements Source, Out {
   #paused = false
   #wake: (() => void) | undefined
 
+  constructor(owner: { told: Fault | undefined }) {
+    this.#owner = owner
+  }
   attach(valve: Valve, abort: (reason: Fault) => void): void {
     this.#valve = valve
     this.#abort = abort
@@ -35,8 +39,9 @@ export class Pipe implements Source, Out {
     if (this.#queue.push(chunk) >= PIPE_CHUNKS) this.pause()
     this.#wake?.()
   }
-  end(tail?: Bytes): void {
+  end(tail?: Bytes, reason?: Fault): void {
     if (this.#fault || this.#end) return
+    if (reason) this.#owner.told = reason
     this.#end = { tail }
     if (this.#out) return this.#out.end(tail)
     this.#wake?.()

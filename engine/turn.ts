@@ -4,7 +4,7 @@ import type { CallOptions, Received } from './exchange.ts'
 import { Call } from './exchange.ts'
 import type { Resources } from './host.ts'
 import { parseJson } from './json.ts'
-import type { Bytes, Fault, Out, Outcome, Outgoing, Reply, Route, Turn } from './plugin.ts'
+import type { Bytes, Fault, Json, Out, Outcome, Outgoing, Reply, Route, Turn } from './plugin.ts'
 import type { CompiledRoute, Snapshot } from './snapshot.ts'
 
 const fault = errors({
@@ -27,6 +27,11 @@ export const received = (
       String(value),
     ]),
   )
+  let parsed: Json | undefined
+  const parse = (): Json => {
+    parsed ??= parseJson(whole)
+    return parsed
+  }
   return {
     ...{ method: request.method, path, search, headers, whole, hasBody: whole.length > 0 },
     ...{ unread: false, taken: false },
@@ -34,8 +39,18 @@ export const received = (
     client: { address: '', encrypted: false },
     prepare: () => undefined,
     bytes: async () => whole,
-    json: async () => parseJson(whole),
-    parsed: undefined,
+    json: async () => parse(),
+    // It is there in whole: nobody has had to wait for it.
+    get parsed() {
+      try {
+        return whole.length > 0 ? parse() : undefined
+      } catch {
+        return undefined
+      }
+    },
+    means(value) {
+      parsed = value
+    },
     async *stream() {
       yield whole
     },
@@ -119,7 +134,7 @@ const guarded = (
       bytes += tail?.length ?? 0
       call.writes.commit().then(
         () => {
-          over('complete', reply.status, bytes)
+          over(reply.told ? 'cut' : 'complete', reply.status, bytes, reply.told)
           out.end(tail)
         },
         thrown => cut(asFault(thrown), out),

@@ -88,6 +88,8 @@ export class Visit implements DeliveryFacts, Seated {
     const ms = now - this.#started
     const own = (headAt || now) - Math.max(this.#started, inbound.arrivedAt) - call.waited
     const added = Math.max(0, own)
+    if (outcome.end === 'cut')
+      metrics.count('cut_total', { route: call.route.name, code: outcome.fault?.code ?? 'none' })
     metrics.route(call.route.name).end(outcome.status, ms, added, inbound.received, outcome.bytes)
     for (const reason of call.finish(outcome))
       log.error({ id: call.id, code: reason.code }, `onEnd: ${reason.message}`)

@@ -1,12 +1,13 @@
 /** One serving process, forked by the primary: prepares a version beside the one it serves, swaps, drains. */
 import { Socket } from 'node:net'
-import { createAllowances } from './allowance.ts'
+import { createAllowances } from './allowance/allowance.ts'
+import { createLender, type Lender } from './allowance/lender.ts'
 import { BEAT, type FromWorker, type Sealed, type ToWorker } from './cluster/messages.ts'
 import type { Blueprint } from './config/blueprint.ts'
 import { CompileError } from './config/compile-fault.ts'
 import { fromBlueprint } from './config/import.ts'
 import { readSettings } from './config/settings.ts'
-import { type OpenDatabase, openDatabase } from './database/database.ts'
+import { isPostgres, type OpenDatabase, openDatabase } from './database/database.ts'
 import type { Resources } from './host.ts'
 import { createJobs } from './jobs.ts'
 import { createLog } from './log.ts'
@@ -14,6 +15,7 @@ import { createMetrics } from './metrics.ts'
 import { createGatewayServer, type GatewayServer } from './server.ts'
 import { Shared } from './shared.ts'
 import type { Snapshot } from './snapshot.ts'
+import { createStanding, type OwnStanding } from './standing.ts'
 
 /** Sent without being asked, so that a killed worker takes little with it; ms. */
 const METRICS = 5_000
@@ -34,6 +36,8 @@ class Working {
   readonly #bundles = new Set<string>()
   #database: OpenDatabase | undefined
   #resources: Resources | undefined
+  #standing: OwnStanding | undefined
+  #lender: Lender | undefined
   #current: Snapshot | undefined
   readonly #prepared = new Map<number, Snapshot>()
   #server: GatewayServer | undefined
@@ -89,7 +93,12 @@ class Working {
     if (patient) await this.#deserted()
     await this.#server?.drain(grace)
     await this.#current?.retire()
+    // Where the store is away just now, it may still have to be told what calls have cost.
+    await this.#resources?.shared.closed()
     await jobs
+    this.#lender?.close()
+    // What it held and could not give back is found by others.
+    await this.#standing?.close().catch(() => {})
     await this.#database?.close()
     await this.report()
     await this.#log.flush()
@@ -135,14 +144,20 @@ class Working {
       report: message => this.#log.warn({ message }, 'the store warns'),
     })
     this.#database = database
+    const standing = createStanding({ database, log: this.#log })
+    const channel = {
+      send: (message: unknown) => void tell(message as FromWorker),
+      on: (listener: (message: unknown) => void) => void process.on('message', listener),
+    }
+    // Only there other machines may count the same.
+    if (isPostgres(url)) this.#lender = createLender({ database, log: this.#log, channel })
+    this.#standing = standing
     return {
       role: 'worker',
       ...{ log: this.#log, metrics: this.#metrics, database, shared: new Shared() },
-      allowances: createAllowances({
-        send: message => void tell(message as FromWorker),
-        on: listener => void process.on('message', listener),
-      }),
+      allowances: createAllowances(channel),
       jobs: createJobs({ database, log: this.#log }),
+      standing,
     }
   }
 }

@@ -5,6 +5,7 @@ import type { Statement, Writes } from './plugin.ts'
 export interface Store {
   write(statements: readonly Statement[]): Promise<unknown>
   will?(id: string, statements: readonly Statement[]): void
+  progress?(id: string, count: number): void
 }
 
 export class Groups implements Writes {
@@ -24,23 +25,33 @@ export class Groups implements Writes {
     this.#willed = true
     this.#store.will?.(this.#id, statements)
   }
+  progress(count: number): void {
+    this.#store.progress?.(this.#id, count)
+  }
   /** Starts the pending group; the promise covers all groups so far. */
   commit(): Promise<void> {
     if (this.#pending.length > 0) {
       const list = this.#pending
       this.#pending = []
       const write = (): Promise<unknown> => this.#store.write(list)
-      this.#last = (this.#last ? this.#last.then(write) : write()).then(() => {})
+      this.#last = (this.#last ? this.#last.then(write) : write()) as Promise<void>
       // A group nobody waits for (a refusal on its way) must not end the process; whoever awaits still sees it.
-      this.#last.catch(() => {})
+      this.#last.catch(ignore)
     }
     return this.#last ?? Promise.resolve()
   }
-  /** The exchange is over and said all it had to say: a later death must not apply its will. */
+  /** The exchange is over. Once the store has all that it said, a later death must not apply its will; where it could not be told, the
+   *  will stands until whoever sees to that withdraws it. */
   close(): void {
-    if (this.#willed) this.#store.will?.(this.#id, [])
+    if (!this.#willed) return
+    this.commit().then(
+      () => this.#store.will?.(this.#id, []),
+      () => {},
+    )
   }
   get idle(): boolean {
     return this.#pending.length === 0 && this.#last === undefined
   }
 }
+
+const ignore = (): void => {}

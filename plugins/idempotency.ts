@@ -46,7 +46,11 @@ export default {
   migrations,
   setup(options, host) {
     const largest = bytesOf(options === true ? USUAL : options.largest)
-    const claims = host.share('idempotency/claims', '1', () => new Claims(host.database, host.log))
+    const claims = host.share(
+      'idempotency/claims',
+      '1',
+      () => new Claims(host.database, host.log, host.standing),
+    )
     host.job('idempotency', CLEANING, signal => claims.clean(signal))
     return {
       handle(exchange, next) {

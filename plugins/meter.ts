@@ -4,46 +4,52 @@ import { errors } from '../engine/errors.ts'
 import type {
   Document,
   Exchange,
-  Filter,
   Host,
   Lent,
+  Message,
   Next,
-  Out,
   Plugin,
   Report,
+  Slot,
   Stage,
 } from '../engine/plugin.ts'
-import { type Asked, askedOf, factsOf } from './billing/asked.ts'
+import { type Asked, askedOf, factsOf, saidIn } from './billing/asked.ts'
 import { CURRENCY } from './billing/currency.ts'
 import { parseQuota, printMoney } from './billing/money.ts'
+import { isFields } from './billing/problems.ts'
 import { type BillingOptions, compileRule } from './billing/rule.ts'
 import { BILLING } from './billing/schema.ts'
 import type { Facts } from './billing/usage.ts'
 import { coverable, worst } from './billing/worst.ts'
 import { Catalogue } from './catalogue/catalogue.ts'
 import type { Section } from './catalogue/section.ts'
-import { isEventStream } from './formats/sse.ts'
-import { audit } from './ledger/audit.ts'
+import { audit, chargedInAll } from './ledger/audit.ts'
 import { Bill } from './ledger/bill.ts'
+import type { BillKit } from './ledger/charged.ts'
 import { auditCommand, quoteCommand } from './ledger/commands.ts'
 import { Watching } from './ledger/estimate.ts'
 import { exportCommand } from './ledger/export.ts'
-import { fault } from './ledger/faults.ts'
+import { fault, LACKS } from './ledger/faults.ts'
 import { Ledger, type Payer } from './ledger/ledger.ts'
 import { Mosts } from './ledger/most.ts'
+import { settleNoted } from './ledger/noted.ts'
 import { type Price, Prices } from './ledger/prices.ts'
-import { sweep } from './ledger/sweep.ts'
+import { holdAt, sayCharge, wholeOf } from './ledger/receipt.ts'
+import { Settling } from './ledger/settling.ts'
 import { migrations } from './ledger/tables.ts'
-import { ACCOUNT, type Account, METERED, MODEL, OUTPUT_LIMIT, USAGE } from './slots.ts'
+import { ACCOUNT, type Account, METERED, MODEL, OUTPUT_LIMIT, PARTING, USAGE } from './slots.ts'
 
 const refusal = errors({
   METER_UNPRICED: [400, 'This model has no price for what the request asks of it: %s.'],
   METER_NOBODY: [500, 'route "%s" has a price, and nobody to pay it', { expose: false }],
 })
 
-/** ms between two looks for processes that ended without a word, and between two audits. */
-const SWEEP = 5_000
+/** What a conversation is billed with. */
+const BILL: Slot<Bill> = { name: 'bill' }
+/** ms between two audits. */
 const AUDIT = 3_600_000
+/** ms between two looks for what streams that a death cut off have left behind. */
+const NOTES = 5_000
 
 const findModel = (name: string, host: Lent): string | undefined =>
   new Catalogue(host.section<Section>('models'), host).find(name)?.entry.name
@@ -65,8 +71,12 @@ export default {
   },
   setup(options, host): Stage {
     if (!host.route.has('model')) return {}
-    const ledger = host.share('ledger', '1', () => new Ledger(host.database, host.log))
-    host.job('ledger sweep', SWEEP, () => sweep(host.database, host.log).then(() => {}))
+    const ledger = host.share(
+      'ledger',
+      '1',
+      () => new Ledger(host.database, host.log, host.standing),
+    )
+    host.job('ledger notes', NOTES, () => settleNoted(host.database, host.log, Date.now()))
     host.job('ledger audit', AUDIT, () => auditAloud(host))
     const prices = host.share(
       'prices',
@@ -81,6 +91,7 @@ export default {
 const auditAloud = async ({ database, metrics, log }: Host): Promise<void> => {
   const findings = await audit(database)
   metrics.gauge('ledger_imbalance', {}, findings.length)
+  metrics.gauge('ledger_charged', {}, await chargedInAll(database))
   for (const finding of findings) log.error(finding, 'the books do not balance')
 }
 
@@ -98,11 +109,13 @@ type Priced = Pick<Price, 'rule' | 'most'>
 class Meter implements Stage {
   readonly #host: Host
   readonly #ledger: Ledger
+  readonly #kit: BillKit
   readonly #prices: Prices
   readonly #override: Priced | undefined
   constructor(host: Host, ledger: Ledger, prices: Prices, override: Priced | undefined) {
     this.#host = host
     this.#ledger = ledger
+    this.#kit = { ledger, log: host.log, metrics: host.metrics }
     this.#prices = prices
     this.#override = override
   }
@@ -113,6 +126,18 @@ class Meter implements Stage {
     const account = exchange.slots.get(ACCOUNT)
     if (!account) throw refusal('METER_NOBODY', [exchange.route.name])
     return this.#charge(exchange, next, price, account, model.asked)
+  }
+  /** Of a WebSocket: after each answer as much as another may cost is held, or it ends with a word why. */
+  async message(message: Message, out: (message: Message) => void, exchange: Exchange) {
+    out(message)
+    const bill = exchange.slots.get(BILL)
+    const usage = exchange.slots.get(USAGE)
+    if (!bill || !usage || usage.estimated || message.from === 'client') return
+    const lack = await bill.ahead(usage)
+    if (!lack) return
+    const payload = exchange.slots.get(PARTING)?.(lack)
+    if (payload) out({ from: 'upstream', text: true, payload })
+    exchange.cut(lack)
   }
   explain(exchange: Exchange) {
     const model = exchange.slots.get(MODEL)
@@ -133,30 +158,35 @@ class Meter implements Stage {
   ): Promise<void> {
     const { request } = exchange
     const at = Date.now()
-    const body = request.parsed ?? null
-    const size = Number(request.headers['content-length'] ?? 0) || (await request.bytes()).length
-    const facts = factsOf(body, at)
+    const live = exchange.kind === 'websocket'
+    const said = live ? { body: null, size: price.context ?? 0 } : saidIn(exchange)
+    const { body, size } = said instanceof Promise ? await said : said
+    // Facts are for prices that go by more than counts.
+    const facts = price.rule.quick ? { at } : factsOf(body, at)
     const asked = askedOf(body, size, price)
     const { nanos: most, unpriced, unbounded } = price.most.of(asked, facts)
-    const lacking = [...unpriced, ...unbounded]
-    if (lacking.length > 0) throw refusal('METER_UNPRICED', [lacking.join(', ')])
+    if (unpriced.length + unbounded.length > 0)
+      throw refusal('METER_UNPRICED', [[...unpriced, ...unbounded].join(', ')])
     const payer = payerOf(account)
-    const held = await this.#take(exchange, payer, price, asked, facts, most)
-    const kit = { ledger: this.#ledger, log: this.#host.log, metrics: this.#host.metrics }
+    const held = this.#ledger.takeNow(payer, most)
+      ? most
+      : await this.#take(exchange, payer, price, asked, facts, most)
     const { version } = this.#host.config
-    const process = await this.#ledger.process()
-    const bill = new Bill(
-      kit,
-      exchange,
-      { payer, rule: price.rule, facts, model, version, held },
-      process,
-    )
+    const process = this.#ledger.processNow ?? (await this.#ledger.process())
+    const terms = { payer, rule: price.rule, facts, model, version, held }
+    const bill = new Bill(this.#kit, exchange, terms, process)
     exchange.slots.set(METERED, true)
-    const seen = new Watching(size, usage => bill.note(usage))
+    if (live) exchange.slots.set(BILL, bill)
+    if (exchange.kind !== 'http' || asksForStream(request) || this.#ledger.tight(payer)) bill.hold()
+    const seen = new Watching(size, bill)
+    if (asksForStream(request)) seen.begin()
     try {
       await next()
+      if (live) return
       if (exchange.reply.status >= 400) return bill.release()
-      await receipt(exchange, bill, seen)
+      const answer = await wholeOf(exchange)
+      if (answer) await bill.cover(sayCharge(exchange, bill, seen, answer))
+      else holdAt(exchange, bill, seen)
     } catch (thrown) {
       bill.release()
       throw thrown
@@ -189,7 +219,6 @@ class Meter implements Stage {
 
 /** Tokens below which an answer is of no use to anybody. */
 const USEFUL = 256
-const LACKS = { account: 'INSUFFICIENT', key: 'KEY_EXHAUSTED' } as const
 
 const payerOf = ({ id, key }: Account): Payer => ({
   account: id,
@@ -197,51 +226,6 @@ const payerOf = ({ id, key }: Account): Payer => ({
   quota: key?.quota === undefined ? undefined : parseQuota(key.quota),
 })
 
-/** The largest plain answer that is waited for, so that its head can say what it cost. */
-const RECEIPT = 1024 * 1024
-
 /** Google's clients may ask for a stream that is one JSON text: it says so in its path. */
-const isPlain = ({ reply, request }: Exchange): boolean =>
-  /\bjson\b/i.test(String(reply.headers['content-type'] ?? '')) && !request.path.includes(':stream')
-
-/** A plain answer says what it cost. A longer one, and a stream, are asked about by their id. */
-const receipt = async (exchange: Exchange, bill: Bill, seen: Watching): Promise<void> => {
-  const { reply, slots } = exchange
-  if (!isPlain(exchange)) return
-  const first = await reply.peek(bytes => bytes.length > RECEIPT)
-  if (first && first.length > RECEIPT) return
-  const nanos = bill.priceOf(seen.guessing(first?.length ?? 0, slots.get(USAGE)))
-  reply.headers['x-tollgate-charge'] = printMoney(nanos)
-}
-
-/** Settles as the reply ends, and holds its tail back where the account has to be asked first. */
-class Settling implements Filter {
-  readonly #exchange: Exchange
-  readonly #bill: Bill
-  readonly #seen: Watching
-  constructor(exchange: Exchange, bill: Bill, seen: Watching) {
-    this.#exchange = exchange
-    this.#bill = bill
-    this.#seen = seen
-    seen.stream = isEventStream(exchange.reply)
-  }
-  write(chunk: Uint8Array, out: Out): void {
-    this.#seen.saw(chunk)
-    out.write(chunk)
-  }
-  end(tail: Uint8Array | undefined, out: Out): void {
-    if (tail) this.#seen.sawLast(tail)
-    const more = this.#settle()
-    if (!more) return out.end(tail)
-    void more.then(() => out.end(tail))
-  }
-  fail(reason: Parameters<Out['fail']>[0], out: Out): void {
-    // An upstream that failed before it said anything is paid for by nobody.
-    const more = this.#seen.any ? this.#settle() : this.#bill.release()
-    if (!more) return out.fail(reason)
-    void more.then(() => out.fail(reason))
-  }
-  #settle(): Promise<void> | undefined {
-    return this.#bill.settle(this.#seen.complete(this.#exchange.slots.get(USAGE)))
-  }
-}
+const asksForStream = ({ parsed, path }: Exchange['request']): boolean =>
+  (isFields(parsed) && parsed.stream === true) || path.includes(':stream')

@@ -1,9 +1,10 @@
 /** Which model is asked for: finds where it is served, who may use it and what it accepts. Owns the `models:` section. */
 import { errors } from '../engine/errors.ts'
-import type { Exchange, Host, Json, Next, Plugin, Stage } from '../engine/plugin.ts'
+import type { Exchange, Fault, Host, Json, Next, Plugin, Stage } from '../engine/plugin.ts'
 import { Catalogue, type Entry, type Found } from './catalogue/catalogue.ts'
 import { commands } from './catalogue/command.ts'
-import { type ListingName, listed, listings } from './catalogue/listing.ts'
+import { endpointsOf, servedBy } from './catalogue/endpoints.ts'
+import { type Listed, type ListingName, listings } from './catalogue/listing.ts'
 import { problemsIn } from './catalogue/problems.ts'
 import { SECTION, type Section } from './catalogue/section.ts'
 import type { Validator } from './schema/compile.ts'
@@ -17,6 +18,7 @@ const fault = errors({
     { param: 'model' },
   ],
   MODEL_FORBIDDEN: [403, "This API key may not use the model '%s'.", { param: 'model' }],
+  MODEL_ONLY: [404, 'This model is only supported in %s and not in %s.', { param: 'model' }],
   MODEL_NOT_HERE: [404, "The model '%s' is not available on this endpoint.", { param: 'model' }],
 })
 
@@ -126,11 +128,15 @@ const judgeFirst = async (rules: Validator, exchange: Exchange, next: Next): Pro
 const find = (asked: unknown, catalogue: Catalogue, exchange: Exchange): Validator | undefined => {
   if (typeof asked !== 'string' || asked === '') throw fault('MODEL_MISSING')
   const { entry, targets } = permitted(asked, catalogue, exchange.slots.get(ACCOUNT))
+  if (entry.only && !entry.only.has(exchange.route.name)) throw elsewhere(entry.only, exchange)
   const rules = entry.accepts.size > 0 ? rulesOf(entry, asked, exchange) : undefined
   exchange.slots.set(MODEL, { asked, entry: entry.name })
   exchange.targets = targets
   return rules
 }
+
+const elsewhere = (only: NonNullable<Entry['only']>, { route }: Exchange): Fault =>
+  fault('MODEL_ONLY', [[...only.values()].join(', '), route.pattern.replace(/^\//, '')])
 
 /** Where the query names it, the target's own name goes into the query: no format knows of it. */
 const renamer =
@@ -174,9 +180,14 @@ const judge = async (rules: Validator, { request }: Exchange): Promise<void> => 
 const lister = (
   { list, one }: Extract<Options, { readonly list: ListingName }>,
   catalogue: Catalogue,
-  { upstreams }: Host,
+  host: Host,
 ): Stage => {
-  const all = catalogue.named.map(entry => listed(entry.name, entry, upstreams))
+  const served = servedBy(host)
+  const listed = (id: string, entry: Entry): Listed => ({
+    ...{ id, entry },
+    endpoints: endpointsOf(entry, host.upstreams, served),
+  })
+  const all = catalogue.named.map(entry => listed(entry.name, entry))
   return {
     answers: true,
     async handle(exchange) {
@@ -186,7 +197,7 @@ const lister = (
       if (one !== undefined) {
         const asked = params[one] ?? ''
         const { entry } = permitted(asked, catalogue, account)
-        exchange.answer(200, listing.one(listed(asked, entry, upstreams)))
+        exchange.answer(200, listing.one(listed(asked, entry)))
         return
       }
       const models = all.filter(({ id, entry }) => mayUse(account, id, entry))

@@ -1,5 +1,5 @@
 /** The words plugins share: names and types of slots. Nothing else may stand here. */
-import type { Slot } from '../engine/plugin.ts'
+import type { Bytes, Fault, Json, Slot } from '../engine/plugin.ts'
 
 /** Who is calling. JSON, since it travels with a durable task. */
 export interface Account {
@@ -69,5 +69,19 @@ export const METERED: Slot<true> = { name: 'metered' }
 /** Tokens that may be written: what the balance covers, where that is less than the client might expect. */
 export const OUTPUT_LIMIT: Slot<number> = { name: 'output-limit' }
 
+/** What the request asks of its target in full, where its client said only what is new, or what is for the gateway alone: read
+ *  in place of its body. */
+export interface Whole {
+  readonly body: Json
+  /** Bytes. */
+  readonly size: number
+  /** It says more than the client sent, so that no bytes may pass as they came. */
+  readonly longer: boolean
+}
+export const WHOLE: Slot<Whole> = { name: 'whole' }
+
 /** The reply ends in an error told inside it, behind a status that says success: a stream that broke. */
 export const BROKEN: Slot<true> = { name: 'broken' }
+
+/** What is said on a WebSocket before it is closed for a reason, as its clients read it. */
+export const PARTING: Slot<(reason: Fault) => Bytes> = { name: 'parting' }

@@ -24,8 +24,9 @@ export default {
     return {
       async handle(exchange, next) {
         const type = exchange.request.headers['content-type']
-        // No type at all counts as JSON: curl and many scripts send none.
-        if (type !== undefined && type !== 'application/json' && !isJson(type))
+        // No type at all counts as JSON: curl and many scripts send none. What was read already need not be.
+        const known = exchange.request.parsed !== undefined
+        if (!known && type !== undefined && type !== 'application/json' && !isJson(type))
           throw fault('CONTENT_TYPE', [JSON.stringify(type.slice(0, 64))])
         const complaint = validator.judge(await exchange.request.json())
         if (complaint) throw complaint

@@ -1,9 +1,6 @@
 /** Verbs that plugins lend: found in the configuration, run with its database and its snapshot. */
-
-import { createEgress } from '../egress.ts'
-import { lend } from '../host.ts'
-import { sendOutside } from '../outside.ts'
-import type { Command, UpstreamView } from '../plugin.ts'
+import { lendBeside } from '../outside.ts'
+import type { Command } from '../plugin.ts'
 import { type Offline, type Open, withLoaded } from './offline.ts'
 import type { Options, Terminal, Verb } from './verb.ts'
 
@@ -34,23 +31,11 @@ const asVerb = (name: string, command: Command, loaded: Offline): Verb => ({
   run: async ({ values, positionals }) => {
     const held: (() => void)[] = []
     try {
-      return await command.run({ values: values as Given, positionals }, lentBy(loaded, held))
+      const lent = lendBeside(loaded.resources, loaded, held, 'a command runs no routes')
+      return await command.run({ values: values as Given, positionals }, lent)
     } finally {
       for (const release of held) release()
     }
   },
 })
 type Given = Parameters<Command['run']>[0]['values']
-
-const lentBy = ({ blueprint, snapshot, resources }: Offline, held: (() => void)[]) => {
-  const egress = createEgress(snapshot.settings.egress_allow)
-  const views = [...snapshot.upstreams].map(([name, { view }]) => [name, view] as const)
-  return lend(resources, {
-    ...blueprint,
-    upstreams: Object.fromEntries<UpstreamView>(views),
-    run: () => Promise.reject(new Error('a command runs no routes')),
-    send: async (upstream, request) => sendOutside(snapshot, egress, upstream, request),
-    judge: egress.admit,
-    held,
-  })
-}

@@ -2,7 +2,7 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { createLocalAllowances } from '../allowance.ts'
+import { createLocalAllowances } from '../allowance/allowance.ts'
 import { lateDatabase } from '../cluster/late-database.ts'
 import { type Loaded, load } from '../config/load.ts'
 import { fileSource, read } from '../config/read.ts'
@@ -13,6 +13,7 @@ import { createLog } from '../log.ts'
 import { createMetrics } from '../metrics.ts'
 import { Shared } from '../shared.ts'
 import type { Settings } from '../snapshot.ts'
+import { createStanding } from '../standing.ts'
 import type { Terminal } from './verb.ts'
 
 /** As far as they can be known before anything is checked. */
@@ -40,11 +41,13 @@ export const withLoaded = async <T>(
   const settings = settingsOf(config, terminal)
   const database = open(settings)
   const metrics = createMetrics('command')
+  const log = createLog({ level: 'warn', process: 'command', destination: stderr })
   const resources: Resources = {
     role: 'command',
     ...{ database, metrics, shared: new Shared(), allowances: createLocalAllowances() },
-    log: createLog({ level: 'warn', process: 'command', destination: stderr }),
+    log,
     jobs: { start: () => () => {}, close: async () => {} },
+    standing: createStanding({ database, log, looks: false }),
   }
   const source = fileSource(terminal.env)
   try {
@@ -94,6 +97,7 @@ export const readOnlyDatabase: Open = ({ database: url, data }) => {
     now: async () => Date.now(),
     migrate: async () => {},
     will: () => {},
+    progress: () => {},
     close: async () => (await opening.catch(() => undefined))?.close(),
   }
 }

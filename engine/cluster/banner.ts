@@ -17,7 +17,7 @@ export const banner = ({ program, url, admin, workers, built }: BannerFacts): st
     ['admin', `${admin}  (/-/health /-/ready /-/config /metrics)`],
     ['workers', String(workers)],
     ['version', `#${version}`],
-    ['store', STORES[settings.database.split(':')[0] ?? ''] ?? settings.data],
+    ['store', storeOf(settings)],
     ...(inside.length > 0
       ? [
           [
@@ -33,6 +33,11 @@ export const banner = ({ program, url, admin, workers, built }: BannerFacts): st
   const lines = rows.map(([name, text]) => `  ${name.padEnd(9)}${text}`)
   return [`${program} serves`, ...lines].join('\n')
 }
-const STORES: Readonly<Record<string, string>> = {
-  sqlite: 'embedded SQLite; what is acknowledged is on disk',
+const storeOf = ({ database, durability }: Built['settings']): string =>
+  database.startsWith('sqlite:')
+    ? `embedded SQLite; what is acknowledged ${SURVIVES[durability]} (durability: ${durability})`
+    : 'PostgreSQL; what is acknowledged is on its disk'
+const SURVIVES: Readonly<Record<Built['settings']['durability'], string>> = {
+  power: 'is on disk',
+  process: 'survives the end of this program, not a power cut',
 }

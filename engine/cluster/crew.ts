@@ -1,5 +1,5 @@
 /** The workers: forked, watched, replaced, renewed one by one, all on one version or none on the new one. */
-import type { AllowanceOwner } from '../allowance-owner.ts'
+import type { AllowanceOwner } from '../allowance/owner.ts'
 import type { Exposition } from '../exposition.ts'
 import type { GatewayMetrics } from '../metrics.ts'
 import type { Log } from '../plugin.ts'

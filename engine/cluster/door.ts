@@ -12,8 +12,8 @@ export interface Taker {
   readonly open: boolean
   offer(id: number, socket: Socket): void
 }
-/** Offers a worker may have open. Node sends one handle at a time anyway, and who waits here goes to whoever is free. */
-const OFFERS = 2
+/** Offers a worker may have open: it takes all of them in one turn of its loop. Who waits here goes to whoever is free. */
+const OFFERS = 32
 /** When the first of those who wait has done so for this long (ms), whoever comes is turned away at once. */
 const PATIENCE = 1_000
 const OVERLOADED = {

@@ -20,6 +20,7 @@ export const lateDatabase = (open: () => Promise<OpenDatabase>): OpenDatabase =>
     now: async () => (await opened()).now(),
     migrate: async (owner, migrations) => (await opened()).migrate(owner, migrations),
     will: (name, statements) => void opened().then(database => database.will(name, statements)),
+    progress: (name, count) => void opened().then(database => database.progress(name, count)),
     close: async () => (await opening)?.close(),
   }
 }

@@ -1,8 +1,9 @@
 /** One worker process as the primary sees it. */
 import { type ChildProcess, fork, type SendHandle } from 'node:child_process'
 import type { Socket } from 'node:net'
-import type { Channel } from '../allowance-channel.ts'
+import type { Channel } from '../allowance/channel.ts'
 import type { Taker } from './door.ts'
+import { expectMany, handOver } from './hand-over.ts'
 import { Hearing, ofType } from './hearing.ts'
 import type { FromWorker, Refused, Sealed, ToWorker } from './messages.ts'
 
@@ -37,6 +38,7 @@ export class Member implements Taker {
     this.process = fork(new URL('../worker.ts', import.meta.url), [`worker ${number}`], {
       env: { NODE_COMPILE_CACHE: codeFolder, ...process.env },
     })
+    expectMany(this.process)
     this.up = this.hearing.next(ofType('up'))
     this.process.on('message', message => this.hearing.said(message as FromWorker))
     // A message to a process that has just ended; its exit is what counts.
@@ -49,13 +51,15 @@ export class Member implements Taker {
   get open(): boolean {
     return this.state === 'serving' && this.version > 0 && !this.mute
   }
-  send(message: ToWorker, handle?: SendHandle): void {
-    if (this.process.connected) this.process.send(message, handle)
+  send(message: ToWorker): void {
+    if (this.process.connected) this.process.send(message)
   }
   offer(id: number, socket: Socket): void {
     // The bare handle: a Socket would be closed here as soon as it is sent, taken or not.
     const { _handle: handle } = socket as unknown as { readonly _handle: SendHandle | null }
-    this.send({ type: 'connection', id }, handle ?? undefined)
+    const message: ToWorker = { type: 'connection', id }
+    if (handle && this.process.connected) handOver(this.process, message, handle)
+    else this.send(message)
   }
   /** `died`: it ended meanwhile. */
   async prepare(sealed: Sealed): Promise<Refusal | 'prepared' | 'died'> {

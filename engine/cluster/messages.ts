@@ -3,6 +3,8 @@ import type { Problem } from '../config/problem.ts'
 import type { Sample } from '../metrics.ts'
 import type { Settings } from '../snapshot.ts'
 
+export type StoreSettings = Pick<Settings, 'database' | 'data' | 'durability'>
+
 /** A version as the primary hands it on. It stands on the accept path, so it carries the text and never looks inside. */
 export interface Sealed {
   readonly version: number
@@ -52,7 +54,7 @@ export type FromBuilder =
   | Refused
   | { readonly type: 'up' | 'beat' }
   /** It needs the store now; this is where. */
-  | { readonly type: 'store'; readonly url: string; readonly data: string }
+  | { readonly type: 'store'; readonly store: StoreSettings }
   /** What it is about to run: whose fault it is when nothing more is heard. */
   | { readonly type: 'step'; readonly file: string }
   | { readonly type: 'welcomed'; readonly texts: readonly string[] }

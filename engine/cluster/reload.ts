@@ -139,7 +139,7 @@ const describe = (outcome: Outcome, version: number, ms: number, first: Built): 
   return { outcome: 'live', version, time, text }
 }
 /** What is bound or opened once. */
-const FIXED = ['listen', 'admin', 'workers', 'data', 'database'] as const
+const FIXED = ['listen', 'admin', 'workers', 'data', 'database', 'durability'] as const
 
 const tell = ({ log, metrics }: ReloadOptions, report: Report): void => {
   const { outcome, version, problems } = report

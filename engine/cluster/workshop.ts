@@ -12,6 +12,7 @@ import {
   type FromBuilder,
   type Refused,
   type Sealed,
+  type StoreSettings,
   type ToBuilder,
   type Unchanged,
 } from './messages.ts'
@@ -23,8 +24,8 @@ export interface WorkshopOptions {
   readonly exposition: Exposition
   /** ms in which a builder that runs a plugin's code must give a sign of life. */
   readonly patience?: number
-  /** It needs the store, which is at this address. */
-  needsStore(url: string, data: string): void
+  /** It needs the store. */
+  needsStore(store: StoreSettings): void
 }
 
 const SELF = 0
@@ -98,7 +99,7 @@ export class Workshop {
     const { exposition, needsStore } = this.#options
     this.#watchdog.heard(SELF)
     if (message.type === 'step') this.#step = message.file
-    if (message.type === 'store') needsStore(message.url, message.data)
+    if (message.type === 'store') needsStore(message.store)
     if (message.type === 'metrics') exposition.absorb('builder', message.samples)
     if (message.type !== 'up') return
     if (this.#serving) this.#child.send({ type: 'serving', sealed: this.#serving })

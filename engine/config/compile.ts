@@ -3,9 +3,10 @@ import { createEgress, type Egress } from '../egress.ts'
 import { errors } from '../errors.ts'
 import { lend, type Resources } from '../host.ts'
 import { createIds } from '../ids.ts'
-import { sendOutside } from '../outside.ts'
-import type { Document, Plugin, UpstreamView } from '../plugin.ts'
+import { sendOutside, viewsOf } from '../outside.ts'
+import type { Document, Plugin } from '../plugin.ts'
 import { type CompiledRoute, Snapshot } from '../snapshot.ts'
+import { STANDING_TABLE } from '../standing.ts'
 import { runTurn } from '../turn.ts'
 import {
   compileUpstream,
@@ -56,7 +57,6 @@ const build = async (
   const settings = readSettings(document.settings as Record<string, unknown>)
   const upstreams = openUpstreams(document, resources, held, faults)
   const egress = openEgress(settings.egress_allow, faults)
-  const views = Object.fromEntries([...upstreams].map(([name, { view }]) => [name, view]))
   let snapshot: Snapshot | undefined
   const current = (): Snapshot => {
     if (!snapshot) throw fault('NOT_READY')
@@ -64,9 +64,9 @@ const build = async (
   }
   const lent = lend(resources, {
     ...{ version, hash, root, document, files, held },
-    upstreams: views as Record<string, UpstreamView>,
+    upstreams: viewsOf(upstreams),
     run: async (route, turn) => runTurn(current(), resources, route, turn),
-    send: async (upstream, request) => sendOutside(current(), egress, upstream, request),
+    send: async (upstream, request) => sendOutside(current(), upstream, request),
     judge: egress.admit,
   })
   const ids = createIds()
@@ -79,7 +79,7 @@ const build = async (
   for (const [index, options] of ((document.routes ?? []) as unknown as RouteOptions[]).entries())
     routes.push(await compileRoute(options, index, kit))
   if (faults.length > 0) throw new CompileError(faults)
-  snapshot = new Snapshot({ version, hash, settings, upstreams, routes, release })
+  snapshot = new Snapshot({ version, hash, settings, upstreams, egress, routes, release })
   return snapshot
 }
 
@@ -124,6 +124,7 @@ const migrate = async ({ plugins, resources, faults }: Kit): Promise<void> => {
     database: { migrate?(owner: string, list: unknown): unknown }
   }
   const begun = new Set<string>()
+  let prepared = false
   const visit = async (name: string, by: string): Promise<void> => {
     if (begun.has(name)) return
     begun.add(name)
@@ -135,6 +136,9 @@ const migrate = async ({ plugins, resources, faults }: Kit): Promise<void> => {
     for (const needed of plugin?.needs ?? []) await visit(needed, name)
     if (!plugin?.migrations || !database.migrate) return
     try {
+      // Those of the engine, on which a plugin's may stand.
+      if (!prepared) await database.migrate('standing', STANDING_TABLE)
+      prepared = true
       await database.migrate(name, plugin.migrations)
     } catch (thrown) {
       faults.push({ plugin: name, ...describe(thrown, 'MIGRATION_FAILED') })

@@ -1,6 +1,6 @@
 /** From a path to a snapshot: read, bundle, check, compile; or every problem at once. */
 import { createHash } from 'node:crypto'
-import { dirname, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import type { Resources } from '../host.ts'
 import type { Document, Json, Plugin } from '../plugin.ts'
 import type { Snapshot } from '../snapshot.ts'
@@ -13,7 +13,7 @@ import { type Bundled, bundlePlugins } from './plugins.ts'
 import { type Problem, ProblemsError } from './problem.ts'
 import { fileSource, type Reading, read, type Source } from './read.ts'
 import { isSecret, withPassword } from './variables.ts'
-import { watchedFolders } from './watch.ts'
+import { watchedPlaces } from './watch.ts'
 
 export type { Blueprint } from './blueprint.ts'
 export { describeChange } from './change.ts'
@@ -84,10 +84,10 @@ const prepared = async (options: PrepareOptions): Promise<Whole> => {
   const judged = check(reading, bundled, imported.plugins, source)
   const shown = [...reading.secrets, ...[...judged.secrets].filter(isSecret)]
   const secrets = new Set(shown.flatMap(withPassword))
-  const own = [...reading.files.keys(), ...folders, ...includeFolders(reading)]
-  const watched = watchedFolders([
+  const own = [...reading.files.keys(), ...folders, ...includePlaces(reading)]
+  const watched = watchedPlaces([
     ...own.map(path => resolve(root, path)),
-    ...[...reading.drawn, ...judged.paths, ...inputs],
+    ...[...reading.drawn, ...judged.paths, ...besideCode(inputs)],
   ])
   const fail = (found: readonly Problem[]) =>
     new ProblemsError(found, textsOf(found, reading, secrets, source), root, watched)
@@ -109,11 +109,19 @@ export const pluginFolders = ({ settings }: Document): string[] => {
   return Array.isArray(folders) ? folders.filter(each => typeof each === 'string') : ['plugins']
 }
 
-/** The folder before the first wildcard, so that a file that will match is seen. */
-const includeFolders = ({ document: { include } }: Reading): string[] =>
-  (Array.isArray(include) ? include : []).map(each =>
-    dirname(String(each).replace(/[*?[{].*/s, 'x')),
-  )
+/** Files that would match, also those that are not there yet; all of a folder where the pattern goes on below it. */
+const includePlaces = ({ document: { include } }: Reading): string[] =>
+  (Array.isArray(include) ? include : []).map(each => {
+    const [folder = ''] = /^(?:[^*?[{/]*\/)*/.exec(String(each)) ?? []
+    const rest = String(each).slice(folder.length)
+    return rest.includes('/') ? folder || '.' : folder + rest
+  })
+/** A file that a plugin imports may not be there yet. */
+const CODE = '*.{ts,mts,cts,js,mjs,cjs,json}'
+const besideCode = (inputs: readonly string[]): string[] => [
+  ...inputs,
+  ...new Set(inputs.map(each => join(dirname(each), CODE))),
+]
 
 /** Texts for code frames, also of plugins; a secret that stands in one is covered. */
 const textsOf = (

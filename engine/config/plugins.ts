@@ -61,8 +61,9 @@ export const bundlePlugins = async (
   mkdirSync(folder, { recursive: true })
   // A stack leads from where the bundle really lies to its sources.
   const cacheFolder = realpathSync(folder)
+  const hashOf = hashing()
   const made = await Promise.all(
-    entries.map(entry => recall(entry, cacheFolder) ?? make(entry, root, cacheFolder)),
+    entries.map(entry => recall(entry, cacheFolder, hashOf) ?? make(entry, root, cacheFolder)),
   )
   const inputs = new Set(made.flatMap(({ sources }) => Object.keys(sources)))
   return {
@@ -188,11 +189,25 @@ const whole = (path: string, text: string): void => {
 const memoryOf = ({ path, file, name }: Entry, cacheFolder: string): string =>
   join(cacheFolder, `${name}-${digest(`${version}${REQUIRE}${file}\0${realpathSync(path)}`)}.json`)
 
-const recall = (entry: Entry, cacheFolder: string): Made | undefined => {
+/** What plugins share is read once. */
+const hashing = (): ((path: string) => string) => {
+  const known = new Map<string, string>()
+  return path => {
+    const hash = known.get(path) ?? digest(readFileSync(path))
+    known.set(path, hash)
+    return hash
+  }
+}
+
+const recall = (
+  entry: Entry,
+  cacheFolder: string,
+  hashOf: (path: string) => string,
+): Made | undefined => {
   try {
     const made = JSON.parse(readFileSync(memoryOf(entry, cacheFolder), 'utf8')) as Made
     const same = Object.entries(made.sources).every(
-      ([path, hash]) => hash === '' || digest(readFileSync(path)) === hash,
+      ([path, hash]) => hash === '' || hashOf(path) === hash,
     )
     if (!same || (made.bundle && !existsSync(made.bundle.bundle))) return undefined
     if (made.bundle) touch(made.bundle.bundle)

@@ -29,6 +29,7 @@ export const readSettings = (
     workers: workers === 'auto' ? 'auto' : Number(workers),
     data: text('data', env.TOLLGATE_DATA, 'data'),
     database: text('database', env.DATABASE_URL, 'sqlite:'),
+    durability: given.durability === 'process' ? 'process' : 'power',
     egress_allow: text('egress_allow', env.EGRESS_ALLOW, ''),
     limits: {
       body: bytes(limits.body, '32MiB'),

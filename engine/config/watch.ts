@@ -1,12 +1,12 @@
-/** Tells when the files of a configuration have other content. Knows folders, not what is in the files. */
+/** Tells when the files of a configuration have other content. Knows their places, not what is in the files. */
 import { createHash } from 'node:crypto'
 import { lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
-import { basename, dirname, join, relative, resolve } from 'node:path'
+import { basename, dirname, join, matchesGlob, relative, resolve, sep } from 'node:path'
 import { type FSWatcher, watch as watchFolders } from 'chokidar'
 
 export interface WatchOptions {
-  /** Absolute; see `watchedFolders`. */
-  readonly folders: readonly string[]
+  /** Absolute; see `watchedPlaces`. What else stands in their folders may change as it likes. */
+  readonly places: readonly string[]
   /** Some content may be new. Called once for a burst of saves. */
   changed(): void
   /** ms without an event that end a burst. */
@@ -15,8 +15,8 @@ export interface WatchOptions {
   readonly atMost?: number
 }
 export interface Watch {
-  /** Watches these folders from now on. */
-  update(folders: readonly string[]): void
+  /** Watches these places from now on. */
+  update(places: readonly string[]): void
   close(): Promise<void>
 }
 
@@ -26,9 +26,9 @@ const NOISE =
 
 export const watchFiles = (options: WatchOptions): Watch => {
   const { changed, quiet = 40, atMost = 200 } = options
-  // No folder has a print at first: whatever happened before the watch stood is told by its first look.
+  // No file has a print at first: whatever happened before the watch stood is told by its first look.
   const prints = new Map<string, string>()
-  let folders: readonly string[] = []
+  let names = namesIn([])
   /** The newest last; those before it watch until it does. */
   const watchers = new Set<FSWatcher>()
   let timer: NodeJS.Timeout | undefined
@@ -38,23 +38,22 @@ export const watchFiles = (options: WatchOptions): Watch => {
   const look = () => {
     since = undefined
     // Taken before anyone reads the files: a save after this line differs from it and is told again.
-    const differing = folders.filter(folder => {
-      const print = printOf(folder)
-      const same = prints.get(folder) === print
-      prints.set(folder, print)
-      return !same
-    })
-    if (differing.length > 0) changed()
+    const found = new Map([...names].flatMap(([folder, wanted]) => printsOf(folder, wanted)))
+    const same = [...found].every(([path, print]) => prints.get(path) === print)
+    const gone = [...prints.keys()].some(path => !found.has(path))
+    prints.clear()
+    for (const [path, print] of found) prints.set(path, print)
+    if (!same || gone) changed()
   }
   const stir = (path: string) => {
-    if (closed || NOISE.test(basename(path))) return
+    if (closed || names.get(dirname(path))?.(basename(path)) === false) return
     const now = performance.now()
     since ??= now
     clearTimeout(timer)
     timer = setTimeout(look, Math.max(0, Math.min(quiet, since + atMost - now)))
   }
   const open = () => {
-    const next = watchFolders([...folders], { depth: 0, ignoreInitial: true })
+    const next = watchFolders([...names.keys()], { depth: 0, ignoreInitial: true })
     watchers.add(next)
     next.on('all', (_event, path) => stir(path))
     // A folder that vanishes is an event like any other; the old version goes on serving.
@@ -68,14 +67,19 @@ export const watchFiles = (options: WatchOptions): Watch => {
       stir('')
     })
   }
-  const update: Watch['update'] = wanted => {
-    const there = [...new Set(wanted)].filter(isFolder).sort()
-    if (closed || there.join('\n') === folders.join('\n')) return
-    folders = there
-    for (const folder of prints.keys()) if (!there.includes(folder)) prints.delete(folder)
-    open()
+  let known: readonly string[] = []
+  const update: Watch['update'] = places => {
+    const there = [...new Set(places)].filter(each => isFolder(dirname(each))).sort()
+    if (closed || there.join('\n') === known.join('\n')) return
+    known = there
+    const before = [...names.keys()].join('\n')
+    names = namesIn(there)
+    for (const path of prints.keys())
+      if (!names.get(dirname(path))?.(basename(path))) prints.delete(path)
+    if ([...names.keys()].join('\n') !== before) open()
+    else stir('')
   }
-  update(options.folders)
+  update(options.places)
   return {
     update,
     close: async () => {
@@ -96,20 +100,34 @@ const statOf = (path: string, how: typeof statSync | typeof lstatSync = statSync
 }
 const isFolder = (path: string) => statOf(path)?.isDirectory() === true
 
-/** Names and contents of what stands directly in a folder. */
-const printOf = (folder: string): string => {
-  const hash = createHash('sha256')
+/** Whether what has this name in a folder counts. */
+type Wanted = (name: string) => boolean
+const namesIn = (places: readonly string[]): Map<string, Wanted> =>
+  new Map(
+    [...Map.groupBy(places, dirname)].map(([folder, inside]) => {
+      const exact = new Set(inside.map(each => basename(each)))
+      const globs = [...exact].filter(name => WILD.test(name))
+      const fits: Wanted = name =>
+        exact.has(name) ||
+        (!NOISE.test(name) && globs.some(glob => glob === '*' || matchesGlob(name, glob)))
+      return [folder, fits]
+    }),
+  )
+const WILD = /[*?[{]/
+
+/** Paths and contents of what counts of a folder. */
+const printsOf = (folder: string, wanted: Wanted): (readonly [path: string, print: string])[] => {
   try {
-    for (const entry of readdirSync(folder, { withFileTypes: true })) {
-      if (NOISE.test(entry.name)) continue
-      hash.update(`\0${entry.name}\0`)
-      hash.update(contentOf(join(folder, entry.name)))
-    }
+    return readdirSync(folder)
+      .filter(wanted)
+      .map(name => {
+        const path = join(folder, name)
+        return [path, createHash('sha256').update(contentOf(path)).digest('base64')] as const
+      })
   } catch {
     // Gone while it was read: the event of its going brings another look.
-    return ''
+    return []
   }
-  return hash.digest('hex')
 }
 /** More than a configuration ever holds: of a larger file only size and time count. */
 const LARGEST = 16 * 2 ** 20
@@ -119,22 +137,25 @@ const contentOf = (path: string): string | Uint8Array => {
   return stat.size > LARGEST ? `${stat.size} ${stat.mtimeMs}` : readFileSync(path)
 }
 
-/** Every folder in which a change of one of `paths` (files or folders) can show, through whatever links. */
-export const watchedFolders = (paths: readonly string[]): string[] => {
+/** Every place at which a change of one of `paths` can show, through whatever links: a file by its name, a folder as
+ *  `folder/*`, and what is not there yet by where it would begin. The last step of a path may be a pattern. */
+export const watchedPlaces = (paths: readonly string[]): string[] => {
   const seen = new Set<string>()
-  const folders = new Set<string>()
+  const places = new Set<string>()
   const follow = (path: string): void => {
     if (seen.has(path)) return
     seen.add(path)
-    folders.add(nearestFolder(path))
+    const folder = nearestFolder(path)
+    const [next = ''] = relative(folder, path).split(sep)
+    places.add(join(folder, next === '' ? '*' : next))
     for (let at = path; at !== dirname(at); at = dirname(at)) {
       if (!statOf(at, lstatSync)?.isSymbolicLink()) continue
-      folders.add(dirname(at))
+      places.add(at)
       follow(join(resolve(dirname(at), readlinkSync(at)), relative(at, path)))
     }
   }
   for (const path of paths) follow(path)
-  return [...folders].sort()
+  return [...places].sort()
 }
 const nearestFolder = (path: string): string => {
   let at = path

@@ -3,12 +3,14 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { connect } from 'node:net'
+import { dirname } from 'node:path'
 import type { Sql, Value } from '../plugin.ts'
 import { type Address, isPostgres, locate } from './address.ts'
 import { fault } from './faults.ts'
 import { Link } from './link.ts'
-import type { DatabaseOptions, OpenDatabase } from './opened.ts'
+import type { DatabaseOptions, Durability, OpenDatabase } from './opened.ts'
 import { pagesOf } from './pages.ts'
+import { folderOf, Progress } from './progress.ts'
 import { Reads } from './reads.ts'
 
 export { type Address, isPostgres, locate } from './address.ts'
@@ -24,8 +26,10 @@ export const openDatabase = async (options: DatabaseOptions): Promise<OpenDataba
     options.start && !(await answers(address.socket)) ? await startWriter(address) : undefined
   const link = new Link(address.socket, options.patience ?? 1_000)
   const reads = new Reads(address.file)
+  const progress = new Progress(folderOf(dirname(address.file)), link.client)
   const close = async (): Promise<void> => {
     await Promise.all([link.close(), reads.close()])
+    progress.close()
     if (writer) await stop(writer)
   }
   try {
@@ -42,7 +46,11 @@ export const openDatabase = async (options: DatabaseOptions): Promise<OpenDataba
     // One machine, one clock.
     now: async () => Date.now(),
     migrate: (owner, migrations) => link.migrate(owner, migrations),
-    will: (name, statements) => link.will(name, statements),
+    will(name, statements) {
+      link.will(name, statements)
+      if (statements.length === 0) progress.drop(name)
+    },
+    progress: (name, count) => progress.note(name, count),
     close,
   }
 }
@@ -60,13 +68,16 @@ export const openForReading = async (
   return existsSync(file) ? new Reads(file) : undefined
 }
 
+interface WriterOptions {
+  readonly output?: 'inherit' | 'ignore'
+  readonly durability?: Durability
+}
 /** Starts the process that writes. It says `{type:'ready', socket}`, or `{type:'failed', code, message}` and ends. */
 export const forkWriter = (
   address: Address,
-  output: 'inherit' | 'ignore' = 'inherit',
-  args: readonly string[] = [],
+  { output = 'inherit', durability = 'power' }: WriterOptions = {},
 ): ChildProcess =>
-  fork(new URL('./writer.ts', import.meta.url), [address.url, ...args], {
+  fork(new URL('./writer.ts', import.meta.url), [address.url, durability], {
     stdio: ['ignore', output, output, 'ipc'],
     // A debugger's port or a loader of ours is not the writer's.
     execArgv: [],
@@ -74,7 +85,7 @@ export const forkWriter = (
 
 const startWriter = async (address: Address): Promise<ChildProcess> => {
   // Its output must not hold a command's pipe open, should another process still need it afterwards.
-  const writer = forkWriter(address, 'ignore')
+  const writer = forkWriter(address, { output: 'ignore' })
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   writer.on('message', (said: { type?: string; message?: string }) => {
     if (said.type === 'ready') resolve()

@@ -4,12 +4,15 @@ import type { Spelled, Wire } from './values.ts'
 
 /** Number of the text on this connection, rows expected (-1 any, -2 some), values. */
 export type WireStatement = readonly [text: number, rows: number, ...values: Wire[]]
-export type WireList = readonly [number: number, again: 0 | 1, ...statements: WireStatement[]]
+type WireList = readonly [number: number, marks: number, ...statements: WireStatement[]]
+/** Marks of a list: it was sent before, perhaps applied before; its first statement comes through once only. */
+export const AGAIN = 1
+export const ONCE = 2
 
 /** Client to writer. `hello` comes first; `bye` says that no will is to be applied. */
 export interface Said {
   readonly hello?: string
-  readonly texts?: readonly (readonly [number: number, text: string])[]
+  readonly texts?: readonly (readonly [number: number, text: string, sums?: readonly number[]])[]
   readonly lists?: readonly WireList[]
   readonly wills?: readonly (readonly [name: string, ...statements: Spelled[]])[]
   /** No list below the first number will be sent again, save those that follow. */
@@ -28,6 +31,8 @@ export interface Refused {
   readonly at: number
   readonly found?: number
   readonly names?: readonly string[]
+  /** It was a unique key that said no: such a row is there. */
+  readonly unique?: true
   readonly message?: string
 }
 /** A list's number, then its rows (`null`: none anywhere), then why it was refused. */
@@ -35,11 +40,13 @@ export type WireAnswer = readonly [number: number, rows?: WireRows | null, refus
 /** Writer to client. */
 export interface Heard {
   readonly welcome?: true
+  /** Numbers of lists that were applied and gave no rows. */
+  readonly done?: readonly number[]
   readonly answers?: readonly WireAnswer[]
 }
 
-export const frame = (message: Said | Heard): Buffer => {
-  const text = JSON.stringify(message)
+export const frame = (message: Said | Heard): Buffer => frameOf(JSON.stringify(message))
+export const frameOf = (text: string): Buffer => {
   const length = Buffer.byteLength(text)
   const bytes = Buffer.allocUnsafe(4 + length)
   bytes.writeUInt32LE(length)

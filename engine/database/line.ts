@@ -1,18 +1,19 @@
 /** A connection to the writer that comes back by itself. Knows frames; knows nothing of lists. */
 import { connect, type Socket } from 'node:net'
-import { createFrames, frame, type Heard, type Said } from './frames.ts'
+import { createFrames, frameOf, type Heard } from './frames.ts'
 
 export interface Line {
   readonly up: boolean
   /** When it went down, by the monotonic clock. */
   readonly downSince: number | undefined
-  say(message: Said): void
+  /** JSON of a `Said`. */
+  say(text: string): void
   /** Ends it for good, after what was said has left. */
   close(): Promise<void>
 }
 export interface Listener {
   /** Connected: what is to be said first. */
-  greet(): Said
+  greet(): string
   heard(message: Heard): void
 }
 const BACK_OFF = { first: 5, most: 100 }
@@ -30,7 +31,7 @@ export const openLine = (path: string, listener: Listener): Line => {
       socket = dialled
       downSince = undefined
       delay = BACK_OFF.first
-      dialled.write(frame(listener.greet()))
+      dialled.write(frameOf(listener.greet()))
     })
     dialled.on(
       'data',
@@ -54,8 +55,8 @@ export const openLine = (path: string, listener: Listener): Line => {
     get downSince() {
       return downSince
     },
-    say(message) {
-      socket?.write(frame(message))
+    say(text) {
+      socket?.write(frameOf(text))
     },
     close() {
       closed = true

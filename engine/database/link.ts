@@ -2,38 +2,40 @@
 import { randomBytes } from 'node:crypto'
 import type { Migration, Row, Statement } from '../plugin.ts'
 import { toFault } from './answer.ts'
+import { Crowd } from './crowd.ts'
 import { fault } from './faults.ts'
-import type { Heard, Said, WireAnswer, WireList } from './frames.ts'
+import type { Heard, Said, WireAnswer } from './frames.ts'
 import { type Line, openLine } from './line.ts'
 import { Repeats } from './repeats.ts'
 import { Texts } from './texts.ts'
-import { rowFromWire, type Spelled, spell, toWire, type Wire } from './values.ts'
+import { rowFromWire, type Spelled, spell } from './values.ts'
+import { Waiting } from './waiting.ts'
 
 // Beyond this the store is not slow but stuck, and waiting would only fill memory.
 const MOST_PENDING = 10_000
 
 type Rows = readonly (readonly Row[])[]
+const NO_ROWS: readonly Row[] = []
 interface Pending {
   readonly number: number
   readonly statements: readonly Statement[]
-  readonly values: readonly (readonly Wire[])[]
+  /** As it goes out on this connection, until it has gone. */
+  spelt: string | undefined
   /** In place of statements. An index over many rows takes its time, so it has no `until`. */
   readonly migration?: readonly [owner: string, migrations: readonly Migration[]]
   readonly until: number
-  readonly promise: Promise<Rows>
-  readonly resolve: (rows: Rows) => void
-  readonly reject: (error: Error) => void
+  readonly answer: PromiseWithResolvers<Rows>
   sent: boolean
   again: boolean
 }
 
 export class Link {
-  readonly #client = randomBytes(12).toString('base64url')
+  readonly client = randomBytes(12).toString('base64url')
   readonly #line: Line
   readonly #patience: number
   readonly #opened = Promise.withResolvers<void>()
-  /** By number, in the order they were written. */
-  readonly #pending = new Map<number, Pending>()
+  readonly #pending = new Waiting<Pending>()
+  readonly #crowd = new Crowd()
   #unsent: Pending[] = []
   readonly #repeats = new Repeats()
   readonly #wills = new Map<string, readonly Spelled[]>()
@@ -57,16 +59,16 @@ export class Link {
     if (statements.length === 0) return Promise.resolve([])
     const number = this.#repeats.numberOf(statements)
     const before = number === undefined ? undefined : this.#pending.get(number)
-    if (before) return before.promise
+    if (before) return before.answer.promise
     if (this.#refuses()) return Promise.reject(fault('STORE_UNAVAILABLE'))
+    const again = number !== undefined
     try {
-      const values = statements.map(statement => statement.values.map(toWire))
+      const own = number ?? this.#last + 1
+      const spelt = this.#texts.spell(own, again, statements)
+      this.#last = Math.max(this.#last, own)
       const until = performance.now() + this.#patience
       this.#timer ??= setTimeout(() => this.#expire(), this.#patience)
-      return this.#add(
-        { number: number ?? ++this.#last, statements, values, until },
-        number !== undefined,
-      )
+      return this.#add({ number: own, statements, spelt, until, again })
     } catch (error) {
       return Promise.reject(error)
     }
@@ -81,20 +83,15 @@ export class Link {
   async migrate(owner: string, migrations: readonly Migration[]): Promise<void> {
     const migration = [owner, migrations] as const
     const number = ++this.#last
-    await this.#add({
-      number,
-      statements: [],
-      values: [],
-      migration,
-      until: Number.POSITIVE_INFINITY,
-    })
+    const until = Number.POSITIVE_INFINITY
+    await this.#add({ number, statements: [], spelt: undefined, migration, until, again: false })
   }
   /** Waits for what was written, then takes leave: no will is applied. */
   async close(): Promise<void> {
-    await Promise.allSettled([...this.#pending.values()].map(({ promise }) => promise))
+    await Promise.allSettled(this.#pending.values().map(({ answer }) => answer.promise))
     this.#closed = true
     clearTimeout(this.#timer)
-    this.#line.say({ bye: true })
+    this.#line.say('{"bye":true}')
     await this.#line.close()
   }
 
@@ -103,58 +100,73 @@ export class Link {
     const away = downSince !== undefined && performance.now() - downSince > this.#patience
     return this.#closed || away || this.#pending.size >= MOST_PENDING
   }
-  #add(
-    list: Omit<Pending, keyof PromiseWithResolvers<Rows> | 'sent' | 'again'>,
-    again = false,
-  ): Promise<Rows> {
-    const pending = { ...list, ...Promise.withResolvers<Rows>(), sent: false, again }
+  #add(list: Omit<Pending, 'answer' | 'sent'>): Promise<Rows> {
+    const pending = { ...list, answer: Promise.withResolvers<Rows>(), sent: false }
     this.#pending.set(list.number, pending)
     this.#unsent.push(pending)
     this.#schedule()
-    return pending.promise
+    return pending.answer.promise
   }
-  /** What one turn of the loop wrote goes in one frame. */
+  /** What one turn of the loop wrote goes in one frame; in a crowd, what a moment wrote. */
   #schedule(): void {
     if (this.#scheduled) return
     this.#scheduled = true
-    setImmediate(() => {
-      this.#scheduled = false
-      if (this.#line.up) this.#line.say(this.#take())
-    })
+    if (this.#crowd.wait > 0) setTimeout(this.#send, this.#crowd.wait)
+    else setImmediate(this.#send)
   }
-  #take(): Said {
+  readonly #send = (): void => {
+    this.#scheduled = false
+    if (this.#line.up) this.#line.say(this.#take(undefined))
+  }
+  /** As a frame's text: lists are spelt already, everything else is rare. */
+  #take(hello: string | undefined): string {
     const unsent = this.#unsent.filter(list => this.#pending.get(list.number) === list)
     this.#unsent = []
-    const lists = unsent.filter(list => !list.migration).map(list => this.#encode(list))
-    const migrations = unsent.flatMap(({ number, migration }) =>
-      migration ? [[number, ...migration] as const] : [],
-    )
-    const wills = Array.from(
-      this.#newWills,
-      name => [name, ...(this.#wills.get(name) ?? [])] as const,
-    )
-    this.#newWills.clear()
-    const [oldest = this.#last + 1] = this.#pending.keys()
-    const forget = this.#repeats.forgettable(oldest, performance.now())
-    return { texts: this.#texts.untold(), lists, migrations, wills, ...(forget && { forget }) }
+    const lists: string[] = []
+    const migrations: (readonly [number, string, readonly Migration[]])[] = []
+    for (const list of unsent)
+      if (list.migration) migrations.push([list.number, ...list.migration])
+      else lists.push(this.#spell(list))
+    const now = performance.now()
+    this.#crowd.sent(lists.length, now, this.#pending.size)
+    const forget = this.#repeats.forgettable(this.#pending.oldest(this.#last + 1), now)
+    const texts = this.#texts.untold()
+    const rare: Said = {
+      ...(hello !== undefined && { hello }),
+      ...(texts.length > 0 && { texts }),
+      ...(migrations.length > 0 && { migrations }),
+      ...(this.#newWills.size > 0 && { wills: this.#untoldWills() }),
+      ...(forget && { forget }),
+    }
+    const said = JSON.stringify(rare)
+    return `{"lists":[${lists.join()}]${said === '{}' ? '}' : `,${said.slice(1)}`}`
   }
-  #encode(list: Pending): WireList {
-    const { number, again, statements, values } = list
+  #untoldWills(): NonNullable<Said['wills']> {
+    const names = [...this.#newWills]
+    this.#newWills.clear()
+    return names.map(name => [name, ...(this.#wills.get(name) ?? [])] as const)
+  }
+  #spell(list: Pending): string {
+    const spelt = list.spelt ?? this.#texts.spell(list.number, list.again, list.statements)
     list.sent = true
-    const encoded = statements.map((each, at) => this.#texts.statement(each, values[at] ?? []))
-    return [number, again ? 1 : 0, ...encoded]
+    list.spelt = undefined
+    return spelt
   }
   /** A writer that has not met us: texts and wills anew, and every list that was not answered. */
-  #greet(): Said {
+  #greet(): string {
     this.#texts = new Texts()
     for (const name of this.#wills.keys()) this.#newWills.add(name)
     this.#unsent = [...this.#pending.values()]
-    for (const list of this.#unsent) list.again ||= list.sent
-    return { hello: this.#client, ...this.#take() }
+    for (const list of this.#unsent) {
+      list.again ||= list.sent
+      list.spelt = undefined
+    }
+    return this.#take(this.client)
   }
 
-  #heard({ welcome, answers }: Heard): void {
+  #heard({ welcome, done, answers }: Heard): void {
     if (welcome) this.#opened.resolve()
+    for (const number of done ?? []) this.#settle([number])
     for (const answer of answers ?? []) this.#settle(answer)
   }
   #settle([number, rows, refused]: WireAnswer): void {
@@ -164,8 +176,11 @@ export class Link {
     this.#pending.delete(number)
     if (refused?.kind === 'unknown') this.#repeats.hold(number, list.statements, performance.now())
     else this.#repeats.settle(number, list.statements)
-    if (refused) list.reject(toFault(refused, list.statements))
-    else list.resolve(rows?.map(found => found.map(rowFromWire)) ?? list.statements.map(() => []))
+    if (refused) list.answer.reject(toFault(refused, list.statements))
+    else
+      list.answer.resolve(
+        rows?.map(found => found.map(rowFromWire)) ?? list.statements.map(() => NO_ROWS),
+      )
   }
   #expire(): void {
     const now = performance.now()
@@ -178,7 +193,7 @@ export class Link {
       this.#pending.delete(list.number)
       // Never sent, never applied. Sent, nobody knows.
       if (list.sent) this.#repeats.hold(list.number, list.statements, now)
-      list.reject(fault(list.sent ? 'STORE_UNKNOWN' : 'STORE_UNAVAILABLE'))
+      list.answer.reject(fault(list.sent ? 'STORE_UNKNOWN' : 'STORE_UNAVAILABLE'))
     }
     const more = Number.isFinite(next)
     this.#timer = more ? setTimeout(() => this.#expire(), next - now) : undefined

@@ -1,6 +1,8 @@
 /** What whoever opens a store says and gets, whichever engine it is. */
 import type { Database, Migration, Statement } from '../plugin.ts'
 
+/** What an acknowledged write survives: also a power cut, or the end of every process of ours, even kill -9. */
+export type Durability = 'power' | 'process'
 export interface DatabaseOptions {
   /** `sqlite:` (tollgate.db in the data folder), `sqlite:path` or `postgres://…`. */
   readonly url: string
@@ -22,5 +24,9 @@ export interface OpenDatabase extends Database {
   migrate(owner: string, migrations: readonly Migration[]): Promise<void>
   /** What the store applies if this process dies without another word. The last of a name counts; none withdraws it. */
   will(name: string, statements: readonly Statement[]): void
+  /** How far the exchange of this name has come: its will is applied with it, whoever is killed. */
+  progress(name: string, count: number): void
+  /** PostgreSQL: under which its wills stand. */
+  readonly client?: bigint
   close(): Promise<void>
 }

@@ -1,7 +1,8 @@
 /** What the writer has been asked for and not yet committed, and the last wills of clients that die. */
 import { createGroup, type List, type Outcome } from './group.ts'
+import { progressIn, removeProgress } from './progress.ts'
 import type { Sqlite } from './sqlite.ts'
-import { fromWire, type Spelled } from './values.ts'
+import { fromWire, progressed, type Spelled } from './values.ts'
 
 // So that the first of a great many does not wait for the last.
 const TOGETHER = 512
@@ -32,6 +33,8 @@ export interface Queue {
 
 export const createQueue = (
   store: Sqlite,
+  /** Where clients left how far they had come. */
+  folder: string,
   report: (text: string) => void,
   fatal: (error: unknown) => void,
 ): Queue => {
@@ -75,11 +78,16 @@ export const createQueue = (
   const bury = (client: string, bye: boolean): void => {
     flush()
     const wills = bye ? [] : store.run(WILLS, [client]).rows
+    const progress = wills.length > 0 ? progressIn(folder, client) : undefined
     for (const { name, statements } of wills) {
-      applyWill(client, String(name), JSON.parse(String(statements)))
+      const last = progress?.get(String(name))
+      applyWill(client, String(name), progressed(JSON.parse(String(statements)), last))
     }
     if (bye) own(client, WITHDRAW_ALL)
-    own(client, FORGET)
+    add({ client, again: false, steps: [{ text: FORGET, rows: -1, values: [client] }] }, () => {
+      // One that could not be applied yet is tried again, and needs it then.
+      if (store.run(WILLS, [client]).rows.length === 0) removeProgress(folder, client)
+    })
   }
   return {
     add,
@@ -96,7 +104,7 @@ export const createQueue = (
   }
 }
 
-export const toStep = ([text, rows, ...values]: Spelled) => ({
+const toStep = ([text, rows, ...values]: Spelled) => ({
   text,
   rows,
   values: values.map(fromWire),

@@ -1,12 +1,21 @@
 /** One client's connection at the writer: what it says becomes lists, what came of them goes back. */
 import type { Socket } from 'node:net'
-import type { Migration } from '../plugin.ts'
-import { createFrames, frame, type Heard, type Said, type WireAnswer } from './frames.ts'
-import type { Outcome } from './group.ts'
+import type { Migration, Value } from '../plugin.ts'
+import {
+  AGAIN,
+  createFrames,
+  frame,
+  type Heard,
+  ONCE,
+  type Said,
+  type WireAnswer,
+  type WireStatement,
+} from './frames.ts'
+import type { List, Outcome } from './group.ts'
 import { migrate } from './migrate.ts'
-import { type Queue, toStep } from './queue.ts'
+import type { Queue } from './queue.ts'
 import type { Sqlite } from './sqlite.ts'
-import { rowToWire } from './values.ts'
+import { fromWire, rowToWire, type Wire } from './values.ts'
 
 export interface Attendance {
   arrived(client: string): void
@@ -20,28 +29,32 @@ export const attend = (
   queue: Queue,
   attendance: Attendance,
 ): void => {
-  const texts: string[] = []
+  const texts: Text[] = []
   let client: string | undefined
   let bye = false
   let answers: WireAnswer[] = []
+  let done: number[] = []
 
   const say = (message: Heard): void => {
     if (socket.writable) socket.write(frame(message))
   }
   const send = (): void => {
-    say({ answers })
+    say({ ...(done.length > 0 && { done }), ...(answers.length > 0 && { answers }) })
     answers = []
+    done = []
   }
   const answer = (number: number, outcome: Outcome): void => {
     // All that one commit decided leaves in one frame.
-    if (answers.length === 0) queueMicrotask(send)
-    answers.push(toWireAnswer(number, outcome))
+    if (answers.length + done.length === 0) queueMicrotask(send)
+    if ('rows' in outcome && outcome.rows.every(rows => rows.length === 0)) done.push(number)
+    else answers.push(toWireAnswer(number, outcome))
   }
   const run = (name: string, said: Said): void => {
-    for (const [number, text] of said.texts ?? []) texts[number] = text
-    for (const [number, again, ...statements] of said.lists ?? []) {
-      const steps = statements.map(([text, ...rest]) => toStep([texts[text] ?? '', ...rest]))
-      const list = { client: name, number, again: again === 1, steps }
+    for (const [number, text, sums] of said.texts ?? []) texts[number] = { text, sums }
+    for (const [number, marks, ...statements] of said.lists ?? []) {
+      const steps = statements.map(statement => stepOf(statement, texts))
+      const [again, once] = [(marks & AGAIN) > 0, (marks & ONCE) > 0]
+      const list = { client: name, number, again, once, steps }
       queue.add(list, outcome => answer(number, outcome))
     }
     for (const [number, ...migrations] of said.migrations ?? []) {
@@ -76,6 +89,15 @@ export const attend = (
   socket.on('close', () => attendance.gone(client, bye))
 }
 
+const UNKNOWN: Text = { text: '' }
+type Text = Pick<List['steps'][number], 'text' | 'sums'>
+const stepOf = (statement: WireStatement, texts: readonly Text[]): List['steps'][number] => {
+  const values: Value[] = []
+  for (let at = 2; at < statement.length; at++) values.push(fromWire(statement[at] as Wire))
+  const { text, sums } = texts[statement[0]] ?? UNKNOWN
+  return { text, sums, rows: statement[1], values }
+}
+
 const runMigrations = (store: Sqlite, owner: string, all: readonly Migration[]): Outcome => {
   try {
     migrate(store, owner, all, Date.now())
@@ -87,6 +109,5 @@ const runMigrations = (store: Sqlite, owner: string, all: readonly Migration[]):
 
 const toWireAnswer = (number: number, outcome: Outcome): WireAnswer => {
   if ('refused' in outcome) return [number, null, outcome.refused]
-  const any = outcome.rows.some(rows => rows.length > 0)
-  return any ? [number, outcome.rows.map(rows => rows.map(rowToWire))] : [number]
+  return [number, outcome.rows.map(rows => rows.map(rowToWire))]
 }

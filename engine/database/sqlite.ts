@@ -2,17 +2,21 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import type { Row, Value } from '../plugin.ts'
 import { fault } from './faults.ts'
+import type { Durability } from './opened.ts'
 import { plainRow, toBound } from './values.ts'
 
 // 3.51.3 mends a race that could lose a WAL's frames when a checkpoint met a restart of the log.
 const OLDEST = '3.51.3'
-const NEEDED: Readonly<Record<string, string | number>> = {
+const needed = (durability: Durability): Readonly<Record<string, string | number>> => ({
   journal_mode: 'wal',
-  synchronous: 2,
+  synchronous: SYNCHRONOUS[durability],
   foreign_keys: 1,
-}
-const PRAGMAS = `PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
-  PRAGMA journal_size_limit = 67108864`
+})
+// FULL: an fsync a commit. NORMAL: only as the log is moved into the file, so a power cut may take the last commits, and
+// never breaks the file.
+const SYNCHRONOUS: Readonly<Record<Durability, number>> = { power: 2, process: 1 }
+const pragmas = (durability: Durability): string => `PRAGMA journal_mode = WAL;
+  PRAGMA synchronous = ${SYNCHRONOUS[durability]}; PRAGMA foreign_keys = ON; PRAGMA journal_size_limit = 67108864`
 // A plugin's SQL may change with each reload; what was prepared for the old text is let go at this many.
 const PREPARED = 2_000
 
@@ -33,21 +37,25 @@ export const assertVersion = (version: string): void => {
   const newer = at < 0 || (found[at] ?? 0) > (oldest[at] ?? 0)
   if (!newer) throw fault('STORE_SQLITE_OLD', [version, OLDEST])
 }
-export const assertPragmas = (effective: Readonly<Record<string, Value | undefined>>): void => {
-  for (const [name, needed] of Object.entries(NEEDED)) {
+export const assertPragmas = (
+  effective: Readonly<Record<string, Value | undefined>>,
+  durability: Durability = 'power',
+): void => {
+  for (const [name, right] of Object.entries(needed(durability))) {
     const found = effective[name]
-    if (found !== needed) throw fault('STORE_PRAGMA', [name, found ?? 'unset', needed])
+    if (found !== right) throw fault('STORE_PRAGMA', [name, found ?? 'unset', right])
   }
 }
 
 /** Opens it for writing. Asks SQLite what it really does instead of trusting what it was told. */
-export const openForWriting = (file: string): Sqlite => {
+export const openForWriting = (file: string, durability: Durability = 'power'): Sqlite => {
   const connection = new DatabaseSync(file, { timeout: 5_000 })
   try {
     assertVersion(String(ask(connection, 'SELECT sqlite_version()')))
-    connection.exec(PRAGMAS)
-    const names = Object.keys(NEEDED)
-    assertPragmas(Object.fromEntries(names.map(name => [name, ask(connection, `PRAGMA ${name}`)])))
+    connection.exec(pragmas(durability))
+    const names = Object.keys(needed(durability))
+    const effective = names.map(name => [name, ask(connection, `PRAGMA ${name}`)])
+    assertPragmas(Object.fromEntries(effective), durability)
   } catch (error) {
     connection.close()
     throw error
@@ -119,6 +127,9 @@ export const isStoresOwn = (error: unknown): boolean => STORES_OWN.has(primaryCo
 export const isBusy = (error: unknown): boolean => primaryCode(error) === 5
 export const isFatal = (error: unknown): boolean => FATAL.has(primaryCode(error))
 
+/** The row was there: SQLITE_CONSTRAINT_PRIMARYKEY, _UNIQUE or _ROWID. */
+export const isRepeated = (error: unknown): boolean =>
+  [1555, 2067, 2579].includes(Number((error as { errcode?: number }).errcode))
 /** The names a violated constraint goes by: its own, `table.column` and `column`. */
 export const violated = (error: unknown): readonly string[] | undefined => {
   if (primaryCode(error) !== 19) return undefined

@@ -2,8 +2,14 @@
 import type { Row, Statement, Value } from '../plugin.ts'
 import { fault } from './faults.ts'
 
-/** JSON's own, or `{n}` for a bigint and `{b}` for bytes in base64. */
-export type Wire = string | number | null | { readonly n: string } | { readonly b: string }
+/** JSON's own, or `{n}` for a bigint, `{b}` for bytes in base64 and `{p}` for how far an exchange has come. */
+export type Wire =
+  | string
+  | number
+  | null
+  | { readonly n: string }
+  | { readonly b: string }
+  | { readonly p: number }
 
 export const toWire = (value: Value): Wire => {
   if (typeof value === 'string' || value === null) return value
@@ -17,6 +23,7 @@ export const toWire = (value: Value): Wire => {
 }
 export const fromWire = (wire: Wire): Value => {
   if (typeof wire !== 'object' || wire === null) return wire
+  if ('p' in wire) return wire.p
   return 'n' in wire ? BigInt(wire.n) : Buffer.from(wire.b, 'base64')
 }
 
@@ -27,8 +34,20 @@ export type Spelled = readonly [text: string, rows: number, ...values: Wire[]]
 export const spell = (statement: Statement): Spelled => [
   statement.sql.text,
   wanted(statement),
-  ...statement.values.map(toWire),
+  ...statement.values.map((value, at) =>
+    at === statement.progress ? { p: Number(value) } : toWire(value),
+  ),
 ]
+/** With what its exchange had come to in the end; it never goes back. */
+export const progressed = (
+  statements: readonly Spelled[],
+  count: number | undefined,
+): readonly Spelled[] => {
+  if (count === undefined) return statements
+  const known = (wire: Wire): Wire =>
+    typeof wire === 'object' && wire !== null && 'p' in wire ? Math.max(wire.p, count) : wire
+  return statements.map(([text, rows, ...values]) => [text, rows, ...values.map(known)])
+}
 
 /** As SQLite should take it. A number would be bound as REAL, and money added to REAL is no longer exact. */
 export const toBound = (value: Value): Value => {

@@ -1,10 +1,13 @@
-/** The process that alone writes the embedded SQLite: `node writer.ts <url> [grace]`, forked.
+/** The process that alone writes the embedded SQLite: `node writer.ts <url> [durability] [grace]`, forked.
  *  It outlives its parent until the last client is gone, so that streams under way can still be settled. */
 import { rmSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
+import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type Address, locate, makeFolders } from './address.ts'
 import { prepareStore } from './migrate.ts'
+import type { Durability } from './opened.ts'
+import { folderOf } from './progress.ts'
 import { createQueue, type Queue } from './queue.ts'
 import { attend } from './session.ts'
 import { isBusy, openForWriting, type Sqlite } from './sqlite.ts'
@@ -47,10 +50,11 @@ const serve = (address: Address, store: Sqlite, grace: number, lock: DatabaseSyn
   const clients = new Map<string, Socket>()
   const sockets = new Set<Socket>()
   // After a failed fsync nobody knows what the disk holds: a fresh process reads the log again.
-  const queue = createQueue(store, warn, error => {
+  const fatal = (error: unknown): void => {
     warn(String(error))
     process.exit(3)
-  })
+  }
+  const queue = createQueue(store, folderOf(dirname(address.file)), warn, fatal)
   const leave = (): void => {
     queue.flush()
     server.close()
@@ -93,14 +97,15 @@ const buryOthers = (queue: Queue, clients: ReadonlyMap<string, Socket>, grace: n
   setTimeout(bury, grace).unref()
 }
 
-const start = async (url: string, grace: number): Promise<void> => {
+const start = async (url: string, durability: Durability, grace: number): Promise<void> => {
   const address = locate(url)
   makeFolders(address)
   // The database, its log and the socket are for our own eyes.
   process.umask(0o177)
   const lock = await holdLock(address)
-  const store = openForWriting(address.file)
+  const store = openForWriting(address.file, durability)
   prepareStore(store)
   serve(address, store, grace, lock)
 }
-start(process.argv[2] ?? '', Number(process.argv[3] ?? GRACE)).catch(fail)
+const [url = '', durability = '', grace = GRACE] = process.argv.slice(2)
+start(url, durability === 'process' ? 'process' : 'power', Number(grace)).catch(fail)

@@ -15,7 +15,15 @@ const fault = errors({
   ],
 })
 
-const IDEMPOTENT = new Set(['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS', 'TRACE'])
+/** A second sending does no harm (RFC 9110 §9.2.2). */
+export const IDEMPOTENT: ReadonlySet<string> = new Set([
+  'GET',
+  'HEAD',
+  'PUT',
+  'DELETE',
+  'OPTIONS',
+  'TRACE',
+])
 
 export class Try implements Attempt {
   readonly exchange: Call

@@ -4,7 +4,7 @@ import type { Call } from '../exchange.ts'
 import type { Answer } from '../flow.ts'
 import { compose, type Run, type Step } from '../pipeline.ts'
 import type { Target } from '../plugin.ts'
-import { openTry, type Try } from './attempt.ts'
+import { IDEMPOTENT, openTry, type Try } from './attempt.ts'
 import { type Balance, pick, type Turns } from './balance.ts'
 import { type Candidate, candidatesOf } from './candidate.ts'
 import type { Deadlines, Upstream } from './upstreams.ts'
@@ -35,6 +35,8 @@ export interface DispatchRules {
 
 /** Answers that say "not me, not now": another target may be asked. */
 const REFUSING = new Set([429, 500, 502, 503, 504, 529])
+/** Those of them that also say that nothing was done. */
+const UNTOUCHED = new Set([429, 503, 529])
 
 /** Composes the forward ring of a route and the loop around it. */
 export const dispatcher = (rules: DispatchRules, ring: readonly Step<Try>[]): Run<Call> => {
@@ -88,7 +90,7 @@ const firstWilling = async (
     const more = tried.size < candidates.length || spare > 0
     try {
       const reply = await attempt(call, candidate, rules, forward)
-      if (!more || !REFUSING.has(reply.status) || !resendable(call)) return reply
+      if (!more || !refuses(call, reply.status) || !resendable(call)) return reply
       reply.cut(fault('REFUSAL_DROPPED'))
     } catch (thrown) {
       if (!more || !asFault(thrown).retryable || !resendable(call)) throw thrown
@@ -96,6 +98,9 @@ const firstWilling = async (
     }
   }
 }
+/** What is broken or lost behind an upstream may have done its work: no second one does it once more. */
+const refuses = ({ request: { method } }: Call, status: number): boolean =>
+  (IDEMPOTENT.has(method) ? REFUSING : UNTOUCHED).has(status)
 /** A body that is streamed is gone with the attempt that began to send it. */
 const resendable = ({ request }: Call): boolean =>
   request.whole !== undefined || !request.hasBody || !request.taken

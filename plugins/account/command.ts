@@ -44,11 +44,11 @@ const asText = (row: { readonly [name: string]: Json }): Readonly<Record<string,
 export const commands: Readonly<Record<string, Command>> = {
   accounts: {
     summary:
-      'create | suspend | resume NAME, list, credit | overdraft NAME AMOUNT, refund REQUEST: who may call, and who pays',
+      'create | suspend | resume NAME, list, credit | debit | overdraft NAME AMOUNT, refund REQUEST: who may call, and who pays',
     example: 'tollgate accounts credit ann 12.50 --note invoice-17',
     options: {
       role: { type: 'string', summary: 'of a new account: customer (default) or admin' },
-      note: { type: 'string', summary: 'of a credit or refund: why' },
+      note: { type: 'string', summary: 'of a credit, debit or refund: why' },
     },
     run: (args, host) => runVerb({ ...accountVerbs, ...moneyVerbs }, args, host),
   },

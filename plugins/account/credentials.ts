@@ -1,5 +1,5 @@
 /** An account's own API keys and system tokens, kept by itself: listed, made, changed, revoked. Never another's. */
-import type { Database, Exchange, Host, Json, Row, Statement } from '../../engine/plugin.ts'
+import type { Database, Exchange, Host, Json, Row, Statement, Value } from '../../engine/plugin.ts'
 import { type Kind, makeSecret } from '../accounts/secret.ts'
 import { addKey, addToken, changeCredential, revoke } from '../accounts/statements.ts'
 import { parseQuota, quotas } from '../billing/money.ts'
@@ -89,12 +89,12 @@ const update =
     await writeSurely(database, list).catch(said)
     succeed(exchange, { data: viewOf(kind, await find(database, kind, account, id), now) })
   }
-/** Between a quota and none a wallet cannot change while calls draw on it. */
 const requota = (kind: Kind, before: Row, quota: Asked['quota']): readonly Statement[] => {
   if (kind !== 'key' || quota === undefined) return []
-  if ((before.quota === null) !== (quota === null)) throw fault('QUOTA_KIND')
-  return quota === null ? [] : changeQuota(Number(before.id), parseQuota(quota))
+  return changeQuota(Number(before.id), nanosIn(before.quota), nanosIn(quota))
 }
+const nanosIn = (quota: Value | undefined): bigint | undefined =>
+  quota === null ? undefined : parseQuota(quota)
 
 const remove =
   (kind: Kind): View<Host> =>

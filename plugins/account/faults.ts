@@ -7,6 +7,11 @@ const unauthorized = { headers: { 'www-authenticate': 'Bearer' } }
 export const fault = errors({
   KEY_MISSING: [400, 'Say which API key is meant, once: ?key=sk-…', { param: 'key' }],
   KEY_NOT_KNOWN: [401, 'This API key is not known here', { param: 'key' }],
+  KEYS_GUESSED: [
+    429,
+    'Too many keys from this address are not known here; try again in %d s',
+    { param: 'key' },
+  ],
   HEADER_MISSING: [401, 'No Authorization header', unauthorized],
   BEARER_NOT_KNOWN: [401, 'Invalid Bearer token', unauthorized],
 
@@ -29,11 +34,6 @@ export const fault = errors({
   CREDENTIAL_UNKNOWN: [404, 'There is no such %s'],
   CREDENTIAL_REVOKED: [409, 'It was revoked, and changes no more'],
   EXPIRES_PAST: [400, '`expires` lies in the past', { param: 'expires' }],
-  QUOTA_KIND: [
-    409,
-    'Whether an API key has a quota of its own is decided when it is made; make another key',
-    { param: 'quota' },
-  ],
   QUOTA_IN_USE: [
     409,
     'More than this quota is used, or held by calls under way',

@@ -1,5 +1,6 @@
-/** What an operator does with an account's money, and with the account itself: `tollgate accounts credit | refund |
- *  overdraft | suspend | resume`. */
+/** What an operator does with an account's money, and with the account itself: `tollgate accounts credit | debit |
+ *  refund | overdraft | suspend | resume`. */
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Database, Row, Sql, Statement, Value } from '../../engine/plugin.ts'
 import { fault } from '../accounts/faults.ts'
 import { findAccount, type Named } from '../accounts/find.ts'
@@ -36,6 +37,29 @@ const creditStatements = (credit: Credit): readonly Statement[] => {
   ]
 }
 
+const TRIES = 6
+/** ms. */
+const PAUSE = 120
+/** What lies unused in the shares of processes comes back within half a second: until then it looks as if it were held. */
+const takeBack = async (database: Pick<Database, 'read' | 'write'>, debit: Credit) => {
+  const wallet = walletOf.account(debit.account)
+  const list = [openWallet(wallet, 0n), addCredit(debit)]
+  for (let left = TRIES; ; left--) {
+    try {
+      return await writeSurely(database, list)
+    } catch (thrown) {
+      const overdrawn = (thrown as { readonly code?: string }).code === 'OVERDRAWN'
+      if (!overdrawn || left === 0 || (await most(database, wallet)) < -debit.amount) throw thrown
+      await pause(PAUSE)
+    }
+  }
+}
+/** What it could pay if no call held anything. */
+const most = async (database: Pick<Database, 'read'>, wallet: number): Promise<bigint> => {
+  const [row] = await database.read(WALLET, [wallet])
+  return nanosOf(row?.balance) + nanosOf(row?.overdraft)
+}
+
 export const moneyVerbs: Readonly<Record<string, Verb>> = {
   async credit({ positionals, values }, { database }) {
     const [wanted, amount] = both(positionals, 'credit NAME AMOUNT')
@@ -48,6 +72,18 @@ export const moneyVerbs: Readonly<Record<string, Verb>> = {
     const rows = await writeSurely(database, list).catch(named('CREDIT_TOO_LARGE', account.name))
     const id = Number(rows.at(-1)?.[0]?.id)
     return said({ credit: id, ...(await standing(database, account)) })
+  },
+  async debit({ positionals, values }, { database }) {
+    const [wanted, amount] = both(positionals, 'debit NAME AMOUNT')
+    const note = noteOf(values.note)
+    const nanos = parseMoney(amount)
+    if (nanos === 0n) throw new UsageError('AMOUNT is more than nothing')
+    const account = await findAccount(database, wanted)
+    const debit = { account: account.id, kind: 'debit', amount: -nanos, note } as const
+    const rows = await takeBack(database, { ...debit, at: await database.now() }).catch(
+      named('OVERDRAWN', account.name, 'DEBIT_TOO_LARGE'),
+    )
+    return said({ debit: Number(rows.at(-1)?.[0]?.id), ...(await standing(database, account)) })
   },
   async refund({ positionals, values }, { database }) {
     const [request, ...more] = positionals
@@ -114,7 +150,7 @@ const both = (positionals: readonly string[], usage: string): readonly [string, 
 type Code = Parameters<typeof fault>[0]
 /** The store answers with a code; its sentence stands in our table. */
 const named =
-  (code: Code, subject: string) =>
+  (code: Code, subject: string, told = code) =>
   (thrown: { readonly code?: string }): never => {
-    throw thrown.code === code ? fault(code, [subject]) : thrown
+    throw thrown.code === code ? fault(told, [subject]) : thrown
   }

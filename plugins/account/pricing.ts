@@ -7,9 +7,8 @@ import type { Rate } from '../billing/rate.ts'
 import { compileRule, type Rule } from '../billing/rule.ts'
 import { ratesIn } from '../billing/table.ts'
 import { Catalogue, type Entry } from '../catalogue/catalogue.ts'
-import { listed } from '../catalogue/listing.ts'
+import { endpointsOf, type RouteOptions, type Served, servedBy } from '../catalogue/endpoints.ts'
 import type { Section } from '../catalogue/section.ts'
-import { formats } from '../formats/index.ts'
 import type { Meter } from '../slots.ts'
 import { exact, type View } from './answer.ts'
 import { currencyOf, dollarOf } from './dollars.ts'
@@ -36,7 +35,7 @@ class Page {
 
 export const pageOf = (ground: Ground): Json => {
   const currency = currencyOf(ground)
-  const served = servedBy(ground.section<readonly RouteOptions[]>('routes'))
+  const served = servedBy(ground)
   const catalogue = new Catalogue(ground.section<Section>('models'), ground)
   const supported = Object.fromEntries(
     [...served].map(([endpoint, [route]]) => [endpoint, callOf(route)]),
@@ -53,32 +52,10 @@ export const pageOf = (ground: Ground): Json => {
   }
 }
 
-// ---------------------------------------------------------------- endpoints
-
-interface RouteOptions {
-  readonly path: string
-  readonly name?: string
-  readonly translate?: Json
-}
-/** The name that lists give an endpoint, to the routes that serve it. */
-type Served = ReadonlyMap<string, readonly RouteOptions[]>
-const servedBy = (routes: readonly RouteOptions[]): Served => {
-  const endpointOf = ({ translate }: RouteOptions) => formats.get(String(translate))?.endpoint ?? ''
-  const served = Map.groupBy(Array.isArray(routes) ? routes : [], endpointOf)
-  served.delete('')
-  return served
-}
 const callOf = (route: RouteOptions | undefined): Json => {
   const [method = '', path = ''] = route?.path.split(' ') ?? []
   return { method, path }
 }
-const endpointsOf = (entry: Entry, ground: Ground, served: Served): string[] =>
-  listed(entry.name, entry, ground.upstreams).endpoints.filter(endpoint =>
-    served.get(endpoint)?.some(({ name, path }) => {
-      const rule = entry.accepts.get(name ?? path) ?? entry.accepts.get('*')
-      return rule !== false
-    }),
-  )
 
 // ---------------------------------------------------------------- prices
 
@@ -91,7 +68,7 @@ const rowOf = (entry: Entry, ground: Ground, currency: Currency, served: Served)
     owner_by: options.owner ?? targets[0]?.upstream ?? '',
     ...ratiosOf(rule, currency),
     enable_groups: ['default'],
-    supported_endpoint_types: endpointsOf(entry, ground, served),
+    supported_endpoint_types: endpointsOf(entry, ground.upstreams, served),
     ...(rule?.free && { free: true }),
     prices: rule ? (JSON.parse(rule.text).price ?? []) : [],
   }

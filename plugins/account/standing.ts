@@ -6,6 +6,7 @@ import { exact, PRIVATE, succeed, type View } from './answer.ts'
 import { currencyOf, dollars } from './dollars.ts'
 import { fault } from './faults.ts'
 import { fundsOf, fundsOfKey, fundsOfSecret, type KeyFunds, masked } from './funds.ts'
+import { Guesses } from './guesses.ts'
 
 export const profile: View<Host> =
   ({ database }) =>
@@ -23,12 +24,19 @@ export const profile: View<Host> =
     })
   }
 
-export const balance: View<Host> =
-  ({ database }) =>
-  async exchange => {
+/** Nobody is asked who he is: so nobody may try at will. */
+const lookUp = ({ database, share }: Host) => {
+  const guesses = share('account/guesses', '1', () => new Guesses())
+  return ({ request }: Exchange, secret: string): Promise<KeyFunds | undefined> =>
+    guesses.look(request.client.address, secret, () => fundsOfSecret(database, secret))
+}
+
+export const balance: View<Host> = host => {
+  const find = lookUp(host)
+  return async exchange => {
     const [secret, ...more] = exchange.request.query.getAll('key')
     if (!secret || more.length > 0) throw fault('KEY_MISSING')
-    const funds = await fundsOfSecret(database, secret)
+    const funds = await find(exchange, secret)
     if (!funds) throw fault('KEY_NOT_KNOWN')
     const { remaining, used, total } = quotas(funds.remaining, funds.used)
     succeed(exchange, {
@@ -41,15 +49,16 @@ export const balance: View<Host> =
       },
     })
   }
+}
 
 /** As new-api answers it, whose clients read `code` and `total_available`. */
-export const tokenUsage: View<Host> =
-  ({ database }) =>
-  async exchange => {
+export const tokenUsage: View<Host> = host => {
+  const find = lookUp(host)
+  return async exchange => {
     const { authorization } = exchange.request.headers
     if (!authorization) throw fault('HEADER_MISSING')
     const [, secret] = /^Bearer +([^ ]+) *$/i.exec(authorization) ?? []
-    const funds = secret === undefined ? undefined : await fundsOfSecret(database, secret)
+    const funds = secret === undefined ? undefined : await find(exchange, secret)
     if (!funds) throw fault('BEARER_NOT_KNOWN')
     const { row, limited } = funds
     const { remaining, used, total } = quotas(funds.remaining, funds.used)
@@ -73,6 +82,7 @@ export const tokenUsage: View<Host> =
       PRIVATE,
     )
   }
+}
 
 /** `/v1/dashboard/billing/subscription`: what was ever granted, in dollars. */
 export const subscription: View<Host> = host => {

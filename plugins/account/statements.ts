@@ -31,17 +31,34 @@ export const CREDENTIALS: Readonly<Record<Kind, Sql>> = {
 }
 
 // What is used stays used: only what is left of it moves. A process may have some of it in its share.
-const REQUOTA = sql('requota', 'UPDATE wallets SET balance = ? - used WHERE id = ? AND limited = 1')
-/** Another quota for a key that has one. Rejects with QUOTA_IN_USE. */
-export const changeQuota = (key: number, nanos: bigint): readonly Statement[] => [
-  {
-    sql: REQUOTA,
-    values: [nanos, walletOf.key(key)],
-    violates: { covered: 'QUOTA_IN_USE' },
-  },
-  // Before a process that has not heard of it yet opens it with the old one.
-  openWallet(walletOf.key(key), nanos),
-]
+const REQUOTA = sql(
+  'requota',
+  'UPDATE wallets SET balance = CAST(? AS BIGINT) - used WHERE id = ? AND CAST(? AS BIGINT) - used >= reserved',
+)
+const UNGUARD = sql('unguard', 'UPDATE wallets SET limited = 0 WHERE id = ?')
+
+/** What a key may spend, nanos, in place of what it might so far; undefined: as much as its account has, on either side. Calls
+ *  under way end as they began: one that held nothing of a quota is charged to it all the same, which is why no constraint
+ *  guards it any more. Rejects with QUOTA_IN_USE. */
+export const changeQuota = (
+  key: number,
+  before: bigint | undefined,
+  after: bigint | undefined,
+): readonly Statement[] => {
+  const wallet = walletOf.key(key)
+  return [
+    // Before a process that has not heard of it yet opens it with the old one.
+    openWallet(wallet, after),
+    ...(before === undefined || after === undefined ? [{ sql: UNGUARD, values: [wallet] }] : []),
+    ...(after === undefined ? [] : [requota(wallet, after)]),
+  ]
+}
+const requota = (wallet: number, nanos: bigint): Statement => ({
+  sql: REQUOTA,
+  values: [nanos, wallet, nanos],
+  rows: 1,
+  otherwise: 'QUOTA_IN_USE',
+})
 
 // ---------------------------------------------------------------- usage
 

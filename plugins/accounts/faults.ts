@@ -6,6 +6,7 @@ export const fault = errors({
   ACCOUNT_UNKNOWN: [404, 'There is no account "%s"; `tollgate accounts list` shows all'],
   CREDIT_TOO_LARGE: [409, 'The balance of "%s" would be more than an account can hold'],
   OVERDRAWN: [409, 'The account "%s" is further down than that already, with what its calls hold'],
+  DEBIT_TOO_LARGE: [409, 'The account "%s" has not as much, beside what its calls hold'],
   CHARGE_UNKNOWN: [404, 'There is no call "%s"'],
   NOTHING_CHARGED: [409, 'Nothing was charged for "%s": it is %s'],
   ALREADY_REFUNDED: [409, 'The call "%s" was refunded already'],

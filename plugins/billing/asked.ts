@@ -1,7 +1,7 @@
 /** What a request body bounds: how much it may write, and which tools it may use. The names are those of every format the
  *  gateway speaks; a body holds those of one. Pure. */
-import type { Json } from '../../engine/plugin.ts'
-import type { Meter, Meters } from '../slots.ts'
+import type { Exchange, Json } from '../../engine/plugin.ts'
+import { type Meter, type Meters, WHOLE } from '../slots.ts'
 import type { Bounds } from './bounds.ts'
 import { type Fields, isFields } from './problems.ts'
 import type { Rule } from './rule.ts'
@@ -13,6 +13,15 @@ const inner = (fields: Fields, ...keys: readonly string[]): Fields => {
 }
 const whole = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined
+
+const greatest = (...values: readonly unknown[]): number | undefined => {
+  let most: number | undefined
+  for (const value of values) {
+    const found = whole(value)
+    if (found !== undefined && (most === undefined || found > most)) most = found
+  }
+  return most
+}
 
 /** Of a model: tokens it writes at most, and reads and writes together. */
 export interface Capacity {
@@ -31,28 +40,52 @@ export interface Asked {
   readonly limited: boolean
 }
 
+/** What the target is asked, and its bytes: more than the client sent, where that continues something. */
+export const saidIn = ({
+  request,
+  slots,
+}: Pick<Exchange, 'request' | 'slots'>): Said | Promise<Said> => {
+  const whole = slots.get(WHOLE)
+  if (whole) return whole
+  const size = Number(request.headers['content-length'] ?? 0)
+  const body = request.parsed ?? null
+  return size > 0 ? { body, size } : request.bytes().then(({ length }) => ({ body, size: length }))
+}
+interface Said {
+  readonly body: Json
+  readonly size: number
+}
+
 /** `size`: bytes of the body. No token is shorter than a byte. */
 export const askedOf = (body: Json, size: number, { output, context, rule }: Capacity): Asked => {
   const fields = isFields(body) ? body : {}
   const generation = inner(fields, 'generationConfig', 'generation_config')
-  const limits = [
+  const limit = greatest(
     ...[fields.max_tokens, fields.max_completion_tokens, fields.max_output_tokens],
     ...[generation.maxOutputTokens, generation.max_output_tokens],
-  ].flatMap(each => whole(each) ?? [])
+  )
   const most = output ?? context ?? OUTPUT
-  const each = limits.length > 0 ? Math.min(Math.max(...limits), most) : most
+  const each = limit === undefined ? most : Math.min(limit, most)
   const copies = whole(fields.n) ?? whole(generation.candidateCount) ?? 1
   const tools = toolsIn(fields, rule)
   return {
     plain: tools === NO_TOOLS,
-    limited: limits.length > 0 || copies > 1,
+    limited: limit !== undefined || copies > 1,
     bounds: {
       prompt: Math.min(size, context ?? size),
       completion: each * Math.max(1, copies),
-      meters: { ...tools, images: copies, characters: size, ...secondsIn(fields) },
+      meters: {
+        ...tools,
+        ...piecesOf({ images: copies, characters: size }, rule),
+        ...secondsIn(fields),
+      },
     },
   }
 }
+
+/** Only those that the model is paid by: what draws counts no characters, and what speaks no images. */
+const piecesOf = (most: Meters, { homes }: Rule): Meters =>
+  Object.fromEntries(Object.entries(most).filter(([meter]) => homes.has(meter as Meter)))
 
 const secondsIn = (fields: Fields): Meters => {
   const seconds = whole(fields.duration) ?? whole(fields.seconds)
@@ -83,8 +116,15 @@ const namesIn = (tools: unknown): string[] => {
   return tools.flatMap(tool => {
     if (!isFields(tool)) return []
     // Google's tools are named by their key; everybody else's by their type.
-    return typeof tool.type === 'string' ? [tool.type] : Object.keys(tool)
+    return typeof tool.type === 'string' ? [tool.type, ...presetIn(tool)] : Object.keys(tool)
   })
+}
+/** A function without parameters may be the name of a tool that is not the client's. */
+const presetIn = (tool: Fields): string[] => {
+  const { name, parameters } = inner(tool, 'function')
+  if (tool.type !== 'function' || typeof name !== 'string') return []
+  const { properties } = isFields(parameters) ? parameters : {}
+  return isFields(properties) && Object.keys(properties).length > 0 ? [] : [name]
 }
 
 const ATTRIBUTE = /^[a-z][a-z0-9_]{0,63}$/

@@ -1,8 +1,16 @@
-/** When a line of a price holds: `{ prompt: '> 200k' }`, `{ off_peak: true }`, `{ time: '22:00-06:00 +08:00' }`. Pure. */
+/** When a line of a price holds: `{ prompt: '> 200k' }`, `{ off_peak: true }`, `{ weekdays: [sat, sun] }`. Pure. */
+import {
+  compileTime,
+  compileWeekdays,
+  isAt,
+  printAt,
+  type TimeOfDay,
+  type Weekdays,
+} from './calendar.ts'
 import { parseDecimal, printDecimal } from './decimal.ts'
 import { type Known, numberOf, type Range } from './known.ts'
 import { isMeter, isSum } from './meters.ts'
-import { isFields, messageOf, type Say, type Where } from './problems.ts'
+import { type Fields, isFields, messageOf, type Say, type Where } from './problems.ts'
 import { QUANTITY_PLACES } from './usage.ts'
 
 export type Condition =
@@ -14,13 +22,8 @@ export type Condition =
       readonly to: bigint | undefined
     }
   | { readonly kind: 'one'; readonly name: string; readonly values: readonly string[] }
-  /** Minutes of the day; `to` is not included, and may lie before `from`. `offset`: minutes east of UTC. */
-  | {
-      readonly kind: 'time'
-      readonly from: number
-      readonly to: number
-      readonly offset: number
-    }
+  | TimeOfDay
+  | Weekdays
 
 export const ATTRIBUTE = /^[a-z][a-z0-9_]*$/
 
@@ -37,7 +40,7 @@ export const compileWhen = (
   }
   const conditions = Object.entries(given).map(([name, value]) => {
     try {
-      return compileCondition(name, value)
+      return compileCondition(name, value, given)
     } catch (thrown) {
       say([...where, name], 'PRICE_WHEN', messageOf(thrown))
       return undefined
@@ -46,8 +49,9 @@ export const compileWhen = (
   return conditions.every(each => each !== undefined) ? conditions : undefined
 }
 
-const compileCondition = (name: string, value: unknown): Condition => {
+const compileCondition = (name: string, value: unknown, { time }: Fields): Condition => {
   if (name === 'time') return compileTime(value)
+  if (name === 'weekdays') return compileWeekdays(value, time)
   if (isMeter(name) || isSum(name)) return compileRange(name, value)
   if (!ATTRIBUTE.test(name)) throw new Error(`"${name}" is neither a meter nor an attribute`)
   if (typeof value === 'string' && /^\s*[<>=]/.test(value)) return compileRange(name, value)
@@ -94,20 +98,6 @@ const limitOf = (digits: unknown, suffix?: string): bigint => {
   return limit
 }
 
-const TIME =
-  /^([01][0-9]|2[0-3]):([0-5][0-9])-([01][0-9]|2[0-3]):([0-5][0-9])(?: (UTC|([-+])(0[0-9]|1[0-4]):([0-5][0-9])))?$/
-const compileTime = (value: unknown): Condition => {
-  const match = TIME.exec(typeof value === 'string' ? value : '')
-  if (!match)
-    throw new Error("a time of day is written as in '22:00-06:00' (UTC) or '22:00-06:00 +08:00'")
-  const [, fromHour, fromMinute, toHour, toMinute, , sign, hours = 0, minutes = 0] = match
-  const [from, to] = [minuteOf(fromHour, fromMinute), minuteOf(toHour, toMinute)]
-  if (from === to) throw new Error('a time of day that begins when it ends')
-  const offset = minuteOf(hours, minutes)
-  return { kind: 'time', from, to, offset: sign === '-' ? 0 - offset : offset }
-}
-const minuteOf = (hours: unknown, minutes: unknown): number => Number(hours) * 60 + Number(minutes)
-
 /** Undefined: what is known does not decide it. */
 export const holds = (conditions: readonly Condition[], known: Known): boolean | undefined => {
   let all: boolean | undefined = true
@@ -119,7 +109,7 @@ export const holds = (conditions: readonly Condition[], known: Known): boolean |
   return all
 }
 const holdsOne = (condition: Condition, known: Known): boolean | undefined => {
-  if (condition.kind === 'time') return isWithin(condition, known.at)
+  if (condition.kind === 'time' || condition.kind === 'weekdays') return isAt(condition, known.at)
   const { name } = condition
   if (condition.kind === 'range' && (isMeter(name) || isSum(name)))
     return overlap(condition, known.quantity(name))
@@ -139,32 +129,17 @@ const overlap = (
   const inside = least >= from && (to === undefined || (most !== undefined && most <= to))
   return inside || undefined
 }
-const isWithin = (
-  { from, to, offset }: Extract<Condition, { kind: 'time' }>,
-  at: number,
-): boolean => {
-  const day = 24 * 60
-  const minute = (((Math.floor(at / 60_000) + offset) % day) + day) % day
-  return from < to ? minute >= from && minute < to : minute >= from || minute < to
-}
-
 /** As options that compile to the same. */
 export const printWhen = (
   conditions: readonly Condition[],
 ): Readonly<Record<string, string | readonly string[]>> =>
   Object.fromEntries(
-    conditions.map(each => [each.kind === 'time' ? 'time' : each.name, printOne(each)]),
+    conditions.map(each => ['name' in each ? each.name : each.kind, printOne(each)]),
   )
 const printOne = (condition: Condition): string | readonly string[] => {
   if (condition.kind === 'one') return condition.values
-  if (condition.kind === 'time') {
-    const { from, to, offset } = condition
-    const sign = offset < 0 ? '-' : '+'
-    return `${clock(from)}-${clock(to)} ${sign}${clock(Math.abs(offset))}`
-  }
+  if (condition.kind !== 'range') return printAt(condition)
   const { from, to } = condition
   const upper = to === undefined ? '' : ` <= ${printDecimal(to, QUANTITY_PLACES)}`
   return `>= ${printDecimal(from, QUANTITY_PLACES)}${upper}`
 }
-const clock = (minutes: number): string => `${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`
-const two = (number: number): string => String(number).padStart(2, '0')

@@ -6,6 +6,7 @@ import type { Currency } from './currency.ts'
 import { compileLine, type Placed, placedUnder, printLine, type RuleLine } from './line.ts'
 import { type Home, homeOf, isMeter, METERS } from './meters.ts'
 import { type Fields, isFields, type Say, sayer, type Where } from './problems.ts'
+import { type Quick, quickOf } from './quick.ts'
 import { compileAmount, type Ground, printPrice } from './rate.ts'
 import { ratesIn } from './table.ts'
 
@@ -33,6 +34,8 @@ export interface Rule {
   /** The least common multiple of what its prices are per: in these parts every line is whole. */
   readonly parts: bigint
   readonly text: string
+  /** The short way, where there is one. */
+  readonly quick: Quick | undefined
 }
 interface Priced {
   readonly lines: readonly RuleLine[]
@@ -83,9 +86,10 @@ const ruleOf = (
     ...(free ? { free } : { price }),
     ...(maxCalls.size > 0 && { max_calls: Object.fromEntries(maxCalls) }),
   }
+  const places = placesOf(lines)
   return {
-    ...{ free, lines, min, maxCalls },
-    ...placesOf(lines),
+    ...{ free, lines, min, maxCalls, ...places },
+    quick: quickOf({ free, min, ...places }),
     parts: pers.reduce((one, other) => (one / divisor(one, other)) * other, 1n),
     text: JSON.stringify(frozen),
   }

@@ -47,7 +47,7 @@ const line = {
   },
   when: {
     description:
-      'When this is the price: meters, prompt and completion compared, attributes equal, time of day. The last line of a meter has none.',
+      'When this is the price: meters, prompt and completion compared, attributes equal, time of day, days of the week. The last line of a meter has none.',
     type: 'object',
     minProperties: 1,
     additionalProperties: {
@@ -61,7 +61,12 @@ const line = {
       minItems: 1,
       examples: ['> 200k', '> 32k <= 200k', true, ['1080p', '4K'], '22:00-06:00 +08:00'],
     },
-    examples: [{ prompt: '> 200k' }, { off_peak: true }, { time: '00:30-08:30 +08:00' }],
+    examples: [
+      { prompt: '> 200k' },
+      { off_peak: true },
+      { time: '00:30-08:30 +08:00' },
+      { weekdays: ['sat', 'sun'] },
+    ],
   },
   min: { ...WHOLE, description: 'What it comes to at least, once there is any of its meter.' },
   step: { ...WHOLE, description: 'It is rounded up to a multiple of this.' },

@@ -11,13 +11,19 @@ export interface Entry {
   /** Route name, or `*`, to what it accepts there; false: it is not served there. */
   readonly accepts: ReadonlyMap<string, Validator | false>
   readonly targets: readonly Target[]
+  /** The routes that serve it, where no other does: name to path without its slash. */
+  readonly only: ReadonlyMap<string, string> | undefined
 }
 export interface Found {
   readonly entry: Entry
   readonly targets: readonly Target[]
 }
 
-type Ground = Pick<Lent, 'file' | 'share'>
+type Ground = Pick<Lent, 'file' | 'share' | 'section'>
+interface Named {
+  readonly name?: string
+  readonly path: string
+}
 
 export class Catalogue {
   readonly #exact = new Map<string, Found>()
@@ -25,11 +31,14 @@ export class Catalogue {
 
   constructor(section: Section, ground: Ground) {
     const patterns = []
+    const paths = pathsOf(ground)
     for (const [name, options] of Object.entries(section)) {
       const entry = {
         ...{ name, options },
         accepts: acceptsOf(name, options, ground),
         targets: targetsOf(options),
+        only:
+          options.only && new Map(options.only.map(route => [route, paths.get(route) ?? route])),
       }
       if (isPattern(name)) patterns.push({ pattern: parsePattern(name), entry })
       // One object for each name: whoever remembers something about its targets finds it again.
@@ -59,12 +68,23 @@ export class Catalogue {
 }
 const NAME_LIMIT = 256
 
+/** Routes by name: `v1/responses`. */
+const pathsOf = (ground: Ground): ReadonlyMap<string, string> => {
+  const routes = ground.section<readonly Named[]>('routes')
+  const list = Array.isArray(routes) ? (routes as readonly Named[]) : []
+  return new Map(list.map(({ name, path }) => [name ?? path, path.replace(/^\S+ \//, '')]))
+}
+
 /** More letters written out first, then named holes before stars, then the order of the file. */
 export const bySpecificity = (one: Pattern, other: Pattern): number =>
   other.literal - one.literal || one.stars - other.stars
 
-export const targetsOf = ({ to, traits }: ModelOptions): readonly Target[] =>
-  Object.freeze((typeof to === 'string' ? [to] : to).map(each => targetOf(each, traits)))
+/** What the entry itself says of its targets stands among their traits. */
+export const targetsOf = ({ to, traits, output, thinking }: ModelOptions): readonly Target[] => {
+  const own = { ...(output && { output }), ...(thinking && { thinks: thinking }), ...traits }
+  const shared = Object.keys(own).length > 0 ? own : undefined
+  return Object.freeze((typeof to === 'string' ? [to] : to).map(each => targetOf(each, shared)))
+}
 
 const targetOf = (given: string | TargetOptions, shared: ModelOptions['traits']): Target => {
   const { to, weight, traits }: TargetOptions = typeof given === 'string' ? { to: given } : given

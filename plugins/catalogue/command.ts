@@ -1,7 +1,7 @@
 /** `tollgate models`: the catalogue as an operator reads it, and what a name would come to. */
 import type { Command, Json, Lent, Target } from '../../engine/plugin.ts'
 import { Catalogue, type Entry } from './catalogue.ts'
-import { listed } from './listing.ts'
+import { endpointsOf, servedBy } from './endpoints.ts'
 import type { Section } from './section.ts'
 
 interface Shown {
@@ -33,11 +33,11 @@ export const commands: Readonly<Record<string, Command>> = {
 }
 
 const show =
-  ({ upstreams }: Pick<Lent, 'upstreams'>) =>
+  (host: Pick<Lent, 'upstreams' | 'section'>, served = servedBy(host)) =>
   (entry: Entry): Shown => ({
     name: entry.name,
     to: entry.targets.map(nameOf),
-    endpoints: listed(entry.name, entry, upstreams).endpoints,
+    endpoints: endpointsOf(entry, host.upstreams, served),
     price: entry.options.free === true ? 'free' : (entry.options.price ?? {}),
   })
 const one = (name: string, catalogue: Catalogue, host: Lent): readonly Shown[] | undefined => {

@@ -1,6 +1,5 @@
 /** The models as lists: one shape for each dialect that clients read them in. Pure. */
-import type { Json, UpstreamView } from '../../engine/plugin.ts'
-import { formats } from '../formats/index.ts'
+import type { Json } from '../../engine/plugin.ts'
 import type { Entry } from './catalogue.ts'
 
 /** One model as a list shows it. */
@@ -13,16 +12,6 @@ interface Listing {
   one(model: Listed): Json
   /** A page of them; `query` says which. */
   list(models: readonly Listed[], query: URLSearchParams): Json
-}
-
-export const listed = (
-  id: string,
-  entry: Entry,
-  upstreams: Readonly<Record<string, UpstreamView>>,
-): Listed => {
-  const spoken = entry.targets.flatMap(({ upstream }) => upstreams[upstream]?.options.formats ?? [])
-  const endpoints = spoken.flatMap(name => formats.get(String(name))?.endpoint ?? [])
-  return { id, entry, endpoints: [...new Set(endpoints)] }
 }
 
 /** When nobody knows when a model was made: what lists of this kind have always said. */

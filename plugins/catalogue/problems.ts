@@ -74,20 +74,20 @@ const whereIs = (name: string, { to }: ModelOptions, index: number): (string | n
 
 const judgeAccepts = (
   name: string,
-  { accepts = {} }: ModelOptions,
+  { accepts = {}, only = [] }: ModelOptions,
   routes: ReadonlySet<string>,
   schemas: Schemas,
   report: Report,
 ): void => {
+  const known = (route: string, where: readonly (string | number)[]): void => {
+    if (routes.has(route)) return
+    const message = `no route is called ${JSON.stringify(route)}`
+    report(where, 'UNKNOWN_ROUTE', message, nearest(route, routes))
+  }
+  for (const [index, route] of only.entries()) known(route, ['models', name, 'only', index])
   for (const [route, schema] of Object.entries(accepts)) {
     const where = ['models', name, 'accepts', route]
-    if (route !== '*' && !routes.has(route))
-      report(
-        where,
-        'UNKNOWN_ROUTE',
-        `no route is called ${JSON.stringify(route)}`,
-        nearest(route, routes),
-      )
+    if (route !== '*') known(route, where)
     if (typeof schema === 'string' || typeof schema === 'boolean') continue
     try {
       validatorOf(schema as Json, 'it', schemas)

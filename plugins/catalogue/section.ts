@@ -6,10 +6,12 @@ import { FREE, MAX_CALLS, PRICE } from '../billing/schema.ts'
 export interface ModelOptions {
   readonly to: string | readonly (string | TargetOptions)[]
   readonly accepts?: { readonly [route: string]: Json }
+  readonly only?: readonly string[]
   readonly price?: Json
   readonly free?: boolean
   readonly max_calls?: { readonly [meter: string]: number }
   readonly traits?: { readonly [key: string]: Json }
+  readonly thinking?: { readonly budget: number | string }
   readonly owner?: string
   readonly title?: string
   readonly context?: number
@@ -90,10 +92,42 @@ const entry = {
       },
       examples: [{ chat: false, '*': { required: ['max_tokens'] } }],
     },
+    only: {
+      description:
+        'Names of the routes that serve it, where no other does: there it is refused by the names of these.',
+      type: 'array',
+      minItems: 1,
+      uniqueItems: true,
+      items: { type: 'string', description: 'The name of a route.', examples: ['responses'] },
+      examples: [['responses']],
+    },
     price: PRICE,
     free: FREE,
     max_calls: MAX_CALLS,
     traits,
+    thinking: {
+      description:
+        'A model that thinks by its name: where a request says nothing of it, it thinks with this budget.',
+      type: 'object',
+      required: ['budget'],
+      additionalProperties: false,
+      properties: {
+        budget: {
+          description: 'Tokens, or a share of what may be written.',
+          anyOf: [
+            { type: 'integer', minimum: 1024, description: 'Tokens.', examples: [4096] },
+            {
+              type: 'string',
+              pattern: '^[1-9][0-9]?%$',
+              description: 'A share.',
+              examples: ['80%'],
+            },
+          ],
+          examples: ['80%'],
+        },
+      },
+      examples: [{ budget: '80%' }],
+    },
     owner: { description: 'Who lists of models say owns it.', type: 'string', examples: ['gp'] },
     title: { description: 'Its name for people.', type: 'string', examples: ['GP 4.1'] },
     context: tokens('The most it reads and writes together.', 1_047_576),

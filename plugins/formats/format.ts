@@ -1,9 +1,9 @@
 /** What the gateway must know of a wire format whose bytes pass untouched. A format is one folder that fills this in. */
 import type { Bytes, Headers, Json } from '../../engine/plugin.ts'
-import type { Meters } from '../slots.ts'
+import type { Meter, Meters } from '../slots.ts'
+import type { Codec, TargetCodec } from './codec.ts'
+import type { Fields } from './fields.ts'
 import type { SseEvent } from './sse.ts'
-
-export type Fields = { readonly [key: string]: Json }
 
 export interface Format {
   readonly name: string
@@ -21,6 +21,15 @@ export interface Format {
   outputLimit(body: Fields, tokens: number): readonly [key: string, value: Json]
   /** Whether a refusal blames the gateway's own key under a status that says something else. */
   blamesKey?(status: number, body: Bytes): boolean
+  /** Both directions against the hub. */
+  readonly codec?: Codec
+}
+
+/** What a target speaks, be there clients that speak it or not. */
+export interface TargetFormat extends Pick<Format, 'name' | 'headers' | 'blamesKey'> {
+  readonly stream: Pick<StreamFacts, 'error'>
+  readonly usage?: Pick<UsageFacts, 'hosted'>
+  readonly codec: TargetCodec
 }
 
 interface UsageFacts {
@@ -30,6 +39,31 @@ interface UsageFacts {
   inEvent(event: Fields): Fields | undefined
   /** The same in our meters. Every upstream counts in its own way: this is the one place that knows it. */
   meters(counts: Fields): Meters
+  /** All that `meters` may count: what its models need prices for. */
+  readonly counts: readonly Meter[]
+  /** Counts what plain answers hold beside what they say of it. */
+  tally?(): PlainTally
+  /** The counts of a stream's events add up. */
+  readonly adds?: true
+  /** What its hosted tools did, where the counts leave that out. */
+  readonly hosted?: HostedFacts
+}
+interface PlainTally {
+  push(chunk: Bytes): void
+  readonly counts: Fields
+}
+
+/** What was done in one answer so far. */
+export interface Tally {
+  /** A whole answer, or an event of a stream: what both tell counts once. */
+  saw(body: Fields): void
+  readonly meters: Meters
+}
+/** Of a format whose counts leave them out. */
+export interface HostedFacts {
+  /** One of them stands in every event that tells of a tool. */
+  readonly marks: readonly string[]
+  begin(traits: { readonly [key: string]: Json }): Tally
 }
 
 /** Marks are looked for in bytes. Each begins with a letter that is rare in the format: that is what makes it cheap. */
@@ -69,20 +103,6 @@ export const fieldsOf = (event: SseEvent): Fields | undefined => {
     return undefined
   }
 }
-
-export const isFields = (value: Json | undefined): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-/** A count, or 0 where there is none. Upstreams write null, leave out, and once in a while send text. */
-export const count = (value: Json | undefined): number =>
-  typeof value === 'number' && Number.isFinite(value) && value > 0 ? value : 0
-
-/** A member that is an object, or one without members. */
-export const inner = (fields: Fields, key: string): Fields => {
-  const value = fields[key]
-  return isFields(value) ? value : NOTHING
-}
-const NOTHING: Fields = Object.freeze({})
 
 /** Without the meters that count nothing. */
 export const positive = (meters: Meters): Meters => {

@@ -1,13 +1,22 @@
 /** Every wire format by its name. A further one is a folder and a line here. */
 import { anthropicMessages } from './anthropic-messages/index.ts'
-import type { Format } from './format.ts'
+import type { Format, TargetFormat } from './format.ts'
 import { googleGemini } from './google-gemini/index.ts'
 import { openaiChat } from './openai-chat/index.ts'
+import { openaiImages } from './openai-images/index.ts'
 import { openaiResponses } from './openai-responses/index.ts'
+import { recraft } from './recraft/index.ts'
 
-export const formats: ReadonlyMap<string, Format> = new Map(
-  [openaiChat, openaiResponses, anthropicMessages, googleGemini].map(format => [
-    format.name,
-    format,
-  ]),
-)
+const byName = <T extends { readonly name: string }>(of: readonly T[]): ReadonlyMap<string, T> =>
+  new Map(of.map(each => [each.name, each]))
+
+/** Those that clients speak. */
+export const formats: ReadonlyMap<string, Format> = byName([
+  ...[openaiChat, openaiResponses, anthropicMessages, googleGemini, openaiImages],
+])
+const isTarget = (format: Format): format is Format & TargetFormat => format.codec !== undefined
+/** Those that targets are asked in, in place of the client's own. */
+export const targetFormats: ReadonlyMap<string, TargetFormat> = byName<TargetFormat>([
+  ...[...formats.values()].filter(isTarget),
+  recraft,
+])

@@ -1,6 +1,6 @@
 /** Puts a member into a JSON object: the bytes of all others stay as they came. */
 import type { Bytes, Json } from '../../engine/plugin.ts'
-import type { Fields } from './format.ts'
+import type { Fields } from './fields.ts'
 
 const CLOSE = 0x7d
 

@@ -1,6 +1,6 @@
 /** Errors as OpenAI's formats write them, in the middle of a stream: which status each would have had. */
 import type { Json } from '../../engine/plugin.ts'
-import { type Fields, isFields } from './format.ts'
+import { type Fields, isFields } from './fields.ts'
 
 const STATUS: Readonly<Record<string, number>> = {
   invalid_request_error: 400,

@@ -1,6 +1,8 @@
 /** Lets an answer pass byte for byte and sees what it says on its way: counts, its end, an upstream that dies. */
 import type { Bytes, Fault, Filter, Json, Out } from '../../engine/plugin.ts'
-import { type Fields, type Format, fieldsOf, isFields, type StreamFacts } from './format.ts'
+import { added } from './drawn.ts'
+import { type Fields, isFields } from './fields.ts'
+import { type Format, fieldsOf, type StreamFacts } from './format.ts'
 import { Skimmer } from './skim.ts'
 import { eventsIn, Splitter, type SseEvent } from './sse.ts'
 
@@ -24,7 +26,7 @@ export interface Marks {
   readonly usage: Bytes
   readonly ends: readonly Bytes[]
   readonly key: Bytes
-  inEvent(event: Fields): Fields | undefined
+  readonly count: Format['usage']
 }
 export const marksOf = ({ stream, usage }: Format): Marks => {
   const mark = Buffer.from(stream.usageMark)
@@ -34,7 +36,7 @@ export const marksOf = ({ stream, usage }: Format): Marks => {
     // One mark for both is looked for once.
     ends: stream.endMarks.map(each => (each === stream.usageMark ? mark : Buffer.from(each))),
     key: Buffer.from(usage.key),
-    inEvent: usage.inEvent,
+    count: usage,
   }
 }
 
@@ -42,18 +44,25 @@ export const marksOf = ({ stream, usage }: Format): Marks => {
 export class AnswerWatch implements Filter {
   readonly #skimmer: Skimmer
   readonly #watch: Watch
+  readonly #tally: ReturnType<NonNullable<Marks['count']['tally']>> | undefined
   constructor(marks: Marks, watch: Watch) {
     this.#skimmer = new Skimmer(marks.key)
     this.#watch = watch
+    this.#tally = marks.count.tally?.()
   }
   write(chunk: Bytes, out: Out): void {
-    this.#skimmer.push(chunk)
+    this.#see(chunk)
     out.write(chunk)
   }
   end(tail: Bytes | undefined, out: Out): void {
-    if (tail) this.#skimmer.push(tail)
-    this.#watch.counted(parse(this.#skimmer.value), true)
+    if (tail) this.#see(tail)
+    const counts = parse(this.#skimmer.value)
+    this.#watch.counted(this.#tally ? { ...counts, ...this.#tally.counts } : counts, true)
     out.end(tail)
+  }
+  #see(chunk: Bytes): void {
+    this.#skimmer.push(chunk)
+    this.#tally?.push(chunk)
   }
   fail(reason: Fault, out: Out): void {
     this.#watch.counted(undefined, false)
@@ -177,10 +186,14 @@ export class StreamWatch implements Filter {
     else this.#read(whole)
   }
   #read(whole: Bytes): void {
+    const { count } = this.#marks
     for (const event of eventsIn(whole)) {
       const fields = fieldsOf(event)
-      const counts = fields && this.#marks.inEvent(fields)
-      if (counts) this.#counts = { ...this.#counts, ...counts }
+      const counts = fields && count.inEvent(fields)
+      if (counts)
+        this.#counts = count.adds
+          ? added(this.#counts ?? {}, counts)
+          : { ...this.#counts, ...counts }
     }
   }
   #settle(): void {
@@ -202,7 +215,7 @@ export class StreamWatch implements Filter {
   #break(reason: Fault, out: Out): void {
     if (!this.#begun) return out.fail(reason)
     this.#watch.broke()
-    out.end(this.#watch.failure(reason, lastEvent(this.#last)))
+    out.end(this.#watch.failure(reason, lastEvent(this.#last)), reason)
   }
 }
 /** All but these events. */

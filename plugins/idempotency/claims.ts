@@ -6,12 +6,12 @@ import type {
   Headers,
   Log,
   Row,
+  Standing,
   Statement,
 } from '../../engine/plugin.ts'
 import { isCode } from '../ledger/faults.ts'
 import { writeSurely } from '../ledger/surely.ts'
 import { fault } from './faults.ts'
-import { Standing } from './standing.ts'
 import { claimKey, cleanKeys, expireKey, freeKey, type Name, REPLY } from './statements.ts'
 
 type Store = Pick<Database, 'write' | 'read' | 'now'>
@@ -41,15 +41,13 @@ export class Claims {
   readonly #untold = new Map<string, Statement>()
   #timer: NodeJS.Timeout | undefined
 
-  /** `beat`: ms between two signs of life. */
-  constructor(database: Store, log: Log, beat?: number) {
+  constructor(database: Store, log: Log, standing: Standing) {
     this.#database = database
     this.#log = log
-    this.#standing = new Standing({
-      database,
-      lost: () => this.#lost(),
-      ...(beat !== undefined && { beat }),
-    })
+    this.#standing = standing
+    // Where another may soon have its claims it lets go of them. A burial takes them along by a foreign key.
+    const letGo = (): void => this.#lost()
+    standing.watch('idempotency', { lost: letGo, doubtful: letGo })
   }
   /** What was answered to this key; undefined: it is claimed for this exchange, which must be `ended`. */
   async claim(
@@ -91,7 +89,6 @@ export class Claims {
   async close(): Promise<void> {
     clearTimeout(this.#timer)
     await this.#tellAll()
-    await this.#standing.close()
   }
   async #look(
     name: Name,
@@ -112,7 +109,7 @@ export class Claims {
       const unknown = isCode(thrown, 'STORE_UNKNOWN')
       this.ended(exchange.id, unknown ? freeKey(exchange.id) : undefined)
       if (!isCode(thrown, 'IDEMPOTENCY_BURIED')) throw thrown
-      this.#standing.drop()
+      this.#standing.lost(process)
       throw fault('IDEMPOTENCY_LOST')
     }
   }

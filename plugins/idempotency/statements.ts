@@ -80,28 +80,3 @@ export const cleanKeys = (claimedUntil: number, most: number): Statement => ({
   sql: CLEAN,
   values: [claimedUntil, most],
 })
-
-// ---------------------------------------------------------------- processes
-
-const ENTER = sql('enter', 'INSERT INTO idempotency_processes (id, beat) VALUES (?, 0)')
-const BEAT = sql('beat', 'UPDATE idempotency_processes SET beat = beat + 1 WHERE id = ?')
-const LEAVE = sql('leave', 'DELETE FROM idempotency_processes WHERE id = ?')
-const BURY = sql('bury', 'DELETE FROM idempotency_processes WHERE id = ? AND beat = ?')
-/** All but one. */
-export const OTHERS = sql('others', 'SELECT id, beat FROM idempotency_processes WHERE id <> ?')
-
-export const enter = (process: string): Statement => ({ sql: ENTER, values: [process] })
-/** Rejects with IDEMPOTENCY_BURIED. */
-export const beat = (process: string): Statement => ({
-  sql: BEAT,
-  values: [process],
-  rows: 1,
-  otherwise: 'IDEMPOTENCY_BURIED',
-})
-/** Its claims fall with it. */
-export const leave = (process: string): Statement => ({ sql: LEAVE, values: [process] })
-/** Unless it was heard of meanwhile. */
-export const bury = (process: string, seen: number): Statement => ({
-  sql: BURY,
-  values: [process, seen],
-})

@@ -20,4 +20,34 @@ const TABLES = `
   CREATE INDEX idempotency_open ON idempotency_keys (process) WHERE process IS NOT NULL;
   CREATE INDEX idempotency_age ON idempotency_keys (claimed)`
 
-export const migrations: readonly Migration[] = [{ number: 1, text: TABLES }]
+/** Who lives is asked of the engine. What was claimed under the names of before was claimed by processes that are gone. */
+const ENGINE = `
+  DELETE FROM idempotency_keys WHERE process IS NOT NULL;
+  CREATE TABLE idempotency_claims (
+    account BIGINT NOT NULL,
+    route TEXT NOT NULL,
+    key TEXT NOT NULL,
+    request TEXT NOT NULL UNIQUE,
+    process TEXT CONSTRAINT idempotency_owner REFERENCES tollgate_processes (id) ON DELETE CASCADE,
+    body TEXT NOT NULL,
+    claimed BIGINT NOT NULL,
+    status BIGINT,
+    headers TEXT,
+    reply BLOB,
+    PRIMARY KEY (account, route, key));
+  INSERT INTO idempotency_claims SELECT * FROM idempotency_keys;
+  DROP TABLE idempotency_keys;
+  ALTER TABLE idempotency_claims RENAME TO idempotency_keys;
+  CREATE INDEX idempotency_open ON idempotency_keys (process) WHERE process IS NOT NULL;
+  CREATE INDEX idempotency_age ON idempotency_keys (claimed);
+  DROP TABLE idempotency_processes`
+const ENGINE_POSTGRES = `
+  DELETE FROM idempotency_keys WHERE process IS NOT NULL;
+  ALTER TABLE idempotency_keys DROP CONSTRAINT idempotency_owner,
+    ADD CONSTRAINT idempotency_owner FOREIGN KEY (process) REFERENCES tollgate_processes (id) ON DELETE CASCADE;
+  DROP TABLE idempotency_processes`
+
+export const migrations: readonly Migration[] = [
+  { number: 1, text: TABLES },
+  { number: 2, text: ENGINE, postgres: ENGINE_POSTGRES },
+]

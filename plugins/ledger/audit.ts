@@ -1,5 +1,7 @@
 /** Whether the books balance: every sum that must hold, asked of the store itself. Finds; mends nothing. */
 import type { Database, Row, Sql } from '../../engine/plugin.ts'
+import { printMoney } from '../billing/money.ts'
+import { nanosOf } from './statements.ts'
 
 export interface Finding {
   /** Which invariant, as docs/decisions.md and the tests name it. */
@@ -84,7 +86,7 @@ const RULES: readonly Rule[] = [
     sql: sql(
       'orphans',
       `SELECT c.request, c.process FROM charges c
-       LEFT JOIN ledger_processes p ON p.id = c.process
+       LEFT JOIN tollgate_processes p ON p.id = c.process
        WHERE c.state = 'open' AND p.id IS NULL LIMIT 100`,
     ),
     found: ({ request, process }) => ({
@@ -117,4 +119,11 @@ export const audit = async (database: Pick<Database, 'read'>): Promise<readonly 
     for (const row of await database.read(rule.sql, []))
       findings.push({ rule: rule.name, ...rule.found(row) })
   return findings
+}
+
+const CHARGED = sql('charged', "SELECT sum(amount) AS total FROM charges WHERE state = 'settled'")
+/** What all calls have cost so far, in units of the currency. */
+export const chargedInAll = async (database: Pick<Database, 'read'>): Promise<number> => {
+  const [row] = await database.read(CHARGED, [])
+  return Number(printMoney(nanosOf(row?.total ?? 0)))
 }

@@ -1,29 +1,30 @@
 /** The money of one call: what is held for it, and the one way in which that ends. Knows amounts and prices, not replies. */
-import type { Exchange, Log, Metrics, Statement } from '../../engine/plugin.ts'
+import type { Exchange, Fault, Outcome, Statement } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
-import { type Charge, price } from '../billing/price.ts'
-import { freeze, type Rule } from '../billing/rule.ts'
-import { counted, type Facts } from '../billing/usage.ts'
-import type { Usage } from '../slots.ts'
-import { fault, isCode } from './faults.ts'
-import type { Lack, Ledger, Payer } from './ledger.ts'
-import { extendCharge, holdAtLeast, openCharge, releaseCharge, settleCharge } from './statements.ts'
+import { USAGE, type Usage } from '../slots.ts'
+import { chargeAtOnce } from './at-once.ts'
+import {
+  alarm,
+  type BillFacts,
+  type BillKit,
+  type Charged,
+  chargeOf,
+  rowOf,
+  uncharged,
+} from './charged.ts'
+import { fault, isCode, LACKS } from './faults.ts'
+import type { Lack } from './ledger.ts'
+import { noteOf } from './noted.ts'
+import {
+  extendCharge,
+  type Hold,
+  holdAtLeast,
+  openCharge,
+  releaseCharge,
+  settleCharge,
+} from './statements.ts'
+import { undo } from './undone.ts'
 import { walletsOf } from './wallet.ts'
-
-export interface BillFacts {
-  readonly payer: Payer
-  readonly rule: Rule
-  readonly facts: Facts
-  readonly model: string
-  readonly version: number
-  /** Nanos. */
-  readonly held: bigint
-}
-export interface BillKit {
-  readonly ledger: Ledger
-  readonly log: Log
-  readonly metrics: Metrics
-}
 
 export class Bill {
   readonly #kit: BillKit
@@ -32,15 +33,23 @@ export class Bill {
   /** Under whose name it is held. */
   readonly #process: string
   #held: bigint
+  /** The store is told of the hold before it is told how it ends. */
+  #written = false
   #extending: Promise<void> | undefined
   /** Whose money is at its end. */
   #lack: Lack | undefined
   /** The last usage asked about, and what it comes to: a receipt, a note and the settlement ask for the same one. */
-  #priced: { readonly usage: Usage; readonly charge: Charge } | undefined
+  #priced: { readonly usage: Usage; readonly charge: Charged } | undefined
   /** What was charged, once that is decided. */
   #charged: bigint | undefined
-  /** How it is closed; from then on nothing changes it. */
-  #closing: Statement | undefined
+  /** The same, as far as the balance is concerned: a receipt tells it before it is closed. */
+  #decided = 0n
+  /** The account was asked for what its usage costs beyond the hold. */
+  #covered = false
+  /** From then on nothing changes it. */
+  #closed = false
+  /** What the store is told of that. */
+  #closing: readonly Statement[] | undefined
 
   /** The amount was taken from the ledger before. */
   constructor(kit: BillKit, exchange: Exchange, facts: BillFacts, process: string) {
@@ -49,43 +58,65 @@ export class Bill {
     this.#facts = facts
     this.#process = process
     this.#held = facts.held
-    const { payer, rule, model, version, held } = facts
-    const { id, route, writes } = exchange
-    writes.add(
-      openCharge({
-        ...{ request: id, account: payer.account, key: payer.key, process },
-        ...{ route: route.name, model, version, rule: freeze(rule), held, opened: facts.facts.at },
-      }),
-    )
-    exchange.onEnd(() => this.#ended())
+    exchange.onEnd(outcome => this.#ended(outcome))
+  }
+  /** Writes the hold down, in the exchange's next group: before bytes of a reply leave whose end is not known yet. */
+  hold(): void {
+    if (this.#written || this.#closed) return
+    this.#written = true
+    this.#exchange.writes.add(openCharge(this.#row()))
   }
   /** What a usage comes to. */
   priceOf(usage: Usage): bigint {
     return this.#chargeFor(usage).nanos
   }
+  /** What the account has left behind a charge that is as good as decided. Undefined where that is not known, or more than is
+   *  held. */
+  balanceAfter(nanos: bigint): bigint | undefined {
+    if (nanos > this.#held) return undefined
+    this.#decide(nanos)
+    return this.#kit.ledger.balance(this.#facts.payer.account)
+  }
   release(): undefined {
-    if (this.#closing) return undefined
-    this.#closing = releaseCharge(this.#exchange.id, Date.now())
-    this.#exchange.writes.add(this.#closing)
+    if (this.#closed) return undefined
+    this.#closed = true
+    this.#decide(0n)
+    if (!this.#written) return undefined
+    this.#closing = [releaseCharge(this.#exchange.id, Date.now())]
+    this.#exchange.writes.add(...this.#closing)
     return undefined
   }
-  /** Charges what was used. A promise only where that is more than is held: the account is asked for the rest, and what
-   *  it does not have is written down as uncollected. */
+  /** Takes what a usage costs beyond what is held. What the account does not have is written down as uncollected. */
+  async cover(usage: Usage): Promise<void> {
+    const beyond = this.priceOf(usage) - this.#held
+    if (beyond <= 0n || this.#covered || this.#closed) return
+    const { ledger, log } = this.#kit
+    const { payer } = this.#facts
+    this.#covered = true
+    const lack = await ledger.take(payer, beyond).catch(() => 'account' as const)
+    if (this.#closed) return void (lack ?? ledger.give(payer, beyond, this.#process))
+    if (!lack) return this.#extendBy(beyond)
+    const uncollected = String(beyond)
+    log.warn({ id: this.#exchange.id, uncollected }, 'a call cost more than could be collected')
+  }
+  /** Charges what was used. A promise only where that is more than is held, and nobody has covered it yet. */
   settle(usage: Usage): Promise<void> | undefined {
-    if (this.#closing) return undefined
+    if (this.#closed) return undefined
     const nanos = this.priceOf(usage)
-    if (nanos > this.#held) return this.#settleBeyond(usage, nanos)
-    this.#close(usage, nanos, 0n)
+    if (nanos > this.#held && !this.#covered)
+      return this.cover(usage).then(() => this.#close(usage, nanos))
+    this.#close(usage, nanos)
     return undefined
   }
-  /** How far it has come: what the store settles at if this process dies without another word. Near its hold more is
+  /** What was written so far, before it leaves: not lost with this process. */
+  passed(output: number): void {
+    if (this.#written && !this.#closed) this.#exchange.writes.progress(output)
+  }
+  /** How far it has come: what it is settled at if this process dies without another word. Near its hold more is
    *  held; where the account has no more, what goes beyond is cut. */
   note(usage: Usage): void {
-    if (this.#closing) return
-    const nanos = this.priceOf(usage)
-    const most = nanos < this.#held ? nanos : this.#held
-    const { id, writes } = this.#exchange
-    writes.will(holdAtLeast(id, most), this.#settlement(usage, most, nanos - most))
+    if (this.#closed || !this.#written) return
+    const nanos = this.#will(usage)
     if (nanos >= this.#held && this.#lack)
       return this.#exchange.cut(fault('INSUFFICIENT', [printMoney(nanos)]))
     if (!this.#extending && !this.#lack && nanos * 10n > this.#held * 9n)
@@ -93,74 +124,117 @@ export class Bill {
         this.#extending = undefined
       })
   }
+  /** Of a call that goes on, once it has used this: as much as it began with stays held beyond that. A fault where nobody
+   *  has so much; what was used is covered as far as it goes. */
+  async ahead(usage: Usage): Promise<Fault | undefined> {
+    if (this.#closed || this.#priced?.usage === usage) return undefined
+    const { payer, held } = this.#facts
+    const more = this.#will(usage) + held - this.#held
+    if (more <= 0n) return undefined
+    const lack = await this.#kit.ledger.take(payer, more).catch(() => 'account' as const)
+    if (this.#closed) return void (lack ?? this.#kit.ledger.give(payer, more, this.#process))
+    if (lack) return this.cover(usage).then(() => fault(LACKS[lack], [printMoney(held)]))
+    this.#extendBy(more)
+    this.#will(usage)
+    return this.#exchange.writes.commit().then(() => undefined)
+  }
+  /** What it is settled at if this process dies without another word. */
+  #will(usage: Usage): bigint {
+    const nanos = this.priceOf(usage)
+    const most = nanos < this.#held ? nanos : this.#held
+    const { id, writes } = this.#exchange
+    writes.will(holdAtLeast(id, most), noteOf(id, usage, this.#facts))
+    return nanos
+  }
   async #extend(): Promise<void> {
     const { ledger } = this.#kit
     const { payer } = this.#facts
     const more = this.#held / 2n + 1n
     this.#lack = await ledger.take(payer, more).catch(() => 'account' as const)
     if (this.#lack) return
-    if (this.#closing) return ledger.give(payer, more, this.#process)
+    if (this.#closed) return ledger.give(payer, more, this.#process)
+    this.#extendBy(more)
+    await this.#exchange.writes.commit().catch(() => {}) // whoever waits for the reply's groups sees it
+  }
+  #extendBy(more: bigint): void {
     this.#held += more
     const { id, writes } = this.#exchange
-    writes.add(extendCharge(id, more))
-    await writes.commit().catch(() => {}) // whoever waits for the reply's groups sees it
+    if (this.#written) writes.add(extendCharge(id, more))
   }
-  async #settleBeyond(usage: Usage, nanos: bigint): Promise<void> {
-    const { ledger, log } = this.#kit
-    const { payer } = this.#facts
-    const beyond = nanos - this.#held
-    const lack = await ledger.take(payer, beyond).catch(() => 'account' as const)
-    if (this.#closing) return void (lack ?? ledger.give(payer, beyond, this.#process))
-    if (lack) {
-      const uncollected = String(beyond)
-      log.warn({ id: this.#exchange.id, uncollected }, 'a call cost more than could be collected')
-      return this.#close(usage, this.#held, beyond)
-    }
-    this.#held += beyond
-    const { id, writes } = this.#exchange
-    writes.add(extendCharge(id, beyond))
-    this.#close(usage, nanos, 0n)
-  }
-  #close(usage: Usage, amount: bigint, uncollected: bigint): void {
+  #close(usage: Usage, nanos: bigint): void {
+    if (this.#closed) return
+    const amount = nanos < this.#held ? nanos : this.#held
+    this.#closed = true
     this.#charged = amount
-    this.#closing = this.#settlement(usage, amount, uncollected)
-    this.#exchange.writes.add(this.#closing)
+    this.#decide(amount)
+    this.#closing = this.#settlement(usage, amount, nanos - amount)
+    this.#exchange.writes.add(...this.#closing)
     const { unpriced } = this.#chargeFor(usage)
-    if (unpriced.length > 0) this.#alarm(unpriced)
+    if (unpriced.length > 0) alarm(this.#kit, this.#exchange.id, this.#facts.model, unpriced)
   }
-  #chargeFor(usage: Usage): Charge {
-    if (this.#priced?.usage !== usage) {
-      const { rule, facts } = this.#facts
-      this.#priced = { usage, charge: price(counted(usage), rule, facts) }
-    }
+  #decide(amount: bigint): void {
+    this.#kit.ledger.charged(this.#facts.payer, amount - this.#decided, this.#process)
+    this.#decided = amount
+  }
+  #chargeFor(usage: Usage): Charged {
+    if (this.#priced?.usage !== usage)
+      this.#priced = { usage, charge: chargeOf(usage, this.#facts) }
     return this.#priced.charge
   }
-  #settlement(usage: Usage, amount: bigint, uncollected: bigint): Statement {
+  #settlement(usage: Usage, amount: bigint, uncollected: bigint): readonly Statement[] {
     const { payer } = this.#facts
-    const { lines } = this.#chargeFor(usage)
-    return settleCharge({
-      ...{ request: this.#exchange.id, amount, uncollected, estimated: usage.estimated },
+    const settlement = {
+      request: this.#exchange.id,
+      amount,
+      uncollected,
+      estimated: usage.estimated,
       wallets: walletsOf(payer.account, payer.key),
-      ...{ closed: Date.now(), usage: JSON.stringify(usage.meters), lines: JSON.stringify(lines) },
-    })
+      closed: Date.now(),
+      usage: JSON.stringify(usage.meters),
+      lines: this.#chargeFor(usage).lines,
+    }
+    return this.#written ? [settleCharge(settlement)] : chargeAtOnce(this.#row(), settlement)
   }
-  #alarm(unpriced: readonly string[]): void {
-    const { log, metrics } = this.#kit
-    const { id } = this.#exchange
-    const { model } = this.#facts
-    for (const meter of unpriced) metrics.count('unpriced_total', { model, meter })
-    log.warn({ id, model, unpriced }, 'a call used what has no price')
+  /** As the store is told of it. */
+  #row(): Hold {
+    return { ...rowOf(this.#exchange, this.#facts), process: this.#process, held: this.#held }
   }
   /** The exchange is over. Its groups may have failed, or it ended before anything closed this. */
-  #ended(): void {
-    this.release()
+  #ended({ end, attempts }: Outcome): void {
+    const { id, kind, slots, writes } = this.#exchange
+    // A conversation has no last byte to wait for: it is charged for what was said in it.
+    const said = kind === 'websocket' && attempts > 0 ? slots.get(USAGE) : undefined
+    if (said) this.#close(said, this.priceOf(said))
+    else this.release()
+    const { ledger } = this.#kit
+    const back = (): void => ledger.give(this.#facts.payer, this.#rest(), this.#process)
+    const left = end === 'hangup' || end === 'cut'
+    if (this.#charged === undefined && attempts > 0 && left) uncharged(this.#kit, this.#facts.model)
     const closing = this.#closing
-    if (!closing) return
-    const { id, writes } = this.#exchange
-    const back = (): void => this.#kit.ledger.give(this.#facts.payer, this.#rest(), this.#process)
+    // The last byte left, and had waited for the store.
+    if (!closing || (end === 'complete' && kind === 'http')) return back()
+    const list = this.#written ? [holdAtLeast(id, this.#held), ...closing] : closing
     writes.commit().then(back, thrown => {
-      if (isCode(thrown, 'SHARE_GONE')) this.#kit.ledger.lost(this.#process)
-      this.#kit.ledger.ensureClosed(id, [holdAtLeast(id, this.#held), closing], back)
+      if (isCode(thrown, 'SHARE_GONE')) {
+        ledger.lost(this.#process)
+        if (!this.#written) uncharged(this.#kit, this.#facts.model)
+      }
+      // Refused in the end, since its charge could not be written: nobody pays for what nobody got.
+      if (end === 'refused') return this.#undo(back)
+      // If this process dies before it could tell, the store closes it just so.
+      writes.will(...list)
+      ledger.ensureClosed(id, list, () => {
+        writes.will()
+        back()
+      })
+    })
+  }
+  #undo(back: () => void): void {
+    undo(this.#kit.ledger, this.#exchange, this.#facts.payer, refunded => {
+      // Where it was charged after all, its share has paid, and the account has it back.
+      if (!refunded) this.#charged = undefined
+      if (!refunded) this.#decide(0n)
+      back()
     })
   }
   /** What was held and not charged. */

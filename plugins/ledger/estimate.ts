@@ -8,20 +8,30 @@ const BYTES_PER_TOKEN = 4
 const NOTE_EVERY = 250
 const LINE_END = 0x0a
 
+interface Noting {
+  passed(output: number): void
+  note(usage: Usage): void
+}
 export class Watching {
   /** Whether it comes as events. */
   stream = false
   readonly #input: number
-  readonly #note: (usage: Usage) => void
+  readonly #bill: Noting
   /** Bytes of a plain answer, blank lines of a stream: upstreams send about one token an event. */
   #passed = 0
   #notedAt = 0
   #last = 0
 
   /** `size`: bytes of the request. */
-  constructor(size: number, note: (usage: Usage) => void) {
+  constructor(size: number, bill: Noting) {
     this.#input = Math.ceil(size / BYTES_PER_TOKEN)
-    this.#note = note
+    this.#bill = bill
+  }
+  /** A stream is asked for: its note is there before its first byte is. */
+  begin(): void {
+    if (this.#notedAt > 0) return
+    this.#notedAt = performance.now()
+    this.#bill.note(this.#guess(0, 0))
   }
   saw(chunk: Bytes): void {
     if (!this.stream) {
@@ -29,10 +39,11 @@ export class Watching {
       return
     }
     this.#countEvents(chunk)
+    this.#bill.passed(this.#passed)
     const now = performance.now()
     if (now - this.#notedAt < NOTE_EVERY) return
     this.#notedAt = now
-    this.#note(this.#guess())
+    this.#bill.note(this.#guess())
   }
   /** The bytes that complete the reply. Of a stream that is its terminator, or the word of what broke it. */
   sawLast(tail: Bytes): void {
@@ -53,8 +64,7 @@ export class Watching {
     const most = Math.max(output, guess.meters.output)
     return { meters: { ...usage?.meters, input, output: most }, estimated: true }
   }
-  #guess(more = 0) {
-    const passed = this.#passed + more
+  #guess(more = 0, passed = this.#passed + more) {
     const output = this.stream ? passed : Math.ceil(passed / BYTES_PER_TOKEN)
     return { meters: { input: this.#input, output }, estimated: true } satisfies Usage
   }

@@ -17,3 +17,6 @@ export const fault = errors({
 export const INSUFFICIENT = 'INSUFFICIENT'
 export const isCode = (thrown: unknown, ...codes: readonly string[]): boolean =>
   codes.includes((thrown as { readonly code?: string } | null)?.code ?? '')
+
+/** Whose money it is that does not suffice. */
+export const LACKS = { account: 'INSUFFICIENT', key: 'KEY_EXHAUSTED' } as const

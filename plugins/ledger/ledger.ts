@@ -1,9 +1,12 @@
 /** Holds money for calls and closes what it holds. One per process; knows amounts, not prices. */
-import type { Database, Log, Statement } from '../../engine/plugin.ts'
+import { setTimeout as pause } from 'node:timers/promises'
+import { LRUCache } from 'lru-cache'
+import type { Database, Log, Row, Standing, Statement } from '../../engine/plugin.ts'
 import { isCode } from './faults.ts'
+import { settleNoted } from './noted.ts'
+import { giveAllBack } from './processes.ts'
 import { Shares } from './shares.ts'
-import { Standing } from './standing.ts'
-import { nanosOf, openWallet, ROOM_IN } from './statements.ts'
+import { BARRIER, nanosOf, openWallet, ROOM_IN } from './statements.ts'
 import { writeSurely } from './surely.ts'
 import { walletOf } from './wallet.ts'
 
@@ -14,10 +17,14 @@ export interface Payer {
   readonly quota: bigint | undefined
 }
 export type Lack = 'account' | 'key'
-type Store = Pick<Database, 'write' | 'read' | 'now'>
+/** Told what the list returned; nothing where it was closed already. */
+type Done = (rows: readonly (readonly Row[])[]) => void
+type Store = Pick<Database, 'write' | 'read'>
 
-/** ms until what could not be closed is tried again. */
+/** ms until what could not be closed is tried again, and for which a process that ends goes on trying. */
 const AGAIN = 1_000
+const LAST = 10_000
+const MOST_OPENED = 100_000
 
 export class Ledger {
   readonly #database: Store
@@ -25,30 +32,52 @@ export class Ledger {
   readonly #standing: Standing
   readonly #shares: Shares
   /** Keys whose wallet is known to be there. */
-  readonly #opened = new Map<number, bigint | undefined>()
+  readonly #opened = new LRUCache<number, true>({ max: MOST_OPENED })
   /** What has to be closed and could not be yet. */
-  readonly #open = new Map<string, { readonly list: readonly Statement[]; done(): void }>()
+  readonly #open = new Map<string, { readonly list: readonly Statement[]; done: Done }>()
   readonly #timer: NodeJS.Timeout
+  /** As it was last heard. */
+  #name: string | undefined
 
-  constructor(database: Store, log: Log) {
+  constructor(database: Store, log: Log, standing: Standing) {
     this.#database = database
     this.#log = log
-    this.#standing = new Standing(database, () => this.#shares.forget())
+    this.#standing = standing
     this.#shares = new Shares({
       database,
       process: () => this.#standing.name(),
       lost: process => this.#standing.lost(process),
     })
+    standing.watch('ledger', {
+      lost: () => this.#shares.forget(),
+      dying: process => settleNoted(database, log, Date.now(), process),
+      buried: process => giveAllBack(process, Date.now()),
+    })
     this.#timer = setInterval(() => void this.#closeOpen(), AGAIN)
     this.#timer.unref()
   }
   /** The name that goes onto every charge of this process. */
-  process(): Promise<string> {
-    return this.#standing.name()
+  async process(): Promise<string> {
+    this.#name = await this.#standing.name()
+    return this.#name
+  }
+  /** The same, where it has one already. */
+  get processNow(): string | undefined {
+    return this.#name !== undefined && this.#standing.goesBy(this.#name) ? this.#name : undefined
   }
   /** The store holds nothing under this name any more: this process begins anew, under another. */
   lost(process: string): void {
     this.#standing.lost(process)
+  }
+  /** Takes `amount` for a call where it lies here already. False: `take` it. */
+  takeNow({ account, key, quota }: Payer, amount: bigint): boolean {
+    if (key !== undefined && !this.#opened.get(key)) return false
+    const wallet = walletOf.account(account)
+    if (!this.#shares.takeNow(wallet, amount)) return false
+    if (key === undefined || quota === undefined) return true
+    if (this.#shares.takeNow(walletOf.key(key), amount)) return true
+    this.#shares.give(wallet, amount)
+    return false
   }
   /** Takes `amount` for a call; undefined when it is taken, else whose money does not cover it. */
   async take(payer: Payer, amount: bigint): Promise<Lack | undefined> {
@@ -59,6 +88,11 @@ export class Ledger {
     if (await this.#shares.take(walletOf.key(key), amount)) return undefined
     this.#shares.give(walletOf.account(account), amount)
     return 'key'
+  }
+  /** Whether others may be waiting for what is held: then it must be seen in the store. */
+  tight({ account, key, quota }: Payer): boolean {
+    if (this.#shares.tight(walletOf.account(account))) return true
+    return key !== undefined && quota !== undefined && this.#shares.tight(walletOf.key(key))
   }
   /** What could be taken now, nanos: of the account, and of its key where that has less. */
   async room({ account, key, quota }: Payer): Promise<bigint> {
@@ -74,21 +108,41 @@ export class Ledger {
     this.#shares.give(walletOf.account(account), amount)
     if (key !== undefined && quota !== undefined) this.#shares.give(walletOf.key(key), amount)
   }
+  /** What a call is charged was decided, be it written already or not. Below zero: less than was decided before. */
+  charged({ account, key, quota }: Payer, amount: bigint, process: string): void {
+    if (!this.#standing.goesBy(process)) return
+    this.#shares.balances.charged(walletOf.account(account), amount)
+    if (key !== undefined && quota !== undefined)
+      this.#shares.balances.charged(walletOf.key(key), amount)
+  }
+  /** Nanos, when all that this process decided is charged; undefined: not known yet. What others charged or credited may be
+   *  missing from it for a second. */
+  balance(account: number): bigint | undefined {
+    return this.#shares.balances.of(walletOf.account(account))
+  }
   /** Closes a charge whose own group may not have come through: tried until the store has an answer. */
-  ensureClosed(request: string, list: readonly Statement[], done: () => void): void {
+  ensureClosed(request: string, list: readonly Statement[], done: Done): void {
     this.#open.set(request, { list, done })
     void this.#close(request)
   }
+  /** Not before the store was told what all calls have cost; where it stays away, what they had come to counts. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
-    await this.#closeOpen()
+    const until = performance.now() + LAST
+    // Behind whatever is under way: what fails of it comes to be closed here.
+    await this.#database.write([BARRIER]).catch(() => {})
+    for (;;) {
+      await this.#closeOpen()
+      if (this.#open.size === 0 || performance.now() > until) break
+      await pause(AGAIN / 4)
+    }
     await this.#shares.close()
-    this.#standing.close()
   }
+  /** With the quota that it has now. Another is set by whoever changes it, and `openWallet` then leaves it alone. */
   async #openKey(key: number, quota: bigint | undefined): Promise<void> {
-    if (this.#opened.has(key) && this.#opened.get(key) === quota) return
+    if (this.#opened.get(key)) return
     await writeSurely(this.#database, [openWallet(walletOf.key(key), quota)])
-    this.#opened.set(key, quota)
+    this.#opened.set(key, true)
   }
   async #roomIn(wallet: number): Promise<bigint> {
     const [row] = await this.#database.read(ROOM_IN, [wallet])
@@ -100,15 +154,16 @@ export class Ledger {
   async #close(request: string): Promise<void> {
     const found = this.#open.get(request)
     if (!found) return
+    let rows: Parameters<Done>[0] = []
     try {
-      await writeSurely(this.#database, found.list)
+      rows = await writeSurely(this.#database, found.list)
     } catch (thrown) {
       // Closed already, or never opened: either way nothing is held for it any more.
-      if (!isCode(thrown, 'CHARGE_CLOSED')) {
+      if (!isCode(thrown, 'CHARGE_CLOSED', 'CHARGE_EXISTS', 'SHARE_GONE')) {
         this.#log.warn({ request, error: thrown }, 'a charge could not be closed yet')
         return
       }
     }
-    if (this.#open.delete(request)) found.done()
+    if (this.#open.delete(request)) found.done(rows)
   }
 }

@@ -1,8 +1,10 @@
 /** What this process may spend without asking: its share of each wallet, in memory. One per process. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Database, Value } from '../../engine/plugin.ts'
+import { MOST } from '../billing/money.ts'
+import { Balances } from './balances.ts'
 import { INSUFFICIENT, isCode } from './faults.ts'
-import { ELSEWHERE, leaseShare, nanosOf, ROOM_IN, returnShare } from './statements.ts'
+import { ELSEWHERE, leaseShare, nanosOf, OUTSIDE, ROOM_IN, returnShare } from './statements.ts'
 import { writeSurely } from './surely.ts'
 
 interface Waiting {
@@ -40,6 +42,10 @@ export class Shares {
   readonly #database: SharesOptions['database']
   readonly #process: SharesOptions['process']
   readonly #lost: SharesOptions['lost']
+  readonly balances = new Balances(async wallet => {
+    const [row] = await this.#database.read(OUTSIDE, [await this.#process(), wallet])
+    return row
+  })
   readonly #shares = new Map<number, Share>()
   readonly #timer: NodeJS.Timeout
   /** Ways back under way. */
@@ -52,14 +58,21 @@ export class Shares {
     this.#timer = setInterval(() => this.#lookAround(), every)
     this.#timer.unref()
   }
+  /** Takes it, where enough lies here. */
+  takeNow(wallet: number, amount: bigint): boolean {
+    const share = this.#of(wallet)
+    if (share.waiting.length > 0 || share.free < amount) return false
+    share.recent += amount
+    share.free -= amount
+    return true
+  }
   /** Takes it now, where enough lies here; else asks the store. False: the wallet cannot cover it. */
   take(wallet: number, amount: bigint): boolean | Promise<boolean> {
+    if (this.takeNow(wallet, amount)) return true
+    // No wallet holds as much, and no store could be asked for many times of it.
+    if (amount > MOST) return false
     const share = this.#of(wallet)
     share.recent += amount
-    if (share.waiting.length === 0 && share.free >= amount) {
-      share.free -= amount
-      return true
-    }
     return new Promise((settle, fail) => {
       share.waiting.push({ amount, settle, fail })
       if (!share.asking) void this.#ask(wallet, share)
@@ -77,9 +90,14 @@ export class Shares {
   free(wallet: number): bigint {
     return this.#shares.get(wallet)?.free ?? 0n
   }
+  /** The wallet gave no more than was needed. */
+  tight(wallet: number): boolean {
+    return this.#shares.get(wallet)?.tight ?? false
+  }
   /** The store took this process for dead: nothing here is ours any more. */
   forget(): void {
     for (const share of this.#shares.values()) share.free = 0n
+    this.balances.forget()
   }
   /** What lies here unused goes back. */
   async close(): Promise<void> {
@@ -120,7 +138,8 @@ export class Shares {
     const first = share.waiting[0]?.amount ?? 0n
     const together = share.waiting.reduce((sum, { amount }) => sum + amount, 0n)
     const least = first - share.free
-    const wanted = together + first * AHEAD - share.free
+    const ahead = together + first * AHEAD - share.free
+    const wanted = ahead > MOST ? MOST : ahead
     if (await this.#lease(wallet, share, least, wanted)) return
     // Refused for all who waited together and want as much: the answer would be the same.
     const refused = share.waiting.filter(({ amount }) => amount >= first)
@@ -132,11 +151,7 @@ export class Shares {
     for (let left = PATIENCE; ; left--) {
       const process = await this.#process()
       try {
-        const list = leaseShare(process, wallet, least, wanted)
-        const [rows] = await writeSurely(this.#database, list)
-        const row = rows?.[0]
-        // A trial's store takes what it is told and forgets it: then what could be given counts.
-        const granted = row ? nanosOf(row.granted) : await this.#trial(wallet, least)
+        const granted = await this.#grant(process, wallet, least, wanted)
         share.free += granted
         share.tight = granted <= least
         return granted >= least
@@ -154,6 +169,20 @@ export class Shares {
       await pause(PAUSE)
     }
   }
+  async #grant(process: string, wallet: number, least: bigint, wanted: bigint): Promise<bigint> {
+    const moved = this.balances.moving(wallet)
+    try {
+      const rows = await writeSurely(this.#database, leaseShare(process, wallet, least, wanted))
+      const [row, own] = [rows[0]?.[0], rows.at(-1)?.[0]]
+      // A trial's store takes what it is told and forgets it: then what could be given counts.
+      const granted = row ? nanosOf(row.granted) : await this.#trial(wallet, least)
+      moved(granted, own && nanosOf(row?.balance) - nanosOf(own.amount))
+      return granted
+    } catch (thrown) {
+      moved(0n)
+      throw thrown
+    }
+  }
   async #trial(wallet: number, least: bigint): Promise<bigint> {
     const [row] = await this.#database.read(ROOM_IN, [wallet])
     return nanosOf(row?.room) >= least ? least : 0n
@@ -162,10 +191,13 @@ export class Shares {
     const amount = share.free
     if (amount <= 0n) return
     share.free = 0n
+    const moved = this.balances.moving(wallet)
     const way = this.#bring(wallet, amount)
+      .then(() => moved(-amount))
       .catch(thrown => {
+        moved(0n)
         // Gone with a process that was taken for dead; anything else is tried again later.
-        if (!isCode(thrown, 'SHARE_GONE')) share.free += amount
+        if (!isCode(thrown, 'SHARE_GONE')) this.#of(wallet).free += amount
       })
       .finally(() => this.#returns.delete(way))
     this.#returns.add(way)

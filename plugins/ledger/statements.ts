@@ -4,6 +4,13 @@ import { walletOf } from './wallet.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `ledger: ${name}`, text })
 
+/** What only a process may write that lives: its row stays until this is committed. Where many write at once it must be
+ *  locked, or a burial beside it would miss what is not committed yet, and nobody would bury that process again. */
+export const ofTheLiving = (name: string, text: string, rest = ''): Sql => ({
+  ...sql(name, `${text} ${rest}`),
+  postgres: `${text} FOR KEY SHARE OF tollgate_processes ${rest}`,
+})
+
 // ---------------------------------------------------------------- charges
 
 /** A call that is paid for, from before its first byte on. */
@@ -11,6 +18,8 @@ export interface Hold {
   readonly request: string
   readonly account: number
   readonly key: number | undefined
+  /** Whether it was taken from the key's quota too. */
+  readonly keyHeld: boolean
   /** Whose shares it was taken from. */
   readonly process: string
   readonly route: string
@@ -38,10 +47,10 @@ export interface Settlement {
   readonly wallets: readonly number[]
 }
 
-const OPEN = sql(
+const OPEN = ofTheLiving(
   'open',
-  `INSERT INTO charges (request, account, key, process, route, model, version, rule, state, held, opened)
-   SELECT ?, ?, ?, id, ?, ?, ?, ?, 'open', ?, ? FROM ledger_processes WHERE id = ?`,
+  `INSERT INTO charges (request, account, key, process, route, model, version, rule, state, held, opened, key_held)
+   SELECT ?, ?, ?, id, ?, ?, ?, ?, 'open', ?, ?, CAST(? AS BIGINT) FROM tollgate_processes WHERE id = ?`,
 )
 const SETTLE = sql(
   'settle',
@@ -66,7 +75,7 @@ export const openCharge = (hold: Hold): Statement => ({
   sql: OPEN,
   values: [
     ...[hold.request, hold.account, hold.key ?? null, hold.route, hold.model],
-    ...[hold.version, hold.rule, hold.held, hold.opened, hold.process],
+    ...[hold.version, hold.rule, hold.held, hold.opened, hold.keyHeld ? 1 : 0, hold.process],
   ],
   rows: 1,
   otherwise: 'SHARE_GONE',
@@ -84,7 +93,7 @@ export const settleCharge = (settlement: Settlement): Statement => ({
   locks: settlement.wallets.map(lockOf),
 })
 /** The rows that a trigger changes behind a statement's back. */
-const lockOf = (wallet: number) => ({ table: 'wallets', column: 'id', value: wallet })
+export const lockOf = (wallet: number) => ({ table: 'wallets', column: 'id', value: wallet })
 /** Nothing is charged. Rejects with CHARGE_CLOSED. */
 export const releaseCharge = (request: string, closed: number): Statement => ({
   sql: RELEASE,
@@ -113,7 +122,7 @@ const PART = `(${ROOM}) / 8`
 const GRANT = sql(
   'grant',
   `UPDATE wallets SET granted = CASE WHEN ${PART} <= ? THEN ? WHEN ${PART} < ? THEN ${PART} ELSE ? END
-   WHERE id = ? AND ${ROOM} >= ? RETURNING granted`,
+   WHERE id = ? AND ${ROOM} >= ? RETURNING granted, balance`,
 )
 const RESERVE = sql('reserve', 'UPDATE wallets SET reserved = reserved + granted WHERE id = ?')
 /** What other processes than this one have of a wallet and hold for no call, and what nobody has. */
@@ -122,14 +131,16 @@ export const ELSEWHERE = sql(
   `SELECT w.balance + w.overdraft - w.reserved
      + coalesce((SELECT sum(s.amount) FROM shares s WHERE s.wallet = w.id AND s.process <> ?), 0)
      - coalesce((SELECT sum(c.held) FROM charges c WHERE c.state = 'open'
-         AND c.process <> ? AND (c.account * 2 = ? OR c.key * 2 + 1 = ?)), 0) AS room
+         AND c.process <> ? AND (c.account * 2 = ? OR (c.key * 2 + 1 = ? AND coalesce(c.key_held, 1) = 1))), 0) AS room
    FROM wallets w WHERE w.id = ?`,
 )
-const KEEP_SHARE = sql(
+const KEEP_SHARE = ofTheLiving(
   'keep share',
   `INSERT INTO shares (process, wallet, amount)
-   SELECT p.id, w.id, w.granted FROM ledger_processes p, wallets w WHERE p.id = ? AND w.id = ?
-   ON CONFLICT (process, wallet) DO UPDATE SET amount = shares.amount + excluded.amount`,
+   SELECT tollgate_processes.id, w.id, w.granted FROM tollgate_processes, wallets w
+   WHERE tollgate_processes.id = ? AND w.id = ?`,
+  `ON CONFLICT (process, wallet) DO UPDATE SET amount = shares.amount + excluded.amount
+   RETURNING amount`,
 )
 const SHRINK = sql(
   'shrink share',
@@ -137,13 +148,19 @@ const SHRINK = sql(
 )
 const UNRESERVE = sql('unreserve', 'UPDATE wallets SET reserved = reserved - ? WHERE id = ?')
 
+/** What a wallet has beside what this process has of it. */
+export const OUTSIDE = sql(
+  'outside',
+  `SELECT w.balance - coalesce(s.amount, 0) AS outside
+   FROM wallets w LEFT JOIN shares s ON s.wallet = w.id AND s.process = ? WHERE w.id = ?`,
+)
 export const ROOM_IN = sql('room', `SELECT ${ROOM} AS room FROM wallets WHERE id = ?`)
 /** An amount as the store tells it. */
 export const nanosOf = (value: Value | undefined): bigint =>
   typeof value === 'number' || typeof value === 'bigint' ? BigInt(value) : 0n
 
-/** At least `least`, `wanted` where there is plenty. The first statement returns `granted`. Rejects with INSUFFICIENT,
- *  or SHARE_GONE when the process was taken for dead. */
+/** At least `least`, `wanted` where there is plenty. The first statement returns `granted` and the wallet's `balance`, the
+ *  last the `amount` of the whole share. Rejects with INSUFFICIENT, or SHARE_GONE when the process was taken for dead. */
 export const leaseShare = (
   process: string,
   wallet: number,
@@ -169,6 +186,12 @@ export const returnShare = (
   { sql: UNRESERVE, values: [amount, wallet], rows: 1 },
 ]
 
+/** Changes nothing: what this process wrote before it is decided when this is. */
+export const BARRIER: Statement = {
+  sql: sql('barrier', 'UPDATE wallets SET granted = granted WHERE id = 0'),
+  values: [],
+}
+
 // ---------------------------------------------------------------- wallets and credits
 
 const OPEN_WALLET = sql(
@@ -186,15 +209,15 @@ const OVERDRAFT = sql(
    WHERE id = ?`,
 )
 
-/** Harmless when it is there. `quota`: nanos it may spend; undefined: it only counts. */
+/** Harmless when it is there: it stays as it is then. `quota`: nanos it may spend; undefined: it only counts. */
 export const openWallet = (wallet: number, quota: bigint | undefined): Statement => ({
   sql: OPEN_WALLET,
   values: [wallet, quota ?? 0n, quota === undefined ? 0 : 1],
 })
 export interface Credit {
   readonly account: number
-  readonly kind: 'credit' | 'refund'
-  /** Nanos; a credit may be below zero where what was given too much is taken back. */
+  readonly kind: 'credit' | 'debit' | 'refund'
+  /** Nanos; of a debit below zero: what was given too much is taken back. */
   readonly amount: bigint
   /** What is refunded: each call once. */
   readonly request?: string

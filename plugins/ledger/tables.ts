@@ -2,8 +2,8 @@
  *  in the same statement, and no code path can forget to. */
 import type { Migration } from '../../engine/plugin.ts'
 
-/** A wallet is an account's or, with a quota of its own, a key's: see `walletOf`. `limited` 0: it only counts what was
- *  used. `granted` is what the last lease was given, for whoever asked to read; `deepest` is the greatest overdraft
+/** A wallet is an account's or a key's: see `walletOf`. `limited` 0: no constraint guards it, as a key's that has no quota of
+ *  its own, or once had none: a call that held nothing of it may still be charged to it. `granted` is what the last lease was given, for whoever asked to read; `deepest` is the greatest overdraft
  *  that it ever had: what was spent under it stays in the books. */
 const TABLES = `
   CREATE TABLE wallets (
@@ -65,6 +65,44 @@ const CREDITED = `
         used = used - CASE WHEN NEW.kind = 'refund' THEN NEW.amount ELSE 0 END
       WHERE id = NEW.account * 2;`
 
+/** SQLite changes no constraint of a table that is there: it is made anew. */
+const DEBITS = `
+  CREATE TABLE credits_anew (
+    id BIGINT PRIMARY KEY,
+    account BIGINT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('credit', 'debit', 'refund')),
+    amount BIGINT NOT NULL CHECK (amount <> 0),
+    request TEXT UNIQUE,
+    note TEXT NOT NULL,
+    at BIGINT NOT NULL,
+    CHECK (kind <> 'debit' OR amount < 0));
+  INSERT INTO credits_anew (id, account, kind, amount, request, note, at)
+    SELECT id, account, kind, amount, request, note, at FROM credits;
+  DROP TABLE credits;
+  ALTER TABLE credits_anew RENAME TO credits;
+  CREATE INDEX credits_account ON credits (account);
+  CREATE TRIGGER credits_made AFTER INSERT ON credits BEGIN ${CREDITED} END`
+const DEBITS_ON_POSTGRES = `
+  ALTER TABLE credits DROP CONSTRAINT credits_kind_check;
+  ALTER TABLE credits ADD CHECK (kind IN ('credit', 'debit', 'refund')), ADD CHECK (kind <> 'debit' OR amount < 0)`
+
+/** `key_held`: whether the quota of the key held for the call, whatever the key has by now; null: as its wallet says. */
+const KEY_HELD = 'ALTER TABLE charges ADD COLUMN key_held BIGINT'
+const SETTLED_AS_HELD = `
+    UPDATE shares SET amount = amount - NEW.amount
+      WHERE process = NEW.process
+        AND wallet IN (NEW.account * 2, CASE WHEN NEW.key_held = 0 THEN NULL ELSE NEW.key * 2 + 1 END);
+    UPDATE wallets SET balance = balance - NEW.amount, used = used + NEW.amount,
+        reserved = reserved - NEW.amount *
+          CASE WHEN id % 2 = 0 OR NEW.key_held IS NULL THEN limited ELSE NEW.key_held END
+      WHERE id IN (NEW.account * 2, NEW.key * 2 + 1);`
+
+/** Of an open charge whose process died: how far its stream had come (`usage`: the rest of what it used), and the attributes of
+ *  the request that its price goes by. */
+const NOTED = `
+  ALTER TABLE charges ADD COLUMN noted BIGINT;
+  ALTER TABLE charges ADD COLUMN attributes TEXT`
+
 export const migrations: readonly Migration[] = [
   {
     number: 1,
@@ -85,4 +123,36 @@ export const migrations: readonly Migration[] = [
   CREATE FUNCTION tollgate_credited() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${CREDITED} RETURN NULL; END $$;
   CREATE TRIGGER credits_made AFTER INSERT ON credits FOR EACH ROW EXECUTE FUNCTION tollgate_credited()`,
   },
+  // A call that is charged in one row moves the wallets as one that was held before does.
+  {
+    number: 2,
+    text: `CREATE TRIGGER charges_made AFTER INSERT ON charges
+    WHEN NEW.state = 'settled' BEGIN ${SETTLED} END`,
+    postgres: `CREATE TRIGGER charges_made AFTER INSERT ON charges FOR EACH ROW
+    WHEN (NEW.state = 'settled') EXECUTE FUNCTION tollgate_settled()`,
+  },
+  // Who lives is asked of the engine. Those that the ledger knew are looked at there, and found.
+  {
+    number: 3,
+    text: `INSERT INTO tollgate_processes (id, beat) SELECT id, 0 FROM ledger_processes;
+  DROP TABLE ledger_processes`,
+  },
+  // What it did is said with the row, for all that one commit charges: see `chargeAtOnce`.
+  {
+    number: 4,
+    text: 'DROP TRIGGER charges_made',
+    postgres: 'DROP TRIGGER charges_made ON charges',
+  },
+  { number: 5, text: DEBITS, postgres: DEBITS_ON_POSTGRES },
+  {
+    number: 6,
+    text: `${KEY_HELD};
+  DROP TRIGGER charges_settled;
+  CREATE TRIGGER charges_settled AFTER UPDATE OF state ON charges
+    WHEN OLD.state = 'open' AND NEW.state = 'settled' BEGIN ${SETTLED_AS_HELD} END`,
+    postgres: `${KEY_HELD};
+  CREATE OR REPLACE FUNCTION tollgate_settled() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    ${SETTLED_AS_HELD} RETURN NULL; END $$`,
+  },
+  { number: 7, text: NOTED },
 ]

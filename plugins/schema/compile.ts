@@ -4,10 +4,12 @@ import type { ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { Ajv } from 'ajv/dist/ajv.js'
 import addFormats from 'ajv-formats'
-import { RE2JS } from 're2js'
 import { errors } from '../../engine/errors.ts'
 import type { Fault, Json, Lent } from '../../engine/plugin.ts'
+import { endless } from './bounds.ts'
 import { complaint } from './complaint.ts'
+import { notAbove } from './not-above.ts'
+import { matcherOf } from './patterns.ts'
 
 const fault = errors({
   SCHEMA_UNREADABLE: [500, 'cannot read the schema %s: %s', { expose: true }],
@@ -52,6 +54,8 @@ const compile = (schema: Json, where: string, host: Sharer): Validator => {
   const compiler = compilerFor(schema, host)
   try {
     const validate: ValidateFunction = compiler.compile(schema as object | boolean)
+    const [first] = endless(schema)
+    if (first !== undefined) throw new Error(first)
     // ajv remembers every schema it has seen; a gateway that reloads for months must not.
     if (typeof schema === 'object' && schema !== null) compiler.removeSchema(schema)
     return {
@@ -85,18 +89,18 @@ const OPTIONS = {
   code: { regExp: linear() },
 } as const
 
-/** RE2: time linear in the text, whatever the pattern. Look-around and back-references do not exist there. */
+/** ajv asks for the code of what makes a pattern, too. */
 function linear() {
-  const make = (pattern: string) => {
-    const compiled = RE2JS.compile(pattern.replace(/\\u([0-9a-fA-F]{4})/g, '\\x{$1}'))
-    return { test: (text: string) => compiled.test(text), toString: () => `/${pattern}/` }
+  return Object.assign((pattern: string) => matcherOf(pattern), { code: 'linear' }) as unknown as {
+    (): RegExp
+    code: string
   }
-  return Object.assign(make, { code: 'linear' }) as unknown as { (): RegExp; code: string }
 }
 
 const extend = <T extends Ajv>(compiler: T): T => {
   addFormats.default(compiler, { mode: 'fast' })
   // The field's own words, said instead of ours.
   compiler.addKeyword({ keyword: 'errorMessage', schemaType: 'string' })
+  compiler.addKeyword(notAbove)
   return compiler
 }

@@ -2,10 +2,12 @@
 import type { ErrorObject } from 'ajv'
 import { errors } from '../../engine/errors.ts'
 import type { Fault } from '../../engine/plugin.ts'
+import { NOT_ABOVE } from './not-above.ts'
 
 const fault = errors({
   REQUIRED_PARAMETER: [400, '%s'],
   UNKNOWN_PARAMETER: [400, '%s'],
+  UNSUPPORTED_PARAMETER: [400, '%s'],
   INVALID_TYPE: [400, '%s'],
   INVALID_VALUE: [400, '%s'],
   INVALID_SIZE: [400, '%s'],
@@ -93,6 +95,17 @@ const KEYWORDS: Readonly<Record<string, Complaint>> = {
   maximum: { code: 'OUT_OF_RANGE', say: (error, name) => range(error, name) },
   exclusiveMinimum: { code: 'OUT_OF_RANGE', say: (error, name) => range(error, name) },
   exclusiveMaximum: { code: 'OUT_OF_RANGE', say: (error, name) => range(error, name) },
+  [NOT_ABOVE]: {
+    code: 'OUT_OF_RANGE',
+    say: ({ params }, name) =>
+      `Invalid ${name}: expected a value <= '${params.bound}' (${params.limit}), but got ${shown(params.value)} instead.`,
+    field: ({ params }) => String(params.field),
+  },
+}
+/** `not: {}`: nothing at all fits. */
+const UNSUPPORTED: Complaint = {
+  code: 'UNSUPPORTED_PARAMETER',
+  say: (_, name) => `Unsupported parameter: ${name}.`,
 }
 const OTHER: Complaint = {
   code: 'INVALID_VALUE',
@@ -105,12 +118,19 @@ export const complaint = (found: readonly ErrorObject[]): Fault => {
   const told = found.findLast(({ parentSchema }) => wordsOf(parentSchema) !== undefined)
   const error = told ?? tellingOf(found)
   if (!error) return fault('INVALID_VALUE', ['The request body is not acceptable.'])
-  const { code, say, field } = KEYWORDS[error.keyword] ?? OTHER
+  const { code, say, field } = ruleOf(error)
   const param = join(error.instancePath, field?.(error))
   const name = param === '' ? 'the request body' : `'${param}'`
   const words = wordsOf(error.parentSchema)?.replaceAll('{param}', param) ?? say(error, name)
   return fault(code, [words], param === '' ? {} : { param })
 }
+const ruleOf = ({ keyword, schema, instancePath }: ErrorObject): Complaint => {
+  const barred = keyword === 'not' && instancePath !== '' && isEmpty(schema)
+  return barred ? UNSUPPORTED : (KEYWORDS[keyword] ?? OTHER)
+}
+const isEmpty = (schema: unknown): boolean =>
+  typeof schema === 'object' && schema !== null && Object.keys(schema).length === 0
+
 const wordsOf = (schema: unknown): string | undefined => {
   const { errorMessage } = (schema ?? {}) as { readonly errorMessage?: unknown }
   return typeof errorMessage === 'string' ? errorMessage : undefined

@@ -1,11 +1,14 @@
-/** The least a gateway on undici must do: buffer, parse, ajv, dispatch, parse the usage. What Tollgate is measured against. */
+/** The least a gateway on undici must do: buffer, parse, ajv, dispatch, parse the usage; with a file named, also a row of
+ *  SQLite for each request, fsynced. What Tollgate is measured against. */
 import { readFileSync } from 'node:fs'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { type Dispatcher, Pool } from 'undici'
+import { openRows } from './rows.ts'
 
-const [upstream = '', schema = ''] = process.argv.slice(2)
+const [upstream = '', schema = '', file = ''] = process.argv.slice(2)
+const rows = file === '' ? undefined : openRows(file)
 const pool = new Pool(upstream, { connections: 4096, headersTimeout: 0, bodyTimeout: 0 })
 const validate = new Ajv2020({ allErrors: false, strict: false, validateFormats: false }).compile(
   JSON.parse(readFileSync(schema, 'utf8')),
@@ -24,9 +27,10 @@ const upHeaders = (raw: readonly string[]): string[] => {
 
 const metered = { input: 0, output: 0 }
 const meter = (text: string): void => {
-  const { usage } = JSON.parse(text)
+  const { usage, id } = JSON.parse(text)
   metered.input += usage.prompt_tokens
   metered.output += usage.completion_tokens
+  rows?.add(String(id), usage.prompt_tokens, usage.completion_tokens)
 }
 
 class Relay implements Dispatcher.DispatchHandler {

@@ -15,6 +15,7 @@ const round = (cpu: number, more: Partial<Round> = {}): Round => ({
 })
 const rounds = (rows: Readonly<Record<string, readonly Round[]>>) => new Map(Object.entries(rows))
 
+t.setTimeout(300_000)
 t.test('median', async t => {
   t.equal(median([3, 1, 2]), 2)
   t.equal(median([4, 1, 2, 3]), 2.5)
@@ -28,8 +29,8 @@ t.test('tables print medians, and ratios to the bare proxy', async t => {
     tollgate: [round(0.05)],
   })
   const [, , direct, bare, tollgate] = requestsTable(requests).split('\n')
-  t.equal(direct, '| direct | 1000 |  |  |  | 1.00 / 2.00 |  | 0 |')
-  t.equal(bare, '| bare | 1000 | 40.0 | 30.0–200.0 | 1.00 | 1.00 / 2.00 | 2 | 0 |')
+  t.equal(direct, '| direct | 1000 |  |  |  |  | 1.00 / 2.00 |  | 0 |')
+  t.equal(bare, '| bare | 1000 | 40.0 | 30.0–200.0 | 1.00 |  | 1.00 / 2.00 | 2 | 0 |')
   t.match(tollgate, /^\| tollgate \| 1000 \| 50\.0 \| .* \| 1\.25 \|/)
   const latency = rounds({
     direct: [round(Number.NaN, { p99: 1 })],
@@ -46,6 +47,11 @@ t.test('tables print medians, and ratios to the bare proxy', async t => {
 t.test('verdicts', async t => {
   const requests = rounds({ bare: [round(0.04)], tollgate: [round(0.05)] })
   t.same(verdicts({ requests }), ['reached  CPU per request, × bare proxy: 1.25 (≤ 1.25)'])
+  const billed = rounds({ row: [round(0.04)], billed: [round(0.055)] })
+  t.same(verdicts({ requests: billed }), [
+    'MISSED   CPU billed, × bare proxy with a row: 1.38 (≤ 1.35)',
+  ])
+  t.match(verdicts({ ledger: rounds({ none: [round(0.04)], many: [round(0.04)] }) }), [/^reached/])
   const slow = rounds({ bare: [round(0.04)], tollgate: [round(0.051)] })
   t.match(verdicts({ requests: slow }), [/^MISSED/])
   const held = [{ name: 'tollgate', streams: 10, resident: 60, kernel: 5 }]
@@ -57,14 +63,15 @@ t.test('a short run of every part', { skip: !isLinux && 'figures come from /proc
   const json = join(t.testdir({}), 'out.json')
   const bench = fileURLToPath(new URL('bench.ts', import.meta.url))
   const short = ['--rounds', '1', '--seconds', '0.1', '--rate', '50', '--streams', '20']
+  short.push('--charges', '1000')
   const run = spawnSync(
-    ...swiftly(bench, ...short, '--only', 'requests,latency,events,streams', '--json', json),
+    ...swiftly(bench, ...short, '--only', 'requests,latency,events,ledger,streams', '--json', json),
     { encoding: 'utf8', timeout: 150_000 },
   )
   t.equal(run.status, 0, run.stderr)
   const found = JSON.parse(readFileSync(json, 'utf8'))
   for (const part of ['requests', 'latency', 'events'])
-    for (const name of ['direct', 'bare', 'tollgate']) {
+    for (const name of ['direct', 'bare', 'tollgate', 'row', 'billed']) {
       const [only] = found[part][name]
       t.ok(only.requests > 0, `${part}: ${name} answered`)
       t.equal(only.failed, 0, `${part}: ${name} failed nothing`)
@@ -73,5 +80,9 @@ t.test('a short run of every part', { skip: !isLinux && 'figures come from /proc
   t.match(found.held, [
     { name: 'bare', streams: 20 },
     { name: 'tollgate', streams: 20 },
+    { name: 'row', streams: 20 },
+    { name: 'billed', streams: 20 },
   ])
+  for (const [only] of Object.values(found.ledger) as { requests: number; failed: number }[][])
+    t.match(only, { failed: 0 })
 })

@@ -1,6 +1,9 @@
 /** `npm run bench`: what Tollgate costs beside a bare proxy and beside nothing, as tables of medians. */
-import { writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { fill } from './books.ts'
 import { SCHEMA, type Size, startGateway } from './gateway.ts'
 import { isLinux, type Part, pinned, start } from './processes.ts'
 import {
@@ -16,12 +19,14 @@ import { holdStreams, interleave, jobFor, type Load, loadThrough, type Subject }
 
 const HELP = `npm run bench -- [options]
 
-  --only PARTS      of requests,latency,events,growth,streams; all by default
-  --subjects NAMES  of direct,bare,tollgate; all by default
+  --only PARTS      of requests,latency,events,growth,ledger,streams; all by default
+  --subjects NAMES  of direct,bare,tollgate,row,billed; all by default. row: bare, and writes one fsynced row a
+                    request; billed: tollgate with prices
   --rounds N        interleaved rounds, of which medians are printed; 5
   --seconds N       of one measurement; 3
   --rate N          requests a second of the part latency; 500
   --streams N       of the part streams; 2000
+  --charges N       of the part ledger; 1000000
   --json FILE       also write every round, for a program`
 
 /** The proxy under test has a core of its own; load and upstream share the other. */
@@ -29,22 +34,25 @@ const SUBJECT_CORE = 0
 const LOAD_CORE = 1
 const SMALL: Size = { routes: 10, models: 10 }
 const LARGE: Size = { routes: 1_000, models: 10_000 }
+const ACCOUNTS = 100_000
 
 const readOptions = () => {
   const { values } = parseArgs({
     options: {
       only: { type: 'string', default: Object.keys(PARTS).join() },
-      subjects: { type: 'string', default: 'direct,bare,tollgate' },
+      subjects: { type: 'string', default: 'direct,bare,tollgate,row,billed' },
       rounds: { type: 'string', default: '5' },
       seconds: { type: 'string', default: '3' },
       rate: { type: 'string', default: '500' },
       streams: { type: 'string', default: '2000' },
+      charges: { type: 'string', default: '1000000' },
       json: { type: 'string' },
       help: { type: 'boolean', short: 'h', default: false },
     },
   })
-  const { rounds, seconds, rate, streams } = values
-  const numbers = { rounds: +rounds, seconds: +seconds, rate: +rate, streams: +streams }
+  const { rounds, seconds, rate, streams, charges } = values
+  const sizes = { rate: +rate, streams: +streams, charges: +charges }
+  const numbers = { rounds: +rounds, seconds: +seconds, ...sizes }
   return { ...values, ...numbers, only: values.only.split(','), names: values.subjects.split(',') }
 }
 type Options = ReturnType<typeof readOptions>
@@ -55,6 +63,8 @@ interface Bench {
   readonly subjects: readonly Subject[]
   readonly load: Load
   gateway(name: string, size: Size): Promise<Subject>
+  /** With prices, and books of so many charges. */
+  billed(name: string, charges: number): Promise<Subject>
 }
 
 /** Each part returns its table, and leaves what it found for the verdicts. */
@@ -81,6 +91,15 @@ const PARTS: Readonly<Record<string, (bench: Bench, found: Findings) => Promise<
     found.growth = await interleave(sizes, load, rounds, job)
     return growthTable(found.growth)
   },
+  async ledger({ billed, load, options: { rounds, seconds, charges } }, found) {
+    const books = [
+      await billed('no charges', 0),
+      await billed(`${charges} charges, ${Math.min(charges, ACCOUNTS)} accounts`, charges),
+    ]
+    const job = (subject: Subject) => jobFor(subject, 'plain', { seconds })
+    found.ledger = await interleave(books, load, rounds, job)
+    return growthTable(found.ledger)
+  },
   async streams({ subjects, load, options: { streams } }, found) {
     found.held = await holdStreams(subjects, load, streams)
     return streamsTable(found.held)
@@ -104,6 +123,12 @@ const run = async (options: Options): Promise<void> => {
     ends.push(() => child.kill('SIGTERM'))
     return { name, ...rest }
   }
+  const billed = async (name: string, charges: number): Promise<Subject> => {
+    const { child, store, ...rest } = await startGateway(SMALL, upstream.port, SUBJECT_CORE, true)
+    ends.push(() => child.kill('SIGTERM'))
+    if (charges > 0) await fill(store, { charges, accounts: Math.min(charges, ACCOUNTS) })
+    return { name, ...rest }
+  }
   const make: Readonly<Record<string, () => Promise<Subject>>> = {
     direct: async () => ({ name: 'direct', port: upstream.port, key: 'none' }),
     bare: async () => {
@@ -111,6 +136,20 @@ const run = async (options: Options): Promise<void> => {
       return { name: 'bare', pid, port, key: 'none' }
     },
     tollgate: () => gateway('tollgate', SMALL),
+    row: async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
+      ends.push(() => rmSync(folder, { recursive: true, force: true }))
+      const rows = join(folder, 'rows.db')
+      const { pid, port } = await launch(
+        'bare-proxy.ts',
+        SUBJECT_CORE,
+        upstream.origin,
+        SCHEMA,
+        rows,
+      )
+      return { name: 'row', pid, port, key: 'none' }
+    },
+    billed: () => billed('billed', 0),
   }
   try {
     const load = loadThrough(await launch('load.ts', LOAD_CORE))
@@ -118,7 +157,9 @@ const run = async (options: Options): Promise<void> => {
     for (const name of options.names) subjects.push(await pick(make, name)())
     const found: Findings = {}
     for (const name of options.only)
-      console.log(`${await pick(PARTS, name)({ options, subjects, load, gateway }, found)}\n`)
+      console.log(
+        `${await pick(PARTS, name)({ options, subjects, load, gateway, billed }, found)}\n`,
+      )
     console.log(verdicts(found).join('\n'))
     if (options.json) writeFileSync(options.json, JSON.stringify(found, mapsAsObjects, 2))
   } finally {

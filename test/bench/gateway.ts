@@ -4,7 +4,9 @@ import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { usedFolder } from '../helpers/cache.ts'
 import { NAMES } from './answers.ts'
+import { endow } from './books.ts'
 import { pin } from './processes.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -21,13 +23,20 @@ export interface Gateway {
   readonly pid: number
   readonly port: number
   readonly key: string
+  /** The data folder. */
+  readonly store: string
 }
 
 const filler = <T>(count: number, make: (index: number) => T): T[] =>
   Array.from({ length: Math.max(0, count) }, (_, index) => make(index))
 
+const PRICE = {
+  ...{ context: 128_000, output: 16_384 },
+  price: { input: '0.15 / 1M', cached: '0.075 / 1M', output: '0.60 / 1M' },
+}
+
 /** JSON is YAML, and a config of ten thousand names is not meant for eyes. */
-const configuration = (size: Size, upstream: number, data: string): string => {
+const configuration = (size: Size, upstream: number, data: string, billed: boolean): string => {
   const own = Object.values(NAMES)
   const chain = {
     ...{ auth: 'key', validate: SCHEMA, model: 'body' },
@@ -38,7 +47,11 @@ const configuration = (size: Size, upstream: number, data: string): string => {
       ...{ listen: '127.0.0.1:0', admin: '127.0.0.1:0', workers: 1, data },
       plugins: [join(root, 'plugins')],
     },
-    pipeline: ['errors', 'auth', 'validate', 'model', 'limit', 'translate', 'sandbox'],
+    pipeline: [
+      ...['errors', 'auth', 'validate', 'model', 'limit'],
+      ...(billed ? ['meter'] : []),
+      ...['translate', 'sandbox'],
+    ],
     upstreams: {
       up: {
         url: `http://127.0.0.1:${upstream}/v1`,
@@ -49,8 +62,11 @@ const configuration = (size: Size, upstream: number, data: string): string => {
       },
     },
     models: Object.fromEntries([
-      ...own.map(name => [name, { to: `up/${name}` }]),
-      ...filler(size.models - own.length, index => [`filler-${index}`, { to: 'up/filler' }]),
+      ...own.map(name => [name, { to: `up/${name}`, ...(billed && PRICE) }]),
+      ...filler(size.models - own.length, index => [
+        `filler-${index}`,
+        { to: 'up/filler', ...(billed && PRICE) },
+      ]),
     ]),
     routes: [
       ...filler(size.routes - 1, index => ({ path: `POST /filler/${index}/{id}`, ...chain })),
@@ -60,14 +76,17 @@ const configuration = (size: Size, upstream: number, data: string): string => {
   return JSON.stringify(document, null, 1)
 }
 
+/** `billed`: every call has a price, and the account plenty. */
 export const startGateway = async (
   size: Size,
   upstream: number,
   core: number,
+  billed = false,
 ): Promise<Gateway> => {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
   const config = join(folder, 'routes.yaml')
-  writeFileSync(config, configuration(size, upstream, join(folder, 'data')))
+  const store = usedFolder(join(folder, 'data'))
+  writeFileSync(config, configuration(size, upstream, store, billed))
   const log = openSync(join(folder, 'tollgate.log'), 'w')
   const child = spawn(process.execPath, [program, 'start', '--config', config], {
     stdio: ['ignore', log, 'pipe'],
@@ -76,8 +95,9 @@ export const startGateway = async (
   child.on('exit', () => rmSync(folder, { recursive: true, force: true }))
   const pid = child.pid ?? 0
   const said = await banner(child)
+  if (billed) await endow(store)
   pin(pid, core)
-  return { child, pid, ...said }
+  return { child, pid, store, ...said }
 }
 
 /** ms. */

@@ -14,6 +14,7 @@ export interface Findings {
   latency?: Rounds
   events?: Rounds
   growth?: Rounds
+  ledger?: Rounds
   held?: readonly Held[]
 }
 
@@ -51,13 +52,14 @@ export const requestsTable = (rounds: Rounds): string =>
       'CPU µs/request',
       'min–max',
       '× bare',
+      '× row',
       'p50/p99 ms',
       'RSS MiB',
       'failed',
     ],
     [...rounds.keys()].map(name => {
       const direct = name === 'direct'
-      const ratio = of(rounds, name, perRequest) / of(rounds, 'bare', perRequest)
+      const ratio = (to: string) => of(rounds, name, perRequest) / of(rounds, to, perRequest)
       return [
         name,
         figure(
@@ -66,7 +68,8 @@ export const requestsTable = (rounds: Rounds): string =>
         ),
         direct ? '' : figure(of(rounds, name, perRequest)),
         direct ? '' : spread(rounds, name, perRequest),
-        direct ? '' : figure(ratio, 2),
+        direct ? '' : figure(ratio('bare'), 2),
+        direct ? '' : figure(ratio('row'), 2),
         `${figure(
           of(rounds, name, round => round.p50),
           2,
@@ -155,7 +158,7 @@ export const streamsTable = (held: readonly Held[]): string =>
   )
 
 /** The figures to reach, and whether they were. */
-export const verdicts = ({ requests, latency, growth, held }: Findings): string[] => {
+export const verdicts = ({ requests, latency, growth, ledger, held }: Findings): string[] => {
   const lines: string[] = []
   const say = (text: string, value: number, reach: number): void => {
     if (!Number.isNaN(value))
@@ -163,25 +166,24 @@ export const verdicts = ({ requests, latency, growth, held }: Findings): string[
         `${value <= reach ? 'reached' : 'MISSED '}  ${text}: ${figure(value, 2)} (≤ ${figure(reach, 2)})`,
       )
   }
-  if (requests)
-    say(
-      'CPU per request, × bare proxy',
-      of(requests, 'tollgate', perRequest) / of(requests, 'bare', perRequest),
-      1.25,
-    )
+  const ratio = (rounds: Rounds, name: string, to: string): number =>
+    of(rounds, name, perRequest) / of(rounds, to, perRequest)
+  if (requests) {
+    say('CPU per request, × bare proxy', ratio(requests, 'tollgate', 'bare'), 1.25)
+    say('CPU billed, × bare proxy with a row', ratio(requests, 'billed', 'row'), 1.35)
+  }
   if (latency) {
     const added = (name: string): number =>
       of(latency, name, round => round.p99) - of(latency, 'direct', round => round.p99)
     say('added p99, ms', added('tollgate'), 1.5 * Math.max(0, added('bare')) + 1)
+    say('added p99 billed, ms', added('billed'), 1.5 * Math.max(0, added('row')) + 1)
   }
-  if (growth) {
-    const [small = '', large = ''] = growth.keys()
-    say(
-      'CPU of the large configuration, × small',
-      of(growth, large, perRequest) / of(growth, small, perRequest),
-      1.1,
-    )
+  const grown = (rounds: Rounds, text: string): void => {
+    const [small = '', large = ''] = rounds.keys()
+    say(text, ratio(rounds, large, small), 1.1)
   }
+  if (growth) grown(growth, 'CPU of the large configuration, × small')
+  if (ledger) grown(ledger, 'CPU with full books, × empty')
   const own = held?.find(row => row.name === 'tollgate')
   if (own) say('KiB per idle stream', own.resident + own.kernel, 64)
   return lines

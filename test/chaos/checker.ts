@@ -1,4 +1,4 @@
-/** Compares what clients got, what the upstream wrote and what the ledger says. Believes none of them; pure. */
+/** Compares what clients got, what the upstream wrote, what webhooks told and what the ledger says. Believes none of them; pure. */
 
 export interface ClientCall {
   /** The client's own name for it, which the upstream sees in the body. */
@@ -9,8 +9,8 @@ export interface ClientCall {
   readonly status: number
   /** Words that arrived. */
   readonly received: number
-  /** Of these, words that had arrived well before its end. */
-  readonly early: number
+  /** When each of these did, ms since 1970. */
+  readonly came: readonly number[]
   /** ms since 1970. */
   readonly endedAt: number
   /** It hung up by itself. */
@@ -26,6 +26,7 @@ export interface UpstreamCall {
 }
 export interface LedgerRow {
   readonly request: string
+  readonly account: number
   readonly state: string
   readonly amount: bigint
   readonly held: bigint
@@ -41,12 +42,35 @@ export interface Logs {
   readonly upstream: readonly UpstreamCall[]
   readonly ledger: readonly LedgerRow[]
   readonly kills: readonly Kill[]
+  /** ms within which the store must know how far a stream has come. */
+  readonly lag: number
   /** Nanos a word. */
   readonly price: bigint
-  /** Given to the only account, and what is left of it. */
+  readonly purses: readonly Purse[]
+  readonly events: readonly SinkEvent[]
+  /** What is told of the first account's charges; the metric of everybody's. */
+  readonly said: Said
+}
+/** What an account was given, and what is left of it. */
+export interface Purse {
+  readonly account: number
   readonly given: bigint
   readonly balance: bigint
   readonly reserved: bigint
+  /** Below it its owner is told. */
+  readonly threshold?: bigint
+}
+export interface SinkEvent {
+  readonly account: number
+  readonly id: string
+  readonly body: string
+  readonly signed: boolean
+}
+/** Nanos: by the usage call by call, by its sums, and by the metric. */
+export interface Said {
+  readonly calls: bigint
+  readonly models: bigint
+  readonly metric: bigint
 }
 export interface Violation {
   readonly invariant: string
@@ -67,15 +91,34 @@ export const check = (logs: Logs): readonly Violation[] => {
       const killed = near
         .map(({ at, kind }) => `${kind} ${client.endedAt - at} ms before`)
         .join(', ')
-      return ofClient({ client, calls: mine, rows: own, price: logs.price, killed })
+      const early = earlyOf(client, logs)
+      return ofClient({ client, calls: mine, rows: own, price: logs.price, killed, early })
     }),
     ...[...rows.values()].flatMap(all => ofRows(all, called)),
-    ...ofBooks(logs),
+    ...logs.purses.flatMap(purse => ofPurse(purse, logs)),
+    ...ofSaid(logs),
   ]
 }
 
 /** ms: what ended this close to a kill may have been ended by it. */
 const NEAR = 2_000
+/** ms for which a process may not have told a store that was away; if it is killed then, nobody knows more. */
+const UNTOLD = 12_000
+/** What is killed of a gateway; whatever else is harmed is its store. */
+const PROCESSES: ReadonlySet<string> = new Set(['worker', 'all', 'primary'])
+
+/** Words that the store must know of: those that came well before the end, and where the process was killed behind a fault of the
+ *  store, well before that. */
+const earlyOf = ({ came, endedAt }: ClientCall, { kills, lag }: Logs): number => {
+  const killed = kills.some(
+    ({ at, kind }) => PROCESSES.has(kind) && at > endedAt - NEAR && at < endedAt + UNTOLD,
+  )
+  const away = kills.filter(
+    ({ at, kind }) => !PROCESSES.has(kind) && at > endedAt - UNTOLD && at <= endedAt,
+  )
+  const known = killed ? Math.min(endedAt, ...away.map(({ at }) => at)) : endedAt
+  return came.filter(at => known - at > lag).length
+}
 
 /** One call from end to end. */
 interface Traced {
@@ -85,6 +128,8 @@ interface Traced {
   readonly price: bigint
   /** What was killed as it ended. */
   readonly killed: string
+  /** Words that must be paid for in any case. */
+  readonly early: number
 }
 const ofClient = (traced: Traced): readonly Violation[] => {
   const { client, calls, rows } = traced
@@ -110,13 +155,13 @@ const ofComplete = ({ calls: [call], rows: [row], price }: Traced): Wrong => {
         `${call.emitted} words cost ${due}, charged ${row.amount}, uncollected ${row.uncollected}`,
       ]
 }
-/** Between what arrived and what was written. How far a stream has come is noted at intervals: of one that was cut by a
- *  kill, the words of the last interval may be missing. */
-const ofCut = ({ client, calls: [call], rows: [row], price, killed }: Traced): Wrong => {
+/** Between what arrived and what was written, to the word. Words are estimated by events: that which says why it ended counts as
+ *  one, where its counts came too late to be read. */
+const ofCut = ({ client, calls: [call], rows: [row], price, killed, early }: Traced): Wrong => {
   const charged = row?.state === 'settled' ? row.amount + row.uncollected : 0n
-  const most = BigInt(call?.emitted ?? 0) * price
+  const most = BigInt((call?.emitted ?? 0) + (call?.finished ? 1 : 0)) * price
   if (charged > most) return ['I8', `${call?.emitted} words were written, charged ${charged}`]
-  const least = BigInt(client.left && killed === '' ? client.received : client.early) * price
+  const least = BigInt(client.left && killed === '' ? client.received : early) * price
   if (charged >= least) return undefined
   const how = client.left ? 'left after' : `was cut (killed: ${killed || 'nothing'}) after`
   return [
@@ -147,14 +192,45 @@ const ofRows = (rows: readonly LedgerRow[], called: ReadonlySet<string>): readon
     return []
   })
 
-const ofBooks = ({ ledger, given, balance, reserved }: Logs): readonly Violation[] => {
-  const spent = ledger.reduce((sum, { amount }) => sum + amount, 0n)
+const ofPurse = (purse: Purse, { ledger, events }: Logs): readonly Violation[] => {
+  const { account, given, balance, reserved } = purse
+  const spent = sumOf(ledger.filter(row => row.account === account))
+  const told = events.filter(event => event.account === account)
+  const crossed = purse.threshold !== undefined && balance < purse.threshold
+  const ids = new Set(told.map(({ id }) => id)).size
   const books = [
     ['I4', balance !== given - spent, `given ${given}, spent ${spent}, left ${balance}`],
     ['I5', balance < 0n, `the balance is ${balance}`],
     ['I6', reserved !== 0n, `nobody is left, and ${reserved} is reserved`],
+    ['I10', crossed && ids === 0, 'its balance is low, and nobody was told'],
+    [
+      'I10',
+      !crossed && ids > 0,
+      `its balance is ${balance}, and its owner was told that it is low`,
+    ],
+    ['I10', ids > 1, `one crossing, and events ${told.map(({ id }) => id).join(', ')}`],
+    ['I10', told.some(({ signed }) => !signed), 'an event without a good signature'],
+    [
+      'I10',
+      new Set(told.map(({ body }) => body)).size > 1,
+      'an event that comes again says something else',
+    ],
   ] as const
   return books.flatMap(([invariant, wrong, detail]) =>
-    wrong ? [{ invariant, subject: 'the account', detail }] : [],
+    wrong ? [{ invariant, subject: `account ${account}`, detail }] : [],
   )
+}
+const sumOf = (rows: readonly LedgerRow[]): bigint =>
+  rows.reduce((sum, { amount }) => sum + amount, 0n)
+
+const ofSaid = ({ ledger, said }: Logs): readonly Violation[] => {
+  const first = sumOf(ledger.filter(({ account }) => account === 1))
+  const [calls, models, metric] = [said.calls, said.models, said.metric]
+  const all = sumOf(ledger)
+  return [
+    ...(calls === first && models === first
+      ? []
+      : [`the ledger has ${first}, the usage ${calls} call by call and ${models} in sum`]),
+    ...(metric === all ? [] : [`the ledger has ${all}, the metric ${metric}`]),
+  ].map(detail => ({ invariant: 'I12', subject: 'what is told', detail }))
 }

@@ -4,18 +4,26 @@ import { createChance } from '../helpers/seeded.ts'
 import type { ClientCall } from './checker.ts'
 
 type Kept = { -readonly [Name in keyof ClientCall]: ClientCall[Name] }
-export type Told = { readonly url: string; readonly key: string } | 'stop'
+export type Told = Aim | 'stop'
+interface Aim {
+  readonly url: string
+  readonly key: string
+  /** Keys that are used once each, now and then. */
+  readonly small: readonly string[]
+}
 
-/** `lag`: words that came less than this before an end, ms, may not have been noted when something was killed. */
-const [seed = '1', lag = '1000', together = '12'] = process.argv.slice(2)
+const [seed = '1', together = '12'] = process.argv.slice(2)
 const chance = createChance(Number(seed))
 const upTo = (most: number): number => Math.floor(chance() * most)
 const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
 const agent = new Agent({ keepAlive: true })
 const log: Kept[] = []
-let aim: { readonly url: string; readonly key: string } | undefined
+let aim: Aim | undefined
+let used = 0
 let stopped = false
 
+/** How often one of the small keys is used. */
+const OFTEN = 0.05
 /** Words that came whole. */
 const WORD = /"content":"word"/g
 const wordsIn = (text: string): number => text.match(WORD)?.length ?? 0
@@ -25,18 +33,17 @@ const isWhole = (stream: boolean, text: string): boolean =>
 const read = (call: Kept, leaveAt: number, response: IncomingMessage, over: () => void): void => {
   let text = ''
   const came: number[] = []
+  call.came = came
   call.status = response.statusCode ?? 0
   response.setEncoding('utf8').on('data', (part: string) => {
     text += part
     call.received = call.stream ? wordsIn(text) : 0
-    while (came.length < call.received) came.push(performance.now())
+    while (came.length < call.received) came.push(Date.now())
     if (call.received < leaveAt) return
     call.left = true
     response.destroy()
   })
   response.on('close', () => {
-    const now = performance.now()
-    call.early = came.filter(at => now - at > Number(lag)).length
     call.endedAt = Date.now()
     const whole = response.complete && isWhole(call.stream, text)
     if (call.status >= 400) call.outcome = 'refused'
@@ -45,7 +52,8 @@ const read = (call: Kept, leaveAt: number, response: IncomingMessage, over: () =
   })
   response.on('error', over)
 }
-const ask = ({ url, key }: { readonly url: string; readonly key: string }): Promise<void> => {
+const ask = ({ url, key: usual, small }: Aim): Promise<void> => {
+  const key = (chance() < OFTEN ? small[used++] : undefined) ?? usual
   const stream = chance() < 0.6
   const leaveAt = chance() < 0.15 ? 1 + upTo(15) : Number.POSITIVE_INFINITY
   const call: Kept = {
@@ -55,7 +63,7 @@ const ask = ({ url, key }: { readonly url: string; readonly key: string }): Prom
       outcome: 'cut',
       status: 0,
       received: 0,
-      early: 0,
+      came: [],
       left: false,
     },
     endedAt: 0,

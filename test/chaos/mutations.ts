@@ -14,10 +14,12 @@ export interface Mutation {
 }
 
 const MODEL = 'test/plugins/ledger-model.property.test.ts'
+const AT_ONCE = 'test/plugins/ledger-at-once.test.ts'
 const HOLDS = 'test/plugins/ledger-holds.test.ts'
 const BILLED = 'test/journeys/billed.test.ts'
 const TABLES = 'plugins/ledger/tables.ts'
 const STATEMENTS = 'plugins/ledger/statements.ts'
+const STANDING = 'engine/standing.ts'
 const PROCESSES = 'plugins/ledger/processes.ts'
 const edit = (file: string, find: string, put: string): Edit => ({ file, find, put })
 
@@ -56,7 +58,13 @@ export const mutations: readonly Mutation[] = [
   },
   {
     bug: 'a refund is given twice',
-    edits: [edit(TABLES, 'request TEXT UNIQUE,', 'request TEXT,')],
+    edits: [
+      edit(
+        TABLES,
+        'request TEXT UNIQUE,\n    note TEXT NOT NULL,\n    at BIGINT NOT NULL,\n    CHECK',
+        'request TEXT,\n    note TEXT NOT NULL,\n    at BIGINT NOT NULL,\n    CHECK',
+      ),
+    ],
     tests: [MODEL],
   },
   {
@@ -80,8 +88,8 @@ export const mutations: readonly Mutation[] = [
     edits: [
       edit(
         TABLES,
-        "WHEN OLD.state = 'open' AND NEW.state = 'settled' BEGIN ${SETTLED}",
-        "WHEN NEW.state = 'settled' BEGIN ${SETTLED}",
+        "WHEN OLD.state = 'open' AND NEW.state = 'settled' BEGIN ${SETTLED_AS_HELD}",
+        "WHEN NEW.state = 'settled' BEGIN ${SETTLED_AS_HELD}",
       ),
       edit(
         TABLES,
@@ -98,7 +106,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     bug: 'what was charged stays reserved',
-    edits: [edit(TABLES, 'reserved = reserved - NEW.amount * limited', 'reserved = reserved')],
+    edits: [edit(TABLES, 'reserved = reserved - NEW.amount *\n', 'reserved = reserved - 0 *\n')],
     tests: [MODEL],
   },
   {
@@ -108,7 +116,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     bug: 'the living are buried',
-    edits: [edit(PROCESSES, 'WHERE id = ? AND seen = ?', 'WHERE id = ? AND ? IS NOT NULL')],
+    edits: [edit(STANDING, 'WHERE id = ? AND beat = ?', 'WHERE id = ? AND ? IS NOT NULL')],
     tests: [MODEL],
   },
   {
@@ -116,8 +124,8 @@ export const mutations: readonly Mutation[] = [
     edits: [
       edit(
         STATEMENTS,
-        "'open', ?, ? FROM ledger_processes WHERE id = ?`",
-        "'open', ?, ? FROM (SELECT ? AS id)`",
+        "'open', ?, ?, CAST(? AS BIGINT) FROM tollgate_processes WHERE id = ?`,",
+        "'open', ?, ?, CAST(? AS BIGINT) FROM (SELECT ? AS id) AS tollgate_processes`,",
       ),
     ],
     tests: [MODEL],
@@ -160,15 +168,72 @@ export const mutations: readonly Mutation[] = [
     tests: [BILLED],
   },
   {
+    bug: 'the words of a stream leave before anybody notes them',
+    edits: [edit('plugins/ledger/estimate.ts', '    this.#bill.passed(this.#passed)\n', '')],
+    tests: ['test/chaos/chaos.test.ts'],
+  },
+  {
     bug: 'what was taken before a burial is given to the new life',
-    edits: [
-      edit('plugins/ledger/standing.ts', 'return this.#known === name', 'return name !== ""'),
-    ],
+    edits: [edit(STANDING, 'return this.#known === name', 'return name !== ""')],
     tests: ['test/plugins/ledger-buried.test.ts'],
   },
   {
     bug: 'an extension that was lost leaves the charge open for good',
     edits: [edit(STATEMENTS, "state = 'open' AND held < ?", "state = 'open' AND held > ?")],
     tests: ['test/plugins/ledger-extended.test.ts'],
+  },
+  {
+    bug: 'what is charged in one row is not taken from the share',
+    edits: [
+      edit(
+        'plugins/ledger/at-once.ts',
+        'SET amount = amount - ? WHERE process',
+        'SET amount = amount - ? * 0 WHERE process',
+      ),
+    ],
+    tests: [MODEL],
+  },
+  {
+    bug: 'of sums that are added up the first is lost',
+    edits: [
+      edit(
+        'engine/database/sums.ts',
+        'whole(found.values[at]) + whole(values[at])',
+        'whole(values[at])',
+      ),
+    ],
+    tests: ['test/database/sums.test.ts', AT_ONCE],
+  },
+  {
+    bug: 'what is added up is applied behind what looks at it',
+    edits: [
+      edit(
+        'engine/database/group.ts',
+        'const broken = sums && !first ? settle(store, sums, at) : undefined',
+        'const broken = undefined as Refused | undefined',
+      ),
+    ],
+    tests: ['test/database/sums.test.ts'],
+  },
+  {
+    bug: 'what was taken in memory is charged after a burial',
+    edits: [
+      edit(
+        'plugins/ledger/at-once.ts',
+        '?, ?, CAST(? AS BIGINT) FROM tollgate_processes WHERE id = ?`',
+        '?, ?, CAST(? AS BIGINT) FROM (SELECT ? AS id) AS tollgate_processes`',
+      ),
+    ],
+    tests: [MODEL],
+  },
+  {
+    bug: 'a stream that nobody asked for leaves without a hold',
+    edits: [edit('plugins/meter.ts', 'else holdAt(exchange, bill, seen)', '')],
+    tests: [AT_ONCE],
+  },
+  {
+    bug: 'pieces of a plain answer leave before its charge',
+    edits: [edit('plugins/ledger/receipt.ts', '  reply.body = whole\n', '')],
+    tests: [AT_ONCE],
   },
 ]

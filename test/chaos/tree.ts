@@ -1,16 +1,16 @@
 /** The whole gateway as a process group of its own, that can be killed in part or as one and started again on its folder. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { askStatus, findRunning, type Running } from '../../engine/running.ts'
+import { usedFolder } from '../helpers/cache.ts'
 import { operatorEnv, swiftly } from '../helpers/operator.ts'
 import { eventually } from '../helpers/primary.ts'
 
-export const KINDS = ['worker', 'all', 'primary', 'writer'] as const
-export type Kind = (typeof KINDS)[number]
+export const KINDS = ['worker', 'all', 'primary'] as const
 
 export interface Tree {
   readonly data: string
@@ -20,7 +20,7 @@ export interface Tree {
   /** Starts it, beside whatever is still there of it. */
   start(): Promise<void>
   /** `chance` picks among several. Resolves when the signal is sent. */
-  kill(kind: Kind, chance: () => number): Promise<void>
+  kill(kind: string, chance: () => number): Promise<void>
   /** Serves again, with all it had. */
   recovered(): Promise<void>
   /** Resolves when nothing is left of it. */
@@ -32,12 +32,16 @@ const PROGRAM = fileURLToPath(new URL('../../engine/bin.cjs', import.meta.url))
 const PLUGINS = fileURLToPath(new URL('../../plugins', import.meta.url))
 const WORKERS = 2
 
-export const createTree = (routes: string): Tree => {
+/** `database`: its url; `env`: what else it is given. */
+export const createTree = (
+  routes: string,
+  database: string,
+  more: Readonly<Record<string, string>>,
+): Tree => {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-chaos-'))
-  const store = join(folder, 'data')
-  mkdirSync(store)
+  const store = usedFolder(join(folder, 'data'))
   const settings = { listen: '127.0.0.1:0', admin: '127.0.0.1:0', workers: WORKERS, data: store }
-  const text = JSON.stringify({ ...settings, plugins: [PLUGINS] })
+  const text = JSON.stringify({ ...settings, database, plugins: [PLUGINS] })
   writeFileSync(join(folder, 'routes.yaml'), `settings: ${text}\n${routes}`)
   const groups: number[] = []
   let child: ChildProcess | undefined
@@ -69,7 +73,7 @@ export const createTree = (routes: string): Tree => {
     url: () => findRunning(store)?.url ?? '',
     output: () => output,
     async start() {
-      const env = operatorEnv({ TOLLGATE_CONFIG: 'routes.yaml', NO_COLOR: '1' })
+      const env = operatorEnv({ ...more, TOLLGATE_CONFIG: 'routes.yaml', NO_COLOR: '1' })
       child = spawn(...swiftly(PROGRAM, 'start'), {
         ...{ cwd: folder, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] },
       })
@@ -108,7 +112,7 @@ export const createTree = (routes: string): Tree => {
   }
 }
 
-const writerOf = (pid: number): number | undefined => {
+export const writerOf = (pid: number): number | undefined => {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
   const isWriter = (each: string): boolean => {
     try {

@@ -111,7 +111,9 @@ t.test('files that are named travel with the version, not with the disk', async 
   t.equal(first?.stage.explain?.({} as never), '{ "$ref": "parts/b.json#/x" }')
 })
 
-t.test('what to watch: the folders of all that was read', async t => {
+const PLUGINS = ['/plugins/*', '/plugins/*.{ts,mts,cts,js,mjs,cjs,json}', '/plugins/stamp.ts']
+
+t.test('what to watch: all that was read, and what would be', async t => {
   folder(
     t,
     `include: [parts/**/*.yaml]\n${route('{ body: a/a.json, text: "${file:keys/key}" }')}`,
@@ -123,7 +125,8 @@ t.test('what to watch: the folders of all that was read', async t => {
   )
   const { watched } = await prepare(options(t))
   const inside = watched.map(path => path.slice(t.testdirName.length))
-  t.same(inside, ['', '/a', '/keys', '/parts', '/parts/eu', '/plugins'])
+  const read = ['/a/a.json', '/keys/key', '/parts/*', '/parts/eu/x.yaml']
+  t.same(inside, [...read, ...PLUGINS, '/routes.yaml'])
 })
 
 t.test('a refused configuration says where its repair would show, missing files too', async t => {
@@ -134,12 +137,12 @@ t.test('a refused configuration says where its repair would show, missing files 
   const inside = (await refused(prepare(options(t)))).watched.map(path =>
     path.slice(t.testdirName.length),
   )
-  t.same(inside, ['', '/parts', '/plugins'])
+  t.same(inside, ['/parts/*.yaml', '/parts/x.yaml', ...PLUGINS, '/routes.yaml'])
   folder(t, route('{ body: later/a.json }'), { later: {} })
   const again = (await refused(prepare(options(t)))).watched.map(path =>
     path.slice(t.testdirName.length),
   )
-  t.same(again, ['', '/later', '/plugins'])
+  t.same(again, ['/later/a.json', ...PLUGINS, '/routes.yaml'])
 })
 
 t.test('secrets: those of files, of variables, and those that a schema says are', async t => {

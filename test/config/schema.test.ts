@@ -49,6 +49,14 @@ t.test('no map of the engine takes a key that it does not know', async t => {
     if (schema.properties) t.equal(schema.additionalProperties, false, path)
 })
 
+t.test('what an acknowledged write survives has two words', async t => {
+  const schema = inside(assemble(new Map()), 'properties', 'settings', 'properties', 'durability')
+  const fits = new Ajv({ strict: false }).compile(schema as object)
+  for (const word of ['power', 'process']) t.ok(fits(word), word)
+  for (const word of ['', 'disk', 'Power', 'none', 'off', 'powers', true, 1, null, ['power']])
+    t.notOk(fits(word), JSON.stringify(word))
+})
+
 t.test('durations and sizes are spelled as their parsers read them', async t => {
   const text = readFileSync(join(ROOT, 'schemas/engine.json'), 'utf8')
   for (const [path, schema] of keys(JSON.parse(text))) {

@@ -2,17 +2,17 @@
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
-import { watchedFolders, watchFiles } from '../../engine/config/watch.ts'
+import { watchedPlaces, watchFiles } from '../../engine/config/watch.ts'
 
 const open = () => process.getActiveResourcesInfo().filter(name => name === 'FSEventWrap').length
 
 t.test('closed before the new folders are watched', async t => {
   const folder = t.testdir({ 'routes.yaml': 'a', one: {}, two: {} })
   const foldersOf = (...names: readonly string[]) =>
-    watchedFolders(names.map(name => join(folder, name)))
+    watchedPlaces(names.map(name => join(folder, name)))
   const before = open()
   const first = Promise.withResolvers<void>()
-  const watch = watchFiles({ folders: foldersOf('routes.yaml'), changed: first.resolve })
+  const watch = watchFiles({ places: foldersOf('routes.yaml'), changed: first.resolve })
   await first.promise
   for (const name of ['one', 'two']) watch.update(foldersOf('routes.yaml', name))
   await watch.close()

@@ -10,67 +10,9 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
-import { type Watch, watchedFolders, watchFiles } from '../../engine/config/watch.ts'
-
-/** Ten times what a burst may take. */
-const PATIENCE = 5000
-
-interface Watched {
-  readonly folder: string
-  readonly watch: Watch
-  /** Resolves when a change was told after `act`. */
-  told(act: () => void): Promise<void>
-  /** How often one was told so far. */
-  count(): number
-}
-/** A watch that has settled: its first looks are behind it. */
-const watched = async (
-  t: Test,
-  files: Record<string, unknown>,
-  paths = ['routes.yaml'],
-): Promise<Watched> => {
-  const folder = t.testdir(files as Parameters<Test['testdir']>[0])
-  return settled(t, folder, paths)
-}
-const settled = async (t: Test, folder: string, paths: readonly string[]): Promise<Watched> => {
-  let count = 0
-  let wake = () => {}
-  const first = Promise.withResolvers<void>()
-  wake = first.resolve
-  const folders = watchedFolders(paths.map(path => join(folder, path)))
-  const watch = watchFiles({
-    folders,
-    changed: () => {
-      count++
-      wake()
-    },
-  })
-  t.teardown(() => watch.close())
-  const within = (promise: Promise<void>) => {
-    const late = Promise.withResolvers<never>()
-    const timer = setTimeout(() => late.reject(new Error('no change was told')), PATIENCE)
-    return Promise.race([promise, late.promise]).finally(() => clearTimeout(timer))
-  }
-  await within(first.promise)
-  const told = async (act: () => void) => {
-    const next = Promise.withResolvers<void>()
-    wake = next.resolve
-    act()
-    await within(next.promise)
-  }
-  return { folder, watch, told, count: () => count }
-}
-/** What is told next is the last of these changes: everything before it was not told. */
-const untold = async ({ told, count, folder }: Watched, act: () => void): Promise<number> => {
-  const before = count()
-  act()
-  // Longer than any burst: a wrong call would have come.
-  await new Promise(resolve => setTimeout(resolve, 300))
-  const wrong = count() - before
-  await told(() => writeFileSync(join(folder, 'routes.yaml'), `${before} ${Math.random()}`))
-  return wrong
-}
+import t from 'tap'
+import { watchedPlaces } from '../../engine/config/watch.ts'
+import { settled, untold, watched } from '../helpers/watched.ts'
 
 t.test('what changed before the watch stood is told by its first look', async t => {
   const { count } = await watched(t, { 'routes.yaml': 'a' })
@@ -176,7 +118,7 @@ t.test('a mounted ConfigMap swaps its ..data link; every swap is told', async t 
       symlinkSync(`..${version}`, join(folder, '..data_tmp'))
       renameSync(join(folder, '..data_tmp'), join(folder, '..data'))
       rmSync(join(folder, `..${version - 1}`), { recursive: true })
-      watch.update(watchedFolders([join(folder, 'routes.yaml')]))
+      watch.update(watchedPlaces([join(folder, 'routes.yaml')]))
     })
 })
 
@@ -188,7 +130,7 @@ t.test('a whole release is swapped by a link above the file', async t => {
     symlinkSync('two', join(folder, 'next'))
     renameSync(join(folder, 'next'), join(folder, 'current'))
   })
-  await told(() => watch.update(watchedFolders([join(folder, 'current/routes.yaml')])))
+  await told(() => watch.update(watchedPlaces([join(folder, 'current/routes.yaml')])))
   await told(() => writeFileSync(join(folder, 'two/routes.yaml'), '3'))
 })
 
@@ -201,12 +143,12 @@ t.test('folders may be added and dropped; a folder that comes later is seen', as
   await told(() => mkdirSync(join(folder, 'later')))
   await told(() =>
     watch.update(
-      watchedFolders([join(folder, 'routes.yaml'), join(folder, 'later'), join(folder, 'plugins')]),
+      watchedPlaces([join(folder, 'routes.yaml'), join(folder, 'later'), join(folder, 'plugins')]),
     ),
   )
   await told(() => writeFileSync(join(folder, 'later/x.yaml'), '1'))
   await told(() => writeFileSync(join(folder, 'plugins/a.ts'), '2'))
-  watch.update(watchedFolders([join(folder, 'routes.yaml')]))
+  watch.update(watchedPlaces([join(folder, 'routes.yaml')]))
   t.equal(await untold(files, () => writeFileSync(join(folder, 'plugins/a.ts'), '3')), 0)
 })
 
@@ -228,18 +170,4 @@ t.test('after close nothing is told', async t => {
   writeFileSync(join(folder, 'routes.yaml'), 'c')
   await new Promise(resolve => setTimeout(resolve, 300))
   t.equal(count(), before)
-})
-
-t.test('which folders: of the file, of its links, of what is not there yet', async t => {
-  const folder = t.testdir({ a: { 'x.yaml': '' }, b: { c: {} } })
-  symlinkSync('../a/x.yaml', join(folder, 'b/link.yaml'))
-  symlinkSync(join(folder, 'b'), join(folder, 'absolute'))
-  const names = (path: string) =>
-    watchedFolders([join(folder, path)]).map(each => each.slice(folder.length))
-  t.same(names('a/x.yaml'), ['/a'])
-  t.same(names('b/link.yaml'), ['/a', '/b'])
-  t.same(names('absolute/link.yaml'), ['', '/a', '/absolute', '/b'])
-  t.same(names('b/c/d/e.yaml'), ['/b/c'])
-  symlinkSync('loop', join(folder, 'loop'))
-  t.same(names('loop'), [''], 'a link to itself ends')
 })

@@ -69,6 +69,28 @@ t.test('a list sent again is answered as the first time, and applied once', asyn
   store.close()
 })
 
+t.test('a list that comes through once only leaves no note behind', async t => {
+  const { store } = openItems(temporaryFolder(t))
+  const commit = createGroup(store)
+  const once = { ...list(1, 1, 2), once: true }
+  const notes = () => store.run('SELECT count(*) AS n FROM tollgate_lists', []).rows[0]?.n
+  t.match(commit([once]), [{ rows: [[], []] }])
+  t.equal(notes(), 0)
+  const again = { ...once, again: true }
+  t.match(commit([again, list(2, 3)]), [{ rows: [[], []] }, { rows: [[]] }], 'it is there')
+  t.match(commit([once]), [{ refused: { kind: 'violation', unique: true } }], 'the first time')
+  const other = { ...list(3, 4, 2), once: true, again: true }
+  t.match(commit([other]), [{ refused: { kind: 'violation', at: 1 } }], 'not its own key')
+  const nameless = { text: INSERT, rows: 1, values: [9, null] }
+  const broken = { client: 'c', number: 4, again: true, once: true, steps: [nameless] }
+  t.match(commit([broken]), [{ refused: { kind: 'violation', at: 0 } }], 'another constraint')
+  t.same(
+    store.run(ALL.text, []).rows.map(({ id }) => id),
+    [1, 2, 3],
+  )
+  store.close()
+})
+
 t.test('a full disk refuses the whole group and nothing is half there', async t => {
   const { store } = openItems(temporaryFolder(t))
   const { page_count: pages } = store.connection.prepare('PRAGMA page_count').get() ?? {}

@@ -40,6 +40,21 @@ t.test('what SQLite says it does, not what it was told', async t => {
   }
 })
 
+t.test('power: an fsync a commit; process: none, and still a log ahead', async t => {
+  const good = { journal_mode: 'wal', synchronous: 1, foreign_keys: 1 }
+  t.doesNotThrow(() => assertPragmas(good, 'process'))
+  for (const synchronous of [0, 2])
+    t.throws(() => assertPragmas({ ...good, synchronous }, 'process'), { code: 'STORE_PRAGMA' })
+  for (const [durability, synchronous] of [
+    ['power', 2],
+    ['process', 1],
+  ] as const) {
+    const store = openForWriting(join(temporaryFolder(t), 'x.db'), durability)
+    t.match(store.connection.prepare('PRAGMA synchronous').get(), { synchronous })
+    store.close()
+  }
+})
+
 t.test('a database that cannot have a log ahead is refused as it is opened', async t => {
   t.throws(() => openForWriting(':memory:'), {
     code: 'STORE_PRAGMA',

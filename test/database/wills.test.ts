@@ -1,4 +1,6 @@
 /** A will is what the store applies when a process dies without another word. */
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { OpenDatabase } from '../../engine/database/database.ts'
@@ -32,6 +34,7 @@ const untilNoWills = async (database: OpenDatabase): Promise<void> => {
 }
 
 for (const { engine, store, database } of await startBoth(t, [table], { postgres: GRACE })) {
+  const folder = store.options.data ?? ''
   /** A client of the same store, with every hold open again. */
   const beginAgain = async (t: Test) => {
     await database.write([statement('open', `UPDATE hold SET state = 'open', used = 0`)])
@@ -48,6 +51,27 @@ for (const { engine, store, database } of await startBoth(t, [table], { postgres
     await until(database, ['will 5', 'will 1', 'itself 9'])
     await untilNoWills(database)
     t.pass('settled as it should be, and no will is left')
+  })
+
+  t.test(`${engine}: with how far it had come, which nobody was told`, async t => {
+    await database.write([statement('open', `UPDATE hold SET state = 'open', used = 0`)])
+    const client = await startClient(t, store.options)
+    const come = (id: string, used: number) => ({ ...settle(id, used), progress: 1 })
+    await client.call('progress', 'exchange 0', 77)
+    await client.call('will', 'exchange 1', [come('a', 1)])
+    await client.call('progress', 'exchange 1', 41)
+    await client.call('will', 'exchange 2', [come('b', 5)])
+    await client.call('progress', 'exchange 2', 4)
+    await client.call('will', 'exchange 0', [])
+    await client.call('will', 'exchange 3', [come('c', 9)])
+    await client.call('progress', 'exchange 1', 42)
+    await client.call('progress', 'n'.repeat(56), 1)
+    await client.call('write', [statement('so that they are there', 'SELECT 1')])
+    await client.kill()
+    await until(database, ['will 42', 'will 5', 'will 9'])
+    await untilNoWills(database)
+    while (readdirSync(join(folder, 'progress')).length > 0) await later(10)
+    t.pass('the last it said, never less than its will; and its file is gone')
   })
 
   t.test(`${engine}: one that says bye leaves no will`, async t => {

@@ -2,7 +2,7 @@
 import { setTimeout as later } from 'node:timers/promises'
 import t from 'tap'
 import { type Store, sql, startClient, startStore, statement } from '../helpers/store.ts'
-import { add, COUNT, tally } from '../helpers/tally.ts'
+import { add, addOnce, COUNT, tally } from '../helpers/tally.ts'
 
 const HAS = sql('has', 'SELECT count(*) AS n FROM entry WHERE id = ?')
 
@@ -14,29 +14,30 @@ const killAndRespawn = async (store: Store, times: number) => {
   }
 }
 
-t.test('under load: nothing lost, nothing twice', async t => {
-  const store = await startStore(t)
-  const database = await store.open({ patience: 10_000 })
-  await database.migrate('test', [tally])
-  let over = false
-  let written = 0
-  const load = Array.from({ length: 20 }, async (_, lane) => {
-    for (let index = 0; !over; index++) {
-      await database.write(add(`${lane}-${index}`))
-      written++
-    }
+for (const durability of ['power', 'process'] as const)
+  t.test(`under load (${durability}): nothing lost, nothing twice`, async t => {
+    const store = await startStore(t, undefined, durability)
+    const database = await store.open({ patience: 10_000 })
+    await database.migrate('test', [tally])
+    let over = false
+    let written = 0
+    const load = Array.from({ length: 20 }, async (_, lane) => {
+      for (let index = 0; !over; index++) {
+        await database.write((lane % 2 ? add : addOnce)(`${lane}-${index}`))
+        written++
+      }
+    })
+    await killAndRespawn(store, 4)
+    over = true
+    await Promise.all(load)
+    t.ok(written > 100, `${written} lists`)
+    t.same(await database.read(COUNT, []), [{ n: written, sum: written }])
+    const integrity = await database.read(
+      sql('integrity', 'SELECT * FROM pragma_integrity_check'),
+      [],
+    )
+    t.same(integrity, [{ integrity_check: 'ok' }])
   })
-  await killAndRespawn(store, 4)
-  over = true
-  await Promise.all(load)
-  t.ok(written > 100, `${written} lists`)
-  t.same(await database.read(COUNT, []), [{ n: written, sum: written }])
-  const integrity = await database.read(
-    sql('integrity', 'SELECT * FROM pragma_integrity_check'),
-    [],
-  )
-  t.same(integrity, [{ integrity_check: 'ok' }])
-})
 
 /** One that waits, and one that gives up soon. */
 const openBoth = async (store: Store) => {
@@ -61,6 +62,20 @@ t.test('the answer to a commit was lost: the same list again is harmless', async
   t.same(await patient.read(COUNT, []), [{ n: 1, sum: 1 }], 'applied once')
   await again(() => hasty.write(list))
   t.same(await patient.read(COUNT, []), [{ n: 1, sum: 2 }], 'answered, it is like any other')
+})
+
+t.test('the same of a list that comes through once only: its own row says that it did', async t => {
+  const store = await startStore(t)
+  const { patient, hasty } = await openBoth(store)
+  const list = addOnce('frozen')
+  store.writer.kill('SIGSTOP')
+  await t.rejects(hasty.write(list), { code: 'STORE_UNKNOWN' })
+  store.writer.kill('SIGCONT')
+  t.same(await again(() => hasty.write(list)), [[], []])
+  t.same(await patient.read(COUNT, []), [{ n: 1, sum: 1 }], 'applied once, and as a whole')
+  await t.rejects(hasty.write(list), { code: 'THERE' }, 'answered, it is like any other')
+  await t.rejects(hasty.write(addOnce('frozen')), { code: 'THERE' }, "another's is refused")
+  t.same(await patient.read(COUNT, []), [{ n: 1, sum: 1 }])
 })
 
 t.test('rows of a list sent again are those of the first time', async t => {

@@ -12,7 +12,10 @@ t.test('its commands', { skip: !LONG && 'CI and the long form run them' }, async
   const voice = await place.start()
   await voice.until(/given 100 CNY of demo money/)
   const out = await place.shell(sessionOf(PAGE))
-  t.match(out, /ann +12\.5 +0 +2\n[\s\S]*ann +suspended\n[\s\S]*ann +active\nnone\n/)
+  t.match(
+    out,
+    /ann +12\.5 +0 +0\n[\s\S]*ann +10 +0 +2\n[\s\S]*ann +suspended\n[\s\S]*ann +active\nnone\n/,
+  )
   t.match(out, /"username":"admin"[\s\S]*"balance":100,[\s\S]*"total_quota":50000000,/)
   t.match(out, /"model":"gp-4\.1"[\s\S]*"formula":"[\d,]+ input x 14\.40\/1M \+ [\d,]+ output/)
   t.match(out, /refunded +id +name[\s\S]*admin +100 +0 +0\n/)

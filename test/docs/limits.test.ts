@@ -3,12 +3,13 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
+import { LONG } from '../helpers/long.ts'
 import { pageOf, sessionOf } from './blocks.ts'
 import { clone } from './clone.ts'
 
 const PAGE = 'docs/limits.md'
 
-t.test('its commands', async t => {
+t.test('its commands', { skip: !LONG && 'CI and the long form run them' }, async t => {
   const place = await clone(t)
   await place.start()
   const out = await place.shell(sessionOf(PAGE))

@@ -3,13 +3,14 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { DELAYS } from '../../plugins/webhooks/schedule.ts'
+import { LONG } from '../helpers/long.ts'
 import { blocksOf, pageOf, sessionOf } from './blocks.ts'
 import { clone, freePort } from './clone.ts'
 
 const PAGE = 'docs/webhooks.md'
 const START = /^EGRESS_ALLOW=\S+ NODE_EXTRA_CA_CERTS=\S+ npm start$/m
 
-t.test('its commands', async t => {
+t.test('its commands', { skip: !LONG && 'CI and the long form run them' }, async t => {
   const port = String(await freePort())
   const here = (text: string) => text.replaceAll('9443', port)
   const place = await clone(t)

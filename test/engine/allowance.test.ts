@@ -1,8 +1,8 @@
 /** Allowances one by one: slices, recalls, windows, deaths, memory. The property test beside it mixes them. */
 import t from 'tap'
-import { createAllowances, createLocalAllowances } from '../../engine/allowance.ts'
-import type { Answer, Ask, Recall, Return } from '../../engine/allowance-channel.ts'
-import { createAllowanceOwner } from '../../engine/allowance-owner.ts'
+import { createAllowances, createLocalAllowances } from '../../engine/allowance/allowance.ts'
+import type { Answer, Ask, Recall, Return } from '../../engine/allowance/channel.ts'
+import { createAllowanceOwner } from '../../engine/allowance/owner.ts'
 import type { Supply } from '../../engine/plugin.ts'
 import { Machine } from '../helpers/allowance-machine.ts'
 

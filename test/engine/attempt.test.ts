@@ -104,11 +104,18 @@ t.test('a body that is JSON with its length, any other as it comes', async t => 
   })
   const text = { method: 'POST', body: 'text', headers: { 'content-type': 'text/plain' } }
   t.match(await ask('/v1/x', text), { body: 'text', headers: { 'content-length': '4' } })
-  const stream = new Blob(['st', 'ream']).stream()
-  t.match(await ask('/v1/x', { method: 'POST', body: stream, duplex: 'half' }), {
-    body: 'stream',
+  const long = 'x'.repeat(100_000)
+  const stream = (...parts: string[]) =>
+    ({ method: 'POST', body: new Blob(parts).stream(), duplex: 'half' }) as const
+  t.match(await ask('/v1/x', stream('st', long)), {
+    body: `st${long}`,
     headers: { 'transfer-encoding': 'chunked', 'content-length': undefined },
   })
+  t.match(
+    await ask('/v1/x', stream('st', 'ream')),
+    { body: 'stream', headers: { 'content-length': '6' } },
+    'a short one is whole before it leaves',
+  )
   t.match(await ask('/v1/x', { method: 'DELETE' }), { method: 'DELETE', body: '' })
 })
 

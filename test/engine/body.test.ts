@@ -43,6 +43,14 @@ const coded = (coding: string): Record<string, string> => ({
 const WAYS: Readonly<Record<string, (body: Inbound) => Promise<string>>> = {
   'read whole': async body => Buffer.from(await body.bytes()).toString(),
   streamed,
+  'begun, then streamed': async body => {
+    await body.prepare()
+    return streamed(body)
+  },
+  'begun, then read whole': async body => {
+    await body.prepare()
+    return Buffer.from(await body.bytes()).toString()
+  },
 }
 const TOO_LARGE = { code: 'BODY_TOO_LARGE', status: 413, message: /larger than 1000 bytes/ }
 

@@ -65,6 +65,17 @@ t.test('a worker that takes nothing gets no more than a few', async t => {
   t.equal(stuck.offers.length, few, 'and none once it is known to be stuck')
 })
 
+t.test('and a bounded number where there is nobody else', async t => {
+  const { door, arrive } = await opened(t)
+  const alone = new Worker()
+  enter(door, alone)
+  await arrive(32, () => alone.offers.length)
+  for (const { id } of alone.offers.slice(0, 3)) setImmediate(() => door.taken(alone, id))
+  await arrive(3, () => alone.offers.length)
+  await arrive(5, () => Number.POSITIVE_INFINITY)
+  t.equal(alone.offers.length, 35, 'one more for each that it took')
+})
+
 t.test('what a dead worker never took goes to another, unread', async t => {
   const { door, arrive, clients } = await opened(t)
   const [dying, other] = [new Worker(), new Worker()]
@@ -119,7 +130,7 @@ t.test('who comes when others have waited for long is turned away at once', asyn
   late.open = true
   door.stir()
   await first
-  t.equal(late.offers.length, 2, 'and who waited is served')
+  t.equal(late.offers.length, 3, 'and who waited is served')
 })
 
 t.test('a port in use is told', async t => {

@@ -114,10 +114,29 @@ t.test('a last will is withdrawn at the end, when there is one', async t => {
   call.writes.will(statement('a'))
   call.writes.will(statement('b'))
   call.finish({ end: 'complete', status: 200, attempts: 0, bytes: 0 })
+  await new Promise(resolve => setImmediate(resolve))
   t.same(log, ['will req_1 a', 'will req_1 b', 'will req_1 '])
   const without = arrange({ store: { write: () => Promise.resolve([]) } })
   t.doesNotThrow(() => without.call.writes.will(statement('a')), 'a store may have none')
 })
+
+t.test(
+  'a last will stands until the store has what was said, or its owner withdraws it',
+  async t => {
+    const { call, log, waiting } = arrange()
+    call.writes.will(statement('so far'))
+    call.writes.add(statement('a'))
+    const told = call.writes.commit()
+    call.finish({ end: 'cut', status: 200, attempts: 1, bytes: 0 })
+    waiting[0]?.reject(GONE)
+    await t.rejects(told, GONE)
+    await new Promise(resolve => setImmediate(resolve))
+    t.same(log, ['will req_1 so far', 'write a'])
+    call.writes.will(statement('all of it'))
+    call.writes.will()
+    t.same(log.slice(2), ['will req_1 all of it', 'will req_1 '])
+  },
+)
 
 t.test('a reply is there once somebody answered', async t => {
   const { call } = arrange()

@@ -1,6 +1,6 @@
 /** Random names cut from a pool. */
 import t from 'tap'
-import { createIds } from '../../engine/ids.ts'
+import { createIds, createTimedIds } from '../../engine/ids.ts'
 
 t.test('as many hexadecimal digits as asked for, and never the same again', async t => {
   const ids = createIds()
@@ -13,4 +13,15 @@ t.test('as many hexadecimal digits as asked for, and never the same again', asyn
   }
   t.equal(seen.size, 5_000)
   t.not(createIds()(16), createIds()(16), 'nor in another pool')
+})
+
+t.test('a timed one begins with its ms, and those of one ms are apart', async t => {
+  let now = 0x19a9d000000
+  const make = createTimedIds(() => now)
+  const [one, other] = [make(), make()]
+  t.match(one, /^019a9d000000[0-9a-f]{20}$/)
+  t.not(one, other)
+  now++
+  const later = make()
+  t.ok(later > one && later > other, 'the later, the greater')
 })

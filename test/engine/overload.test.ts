@@ -2,7 +2,7 @@
 import t from 'tap'
 import { Overload } from '../../engine/overload.ts'
 import { plugin, startCore } from '../helpers/core.ts'
-import { byHand } from '../helpers/ticks.ts'
+import { byHand, type Ticks } from '../helpers/ticks.ts'
 
 const EVERY = 50
 const OFTEN = 10
@@ -10,13 +10,13 @@ const OFTEN = 10
 t.test('timers that come late twice in a row are overload', async t => {
   const ticks = byHand(t)
   const overload = new Overload()
-  t.equal(overload.shedding, false)
+  t.equal(overload.sheds(performance.now()), false)
   ticks.pass(EVERY, EVERY)
   ticks.pass(EVERY + 251, EVERY)
   ticks.pass(EVERY, EVERY)
   ticks.pass(EVERY + 251, EVERY)
   ticks.pass(1_000, OFTEN)
-  t.equal(overload.shedding, false, 'once is chance')
+  t.equal(overload.sheds(performance.now()), false, 'once is chance')
   overload.close()
   t.equal(ticks.running, 0)
 })
@@ -25,25 +25,72 @@ t.test('while it lasts, whoever comes late in a turn of the loop is turned away'
   const ticks = byHand(t)
   const overload = new Overload()
   for (let n = 0; n < 2; n++) ticks.pass(EVERY + 251, EVERY)
-  t.equal(overload.shedding, false, 'the turn has just begun')
+  t.equal(overload.sheds(performance.now()), false, 'the turn has just begun')
   for (let turn = 0; turn < 5; turn++) {
-    ticks.pass(40, EVERY)
-    t.equal(overload.shedding, false)
+    ticks.pass(20, EVERY)
+    t.equal(overload.sheds(performance.now()), false)
     ticks.pass(1, EVERY)
-    t.equal(overload.shedding, true)
+    t.equal(overload.sheds(performance.now()), true)
     ticks.pass(500, OFTEN)
-    t.equal(overload.shedding, false, 'the next turn serves again')
+    t.equal(overload.sheds(performance.now()), false, 'the next turn serves again')
   }
   ticks.pass(501, OFTEN)
   ticks.pass(200, OFTEN)
-  t.equal(overload.shedding, false, 'a second in which nobody was turned away ends it')
+  t.equal(
+    overload.sheds(performance.now()),
+    false,
+    'a second in which nobody was turned away ends it',
+  )
   ticks.pass(200, EVERY)
-  t.equal(overload.shedding, false)
+  t.equal(overload.sheds(performance.now()), false)
   for (let n = 0; n < 2; n++) ticks.pass(EVERY + 251, EVERY)
   ticks.pass(41, OFTEN + 1)
-  t.equal(overload.shedding, true, 'and it may begin anew')
+  t.equal(overload.sheds(performance.now()), true, 'and it may begin anew')
   overload.close()
   t.equal(ticks.running, 0)
+})
+
+/** So many requests, each of which keeps the loop for so long. */
+const crowd = (ticks: Ticks, overload: Overload, count: number, each: number): number => {
+  let shed = 0
+  for (let n = 0; n < count; n++) {
+    if (overload.sheds(performance.now())) shed++
+    else ticks.pass(each, 0)
+  }
+  return shed
+}
+
+t.test('a second turn full of requests is overload before it ends', async t => {
+  const ticks = byHand(t)
+  const overload = new Overload()
+  ticks.pass(0, EVERY)
+  t.equal(crowd(ticks, overload, 100, 10), 0, 'one such turn is chance')
+  ticks.pass(0, EVERY)
+  t.equal(crowd(ticks, overload, 100, 10), 75, 'a quarter of a second of the next is served')
+  ticks.pass(0, OFTEN)
+  t.equal(crowd(ticks, overload, 10, 10), 7, 'and 20 ms of each turn that follows')
+  overload.close()
+  t.equal(ticks.running, 0)
+})
+
+t.test('turns full of requests that are no overload', async t => {
+  const ticks = byHand(t)
+  const overload = new Overload()
+  for (let turn = 0; turn < 9; turn++) {
+    t.equal(crowd(ticks, overload, 24, 10), 0, 'soon over')
+    ticks.pass(0, EVERY)
+  }
+  for (let turn = 0; turn < 9; turn++) {
+    t.equal(crowd(ticks, overload, 1, 200), 0, 'long, but not by its requests')
+    t.equal(crowd(ticks, overload, 20, 1), 0)
+    ticks.pass(0, EVERY)
+  }
+  ticks.busy = 0.3
+  for (let turn = 0; turn < 9; turn++) {
+    t.equal(crowd(ticks, overload, 100, 10), 0, 'it is others who keep it from working')
+    ticks.pass(0, EVERY)
+  }
+  overload.close()
 })
 
 t.test('a process that others keep from working is not overloaded', async t => {
@@ -52,7 +99,7 @@ t.test('a process that others keep from working is not overloaded', async t => {
   ticks.busy = 0.3
   for (let n = 0; n < 5; n++) ticks.pass(EVERY + 1_000, EVERY)
   ticks.pass(1_000, OFTEN)
-  t.equal(overload.shedding, false)
+  t.equal(overload.sheds(performance.now()), false)
   overload.close()
 })
 

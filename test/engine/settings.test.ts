@@ -10,6 +10,7 @@ t.test('nothing said: the defaults', async t => {
     workers: 'auto',
     data: 'data',
     database: 'sqlite:',
+    durability: 'power',
     egress_allow: '',
     limits: {
       body: 33_554_432,
@@ -43,8 +44,10 @@ t.test('what is said counts', async t => {
     limits: { body: '1MiB', url: 100, header_count: 7, connections: '9' },
     timeouts: { header: '250ms', body_rate: '2KB', drain: '1m' },
     log: { level: 'debug' },
+    durability: 'process',
   })
   t.match(settings, {
+    durability: 'process',
     listen: '0.0.0.0:80',
     public_url: 'https://api.test/gate',
     workers: 4,

@@ -91,6 +91,21 @@ t.test('closing may fail, at once or later: nobody uses it any more', async t =>
   ]
   for (const value of failing)
     t.doesNotThrow(() => shared.acquire('pool', '1', () => value).release())
-  await new Promise(resolve => setImmediate(resolve))
+  await shared.closed()
   t.equal(shared.size, 0)
+})
+
+t.test('what was let go of can be waited for', async t => {
+  const shared = new Shared()
+  const late = Promise.withResolvers<void>()
+  shared.acquire('slow', '1', () => ({ close: () => late.promise })).release()
+  let closed = false
+  const waiting = shared.closed().then(() => {
+    closed = true
+  })
+  await new Promise(resolve => setImmediate(resolve))
+  t.notOk(closed)
+  late.resolve()
+  await waiting
+  await shared.closed()
 })

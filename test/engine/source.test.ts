@@ -143,7 +143,7 @@ t.test('an iterable that throws is a fault, whatever it throws', async t => {
 })
 
 t.test('a body that dies while it is pulled throws its fault to the reader', async t => {
-  const pipe = new Pipe()
+  const pipe = new Pipe({ told: undefined })
   const answer = new Answer(200, {}, undefined, pipe)
   const seen: string[] = []
   pipe.write(bytes('a'))

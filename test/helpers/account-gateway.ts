@@ -3,18 +3,17 @@
 import { readFileSync } from 'node:fs'
 import type { Test } from 'tap'
 import { openDatabase } from '../../engine/database/database.ts'
-import type { Log } from '../../engine/plugin.ts'
 import { makeSecret } from '../../plugins/accounts/secret.ts'
 import { addKey, addToken, createAccount } from '../../plugins/accounts/statements.ts'
 import { price } from '../../plugins/billing/price.ts'
 import { compileRule, freeze } from '../../plugins/billing/rule.ts'
 import { counted } from '../../plugins/billing/usage.ts'
-import { Ledger } from '../../plugins/ledger/ledger.ts'
+import type { Ledger } from '../../plugins/ledger/ledger.ts'
 import { addCredit, openCharge, openWallet, settleCharge } from '../../plugins/ledger/statements.ts'
-import { migrations } from '../../plugins/ledger/tables.ts'
 import { walletOf, walletsOf } from '../../plugins/ledger/wallet.ts'
 import type { Meters } from '../../plugins/slots.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
+import { ledgerOn, makeLedger } from './standing.ts'
 
 const root = new URL('../../', import.meta.url)
 const shipped = (path: string): string => readFileSync(new URL(path, root), 'utf8')
@@ -32,7 +31,6 @@ routes:
   - { path: POST /v1/chat/completions, name: chat, model: body, translate: openai-chat }
   - { path: POST /v1/responses, name: responses, model: body, translate: openai-responses }
 ${ROUTES}`
-const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
 
 interface Call {
   readonly account: number
@@ -92,8 +90,8 @@ export const startAccountGateway = async (t: Test): Promise<AccountGateway> => {
   })
   const database = await openDatabase({ url: 'sqlite:', data: gateway.data })
   // As whoever owns the ledger does.
-  await database.migrate('meter', migrations)
-  const ledger = new Ledger(database, silent)
+  await makeLedger(database)
+  const ledger = ledgerOn(database)
   t.teardown(async () => {
     await ledger.close()
     await database.close()
@@ -154,7 +152,16 @@ export const pay = async (
   const payer = { account, key, quota }
   if (await ledger.take(payer, amount)) throw new Error(`${request} is not covered`)
   const process = await ledger.process()
-  const terms = { route: 'chat', model, version: 1, rule: freeze(rule), opened: at, held: amount }
+  const keyHeld = quota !== undefined
+  const terms = {
+    route: 'chat',
+    model,
+    version: 1,
+    rule: freeze(rule),
+    opened: at,
+    held: amount,
+    keyHeld,
+  }
   const spent = { usage: JSON.stringify(meters), lines: JSON.stringify(charge.lines) }
   await database.write([openCharge({ request, account, key, process, ...terms })])
   await database.write([

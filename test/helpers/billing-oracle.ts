@@ -88,6 +88,7 @@ const leafOf = ({ by = [], price }: LineOptions, { attributes }: Call): string |
 const holds = (when: Readonly<Record<string, unknown>>, call: Call): boolean =>
   Object.entries(when).every(([name, wanted]) => {
     if (name === 'time') return inTime(String(wanted), call.at)
+    if (name === 'weekdays') return onDay(wanted, when.time, call.at)
     if (typeof wanted === 'string' && /^[<>]/.test(wanted)) return compared(wanted, name, call)
     const value = call.attributes[name] ?? false
     return (Array.isArray(wanted) ? wanted : [wanted]).map(String).includes(String(value))
@@ -110,11 +111,25 @@ const compared = (wanted: string, name: string, { meters, attributes }: Call): b
 }
 /** By the clock on the wall, an hour and a minute at a time. */
 const inTime = (wanted: string, at: number): boolean => {
-  const [hours = '', zone = '+00:00'] = wanted.split(' ')
+  const [hours = '', zone] = wanted.split(' ')
   const [from = '', to = ''] = hours.split('-')
-  if (zone === 'UTC') return inTime(hours, at)
-  const east = Number(zone.slice(1, 3)) * 60 + Number(zone.slice(4))
-  const shifted = new Date(at + (zone.startsWith('-') ? -east : east) * 60_000)
-  const clock = shifted.toISOString().slice(11, 16)
+  const clock = onTheWall(at, zone).toISOString().slice(11, 16)
   return from < to ? from <= clock && clock < to : from <= clock || clock < to
+}
+const onTheWall = (at: number, zone = 'UTC'): Date => {
+  if (zone === 'UTC') return new Date(at)
+  const east = Number(zone.slice(1, 3)) * 60 + Number(zone.slice(4))
+  return new Date(at + (zone.startsWith('-') ? -east : east) * 60_000)
+}
+const WEEK = 'mon tue wed thu fri sat sun mon tue wed thu fri sat sun'
+/** By what a calendar calls the day. */
+const onDay = (wanted: unknown, time: unknown, at: number): boolean => {
+  const text = Array.isArray(wanted) ? wanted.join(', ') : String(wanted)
+  const [, zone = typeof time === 'string' ? time.split(' ')[1] : undefined] =
+    / (UTC|[-+]\S+)$/.exec(text) ?? []
+  const today = onTheWall(at, zone).toUTCString().slice(0, 3).toLowerCase()
+  return [...text.matchAll(/([a-z]{3})(?:-([a-z]{3}))?/g)].some(([, first = '', last = first]) => {
+    const from = WEEK.indexOf(first)
+    return WEEK.slice(from, WEEK.indexOf(last, from) + 3).includes(today)
+  })
 }

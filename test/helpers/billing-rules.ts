@@ -69,9 +69,14 @@ const comparison = fc.oneof(
 )
 const clock = (minutes: number): string =>
   [minutes / 60, minutes % 60].map(each => String(Math.floor(each)).padStart(2, '0')).join(':')
+const zone = fc.constantFrom('', ' +08:00', ' -03:30', ' UTC')
 const time = fc
-  .tuple(fc.nat(1_439), fc.nat(1_438), fc.constantFrom('', ' +08:00', ' -03:30', ' UTC'))
+  .tuple(fc.nat(1_439), fc.nat(1_438), zone)
   .map(([from, long, zone]) => `${clock(from)}-${clock((from + long + 1) % 1_440)}${zone}`)
+const weekdays = fc.oneof(
+  fc.subarray(['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'], { minLength: 1, maxLength: 6 }),
+  fc.tuple(fc.constantFrom('mon-fri', 'fri-sun, wed', 'sat, sun'), zone).map(each => each.join('')),
+)
 /** `counted`: whether it may depend on what is used. */
 const condition = (counted: boolean): fc.Arbitrary<readonly [string, unknown]> =>
   fc.oneof(
@@ -82,6 +87,7 @@ const condition = (counted: boolean): fc.Arbitrary<readonly [string, unknown]> =
     fc.tuple(fc.constant('off_peak'), fc.boolean()),
     fc.tuple(fc.constant('quality'), fc.constantFrom('low', ['low', 'odd'])),
     fc.tuple(fc.constant('time'), time),
+    fc.tuple(fc.constant('weekdays'), weekdays),
   )
 const when = (counted: boolean) =>
   fc.array(condition(counted), { minLength: 1, maxLength: 2 }).map(each => Object.fromEntries(each))

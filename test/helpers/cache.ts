@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 export const CACHE = fileURLToPath(new URL('../../.tap/cache', import.meta.url))
 
 /** Whether the coverage of this test is measured. */
-export const MEASURED = process.env._TAPJS_PROCESSINFO_COVERAGE_ === '1'
+export const MEASURED = process.env.NODE_V8_COVERAGE !== undefined
 
 /** Compiled code is shared by all of them, and by the tests. */
 export const CODE_ENV: Readonly<Record<string, string>> = {

@@ -34,6 +34,7 @@ export const fakeResources = (store: FakeStore, log: Log = silent): Resources =>
       close() {},
     },
     jobs: { start: () => () => {}, close: async () => {} } as unknown as Resources['jobs'],
+    standing: { name: async () => 'p_test', goesBy: () => true, lost() {}, watch() {} },
     database: {
       async write(list) {
         const names = list.map(name)

@@ -71,6 +71,7 @@ export const fakeHost = (options: HostOptions = {}): FakeHost => {
       return value as ReturnType<typeof create>
     },
     ...{ run: absent, send: absent, judge: absent, job: absent, allowance: absent },
+    standing: { name: absent, goesBy: absent, lost: absent, watch() {} },
   }
 }
 
@@ -108,6 +109,7 @@ export const fakeExchange = (options: RequestOptions = {}): Call => {
       prepare: () => undefined,
       json: parsed,
       parsed: undefined,
+      means() {},
       bytes: async () => whole,
       async *stream() {
         yield whole
@@ -196,7 +198,10 @@ export const pour = (reply: Answer): Promise<Poured> =>
     }
     reply.pour({
       write: chunk => void parts.push(chunk),
-      end: tail => over(tail, undefined),
+      end: (tail, reason) => {
+        if (reason) reply.told = reason
+        over(tail, undefined)
+      },
       fail: reason => over(undefined, reason),
     })
   })

@@ -18,6 +18,8 @@ export interface GatewayOptions {
   /** Files beside routes.yaml: schemas, plugins. */
   readonly files?: Readonly<Record<string, string>>
   readonly env?: Readonly<Record<string, string>>
+  /** Its data folder; its own, if none is named. */
+  readonly data?: string
   /** Only server and pipeline, in this process: quick to start, no keys, one worker's worth. */
   readonly inside?: boolean
 }
@@ -47,7 +49,11 @@ export const startGateway = async (options: GatewayOptions = {}): Promise<TestGa
   if (options.routes !== undefined) place(config, settled(options, options.routes))
   const started = options.inside
     ? await startInside(config)
-    : await startProcess(config, usedFolder(join(folder, 'data')), options.env ?? {})
+    : await startProcess(
+        config,
+        usedFolder(options.data ?? join(folder, 'data')),
+        options.env ?? {},
+      )
   return {
     ...started,
     reload: async routes => {
@@ -66,8 +72,12 @@ const place = (path: string, text: string): void => {
   writeFileSync(path, text)
 }
 
+/** Of the shipped plugins they need one, at most. */
+const ALONE = /^pipeline: \[(?:errors)?\]$/m
+
 const settled = ({ settings = '', files = {} }: GatewayOptions, routes: string): string => {
-  const folders = [join(ROOT, 'plugins'), ...(Object.keys(files).some(isPlugin) ? ['plugins'] : [])]
+  const shipped = ALONE.test(routes) ? 'test/fixtures/errors-only' : 'plugins'
+  const folders = [join(ROOT, shipped), ...(Object.keys(files).some(isPlugin) ? ['plugins'] : [])]
   const own = settings
     .split('\n')
     .map(line => `  ${line}\n`)

@@ -3,8 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Test } from 'tap'
 import type { OpenDatabase } from '../../engine/database/database.ts'
 import type { Json, Plugin, Stage } from '../../engine/plugin.ts'
+import { createStanding } from '../../engine/standing.ts'
 import errorsPlugin from '../../plugins/errors.ts'
-import { Claims } from '../../plugins/idempotency/claims.ts'
 import idempotency from '../../plugins/idempotency.ts'
 import { ACCOUNT } from '../../plugins/slots.ts'
 import { plugin, silent, startCore, startUpstream } from './core.ts'
@@ -80,7 +80,7 @@ export const installOn = async (t: Test, store: Pick<Store, 'open'>): Promise<In
       const lent = lineOver(own, line, here)
       const set = {
         ...{ errors: errorsPlugin as Plugin, caller: plugin(caller) },
-        ...{ idempotency: quick(lent, beat), ...stages },
+        ...{ idempotency: idempotency as Plugin, ...stages },
       }
       const document = {
         upstreams: { main: { url } },
@@ -94,9 +94,7 @@ export const installOn = async (t: Test, store: Pick<Store, 'open'>): Promise<In
         set,
         document as unknown as Parameters<typeof startCore>[2],
         silent,
-        {
-          database: lent,
-        },
+        { database: lent, standing: createStanding({ database: lent, log: silent, every: beat }) },
       )
       return {
         url: core.url,
@@ -109,17 +107,6 @@ export const installOn = async (t: Test, store: Pick<Store, 'open'>): Promise<In
   }
   return here
 }
-
-/** The plugin as it is, its claims at another pace. */
-const quick = (database: OpenDatabase, beat: number): Plugin => ({
-  ...(idempotency as Plugin),
-  setup: (options, host) =>
-    idempotency.setup(options as Parameters<typeof idempotency.setup>[0], {
-      ...host,
-      share: (key, version) =>
-        host.share(key, version, () => new Claims(database, silent, beat) as never),
-    }),
-})
 
 const lineOver = (own: OpenDatabase, line: { cut: boolean }, clock: { ahead: number }) => {
   const unless = <T>(act: () => Promise<T>): Promise<T> =>

@@ -1,5 +1,5 @@
 /** The serving part of a gateway inside this process: compiled from a file, on a port of its own, without a store. */
-import { createLocalAllowances } from '../../engine/allowance.ts'
+import { createLocalAllowances } from '../../engine/allowance/allowance.ts'
 import { load } from '../../engine/config/load.ts'
 import type { Resources } from '../../engine/host.ts'
 import { createLog } from '../../engine/log.ts'
@@ -55,5 +55,6 @@ const resourcesOf = (): Resources => {
     shared: new Shared(),
     allowances: createLocalAllowances(),
     jobs: { start: absent } as unknown as Resources['jobs'],
+    standing: { name: absent, goesBy: absent, lost: absent, watch() {} },
   }
 }

@@ -1,6 +1,8 @@
 /** What processes do to the ledger: each deed as the statements it sends, and as what the model makes of it. */
 import type { Statement } from '../../engine/plugin.ts'
-import { bury, sayHello } from '../../plugins/ledger/processes.ts'
+import { burial, entrance } from '../../engine/standing.ts'
+import { chargeAtOnce } from '../../plugins/ledger/at-once.ts'
+import { giveAllBack } from '../../plugins/ledger/processes.ts'
 import {
   addCredit,
   extendCharge,
@@ -62,7 +64,7 @@ export class Play {
     client.name = `p${String(this.#named++).padStart(3, '0')}`
     client.free.clear()
     this.model.enter(client.name)
-    this.memory.apply([sayHello(client.name, 0)])
+    this.memory.apply([entrance(client.name)])
     return client
   }
   client({ process }: Order): Client {
@@ -88,6 +90,7 @@ export class Play {
     return this.clients.find(({ name }) => name === process)
   }
 }
+const keyHeld = (key: number | undefined): boolean => key !== undefined && isLimited(key * 2 + 1)
 export const isLimited = (wallet: number): boolean => QUOTAS.get(wallet) !== undefined
 
 type Deed = (
@@ -120,14 +123,29 @@ const open: Deed = (play, order) => {
   const expected = play.model.hold(charge)
   if (!expected) play.move(client, wallets, -held)
   const facts = { route: 'r', model: 'm', version: 1, rule: '{}', opened: play.now }
-  return { list: [openCharge({ ...charge, ...facts })], expected }
+  return {
+    list: [openCharge({ ...charge, keyHeld: keyHeld(key), ...facts })],
+    expected,
+  }
+}
+/** One that the model refuses to open: of a name that is taken, or of a process that is gone. */
+const stranger = (play: Play, order: Order) => {
+  const request = (order.pick === 0 && play.charge(order)?.request) || 'r-never'
+  return {
+    request,
+    account: order.account,
+    key: undefined,
+    process: play.client(order).name,
+    held: 0n,
+  }
 }
 /** Undefined: there is nothing to do it to. */
 export const DEEDS: Readonly<Record<string, Deed>> = {
   open,
   credit({ model, now }, { account, amount }) {
     const nanos = BigInt(amount - 400) || 1n
-    const credit = { account, kind: 'credit', amount: nanos, note: '', at: now } as const
+    const kind = nanos < 0n ? 'debit' : 'credit'
+    const credit = { account, kind, amount: nanos, note: '', at: now } as const
     return { list: [addCredit(credit)], expected: model.credit(account, nanos) }
   },
   refund(play, order) {
@@ -190,6 +208,23 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
     play.move(play.client(order), walletsOf(charge), charge.held - amount)
     return { ...opened, list: [...opened.list, settlement(charge, amount, 0n, play.now)] }
   },
+  /** Held in memory only, and told to the store as it ends. */
+  atOnce(play, order) {
+    const opened = open(play, order)
+    const charge = opened?.expected ? undefined : [...play.model.charges.values()].at(-1)
+    const row = charge ?? stranger(play, order)
+    const amount = order.pick === 7 && charge ? row.held + 1n : part(row.held, order.amount)
+    const facts = { route: 'r', model: 'm', version: 1, rule: '{}', opened: play.now }
+    const how = { estimated: false, usage: '{}', lines: '[]', wallets: [], closed: play.now }
+    const hold = { ...row, ...facts, keyHeld: keyHeld(row.key) }
+    const list = chargeAtOnce(hold, { ...how, amount, uncollected: 0n })
+    if (!charge) return { list, expected: opened?.expected }
+    const expected = play.model.settle(charge.request, amount, 0n)
+    const back = expected ? charge.held : charge.held - amount
+    play.move(play.client(order), walletsOf(charge), back)
+    if (expected) play.model.charges.delete(charge.request)
+    return { list, expected }
+  },
   giveBack(play, order) {
     const client = play.client(order)
     const key = KEYS[order.key]
@@ -203,7 +238,8 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
   bury(play, order) {
     const { name } = play.client(order)
     // Somebody looked at it before its last sign of life: it is left alone.
-    if (order.pick > 3) return { list: bury(name, 1, play.now), expected: 'STILL_ALIVE' }
-    return { list: bury(name, 0, play.now), expected: play.model.bury(name) }
+    const ledger = { buried: () => giveAllBack(name, play.now) }
+    if (order.pick > 3) return { list: burial(name, 1, [ledger]), expected: 'STILL_ALIVE' }
+    return { list: burial(name, 0, [ledger]), expected: play.model.bury(name) }
   },
 }

@@ -60,7 +60,7 @@ export const play = async (
 }
 
 const often = Object.keys(DEEDS).flatMap(what =>
-  ['open', 'lease', 'settle', 'credit'].includes(what) ? [what, what] : [what],
+  ['open', 'lease', 'settle', 'credit', 'atOnce'].includes(what) ? [what, what] : [what],
 )
 export const orders: fc.Arbitrary<readonly Order[]> = fc.array(
   fc.record({

@@ -5,9 +5,10 @@ import { createGroup } from '../../engine/database/group.ts'
 import type { Sqlite } from '../../engine/database/sqlite.ts'
 import { plainRow, toBound, wanted } from '../../engine/database/values.ts'
 import type { Database, Row, Statement, Value } from '../../engine/plugin.ts'
+import { STANDING_TABLE } from '../../engine/standing.ts'
 import { migrations } from '../../plugins/ledger/tables.ts'
 
-const TABLES = ['charges', 'credits', 'shares', 'ledger_processes', 'wallets']
+const TABLES = ['charges', 'credits', 'shares', 'tollgate_processes', 'wallets']
 
 export interface Memory extends Pick<Database, 'read'> {
   /** Undefined when it was applied, else the code it was refused with. */
@@ -20,13 +21,13 @@ export interface Memory extends Pick<Database, 'read'> {
 export const openMemory = (): Memory => {
   const connection = new DatabaseSync(':memory:')
   connection.exec('PRAGMA foreign_keys = ON')
-  for (const { text } of migrations) connection.exec(text)
+  for (const { text } of [...STANDING_TABLE, ...migrations]) connection.exec(text)
   const store = sqliteOver(connection)
   const group = createGroup(store)
   const clear = TABLES.map(table => connection.prepare(`DELETE FROM ${table}`))
   return {
     apply(list) {
-      const steps = list.map(one => ({ ...one, text: one.sql.text, rows: wanted(one) }))
+      const steps = list.map(one => ({ ...one, ...one.sql, rows: wanted(one) }))
       const [outcome] = group([{ client: 'test', again: false, steps }])
       if (outcome && 'rows' in outcome) return { rows: outcome.rows[0] ?? [] }
       if (!outcome) throw new Error('no outcome')

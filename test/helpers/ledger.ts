@@ -1,8 +1,8 @@
 /** A ledger over a real store: wallets with money in them, calls made by hand, and the sums that must always hold. */
 import type { Test } from 'tap'
 import type { OpenDatabase } from '../../engine/database/database.ts'
-import type { Log, Sql } from '../../engine/plugin.ts'
-import { Ledger, type Payer } from '../../plugins/ledger/ledger.ts'
+import type { Sql } from '../../engine/plugin.ts'
+import type { Ledger, Payer } from '../../plugins/ledger/ledger.ts'
 import {
   addCredit,
   openCharge,
@@ -10,11 +10,10 @@ import {
   releaseCharge,
   settleCharge,
 } from '../../plugins/ledger/statements.ts'
-import { migrations } from '../../plugins/ledger/tables.ts'
 import { walletOf, walletsOf } from '../../plugins/ledger/wallet.ts'
+import { ledgerOn, makeLedger } from './standing.ts'
 import { type Engine, startAnyStore } from './store.ts'
 
-const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
 const sql = (text: string): Sql => ({ name: `test: ${text}`, text })
 
 export interface Books {
@@ -30,14 +29,14 @@ export interface Books {
 export const openBooks = async (t: Test, engine: Engine = 'sqlite'): Promise<Books> => {
   const store = await startAnyStore(t, engine)
   const database = await store.open()
-  await database.migrate('meter', migrations)
+  await makeLedger(database)
   const rows = (text: string) => database.read(sql(text), [])
   return {
     database,
     rows,
     async ledger() {
       const own = await store.open()
-      const ledger = new Ledger(own, silent)
+      const ledger = ledgerOn(own)
       t.teardown(() => ledger.close())
       return ledger
     },
@@ -72,7 +71,10 @@ export const call = async (
   const process = await ledger.process()
   const facts = { route: 'chat', model: 'm', version: 1, rule: '{}', opened: Date.now() }
   await database.write([
-    openCharge({ request, account: who.account, key: who.key, process, held, ...facts }),
+    openCharge({
+      ...{ request, account: who.account, key: who.key, process, held },
+      ...{ keyHeld: who.quota !== undefined, ...facts },
+    }),
   ])
   return {
     lack,

@@ -1,28 +1,13 @@
 /** Gateways that share one owner, as the workers of a machine do; who calls and what it used is what the headers say. */
 import type { Test } from 'tap'
-import { createAllowances } from '../../engine/allowance.ts'
-import type { Channel } from '../../engine/allowance-channel.ts'
-import { createAllowanceOwner } from '../../engine/allowance-owner.ts'
+import { createAllowances } from '../../engine/allowance/allowance.ts'
+import { createAllowanceOwner } from '../../engine/allowance/owner.ts'
 import type { Json, Plugin, Stage } from '../../engine/plugin.ts'
 import errorsPlugin from '../../plugins/errors.ts'
 import limit from '../../plugins/limit.ts'
 import { ACCOUNT, MODEL, USAGE } from '../../plugins/slots.ts'
 import { plugin, silent, startCore } from './core.ts'
-
-/** Two ends that answer in a later turn, like IPC. */
-const pair = (): [Channel, Channel] => {
-  const listeners: [((message: unknown) => void)[], ((message: unknown) => void)[]] = [[], []]
-  const end = (own: 0 | 1, other: 0 | 1): Channel => ({
-    send: message => {
-      const wire = JSON.stringify(message)
-      setImmediate(() => {
-        for (const listener of listeners[other]) listener(JSON.parse(wire))
-      })
-    },
-    on: listener => void listeners[own].push(listener),
-  })
-  return [end(0, 1), end(1, 0)]
-}
+import { pair } from './machines.ts'
 
 /** `key: 7`, `account: 2` (else 1), `limits` of the key as JSON, `model`. */
 const caller: Stage = {

@@ -16,10 +16,11 @@ export const operatorEnv = (
 })
 const FOREIGN = /^(?:_?TAP|NODE_|npm_|INIT_CWD)|_(?:BASE_URL|API_KEY)$/
 
-/** The test runner puts its loaders into the environment of every child, whatever environment it is given: this takes them out. */
+/** `tap` puts its loaders, and Node its measuring, into the environment of every child, whatever environment it is given: this
+ *  takes them out. */
 export const plainly = (...command: readonly string[]): [string, string[]] => [
   'env',
-  ['-u', 'NODE_OPTIONS', ...command],
+  ['-u', 'NODE_OPTIONS', '-u', 'NODE_V8_COVERAGE', ...command],
 ]
 
 /** How to start a program of ours: from the cache, with nothing of the test runner about. */

@@ -161,7 +161,7 @@ const startKeeper = (
 ): ChildProcess => {
   const settings = {
     ...{ port, listen_addresses: '127.0.0.1', unix_socket_directories: folder },
-    ...{ fsync: 'on', shared_buffers: '16MB', max_connections: 60, autovacuum: 'off' },
+    ...{ fsync: 'on', shared_buffers: '16MB', max_connections: 200, autovacuum: 'off' },
   }
   const args = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const server = [join(programs, 'postgres'), '-D', join(folder, 'data'), ...args]

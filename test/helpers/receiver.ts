@@ -100,7 +100,7 @@ export const outside = (
   const egress = createEgress(allow, resolve && { resolve })
   return {
     judge: egress.admit,
-    // Of a snapshot, public addresses need nothing.
-    send: async (upstream, outgoing) => sendOutside(undefined as never, egress, upstream, outgoing),
+    // Of a snapshot, public addresses need nothing else.
+    send: async (upstream, outgoing) => sendOutside({ egress } as never, upstream, outgoing),
   }
 }

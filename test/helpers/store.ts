@@ -12,6 +12,7 @@ import {
   type OpenDatabase,
   openDatabase,
 } from '../../engine/database/database.ts'
+import type { Durability } from '../../engine/database/opened.ts'
 import type { Migration, Sql, Statement, Value } from '../../engine/plugin.ts'
 import { forkSwiftly } from './operator.ts'
 import { sharedPostgres } from './postgres.ts'
@@ -34,21 +35,29 @@ export const temporaryFolder = (t: Test): string => {
 }
 
 const WRITER = new URL('../../engine/database/writer.ts', import.meta.url)
-const startWriter = async (address: Address, grace = 5_000): Promise<ChildProcess> => {
-  const writer = forkSwiftly(WRITER, [address.url, String(grace)])
+const startWriter = async (
+  address: Address,
+  grace = 5_000,
+  durability: Durability = 'power',
+): Promise<ChildProcess> => {
+  const writer = forkSwiftly(WRITER, [address.url, durability, String(grace)])
   const [said] = (await once(writer, 'message')) as [{ type: string; message?: string }]
   if (said.type !== 'ready') throw new Error(said.message)
   return writer
 }
 
-export const startStore = async (t: Test, grace?: number): Promise<Store> => {
+export const startStore = async (
+  t: Test,
+  grace?: number,
+  durability?: Durability,
+): Promise<Store> => {
   const folder = temporaryFolder(t)
   const address = locate('sqlite:', folder)
   const open: OpenDatabase[] = []
   const store: Store = {
     data: folder,
     address,
-    writer: await startWriter(address, grace),
+    writer: await startWriter(address, grace, durability),
     // Ten times the patience of a gateway: the disk of a test may be busy.
     async open(options = {}) {
       const database = await openDatabase({
@@ -61,7 +70,7 @@ export const startStore = async (t: Test, grace?: number): Promise<Store> => {
       return database
     },
     async respawn() {
-      store.writer = await startWriter(address, grace)
+      store.writer = await startWriter(address, grace, durability)
     },
     async kill() {
       const gone = once(store.writer, 'exit')
@@ -131,7 +140,8 @@ export const startAnyStore = async (t: Test, engine: Engine, grace?: number): Pr
     return { engine, options: { url: 'sqlite:', data }, open }
   }
   const server = await sharedPostgres()
-  return openAt(t, { url: await server.create(), ...(grace !== undefined && { grace }) })
+  const url = await server.create()
+  return openAt(t, { url, data: temporaryFolder(t), ...(grace !== undefined && { grace }) })
 }
 /** Both, opened and with these tables, before the first test of a file: tap ends it when it has nothing left to do. */
 export const startBoth = (t: Test, tables: readonly Migration[], grace?: Partial<Grace>) =>

@@ -12,4 +12,11 @@ export const add = (id: string) => [
   statement('add', 'UPDATE total SET sum = sum + 1 WHERE id = 1', [], { rows: 1 }),
   statement('entry', 'INSERT INTO entry VALUES (?, 1) ON CONFLICT DO NOTHING', [id]),
 ]
+/** The same of a name that comes through once only. */
+export const addOnce = (id: string) => [
+  statement('once', 'INSERT INTO entry VALUES (?, 1)', [id], {
+    ...{ rows: 1, once: true, violates: { id: 'THERE' } },
+  }),
+  statement('add', 'UPDATE total SET sum = sum + 1 WHERE id = 1', [], { rows: 1 }),
+]
 export const COUNT = sql('count', 'SELECT (SELECT count(*) FROM entry) AS n, sum FROM total')

@@ -23,11 +23,14 @@ export interface Passing extends RequestOptions {
   readonly target?: Target
   readonly asked?: string
   readonly host?: FakeHost
+  /** Whether somebody read the body before. */
+  readonly parsed?: boolean
 }
 export const pass = async (answered: Upstreamed, options: Passing = {}) => {
   const { format = 'openai-chat', target = TARGET, asked = 'gp-4.1', host = fakeHost() } = options
   const exchange = fakeExchange({ body: chat, ...options })
   exchange.slots.set(MODEL, { asked, entry: asked })
+  if (options.parsed) Object.assign(exchange.request, { parsed: await exchange.request.json() })
   const attempt = fakeAttempt(exchange, target, answered)
   const stage = translate.setup(format, host)
   const fault = await thrownBy(() => stage.forward(attempt, attempt.next))

@@ -90,12 +90,21 @@ t.test('another quota: what is used stays used', async t => {
   const balance = await ask('GET', `/api/token/balance?key=${made.key}`)
   t.match(balance.body.data, { remaining_quota: 170, used_quota: 30, total_quota: 200 })
   t.match(await change(29), { status: 409, body: { success: false, message: /used, or held/ } })
-  t.match(await change(null), { status: 409, body: { message: /make another key/ } })
   t.match((await ask('GET', `/api/keys/${made.id}`, token)).body.data, {
     ...{ quota: 200, remaining_quota: 170 },
   })
+  t.test('none, and one again', async t => {
+    t.match((await change(null)).body.data, { quota: null, remaining_quota: null, used_quota: 30 })
+    const all = await ask('GET', `/api/token/balance?key=${made.key}`)
+    t.match(all.body.data, { unlimited_quota: true })
+    t.match(await change(29), { status: 409, body: { message: /used, or held/ } })
+    t.match((await change(30)).body.data, { quota: 30, remaining_quota: 0, used_quota: 30 })
+    for (const wrong of [-1, 0, 1.5, '5', 1e300, true, [5]])
+      t.equal((await change(wrong)).status, 400, `${wrong}`)
+  })
   const free = (await ask('POST', '/api/keys', token, {})).body.data
-  t.equal((await ask('PATCH', `/api/keys/${free.id}`, token, { quota: 5 })).status, 409)
+  const first = await ask('PATCH', `/api/keys/${free.id}`, token, { quota: 5 })
+  t.match(first.body.data, { quota: 5, remaining_quota: 5 })
 })
 
 t.test('pages', async t => {

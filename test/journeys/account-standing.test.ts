@@ -193,3 +193,17 @@ t.test('the prices, for anyone', async t => {
   t.match(rows['gift-*'], { free: true, model_ratio: 0, prices: [] })
   t.same(rows['only-responses']?.supported_endpoint_types, ['openai-response'])
 })
+
+t.test('whoever tries keys is stopped; whoever holds one is not', async t => {
+  const balanceOf = (secret: string) =>
+    ask('GET', `/api/token/balance?key=${encodeURIComponent(secret)}`)
+  let refused: Awaited<ReturnType<typeof balanceOf>> | undefined
+  // Each worker counts by itself.
+  for (let at = 0; at < 200 && refused?.status !== 429; at++) {
+    refused = await balanceOf(`sk-' OR 1=1 -- ${at}`)
+    t.ok([401, 429].includes(refused.status))
+  }
+  t.match(refused, { status: 429, body: { success: false, message: /try again in \d+ s/ } })
+  const { status } = await balanceOf(key.text)
+  t.equal(status, 200, 'it is known')
+})

@@ -5,21 +5,32 @@ import { makeSecret } from '../../plugins/accounts/secret.ts'
 import { addKey } from '../../plugins/accounts/statements.ts'
 import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'
 import { startGateway } from '../helpers/gateway.ts'
+import { scaled } from '../helpers/long.ts'
+import { rushForTen } from '../helpers/rush.ts'
 import { startUpstream } from '../helpers/upstream.ts'
+
+const ROUNDS = scaled(1, 200)
 
 const upstream = await startUpstream()
 const gateway = await startGateway({
   env: { WORKERS: '2' },
   settings: 'currency: { name: CNY, rates: { USD: 7 } }',
   routes: `
-pipeline: [errors, auth, model, meter, translate]
+pipeline: [errors, auth, form, model, meter, translate]
 upstreams: { up: { url: '${upstream.url}/s/chat', connections: 1000 } }
 models:
   call: { to: up, price: { calls: 1 } }
   tokens: { to: up, price: { input: 1.00 USD / 1M, output: 2.00 / 1k }, output: 1000 }
   gift: { to: up, free: true }
+  picture: { to: up, price: { images: { by: quality, price: { hd: 0.5, default: 0.25 } } } }
 routes:
   - { path: 'POST /v1/chat/completions', auth: key, model: body, translate: openai-chat, rewrite: '/' }
+  - path: POST /v1/images/edits
+    form: { files: [image], numbers: [n] }
+    auth: key
+    model: body
+    translate: openai-images
+    rewrite: '/'
 `,
 })
 t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
@@ -56,20 +67,13 @@ t.test('without money there is no call, but what is free is served', async t => 
 })
 
 t.test('five hundred at once on money for ten', async t => {
-  await credit(10n * UNIT)
   await upstream.script('chat', [{ do: 'send', bytes: answer(plain) }])
-  const statuses = await Promise.all(
-    Array.from({ length: 500 }, () =>
-      ask({ model: 'call' }).then(async response => {
-        await response.text()
-        return response.status
-      }),
-    ),
-  )
-  t.equal(statuses.filter(status => status === 200).length, 10)
-  t.equal(statuses.filter(status => status === 403).length, 490)
-  t.match(await wallet(), { balance: 0 })
-  t.match(await rows("SELECT count(*) AS open FROM charges WHERE state = 'open'"), [{ open: 0 }])
+  const one = async (): Promise<number> => {
+    const response = await ask({ model: 'call' })
+    await response.text()
+    return response.status
+  }
+  for (let round = 0; round < ROUNDS; round++) await rushForTen(t, database, 1, 500, one)
 })
 
 t.test('what was used is charged, to a nano, with its lines', async t => {
@@ -77,6 +81,7 @@ t.test('what was used is charged, to a nano, with its lines', async t => {
   const response = await ask({ model: 'tokens', max_tokens: 100 })
   t.equal(response.status, 200)
   t.equal(response.headers.get('x-tollgate-charge'), '0.01007')
+  t.equal(response.headers.get('x-tollgate-balance'), '99.98993')
   await response.text()
   // 10 x 7.00/1M + 5 x 2.00/1k
   t.match(
@@ -85,7 +90,7 @@ t.test('what was used is charged, to a nano, with its lines', async t => {
   )
   t.match(await wallet(), {
     balance: Number(100n * UNIT) - 10_070_000,
-    used: Number(10n * UNIT) + 10_070_000,
+    used: Number(10n * UNIT) * ROUNDS + 10_070_000,
   })
 })
 
@@ -166,6 +171,31 @@ t.test(
     t.match(await last(), { state: 'settled', estimated: 1, usage: /"output":3/ })
   },
 )
+
+t.test('images are charged by the piece, also where a form asked for them', async t => {
+  await credit((3n * UNIT) / 2n)
+  const form = new FormData()
+  const fields = { model: 'picture', n: '3', quality: 'hd', image: new Blob(['png']) }
+  for (const [name, value] of Object.entries(fields)) form.append(name, value)
+  const pictures = [{ url: 'https://a.example/1' }, { b64_json: 'AAAA' }]
+  await upstream.script('chat', [{ do: 'send', bytes: answer({ created: 1, data: pictures }) }])
+  const edit = (body: FormData | string) =>
+    fetch(`${gateway.url}/v1/images/edits`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, connection: 'close' },
+      body,
+    })
+  // Two came of three that were asked for.
+  t.equal((await edit(form)).headers.get('x-tollgate-charge'), '1')
+  const plainly = await edit(JSON.stringify({ model: 'picture', prompt: 'x', n: 2 }))
+  t.equal(plainly.headers.get('x-tollgate-charge'), '0.5')
+  t.match(await rows("SELECT usage, estimated FROM charges WHERE model = 'picture'"), [
+    { usage: '{"images":2}', estimated: 0 },
+    { usage: '{"images":2}', estimated: 0 },
+  ])
+  form.set('n', '1000')
+  t.equal((await edit(form)).status, 403, 'the form’s number is what is held')
+})
 
 t.test('money for a part: as much is written as it covers, and that is said', async t => {
   await gateway.reload(`

@@ -9,6 +9,8 @@ import { createChance, seed } from '../helpers/seeded.ts'
 const CRASHES = scaled(3, Number(process.env.CRASHES ?? 200))
 /** ms between two of them: fewer than five in half a minute are no loop, which has a test of its own. */
 const PAUSE = scaled(0, 8_000)
+/** ms between two requests of one client. */
+const GAP = scaled(30, 10)
 const KINDS = ['segv', 'throw', 'memory']
 /** A failure may be told a moment before or after the end of its process. */
 const MOMENT = 5_000
@@ -50,11 +52,11 @@ const startLoad = ({ url }: Primary): Load => {
   }
   const kept = async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-    for (let pid: number | undefined; !over; await pause(10)) pid = await ask(agent, pid)
+    for (let pid: number | undefined; !over; await pause(GAP)) pid = await ask(agent, pid)
     agent.destroy()
   }
   const lone = async () => {
-    for (; !over; await pause(20)) await ask(false)
+    for (; !over; await pause(2 * GAP)) await ask(false)
   }
   const streaming = async () => {
     while (!over) if (await stream(`${url}/events?count=50&every=20`, fail)) counts.streams++
@@ -106,7 +108,7 @@ const replacements = (primary: Primary): number[] => {
 }
 
 t.test(`${CRASHES} crashes (SEED=${seed()})`, { timeout: 3_600_000 }, async t => {
-  const env = { NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --max-old-space-size=128` }
+  const env = { NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --max-old-space-size=96` }
   const primary = await startPrimary(t, { files: folderWith(), workers: 2, env })
   const chance = createChance()
   const load = startLoad(primary)

@@ -1,10 +1,12 @@
 /** Idempotency-Key when a process dies or loses the store: its claims fall, not before it has let go, and not later. */
 import t from 'tap'
+import { createStanding } from '../../engine/standing.ts'
 import { Claims } from '../../plugins/idempotency/claims.ts'
 import { freeKey } from '../../plugins/idempotency/statements.ts'
 import { silent } from '../helpers/core.ts'
 import { install, installOn, post } from '../helpers/idempotent.ts'
 import { eventually } from '../helpers/primary.ts'
+import { standingOn } from '../helpers/standing.ts'
 import { ENGINES, sql, startAnyStore } from '../helpers/store.ts'
 
 /** ms. A process that stands still for three of them has lost its claims, and this one may stand still. */
@@ -61,9 +63,8 @@ t.test('a process that lives is not buried, however long its call takes', async 
   await eventually(() => here.calls === 1 || undefined)
   const beats = async () =>
     Number(
-      (
-        await here.database.read(sql('b', 'SELECT min(beat) AS n FROM idempotency_processes'), [])
-      )[0]?.n,
+      (await here.database.read(sql('b', 'SELECT min(beat) AS n FROM tollgate_processes'), []))[0]
+        ?.n,
     )
   t.equal((await post(`${second.url}/a`, 'k')).status, 409)
   const from = await beats()
@@ -80,12 +81,12 @@ for (const engine of ENGINES)
     async t => {
       const here = await installOn(t, await startAnyStore(t, engine))
       await here.worker()
-      const claims = new Claims(here.database, silent, 10_000)
+      const claims = new Claims(here.database, silent, standingOn(here.database))
       t.teardown(() => claims.close())
       const one = someone('one')
       t.equal(await claims.claim(NAME, 'b', one, 1), undefined)
       await here.database.write([
-        { sql: sql('bury', 'DELETE FROM idempotency_processes'), values: [] },
+        { sql: sql('bury', 'DELETE FROM tollgate_processes'), values: [] },
       ])
       t.same(await here.rows(), [], 'its claims fell with it')
       const two = someone('two')
@@ -98,17 +99,19 @@ for (const engine of ENGINES)
 t.test('a process that leaves leaves nothing behind', async t => {
   const here = await install(t)
   await here.worker()
-  const claims = new Claims(here.database, silent)
+  const standing = createStanding({ database: here.database, log: silent })
+  const claims = new Claims(here.database, silent, standing)
   await claims.claim(NAME, 'b', someone('one'), 1)
   await claims.close()
+  await standing.close()
   t.same(await here.rows(), [])
-  t.same(await here.database.read(sql('p', 'SELECT id FROM idempotency_processes'), []), [])
+  t.same(await here.database.read(sql('p', 'SELECT id FROM tollgate_processes'), []), [])
 })
 
 t.test('a key that could not be freed is freed when the store is back', async t => {
   const here = await install(t)
   await here.worker()
-  const claims = new Claims(here.database, silent, 60_000)
+  const claims = new Claims(here.database, silent, standingOn(here.database))
   t.teardown(() => claims.close())
   await claims.claim(NAME, 'b', someone('one'), 1)
   await here.store.kill()
@@ -132,7 +135,8 @@ t.test('without a store nothing runs', async t => {
 t.test('the cleaning takes what is old, and nothing else', async t => {
   const here = await install(t)
   const { url } = await here.worker()
-  const claims = new Claims({ ...here.database, now: async () => Date.now() + here.ahead }, silent)
+  const store = { ...here.database, now: async () => Date.now() + here.ahead }
+  const claims = new Claims(store, silent, standingOn(store))
   t.teardown(() => claims.close())
   for (let at = 0; at < 1_203; at += 200)
     await Promise.all(

@@ -7,8 +7,8 @@ import { eventually, folderWith, getAlone, type Primary, startPrimary } from '..
 /** `OVERLOAD_SECONDS=20 LONG=1 node …` is a shorter minute. */
 const MS = scaled(2_000, Number(process.env.OVERLOAD_SECONDS ?? 60) * 1000)
 const TIMES = 3
-/** It needs this long, ms, to be sure that this is no hiccup; whoever comes in that time waits with the crowd. */
-const ONSET = 2_000
+/** It needs less than this, ms, to be sure that this is no hiccup; whoever comes in that time waits with the crowd. */
+const ONSET = 1_000
 /** Enough to keep it busy all the time, and no queue worth the name. */
 const CLIENTS = 8
 
@@ -71,8 +71,8 @@ const flood = async (primary: Primary, perSecond: number, ms: number): Promise<M
 
 t.test(`${TIMES} times what it can serve`, { timeout: 600_000 }, async t => {
   const primary = await startPrimary(t, { files: folderWith() })
-  await capacity(primary, 300) // compiled and warm
-  const peak = await capacity(primary, scaled(500, MS / 3))
+  await capacity(primary, 200) // compiled and warm
+  const peak = await capacity(primary, scaled(300, MS / 3))
   t.same(peak.statuses, [200])
   const over = await flood(primary, TIMES * peak.rate(200), MS)
   const goodput = over.rate(200) / peak.rate(200)
@@ -88,9 +88,9 @@ t.test(`${TIMES} times what it can serve`, { timeout: 600_000 }, async t => {
     [],
   )
   if (LONG) {
-    // Refusing costs this one worker a tenth of its time, and clients share its two processors.
-    t.ok(goodput >= 0.8, 'goodput')
-    t.ok(over.p99(503) <= 1_000, 'refused soon')
+    // Clients share its two processors.
+    t.ok(goodput >= 0.9, 'goodput')
+    t.ok(over.p99(503) <= 100, 'refused soon')
     t.ok(over.p99(200) <= 2 * peak.p99(200), 'those that are let in are served soon')
   }
   await eventually(

@@ -112,13 +112,13 @@ t.test('rollback puts the previous version live, again and again', async t => {
 t.test('what was rolled back stays so until the files change or are asked for', async t => {
   const unchanged = () => first.metric('reloads_total{outcome="unchanged"}')
   const before = await unchanged()
-  first.write('README.txt', 'a change in a watched folder, but none of the configuration')
+  first.write('plugins/README.txt', 'a change in a watched folder, but none of the configuration')
   await eventually(async () => ((await unchanged()) === before ? undefined : true))
   t.match(await stamp(), { text: 'one', version: 8 })
   t.match(await first.ask('reload'), { outcome: 'live', version: 9 })
   t.match(await stamp(), { text: 'FOUR', version: 9 })
   t.match(await first.ask('rollback'), { outcome: 'live', version: 10 })
-  rmSync(join(folder, 'README.txt'))
+  rmSync(join(folder, 'plugins/README.txt'))
 })
 
 t.test('numbers go on after a restart', async t => {

@@ -66,6 +66,10 @@ const table: Readonly<Record<string, readonly [does: readonly (readonly Step[])[
     [[body, plain({ from: 'a' }, '400 Bad Request')]],
     { asked: { a: 1, b: 0 }, status: 400, from: 'a' },
   ],
+  'a POST that broke something goes nowhere else': [
+    [[body, plain({ from: 'a' }, '500 Internal Server Error')]],
+    { asked: { a: 1, b: 0 }, status: 500, from: 'a' },
+  ],
   'a POST that was sent and lost is not sent again': [
     [[body, { do: 'reset' }]],
     { asked: { a: 1, b: 0 }, status: 502 },

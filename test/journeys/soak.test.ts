@@ -8,7 +8,7 @@ import { type Sample, settledOf, theilSen } from '../helpers/slope.ts'
 
 const HOUR = 3_600_000
 /** A night: `SOAK_HOURS=8 LONG=1 node test/journeys/soak.test.ts`. A minute: `SOAK_HOURS=0.0167`. */
-const MS = process.env.SOAK_HOURS ? Number(process.env.SOAK_HOURS) * HOUR : scaled(1_500, HOUR / 6)
+const MS = process.env.SOAK_HOURS ? Number(process.env.SOAK_HOURS) * HOUR : scaled(1_000, HOUR / 6)
 /** Heaps and caches grow to their size first: an hour of a night, a third of less. */
 const WARM_UP = Math.min(HOUR, MS / 3)
 /** At least two hundred samples, however short; no more than five hundred, however long. */
@@ -93,7 +93,7 @@ t.test(`for ${MS} ms (SEED=${seed()})`, { timeout: MS + HOUR }, async t => {
   const { workers } = await primary.config()
   const pids = workers.map(({ pid }) => pid)
   const all = calls(primary)
-  const trial = scaled(500, 5_000)
+  const trial = scaled(200, 5_000)
   const rate = (await press(all, trial, 0)) / trial
   const files = () => [primary.child.pid, ...pids].map(pid => readdirSync(`/proc/${pid}/fd`).length)
   await pause(500) // the streams of the trial are over

@@ -37,6 +37,7 @@ t.test(
       primary.admin,
       /workers\s+2/,
       /#1/,
+      /store\s.*on disk \(durability: power\)/,
       /egress\s.*127\.0\.0\.1:9999/,
     ])
       t.match(primary.said(), part)
@@ -64,6 +65,14 @@ t.test(
     })
   },
 )
+
+t.test('what an acknowledged write survives is said; another word is a problem', async t => {
+  const other = spawnPrimary(t, { files: folderWith('one', '  durability: powr') })
+  t.equal(await other.ended(), 1)
+  t.match(other.said(), /routes\.yaml:\d+:\d+ .*powr.*\n?.*power/)
+  const primary = await startPrimary(t, { files: folderWith('one', '  durability: process') })
+  await primary.until(/store\s.*survives the end of this program, not a power cut/)
+})
 
 t.test('problems: the frames, and exit code 1', async t => {
   const { 'routes.yaml': text = '', ...plugins } = folderWith()

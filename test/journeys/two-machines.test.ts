@@ -1,24 +1,54 @@
-/** Two gateways with folders and ports of their own on one PostgreSQL are one installation: a key made on one is good on
- *  the other, and dead on both within a second after it was revoked. */
+/** Two gateways with folders and ports of their own on one PostgreSQL are one installation: keys, money, limits and what was
+ *  answered to an Idempotency-Key are the same on both, and what one holds as it dies is the other's. */
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { openDatabase } from '../../engine/database/database.ts'
+import { makeSecret } from '../../plugins/accounts/secret.ts'
+import { addKey, createAccount } from '../../plugins/accounts/statements.ts'
+import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'
+import { walletOf } from '../../plugins/ledger/wallet.ts'
 import { startGateway, type TestGateway } from '../helpers/gateway.ts'
-import { operatorEnv, plainly } from '../helpers/operator.ts'
+import { scaled } from '../helpers/long.ts'
+import { operatorEnv, swiftly } from '../helpers/operator.ts'
 import { startPostgres } from '../helpers/postgres.ts'
+import { eventually } from '../helpers/primary.ts'
+import { rushForTen } from '../helpers/rush.ts'
+import { sql } from '../helpers/store.ts'
+import { startUpstream } from '../helpers/upstream.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const execute = promisify(execFile)
+t.setTimeout(300_000)
 const server = await startPostgres()
 const url = await server.create()
+const upstream = await startUpstream()
+const routes = `
+pipeline: [errors, auth, model, limit, idempotency, meter, translate]
+upstreams: { up: { url: '${upstream.url}/s/chat', connections: 1000 }, raw: { url: '${upstream.url}', connections: 1000 } }
+models: { call: { to: up, price: { calls: 1 } } }
+routes:
+  - { path: 'GET /v1/models', auth: key, model: { list: openai }, errors: openai }
+  - { path: 'POST /v1/chat/completions', auth: key, model: body, rewrite: '/', idempotency: true, errors: openai }
+  - { path: 'POST /v1/messages', auth: key, model: body, rewrite: '/', limit: { concurrency: 5 }, errors: anthropic }
+  - { path: 'GET /often', upstream: raw, rewrite: /s/ok, auth: key, limit: { requests: 37/h } }
+`
 const machines = await Promise.all(
-  [1, 2].map(() => startGateway({ env: { DATABASE_URL: url, WORKERS: '2' } })),
+  [1, 2].map(() =>
+    startGateway({
+      ...{ routes, settings: 'database: ${DATABASE_URL}' },
+      env: { DATABASE_URL: url, WORKERS: '2' },
+    }),
+  ),
 )
-t.teardown(() => Promise.all(machines.map(machine => machine.stop())))
+t.teardown(() => Promise.all([...machines, upstream].map(each => each.stop())))
+const database = await openDatabase({ url, patience: 10_000 })
+t.teardown(() => database.close())
+const rows = (text: string) => database.read(sql(`test: ${text}`, text), [])
 const [one, two] = machines as [TestGateway, TestGateway]
 
 const call = async ({ url }: TestGateway, key: string): Promise<number> => {
@@ -28,14 +58,16 @@ const call = async ({ url }: TestGateway, key: string): Promise<number> => {
 }
 /** A command on the machine of this gateway. */
 const run = async ({ data }: TestGateway, ...args: string[]) => {
-  const env = { TOLLGATE_CONFIG: `${ROOT}routes.yaml`, TOLLGATE_DATA: data, DATABASE_URL: url }
-  const program = `${ROOT}engine/cli.ts`
-  const said = await execute(...plainly(process.execPath, program, ...args, '--json'), {
+  const config = join(dirname(data), 'routes.yaml')
+  const env = { TOLLGATE_CONFIG: config, TOLLGATE_DATA: data, DATABASE_URL: url }
+  const said = await execute(...swiftly(`${ROOT}engine/bin.cjs`, ...args, '--json'), {
     env: operatorEnv(env),
   })
   t.notMatch(`${said.stdout}${said.stderr}`, server.password)
   return JSON.parse(said.stdout)
 }
+const childrenOf = (pid: number): readonly number[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number)
 const shown = () =>
   machines.flatMap(machine => /\bsk-[A-Za-z0-9]{20,}/.exec(machine.output())?.[0] ?? [])
 
@@ -77,14 +109,142 @@ t.test('the password stands nowhere, and nobody else was made an admin', async t
   t.equal(shown().length, 1)
   for (const machine of machines) t.notMatch(machine.output(), server.password)
   for (const { pid } of machines) {
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
+    const children = childrenOf(pid)
     t.ok(children.length > 2)
     for (const each of [pid, ...children])
       t.notMatch(readFileSync(`/proc/${each}/cmdline`, 'utf8'), server.password)
   }
-  const database = await openDatabase({ url })
   const text = 'SELECT count(*) AS n FROM pg_stat_activity WHERE query LIKE ?'
-  const sql = { name: 'activity', text }
-  t.same(await database.read(sql, [`%${server.password}%x`]), [{ n: 0 }])
-  await database.close()
+  const found = await database.read(sql('activity', text), [`%${server.password}%x`])
+  t.same(found, [{ n: 0 }])
 })
+
+const ANSWER = JSON.stringify({
+  id: 'x',
+  choices: [],
+  usage: { prompt_tokens: 1, completion_tokens: 1 },
+})
+const SAID = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${ANSWER.length}\r\n\r\n${ANSWER}`
+const ask = async (
+  { url }: TestGateway,
+  key: string,
+  { path = '/v1/chat/completions', headers = {} as Readonly<Record<string, string>> } = {},
+) => {
+  const response = await fetch(url + path, {
+    method: 'POST',
+    headers: {
+      ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      ...{ connection: 'close', ...headers },
+    },
+    body: '{"model":"call","messages":[]}',
+  })
+  const { status } = response
+  const replayed = response.headers.get('idempotent-replayed')
+  return { status, replayed, text: await response.text() }
+}
+const at = (index: number): TestGateway => (index % 2 === 0 ? one : two)
+const made = async (name: string) => {
+  const now = Date.now()
+  const said = await database.write(createAccount({ name, role: 'customer' }, now))
+  const account = Number(said.at(-1)?.[0]?.id)
+  const secret = makeSecret('key')
+  await database.write(addKey({ account, name, secret }, now))
+  return { key: secret.text, account }
+}
+
+t.test('three hundred calls over both on money for ten', async t => {
+  await upstream.script('chat', [{ do: 'send', bytes: SAID }])
+  const { key, account } = await made('bob')
+  const texts = new Set<string>()
+  const call = async (index: number): Promise<number> => {
+    for (;;) {
+      const { status, text } = await ask(at(index), key)
+      // A machine that is too busy asks for another try, as its clients know.
+      if (status === 503) continue
+      if (status !== 200) texts.add(JSON.parse(text).error.code)
+      return status
+    }
+  }
+  for (let round = 0; round < scaled(1, 200); round++)
+    await rushForTen(t, database, account, 300, call)
+  t.same([...texts], ['insufficient_user_quota'])
+  const { status, text } = await ask(two, key, { path: '/v1/messages' })
+  t.equal(status, 403)
+  t.match(JSON.parse(text), { type: 'error', error: { type: 'billing_error' } })
+})
+
+t.test('one Idempotency-Key on both: one call, one charge', async t => {
+  const { key, account } = await made('cid')
+  await credit(account, 5n)
+  const go = { do: 'gate', name: 'once' } as const
+  await upstream.script('chat', [go, { do: 'send', bytes: SAID }])
+  const before = (await upstream.seen('request', 'chat')).length
+  const headers = { 'idempotency-key': 'k' }
+  const first = ask(one, key, { headers })
+  await eventually(async () =>
+    (await upstream.seen('request', 'chat')).length > before ? true : undefined,
+  )
+  t.equal((await ask(two, key, { headers })).status, 409)
+  await upstream.open('once')
+  const { status, text } = await first
+  t.equal(status, 200)
+  t.same(await ask(two, key, { headers }), { status: 200, replayed: 'true', text })
+  t.equal((await upstream.seen('request', 'chat')).length, before + 1)
+  t.match(await rows(`SELECT count(*) AS n FROM charges WHERE account = ${account}`), [{ n: 1 }])
+})
+
+t.test('a limit of both together', async t => {
+  const { key } = await made('dan')
+  const headers = { authorization: `Bearer ${key}`, connection: 'close' }
+  const often = async (index: number): Promise<number> => {
+    const response = await fetch(`${at(index).url}/often`, { headers })
+    await response.arrayBuffer()
+    return response.status
+  }
+  await upstream.script('ok', [{ do: 'send', bytes: SAID }])
+  const statuses = await Promise.all(Array.from({ length: 120 }, (_, index) => often(index)))
+  const served = statuses.filter(status => status === 200).length
+  t.equal(statuses.filter(status => status === 429).length, 120 - served)
+  // On a machine that is too busy the store counts as away, and that is said.
+  const away = machines.some(machine => /limits go by fair shares/.test(machine.output()))
+  t.ok(away ? served <= 2 * 37 + 1 : served === 37, `${served} of 37`)
+})
+
+t.test("what a machine holds as it is killed is the other machine's", async t => {
+  const { key, account } = await made('eve')
+  await credit(account, 5n)
+  await upstream.script('chat', [{ do: 'gate', name: 'never' }])
+  const calls = Array.from({ length: 5 }, () =>
+    ask(two, key, { path: '/v1/messages' }).catch(() => undefined),
+  )
+  const held = async () =>
+    Number((await rows(`SELECT reserved FROM wallets WHERE id = ${account * 2}`))[0]?.reserved)
+  await eventually(async () => ((await held()) === 5_000_000_000 ? true : undefined))
+  t.equal((await ask(one, key, { path: '/v1/messages' })).status, 429, 'five at once, on both')
+  t.equal((await ask(one, key)).status, 403, 'and no money')
+  for (const pid of [two.pid, ...childrenOf(two.pid)]) process.kill(pid, 'SIGKILL')
+  await Promise.all(calls)
+  await upstream.script('chat', [{ do: 'send', bytes: SAID }])
+  const free = await eventually(async () => {
+    const { status } = await ask(one, key, { path: '/v1/messages' })
+    return status === 200 ? status : undefined
+  })
+  t.equal(free, 200)
+  const open = async () => (await rows("SELECT 1 FROM charges WHERE state = 'open'")).length
+  await eventually(async () => ((await open()) === 0 ? true : undefined))
+  t.match(await rows(`SELECT balance FROM wallets WHERE id = ${account * 2}`), [
+    { balance: 4_000_000_000 },
+  ])
+  const buried = () => one.output().match(/"dead":"[^"]+"/g) ?? []
+  await eventually(() => (buried().length > 1 ? true : undefined))
+  t.equal(new Set(buried()).size, buried().length, 'each is buried once')
+})
+
+const credit = (account: number, units: bigint) =>
+  database.write([
+    openWallet(walletOf.account(account), 0n),
+    addCredit({
+      ...{ account, kind: 'credit', note: 'test', at: Date.now() },
+      amount: units * 1_000_000_000n,
+    }),
+  ])

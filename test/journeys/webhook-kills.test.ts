@@ -4,13 +4,13 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { Webhook } from 'standardwebhooks'
 import t from 'tap'
-import { migrations as ledger } from '../../plugins/ledger/tables.ts'
 import notify from '../../plugins/notify.ts'
 import { enqueue, openEndpoint } from '../../plugins/webhooks/statements.ts'
 import { scaled } from '../helpers/long.ts'
 import { eventually } from '../helpers/primary.ts'
 import { AUTHORITY, ok, startReceiver, status } from '../helpers/receiver.ts'
 import { createChance, seed } from '../helpers/seeded.ts'
+import { makeLedger } from '../helpers/standing.ts'
 import { startStore } from '../helpers/store.ts'
 import { SECRET } from '../helpers/webhooks.ts'
 
@@ -21,7 +21,7 @@ const RECEIVERS = 3
 t.test(`${EVENTS} events, ${KILLS} kills, seed ${seed()}`, async t => {
   const store = await startStore(t)
   const database = await store.open()
-  await database.migrate('meter', ledger)
+  await makeLedger(database)
   await database.migrate('notify', notify.migrations)
   const seen = new Set<string>()
   const receivers = await Promise.all(

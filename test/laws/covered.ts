@@ -1,8 +1,10 @@
-/** Which test files have their coverage measured, with all that they start: those that between them run the whole engine.
- *  The others confirm what it does, and are quicker unmeasured. */
-const MEASURED =
-  /^test\/(?:rooms\/(?!plugins|money|dear)|journeys\/(?:start|reload|websocket-messages)\.)/
+/** Which test files have their coverage measured, with all that they start, and where it is written: those that between them
+ *  run the whole engine. The others confirm what it does, and are quicker unmeasured. */
+import { fileURLToPath } from 'node:url'
 
-/** The files that count in a test file's coverage; null: none. */
-export default (test: string): string | null =>
-  MEASURED.test(test) ? 'engine/**/*.{ts,cjs}' : null
+const MEASURED =
+  /^test\/(?:rooms\/(?!plugins|money|dear|postgres)|journeys\/(?:reload|websocket-messages)\.)/
+export const isMeasured = (file: string): boolean => MEASURED.test(file)
+
+/** What each process of them reports when it ends. */
+export const COVERAGE = fileURLToPath(new URL('../../.tap/coverage', import.meta.url))

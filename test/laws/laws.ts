@@ -15,12 +15,13 @@ type Law = (files: readonly SourceFile[]) => Breach[]
 /** Lines of a room of the engine: what one can read in a sitting, with some air. */
 const ROOMS: Readonly<Record<string, number>> = {
   engine: 6_700,
+  'engine/allowance': 1_300,
   'engine/cli': 800,
   'engine/cluster': 1_200,
   'engine/config': 3_000,
-  'engine/database': 1_500,
+  'engine/database': 1_900,
   'engine/database/postgres': 1_500,
-  'engine/upstream': 1_000,
+  'engine/upstream': 1_050,
 }
 const FILE_LINES = 250
 const DEPENDENCIES = 20

@@ -6,8 +6,12 @@ import type { Import } from './imports.ts'
 const LADDER: Readonly<Record<string, number>> = {
   catalogue: 1,
   sandbox: 1,
+  translation: 1,
+  embeddings: 1,
+  counting: 1,
   ledger: 1,
   idempotency: 2,
+  responses: 2,
   notifications: 2,
   tasks: 2,
   account: 2,

@@ -19,6 +19,7 @@ models:
   cl: { to: cl/claude, price: { input: 3 USD / 1M, cached: 0.30 USD / 1M, cache_write: 3.75 USD / 1M, output: 15 USD / 1M } }
   both: { to: [gp/x, cl/x], owner: us, price: { input: 1 USD / 1M } }
   closed: { to: gp/x, accepts: { chat: false }, price: { input: 1 / 1M } }
+  nowhere: { to: gp/x, accepts: { '*': false }, price: { input: 1 / 1M } }
   closed-but-one: { to: [gp/x, cl/x], accepts: { '*': false, chat: {} }, price: { input: 1 / 1M } }
   tiers:
     to: gp/x
@@ -76,9 +77,10 @@ t.test('the prices themselves, in the configured currency', async t => {
 })
 
 t.test('endpoints: where there is a route that takes the model', async t => {
-  t.same(rowOf('gp-4.1').supported_endpoint_types, ['openai'], 'no route speaks the other')
+  t.same(rowOf('gp-4.1').supported_endpoint_types, ['openai', 'anthropic'], 'one translated')
   t.same(rowOf('both').supported_endpoint_types, ['openai', 'anthropic'])
-  t.same(rowOf('closed').supported_endpoint_types, [])
+  t.same(rowOf('closed').supported_endpoint_types, ['anthropic'])
+  t.same(rowOf('nowhere').supported_endpoint_types, [])
   t.same(rowOf('closed-but-one').supported_endpoint_types, ['openai'])
   t.same(page.supported_endpoint, {
     openai: { method: 'POST', path: '/v1/chat/completions' },

@@ -12,11 +12,12 @@ import {
   createAccount,
 } from '../../plugins/accounts/statements.ts'
 import auth from '../../plugins/auth.ts'
-import { Ledger } from '../../plugins/ledger/ledger.ts'
+import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'
 import { migrations } from '../../plugins/ledger/tables.ts'
 import { pay } from '../helpers/account-gateway.ts'
 import { hostOver } from '../helpers/accounts.ts'
 import { runCommand } from '../helpers/printed.ts'
+import { ledgerOn, makeLedger } from '../helpers/standing.ts'
 import { ENGINES, type Engine, startAnyStore } from '../helpers/store.ts'
 
 const DAY = 86_400_000
@@ -25,8 +26,17 @@ const NOVEMBER = Date.UTC(2025, 10, 1)
 const check = async (t: Test, engine: Engine): Promise<void> => {
   const database = await (await startAnyStore(t, engine)).open()
   await database.migrate('auth', auth.migrations)
-  await database.migrate('meter', migrations)
-  const ledger = new Ledger(database, hostOver(database).log)
+  await database.migrate('meter', migrations.slice(0, 1))
+  const early = { account: 99, kind: 'credit', amount: 5n, note: 'early', at: 1 } as const
+  await database.write([openWallet(198, 0n), addCredit(early)])
+  await makeLedger(database)
+  await database.write([addCredit({ ...early, kind: 'debit', amount: -2n, note: 'late' })])
+  t.match(
+    await database.read({ name: 'early', text: 'SELECT id, kind, amount FROM credits' }, []),
+    [{ id: 1, kind: 'credit', amount: 5 }, { kind: 'debit' }],
+    'a store from before there were debits',
+  )
+  const ledger = ledgerOn(database)
   t.teardown(() => ledger.close())
   const accounts = async (...args: string[]) => {
     const said = await runCommand(t, commands.accounts, hostOver(database), [...args, '--json'])
@@ -40,6 +50,11 @@ const check = async (t: Test, engine: Engine): Promise<void> => {
 
   t.match((await accounts('credit', 'ann', '10')).json(), { balance: '10' })
   t.equal((await accounts('credit', 'ann', '999999999')).error, 'CREDIT_TOO_LARGE')
+  t.match((await accounts('debit', 'ann', '0.5')).json(), { debit: 4, balance: '9.5', used: '0' })
+  t.equal((await accounts('debit', 'ann', '9.500000001')).error, 'DEBIT_TOO_LARGE')
+  t.match((await accounts('credit', 'ann', '0.5')).json(), { credit: 5, balance: '10' })
+  const kinds = { name: 'kinds', text: 'SELECT kind, amount, note FROM credits WHERE id = 4' }
+  t.match(await database.read(kinds, []), [{ kind: 'debit', amount: -500_000_000, note: '' }])
   t.match((await accounts('overdraft', 'ann', '1.5')).json(), { overdraft: '1.5' })
   const call = { account: 1, key: 1, quota: 100_000_000n }
   for (const [index, model] of ['b', 'a', 'a'].entries())
@@ -82,7 +97,10 @@ const check = async (t: Test, engine: Engine): Promise<void> => {
     limits: { concurrency: 1 },
     quota: 9_000,
   }
-  await database.write([...changeCredential('key', 1, 1, all), ...changeQuota(1, 18_000_000n)])
+  await database.write([
+    ...changeCredential('key', 1, 1, all),
+    ...changeQuota(1, 100_000_000n, 18_000_000n),
+  ])
   t.match(await fundsOfSecret(database, secret.text), {
     ...{ limited: true, remaining: 12_000_000n, used: 6_000_000n },
     row: {
@@ -93,7 +111,10 @@ const check = async (t: Test, engine: Engine): Promise<void> => {
       quota: 9_000,
     },
   })
-  const less = [...changeCredential('key', 1, 1, { quota: 1 }), ...changeQuota(1, 2_000n)]
+  const less = [
+    ...changeCredential('key', 1, 1, { quota: 1 }),
+    ...changeQuota(1, 18_000_000n, 2_000n),
+  ]
   await t.rejects(database.write(less), { code: 'QUOTA_IN_USE' })
   const none = { expires: null, models: null, limits: null }
   await database.write(changeCredential('key', 1, 1, none))

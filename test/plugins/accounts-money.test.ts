@@ -1,16 +1,15 @@
-/** `tollgate accounts credit | refund | overdraft | suspend | resume` and `tollgate usage`: what they do to the ledger, what
+/** `tollgate accounts credit | debit | refund | overdraft | suspend | resume` and `tollgate usage`: what they do to the ledger, what
  *  they print, and that what they refuse changes nothing. */
 import t, { type Test } from 'tap'
 import { commands } from '../../plugins/account/command.ts'
 import { audit } from '../../plugins/ledger/audit.ts'
-import { Ledger } from '../../plugins/ledger/ledger.ts'
-import { migrations } from '../../plugins/ledger/tables.ts'
 import { openAccounts } from '../helpers/accounts.ts'
 import { call, openBooks, payer } from '../helpers/ledger.ts'
 import { runCommand } from '../helpers/printed.ts'
+import { ledgerOn, makeLedger } from '../helpers/standing.ts'
 
 const { host, database, ...opened } = await openAccounts(t)
-await database.migrate('meter', migrations)
+await makeLedger(database)
 const accounts = (t: Test, ...args: string[]) => runCommand(t, commands.accounts, host, args)
 const usage = (t: Test, ...args: string[]) => runCommand(t, commands.usage, host, args)
 const rows = (text: string) => database.read({ name: `test: ${text}`, text }, [])
@@ -64,6 +63,19 @@ t.test('what is no amount, or nobody’s, changes nothing', async t => {
     [2, /--note/, 'credit', 'ann', '1', '--note', 'two\nlines'],
     [1, /no account "nobody"/, 'credit', 'nobody', '1'],
     [1, /no account "' OR 1=1 --"/, 'credit', "' OR 1=1 --", '1'],
+    [1, /is negative/, 'debit', 'ann', '--', '-5'],
+    [1, /not a decimal number/, 'debit', 'ann', 'ten'],
+    [1, /not a decimal number/, 'debit', 'ann', '1; DROP TABLE credits'],
+    [1, /exponent/, 'debit', 'ann', '1e3'],
+    [1, /decimal places/, 'debit', 'ann', '0.0000000001'],
+    [1, /is more than 1000000000/, 'debit', 'ann', '1000000000.01'],
+    [1, /has not as much/, 'debit', 'ann', '12.500000002'],
+    [2, /more than nothing/, 'debit', 'ann', '0'],
+    [2, /It is: tollgate accounts debit NAME AMOUNT/, 'debit', 'ann'],
+    [2, /It is: tollgate accounts debit NAME AMOUNT/, 'debit', 'ann', '1', '2'],
+    [2, /--note/, 'debit', 'ann', '1', '--note', 'two\nlines'],
+    [1, /no account "nobody"/, 'debit', 'nobody', '1'],
+    [1, /no account "' OR 1=1 --"/, 'debit', "' OR 1=1 --", '1'],
     [1, /no call "r"/, 'refund', 'r'],
     [2, /accounts refund REQUEST/, 'refund'],
     [1, /is negative/, 'overdraft', 'ann', '--', '-1'],
@@ -87,7 +99,7 @@ t.test('a refund gives back what a call has cost, once', async t => {
   const cid = await opened.account('cid')
   await accounts(t, 'credit', 'cid', '1')
   const books = { ...(await openBooks(t)), database }
-  const own = new Ledger(database, { debug() {}, info() {}, warn() {}, error() {} })
+  const own = ledgerOn(database)
   t.teardown(() => own.close())
   const paid = await call(books, own, 'req_paid', payer(cid), 300_000_000n)
   const open = await call(books, own, 'req_open', payer(cid), 100_000_000n)
@@ -137,13 +149,37 @@ t.test('an overdraft lets an account go below nothing, no further', async t => {
   t.match((await accounts(t, 'overdraft', 'dan', '5', '--json')).json(), {
     ...{ name: 'dan', balance: '0', overdraft: '5' },
   })
-  const own = new Ledger(database, { debug() {}, info() {}, warn() {}, error() {} })
+  const own = ledgerOn(database)
   t.equal(await own.take(payer(dan), 5_000_000_001n), 'account')
   t.equal(await own.take(payer(dan), 5_000_000_000n), undefined)
   t.match(await accounts(t, 'overdraft', 'dan', '4.99'), { exit: 1, err: /further down/ })
   own.give(payer(dan), 5_000_000_000n, await own.process())
   await own.close()
   t.match(await accounts(t, 'overdraft', 'dan', '0'), { exit: 0 })
+})
+
+t.test('a mistaken credit is taken back, as far as no call holds it', async t => {
+  const eve = await opened.account('eve')
+  t.match(await accounts(t, 'debit', 'eve', '1'), { exit: 1, err: /has not as much/ })
+  t.same(await rows(`SELECT id FROM wallets WHERE id = ${eve * 2}`), [], 'no wallet either')
+  await accounts(t, 'credit', 'eve', '10')
+  const own = ledgerOn(database)
+  const held = 4_000_000_000n
+  t.equal(await own.take(payer(eve), held), undefined)
+  t.match(await accounts(t, 'debit', 'eve', '6.000000001'), { exit: 1, err: /has not as much/ })
+  t.match((await accounts(t, 'debit', 'eve', '6', '--note', 'credited twice', '--json')).json(), {
+    ...{ name: 'eve', balance: '4', used: '0' },
+  })
+  t.match(
+    await rows(`SELECT kind, amount, note FROM credits WHERE account = ${eve} AND amount < 0`),
+    [{ kind: 'debit', amount: -6_000_000_000, note: 'credited twice' }],
+  )
+  own.give(payer(eve), held, await own.process())
+  t.match((await accounts(t, 'debit', 'eve', '4', '--json')).json(), { balance: '0' })
+  await accounts(t, 'overdraft', 'eve', '1')
+  t.match((await accounts(t, 'debit', 'eve', '1', '--json')).json(), { balance: '-1' })
+  t.match(await accounts(t, 'debit', 'eve', '0.000000001'), { exit: 1, err: /has not as much/ })
+  await own.close()
 })
 
 t.test('suspended, its keys are refused; resumed, they are let in', async t => {

@@ -2,8 +2,8 @@
 import t from 'tap'
 import { openDatabase } from '../../engine/database/database.ts'
 import auth from '../../plugins/auth.ts'
-import { migrations } from '../../plugins/ledger/tables.ts'
 import { hostOver, openAccounts } from '../helpers/accounts.ts'
+import { makeLedger } from '../helpers/standing.ts'
 import { sql, statement } from '../helpers/store.ts'
 
 const COUNTS = sql(
@@ -73,7 +73,7 @@ t.test('without a ledger there is no demo money, and that is no reason to fail',
 })
 
 t.test('demo money only where nothing but the sandbox answers, and noted as such', async t => {
-  await database.migrate('meter', migrations)
+  await makeLedger(database)
   const settings =
     (more: object) =>
     <T>(name: string) =>

@@ -9,17 +9,18 @@ t.test('the frozen text is the language itself', async t => {
 price:
   input: [{ price: 2.50 USD / 1M, when: { prompt: '> 200k', off_peak: false } }, 1.25 USD / 1M]
   images: { by: [quality, size], price: { high: { 1024x1024: 0.5, default: 1.0 }, default: { default: 2 } }, min: 0.1 }
-  seconds: [{ price: 3, per: 60, step: 0.01, when: { time: 22:00-06:00 +08:00 } }, 0]
+  seconds: [{ price: 3, per: 60, step: 0.01, when: { time: 22:00-06:00 +08:00, weekdays: [sat, sun] } }, 0]
   min: 0.001
 max_calls: { web_search: 10 }`)
   const when = { prompt: '>= 200000.000001', off_peak: ['false'] }
+  const night = { time: '22:00-06:00 +08:00', weekdays: 'sun, sat +08:00' }
   const table = { high: { '1024x1024': '0.5', default: '1' }, default: { default: '2' } }
   t.strictSame(JSON.parse(freeze(rule)), {
     price: [
       { meter: 'input', when, price: '18 / 1M' },
       { meter: 'input', price: '9 / 1M' },
       { meter: 'images', by: ['quality', 'size'], price: table, min: '0.1' },
-      { meter: 'seconds', when: { time: '22:00-06:00 +08:00' }, price: '3 / 60', step: '0.01' },
+      { meter: 'seconds', when: night, price: '3 / 60', step: '0.01' },
       { meter: 'seconds', price: '0' },
       { min: '0.001' },
     ],

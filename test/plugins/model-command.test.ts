@@ -11,7 +11,8 @@ const models = {
 }
 const upstreams = { gp: { options: { formats: ['openai-chat'] } } }
 const run = (t: Test, args: readonly string[], given: object = models) => {
-  const host = fakeHost({ document: { models: given } as unknown as Document, upstreams })
+  const routes = [{ path: 'POST /v1/chat/completions', translate: 'openai-chat' }]
+  const host = fakeHost({ document: { models: given, routes } as unknown as Document, upstreams })
   return runCommand(t, model.commands.models, host, args)
 }
 

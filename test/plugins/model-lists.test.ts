@@ -17,9 +17,17 @@ const models = {
   'cl-x': { to: ['cl/x', 'gp/x'] },
   'cl-*': { to: 'cl/*' },
   'gx-2': { to: 'gx/2' },
+  'o-*': { to: 'gp/o', only: ['responses'] },
+  'f-*': { to: 'gp/f', traits: { formats: ['anthropic-messages'] } },
+  'n-*': { to: 'gp/n', accepts: { '*': false } },
 }
+const routes = [
+  { path: 'POST /v1/chat/completions', name: 'chat', translate: 'openai-chat' },
+  { path: 'POST /v1/responses', name: 'responses', translate: 'openai-responses' },
+  { path: 'POST /v1/messages', translate: { format: 'anthropic-messages', strict: true } },
+]
 const host = fakeHost({
-  document: { models } as unknown as Document,
+  document: { models, routes } as unknown as Document,
   upstreams: {
     gp: { options: { formats: ['openai-chat', 'openai-responses'] } },
     cl: { options: { formats: ['anthropic-messages'] } },
@@ -51,7 +59,7 @@ t.test('openai', async t => {
     data: [
       {
         ...{ id: 'gp-4.1', object: 'model', created: 1_626_777_600, owned_by: 'us' },
-        supported_endpoint_types: ['openai', 'openai-response'],
+        supported_endpoint_types: ['openai', 'openai-response', 'anthropic'],
       },
       {
         ...{ id: 'cl-x', object: 'model', created: 1_626_777_600, owned_by: 'cl' },
@@ -65,6 +73,13 @@ t.test('openai', async t => {
   })
   const one = { list: 'openai', one: 'model' } as const
   t.match(await read(one, { params: { model: 'gp-4.1' } }), { id: 'gp-4.1', object: 'model' })
+  t.match(await read(one, { params: { model: 'o-1' } }), {
+    supported_endpoint_types: ['openai-response'],
+  })
+  t.match(await read(one, { params: { model: 'f-1' } }), {
+    supported_endpoint_types: ['anthropic', 'openai', 'openai-response'],
+  })
+  t.match(await read(one, { params: { model: 'n-1' } }), { supported_endpoint_types: [] })
   t.match(await read(one, { params: { model: 'cl-any' } }), { id: 'cl-any', owned_by: 'cl' })
   t.match(await read(one, { params: { model: 'nope' } }), { code: 'MODEL_UNKNOWN', status: 404 })
 })

@@ -142,6 +142,21 @@ t.test('a key with a list of models uses those and no others', async t => {
   t.equal((await asked('gp-4.1', { key: { id: 1, name: 'k' } })).fault, undefined)
 })
 
+t.test('a model that one route alone serves is refused elsewhere by that route’s path', async t => {
+  const given = {
+    models: { pro: { to: 'gp/pro', only: ['responses'] } },
+    upstreams: { gp: {} },
+    routes: [{ name: 'responses', path: 'POST /v1/responses' }],
+  } as unknown as Document
+  const on = (route: string) =>
+    ask({ route, path: '/v1/chat/completions', body: { model: 'pro' } }, { given })
+  t.match((await on('chat')).fault, {
+    ...{ code: 'MODEL_ONLY', status: 404, param: 'model' },
+    message: 'This model is only supported in v1/responses and not in v1/chat/completions.',
+  })
+  t.equal((await on('responses')).fault, undefined)
+})
+
 t.test('rules of a model’s own, for one route or for all others', async t => {
   const limit = { type: 'object', required: ['max_tokens'] }
   const given = {

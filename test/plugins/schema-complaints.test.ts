@@ -109,7 +109,7 @@ const TABLE: readonly Row[] = [
     'temperature',
     /must be 1 while thinking/,
   ],
-  ['responses', chat({}), 'INVALID_VALUE', 'messages', /has moved to 'input'/],
+  ['responses', chat({}), 'UNSUPPORTED_PARAMETER', 'messages', /has moved to 'input'/],
   ['responses', { model: 'm', input: 7 }, 'INVALID_TYPE', 'input', /a string or an array/],
   ['gemini', {}, 'REQUIRED_PARAMETER', 'contents', /contents/],
   ['gemini', { contents: [{}] }, 'REQUIRED_PARAMETER', 'contents[0].parts', /parts/],
@@ -154,7 +154,12 @@ t.test('further keywords', async t => {
     [{ properties: { a: { pattern: '^b$' } } }, { a: 'c' }, 'INVALID_VALUE', /pattern \^b\$/],
     [{ properties: { a: { format: 'uri' } } }, { a: 'c' }, 'INVALID_VALUE', /valid uri/],
     [{ properties: { a: { multipleOf: 5 } } }, { a: 3 }, 'INVALID_VALUE', /multiple of 5/],
-    [{ properties: { a: { uniqueItems: true } } }, { a: [1, 1] }, 'INVALID_VALUE', /same/],
+    [
+      { properties: { a: { uniqueItems: true, maxItems: 9 } } },
+      { a: [1, 1] },
+      'INVALID_VALUE',
+      /same/,
+    ],
     [{ properties: { a: { maxLength: 1 } } }, { a: 'bc' }, 'INVALID_VALUE', /at most 1 character,/],
     [{ properties: { a: { exclusiveMinimum: 0 } } }, { a: 0 }, 'OUT_OF_RANGE', /> 0/],
     [

@@ -3,9 +3,14 @@ import { globSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { parse } from 'yaml'
 import type { Document } from '../../engine/plugin.ts'
+import { askedOf, factsOf } from '../../plugins/billing/asked.ts'
+import { isIncluded } from '../../plugins/billing/meters.ts'
 import { Catalogue } from '../../plugins/catalogue/catalogue.ts'
 import type { Section } from '../../plugins/catalogue/section.ts'
+import { formats } from '../../plugins/formats/index.ts'
+import { Prices } from '../../plugins/ledger/prices.ts'
 import model from '../../plugins/model.ts'
+import type { Meter } from '../../plugins/slots.ts'
 import { fakeHost } from '../helpers/exchange.ts'
 
 const root = new URL('../../', import.meta.url)
@@ -28,6 +33,13 @@ t.test('nothing is wrong with it', async t => {
   }
 })
 
+t.test('tools are bounded wherever they cost something, so that a call may offer them', async t => {
+  for (const { name, options } of catalogue.all)
+    for (const tool of ['web_search', 'file_search', 'code_execution'])
+      if (options.price && tool in Object(options.price))
+        t.ok(options.max_calls?.[tool], `${name} bounds ${tool}`)
+})
+
 t.test('what can be served as it comes is there', async t => {
   for (const [asked, target] of [
     ['gx-2.5-pro', 'gx/gemini-2.5-pro'],
@@ -39,8 +51,13 @@ t.test('what can be served as it comes is there', async t => {
     ['gp-4o', 'gp/gpt-4o'],
     ['gp-4.1', 'gp/gpt-4.1'],
     ['cl-sonnet-4-5', 'cl/claude-sonnet-4-5'],
-    ['o3-pro', 'gp/o3-pro'],
-    ['o3-deep-research-2025-06-26', 'gp/o3-deep-research-2025-06-26'],
+    ['gp-4o-image', 'gp/gpt-image-1'],
+    ['dall-e-3', 'gp/dall-e-3'],
+    ['flux-1.1-pro', 'fx/flux-1.1-pro'],
+    ['rc-v3', 'rc/recraftv3'],
+    ['rc-v3-svg', 'rc/recraftv3_vector'],
+    ['o3-pro', 'gp-slow/o3-pro'],
+    ['o3-deep-research-2025-06-26', 'gp-slow/o3-deep-research-2025-06-26'],
     ['code-mini-latest', 'gp/codex-mini-latest'],
     ['gp-4-gizmo-g-aB3', 'gp/gpt-4-gizmo-g-aB3'],
     ['gp-4o-gizmo-g-7', 'gp/gpt-4o-gizmo-g-7'],
@@ -50,4 +67,102 @@ t.test('what can be served as it comes is there', async t => {
   }
   for (const nobody of ['gp-4-gizmo-g-', 'gp-4-gizmo-g-a_b', 'gp-4-gizmo-g-a/b', 'gp-4-gizmo-a'])
     t.equal(catalogue.find(nobody), undefined, nobody)
+})
+
+/** Meters that models of a format can count, and these never do: they neither hear nor speak. */
+const NEVER: Readonly<Record<string, readonly Meter[]>> = {
+  'gp-4.1': ['audio_input', 'audio_output'],
+  'gp-4.1-mini': ['audio_input', 'audio_output'],
+  'gp-4o': ['audio_input', 'audio_output'],
+  'gp-4o-mini': ['audio_input', 'audio_output'],
+  'o3-pro': ['audio_input', 'audio_output'],
+  'o3-deep-research-2025-06-26': ['audio_input', 'audio_output'],
+  'code-mini-latest': ['audio_input', 'audio_output'],
+  'gx-*': ['audio_output'],
+}
+const WORDLESS: readonly Meter[] = ['audio_input', 'output', 'thinking', 'audio_output']
+const upstreams = document.upstreams as Readonly<Record<string, { formats?: string[] }>>
+
+t.test('what its upstreams can count has a price of its own, or one that is the same', async t => {
+  const prices = new Prices({ models: document.models, settings: document.settings })
+  for (const { name, targets } of catalogue.all) {
+    const found = prices.of(name)?.rule
+    if (!found || found.free) continue
+    const never =
+      (/embedding/.test(name) && WORDLESS) || NEVER[name] || NEVER[name.replace(/-.*/, '-*')] || []
+    for (const { upstream } of targets)
+      for (const format of upstreams[upstream]?.formats ?? [])
+        for (const meter of formats.get(format)?.usage.counts ?? []) {
+          const fits = found.homes.get(meter)?.exact || isIncluded(meter, found.priced)
+          t.ok(fits || never.includes(meter), `${name}: ${meter} of ${format}`)
+        }
+  }
+})
+
+t.test('the most that a plain call of each can cost is known, so that none is refused', async t => {
+  const prices = new Prices({ models: document.models, settings: document.settings })
+  const body = { messages: [{ role: 'user', content: 'hi' }], n: 2 }
+  for (const { name } of catalogue.all) {
+    const price = prices.of(name)
+    if (!price) continue
+    const { unpriced, unbounded } = price.most.of(askedOf(body, 100, price), factsOf(body, 0))
+    t.same([...unpriced, ...unbounded], [], name)
+  }
+})
+/** Models that the specification names, but for those of videos. */
+const NAMED = [
+  ...['gx-2.5-pro', 'gx-2.5-flash', 'gx-2.0-flash', 'gx-1.5-pro', 'gx-2.5-pro-preview'],
+  ...['gx-2.5-pro-preview-05-06', 'gp-4o', 'gp-4.1', 'gp-4-gizmo-g-aB3', 'gp-4o-gizmo-g-7'],
+  ...['cl-sonnet-4-5', 'cl-sonnet-4-5-thinking', 'cl-other-thinking', 'o3-pro'],
+  ...['o3-deep-research-2025-06-26', 'code-mini-latest', 'multimodal-embedding-v1'],
+]
+/** They draw: their limits are pictures. */
+const DRAWING = ['gp-4o-image', 'dall-e-3', 'flux-1.1-pro', 'rc-v3', 'rc-v3-svg']
+t.test('what the specification names has a target, its limits and a price', async t => {
+  for (const name of NAMED) {
+    const { targets = [], entry } = catalogue.find(name) ?? {}
+    t.ok(targets[0]?.name, `${name} is served`)
+    const { context = 0, output = 0, only = [], price = {} } = entry?.options ?? {}
+    t.ok(context > 0 && (output > 0 || only.includes('embeddings')), `${name} has limits`)
+    t.ok(Object.keys(Object(price)).length > 0, `${name} has a price`)
+  }
+})
+t.test('and so has what draws', async t => {
+  for (const name of DRAWING) {
+    const { targets = [], entry } = catalogue.find(name) ?? {}
+    t.ok(targets[0]?.name, `${name} is served`)
+    t.ok(Object.keys(Object(entry?.options.price)).length > 0, `${name} has a price`)
+  }
+})
+t.test(
+  'research and pro models are waited for: thirty minutes and more, at the same address',
+  async t => {
+    const { upstreams } = read('routes.yaml')
+    const minutes = (name: string): number => {
+      const given = String(upstreams[name]?.timeout?.first_byte ?? '0m')
+      return given.endsWith('m') ? Number.parseFloat(given) : 0
+    }
+    for (const { name, targets } of catalogue.all.filter(({ name }) =>
+      /deep-research|^o\d-pro/.test(name),
+    ))
+      for (const { upstream } of targets) {
+        t.ok(minutes(upstream) >= 30, `${name} at ${upstream}`)
+        const { timeout: _, ...same } = upstreams[upstream]
+        const { timeout: __, ...usual } = upstreams.gp
+        t.same(same, usual)
+      }
+    t.ok(minutes('gp') < 30)
+  },
+)
+t.test('models that do not think are not asked for their thoughts', async t => {
+  for (const name of [
+    'gp-4o',
+    'gp-4o-mini',
+    'gp-4.1',
+    'gp-4.1-mini',
+    'gp-4-gizmo-g-a',
+    'gp-4o-gizmo-g-a',
+  ])
+    t.equal(catalogue.find(name)?.targets[0]?.traits?.thinking, false, name)
+  t.not(catalogue.find('o3-pro')?.targets[0]?.traits?.thinking, false)
 })

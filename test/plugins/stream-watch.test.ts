@@ -3,7 +3,8 @@ import t, { type Test } from 'tap'
 import { errors, TollgateError } from '../../engine/errors.ts'
 import { Answer } from '../../engine/flow.ts'
 import type { Bytes } from '../../engine/plugin.ts'
-import type { Fields, Format } from '../../plugins/formats/format.ts'
+import type { Fields } from '../../plugins/formats/fields.ts'
+import type { Format } from '../../plugins/formats/format.ts'
 import { formats } from '../../plugins/formats/index.ts'
 import { marksOf, StreamWatch } from '../../plugins/formats/watch.ts'
 import { type Poured, pour, pushed } from '../helpers/exchange.ts'
@@ -17,6 +18,8 @@ interface Watched extends Poured {
   readonly whole: boolean | undefined
   readonly counted: number
   readonly broke: boolean
+  /** The code of the fault that the reply ends in. */
+  readonly told: string | undefined
 }
 const formatOf = (name: string): Format => {
   const format = formats.get(name)
@@ -53,7 +56,7 @@ const watch = async (
     }),
   )
   const poured = await pour(answer)
-  return { ...poured, counts, whole, counted, broke }
+  return { ...poured, counts, whole, counted, broke, told: answer.told?.code }
 }
 
 const chunk = (delta: object, more: object = {}): string =>
@@ -91,6 +94,7 @@ for (const [name, { body, end, counts }] of Object.entries(STREAMS)) {
       t.equal(seen.whole, true)
       t.equal(seen.counted, 1, 'told once')
       t.notOk(seen.broke)
+      t.notOk(seen.told)
     }
   })
 
@@ -122,6 +126,7 @@ for (const [name, { body, end, counts }] of Object.entries(STREAMS)) {
       t.equal(seen.fault, undefined)
       t.equal(seen.whole, false, 'and the counts are not final')
       t.ok(seen.broke)
+      t.ok(seen.told, 'and counts as cut')
     }
   })
 

@@ -108,24 +108,28 @@ t.test('headers an upstream insists on are there, the client’s own first', asy
   t.equal(own.request.headers['anthropic-version'], '2099-01-01')
 })
 
-t.test('targets that speak another format are left out; without any it is said', async t => {
-  const upstreams = {
-    gp: { options: { formats: ['openai-chat', 'openai-responses'] } },
-    cl: { options: { formats: ['anthropic-messages'] } },
-    any: { options: {} },
-  }
-  const stage = translate.setup('openai-chat', fakeHost({ upstreams }))
-  const judge = async (...names: readonly string[]) => {
-    const exchange = fakeExchange({ targets: names.map(upstream => ({ upstream })) })
-    exchange.slots.set(MODEL, { asked: 'cl-sonnet-4-5', entry: 'cl-*' })
-    const fault = await thrownBy(() => stage.handle(exchange, noNext))
-    return fault ?? exchange.targets.map(({ upstream }) => upstream)
-  }
-  t.same(await judge('gp', 'any'), ['gp', 'any'])
-  t.same(await judge('cl', 'gp', 'any'), ['gp', 'any'])
-  t.match(await judge('cl'), { code: 'MODEL_NOT_HERE', status: 404, message: /cl-sonnet-4-5/ })
-  t.same(await judge(), [], 'a route without targets is not its affair')
-})
+t.test(
+  'targets that speak no format there is a way to are left out; without any it is said',
+  async t => {
+    const upstreams = {
+      gp: { options: { formats: ['openai-chat', 'openai-responses'] } },
+      cl: { options: { formats: ['anthropic-messages'] } },
+      any: { options: {} },
+      odd: { options: { formats: ['smoke-signals'] } },
+    }
+    const stage = translate.setup('openai-chat', fakeHost({ upstreams }))
+    const judge = async (...names: readonly string[]) => {
+      const exchange = fakeExchange({ targets: names.map(upstream => ({ upstream })) })
+      exchange.slots.set(MODEL, { asked: 'cl-sonnet-4-5', entry: 'cl-*' })
+      const fault = await thrownBy(() => stage.handle(exchange, noNext))
+      return fault ?? exchange.targets.map(({ upstream }) => upstream)
+    }
+    t.same(await judge('gp', 'any'), ['gp', 'any'])
+    t.same(await judge('cl', 'odd', 'any'), ['cl', 'any'], 'another format is no reason')
+    t.match(await judge('odd'), { code: 'MODEL_NOT_HERE', status: 404, message: /cl-sonnet-4-5/ })
+    t.same(await judge(), [], 'a route without targets is not its affair')
+  },
+)
 
 t.test('a format there is not', async t => {
   t.throws(

@@ -1,7 +1,8 @@
 /** Every upstream counts in its own way; this is the table of how each is read into our meters. */
 import t from 'tap'
-import type { Fields } from '../../plugins/formats/format.ts'
+import type { Fields } from '../../plugins/formats/fields.ts'
 import { formats } from '../../plugins/formats/index.ts'
+import type { Meter } from '../../plugins/slots.ts'
 import { recordedFormat, recordings } from '../helpers/recorded.ts'
 
 type Row = readonly [format: string, what: string, counts: Fields, meters: object]
@@ -43,6 +44,16 @@ const TABLE: readonly Row[] = [
     'more cached than read never makes a negative',
     { prompt_tokens: 10, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 500 } },
     { cached: 10, output: 1 },
+  ],
+  [
+    'openai-chat',
+    'what was heard and cached is counted once',
+    {
+      prompt_tokens: 100,
+      completion_tokens: 1,
+      prompt_tokens_details: { cached_tokens: 50, audio_tokens: 80 },
+    },
+    { cached: 50, audio_input: 50, output: 1 },
   ],
   ['openai-chat', 'nonsense counts nothing', { prompt_tokens: '7', completion_tokens: -3 }, {}],
   ['openai-chat', 'nothing', {}, {}],
@@ -104,13 +115,50 @@ const TABLE: readonly Row[] = [
     },
     { input: 20, audio_input: 80, audio_output: 9 },
   ],
+  [
+    'google-gemini',
+    'what was heard and cached is counted once',
+    {
+      promptTokenCount: 100,
+      cachedContentTokenCount: 60,
+      promptTokensDetails: [
+        { modality: 'TEXT', tokenCount: 20 },
+        { modality: 'AUDIO', tokenCount: 80 },
+      ],
+      cacheTokensDetails: [
+        { modality: 'TEXT', tokenCount: 10 },
+        { modality: 'AUDIO', tokenCount: 50 },
+      ],
+    },
+    { input: 10, cached: 60, audio_input: 30 },
+  ],
   ['google-gemini', 'an answer without candidates', { promptTokenCount: 7 }, { input: 7 }],
+  [
+    'openai-images',
+    'images that were seen stand in what was read',
+    {
+      ...{ images: 2, input_tokens: 20, output_tokens: 272, total_tokens: 292 },
+      input_tokens_details: { text_tokens: 15, image_tokens: 5 },
+    },
+    { images: 2, input: 15, image_input: 5, output: 272 },
+  ],
+  ['openai-images', 'one that counts no tokens', { images: 1 }, { images: 1 }],
 ]
 
 for (const [name, what, counts, meters] of TABLE)
   t.test(`${name}: ${what}`, async t => {
-    t.same(formats.get(name)?.usage.meters(counts), meters)
+    const { usage } = formats.get(name) ?? {}
+    t.same(usage?.meters(counts), meters)
+    for (const meter of Object.keys(meters)) t.ok(usage?.counts.includes(meter as Meter), meter)
   })
+
+t.test('every meter a format says it counts is one that it was seen to count', async t => {
+  for (const [name, { usage }] of formats) {
+    const rows = TABLE.filter(([format]) => format === name)
+    const seen = new Set(rows.flatMap(([, , , meters]) => Object.keys(meters)))
+    t.same([...usage.counts].sort(), [...seen].sort(), name)
+  }
+})
 
 const recorded = recordings()
 t.test(

@@ -1,7 +1,8 @@
 /** Finds processes that died without a word and applies their wills, once, whoever of the living is first. */
 import type { Sql, Statement } from '../../plugin.ts'
 import type { Outcome } from '../group.ts'
-import { fromWire, type Spelled } from '../values.ts'
+import { progressIn, removeProgress } from '../progress.ts'
+import { fromWire, progressed, type Spelled } from '../values.ts'
 import { commitGroup } from './group.ts'
 import { Phrases } from './phrases.ts'
 import type { Reads } from './reads.ts'
@@ -15,6 +16,8 @@ export interface BurialsOptions {
   readonly grace: number
   /** ms between two looks. */
   readonly every: number
+  /** Where processes of this machine left how far they had come. */
+  readonly folder: string | undefined
   report(text: string): void
 }
 // The lock of a process is its key; the server lets go of it with the connection. Long after its end nobody comes back
@@ -82,7 +85,9 @@ export class Burials {
       // It is back, or another of us is at it.
       if (!lock || 'error' in lock || lock.rows[0]?.alone !== 1) return
       const wills = found && 'rows' in found ? found.rows : []
+      const progress = progressIn(this.#options.folder, key)
       const phrases = new Phrases()
+      let applied = false
       const own = [
         { text: WITHDRAW, values },
         { text: BURIED, values },
@@ -90,17 +95,23 @@ export class Burials {
       await commitGroup(
         session,
         {
-          lists: wills.map(({ statements }) => stepsOf(phrases, String(statements))),
+          lists: wills.map(({ name, statements }) =>
+            stepsOf(
+              phrases,
+              progressed(JSON.parse(String(statements)), progress.get(String(name))),
+            ),
+          ),
           own,
           seal: () => ({ text: FORGET }),
-          committing: outcomes =>
-            this.#judge(
-              wills.map(({ name }) => String(name)),
-              outcomes,
-            ),
+          committing: outcomes => {
+            const names = wills.map(({ name }) => String(name))
+            applied = this.#judge(names, outcomes)
+            return applied
+          },
         },
         WITHIN,
       )
+      if (applied) removeProgress(this.#options.folder, key)
     } finally {
       await session.end()
     }
@@ -119,8 +130,8 @@ export class Burials {
   }
 }
 
-const stepsOf = (phrases: Phrases, text: string): Step[] =>
-  (JSON.parse(text) as Spelled[]).map(([sql, rows, ...values]) => {
+const stepsOf = (phrases: Phrases, statements: readonly Spelled[]): Step[] =>
+  statements.map(([sql, rows, ...values]) => {
     const statement: Statement = {
       sql: { name: sql, text: sql },
       values: values.map(fromWire),

@@ -39,6 +39,9 @@ export class Client {
   readonly #opened = Promise.withResolvers<void>()
   readonly #wills = new Map<string, readonly Spelled[]>()
   #newWills = new Set<string>()
+  /** Whether the store may have some; and whether nobody knows which, so that all are said again. */
+  #said = false
+  #anew = false
   #number = 0
   #closed = false
   session: Session | undefined
@@ -63,24 +66,27 @@ export class Client {
     this.#newWills.add(name)
   }
   get hasNews(): boolean {
-    return this.#newWills.size > 0
+    return this.#anew || this.#newWills.size > 0
   }
-  /** What changed of its wills. Where the commit fails, the next connection says them all anew. */
+  /** What changed of its wills, or all of them: in one transaction with those that they replace. */
   takeWills(): readonly Told[] {
-    const names = [...this.#newWills]
+    const anew = this.#anew
+    const names = anew ? [...this.#wills.keys()] : [...this.#newWills]
     this.#newWills = new Set()
-    if (names.length === 0) return []
+    this.#anew = false
+    this.#said ||= names.length > 0
     const said = names.filter(name => this.#wills.has(name))
     const gone = names.filter(name => !this.#wills.has(name))
     const texts = said.map(name => JSON.stringify(this.#wills.get(name)))
     return [
+      ...(anew ? [{ text: WITHDRAW_ALL, values: [this.key] }] : []),
       ...(said.length > 0 ? [{ name: 'will', text: WILL, values: [this.key, said, texts] }] : []),
       ...(gone.length > 0 ? [{ name: 'withdraw', text: WITHDRAW, values: [this.key, gone] }] : []),
     ]
   }
-  /** The wills were taken back with their group. */
+  /** The wills were taken back with their group, or nobody knows. */
   repeatWills(): void {
-    for (const name of this.#wills.keys()) this.#newWills.add(name)
+    this.#anew = this.#said
   }
   /** The end of a commit: whether this row is there decides what became of it. */
   seal(outcomes: readonly Outcome[]): Told {
@@ -142,7 +148,6 @@ export class Client {
       [
         { text: 'SELECT pg_advisory_lock_shared($1)', values: [key] },
         { text: REGISTER, values: [key, this.#number] },
-        { text: WITHDRAW_ALL, values: [key] },
       ],
       this.#options.patience,
     )

@@ -3,6 +3,7 @@ import type { Sql, Value } from '../../plugin.ts'
 import { fault } from '../faults.ts'
 import type { DatabaseOptions, OpenDatabase } from '../opened.ts'
 import { pagesOf } from '../pages.ts'
+import { folderOf, Progress } from '../progress.ts'
 import { Burials } from './burials.ts'
 import { Commits } from './commits.ts'
 import { migrate, prepareStore } from './migrate.ts'
@@ -31,10 +32,14 @@ export const openPostgres = async (options: DatabaseOptions): Promise<OpenDataba
   const reads = new Reads({ url, patience, phrases })
   const report = options.report ?? (() => {})
   const every = Math.min(LOOK, grace)
-  const burials = new Burials({ url, reads, grace, every, report })
+  const folder = options.data === undefined ? undefined : folderOf(options.data)
+  const progress =
+    folder === undefined ? undefined : new Progress(folder, String(commits.client.key))
+  const burials = new Burials({ url, reads, grace, every, report, folder })
   const close = async (): Promise<void> => {
     await burials.close()
     await Promise.all([commits.close(), reads.close()])
+    progress?.close()
   }
   try {
     await commits.client.open(opening)
@@ -52,7 +57,12 @@ export const openPostgres = async (options: DatabaseOptions): Promise<OpenDataba
       migrate({ url, within: opening }, owner, migrations).catch(error => {
         throw isStoreFault(error) ? error : awayFault(error)
       }),
-    will: (name, statements) => commits.will(name, statements),
+    client: commits.client.key,
+    will(name, statements) {
+      commits.will(name, statements)
+      if (statements.length === 0) progress?.drop(name)
+    },
+    progress: (name, count) => progress?.note(name, count),
     close,
   }
 }

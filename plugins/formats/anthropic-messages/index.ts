@@ -1,24 +1,19 @@
 /** Anthropic messages: named events, counts at the start and near the end, `message_stop` last. */
-import type { Meters } from '../../slots.ts'
-import { count, type Fields, type Format, fieldsOf, inner, isFields, positive } from '../format.ts'
-import type { SseEvent } from '../sse.ts'
-
-/** What each type of error would have been as a status. */
-const STATUS: Readonly<Record<string, number>> = {
-  invalid_request_error: 400,
-  authentication_error: 401,
-  billing_error: 402,
-  permission_error: 403,
-  not_found_error: 404,
-  request_too_large: 413,
-  rate_limit_error: 429,
-  api_error: 500,
-  timeout_error: 504,
-  overloaded_error: 529,
-}
+import { inner, isFields } from '../fields.ts'
+import { type Format, fieldsOf } from '../format.ts'
+import { decodeError, errorOf, typeOf } from './errors.ts'
+import { OWN } from './read.ts'
+import { decodeAnswer } from './read-answer.ts'
+import { decodePrompt } from './read-prompt.ts'
+import { decodeStream } from './read-stream.ts'
+import { SETTINGS } from './settings.ts'
+import { metersOf } from './usage.ts'
+import { encodeAnswer } from './write-answer.ts'
+import { encodePrompt } from './write-prompt.ts'
+import { encodeStream } from './write-stream.ts'
 
 export const anthropicMessages: Format = {
-  name: 'anthropic-messages',
+  name: OWN,
   dialect: 'anthropic',
   endpoint: 'anthropic',
   model: 'body',
@@ -31,6 +26,15 @@ export const anthropicMessages: Format = {
       return isFields(usage) ? usage : undefined
     },
     meters: usage => metersOf(usage),
+    counts: [
+      'input',
+      'cached',
+      'cache_write',
+      'cache_write_1h',
+      'output',
+      'thinking',
+      'web_search',
+    ],
   },
   stream: {
     usageMark: 'usage"',
@@ -40,35 +44,14 @@ export const anthropicMessages: Format = {
     suffices: event => Boolean(inner(fieldsOf(event) ?? {}, 'delta').stop_reason),
     error: event => errorOf(event),
   },
-}
-
-const typeOf = (event: SseEvent): string => {
-  if (event.name !== '') return event.name
-  const type = fieldsOf(event)?.type
-  return typeof type === 'string' ? type : ''
-}
-
-/** `input_tokens` is what was neither cached nor written to the cache; `output_tokens` holds what was thought. */
-const metersOf = (usage: Fields): Meters => {
-  const written = count(usage.cache_creation_input_tokens)
-  const hour = Math.min(count(inner(usage, 'cache_creation').ephemeral_1h_input_tokens), written)
-  const thinking = count(inner(usage, 'output_tokens_details').thinking_tokens)
-  return positive({
-    input: count(usage.input_tokens),
-    cached: count(usage.cache_read_input_tokens),
-    cache_write: written - hour,
-    cache_write_1h: hour,
-    output: count(usage.output_tokens) - thinking,
-    thinking,
-    web_search: count(inner(usage, 'server_tool_use').web_search_requests),
-  })
-}
-
-const errorOf = (
-  event: SseEvent,
-): { readonly status: number; readonly body: Fields } | undefined => {
-  if (typeOf(event) !== 'error') return undefined
-  const body = fieldsOf(event)
-  const type = body && inner(body, 'error').type
-  return body && { status: (typeof type === 'string' && STATUS[type]) || 502, body }
+  codec: {
+    decodePrompt,
+    encodePrompt,
+    decodeAnswer,
+    encodeAnswer,
+    decodeStream,
+    encodeStream,
+    decodeError,
+    settings: SETTINGS,
+  },
 }

@@ -1,8 +1,11 @@
 /** Google generateContent: the model in the path, whole answers as events, no terminator but the last one's reason. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { Meters } from '../../slots.ts'
-import { count, type Fields, type Format, fieldsOf, inner, isFields, positive } from '../format.ts'
+import { count, type Fields, inner, isFields } from '../fields.ts'
+import { type Format, fieldsOf } from '../format.ts'
 import type { SseEvent } from '../sse.ts'
+import { codec } from './codec.ts'
+import { hosted } from './tally.ts'
+import { metersOf } from './usage.ts'
 
 export const googleGemini: Format = {
   name: 'google-gemini',
@@ -22,6 +25,8 @@ export const googleGemini: Format = {
     // Some pieces carry a traffic type and no counts; they complete the others and replace none.
     inEvent: ({ usageMetadata }) => (isFields(usageMetadata) ? usageMetadata : undefined),
     meters: usage => metersOf(usage),
+    counts: ['input', 'cached', 'audio_input', 'output', 'thinking', 'audio_output'],
+    hosted,
   },
   stream: {
     usageMark: 'TokenCount"',
@@ -31,6 +36,7 @@ export const googleGemini: Format = {
     suffices: () => false,
     error: event => errorOf(event),
   },
+  codec,
   blamesKey: (status, body) => status === 400 && Buffer.from(body).includes('API_KEY_INVALID'),
 }
 
@@ -63,27 +69,6 @@ const ends = (event: SseEvent): boolean => {
     Array.isArray(candidates) &&
     candidates.some((candidate: Json) => isFields(candidate) && Boolean(candidate.finishReason))
   )
-}
-
-/** `promptTokenCount` holds what was cached, heard and seen, not what tools added; thoughts stand beside the answer. */
-const metersOf = (usage: Fields): Meters => {
-  const prompt = count(usage.promptTokenCount)
-  const cached = Math.min(count(usage.cachedContentTokenCount), prompt)
-  const heard = modality(usage.promptTokensDetails, 'AUDIO')
-  const spoken = modality(usage.candidatesTokensDetails, 'AUDIO')
-  return positive({
-    input: prompt + count(usage.toolUsePromptTokenCount) - cached - heard,
-    cached,
-    audio_input: heard,
-    output: count(usage.candidatesTokenCount) - spoken,
-    thinking: count(usage.thoughtsTokenCount),
-    audio_output: spoken,
-  })
-}
-const modality = (details: Json | undefined, name: string): number => {
-  if (!Array.isArray(details)) return 0
-  const found = details.find((each: Json) => isFields(each) && each.modality === name)
-  return isFields(found) ? count(found.tokenCount) : 0
 }
 
 const errorOf = (

@@ -1,9 +1,17 @@
 /** OpenAI chat completions: no event names, `data: [DONE]` at the end, counts in the last chunk before it. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { Meters } from '../../slots.ts'
-import { count, type Fields, type Format, fieldsOf, inner, isFields, positive } from '../format.ts'
+import { type Fields, isFields } from '../fields.ts'
+import { type Format, fieldsOf } from '../format.ts'
 import { openaiError } from '../openai-error.ts'
+import { decodeError } from '../openai-refusal.ts'
 import type { SseEvent } from '../sse.ts'
+import { decodeAnswer, encodeAnswer } from './answer.ts'
+import { decodePrompt, encodePrompt, needsReading } from './prompt.ts'
+import { decodeStream } from './read-stream.ts'
+import { SETTINGS } from './settings.ts'
+import { hosted } from './tally.ts'
+import { metersOf } from './usage.ts'
+import { encodeStream } from './write-stream.ts'
 
 export const openaiChat: Format = {
   name: 'openai-chat',
@@ -15,6 +23,8 @@ export const openaiChat: Format = {
     key: 'usage',
     inEvent: ({ usage }) => (isFields(usage) ? usage : undefined),
     meters: usage => metersOf(usage),
+    counts: ['input', 'cached', 'cache_write', 'audio_input', 'output', 'thinking', 'audio_output'],
+    hosted,
   },
   stream: {
     usageMark: '_tokens"',
@@ -25,30 +35,18 @@ export const openaiChat: Format = {
     asking: { member: body => asksFor(body), only: event => isCounts(event) },
     error: event => errorOf(event),
   },
-}
-
-/** `prompt_tokens` holds what was cached, written to the cache and heard; `completion_tokens` what was thought. */
-const metersOf = (usage: Fields): Meters => {
-  const prompt = count(usage.prompt_tokens)
-  const completion = count(usage.completion_tokens)
-  const read = inner(usage, 'prompt_tokens_details')
-  const written = inner(usage, 'completion_tokens_details')
-  const cached = Math.min(count(read.cached_tokens), prompt)
-  const cacheWrite = count(read.cache_write_tokens)
-  const heard = count(read.audio_tokens)
-  const thinking = count(written.reasoning_tokens)
-  const spoken = count(written.audio_tokens)
-  // xAI counts thinking beside the completion, and its total says so.
-  const beside = thinking > 0 && count(usage.total_tokens) === prompt + completion + thinking
-  return positive({
-    input: prompt - cached - cacheWrite - heard,
-    cached,
-    cache_write: cacheWrite,
-    audio_input: heard,
-    output: completion - spoken - (beside ? 0 : thinking),
-    thinking,
-    audio_output: spoken,
-  })
+  codec: {
+    settings: SETTINGS,
+    decodePrompt,
+    encodePrompt,
+    decodeAnswer,
+    encodeAnswer,
+    decodeStream,
+    encodeStream,
+    decodeError,
+    needsReading,
+    forgets: true,
+  },
 }
 
 /** A reason to stop, or the counts that come behind it: compatible upstreams forget the `[DONE]`. */

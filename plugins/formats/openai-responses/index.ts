@@ -1,9 +1,13 @@
 /** OpenAI responses: named events, numbered; the last one carries the whole response and its counts. No `[DONE]`. */
 import type { Bytes } from '../../../engine/plugin.ts'
-import type { Meters } from '../../slots.ts'
-import { count, type Fields, type Format, fieldsOf, inner, isFields, positive } from '../format.ts'
+import { type Fields, inner, isFields } from '../fields.ts'
+import { type Format, fieldsOf } from '../format.ts'
 import { openaiError } from '../openai-error.ts'
 import { type SseEvent, writeEvent } from '../sse.ts'
+import { codec } from './codec.ts'
+import { NAME } from './name.ts'
+import { hosted } from './tally.ts'
+import { metersOf } from './usage.ts'
 
 const ENDS: ReadonlySet<string> = new Set([
   'response.completed',
@@ -13,7 +17,7 @@ const ENDS: ReadonlySet<string> = new Set([
 ])
 
 export const openaiResponses: Format = {
-  name: 'openai-responses',
+  name: NAME,
   dialect: 'openai',
   endpoint: 'openai-response',
   model: 'body',
@@ -24,7 +28,9 @@ export const openaiResponses: Format = {
       const { usage } = inner(event, 'response')
       return isFields(usage) ? usage : undefined
     },
-    meters: usage => metersOf(usage),
+    meters: metersOf,
+    counts: ['input', 'cached', 'cache_write', 'output', 'thinking'],
+    hosted,
   },
   stream: {
     // The whole response, as it stands in the first events and in the one that ends the stream.
@@ -36,6 +42,7 @@ export const openaiResponses: Format = {
     error: event => errorOf(event),
     failure: (body, last) => failure(body, last),
   },
+  codec,
 }
 
 const typeOf = (event: SseEvent): string => {
@@ -44,27 +51,13 @@ const typeOf = (event: SseEvent): string => {
   return typeof type === 'string' ? type : ''
 }
 
-/** `input_tokens` holds what was cached and written to the cache; `output_tokens` what was thought. */
-const metersOf = (usage: Fields): Meters => {
-  const input = count(usage.input_tokens)
-  const read = inner(usage, 'input_tokens_details')
-  const cached = Math.min(count(read.cached_tokens), input)
-  const cacheWrite = count(read.cache_write_tokens)
-  const thinking = count(inner(usage, 'output_tokens_details').reasoning_tokens)
-  return positive({
-    input: input - cached - cacheWrite,
-    cached,
-    cache_write: cacheWrite,
-    output: count(usage.output_tokens) - thinking,
-    thinking,
-  })
-}
-
-/** Flat as specified, or nested as some upstreams write it. */
+/** Flat as specified, nested as some upstreams write it, or only in the response that failed. */
 const errorOf = (event: SseEvent): ReturnType<typeof openaiError> => {
-  if (typeOf(event) !== 'error') return undefined
+  const type = typeOf(event)
+  if (type !== 'error' && type !== 'response.failed') return undefined
   const fields = fieldsOf(event)
   if (!fields) return undefined
+  if (type === 'response.failed') return openaiError(inner(fields, 'response').error)
   return openaiError(isFields(fields.error) ? fields.error : { ...fields, type: null })
 }
 

@@ -1,0 +1,66 @@
+/** The hub's content as blocks for a client: what it cannot read it keeps, sealed, and gives back. */
+import { fitted, NARROW } from '../call-id.ts'
+import type { Call, Content, Seal, Text, Thought, Work } from '../content.ts'
+import { type Fields, isFields } from '../fields.ts'
+import { sealedFor } from '../seal.ts'
+import { writeCitation } from './citations.ts'
+import { callerOf, REDACTED, workSeal } from './content.ts'
+import { shownMedia } from './media.ts'
+import { OWN } from './read.ts'
+import { argumentsOf } from './write-content.ts'
+import { serverId, workBlocks } from './write-work.ts'
+
+type Writer<T extends Content> = (content: T) => readonly Fields[]
+type Writers = { readonly [T in Content['type']]: Writer<Extract<Content, { readonly type: T }>> }
+
+/** A text without words. */
+export const textStart = (): Fields => ({ type: 'text', text: '', citations: null })
+export const thoughtBlock = ({ text, seal }: Pick<Thought, 'text' | 'seal'>): Fields =>
+  isRedacted(seal)
+    ? { type: 'redacted_thinking', data: seal.data }
+    : { type: 'thinking', thinking: text, signature: seal ? sealedFor(OWN, seal) : '' }
+export const isRedacted = (seal: Seal | undefined): seal is Seal =>
+  seal?.origin === OWN && seal.kind === REDACTED
+
+/** No block but a thought has a place for a seal: one without words carries it, in front. */
+export const carried = (seal: Seal | undefined): readonly Fields[] =>
+  seal && seal.origin !== OWN ? [thoughtBlock({ text: '', seal })] : []
+
+/** A call whose arguments are yet to come. */
+export const callStart = (call: Call): Fields => ({
+  type: 'tool_use',
+  id: fitted(call.id, NARROW),
+  name: call.name,
+  input: {},
+  caller: DIRECT,
+  ...callerOf(call.seal),
+})
+const DIRECT: Fields = Object.freeze({ type: 'direct' })
+
+const writeText = ({ text, citations = [], seal }: Text): readonly Fields[] => {
+  if (text === '' && citations.length === 0) return carried(seal)
+  const cited = citations.length > 0 ? citations.map(writeCitation) : null
+  return [...carried(seal), { type: 'text', text, citations: cited }]
+}
+export const packedBlocks = ({ raw, id }: Work): readonly Fields[] =>
+  raw && raw.origin !== OWN ? carried(workSeal(raw, serverId(id))) : []
+/** Its own blocks as they were; another's work as its like here, with what that other wrote sealed in front of it. */
+const writeWork = (work: Work): readonly Fields[] => {
+  if (work.raw?.origin === OWN) return work.raw.items.filter(isFields)
+  return [...carried(work.seal), ...packedBlocks(work), ...workBlocks(work)]
+}
+
+const WRITERS: Writers = {
+  text: writeText,
+  refusal: ({ text }) => writeText({ type: 'text', text }),
+  thought: thought => [thoughtBlock(thought)],
+  media: media => [...carried(media.seal), ...writeText(shownMedia(media))],
+  call: call => [
+    ...carried(call.seal),
+    { ...callStart(call), input: call.free ? { input: call.input } : argumentsOf(call.input) },
+  ],
+  result: () => [],
+  work: writeWork,
+}
+export const answerBlocks = (content: Content): readonly Fields[] =>
+  (WRITERS[content.type] as Writer<Content>)(content)

@@ -1,0 +1,38 @@
+/** Where a prompt is cut for its cache, both ways; and blocks that only this format has words for. */
+import type { Json } from '../../../engine/plugin.ts'
+import type { Cache, Seal } from '../content.ts'
+import { type Fields, isFields, parsed } from '../fields.ts'
+import { OWN, object, type Place, text, within } from './read.ts'
+
+export const readCache = (block: Fields, at: Place): { readonly cache?: Cache } => {
+  const control = object(block, 'cache_control', at)
+  if (!control) return {}
+  const ttl = text(control, 'ttl', within(at, 'cache_control'))
+  return { cache: ttl === undefined ? {} : { ttl } }
+}
+export const writeCache = ({ cache }: { readonly cache?: Cache | undefined }): Fields =>
+  cache
+    ? { cache_control: { type: 'ephemeral', ...(cache.ttl !== undefined && { ttl: cache.ttl }) } }
+    : {}
+
+/** A block kept whole: other formats read what the hub has words for, our own upstream gets it as it was. */
+const BLOCK = 'block'
+export const blockSeal = (block: Fields): Seal => ({
+  origin: OWN,
+  kind: BLOCK,
+  data: JSON.stringify(block),
+})
+export const sealedBlock = (seal: Seal | undefined): Fields | undefined => {
+  if (seal?.origin !== OWN || seal.kind !== BLOCK) return undefined
+  return parsedObject(seal.data)
+}
+
+/** What a seal of ours says, if it still says anything. */
+export const parsedObject = (text: string): Fields | undefined => {
+  const value = parsed(text)
+  return isFields(value) ? value : undefined
+}
+export const parsedList = (text: string): readonly Json[] | undefined => {
+  const value = parsed(text)
+  return Array.isArray(value) ? value : undefined
+}

@@ -1,0 +1,80 @@
+/** What stands behind a text, both ways. Here a citation stands for its whole block: that is why answers come in many. */
+import type { Citation } from '../content.ts'
+import type { Fields } from '../fields.ts'
+import { sealedFor, unsealed } from '../seal.ts'
+import { parsedObject } from './cache.ts'
+import { list, number, OWN, objects, type Place, text, within } from './read.ts'
+
+const WEB = 'web_search_result_location'
+
+export const readCitation = (citation: Fields, at: Place): Citation => {
+  const type = text(citation, 'type', at) ?? ''
+  const title = text(citation, type === WEB || 'title' in citation ? 'title' : 'document_title', at)
+  const quote = text(citation, 'cited_text', at)
+  const told = {
+    ...(title !== undefined && { title }),
+    ...(quote !== undefined && { quote }),
+  }
+  if (type === WEB) return { ...told, ...readFound(citation, 'encrypted_index', at) }
+  const document = number(citation, 'document_index', at)
+  const file = text(citation, 'file_id', at)
+  const source = text(citation, 'source', at)
+  return {
+    ...told,
+    ...(document !== undefined && { document }),
+    ...(file !== undefined && { file }),
+    ...(source !== undefined && /^https?:/.test(source) && { url: source }),
+    // Where in the document: no other format has words for it.
+    seal: { origin: OWN, kind: type, data: JSON.stringify(citation) },
+  }
+}
+
+/** A page, and what its provider wants to see again. */
+export const readFound = (fields: Fields, key: string, at: Place): Citation => {
+  const url = text(fields, 'url', at)
+  const sealed = text(fields, key, at)
+  return {
+    ...(url !== undefined && { url }),
+    ...(sealed && { seal: unsealed(OWN, sealed) }),
+  }
+}
+
+export const readCitations = (
+  block: Fields,
+  at: Place,
+): { readonly citations?: readonly Citation[] } => {
+  const found = objects(list(block, 'citations', at) ?? [], within(at, 'citations'))
+  if (found.length === 0) return {}
+  return { citations: found.map(each => readCitation(each.fields, each.at)) }
+}
+
+/** As our own provider wrote it; undefined where another did. */
+export const ownCitation = (citation: Citation): Fields | undefined => {
+  const { seal } = citation
+  if (seal?.origin !== OWN) return undefined
+  return seal.kind === undefined ? webCitation(citation) : parsedObject(seal.data)
+}
+
+/** For a client, whoever found it. */
+export const writeCitation = (citation: Citation): Fields => {
+  const own = ownCitation(citation)
+  if (own) return own
+  if (citation.url !== undefined) return webCitation(citation)
+  const { document = 0, title, quote = '', file } = citation
+  return {
+    type: 'char_location',
+    cited_text: quote,
+    document_index: document,
+    document_title: title ?? null,
+    start_char_index: 0,
+    end_char_index: 0,
+    file_id: file ?? null,
+  }
+}
+const webCitation = ({ url = '', title, quote = '', seal }: Citation): Fields => ({
+  type: WEB,
+  cited_text: quote,
+  encrypted_index: seal ? sealedFor(OWN, seal) : '',
+  title: title ?? null,
+  url,
+})

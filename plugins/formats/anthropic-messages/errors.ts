@@ -1,0 +1,62 @@
+/** Errors of this format: in a stream, and as refusals. */
+import type { Json } from '../../../engine/plugin.ts'
+import type { Refused } from '../codec.ts'
+import { type Fields, inner, isFields } from '../fields.ts'
+import { fieldsOf } from '../format.ts'
+import type { SseEvent } from '../sse.ts'
+
+/** What each type of error would have been as a status. */
+const STATUS: Readonly<Record<string, number>> = {
+  invalid_request_error: 400,
+  authentication_error: 401,
+  billing_error: 402,
+  permission_error: 403,
+  not_found_error: 404,
+  request_too_large: 413,
+  rate_limit_error: 429,
+  api_error: 500,
+  timeout_error: 504,
+  overloaded_error: 529,
+}
+
+/** The event's name where it has one, else the type of its data. */
+export const typeOf = (event: SseEvent): string => {
+  if (event.name !== '') return event.name
+  const type = fieldsOf(event)?.type
+  return typeof type === 'string' ? type : ''
+}
+
+export const errorOf = (
+  event: SseEvent,
+): { readonly status: number; readonly body: Fields } | undefined => {
+  if (typeOf(event) !== 'error') return undefined
+  const body = fieldsOf(event)
+  const type = body && inner(body, 'error').type
+  return body && { status: (typeof type === 'string' && STATUS[type]) || 502, body }
+}
+
+/** What other formats have codes for, this one says in words. */
+const CODES: readonly (readonly [words: RegExp, code: string])[] = [
+  [/prompt is too long|exceeds? (?:the )?context (?:limit|window)/i, 'context_length_exceeded'],
+]
+/** `messages.0.content: Input should be …` names the field at fault. */
+const FIELD = /^([a-z_]+(?:\.[a-z0-9_]+)*): /i
+
+export const decodeError = (status: number, body: Json | undefined): Refused => {
+  const fields = isFields(body) ? body : {}
+  const error = isFields(fields.error) ? fields.error : fields
+  const message = said(error.message, fields.error, fields.detail, body) ?? silent(status)
+  const type = typeof error.type === 'string' && error.type !== 'error' ? error.type : undefined
+  const code = CODES.find(([words]) => words.test(message))?.[1]
+  const param = status === 400 ? FIELD.exec(message)?.[1] : undefined
+  return {
+    status,
+    message,
+    ...(type !== undefined && { type }),
+    ...(code !== undefined && { code }),
+    ...(param !== undefined && { param }),
+  }
+}
+const said = (...places: readonly (Json | undefined)[]): string | undefined =>
+  places.find((place): place is string => typeof place === 'string' && place !== '')
+const silent = (status: number): string => `The upstream refused with status ${status}.`

@@ -1,0 +1,163 @@
+/** Images and documents, both ways. */
+import type { Media, Source, Text } from '../content.ts'
+import { fault } from '../faults.ts'
+import { type Fields, isFields } from '../fields.ts'
+import { dataUrl } from '../media.ts'
+import { blockSeal, readCache, sealedBlock, writeCache } from './cache.ts'
+import {
+  flag,
+  list,
+  misplaced,
+  neededObject,
+  neededText,
+  OWN,
+  object,
+  objects,
+  type Place,
+  text,
+  within,
+} from './read.ts'
+
+type Read = (source: Fields, at: Place) => Source
+const SOURCES: Readonly<Record<string, Read>> = {
+  base64: (source, at) => ({
+    type: 'data',
+    data: neededText(source, 'data', at),
+    mime: neededText(source, 'media_type', at),
+  }),
+  url: (source, at) => ({ type: 'url', url: neededText(source, 'url', at) }),
+  file: (source, at) => ({ type: 'file', file: neededText(source, 'file_id', at), origin: OWN }),
+  text: (source, at) => ({ type: 'text', text: neededText(source, 'data', at) }),
+  content: (source, at) => ({ type: 'text', text: contentText(source, at) }),
+}
+const NONE: Source = { type: 'text', text: '' }
+
+const readSource = (block: Fields, at: Place): Source => {
+  const source = neededObject(block, 'source', at)
+  const place = within(at, 'source')
+  const read = SOURCES[neededText(source, 'type', place)]
+  return read?.(source, place) ?? misplaced(within(place, 'type'), 'no such source') ?? NONE
+}
+/** The text of a document that is given in blocks. */
+const contentText = (source: Fields, at: Place): string => {
+  if (typeof source.content === 'string') return source.content
+  return joined(source, at)
+}
+const joined = (fields: Fields, at: Place): string =>
+  objects(list(fields, 'content', at) ?? [], within(at, 'content'))
+    .map(part => text(part.fields, 'text', part.at) ?? '')
+    .join('\n')
+
+export const readImage = (block: Fields, at: Place): Media => ({
+  type: 'media',
+  kind: 'image',
+  source: readSource(block, at),
+  ...readCache(block, at),
+  ...(at !== undefined && { at }),
+})
+
+export const readDocument = (block: Fields, at: Place): Media => {
+  const name = text(block, 'title', at)
+  const context = text(block, 'context', at)
+  const cited = flag(object(block, 'citations', at) ?? {}, 'enabled', within(at, 'citations'))
+  const source = readSource(block, at)
+  const inBlocks = isFields(block.source) && block.source.type === 'content'
+  return {
+    type: 'media',
+    kind: 'document',
+    source,
+    ...(name !== undefined && { name }),
+    ...(context !== undefined && { context }),
+    ...(cited !== undefined && { cited }),
+    ...readCache(block, at),
+    ...(inBlocks && { seal: blockSeal(block) }),
+    ...(at !== undefined && { at }),
+  }
+}
+
+/** What a search of the client's own found: to others a document. */
+export const readSearchResult = (block: Fields, at: Place): Media => ({
+  type: 'media',
+  kind: 'document',
+  source: { type: 'text', text: joined(block, at) },
+  name: neededText(block, 'title', at),
+  context: neededText(block, 'source', at),
+  ...readCache(block, at),
+  seal: blockSeal(block),
+  ...(at !== undefined && { at }),
+})
+
+/** A file for the container that runs the model's code. */
+export const readUpload = (block: Fields, at: Place): Media => ({
+  type: 'media',
+  kind: 'document',
+  source: { type: 'file', file: neededText(block, 'file_id', at), origin: OWN },
+  ...readCache(block, at),
+  seal: blockSeal(block),
+  ...(at !== undefined && { at }),
+})
+
+// ---------------------------------------------------------------- towards an upstream
+
+const IMAGES: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp'])
+const TEXTUAL = /^(?:text\/|application\/(?:json|xml|yaml|x-yaml|javascript|x-ndjson)\b)/
+
+/** Refuses what no block can hold. */
+export const writeMedia = (media: Media): Fields => {
+  const whole = sealedBlock(media.seal)
+  if (whole) return whole
+  if (media.kind === 'image')
+    return { type: 'image', source: imageSource(media), ...writeCache(media) }
+  if (media.kind !== 'document') throw unsupported(media, media.kind)
+  const { name, context, cited } = media
+  return {
+    type: 'document',
+    source: documentSource(media),
+    ...(name !== undefined && { title: name }),
+    ...(context !== undefined && { context }),
+    ...(cited !== undefined && { citations: { enabled: cited } }),
+    ...writeCache(media),
+  }
+}
+const imageSource = (media: Media): Fields => {
+  const { source } = media
+  if (source.type === 'data') {
+    if (!IMAGES.has(source.mime)) throw unsupported(media, `an image of type ${source.mime}`)
+    return { type: 'base64', media_type: source.mime, data: source.data }
+  }
+  if (source.type === 'text') throw unsupported(media, 'an image written as text')
+  return elsewhere(media, source)
+}
+const documentSource = (media: Media): Fields => {
+  const { source } = media
+  if (source.type === 'text') return plain(source.text)
+  if (source.type === 'data') {
+    const { data, mime } = source
+    if (mime === 'application/pdf') return { type: 'base64', media_type: mime, data }
+    if (TEXTUAL.test(mime)) return plain(Buffer.from(data, 'base64').toString())
+    throw unsupported(media, `a file of type ${mime}`)
+  }
+  return elsewhere(media, source)
+}
+const plain = (data: string): Fields => ({ type: 'text', media_type: 'text/plain', data })
+
+const elsewhere = (media: Media, source: Extract<Source, { type: 'url' | 'file' }>): Fields => {
+  if (source.type === 'url') return { type: 'url', url: source.url }
+  if (source.origin !== OWN) throw unsupported(media, 'a file kept by another provider')
+  return { type: 'file', file_id: source.file }
+}
+const unsupported = ({ at = 'messages' }: Media, what: string): Error =>
+  fault('CONTENT_UNSUPPORTED', [at, what], { param: at })
+
+/** For a client, whose answers hold no media: as text that shows it. */
+export const shownMedia = ({ kind, source, name = kind }: Media): Text => ({
+  type: 'text',
+  text: `${kind === 'image' ? '!' : ''}[${name}](${addressOf(source)})`,
+})
+const addressOf = (source: Source): string => {
+  if (source.type === 'url') return source.url
+  if (source.type === 'data') return dataUrl(source)
+  return source.type === 'file'
+    ? source.file
+    : `data:text/plain;base64,${Buffer.from(source.text).toString('base64')}`
+}

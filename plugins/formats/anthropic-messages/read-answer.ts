@@ -1,0 +1,30 @@
+/** An upstream's whole answer, read into the hub. */
+import type { Answer } from '../answer.ts'
+import type { Content } from '../content.ts'
+import { type Fields, isFields } from '../fields.ts'
+import { readBlocks } from './content.ts'
+import { FORM_TOOL } from './form.ts'
+import { list, text } from './read.ts'
+import { calledBy, silentStop, stopOf } from './stops.ts'
+import { metersOf, tierOf } from './usage.ts'
+
+export const decodeAnswer = (body: Fields): Answer => {
+  const id = text(body, 'id', undefined)
+  const model = text(body, 'model', undefined)
+  const usage = isFields(body.usage) ? body.usage : undefined
+  const tier = usage && tierOf(usage)
+  const content = readBlocks(list(body, 'content', undefined) ?? [], undefined).map(formed)
+  const called = calledBy(content)
+  return {
+    ...(id !== undefined && { id }),
+    ...(model !== undefined && { model }),
+    choices: [{ content, stop: stopOf(body, called) ?? silentStop(called) }],
+    ...(usage && { meters: metersOf(usage) }),
+    ...(tier !== undefined && { tier }),
+  }
+}
+/** The call that stands for an answer in a form is the answer. */
+const formed = (content: Content): Content =>
+  content.type === 'call' && content.name === FORM_TOOL
+    ? { type: 'text', text: content.input }
+    : content

@@ -1,0 +1,104 @@
+/** One block of an upstream's stream, from its start to its stop. */
+import type { Json } from '../../../engine/plugin.ts'
+import type { Part } from '../answer.ts'
+import type { Content } from '../content.ts'
+import { type Fields, inner, isFields, parsed } from '../fields.ts'
+import { unsealed } from '../seal.ts'
+import { readCitation } from './citations.ts'
+import { readBlock } from './content.ts'
+import { FORM_TOOL } from './form.ts'
+import { OWN, text } from './read.ts'
+import { begunWork, isUse } from './work.ts'
+
+type Emit = (part: Part) => void
+
+export class BlockReader {
+  /** In the hub. */
+  readonly index: number
+  readonly #block: Fields
+  /** As far as it is known at its start. */
+  readonly content: Content
+  /** The input of a provider's tool, and what of a block that nobody knows came in pieces. */
+  #pieces = ''
+  /** Whether anything of a call's input came after its start. */
+  #grown = false
+
+  constructor(block: Fields, index: number) {
+    this.index = index
+    this.#block = block
+    this.content = opened(block)
+  }
+  /** The use of a provider's tool, whole by now; undefined for any other block. */
+  get use(): Fields | undefined {
+    if (!isUse(String(this.#block.type))) return undefined
+    return { ...this.#block, input: this.#input() }
+  }
+  open(emit: Emit): void {
+    emit({ type: 'open', index: this.index, choice: 0, content: this.content })
+  }
+  delta(delta: Fields, emit: Emit): void {
+    DELTAS[String(delta.type)]?.(delta, this, emit)
+  }
+  close(emit: Emit): void {
+    const { index } = this
+    if (this.#isFree) emit({ type: 'grow', index, text: this.#said() })
+    else if (this.#isCall && !this.#grown) emit({ type: 'grow', index, text: inputOf(this.#block) })
+    const told = this.content.type === 'work' && this.#pieces !== ''
+    emit({ type: 'close', index, ...(told && { content: this.#whole() }) })
+  }
+  get #isCall(): boolean {
+    return this.#block.type === 'tool_use'
+  }
+  /** Called with plain text, which is whole only at the end. */
+  get #isFree(): boolean {
+    return this.content.type === 'call' && this.content.free === true
+  }
+  #said(): string {
+    const call = readBlock({ ...this.#block, input: this.#input() }, undefined)
+    return call.type === 'call' ? call.input : ''
+  }
+  #input(): Json {
+    if (this.#pieces === '') return this.#block.input ?? {}
+    return parsed(this.#pieces) ?? this.#pieces
+  }
+  /** A block that nobody knows, with what came of it. */
+  #whole(): Content {
+    return readBlock({ ...this.#block, content: this.#pieces }, undefined)
+  }
+  grow(text: string | undefined, emit: Emit): void {
+    if (text === undefined || text === '') return
+    this.#grown = true
+    if (this.content.type === 'work' || this.#isFree) this.#pieces += text
+    else emit({ type: 'grow', index: this.index, text })
+  }
+}
+
+/** Of a call only what is sure at its start: arguments come in pieces, or not at all. */
+const opened = (block: Fields): Content => {
+  if (block.type !== 'tool_use')
+    return isUse(String(block.type)) ? begunWork(block, undefined) : readBlock(block, undefined)
+  if (block.name === FORM_TOOL) return { type: 'text', text: '' }
+  const call = readBlock(block, undefined)
+  return call.type === 'call' ? { ...call, input: '' } : call
+}
+const inputOf = (block: Fields): string => JSON.stringify(block.input ?? {})
+type Delta = (delta: Fields, block: BlockReader, emit: Emit) => void
+const growing =
+  (key: string): Delta =>
+  (delta, block, emit) =>
+    block.grow(text(delta, key, undefined), emit)
+
+const DELTAS: Readonly<Record<string, Delta>> = {
+  text_delta: growing('text'),
+  thinking_delta: growing('thinking'),
+  input_json_delta: growing('partial_json'),
+  compaction_delta: growing('content'),
+  signature_delta: (delta, { index }, emit) => {
+    const signature = text(delta, 'signature', undefined)
+    if (signature) emit({ type: 'seal', index, seal: unsealed(OWN, signature) })
+  },
+  citations_delta: (delta, { index }, emit) => {
+    if (!isFields(delta.citation)) return
+    emit({ type: 'cite', index, citation: readCitation(inner(delta, 'citation'), undefined) })
+  },
+}

@@ -1,0 +1,118 @@
+/** A client's request, read into the hub. A body that asks only for counting has no bound, and is read the same way. */
+import type { Json } from '../../../engine/plugin.ts'
+import type { Loss } from '../codec.ts'
+import type { Content } from '../content.ts'
+import { fault } from '../faults.ts'
+import type { Fields } from '../fields.ts'
+import type { Prompt, Settings, Turn } from '../hub.ts'
+import { readCache } from './cache.ts'
+import { readBlocks } from './content.ts'
+import { readForm } from './form.ts'
+import {
+  flag,
+  list,
+  misplaced,
+  needed,
+  neededText,
+  number,
+  object,
+  objects,
+  type Place,
+  text,
+  texts,
+  within,
+} from './read.ts'
+import { TIERS } from './settings.ts'
+import { readThinkingWish } from './thinking.ts'
+import { readChoice, readTools } from './tools.ts'
+
+/** Members that are read below, or say nothing that could be lost. */
+const KNOWN: ReadonlySet<string> = new Set([
+  ...['model', 'messages', 'system', 'stream', 'max_tokens', 'temperature', 'top_p', 'top_k'],
+  ...['stop_sequences', 'tools', 'tool_choice', 'thinking', 'output_config', 'output_format'],
+  ...['metadata', 'service_tier', 'cache_control'],
+])
+
+export const decodePrompt = (body: Fields, _path: string, loss: Loss): Prompt => {
+  for (const key in body) if (!KNOWN.has(key) && body[key] !== null) loss.drop(key)
+  dropOthers(body, 'output_config', ['effort', 'format'], loss)
+  dropOthers(body, 'metadata', ['user_id'], loss)
+  return {
+    turns: named([...readSystem(body), ...readTurns(body)]),
+    tools: readTools(body, loss),
+    ...readChoice(body),
+    settings: readSettings(body),
+    ...readForm(body),
+    ...readThinkingWish(body),
+    ...readCache(body, ''),
+    stream: flag(body, 'stream', '') ?? false,
+    counts: true,
+    body,
+  }
+}
+const dropOthers = (body: Fields, key: string, known: readonly string[], loss: Loss): void => {
+  const inside = object(body, key, '') ?? {}
+  for (const name in inside)
+    if (!known.includes(name) && inside[name] !== null) loss.drop(`${key}.${name}`)
+}
+
+const readSettings = (body: Fields): Settings => {
+  const settings = {
+    limit: number(body, 'max_tokens', ''),
+    temperature: number(body, 'temperature', ''),
+    topP: number(body, 'top_p', ''),
+    topK: number(body, 'top_k', ''),
+    stops: texts(body, 'stop_sequences', ''),
+    user: text(object(body, 'metadata', '') ?? {}, 'user_id', 'metadata'),
+    tier: tierOf(text(body, 'service_tier', '')),
+    parallel: parallelOf(body),
+  }
+  // What the client did not say is not there.
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))
+}
+const tierOf = (asked: string | undefined): string | undefined =>
+  TIERS.find(([, own]) => own === asked)?.[0] ?? asked
+const parallelOf = (body: Fields): boolean | undefined => {
+  const choice = object(body, 'tool_choice', '') ?? {}
+  return flag(choice, 'disable_parallel_tool_use', 'tool_choice') ? false : undefined
+}
+
+const readSystem = (body: Fields): readonly Turn[] => {
+  if (body.system === undefined || body.system === null) return []
+  const content = readContent(body, 'system', '')
+  return content.length > 0 ? [{ role: 'system', content }] : []
+}
+const ROLES: readonly string[] = ['user', 'assistant', 'system'] satisfies readonly Turn['role'][]
+const isRole = (role: string): role is Turn['role'] => ROLES.includes(role)
+
+const readTurns = (body: Fields): readonly Turn[] =>
+  objects(needed(list, [])(body, 'messages', ''), 'messages').map(({ fields, at }) => {
+    const role = neededText(fields, 'role', at)
+    if (!isRole(role)) misplaced(within(at, 'role'), `'${role}'`)
+    return { role: role as Turn['role'], content: readContent(fields, 'content', at) }
+  })
+
+/** A text, or blocks. */
+const readContent = (fields: Fields, key: string, at: Place): readonly Content[] => {
+  const value: Json | undefined = fields[key]
+  if (typeof value === 'string') return value === '' ? [] : [{ type: 'text', text: value }]
+  const place = within(at, key) ?? key
+  if (value === undefined || value === null)
+    throw fault('MEMBER_MISSING', [place], { param: place })
+  if (!Array.isArray(value))
+    throw fault('MEMBER_TYPE', [place, 'a string or an array'], { param: place })
+  return readBlocks(value, place)
+}
+
+/** Results say which call they answer, not which tool: the calls before them do. */
+const named = (turns: readonly Turn[]): readonly Turn[] => {
+  const names = new Map<string, string>()
+  return turns.map(turn => ({
+    ...turn,
+    content: turn.content.map(content => {
+      if (content.type === 'call') names.set(content.id, content.name)
+      const name = content.type === 'result' ? names.get(content.id) : undefined
+      return name === undefined ? content : { ...content, name }
+    }),
+  }))
+}

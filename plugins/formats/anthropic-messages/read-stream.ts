@@ -1,0 +1,138 @@
+/** An upstream's stream, event by event. */
+import type { Part, Stop } from '../answer.ts'
+import type { StreamDecoder } from '../codec.ts'
+import type { Content, Work } from '../content.ts'
+import { fault } from '../faults.ts'
+import { type Fields, inner, isFields } from '../fields.ts'
+import { fieldsOf } from '../format.ts'
+import type { SseEvent } from '../sse.ts'
+import { typeOf } from './errors.ts'
+import { text } from './read.ts'
+import { BlockReader } from './read-block.ts'
+import { type Called, calledBy, silentStop, stopOf } from './stops.ts'
+import { merged, metersOf, tierOf } from './usage.ts'
+import { isResult, Works } from './work.ts'
+
+type Emit = (part: Part) => void
+
+export const decodeStream = (): StreamDecoder => new Decoder()
+
+class Decoder implements StreamDecoder {
+  readonly #works = new Works()
+  /** Works that are not done: id -> index in the hub. */
+  readonly #running = new Map<string, number>()
+  /** By the index that the upstream gave. */
+  readonly #open = new Map<number, BlockReader>()
+  #usage: Fields = {}
+  #next = 0
+  #begun = false
+  #called: Called = 'nobody'
+  #stop: Stop | undefined
+  #ended = false
+
+  event(event: SseEvent, emit: Emit): void {
+    if (this.#ended) return
+    const fields = fieldsOf(event)
+    if (!fields) return
+    const handle = HANDLERS[typeOf(event)]
+    if (handle) this[handle](fields, emit)
+  }
+  close(emit: Emit): boolean {
+    if (!this.#ended && this.#stop) this.finish({}, emit)
+    return this.#ended
+  }
+  /** Spliced streams start twice: the first one counts. What began anew in the middle of a block left that block broken. */
+  start(event: Fields, emit: Emit): void {
+    if (this.#open.size > 0) throw fault('ANSWER_TANGLED')
+    const message = inner(event, 'message')
+    this.#usage = merged(this.#usage, inner(message, 'usage'))
+    if (this.#begun) return
+    this.#begun = true
+    const id = text(message, 'id', undefined)
+    const model = text(message, 'model', undefined)
+    const tier = tierOf(this.#usage)
+    emit({
+      type: 'begin',
+      ...(id !== undefined && { id }),
+      ...(model !== undefined && { model }),
+      ...(isFields(message.usage) && { meters: metersOf(message.usage) }),
+      ...(tier !== undefined && { tier }),
+    })
+  }
+  open(event: Fields, emit: Emit): void {
+    const index = indexOf(event)
+    this.stop(event, emit)
+    this.#start(index, inner(event, 'content_block'), emit)
+  }
+  grow(event: Fields, emit: Emit): void {
+    const index = indexOf(event)
+    const delta = inner(event, 'delta')
+    // Some upstreams open nothing.
+    if (!this.#open.has(index) && delta.type === 'text_delta')
+      this.#start(index, { type: 'text', text: '' }, emit)
+    this.#open.get(index)?.delta(delta, emit)
+  }
+  stop(event: Fields, emit: Emit): void {
+    const index = indexOf(event)
+    const block = this.#open.get(index)
+    if (!block) return
+    this.#open.delete(index)
+    const use = block.use
+    if (!use) return block.close(emit)
+    const work = this.#works.use(use, undefined)
+    this.#running.set(work.id, block.index)
+  }
+  tell(event: Fields, emit: Emit): void {
+    const usage = inner(event, 'usage')
+    this.#usage = merged(this.#usage, usage)
+    if (Object.keys(usage).length > 0) emit({ type: 'count', meters: metersOf(this.#usage) })
+    const stop = stopOf(inner(event, 'delta'), this.#called)
+    if (stop) this.#end(stop, emit)
+  }
+  finish(_event: Fields, emit: Emit): void {
+    this.#end(silentStop(this.#called), emit)
+    this.#ended = true
+    emit({ type: 'end' })
+  }
+  #start(index: number, block: Fields, emit: Emit): void {
+    const type = text(block, 'type', undefined) ?? ''
+    if (isResult(type)) return this.#done(this.#works.result(block, undefined), emit)
+    const reader = new BlockReader(block, this.#next)
+    if (!reader.use) this.#settle(emit)
+    if (this.#called !== 'model' && reader.content.type === 'call')
+      this.#called = calledBy([reader.content])
+    this.#next++
+    this.#open.set(index, reader)
+    reader.open(emit)
+  }
+  #done(work: Work, emit: Emit): void {
+    let index = this.#running.get(work.id)
+    if (index === undefined) {
+      index = this.#next++
+      emit({ type: 'open', index, choice: 0, content: work satisfies Content })
+    }
+    this.#running.delete(work.id)
+    emit({ type: 'close', index, content: work })
+  }
+  #settle(emit: Emit): void {
+    for (const work of this.#works.rest()) this.#done(work, emit)
+  }
+  /** Whatever is open has been said by now. */
+  #end(stop: Stop, emit: Emit): void {
+    if (this.#stop) return
+    for (const index of [...this.#open.keys()]) this.stop({ index }, emit)
+    this.#settle(emit)
+    this.#stop = stop
+    emit({ type: 'stop', choice: 0, stop })
+  }
+}
+const indexOf = ({ index }: Fields): number => (typeof index === 'number' ? index : 0)
+
+const HANDLERS: Readonly<Record<string, 'start' | 'open' | 'grow' | 'stop' | 'tell' | 'finish'>> = {
+  message_start: 'start',
+  content_block_start: 'open',
+  content_block_delta: 'grow',
+  content_block_stop: 'stop',
+  message_delta: 'tell',
+  message_stop: 'finish',
+}

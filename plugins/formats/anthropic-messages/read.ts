@@ -1,0 +1,77 @@
+/** Reads members of a body: a client's strictly, so that what makes no sense is refused by its name; an upstream's
+ *  leniently, so that what makes no sense is not there. */
+import type { Json } from '../../../engine/plugin.ts'
+import { fault } from '../faults.ts'
+import { type Fields, isFields } from '../fields.ts'
+
+/** The name of this format: whose seals are our own. */
+export const OWN = 'anthropic-messages'
+
+/** Where in a client's request something stands; undefined in an upstream's answer, of which nothing is demanded. */
+export type Place = string | undefined
+
+export const within = (at: Place, key: string | number): Place => {
+  if (at === undefined) return undefined
+  if (typeof key === 'number') return `${at}[${key}]`
+  return at === '' ? key : `${at}.${key}`
+}
+
+type Reader<T> = (fields: Fields, key: string, at: Place) => T | undefined
+
+/** Null says no more than a member that is missing. */
+const reader =
+  <T extends Json>(is: (value: Json) => value is T, expected: string): Reader<T> =>
+  (fields, key, at) => {
+    const value = fields[key]
+    if (value === undefined || value === null) return undefined
+    if (is(value)) return value
+    return amiss('MEMBER_TYPE', within(at, key), expected)
+  }
+export const text = reader((value): value is string => typeof value === 'string', 'a string')
+export const number = reader((value): value is number => typeof value === 'number', 'a number')
+export const flag = reader((value): value is boolean => typeof value === 'boolean', 'a boolean')
+export const object = reader(isFields, 'an object')
+export const list = reader((value): value is Json[] => Array.isArray(value), 'an array')
+
+/** What is wrong in an answer is passed over. */
+const amiss = (code: 'MEMBER_TYPE' | 'MEMBER_VALUE', at: Place, expected: string): undefined => {
+  if (at !== undefined) throw fault(code, [at, expected], { param: at })
+  return undefined
+}
+
+/** A member that must be there: `otherwise` stands in for it in an answer. */
+export const needed = <T>(
+  read: Reader<T>,
+  otherwise: T,
+): ((fields: Fields, key: string, at: Place) => T) => {
+  return (fields, key, at) => {
+    const value = read(fields, key, at)
+    if (value !== undefined) return value
+    const name = within(at, key)
+    if (name !== undefined) throw fault('MEMBER_MISSING', [name], { param: name })
+    return otherwise
+  }
+}
+export const neededText = needed(text, '')
+export const neededObject = needed<Fields>(object, {})
+
+/** The objects of a list, each with its place. */
+export const objects = (
+  values: readonly Json[],
+  at: Place,
+): readonly { readonly fields: Fields; readonly at: Place }[] =>
+  values.flatMap((value, index) => {
+    const place = within(at, index)
+    if (isFields(value)) return [{ fields: value, at: place }]
+    amiss('MEMBER_TYPE', place, 'an object')
+    return []
+  })
+export const texts = (fields: Fields, key: string, at: Place): readonly string[] | undefined =>
+  list(fields, key, at)?.flatMap((value, index) => {
+    if (typeof value === 'string') return [value]
+    amiss('MEMBER_TYPE', within(within(at, key), index), 'a string')
+    return []
+  })
+
+/** A value that is none of those it may be. */
+export const misplaced = (at: Place, why: string): undefined => amiss('MEMBER_VALUE', at, why)

@@ -1,0 +1,64 @@
+/** The counts of this format and our meters, both ways. */
+import type { Meters } from '../../slots.ts'
+import { count, type Fields, inner } from '../fields.ts'
+import { positive } from '../format.ts'
+
+/** `input_tokens` is what was neither cached nor written to the cache; `output_tokens` holds what was thought. */
+export const metersOf = (usage: Fields): Meters => {
+  const written = count(usage.cache_creation_input_tokens)
+  const hour = Math.min(count(inner(usage, 'cache_creation').ephemeral_1h_input_tokens), written)
+  const thinking = count(inner(usage, 'output_tokens_details').thinking_tokens)
+  const ran = inner(usage, 'server_tool_use')
+  return positive({
+    input: count(usage.input_tokens),
+    cached: count(usage.cache_read_input_tokens),
+    cache_write: written - hour,
+    cache_write_1h: hour,
+    output: count(usage.output_tokens) - thinking,
+    thinking,
+    web_search: count(ran.web_search_requests),
+    code_execution: count(ran.code_execution_requests),
+  })
+}
+
+/** The other way round: what is heard, seen, said and thought counts with the words of its side. */
+export const countsOf = (meters: Meters = {}): Fields => {
+  const { input = 0, audio_input = 0, image_input = 0 } = meters
+  const { cached = 0, cache_write = 0, cache_write_1h = 0 } = meters
+  const { output = 0, thinking = 0, audio_output = 0, web_search = 0 } = meters
+  return {
+    input_tokens: input + audio_input + image_input,
+    cache_creation_input_tokens: cache_write + cache_write_1h,
+    cache_read_input_tokens: cached,
+    cache_creation: {
+      ephemeral_5m_input_tokens: cache_write,
+      ephemeral_1h_input_tokens: cache_write_1h,
+    },
+    output_tokens: output + thinking + audio_output,
+    output_tokens_details: thinking > 0 ? { thinking_tokens: thinking } : null,
+    server_tool_use:
+      web_search > 0 ? { web_search_requests: web_search, web_fetch_requests: 0 } : null,
+  }
+}
+
+/** Counts of a stream complete one another: the last value of each wins, and what is left out or null says nothing. */
+export const merged = (known: Fields, more: Fields): Fields => {
+  const all = { ...known }
+  for (const [key, value] of Object.entries(more)) if (value !== null) all[key] = value
+  return all
+}
+
+/** Names of the tier that answered; those not named are the same on both sides. */
+export const tierOf = (usage: Fields): string | undefined => {
+  const { service_tier: tier } = usage
+  if (typeof tier !== 'string') return undefined
+  return tier === 'standard' ? 'default' : tier
+}
+const TIERS: Readonly<Record<string, string>> = {
+  default: 'standard',
+  standard: 'standard',
+  priority: 'priority',
+  batch: 'batch',
+}
+export const servedTier = (tier: string | undefined): string | null =>
+  (tier === undefined ? undefined : TIERS[tier]) ?? null

@@ -1,0 +1,100 @@
+/** The hub's content as blocks for an upstream: what another provider sealed never reaches it. */
+import type { Json } from '../../../engine/plugin.ts'
+import { fitted, NARROW } from '../call-id.ts'
+import type { Loss } from '../codec.ts'
+import type { Call, Content, Media, Result, Text, Thought, Work } from '../content.ts'
+import { type Fields, isFields, parsed } from '../fields.ts'
+import { told } from '../work.ts'
+import { sealedBlock, writeCache } from './cache.ts'
+import { ownCitation } from './citations.ts'
+import { callerOf, REDACTED } from './content.ts'
+import { writeMedia } from './media.ts'
+import { calledName } from './names.ts'
+import { OWN } from './read.ts'
+
+type Writer<T extends Content> = (content: T, loss: Loss) => readonly Fields[]
+type Writers = { readonly [T in Content['type']]: Writer<Extract<Content, { readonly type: T }>> }
+
+export const textBlock = (text: string): Fields => ({ type: 'text', text })
+
+/** An empty text says nothing, and is not accepted. */
+const writeText = (content: Text, loss: Loss): readonly Fields[] => {
+  const whole = sealedBlock(content.seal)
+  if (whole) return [whole]
+  if (content.text === '') return []
+  const { citations = [] } = content
+  const own = citations.flatMap(each => ownCitation(each) ?? [])
+  if (own.length < citations.length) loss.drop('citations')
+  return [
+    {
+      ...textBlock(content.text),
+      ...(own.length > 0 && { citations: own }),
+      ...writeCache(content),
+    },
+  ]
+}
+/** Thoughts of other providers are not given out as its own. */
+const writeThought = ({ text, seal }: Thought): readonly Fields[] => {
+  if (seal?.origin !== OWN) return []
+  if (seal.kind === REDACTED) return [{ type: 'redacted_thinking', data: seal.data }]
+  return [{ type: 'thinking', thinking: text, signature: seal.data }]
+}
+const writeCall = (call: Call): readonly Fields[] => [
+  {
+    type: 'tool_use',
+    id: fitted(call.id, NARROW),
+    name: calledName(call),
+    input: call.free ? { input: call.input } : argumentsOf(call.input),
+    ...callerOf(call.seal),
+    ...writeCache(call),
+  },
+]
+/** Arguments are an object here, whatever the model once wrote. */
+export const argumentsOf = (input: string): Fields => {
+  if (input.trim() === '') return {}
+  const value = parsed(input)
+  if (value === undefined) return { input }
+  return isFields(value) ? value : { input: value }
+}
+const writeResult = (result: Result, loss: Loss): readonly Fields[] => {
+  const { content, value, failed } = result
+  const given = content.flatMap(each => writeGiven(each, loss))
+  const whole = given.length === 0 && value !== undefined && value !== null
+  const blocks = whole ? [textBlock(said(value))] : given
+  return [
+    {
+      type: 'tool_result',
+      tool_use_id: fitted(result.id, NARROW),
+      ...(blocks.length > 0 && { content: blocks }),
+      ...(failed && { is_error: true }),
+      ...writeCache(result),
+    },
+  ]
+}
+const writeGiven = (content: Text | Media, loss: Loss): readonly Fields[] =>
+  content.type === 'text' ? writeText(content, loss) : [writeMedia(content)]
+const said = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value))
+
+/** Work of its own as it was; of another's, what can be told in words. */
+const writeWork = (work: Work): readonly Fields[] => {
+  if (work.raw?.origin === OWN) return work.raw.items.filter(isFields)
+  const { tool, output, found } = work
+  const silent = tool === 'other' && output === undefined && found === undefined
+  return silent ? [] : [textBlock(told(work).text)]
+}
+
+/** By type: what a block of it becomes. */
+const WRITERS: Writers = {
+  text: writeText,
+  refusal: ({ text }) => (text === '' ? [] : [textBlock(text)]),
+  thought: writeThought,
+  media: (media, loss) => {
+    if (media.detail !== undefined && media.detail !== 'auto') loss.drop('detail')
+    return [writeMedia(media)]
+  },
+  call: writeCall,
+  result: writeResult,
+  work: writeWork,
+}
+export const writeBlock = (content: Content, loss: Loss): readonly Fields[] =>
+  (WRITERS[content.type] as Writer<Content>)(content, loss)

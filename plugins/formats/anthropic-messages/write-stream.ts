@@ -1,0 +1,105 @@
+/** A stream for a client of this format: blocks strictly one after the other, all counts at the end. */
+import type { Meters } from '../../slots.ts'
+import type { Part, Stop } from '../answer.ts'
+import type { Context, StreamEncoder } from '../codec.ts'
+import { fault } from '../faults.ts'
+import type { Fields } from '../fields.ts'
+import { Sequence } from '../sequence.ts'
+import { stopFields } from './stops.ts'
+import { countsOf, servedTier } from './usage.ts'
+import { messageHead } from './write-answer.ts'
+import { BlockWriter } from './write-block.ts'
+
+export const encodeStream = (context: Context): StreamEncoder => new Encoder(context)
+
+type PartOf<T extends Part['type']> = Extract<Part, { readonly type: T }>
+
+const event = (type: string, fields: Fields): string =>
+  `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
+
+class Encoder implements StreamEncoder {
+  readonly #context: Context
+  readonly #sequence = new Sequence(part => this.#write(part))
+  /** Of candidates beyond the first, which this format has no place for. */
+  readonly #others = new Set<number>()
+  #out = ''
+  #begun = false
+  /** Blocks written so far. */
+  #count = 0
+  #block: BlockWriter | undefined
+  #meters: Meters | undefined
+  #stop: Stop = { reason: 'end' }
+
+  constructor(context: Context) {
+    this.#context = context
+  }
+  part(part: Part): string {
+    this.#out = ''
+    if (!this.#isOther(part) && !this.#sequence.take(part)) throw fault('ANSWER_TANGLED')
+    return this.#out
+  }
+  fail(body: Fields): string {
+    return `event: error\ndata: ${JSON.stringify(body)}\n\n`
+  }
+  #isOther(part: Part): boolean {
+    if (part.type === 'open' && part.choice > 0) this.#others.add(part.index)
+    if (part.type === 'stop') return part.choice > 0
+    return 'index' in part && this.#others.has(part.index)
+  }
+  #write(part: Part): void {
+    if (part.type === 'begin') this.#begin(part)
+    else if (part.type === 'count') this.#meters = part.meters
+    else if (part.type === 'stop') this.#stop = part.stop
+    else if (part.type === 'end') this.#end()
+    else this.#change(part)
+  }
+  #begin(part: Omit<PartOf<'begin'>, 'type'>): void {
+    this.#meters = part.meters ?? this.#meters
+    if (this.#begun) return
+    this.#begun = true
+    const message = {
+      ...messageHead(part, this.#context),
+      content: [],
+      stop_reason: null,
+      stop_sequence: null,
+      stop_details: null,
+      container: null,
+      // What was written is told at the end.
+      usage: { ...countsOf(part.meters), output_tokens: 0, service_tier: servedTier(part.tier) },
+    }
+    this.#out += event('message_start', { message })
+  }
+  #change(part: PartOf<'open' | 'grow' | 'seal' | 'cite' | 'close'>): void {
+    if (!this.#begun) this.#begin({})
+    if (part.type === 'open') {
+      this.#block = new BlockWriter(part.content, (type, fields) => this.#tell(type, fields))
+      return this.#block.open()
+    }
+    const block = this.#block
+    if (!block) return
+    if (part.type === 'grow') block.grow(part.text)
+    else if (part.type === 'seal') block.seal(part.seal)
+    else if (part.type === 'cite') block.cite(part.citation)
+    else {
+      this.#block = undefined
+      block.close(part.content)
+    }
+  }
+  /** An event of the block at hand: the next one begins where it stops. */
+  #tell(type: string, fields: Fields): void {
+    this.#out += event(type, { index: this.#count, ...fields })
+    if (type === 'content_block_stop') this.#count++
+  }
+  #end(): void {
+    if (!this.#begun) this.#begin({})
+    const { reason, message } = this.#stop
+    if (reason === 'broken') {
+      const said = message ?? 'The model failed to write its answer.'
+      this.#out += event('error', { error: { type: 'api_error', message: said } })
+      return
+    }
+    const delta = { ...stopFields(this.#stop), container: null }
+    this.#out += event('message_delta', { delta, usage: countsOf(this.#meters) })
+    this.#out += event('message_stop', {})
+  }
+}

@@ -1,0 +1,17 @@
+/** What can be wrong with a request that is read into the hub, or cannot be written for its target. */
+import { errors } from '../../engine/errors.ts'
+
+export const fault = errors({
+  MEMBER_TYPE: [400, "Invalid type for '%s': expected %s."],
+  MEMBER_MISSING: [400, "Missing required parameter: '%s'."],
+  MEMBER_VALUE: [400, "Invalid value for '%s': %s."],
+  CONTENT_UNSUPPORTED: [400, "'%s': %s cannot be sent to this model."],
+  TOOL_UNSUPPORTED: [400, "The tool '%s' is not available with this model.", { param: 'tools' }],
+  TOOLS_MIXED: [
+    400,
+    "The tool '%s' cannot be used together with function tools on this model.",
+    { param: 'tools' },
+  ],
+  ANSWER_TANGLED: [502, 'The upstream mixes the parts of its answer beyond what can be sorted.'],
+  CALL_UNKNOWN: [400, "'%s' answers a tool call that is not in the conversation."],
+})

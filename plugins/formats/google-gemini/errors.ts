@@ -1,0 +1,55 @@
+/** An upstream's refusal: `{error: {code, message, status, details}}`, in an array where a stream was asked for without events. */
+import type { Json } from '../../../engine/plugin.ts'
+import type { Refused } from '../codec.ts'
+import { entryOf, type Fields, inner, isFields, itemsIn, wordIn } from '../fields.ts'
+
+/** Reasons that say more than the status they come with. */
+const STATUSES: Readonly<Record<string, number>> = {
+  API_KEY_INVALID: 401,
+  API_KEY_EXPIRED: 401,
+  API_KEY_SERVICE_BLOCKED: 403,
+}
+/** What only the message says. */
+const CODES: readonly (readonly [said: RegExp, code: string])[] = [
+  [/exceeds the maximum number of tokens/i, 'context_length_exceeded'],
+]
+
+export const decodeError = (status: number, body: Json | undefined): Refused => {
+  const given = Array.isArray(body) ? (body[0] as Json | undefined) : body
+  const error = isFields(given) && isFields(given.error) ? given.error : {}
+  const details = itemsIn(error, 'details')
+  const message = wordIn(error, 'message') || `The upstream answered with status ${status}.`
+  const type = wordIn(error, 'status') ?? wordIn(error, 'type')
+  const code = reasonIn(details) ?? CODES.find(([said]) => said.test(message))?.[1]
+  const param = fieldIn(details)
+  const wait = waitIn(details)
+  return {
+    status: entryOf(STATUSES, code ?? '') ?? status,
+    message,
+    ...(type !== undefined && { type }),
+    ...(code !== undefined && { code }),
+    ...(param !== undefined && { param }),
+    ...(wait !== undefined && { wait }),
+  }
+}
+
+const is = (detail: Fields, type: string): boolean =>
+  wordIn(detail, '@type')?.endsWith(`.${type}`) === true
+const reasonIn = (details: readonly Fields[]): string | undefined =>
+  details.map(each => (is(each, 'ErrorInfo') ? wordIn(each, 'reason') : undefined)).find(Boolean)
+const fieldIn = (details: readonly Fields[]): string | undefined =>
+  details
+    .filter(each => is(each, 'BadRequest'))
+    .flatMap(each => itemsIn(each, 'fieldViolations'))
+    .map(each => wordIn(each, 'field'))
+    .find(Boolean)
+/** `{retryDelay: '34.4s'}`; whole seconds, never too few. */
+const waitIn = (details: readonly Fields[]): number | undefined => {
+  const retry = details.find(each => is(each, 'RetryInfo')) ?? {}
+  const given = retry.retryDelay
+  const seconds =
+    typeof given === 'string'
+      ? Number(/^([\d.]+)s$/.exec(given)?.[1])
+      : Number(inner(retry, 'retryDelay').seconds)
+  return Number.isFinite(seconds) ? Math.ceil(seconds) : undefined
+}

@@ -1,0 +1,97 @@
+/** An object of a client's request: names in camelCase or snake_case, null as good as absent, and a list of what nobody
+ *  asked for. */
+import type { Json } from '../../../engine/plugin.ts'
+import type { Loss } from '../codec.ts'
+import { fault } from '../faults.ts'
+import { type Fields, isFields } from '../fields.ts'
+
+export class Given {
+  readonly fields: Fields
+  /** Where it stands, as the client would name it; '' for the body. */
+  readonly at: string
+  readonly #asked = new Set<string>()
+
+  constructor(fields: Fields, at = '') {
+    this.fields = fields
+    this.at = at
+  }
+  static of(value: Json | undefined, at: string): Given {
+    if (!isFields(value)) throw wrong(at, 'an object')
+    return new Given(value, at)
+  }
+  /** As it is. */
+  raw(name: string): Json | undefined {
+    const key = this.#key(name)
+    this.#asked.add(key)
+    return this.fields[key] ?? undefined
+  }
+  has(name: string): boolean {
+    return (this.fields[this.#key(name)] ?? null) !== null
+  }
+  place(name: string): string {
+    const key = this.#key(name)
+    return this.at === '' ? key : `${this.at}.${key}`
+  }
+  text(name: string): string | undefined {
+    const value = this.raw(name)
+    if (value === undefined || typeof value === 'string') return value
+    throw wrong(this.place(name), 'a string')
+  }
+  need(name: string): string {
+    const value = this.text(name)
+    if (value) return value
+    throw fault('MEMBER_MISSING', [this.place(name)], { param: this.place(name) })
+  }
+  /** Google's own JSON lets numbers be written as text. */
+  number(name: string): number | undefined {
+    const value = this.raw(name)
+    if (value === undefined || typeof value === 'number') return value
+    const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : Number.NaN
+    if (Number.isFinite(number)) return number
+    throw wrong(this.place(name), 'a number')
+  }
+  flag(name: string): boolean | undefined {
+    const value = this.raw(name)
+    if (value === undefined || typeof value === 'boolean') return value
+    throw wrong(this.place(name), 'a boolean')
+  }
+  object(name: string): Given | undefined {
+    const value = this.raw(name)
+    return value === undefined ? undefined : Given.of(value, this.place(name))
+  }
+  /** A single object counts as a list of one, as it does for Google. */
+  list(name: string): readonly Json[] {
+    const value = this.raw(name)
+    if (value === undefined) return []
+    if (Array.isArray(value)) return value
+    if (isFields(value)) return [value]
+    throw wrong(this.place(name), 'an array')
+  }
+  objects(name: string): readonly Given[] {
+    const place = this.place(name)
+    return this.list(name).map((value, index) => Given.of(value, `${place}[${index}]`))
+  }
+  texts(name: string): readonly string[] {
+    const place = this.place(name)
+    return this.list(name).map((value, index) => {
+      if (typeof value === 'string') return value
+      throw wrong(`${place}[${index}]`, 'a string')
+    })
+  }
+  /** Tells what was not asked for. */
+  rest(loss: Loss, ...harmless: readonly string[]): void {
+    for (const key in this.fields)
+      if (this.fields[key] !== null && !this.#asked.has(key) && !harmless.includes(key))
+        loss.drop(this.at === '' ? key : `${this.at}.${key}`)
+  }
+  #key(name: string): string {
+    if (name in this.fields) return name
+    const snake = name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
+    return snake in this.fields ? snake : name
+  }
+}
+
+export const wrong = (at: string, kind: string): Error =>
+  fault('MEMBER_TYPE', [at === '' ? 'body' : at, kind], { param: at })
+export const bad = (at: string, why: string): Error =>
+  fault('MEMBER_VALUE', [at, why], { param: at })

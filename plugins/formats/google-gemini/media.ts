@@ -1,0 +1,153 @@
+/** Images, documents, sound and films: `inlineData` and `fileData`, both ways. */
+import type { Json } from '../../../engine/plugin.ts'
+import type { Loss } from '../codec.ts'
+import type { Media, Source } from '../content.ts'
+import { fault } from '../faults.ts'
+import { entryOf, type Fields, inner, isFields, present, wordIn } from '../fields.ts'
+import { kindOfMime } from '../media.ts'
+import { bad, type Given } from './given.ts'
+import { NAME } from './name.ts'
+
+/** Google takes both alphabets and no padding; everybody else the standard one. */
+const standardBase64 = (data: string): string => {
+  const plain = /[-_]/.test(data) ? data.replace(/-/g, '+').replace(/_/g, '/') : data
+  const missing = plain.length % 4
+  return missing === 0 || plain.includes('\n') ? plain : plain + '='.repeat(4 - missing)
+}
+
+// ---------------------------------------------------------------- of a client
+
+export const readInline = (blob: Given, part: Given): Media => {
+  const mime = blob.need('mimeType').toLowerCase()
+  const source: Source = { type: 'data', data: standardBase64(blob.need('data')), mime }
+  return mediaOf(source, kindOfMime(mime), blob, part)
+}
+
+/** What only Google can open: its files, its buckets, its films. */
+const OWN_FILE = /^(?:gs:\/\/|https:\/\/generativelanguage\.googleapis\.com\/|files\/)/
+const FILM = /^https:\/\/(?:www\.|m\.)?(?:youtube\.com|youtu\.be)\//
+
+export const readFile = (file: Given, part: Given): Media => {
+  const uri = file.need('fileUri')
+  const mime = file.text('mimeType')?.toLowerCase() ?? mimeOfUrl(uri)
+  const kind = FILM.test(uri) ? 'video' : kindOfMime(mime ?? '')
+  const known = mime !== undefined && { mime }
+  const source: Source = OWN_FILE.test(uri)
+    ? { type: 'file', file: uri, origin: NAME, ...known }
+    : { type: 'url', url: uri, ...known }
+  return mediaOf(source, kind, file, part)
+}
+const mediaOf = (source: Source, kind: Media['kind'], data: Given, part: Given): Media => {
+  const clip = part.raw('videoMetadata')
+  const resolution = part.raw('mediaResolution')
+  const level = isFields(resolution) ? wordIn(resolution, 'level') : resolution
+  const detail = DETAILS.find(([, word]) => word === level)?.[0]
+  const name = data.text('displayName')
+  if (clip !== undefined && !isFields(clip))
+    throw bad(part.place('videoMetadata'), 'it is an object')
+  return {
+    type: 'media',
+    kind,
+    source,
+    at: data.at,
+    ...(clip !== undefined && { clip }),
+    ...(detail && { detail }),
+    ...(name !== undefined && { name }),
+  }
+}
+const DETAILS: readonly (readonly [detail: string, level: string])[] = [
+  ['low', 'MEDIA_RESOLUTION_LOW'],
+  ['auto', 'MEDIA_RESOLUTION_MEDIUM'],
+  ['high', 'MEDIA_RESOLUTION_HIGH'],
+]
+
+// ---------------------------------------------------------------- towards an upstream
+
+/** `levels`: whether the model takes a level of detail for each image. */
+export const writeMedia = (media: Media, levels: boolean, loss: Loss): Fields => {
+  const { detail, name, context, cited, clip } = media
+  const level = DETAILS.find(each => each[0] === detail)?.[1]
+  if (detail !== undefined && detail !== 'auto' && !(levels && level)) loss.drop('detail')
+  if (name !== undefined) loss.drop('filename')
+  if (context !== undefined) loss.drop('context')
+  if (cited) loss.drop('citations')
+  return present({
+    ...writeSource(media),
+    videoMetadata: clip,
+    mediaResolution: levels && level && detail !== 'auto' ? { level } : undefined,
+  })
+}
+const writeSource = (media: Media): Fields => {
+  const { source } = media
+  if (source.type === 'data')
+    return {
+      inlineData: { mimeType: entryOf(ALIASES, source.mime) ?? source.mime, data: source.data },
+    }
+  if (source.type === 'text') {
+    const encoded = Buffer.from(source.text).toString('base64')
+    return { inlineData: { mimeType: 'text/plain', data: encoded } }
+  }
+  if (source.type === 'file') {
+    if (source.origin !== NAME) throw refused(media, 'a file of another provider')
+    return { fileData: present({ fileUri: source.file, mimeType: source.mime }) }
+  }
+  if (!source.url.startsWith('https://')) throw refused(media, 'an address that is not https')
+  const mime = source.mime ?? mimeOfUrl(source.url)
+  const mimeType = mime === undefined ? undefined : (entryOf(ALIASES, mime) ?? mime)
+  return { fileData: present({ fileUri: source.url, mimeType }) }
+}
+/** Names that servers give what Google calls otherwise. */
+const ALIASES: Readonly<Record<string, string>> = {
+  'video/quicktime': 'video/mov',
+  'video/x-msvideo': 'video/avi',
+  'video/x-ms-wmv': 'video/wmv',
+  'audio/x-wav': 'audio/wav',
+  'image/jpg': 'image/jpeg',
+  'text/markdown': 'text/md',
+}
+export const refused = ({ at, kind }: Media, what: string): Error =>
+  fault('CONTENT_UNSUPPORTED', [at ?? kind, what], at === undefined ? {} : { param: at })
+
+/** By the extension of the path, whatever the query. */
+const mimeOfUrl = (url: string): string | undefined => {
+  const path = url.split(/[?#]/, 1)[0] ?? ''
+  const extension = /\.([A-Za-z0-9]{2,5})$/.exec(path)?.[1]?.toLowerCase()
+  return extension === undefined ? undefined : entryOf(MIMES, extension)
+}
+const MIMES: Readonly<Record<string, string>> = {
+  ...{ png: 'image/png', jpg: 'image/jpeg', jpeg: 'image/jpeg', webp: 'image/webp' },
+  ...{ gif: 'image/gif', heic: 'image/heic', heif: 'image/heif' },
+  ...{ mp4: 'video/mp4', mov: 'video/mov', avi: 'video/avi', mpeg: 'video/mpeg', mpg: 'video/mpg' },
+  ...{ webm: 'video/webm', wmv: 'video/wmv', flv: 'video/x-flv', '3gp': 'video/3gpp' },
+  ...{ mp3: 'audio/mp3', wav: 'audio/wav', aac: 'audio/aac', ogg: 'audio/ogg', flac: 'audio/flac' },
+  ...{ aiff: 'audio/aiff', m4a: 'audio/m4a' },
+  ...{ pdf: 'application/pdf', txt: 'text/plain', md: 'text/md', csv: 'text/csv' },
+  ...{ html: 'text/html', xml: 'text/xml' },
+}
+
+// ---------------------------------------------------------------- answers
+
+/** What an upstream drew or spoke; undefined where it is nothing we know. */
+export const drawn = (part: Fields): Media | undefined => {
+  const inline = inner(part, 'inlineData')
+  const mime = wordIn(inline, 'mimeType')
+  const encoded = wordIn(inline, 'data')
+  if (mime !== undefined && encoded !== undefined) {
+    const source = { type: 'data', data: standardBase64(encoded), mime } as const
+    return { type: 'media', kind: kindOfMime(mime), source }
+  }
+  const file = inner(part, 'fileData')
+  const url = wordIn(file, 'fileUri')
+  const type = wordIn(file, 'mimeType')
+  if (url === undefined) return undefined
+  const source: Source = { type: 'url', url, ...(type !== undefined && { mime: type }) }
+  return { type: 'media', kind: kindOfMime(type ?? ''), source }
+}
+
+/** For a client; what has no place in an answer of this format is told by its address, or not at all. */
+export const shown = ({ source }: Media): Json | undefined => {
+  if (source.type === 'data') return { inlineData: { mimeType: source.mime, data: source.data } }
+  if (source.type === 'text') return { text: source.text }
+  const fileUri = source.type === 'url' ? source.url : source.file
+  return { fileData: present({ fileUri, mimeType: source.mime }) }
+}

@@ -1,0 +1,56 @@
+/** Offsets in a text that comes in pieces: Google counts bytes of UTF-8, the hub UTF-16 units. Pieces of plain ASCII need not
+ *  be kept for that: there both are the same. */
+
+interface Piece {
+  readonly byte: number
+  readonly unit: number
+  readonly bytes: number
+  readonly text: string
+}
+
+export class Offsets {
+  #bytes = 0
+  #units = 0
+  /** Those that are more than ASCII, in their order. */
+  readonly #wide: Piece[] = []
+
+  get bytes(): number {
+    return this.#bytes
+  }
+  get units(): number {
+    return this.#units
+  }
+  add(text: string): void {
+    const bytes = Buffer.byteLength(text)
+    if (bytes !== text.length)
+      this.#wide.push({ byte: this.#bytes, unit: this.#units, bytes, text })
+    this.#bytes += bytes
+    this.#units += text.length
+  }
+  unitAt(byte: number): number {
+    if (byte >= this.#bytes) return this.#units
+    const piece = this.#before(each => each.byte <= byte)
+    if (!piece) return Math.max(0, byte)
+    const inside = byte - piece.byte
+    if (inside >= piece.bytes) return piece.unit + piece.text.length + inside - piece.bytes
+    return piece.unit + Buffer.from(piece.text).subarray(0, inside).toString().length
+  }
+  byteAt(unit: number): number {
+    if (unit >= this.#units) return this.#bytes
+    const piece = this.#before(each => each.unit <= unit)
+    if (!piece) return Math.max(0, unit)
+    const inside = unit - piece.unit
+    if (inside >= piece.text.length) return piece.byte + piece.bytes + inside - piece.text.length
+    return piece.byte + Buffer.byteLength(piece.text.slice(0, inside))
+  }
+  #before(fits: (piece: Piece) => boolean): Piece | undefined {
+    let low = 0
+    let high = this.#wide.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (fits(this.#wide[middle] as Piece)) low = middle + 1
+      else high = middle
+    }
+    return this.#wide[low - 1]
+  }
+}

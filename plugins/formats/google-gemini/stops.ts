@@ -1,0 +1,72 @@
+/** Why an answer ended, in Google's words and ours. */
+
+import type { Stop } from '../answer.ts'
+import { entryOf } from '../fields.ts'
+
+type Reason = Stop['reason']
+const REASONS: Readonly<Record<string, Reason>> = {
+  STOP: 'end',
+  MAX_TOKENS: 'length',
+  SAFETY: 'filter',
+  RECITATION: 'filter',
+  LANGUAGE: 'filter',
+  BLOCKLIST: 'filter',
+  PROHIBITED_CONTENT: 'filter',
+  SPII: 'filter',
+  MODEL_ARMOR: 'filter',
+  IMAGE_SAFETY: 'filter',
+  IMAGE_PROHIBITED_CONTENT: 'filter',
+  IMAGE_RECITATION: 'filter',
+  MALFORMED_FUNCTION_CALL: 'broken',
+  UNEXPECTED_TOOL_CALL: 'broken',
+  TOO_MANY_TOOL_CALLS: 'broken',
+  MISSING_THOUGHT_SIGNATURE: 'broken',
+  MALFORMED_RESPONSE: 'broken',
+}
+/** Says nothing: as if it were absent. */
+const NOTHING = 'FINISH_REASON_UNSPECIFIED'
+
+export const saysReason = (given: unknown): given is string =>
+  typeof given === 'string' && given !== '' && given !== NOTHING
+
+/** `called`: one of the client's tools. `empty`: nothing was said: then a word we do not know is no good end. */
+export const stopOf = (
+  raw: string | undefined,
+  message: string | undefined,
+  { called, empty }: { readonly called: boolean; readonly empty: boolean },
+): Stop => {
+  const known = raw === undefined ? undefined : entryOf(REASONS, raw)
+  const reason = known ?? (empty ? 'broken' : 'end')
+  return {
+    reason: reason === 'end' && called ? 'call' : reason,
+    ...(raw !== undefined && { raw }),
+    ...(message !== undefined && { message }),
+  }
+}
+/** The prompt itself was refused. */
+export const blockedBy = (raw: string, message: string | undefined): Stop => ({
+  reason: 'filter',
+  raw,
+  ...(message !== undefined && { message }),
+})
+
+const WRITTEN: Readonly<Record<Reason, string>> = {
+  end: 'STOP',
+  sequence: 'STOP',
+  call: 'STOP',
+  pause: 'STOP',
+  length: 'MAX_TOKENS',
+  refusal: 'SAFETY',
+  filter: 'SAFETY',
+  broken: 'OTHER',
+}
+/** Google's own word where it meant the same. */
+export const finishReason = ({ reason, raw }: Stop): string =>
+  raw !== undefined && entryOf(REASONS, raw) === reason ? raw : WRITTEN[reason]
+
+const BLOCKS = new Set([
+  ...['SAFETY', 'OTHER', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'IMAGE_SAFETY', 'MODEL_ARMOR'],
+  'JAILBREAK',
+])
+export const blockReason = ({ raw }: Stop): string =>
+  raw !== undefined && BLOCKS.has(raw) ? raw : 'SAFETY'

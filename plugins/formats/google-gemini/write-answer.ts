@@ -1,0 +1,53 @@
+/** An answer of the hub, written whole for a client. */
+import type { Answer, Choice } from '../answer.ts'
+import type { Context } from '../codec.ts'
+import type { Content } from '../content.ts'
+import { type Fields, present } from '../fields.ts'
+import { writeLogprobs } from './logprobs.ts'
+import { blockReason, finishReason } from './stops.ts'
+import { countsOf } from './usage.ts'
+import { Grounding } from './write-grounding.ts'
+import { partsOf } from './write-parts.ts'
+
+export const encodeAnswer = (answer: Answer, context: Context): Fields => {
+  const { choices, meters, created } = answer
+  const blocked = blockOf(choices)
+  return present({
+    ...(blocked ? { promptFeedback: blocked } : { candidates: choices.map(candidateOf) }),
+    usageMetadata: meters ? countsOf(meters) : undefined,
+    modelVersion: context.model,
+    createTime: created === undefined ? undefined : timeOf(created),
+    responseId: answer.id ?? context.id,
+  })
+}
+export const timeOf = (seconds: number): string => new Date(seconds * 1000).toISOString()
+
+/** Nothing was said because nothing may be said to this prompt. */
+const blockOf = (choices: readonly Pick<Choice, 'content' | 'stop'>[]): Fields | undefined => {
+  const [only, more] = choices
+  if (!only || more || only.content.length > 0 || only.stop.reason !== 'filter') return undefined
+  const { stop } = only
+  return present({ blockReason: blockReason(stop), blockReasonMessage: stop.message })
+}
+
+const candidateOf = ({ content, stop, logprobs }: Choice, index: number): Fields => {
+  const grounding = new Grounding()
+  for (const each of content) ground(grounding, each)
+  const parts = content.flatMap(partsOf)
+  return present({
+    content: parts.length > 0 ? { parts, role: 'model' } : undefined,
+    finishReason: finishReason(stop),
+    finishMessage: stop.message,
+    index,
+    ...grounding.metadata,
+    ...writeLogprobs(logprobs),
+  })
+}
+const ground = (grounding: Grounding, content: Content): void => {
+  if (content.type === 'work') grounding.work(content)
+  if (content.type !== 'text' && content.type !== 'refusal') return
+  grounding.begin()
+  grounding.add(content.text)
+  if (content.type === 'text') for (const each of content.citations ?? []) grounding.cite(each)
+  grounding.end()
+}

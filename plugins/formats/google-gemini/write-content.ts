@@ -1,0 +1,183 @@
+/** Turns of the hub as Google's contents. */
+import type { Json } from '../../../engine/plugin.ts'
+import { fitted, NARROW } from '../call-id.ts'
+import type { Loss } from '../codec.ts'
+import type { Call, Content, Media, Result, Thought } from '../content.ts'
+import { fault } from '../faults.ts'
+import { type Fields, isFields, parsed, present } from '../fields.ts'
+import type { Turn } from '../hub.ts'
+import { told } from '../work.ts'
+import { refused, writeMedia } from './media.ts'
+import { NAME, PLACEHOLDER, toolName } from './name.ts'
+import { mediaIn, wrapped } from './results.ts'
+import type { Traits } from './traits.ts'
+
+type Part = { [key: string]: Json }
+interface Written {
+  readonly systemInstruction?: Fields
+  readonly cachedContent?: string
+  readonly contents: readonly Fields[]
+}
+
+export const writeTurns = (turns: readonly Turn[], traits: Traits, loss: Loss): Written => {
+  const first = turns.findIndex(({ role }) => role !== 'system')
+  const start = first < 0 ? turns.length : first
+  const system = turns.slice(0, start).flatMap(({ content }) => content.flatMap(instruct))
+  const writer = new Writer(traits, loss)
+  for (const turn of turns.slice(start)) writer.turn(turn)
+  const { contents, cachedContent } = writer
+  // Nothing but instructions: Google wants somebody to say something.
+  if (contents.length === 0 && cachedContent === undefined && system.length > 0)
+    return { contents: [{ role: 'user', parts: system }] }
+  return {
+    contents,
+    ...(system.length > 0 && { systemInstruction: { parts: system } }),
+    ...(cachedContent !== undefined && { cachedContent }),
+  }
+}
+const instruct = (content: Content): readonly Part[] => {
+  if (content.type === 'media') throw refused(content, 'media among the instructions')
+  return content.type === 'text' && content.text !== '' ? [{ text: content.text }] : []
+}
+
+class Writer {
+  readonly contents: { readonly role: string; readonly parts: Part[] }[] = []
+  cachedContent: string | undefined
+  readonly #traits: Traits
+  readonly #loss: Loss
+  /** Id of a call -> its function: results are known by name here. */
+  readonly #names = new Map<string, string>()
+
+  constructor(traits: Traits, loss: Loss) {
+    this.#traits = traits
+    this.#loss = loss
+  }
+  turn({ role, content, name }: Turn): void {
+    if (name !== undefined) this.#loss.drop('name')
+    const parts = role === 'assistant' ? this.#said(content) : this.#asked(content)
+    if (parts.length === 0) return
+    const own = role === 'assistant' ? 'model' : 'user'
+    const last = this.contents.at(-1)
+    if (last?.role === own) last.parts.push(...parts)
+    else this.contents.push({ role: own, parts })
+  }
+  /** Results first, and the media they brought behind all of them where the model takes none inside. */
+  #asked(content: readonly Content[]): Part[] {
+    const results = content.filter((each): each is Result => each.type === 'result')
+    const parts: Part[] = results.map(result => this.#result(result))
+    if (!this.#traits.toolMedia)
+      for (const result of results) parts.push(...this.#brought(mediaIn(result), result))
+    for (const each of content) if (each.type !== 'result') parts.push(...this.#parts(each))
+    return parts
+  }
+  #brought(media: readonly Media[], { name, id }: Result): readonly Part[] {
+    if (media.length === 0) return []
+    const text = `Returned by ${name ?? this.#names.get(id)}:`
+    return [{ text }, ...media.flatMap(each => this.#parts(each))]
+  }
+  /** What the model said. A signature without words belongs to what follows it, or to what came last. */
+  #said(content: readonly Content[]): Part[] {
+    const parts: Part[] = []
+    let waiting: string | undefined
+    for (const each of content) {
+      const seal = ownSeal(each)
+      if (each.type === 'thought' && each.text === '') {
+        if (waiting !== undefined && seal !== undefined) sign(parts, waiting)
+        waiting = seal ?? waiting
+        continue
+      }
+      const [part, ...more] = this.#parts(each)
+      if (!part) continue
+      // What follows has its own: then it belongs to what came before.
+      if (waiting !== undefined && signatureOf(part, seal) !== undefined) sign(parts, waiting)
+      const signature = signatureOf(part, seal) ?? waiting
+      if (signature !== undefined) part.thoughtSignature = signature
+      waiting = undefined
+      parts.push(part, ...more)
+    }
+    if (waiting !== undefined) sign(parts, waiting)
+    if (this.#traits.signed) vouch(parts)
+    return parts
+  }
+  #parts(content: Content): Part[] {
+    if ('cache' in content && content.cache) this.#loss.drop('cache_control')
+    switch (content.type) {
+      case 'text':
+        if (content.citations && content.citations.length > 0) this.#loss.drop('citations')
+        return content.text === '' && !ownSeal(content) ? [] : [{ text: content.text }]
+      case 'refusal':
+        return content.text === '' ? [] : [{ text: content.text }]
+      case 'thought':
+        return ownSeal(content) ? [{ text: content.text, thought: true }] : []
+      case 'media':
+        return this.#media(content)
+      case 'call':
+        return [{ functionCall: this.#call(content) }]
+      case 'result':
+        return [this.#result(content)]
+      case 'work': {
+        const own =
+          content.raw?.origin === NAME ? content.raw.items : [{ text: told(content).text }]
+        return own.map(item => ({ ...(item as Part) }))
+      }
+    }
+  }
+  #media(media: Media): Part[] {
+    const { source } = media
+    if (
+      source.type === 'file' &&
+      source.origin === NAME &&
+      /^cachedContents\/|\/cachedContents\//.test(source.file)
+    ) {
+      this.cachedContent = source.file
+      return []
+    }
+    return [{ ...writeMedia(media, this.#traits.levels, this.#loss) }]
+  }
+  #call({ id, name, input, free }: Call): Fields {
+    const fit = toolName({ name, ...(free && { free }) })
+    this.#names.set(id, fit)
+    return { id: fitted(id, NARROW), name: fit, args: free ? { input } : argsOf(input) }
+  }
+  #result(result: Result): Part {
+    const { id, cache } = result
+    const name =
+      this.#names.get(id) ?? (result.name && toolName(result as Pick<Call, 'name' | 'free'>))
+    if (name === undefined) throw fault('CALL_UNKNOWN', [id])
+    if (cache) this.#loss.drop('cache_control')
+    const media = this.#traits.toolMedia ? mediaIn(result) : []
+    const parts = media.map(each => writeMedia(each, false, this.#loss))
+    return {
+      functionResponse: present({
+        id: fitted(id, NARROW),
+        name,
+        response: wrapped(result),
+        parts: parts.length > 0 ? parts : undefined,
+      }),
+    }
+  }
+}
+
+/** Arguments are an object here, whatever was written. */
+export const argsOf = (input: string): Fields => {
+  if (input.trim() === '') return {}
+  const value = parsed(input)
+  return isFields(value) ? value : { input: value ?? input }
+}
+const ownSeal = (content: Content): string | undefined => {
+  const seal = 'seal' in content ? (content as Thought).seal : undefined
+  return seal?.origin === NAME ? seal.data : undefined
+}
+const signatureOf = (part: Part, seal: string | undefined): Json | undefined =>
+  part.thoughtSignature ?? seal
+const sign = (parts: Part[], thoughtSignature: string): void => {
+  const last = parts.at(-1)
+  if (last && last.thoughtSignature === undefined) last.thoughtSignature = thoughtSignature
+  else parts.push({ text: '', thoughtSignature })
+}
+/** Calls that another provider's model made carry no signature: Google names a word that lets them pass. It looks at the
+ *  first of those made at once. */
+const vouch = (parts: readonly Part[]): void => {
+  const first = parts.find(part => 'functionCall' in part)
+  if (first) first.thoughtSignature ??= PLACEHOLDER
+}

@@ -1,0 +1,124 @@
+/** What stands behind an answer, written for a client: citations and works as Google's grounding. */
+import type { Json } from '../../../engine/plugin.ts'
+import type { Citation, Work } from '../content.ts'
+import { type Fields, isFields, present } from '../fields.ts'
+import { Offsets } from './offsets.ts'
+
+/** One candidate's. Text is told as it comes, so that offsets can be counted in all of it. */
+export class Grounding {
+  readonly #text = new Offsets()
+  #begin = 0
+  /** Of the block at hand: where they end is known when it ends. */
+  #waiting: Citation[] = []
+  readonly #chunks: Fields[] = []
+  /** What a source is known by -> its number. */
+  readonly #numbers = new Map<string, number>()
+  readonly #supports = new Map<string, { readonly segment: Fields; readonly sources: number[] }>()
+  readonly #queries: string[] = []
+  readonly #retrievals: string[] = []
+  readonly #urls: Fields[] = []
+
+  begin(): void {
+    this.#begin = this.#text.units
+  }
+  add(text: string): void {
+    this.#text.add(text)
+  }
+  cite(citation: Citation): void {
+    this.#waiting.push(citation)
+  }
+  end(): void {
+    for (const citation of this.#waiting) this.#support(citation)
+    this.#waiting = []
+  }
+  work({ tool, input, found = [], failed }: Work): void {
+    const record = WORKS[tool]
+    if (record) this[record](queriesOf(input), input, failed)
+    for (const citation of found) this.#number(citation, citation.quote)
+  }
+  /** Members of a candidate. */
+  get metadata(): Fields {
+    this.end()
+    const supports = [...this.#supports.values()].map(({ segment, sources }) => ({
+      segment,
+      groundingChunkIndices: sources,
+    }))
+    const grounding = present({
+      webSearchQueries: someOf(this.#queries),
+      retrievalQueries: someOf(this.#retrievals),
+      groundingChunks: someOf(this.#chunks),
+      groundingSupports: someOf(supports),
+    })
+    return present({
+      groundingMetadata: Object.keys(grounding).length > 0 ? grounding : undefined,
+      urlContextMetadata: this.#urls.length > 0 ? { urlMetadata: this.#urls } : undefined,
+    })
+  }
+  searched(queries: readonly string[]): void {
+    this.#queries.push(...queries)
+  }
+  retrieved(queries: readonly string[]): void {
+    this.#retrievals.push(...queries)
+  }
+  fetched(_: readonly string[], input: Json, failed: string | undefined): void {
+    const { url } = isFields(input) ? input : {}
+    if (typeof url !== 'string') return
+    const urlRetrievalStatus = `URL_RETRIEVAL_STATUS_${failed === undefined ? 'SUCCESS' : 'ERROR'}`
+    this.#urls.push({ retrievedUrl: url, urlRetrievalStatus })
+  }
+  #support(citation: Citation): void {
+    const { start, end, quote } = citation
+    const first = this.#begin
+    const startIndex = this.#text.byteAt(first + (start ?? 0))
+    const endIndex = this.#text.byteAt(end === undefined ? this.#text.units : first + end)
+    // Words cited without a place are those of the source, others those of the answer.
+    const placed = start !== undefined
+    const number = this.#number(citation, placed ? undefined : quote)
+    const key = `${startIndex} ${endIndex}`
+    const known = this.#supports.get(key)
+    if (known) return void (known.sources.includes(number) || known.sources.push(number))
+    const segment = present({
+      startIndex: startIndex > 0 ? startIndex : undefined,
+      endIndex,
+      text: placed ? quote : undefined,
+    })
+    this.#supports.set(key, { segment, sources: [number] })
+  }
+  #number(citation: Citation, text: string | undefined): number {
+    const { url, file, title, document } = citation
+    const key = url ?? file ?? `${document} ${title}`
+    const known = this.#numbers.get(key)
+    const number = known ?? this.#chunks.length
+    if (known === undefined || text !== undefined) this.#chunks[number] = chunkOf(citation, text)
+    this.#numbers.set(key, number)
+    return number
+  }
+}
+const WORKS: Readonly<Partial<Record<Work['tool'], 'searched' | 'retrieved' | 'fetched'>>> = {
+  web_search: 'searched',
+  file_search: 'retrieved',
+  web_fetch: 'fetched',
+  url_context: 'fetched',
+}
+const someOf = (list: readonly Json[]): Json | undefined => (list.length > 0 ? list : undefined)
+
+const queriesOf = (input: Json): readonly string[] => {
+  if (typeof input === 'string') return [input]
+  if (!isFields(input)) return []
+  const { query, queries } = input
+  const all = Array.isArray(queries) ? queries : [query]
+  return all.filter((each): each is string => typeof each === 'string' && each !== '')
+}
+const chunkOf = ({ url, title, file, document }: Citation, text: string | undefined): Fields => {
+  if (url !== undefined && file === undefined) return { web: present({ uri: url, title }) }
+  const store = file?.includes('fileSearchStores/')
+  return {
+    retrievedContext: present({
+      uri: url,
+      title: title ?? (document === undefined ? undefined : `document ${document}`),
+      text,
+      fileSearchStore: store ? file : undefined,
+      documentName: store ? undefined : file,
+    }),
+  }
+}

@@ -1,0 +1,35 @@
+/** A request of the hub, written for an upstream. */
+import type { Loss, Sent, TargetFacts } from '../codec.ts'
+import { type Fields, present } from '../fields.ts'
+import type { Prompt } from '../hub.ts'
+import { writeForm, writeSettings } from './settings.ts'
+import { writeThinking } from './thinking.ts'
+import { traitsOf } from './traits.ts'
+import { writeTurns } from './write-content.ts'
+import { writeTools } from './write-tools.ts'
+
+export const encodePrompt = (prompt: Prompt, target: TargetFacts, loss: Loss): Sent => {
+  const { turns, form, thinking, settings } = prompt
+  const traits = traitsOf(target)
+  const { config, beside } = writeSettings(settings, target, traits, loss)
+  const generationConfig: Fields = {
+    ...config,
+    ...(form && writeForm(form, traits, loss)),
+    ...present({
+      thinkingConfig: thinking && writeThinking(thinking, traits, settings.limit, loss),
+    }),
+  }
+  if (prompt.cache) loss.drop('cache_control')
+  if (prompt.before?.answer !== undefined) loss.drop('previous_response_id')
+  if (prompt.before?.conversation !== undefined) loss.drop('conversation')
+  const verb = prompt.stream ? 'streamGenerateContent?alt=sse' : 'generateContent'
+  return {
+    path: `/v1beta/models/${encodeURIComponent(target.name)}:${verb}`,
+    body: present({
+      ...writeTurns(turns, traits, loss),
+      ...writeTools(prompt, traits, loss),
+      generationConfig: Object.keys(generationConfig).length > 0 ? generationConfig : undefined,
+      ...beside,
+    }),
+  }
+}

@@ -1,0 +1,195 @@
+/** A stream for a client: each event an answer that holds what is new, the last one why it ended and what it cost. With
+ *  `alt=sse` they are events; without, the elements of one JSON array that is written piece by piece. */
+
+import type { Meters } from '../../slots.ts'
+import type { Part, Stop } from '../answer.ts'
+import type { Context, StreamEncoder } from '../codec.ts'
+import type { Content, Seal } from '../content.ts'
+import { fault } from '../faults.ts'
+import { type Fields, present } from '../fields.ts'
+import { Sequence } from '../sequence.ts'
+import { writeLogprobs } from './logprobs.ts'
+import { blockReason, finishReason } from './stops.ts'
+import { countsOf } from './usage.ts'
+import { timeOf } from './write-answer.ts'
+import { Grounding } from './write-grounding.ts'
+import { partsOf, signed, thinking } from './write-parts.ts'
+
+export const encodeStream = (context: Context): StreamEncoder => {
+  const query = context.path.split('?')[1] ?? ''
+  const framing = new URLSearchParams(query).get('alt') === 'sse' ? new Events() : new Elements()
+  const writer = new StreamWriter(context, framing)
+  return {
+    ...(framing.type !== undefined && { type: framing.type }),
+    part: part => writer.take(part),
+    fail: body => framing.piece(body) + framing.end,
+  }
+}
+
+interface Framing {
+  readonly type: string | undefined
+  readonly end: string
+  piece(body: Fields): string
+}
+class Events implements Framing {
+  readonly type = undefined
+  readonly end = ''
+  piece(body: Fields): string {
+    return `data: ${JSON.stringify(body)}\r\n\r\n`
+  }
+}
+class Elements implements Framing {
+  readonly type = 'application/json'
+  readonly end = ']'
+  #first = true
+  piece(body: Fields): string {
+    const before = this.#first ? '[' : ',\r\n'
+    this.#first = false
+    return before + JSON.stringify(body)
+  }
+}
+
+class StreamWriter {
+  readonly #framing: Framing
+  readonly #candidates = new Map<number, Candidate>()
+  /** Index of a block -> the choice it belongs to. */
+  readonly #choices = new Map<number, Candidate>()
+  #facts: Fields
+  #meters: Meters | undefined
+  #out = ''
+
+  constructor({ model, id }: Context, framing: Framing) {
+    this.#framing = framing
+    this.#facts = { modelVersion: model, responseId: id }
+  }
+  take(part: Part): string {
+    this.#out = ''
+    if (part.type === 'begin') this.#begin(part)
+    else if (part.type === 'count') this.#meters = part.meters
+    else if (part.type === 'end') this.#end()
+    else this.#block(part)
+    return this.#out
+  }
+  #begin({ id, created, meters }: Extract<Part, { readonly type: 'begin' }>): void {
+    if (id !== undefined) this.#facts = { ...this.#facts, responseId: id }
+    if (created !== undefined) this.#facts = { ...this.#facts, createTime: timeOf(created) }
+    this.#meters = meters ?? this.#meters
+  }
+  #block(part: Exclude<Part, { readonly type: 'begin' | 'count' | 'end' }>): void {
+    const candidate =
+      'choice' in part ? this.#candidate(part.choice) : this.#choices.get(part.index)
+    if (!candidate) return
+    if (part.type === 'open') this.#choices.set(part.index, candidate)
+    if (part.type === 'close') this.#choices.delete(part.index)
+    if (!candidate.take(part)) throw fault('ANSWER_TANGLED')
+  }
+  #candidate(choice: number): Candidate {
+    const known = this.#candidates.get(choice)
+    if (known) return known
+    const candidate = new Candidate((parts, more) => {
+      const content = { parts, role: 'model' }
+      const candidates = [{ content, index: choice, ...more }]
+      this.#out += this.#framing.piece({ candidates, ...this.#facts })
+    })
+    this.#candidates.set(choice, candidate)
+    return candidate
+  }
+  #end(): void {
+    const all = [...this.#candidates]
+    const [first] = all
+    const blocked = all.length === 1 ? first?.[1].block : undefined
+    const last = present({
+      ...(blocked
+        ? { promptFeedback: blocked }
+        : { candidates: all.map(([index, each]) => ({ ...each.last, index })) }),
+      usageMetadata: this.#meters ? countsOf(this.#meters) : undefined,
+      ...this.#facts,
+    })
+    this.#out += this.#framing.piece(last) + this.#framing.end
+  }
+}
+
+type Emit = (parts: readonly Fields[], more?: Fields) => void
+
+/** One candidate: its blocks one after the other, a call in one piece. */
+class Candidate {
+  readonly #emit: Emit
+  readonly #grounding = new Grounding()
+  readonly #sequence = new Sequence(part => this.#write(part))
+  #content: Content | undefined
+  #seal: Seal | undefined
+  /** Whether the open block has said anything. */
+  #spoken = false
+  #stop: Stop | undefined
+  #empty = true
+
+  constructor(emit: Emit) {
+    this.#emit = emit
+  }
+  take(part: Part): boolean {
+    return this.#sequence.take(part)
+  }
+  /** What the last event says of it. */
+  get last(): Fields {
+    const stop = this.#stop ?? { reason: 'end' }
+    return present({
+      content: { parts: [{ text: '' }], role: 'model' },
+      finishReason: finishReason(stop),
+      finishMessage: stop.message,
+      ...this.#grounding.metadata,
+    })
+  }
+  get block(): Fields | undefined {
+    const stop = this.#stop
+    if (!this.#empty || stop?.reason !== 'filter') return undefined
+    return present({ blockReason: blockReason(stop), blockReasonMessage: stop.message })
+  }
+  #write(part: Part): void {
+    if (part.type === 'open') this.#open(part.content)
+    else if (part.type === 'grow') this.#grow(part)
+    else if (part.type === 'seal') this.#seal = part.seal
+    else if (part.type === 'cite') this.#grounding.cite(part.citation)
+    else if (part.type === 'close') this.#close(part.content)
+    else if (part.type === 'stop') this.#stop = part.stop
+  }
+  #open(content: Content): void {
+    this.#content = content
+    this.#seal = 'seal' in content ? content.seal : undefined
+    this.#empty = false
+    this.#spoken = false
+    this.#grounding.begin()
+    if (isSpoken(content) && content.text !== '') this.#say(content, content.text, {})
+    if (content.type === 'text')
+      for (const each of content.citations ?? []) this.#grounding.cite(each)
+  }
+  #grow({ text, logprobs }: Extract<Part, { readonly type: 'grow' }>): void {
+    const content = this.#content
+    if (content?.type === 'call') this.#content = { ...content, input: content.input + text }
+    else if (content && isSpoken(content)) this.#say(content, text, writeLogprobs(logprobs))
+  }
+  #say(content: Content, text: string, more: Fields): void {
+    const thought = content.type === 'thought'
+    this.#spoken ||= text !== ''
+    if (!thought) this.#grounding.add(text)
+    this.#emit([thought ? { text, thought } : { text }], more)
+  }
+  /** A signature comes at the end of its text, in a part of its own, as Google sends it. */
+  #close(final: Content | undefined): void {
+    const content = final ?? this.#content
+    this.#content = undefined
+    this.#grounding.end()
+    if (!content) return
+    if (isSpoken(content)) {
+      const thought = content.type === 'thought' && thinking(this.#spoken, this.#seal)
+      if (this.#seal) this.#emit([{ text: '', ...thought, ...signed(this.#seal) }])
+      return
+    }
+    if (content.type === 'work') this.#grounding.work(content)
+    const sealed =
+      this.#seal && content.type !== 'result' ? { ...content, seal: this.#seal } : content
+    const parts = partsOf(sealed as Content)
+    if (parts.length > 0) this.#emit(parts as readonly Fields[])
+  }
+}
+const isSpoken = (content: Content): content is Extract<Content, { readonly text: string }> =>
+  content.type === 'text' || content.type === 'thought' || content.type === 'refusal'

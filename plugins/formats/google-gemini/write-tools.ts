@@ -1,0 +1,138 @@
+/** Tools of the hub, written for an upstream: functions together in one, each of Google's own in one of its own. */
+import type { Loss } from '../codec.ts'
+import type { HostedName } from '../content.ts'
+import { fault } from '../faults.ts'
+import { type Fields, isFields, present } from '../fields.ts'
+import type { FreeTool, FunctionTool, HostedTool, Prompt, Tool, ToolChoice } from '../hub.ts'
+import { NAME, toolName } from './name.ts'
+import { isEmpty, openApi } from './schema.ts'
+import type { Traits } from './traits.ts'
+
+const HOSTED: Readonly<Partial<Record<HostedName, string>>> = {
+  web_search: 'googleSearch',
+  web_fetch: 'urlContext',
+  url_context: 'urlContext',
+  code_execution: 'codeExecution',
+  file_search: 'fileSearch',
+}
+
+export const writeTools = (prompt: Prompt, traits: Traits, loss: Loss): Fields => {
+  const { choice } = prompt
+  const tools = offered(prompt.tools, choice)
+  const functions = tools.filter(tool => tool.type === 'function' || tool.type === 'free')
+  const own =
+    choice?.type === 'none' ? [] : once(tools.flatMap(tool => writeOwn(tool, traits, loss)))
+  const strict = functions.some(tool => tool.type === 'function' && tool.strict)
+  if (strict && !traits.strict) loss.drop('strict')
+  if (own.length > 0 && functions.length > 0 && !traits.mixed) throw mixed(tools)
+  const declared = functions.map(tool => declare(tool, traits, loss))
+  const written = [...own, ...(declared.length > 0 ? [{ functionDeclarations: declared }] : [])]
+  if (written.length === 0) return {}
+  const calling =
+    functions.length > 0 ? callingOf(choice, functions, strict && traits.strict) : undefined
+  const config = present({
+    functionCallingConfig: calling,
+    // What its own tools did comes back, and is given back to it in the next turn.
+    includeServerSideToolInvocations: own.length > 0 && traits.mixed ? true : undefined,
+  })
+  return {
+    tools: written,
+    ...(Object.keys(config).length > 0 && { toolConfig: config }),
+  }
+}
+
+/** A client may have asked for the same tool under two names. */
+const once = (tools: readonly Fields[]): readonly Fields[] => [
+  ...new Map(tools.map(tool => [Object.keys(tool).join(), tool])).values(),
+]
+/** A choice among some that forces none has no word here: the others are not offered. */
+const offered = (tools: readonly Tool[], choice: ToolChoice | undefined): readonly Tool[] => {
+  if (choice?.type !== 'some' || choice.mode !== 'auto') return tools
+  return tools.filter(tool => !('name' in tool) || choice.names.includes(tool.name))
+}
+const mixed = (tools: readonly Tool[]): Error => {
+  const own = tools.find(tool => tool.type === 'hosted' || tool.type === 'foreign')
+  const name = own?.type === 'hosted' ? own.asked : own?.type === 'foreign' ? own.name : ''
+  return fault('TOOLS_MIXED', [name])
+}
+
+const callingOf = (
+  choice: ToolChoice | undefined,
+  functions: readonly (FunctionTool | FreeTool)[],
+  strict: boolean,
+): Fields | undefined => {
+  const named = (names: readonly string[]): Fields => ({
+    mode: 'ANY',
+    allowedFunctionNames: names.map(name =>
+      toolName({ name, free: functions.some(each => each.name === name && each.type === 'free') }),
+    ),
+  })
+  const open = strict ? { mode: 'VALIDATED' } : undefined
+  if (!choice) return open
+  if (choice.type === 'tool') return named([choice.name])
+  if (choice.type === 'some')
+    return choice.mode === 'required' ? named(choice.names) : (open ?? { mode: 'AUTO' })
+  return choice.type === 'auto' ? (open ?? { mode: 'AUTO' }) : { mode: MODES[choice.type] }
+}
+const MODES = { none: 'NONE', required: 'ANY' } as const
+
+const declare = (tool: FunctionTool | FreeTool, traits: Traits, loss: Loss): Fields => {
+  if (tool.type === 'free') return declareFree(tool, traits, loss)
+  const { name, description, schema, cache } = tool
+  if (cache) loss.drop('cache_control')
+  const parameters = isFields(schema) ? schema : undefined
+  return present({
+    name: toolName({ name }),
+    description,
+    ...(parameters && parametersOf(parameters, traits, loss)),
+  })
+}
+const parametersOf = (schema: Fields, traits: Traits, loss: Loss): Fields => {
+  if (traits.jsonSchema) return { parametersJsonSchema: schema }
+  const parameters = openApi(schema, word => loss.drop(`parameters.${word}`))
+  return isEmpty(parameters) ? {} : { parameters }
+}
+/** Free text is the one argument of a function. */
+const declareFree = (
+  { name, description, grammar }: FreeTool,
+  traits: Traits,
+  loss: Loss,
+): Fields => {
+  if (grammar !== undefined && !(isFields(grammar) && grammar.type === 'text')) loss.drop('format')
+  const properties = { input: { type: 'string' } }
+  const schema = { type: 'object', properties, required: ['input'] }
+  return present({
+    name: toolName({ name, free: true }),
+    description,
+    ...parametersOf(schema, traits, loss),
+  })
+}
+
+const writeOwn = (tool: Tool, traits: Traits, loss: Loss): readonly Fields[] => {
+  if (tool.type === 'foreign') {
+    if (tool.origin !== NAME || !isFields(tool.raw)) throw fault('TOOL_UNSUPPORTED', [tool.name])
+    return [tool.raw]
+  }
+  return tool.type === 'hosted' ? [writeHosted(tool, traits, loss)] : []
+}
+const STORE = /^(?:projects\/.+\/)?fileSearchStores\//
+const writeHosted = (hosted: HostedTool, traits: Traits, loss: Loss): Fields => {
+  const { tool, asked, domains, stores = [] } = hosted
+  const member = HOSTED[tool]
+  if (!member) throw fault('TOOL_UNSUPPORTED', [asked])
+  if (hosted.cache) loss.drop('cache_control')
+  if (domains?.allowed) loss.drop(`${asked}.allowed_domains`)
+  if (hosted.place !== undefined) loss.drop(`${asked}.user_location`)
+  if (hosted.depth !== undefined) loss.drop(`${asked}.search_context_size`)
+  if (hosted.maxCalls !== undefined) loss.drop(`${asked}.max_uses`)
+  if (tool === 'file_search') {
+    // Another provider's stores hold other files: searching none of them would be no search.
+    if (!stores.every(store => STORE.test(store))) throw fault('TOOL_UNSUPPORTED', [asked])
+    return { fileSearch: { fileSearchStoreNames: stores } }
+  }
+  const excludeDomains = domains?.blocked ?? []
+  if (excludeDomains.length === 0) return { [member]: {} }
+  if (tool === 'web_search' && traits.vertex) return { [member]: { excludeDomains } }
+  loss.drop(`${asked}.blocked_domains`)
+  return { [member]: {} }
+}

@@ -1,0 +1,184 @@
+/** A whole chat answer, both ways, and its reasons to end. */
+import type { Json } from '../../../engine/plugin.ts'
+import type { Answer, Choice, Stop } from '../answer.ts'
+import { original } from '../call-id.ts'
+import type { Context } from '../codec.ts'
+import type { Citation, Content, Media, Text, Thought } from '../content.ts'
+import { entryOf, type Fields, inner, isFields, itemsIn, present, wordIn } from '../fields.ts'
+import { dataUrl, parseDataUrl } from '../media.ts'
+import { writeSaid } from './messages.ts'
+import { callSeal, readThoughts, writeThoughts } from './reasoning.ts'
+import { countsOf, metersOf } from './usage.ts'
+
+const STOPS: Readonly<Record<string, Stop['reason']>> = {
+  stop: 'end',
+  length: 'length',
+  tool_calls: 'call',
+  function_call: 'call',
+  content_filter: 'filter',
+  error: 'broken',
+}
+export const stopOf = (raw: Json | undefined, called: boolean): Stop => {
+  if (typeof raw !== 'string') return { reason: called ? 'call' : 'end' }
+  const reason = entryOf(STOPS, raw) ?? 'end'
+  // Some upstreams say `stop` behind a call.
+  return { reason: reason === 'end' && called ? 'call' : reason, raw }
+}
+const REASONS: Readonly<Record<Stop['reason'], string>> = {
+  end: 'stop',
+  sequence: 'stop',
+  pause: 'stop',
+  length: 'length',
+  call: 'tool_calls',
+  refusal: 'content_filter',
+  filter: 'content_filter',
+  broken: 'error',
+}
+export const reasonOf = ({ reason }: Stop): string => REASONS[reason]
+
+// ---------------------------------------------------------------- from an upstream
+
+export const decodeAnswer = (body: Fields): Answer => {
+  const { id, model, created, usage, service_tier: tier } = body
+  return {
+    ...(typeof id === 'string' && { id }),
+    ...(typeof model === 'string' && { model }),
+    ...(typeof created === 'number' && { created }),
+    choices: itemsIn(body, 'choices').map(readChoice),
+    ...(isFields(usage) && { meters: metersOf(usage) }),
+    ...(typeof tier === 'string' && { tier }),
+  }
+}
+const readChoice = (choice: Fields): Choice => {
+  const message = inner(choice, 'message')
+  const calls = readCalls(message)
+  const refusal = wordIn(message, 'refusal')
+  return {
+    content: [
+      ...readThoughts(message),
+      ...readTexts(message),
+      ...readImages(message),
+      ...(refusal ? [{ type: 'refusal' as const, text: refusal }] : []),
+      ...calls,
+    ],
+    stop: stopOf(choice.finish_reason, calls.length > 0),
+    ...(isFields(choice.logprobs) && { logprobs: choice.logprobs }),
+  }
+}
+const readTexts = (message: Fields): readonly Text[] => {
+  const { content } = message
+  const spoken = wordIn(inner(message, 'audio'), 'transcript')
+  const parts = Array.isArray(content)
+    ? itemsIn(message, 'content').map(part => part.text)
+    : [content ?? spoken]
+  const text = parts.filter(part => typeof part === 'string').join('')
+  if (text === '') return []
+  const citations = itemsIn(message, 'annotations').flatMap(citationOf)
+  return [{ type: 'text', text, ...(citations.length > 0 && { citations }) }]
+}
+export const citationOf = (annotation: Fields): readonly Citation[] => {
+  const cited = inner(annotation, 'url_citation')
+  const { start_index: start, end_index: end } = cited
+  const url = wordIn(cited, 'url')
+  const title = wordIn(cited, 'title')
+  if (url === undefined) return []
+  return [
+    {
+      url,
+      ...(title !== undefined && { title }),
+      ...(typeof start === 'number' && { start }),
+      ...(typeof end === 'number' && { end }),
+    },
+  ]
+}
+/** Beside the text, as some upstreams that draw have them. */
+export const readImages = (message: Fields): readonly Media[] =>
+  itemsIn(message, 'images').flatMap(image => {
+    const url = wordIn(inner(image, 'image_url'), 'url')
+    if (url === undefined) return []
+    return [{ type: 'media', kind: 'image', source: parseDataUrl(url) ?? { type: 'url', url } }]
+  })
+const readCalls = (message: Fields): readonly Content[] => {
+  const old = message.function_call
+  const calls = itemsIn(message, 'tool_calls').map(readCall)
+  return isFields(old) ? [...calls, readCall({ id: String(old.name), function: old }, 0)] : calls
+}
+const readCall = (call: Fields, index: number): Content => {
+  const custom = call.custom
+  const given = isFields(custom) ? custom : inner(call, 'function')
+  const seal = callSeal(call)
+  const text = wordIn(given, 'arguments')
+  return {
+    type: 'call',
+    id: original(wordIn(call, 'id') || `call_${index}`),
+    name: wordIn(given, 'name') ?? '',
+    // Some write the arguments as an object.
+    input: isFields(custom)
+      ? (wordIn(custom, 'input') ?? '')
+      : text || JSON.stringify(given.arguments || {}),
+    ...(isFields(custom) && { free: true }),
+    ...(seal && { seal }),
+  }
+}
+
+// ---------------------------------------------------------------- to a client
+
+export const encodeAnswer = (answer: Answer, context: Context): Fields => {
+  const { choices, meters, created, tier } = answer
+  const given =
+    choices.length > 0 ? choices : [{ content: [], stop: { reason: 'filter' } as const }]
+  return present({
+    id: idOf(context),
+    object: 'chat.completion',
+    created: created ?? context.now,
+    model: context.model,
+    choices: given.map(writeChoice),
+    usage: meters && countsOf(meters),
+    service_tier: tier,
+    system_fingerprint: null,
+  })
+}
+export const idOf = ({ id }: Context): string => `chatcmpl-${id}`
+
+const writeChoice = ({ content, stop, logprobs }: Choice, index: number): Fields => {
+  const refusals = content.flatMap(each => (each.type === 'refusal' ? [each.text] : []))
+  const annotations = content.flatMap(each => (each.type === 'text' ? (each.citations ?? []) : []))
+  const thoughts = content.flatMap(sealedThoughts)
+  const said = content.filter(({ type }) => type !== 'work').map(shown)
+  return {
+    index,
+    message: {
+      role: 'assistant',
+      ...writeSaid(said, false),
+      refusal: refusals.length > 0 ? refusals.join('') : null,
+      ...(annotations.length > 0 && { annotations: annotations.flatMap(writeCitation) }),
+      ...writeThoughts(thoughts),
+    },
+    logprobs: logprobs ?? null,
+    finish_reason: reasonOf(stop),
+  }
+}
+export const writeCitation = ({ url, title, start, end }: Citation): readonly Fields[] => {
+  if (url === undefined) return []
+  const cited = { url, title: title ?? url, start_index: start ?? 0, end_index: end ?? 0 }
+  return [{ type: 'url_citation', url_citation: cited }]
+}
+/** A text's own seal has no field here: an empty thought carries it. */
+const sealedThoughts = (content: Content): readonly Thought[] => {
+  if (content.type === 'thought') return [content]
+  return content.type === 'text' && content.seal
+    ? [{ type: 'thought', text: '', seal: content.seal }]
+    : []
+}
+/** An image that was drawn, as clients of this format look for it in the text. */
+const shown = (content: Content, index: number, all: readonly Content[]): Content => {
+  if (content.type !== 'media') return content
+  const text = markdown(content)
+  return { type: 'text', text: all[index - 1]?.type === 'media' ? `\n${text}` : text }
+}
+/** Each on a line of its own. */
+export const markdown = ({ kind, source, bare }: Media): string => {
+  if (bare) return source.type === 'url' ? source.url : source.type === 'data' ? source.data : ''
+  const address = source.type === 'url' ? source.url : source.type === 'data' ? dataUrl(source) : ''
+  return address === '' ? '' : `${kind === 'image' ? '!' : ''}[${kind}](${address})`
+}

@@ -1,0 +1,151 @@
+/** Parts of a user's message: text, images, sound, files, and films that come as an image's address. */
+import type { Json } from '../../../engine/plugin.ts'
+import type { Loss } from '../codec.ts'
+import type { Content, Media, Source, Text } from '../content.ts'
+import { fault } from '../faults.ts'
+import {
+  element,
+  entryOf,
+  type Fields,
+  fieldsIn,
+  listIn,
+  need,
+  present,
+  textIn,
+} from '../fields.ts'
+import { dataUrl, OPENAI_FILES, parseDataUrl } from '../media.ts'
+
+/** `content` of a message: text, or parts. */
+export const readContent = (message: Fields, at: string): readonly (Text | Media)[] => {
+  const { content } = message
+  if (content === undefined || content === null) return []
+  if (typeof content === 'string') return [{ type: 'text', text: content }]
+  return (listIn(message, 'content', `${at}.content`) ?? []).map((part, index) =>
+    readPart(element(part, `${at}.content[${index}]`), `${at}.content[${index}]`),
+  )
+}
+type Reader = (part: Fields, at: string) => Text | Media
+const readPart: Reader = (part, at) => {
+  const reader = entryOf(READERS, String(part.type))
+  if (!reader)
+    throw fault('MEMBER_VALUE', [`${at}.type`, `there is no such part as ${String(part.type)}`], {
+      param: `${at}.type`,
+    })
+  return reader(part, at)
+}
+const READERS: Readonly<Record<string, Reader>> = {
+  text: (part, at) => ({
+    type: 'text',
+    text: need(textIn(part, 'text', `${at}.text`), `${at}.text`),
+    ...(part.prompt_cache_breakpoint !== undefined && { cache: {} }),
+  }),
+  // Assistants may repeat what they refused as text.
+  refusal: (part, at) => ({ type: 'text', text: textIn(part, 'refusal', `${at}.refusal`) ?? '' }),
+  image_url: (part, at) => readImage(part, at),
+  input_audio: (part, at) => {
+    const audio = need(fieldsIn(part, 'input_audio', `${at}.input_audio`), `${at}.input_audio`)
+    const format = textIn(audio, 'format', `${at}.input_audio.format`) ?? 'wav'
+    const base64 = need(textIn(audio, 'data', `${at}.input_audio.data`), `${at}.input_audio.data`)
+    const mime = format === 'mp3' ? 'audio/mpeg' : `audio/${format}`
+    return { type: 'media', kind: 'audio', source: { type: 'data', data: base64, mime }, at }
+  },
+  file: (part, at) =>
+    readFile(need(fieldsIn(part, 'file', `${at}.file`), `${at}.file`), `${at}.file`),
+}
+
+const readImage: Reader = (part, at) => {
+  const { image_url: given } = part
+  const image =
+    typeof given === 'string' ? { url: given } : fieldsIn(part, 'image_url', `${at}.image_url`)
+  const url = need(textIn(image ?? {}, 'url', `${at}.image_url.url`), `${at}.image_url.url`)
+  const detail = textIn(image ?? {}, 'detail', `${at}.image_url.detail`)
+  const inline = parseDataUrl(url)
+  return {
+    type: 'media',
+    kind: kindOf(inline?.mime ?? '', url),
+    source: inline ?? { type: 'url', url },
+    ...(detail !== undefined && { detail }),
+    at,
+  }
+}
+/** By the extension of its path, whatever the query says; data by its own type. */
+const FILM = /\.(?:mp4|m4v|mov|avi|webm|mkv|mpe?g|wmv|flv|3gpp?)$/i
+const kindOf = (mime: string, url: string): Media['kind'] => {
+  if (mime !== '') return mime.startsWith('video/') ? 'video' : 'image'
+  const path = URL.parse(url)?.pathname ?? url.replace(/[?#].*$/s, '')
+  return FILM.test(path) ? 'video' : 'image'
+}
+/** Whether a part names a film: upstreams of this format see none. */
+export const isFilm = (part: Fields): boolean => {
+  if (part.type !== 'image_url') return false
+  const { image_url: given } = part
+  const url = typeof given === 'string' ? given : (given as Fields | null)?.url
+  return typeof url === 'string' && kindOf(parseDataUrl(url)?.mime ?? '', url) === 'video'
+}
+
+const readFile = (file: Fields, at: string): Media => {
+  const name = textIn(file, 'filename', `${at}.filename`)
+  const id = textIn(file, 'file_id', `${at}.file_id`)
+  const text = textIn(file, 'file_data', `${at}.file_data`)
+  const source: Source | undefined =
+    id !== undefined
+      ? { type: 'file', file: id, origin: OPENAI_FILES }
+      : text === undefined
+        ? undefined
+        : (parseDataUrl(text) ?? { type: 'data', data: text, mime: 'application/pdf' })
+  return {
+    type: 'media',
+    kind: 'document',
+    source: need(source, `${at}.file_data`),
+    ...(name !== undefined && { name }),
+    at,
+  }
+}
+
+// ---------------------------------------------------------------- towards an upstream
+
+export const writePart = (content: Content, loss: Loss): Fields => {
+  if ('cache' in content && content.cache) loss.drop('cache_control')
+  if (content.type === 'text') return { type: 'text', text: content.text }
+  if (content.type === 'media') return writeMedia(content)
+  throw fault('CONTENT_UNSUPPORTED', ['messages', `what a ${content.type} says`])
+}
+const refused = ({ at, kind, source }: Media) => {
+  const how = source.type === 'data' ? source.mime : `a ${kind} by its ${source.type}`
+  return fault('CONTENT_UNSUPPORTED', [at ?? 'messages', how], { param: at ?? 'messages' })
+}
+const SOUNDS: Readonly<Record<string, string>> = {
+  'audio/wav': 'wav',
+  'audio/x-wav': 'wav',
+  'audio/wave': 'wav',
+  'audio/mpeg': 'mp3',
+  'audio/mp3': 'mp3',
+}
+const writeMedia = (media: Media): Fields => {
+  const { kind, source, detail, name } = media
+  if (kind === 'image' && (source.type === 'data' || source.type === 'url')) {
+    const url = source.type === 'url' ? source.url : dataUrl(source)
+    return { type: 'image_url', image_url: present({ url, detail }) }
+  }
+  if (kind === 'audio' && source.type === 'data') {
+    const format = entryOf(SOUNDS, source.mime)
+    if (format !== undefined)
+      return { type: 'input_audio', input_audio: { data: source.data, format } }
+  }
+  if (kind === 'document') return writeDocument(media, name)
+  throw refused(media)
+}
+const writeDocument = (media: Media, name: string | undefined): Fields => {
+  const { source } = media
+  if (source.type === 'text') return { type: 'text', text: source.text }
+  if (source.type === 'file' && source.origin === OPENAI_FILES)
+    return { type: 'file', file: { file_id: source.file } }
+  if (source.type !== 'data') throw refused(media)
+  return { type: 'file', file: { filename: name ?? 'document.pdf', file_data: dataUrl(source) } }
+}
+
+/** One text as a string, anything else as parts. */
+export const writeContent = (parts: readonly Fields[]): Json => {
+  const [only] = parts
+  return parts.length === 1 && only?.type === 'text' ? (only.text as string) : (parts as Json)
+}

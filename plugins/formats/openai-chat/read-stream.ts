@@ -1,0 +1,189 @@
+/** A streamed chat answer of an upstream. Text, thoughts and calls have no ends of their own here: a block ends where one of
+ *  another kind begins, calls at the reason to stop, since their fragments may interleave. */
+import type { Json } from '../../../engine/plugin.ts'
+import type { Part } from '../answer.ts'
+import { original } from '../call-id.ts'
+import type { StreamDecoder } from '../codec.ts'
+import type { Content } from '../content.ts'
+import { type Fields, inner, isFields, itemsIn, wordIn } from '../fields.ts'
+import { fieldsOf } from '../format.ts'
+import type { SseEvent } from '../sse.ts'
+import { citationOf, readImages, stopOf } from './answer.ts'
+import { callSeal, readThoughts } from './reasoning.ts'
+import { metersOf } from './usage.ts'
+
+type Emit = (part: Part) => void
+
+/** A call whose name has not come yet keeps its input. */
+interface OpenCall {
+  readonly id: string
+  name: string
+  waiting: string
+  index: number | undefined
+}
+
+export const decodeStream = (): StreamDecoder => {
+  const choices = new Map<number, ChoiceReader>()
+  let begun = false
+  let ended = false
+  let next = 0
+  const claim = (): number => next++
+
+  const begin = (fields: Fields, emit: Emit): void => {
+    if (begun) return
+    begun = true
+    const { id, model, created } = fields
+    emit({
+      type: 'begin',
+      ...(typeof id === 'string' && { id }),
+      ...(typeof model === 'string' && { model }),
+      ...(typeof created === 'number' && created > 0 && { created }),
+    })
+  }
+  const end = (emit: Emit): void => {
+    for (const choice of choices.values()) choice.finish(null, emit)
+    ended = true
+    emit({ type: 'end' })
+  }
+  return {
+    event(event: SseEvent, emit: Emit): void {
+      if (ended) return
+      if (event.data?.trim() === '[DONE]') return end(emit)
+      const fields = fieldsOf(event)
+      if (!fields) return
+      begin(fields, emit)
+      for (const chunk of itemsIn(fields, 'choices')) {
+        const number = typeof chunk.index === 'number' ? chunk.index : 0
+        const choice = choices.get(number) ?? new ChoiceReader(number, claim)
+        choices.set(number, choice)
+        choice.read(chunk, emit)
+      }
+      if (isFields(fields.usage)) emit({ type: 'count', meters: metersOf(fields.usage) })
+    },
+    close(emit: Emit): boolean {
+      if (ended) return true
+      const whole = choices.size > 0 && [...choices.values()].every(({ stopped }) => stopped)
+      if (whole) end(emit)
+      return whole
+    },
+  }
+}
+
+class ChoiceReader {
+  readonly #number: number
+  readonly #claim: () => number
+  readonly #calls = new Map<number, OpenCall>()
+  /** The text or thought that is open. */
+  #open: { readonly type: 'text' | 'thought' | 'refusal'; readonly index: number } | undefined
+  #called = false
+  stopped = false
+
+  constructor(number: number, claim: () => number) {
+    this.#number = number
+    this.#claim = claim
+  }
+  read(chunk: Fields, emit: Emit): void {
+    if (this.stopped) return
+    const delta = inner(chunk, 'delta')
+    const logprobs = isFields(chunk.logprobs) ? chunk.logprobs : undefined
+    this.#think(delta, emit)
+    this.#grow('text', wordIn(delta, 'content'), emit, logprobs)
+    this.#grow('refusal', wordIn(delta, 'refusal'), emit)
+    for (const annotation of itemsIn(delta, 'annotations'))
+      for (const citation of citationOf(annotation))
+        emit({ type: 'cite', index: this.#opened('text', emit), citation })
+    for (const image of readImages(delta)) this.#whole(image, emit)
+    for (const [at, call] of itemsIn(delta, 'tool_calls').entries()) this.#call(call, at, emit)
+    if (typeof chunk.finish_reason === 'string') this.finish(chunk.finish_reason, emit)
+  }
+  finish(reason: Json, emit: Emit): void {
+    if (this.stopped) return
+    this.stopped = true
+    this.#shut(emit)
+    for (const call of this.#calls.values())
+      if (call.index !== undefined) emit({ type: 'close', index: call.index })
+    emit({ type: 'stop', choice: this.#number, stop: stopOf(reason, this.#called) })
+  }
+  /** Words may come as plain text and in details both: then the details are the ones with seals. */
+  #think(delta: Fields, emit: Emit): void {
+    for (const { text, seal } of readThoughts(delta)) {
+      if (text !== '') this.#grow('thought', text, emit)
+      if (!seal) continue
+      emit({ type: 'seal', index: this.#opened('thought', emit), seal })
+      this.#shut(emit)
+    }
+  }
+  #grow(
+    type: 'text' | 'thought' | 'refusal',
+    text: string | undefined,
+    emit: Emit,
+    logprobs?: Json,
+  ): void {
+    if (!text) return
+    emit({ type: 'grow', index: this.#opened(type, emit), text, ...(logprobs && { logprobs }) })
+  }
+  #opened(type: 'text' | 'thought' | 'refusal', emit: Emit): number {
+    if (this.#open?.type === type) return this.#open.index
+    this.#shut(emit)
+    const index = this.#begin({ type, text: '' }, emit)
+    this.#open = { type, index }
+    return index
+  }
+  #begin(content: Content, emit: Emit): number {
+    const index = this.#claim()
+    emit({ type: 'open', index, choice: this.#number, content })
+    return index
+  }
+  #whole(content: Content, emit: Emit): void {
+    this.#shut(emit)
+    emit({ type: 'close', index: this.#begin(content, emit) })
+  }
+  #shut(emit: Emit): void {
+    if (this.#open) emit({ type: 'close', index: this.#open.index })
+    this.#open = undefined
+  }
+  /** A fragment. The first tells id and name; some upstreams tell them with each, some number none of them. */
+  #call(fragment: Fields, at: number, emit: Emit): void {
+    const free = isFields(fragment.custom)
+    const given = free ? inner(fragment, 'custom') : inner(fragment, 'function')
+    const slot = this.#slot(fragment, at)
+    const call = this.#calls.get(slot) ?? {
+      id: wordIn(fragment, 'id') || `call_${this.#number}_${slot}`,
+      name: '',
+      waiting: '',
+      index: undefined,
+    }
+    this.#calls.set(slot, call)
+    if (call.name === '') call.name = wordIn(given, 'name') ?? ''
+    const text = wordIn(given, free ? 'input' : 'arguments') ?? ''
+    if (call.index !== undefined) {
+      if (text !== '') emit({ type: 'grow', index: call.index, text })
+      return
+    }
+    call.waiting += text
+    if (call.name === '') return
+    this.#shut(emit)
+    this.#called = true
+    const seal = callSeal(fragment)
+    const { id, name } = call
+    call.index = this.#begin(
+      {
+        type: 'call',
+        id: original(id),
+        name,
+        input: '',
+        ...(free && { free }),
+        ...(seal && { seal }),
+      },
+      emit,
+    )
+    if (call.waiting !== '') emit({ type: 'grow', index: call.index, text: call.waiting })
+  }
+  #slot(fragment: Fields, at: number): number {
+    if (typeof fragment.index === 'number') return fragment.index
+    const id = wordIn(fragment, 'id')
+    if (!id) return Math.max(0, this.#calls.size - 1)
+    const known = [...this.#calls].find(([, call]) => call.id === id)
+    return known ? known[0] : this.#calls.size + at
+  }
+}

@@ -1,0 +1,123 @@
+/** Plain settings of a chat request, by the names of both sides. */
+import type { Json } from '../../../engine/plugin.ts'
+import type { Loss } from '../codec.ts'
+import { fault } from '../faults.ts'
+import { type Fields, flagIn, listIn, numberIn, present, textIn } from '../fields.ts'
+import type { Form, Settings, Thinking } from '../hub.ts'
+
+/** Hub name -> name in this format. */
+export const SETTINGS = {
+  limit: 'max_completion_tokens',
+  temperature: 'temperature',
+  topP: 'top_p',
+  stops: 'stop',
+  candidates: 'n',
+  seed: 'seed',
+  frequencyPenalty: 'frequency_penalty',
+  presencePenalty: 'presence_penalty',
+  bias: 'logit_bias',
+  logprobs: 'logprobs',
+  alternatives: 'top_logprobs',
+  parallel: 'parallel_tool_calls',
+  user: 'user',
+  metadata: 'metadata',
+  tier: 'service_tier',
+  store: 'store',
+  verbosity: 'verbosity',
+  cacheKey: 'prompt_cache_key',
+  modalities: 'modalities',
+  audio: 'audio',
+} as const satisfies Partial<Record<keyof Settings, string>>
+
+type Reader = (body: Fields, key: string) => Json | undefined
+const texts: Reader = (body, key) => {
+  const list = listIn(body, key)
+  if (!list || list.every(each => typeof each === 'string')) return list
+  throw fault('MEMBER_TYPE', [key, 'an array of texts'], { param: key })
+}
+const READERS: Readonly<Record<keyof typeof SETTINGS, Reader>> = {
+  limit: (body, key) => numberIn(body, key) ?? numberIn(body, 'max_tokens'),
+  temperature: numberIn,
+  topP: numberIn,
+  stops: (body, key) => (typeof body[key] === 'string' ? [body[key]] : texts(body, key)),
+  candidates: numberIn,
+  seed: numberIn,
+  frequencyPenalty: numberIn,
+  presencePenalty: numberIn,
+  bias: (body, key) => body[key] ?? undefined,
+  logprobs: flagIn,
+  alternatives: numberIn,
+  parallel: flagIn,
+  user: (body, key) => textIn(body, 'safety_identifier') ?? textIn(body, key),
+  metadata: (body, key) => body[key] ?? undefined,
+  tier: textIn,
+  store: flagIn,
+  verbosity: textIn,
+  cacheKey: textIn,
+  modalities: texts,
+  audio: (body, key) => body[key] ?? undefined,
+}
+
+export const readSettings = (body: Fields): Settings => {
+  const settings: { [key: string]: Json } = {}
+  for (const [name, key] of Object.entries(SETTINGS)) {
+    const value = READERS[name as keyof typeof SETTINGS](body, key)
+    if (value !== undefined) settings[name] = value
+  }
+  return settings
+}
+
+/** What has no name here is lost. */
+export const writeSettings = (settings: Settings, loss: Loss): Fields => {
+  const body: { [key: string]: Json } = {}
+  for (const [name, value] of Object.entries(settings) as [string, Json][]) {
+    const key = (SETTINGS as Readonly<Record<string, string>>)[name]
+    if (key === undefined) loss.drop(name)
+    else body[key] = value
+  }
+  return body
+}
+
+// ---------------------------------------------------------------- structured output
+
+export const readForm = (body: Fields): Form | undefined => {
+  const { response_format: given } = body
+  const form = given as Fields | null | undefined
+  if (!form || typeof form !== 'object' || form.type === 'text') return undefined
+  if (form.type !== 'json_schema') return { type: 'json' }
+  const shape = (form.json_schema ?? {}) as Fields
+  const name = textIn(shape, 'name', 'response_format.json_schema.name')
+  const description = textIn(shape, 'description', 'response_format.json_schema.description')
+  const strict = flagIn(shape, 'strict', 'response_format.json_schema.strict')
+  return {
+    type: 'schema',
+    schema: shape.schema ?? {},
+    ...(name !== undefined && { name }),
+    ...(description !== undefined && { description }),
+    ...(strict !== undefined && { strict }),
+  }
+}
+export const writeForm = (form: Form): Fields => {
+  if (form.type === 'json') return { type: 'json_object' }
+  const { name = 'answer', description, schema, strict } = form
+  return { type: 'json_schema', json_schema: present({ name, description, schema, strict }) }
+}
+
+// ---------------------------------------------------------------- thinking
+
+export const readThinking = (body: Fields): Thinking | undefined => {
+  const effort = textIn(body, 'reasoning_effort')
+  if (effort === undefined) return undefined
+  return effort === 'none' ? { mode: 'off' } : { mode: 'effort', effort }
+}
+/** Tokens to think with -> the word for it. */
+const EFFORTS: readonly (readonly [most: number, effort: string])[] = [
+  [1024, 'low'],
+  [8192, 'medium'],
+  [Number.POSITIVE_INFINITY, 'high'],
+]
+export const writeThinking = ({ mode, effort, budget }: Thinking): string | undefined => {
+  if (mode === 'off') return 'none'
+  if (effort !== undefined) return effort
+  return budget === undefined ? undefined : EFFORTS.find(([most]) => budget <= most)?.[1]
+}

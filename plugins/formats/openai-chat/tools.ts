@@ -1,0 +1,172 @@
+/** Tools of a chat request, and how one is chosen. */
+import type { Json } from '../../../engine/plugin.ts'
+import type { Loss } from '../codec.ts'
+import type { HostedName } from '../content.ts'
+import { fault } from '../faults.ts'
+import {
+  element,
+  entryOf,
+  type Fields,
+  fieldsIn,
+  flagIn,
+  inner,
+  isFields,
+  listIn,
+  need,
+  present,
+  textIn,
+} from '../fields.ts'
+import type { Prompt, Tool, ToolChoice } from '../hub.ts'
+
+/** Names under which clients of this format ask for tools that whoever answers runs. */
+const PRESETS: Readonly<Record<string, HostedName>> = {
+  gx_search: 'web_search',
+  google_search: 'web_search',
+  googleSearch: 'web_search',
+  web_search: 'web_search',
+  web_search_preview: 'web_search',
+  code_execution: 'code_execution',
+  codeExecution: 'code_execution',
+  code_interpreter: 'code_execution',
+  url_context: 'url_context',
+  urlContext: 'url_context',
+}
+
+/** A preset is a name of ours without parameters; with them it is a function of the client's that happens to be called so. */
+export const presetOf = (tool: Json): string | undefined => {
+  if (!isFields(tool)) return undefined
+  if (tool.type !== 'function')
+    return typeof tool.type === 'string' && entryOf(PRESETS, tool.type) ? tool.type : undefined
+  const { name, parameters } = inner(tool, 'function')
+  if (typeof name !== 'string' || !entryOf(PRESETS, name)) return undefined
+  const empty = !isFields(parameters) || Object.keys(inner(parameters, 'properties')).length === 0
+  return empty ? name : undefined
+}
+
+export const readTools = (body: Fields): readonly Tool[] => {
+  const tools = (listIn(body, 'tools') ?? []).map((tool, index) =>
+    readTool(tool, `tools[${index}]`),
+  )
+  const functions = (listIn(body, 'functions') ?? []).map((each, index) =>
+    readFunction(element(each, `functions[${index}]`), `functions[${index}]`),
+  )
+  const search = fieldsIn(body, 'web_search_options')
+  return [...tools, ...functions, ...(search ? [readSearch(search)] : [])]
+}
+const readTool = (given: Json, at: string): Tool => {
+  const tool = element(given, at)
+  const preset = presetOf(tool)
+  if (preset !== undefined)
+    return { type: 'hosted', tool: PRESETS[preset] as HostedName, asked: preset }
+  if (tool.type === 'custom') {
+    const custom = need(fieldsIn(tool, 'custom', `${at}.custom`), `${at}.custom`)
+    const description = textIn(custom, 'description', `${at}.custom.description`)
+    return {
+      type: 'free',
+      name: need(textIn(custom, 'name', `${at}.custom.name`), `${at}.custom.name`),
+      ...(description !== undefined && { description }),
+      ...(isFields(custom.format) && { grammar: custom.format }),
+    }
+  }
+  if (tool.type !== 'function')
+    throw fault('MEMBER_VALUE', [`${at}.type`, 'it is function or custom'], { param: `${at}.type` })
+  return readFunction(
+    need(fieldsIn(tool, 'function', `${at}.function`), `${at}.function`),
+    `${at}.function`,
+  )
+}
+const readFunction = (given: Fields, at: string): Tool => {
+  const description = textIn(given, 'description', `${at}.description`)
+  const strict = flagIn(given, 'strict', `${at}.strict`)
+  const schema = fieldsIn(given, 'parameters', `${at}.parameters`)
+  return {
+    type: 'function',
+    name: need(textIn(given, 'name', `${at}.name`), `${at}.name`),
+    ...(description !== undefined && { description }),
+    ...(schema && { schema }),
+    ...(strict !== undefined && { strict }),
+  }
+}
+const readSearch = (options: Fields): Tool => {
+  const depth = textIn(options, 'search_context_size', 'web_search_options.search_context_size')
+  const place = inner(inner(options, 'user_location'), 'approximate')
+  return {
+    type: 'hosted',
+    tool: 'web_search',
+    asked: 'web_search_options',
+    ...(depth !== undefined && { depth }),
+    ...(Object.keys(place).length > 0 && { place }),
+  }
+}
+
+export const readChoice = ({
+  tool_choice: choice,
+  function_call: old,
+}: Fields): ToolChoice | undefined => {
+  const given = choice ?? old
+  if (given === undefined || given === null) return undefined
+  if (given === 'auto' || given === 'none' || given === 'required') return { type: given }
+  if (!isFields(given))
+    throw fault('MEMBER_VALUE', ['tool_choice', 'it is auto, none, required or an object'], {
+      param: 'tool_choice',
+    })
+  if (given.type === 'allowed_tools') return readAllowed(inner(given, 'allowed_tools'))
+  const named = [given, inner(given, 'function'), inner(given, 'custom')]
+  const name = named.map(each => each.name).find(each => typeof each === 'string')
+  return { type: 'tool', name: need(name as string | undefined, 'tool_choice.function.name') }
+}
+const readAllowed = (allowed: Fields): ToolChoice => ({
+  type: 'some',
+  mode: allowed.mode === 'required' ? 'required' : 'auto',
+  names: (listIn(allowed, 'tools', 'tool_choice.allowed_tools.tools') ?? []).flatMap(tool => {
+    const name = isFields(tool)
+      ? (inner(tool, 'function').name ?? inner(tool, 'custom').name)
+      : undefined
+    return typeof name === 'string' ? [name] : []
+  }),
+})
+
+// ---------------------------------------------------------------- towards an upstream
+
+/** Members of the body. Of hosted tools this format has a search only, and that as an option. */
+export const writeTools = ({ tools, choice }: Prompt, loss: Loss): Fields => {
+  const written: Fields[] = []
+  let search: Fields | undefined
+  for (const tool of tools) {
+    if (tool.type === 'function') written.push(writeFunction(tool, loss))
+    else if (tool.type === 'free') {
+      const { name, description, grammar } = tool
+      written.push({ type: 'custom', custom: present({ name, description, format: grammar }) })
+    } else if (
+      tool.type === 'hosted' &&
+      tool.tool === 'web_search' &&
+      tool.asked === 'web_search_options'
+    )
+      search = present({
+        search_context_size: tool.depth,
+        ...(tool.place !== undefined && {
+          user_location: { type: 'approximate', approximate: tool.place },
+        }),
+      })
+    else throw fault('TOOL_UNSUPPORTED', [tool.type === 'hosted' ? tool.asked : tool.name])
+  }
+  return present({
+    ...(written.length > 0 && { tools: written }),
+    ...(choice && written.length > 0 && { tool_choice: writeChoice(choice) }),
+    web_search_options: search,
+  })
+}
+const writeFunction = (tool: Extract<Tool, { readonly type: 'function' }>, loss: Loss): Fields => {
+  const { name, description, schema, strict, cache } = tool
+  if (cache) loss.drop('cache_control')
+  return {
+    type: 'function',
+    function: present({ name, description, parameters: schema, strict }),
+  }
+}
+const writeChoice = (choice: ToolChoice): Json => {
+  if (choice.type === 'tool') return { type: 'function', function: { name: choice.name } }
+  if (choice.type !== 'some') return choice.type
+  const tools = choice.names.map(name => ({ type: 'function', function: { name } }))
+  return { type: 'allowed_tools', allowed_tools: { mode: choice.mode, tools } }
+}

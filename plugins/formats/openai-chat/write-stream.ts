@@ -1,0 +1,135 @@
+/** A streamed chat answer for a client: chunks without names, a role first, a reason to stop, counts for who asked. */
+import type { Json } from '../../../engine/plugin.ts'
+import type { Meters } from '../../slots.ts'
+import type { Part } from '../answer.ts'
+import { fitted, NARROW } from '../call-id.ts'
+import type { Context, StreamEncoder } from '../codec.ts'
+import type { Call, Content, Media, Seal } from '../content.ts'
+import { type Fields, present } from '../fields.ts'
+import { idOf, markdown, reasonOf, writeCitation } from './answer.ts'
+import { writeCallSeal, writeDetail } from './reasoning.ts'
+import { countsOf } from './usage.ts'
+
+interface Block {
+  readonly choice: number
+  readonly content: Content
+  /** Which of the choice's calls it is. */
+  readonly call: number
+  seal: Seal | undefined
+  grown: boolean
+}
+
+export const encodeStream = (context: Context): StreamEncoder => {
+  const blocks = new Map<number, Block>()
+  const calls = new Map<number, number>()
+  const greeted = new Set<number>()
+  /** Choices that show an image already. */
+  const drawn = new Set<number>()
+  const wanted = context.prompt.counts
+  let created = context.now
+  let meters: Meters | undefined
+
+  const chunk = (choices: readonly Json[], usage: Json = null): string =>
+    `data: ${JSON.stringify({
+      id: idOf(context),
+      object: 'chat.completion.chunk',
+      created,
+      model: context.model,
+      choices,
+      ...(wanted && { usage }),
+    })}\n\n`
+  const say = (
+    choice: number,
+    delta: Fields,
+    reason: string | null = null,
+    logprobs: Json = null,
+  ) => {
+    const first = greeted.has(choice)
+      ? ''
+      : chunk([{ ...empty(choice), delta: { role: 'assistant', content: '' } }])
+    greeted.add(choice)
+    return first + chunk([{ ...empty(choice), delta, logprobs, finish_reason: reason }])
+  }
+  const draw = (choice: number, media: Media): string => {
+    const line = drawn.has(choice) ? '\n' : ''
+    drawn.add(choice)
+    return say(choice, { content: line + markdown(media) })
+  }
+  const open = ({ index, choice, content }: Extract<Part, { readonly type: 'open' }>): string => {
+    const call = calls.get(choice) ?? 0
+    const seal = 'seal' in content ? content.seal : undefined
+    blocks.set(index, { choice, content, call, seal, grown: false })
+    if (content.type === 'media') return draw(choice, content)
+    if (content.type !== 'call') return ''
+    calls.set(choice, call + 1)
+    return say(choice, { tool_calls: [opening(content, call)] })
+  }
+  const closing = (block: Block): string => {
+    const { choice, content, seal, grown } = block
+    // A call without arguments has empty ones: clients parse what they were sent.
+    if (content.type === 'call')
+      return grown || content.free ? '' : say(choice, growth(block, '{}'))
+    // Behind the words it seals; of a text it is all there is of a thought.
+    return seal
+      ? say(choice, { reasoning_details: [writeDetail({ type: 'thought', text: '', seal })] })
+      : ''
+  }
+  const WRITERS: {
+    readonly [Type in Part['type']]?: (part: Extract<Part, { readonly type: Type }>) => string
+  } = {
+    begin(part) {
+      created = part.created ?? created
+      meters = part.meters ?? meters
+      return ''
+    },
+    open,
+    grow({ index, text, logprobs }) {
+      const block = blocks.get(index)
+      if (!block) return ''
+      block.grown = true
+      return say(block.choice, growth(block, text), null, logprobs ?? null)
+    },
+    seal({ index, seal }) {
+      const block = blocks.get(index)
+      if (block) block.seal = seal
+      return ''
+    },
+    cite({ index, citation }) {
+      const block = blocks.get(index)
+      const annotations = writeCitation(citation)
+      return block && annotations.length > 0 ? say(block.choice, { annotations }) : ''
+    },
+    close({ index }) {
+      const block = blocks.get(index)
+      blocks.delete(index)
+      return block ? closing(block) : ''
+    },
+    stop: ({ choice, stop }) => say(choice, {}, reasonOf(stop)),
+    count(part) {
+      meters = part.meters
+      return ''
+    },
+    end: () => `${wanted ? chunk([], meters ? countsOf(meters) : null) : ''}data: [DONE]\n\n`,
+  }
+  return {
+    part: part => (WRITERS[part.type] as ((part: Part) => string) | undefined)?.(part) ?? '',
+    fail: body => `data: ${JSON.stringify(body)}\n\n`,
+  }
+}
+
+const empty = (index: number): Fields => ({ index, delta: {}, logprobs: null, finish_reason: null })
+const opening = ({ id, name, free, seal }: Call, index: number): Fields => ({
+  index,
+  id: fitted(id, NARROW),
+  ...(free
+    ? { type: 'custom', custom: { name, input: '' } }
+    : { type: 'function', function: { name, arguments: '' } }),
+  ...writeCallSeal(seal),
+})
+const growth = ({ content, call }: Block, text: string): Fields => {
+  if (content.type === 'thought') return { reasoning_content: text }
+  if (content.type === 'refusal') return { refusal: text }
+  if (content.type !== 'call') return { content: text }
+  const grown = content.free ? { custom: { input: text } } : { function: { arguments: text } }
+  return present({ tool_calls: [{ index: call, ...grown }] })
+}

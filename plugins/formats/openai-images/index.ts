@@ -1,0 +1,66 @@
+/** OpenAI's endpoints for images, for targets that draw and for clients that ask for nothing else. */
+import { drawnIn, joined, metersOf } from '../drawn.ts'
+import { count, isFields } from '../fields.ts'
+import { type Format, fieldsOf } from '../format.ts'
+import { openaiError } from '../openai-error.ts'
+import { decodeError } from '../openai-refusal.ts'
+import type { SseEvent } from '../sse.ts'
+import { decodePrompt, needsReading, SETTINGS } from './read.ts'
+import { ImageTally } from './tally.ts'
+import { encodePrompt, reduce, takes } from './write.ts'
+import { encodeAnswer, encodeStream } from './write-answer.ts'
+
+const isCompleted = (event: SseEvent): boolean =>
+  String(fieldsOf(event)?.type ?? event.name).endsWith('.completed')
+
+export const openaiImages: Format = {
+  name: 'openai-images',
+  dialect: 'openai',
+  endpoint: 'image-generation',
+  model: 'body',
+  // No bound on tokens is known here: whoever sends one is told so.
+  outputLimit: (_, tokens) => ['max_output_tokens', tokens],
+  usage: {
+    key: 'usage',
+    inEvent(event) {
+      const { type, usage } = event
+      if (!String(type).endsWith('.completed')) return undefined
+      return { ...(isFields(usage) && usage), images: 1 }
+    },
+    counts: ['images', 'input', 'image_input', 'output'],
+    meters: usage => metersOf(usage, count(usage.images)),
+    tally: () => new ImageTally(),
+    adds: true,
+  },
+  stream: {
+    usageMark: '.completed"',
+    cumulative: false,
+    endMarks: ['.completed"'],
+    ends: isCompleted,
+    suffices: isCompleted,
+    error: event => {
+      const fields = fieldsOf(event)
+      return fields && openaiError(event.name === 'error' ? (fields.error ?? fields) : fields.error)
+    },
+  },
+  codec: {
+    settings: SETTINGS,
+    decodePrompt,
+    encodePrompt,
+    decodeAnswer(body) {
+      const content = drawnIn(body)
+      return {
+        ...(typeof body.created === 'number' && { created: body.created }),
+        choices: [{ content, stop: { reason: 'end' } }],
+        meters: metersOf(isFields(body.usage) ? body.usage : {}, content.length),
+      }
+    },
+    encodeAnswer,
+    // Nobody asks a target for a stream of images but clients whose bytes pass.
+    decodeStream: () => ({ event() {}, close: () => false }),
+    encodeStream,
+    decodeError,
+    needsReading,
+    drawing: { takes, reduce, join: joined },
+  },
+}

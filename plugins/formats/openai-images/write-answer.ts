@@ -1,0 +1,36 @@
+/** Images for a client that asked for nothing else, whole or in the events of a stream. */
+import type { Answer } from '../answer.ts'
+import type { Context, StreamEncoder } from '../codec.ts'
+import type { Content } from '../content.ts'
+import { countsOf } from '../drawn.ts'
+import { type Fields, present } from '../fields.ts'
+
+export const encodeAnswer = ({ choices, created, meters }: Answer, { now }: Context): Fields =>
+  present({
+    created: created ?? now,
+    data: choices.flatMap(({ content }) => content.flatMap(row)),
+    usage: meters && (meters.input || meters.output) ? countsOf(meters) : undefined,
+  })
+
+/** What a model says beside its images has no place here. */
+const row = (content: Content): readonly Fields[] => {
+  if (content.type !== 'media') return []
+  const { source, revised } = content
+  const more = present({ revised_prompt: revised })
+  if (source.type === 'url') return [{ url: source.url, ...more }]
+  return source.type === 'data' ? [{ b64_json: source.data, ...more }] : []
+}
+
+/** Each image is an event of its own; nothing stands behind the last. */
+export const encodeStream = ({ now }: Context): StreamEncoder => ({
+  part(part) {
+    if (part.type !== 'open') return ''
+    const type = 'image_generation.completed'
+    return row(part.content)
+      .map(
+        data => `event: ${type}\ndata: ${JSON.stringify({ type, created_at: now, ...data })}\n\n`,
+      )
+      .join('')
+  },
+  fail: body => `event: error\ndata: ${JSON.stringify({ type: 'error', ...body })}\n\n`,
+})

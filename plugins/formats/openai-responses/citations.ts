@@ -1,0 +1,28 @@
+/** Citations: annotations of a text, both ways. Offsets are the upstream's own; they count characters of its text. */
+import type { Citation } from '../content.ts'
+import { count, type Fields, wordIn } from '../fields.ts'
+
+export const citationOf = (annotation: Fields): Citation => {
+  const { index, start_index: start = index, end_index: end = index } = annotation
+  const url = wordIn(annotation, 'url')
+  const file = wordIn(annotation, 'file_id')
+  const title = wordIn(annotation, 'title') ?? wordIn(annotation, 'filename')
+  return {
+    ...(url !== undefined && { url }),
+    ...(file !== undefined && { file }),
+    ...(title !== undefined && { title }),
+    ...(typeof start === 'number' && { start }),
+    ...(typeof end === 'number' && { end }),
+  }
+}
+
+/** `from`, `to`: where the cited text stands; a citation without offsets of its own is of all of it. */
+export const annotationOf = (citation: Citation, from: number, to: number): Fields => {
+  const { url, title = '', file, document } = citation
+  const start = citation.start === undefined ? from : from + count(citation.start)
+  const end = citation.end === undefined ? to : from + count(citation.end)
+  if (url !== undefined)
+    return { type: 'url_citation', url, title, start_index: start, end_index: end }
+  const id = file ?? `document_${document ?? 0}`
+  return { type: 'file_citation', file_id: id, filename: title, index: end }
+}

@@ -1,0 +1,153 @@
+/** Parts of what a client or one of its tools says: text, images, files, both ways. */
+import type { Json } from '../../../engine/plugin.ts'
+import type { Cache, Media, Source, Text } from '../content.ts'
+import { fault } from '../faults.ts'
+import { element, type Fields, fieldsIn, need, present, textIn } from '../fields.ts'
+import { dataUrl, kindOfMime, OPENAI_FILES, parseDataUrl } from '../media.ts'
+
+// ---------------------------------------------------------------- read
+
+/** A string, or a list of parts. */
+export const readContent = (value: Json | undefined, at: string): readonly (Text | Media)[] => {
+  if (typeof value === 'string') return [{ type: 'text', text: value }]
+  if (value === undefined || value === null) throw fault('MEMBER_MISSING', [at], { param: at })
+  if (!Array.isArray(value)) throw fault('MEMBER_TYPE', [at, 'a string or an array'], { param: at })
+  return value.map((part, index) => {
+    const place = `${at}[${index}]`
+    return readPart(element(part, place), place)
+  })
+}
+const readPart = (part: Fields, at: string): Text | Media => {
+  const type = need(textIn(part, 'type', `${at}.type`), `${at}.type`)
+  const read = PARTS[type]
+  if (!read) throw fault('MEMBER_VALUE', [`${at}.type`, `'${type}' is not known`], { param: at })
+  const breakpoint = fieldsIn(part, 'prompt_cache_breakpoint', `${at}.prompt_cache_breakpoint`)
+  return { ...read(part, at), ...(breakpoint && { cache: cacheOf(breakpoint) }) }
+}
+const cacheOf = ({ ttl }: Fields): Cache => (typeof ttl === 'string' ? { ttl } : {})
+
+const text = (part: Fields, at: string): Text => ({
+  type: 'text',
+  text: need(textIn(part, 'text', `${at}.text`), `${at}.text`),
+})
+const image = (part: Fields, at: string): Media => {
+  const detail = textIn(part, 'detail', `${at}.detail`)
+  const url = textIn(part, 'image_url', `${at}.image_url`)
+  const file = textIn(part, 'file_id', `${at}.file_id`)
+  const place = `${at}.image_url`
+  const source = file === undefined ? sourceOf(need(url, place), place) : fileOf(file)
+  return { type: 'media', kind: 'image', source, at, ...(detail !== undefined && { detail }) }
+}
+const file = (part: Fields, at: string): Media => {
+  const name = textIn(part, 'filename', `${at}.filename`)
+  const bytes = textIn(part, 'file_data', `${at}.file_data`)
+  const url = textIn(part, 'file_url', `${at}.file_url`)
+  const id = textIn(part, 'file_id', `${at}.file_id`)
+  const source =
+    bytes !== undefined
+      ? dataOf(bytes, name)
+      : id !== undefined
+        ? fileOf(id)
+        : sourceOf(need(url, `${at}.file_data`), `${at}.file_url`)
+  return { type: 'media', kind: kindOf(source), source, at, ...(name !== undefined && { name }) }
+}
+const audio = (part: Fields, at: string): Media => {
+  const place = `${at}.input_audio`
+  const given = need(fieldsIn(part, 'input_audio', place), place)
+  const sound = need(textIn(given, 'data', `${place}.data`), `${place}.data`)
+  const format = need(textIn(given, 'format', `${place}.format`), `${place}.format`)
+  const mime = format === 'mp3' ? 'audio/mpeg' : `audio/${format}`
+  return { type: 'media', kind: 'audio', source: { type: 'data', data: sound, mime }, at }
+}
+/** `text` stands for what several clients write by mistake, and upstreams let pass. */
+const PARTS: Readonly<Record<string, (part: Fields, at: string) => Text | Media>> = {
+  input_text: text,
+  output_text: text,
+  text,
+  input_image: image,
+  input_file: file,
+  input_audio: audio,
+}
+
+const fileOf = (id: string): Source => ({ type: 'file', file: id, origin: OPENAI_FILES })
+
+/** An address, or the bytes themselves. */
+const sourceOf = (url: string, at: string): Source => {
+  const inline = parseDataUrl(url)
+  if (inline) return inline
+  if (!/^[a-z][a-z0-9+.-]*:/i.test(url))
+    throw fault('MEMBER_VALUE', [at, 'it must be a URL or a data URL'], { param: at })
+  return { type: 'url', url }
+}
+/** Bytes of a file: as a data URL, or bare. */
+const dataOf = (data: string, name: string | undefined): Source =>
+  parseDataUrl(data) ?? { type: 'data', data, mime: mimeOf(name) }
+
+const mimeOf = (name = ''): string =>
+  MIMES[name.slice(name.lastIndexOf('.') + 1).toLowerCase()] ?? PDF
+const PDF = 'application/pdf'
+const MIMES: Readonly<Record<string, string>> = {
+  txt: 'text/plain',
+  md: 'text/markdown',
+  csv: 'text/csv',
+  json: 'application/json',
+  html: 'text/html',
+  png: 'image/png',
+  jpg: 'image/jpeg',
+  jpeg: 'image/jpeg',
+  webp: 'image/webp',
+  gif: 'image/gif',
+}
+const kindOf = (source: Source): Media['kind'] =>
+  source.type === 'data' ? kindOfMime(source.mime) : 'document'
+
+// ---------------------------------------------------------------- write
+
+export const writePart = (part: Text | Media): Fields =>
+  part.type === 'text'
+    ? { type: 'input_text', text: part.text }
+    : (WRITERS[part.kind] ?? refused)(part)
+
+const refused = ({ at = 'input', kind }: Media): never => {
+  throw fault('CONTENT_UNSUPPORTED', [at, NOUNS[kind]], { param: at })
+}
+const NOUNS: Readonly<Record<Media['kind'], string>> = {
+  image: 'This image',
+  document: 'This document',
+  audio: 'Audio',
+  video: 'Video',
+}
+const writeImage = (media: Media): Fields => {
+  const { source } = media
+  const place =
+    source.type === 'url'
+      ? { image_url: source.url }
+      : source.type === 'data'
+        ? { image_url: dataUrl(source) }
+        : { file_id: ownFile(media) }
+  return { type: 'input_image', detail: media.detail ?? 'auto', ...place }
+}
+const writeDocument = (media: Media): Fields => {
+  const { source, name } = media
+  if (source.type === 'text') return { type: 'input_text', text: source.text }
+  if (source.type === 'url') return { type: 'input_file', file_url: source.url }
+  if (source.type === 'file') return { type: 'input_file', file_id: ownFile(media) }
+  const { mime } = source
+  return present({
+    type: 'input_file',
+    filename: name ?? `document.${mime === PDF ? 'pdf' : (ending(mime) ?? 'txt')}`,
+    file_data: dataUrl(source),
+  })
+}
+const WRITERS: Readonly<Partial<Record<Media['kind'], (media: Media) => Fields>>> = {
+  image: writeImage,
+  document: writeDocument,
+}
+const ending = (mime: string): string | undefined =>
+  Object.keys(MIMES).find(name => MIMES[name] === mime)
+
+/** Files of others cannot be opened. */
+const ownFile = (media: Media): string => {
+  const { source } = media
+  return source.type === 'file' && source.origin === OPENAI_FILES ? source.file : refused(media)
+}

@@ -1,0 +1,93 @@
+/** Output items as the hub's content, as an upstream wrote them: nothing that is missing or odd is an error. */
+import type { Json } from '../../../engine/plugin.ts'
+import type { Call, Content, Media, Refused, Seal, Text, Thought } from '../content.ts'
+import { type Fields, isFields, itemsIn, wordIn } from '../fields.ts'
+import { citationOf } from './citations.ts'
+import { NAME } from './name.ts'
+import { workOf } from './work.ts'
+
+export const contentOf = (item: Fields): readonly Content[] => {
+  const type = wordIn(item, 'type')
+  return type === undefined ? [] : (READERS[type] ?? work)(item)
+}
+
+/** A part of a message; undefined where it says nothing. */
+export const spoken = (part: Fields, item: Fields): Text | Refused | undefined => {
+  const { type } = part
+  if (type === 'refusal') {
+    const refusal = wordIn(part, 'refusal') ?? ''
+    return refusal === '' ? undefined : { type, text: refusal }
+  }
+  const text = wordIn(part, 'text') ?? ''
+  const citations = itemsIn(part, 'annotations').map(citationOf)
+  if (text === '' && citations.length === 0) return undefined
+  const seal = phaseOf(item)
+  return {
+    type: 'text',
+    text,
+    ...(citations.length > 0 && { citations }),
+    ...(seal && { seal }),
+  }
+}
+/** Only what is said by the way must be known for that when it comes back: it stands before other things anyway, so that
+ *  clients with no place for it lose nothing by what carries it. */
+export const phaseOf = (item: Fields): Seal | undefined =>
+  item.phase === 'commentary' ? { origin: NAME, kind: 'phase', data: item.phase } : undefined
+
+/** A thought that nobody can read is none. */
+const thoughtOf = (item: Fields): Thought | undefined => {
+  const text = thoughtText(item)
+  const seal = sealOf(item)
+  if (text === '' && !seal) return undefined
+  return { type: 'thought', text, ...(seal && { seal }) }
+}
+/** The ciphertext is bound to the id of its item. */
+const sealOf = (item: Fields): Seal | undefined => {
+  const sealed = wordIn(item, 'encrypted_content')
+  const id = wordIn(item, 'id')
+  return sealed ? { origin: NAME, data: sealed, ...(id && { id }) } : undefined
+}
+/** The summary; where there is none, the thoughts themselves. */
+export const thoughtText = (item: Fields): string => {
+  const summary = textsIn(item, 'summary')
+  return (summary.length > 0 ? summary : textsIn(item, 'content')).join('\n\n')
+}
+const textsIn = (item: Fields, key: string): readonly string[] =>
+  itemsIn(item, key).flatMap(part => wordIn(part, 'text') || [])
+
+/** A call of the client's; `input` as far as it is known. */
+export const callOf = (item: Fields): Call => {
+  const free = item.type === 'custom_tool_call'
+  const input = wordIn(item, free ? 'input' : 'arguments') ?? objectText(item.arguments)
+  return {
+    type: 'call',
+    id: wordIn(item, 'call_id') ?? wordIn(item, 'id') ?? '',
+    name: wordIn(item, 'name') ?? '',
+    input: input === '' && !free ? '{}' : input,
+    ...(free && { free }),
+  }
+}
+const objectText = (given: Json | undefined): string =>
+  isFields(given) ? JSON.stringify(given) : ''
+
+/** One upstream writes the calls of its own searches like those of the client's free tools. */
+export const isCall = (item: Fields): boolean =>
+  item.type === 'function_call' ||
+  (item.type === 'custom_tool_call' && !wordIn(item, 'call_id')?.startsWith('xs_call'))
+
+export const imageOf = (item: Fields): Media | undefined => {
+  const picture = wordIn(item, 'result')
+  if (!picture) return undefined
+  const mime = `image/${wordIn(item, 'output_format') ?? 'png'}`
+  return { type: 'media', kind: 'image', source: { type: 'data', data: picture, mime } }
+}
+
+const work = (item: Fields): readonly Content[] => [workOf(item)]
+const some = (content: Content | undefined): readonly Content[] => (content ? [content] : [])
+const READERS: Readonly<Record<string, (item: Fields) => readonly Content[]>> = {
+  message: item => itemsIn(item, 'content').flatMap(part => spoken(part, item) ?? []),
+  reasoning: item => some(thoughtOf(item)),
+  function_call: item => [callOf(item)],
+  custom_tool_call: item => (isCall(item) ? [callOf(item)] : work(item)),
+  image_generation_call: item => some(imageOf(item)),
+}

@@ -1,0 +1,175 @@
+/** The output of an answer, item by item, made of the hub's parts: items are finished when something else begins. */
+import type { Part } from '../answer.ts'
+import type { Content, Seal } from '../content.ts'
+import type { Fields } from '../fields.ts'
+import { type Message, type Part as TextPart, writeMessage } from './message.ts'
+import { NAME } from './name.ts'
+import {
+  imageText,
+  type Status,
+  type Tell,
+  type Writing,
+  writeCall,
+  writeImage,
+  writeThought,
+  writeWork,
+} from './writing.ts'
+
+/** An item on its way. */
+interface Item {
+  readonly index: number
+  readonly writing: Writing | Message
+  /** How many blocks are still writing it. */
+  open: number
+}
+/** A block of the hub, as far as it is written. */
+interface Block {
+  readonly item: Item
+  readonly text?: TextPart
+}
+type BlockPart = Extract<Part, { readonly index: number }>
+
+export class Output {
+  readonly #id: string
+  readonly #tell: Tell
+  readonly #blocks = new Map<number, Block>()
+  /** Announced and not finished. */
+  readonly #items = new Set<Item>()
+  readonly #done: Fields[] = []
+  #count = 0
+  #message: Item | undefined
+  /** Whether the model said that it will not. */
+  refused = false
+
+  constructor(id: string, tell: Tell) {
+    this.#id = id
+    this.#tell = tell
+  }
+  /** What is finished, in the order it began. */
+  get items(): readonly Fields[] {
+    return this.#done.filter(item => item !== undefined)
+  }
+  take(part: BlockPart): void {
+    if (part.type === 'open') return this.#open(part.index, part.content)
+    const block = this.#blocks.get(part.index)
+    if (!block) return
+    const { item, text } = block
+    const target = text ?? (item.writing as Writing)
+    if (part.type === 'grow') target.grow(part.text, part.logprobs)
+    else if (part.type === 'cite') text?.cite(part.citation)
+    else if (part.type === 'seal') this.#seal(block, part.seal)
+    else this.#close(part.index, block, part.content)
+  }
+  /** It said so in why it ended, and in no words of the answer. */
+  refuse(message: string | undefined): void {
+    if (this.refused || !message) return
+    const content = { type: 'refusal', text: message } as const
+    this.take({ type: 'open', index: -1, choice: 0, content })
+    this.take({ type: 'close', index: -1 })
+  }
+  /** Nothing more will come. */
+  finish(status: Status): void {
+    const last = [...this.#items].at(-1)
+    for (const item of this.#items) this.#finish(item, item === last ? status : 'completed')
+    this.#blocks.clear()
+  }
+
+  // -------------------------------------------------------------- blocks
+
+  #open(index: number, content: Content): void {
+    const { seal } = content as { readonly seal?: Seal }
+    if (seal && seal.kind === undefined && content.type !== 'thought') this.#carry(seal)
+    if (content.type === 'text' || content.type === 'refusal') {
+      const phase = seal?.origin === NAME && seal.kind === 'phase' ? seal.data : undefined
+      this.#speak(index, content.type, phase)
+      if (content.type === 'refusal') this.refused = true
+      if (content.text !== '') this.#blocks.get(index)?.text?.grow(content.text)
+      return
+    }
+    const words = content.type === 'media' ? imageText(content) : undefined
+    if (words !== undefined) {
+      this.#speak(index, 'text', undefined)
+      this.#blocks.get(index)?.text?.grow(words)
+      return
+    }
+    this.#begin(index, content)
+  }
+  #begin(index: number, content: Content): void {
+    this.#settle()
+    const place = { id: this.#id, index: this.#count }
+    const writing = WRITERS[content.type]?.(content, place, this.#tellOf(place.index))
+    if (!writing) return
+    this.#message = undefined
+    this.#blocks.set(index, { item: this.#announce(writing) })
+    const known = content.type === 'call' ? content.input : 'text' in content ? content.text : ''
+    if (known !== '') writing.grow(known)
+    writing.become(content)
+  }
+  #speak(index: number, kind: 'text' | 'refusal', phase: string | undefined): void {
+    const message = this.#message
+    if (!message || !this.#items.has(message) || (message.writing as Message).phase !== phase) {
+      this.#settle()
+      const place = { id: this.#id, index: this.#count }
+      this.#message = this.#announce(writeMessage(phase, place, this.#tellOf(place.index)))
+    } else message.open++
+    const item = this.#message as Item
+    this.#blocks.set(index, { item, text: (item.writing as Message).part(kind) })
+  }
+  #close(index: number, { item, text }: Block, content: Content | undefined): void {
+    if (content && !text) (item.writing as Writing).become(content)
+    text?.release()
+    item.open--
+    this.#blocks.delete(index)
+  }
+  #seal({ item, text }: Block, seal: Seal): void {
+    if (!text && item.writing.item.type === 'reasoning') (item.writing as Writing).seal(seal)
+    else if (seal.kind === undefined) this.#carry(seal)
+  }
+  /** What has no place of its own at this content goes in an empty thought. */
+  #carry(seal: Seal): void {
+    this.#settle()
+    const place = { id: this.#id, index: this.#count }
+    const tell = this.#tellOf(place.index)
+    const item = this.#announce(writeThought({ type: 'thought', text: '', seal }, place, tell))
+    item.open = 0
+    this.#message = undefined
+    this.#settle()
+  }
+
+  // -------------------------------------------------------------- items
+
+  #announce(writing: Writing | Message): Item {
+    const item = { index: this.#count++, writing, open: 1 }
+    this.#items.add(item)
+    const { item: announced } = writing
+    this.#tell('response.output_item.added', { output_index: item.index, item: announced })
+    return item
+  }
+  /** Whoever is no longer written is finished. */
+  #settle(): void {
+    for (const item of this.#items) if (item.open <= 0) this.#finish(item, 'completed')
+  }
+  #finish(item: Item, status: Status): void {
+    this.#items.delete(item)
+    const whole = item.writing.finish(status)
+    this.#done[item.index] = whole
+    this.#tell('response.output_item.done', { output_index: item.index, item: whole })
+  }
+  #tellOf(output_index: number): Tell {
+    return (type, members) => this.#tell(type, { output_index, ...members })
+  }
+}
+
+type Writer = (
+  content: Content,
+  place: { readonly id: string; readonly index: number },
+  tell: Tell,
+) => Writing | undefined
+const WRITERS: Readonly<Partial<Record<Content['type'], Writer>>> = {
+  thought: (content, ...more) =>
+    content.type === 'thought' ? writeThought(content, ...more) : undefined,
+  call: (content, ...more) => (content.type === 'call' ? writeCall(content, ...more) : undefined),
+  work: (content, ...more) => (content.type === 'work' ? writeWork(content, ...more) : undefined),
+  media: (content, ...more) =>
+    content.type === 'media' ? writeImage(content, ...more) : undefined,
+}

@@ -1,0 +1,36 @@
+/** An upstream's whole answer. */
+import type { Answer } from '../answer.ts'
+import { type Fields, isFields, itemsIn, wordIn } from '../fields.ts'
+import { contentOf } from './item.ts'
+import { stopOf } from './stops.ts'
+import { metersOf } from './usage.ts'
+
+export const decodeAnswer = (body: Fields): Answer => {
+  const content = itemsIn(body, 'output').flatMap(contentOf)
+  const tier = wordIn(body, 'service_tier')
+  const types = content.map(({ type }) => type)
+  return {
+    ...factsOf(body),
+    choices: [{ content, stop: stopOf(body, types), ...logprobsOf(body) }],
+    ...(isFields(body.usage) && { meters: metersOf(body.usage) }),
+    ...(tier !== undefined && { tier }),
+  }
+}
+/** What is known from the start. */
+export const factsOf = (response: Fields): Pick<Answer, 'id' | 'model' | 'created'> => {
+  const id = wordIn(response, 'id')
+  const model = wordIn(response, 'model')
+  const { created_at: created } = response
+  return {
+    ...(id !== undefined && { id }),
+    ...(model !== undefined && { model }),
+    ...(typeof created === 'number' && { created }),
+  }
+}
+/** Of all texts in a row, as the hub has them. */
+const logprobsOf = (body: Fields): Pick<Answer['choices'][number], 'logprobs'> => {
+  const logprobs = itemsIn(body, 'output')
+    .flatMap(item => itemsIn(item, 'content'))
+    .flatMap(part => itemsIn(part, 'logprobs'))
+  return logprobs.length > 0 ? { logprobs: { content: logprobs } } : {}
+}

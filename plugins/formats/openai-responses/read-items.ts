@@ -1,0 +1,180 @@
+/** Items of a client's input: a flat list, read into turns. */
+import type { Json } from '../../../engine/plugin.ts'
+import { original } from '../call-id.ts'
+import type { Content, Result, Seal } from '../content.ts'
+import { fault } from '../faults.ts'
+import { element, type Fields, isFields, listIn, need, textIn } from '../fields.ts'
+import type { Turn } from '../hub.ts'
+import { unsealed } from '../seal.ts'
+import { readContent } from './content.ts'
+import { fault as own } from './faults.ts'
+import { imageOf, thoughtText } from './item.ts'
+import { NAME } from './name.ts'
+import { workOf } from './work.ts'
+
+type Role = Turn['role']
+interface Said {
+  readonly role: Role
+  readonly content: readonly Content[]
+}
+/** `names`: of tools, by the ids of their calls so far. */
+type Read = (item: Fields, at: string, names: Map<string, string>) => Said
+
+/** What one side says in a row becomes one turn; messages stay apart, each where it stands. */
+export const readItems = (input: Json | undefined): readonly Turn[] => {
+  if (typeof input === 'string') return [{ role: 'user', content: [{ type: 'text', text: input }] }]
+  if (!Array.isArray(input))
+    throw fault('MEMBER_TYPE', ['input', 'a string or an array'], { param: 'input' })
+  const turns: Said[] = []
+  const names = new Map<string, string>()
+  let before: string | undefined
+  input.forEach((value: Json, index) => {
+    const at = `input[${index}]`
+    const item = element(value, at)
+    const type = typeOf(item, at)
+    const said = (READERS[type] ?? readWork)(item, at, names)
+    const last = turns.at(-1)
+    const apart = type === 'message' && before === type
+    if (last && last.role === said.role && !apart)
+      turns[turns.length - 1] = { ...last, content: [...last.content, ...said.content] }
+    else turns.push(said)
+    before = type
+  })
+  return turns.map(turn => (turn.role === 'user' ? resultsFirst(turn) : turn))
+}
+const resultsFirst = (turn: Said): Said => {
+  const { content } = turn
+  if (!content.some(({ type }) => type === 'result')) return turn
+  const [results, rest] = [
+    content.filter(({ type }) => type === 'result'),
+    content.filter(({ type }) => type !== 'result'),
+  ]
+  return { ...turn, content: [...results, ...rest] }
+}
+const typeOf = (item: Fields, at: string): string =>
+  need(textIn(item, 'type', `${at}.type`) ?? ('role' in item ? 'message' : undefined), `${at}.type`)
+
+// ---------------------------------------------------------------- messages
+
+const ROLES: Readonly<Record<string, Role>> = {
+  user: 'user',
+  assistant: 'assistant',
+  system: 'system',
+  developer: 'system',
+}
+const readMessage: Read = (item, at) => {
+  const named = need(textIn(item, 'role', `${at}.role`), `${at}.role`)
+  const role = ROLES[named]
+  if (!role)
+    throw fault('MEMBER_VALUE', [`${at}.role`, `'${named}' is not known`], { param: `${at}.role` })
+  const place = `${at}.content`
+  if (role !== 'assistant') return { role, content: readContent(item.content, place) }
+  return { role, content: readSpoken(item, place) }
+}
+/** What the model said: refusals stand among its texts, and some say in which phase it spoke. */
+const readSpoken = (item: Fields, at: string): readonly Content[] => {
+  const phase = textIn(item, 'phase', at)
+  const seal: Seal | undefined =
+    phase === undefined ? undefined : { origin: NAME, kind: 'phase', data: phase }
+  const parts = Array.isArray(item.content) ? item.content : [item.content]
+  return parts.flatMap((part: Json | undefined, index): readonly Content[] => {
+    const place = `${at}[${index}]`
+    if (isFields(part) && part.type === 'refusal') {
+      const words = need(textIn(part, 'refusal', `${place}.refusal`), `${place}.refusal`)
+      return [{ type: 'refusal', text: words }]
+    }
+    const read = readContent(isFields(part) ? [part] : part, at)
+    return seal ? read.map(content => ({ ...content, seal })) : read
+  })
+}
+
+// ---------------------------------------------------------------- calls and results
+
+const readCall =
+  (member: 'arguments' | 'input'): Read =>
+  (item, at, names) => {
+    const name = need(textIn(item, 'name', `${at}.name`), `${at}.name`)
+    const id = callId(item, at)
+    const input = need(textIn(item, member, `${at}.${member}`), `${at}.${member}`)
+    const namespace = textIn(item, 'namespace', `${at}.namespace`)
+    names.set(id, name)
+    return {
+      role: 'assistant',
+      content: [
+        {
+          type: 'call',
+          id,
+          name,
+          input: member === 'arguments' && input.trim() === '' ? '{}' : input,
+          ...(member === 'input' && { free: true }),
+          ...(namespace !== undefined && {
+            seal: { origin: NAME, kind: 'namespace', data: namespace },
+          }),
+        },
+      ],
+    }
+  }
+const readResult =
+  (free: boolean): Read =>
+  (item, at, names) => {
+    const id = callId(item, at)
+    const name = names.get(id)
+    const result: Result = {
+      type: 'result',
+      id,
+      content: readContent(item.output, `${at}.output`),
+      ...(name !== undefined && { name }),
+      ...(free && { free }),
+    }
+    return { role: 'user', content: [result] }
+  }
+const callId = (item: Fields, at: string): string =>
+  original(need(textIn(item, 'call_id', `${at}.call_id`), `${at}.call_id`))
+
+// ---------------------------------------------------------------- what only its provider reads
+
+const readReasoning: Read = (item, at) => {
+  for (const list of ['summary', 'content'])
+    listIn(item, list, `${at}.${list}`)?.forEach((part, index) => {
+      element(part, `${at}.${list}[${index}]`)
+    })
+  const sealed = textIn(item, 'encrypted_content', `${at}.encrypted_content`)
+  const id = textIn(item, 'id', `${at}.id`)
+  const text = thoughtText(item)
+  if (!sealed && text === '') return { role: 'assistant', content: [] }
+  return {
+    role: 'assistant',
+    content: [
+      {
+        type: 'thought',
+        text,
+        ...(sealed && { seal: unsealed(NAME, sealed, { ...(id && { id }) }) }),
+      },
+    ],
+  }
+}
+/** The picture is for every model, the item it stands in for its own provider. */
+const readImage: Read = (item, at) => {
+  textIn(item, 'result', `${at}.result`)
+  const image = imageOf(item)
+  if (!image) return readWork(item, at, new Map())
+  const { result: _, ...rest } = item
+  const seal = { origin: NAME, kind: 'image', data: JSON.stringify(rest) }
+  return { role: 'assistant', content: [{ ...image, at, seal }] }
+}
+const readReference: Read = (item, at) => {
+  const id = textIn(item, 'id', `${at}.id`) ?? ''
+  throw own('ITEM_UNKNOWN', [id], { param: at })
+}
+const readWork: Read = item => ({ role: 'assistant', content: [workOf(item)] })
+
+const READERS: Readonly<Record<string, Read>> = {
+  message: readMessage,
+  function_call: readCall('arguments'),
+  function_call_output: readResult(false),
+  custom_tool_call: readCall('input'),
+  custom_tool_call_output: readResult(true),
+  reasoning: readReasoning,
+  image_generation_call: readImage,
+  item_reference: readReference,
+}

@@ -1,0 +1,43 @@
+/** A client's request, read into the hub. */
+import type { Loss } from '../codec.ts'
+import { fault } from '../faults.ts'
+import { type Fields, flagIn, textIn } from '../fields.ts'
+import type { Prompt, Turn } from '../hub.ts'
+import { fault as own } from './faults.ts'
+import { readItems } from './read-items.ts'
+import { readBefore, readForm, readSettings, readThinking } from './settings.ts'
+import { readChoice, readTools } from './tools.ts'
+
+export const decodePrompt = (body: Fields, _: string, loss: Loss): Prompt => {
+  if ('messages' in body) throw own('UNSUPPORTED_PARAMETER')
+  if (body.prompt !== undefined && body.prompt !== null)
+    throw fault('CONTENT_UNSUPPORTED', ['prompt', 'A stored prompt'], { param: 'prompt' })
+  const choice = readChoice(body.tool_choice, loss)
+  const form = readForm(body)
+  const thinking = readThinking(body, loss)
+  const before = readBefore(body)
+  return {
+    turns: readTurns(body, before !== undefined),
+    tools: readTools(body, loss),
+    settings: readSettings(body, loss),
+    ...(choice && { choice }),
+    ...(form && { form }),
+    ...(thinking && { thinking }),
+    ...(before && { before }),
+    stream: flagIn(body, 'stream') ?? false,
+    counts: true,
+    body,
+  }
+}
+const readTurns = (body: Fields, continues: boolean): readonly Turn[] => {
+  const instructions = textIn(body, 'instructions')
+  const { input } = body
+  if ((input === undefined || input === null) && !continues)
+    throw fault('MEMBER_MISSING', ['input'], { param: 'input' })
+  return [
+    ...(instructions
+      ? [{ role: 'system', content: [{ type: 'text', text: instructions }] } as const]
+      : []),
+    ...(input === undefined || input === null ? [] : readItems(input)),
+  ]
+}

@@ -1,0 +1,79 @@
+/** The response object around the output: every member that its schema wants, the client's own settings among them. */
+import type { Json } from '../../../engine/plugin.ts'
+import type { Meters } from '../../slots.ts'
+import type { Context } from '../codec.ts'
+import { type Fields, inner, isFields, itemsIn, wordIn } from '../fields.ts'
+import type { Ending } from './stops.ts'
+import { countsOf } from './usage.ts'
+
+/** How far it has come. */
+export interface State {
+  readonly status: 'in_progress' | Ending['status']
+  readonly reason?: Ending['reason']
+  readonly error?: { readonly code: string; readonly message: string }
+  readonly output: readonly Fields[]
+  readonly meters?: Meters | undefined
+  readonly tier?: string | undefined
+}
+
+export const responseOf = (context: Context, state: State): Fields => {
+  const { status, reason, error = null, output, meters, tier } = state
+  const { id, model, now } = context
+  const asked = echoOf(context.prompt.body)
+  return {
+    id: `resp_${id}`,
+    object: 'response',
+    created_at: now,
+    completed_at: status === 'completed' ? now : null,
+    status,
+    error,
+    incomplete_details: reason ? { reason } : null,
+    model,
+    output,
+    ...asked,
+    service_tier: tier ?? asked.service_tier ?? 'default',
+    usage: meters ? countsOf(meters) : null,
+  }
+}
+
+const echoOf = (body: Fields): Fields => {
+  const echo: { [key: string]: Json } = {}
+  for (const [key, usual] of ECHOED) echo[key] = body[key] ?? usual
+  return {
+    ...echo,
+    tools: itemsIn(body, 'tools').map(tool => (tool.type === 'function' ? wholeTool(tool) : tool)),
+    text: { ...inner(body, 'text'), format: inner(body, 'text').format ?? { type: 'text' } },
+    reasoning: { effort: null, summary: null, ...inner(body, 'reasoning') },
+    ...(body.conversation && { conversation: conversationOf(body.conversation) }),
+  }
+}
+/** With what it is where the client says nothing. */
+const ECHOED: readonly (readonly [key: string, usual: Json])[] = [
+  ['background', false],
+  ['frequency_penalty', 0],
+  ['instructions', null],
+  ['max_output_tokens', null],
+  ['max_tool_calls', null],
+  ['metadata', {}],
+  ['parallel_tool_calls', true],
+  ['presence_penalty', 0],
+  ['previous_response_id', null],
+  ['prompt_cache_key', null],
+  ['safety_identifier', null],
+  ['service_tier', 'default'],
+  ['store', true],
+  ['temperature', 1],
+  ['tool_choice', 'auto'],
+  ['top_logprobs', 0],
+  ['top_p', 1],
+  ['truncation', 'disabled'],
+  ['user', null],
+]
+const wholeTool = (tool: Fields): Fields => ({
+  description: null,
+  parameters: null,
+  strict: true,
+  ...tool,
+})
+const conversationOf = (given: Json): Json =>
+  isFields(given) ? { id: wordIn(given, 'id') ?? '' } : { id: given }

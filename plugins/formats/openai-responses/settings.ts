@@ -1,0 +1,145 @@
+/** Settings, thinking and structured output of a client's request: a table for those that are values, a few lines for each
+ *  that is not. */
+import type { Json } from '../../../engine/plugin.ts'
+import type { Loss } from '../codec.ts'
+import { fault } from '../faults.ts'
+import { type Fields, fieldsIn, flagIn, listIn, need, numberIn, textIn } from '../fields.ts'
+import type { Form, Prompt, Settings, Thinking } from '../hub.ts'
+
+type Reader = (fields: Fields, key: string, at?: string) => Json | undefined
+type Row = readonly [key: string, read: Reader]
+
+/** Hub name -> the name here. */
+export const PLAIN: Readonly<Partial<Record<keyof Settings, Row>>> = {
+  limit: ['max_output_tokens', numberIn],
+  temperature: ['temperature', numberIn],
+  topP: ['top_p', numberIn],
+  alternatives: ['top_logprobs', numberIn],
+  parallel: ['parallel_tool_calls', flagIn],
+  metadata: ['metadata', fieldsIn],
+  tier: ['service_tier', textIn],
+  store: ['store', flagIn],
+  background: ['background', flagIn],
+  cacheKey: ['prompt_cache_key', textIn],
+  user: ['safety_identifier', textIn],
+}
+export const LOGPROBS = 'message.output_text.logprobs'
+export const THOUGHTS = 'reasoning.encrypted_content'
+
+export const settings: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(Object.entries(PLAIN).map(([name, [key]]) => [name, key])),
+  verbosity: 'text.verbosity',
+  thinking: 'reasoning',
+  logprobs: `include[${LOGPROBS}]`,
+}
+
+// ---------------------------------------------------------------- read
+
+/** What says nothing of its own, or is read elsewhere. */
+const READ: ReadonlySet<string> = new Set([
+  ...Object.values(PLAIN).map(([key]) => key),
+  'model',
+  'input',
+  'instructions',
+  'stream',
+  'stream_options',
+  'tools',
+  'tool_choice',
+  'max_tool_calls',
+  'include',
+  'reasoning',
+  'text',
+  'user',
+  'previous_response_id',
+  'conversation',
+])
+const TEXT: ReadonlySet<string> = new Set(['format', 'verbosity'])
+/** Asked for what comes in any case, or changes nothing. */
+const INCLUDED: ReadonlySet<string> = new Set([
+  THOUGHTS,
+  LOGPROBS,
+  'web_search_call.action.sources',
+  'code_interpreter_call.outputs',
+])
+
+export const readSettings = (body: Fields, loss: Loss): Settings => {
+  const read: { [name: string]: Json } = {}
+  for (const [name, [key, reader]] of Object.entries(PLAIN)) {
+    const value = reader(body, key)
+    if (value !== undefined) read[name] = value
+  }
+  const user = read.user ?? textIn(body, 'user')
+  const text = fieldsIn(body, 'text') ?? {}
+  const verbosity = textIn(text, 'verbosity', 'text.verbosity')
+  const include = listIn(body, 'include') ?? []
+  for (const item of include)
+    if (typeof item !== 'string' || !INCLUDED.has(item)) loss.drop(`include[${item}]`)
+  const { truncation, ...members } = body
+  dropOthers(truncation === 'disabled' ? members : body, READ, '', loss)
+  dropOthers(text, TEXT, 'text', loss)
+  return {
+    ...read,
+    ...(user !== undefined && { user: user as string }),
+    ...(verbosity !== undefined && { verbosity }),
+    ...(include.includes(LOGPROBS) && { logprobs: true }),
+  }
+}
+/** What neither is read nor says nothing. */
+export const dropOthers = (
+  fields: Fields,
+  known: ReadonlySet<string>,
+  at: string,
+  loss: Loss,
+): void => {
+  for (const key in fields)
+    if (!known.has(key) && fields[key] !== null) loss.drop(at === '' ? key : `${at}.${key}`)
+}
+
+export const readThinking = (body: Fields, loss: Loss): Thinking | undefined => {
+  const reasoning = fieldsIn(body, 'reasoning')
+  if (!reasoning) return undefined
+  dropOthers(reasoning, REASONING, 'reasoning', loss)
+  const effort = textIn(reasoning, 'effort', 'reasoning.effort')
+  const summary =
+    textIn(reasoning, 'summary', 'reasoning.summary') ??
+    textIn(reasoning, 'generate_summary', 'reasoning.generate_summary')
+  const show = summary === undefined ? {} : { show: summary !== 'none' }
+  if (effort === 'none') return { mode: 'off', effort, ...show }
+  if (effort !== undefined) return { mode: 'effort', effort, ...show }
+  return summary === undefined ? undefined : { mode: 'adaptive', ...show }
+}
+
+const REASONING: ReadonlySet<string> = new Set(['effort', 'summary', 'generate_summary'])
+
+export const readForm = (body: Fields): Form | undefined => {
+  const format = fieldsIn(fieldsIn(body, 'text') ?? {}, 'format', 'text.format')
+  const type = format && textIn(format, 'type', 'text.format.type')
+  if (!format || type === undefined || type === 'text') return undefined
+  if (type === 'json_object') return { type: 'json' }
+  if (type !== 'json_schema')
+    throw fault('MEMBER_VALUE', ['text.format.type', `'${type}' is not known`], { param: 'text' })
+  const name = textIn(format, 'name', 'text.format.name')
+  const description = textIn(format, 'description', 'text.format.description')
+  const strict = flagIn(format, 'strict', 'text.format.strict')
+  return {
+    type: 'schema',
+    schema: need(fieldsIn(format, 'schema', 'text.format.schema'), 'text.format.schema'),
+    ...(name !== undefined && { name }),
+    ...(description !== undefined && { description }),
+    ...(strict !== undefined && { strict }),
+  }
+}
+
+export const readBefore = (body: Fields): Prompt['before'] => {
+  const answer = textIn(body, 'previous_response_id')
+  const given = body.conversation
+  const conversation =
+    typeof given === 'string'
+      ? given
+      : textIn(fieldsIn(body, 'conversation') ?? {}, 'id', 'conversation.id')
+  if (answer === undefined && conversation === undefined) return undefined
+  return {
+    ...(answer !== undefined && { answer }),
+    ...(conversation !== undefined && { conversation }),
+  }
+}

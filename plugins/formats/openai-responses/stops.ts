@@ -1,0 +1,44 @@
+/** Why an answer ended: the status and its details, both ways. */
+import type { Stop } from '../answer.ts'
+import type { Content } from '../content.ts'
+import { type Fields, inner, wordIn } from '../fields.ts'
+
+const INCOMPLETE: Readonly<Record<string, Stop['reason']>> = {
+  max_output_tokens: 'length',
+  max_tokens: 'length',
+  content_filter: 'filter',
+}
+
+/** `content`: what the answer holds. */
+export const stopOf = (response: Fields, content: Iterable<Content['type']>): Stop => {
+  const status = wordIn(response, 'status') ?? 'completed'
+  if (status === 'incomplete') {
+    const raw = wordIn(inner(response, 'incomplete_details'), 'reason') ?? status
+    return { reason: INCOMPLETE[raw] ?? 'length', raw }
+  }
+  const types = new Set(content)
+  // One compatible upstream writes `complete`. What is not over has not been answered.
+  if (BROKEN.has(status) || (!status.startsWith('complete') && types.size === 0)) {
+    const message = wordIn(inner(response, 'error'), 'message') ?? `The response is ${status}.`
+    return { reason: 'broken', raw: wordIn(inner(response, 'error'), 'code') ?? status, message }
+  }
+  if (types.has('call')) return { reason: 'call', raw: status }
+  return { reason: types.has('refusal') ? 'refusal' : 'end', raw: status }
+}
+const BROKEN: ReadonlySet<string> = new Set(['failed', 'cancelled'])
+
+export interface Ending {
+  readonly status: 'completed' | 'incomplete' | 'failed'
+  readonly reason?: 'max_output_tokens' | 'content_filter'
+  readonly error?: { readonly code: string; readonly message: string }
+}
+/** `refused`: the answer holds the words of a refusal. */
+export const endingOf = (stop: Stop, refused: boolean): Ending => {
+  if (stop.reason === 'length') return { status: 'incomplete', reason: 'max_output_tokens' }
+  if (stop.reason === 'filter' || (stop.reason === 'refusal' && !refused))
+    return { status: 'incomplete', reason: 'content_filter' }
+  if (stop.reason !== 'broken') return { status: 'completed' }
+  const said = stop.message ?? stop.raw ?? 'no reason given'
+  const message = `The model failed to write its answer: ${said}`
+  return { status: 'failed', error: { code: 'server_error', message } }
+}

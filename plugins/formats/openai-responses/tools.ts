@@ -1,0 +1,217 @@
+/** Tools and which of them shall be called, both ways. */
+import type { Json } from '../../../engine/plugin.ts'
+import type { Loss } from '../codec.ts'
+import type { HostedName } from '../content.ts'
+import { fault } from '../faults.ts'
+import {
+  element,
+  type Fields,
+  fieldsIn,
+  flagIn,
+  inner,
+  isFields,
+  listIn,
+  need,
+  numberIn,
+  present,
+  textIn,
+} from '../fields.ts'
+import type { FunctionTool, HostedTool, Prompt, Tool, ToolChoice } from '../hub.ts'
+import { NAME } from './name.ts'
+import { dropOthers } from './settings.ts'
+
+// ---------------------------------------------------------------- read
+
+export const readTools = (body: Fields, loss: Loss): readonly Tool[] => {
+  const maxCalls = numberIn(body, 'max_tool_calls')
+  const tools = (listIn(body, 'tools') ?? []).map((value, index) => {
+    const at = `tools[${index}]`
+    const tool = element(value, at)
+    const type = need(textIn(tool, 'type', `${at}.type`), `${at}.type`)
+    return (READERS[type] ?? (HOSTED[type] ? readHosted : readForeign))(tool, at, loss)
+  })
+  if (maxCalls === undefined) return tools
+  if (!tools.some(tool => tool.type === 'hosted')) loss.drop('max_tool_calls')
+  return tools.map(tool => (tool.type === 'hosted' ? { ...tool, maxCalls } : tool))
+}
+const readFunction = (tool: Fields, at: string, loss: Loss): Tool => {
+  const description = textIn(tool, 'description', `${at}.description`)
+  const schema = fieldsIn(tool, 'parameters', `${at}.parameters`)
+  const strict = flagIn(tool, 'strict', `${at}.strict`)
+  dropOthers(tool, FUNCTION, at, loss)
+  return {
+    type: 'function',
+    name: need(textIn(tool, 'name', `${at}.name`), `${at}.name`),
+    ...(description !== undefined && { description }),
+    ...(schema !== undefined && { schema }),
+    ...(strict !== undefined && { strict }),
+  }
+}
+const FUNCTION: ReadonlySet<string> = new Set([
+  'type',
+  'name',
+  'description',
+  'parameters',
+  'strict',
+])
+const readFree = (tool: Fields, at: string, loss: Loss): Tool => {
+  const description = textIn(tool, 'description', `${at}.description`)
+  const grammar = fieldsIn(tool, 'format', `${at}.format`)
+  dropOthers(tool, FREE, at, loss)
+  return {
+    type: 'free',
+    name: need(textIn(tool, 'name', `${at}.name`), `${at}.name`),
+    ...(description !== undefined && { description }),
+    ...(grammar !== undefined && { grammar }),
+  }
+}
+const FREE: ReadonlySet<string> = new Set(['type', 'name', 'description', 'format'])
+
+const readHosted = (tool: Fields, at: string, loss: Loss): HostedTool => {
+  const asked = textIn(tool, 'type') ?? ''
+  const filters = fieldsIn(tool, 'filters', `${at}.filters`) ?? {}
+  const allowed = textsIn(filters, 'allowed_domains', `${at}.filters.allowed_domains`)
+  const blocked = textsIn(filters, 'blocked_domains', `${at}.filters.blocked_domains`)
+  const { type: _, ...place } = fieldsIn(tool, 'user_location', `${at}.user_location`) ?? {}
+  const depth = textIn(tool, 'search_context_size', `${at}.search_context_size`)
+  const stores = textsIn(tool, 'vector_store_ids', `${at}.vector_store_ids`)
+  // A container of their own making, and made when first needed, is what every provider gives.
+  const container = isFields(tool.container) && inner(tool, 'container').type === 'auto'
+  dropOthers(tool, container ? new Set([...HOSTED_MEMBERS, 'container']) : HOSTED_MEMBERS, at, loss)
+  return {
+    type: 'hosted',
+    tool: HOSTED[asked] ?? 'web_search',
+    asked,
+    ...((allowed || blocked) && {
+      domains: { ...(allowed && { allowed }), ...(blocked && { blocked }) },
+    }),
+    ...(Object.keys(place).length > 0 && { place }),
+    ...(depth !== undefined && { depth }),
+    ...(stores && { stores }),
+  }
+}
+const HOSTED_MEMBERS: ReadonlySet<string> = new Set([
+  'type',
+  'filters',
+  'user_location',
+  'search_context_size',
+  'vector_store_ids',
+])
+const HOSTED: Readonly<Record<string, HostedName>> = {
+  web_search: 'web_search',
+  web_search_2025_08_26: 'web_search',
+  web_search_preview: 'web_search',
+  web_search_preview_2025_03_11: 'web_search',
+  code_interpreter: 'code_execution',
+  file_search: 'file_search',
+  image_generation: 'image_generation',
+}
+const readForeign = (tool: Fields): Tool => ({
+  type: 'foreign',
+  origin: NAME,
+  name: textIn(tool, 'type') ?? '',
+  raw: tool,
+})
+const READERS: Readonly<Record<string, (tool: Fields, at: string, loss: Loss) => Tool>> = {
+  function: readFunction,
+  custom: readFree,
+}
+const textsIn = (fields: Fields, key: string, at: string): readonly string[] | undefined =>
+  listIn(fields, key, at)?.map((value, index) => {
+    if (typeof value === 'string') return value
+    const place = `${at}[${index}]`
+    throw fault('MEMBER_TYPE', [place, 'a string'], { param: place })
+  })
+
+export const readChoice = (value: Json | undefined, loss: Loss): ToolChoice | undefined => {
+  if (value === undefined || value === null) return undefined
+  if (value === 'auto' || value === 'none' || value === 'required') return { type: value }
+  if (!isFields(value))
+    throw fault('MEMBER_VALUE', ['tool_choice', 'it is not known'], { param: 'tool_choice' })
+  const name = nameOf(value, 'tool_choice')
+  if (value.type !== 'allowed_tools') {
+    if (name !== undefined) return { type: 'tool', name }
+    loss.drop('tool_choice')
+    return undefined
+  }
+  const mode = textIn(value, 'mode', 'tool_choice.mode') === 'required' ? 'required' : 'auto'
+  const names = (listIn(value, 'tools', 'tool_choice.tools') ?? []).flatMap((tool, index) => {
+    const at = `tool_choice.tools[${index}]`
+    return nameOf(element(tool, at), at) ?? []
+  })
+  return { type: 'some', mode, names }
+}
+/** Hosted tools go by our name for them. */
+const nameOf = (tool: Fields, at: string): string | undefined => {
+  const type = textIn(tool, 'type', `${at}.type`) ?? ''
+  return type in READERS ? need(textIn(tool, 'name', `${at}.name`), `${at}.name`) : HOSTED[type]
+}
+
+// ---------------------------------------------------------------- write
+
+export const writeTools = ({ tools, choice }: Prompt, loss: Loss): Fields => {
+  const maxCalls = tools.flatMap(tool => (tool.type === 'hosted' ? (tool.maxCalls ?? []) : []))
+  return present({
+    ...(tools.length > 0 && { tools: tools.map(tool => writeTool(tool, loss)) }),
+    tool_choice: choice && tools.length > 0 ? writeChoice(choice, tools) : undefined,
+    max_tool_calls: maxCalls[0],
+  })
+}
+const writeTool = (tool: Tool, loss: Loss): Json => {
+  if (tool.type === 'function') return writeFunction(tool)
+  if (tool.type === 'free')
+    return present({
+      type: 'custom',
+      name: tool.name,
+      description: tool.description,
+      format: tool.grammar,
+    })
+  if (tool.type === 'hosted') return writeHosted(tool, loss)
+  if (tool.origin !== NAME) throw fault('TOOL_UNSUPPORTED', [tool.name])
+  return tool.raw
+}
+/** Here a schema is strict unless it says otherwise; everywhere else it is not. */
+const writeFunction = ({ name, description, schema, strict }: FunctionTool): Fields =>
+  present({
+    type: 'function',
+    name,
+    description,
+    parameters: schema ?? { type: 'object', properties: {} },
+    strict: strict ?? false,
+  })
+
+const writeHosted = (
+  { tool, asked, domains, place, depth, stores = [] }: HostedTool,
+  loss: Loss,
+): Fields => {
+  const type = WIRE[tool]
+  if (!type) throw fault('TOOL_UNSUPPORTED', [asked])
+  if (domains?.blocked) loss.drop('blocked_domains')
+  if (tool === 'code_execution') return { type, container: { type: 'auto' } }
+  if (tool === 'file_search') return { type, vector_store_ids: stores }
+  if (tool === 'image_generation') return { type }
+  return present({
+    type,
+    filters: domains?.allowed && { allowed_domains: domains.allowed },
+    user_location: isFields(place) ? { type: 'approximate', ...place } : undefined,
+    search_context_size: depth,
+  })
+}
+const WIRE: Readonly<Partial<Record<HostedName, string>>> = {
+  web_search: 'web_search',
+  code_execution: 'code_interpreter',
+  file_search: 'file_search',
+  image_generation: 'image_generation',
+}
+
+const writeChoice = (choice: ToolChoice, tools: readonly Tool[]): Json => {
+  if (choice.type === 'tool') return choiceOf(choice.name, tools)
+  if (choice.type !== 'some') return choice.type
+  const { mode, names } = choice
+  return { type: 'allowed_tools', mode, tools: names.map(name => choiceOf(name, tools)) }
+}
+const choiceOf = (name: string, tools: readonly Tool[]): Fields => {
+  const tool = tools.find(of => (of.type === 'hosted' ? of.tool === name : of.name === name))
+  if (tool?.type === 'hosted') return { type: WIRE[tool.tool] ?? name }
+  return { type: tool?.type === 'free' ? 'custom' : 'function', name }
+}

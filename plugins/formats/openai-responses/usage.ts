@@ -1,0 +1,37 @@
+/** Counts of this format and our meters, both ways: `input_tokens` holds what was cached and written to the cache;
+ *  `output_tokens` what was thought. */
+import type { Meters } from '../../slots.ts'
+import { count, type Fields, inner } from '../fields.ts'
+import { positive } from '../format.ts'
+
+export const metersOf = (usage: Fields): Meters => {
+  const input = count(usage.input_tokens)
+  const read = inner(usage, 'input_tokens_details')
+  const cached = Math.min(count(read.cached_tokens), input)
+  const cacheWrite = count(read.cache_write_tokens)
+  const thinking = count(inner(usage, 'output_tokens_details').reasoning_tokens)
+  return positive({
+    input: input - cached - cacheWrite,
+    cached,
+    cache_write: cacheWrite,
+    output: count(usage.output_tokens) - thinking,
+    thinking,
+  })
+}
+
+export const countsOf = (meters: Meters): Fields => {
+  const of = (...names: readonly (keyof Meters)[]): number =>
+    names.reduce((sum, name) => sum + (meters[name] ?? 0), 0)
+  const input = of('input', 'cached', 'cache_write', 'cache_write_1h', 'audio_input', 'image_input')
+  const output = of('output', 'thinking', 'audio_output')
+  return {
+    input_tokens: input,
+    input_tokens_details: {
+      cached_tokens: of('cached'),
+      cache_write_tokens: of('cache_write', 'cache_write_1h'),
+    },
+    output_tokens: output,
+    output_tokens_details: { reasoning_tokens: of('thinking') },
+    total_tokens: input + output,
+  }
+}

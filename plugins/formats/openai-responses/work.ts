@@ -1,0 +1,116 @@
+/** What hosted tools did: items of their own, both ways. */
+import type { Json } from '../../../engine/plugin.ts'
+import type { Citation, HostedName, Work } from '../content.ts'
+import { type Fields, isFields, itemsIn, parsed, present, wordIn } from '../fields.ts'
+import { NAME } from './name.ts'
+
+/** As far as other formats can understand it; the item itself goes with it, for its own provider. */
+export const workOf = (item: Fields): Work => {
+  const { tool, read } = READ[wordIn(item, 'type') ?? ''] ?? { tool: 'other', read: () => ({}) }
+  const failed = wordIn(item, 'status') === 'failed'
+  return {
+    type: 'work',
+    tool,
+    id: wordIn(item, 'id') ?? '',
+    input: null,
+    ...read(item),
+    ...(failed && { failed: wordIn(item, 'error') ?? 'failed' }),
+    raw: { origin: NAME, items: [item] },
+  }
+}
+type Read = (item: Fields) => Partial<Work>
+
+const search: Read = item => {
+  // One compatible upstream writes its searches like calls of functions.
+  const given = parsed(wordIn(item, 'arguments') ?? '')
+  const action = isFields(item.action) ? item.action : isFields(given) ? given : {}
+  const found: Citation[] = []
+  for (const { url } of itemsIn(action, 'sources')) if (typeof url === 'string') found.push({ url })
+  const { sources: _, type: __, ...input } = action
+  return { input, ...(found.length > 0 && { found }) }
+}
+const code: Read = item => {
+  const given = parsed(wordIn(item, 'arguments') ?? '')
+  const written = wordIn(item, 'code') ?? wordIn(isFields(given) ? given : {}, 'code') ?? ''
+  const logs = itemsIn(item, 'outputs').map(output => wordIn(output, 'logs') ?? '')
+  return { input: { code: written }, ...(Array.isArray(item.outputs) && { output: logs.join('') }) }
+}
+const files: Read = item => {
+  const found = itemsIn(item, 'results').map(result => {
+    const file = wordIn(result, 'file_id')
+    const title = wordIn(result, 'filename')
+    const quote = wordIn(result, 'text')
+    return { ...(file && { file }), ...(title && { title }), ...(quote && { quote }) }
+  })
+  return { input: { queries: item.queries ?? [] }, ...(found.length > 0 && { found }) }
+}
+const READ: Readonly<Record<string, { readonly tool: HostedName; readonly read: Read }>> = {
+  web_search_call: { tool: 'web_search', read: search },
+  code_interpreter_call: { tool: 'code_execution', read: code },
+  file_search_call: { tool: 'file_search', read: files },
+}
+
+/** The item this work is written as; undefined where this format has none for it. */
+/** `id`: what the item's own is made of, where it does not have one. */
+export const itemOf = (work: Work, id: string, status: string): Fields | undefined => {
+  const own = ownItem(work)
+  if (own) return own
+  const write = WRITE[work.tool]
+  if (!write) return undefined
+  const { type, prefix, ...members } = write(work)
+  return { id: `${prefix}_${id}`, type, status: work.failed ? 'failed' : status, ...members }
+}
+/** As this format's provider wrote it. */
+export const ownItem = ({ raw }: Work): Fields | undefined => {
+  const [item] = raw?.origin === NAME ? raw.items : []
+  return isFields(item) ? item : undefined
+}
+type Written = { readonly type: string; readonly prefix: string } & Fields
+
+const searched = ({ input, found }: Work): Written => {
+  const { query, url, pattern } = isFields(input) ? input : { query: input }
+  const sources = found?.flatMap(of => (of.url ? [{ type: 'url', url: of.url }] : []))
+  const action = present({
+    type: url === undefined ? 'search' : pattern === undefined ? 'open_page' : 'find_in_page',
+    ...(url === undefined && { query: typeof query === 'string' ? query : '' }),
+    url,
+    pattern,
+    sources,
+  })
+  return { type: 'web_search_call', prefix: 'ws', action }
+}
+const ran = ({ input, output, id }: Work): Written => ({
+  type: 'code_interpreter_call',
+  prefix: 'ci',
+  code: wordIn(isFields(input) ? input : { code: input }, 'code') ?? '',
+  container_id: `cntr_${id}`,
+  outputs: output === undefined ? null : [{ type: 'logs', logs: logsOf(output) }],
+})
+const logsOf = (output: Json): string => {
+  if (typeof output === 'string') return output
+  if (!isFields(output)) return JSON.stringify(output)
+  const { stdout, stderr, output: text } = output
+  const words = [stdout ?? text, stderr].filter(word => typeof word === 'string' && word !== '')
+  return words.length > 0 ? words.join('\n') : JSON.stringify(output)
+}
+const lookedUp = ({ input, found }: Work): Written => {
+  const { queries, query } = isFields(input) ? input : { query: input }
+  return {
+    type: 'file_search_call',
+    prefix: 'fs',
+    queries: Array.isArray(queries) ? queries : [typeof query === 'string' ? query : ''],
+    results:
+      found?.map(({ file = '', title = '', quote = '' }) => ({
+        file_id: file,
+        filename: title,
+        text: quote,
+      })) ?? null,
+  }
+}
+const WRITE: Readonly<Record<string, (work: Work) => Written>> = {
+  web_search: searched,
+  web_fetch: searched,
+  url_context: searched,
+  code_execution: ran,
+  file_search: lookedUp,
+}

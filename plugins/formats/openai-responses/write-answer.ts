@@ -1,0 +1,21 @@
+/** A client's whole answer: the same items as in a stream, with nobody told of their making. */
+import type { Answer } from '../answer.ts'
+import type { Context } from '../codec.ts'
+import { partsOf } from '../collect.ts'
+import type { Fields } from '../fields.ts'
+import { Output } from './output.ts'
+import { responseOf } from './response.ts'
+import { endingOf } from './stops.ts'
+
+export const encodeAnswer = (answer: Answer, context: Context): Fields => {
+  const output = new Output(context.id, () => undefined)
+  // One answer is all this format can give.
+  const choices = answer.choices.slice(0, 1)
+  for (const part of partsOf({ ...answer, choices })) if ('index' in part) output.take(part)
+  const stop = choices[0]?.stop ?? { reason: 'filter' }
+  if (stop.reason === 'refusal') output.refuse(stop.message)
+  const ending = endingOf(stop, output.refused)
+  output.finish(ending.status === 'completed' ? 'completed' : 'incomplete')
+  const { meters, tier } = answer
+  return responseOf(context, { ...ending, output: output.items, meters, tier })
+}

@@ -1,0 +1,81 @@
+/** A client's stream: numbered events from `response.created` to the one that holds the whole response. No `[DONE]`. */
+import type { Meters } from '../../slots.ts'
+import type { Stop } from '../answer.ts'
+import type { Context, StreamEncoder } from '../codec.ts'
+import { type Fields, inner, wordIn } from '../fields.ts'
+import { Output } from './output.ts'
+import { responseOf, type State } from './response.ts'
+import { endingOf } from './stops.ts'
+
+export const encodeStream = (context: Context): StreamEncoder => {
+  let sequence = 0
+  let text = ''
+  let begun = false
+  let meters: Meters | undefined
+  let stop: Stop | undefined
+  let tier: string | undefined
+  const tell = (type: string, members: Fields): void => {
+    const event = { type, sequence_number: sequence++, ...members }
+    text += `event: ${type}\ndata: ${JSON.stringify(event)}\n\n`
+  }
+  const output = new Output(context.id, tell)
+  const respond = (type: string, state: Omit<State, 'output'>, items: readonly Fields[]): void =>
+    tell(type, { response: responseOf(context, { ...state, output: items }) })
+  const begin = (): void => {
+    if (begun) return
+    begun = true
+    respond('response.created', { status: 'in_progress' }, [])
+    respond('response.in_progress', { status: 'in_progress' }, [])
+  }
+  const complain = (error: Fields): void =>
+    tell('error', { code: null, message: '', param: null, ...error })
+  const finish = (why: Stop): void => {
+    if (why.reason === 'refusal') output.refuse(why.message)
+    const ending = endingOf(why, output.refused)
+    const { status, error } = ending
+    output.finish(status === 'completed' ? 'completed' : 'incomplete')
+    if (error) complain(error)
+    respond(`response.${status}`, { ...ending, meters, tier }, output.items)
+  }
+  const taken = (): string => {
+    const written = text
+    text = ''
+    return written
+  }
+  return {
+    part: part => {
+      begin()
+      if (part.type === 'count') meters = part.meters
+      else if (part.type === 'begin') {
+        meters = part.meters
+        tier = part.tier
+      }
+      // One answer is all this format can give.
+      else if (part.type === 'stop') stop = part.choice === 0 ? part.stop : stop
+      else if (part.type === 'end') finish(stop ?? { reason: 'end' })
+      else if (part.type !== 'open' || part.choice === 0) output.take(part)
+      return taken()
+    },
+    fail: body => {
+      begin()
+      const { code, message, param } = errorIn(body)
+      complain({ code, message, param })
+      const error = { code: code ?? 'server_error', message }
+      const state = { status: 'failed', error, meters } as const
+      respond('response.failed', state, output.items)
+      return taken()
+    },
+  }
+}
+
+/** As the client's dialect writes it. */
+const errorIn = (
+  body: Fields,
+): { readonly code: string | null; readonly message: string; readonly param: string | null } => {
+  const error = inner(body, 'error')
+  return {
+    code: wordIn(error, 'code') ?? wordIn(error, 'type') ?? null,
+    message: wordIn(error, 'message') ?? '',
+    param: wordIn(error, 'param') ?? null,
+  }
+}

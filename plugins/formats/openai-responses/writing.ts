@@ -1,0 +1,171 @@
+/** Output items while they are written: which events tell of their beginning, growth and end. */
+import type { Json } from '../../../engine/plugin.ts'
+import { fitted } from '../call-id.ts'
+import type { Call, Content, Media, Seal, Thought, Work } from '../content.ts'
+import { type Fields, wordIn } from '../fields.ts'
+import { sealedFor } from '../seal.ts'
+import { CALL_ID, itemId, NAME } from './name.ts'
+import { itemOf } from './work.ts'
+
+/** Tells of one event of the item at hand: place and number are put in by whoever sends it. */
+export type Tell = (type: string, members: Fields) => void
+export type Status = 'completed' | 'incomplete'
+
+/** One item. Its methods are called in any order that the hub's parts may come in. */
+export interface Writing {
+  /** As it is announced. */
+  readonly item: Fields
+  grow(text: string, logprobs?: Json): void
+  seal(seal: Seal): void
+  /** What it turned out to be. */
+  become(content: Content): void
+  /** All of it, once its last events are told. */
+  finish(status: Status): Fields
+}
+/** What most items have no ear for. */
+const DEAF = {
+  grow: () => undefined,
+  seal: () => undefined,
+  become: () => undefined,
+}
+/** Where it stands: what ids are made of. */
+export interface Place {
+  readonly id: string
+  readonly index: number
+}
+
+export const writeThought = (thought: Thought, place: Place, tell: Tell): Writing => {
+  const id = itemId('rs', place.id, place.index)
+  const item = { id, type: 'reasoning', summary: [] }
+  let text = ''
+  let sealed = thought.seal
+  const begin = (): void => {
+    const part = { type: 'summary_text', text: '' }
+    tell('response.reasoning_summary_part.added', { item_id: id, summary_index: 0, part })
+  }
+  return {
+    ...DEAF,
+    item,
+    grow: delta => {
+      if (text === '') begin()
+      text += delta
+      const members = { item_id: id, summary_index: 0, delta }
+      tell('response.reasoning_summary_text.delta', members)
+    },
+    seal: seal => {
+      sealed = seal
+    },
+    finish: () => {
+      const part = { type: 'summary_text', text }
+      const at = { item_id: id, summary_index: 0 }
+      if (text !== '') {
+        tell('response.reasoning_summary_text.done', { ...at, text })
+        tell('response.reasoning_summary_part.done', { ...at, part })
+      }
+      const encrypted = sealed && sealText(sealed, id)
+      const summary = text === '' ? [] : [part]
+      return { ...item, summary, ...(encrypted && { encrypted_content: encrypted }) }
+    },
+  }
+}
+/** Ciphertext is bound to the id of its item: under another id it is packed with its own. */
+const sealText = (seal: Seal, id: string): string => sealedFor(seal.id === id ? NAME : '', seal)
+
+export const writeCall = (call: Call, place: Place, tell: Tell): Writing => {
+  const { type, prefix, member, event } = call.free ? FREE : FUNCTION
+  const id = itemId(prefix, place.id, place.index)
+  const facts = { id, type, call_id: fitted(call.id, CALL_ID), name: call.name }
+  let input = ''
+  const grow = (delta: string): void => {
+    input += delta
+    tell(`response.${event}.delta`, { item_id: id, delta })
+  }
+  return {
+    ...DEAF,
+    item: { ...facts, [member]: '', status: 'in_progress' },
+    grow,
+    finish: status => {
+      if (input === '' && !call.free) grow('{}')
+      const named = call.free ? {} : { name: call.name }
+      tell(`response.${event}.done`, { item_id: id, ...named, [member]: input })
+      return { ...facts, [member]: input, status }
+    },
+  }
+}
+const FUNCTION = {
+  type: 'function_call',
+  prefix: 'fc',
+  member: 'arguments',
+  event: 'function_call_arguments',
+}
+const FREE = {
+  type: 'custom_tool_call',
+  prefix: 'ctc',
+  member: 'input',
+  event: 'custom_tool_call_input',
+}
+
+/** Undefined where this format has no item for it. */
+export const writeWork = (work: Work, place: Place, tell: Tell): Writing | undefined => {
+  const base = `${place.id}_${place.index}`
+  const item = itemOf(work, base, 'in_progress')
+  if (!item) return undefined
+  const id = wordIn(item, 'id') ?? base
+  const { began = [], ended = [] } = PHASES[wordIn(item, 'type') ?? ''] ?? {}
+  let last = work
+  let announced = false
+  /** Behind the item's own announcement. */
+  const begin = (): void => {
+    if (announced) return
+    announced = true
+    for (const phase of began) tell(`response.${item.type}.${phase}`, { item_id: id })
+  }
+  return {
+    ...DEAF,
+    item,
+    become: content => {
+      begin()
+      if (content.type === 'work') last = content
+    },
+    finish: status => {
+      begin()
+      const whole = { ...itemOf(last, base, status), id }
+      tellCode(whole, id, tell)
+      for (const phase of ended) tell(`response.${item.type}.${phase}`, { item_id: id })
+      return whole
+    },
+  }
+}
+const tellCode = (item: Fields, id: string, tell: Tell): void => {
+  if (item.type !== 'code_interpreter_call') return
+  const code = wordIn(item, 'code') ?? ''
+  tell('response.code_interpreter_call_code.delta', { item_id: id, delta: code })
+  tell('response.code_interpreter_call_code.done', { item_id: id, code })
+}
+const PHASES: Readonly<
+  Record<string, { readonly began: readonly string[]; readonly ended: readonly string[] }>
+> = {
+  web_search_call: { began: ['in_progress', 'searching'], ended: ['completed'] },
+  file_search_call: { began: ['in_progress', 'searching'], ended: ['completed'] },
+  code_interpreter_call: { began: ['in_progress'], ended: ['interpreting', 'completed'] },
+}
+
+/** A picture. Where there is only an address, it is shown in words. */
+export const writeImage = (media: Media, place: Place, tell: Tell): Writing | undefined => {
+  const { source } = media
+  if (media.kind !== 'image' || source.type !== 'data') return undefined
+  const id = itemId('ig', place.id, place.index)
+  const item = { id, type: 'image_generation_call', result: null, status: 'in_progress' }
+  return {
+    ...DEAF,
+    item,
+    finish: () => {
+      for (const phase of ['in_progress', 'generating', 'completed'])
+        tell(`response.image_generation_call.${phase}`, { item_id: id })
+      const format = source.mime.replace(/^image\//, '')
+      return { ...item, output_format: format, result: source.data, status: 'completed' }
+    },
+  }
+}
+export const imageText = ({ source }: Media): string | undefined =>
+  source.type === 'url' ? `![image](${source.url})` : undefined

@@ -1,0 +1,38 @@
+/** The way of a metered reply that is not known whole: settles as it ends. */
+import type { Exchange, Filter, Out } from '../../engine/plugin.ts'
+import { isEventStream } from '../formats/sse.ts'
+import { USAGE } from '../slots.ts'
+import type { Bill } from './bill.ts'
+import type { Watching } from './estimate.ts'
+
+/** Its tail waits where the account has to be asked first. */
+export class Settling implements Filter {
+  readonly #exchange: Exchange
+  readonly #bill: Bill
+  readonly #seen: Watching
+  constructor(exchange: Exchange, bill: Bill, seen: Watching) {
+    this.#exchange = exchange
+    this.#bill = bill
+    this.#seen = seen
+    seen.stream = isEventStream(exchange.reply)
+  }
+  write(chunk: Uint8Array, out: Out): void {
+    this.#seen.saw(chunk)
+    out.write(chunk)
+  }
+  end(tail: Uint8Array | undefined, out: Out): void {
+    if (tail) this.#seen.sawLast(tail)
+    const more = this.#settle()
+    if (!more) return out.end(tail)
+    void more.then(() => out.end(tail))
+  }
+  fail(reason: Parameters<Out['fail']>[0], out: Out): void {
+    // An upstream that failed before it said anything is paid for by nobody.
+    const more = this.#seen.any ? this.#settle() : this.#bill.release()
+    if (!more) return out.fail(reason)
+    void more.then(() => out.fail(reason))
+  }
+  #settle(): Promise<void> | undefined {
+    return this.#bill.settle(this.#seen.complete(this.#exchange.slots.get(USAGE)))
+  }
+}

@@ -1,0 +1,37 @@
+/** The tables of what is kept: responses, conversations, and what was said in them. */
+import type { Migration } from '../../engine/plugin.ts'
+
+/** A response that is still being made belongs to a process. Whoever buries that process leaves nobody in its place: a
+ *  response that is not finished and has no process has failed. */
+const TABLES = `
+  CREATE TABLE stored_responses (
+    account BIGINT NOT NULL,
+    id TEXT NOT NULL,
+    created BIGINT NOT NULL,
+    expires BIGINT NOT NULL,
+    previous TEXT,
+    conversation TEXT,
+    status TEXT NOT NULL,
+    process TEXT CONSTRAINT stored_owner REFERENCES tollgate_processes (id) ON DELETE SET NULL,
+    input TEXT NOT NULL,
+    response TEXT NOT NULL,
+    PRIMARY KEY (account, id));
+  CREATE INDEX stored_age ON stored_responses (expires);
+  CREATE INDEX stored_running ON stored_responses (process) WHERE process IS NOT NULL;
+  CREATE TABLE stored_conversations (
+    account BIGINT NOT NULL,
+    id TEXT NOT NULL,
+    created BIGINT NOT NULL,
+    expires BIGINT NOT NULL,
+    metadata TEXT NOT NULL,
+    PRIMARY KEY (account, id));
+  CREATE INDEX stored_conversations_age ON stored_conversations (expires);
+  CREATE TABLE stored_turns (
+    account BIGINT NOT NULL,
+    conversation TEXT NOT NULL,
+    created BIGINT NOT NULL,
+    id TEXT NOT NULL,
+    items TEXT NOT NULL,
+    PRIMARY KEY (account, conversation, created, id))`
+
+export const migrations: readonly Migration[] = [{ number: 1, text: TABLES }]

@@ -1,0 +1,147 @@
+/** The same format on both sides: bytes pass untouched, only the model's name is the target's own, and what the answer says
+ *  of usage and of its end is seen on its way. */
+import type { Attempt, Bytes, Exchange, Fault, Log, Reply, Target } from '../../engine/plugin.ts'
+import { bodyOf, render } from '../dialects/index.ts'
+import { type Fields, isFields } from '../formats/fields.ts'
+import type { Asking, Format, Tally } from '../formats/format.ts'
+import { isForm, put, rename } from '../formats/outgoing.ts'
+import { eventsIn, hasEvent, isEventStream, type SseEvent } from '../formats/sse.ts'
+import { offersHosted } from '../formats/tally.ts'
+import { AnswerWatch, type Marks, marksOf, StreamWatch, type Watch } from '../formats/watch.ts'
+import { BROKEN, METERED, MODEL, OUTPUT_LIMIT, USAGE } from '../slots.ts'
+import { fault } from './faults.ts'
+import { abandon, blame, isKeyStatus, letPass } from './refusal.ts'
+import { tallied } from './tallied.ts'
+
+/** A first event longer than this is no error. */
+export const PEEK_LIMIT = 64 * 1024
+
+export class Identity {
+  readonly #format: Format
+  readonly #log: Log
+  readonly #marks: Marks
+
+  constructor(format: Format, log: Log) {
+    this.#format = format
+    this.#log = log
+    this.#marks = marksOf(format)
+  }
+  async forward(attempt: Attempt, next: () => Promise<void>): Promise<void> {
+    const addressed = this.#address(attempt)
+    if (addressed) await addressed
+    const hidden = this.#ask(attempt)
+    this.#bound(attempt)
+    await next()
+    const { reply } = attempt
+    if (reply.status >= 300) return letPass(this.#log, this.#format, attempt)
+    // Nobody asked for a compressed answer. What cannot be read passes unwatched, and says so.
+    if (reply.headers['content-encoding'] !== undefined)
+      return attempt.exchange.slots.set(USAGE, { meters: {}, estimated: true })
+    const offers = offersHosted(attempt.exchange.request.parsed)
+    if (isEventStream(reply)) return this.#stream(attempt, reply, hidden, offers)
+    const tally = tallied(attempt, this.#format, { offers, streamed: false })
+    reply.through(new AnswerWatch(this.#marks, this.#watch(attempt, tally)))
+  }
+  /** The model by the target's own name. */
+  #address({ request, target, exchange }: Attempt): Promise<void> | undefined {
+    const { model, headers } = this.#format
+    for (const name in headers) request.headers[name] ??= headers[name] ?? ''
+    if (!isForm(request)) request.headers['content-type'] = 'application/json'
+    const asked = exchange.slots.get(MODEL)?.asked
+    if (model !== 'body') {
+      request.path = model.rename(request.path, target.name)
+      return undefined
+    }
+    if (target.name === undefined || target.name === asked) return undefined
+    return rename(request, exchange, target.name)
+  }
+  /** Of a call that is paid for by its counts, the upstream is asked for them. Returns which events then are not for the
+   *  client, who did not. */
+  #ask({ request, exchange }: Attempt): Asking['only'] | undefined {
+    const { asking } = this.#format.stream
+    const body = exchange.request.parsed
+    if (!asking || !isFields(body) || !exchange.slots.get(METERED)) return undefined
+    const member = asking.member(body)
+    return member && put(request, body, member) ? asking.only : undefined
+  }
+  /** What the balance covers is said to the upstream where the client named no bound. */
+  #bound({ request, exchange }: Attempt): void {
+    const tokens = exchange.slots.get(OUTPUT_LIMIT)
+    const body = exchange.request.parsed
+    if (tokens === undefined || !isFields(body)) return
+    put(request, body, this.#format.outputLimit(body, tokens))
+  }
+  async #stream(
+    attempt: Attempt,
+    reply: Reply,
+    hidden: Asking['only'] | undefined,
+    offers: boolean,
+  ): Promise<void> {
+    const first = await reply.peek(seen => seen.length > PEEK_LIMIT || hasEvent(seen))
+    const event = first && eventsIn(first).find(each => each.data !== undefined)
+    const error = event && this.#format.stream.error(event)
+    if (error) return this.#failed(attempt, reply, error)
+    delete reply.headers['content-length'] // an error event would not fit into what was promised
+    const tally = tallied(attempt, this.#format, { offers, streamed: true })
+    reply.through(new StreamWatch(this.#marks, this.#watch(attempt, tally), hidden))
+  }
+  /** An error behind a 200 is the error it says it is, as long as nothing has been sent. */
+  async #failed(
+    attempt: Attempt,
+    reply: Reply,
+    { status, body }: { readonly status: number; readonly body: Fields },
+  ): Promise<void> {
+    await abandon(reply)
+    if (isKeyStatus(status)) throw blame(this.#log, attempt, status, JSON.stringify(body))
+    const { 'retry-after': wait } = reply.headers
+    attempt.answer(status, body, wait === undefined ? {} : { 'retry-after': wait })
+  }
+  #watch({ exchange, target }: Attempt, tally: Tally | undefined): Watch {
+    return new AttemptWatch(this.#format, this.#log, exchange, target, tally)
+  }
+}
+
+/** What the watchers of one attempt's answer tell, in the words of its format. */
+class AttemptWatch implements Watch {
+  readonly #format: Format
+  readonly #log: Log
+  readonly #exchange: Exchange
+  readonly #target: Target
+  readonly #tally: Tally | undefined
+  constructor(
+    format: Format,
+    log: Log,
+    exchange: Exchange,
+    target: Target,
+    tally: Tally | undefined,
+  ) {
+    this.#format = format
+    this.#log = log
+    this.#exchange = exchange
+    this.#target = target
+    this.#tally = tally
+  }
+  counted(counts: Fields | undefined, whole: boolean): void {
+    const said = counts ? this.#format.usage.meters(counts) : {}
+    const meters = this.#tally ? { ...said, ...this.#tally.meters } : said
+    this.#exchange.slots.set(USAGE, { meters, estimated: !whole || counts === undefined })
+  }
+  failure(reason: Fault, last: SseEvent | undefined): Bytes {
+    const { dialect, stream } = this.#format
+    const { id } = this.#exchange
+    const { upstream } = this.#target
+    this.#log.warn({ id, upstream, code: reason.code }, 'a stream ended in an error')
+    return stream.failure
+      ? stream.failure(bodyOf(dialect, reason, id), last)
+      : (render(dialect, reason, id).event ?? Buffer.alloc(0))
+  }
+  truncated(): Fault {
+    return fault('UPSTREAM_TRUNCATED')
+  }
+  broke(): void {
+    this.#exchange.slots.set(BROKEN, true)
+  }
+  lingers(): void {
+    this.#exchange.cut(fault('UPSTREAM_LINGERS'))
+  }
+}

@@ -1,0 +1,68 @@
+/** What the crossing of one attempt's answer tells the rest of the gateway, in the words of both formats. */
+import type { Attempt, Fault, Log } from '../../engine/plugin.ts'
+import { bodyOf } from '../dialects/index.ts'
+import type { Answer, Part } from '../formats/answer.ts'
+import { partsOf } from '../formats/collect.ts'
+import type { Fields } from '../formats/fields.ts'
+import type { Format, Tally, TargetFormat } from '../formats/format.ts'
+import type { SseEvent } from '../formats/sse.ts'
+import { BROKEN, type Meters, USAGE } from '../slots.ts'
+import type { Report } from './crossed.ts'
+import { fault } from './faults.ts'
+import type { Listener } from './memory.ts'
+import { blame, isKeyStatus, refusalOf } from './refusal.ts'
+
+export class AttemptReport implements Report {
+  readonly #dialect: Format['dialect']
+  readonly #target: TargetFormat
+  readonly #log: Log
+  readonly #attempt: Attempt
+  readonly #listener: Listener | undefined
+  readonly #tally: Tally | undefined
+
+  constructor(
+    client: Format,
+    target: TargetFormat,
+    log: Log,
+    attempt: Attempt,
+    listener: Listener | undefined,
+    tally: Tally | undefined,
+  ) {
+    this.#dialect = client.dialect
+    this.#target = target
+    this.#log = log
+    this.#attempt = attempt
+    this.#listener = listener
+    this.#tally = tally
+  }
+  heard(part: Part): void {
+    this.#listener?.hear(part)
+  }
+  heardWhole(answer: Answer): void {
+    if (this.#listener) for (const part of partsOf(answer)) this.#listener.hear(part)
+  }
+  counted(meters: Meters | undefined, whole: boolean): void {
+    const estimated = !whole || meters === undefined
+    const all = { ...meters, ...this.#tally?.meters }
+    this.#attempt.exchange.slots.set(USAGE, { meters: all, estimated })
+  }
+  bodyOf(reason: Fault): Fields {
+    return bodyOf(this.#dialect, reason, this.#attempt.exchange.id)
+  }
+  errorIn(event: SseEvent): Fault | undefined {
+    const error = this.#target.stream.error(event)
+    if (!error) return undefined
+    if (isKeyStatus(error.status))
+      return blame(this.#log, this.#attempt, error.status, JSON.stringify(error.body))
+    return refusalOf(this.#target.codec, error.status, error.body)
+  }
+  broke(reason: Fault): void {
+    const { exchange, target } = this.#attempt
+    const { upstream } = target
+    this.#log.warn({ id: exchange.id, upstream, code: reason.code }, 'a stream ended in an error')
+    exchange.slots.set(BROKEN, true)
+  }
+  lingers(): void {
+    this.#attempt.exchange.cut(fault('UPSTREAM_LINGERS'))
+  }
+}

@@ -1,0 +1,91 @@
+/** One route's ways to its targets: which of the formats a target speaks a request is sent in. */
+import type { Attempt, Exchange, Host, Json, Target } from '../../engine/plugin.ts'
+import { isFields } from '../formats/fields.ts'
+import type { Format, TargetFormat } from '../formats/format.ts'
+import { targetFormats } from '../formats/index.ts'
+import { holdsSeal } from '../formats/seal.ts'
+import { MODEL, WHOLE } from '../slots.ts'
+import { type Coded, Crossing, isCoded } from './crossing.ts'
+import { fault } from './faults.ts'
+import { Identity } from './identity.ts'
+import { Memory } from './memory.ts'
+import { thinksByName } from './thinking.ts'
+
+export class Ways {
+  readonly #format: Format
+  readonly #identity: Identity
+  /** By the name of the target's format. */
+  readonly #crossings = new Map<string, Crossing>()
+  /** Upstream -> the formats it speaks; none where it speaks whatever it is asked in. */
+  readonly #spoken: ReadonlyMap<string, readonly string[]>
+
+  constructor(format: Format, strict: boolean, host: Host) {
+    const { log, upstreams } = host
+    const views = Object.entries(upstreams)
+    const fetches = new Map(views.map(([name, { options }]) => [name, listOf(options.fetch)]))
+    const memory = host.share<Memory>('thoughts', '1', previous => previous ?? new Memory())
+    const ground = { log, host, memory, strict, fetches }
+    this.#format = format
+    this.#identity = new Identity(format, log)
+    for (const target of isCoded(format) ? reachable(format) : [])
+      this.#crossings.set(target.name, new Crossing(format as Coded, target, ground))
+    this.#spoken = new Map(views.map(([name, { options }]) => [name, listOf(options.formats)]))
+  }
+  /** Leaves out targets that no way leads to. */
+  judge(exchange: Exchange): void {
+    const { targets } = exchange
+    if (targets.every(target => this.#reaches(target))) return
+    exchange.targets = targets.filter(target => this.#reaches(target))
+    if (exchange.targets.length === 0)
+      throw fault('MODEL_NOT_HERE', [exchange.slots.get(MODEL)?.asked ?? ''])
+  }
+  of({ target, exchange, request }: Attempt): Identity | Crossing {
+    const spoken = this.#formatsOf(target)
+    if (!this.#isSame(spoken)) return this.#crossing(spoken) ?? this.#identity
+    if (thinksByName(target.traits) || exchange.slots.get(WHOLE)?.longer) return this.#own()
+    const { parsed } = exchange.request
+    if (isFields(parsed) && this.#format.codec?.needsReading?.(parsed, target.traits ?? {}))
+      return this.#crossing(spoken.filter(name => name !== this.#format.name)) ?? this.#own()
+    // What another provider sealed must not reach this one.
+    const sealed = request.body instanceof Uint8Array && holdsSeal(request.body)
+    return sealed ? this.#own() : this.#identity
+  }
+  /** For `tollgate explain`. */
+  said(target: Target): Json {
+    const spoken = this.#formatsOf(target)
+    const same = this.#isSame(spoken)
+    return {
+      upstream: target.upstream,
+      format: same ? this.#format.name : (spoken.find(name => this.#crossings.has(name)) ?? null),
+      bytes: same ? 'pass untouched but for the name of the model' : 'are translated',
+    }
+  }
+  #own(): Identity | Crossing {
+    return this.#crossings.get(this.#format.name) ?? this.#identity
+  }
+  #isSame(spoken: readonly string[]): boolean {
+    return spoken.length === 0 || spoken.includes(this.#format.name)
+  }
+  #reaches(target: Target): boolean {
+    const spoken = this.#formatsOf(target)
+    return this.#isSame(spoken) || this.#crossing(spoken) !== undefined
+  }
+  #crossing(spoken: readonly string[]): Crossing | undefined {
+    for (const name of spoken) {
+      const crossing = this.#crossings.get(name)
+      if (crossing) return crossing
+    }
+    return undefined
+  }
+  /** A model may speak fewer formats than its upstream. */
+  #formatsOf({ upstream, traits }: Target): readonly string[] {
+    const own = traits?.formats
+    return own === undefined ? (this.#spoken.get(upstream) ?? []) : listOf(own)
+  }
+}
+
+/** Whoever asks for images alone is served by targets that draw. */
+const reachable = ({ codec }: Coded): readonly TargetFormat[] =>
+  [...targetFormats.values()].filter(target => !codec.drawing || target.codec.drawing)
+const listOf = (given: Json | undefined): readonly string[] =>
+  Array.isArray(given) ? given.map(String) : []

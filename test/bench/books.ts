@@ -1,0 +1,51 @@
+/** Money for the bench's account, and books as they are after a year: a million charges, a hundred thousand accounts. */
+import { openDatabase } from '../../engine/database/database.ts'
+import type { Statement } from '../../engine/plugin.ts'
+import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'
+import { walletOf } from '../../plugins/ledger/wallet.ts'
+
+export interface Books {
+  readonly charges: number
+  readonly accounts: number
+}
+/** ms: a million rows take their time. */
+const PATIENCE = 300_000
+const AMOUNT = 10n ** 15n
+
+/** The first account is the one of the first start. */
+export const endow = (data: string): Promise<void> =>
+  write(data, [
+    openWallet(walletOf.account(1), 0n),
+    addCredit({ account: 1, kind: 'credit', amount: AMOUNT, note: 'bench', at: Date.now() }),
+  ])
+
+/** Of other accounts, before the ones of now. */
+export const fill = (data: string, { charges, accounts }: Books): Promise<void> =>
+  write(data, [
+    {
+      sql: {
+        name: 'bench: wallets',
+        text: `WITH RECURSIVE n (at) AS (SELECT 1000 UNION ALL SELECT at + 1 FROM n WHERE at < 999 + ?)
+          INSERT INTO wallets (id, balance) SELECT at * 2, 1000000000 FROM n`,
+      },
+      values: [accounts],
+    },
+    {
+      sql: {
+        name: 'bench: charges',
+        text: `WITH RECURSIVE n (at) AS (SELECT 1 UNION ALL SELECT at + 1 FROM n WHERE at < ?)
+          INSERT INTO charges (request, account, process, route, model, version, rule, state, held, amount, usage, lines,
+            opened, closed)
+          SELECT printf('req_%032x', at), 1000 + at * 7919 % ?, 'gone', 'POST /v1/chat/completions', 'bench-plain', 1,
+            '{"price":[]}', 'settled', 10000000, 93600, '{"input":152,"output":118}',
+            '[{"meter":"input","quantity":"152","price":"0.15","per":"1M","nanos":"22800"}]', at, at FROM n`,
+      },
+      values: [charges, accounts],
+    },
+  ])
+
+const write = async (data: string, list: readonly Statement[]): Promise<void> => {
+  const database = await openDatabase({ url: 'sqlite:', data, patience: PATIENCE })
+  await database.write(list)
+  await database.close()
+}

@@ -1,0 +1,74 @@
+/** One format's codec by itself: what it loses, the parts of a stream, the bytes it writes. */
+import type { Json } from '../../engine/plugin.ts'
+import type { Answer, Part } from '../../plugins/formats/answer.ts'
+import type { Codec, Context, Loss, TargetFacts } from '../../plugins/formats/codec.ts'
+import { Collector } from '../../plugins/formats/collect.ts'
+import type { Fields } from '../../plugins/formats/fields.ts'
+import type { Prompt } from '../../plugins/formats/hub.ts'
+import { formats } from '../../plugins/formats/index.ts'
+import { eventsIn } from '../../plugins/formats/sse.ts'
+
+export const codecOf = (name: string): Codec => {
+  const codec = formats.get(name)?.codec
+  if (!codec) throw new Error(`${name} has no codec`)
+  return codec
+}
+
+/** Collects what is lost. */
+export interface Lost extends Loss {
+  readonly fields: readonly string[]
+}
+export const lost = (): Lost => {
+  const fields: string[] = []
+  return { fields, drop: field => void fields.push(field) }
+}
+
+/** A request read by one format, and what it lost on the way. */
+export const read = (name: string, body: Json, path = '/') => {
+  const loss = lost()
+  const prompt = codecOf(name).decodePrompt(body as Fields, path, loss)
+  return { prompt, lost: loss.fields }
+}
+export const written = (name: string, prompt: Prompt, facts: Partial<TargetFacts> = {}) => {
+  const loss = lost()
+  const sent = codecOf(name).encodePrompt(prompt, { name: 'model', traits: {}, ...facts }, loss)
+  return { ...sent, body: sent.body as { readonly [key: string]: never }, lost: loss.fields }
+}
+
+export const PROMPT: Prompt = {
+  turns: [],
+  tools: [],
+  settings: {},
+  stream: true,
+  counts: true,
+  body: {},
+}
+export const contextWith = (context: Partial<Context> = {}): Context => ({
+  ...{ id: '0123456789abcdef', model: 'asked', now: 1_700_000_000, prompt: PROMPT, path: '/' },
+  ...context,
+})
+
+/** The parts of an upstream's stream; `ended`: it came to its own end, with or without its terminator. */
+export const partsOf = (name: string, stream: string | Uint8Array) => {
+  const decoder = codecOf(name).decodeStream()
+  const parts: Part[] = []
+  const emit = (part: Part): void => void parts.push(part)
+  for (const event of eventsIn(Buffer.from(stream)))
+    if (event.data !== undefined) decoder.event(event, emit)
+  return { parts, ended: parts.at(-1)?.type === 'end' || decoder.close(emit) }
+}
+export const collected = (name: string, stream: string | Uint8Array): Answer =>
+  assembled(partsOf(name, stream).parts)
+export const assembled = (parts: readonly Part[]): Answer => {
+  const collector = new Collector()
+  for (const part of parts) collector.take(part)
+  return collector.answer()
+}
+export const streamed = (
+  name: string,
+  parts: readonly Part[],
+  context: Partial<Context> = {},
+): string => {
+  const encoder = codecOf(name).encodeStream(contextWith(context))
+  return parts.map(part => encoder.part(part)).join('')
+}

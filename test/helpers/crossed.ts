@@ -1,0 +1,57 @@
+/** One attempt from one format to another, without a gateway around it. */
+
+import { toAnswer } from '../../engine/exchange.ts'
+import type { Json, Reply, Target } from '../../engine/plugin.ts'
+import { formats } from '../../plugins/formats/index.ts'
+import { ACCOUNT, MODEL } from '../../plugins/slots.ts'
+import { Crossing, type Ground, isCoded } from '../../plugins/translation/crossing.ts'
+import { Memory } from '../../plugins/translation/memory.ts'
+import { fakeAttempt, fakeExchange, fakeHost, pour, thrownBy, type Upstreamed } from './exchange.ts'
+
+export interface Passage {
+  readonly client?: string
+  readonly target?: string
+  readonly body: Json
+  readonly path?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly traits?: Target['traits']
+  readonly answered?: Upstreamed
+  readonly ground?: Partial<Ground>
+  readonly account?: number
+}
+
+/** What the upstream was sent, and all that came of it. */
+export const cross = async (passage: Passage) => {
+  const { client = 'openai-chat', target = 'openai-chat', body, path = '/', headers = {} } = passage
+  const [from, to] = [formats.get(client), formats.get(target)]
+  if (!isCoded(from) || !isCoded(to)) throw new Error(`no codec of ${client} or ${target}`)
+  const host = fakeHost()
+  const ground: Ground = {
+    ...{ log: host.log, host, memory: new Memory(), strict: false, fetches: new Map() },
+    ...passage.ground,
+  }
+  const [local = '', search = ''] = path.split('?')
+  const exchange = fakeExchange({ body, path: local, search, headers })
+  exchange.slots.set(MODEL, { asked: 'asked', entry: 'asked' })
+  exchange.slots.set(ACCOUNT, { id: passage.account ?? 1, name: 'a', role: 'customer' })
+  const traits = passage.traits ?? {}
+  const attempt = fakeAttempt(exchange, { upstream: 'up', name: 'there', traits }, passage.answered)
+  const crossing = new Crossing(from, to, ground)
+  const fault = await thrownBy(() => crossing.forward(attempt, attempt.next))
+  const request = attempt.request.body
+  const sent = request instanceof Uint8Array ? Buffer.from(request).toString() : ''
+  if (fault) return { exchange, host, fault, sent: undefined, reply: undefined, poured: undefined }
+  const { reply } = attempt
+  return { exchange, host, fault, sent: JSON.parse(sent), reply, poured: await pour(reply) }
+}
+
+/** Hosts that serve files to `send`, by their address. */
+export const serving = (files: Readonly<Record<string, () => Reply>>): Ground['host'] => ({
+  send: async (_, { path }) => {
+    const file = files[path]
+    if (!file) throw new Error('127.0.0.1 is no public address.')
+    return file()
+  },
+})
+export const file = (bytes: string | Buffer, type: string, status = 200): Reply =>
+  toAnswer(status, Buffer.from(bytes), { 'content-type': type })

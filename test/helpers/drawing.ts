@@ -1,0 +1,126 @@
+/** A gateway whose models draw, inside the test's process, and one server in the place of all their upstreams. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { startGateway } from './gateway.ts'
+
+type Body = Readonly<Record<string, unknown>>
+interface Asked {
+  readonly path: string
+  readonly type: string
+  readonly body: Body
+  readonly form: FormData | undefined
+}
+interface Said {
+  readonly status?: number
+  readonly body?: unknown
+  readonly events?: string
+}
+export const PNG = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==',
+  'base64',
+)
+export const DATA_URL = `data:image/png;base64,${PNG.toString('base64')}`
+interface Bed {
+  /** What the upstreams were asked. */
+  readonly seen: Asked[]
+  /** What they answer in place of images by address. */
+  next: ((asked: Asked) => Said) | undefined
+  /** How many addresses were given so far. */
+  drawn: number
+  images(count: unknown, more?: object): Body
+}
+export const bed: Bed = {
+  seen: [],
+  next: undefined,
+  drawn: 0,
+  images: (count, more = {}) => ({
+    created: 7,
+    data: Array.from({ length: Number(count ?? 1) }, () => ({
+      url: `https://a.example/${++bed.drawn}.png`,
+    })),
+    ...more,
+  }),
+}
+const upstream = createServer(async (request, response) => {
+  const parts: Buffer[] = []
+  for await (const part of request) parts.push(part as Buffer)
+  const bytes = Buffer.concat(parts)
+  const type = String(request.headers['content-type'])
+  const form = type.startsWith('multipart/')
+    ? await new Response(bytes, { headers: { 'content-type': type } }).formData()
+    : undefined
+  const body = form ? Object.fromEntries(form) : (JSON.parse(bytes.toString()) as Body)
+  const asked = { path: request.url ?? '', type, body, form }
+  bed.seen.push(asked)
+  const said: Said = bed.next?.(asked) ?? { body: bed.images(body.n) }
+  const kind = said.events === undefined ? 'application/json' : 'text/event-stream'
+  response.writeHead(said.status ?? 200, { 'content-type': kind })
+  response.end(said.events ?? JSON.stringify(said.body))
+})
+upstream.listen(0, '127.0.0.1')
+await once(upstream, 'listening')
+const { port } = upstream.address() as AddressInfo
+const schema = (name: string) =>
+  fileURLToPath(new URL(`../../schemas/${name}.json`, import.meta.url))
+const usages: { readonly meters: object; readonly estimated: boolean }[] = []
+Object.assign(globalThis, { usages })
+export const gateway = await startGateway({
+  inside: true,
+  files: {
+    'plugins/told.ts': `export default { schema: { type: 'object', description: 'x', examples: [{}] }, default: {}, setup: () => ({ handle(exchange, next) {
+      exchange.onEnd(() => globalThis.usages.push(exchange.slots.get({ name: 'usage' })))
+      return next()
+    } }) }`,
+  },
+  routes: `
+pipeline: [errors, form, validate, model, told, translate]
+upstreams:
+  gp: { url: 'http://127.0.0.1:${port}', key: k, formats: [openai-chat, openai-responses] }
+  fx: { url: 'http://127.0.0.1:${port}', key: k, formats: [openai-images] }
+  rc: { url: 'http://127.0.0.1:${port}', key: k, formats: [recraft] }
+models:
+  gp-4.1: { to: gp/gpt-4.1, free: true }
+  gp-4o-image: { to: gp/gpt-image-1, free: true, traits: { formats: [openai-images] } }
+  dall-e-3: { to: gp/dall-e-3, free: true, traits: { formats: [openai-images], images: 1, edits: false } }
+  flux-1.1-pro: { to: fx/flux-1.1-pro, free: true, traits: { edits: false } }
+  rc-v3: { to: rc/recraftv3, free: true }
+routes:
+  - { path: POST /v1/chat/completions, model: body, translate: openai-chat, errors: openai }
+  - { path: POST /v1/responses, model: body, translate: openai-responses, errors: openai }
+  - { path: POST /v1/messages, model: body, translate: anthropic-messages, errors: anthropic }
+  - { path: 'POST /v1beta/models/{model}:generateContent', model: { path: model }, translate: google-gemini, errors: google }
+  - { path: POST /v1/images/generations, validate: '${schema('images-generations')}', model: body, translate: openai-images, errors: openai }
+  - path: POST /v1/images/edits
+    form: { files: [image, mask], numbers: [n], flags: [stream] }
+    validate: '${schema('images-edits')}'
+    model: body
+    translate: openai-images
+    errors: openai
+`,
+})
+t.teardown(async () => {
+  await gateway.stop()
+  upstream.close()
+  upstream.closeAllConnections()
+})
+t.beforeEach(() => {
+  bed.seen.length = 0
+  usages.length = 0
+  bed.next = undefined
+  bed.drawn = 0
+})
+
+/** What was counted, known behind the last byte. */
+export const counted = async () => {
+  while (usages.length === 0) await new Promise(setImmediate)
+  return usages.pop()
+}
+/** What its user catches. */
+export const failed = (asked: Promise<unknown>): Promise<object> =>
+  asked.then(
+    () => ({ accepted: true }),
+    thrown => thrown as object,
+  )

@@ -1,0 +1,42 @@
+/** Requests of the hub and of generateContent, in few words. */
+import type { Json } from '../../engine/plugin.ts'
+import type { Content } from '../../plugins/formats/content.ts'
+import type { Fields } from '../../plugins/formats/fields.ts'
+import type { Prompt, Tool, Turn } from '../../plugins/formats/hub.ts'
+import { PROMPT, read, written } from './codec.ts'
+
+const NAME = 'google-gemini'
+export const hi = [{ role: 'user', parts: [{ text: 'hi' }] }]
+export const asking = (more: { readonly [key: string]: Json }) =>
+  read(NAME, { contents: hi, ...more })
+export const prompt = (turns: readonly Turn[], more: Partial<Prompt> = {}): Prompt => ({
+  ...PROMPT,
+  ...{ stream: false, turns },
+  ...more,
+})
+export const user = (...content: Content[]): Turn => ({ role: 'user', content })
+export const assistant = (...content: Content[]): Turn => ({ role: 'assistant', content })
+export const text = (said: string): Content => ({ type: 'text', text: said })
+export const called = (id: string, more: object = {}): Content => ({
+  ...{ type: 'call', id, name: `f_${id}`, input: '{"a":1}' },
+  ...more,
+})
+export const result = (
+  id: string,
+  ...content: Extract<Content, { type: 'result' }>['content']
+): Content => ({
+  ...{ type: 'result', id, content },
+})
+export const sent = (
+  given: Prompt,
+  traits: { readonly [key: string]: Json } = {},
+  output?: number,
+) => written(NAME, given, { traits, ...(output !== undefined && { output }) })
+export const contentsOf = (turns: readonly Turn[], traits = {}): Json =>
+  (sent(prompt(turns), traits).body as Fields).contents as Json
+export const withTools = (tools: readonly Tool[], more: Partial<Prompt> = {}, traits = {}) =>
+  sent(prompt([user(text('x'))], { tools, ...more }), traits)
+export const image: Content = {
+  ...{ type: 'media', kind: 'image' },
+  source: { type: 'data', data: 'AAAA', mime: 'image/png' },
+}

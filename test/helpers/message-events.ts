@@ -1,0 +1,49 @@
+/** Streams of messages, event by event, and what our reader makes of them. */
+import type { Json } from '../../engine/plugin.ts'
+import type { Fields } from '../../plugins/formats/fields.ts'
+import { assembled, partsOf } from './codec.ts'
+import { NAME } from './messages.ts'
+
+export type Event = readonly [type: string, fields?: Fields]
+const sse = (...events: readonly Event[]): string =>
+  events
+    .map(([type, fields]) => `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`)
+    .join('')
+
+export const START: Event = [
+  'message_start',
+  { message: { id: 'msg_1', model: 'claude', usage: { input_tokens: 5, output_tokens: 1 } } },
+]
+export const open = (index: number, content_block: Fields): Event => [
+  'content_block_start',
+  { index, content_block },
+]
+export const delta = (index: number, delta: Fields): Event => [
+  'content_block_delta',
+  { index, delta },
+]
+export const say = (index: number, text: string): Event =>
+  delta(index, { type: 'text_delta', text })
+export const json = (index: number, partial_json: string): Event =>
+  delta(index, { type: 'input_json_delta', partial_json })
+export const shut = (index: number): Event => ['content_block_stop', { index }]
+export const end = (
+  stop_reason: Json,
+  usage: Fields = { output_tokens: 3 },
+  more: Fields = {},
+): Event => ['message_delta', { delta: { stop_reason, stop_sequence: null, ...more }, usage }]
+export const STOP: Event = ['message_stop']
+export const TEXT = { type: 'text', text: '' }
+export const call = (id: string, name = 'look'): Fields => ({
+  type: 'tool_use',
+  id,
+  name,
+  input: {},
+})
+
+export const heard = (...events: readonly Event[]) => {
+  const { parts, ended } = partsOf(NAME, sse(...events))
+  const answer = assembled(parts)
+  const [choice = { content: [], stop: undefined }] = answer.choices
+  return { parts, ended, answer, content: choice.content, stop: choice.stop }
+}

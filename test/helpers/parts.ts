@@ -1,0 +1,151 @@
+/** Answers in the parts they come in, in every order that a format may be told them. */
+import type { Part, Stop } from '../../plugins/formats/answer.ts'
+import type { Content } from '../../plugins/formats/content.ts'
+
+export const open = (index: number, content: Content, choice = 0): Part => ({
+  ...{ type: 'open', index, choice, content },
+})
+export const grow = (index: number, text: string): Part => ({ type: 'grow', index, text })
+const close = (index: number): Part => ({ type: 'close', index })
+export const ending = (
+  reason: Stop['reason'] = 'end',
+  more: Partial<Stop> = {},
+): readonly Part[] => [
+  ...[{ type: 'count', meters: { input: 3, output: 2 } } as const],
+  ...[{ type: 'stop', choice: 0, stop: { reason, ...more } } as const, { type: 'end' } as const],
+]
+export const text: Content = { type: 'text', text: '' }
+const thought: Content = { type: 'thought', text: '' }
+const call = (id: string): Content => ({ type: 'call', id, name: 'f', input: '' })
+export const said = (
+  index: number,
+  content: Content,
+  ...words: readonly string[]
+): readonly Part[] => [
+  ...[open(index, content), ...words.map(word => grow(index, word)), close(index)],
+]
+/** Each by what is odd about it. */
+export const CASES: Readonly<Record<string, readonly Part[]>> = {
+  'a text': [...said(0, text, 'he', 'llo'), ...ending()],
+  'nothing at all': ending(),
+  'edge 24: thoughts, a text and a call, each with its life': [
+    ...[
+      ...said(0, thought, 'hm', ' so'),
+      ...said(1, text, 'see'),
+      ...said(2, call('c'), '{"a":', '1}'),
+    ],
+    ...ending('call'),
+  ],
+  'edge 1: calls whose arguments mix': [
+    ...[open(0, call('a')), open(1, call('b')), grow(0, '{"x"'), grow(1, '{}'), grow(0, ':1}')],
+    ...[close(1), close(0), ...ending('call')],
+  ],
+  'a text that goes on while a call is made': [
+    ...[
+      open(0, text),
+      grow(0, 'one '),
+      open(1, call('c')),
+      grow(1, '{}'),
+      grow(0, 'two'),
+      close(0),
+    ],
+    ...[close(1), ...said(2, text, 'three'), ...ending('call')],
+  ],
+  'two texts at once': [
+    ...[open(0, text), open(1, text), grow(1, 'b'), grow(0, 'a'), close(0), close(1), ...ending()],
+  ],
+  'blocks that are never closed': [
+    open(0, text),
+    grow(0, 'a'),
+    open(1, call('c')),
+    ...ending('call'),
+  ],
+  'edge 16: a call without arguments': [...said(0, call('c')), ...ending('call')],
+  'a call that is known whole when it opens': [
+    ...[
+      open(0, { type: 'call', id: 'c', name: 'f', input: '{"a":1}' }),
+      close(0),
+      ...ending('call'),
+    ],
+  ],
+  'a free tool': [
+    ...said(0, { type: 'call', id: 'c', name: 'sql', input: '', free: true }, 'SELECT ', '1'),
+    ...ending('call'),
+  ],
+  'a refusal that streams': [
+    ...[...said(0, { type: 'refusal', text: '' }, 'I ', 'won’t'), ...ending('refusal')],
+  ],
+  'a refusal behind a text': [
+    ...[...said(0, text, 'well'), ...said(1, { type: 'refusal', text: '' }, 'no')],
+    ...ending('refusal'),
+  ],
+  'a refusal that only its reason tells': ending('refusal', { message: 'no' }),
+  'edge 10: a thought without words': [
+    ...[open(0, thought), { type: 'seal', index: 0, seal: { origin: 'x', data: 'y' } } as const],
+    ...[close(0), ...said(1, text, 'hi'), ...ending()],
+  ],
+  'edge 8: a sealed call': [
+    ...[open(0, { ...call('c'), seal: { origin: 'google-gemini', data: 'c2ln' } } as Content)],
+    ...[grow(0, '{}'), close(0), ...ending('call')],
+  ],
+  'a text that is sealed at its end': [
+    ...[
+      open(0, text),
+      grow(0, 'hi'),
+      { type: 'seal', index: 0, seal: { origin: 'x', data: 'y' } } as const,
+    ],
+    ...[close(0), ...said(1, call('c'), '{}'), ...ending('call')],
+  ],
+  'edge 26: a search, what it found, and what is cited': [
+    ...[open(0, { type: 'work', tool: 'web_search', id: 'w', input: { query: 'q' } })],
+    {
+      ...{ type: 'close', index: 0 },
+      content: {
+        type: 'work',
+        tool: 'web_search',
+        id: 'w',
+        input: { query: 'q' },
+        found: [{ url: 'https://x' }],
+      },
+    },
+    ...[
+      open(1, text),
+      grow(1, 'sun'),
+      { type: 'cite', index: 1, citation: { url: 'https://x' } } as const,
+    ],
+    ...[close(1), ...ending()],
+  ],
+  'code that was run': [
+    ...said(0, {
+      type: 'work',
+      tool: 'code_execution',
+      id: 'w',
+      input: { code: '1' },
+      output: '1',
+    }),
+    ...[...said(1, { type: 'work', tool: 'file_search', id: 'v', input: 'q' }), ...ending()],
+  ],
+  'work that has no item here': [
+    ...[...said(0, { type: 'work', tool: 'other', id: 'w', input: null }), ...said(1, text, 'hi')],
+    ...ending(),
+  ],
+  'a picture': [
+    ...said(0, {
+      type: 'media',
+      kind: 'image',
+      source: { type: 'data', data: 'AAAA', mime: 'image/png' },
+    }),
+    ...ending(),
+  ],
+  'a picture by its address': [
+    ...said(0, { type: 'media', kind: 'image', source: { type: 'url', url: 'https://x/y.png' } }),
+    ...ending(),
+  ],
+  'edge 25: other choices are not for this format': [
+    ...[open(0, text), open(1, text, 1), grow(1, 'b'), grow(0, 'a'), close(0), close(1)],
+    ...[{ type: 'stop', choice: 1, stop: { reason: 'length' } } as const, ...ending()],
+  ],
+  'edge 23: cut off': [...said(0, text, 'he'), ...ending('length')],
+  'edge 3: cut off in a call': [open(0, call('c')), grow(0, '{"a'), ...ending('length')],
+  filtered: [...said(0, text, 'he'), ...ending('filter')],
+}

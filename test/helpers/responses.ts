@@ -1,0 +1,109 @@
+/** What is recorded of the responses format, read directly: no codec has a part in it. */
+import { type Recording, recordings } from './recorded.ts'
+
+export interface Item {
+  readonly [member: string]: unknown
+  readonly id?: string
+  readonly type: string
+  readonly name?: string
+  readonly call_id?: string
+  readonly arguments?: string
+  readonly input?: string
+  readonly result?: string | null
+  readonly encrypted_content?: string | null
+  readonly summary?: readonly { readonly text: string }[]
+  readonly content?: readonly {
+    readonly type: string
+    readonly text?: string
+    readonly annotations?: readonly object[]
+  }[]
+}
+export interface Response {
+  readonly status: string
+  readonly output: readonly Item[]
+  readonly usage?: {
+    readonly input_tokens: number
+    readonly output_tokens: number
+    readonly total_tokens: number
+    readonly input_tokens_details?: { readonly cached_tokens?: number }
+    readonly output_tokens_details?: { readonly reasoning_tokens?: number }
+  } | null
+}
+interface Event {
+  readonly [member: string]: unknown
+  readonly type: string
+  readonly output_index?: number
+  readonly item?: Item
+  readonly response?: Response
+}
+
+/** What is no answer of this format: a chat that lies among them, an error, answers that wait in the background, and a
+ *  stream made by hand whose deltas say something else than its end. */
+const OTHER: ReadonlySet<string> = new Set(
+  '0344 0345 0277 0162 0164 0303'.split(' ').map(number => `rec-${number}`),
+)
+
+export const recordedResponses = (): readonly Recording[] =>
+  (recordings() ?? []).filter(
+    ({ id, format, status }) => format.startsWith('responses') && status === 200 && !OTHER.has(id),
+  )
+
+export const eventsOf = (stream: string): readonly Event[] =>
+  stream
+    .split(/\r?\n/)
+    .filter(line => line.startsWith('data:'))
+    .map(line => JSON.parse(line.slice(5)) as Event)
+
+/** Of a stream the items as each was finished: three recordings hold several streams, of which the first counts. */
+export const recordedResponse = ({ stream, response_body: body }: Recording): Response => {
+  if (!stream) return JSON.parse(body) as Response
+  const events = eventsOf(body)
+  const end = events.findIndex(({ type }) => type === 'response.completed')
+  const items: Item[] = []
+  for (const { type, item, output_index: at } of events.slice(0, end))
+    if (type === 'response.output_item.done' && item && at !== undefined) items[at] = item
+  const { status = '', usage = null } = events[end]?.response ?? {}
+  return { status, usage, output: items }
+}
+
+export const textIn = ({ output }: Pick<Response, 'output'>): string =>
+  output
+    .filter(({ type }) => type === 'message')
+    .flatMap(({ content = [] }) => content.map(({ text = '' }) => text))
+    .join('')
+
+/** One upstream writes its own searches as calls of free tools. */
+export const callsIn = ({ output }: Pick<Response, 'output'>): readonly object[] =>
+  output
+    .filter(
+      ({ type, call_id: id }) =>
+        /^(function|custom_tool)_call$/.test(type) && !id?.startsWith('xs_'),
+    )
+    .map(({ call_id: id, name, arguments: given, input }) => ({
+      id,
+      name,
+      given: given === undefined ? input : JSON.parse(given || '{}'),
+    }))
+
+export const thoughtsIn = ({ output }: Pick<Response, 'output'>): string =>
+  output
+    .filter(({ type }) => type === 'reasoning')
+    .flatMap(({ summary = [], content = [] }) => {
+      const told = summary.length > 0 ? summary : content
+      return told.length > 0 ? [told.map(({ text = '' }) => text).join('\n\n')] : []
+    })
+    .join('\n')
+
+export const citationsIn = ({ output }: Pick<Response, 'output'>): number =>
+  output
+    .flatMap(({ content = [] }) => content)
+    .reduce((sum, { annotations = [] }) => sum + annotations.length, 0)
+
+export const countsIn = ({ usage }: Pick<Response, 'usage'>) =>
+  usage && {
+    input: usage.input_tokens,
+    output: usage.output_tokens,
+    total: usage.input_tokens + usage.output_tokens,
+    cached: usage.input_tokens_details?.cached_tokens ?? 0,
+    thinking: usage.output_tokens_details?.reasoning_tokens ?? 0,
+  }

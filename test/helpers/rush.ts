@@ -1,0 +1,32 @@
+/** Many calls at once on money for ten of them: exactly ten are served and charged, whoever they ask. */
+import type { Test } from 'tap'
+import type { OpenDatabase } from '../../engine/database/database.ts'
+import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'
+import { walletOf } from '../../plugins/ledger/wallet.ts'
+import { sql } from './store.ts'
+
+const UNIT = 1_000_000_000n
+const TEN = 10
+
+/** `account` has nothing yet, or nothing left. `ask`: one call that costs a unit; resolves to its status. */
+export const rushForTen = async (
+  t: Test,
+  database: OpenDatabase,
+  account: number,
+  calls: number,
+  ask: (at: number) => Promise<number>,
+): Promise<void> => {
+  const credit = { account, kind: 'credit', amount: BigInt(TEN) * UNIT } as const
+  await database.write([
+    openWallet(walletOf.account(account), 0n),
+    addCredit({ ...credit, note: 'test', at: Date.now() }),
+  ])
+  const statuses = await Promise.all(Array.from({ length: calls }, (_, at) => ask(at)))
+  t.equal(statuses.filter(status => status === 200).length, TEN)
+  t.equal(statuses.filter(status => status === 403).length, calls - TEN)
+  const read = async (text: string) => (await database.read(sql(`test: ${text}`, text), []))[0]
+  t.match(await read(`SELECT balance FROM wallets WHERE id = ${walletOf.account(account)}`), {
+    balance: 0,
+  })
+  t.match(await read("SELECT count(*) AS open FROM charges WHERE state = 'open'"), { open: 0 })
+}

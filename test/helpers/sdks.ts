@@ -1,0 +1,67 @@
+/** The official SDKs as clients of one gateway: the same question in each format, and what its user reads. */
+import Anthropic from '@anthropic-ai/sdk'
+import { GoogleGenAI } from '@google/genai'
+import OpenAI from 'openai'
+import { type Reading, readChat, readGenerated, readMessage, readResponse } from './reading.ts'
+
+/** `deltas`: the text as it was streamed, where the last event tells it again. */
+export type Client = (
+  model: string,
+  stream: boolean,
+) => Promise<Reading & { readonly deltas?: string }>
+
+/** `version`: Google's, where an upstream does not know the one its SDK asks for. */
+export const sdkClients = (
+  url: string,
+  key: string,
+  version?: string,
+): Readonly<Record<string, Client>> => {
+  const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: key, maxRetries: 0 })
+  const anthropic = new Anthropic({ baseURL: url, apiKey: key, maxRetries: 0 })
+  const google = new GoogleGenAI({
+    apiKey: key,
+    httpOptions: {
+      ...{ baseUrl: url, retryOptions: { attempts: 1 } },
+      ...(version !== undefined && { apiVersion: version }),
+    },
+  })
+  const messages = [{ role: 'user' as const, content: 'Hello' }]
+  return {
+    async 'openai-chat'(model, stream) {
+      if (!stream) return readChat([await openai.chat.completions.create({ model, messages })])
+      const options = { include_usage: true }
+      const chunks: unknown[] = []
+      const answer = await openai.chat.completions.create({
+        model,
+        messages,
+        stream,
+        stream_options: options,
+      })
+      for await (const chunk of answer) chunks.push(chunk)
+      return readChat(chunks)
+    },
+    async 'openai-responses'(model, stream) {
+      if (!stream) return readResponse(await openai.responses.create({ model, input: 'Hello' }))
+      const answer = await openai.responses.create({ model, input: 'Hello', stream })
+      const [texts, rest] = [[] as string[], [] as unknown[]]
+      for await (const event of answer) {
+        if (event.type === 'response.output_text.delta') texts.push(event.delta)
+        if ('response' in event && 'output' in event.response) rest.push(event.response)
+      }
+      const reading = readResponse(rest.at(-1))
+      return { ...reading, deltas: texts.join('') }
+    },
+    async 'anthropic-messages'(model, stream) {
+      const body = { model, messages, max_tokens: 4096 }
+      if (!stream) return readMessage(await anthropic.messages.create(body))
+      return readMessage(await anthropic.messages.stream(body).finalMessage())
+    },
+    async 'google-gemini'(model, stream) {
+      const body = { model, contents: 'Hello' }
+      if (!stream) return readGenerated([await google.models.generateContent(body)])
+      const chunks: unknown[] = []
+      for await (const chunk of await google.models.generateContentStream(body)) chunks.push(chunk)
+      return readGenerated(chunks)
+    },
+  }
+}

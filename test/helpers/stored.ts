@@ -1,0 +1,115 @@
+/** The stand of stored responses: upstreams of two formats, two accounts, and the official client of each. */
+import OpenAI, { APIError } from 'openai'
+import type { Test } from 'tap'
+import { openDatabase } from '../../engine/database/database.ts'
+import { makeSecret } from '../../plugins/accounts/secret.ts'
+import { addKey, createAccount } from '../../plugins/accounts/statements.ts'
+import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'
+import { walletOf } from '../../plugins/ledger/wallet.ts'
+import { startGateway } from './gateway.ts'
+import { startUpstream } from './upstream.ts'
+
+export const startStored = async (t: Test) => {
+  const upstream = await startUpstream()
+  const gateway = await startGateway({
+    settings: 'responses: { largest: 256KiB }',
+    routes: `
+pipeline: [errors, auth, validate, model, limit, idempotency, responses, meter, translate]
+upstreams:
+  gp: { url: '${upstream.url}/s/gp', formats: [openai-responses] }
+  cl: { url: '${upstream.url}/s/cl', formats: [anthropic-messages] }
+models:
+  gp: { to: gp/gpt, output: 100, price: { input: 1 / 1k, output: 1 / 1k } }
+  cl: { to: cl/claude, output: 100, price: { input: 1 / 1k, output: 1 / 1k } }
+routes:
+  - { path: POST /v1/responses, model: body, responses: create, translate: openai-responses }
+  - { path: 'GET /v1/responses/{id}', responses: show }
+  - { path: 'DELETE /v1/responses/{id}', responses: delete }
+  - { path: 'POST /v1/responses/{id}/cancel', responses: cancel }
+  - { path: 'GET /v1/responses/{id}/input_items', responses: input }
+  - { path: POST /v1/conversations, responses: create-conversation }
+  - { path: 'GET /v1/conversations/{id}', responses: show-conversation }
+  - { path: 'DELETE /v1/conversations/{id}', responses: delete-conversation }
+  - { path: 'GET /v1/conversations/{id}/items', responses: conversation-items }
+`,
+  })
+  const database = await openDatabase({ url: 'sqlite:', data: gateway.data })
+  t.teardown(async () => {
+    await database.close()
+    await Promise.all([gateway.stop(), upstream.stop()])
+  })
+  const rows = (text: string) => database.read({ name: `test: ${text}`, text }, [])
+
+  const client = (apiKey: string) =>
+    new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey, maxRetries: 0 })
+  const rich = async (account: number) => {
+    const at = Date.now()
+    const credit = { account, kind: 'credit', amount: 10n ** 12n, note: 'test', at } as const
+    await database.write([openWallet(walletOf.account(account), 0n), addCredit(credit)])
+  }
+  const mine = client(await gateway.key())
+  await database.write(createAccount({ name: 'other', role: 'customer' }, Date.now()))
+  const secret = makeSecret('key')
+  await database.write(addKey({ account: 2, name: 'test', secret }, Date.now()))
+  const other = client(secret.text)
+  await rich(1)
+  await rich(2)
+  /** What the upstream was sent last. */
+  const sent = async (script: string) => {
+    const { body } = (await upstream.seen('body', script)).at(-1) ?? {}
+    return JSON.parse(Buffer.from(body?.bytes ?? []).toString() || 'null')
+  }
+  return { upstream, gateway, mine, other, rows, sent }
+}
+
+// ---------------------------------------------------------------- what the upstreams say
+
+export const plain = (body: object) => {
+  const text = JSON.stringify(body)
+  const head = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n`
+  return [{ do: 'body' }, { do: 'send', bytes: head + text }] as const
+}
+export const response = (id: string, text: string, more: object = {}) => ({
+  ...{ id, object: 'response', created_at: 1, status: 'completed', model: 'gpt', error: null },
+  output: [
+    {
+      ...{ type: 'message', id: `msg_${id}`, role: 'assistant', status: 'completed' },
+      content: [{ type: 'output_text', text, annotations: [] }],
+    },
+  ],
+  usage: { input_tokens: 10, output_tokens: 5, total_tokens: 15 },
+  ...{ store: true, background: false, previous_response_id: null },
+  ...more,
+})
+export const message = (text: string) => ({
+  ...{ id: 'msg_1', type: 'message', role: 'assistant', model: 'claude' },
+  ...{ content: [{ type: 'text', text }], stop_reason: 'end_turn', stop_sequence: null },
+  usage: { input_tokens: 20, output_tokens: 5 },
+})
+export const streamed = (...events: { readonly type: string }[]) =>
+  [
+    { do: 'body' },
+    {
+      do: 'send',
+      bytes: `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n${events
+        .map(event => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+        .join('')}`,
+    },
+    { do: 'close' },
+  ] as const
+
+export const refused = async (
+  t: Test,
+  call: PromiseLike<unknown>,
+  status: number,
+  match: object = {},
+) => {
+  try {
+    await call
+    t.fail(`expected ${status}`)
+  } catch (thrown) {
+    if (!(thrown instanceof APIError)) throw thrown
+    t.equal(thrown.status, status, thrown.message)
+    t.match(thrown, match)
+  }
+}

@@ -1,0 +1,103 @@
+/** What the upstream's own tools did stands in the charge, with a line of its own: bytes that pass, and a translation. */
+import t from 'tap'
+import { openDatabase } from '../../engine/database/database.ts'
+import { plain, stream } from '../fixtures/upstream/scenarios.ts'
+import { creditAdmin } from '../helpers/credit.ts'
+import { startGateway } from '../helpers/gateway.ts'
+import { startUpstream } from '../helpers/upstream.ts'
+
+const upstream = await startUpstream()
+const gateway = await startGateway({
+  settings: 'currency: { name: CNY, rates: { USD: 7 } }',
+  routes: `
+pipeline: [errors, auth, model, meter, translate]
+upstreams:
+  gp: { url: '${upstream.url}/s/gp/v1', formats: [openai-responses] }
+models:
+  m: { to: gp/there, price: { input: 0, output: 0, web_search: 0.5, code_execution: 2 }, max_calls: { web_search: 5, code_execution: 5 } }
+  bare: { to: gp/there, price: { input: 0, output: 0 } }
+routes:
+  - { path: 'POST /v1/responses', auth: key, model: body, translate: openai-responses, errors: openai }
+  - { path: 'POST /v1/messages', auth: key, model: body, translate: anthropic-messages, errors: anthropic }
+`,
+})
+t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
+const key = await gateway.key()
+await creditAdmin(gateway.data)
+const database = await openDatabase({ url: 'sqlite:', data: gateway.data })
+t.teardown(() => database.close())
+
+const item = (type: string, id: string, more: object = {}) => ({
+  ...{ type, id, status: 'completed', ...more },
+})
+const output = [
+  item('web_search_call', 'a', { action: { type: 'search', query: 'x' } }),
+  item('web_search_call', 'b', { action: { type: 'search', query: 'y' } }),
+  item('code_interpreter_call', 'c', { code: '1', container_id: 'k', outputs: [] }),
+  item('message', 'd', {
+    role: 'assistant',
+    content: [{ type: 'output_text', text: 'hi', annotations: [] }],
+  }),
+]
+const response = {
+  ...{ id: 'r', object: 'response', status: 'completed', model: 'there', output },
+  usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
+}
+const completed = { type: 'response.completed', sequence_number: 0, response }
+const events = `event: response.completed\ndata: ${JSON.stringify(completed)}\n\n`
+
+const ASKED = { model: 'm', input: 'hi', max_output_tokens: 10, tools: [{ type: 'web_search' }] }
+const post = async (path: string, body: object) => {
+  const response = await fetch(gateway.url + path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  return { response, text: await response.text() }
+}
+const charge = async (id: string | null) => {
+  const text = 'SELECT state, amount, estimated, usage, lines FROM charges WHERE request = ?'
+  const [row] = await database.read({ name: 'test: charge', text }, [id ?? ''])
+  return { ...row, usage: JSON.parse(String(row?.usage)), lines: JSON.parse(String(row?.lines)) }
+}
+const CHARGED = {
+  ...{ state: 'settled', amount: 3_000_000_000, estimated: 0 },
+  usage: { input: 1, output: 1, web_search: 2, code_execution: 1 },
+  lines: [
+    ...[{ meter: 'input' }, { meter: 'output' }],
+    { meter: 'web_search', quantity: '2' },
+    { meter: 'code_execution', quantity: '1' },
+  ],
+}
+
+const MESSAGE = {
+  max_tokens: 10,
+  messages: [{ role: 'user', content: 'hi' }],
+  tools: [{ type: 'web_search_20250305', name: 'web_search' }],
+}
+const whole = plain(response)
+for (const [what, path, more, steps] of [
+  ['a response', '/v1/responses', {}, [whole]],
+  ['a streamed response', '/v1/responses', { stream: true }, stream(events, { piece: 40 })],
+  ['a message', '/v1/messages', MESSAGE, [whole]],
+  [
+    'a streamed message',
+    '/v1/messages',
+    { ...MESSAGE, stream: true },
+    stream(events, { piece: 40 }),
+  ],
+] as const)
+  t.test(what, async t => {
+    await upstream.script('gp', [{ do: 'body' }, ...steps])
+    const { response, text } = await post(path, { ...ASKED, ...more })
+    t.equal(response.status, 200, text)
+    t.match(await charge(response.headers.get('x-request-id')), CHARGED)
+  })
+
+t.test('a tool without a price is refused before anything is sent', async t => {
+  upstream.forget()
+  const { response, text } = await post('/v1/responses', { ...ASKED, model: 'bare' })
+  t.equal(response.status, 400)
+  t.match(text, /web_search/)
+  t.same(await upstream.seen('request', 'gp'), [])
+})

@@ -1,0 +1,183 @@
+/** Embeddings through the official SDKs: every form of input, both encodings, both formats on each side, and what is wrong. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { GoogleGenAI } from '@google/genai'
+import OpenAI from 'openai'
+import t from 'tap'
+import { startGateway } from '../helpers/gateway.ts'
+
+type Body = Readonly<Record<string, unknown>>
+const VECTOR = [0.5, -0.25, 1]
+/** What the upstream was asked, and what it answers next. */
+const seen: { path: string; body: Body }[] = []
+let next: ((path: string, body: Body) => { status?: number; body: unknown }) | undefined
+const answer = (path: string, body: Body): { status?: number; body: unknown } => {
+  if (next) return next(path, body)
+  if (path.endsWith(':embedContent')) return { body: { embedding: { values: VECTOR } } }
+  if (path.endsWith(':batchEmbedContents'))
+    return { body: { embeddings: (body.requests as unknown[]).map(() => ({ values: VECTOR })) } }
+  const input = body.input as unknown
+  const count = Array.isArray(input) ? input.length : 1
+  const row = (index: number) => ({ object: 'embedding', index, embedding: VECTOR })
+  // In any order: the index says which is which.
+  const rows = Array.from({ length: count }, (_, index) => row(index)).reverse()
+  return { body: { object: 'list', data: rows, usage: { prompt_tokens: 7, total_tokens: 7 } } }
+}
+const upstream = createServer(async (request, response) => {
+  const parts: Buffer[] = []
+  for await (const part of request) parts.push(part as Buffer)
+  const body = JSON.parse(Buffer.concat(parts).toString()) as Body
+  const path = request.url ?? ''
+  seen.push({ path, body })
+  const { status = 200, body: said } = answer(path, body)
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(said))
+})
+upstream.listen(0, '127.0.0.1')
+await once(upstream, 'listening')
+const { port } = upstream.address() as AddressInfo
+const gateway = await startGateway({
+  inside: true,
+  routes: `
+pipeline: [errors, validate, model, embed]
+upstreams:
+  em: { url: 'http://127.0.0.1:${port}', key: k }
+  gx: { url: 'http://127.0.0.1:${port}', key: k, embeddings: google, fetch: [image] }
+models:
+  multi: { to: em/multimodal-embedding-v1, free: true }
+  gx-embedding: { to: gx/gemini-embedding-001, free: true }
+routes:
+  - { path: POST /v1/embeddings, model: body, embed: openai, errors: openai }
+  - { path: 'POST /v1beta/models/{model}:embedContent', model: { path: model }, embed: google, errors: google }
+  - { path: 'POST /v1beta/models/{model}:batchEmbedContents', model: { path: model }, embed: google, errors: google }
+`,
+})
+t.teardown(async () => {
+  await gateway.stop()
+  upstream.close()
+  upstream.closeAllConnections()
+})
+t.afterEach(() => {
+  seen.length = 0
+  next = undefined
+})
+const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'k', maxRetries: 0 })
+const google = new GoogleGenAI({
+  apiKey: 'k',
+  httpOptions: { baseUrl: gateway.url, apiVersion: 'v1beta', retryOptions: { attempts: 1 } },
+})
+const embed = (input: unknown, more: object = {}) =>
+  openai.embeddings.create({ model: 'multi', input: input as string, ...more })
+/** What its user catches. */
+const failed = (asked: Promise<unknown>): Promise<object> =>
+  asked.then(
+    () => ({ accepted: true }),
+    thrown => thrown as object,
+  )
+const vectors = (data: readonly { embedding: number[] }[]) =>
+  data.map(({ embedding }) => [...embedding])
+
+t.test('a text, texts, tokens and lists of tokens: one vector each', async t => {
+  for (const [input, count] of [
+    ['hi', 1],
+    [['a', 'b'], 2],
+    [[1, 2, 3], 1],
+    [[[1, 2], [3]], 2],
+  ] as const) {
+    const { data, usage, model } = await embed(input)
+    t.same(vectors(data), Array(count).fill(VECTOR), JSON.stringify(input))
+    t.same(
+      data.map(({ index }) => index),
+      Array.from({ length: count }, (_, index) => index),
+    )
+    t.match({ usage, model }, { usage: { prompt_tokens: 7 }, model: 'multi' })
+  }
+  t.same(
+    seen.map(({ body }) => body.input),
+    [['hi'], ['a', 'b'], [[1, 2, 3]], [[1, 2], [3]]],
+  )
+})
+t.test('the specification’s objects: one, or several of texts and images, in order', async t => {
+  const text = { type: 'text', text: 'a cat' }
+  const image = { type: 'image_url', image_url: { url: 'https://a.example/cat.png' } }
+  t.equal((await embed(text)).data.length, 1)
+  t.equal((await embed([text, image, text])).data.length, 3)
+  t.same(seen[1]?.body.input, ['a cat', image, 'a cat'])
+})
+t.test('floats and base64, whatever the upstream sends', async t => {
+  const ask = async (encoding?: string) => {
+    const response = await fetch(`${gateway.url}/v1/embeddings`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'multi', input: 'x', encoding_format: encoding }),
+    })
+    const { data } = (await response.json()) as { readonly data: readonly { embedding: unknown }[] }
+    return data[0]?.embedding
+  }
+  const packed = Buffer.from(new Float32Array(VECTOR).buffer).toString('base64')
+  t.same(await ask(), VECTOR)
+  t.equal(await ask('base64'), packed)
+  next = () => ({ body: { data: [{ index: 0, embedding: packed }] } })
+  t.same(await ask('float'), VECTOR)
+})
+t.test('dimensions go up, and to Google by another name', async t => {
+  await embed('x', { dimensions: 3 })
+  await openai.embeddings.create({ model: 'gx-embedding', input: 'x', dimensions: 3 })
+  t.match(
+    seen.map(({ body }) => body),
+    [
+      { dimensions: 3 },
+      { requests: [{ outputDimensionality: 3, content: { parts: [{ text: 'x' }] } }] },
+    ],
+  )
+  t.equal(seen[1]?.path, '/v1beta/models/gemini-embedding-001:batchEmbedContents')
+})
+t.test('Google’s SDK, to both', async t => {
+  for (const model of ['gx-embedding', 'multi']) {
+    const { embeddings } = await google.models.embedContent({ model, contents: ['a', 'b'] })
+    t.same(
+      embeddings?.map(({ values }) => values),
+      [VECTOR, VECTOR],
+      model,
+    )
+  }
+  const response = await fetch(`${gateway.url}/v1beta/models/multi:embedContent`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ content: { parts: [{ text: 'a' }] }, task_type: 'CLUSTERING' }),
+  })
+  t.equal(response.headers.get('x-tollgate-dropped'), 'taskType')
+  t.match(await response.json(), { embedding: { values: VECTOR } })
+})
+t.test('an image by address that nobody may fetch, and tokens to Google, are refused', async t => {
+  const url = 'http://127.0.0.1:1/x.png'
+  const image = { type: 'image_url', image_url: { url } }
+  const ask = (input: unknown) =>
+    openai.embeddings.create({ model: 'gx-embedding', input: input as string })
+  t.match(await failed(ask([image])), { status: 400, param: 'input[0]' })
+  t.match(await failed(ask([1, 2])), { status: 400, param: 'input' })
+})
+t.test('what makes no sense is named', async t => {
+  for (const [input, more, param] of [
+    [undefined, {}, 'input'],
+    [[], {}, 'input'],
+    [[[1.5]], {}, 'input[0]'],
+    [[{ type: 'smell' }], {}, 'input[0].type'],
+    [[{ type: 'text' }], {}, 'input[0].text'],
+    ['x', { encoding_format: 'hex' }, 'encoding_format'],
+    ['x', { dimensions: 'many' }, 'dimensions'],
+  ] as const)
+    t.match(await failed(embed(input, more)), { status: 400, param }, param)
+})
+t.test('an upstream that answers too few, nonsense or an error', async t => {
+  next = () => ({ body: { data: [{ index: 0, embedding: VECTOR }] } })
+  t.match(await failed(embed(['a', 'b'])), { status: 502 })
+  next = () => ({ body: { data: [{ index: 0, embedding: [] }] } })
+  t.match(await failed(embed('a')), { status: 502 })
+  next = () => ({ body: [] })
+  t.match(await failed(embed('a')), { status: 502 })
+  next = () => ({ status: 429, body: { error: { message: 'slowly', type: 'rate_limit_error' } } })
+  t.match(await failed(embed('a')), { status: 429, message: /slowly/ })
+  next = () => ({ status: 401, body: { error: { message: 'sk-secret' } } })
+  t.match(await failed(embed('a')), { status: 502, message: /Its operator has been told/ })
+})

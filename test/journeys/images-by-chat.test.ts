@@ -1,0 +1,191 @@
+/** Images by chat, through the official SDKs: what upstreams that only draw are asked, what users get, what is counted. */
+import Anthropic from '@anthropic-ai/sdk'
+import { GoogleGenAI } from '@google/genai'
+import OpenAI from 'openai'
+import t from 'tap'
+import { bed, counted, DATA_URL, failed, gateway, PNG } from '../helpers/drawing.ts'
+
+const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'k', maxRetries: 0 })
+const anthropic = new Anthropic({ baseURL: gateway.url, apiKey: 'k', maxRetries: 0 })
+const google = new GoogleGenAI({
+  apiKey: 'k',
+  httpOptions: { baseUrl: gateway.url, apiVersion: 'v1beta', retryOptions: { attempts: 1 } },
+})
+const user = (content: unknown) => ({ role: 'user' as const, content: content as string })
+const chat = async (model: string, messages: readonly object[], more: object = {}) => {
+  const { choices } = await openai.chat.completions.create({
+    model,
+    messages: messages as never,
+    ...more,
+  })
+  return choices.map(({ message }) => message.content)
+}
+const picture = (url: string) => ({ type: 'image_url', image_url: { url } })
+
+t.test('a chat becomes a request for an image, its answer Markdown', async t => {
+  for (const model of ['dall-e-3', 'flux-1.1-pro'])
+    t.match(await chat(model, [user('a cat')], { size: '1024x1792' }), [
+      /^!\[image\]\(https:\/\/a\.example\/\d\.png\)$/,
+    ])
+  t.match(bed.seen, [
+    {
+      path: '/v1/images/generations',
+      body: { model: 'dall-e-3', prompt: 'a cat', n: 1, size: '1024x1792' },
+    },
+    { body: { model: 'flux-1.1-pro' } },
+  ])
+  t.same(await counted(), { meters: { images: 1 }, estimated: false })
+})
+t.test('what was said before stands in front, and what cannot be carried is named', async t => {
+  const messages = [
+    { role: 'system', content: 'in oil' },
+    user('a cat'),
+    { role: 'assistant', content: '![image](https://a.example/1.png)' },
+    user('with a hat'),
+  ]
+  const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      model: 'dall-e-3',
+      messages,
+      temperature: 1,
+      size: '1024x1024',
+      top_k: 3,
+    }),
+  })
+  t.equal(response.headers.get('x-tollgate-dropped'), 'top_k, temperature')
+  await response.text()
+  t.equal(bed.seen[0]?.body.prompt, 'in oil\na cat\nwith a hat')
+})
+t.test('an image shown, or drawn before, is changed: a form with its bytes', async t => {
+  const drawnBefore = [user('a cat'), { role: 'assistant', content: `![image](${DATA_URL})` }]
+  for (const messages of [
+    [user([{ type: 'text', text: 'with a hat' }, picture(DATA_URL)])],
+    [user(`![](${DATA_URL}) with a hat`)],
+    [...drawnBefore, user('with a hat')],
+  ])
+    t.match(await chat('gp-4o-image', messages, { quality: 'low' }), [/^!\[image\]/])
+  t.equal(bed.seen.length, 3)
+  for (const { path, form, type } of bed.seen) {
+    t.equal(path, '/v1/images/edits')
+    t.match(type, /^multipart\/form-data; boundary=[\w-]{1,70}$/)
+    t.match(Object.fromEntries(form ?? []), {
+      model: 'gpt-image-1',
+      prompt: 'with a hat',
+      n: '1',
+      quality: 'low',
+    })
+    const image = form?.get('image') as File
+    t.equal(image.type, 'image/png')
+    t.same(Buffer.from(await image.arrayBuffer()), PNG)
+  }
+})
+t.test(
+  'several images: one a line, in as many calls as it takes, streamed as one text',
+  async t => {
+    const [content] = await chat('dall-e-3', [user('a cat')], { n: 3 })
+    t.equal(content?.split('\n').length, 3)
+    t.same(
+      bed.seen.map(({ body }) => body.n),
+      [1, 1, 1],
+    )
+    t.same(await counted(), { meters: { images: 3 }, estimated: false })
+    bed.seen.length = 0
+    const stream = await openai.chat.completions.create({
+      ...{ model: 'gp-4o-image', messages: [user('a cat')], n: 2, stream: true },
+      stream_options: { include_usage: true },
+    })
+    let text = ''
+    const ends: unknown[] = []
+    for await (const { choices } of stream) {
+      text += choices[0]?.delta.content ?? ''
+      if (choices[0]?.finish_reason) ends.push(choices[0].finish_reason)
+    }
+    t.match(text, /^!\[image\]\(https:[^)]+\)\n!\[image\]\(https:[^)]+\)$/)
+    t.same(ends, ['stop'])
+  },
+)
+t.test('base64 comes as a data URL, tokens are counted', async t => {
+  const usage = {
+    input_tokens: 20,
+    output_tokens: 272,
+    total_tokens: 292,
+    input_tokens_details: { text_tokens: 15, image_tokens: 5 },
+  }
+  bed.next = () => ({ body: { created: 1, data: [{ b64_json: PNG.toString('base64') }], usage } })
+  t.same(await chat('gp-4o-image', [user('a cat')]), [`![image](${DATA_URL})`])
+  t.same(await counted(), {
+    meters: { images: 1, input: 15, image_input: 5, output: 272 },
+    estimated: false,
+  })
+})
+t.test('rc-v3: bare addresses, one choice for each image, six in one call', async t => {
+  const contents = await chat('rc-v3', [user('a fox')], { n: 10, style: 'icon', size: '1792x1024' })
+  t.same(
+    contents,
+    Array.from({ length: 10 }, (_, index) => `https://a.example/${index + 1}.png`),
+  )
+  t.match(
+    bed.seen.map(({ body }) => body),
+    [{ model: 'recraftv3', prompt: 'a fox', n: 6, style: 'icon', size: '1820x1024' }, { n: 4 }],
+  )
+  t.same(await counted(), { meters: { images: 10 }, estimated: false })
+  bed.next = () => ({ body: { created: 1, data: [{ b64_json: 'PHN2Zy8+' }] } })
+  t.same(await chat('rc-v3', [user('a fox')], { response_format: { type: 'b64_json' } }), [
+    'PHN2Zy8+',
+  ])
+  t.equal(bed.seen.at(-1)?.body.response_format, 'b64_json')
+})
+t.test('clients of the other formats', async t => {
+  for (const model of ['gp-4o-image', 'rc-v3']) {
+    const message = await anthropic.messages.create({
+      model,
+      max_tokens: 9,
+      messages: [user('a cat')],
+    })
+    t.match(message.content, [{ type: 'text', text: /https:\/\/a\.example/ }], model)
+    const response = await openai.responses.create({ model, input: 'a cat' })
+    t.match(response.output_text, /https:\/\/a\.example/, model)
+    const answer = await google.models.generateContent({ model, contents: 'a cat' })
+    t.match(JSON.stringify(answer.candidates), /https:\/\/a\.example/, model)
+  }
+  t.same(new Set(bed.seen.map(({ body }) => body.prompt)), new Set(['a cat']))
+})
+t.test('what makes no sense is named', async t => {
+  const film = user([{ type: 'text', text: 'x' }, picture('https://a.example/a.mp4')])
+  const hidden = user([{ type: 'text', text: 'x' }, picture('http://127.0.0.1:1/a.png')])
+  const image = user([{ type: 'text', text: 'x' }, picture(DATA_URL)])
+  for (const [model, message, more, said] of [
+    ['gp-4o-image', user('x'), { n: 11 }, { param: 'n' }],
+    ['gp-4o-image', user('x'), { n: 1.5 }, { param: 'n' }],
+    ['gp-4o-image', user(' '), {}, { message: /nobody says/ }],
+    ['gp-4o-image', film, {}, { param: 'messages[0].content[1]' }],
+    ['gp-4o-image', hidden, {}, { param: 'messages[0].content[1]' }],
+    ['flux-1.1-pro', image, {}, { param: 'messages[0].content[1]' }],
+    ['rc-v3', image, {}, { param: 'messages[0].content[1]' }],
+    ['rc-v3', { role: 'assistant', content: 'x' }, {}, { message: /nobody says/ }],
+  ] as const)
+    t.match(
+      await failed(chat(model, [message], more)),
+      { status: 400, ...said },
+      JSON.stringify(said),
+    )
+  t.same(bed.seen, [], 'nobody was asked')
+})
+t.test('an upstream that refuses, the first call or a later one, or answers nonsense', async t => {
+  const refusal = {
+    status: 400,
+    body: { error: { message: 'not that', code: 'moderation_blocked' } },
+  }
+  bed.next = () => refusal
+  t.match(await failed(chat('gp-4o-image', [user('x')])), { status: 400, message: /not that/ })
+  bed.next = ({ body }) => (body.n === 4 ? refusal : { body: bed.images(body.n) })
+  t.match(await failed(chat('rc-v3', [user('x')], { n: 10 })), { status: 400, message: /not that/ })
+  bed.next = () => ({ status: 402, body: { message: 'no balance' } })
+  t.match(await failed(chat('rc-v3', [user('x')])), { status: 502, message: /operator/ })
+  for (const body of [{}, { data: [] }, [], { data: [{}] }]) {
+    bed.next = () => ({ body })
+    t.match(await failed(chat('rc-v3', [user('x')])), { status: 502 }, JSON.stringify(body))
+  }
+})

@@ -1,0 +1,125 @@
+/** Images that are changed, through the official SDK and by hand: forms that pass byte for byte but for the model's name. */
+import OpenAI, { toFile } from 'openai'
+import t from 'tap'
+import { bed, counted, DATA_URL, failed, gateway, PNG } from '../helpers/drawing.ts'
+
+const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'k', maxRetries: 0 })
+const png = (name = 'cat.png') => toFile(PNG, name, { type: 'image/png' })
+const edit = async (more: object = {}) =>
+  openai.images.edit({
+    ...{ model: 'gp-4o-image', image: await png(), prompt: 'with a hat' },
+    ...more,
+  } as OpenAI.ImageEditParamsNonStreaming)
+
+t.test('a form passes, under the target’s name', async t => {
+  const { data } = await edit({ n: 2, quality: 'low', mask: await png('mask.png') })
+  t.equal(data?.length, 2)
+  const [asked] = bed.seen
+  t.equal(asked?.path, '/v1/images/edits')
+  t.match(asked?.body, { model: 'gpt-image-1', prompt: 'with a hat', n: '2', quality: 'low' })
+  for (const name of ['image', 'mask']) {
+    const file = asked?.form?.get(name) as File
+    t.match({ type: file.type, bytes: await file.bytes() }, { type: 'image/png', bytes: PNG })
+  }
+  t.same(await counted(), { meters: { images: 2 }, estimated: false })
+})
+t.test('several images, and names that are no ASCII', async t => {
+  await edit({ image: [await png('größe.png'), await png('b.png')], prompt: 'größer\r\n--x' })
+  const [asked] = bed.seen
+  t.equal(asked?.body.prompt, 'größer\r\n--x')
+  t.same(
+    asked?.form?.getAll('image[]').map(file => (file as File).name),
+    ['größe.png', 'b.png'],
+  )
+})
+t.test('JSON passes, too', async t => {
+  const response = await fetch(`${gateway.url}/v1/images/edits`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      ...{ model: 'gp-4o-image', prompt: 'x' },
+      images: [{ image_url: DATA_URL }],
+    }),
+  })
+  t.equal(response.status, 200)
+  t.same(bed.seen[0]?.body, {
+    ...{ model: 'gpt-image-1', prompt: 'x' },
+    images: [{ image_url: DATA_URL }],
+  })
+})
+t.test('a stream', async t => {
+  const usage = { input_tokens: 10, output_tokens: 100, total_tokens: 110 }
+  const done = { type: 'image_edit.completed', b64_json: 'AAAA', usage }
+  bed.next = () => ({ events: `event: ${done.type}\ndata: ${JSON.stringify(done)}\n\n` })
+  const types: string[] = []
+  const stream = await openai.images.edit({
+    ...{ model: 'gp-4o-image', image: await png(), prompt: 'x', stream: true },
+  })
+  for await (const { type } of stream) types.push(type)
+  t.same(types, [done.type])
+  t.same(await counted(), { meters: { images: 1, input: 10, output: 100 }, estimated: false })
+})
+t.test('what makes no sense is named', async t => {
+  for (const [more, param] of [
+    [{ prompt: undefined }, 'prompt'],
+    [{ n: 11 }, 'n'],
+    [{ n: 'two' }, 'n'],
+    [{ size: 'large' }, 'size'],
+    [{ image: undefined }, 'image'],
+    [{ image: 'a text' }, 'image'],
+    [{ quality: await png() }, 'quality'],
+    [{ model: 'rc-v3' }, 'image'],
+  ] as const)
+    t.match(await failed(edit(more)), { status: 400, param }, JSON.stringify(more))
+  t.same(bed.seen, [], 'nobody was asked')
+})
+
+const part = (head: string, content: string) => `--b\r\n${head}\r\n\r\n${content}\r\n`
+const field = (name: string, content: string) =>
+  part(`content-disposition: form-data; name="${name}"`, content)
+const image = part('content-disposition: form-data; name="image"; filename="a.png"', 'png')
+const whole = `${field('model', 'gp-4o-image')}${field('prompt', 'x')}${image}--b--\r\n`
+const send = async (body: string, type = 'multipart/form-data; boundary=b') => {
+  const headers = { 'content-type': type }
+  const response = await fetch(`${gateway.url}/v1/images/edits`, { method: 'POST', headers, body })
+  const { error } = (await response.json()) as { readonly error?: { readonly message: string } }
+  return { status: response.status, message: error?.message }
+}
+t.test('forms that two readers might read in two ways are refused', async t => {
+  t.match(await send(whole), { status: 200 })
+  bed.seen.length = 0
+  for (const [what, body, said] of [
+    ['cut', whole.slice(0, -8), /no multipart form/],
+    ['empty', '', /no multipart form/],
+    ['with a preamble', `x\r\n${whole}`, /no multipart form/],
+    ['of another boundary', whole.replaceAll('--b', '--c'), /no multipart form/],
+    [
+      'a field twice',
+      field('quality', 'low') + field('quality', 'high') + whole,
+      /'quality'.*once/,
+    ],
+    ['two names', whole.replace('name="prompt"', 'name="prompt"; name="n"'), /no multipart form/],
+    [
+      'an encoding',
+      whole.replace('content-d', 'content-transfer-encoding: base64\r\ncontent-d'),
+      /no m/,
+    ],
+    [
+      'a head twice',
+      whole.replace('content-d', 'content-disposition: x\r\ncontent-d'),
+      /no multipart/,
+    ],
+    ['a head without end', part('x'.repeat(5_000), '') + whole, /no multipart form/],
+    ['too many parts', field('a', 'b').repeat(70) + whole, /no multipart form/],
+    ['a long text', field('user', 'x'.repeat(300_000)) + whole, /'user' is longer/],
+  ] as const)
+    t.match(await send(body), { status: 400, message: said }, what)
+  for (const type of [
+    'multipart/form-data',
+    `multipart/form-data; boundary=${'b'.repeat(71)}`,
+    'multipart/mixed; boundary=b',
+  ])
+    t.match(await send(whole, type), { status: 400, message: /no multipart form/ }, type)
+  t.match(await send(whole, 'text/plain'), { status: 415 })
+  t.same(bed.seen, [], 'nobody was asked')
+})

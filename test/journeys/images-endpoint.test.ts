@@ -1,0 +1,106 @@
+/** The endpoint for images, through the official SDK: bytes that pass, Recraft behind it, counts, streams. */
+import OpenAI from 'openai'
+import t from 'tap'
+import { bed, counted, failed, gateway } from '../helpers/drawing.ts'
+
+const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'k', maxRetries: 0 })
+const generate = (model: string, more: object = {}) =>
+  openai.images.generate({ model, prompt: 'a cat', ...more }) as Promise<OpenAI.ImagesResponse>
+
+t.test('the same format passes bytes, under the target’s name', async t => {
+  bed.next = () => ({ body: bed.images(2, { foreign: true }) })
+  const answer = await generate('gp-4o-image', {
+    n: 2,
+    size: '1024x1024',
+    quality: 'high',
+    foreign: 1,
+  })
+  t.match(answer, { foreign: true, data: [{ url: 'https://a.example/1.png' }, {}] })
+  t.same(bed.seen[0]?.body, {
+    ...{ model: 'gpt-image-1', prompt: 'a cat', n: 2, size: '1024x1024', quality: 'high' },
+    foreign: 1,
+  })
+  t.same(await counted(), { meters: { images: 2 }, estimated: false })
+})
+t.test('more images than a target draws at once are several calls', async t => {
+  const { data } = await generate('dall-e-3', { n: 2, style: 'vivid' })
+  t.equal(data?.length, 2)
+  t.match(
+    bed.seen.map(({ body }) => body),
+    [{ n: 1, style: 'vivid' }, { n: 1 }],
+  )
+  t.same(await counted(), { meters: { images: 2 }, estimated: false })
+})
+t.test('Recraft: sizes by its own numbers, the rest named', async t => {
+  bed.next = () => ({
+    body: {
+      created: 7,
+      data: [{ image_id: 'i', b64_json: 'AAAA', revised_prompt: 'the cat' }],
+    },
+  })
+  const { data, response } = await openai.images
+    .generate({
+      ...{ model: 'rc-v3', prompt: 'a cat', size: '1024x1792', quality: 'hd' },
+      response_format: 'b64_json',
+    })
+    .withResponse()
+  t.same(data.data, [{ b64_json: 'AAAA', revised_prompt: 'the cat' }])
+  t.equal(response.headers.get('x-tollgate-dropped'), 'quality')
+  t.match(bed.seen[0]?.body, { model: 'recraftv3', size: '1024x1820', response_format: 'b64_json' })
+})
+t.test('a stream passes, and is counted at its end', async t => {
+  const partial = {
+    type: 'image_generation.partial_image',
+    b64_json: 'AAAA',
+    partial_image_index: 0,
+  }
+  const usage = { input_tokens: 10, output_tokens: 100, total_tokens: 110 }
+  const done = { type: 'image_generation.completed', b64_json: 'AAAA', usage }
+  const events = [partial, done]
+    .map(event => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+    .join('')
+  bed.next = () => ({ events })
+  const types: string[] = []
+  const stream = await openai.images.generate({ model: 'gp-4o-image', prompt: 'x', stream: true })
+  for await (const { type } of stream) types.push(type)
+  t.same(types, [partial.type, done.type])
+  t.same(await counted(), { meters: { images: 1, input: 10, output: 100 }, estimated: false })
+  bed.next = () => ({
+    events: events.slice(0, events.indexOf('event: image_generation.completed')),
+  })
+  const cut = await openai.images.generate({ model: 'gp-4o-image', prompt: 'x', stream: true })
+  const reading = (async () => {
+    for await (const _ of cut);
+  })()
+  t.match(await failed(reading), { message: /before it was complete/ })
+  t.match(await counted(), { estimated: true })
+})
+t.test('an endpoint that its model is not on', async t => {
+  t.match(await failed(generate('nope')), { status: 404, code: 'model_not_found' })
+  t.match(await failed(generate('gp-4.1')), {
+    status: 404,
+    message: /not available on this endpoint/,
+  })
+})
+t.test('what makes no sense is named', async t => {
+  for (const [more, param] of [
+    [{ prompt: undefined }, 'prompt'],
+    [{ prompt: '' }, 'prompt'],
+    [{ prompt: 5 }, 'prompt'],
+    [{ n: 11 }, 'n'],
+    [{ n: 0 }, 'n'],
+    [{ n: '2' }, 'n'],
+    [{ size: 'large' }, 'size'],
+    [{ quality: 'best' }, 'quality'],
+    [{ response_format: 'png' }, 'response_format'],
+    [{ stream: 'yes' }, 'stream'],
+    [{ partial_images: 4 }, 'partial_images'],
+    [{ output_compression: 101 }, 'output_compression'],
+  ] as const)
+    t.match(
+      await failed(generate('gp-4o-image', more)),
+      { status: 400, type: 'invalid_request_error', param },
+      JSON.stringify(more),
+    )
+  t.same(bed.seen, [], 'nobody was asked')
+})

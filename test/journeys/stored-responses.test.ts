@@ -1,0 +1,248 @@
+/** Responses are kept by the gateway, for their account and with their charge, and continued at any upstream: with the
+ *  official client, over real sockets, at upstreams of two formats. */
+import type OpenAI from 'openai'
+import t from 'tap'
+import { eventually } from '../helpers/primary.ts'
+import { message, plain, refused, response, startStored, streamed } from '../helpers/stored.ts'
+
+const { upstream, mine, other, rows, sent } = await startStored(t)
+
+t.test('what was answered is kept, told again and continued at another upstream', async t => {
+  await upstream.script('gp', plain(response('resp_a', 'Paris')))
+  const request = { model: 'gp', input: 'Capital of France?', instructions: 'Be brief.' }
+  const first = await mine.responses.create(request)
+  t.equal(first.id, 'resp_a', 'bytes of the same format pass')
+  t.same(await sent('gp'), { ...request, model: 'gpt' })
+  const again = await mine.responses.retrieve('resp_a')
+  t.equal(again.output_text ?? '', first.output_text)
+  t.same(again.output, first.output)
+  const items = await mine.responses.inputItems.list('resp_a')
+  t.match(items.data, [
+    {
+      type: 'message',
+      role: 'user',
+      content: [{ type: 'input_text', text: 'Capital of France?' }],
+    },
+  ])
+
+  await upstream.script('cl', plain(message('Rome')))
+  const second = await mine.responses.create({
+    ...{ model: 'cl', input: 'And of Italy?', previous_response_id: 'resp_a', store: true },
+  })
+  t.equal(second.previous_response_id, 'resp_a')
+  t.equal(second.output_text, 'Rome')
+  const asked = await sent('cl')
+  t.match(
+    asked.messages.map(({ role, content }: { role: string; content: unknown }) => [
+      role,
+      JSON.stringify(content).match(/Capital of France\?|Paris|And of Italy\?/)?.[0],
+    ]),
+    [
+      ['user', 'Capital of France?'],
+      ['assistant', 'Paris'],
+      ['user', 'And of Italy?'],
+    ],
+  )
+  t.notOk('system' in asked, 'instructions are not carried over')
+
+  await upstream.script('gp', plain(response('resp_up', 'Madrid')))
+  const third = await mine.responses.create({
+    ...{ model: 'gp', input: 'Spain?', previous_response_id: second.id },
+  })
+  t.equal(third.previous_response_id, second.id)
+  const body = await sent('gp')
+  t.notOk('previous_response_id' in body)
+  t.equal(body.store, false, 'the upstream keeps nothing')
+  t.match(JSON.stringify(body.input), /France.*Paris.*Italy.*Rome.*Spain/)
+  t.match(await rows('SELECT request, state FROM charges ORDER BY opened'), [
+    { state: 'settled' },
+    { state: 'settled' },
+    { state: 'settled' },
+  ])
+})
+
+t.test('a call of a tool is answered at another upstream', async t => {
+  const output = [
+    { type: 'reasoning', id: 'rs_1', summary: [] },
+    {
+      ...{ type: 'function_call', id: 'fc_1', call_id: 'call_1', status: 'completed' },
+      ...{ name: 'weather', arguments: '{"city":"Bonn"}' },
+    },
+  ]
+  await upstream.script('gp', plain(response('resp_t', '', { output })))
+  const tools = [
+    { type: 'function', name: 'weather', parameters: { type: 'object' }, strict: false } as const,
+  ]
+  await mine.responses.create({ model: 'gp', input: 'Weather in Bonn?', tools })
+  const said = { type: 'function_call_output', call_id: 'call_1', output: 'Rain' } as const
+  const next = { input: [said], tools, previous_response_id: 'resp_t' }
+  await upstream.script('cl', plain(message('It rains')))
+  t.equal((await mine.responses.create({ model: 'cl', ...next })).output_text, 'It rains')
+  t.match((await sent('cl')).messages, [
+    { role: 'user' },
+    {
+      role: 'assistant',
+      content: [{ type: 'tool_use', name: 'weather', input: { city: 'Bonn' } }],
+    },
+    { role: 'user', content: [{ type: 'tool_result' }] },
+  ])
+  await upstream.script('gp', plain(response('resp_t2', 'It rains')))
+  await mine.responses.create({ model: 'gp', ...next })
+  const types = (await sent('gp')).input.map(({ type }: { type?: string }) => type ?? 'message')
+  t.same(types, ['message', 'function_call', 'function_call_output'], 'no thought it has to know')
+})
+
+t.test('the hold covers what was put in front', async t => {
+  const long = 'x'.repeat(20_000)
+  await upstream.script('gp', plain(response('resp_long', 'ok')))
+  await mine.responses.create({ model: 'gp', input: long })
+  await upstream.script('cl', [
+    { do: 'body' },
+    { do: 'gate', name: 'held' },
+    ...plain(message('ok')).slice(1),
+  ])
+  const call = mine.responses.create({
+    ...{ model: 'cl', input: 'more', previous_response_id: 'resp_long', stream: true },
+  })
+  const [held] = await eventually(async () => {
+    const found = await rows("SELECT held FROM charges WHERE state = 'open'")
+    return found.length > 0 ? found : undefined
+  })
+  t.ok(Number(held?.held) >= 20_000 * 1_000_000, 'a nano-unit a byte, at least')
+  await upstream.open('held')
+  for await (const _ of await call);
+})
+
+t.test('a stream is kept as its last event tells it', async t => {
+  const done = response('resp_s', 'Oslo')
+  await upstream.script(
+    'gp',
+    streamed(
+      {
+        type: 'response.created',
+        response: { ...done, status: 'in_progress', output: [] },
+      } as never,
+      { type: 'response.output_text.delta', delta: 'Oslo' } as never,
+      { type: 'response.completed', response: done } as never,
+    ),
+  )
+  for await (const _ of await mine.responses.create({
+    model: 'gp',
+    input: 'Norway?',
+    stream: true,
+  }));
+  t.equal((await mine.responses.retrieve('resp_s')).status, 'completed')
+  const events = [
+    { type: 'message_start', message: { ...message(''), content: [], stop_reason: null } },
+    { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+    { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Bern' } },
+    { type: 'content_block_stop', index: 0 },
+    { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 5 } },
+    { type: 'message_stop' },
+  ]
+  await upstream.script('cl', streamed(...events))
+  const all: OpenAI.Responses.ResponseStreamEvent[] = []
+  for await (const event of await mine.responses.create({
+    ...{ model: 'cl', input: 'Switzerland?', stream: true, previous_response_id: 'resp_s' },
+  }))
+    all.push(event)
+  const last = all.at(-1)
+  if (last?.type !== 'response.completed') throw new Error('no end')
+  t.equal(last.response.previous_response_id, 'resp_s')
+  const kept = await mine.responses.retrieve(last.response.id)
+  t.same(kept.output, last.response.output)
+  t.match(JSON.stringify((await sent('cl')).messages), /Norway.*Oslo.*Switzerland/)
+})
+
+t.test('what shall not be kept is not, and what is too large neither', async t => {
+  await upstream.script('gp', plain(response('resp_no', 'Lima', { store: false })))
+  t.equal(
+    (await mine.responses.create({ model: 'gp', input: 'x', store: false })).output_text,
+    'Lima',
+  )
+  await refused(t, mine.responses.retrieve('resp_no'), 404)
+  await upstream.script('gp', plain(response('resp_big', 'x'.repeat(300_000))))
+  t.equal((await mine.responses.create({ model: 'gp', input: 'x' })).output_text.length, 300_000)
+  await refused(t, mine.responses.retrieve('resp_big'), 404)
+  await upstream.script('gp', [
+    { do: 'body' },
+    { do: 'send', bytes: 'HTTP/1.1 400 Bad\r\ncontent-length: 2\r\n\r\n{}' },
+  ])
+  await refused(t, mine.responses.create({ model: 'gp', input: 'x' }), 400)
+})
+
+t.test("another account's is as good as none", async t => {
+  await upstream.script('gp', plain(response('resp_mine', 'Quito')))
+  await mine.responses.create({ model: 'gp', input: 'Ecuador?' })
+  const unknown = { code: 'previous_response_not_found', param: 'previous_response_id' }
+  for (const previous_response_id of ['resp_mine', 'resp_none', '', '\u0000', "' OR 1=1"])
+    await refused(
+      t,
+      other.responses.create({ model: 'gp', input: 'x', previous_response_id }),
+      400,
+      unknown,
+    )
+  await refused(t, other.responses.retrieve('resp_mine'), 404, { type: 'invalid_request_error' })
+  await refused(t, other.responses.delete('resp_mine'), 404)
+  await refused(t, other.responses.cancel('resp_mine'), 404)
+  await refused(t, other.responses.inputItems.list('resp_mine'), 404)
+  await other.responses.create({ model: 'gp', input: 'the same id, from the same upstream' })
+  t.match(await mine.responses.inputItems.list('resp_mine'), {
+    data: [{ content: [{ text: 'Ecuador?' }] }],
+  })
+  await refused(t, mine.responses.cancel('resp_mine'), 400)
+  await mine.responses.delete('resp_mine')
+  await refused(t, mine.responses.retrieve('resp_mine'), 404)
+  await refused(
+    t,
+    mine.responses.create({ model: 'gp', input: 'x', previous_response_id: 'resp_mine' }),
+    400,
+    unknown,
+  )
+})
+
+t.test('questions that make no sense', async t => {
+  const base = { model: 'gp', input: 'x' }
+  const create = (more: object) => mine.responses.create({ ...base, ...more } as never)
+  await refused(t, create({ previous_response_id: 'a', conversation: 'b' }), 400, {
+    code: 'mutually_exclusive_parameters',
+  })
+  await refused(t, create({ background: true, store: false }), 400, { param: 'store' })
+  await refused(t, create({ background: true, stream: true }), 400, { param: 'stream' })
+  await refused(t, create({ conversation: 'conv_none' }), 400, { code: 'conversation_not_found' })
+  await upstream.script('gp', plain(response('resp_q', 'x')))
+  await create({ input: [1, 2, 3, 4].map(n => ({ role: 'user', content: `${n}` })) })
+  const list = (query: object) => mine.responses.inputItems.list('resp_q', query as never)
+  await refused(t, list({ limit: 0 }), 400, { param: 'limit' })
+  await refused(t, list({ limit: 101 }), 400, { param: 'limit' })
+  await refused(t, list({ order: 'up' }), 400, { param: 'order' })
+  await refused(t, list({ after: 'msg_x' }), 400, { param: 'after' })
+  const texts: unknown[] = []
+  for await (const item of await list({ limit: 3, order: 'asc' }))
+    texts.push((item as { content?: [{ text: string }] }).content?.[0].text)
+  t.same(texts, ['1', '2', '3', '4'], 'page after page')
+  await refused(t, mine.responses.retrieve('resp_q', { stream: true }), 400, { param: 'stream' })
+})
+
+t.test('a conversation goes on at any upstream', async t => {
+  const { id } = await mine.conversations.create({
+    ...{ items: [{ type: 'message', role: 'user', content: 'I am Ada.' }], metadata: { a: 'b' } },
+  })
+  t.match(await mine.conversations.retrieve(id), { object: 'conversation', metadata: { a: 'b' } })
+  await upstream.script('cl', plain(message('Hello Ada')))
+  const first = await mine.responses.create({ model: 'cl', input: 'Hi', conversation: id })
+  t.same(first.conversation, { id })
+  await upstream.script('gp', plain(response('resp_c', 'Ada')))
+  const second = await mine.responses.create({
+    model: 'gp',
+    input: 'My name?',
+    conversation: { id },
+  })
+  t.same(second.conversation, { id })
+  t.match(JSON.stringify((await sent('gp')).input), /I am Ada.*Hi.*Hello Ada.*My name/)
+  t.equal((await mine.conversations.items.list(id, { order: 'asc' })).data.length, 5)
+  await refused(t, other.conversations.retrieve(id), 404)
+  await refused(t, other.responses.create({ model: 'gp', input: 'x', conversation: id }), 400)
+  await mine.conversations.delete(id)
+  await refused(t, mine.conversations.items.list(id), 404)
+})

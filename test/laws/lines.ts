@@ -1,0 +1,67 @@
+/** From what V8 counted in many processes to the lines that ran in any of them. Types are stripped in place, so an offset in
+ *  what ran is one in what was written. */
+import { globSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+interface Range {
+  readonly startOffset: number
+  readonly endOffset: number
+  readonly count: number
+}
+/** Ranges of a function lie in each other; outer ones come first. */
+export interface Script {
+  readonly url: string
+  readonly functions: readonly { readonly ranges: readonly Range[] }[]
+}
+export type Summary = Readonly<
+  Record<string, { readonly lines: { readonly total: number; readonly covered: number } }>
+>
+
+/** For each line whether it ran: it did not if it lies whole in something that did not. */
+export const linesRun = (text: string, { functions }: Script): boolean[] => {
+  let start = 0
+  const lines = text.split('\n').map(line => {
+    const indented = start + (line.length - line.trimStart().length)
+    start += line.length + 1
+    return { start: indented, end: start - 1 }
+  })
+  const run = lines.map(() => true)
+  for (const { startOffset, endOffset, count } of functions.flatMap(({ ranges }) => ranges))
+    for (const [index, line] of lines.entries())
+      if (line.start >= startOffset && line.end <= endOffset) run[index] = count > 0
+  return run
+}
+
+/** A file of types only runs nowhere, and has no lines to cover. */
+const hasCode = (text: string): boolean =>
+  /^(?:export )?(?:default|const|let|class|function|async|await)\b|require\(/m.test(text)
+
+/** Of the files of `folder` in `root`; one that no process has met has no line that ran. */
+export const summaryOf = (reports: string, root: string, folder: string): Summary => {
+  const texts = new Map(
+    globSync(`${folder}/**/*.{ts,cjs}`, { cwd: root }).flatMap(path => {
+      const file = join(root, path)
+      const text = readFileSync(file, 'utf8')
+      return hasCode(text) ? [[file, text] as const] : []
+    }),
+  )
+  const run = new Map<string, boolean[]>()
+  for (const name of readdirSync(reports)) {
+    const { result } = JSON.parse(readFileSync(join(reports, name), 'utf8')) as { result: Script[] }
+    for (const script of result) {
+      const file = script.url.startsWith('file:') ? fileURLToPath(script.url) : ''
+      const text = texts.get(file)
+      if (text === undefined) continue
+      const before = run.get(file)
+      const lines = linesRun(text, script)
+      run.set(file, before ? lines.map((line, index) => line || before[index] === true) : lines)
+    }
+  }
+  return Object.fromEntries(
+    [...texts].map(([file, text]) => {
+      const covered = run.get(file)?.filter(Boolean).length ?? 0
+      return [file, { lines: { total: text.split('\n').length, covered } }]
+    }),
+  )
+}

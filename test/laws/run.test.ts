@@ -1,0 +1,87 @@
+/** A run says what failed: a check, a crash, a file that ends before it was asked everything; and what it covered is counted
+ *  from what ran. */
+import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { basename } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import t from 'tap'
+import { swiftly } from '../helpers/operator.ts'
+import { countsIn } from '../run.ts'
+import { inOrder, shareOf } from '../shares.ts'
+import { linesRun, summaryOf } from './lines.ts'
+
+const RUN = fileURLToPath(new URL('../run.ts', import.meta.url))
+const TAP = JSON.stringify(import.meta.resolve('tap'))
+const FILES = {
+  'good.test.ts': `import t from ${TAP}\nt.pass('fine')\nt.test('later', { skip: true })\n`,
+  'bad.test.ts': `import t from ${TAP}\nt.equal(1, 2, 'one is two')\n`,
+  'crash.test.ts': `import t from ${TAP}\nt.pass('fine')\nprocess.kill(process.pid, 'SIGKILL')\n`,
+  'early.test.ts': "console.log('ok 1 - all of it')\nprocess.exit(0)\n",
+}
+
+t.test('of four files three fail, and each is named', async t => {
+  const { status, stdout } = spawnSync(...swiftly(RUN, t.testdir(FILES)), { encoding: 'utf8' })
+  t.equal(status, 1)
+  for (const name of ['bad', 'crash', 'early'])
+    t.match(stdout, new RegExp(`^not ok \\d - \\S*${name}\\.test\\.ts`, 'm'))
+  t.match(stdout, /^ok \d - \S*good\.test\.ts # time=\d+ms, CPU/m)
+  t.match(stdout, /^ +not ok 1 - one is two$/m, 'what fails is shown')
+  t.match(stdout, /^# \{ .*fail: 3.*\}$/m)
+})
+
+t.test('a file that passes, and none at all', async t => {
+  const folder = t.testdir({ 'good.test.ts': FILES['good.test.ts'], none: {} })
+  const good = spawnSync(...swiftly(RUN, `${folder}/good.test.ts`), { encoding: 'utf8' })
+  t.equal(good.status, 0)
+  t.match(good.stdout, /^ +ok 1 - fine$/m, 'a single one is shown whole')
+  t.equal(spawnSync(...swiftly(RUN, `${folder}/none`)).status, 1)
+})
+
+t.test('counts', async t => {
+  const counts = countsIn('# { total: 9, pass: 8, skip: 1 }\n# time=1ms\n')
+  t.same(Object.fromEntries(counts), { total: 9, pass: 8, skip: 1 })
+  t.equal(countsIn('ok 1 - # { total: 9 }').size, 0)
+})
+
+t.test('shares, and who comes first', async t => {
+  t.equal(shareOf('test/journeys/billed-cut.test.ts'), 'money')
+  t.equal(shareOf('test/journeys/start.test.ts'), 'gateway')
+  const files = ['test/journeys/b.test.ts', 'test/journeys/a.test.ts', 'test/rooms/z.test.ts']
+  t.same(inOrder(files), files.toReversed())
+})
+
+const TEXT = 'const a = 1\nconst never = () => {\n  return 2\n}\nexport { a, never }\n'
+const script = (url: string, from: number, to: number, count: number) => ({
+  url,
+  functions: [
+    { ranges: [{ startOffset: 0, endOffset: TEXT.length, count: 1 }] },
+    { ranges: [{ startOffset: from, endOffset: to, count }] },
+  ],
+})
+
+t.test('a line ran unless it lies whole in what did not', async t => {
+  const body = [TEXT.indexOf('()'), TEXT.indexOf('}') + 1] as const
+  t.same(linesRun(TEXT, script('', ...body, 0)), [true, true, false, false, true, true])
+  t.same(linesRun(TEXT, script('', ...body, 1)), Array(6).fill(true))
+})
+
+const ENGINE = { 'a.ts': TEXT, 'b.ts': 'export const b = 1\n', 'c.ts': 'export interface C {}\n' }
+
+t.test('what no process met did not run; types run nowhere; processes add up', async t => {
+  const body = [TEXT.indexOf('()'), TEXT.indexOf('}') + 1] as const
+  const root = t.testdir({ engine: ENGINE, once: {}, twice: {} })
+  const report = (count: number) =>
+    JSON.stringify({ result: [script(pathToFileURL(`${root}/engine/a.ts`).href, ...body, count)] })
+  writeFileSync(`${root}/once/1.json`, report(0))
+  for (const [name, count] of Object.entries({ 1: 0, 2: 1, 3: 0 }))
+    writeFileSync(`${root}/twice/${name}.json`, report(count))
+  const covered = (reports: string) =>
+    Object.entries(summaryOf(`${root}/${reports}`, root, 'engine')).map(([file, { lines }]) => [
+      basename(file),
+      lines.covered,
+      lines.total,
+    ])
+  const never = ['b.ts', 0, 2]
+  t.same(covered('once').sort(), [['a.ts', 4, 6], never])
+  t.same(covered('twice').sort(), [['a.ts', 6, 6], never])
+})
