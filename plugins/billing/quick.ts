@@ -4,6 +4,7 @@ import type { Meter, Meters } from '../slots.ts'
 import type { RuleLine } from './line.ts'
 import { type Home, METERS } from './meters.ts'
 import { PRICE_PLACES, type Rate } from './rate.ts'
+import { MOST_USED } from './usage.ts'
 
 /** Plain values, as all of a rule. */
 export interface Quick {
@@ -85,8 +86,8 @@ export const quickly = ({ lines, nano, places }: Quick, meters: Meters): Quickly
     const count = meters[name as keyof Meters]
     const at = places.get(name)
     if (count === 0 && at !== calls) continue
-    if (at === undefined || !Number.isSafeInteger(count) || Number(count) < 0) return undefined
-    if (at >= 0) counts[at] = Number(count)
+    if (at === undefined || !isWhole(count)) return undefined
+    if (at >= 0) counts[at] = count
   }
   let sum = 0
   let nanos = 0
@@ -103,6 +104,10 @@ export const quickly = ({ lines, nano, places }: Quick, meters: Meters): Quickly
   }
   return { nanos: BigInt(nanos), lines: `[${text}]` }
 }
+/** Of what is believed at all. */
+const isWhole = (count: number | undefined): count is number =>
+  Number.isInteger(count) && Number(count) >= 0 && Number(count) <= MOST_USED
+
 /** Half up. A quotient of whole numbers is exact where nothing is left over. */
 const roundedTo = (nano: number, sum: number): number => {
   const doubled = sum * 2 + nano

@@ -5,7 +5,7 @@ import { METERS } from './meters.ts'
 /** Quantities are counted in millionths: a clip may last 3.85 seconds. */
 export const QUANTITY_PLACES = 6
 /** What no call can use; whoever says so is not believed. */
-const MOST = 1e12
+export const MOST_USED = 1e12
 const MILLION = 1_000_000n
 
 export interface Counted {
@@ -36,7 +36,7 @@ export const counted = ({ meters }: Pick<Usage, 'meters'>): Counted => {
 }
 
 export const millionths = (count: unknown): bigint | undefined => {
-  if (typeof count !== 'number' || !(count >= 0 && count <= MOST)) return undefined
+  if (typeof count !== 'number' || !(count >= 0 && count <= MOST_USED)) return undefined
   if (Number.isInteger(count)) return BigInt(count) * MILLION
   // `toFixed` is exact by its definition: no arithmetic on floats takes place.
   return BigInt(count.toFixed(QUANTITY_PLACES).replace('.', ''))

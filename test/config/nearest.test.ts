@@ -1,7 +1,8 @@
 /** Which typing mistakes are recognised, and which words are simply others. */
-import fc from 'fast-check'
+
 import t from 'tap'
 import { nearest } from '../../engine/config/nearest.ts'
+import fc from '../helpers/property.ts'
 
 const KEYS = ['timeout', 'retries', 'balance', 'upstream', 'path', 'name', 'to', 'url']
 

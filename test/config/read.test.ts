@@ -1,10 +1,10 @@
 /** Values and places across files: includes, variables, aliases, archives. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import fc from 'fast-check'
 import t from 'tap'
 import { stringify } from 'yaml'
 import { archivedSource, fileSource, type Reading, read } from '../../engine/config/read.ts'
+import fc from '../helpers/property.ts'
 
 const ENV = { NAME: 'value', SECRET: 'sk-0123456789abcdef', EMPTY: '' }
 /** Reads files given by name; the first is the main one. */

@@ -1,7 +1,8 @@
 /** Placeholders in texts. */
-import fc from 'fast-check'
+
 import t from 'tap'
 import { expand, hasVariable, isSecret } from '../../engine/config/variables.ts'
+import fc from '../helpers/property.ts'
 
 const supply = {
   env: { NAME: 'value', EMPTY: '', PORT: '8080', _x1: 'under' },

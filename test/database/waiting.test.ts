@@ -1,8 +1,9 @@
 /** What waits for an answer, by number; and when lists had better wait for each other. */
-import fc from 'fast-check'
+
 import t from 'tap'
 import { Crowd } from '../../engine/database/crowd.ts'
 import { Waiting } from '../../engine/database/waiting.ts'
+import fc from '../helpers/property.ts'
 
 t.test('it is a map whose new keys are the next number', async () => {
   const step = fc.record({ deed: fc.constantFrom('new', 'new', 'delete', 'late'), pick: fc.nat() })

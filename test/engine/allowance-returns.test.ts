@@ -1,9 +1,10 @@
 /** Windows that take back what was not used, and count what was used beyond: over workers, by every order of messages. */
-import fc from 'fast-check'
+
 import t from 'tap'
 import type { Supply } from '../../engine/plugin.ts'
 import { Machine } from '../helpers/allowance-machine.ts'
 import { scaled } from '../helpers/long.ts'
+import fc from '../helpers/property.ts'
 
 const returning = (amount: bigint): Supply => ({ window: { amount, ms: 100, returns: true } })
 const LIMIT = 20n

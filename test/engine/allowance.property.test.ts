@@ -1,6 +1,5 @@
 /** Exactly N, whatever the order of messages, over workers that die, are slow, and drop slices. */
 import { setImmediate as turn } from 'node:timers/promises'
-import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import type { Supply } from '../../engine/plugin.ts'
 import {
@@ -12,6 +11,7 @@ import {
   type Used,
 } from '../helpers/allowance-machine.ts'
 import { scaled } from '../helpers/long.ts'
+import fc from '../helpers/property.ts'
 
 const numRuns = scaled(60, 4_000)
 const workers = fc.integer({ min: 2, max: 4 })

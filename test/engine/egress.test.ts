@@ -1,10 +1,10 @@
 /** Customer URLs reach public addresses only, however they are spelled and whatever their names resolve to. */
 import { BlockList, createServer, isIPv4, type Server } from 'node:net'
-import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { Pool } from 'undici'
 import { createEgress, mayReach, readAllow } from '../../engine/egress.ts'
 import { scaled } from '../helpers/long.ts'
+import fc from '../helpers/property.ts'
 import { startReceiver, trustReceivers } from '../helpers/receiver.ts'
 
 const numRuns = scaled(5_000, 1_000_000)

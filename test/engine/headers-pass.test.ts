@@ -1,8 +1,9 @@
 /** Which headers go up to an upstream, and which come down from it. */
-import fc from 'fast-check'
+
 import t from 'tap'
 import { passDown, passRule } from '../../engine/headers.ts'
 import { scaled } from '../helpers/long.ts'
+import fc from '../helpers/property.ts'
 
 const RUNS = scaled(1_000, 100_000)
 

@@ -1,9 +1,9 @@
 /** For any JSON there is: read as it was written; with a key twice in one object, never. */
 import { isDeepStrictEqual } from 'node:util'
-import fc from 'fast-check'
 import t from 'tap'
 import { parseJson } from '../../engine/json.ts'
 import { scaled } from '../helpers/long.ts'
+import fc from '../helpers/property.ts'
 
 const RUNS = scaled(600, 100_000)
 const FORBIDDEN = new Set(['__proto__', 'constructor'])

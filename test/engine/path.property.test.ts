@@ -1,8 +1,9 @@
 /** The canonical path: however a path is spelled, what is routed is what is forwarded, and it means one thing. */
-import fc from 'fast-check'
+
 import t from 'tap'
 import { readTarget } from '../../engine/path.ts'
 import { scaled } from '../helpers/long.ts'
+import fc from '../helpers/property.ts'
 
 const RUNS = scaled(10_000, 1_000_000)
 const PIECES = [

@@ -1,7 +1,8 @@
 /** A crowd that changes with every request: who is here is here once, and whoever is visited may leave. */
-import fc from 'fast-check'
+
 import t from 'tap'
 import { Roster, type Seated } from '../../engine/roster.ts'
+import fc from '../helpers/property.ts'
 
 interface Member extends Seated {
   readonly name: number

@@ -1,9 +1,10 @@
 /** Method and path to a route: exact ones, parameters, other methods, and whose dialect an error takes. */
-import fc from 'fast-check'
+
 import t from 'tap'
 import { readTarget } from '../../engine/path.ts'
 import { Router } from '../../engine/router.ts'
 import { scaled } from '../helpers/long.ts'
+import fc from '../helpers/property.ts'
 
 const routerOf = (...routes: readonly string[]): Router<string> => {
   const router = new Router<string>()

@@ -1,10 +1,10 @@
 /** Workers that share numbers, joined to their owner by queues that deliver only when told to. */
 import { setImmediate as turn } from 'node:timers/promises'
-import fc from 'fast-check'
 import { type Allowances, createAllowances } from '../../engine/allowance/allowance.ts'
 import type { Answer, Ask } from '../../engine/allowance/channel.ts'
 import { createAllowanceOwner } from '../../engine/allowance/owner.ts'
 import type { Allowance, Supply } from '../../engine/plugin.ts'
+import fc from './property.ts'
 
 type Listener = (message: unknown) => void
 interface Wire {

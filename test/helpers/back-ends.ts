@@ -74,7 +74,7 @@ const startOwn = async (): Promise<BackEnd> => {
     take: async () => {
       const heads = await upstream.seen('request')
       const bodies = await upstream.seen('body')
-      upstream.forget()
+      await upstream.forget()
       return bodies.flatMap(({ connection, body }, index) => {
         const earlier = bodies.slice(0, index).filter(each => each.connection === connection)
         const head = heads.filter(each => each.connection === connection)[earlier.length]?.head

@@ -1,9 +1,10 @@
 /** Rules and calls at random: every word of the language of prices, with limits and quantities small enough to meet. */
-import fc from 'fast-check'
+
 import { METERS } from '../../plugins/billing/meters.ts'
 import type { BillingOptions } from '../../plugins/billing/rule.ts'
 import type { Attribute } from '../../plugins/billing/usage.ts'
 import type { Meter, Meters } from '../../plugins/slots.ts'
+import fc from './property.ts'
 
 export type Prices = string | { readonly [key: string]: Prices }
 export interface LineOptions {

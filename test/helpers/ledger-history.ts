@@ -1,7 +1,8 @@
 /** Plays one history twice, on the ledger's SQL and on the model, and says where they part. */
-import fc from 'fast-check'
+
 import { DEEDS, isLimited, type Order, Play } from './ledger-deeds.ts'
 import type { Memory } from './ledger-memory.ts'
+import fc from './property.ts'
 
 const text = (rows: readonly (readonly unknown[])[]): string =>
   rows.map(row => row.map(String).join(' ')).join('\n')

@@ -27,8 +27,8 @@ export interface Upstream {
   listen(listener: string, options?: { port?: number; greet?: string }): Promise<number>
   /** Closes a port and all its connections. */
   shut(listener: string): Promise<void>
-  /** Forgets what was seen. */
-  forget(): void
+  /** Forgets what was seen up to now, also what is still on its way here. */
+  forget(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -114,7 +114,8 @@ export const startUpstream = async (): Promise<Upstream> => {
     listen: async (listener, options = {}) =>
       (await order({ order: 'listen', listener, ...options })).port ?? 0,
     shut: async listener => void (await order({ order: 'shut', listener })),
-    forget: () => {
+    forget: async () => {
+      await look()
       happenings.length = 0
     },
     stop: async () => {

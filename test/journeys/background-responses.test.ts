@@ -48,7 +48,7 @@ t.test('in the background it is made after its client has gone, and charged', as
 
 t.test('cancelled it stops, and what was held goes back', async t => {
   await upstream.script('gp', [{ do: 'body' }, { do: 'stall' }])
-  upstream.forget()
+  await upstream.forget()
   const bound = { max_output_tokens: 16 }
   const { id } = await mine.responses.create({
     model: 'gp',
@@ -84,7 +84,7 @@ t.test('what fails in the background says why', async t => {
 
 t.test('a worker that dies leaves it failed, and holds nothing', async t => {
   await upstream.script('gp', [{ do: 'body' }, { do: 'stall' }])
-  upstream.forget()
+  await upstream.forget()
   const { id } = await mine.responses.create({ model: 'gp', input: 'x', background: true })
   await upstream.until('body')
   await eventually(async () => ((await charge(id))?.state === 'open' ? true : undefined))

@@ -95,7 +95,7 @@ for (const [what, path, more, steps] of [
   })
 
 t.test('a tool without a price is refused before anything is sent', async t => {
-  upstream.forget()
+  await upstream.forget()
   const { response, text } = await post('/v1/responses', { ...ASKED, model: 'bare' })
   t.equal(response.status, 400)
   t.match(text, /web_search/)

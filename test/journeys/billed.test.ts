@@ -208,7 +208,7 @@ routes:
 `)
   await credit(1_000n * UNIT)
   await upstream.script('chat', [{ do: 'body' }, { do: 'send', bytes: answer(plain) }])
-  upstream.forget()
+  await upstream.forget()
   const response = await ask({ model: 'long' })
   t.equal(response.status, 200)
   await response.text()

@@ -73,7 +73,7 @@ t.test('whoever speaks the format is asked', async t => {
 })
 
 t.test('for anybody else it is estimated, and says so', async t => {
-  upstream.forget()
+  await upstream.forget()
   const { data, response } = await count('gx')
   t.ok(data.input_tokens > 2 && data.input_tokens < 20)
   t.equal(response.headers.get('x-tollgate-estimated'), 'true')

@@ -51,7 +51,7 @@ t.test('one of three fails', async t => {
   t.equal(await asked('a'), 3, 'asked until it has failed three times')
   t.equal((await asked('b')) + (await asked('c')) >= 27, true, 'the others take over')
 
-  upstream.forget()
+  await upstream.forget()
   t.strictSame(
     new Set(await askAll(6)),
     new Set([200]),
@@ -66,9 +66,9 @@ t.test('one of three fails', async t => {
 
 t.test('it comes back', async t => {
   await upstream.script('a:work', well)
-  upstream.forget()
+  await upstream.forget()
   await untilAsked('a')
-  upstream.forget()
+  await upstream.forget()
   t.strictSame(new Set(await askAll(30)), new Set([200]))
   t.equal(await asked('a'), 10, 'and has its share')
 })
@@ -77,7 +77,7 @@ t.test(
   'all fail: they are asked nevertheless, and served from the first that recovers',
   async t => {
     for (const name of ['a:work', 'b:work', 'c:work']) await upstream.script(name, ill)
-    upstream.forget()
+    await upstream.forget()
     const list = await askAll(40)
     t.strictSame(new Set(list), new Set([503]), 'the upstream’s own refusal, not one of ours')
     t.ok((await upstream.seen('request', 'work')).length >= 40, 'each request was tried somewhere')
@@ -91,14 +91,14 @@ t.test('one is dead: nobody meets it, and it is asked back once it lives', async
   await untilAsked('a', 'b', 'c')
   await askAll(12) // whoever was left alone is back
   await upstream.shut('a')
-  upstream.forget()
+  await upstream.forget()
   // Nothing was sent on a connection that could not be opened: such a request goes elsewhere, whatever its method.
   const statuses = await askAll(40, 'any', 'POST')
   t.strictSame(new Set(statuses), new Set([200]), 'no client notices')
   t.equal((await asked('b')) + (await asked('c')), 40, 'each was done once')
   await upstream.listen('a', { port: ports[0] ?? 0 })
   await upstream.script('a:work', well)
-  upstream.forget()
+  await upstream.forget()
   const since = performance.now()
   await untilAsked('a')
   t.comment(`back after ${Math.round(performance.now() - since)} ms of ${2 * EJECT}`)
@@ -106,18 +106,18 @@ t.test('one is dead: nobody meets it, and it is asked back once it lives', async
 })
 
 t.test('a client that leaves tells nothing about its target', async t => {
-  upstream.forget()
+  await upstream.forget()
   await untilAsked('a', 'b', 'c')
   await upstream.script('slow', [{ do: 'stall' }])
   for (let n = 0; n < 30; n++) {
-    upstream.forget()
+    await upstream.forget()
     const stop = new AbortController()
     const left = fetch(`${gateway.url}/s/slow`, { signal: stop.signal }).catch(() => {})
     await upstream.until('request', seen => seen.script === 'slow')
     stop.abort()
     await left
   }
-  upstream.forget()
+  await upstream.forget()
   await askAll(30)
   t.strictSame(await Promise.all(['a', 'b', 'c'].map(asked)), [10, 10, 10])
 })

@@ -39,7 +39,7 @@ let count = 0
 /** Sends the payload and, behind it, a request that must get its own reply or none. */
 const shoot = async (payload: Payload): Promise<Shot> => {
   const victim = `victim-${++count}`
-  upstream.forget()
+  await upstream.forget()
   const client = await rawClient(gateway)
   await client.send(`${payload.send}GET /s/echo?${victim} HTTP/1.1\r\nHost: gateway.test\r\n\r\n`)
   await client.until(received => isAnswered(received, victim))

@@ -127,7 +127,7 @@ const checkSdk = async (t: Test, one: Case): Promise<void> => {
 
 const checkBytes = async (t: Test, one: Case): Promise<void> => {
   const sent = JSON.stringify(bodyOf(one), null, 1)
-  upstream.forget()
+  await upstream.forget()
   const response = await fetch(`${gateway.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },

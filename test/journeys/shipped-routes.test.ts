@@ -121,7 +121,7 @@ const checkLeaving = async (t: Test, one: Shipped): Promise<void> => {
 
 for (const one of SHIPPED)
   t.test(one.path, async t => {
-    upstream.forget()
+    await upstream.forget()
     await upstream.script(one.script, [{ do: 'body' }, plain(one.answer)])
     const response = await post(one.path, one.body)
     t.equal(response.status, 200)
@@ -174,7 +174,7 @@ t.test('credentials where each format’s clients put them', async t => {
 })
 
 t.test('a key in the query goes no further', async t => {
-  upstream.forget()
+  await upstream.forget()
   await upstream.script('gx', [{ do: 'body' }, plain({})])
   const path = '/v1beta/models/gx-2.5-flash:generateContent'
   const response = await fetch(`${gateway.url}${path}?key=${key}&alt=json`, {
@@ -190,7 +190,7 @@ t.test('a key in the query goes no further', async t => {
 })
 
 t.test('realtime: the target’s own name in the query, keys where browsers put them', async t => {
-  upstream.forget()
+  await upstream.forget()
   await upstream.script('gp', [{ do: 'websocket', manner: 'echo' }])
   const dial = (search: string, protocols: readonly string[]) =>
     new WebSocket(`${gateway.url}/v1/realtime?${search}`.replace('http', 'ws'), [...protocols])

@@ -64,7 +64,7 @@ t.test('readers that never read', async t => {
   const times = scaled(400, 1_600)
   await upstream.script('endless', [{ do: 'body' }, HEAD, { ...EVENT, times }, LAST])
   await warmUp()
-  upstream.forget()
+  await upstream.forget()
   const before = openAt(gateway.port)
   const clients = await Promise.all(
     Array.from({ length: READERS }, () => rawClient(gateway, { deaf: true })),

@@ -79,7 +79,7 @@ t.test('an upstream that says its last word and stays on the line is not waited 
 })
 
 t.test('a death in mid-stream is told in an event', async t => {
-  upstream.forget()
+  await upstream.forget()
   const half = [chunk(delta), chunk('data: {"choi')]
   await upstream.script('one', [{ do: 'body' }, HEAD, ...half, { do: 'reset' }])
   await upstream.script('two', [{ do: 'body' }, ...stream(delta + DONE)])

@@ -168,7 +168,7 @@ t.test('a reply sent before its request is nobody’s', async t => {
     poison,
   ])
   for (let n = 0; n < 5; n++) {
-    upstream.forget()
+    await upstream.forget()
     t.equal(await (await ask('unasked', {})).text(), '{"ok":true}', `request ${n}`)
     await upstream.until('sent', seen => seen.script === 'unasked' && seen.step === 3)
   }

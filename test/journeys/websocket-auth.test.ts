@@ -60,7 +60,7 @@ t.test('a key among the subprotocols opens it, and stays here', async t => {
 })
 
 t.test('a key in the query opens it, and does not travel on', async t => {
-  upstream.forget()
+  await upstream.forget()
   const client = await openSocket(`${gateway.url}/s/echo?v=1&key=${key}`)
   const { head } = await upstream.until('request')
   t.equal(head.target, '/s/echo?v=1')

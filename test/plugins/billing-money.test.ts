@@ -1,5 +1,5 @@
 /** Amounts of money: read and written exactly, in nanos, in quota and as a balance; what cannot be one is refused and says why. */
-import fc from 'fast-check'
+
 import t from 'tap'
 import {
   balanceOf,
@@ -11,6 +11,7 @@ import {
   quotas,
   UNIT,
 } from '../../plugins/billing/money.ts'
+import fc from '../helpers/property.ts'
 
 const READ: readonly (readonly [written: string | number | bigint, nanos: bigint])[] = [
   ['0', 0n],

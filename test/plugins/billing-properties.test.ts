@@ -1,6 +1,5 @@
 /** What holds of every price: exact, never more than was held, the same after it was frozen, and whole numbers all through. */
 import { isDeepStrictEqual } from 'node:util'
-import fc from 'fast-check'
 import t from 'tap'
 import type { Bounds } from '../../plugins/billing/bounds.ts'
 import { METERS, SUMS } from '../../plugins/billing/meters.ts'
@@ -12,6 +11,7 @@ import { charge, ruleOf } from '../helpers/billing.ts'
 import { oracle } from '../helpers/billing-oracle.ts'
 import { asOptions, type Call, calls, numbers, rules } from '../helpers/billing-rules.ts'
 import { scaled } from '../helpers/long.ts'
+import fc from '../helpers/property.ts'
 
 const RUNS = { numRuns: scaled(2_000, 200_000) }
 const FEWER = { numRuns: scaled(500, 20_000) }

@@ -1,5 +1,5 @@
 /** Whole answers and errors of messages: what recordings do not show. */
-import fc from 'fast-check'
+
 import t from 'tap'
 import type { Json } from '../../engine/plugin.ts'
 import type { Answer } from '../../plugins/formats/answer.ts'
@@ -7,6 +7,7 @@ import { anthropicMessages } from '../../plugins/formats/anthropic-messages/inde
 import type { Fields } from '../../plugins/formats/fields.ts'
 import { codecOf, contextWith } from '../helpers/codec.ts'
 import { NAME, sdkStage } from '../helpers/messages.ts'
+import fc from '../helpers/property.ts'
 
 const stage = await sdkStage()
 t.teardown(() => stage.close())

@@ -1,11 +1,12 @@
 /** Messages that make no sense: each is refused by the name of what is wrong, and nothing else ever happens. */
-import fc from 'fast-check'
+
 import t from 'tap'
 import type { Json } from '../../engine/plugin.ts'
 import { type Fields, isFields } from '../../plugins/formats/fields.ts'
 import { read, written } from '../helpers/codec.ts'
 import { thrownBy } from '../helpers/exchange.ts'
 import { NAME } from '../helpers/messages.ts'
+import fc from '../helpers/property.ts'
 import { recordedFormat, recordings } from '../helpers/recorded.ts'
 
 const asking = (content: Json, role = 'user'): Fields => ({

@@ -1,9 +1,10 @@
 /** Chat requests that make no sense: each is refused by the name of what is wrong. */
-import fc from 'fast-check'
+
 import t from 'tap'
 import type { Json } from '../../engine/plugin.ts'
 import { read, written } from '../helpers/codec.ts'
 import { thrownBy } from '../helpers/exchange.ts'
+import fc from '../helpers/property.ts'
 
 const NAME = 'openai-chat'
 const asking = (content: Json) => ({ model: 'm', messages: [{ role: 'user', content }] })

@@ -1,11 +1,12 @@
 /** Any history at all: wallets, shares and charges are what plain sums say, after every step. The audit agrees: at the
  *  end of each history, which may be any prefix of another; in the long form after every step. */
-import fc from 'fast-check'
+
 import t from 'tap'
 import { audit } from '../../plugins/ledger/audit.ts'
 import { orders, play } from '../helpers/ledger-history.ts'
 import { openMemory } from '../helpers/ledger-memory.ts'
 import { LONG, scaled } from '../helpers/long.ts'
+import fc from '../helpers/property.ts'
 import { seed } from '../helpers/seeded.ts'
 
 const HISTORIES = scaled(2_500, 200_000)

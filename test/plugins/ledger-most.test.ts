@@ -1,11 +1,12 @@
 /** What is remembered of holds is never less than what would be reckoned anew. */
-import fc from 'fast-check'
+
 import t from 'tap'
 import { askedOf, factsOf } from '../../plugins/billing/asked.ts'
 import { compileCurrency } from '../../plugins/billing/currency.ts'
 import { compileRule } from '../../plugins/billing/rule.ts'
 import { worst } from '../../plugins/billing/worst.ts'
 import { Mosts } from '../../plugins/ledger/most.ts'
+import fc from '../helpers/property.ts'
 
 const report = (): void => {}
 const currency = compileCurrency({ name: 'CNY', rates: { USD: 7 } }, [], report)

@@ -1,8 +1,9 @@
 /** Names with holes: what fits, what is carried over, which comes first, and what is no pattern at all. */
-import fc from 'fast-check'
+
 import t from 'tap'
 import { bySpecificity } from '../../plugins/catalogue/catalogue.ts'
 import { carry, isPattern, parsePattern } from '../../plugins/catalogue/pattern.ts'
+import fc from '../helpers/property.ts'
 
 t.test('what fits and what it fills', async t => {
   const rows: readonly (readonly [pattern: string, name: string, carried: string | undefined])[] = [

@@ -1,8 +1,9 @@
 /** A member of a JSON text found without parsing it: any text, any chunk boundary, and never somebody else's words. */
-import fc from 'fast-check'
+
 import t from 'tap'
 import { renamed } from '../../plugins/formats/rename.ts'
 import { Skimmer } from '../../plugins/formats/skim.ts'
+import fc from '../helpers/property.ts'
 import { recordings } from '../helpers/recorded.ts'
 
 const find = (text: string | Buffer, key: string, sizes: readonly number[] = []) => {

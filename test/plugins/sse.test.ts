@@ -1,7 +1,8 @@
 /** Where events end: every framing there is, cut anywhere. */
-import fc from 'fast-check'
+
 import t from 'tap'
 import { eventsIn, hasEvent, Splitter, writeEvent } from '../../plugins/formats/sse.ts'
+import fc from '../helpers/property.ts'
 
 /** Cuts, and what came out: pieces that are whole, and the rest. */
 const split = (bytes: Buffer, sizes: readonly number[]) => {

@@ -1,8 +1,9 @@
 /** When a delivery is tried again: the published schedule, spread by a tenth, and what receivers ask for. */
-import fc from 'fast-check'
+
 import t from 'tap'
 import { verdictOf } from '../../plugins/webhooks/delivery.ts'
 import { ATTEMPTS, DELAYS, delayBefore, retryAfterOf } from '../../plugins/webhooks/schedule.ts'
+import fc from '../helpers/property.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE

@@ -1,6 +1,5 @@
 /** Signatures as the public package of Standard Webhooks checks them, and as older receivers do. */
 import { createHmac, randomBytes } from 'node:crypto'
-import fc from 'fast-check'
 import { Webhook } from 'standardwebhooks'
 import t from 'tap'
 import {
@@ -9,6 +8,7 @@ import {
   maskSecret,
   signatureHeaders,
 } from '../../plugins/webhooks/signature.ts'
+import fc from '../helpers/property.ts'
 
 const now = () => Date.now()
 const headersOf = (...given: Parameters<typeof signatureHeaders>) =>
