@@ -7,9 +7,10 @@ import { fileURLToPath } from 'node:url'
 export const isLinux = process.platform === 'linux'
 export const pinned = isLinux && spawnSync('taskset', ['-V']).status === 0
 
-/** Moves a process and its future children to one core. */
+/** Moves a whole tree, and whom it starts later, to one core. */
 export const pin = (pid: number, core: number): void => {
-  if (pinned) spawnSync('taskset', ['-a', '-c', '-p', String(core), String(pid)])
+  if (!pinned) return
+  for (const each of treeOf(pid)) spawnSync('taskset', ['-a', '-c', '-p', `${core}`, `${each}`])
 }
 
 export interface Part {
