@@ -84,7 +84,8 @@ export const startGateway = async (
   billed = false,
 ): Promise<Gateway> => {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
-  const config = join(folder, 'routes.yaml')
+  // Beside what is watched, a log that grows would be charged to the watch.
+  const config = join(mkdtempSync(join(folder, 'config-')), 'routes.yaml')
   const store = usedFolder(join(folder, 'data'))
   writeFileSync(config, configuration(size, upstream, store, billed))
   const log = openSync(join(folder, 'tollgate.log'), 'w')
