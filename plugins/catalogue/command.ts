@@ -54,8 +54,24 @@ const shown = (price: Json): string => {
   const meters = Object.entries(price as { readonly [meter: string]: Json })
   return meters.map(([meter, each]) => `${meter} ${plain(each)}`).join('; ')
 }
-const plain = (each: Json): string =>
-  typeof each === 'object' ? JSON.stringify(each) : String(each)
+const plain = (each: Json): string => {
+  if (Array.isArray(each)) return each.map(plain).join(' or ')
+  if (typeof each !== 'object' || each === null) return String(each)
+  const { by, price = null, when, ...more } = each as Line
+  const rest = Object.entries(more).map(([name, value]) => `, ${name} ${value}`)
+  const held = Object.entries(when ?? {}).map(([what, is]) => ` when ${what} ${is}`)
+  return `${by ? `by ${[by].flat().join(' and ')} (${table(price)})` : plain(price)}${rest.join('')}${held.join('')}`
+}
+const table = (price: Json): string =>
+  Object.entries(Object(price) as { readonly [value: string]: Json })
+    .map(([value, each]) => `${value} ${typeof each === 'object' ? `(${table(each)})` : each}`)
+    .join(', ')
+/** One line of a price, in its long form. */
+interface Line {
+  readonly by?: string | readonly string[]
+  readonly price?: Json
+  readonly when?: { readonly [what: string]: Json }
+}
 
 const columns = (list: readonly Shown[]): string => {
   const rows = list.map(({ name, to, price }) => {

@@ -40,3 +40,17 @@ t.test('a name nobody serves', async t => {
 t.test('an empty catalogue', async t => {
   t.equal((await run(t, [], {})).out, 'none\n')
 })
+t.test('a price in its long form is read as a sentence', async t => {
+  const price = {
+    seconds: { by: 'resolution', price: { '540p': '10 CREDIT', default: '30 CREDIT' } },
+    images: { by: ['quality', 'size'], price: { low: { default: 0.12 }, default: 1.8 } },
+    output: [{ price: '15 USD', per: '1M', when: { prompt: '> 200k' } }, '10 USD / 1M'],
+  }
+  const { out } = await run(t, [], { vd: { to: 'vd', price } })
+  const read = [
+    'seconds by resolution (540p 10 CREDIT, default 30 CREDIT)',
+    'images by quality and size (low (default 0.12), default 1.8)',
+    'output 15 USD, per 1M when prompt > 200k or 10 USD / 1M',
+  ]
+  t.equal(out, `vd  vd  ${read.join('; ')}\n`)
+})

@@ -5,12 +5,15 @@ import { parse } from 'yaml'
 import type { Document } from '../../engine/plugin.ts'
 import { askedOf, factsOf } from '../../plugins/billing/asked.ts'
 import { isIncluded } from '../../plugins/billing/meters.ts'
+import type { Rule } from '../../plugins/billing/rule.ts'
+import type { Attribute } from '../../plugins/billing/usage.ts'
 import { Catalogue } from '../../plugins/catalogue/catalogue.ts'
 import type { Section } from '../../plugins/catalogue/section.ts'
 import { formats } from '../../plugins/formats/index.ts'
 import { Prices } from '../../plugins/ledger/prices.ts'
 import model from '../../plugins/model.ts'
 import type { Meter } from '../../plugins/slots.ts'
+import { charge } from '../helpers/billing.ts'
 import { fakeHost } from '../helpers/exchange.ts'
 
 const root = new URL('../../', import.meta.url)
@@ -109,7 +112,7 @@ t.test('the most that a plain call of each can cost is known, so that none is re
     t.same([...unpriced, ...unbounded], [], name)
   }
 })
-/** Models that the specification names, but for those of videos. */
+/** Models that the specification names and that read and write words. */
 const NAMED = [
   ...['gx-2.5-pro', 'gx-2.5-flash', 'gx-2.0-flash', 'gx-1.5-pro', 'gx-2.5-pro-preview'],
   ...['gx-2.5-pro-preview-05-06', 'gp-4o', 'gp-4.1', 'gp-4-gizmo-g-aB3', 'gp-4o-gizmo-g-7'],
@@ -134,6 +137,39 @@ t.test('and so has what draws', async t => {
     t.ok(Object.keys(Object(entry?.options.price)).length > 0, `${name} has a price`)
   }
 })
+/** What it calls "and the other vd models" is listed in its decisions, 1.3 and 1.9. */
+const FILMING = [
+  ...['vdq3', 'vdq3-mix', 'vdq3-pro', 'vdq3-turbo', 'vdq3-pro-fast', 'vdq2', 'vdq2-pro'],
+  ...['vdq2-turbo', 'vdq2-pro-fast', 'vdq1', 'vdq1-classic', 'vd2.0', 'vd1.5'],
+]
+t.test(
+  'what films has a target, a longest clip and a price, and answers no conversation',
+  async t => {
+    const prices = new Prices({ models: document.models, settings: document.settings })
+    for (const name of FILMING) {
+      const { targets = [], entry } = catalogue.find(name) ?? {}
+      t.equal(targets[0]?.upstream, 'vd', name)
+      t.match(targets[0]?.name, /^vidu/)
+      t.equal(entry?.accepts.get('*'), false, `${name} is on no route that does not name it`)
+      const rule = prices.of(name)?.rule
+      t.ok(rule?.homes.has('seconds') || rule?.homes.has('calls'), `${name} has a price`)
+      t.equal(rule?.homes.has('seconds') && !entry?.options.max_calls?.seconds, false)
+    }
+    const clip = (name: string, body: Readonly<Record<string, Attribute>>) =>
+      charge(prices.of(name)?.rule as Rule, { calls: 1, seconds: Number(body.duration) }, body)
+        .nanos
+    const credits = (count: number) => BigInt(count) * 36_000_000n
+    t.equal(clip('vdq3', { duration: 5, resolution: '720p' }), credits(125))
+    t.equal(clip('vdq3-mix', { duration: 1, resolution: '1080p' }), credits(30))
+    t.equal(
+      clip('vdq2', { duration: 5, resolution: '540p' }),
+      credits(10 + 4 * 2),
+      'the first costs more',
+    )
+    t.equal(clip('vd2.0', { duration: 4, resolution: '360p' }), credits(20))
+    t.equal(clip('vd2.0', { duration: 8, resolution: '720p' }), credits(100))
+  },
+)
 t.test(
   'research and pro models are waited for: thirty minutes and more, at the same address',
   async t => {
