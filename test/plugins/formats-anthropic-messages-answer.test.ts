@@ -15,11 +15,11 @@ const codec = codecOf(NAME)
 const write = (answer: Answer): Fields => codec.encodeAnswer(answer, contextWith())
 const read = (body: Fields) => codec.decodeAnswer(body)
 
-t.test('§11.6 an answer without candidates is a refusal', async t => {
+t.test('edge 6: an answer without candidates is a refusal', async t => {
   const message = await stage.read(JSON.stringify(write({ choices: [] })))
   t.match(message, { content: [], stop_reason: 'refusal', usage: { input_tokens: 0 } })
 })
-t.test('§11.5 what the model failed to write is no clean stop', async t => {
+t.test('edge 5: what the model failed to write is no clean stop', async t => {
   const stop = { reason: 'broken', message: 'MALFORMED_FUNCTION_CALL' } as const
   t.match(write({ choices: [{ content: [{ type: 'text', text: 'a' }], stop }] }), {
     stop_reason: 'refusal',
@@ -61,7 +61,7 @@ t.test('a tier that serves is told under the name of either side', async t => {
   t.match(write({ choices: [], tier: 'default' }), { usage: { service_tier: 'standard' } })
   t.match(write({ choices: [], tier: 'flex' }), { usage: { service_tier: null } })
 })
-t.test('§11.14 counts become meters and meters counts, and the totals stay', async t => {
+t.test('edge 14: counts become meters and meters counts, and the totals stay', async t => {
   const amount = fc.nat({ max: 1_000_000 })
   const meters = fc.record(
     {

@@ -20,7 +20,7 @@ import {
   write,
 } from '../helpers/messages.ts'
 
-t.test('§11.20 images and files in results are sent as such', async t => {
+t.test('edge 20: images and files in results are sent as such', async t => {
   const image: Media = {
     type: 'media',
     kind: 'image',
@@ -51,7 +51,7 @@ t.test('a result that is a value is sent as its JSON', async t => {
   const value: Content = { type: 'result', id: '1', content: [], value: { ok: 1 } }
   t.match(JSON.stringify(sent([...HI, model(call('1')), user(value)])), /\{\\"ok\\":1\}/)
 })
-t.test('§11.16 calls without arguments, and with arguments that are none', async t => {
+t.test('edge 16: calls without arguments, and with arguments that are none', async t => {
   const inputs = (input: string): unknown => {
     const body = sent([...HI, model(call('1', input)), user(result('1'))])
     return (body.messages as readonly { readonly content: readonly Fields[] }[])[1]?.content[0]

@@ -17,7 +17,7 @@ import {
 } from '../helpers/message-events.ts'
 import { NAME } from '../helpers/messages.ts'
 
-t.test('§11.16 arguments: none at all, empty pieces, whole at the start', async t => {
+t.test('edge 16: arguments: none at all, empty pieces, whole at the start', async t => {
   const input = (...events: readonly Event[]) => heard(START, ...events, shut(0), STOP).content[0]
   t.match(input(open(0, call('1'))), { input: '{}' })
   t.match(input(open(0, call('1')), json(0, '')), { input: '{}' })
@@ -26,7 +26,7 @@ t.test('§11.16 arguments: none at all, empty pieces, whole at the start', async
     input: '{"b":2}',
   })
 })
-t.test('§11.1 calls whose pieces interleave', async t => {
+t.test('edge 1: calls whose pieces interleave', async t => {
   const { content } = heard(
     ...[
       START,
@@ -44,11 +44,11 @@ t.test('§11.1 calls whose pieces interleave', async t => {
     { id: '2', input: '{"b":2}' },
   ])
 })
-t.test('§11.25 the index of a block is none of a choice', async t => {
+t.test('edge 25: the index of a block is none of a choice', async t => {
   const { parts } = heard(START, open(7, TEXT), say(7, 'a'), shut(7), end('end_turn'), STOP)
   t.match(parts[1], { type: 'open', index: 0, choice: 0 })
 })
-t.test('§11.10 thoughts without words are kept for their signature', async t => {
+t.test('edge 10: thoughts without words are kept for their signature', async t => {
   const { content } = heard(
     ...[
       START,
@@ -92,7 +92,7 @@ t.test('what nobody knows is passed over, or kept for its provider', async t => 
     { type: 'work', tool: 'other', raw: { items: [{ type: 'of_the_future', x: 1 }] } },
   ])
 })
-t.test('§11.26 a search and what it found are one work, and no call', async t => {
+t.test('edge 26: a search and what it found are one work, and no call', async t => {
   const use = { type: 'server_tool_use', id: 's', name: 'web_search', input: {} }
   const found = { type: 'web_search_result', url: 'https://a', title: 'A', encrypted_content: 'e' }
   const result = { type: 'web_search_tool_result', tool_use_id: 's', content: [found] }

@@ -31,7 +31,7 @@ t.test('begin, count and end come once each, the end last', async t => {
   const types = parts.map(({ type }) => type)
   t.same(types, ['begin', 'open', 'grow', 'close', 'count', 'stop', 'end'])
 })
-t.test('§11.13 counts complete one another and are never added up', async t => {
+t.test('edge 13: counts complete one another and are never added up', async t => {
   const usage = { input_tokens: 5, cache_creation_input_tokens: null, output_tokens: 3 }
   t.same(heard(START, end('end_turn', usage), STOP).answer.meters, { input: 5, output: 3 })
   t.same(
@@ -50,15 +50,15 @@ t.test('a count that is null at the end stays what it was', async t => {
     output: 3,
   })
 })
-t.test('§11.12 what was cached is counted apart', async t => {
+t.test('edge 12: what was cached is counted apart', async t => {
   const usage = { cache_read_input_tokens: 7, cache_creation_input_tokens: 2, output_tokens: 3 }
   const { meters } = heard(START, end('end_turn', usage), STOP).answer
   t.same(meters, { input: 5, cached: 7, cache_write: 2, output: 3 })
 })
-t.test('§11.30 a stream that closes behind its stop reason lacks nothing', async t => {
+t.test('edge 30: a stream that closes behind its stop reason lacks nothing', async t => {
   t.ok(heard(START, open(0, TEXT), say(0, 'a'), shut(0), end('end_turn')).ended)
 })
-t.test('§11.17 a stream that dies before is not whole', async t => {
+t.test('edge 17: a stream that dies before is not whole', async t => {
   for (const events of [
     [START],
     [START, open(0, TEXT), say(0, 'a')],
@@ -70,7 +70,7 @@ t.test('§11.17 a stream that dies before is not whole', async t => {
     t.notOk(parts.some(({ type }) => type === 'end' || type === 'stop'))
   }
 })
-t.test('§11.4 a reason that is null is none', async t => {
+t.test('edge 4: a reason that is null is none', async t => {
   const { parts, ended } = heard(START, open(0, TEXT), say(0, 'a'), end(null))
   t.notOk(parts.some(({ type }) => type === 'stop'))
   t.notOk(ended)
@@ -80,7 +80,7 @@ t.test('a message that stops without a reason ended', async t => {
   t.match(heard(START, open(0, TEXT), say(0, 'a'), STOP).stop, { reason: 'end' })
   t.match(heard(START, open(0, call('1')), STOP).stop, { reason: 'call' })
 })
-t.test('§11.3 a length is not overwritten by a call', async t => {
+t.test('edge 3: a length is not overwritten by a call', async t => {
   t.match(heard(START, open(0, call('1')), json(0, '{'), end('max_tokens'), STOP).stop, {
     reason: 'length',
   })
@@ -128,7 +128,7 @@ t.test('a refusal in mid-stream keeps what was said and why', async t => {
   )
   t.match(silent.stop, { message: 'cyber' })
 })
-t.test('§11.31 a message that starts twice', async t => {
+t.test('edge 31: a message that starts twice', async t => {
   const { parts, content } = heard(
     START,
     START,

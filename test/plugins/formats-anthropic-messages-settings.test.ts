@@ -50,7 +50,7 @@ t.test('settings under their names, and what has none is told', async t => {
   t.same(write(asking(HI, { settings: { tier: 'flex' } })).lost, ['tier'])
 })
 
-t.test('§11.32 where to cache is kept, from the system prompt to the whole', async t => {
+t.test('edge 32: where to cache is kept, from the system prompt to the whole', async t => {
   const cache_control = { type: 'ephemeral', ttl: '1h' }
   const body = {
     model: 'm',
@@ -84,7 +84,7 @@ t.test('§11.32 where to cache is kept, from the system prompt to the whole', as
   t.same(lost, [])
   t.same({ ...written(NAME, prompt).body, model: 'm' }, body)
 })
-t.test('§11.29 a request to count tokens has no bound, and is read all the same', async t => {
+t.test('edge 29: a request to count tokens has no bound, and is read all the same', async t => {
   const { prompt } = read(
     NAME,
     { model: 'm', messages: [{ role: 'user', content: 'a' }] },

@@ -5,7 +5,7 @@ import type { Fields } from '../../plugins/formats/fields.ts'
 import type { Prompt } from '../../plugins/formats/hub.ts'
 import { asking, call, HI, model, NAME, result, say, user, write } from '../helpers/messages.ts'
 
-t.test('§11.27 thinking: budgets fit, and forbid what they forbid', async t => {
+t.test('edge 27: thinking: budgets fit, and forbid what they forbid', async t => {
   const think = (
     thinking: Prompt['thinking'],
     more: Partial<Prompt> = {},
@@ -64,7 +64,7 @@ t.test('thinking on models that judge it themselves', async t => {
   })
   t.same(think({ mode: 'adaptive' }).thinking, { type: 'adaptive' })
 })
-t.test('§11.9 a turn that another provider began to think cannot be thought on', async t => {
+t.test('edge 9: a turn that another provider began to think cannot be thought on', async t => {
   const turns = (content: readonly Content[]) => [
     ...HI,
     model(...content, call('1')),

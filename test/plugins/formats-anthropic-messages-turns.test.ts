@@ -32,7 +32,7 @@ t.test('nothing but a system prompt is asked as a question', async t => {
   t.same(roles(body), [['user', 'text']])
   t.notOk('system' in body)
 })
-t.test('§11.21 system turns in mid-conversation keep their place', async t => {
+t.test('edge 21: system turns in mid-conversation keep their place', async t => {
   const turns = [user(say('a')), model(say('b')), system('now'), user(say('c'))]
   const folded = sent(turns)
   t.same(roles(folded), [
@@ -57,7 +57,7 @@ t.test('a system turn between a call and its result does not part them', async t
     ['user', 'tool_result', 'text'],
   ])
 })
-t.test('§11.19 results in several turns are one turn, before all that is said', async t => {
+t.test('edge 19: results in several turns are one turn, before all that is said', async t => {
   const turns = [
     ...HI,
     model(call('1'), call('2')),
@@ -71,7 +71,7 @@ t.test('§11.19 results in several turns are one turn, before all that is said',
     ['user', 'tool_result', 'tool_result', 'text', 'text'],
   ])
 })
-t.test('§11.18 ids of any length and letters, the same on both ends', async t => {
+t.test('edge 18: ids of any length and letters, the same on both ends', async t => {
   for (const id of ['call.1|é', 'x'.repeat(200), '']) {
     const body = sent([...HI, model(call(id)), user(result(id))])
     const [, one, two] = body.messages as readonly { readonly content: readonly Fields[] }[]

@@ -23,7 +23,7 @@ const stage = await sdkStage()
 t.teardown(() => stage.close())
 const shown = shownBy(stage)
 
-t.test('§11.16 a call without arguments', async t => {
+t.test('edge 16: a call without arguments', async t => {
   t.match(await shown(BEGIN, open(0, call('a')), close(0), stop('call'), END), {
     content: [{ type: 'tool_use', input: {} }],
   })
@@ -31,7 +31,7 @@ t.test('§11.16 a call without arguments', async t => {
     content: [{ input: {} }],
   })
 })
-t.test('§11.18 ids that this format does not take are fitted, and read back', async t => {
+t.test('edge 18: ids that this format does not take are fitted, and read back', async t => {
   const message = await shown(BEGIN, open(0, call('call|1')), close(0), stop('call'), END)
   const [block] = message.content as readonly Fields[]
   t.match(block?.id, /^[A-Za-z0-9_-]+$/)
@@ -65,7 +65,7 @@ t.test('thoughts, signed at any time or never', async t => {
     { type: 'redacted_thinking', data: 's' },
   ])
 })
-t.test('§11.7 §11.8 what another provider sealed comes back at its place', async t => {
+t.test('edge 7 and 8: what another provider sealed comes back at its place', async t => {
   const seal = { origin: 'google-gemini', data: 'signed' }
   const thought = { origin: 'openai-responses', data: 'encrypted', id: 'rs_1' }
   const message = await shown(
@@ -174,7 +174,7 @@ t.test('every hosted tool, done and failed', async t => {
       t.match(message.content, [{ type: 'server_tool_use' }], tool)
     }
 })
-t.test('§11.26 citations of other formats reach their text', async t => {
+t.test('edge 26: citations of other formats reach their text', async t => {
   const cite = {
     type: 'cite',
     index: 0,

@@ -48,7 +48,7 @@ t.test('the events of a text, in their order, with all counts at the end', async
     usage: { input_tokens: 3, cache_read_input_tokens: 4, output_tokens: 7 },
   })
 })
-t.test('§11.1 calls that interleave are written one after the other', async t => {
+t.test('edge 1: calls that interleave are written one after the other', async t => {
   const parts = [
     BEGIN,
     open(0, call('a')),
@@ -90,12 +90,15 @@ t.test('candidates beyond the first have no place', async t => {
   t.match(message, { content: [{ text: 'a' }], stop_reason: 'end_turn' })
   t.equal((message.content as Json[]).length, 1)
 })
-t.test('§11.5 what the model failed to write ends in an error, never in a clean stop', async t => {
-  const sse = writeAll(BEGIN, stop('broken', 'MALFORMED_FUNCTION_CALL'), END)
-  t.same(types(sse), ['message_start', 'error'])
-  await t.rejects(stage.read(sse), /MALFORMED_FUNCTION_CALL/)
-})
-t.test('§11.17 an error in mid-stream is an error to the client', async t => {
+t.test(
+  'edge 5: what the model failed to write ends in an error, never in a clean stop',
+  async t => {
+    const sse = writeAll(BEGIN, stop('broken', 'MALFORMED_FUNCTION_CALL'), END)
+    t.same(types(sse), ['message_start', 'error'])
+    await t.rejects(stage.read(sse), /MALFORMED_FUNCTION_CALL/)
+  },
+)
+t.test('edge 17: an error in mid-stream is an error to the client', async t => {
   const encoder = codecOf(NAME).encodeStream(contextWith())
   const begun = [BEGIN, open(0, TEXT), grow(0, 'a')].map(part => encoder.part(part)).join('')
   const failed = encoder.fail({
@@ -111,7 +114,7 @@ t.test('§11.17 an error in mid-stream is an error to the client', async t => {
     'and so is a stream that is cut',
   )
 })
-t.test('§11.6 a stream without anything in it', async t => {
+t.test('edge 6: a stream without anything in it', async t => {
   t.match(await shown(END), {
     content: [],
     stop_reason: 'end_turn',

@@ -100,7 +100,7 @@ for (const [what, given, written] of TABLE)
     t.end()
   })
 
-t.test('what binds and cannot be said is named', t => {
+t.test('edge 22: what binds and cannot be said is named', t => {
   t.same(
     lostIn({
       type: 'object',

@@ -31,7 +31,7 @@ t.test('why it ended', async t => {
   t.match(stop({ status: 'failed', error }), { reason: 'broken', message: 'oops' })
   t.match(stop({ status: 'queued', output: [] }), { reason: 'broken', raw: 'queued' })
 })
-t.test('why it ended, towards a client', async t => {
+t.test('edge 23: why it ended, towards a client', async t => {
   const ended = (stop: Stop, ...content: readonly Content[]) => said(content, stop)
   const refused: Content = { type: 'refusal', text: 'no' }
   t.match(ended({ reason: 'length' }, text('a')), {

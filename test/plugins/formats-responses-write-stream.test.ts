@@ -64,7 +64,7 @@ t.test('what some of them say', async t => {
   t.match(cut, { type: 'response.incomplete', response: { status: 'incomplete' } })
   t.match(cut?.response, { incomplete_details: { reason: 'max_output_tokens' } })
 })
-t.test('items are finished as soon as something else begins', async t => {
+t.test('edge 24: items are finished as soon as something else begins', async t => {
   t.same(
     typesOf(written(CASES['edge 24: thoughts, a text and a call, each with its life'] ?? [])),
     [
