@@ -6,7 +6,9 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { swiftly } from '../helpers/operator.ts'
 import { isLinux } from './processes.ts'
-import { growthTable, latencyTable, median, type Round, requestsTable, verdicts } from './report.ts'
+import { growthTable, latencyTable, requestsTable, verdicts } from './report.ts'
+import { median, type Round } from './tables.ts'
+import { grown, type Translation, translationTable } from './translation-report.ts'
 
 const round = (cpu: number, more: Partial<Round> = {}): Round => ({
   ...{ requests: 1_000, failed: 0, events: 0, seconds: 1, p50: 1, p99: 2, resident: 2_048 },
@@ -59,13 +61,41 @@ t.test('verdicts', async t => {
   t.same(verdicts({ requests: rounds({ bare: [round(0.04)] }) }), [], 'nothing of nobody')
 })
 
+const crossed = (cpu: number, streamed: number, kept: number): Translation => ({
+  pairs: [{ identity: 'a → a', crossed: 'a → b' }],
+  plain: rounds({ 'a → a': [round(0.1)], 'a → b': [round(cpu)] }),
+  streams: rounds({ 'a → a': [round(0.4)], 'a → b': [round(streamed)] }),
+  long: new Map([['a → b', [Array.from({ length: 100 }, (_, at) => 1_024 * (90 + at * kept))]]]),
+})
+
+t.test('a translation is judged beside its own client', async t => {
+  t.same(verdicts({ translation: crossed(0.2, 2.8, 0) }), [
+    'reached  CPU of a → b, × identity: 2.00 (≤ 2.00)',
+    'reached  µs per event of a → b over identity: 12.00 (≤ 12.00)',
+    'reached  MiB grown in a long stream of a → b: 0.00 (≤ 4.00)',
+  ])
+  const missed = verdicts({ translation: crossed(0.21, 2.9, 0.05) })
+  t.equal(missed.length, 3)
+  for (const line of missed) t.match(line, /^MISSED/)
+  const [, , , row] = translationTable(crossed(0.2, 2.8, 0.05)).split('\n')
+  t.equal(row, '| a → b | 200.0 | 200.0 | 2.00 | 14.00 | 14.00 | 12.00 | 90 | 4.5 |')
+  t.equal(grown([5_120, 1_024, 1_024, 1_024, 1_024, 1_024, 1_024, 1_024, 1_024, 2_048]), -3)
+})
+
 t.test('a short run of every part', { skip: !isLinux && 'figures come from /proc' }, async t => {
   const json = join(t.testdir({}), 'out.json')
   const bench = fileURLToPath(new URL('bench.ts', import.meta.url))
   const short = ['--rounds', '1', '--seconds', '0.1', '--rate', '50', '--streams', '20']
-  short.push('--charges', '1000')
+  short.push('--charges', '1000', '--events', '1000')
   const run = spawnSync(
-    ...swiftly(bench, ...short, '--only', 'requests,latency,events,ledger,streams', '--json', json),
+    ...swiftly(
+      bench,
+      ...short,
+      '--only',
+      'requests,latency,events,ledger,streams,translation',
+      '--json',
+      json,
+    ),
     { encoding: 'utf8', timeout: 150_000 },
   )
   t.equal(run.status, 0, run.stderr)
@@ -85,4 +115,20 @@ t.test('a short run of every part', { skip: !isLinux && 'figures come from /proc
   ])
   for (const [only] of Object.values(found.ledger) as { requests: number; failed: number }[][])
     t.match(only, { failed: 0 })
+  for (const name of ['plain', 'streams'])
+    for (const [crossing, [only]] of Object.entries(found.translation[name]) as [string, Round[]][])
+      t.match(only, { failed: 0 }, `${name}: ${crossing}`)
+  // Each delta of the upstream is one of the client's, and a few events more frame them.
+  for (const [crossing, [only]] of Object.entries(found.translation.streams) as [
+    string,
+    Round[],
+  ][]) {
+    const told = (only?.events ?? 0) / (only?.requests ?? 1)
+    t.ok(told > 200 && told < 210, `${crossing}: ${told} events`)
+  }
+  for (const [samples] of Object.values(found.translation.long) as number[][][])
+    t.ok(
+      samples?.every(kib => kib > 1_024),
+      `${samples?.length} samples of the worker`,
+    )
 })

@@ -16,10 +16,12 @@ import {
   verdicts,
 } from './report.ts'
 import { holdStreams, interleave, jobFor, type Load, loadThrough, type Subject } from './rounds.ts'
+import { measureTranslation } from './translation.ts'
+import { translationTable } from './translation-report.ts'
 
 const HELP = `npm run bench -- [options]
 
-  --only PARTS      of requests,latency,events,growth,ledger,streams; all by default
+  --only PARTS      of requests,latency,events,growth,ledger,streams,translation; all by default
   --subjects NAMES  of direct,bare,tollgate,row,billed; all by default. row: bare, and writes one fsynced row a
                     request; billed: tollgate with prices
   --rounds N        interleaved rounds, of which medians are printed; 5
@@ -27,6 +29,7 @@ const HELP = `npm run bench -- [options]
   --rate N          requests a second of the part latency; 500
   --streams N       of the part streams; 2000
   --charges N       of the part ledger; 1000000
+  --events N        of a long stream of the part translation; 50000
   --json FILE       also write every round, for a program`
 
 /** The proxy under test has a core of its own; load and upstream share the other. */
@@ -46,6 +49,7 @@ const readOptions = () => {
       rate: { type: 'string', default: '500' },
       streams: { type: 'string', default: '2000' },
       charges: { type: 'string', default: '1000000' },
+      events: { type: 'string', default: '50000' },
       json: { type: 'string' },
       help: { type: 'boolean', short: 'h', default: false },
     },
@@ -65,6 +69,8 @@ interface Bench {
   gateway(name: string, size: Size): Promise<Subject>
   /** With prices, and books of so many charges. */
   billed(name: string, charges: number): Promise<Subject>
+  /** With every format to every format. */
+  crossed(): Promise<Subject>
 }
 
 /** Each part returns its table, and leaves what it found for the verdicts. */
@@ -104,6 +110,10 @@ const PARTS: Readonly<Record<string, (bench: Bench, found: Findings) => Promise<
     found.held = await holdStreams(subjects, load, streams)
     return streamsTable(found.held)
   },
+  async translation({ crossed, load, options }, found) {
+    found.translation = await measureTranslation(await crossed(), load, options)
+    return translationTable(found.translation)
+  },
 }
 
 const run = async (options: Options): Promise<void> => {
@@ -117,17 +127,27 @@ const run = async (options: Options): Promise<void> => {
     ends.push(() => part.child.disconnect())
     return part
   }
-  const upstream = await launch('upstream.ts', LOAD_CORE)
+  const upstream = await launch('upstream.ts', LOAD_CORE, options.events)
   const gateway = async (name: string, size: Size): Promise<Subject> => {
     const { child, ...rest } = await startGateway(size, upstream.port, SUBJECT_CORE)
     ends.push(() => child.kill('SIGTERM'))
     return { name, ...rest }
   }
   const billed = async (name: string, charges: number): Promise<Subject> => {
-    const { child, store, ...rest } = await startGateway(SMALL, upstream.port, SUBJECT_CORE, true)
+    const { child, store, ...rest } = await startGateway(
+      SMALL,
+      upstream.port,
+      SUBJECT_CORE,
+      'billed',
+    )
     ends.push(() => child.kill('SIGTERM'))
     if (charges > 0) await fill(store, { charges, accounts: Math.min(charges, ACCOUNTS) })
     return { name, ...rest }
+  }
+  const crossed = async (): Promise<Subject> => {
+    const { child, ...rest } = await startGateway(SMALL, upstream.port, SUBJECT_CORE, 'crossed')
+    ends.push(() => child.kill('SIGTERM'))
+    return { name: 'crossed', ...rest }
   }
   const make: Readonly<Record<string, () => Promise<Subject>>> = {
     direct: async () => ({ name: 'direct', port: upstream.port, key: 'none' }),
@@ -154,11 +174,11 @@ const run = async (options: Options): Promise<void> => {
   try {
     const load = loadThrough(await launch('load.ts', LOAD_CORE))
     const subjects: Subject[] = []
-    for (const name of options.names) subjects.push(await pick(make, name)())
+    for (const name of options.names.filter(Boolean)) subjects.push(await pick(make, name)())
     const found: Findings = {}
     for (const name of options.only)
       console.log(
-        `${await pick(PARTS, name)({ options, subjects, load, gateway, billed }, found)}\n`,
+        `${await pick(PARTS, name)({ options, subjects, load, gateway, billed, crossed }, found)}\n`,
       )
     console.log(verdicts(found).join('\n'))
     if (options.json) writeFileSync(options.json, JSON.stringify(found, mapsAsObjects, 2))

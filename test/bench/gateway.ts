@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { usedFolder } from '../helpers/cache.ts'
 import { NAMES } from './answers.ts'
 import { endow } from './books.ts'
+import { DIALOGUES, FORMATS, type FormatName, TOLD } from './dialogue.ts'
 import { pin } from './processes.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -35,9 +36,53 @@ const PRICE = {
   price: { input: '0.15 / 1M', cached: '0.075 / 1M', output: '0.60 / 1M' },
 }
 
+/** Every client format to every format of upstreams: `FORMAT-told-plain` is answered in FORMAT. */
+const CHAINS: Readonly<Record<FormatName, object>> = {
+  'openai-chat': { auth: 'key', model: 'body', errors: 'openai' },
+  'openai-responses': { auth: 'key', model: 'body', errors: 'openai' },
+  'anthropic-messages': { auth: 'key', model: 'body', errors: 'anthropic' },
+  'google-gemini': { auth: ['query-key', 'key'], model: { path: 'model' }, errors: 'google' },
+}
+const SCHEMAS: Readonly<Record<FormatName, string>> = {
+  'openai-chat': SCHEMA,
+  'openai-responses': join(root, 'schemas/responses.json'),
+  'anthropic-messages': join(root, 'schemas/messages.json'),
+  'google-gemini': join(root, 'schemas/generate-content.json'),
+}
+const crossings = (upstream: string) => ({
+  upstreams: Object.fromEntries(
+    FORMATS.map(format => [
+      format,
+      { url: upstream, key: 'sk-upstream-0123456789abcdef', formats: [format], connections: 4096 },
+    ]),
+  ),
+  models: Object.fromEntries(
+    FORMATS.flatMap(format =>
+      Object.values(TOLD).map(name => [
+        `${format}-${name}`,
+        { to: `${format}/${name}`, output: 16_384 },
+      ]),
+    ),
+  ),
+  routes: FORMATS.flatMap(format => {
+    const paths = [false, true].map(stream => DIALOGUES[format].path('{model}', stream))
+    return [...new Set(paths.map(path => path.replace(/\?.*/, '')))]
+      .filter(path => path !== PATH)
+      .map(path => ({
+        path: `POST ${path}`,
+        ...{ validate: SCHEMAS[format], translate: format, ...CHAINS[format] },
+      }))
+  }),
+})
+
+/** `billed`: every call has a price, and the account plenty. `crossed`: with every format to every format. */
+type Kind = 'free' | 'billed' | 'crossed'
+
 /** JSON is YAML, and a config of ten thousand names is not meant for eyes. */
-const configuration = (size: Size, upstream: number, data: string, billed: boolean): string => {
+const configuration = (size: Size, upstream: number, data: string, kind: Kind): string => {
   const own = Object.values(NAMES)
+  const billed = kind === 'billed'
+  const crossed = kind === 'crossed' ? crossings(`http://127.0.0.1:${upstream}`) : undefined
   const chain = {
     ...{ auth: 'key', validate: SCHEMA, model: 'body' },
     ...{ translate: 'openai-chat', errors: 'openai' },
@@ -60,6 +105,7 @@ const configuration = (size: Size, upstream: number, data: string, billed: boole
         // As many as there are streams: none may wait for another.
         connections: 4096,
       },
+      ...crossed?.upstreams,
     },
     models: Object.fromEntries([
       ...own.map(name => [name, { to: `up/${name}`, ...(billed && PRICE) }]),
@@ -67,27 +113,28 @@ const configuration = (size: Size, upstream: number, data: string, billed: boole
         `filler-${index}`,
         { to: 'up/filler', ...(billed && PRICE) },
       ]),
+      ...Object.entries(crossed?.models ?? {}),
     ]),
     routes: [
       ...filler(size.routes - 1, index => ({ path: `POST /filler/${index}/{id}`, ...chain })),
       { path: `POST ${PATH}`, ...chain },
+      ...(crossed?.routes ?? []),
     ],
   }
   return JSON.stringify(document, null, 1)
 }
 
-/** `billed`: every call has a price, and the account plenty. */
 export const startGateway = async (
   size: Size,
   upstream: number,
   core: number,
-  billed = false,
+  kind: Kind = 'free',
 ): Promise<Gateway> => {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
   // Beside what is watched, a log that grows would be charged to the watch.
   const config = join(mkdtempSync(join(folder, 'config-')), 'routes.yaml')
   const store = usedFolder(join(folder, 'data'))
-  writeFileSync(config, configuration(size, upstream, store, billed))
+  writeFileSync(config, configuration(size, upstream, store, kind))
   const log = openSync(join(folder, 'tollgate.log'), 'w')
   const child = spawn(process.execPath, [program, 'start', '--config', config], {
     stdio: ['ignore', log, 'pipe'],
@@ -96,7 +143,7 @@ export const startGateway = async (
   child.on('exit', () => rmSync(folder, { recursive: true, force: true }))
   const pid = child.pid ?? 0
   const said = await banner(child)
-  if (billed) await endow(store)
+  if (kind === 'billed') await endow(store)
   pin(pid, core)
   return { child, pid, store, ...said }
 }

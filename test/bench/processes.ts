@@ -51,10 +51,14 @@ export const cpuOf = (pid: number): number =>
 
 /** Resident memory of the tree, in KiB. */
 export const residentOf = (pid: number): number =>
-  treeOf(pid).reduce((sum, each) => {
-    const found = /VmRSS:\s+(\d+)/.exec(read(`/proc/${each}/status`))?.[1]
-    return sum + Number(found ?? 0)
-  }, 0)
+  treeOf(pid).reduce((sum, each) => sum + residentIn(each), 0)
+/** Of one process. */
+export const residentIn = (pid: number): number =>
+  Number(/VmRSS:\s+(\d+)/.exec(read(`/proc/${pid}/status`))?.[1] ?? 0)
+
+/** Who of a gateway's tree serves. */
+export const workerOf = (pid: number): number =>
+  treeOf(pid).find(each => read(`/proc/${each}/cmdline`).includes('/worker.ts')) ?? 0
 
 /** Memory the kernel holds for TCP, in KiB: both ends of every connection on this machine. */
 export const kernelTcp = (): number =>

@@ -1,13 +1,6 @@
 /** Medians and tables of the bench. Pure. */
-import type { Outcome } from './load.ts'
-
-export interface Round extends Outcome {
-  /** Seconds of the whole process tree; NaN for the upstream alone. */
-  readonly cpu: number
-  /** KiB. */
-  readonly resident: number
-}
-export type Rounds = ReadonlyMap<string, readonly Round[]>
+import { figure, median, type Round, type Rounds, table } from './tables.ts'
+import { type Translation, translationFigures } from './translation-report.ts'
 
 export interface Findings {
   requests?: Rounds
@@ -16,13 +9,7 @@ export interface Findings {
   growth?: Rounds
   ledger?: Rounds
   held?: readonly Held[]
-}
-
-export const median = (values: readonly number[]): number => {
-  const sorted = [...values].sort((left, right) => left - right)
-  const half = sorted.length / 2
-  const low = sorted[Math.ceil(half) - 1] ?? Number.NaN
-  return (low + (sorted[Math.floor(half)] ?? low)) / 2
+  translation?: Translation
 }
 
 const of = (rounds: Rounds, name: string, value: (round: Round) => number): number =>
@@ -35,14 +22,6 @@ const spread = (rounds: Rounds, name: string, value: (round: Round) => number): 
   const values = (rounds.get(name) ?? []).map(value)
   return `${figure(Math.min(...values))}–${figure(Math.max(...values))}`
 }
-
-const figure = (value: number, digits = 1): string =>
-  Number.isNaN(value) ? '' : value.toFixed(digits)
-
-const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
-  [head, head.map((_, index) => (index === 0 ? '---' : '--:')), ...rows]
-    .map(cells => `| ${cells.join(' | ')} |`)
-    .join('\n')
 
 export const requestsTable = (rounds: Rounds): string =>
   table(
@@ -158,7 +137,8 @@ export const streamsTable = (held: readonly Held[]): string =>
   )
 
 /** The figures to reach, and whether they were. */
-export const verdicts = ({ requests, latency, growth, ledger, held }: Findings): string[] => {
+export const verdicts = (found: Findings): string[] => {
+  const { requests, latency, growth, ledger, held, translation } = found
   const lines: string[] = []
   const say = (text: string, value: number, reach: number): void => {
     if (!Number.isNaN(value))
@@ -186,5 +166,7 @@ export const verdicts = ({ requests, latency, growth, ledger, held }: Findings):
   if (ledger) grown(ledger, 'CPU with full books, × empty')
   const own = held?.find(row => row.name === 'tollgate')
   if (own) say('KiB per idle stream', own.resident + own.kernel, 64)
+  if (translation)
+    for (const { text, value, reach } of translationFigures(translation)) say(text, value, reach)
   return lines
 }

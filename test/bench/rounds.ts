@@ -4,7 +4,8 @@ import { type Manner, requestBody } from './answers.ts'
 import { PATH } from './gateway.ts'
 import type { Job, Outcome } from './load.ts'
 import { cpuOf, kernelTcp, type Part, residentOf } from './processes.ts'
-import type { Held, Round, Rounds } from './report.ts'
+import type { Held } from './report.ts'
+import type { Round, Rounds } from './tables.ts'
 
 export interface Subject {
   readonly name: string
@@ -31,10 +32,13 @@ export const jobFor = (subject: Subject, manner: Manner, more: Partial<Job>): Jo
   ...more,
 })
 
-const requestTo = ({ port, key }: Subject, manner: Manner): string => {
-  const body = requestBody(manner)
+const requestTo = (subject: Subject, manner: Manner): string =>
+  requestOf(subject, PATH, requestBody(manner))
+
+/** A whole request, head and body. */
+export const requestOf = ({ port, key }: Subject, path: string, body: string): string => {
   const head = [
-    `POST ${PATH} HTTP/1.1`,
+    `POST ${path} HTTP/1.1`,
     `host: 127.0.0.1:${port}`,
     `authorization: Bearer ${key}`,
     'content-type: application/json',

@@ -1,24 +1,67 @@
 /** The bench's upstream: HTTP/1.1 by hand over node:net, so that it costs little beside what is measured. */
 import net from 'node:net'
 import { DONE, EVENTS, event, NAMES, plainAnswer } from './answers.ts'
+import { DIALOGUES, FORMATS, type FormatName, TOLD } from './dialogue.ts'
+
+/** Events of a long stream. */
+const LONG = Number(process.argv[2] ?? 50_000)
 
 const chunk = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
 const head = (type: string, framing: string): string =>
   `HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\n${framing}\r\n\r\n`
+const whole = (text: string): Buffer =>
+  Buffer.from(head('application/json', `content-length: ${Buffer.byteLength(text)}`) + text)
 
-const PLAIN = Buffer.from(
-  head('application/json', `content-length: ${Buffer.byteLength(plainAnswer())}`) + plainAnswer(),
-)
+const PLAIN = whole(plainAnswer())
 const STREAM_HEAD = Buffer.from(head('text/event-stream', 'transfer-encoding: chunked'))
 const EVENT_CHUNKS = Array.from({ length: EVENTS - 1 }, (_, index) =>
   Buffer.from(chunk(event(index))),
 )
-const LAST = Buffer.from(`${chunk(DONE)}0\r\n\r\n`)
+const END = '0\r\n\r\n'
+const LAST = Buffer.from(chunk(DONE) + END)
 
-const answer = (socket: net.Socket, body: Buffer): void => {
-  if (body.includes(NAMES.plain)) return void socket.write(PLAIN)
+/** Made once for each format: what is measured is not how they are written. */
+const told = Object.fromEntries(
+  FORMATS.map(format => {
+    const { plain, opening, piece, closing } = DIALOGUES[format]
+    const pieces = Array.from({ length: EVENTS }, (_, at) => Buffer.from(chunk(piece(at))))
+    const begin =
+      opening === '' ? STREAM_HEAD : Buffer.concat([STREAM_HEAD, Buffer.from(chunk(opening))])
+    return [format, { plain: whole(JSON.stringify(plain())), begin, pieces, closing }]
+  }),
+)
+
+const tell = async (socket: net.Socket, format: FormatName, question: string): Promise<void> => {
+  const of = told[format]
+  if (!of) return
+  if (question.includes(TOLD.plain)) return void socket.write(of.plain)
+  const count = question.includes(TOLD.long) ? LONG : EVENTS
+  socket.write(of.begin)
+  for (let at = 0; at < count && !socket.destroyed; at++) {
+    const [first] = of.pieces
+    if (first && !socket.write(of.pieces[at % of.pieces.length] ?? first)) await drained(socket)
+  }
+  socket.write(chunk(of.closing(count)) + END)
+}
+/** Or gone. */
+const drained = (socket: net.Socket): Promise<void> =>
+  new Promise(resolve => {
+    const done = (): void => {
+      socket.off('drain', done).off('close', done)
+      resolve()
+    }
+    socket.on('drain', done).on('close', done)
+  })
+
+const answer = (socket: net.Socket, question: string): void => {
+  const line = question.slice(0, question.indexOf('\r\n'))
+  if (/told-/.test(question)) {
+    const format = FORMATS.find(each => line.includes(DIALOGUES[each].mark))
+    return void (format && tell(socket, format, question))
+  }
+  if (question.includes(NAMES.plain)) return void socket.write(PLAIN)
   socket.write(STREAM_HEAD)
-  if (body.includes(NAMES.idle)) return void socket.write(EVENT_CHUNKS[0] ?? LAST)
+  if (question.includes(NAMES.idle)) return void socket.write(EVENT_CHUNKS[0] ?? LAST)
   // One write an event, as a real upstream has them.
   for (const each of EVENT_CHUNKS) socket.write(each)
   socket.write(LAST)
@@ -33,10 +76,10 @@ const server = net.createServer({ noDelay: true }, socket => {
       const end = bytes.indexOf('\r\n\r\n')
       if (end < 0) break
       const length = /content-length: *(\d+)/i.exec(bytes.toString('latin1', 0, end))?.[1]
-      const whole = end + 4 + Number(length ?? 0)
-      if (bytes.length < whole) break
-      answer(socket, bytes.subarray(end + 4, whole))
-      bytes = bytes.subarray(whole)
+      const size = end + 4 + Number(length ?? 0)
+      if (bytes.length < size) break
+      answer(socket, bytes.toString('latin1', 0, size))
+      bytes = bytes.subarray(size)
     }
     rest = bytes.length > 0 ? bytes : undefined
   })
