@@ -1,6 +1,8 @@
 /** Every client format against every upstream format: the official SDKs ask, recorded providers answer from a process of their
  *  own, and what the SDK's user reads is what the recording says. */
 import t, { type Test } from 'tap'
+import { EXCEPTIONS } from '../helpers/answered.ts'
+import { listen } from '../helpers/judged.ts'
 import { inLanes, recorded, short, startMatrix } from '../helpers/matrix.ts'
 import { type Reading, readRecorded } from '../helpers/reading.ts'
 import { type Recording, recordedFormat } from '../helpers/recorded.ts'
@@ -11,6 +13,7 @@ if (recorded.length === 0) {
   process.exit()
 }
 
+const heard = listen()
 const stand = await startMatrix()
 t.teardown(() => stand.stop())
 
@@ -81,4 +84,14 @@ t.test('the table', async t => {
     t.equal(accepted + refused, asked, `${cell}: all accepted`)
     t.equal(same, accepted, `${cell}: all the same`)
   }
+})
+
+t.test('all that was told fits the types of the SDK that read it', async t => {
+  const { complaints, judged, met } = await heard.done()
+  for (const [format, { answers, events }] of judged)
+    t.comment(`${format}: ${answers} answers, ${events} events`)
+  t.same(complaints, [])
+  for (const [format, { answers, events }] of judged)
+    t.ok(answers > 100 && events > 1_000, `${format}: judged`)
+  t.same([...met].sort(), [...EXCEPTIONS].sort(), 'no exception is listed in vain')
 })

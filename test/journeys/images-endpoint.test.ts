@@ -1,6 +1,7 @@
 /** The endpoint for images, through the official SDK: bytes that pass, Recraft behind it, counts, streams. */
 import OpenAI from 'openai'
 import t from 'tap'
+import { judgeOf } from '../helpers/answered.ts'
 import { bed, counted, failed, gateway } from '../helpers/drawing.ts'
 
 const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'k', maxRetries: 0 })
@@ -45,6 +46,7 @@ t.test('Recraft: sizes by its own numbers, the rest named', async t => {
     })
     .withResponse()
   t.same(data.data, [{ b64_json: 'AAAA', revised_prompt: 'the cat' }])
+  t.equal(judgeOf('images').complaint('answer', structuredClone(data)), undefined)
   t.equal(response.headers.get('x-tollgate-dropped'), 'quality')
   t.match(bed.seen[0]?.body, { model: 'recraftv3', size: '1024x1820', response_format: 'b64_json' })
 })

@@ -1,17 +1,29 @@
-/** Generates JSON Schemas from what the official SDKs' types say may be sent: `node test/laws/sdk-schemas.ts` writes them anew. */
+/** Generates JSON Schemas from what the official SDKs' types say may be sent and is answered: `node test/laws/sdk-schemas.ts`
+ *  writes them anew. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { createGenerator } from 'ts-json-schema-generator'
 
 const FOLDER = new URL('../fixtures/sdk-schemas/', import.meta.url)
 export const fileOf = (name: string): URL => new URL(`${name}.json`, FOLDER)
+
 /** Name of the file to the type in asked.ts. */
-export const TYPES: Readonly<Record<string, string>> = {
+export const ASKED: Readonly<Record<string, string>> = {
   'openai-chat': 'Chat',
   'openai-responses': 'Responses',
   'anthropic-messages': 'Messages',
   'google-gemini': 'GenerateContent',
 }
+/** And in answered.ts: one with the members `answer` and, of a format that streams, `event`. */
+export const ANSWERED: Readonly<Record<string, string>> = {
+  'openai-chat-answered': 'ChatAnswered',
+  'openai-responses-answered': 'ResponsesAnswered',
+  'anthropic-messages-answered': 'MessagesAnswered',
+  'google-gemini-answered': 'GeneratedAnswered',
+  'embeddings-answered': 'EmbeddingsAnswered',
+  'images-answered': 'ImagesAnswered',
+}
+export const NAMES: readonly string[] = [...Object.keys(ASKED), ...Object.keys(ANSWERED)]
 
 /** The versions whose types these are. */
 export const versions = (): string =>
@@ -23,14 +35,15 @@ export const versions = (): string =>
     .join(', ')
 
 export const generated = (name: string): string => {
+  const type = ASKED[name] ?? ANSWERED[name] ?? ''
   const schema = createGenerator({
-    path: fileURLToPath(new URL('asked.ts', FOLDER)),
+    path: fileURLToPath(new URL(name in ASKED ? 'asked.ts' : 'answered.ts', FOLDER)),
     tsconfig: fileURLToPath(new URL('tsconfig.json', FOLDER)),
-    type: TYPES[name] ?? '',
+    type,
     skipTypeCheck: true,
     jsDoc: 'none',
-  }).createSchema(TYPES[name])
+  }).createSchema(type)
   return `${JSON.stringify({ $comment: versions(), ...schema })}\n`
 }
 
-if (import.meta.main) for (const name in TYPES) writeFileSync(fileOf(name), generated(name))
+if (import.meta.main) for (const name of NAMES) writeFileSync(fileOf(name), generated(name))

@@ -100,7 +100,7 @@ t.test('token odds come and go', async t => {
   const odds = [{ token: 'hi', logprob: -0.1, bytes: [104, 105], top_logprobs: [] }]
   const content = [{ type: 'output_text', text: 'hi', annotations: [], logprobs: odds }]
   const [choice] = decoded({ status: 'completed', output: [{ type: 'message', content }] }).choices
-  t.same(choice?.logprobs, { content: odds })
+  t.same(choice?.logprobs, { content: odds, refusal: null })
 })
 t.test('refusals of upstreams', async t => {
   const error = { message: 'no', type: 'invalid_request_error', param: 'input', code: 'x' }

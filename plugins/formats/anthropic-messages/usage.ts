@@ -21,7 +21,7 @@ export const metersOf = (usage: Fields): Meters => {
   })
 }
 
-/** The other way round: what is heard, seen, said and thought counts with the words of its side. */
+/** The other way round: what is heard, seen, said and thought counts with the words of its side. As the end of a stream has them. */
 export const countsOf = (meters: Meters = {}): Fields => {
   const { input = 0, audio_input = 0, image_input = 0 } = meters
   const { cached = 0, cache_write = 0, cache_write_1h = 0 } = meters
@@ -30,16 +30,22 @@ export const countsOf = (meters: Meters = {}): Fields => {
     input_tokens: input + audio_input + image_input,
     cache_creation_input_tokens: cache_write + cache_write_1h,
     cache_read_input_tokens: cached,
-    cache_creation: {
-      ephemeral_5m_input_tokens: cache_write,
-      ephemeral_1h_input_tokens: cache_write_1h,
-    },
     output_tokens: output + thinking + audio_output,
     output_tokens_details: thinking > 0 ? { thinking_tokens: thinking } : null,
     server_tool_use:
       web_search > 0 ? { web_search_requests: web_search, web_fetch_requests: 0 } : null,
   }
 }
+
+/** As a whole message has them, and the start of a stream. */
+export const usageOf = (meters: Meters = {}, tier?: string): Fields => ({
+  ...countsOf(meters),
+  cache_creation: {
+    ephemeral_5m_input_tokens: meters.cache_write ?? 0,
+    ephemeral_1h_input_tokens: meters.cache_write_1h ?? 0,
+  },
+  ...{ inference_geo: null, service_tier: servedTier(tier), speed: null },
+})
 
 /** Counts of a stream complete one another: the last value of each wins, and what is left out or null says nothing. */
 export const merged = (known: Fields, more: Fields): Fields => {
@@ -60,5 +66,5 @@ const TIERS: Readonly<Record<string, string>> = {
   priority: 'priority',
   batch: 'batch',
 }
-export const servedTier = (tier: string | undefined): string | null =>
+const servedTier = (tier: string | undefined): string | null =>
   (tier === undefined ? undefined : TIERS[tier]) ?? null

@@ -4,7 +4,7 @@ import type { Context } from '../codec.ts'
 import type { Fields } from '../fields.ts'
 import { answerBlocks } from './answer-blocks.ts'
 import { stopFields } from './stops.ts'
-import { countsOf, servedTier } from './usage.ts'
+import { usageOf } from './usage.ts'
 
 /** What an answer and the start of a stream have in common. */
 export const messageHead = (answer: Pick<Answer, 'id'>, context: Context): Fields => ({
@@ -12,6 +12,7 @@ export const messageHead = (answer: Pick<Answer, 'id'>, context: Context): Field
   type: 'message',
   role: 'assistant',
   model: context.model,
+  ...{ container: null, diagnostics: null },
 })
 
 /** There is one answer to a message: of several the first. Where there is none, the question was refused. */
@@ -21,7 +22,6 @@ export const encodeAnswer = (answer: Answer, context: Context): Fields => {
     ...messageHead(answer, context),
     content: choice ? choice.content.flatMap(answerBlocks) : [],
     ...stopFields(choice?.stop ?? { reason: 'refusal' }),
-    container: null,
-    usage: { ...countsOf(answer.meters), service_tier: servedTier(answer.tier) },
+    usage: usageOf(answer.meters, answer.tier),
   }
 }

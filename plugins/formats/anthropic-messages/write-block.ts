@@ -135,7 +135,7 @@ const inputDelta = (json: string): Fields => ({ type: 'input_json_delta', partia
 type Pieces = readonly [start: Fields, ...deltas: readonly Fields[]]
 const PIECES: Readonly<Record<string, (block: Fields) => Pieces>> = {
   text: ({ text = '', ...block }) => [
-    { ...block, text: '' },
+    { ...textStart(), ...block, text: '' },
     { type: 'text_delta', text },
   ],
   thinking: ({ thinking = '', signature = '' }) => [

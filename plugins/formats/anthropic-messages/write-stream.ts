@@ -6,7 +6,7 @@ import { fault } from '../faults.ts'
 import type { Fields } from '../fields.ts'
 import { Sequence } from '../sequence.ts'
 import { stopFields } from './stops.ts'
-import { countsOf, servedTier } from './usage.ts'
+import { countsOf, usageOf } from './usage.ts'
 import { messageHead } from './write-answer.ts'
 import { BlockWriter } from './write-block.ts'
 
@@ -63,9 +63,8 @@ class Encoder implements StreamEncoder {
       stop_reason: null,
       stop_sequence: null,
       stop_details: null,
-      container: null,
       // What was written is told at the end.
-      usage: { ...countsOf(part.meters), output_tokens: 0, service_tier: servedTier(part.tier) },
+      usage: { ...usageOf(part.meters, part.tier), output_tokens: 0 },
     }
     this.#out += event('message_start', { message })
   }

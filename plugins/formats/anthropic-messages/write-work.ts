@@ -12,8 +12,11 @@ interface Kind {
   result?(work: Work): Fields
 }
 
+/** By the model itself, not by a program that it wrote. */
+const DIRECT: Fields = Object.freeze({ type: 'direct' })
 const searched = ({ found = [], failed }: Work): Fields => ({
   type: 'web_search_tool_result',
+  caller: DIRECT,
   content:
     failed === undefined
       ? found.map(pageOf)
@@ -37,6 +40,7 @@ const fetched = (work: Work): Fields => {
   }
   return {
     type: 'web_fetch_tool_result',
+    caller: DIRECT,
     content:
       failed === undefined
         ? { type: 'web_fetch_result', url: page?.url ?? '', retrieved_at: null, content: document }
@@ -74,7 +78,7 @@ export const workStart = ({ tool, id }: Pick<Work, 'tool' | 'id'>): Fields => ({
   id: serverId(id),
   name: KINDS[tool].name,
   input: {},
-  caller: { type: 'direct' },
+  caller: DIRECT,
 })
 export const workInput = ({ tool, input }: Work): Fields => {
   if (input === null || input === undefined) return {}

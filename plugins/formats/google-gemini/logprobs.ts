@@ -2,7 +2,7 @@
 import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, inner, isFields, itemsIn, wordIn } from '../fields.ts'
 
-/** `{content: [{token, logprob, bytes, top_logprobs}]}` */
+/** `{content: [{token, logprob, bytes, top_logprobs}], refusal}` */
 export const readLogprobs = (candidate: Fields): Json | undefined => {
   const result = inner(candidate, 'logprobsResult')
   const chosen = itemsIn(result, 'chosenCandidates')
@@ -13,6 +13,7 @@ export const readLogprobs = (candidate: Fields): Json | undefined => {
       ...tokenOf(each),
       top_logprobs: itemsIn(others[index] ?? {}, 'candidates').map(tokenOf),
     })),
+    refusal: null,
   }
 }
 const tokenOf = (each: Fields): Fields => {

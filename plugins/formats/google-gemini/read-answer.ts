@@ -56,7 +56,7 @@ class AnswerReader {
       ...(id !== undefined && { id }),
       ...(model !== undefined && { model }),
       ...(Number.isFinite(created) && { created }),
-      ...(tier !== undefined && { tier }),
+      ...(tier !== undefined && { tier: tier === 'standard' ? 'default' : tier }),
     })
   }
   #candidate(candidate: Fields, position: number, shared: Shared): CandidateReader {

@@ -134,10 +134,11 @@ export const encodeAnswer = (answer: Answer, context: Context): Fields => {
     model: context.model,
     choices: given.map(writeChoice),
     usage: meters && countsOf(meters),
-    service_tier: tier,
-    system_fingerprint: null,
+    service_tier: tier !== undefined && TIERS.has(tier) ? tier : undefined,
   })
 }
+/** Others have more. */
+const TIERS = new Set(['auto', 'default', 'flex', 'scale', 'priority'])
 export const idOf = ({ id }: Context): string => `chatcmpl-${id}`
 
 const writeChoice = ({ content, stop, logprobs }: Choice, index: number): Fields => {

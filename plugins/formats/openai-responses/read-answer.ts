@@ -32,5 +32,5 @@ const logprobsOf = (body: Fields): Pick<Answer['choices'][number], 'logprobs'> =
   const logprobs = itemsIn(body, 'output')
     .flatMap(item => itemsIn(item, 'content'))
     .flatMap(part => itemsIn(part, 'logprobs'))
-  return logprobs.length > 0 ? { logprobs: { content: logprobs } } : {}
+  return logprobs.length > 0 ? { logprobs: { content: logprobs, refusal: null } } : {}
 }

@@ -80,7 +80,9 @@ class Reading implements StreamDecoder {
     if (!block) return
     const { logprobs } = event
     const told =
-      Array.isArray(logprobs) && logprobs.length > 0 ? { logprobs: { content: logprobs } } : {}
+      Array.isArray(logprobs) && logprobs.length > 0
+        ? { logprobs: { content: logprobs, refusal: null } }
+        : {}
     block.sent += delta.length
     this.#emit({ type: 'grow', index: block.index, text: delta, ...told })
   }

@@ -22,6 +22,7 @@ export const responseOf = (context: Context, state: State): Fields => {
   const asked = echoOf(context.prompt.body)
   return {
     id: `resp_${id}`,
+    access_programs: null,
     object: 'response',
     created_at: now,
     completed_at: status === 'completed' ? now : null,

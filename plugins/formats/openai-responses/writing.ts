@@ -86,8 +86,7 @@ export const writeCall = (call: Call, place: Place, tell: Tell): Writing => {
     grow,
     finish: status => {
       if (input === '' && !call.free) grow('{}')
-      const named = call.free ? {} : { name: call.name }
-      tell(`response.${event}.done`, { item_id: id, ...named, [member]: input })
+      tell(`response.${event}.done`, { item_id: id, [member]: input })
       return { ...facts, [member]: input, status }
     },
   }
