@@ -2,6 +2,7 @@
 import { errors } from '../engine/errors.ts'
 import type { Bytes, Json, Plugin } from '../engine/plugin.ts'
 import { boundaryOf, type FormPart, partsIn } from './formats/multipart.ts'
+import { FILES } from './slots.ts'
 
 const fault = errors({
   FORM_UNREADABLE: [400, 'The request body is no multipart form that can be read.'],
@@ -9,6 +10,11 @@ const fault = errors({
   FORM_FILE: [400, "'%s' is a file, and must be a text."],
   FORM_TEXT: [400, "'%s' is a text, and must be a file."],
   FORM_LONG: [400, "'%s' is longer than %d bytes."],
+  FORM_ONLY: [
+    415,
+    'Unsupported Content-Type: this endpoint takes multipart/form-data.',
+    { headers: { 'accept-post': 'multipart/form-data' } },
+  ],
 })
 
 /** The bytes of a field that is no file. */
@@ -18,6 +24,8 @@ interface Options {
   readonly files: readonly string[]
   readonly numbers?: readonly string[]
   readonly flags?: readonly string[]
+  readonly lists?: readonly string[]
+  readonly only?: boolean
 }
 const names = (description: string, example: string) => ({
   description,
@@ -29,7 +37,8 @@ const names = (description: string, example: string) => ({
 
 export default {
   schema: {
-    description: 'The route takes multipart forms beside JSON: which fields are what.',
+    description:
+      'The route takes multipart forms, beside JSON or alone: which fields are what, where they are no texts.',
     type: 'object',
     required: ['files'],
     additionalProperties: false,
@@ -37,11 +46,20 @@ export default {
       files: names('Files: `image` is also `image[]`, any number of times.', 'image'),
       numbers: names('Numbers.', 'n'),
       flags: names('true or false.', 'stream'),
+      lists: names(
+        'Texts that may be given several times, as `include[]` or as `include`.',
+        'include',
+      ),
+      only: {
+        description: 'No JSON is taken in their place.',
+        type: 'boolean',
+        examples: [true],
+      },
     },
     examples: [{ files: ['image', 'mask'], numbers: ['n'], flags: ['stream'] }],
   },
   setup: options => ({
-    async handle({ request }, next) {
+    async handle({ request, slots }, next) {
       const type = request.headers['content-type']
       if (type !== undefined && /^\s*multipart\//i.test(type)) {
         const boundary = boundaryOf(type)
@@ -49,12 +67,16 @@ export default {
         const parts = boundary === undefined ? undefined : partsIn(bytes, boundary)
         if (!parts) throw fault('FORM_UNREADABLE')
         request.means(meaningOf(parts, bytes, options))
-      }
+        slots.set(FILES, filesIn(parts))
+      } else if (options.only) throw fault('FORM_ONLY')
       await next()
     },
     explain: () => ({ ...options }),
   }),
 } satisfies Plugin<Options>
+
+const filesIn = (parts: readonly FormPart[]): number =>
+  parts.reduce((sum, { file, start, end }) => (file ? sum + end - start : sum), 0)
 
 /** Fields by their names, texts; of a file what is known of it. */
 const meaningOf = (parts: readonly FormPart[], bytes: Bytes, options: Options): Json => {
@@ -66,12 +88,15 @@ const meaningOf = (parts: readonly FormPart[], bytes: Bytes, options: Options): 
       throw fault(part.file ? 'FORM_FILE' : 'FORM_TEXT', [name], { param: name })
     const before = said.get(name)
     // Of two values the gateway might believe the one and the upstream the other.
-    if (before !== undefined && !isFile) throw fault('FORM_TWICE', [name], { param: name })
+    const isList = options.lists?.includes(name)
+    if (before !== undefined && !isFile && !isList)
+      throw fault('FORM_TWICE', [name], { param: name })
     const length = part.end - part.start
     if (isFile) {
       const file = { type: part.type ?? null, bytes: length }
       said.set(name, Array.isArray(before) ? [...before, file] : [file])
     } else if (length > LONGEST) throw fault('FORM_LONG', [name, LONGEST], { param: name })
+    else if (isList) said.set(name, [...(Array.isArray(before) ? before : []), textOf(bytes, part)])
     else said.set(name, meant(name, textOf(bytes, part), options))
   }
   return Object.fromEntries(said)

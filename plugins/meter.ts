@@ -37,7 +37,16 @@ import { type Price, Prices } from './ledger/prices.ts'
 import { holdAt, sayCharge, wholeOf } from './ledger/receipt.ts'
 import { Settling } from './ledger/settling.ts'
 import { migrations } from './ledger/tables.ts'
-import { ACCOUNT, type Account, METERED, MODEL, OUTPUT_LIMIT, PARTING, USAGE } from './slots.ts'
+import {
+  ACCOUNT,
+  type Account,
+  FILES,
+  METERED,
+  MODEL,
+  OUTPUT_LIMIT,
+  PARTING,
+  USAGE,
+} from './slots.ts'
 
 const refusal = errors({
   METER_UNPRICED: [400, 'This model has no price for what the request asks of it: %s.'],
@@ -163,7 +172,8 @@ class Meter implements Stage {
     const { body, size } = said instanceof Promise ? await said : said
     // Facts are for prices that go by more than counts.
     const facts = price.rule.quick ? { at } : factsOf(body, at)
-    const asked = askedOf(body, size, price)
+    const files = exchange.slots.get(FILES) ?? 0
+    const asked = askedOf(body, size, price, files)
     const { nanos: most, unpriced, unbounded } = price.most.of(asked, facts)
     if (unpriced.length + unbounded.length > 0)
       throw refusal('METER_UNPRICED', [[...unpriced, ...unbounded].join(', ')])
@@ -175,10 +185,10 @@ class Meter implements Stage {
     const process = this.#ledger.processNow ?? (await this.#ledger.process())
     const terms = { payer, rule: price.rule, facts, model, version, held }
     const bill = new Bill(this.#kit, exchange, terms, process)
-    exchange.slots.set(METERED, true)
+    exchange.slots.set(METERED, price.rule.priced)
     if (live) exchange.slots.set(BILL, bill)
     if (exchange.kind !== 'http' || asksForStream(request) || this.#ledger.tight(payer)) bill.hold()
-    const seen = new Watching(size, bill)
+    const seen = new Watching(size - files, bill, () => exchange.slots.get(USAGE))
     if (asksForStream(request)) seen.begin()
     try {
       await next()

@@ -60,11 +60,20 @@ export interface Usage {
   readonly meters: Meters
   /** The upstream said nothing, or was cut before it did: the numbers are not its own. */
   readonly estimated: boolean
+  /** Its format has estimated all that was not told: nobody adds to it. */
+  readonly gauged?: true
 }
 export const USAGE: Slot<Usage> = { name: 'usage' }
 
+/** The meters that have a price of their own. */
+export interface Paid {
+  has(meter: Meter): boolean
+}
 /** Somebody pays for this exchange by what it uses: its counts must be known, whether its client wants them or not. */
-export const METERED: Slot<true> = { name: 'metered' }
+export const METERED: Slot<Paid> = { name: 'metered' }
+
+/** Bytes of the files in the form that a request is: no words. */
+export const FILES: Slot<number> = { name: 'files' }
 
 /** Tokens that may be written: what the balance covers, where that is less than the client might expect. */
 export const OUTPUT_LIMIT: Slot<number> = { name: 'output-limit' }

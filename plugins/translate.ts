@@ -1,7 +1,7 @@
 /** Between the client's wire format and the target's: bytes pass untouched where both speak the same, and are read into the
  *  hub and written anew where they do not. */
 import type { Plugin } from '../engine/plugin.ts'
-import { formats, targetFormats } from './formats/index.ts'
+import { formats, spokenFormats } from './formats/index.ts'
 import { KINDS } from './translation/fetching.ts'
 import { Ways } from './translation/ways.ts'
 
@@ -44,7 +44,7 @@ export default {
       type: 'array',
       items: {
         type: 'string',
-        enum: [...targetFormats.keys()],
+        enum: spokenFormats,
         description: 'A wire format.',
         examples: ['openai-chat'],
       },

@@ -56,8 +56,13 @@ interface Said {
   readonly size: number
 }
 
-/** `size`: bytes of the body. No token is shorter than a byte. */
-export const askedOf = (body: Json, size: number, { output, context, rule }: Capacity): Asked => {
+/** `size`: bytes of the body, `files`: those of them that are files of a form. No token is shorter than a byte. */
+export const askedOf = (
+  body: Json,
+  size: number,
+  { output, context, rule }: Capacity,
+  files = 0,
+): Asked => {
   const fields = isFields(body) ? body : {}
   const generation = inner(fields, 'generationConfig', 'generation_config')
   const limit = greatest(
@@ -70,14 +75,15 @@ export const askedOf = (body: Json, size: number, { output, context, rule }: Cap
   const tools = toolsIn(fields, rule)
   return {
     plain: tools === NO_TOOLS,
-    limited: limit !== undefined || copies > 1,
+    // What hears and what speaks does so for as long as it takes: no bound of ours would be read.
+    limited: limit !== undefined || copies > 1 || files > 0 || rule.homes.has('characters'),
     bounds: {
       prompt: Math.min(size, context ?? size),
       completion: each * Math.max(1, copies),
       meters: {
         ...tools,
         ...piecesOf({ images: copies, characters: size }, rule),
-        ...secondsIn(fields),
+        ...secondsIn(fields, files, rule),
       },
     },
   }
@@ -87,9 +93,14 @@ export const askedOf = (body: Json, size: number, { output, context, rule }: Cap
 const piecesOf = (most: Meters, { homes }: Rule): Meters =>
   Object.fromEntries(Object.entries(most).filter(([meter]) => homes.has(meter as Meter)))
 
-const secondsIn = (fields: Fields): Meters => {
+/** Bytes a second that no codec for speech goes below. */
+const LEAST_RATE = 500
+/** Of what is made as many as are asked for; of what is heard as many as a file of this size can last. */
+const secondsIn = (fields: Fields, files: number, { homes, maxCalls }: Rule): Meters => {
   const seconds = whole(fields.duration) ?? whole(fields.seconds)
-  return seconds === undefined ? {} : { seconds }
+  if (seconds !== undefined) return { seconds }
+  if (files === 0 || !homes.has('seconds')) return {}
+  return { seconds: Math.min(Math.ceil(files / LEAST_RATE), maxCalls.get('seconds') ?? Infinity) }
 }
 
 /** How each format calls the tools that upstreams run by themselves, and that are paid for by the call. */

@@ -1,6 +1,6 @@
 /** What the gateway must know of a wire format whose bytes pass untouched. A format is one folder that fills this in. */
 import type { Bytes, Headers, Json } from '../../engine/plugin.ts'
-import type { Meter, Meters } from '../slots.ts'
+import type { Meter, Meters, Paid, Usage } from '../slots.ts'
 import type { Codec, TargetCodec } from './codec.ts'
 import type { Fields } from './fields.ts'
 import type { SseEvent } from './sse.ts'
@@ -17,8 +17,8 @@ export interface Format {
   readonly headers?: Headers
   readonly usage: UsageFacts
   readonly stream: StreamFacts
-  /** The member of a request that bounds what is written, with this bound. */
-  outputLimit(body: Fields, tokens: number): readonly [key: string, value: Json]
+  /** The member of a request that bounds what is written, with this bound; undefined where there is none. */
+  outputLimit(body: Fields, tokens: number): readonly [key: string, value: Json] | undefined
   /** Whether a refusal blames the gateway's own key under a status that says something else. */
   blamesKey?(status: number, body: Bytes): boolean
   /** Both directions against the hub. */
@@ -47,6 +47,15 @@ interface UsageFacts {
   readonly adds?: true
   /** What its hosted tools did, where the counts leave that out. */
   readonly hosted?: HostedFacts
+  /** Of upstreams that often count nothing: what the request and the answer tell of it. One for each answer, of this
+   *  content type. */
+  gauge?(request: Fields, paid: Paid, type: string): Gauge
+}
+export interface Gauge {
+  /** A piece of the answer as it passes; whole events of a stream. */
+  saw(chunk: Bytes): void
+  /** `counts`: the upstream's own, if it named any; `whole`: the answer is. */
+  usage(counts: Fields | undefined, whole: boolean): Usage
 }
 interface PlainTally {
   push(chunk: Bytes): void

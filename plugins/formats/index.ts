@@ -5,6 +5,8 @@ import { googleGemini } from './google-gemini/index.ts'
 import { openaiChat } from './openai-chat/index.ts'
 import { openaiImages } from './openai-images/index.ts'
 import { openaiResponses } from './openai-responses/index.ts'
+import { openaiSpeech } from './openai-speech/index.ts'
+import { openaiTranscription } from './openai-transcription/index.ts'
 import { recraft } from './recraft/index.ts'
 
 const byName = <T extends { readonly name: string }>(of: readonly T[]): ReadonlyMap<string, T> =>
@@ -13,6 +15,7 @@ const byName = <T extends { readonly name: string }>(of: readonly T[]): Readonly
 /** Those that clients speak. */
 export const formats: ReadonlyMap<string, Format> = byName([
   ...[openaiChat, openaiResponses, anthropicMessages, googleGemini, openaiImages],
+  ...[openaiSpeech, openaiTranscription],
 ])
 const isTarget = (format: Format): format is Format & TargetFormat => format.codec !== undefined
 /** Those that targets are asked in, in place of the client's own. */
@@ -20,3 +23,7 @@ export const targetFormats: ReadonlyMap<string, TargetFormat> = byName<TargetFor
   ...[...formats.values()].filter(isTarget),
   recraft,
 ])
+/** By their names, all that an upstream may say it speaks. */
+export const spokenFormats: readonly string[] = [
+  ...new Set([...targetFormats.keys(), ...formats.keys()]),
+]

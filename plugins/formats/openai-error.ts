@@ -1,6 +1,8 @@
 /** Errors as OpenAI's formats write them, in the middle of a stream: which status each would have had. */
 import type { Json } from '../../engine/plugin.ts'
 import { type Fields, isFields } from './fields.ts'
+import { fieldsOf } from './format.ts'
+import type { SseEvent } from './sse.ts'
 
 const STATUS: Readonly<Record<string, number>> = {
   invalid_request_error: 400,
@@ -42,6 +44,12 @@ export const openaiError = (
     status: statusOf(code) ?? statusOf(type) ?? UNKNOWN,
     body: { error: { message, type, param, code } },
   }
+}
+
+/** Of endpoints whose streams are of typed events: under `error`, or as the event of that name itself. */
+export const openaiErrorIn = (event: SseEvent): ReturnType<typeof openaiError> => {
+  const fields = fieldsOf(event)
+  return fields && openaiError(event.name === 'error' ? (fields.error ?? fields) : fields.error)
 }
 
 /** Compatible upstreams write the status itself as the code. */

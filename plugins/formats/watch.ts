@@ -10,6 +10,8 @@ import { eventsIn, Splitter, type SseEvent } from './sse.ts'
 export interface Watch {
   /** The upstream's own counts, once and last, undefined where it named none; `whole`: they are all there will be. */
   counted(counts: Fields | undefined, whole: boolean): void
+  /** What passes: whole events of a stream, and pieces of anything else. */
+  passed?(bytes: Bytes): void
   /** The event that ends a stream in an error, in the client's format. */
   failure(reason: Fault, last: SseEvent | undefined): Bytes
   /** The fault of a stream that ends without its terminator. */
@@ -42,11 +44,12 @@ export const marksOf = ({ stream, usage }: Format): Marks => {
 
 /** A plain answer. */
 export class AnswerWatch implements Filter {
-  readonly #skimmer: Skimmer
+  /** Undefined where the answer is no JSON. */
+  readonly #skimmer: Skimmer | undefined
   readonly #watch: Watch
   readonly #tally: ReturnType<NonNullable<Marks['count']['tally']>> | undefined
-  constructor(marks: Marks, watch: Watch) {
-    this.#skimmer = new Skimmer(marks.key)
+  constructor(marks: Marks, watch: Watch, json = true) {
+    this.#skimmer = json ? new Skimmer(marks.key) : undefined
     this.#watch = watch
     this.#tally = marks.count.tally?.()
   }
@@ -56,13 +59,14 @@ export class AnswerWatch implements Filter {
   }
   end(tail: Bytes | undefined, out: Out): void {
     if (tail) this.#see(tail)
-    const counts = parse(this.#skimmer.value)
+    const counts = parse(this.#skimmer?.value)
     this.#watch.counted(this.#tally ? { ...counts, ...this.#tally.counts } : counts, true)
     out.end(tail)
   }
   #see(chunk: Bytes): void {
-    this.#skimmer.push(chunk)
+    this.#skimmer?.push(chunk)
     this.#tally?.push(chunk)
+    this.#watch.passed?.(chunk)
   }
   fail(reason: Fault, out: Out): void {
     this.#watch.counted(undefined, false)
@@ -139,6 +143,7 @@ export class StreamWatch implements Filter {
   #pass(all: Bytes, out: Out): void {
     const counts = holds(all, this.#marks.usage)
     if (counts) this.#count(all)
+    this.#watch.passed?.(all)
     const whole = counts && this.#hidden ? without(all, this.#hidden) : all
     if (whole.length === 0) return
     if (this.#kept) return this.#after(whole, out)

@@ -117,6 +117,8 @@ export class Bill {
   note(usage: Usage): void {
     if (this.#closed || !this.#written) return
     const nanos = this.#will(usage)
+    // What is asked bounds it, and as much is held.
+    if (usage.gauged) return
     if (nanos >= this.#held && this.#lack)
       return this.#exchange.cut(fault('INSUFFICIENT', [printMoney(nanos)]))
     if (!this.#extending && !this.#lack && nanos * 10n > this.#held * 9n)

@@ -17,15 +17,17 @@ export class Watching {
   stream = false
   readonly #input: number
   readonly #bill: Noting
+  readonly #told: () => Usage | undefined
   /** Bytes of a plain answer, blank lines of a stream: upstreams send about one token an event. */
   #passed = 0
   #notedAt = 0
   #last = 0
 
-  /** `size`: bytes of the request. */
-  constructor(size: number, bill: Noting) {
+  /** `size`: bytes of text in the request. `told`: what is known so far of what was used. */
+  constructor(size: number, bill: Noting, told: () => Usage | undefined = () => undefined) {
     this.#input = Math.ceil(size / BYTES_PER_TOKEN)
     this.#bill = bill
+    this.#told = told
   }
   /** A stream is asked for: its note is there before its first byte is. */
   begin(): void {
@@ -43,7 +45,8 @@ export class Watching {
     const now = performance.now()
     if (now - this.#notedAt < NOTE_EVERY) return
     this.#notedAt = now
-    this.#bill.note(this.#guess())
+    const told = this.#told()
+    this.#bill.note(told?.gauged ? told : this.#guess())
   }
   /** The bytes that complete the reply. Of a stream that is its terminator, or the word of what broke it. */
   sawLast(tail: Bytes): void {
@@ -58,7 +61,7 @@ export class Watching {
   }
   /** The same of a reply of which this many more bytes are known. */
   guessing(more: number, usage: Usage | undefined): Usage {
-    if (usage && !usage.estimated) return usage
+    if (usage && (!usage.estimated || usage.gauged)) return usage
     const guess = this.#guess(more)
     const { input = guess.meters.input, output = 0 } = usage?.meters ?? {}
     const most = Math.max(output, guess.meters.output)

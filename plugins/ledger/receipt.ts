@@ -18,10 +18,12 @@ export const wholeOf = async (exchange: Exchange): Promise<Uint8Array | undefine
   const first = (await exchange.reply.peek(bytes => bytes.length > RECEIPT)) ?? Buffer.alloc(0)
   return first.length > RECEIPT ? undefined : first
 }
-/** Its first bytes leave before it is known what it costs: the store knows of it before. */
-export const holdAt = ({ reply }: Exchange, bill: Bill, seen: Watching): void => {
+/** Its first bytes leave before it is known what it costs: the store knows of it before, and of what is known by then. */
+export const holdAt = ({ reply, slots }: Exchange, bill: Bill, seen: Watching): void => {
   bill.hold()
-  if (isEventStream(reply)) seen.begin()
+  const usage = slots.get(USAGE)
+  if (usage?.gauged) bill.note(usage)
+  else if (isEventStream(reply)) seen.begin()
 }
 /** What is known whole says what it costs and what is left, and leaves in one piece: nothing of it before it is charged. */
 export const sayCharge = (

@@ -1,6 +1,6 @@
 /** How many tokens a request will need, and how many it has used. */
 import type { Exchange, Outcome } from '../../engine/plugin.ts'
-import { type Meter, USAGE } from '../slots.ts'
+import { FILES, type Meter, USAGE } from '../slots.ts'
 
 /** What is counted in tokens; the other meters are calls, pictures, seconds. */
 const TOKENS: readonly Meter[] = [
@@ -12,12 +12,13 @@ const BYTES = 4
 
 const forBytes = (bytes: number): bigint => BigInt(Math.max(1, Math.ceil(bytes / BYTES)))
 
-/** At least one. Without a promise where the head says the size: nearly always. */
-export const estimate = ({ request, kind }: Exchange): bigint | Promise<bigint> => {
+/** At least one. Without a promise where the head says the size: nearly always. Files are no text. */
+export const estimate = ({ request, kind, slots }: Exchange): bigint | Promise<bigint> => {
   const { 'content-length': length, 'transfer-encoding': coding } = request.headers
   if (kind === 'websocket' || (length === undefined && coding === undefined)) return 1n
-  if (length !== undefined) return forBytes(Number(length))
-  return request.bytes().then(bytes => forBytes(bytes.length))
+  const files = slots.get(FILES) ?? 0
+  if (length !== undefined) return forBytes(Number(length) - files)
+  return request.bytes().then(bytes => forBytes(bytes.length - files))
 }
 
 /** What a call that was estimated at so much has used in the end. */

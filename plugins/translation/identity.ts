@@ -3,12 +3,12 @@
 import type { Attempt, Bytes, Exchange, Fault, Log, Reply, Target } from '../../engine/plugin.ts'
 import { bodyOf, render } from '../dialects/index.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
-import type { Asking, Format, Tally } from '../formats/format.ts'
+import type { Asking, Format, Gauge, Tally } from '../formats/format.ts'
 import { isForm, put, rename } from '../formats/outgoing.ts'
 import { eventsIn, hasEvent, isEventStream, type SseEvent } from '../formats/sse.ts'
 import { offersHosted } from '../formats/tally.ts'
 import { AnswerWatch, type Marks, marksOf, StreamWatch, type Watch } from '../formats/watch.ts'
-import { BROKEN, METERED, MODEL, OUTPUT_LIMIT, USAGE } from '../slots.ts'
+import { BROKEN, METERED, MODEL, OUTPUT_LIMIT, type Paid, USAGE } from '../slots.ts'
 import { fault } from './faults.ts'
 import { abandon, blame, isKeyStatus, letPass } from './refusal.ts'
 import { tallied } from './tallied.ts'
@@ -34,13 +34,27 @@ export class Identity {
     await next()
     const { reply } = attempt
     if (reply.status >= 300) return letPass(this.#log, this.#format, attempt)
+    const gauge = this.#gauge(attempt)
     // Nobody asked for a compressed answer. What cannot be read passes unwatched, and says so.
     if (reply.headers['content-encoding'] !== undefined)
-      return attempt.exchange.slots.set(USAGE, { meters: {}, estimated: true })
+      return attempt.exchange.slots.set(
+        USAGE,
+        gauge?.usage(undefined, true) ?? { meters: {}, estimated: true },
+      )
     const offers = offersHosted(attempt.exchange.request.parsed)
-    if (isEventStream(reply)) return this.#stream(attempt, reply, hidden, offers)
+    if (isEventStream(reply)) return this.#stream(attempt, reply, { hidden, offers, gauge })
     const tally = tallied(attempt, this.#format, { offers, streamed: false })
-    reply.through(new AnswerWatch(this.#marks, this.#watch(attempt, tally)))
+    const watch = this.#watch(attempt, tally, gauge)
+    begin(attempt, gauge)
+    reply.through(new AnswerWatch(this.#marks, watch, !gauge || isJson(reply)))
+  }
+  #gauge({ exchange, reply }: Attempt): Gauge | undefined {
+    const { parsed } = exchange.request
+    return this.#format.usage.gauge?.(
+      isFields(parsed) ? parsed : {},
+      exchange.slots.get(METERED) ?? UNPAID,
+      String(reply.headers['content-type'] ?? ''),
+    )
   }
   /** The model by the target's own name. */
   #address({ request, target, exchange }: Attempt): Promise<void> | undefined {
@@ -69,21 +83,22 @@ export class Identity {
     const tokens = exchange.slots.get(OUTPUT_LIMIT)
     const body = exchange.request.parsed
     if (tokens === undefined || !isFields(body)) return
-    put(request, body, this.#format.outputLimit(body, tokens))
+    const member = this.#format.outputLimit(body, tokens)
+    if (member) put(request, body, member)
   }
   async #stream(
     attempt: Attempt,
     reply: Reply,
-    hidden: Asking['only'] | undefined,
-    offers: boolean,
+    { hidden, offers, gauge }: Streaming,
   ): Promise<void> {
     const first = await reply.peek(seen => seen.length > PEEK_LIMIT || hasEvent(seen))
     const event = first && eventsIn(first).find(each => each.data !== undefined)
     const error = event && this.#format.stream.error(event)
     if (error) return this.#failed(attempt, reply, error)
+    begin(attempt, gauge)
     delete reply.headers['content-length'] // an error event would not fit into what was promised
     const tally = tallied(attempt, this.#format, { offers, streamed: true })
-    reply.through(new StreamWatch(this.#marks, this.#watch(attempt, tally), hidden))
+    reply.through(new StreamWatch(this.#marks, this.#watch(attempt, tally, gauge), hidden))
   }
   /** An error behind a 200 is the error it says it is, as long as nothing has been sent. */
   async #failed(
@@ -96,10 +111,22 @@ export class Identity {
     const { 'retry-after': wait } = reply.headers
     attempt.answer(status, body, wait === undefined ? {} : { 'retry-after': wait })
   }
-  #watch({ exchange, target }: Attempt, tally: Tally | undefined): Watch {
-    return new AttemptWatch(this.#format, this.#log, exchange, target, tally)
+  #watch({ exchange, target }: Attempt, tally: Tally | undefined, gauge: Gauge | undefined): Watch {
+    return new AttemptWatch(this.#format, this.#log, exchange, target, tally, gauge)
   }
 }
+
+interface Streaming {
+  readonly hidden: Asking['only'] | undefined
+  readonly offers: boolean
+  readonly gauge: Gauge | undefined
+}
+const UNPAID: Paid = { has: () => false }
+/** What is known at the head of an answer is noted with its hold: a death in the middle finds it there. */
+const begin = ({ exchange }: Attempt, gauge: Gauge | undefined): void => {
+  if (gauge) exchange.slots.set(USAGE, gauge.usage(undefined, false))
+}
+const isJson = ({ headers }: Reply): boolean => /\bjson\b/i.test(String(headers['content-type']))
 
 /** What the watchers of one attempt's answer tell, in the words of its format. */
 class AttemptWatch implements Watch {
@@ -108,20 +135,29 @@ class AttemptWatch implements Watch {
   readonly #exchange: Exchange
   readonly #target: Target
   readonly #tally: Tally | undefined
+  readonly #gauge: Gauge | undefined
   constructor(
     format: Format,
     log: Log,
     exchange: Exchange,
     target: Target,
     tally: Tally | undefined,
+    gauge: Gauge | undefined,
   ) {
     this.#format = format
     this.#log = log
     this.#exchange = exchange
     this.#target = target
     this.#tally = tally
+    this.#gauge = gauge
+  }
+  passed(bytes: Bytes): void {
+    if (!this.#gauge) return
+    this.#gauge.saw(bytes)
+    this.#exchange.slots.set(USAGE, this.#gauge.usage(undefined, false))
   }
   counted(counts: Fields | undefined, whole: boolean): void {
+    if (this.#gauge) return this.#exchange.slots.set(USAGE, this.#gauge.usage(counts, whole))
     const said = counts ? this.#format.usage.meters(counts) : {}
     const meters = this.#tally ? { ...said, ...this.#tally.meters } : said
     this.#exchange.slots.set(USAGE, { meters, estimated: !whole || counts === undefined })

@@ -93,8 +93,8 @@ t.test('what its upstreams can count has a price of its own, or one that is the 
     if (!found || found.free) continue
     const never =
       (/embedding/.test(name) && WORDLESS) || NEVER[name] || NEVER[name.replace(/-.*/, '-*')] || []
-    for (const { upstream } of targets)
-      for (const format of upstreams[upstream]?.formats ?? [])
+    for (const { upstream, traits } of targets)
+      for (const format of (traits?.formats as string[]) ?? upstreams[upstream]?.formats ?? [])
         for (const meter of formats.get(format)?.usage.counts ?? []) {
           const fits = found.homes.get(meter)?.exact || isIncluded(meter, found.priced)
           t.ok(fits || never.includes(meter), `${name}: ${meter} of ${format}`)
@@ -170,6 +170,36 @@ t.test(
     t.equal(clip('vd2.0', { duration: 8, resolution: '720p' }), credits(100))
   },
 )
+/** They speak or listen: they serve no route but their own. */
+const SOUNDING: Readonly<Record<string, string>> = {
+  'tts-1': 'gp/tts-1',
+  'tts-1-hd': 'gp/tts-1-hd',
+  'gp-4o-mini-tts': 'gp/gpt-4o-mini-tts',
+  'whisper-1': 'gp/whisper-1',
+  'gp-4o-transcribe': 'gp/gpt-4o-transcribe',
+  'gp-4o-mini-transcribe': 'gp/gpt-4o-mini-transcribe',
+  'gp-4o-transcribe-diarize': 'gp/gpt-4o-transcribe-diarize',
+}
+t.test('and what speaks or listens, on its own routes, bounded whatever it is asked', async t => {
+  const prices = new Prices({ models: document.models, settings: document.settings })
+  for (const [name, target] of Object.entries(SOUNDING)) {
+    const { targets = [], entry } = catalogue.find(name) ?? {}
+    t.equal(`${targets[0]?.upstream}/${targets[0]?.name}`, target)
+    t.ok(
+      entry?.options.only?.every(route => /^(?:speech|trans)/.test(route)),
+      `${name} elsewhere`,
+    )
+    const price = prices.of(name)
+    if (!price) throw new Error(`${name} has no price`)
+    const { nanos, unbounded, unpriced } = price.most.of(
+      askedOf({}, 1_000_000, price, 999_000),
+      factsOf({}, 0),
+    )
+    t.same([...unbounded, ...unpriced], [])
+    // A megabyte of speech, in the currency of accounts: neither for nothing nor a fortune.
+    t.ok(nanos > 0n && nanos < 250_000_000_000n, `${name} holds ${nanos}`)
+  }
+})
 t.test(
   'research and pro models are waited for: thirty minutes and more, at the same address',
   async t => {

@@ -143,6 +143,34 @@ const TABLE: readonly Row[] = [
     { images: 2, input: 15, image_input: 5, output: 272 },
   ],
   ['openai-images', 'one that counts no tokens', { images: 1 }, { images: 1 }],
+  [
+    'openai-speech',
+    'what it writes is sound',
+    { input_tokens: 14, output_tokens: 101, total_tokens: 115 },
+    { input: 14, audio_output: 101 },
+  ],
+  [
+    'openai-transcription',
+    'what was heard stands in what was read',
+    {
+      ...{ type: 'tokens', input_tokens: 110, output_tokens: 9, total_tokens: 119 },
+      input_token_details: { text_tokens: 10, audio_tokens: 100 },
+    },
+    { input: 10, audio_input: 100, output: 9 },
+  ],
+  [
+    'openai-transcription',
+    'no details: all of it was heard',
+    { type: 'tokens', input_tokens: 30, output_tokens: 4, total_tokens: 34 },
+    { audio_input: 30, output: 4 },
+  ],
+  [
+    'openai-transcription',
+    'details that make no sense',
+    { input_tokens: 30, input_token_details: { audio_tokens: 99 } },
+    { audio_input: 30 },
+  ],
+  ['openai-transcription', 'seconds', { type: 'duration', seconds: 9.5 }, { seconds: 9.5 }],
 ]
 
 for (const [name, what, counts, meters] of TABLE)

@@ -2,7 +2,7 @@
 import { drawnIn, joined, metersOf } from '../drawn.ts'
 import { count, isFields } from '../fields.ts'
 import { type Format, fieldsOf } from '../format.ts'
-import { openaiError } from '../openai-error.ts'
+import { openaiErrorIn } from '../openai-error.ts'
 import { decodeError } from '../openai-refusal.ts'
 import type { SseEvent } from '../sse.ts'
 import { decodePrompt, needsReading, SETTINGS } from './read.ts'
@@ -38,10 +38,7 @@ export const openaiImages: Format = {
     endMarks: ['.completed"'],
     ends: isCompleted,
     suffices: isCompleted,
-    error: event => {
-      const fields = fieldsOf(event)
-      return fields && openaiError(event.name === 'error' ? (fields.error ?? fields) : fields.error)
-    },
+    error: openaiErrorIn,
   },
   codec: {
     settings: SETTINGS,

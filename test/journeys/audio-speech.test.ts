@@ -1,0 +1,199 @@
+/** Reading aloud, through the official SDK and the shipped routes: sound passes byte for byte, is paid for to the nano, and
+ *  never seems whole when it is not. */
+import t from 'tap'
+import { stream, text } from '../fixtures/upstream/scenarios.ts'
+import {
+  answers,
+  charged,
+  event,
+  failed,
+  gateway,
+  key,
+  openai,
+  paid,
+  sent,
+  sound,
+  upstream,
+} from '../helpers/audio.ts'
+import { readAll } from '../helpers/sse.ts'
+
+/** Nanos a letter: 15 USD for a million of them, at 7.2. */
+const LETTER = 108_000
+const INPUT = 'Größe, 你好 😀!'
+const LETTERS = 12
+const ask = { model: 'tts-1', voice: 'alloy', input: INPUT } as const
+
+t.test('sound passes byte for byte, for the price of its letters', async t => {
+  const mp3 = sound(50_000)
+  await upstream.script('gp', answers('audio/mpeg', mp3))
+  const response = await openai.audio.speech.create({ ...ask, response_format: 'mp3', speed: 1.5 })
+  t.equal(response.headers.get('content-type'), 'audio/mpeg')
+  t.same(Buffer.from(await response.arrayBuffer()), mp3)
+  const { bytes, target, head } = await sent()
+  t.equal(target, '/s/gp/v1/audio/speech')
+  t.same(JSON.parse(bytes.toString()), { ...ask, response_format: 'mp3', speed: 1.5 })
+  t.match(head, /authorization: Bearer operators-key/i)
+  t.notMatch(head, key)
+  await charged(t, response, LETTERS * LETTER, { characters: LETTERS })
+})
+
+t.test('another model of the kind costs what it costs; its name is the target’s own', async t => {
+  await upstream.script('gp', answers('audio/wav', sound(100)))
+  const hd = await openai.audio.speech.create({ ...ask, model: 'tts-1-hd' })
+  t.equal((await hd.arrayBuffer()).byteLength, 100)
+  await charged(t, hd, 2 * LETTERS * LETTER, { characters: LETTERS })
+  await upstream.forget()
+  const voice = { id: 'voice_1' }
+  const mini = await openai.audio.speech.create({ ...ask, model: 'gp-4o-mini-tts', voice })
+  await mini.arrayBuffer()
+  const { bytes } = await sent()
+  t.equal(bytes.toString(), JSON.stringify({ ...ask, model: 'gpt-4o-mini-tts', voice }))
+  await charged(t, mini, LETTERS * LETTER, { characters: LETTERS })
+})
+
+const DELTA = event({ type: 'speech.audio.delta', audio: sound(3_000).toString('base64') } as never)
+const done = (usage?: object) => event({ type: 'speech.audio.done', usage } as never)
+t.test('a stream of events, paid by the tokens that its last one tells', async t => {
+  const events = DELTA + DELTA + done({ input_tokens: 7, output_tokens: 120, total_tokens: 127 })
+  await upstream.script('gp', [{ do: 'body' }, ...stream(events, { piece: 777 })])
+  const asked = { ...ask, model: 'gp-4o-mini-tts', stream_format: 'sse' } as const
+  const response = await openai.audio.speech.create(asked)
+  t.equal(await response.text(), events)
+  await charged(t, response, 7 * 4_320 + 120 * 86_400, { input: 7, audio_output: 120 })
+
+  await upstream.script('gp', [{ do: 'body' }, ...stream(DELTA + done(), { piece: 777 })])
+  const silent = await openai.audio.speech.create(asked)
+  t.equal(await silent.text(), DELTA + done())
+  await charged(t, silent, LETTERS * LETTER, { characters: LETTERS })
+
+  await upstream.script('gp', [{ do: 'body' }, ...stream(events, { piece: 777 })])
+  const byLetters = await openai.audio.speech.create({ ...asked, model: 'tts-1' })
+  await byLetters.text()
+  const usage = { input: 7, audio_output: 120, characters: LETTERS }
+  await charged(t, byLetters, LETTERS * LETTER, usage)
+})
+
+const HEAD = 'HTTP/1.1 200 OK\r\ncontent-type: audio/mpeg\r\n'
+t.test(
+  'an upstream that dies in the middle: never a clean end, and paid as what was read',
+  async t => {
+    const half = sound(20_000)
+    const chunk = { do: 'send', bytes: half, chunked: true } as const
+    for (const [what, ...steps] of [
+      ['with a length', text(`${HEAD}content-length: 40000\r\n\r\n`), { do: 'send', bytes: half }],
+      ['in chunks', text(`${HEAD}transfer-encoding: chunked\r\n\r\n`), chunk],
+    ] as const) {
+      await upstream.script('gp', [
+        { do: 'body' },
+        ...steps,
+        { do: 'wait', ms: 100 },
+        { do: 'reset' },
+      ])
+      const response = await openai.audio.speech.create(ask)
+      const { bytes, broke } = await readAll(response)
+      t.ok(broke, `${what}: the connection breaks`)
+      t.same(bytes, half.subarray(0, bytes.length))
+      await charged(t, response, LETTERS * LETTER, { characters: LETTERS }, 1)
+    }
+  },
+)
+t.test(
+  'the same in a stream of events: an error event, in which nothing of a half one is left',
+  async t => {
+    const head =
+      'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n'
+    const some = { do: 'send', bytes: DELTA + DELTA.slice(0, 50), chunked: true } as const
+    await upstream.script('gp', [
+      { do: 'body' },
+      text(head),
+      some,
+      { do: 'wait', ms: 100 },
+      { do: 'reset' },
+    ])
+    const model = 'gp-4o-mini-tts'
+    const response = await openai.audio.speech.create({ ...ask, model, stream_format: 'sse' })
+    const { bytes } = await readAll(response)
+    const said = bytes.toString()
+    t.ok(said.startsWith(DELTA))
+    t.match(JSON.parse(said.slice(DELTA.length).replace('data: ', '')), {
+      error: { type: 'server_error' },
+    })
+    await charged(t, response, LETTERS * LETTER, { characters: LETTERS }, 1)
+  },
+)
+t.test('one that dies before the first sound is an error, and free', async t => {
+  const before = await paid()
+  for (const head of [`${HEAD}content-length: 40000\r\n\r\n`, HEAD]) {
+    await upstream.script('gp', [
+      { do: 'body' },
+      text(head),
+      { do: 'wait', ms: 100 },
+      { do: 'reset' },
+    ])
+    const response = await failed(openai.audio.speech.create(ask))
+    t.match(response, { status: 502, code: 'upstream_error' })
+  }
+  t.equal(await paid(), before)
+})
+
+t.test(
+  'a client that leaves in the middle pays for what was read; the upstream is let go',
+  async t => {
+    const chunk = { do: 'send', bytes: sound(20_000), chunked: true } as const
+    const head = text(`${HEAD}transfer-encoding: chunked\r\n\r\n`)
+    await upstream.script('gp', [{ do: 'body' }, head, chunk, { do: 'stall' }])
+    const abort = new AbortController()
+    const response = await openai.audio.speech.create(ask, { signal: abort.signal })
+    const reader = response.body?.getReader()
+    t.ok((await reader?.read())?.value?.length)
+    abort.abort()
+    const { connection } = await upstream.until('request')
+    await upstream.until('close', seen => seen.connection === connection)
+    await charged(t, response, LETTERS * LETTER, { characters: LETTERS }, 1)
+  },
+)
+
+t.test('a client that does not read holds its upstream back', async t => {
+  const piece = sound(65_536)
+  const times = 1_024
+  const head = text(`${HEAD}transfer-encoding: chunked\r\n\r\n`)
+  const pieces = { do: 'send', bytes: piece, chunked: true, times } as const
+  await upstream.script('gp', [{ do: 'body' }, head, pieces, text('0\r\n\r\n')])
+  const response = await openai.audio.speech.create(ask)
+  let before = -1
+  const written = async () => (await upstream.look()).reduce((sum, each) => sum + each.written, 0)
+  for (let now = await written(); now !== before; now = await written()) {
+    before = now
+    await new Promise(resolve => setTimeout(resolve, 200))
+  }
+  t.ok(before < (times * piece.length) / 2, `${before} bytes, and then no more`)
+  let [length, wrong] = [0, 0]
+  for await (const part of response.body as unknown as AsyncIterable<Uint8Array>) {
+    if (part[0] !== piece[length % piece.length]) wrong++
+    length += part.length
+  }
+  t.same({ length, wrong }, { length: times * piece.length, wrong: 0 })
+  await charged(t, response, LETTERS * LETTER, { characters: LETTERS })
+})
+
+t.test('an upstream’s refusal passes as it is, and is free', async t => {
+  const error = {
+    message: 'no such voice',
+    type: 'invalid_request_error',
+    param: 'voice',
+    code: null,
+  }
+  await upstream.script(
+    'gp',
+    answers('application/json', JSON.stringify({ error }), '400 Bad Request'),
+  )
+  const before = await paid()
+  const response = await fetch(`${gateway.url}/v1/audio/speech`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(ask),
+  })
+  t.equal(response.status, 400)
+  t.same(await response.json(), { error })
+  t.equal(await paid(), before)
+})

@@ -1,0 +1,206 @@
+/** Writing down what was said, through the official SDK and the shipped routes: forms go up as they are, text comes down as
+ *  it is, and is paid for by what the upstream counted, or by what its answer tells. */
+import t from 'tap'
+import { stream, text } from '../fixtures/upstream/scenarios.ts'
+import {
+  answers,
+  charged,
+  event,
+  failed,
+  gateway,
+  key,
+  openai,
+  paid,
+  recording,
+  sent,
+  sound,
+  upstream,
+} from '../helpers/audio.ts'
+import { readAll } from '../helpers/sse.ts'
+
+/** Nanos: a second of whisper-1; what gp-4o-transcribe reads, hears and writes. */
+const SECOND = 720_000
+const [READ, HEARD, WRITTEN] = [18_000, 43_200, 72_000] as const
+const formOf = async () => {
+  const { bytes, type } = await sent()
+  return new Response(bytes, { headers: { 'content-type': type } }).formData()
+}
+
+t.test('a form goes up as it is but for the name of the model; tokens are paid for', async t => {
+  const usage = {
+    ...{ type: 'tokens', input_tokens: 110, output_tokens: 9, total_tokens: 119 },
+    input_token_details: { text_tokens: 10, audio_tokens: 100 },
+  }
+  const said = { text: 'Guten Tag.', usage }
+  await upstream.script('gp', answers('application/json', JSON.stringify(said)))
+  const { data, response } = await openai.audio.transcriptions
+    .create({
+      ...{ file: await recording(), model: 'gp-4o-transcribe', language: 'de' },
+      ...{ prompt: 'größer\r\n--x', temperature: 0.2, include: ['logprobs'] },
+    })
+    .withResponse()
+  t.same(data, said)
+  const { target, bytes } = await sent()
+  t.equal(target, '/s/gp/v1/audio/transcriptions')
+  t.notOk(bytes.includes('gp-4o'), 'the customer’s name of it nowhere')
+  const form = await formOf()
+  t.match(Object.fromEntries(form), {
+    ...{ model: 'gpt-4o-transcribe', language: 'de', prompt: 'größer\r\n--x' },
+    ...{ temperature: '0.2', 'include[]': 'logprobs' },
+  })
+  const file = form.get('file') as File
+  t.match({ name: file.name, type: file.type }, { name: 'größe.mp3', type: 'audio/mpeg' })
+  t.same(Buffer.from(await file.bytes()), sound(5_000))
+  const cost = 10 * READ + 100 * HEARD + 9 * WRITTEN
+  await charged(t, response, cost, { input: 10, audio_input: 100, output: 9 })
+  t.equal(response.headers.get('x-tollgate-charge'), String(cost / 1e9))
+})
+
+t.test('a form whose model is called the same at its target goes up byte for byte', async t => {
+  await upstream.script('gp', answers('application/json', '{"text":"x","usage":{"seconds":3}}'))
+  const boundary = '--a'
+  const part = (head: string, body: string) =>
+    `--${boundary}\r\ncontent-disposition: form-data; ${head}\r\n\r\n${body}\r\n`
+  const field = (name: string, value: string) => part(`name="${name}"`, value)
+  const before = `${field('model', 'whisper-1')}${field('response_format', 'json')}`
+  const granular = field('timestamp_granularities[]', 'word').repeat(2)
+  const start = part('name="file"; filename="a.wav"', '').slice(0, -2)
+  const end = `\r\n--${boundary}--\r\n`
+  const bytes = Buffer.concat([
+    Buffer.from(before + granular + start),
+    sound(4_000),
+    Buffer.from(end),
+  ])
+  for (const path of ['transcriptions', 'translations']) {
+    await upstream.forget()
+    const response = await fetch(`${gateway.url}/v1/audio/${path}`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${key}`,
+        'content-type': `multipart/form-data; boundary=${boundary}`,
+      },
+      body: path === 'translations' ? bytes.toString('latin1').replaceAll(granular, '') : bytes,
+    })
+    t.match(await response.json(), { text: 'x' })
+    const { target, bytes: came } = await sent()
+    t.equal(target, `/s/gp/v1/audio/${path}`)
+    if (path === 'transcriptions') t.ok(came.equals(bytes), 'byte for byte')
+    await charged(t, response, 3 * SECOND, { seconds: 3 })
+  }
+})
+
+const SRT = '1\n00:00:00,000 --> 00:00:04,100\nHallo.\n\n2\n00:00:04,100 --> 00:00:07,250\nDu.\n\n'
+const VTT = 'WEBVTT\n\n00:00.000 --> 00:07.250\nHallo\n\n'
+const VERBOSE = {
+  ...{ task: 'transcribe', language: 'german', duration: 8.25, text: 'Hallo. "duration": 1' },
+  segments: [{ id: 0, start: 0, end: 7.25, text: 'Hallo', duration: 3 }],
+}
+t.test('seconds: the upstream’s own, or what its answer tells, marked as an estimate', async t => {
+  const plain = 'Hallo du, wie geht es dir denn heute?\n'
+  const cases = [
+    ['json', 'application/json', '{"text":"x","usage":{"type":"duration","seconds":9}}', 9, 0],
+    ['verbose_json', 'application/json', JSON.stringify(VERBOSE), 8.25, 0],
+    ['srt', 'text/plain; charset=utf-8', SRT, 8, 1],
+    ['vtt', 'text/vtt', VTT, 8, 1],
+    ['text', 'text/plain; charset=utf-8', plain, Math.ceil(plain.length / 15), 1],
+    // Longer than a file of 5,000 bytes can last.
+    ['text', 'text/plain', 'blah '.repeat(1_000), 10, 1],
+    ['json', 'application/json', '{"text":"twenty-five letters here."}', 3, 1],
+  ] as const
+  for (const [form, type, body, seconds, estimated] of cases) {
+    await upstream.script('gp', answers(type, body))
+    const asked = { file: await recording(), model: 'whisper-1', response_format: form }
+    const response = await openai.audio.transcriptions.create(asked).asResponse()
+    t.equal(await response.text(), body, form)
+    t.equal(response.headers.get('content-type'), type)
+    await charged(t, response, seconds * SECOND, { seconds }, estimated)
+  }
+})
+t.test('where a model is paid by tokens, a second that was told is ten of them', async t => {
+  await upstream.script(
+    'gp',
+    answers('application/json', '{"text":"Hi you","usage":{"seconds":2}}'),
+  )
+  const asked = { file: await recording(), model: 'gp-4o-transcribe' }
+  const { response } = await openai.audio.transcriptions.create(asked).withResponse()
+  const usage = { input: 0, audio_input: 20, output: 10 }
+  await charged(t, response, 20 * HEARD + 10 * WRITTEN, usage, 1)
+})
+
+const delta = (said: string) => event({ type: 'transcript.text.delta', delta: said } as never)
+const DELTAS = delta('Guten ') + delta('Tag, wie geht es?')
+t.test('a stream, event by event', async t => {
+  const usage = { type: 'tokens', input_tokens: 30, output_tokens: 4, total_tokens: 34 }
+  const done = event({ type: 'transcript.text.done', text: 'Guten Tag', usage } as never)
+  await upstream.script('gp', [{ do: 'body' }, ...stream(DELTAS + done, { piece: 11 })])
+  const { data, response } = await openai.audio.transcriptions
+    .create({ file: await recording(), model: 'gp-4o-transcribe', stream: true })
+    .withResponse()
+  const types: string[] = []
+  for await (const { type } of data) types.push(type)
+  t.same(types, ['transcript.text.delta', 'transcript.text.delta', 'transcript.text.done'])
+  t.equal((await formOf()).get('stream'), 'true')
+  await charged(t, response, 30 * HEARD + 4 * WRITTEN, { audio_input: 30, output: 4 })
+})
+
+t.test('a stream whose upstream dies: an error, and paid for what was written', async t => {
+  const head = text(
+    'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n',
+  )
+  const some = { do: 'send', bytes: DELTAS, chunked: true } as const
+  await upstream.script('gp', [
+    { do: 'body' },
+    head,
+    some,
+    { do: 'wait', ms: 100 },
+    { do: 'reset' },
+  ])
+  const { data, response } = await openai.audio.transcriptions
+    .create({ file: await recording(), model: 'gp-4o-transcribe', stream: true })
+    .withResponse()
+  const read = async () => {
+    let last = ''
+    for await (const { type } of data) last = type
+    return last
+  }
+  t.match(await failed(read()), { error: { type: 'server_error' } })
+  // 23 letters are spoken in two seconds.
+  await charged(t, response, 20 * HEARD + 6 * WRITTEN, { input: 0, audio_input: 20, output: 6 }, 1)
+})
+t.test('plain answers that break off: an error that is free, or a broken connection', async t => {
+  const before = await paid()
+  const head = (type: string) =>
+    text(`HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ncontent-length: 900\r\n\r\n`)
+  const dies = (type: string, bytes: string) =>
+    upstream.script('gp', [
+      ...([{ do: 'body' }, head(type), { do: 'send', bytes }] as const),
+      ...([{ do: 'wait', ms: 100 }, { do: 'reset' }] as const),
+    ])
+  const file = await recording()
+  await dies('application/json', '{"text":"Gu')
+  t.match(await failed(openai.audio.transcriptions.create({ file, model: 'whisper-1' })), {
+    status: 502,
+  })
+  t.equal(await paid(), before)
+  await dies('text/plain', SRT)
+  const asked = { file, model: 'whisper-1', response_format: 'srt' } as const
+  const response = await openai.audio.transcriptions.create(asked).asResponse()
+  const { bytes, broke } = await readAll(response)
+  t.ok(broke)
+  t.equal(bytes.toString(), SRT)
+  await charged(t, response, 8 * SECOND, { seconds: 8 }, 1)
+})
+t.test('a client that leaves in the middle of a stream', async t => {
+  const head = text(
+    'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n',
+  )
+  const some = { do: 'send', bytes: DELTAS, chunked: true } as const
+  await upstream.script('gp', [{ do: 'body' }, head, some, { do: 'stall' }])
+  const { data, response } = await openai.audio.transcriptions
+    .create({ file: await recording(), model: 'gp-4o-transcribe', stream: true })
+    .withResponse()
+  for await (const _ of data) break
+  const { connection } = await upstream.until('request')
+  await upstream.until('close', seen => seen.connection === connection)
+  await charged(t, response, 20 * HEARD + 6 * WRITTEN, { input: 0, audio_input: 20, output: 6 }, 1)
+})
