@@ -3,6 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Attempt, Bytes, Headers, Host, Plugin } from '../engine/plugin.ts'
 import { anthropicMessages } from './sandbox/anthropic-messages.ts'
+import { sounded } from './sandbox/audio.ts'
 import { googleGemini } from './sandbox/google-gemini.ts'
 import { openaiChat } from './sandbox/openai-chat.ts'
 import { openaiResponses } from './sandbox/openai-responses.ts'
@@ -38,8 +39,9 @@ const insideOf = (upstreams: Host['upstreams']): readonly string[] =>
 const answer = async (attempt: Attempt): Promise<void> => {
   const { request, exchange } = attempt
   const [path = '', query = ''] = request.path.split('?', 2)
+  if (request.method !== 'POST') return decline(attempt, path)
   const voice = VOICES.find(each => each.path.test(path))
-  if (!voice || request.method !== 'POST') return decline(attempt, path)
+  if (!voice) return sound(attempt, path)
   const body = fieldsIn(JSON.parse(await textOf(attempt)))
   const ask = voice.ask(body, path)
   const answered = play(ask)
@@ -55,6 +57,16 @@ const answer = async (attempt: Attempt): Promise<void> => {
   const type = voice.type?.(query) ?? 'text/event-stream'
   const headers = { ...MARK, 'content-type': type, 'cache-control': 'no-cache' }
   attempt.answer(200, paced(beats, exchange.signal), headers)
+}
+
+const sound = async (attempt: Attempt, path: string): Promise<void> => {
+  const { exchange, target } = attempt
+  const asked = exchange.request.parsed ?? (await exchange.request.json())
+  const answered = sounded(path, fieldsIn(asked), target.name ?? '')
+  if (!answered) return decline(attempt, path)
+  const { type, body, beats } = answered
+  const headers = { ...MARK, 'content-type': type }
+  attempt.answer(200, beats ? paced(beats, exchange.signal) : body, headers)
 }
 
 const decline = (attempt: Attempt, path: string): void => {
