@@ -17,6 +17,7 @@ import { lendBeside } from './outside.ts'
 import { Shared } from './shared.ts'
 import type { Settings } from './snapshot.ts'
 import { createStanding } from './standing.ts'
+import { Turns } from './turns.ts'
 
 interface Tried extends Loaded {
   /** The version it brings back. */
@@ -64,6 +65,7 @@ const openBench = (config: string): Bench => {
     ...{ config, cacheFolder, history: new History(resolve(data, 'history'), cacheFolder), log },
     resources: {
       ...{ role: 'builder', log, metrics, database, shared, allowances, jobs: noJobs },
+      turns: new Turns(),
       standing: createStanding({ database, log, looks: false }),
     },
   }

@@ -17,6 +17,7 @@ import type {
   UpstreamView,
 } from './plugin.ts'
 import type { Shared } from './shared.ts'
+import type { Turns } from './turns.ts'
 import type { Store } from './writes.ts'
 
 /** What one process lends to every snapshot it compiles. */
@@ -28,6 +29,7 @@ export interface Resources {
   readonly shared: Shared
   readonly allowances: Allowances
   readonly jobs: Jobs
+  readonly turns: Turns
   readonly standing: Standing
 }
 

@@ -90,6 +90,7 @@ export const runTurn = async (
     ...{ id: turn.id, store: resources.database, targets: turn.targets },
     request: received(turn.request, turn.request.body),
   })
+  resources.turns.begin(call)
   call.slots.restore(turn.slots)
   const stop = follow(turn.signal, call)
   snapshot.retain()
@@ -99,6 +100,7 @@ export const runTurn = async (
     for (const { code, message } of call.finish(reason ? { ...outcome, fault: reason } : outcome))
       resources.log.error({ id: call.id, code }, `onEnd: ${message}`)
     snapshot.release()
+    resources.turns.end(call)
   }
   try {
     if (!call.left) await compiled.runAfter(turn.after)(call)

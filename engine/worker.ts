@@ -16,6 +16,7 @@ import { createGatewayServer, type GatewayServer } from './server.ts'
 import { Shared } from './shared.ts'
 import type { Snapshot } from './snapshot.ts'
 import { createStanding, type OwnStanding } from './standing.ts'
+import { Turns } from './turns.ts'
 
 /** Sent without being asked, so that a killed worker takes little with it; ms. */
 const METRICS = 5_000
@@ -41,6 +42,7 @@ class Working {
   #current: Snapshot | undefined
   readonly #prepared = new Map<number, Snapshot>()
   #server: GatewayServer | undefined
+  readonly #turns = new Turns()
   #garbage = 0
   #leaving = false
 
@@ -90,8 +92,12 @@ class Working {
     this.#leaving = true
     const jobs = this.#resources?.jobs.close()
     this.#server?.leave()
+    // What no client waits for need not hurry, unless everything ends.
+    const late = patient ? undefined : setTimeout(() => this.#turns.cut(), grace)
     if (patient) await this.#deserted()
     await this.#server?.drain(grace)
+    await this.#turns.quiet()
+    clearTimeout(late)
     await this.#current?.retire()
     // Where the store is away just now, it may still have to be told what calls have cost.
     await this.#resources?.shared.closed()
@@ -157,6 +163,7 @@ class Working {
       ...{ log: this.#log, metrics: this.#metrics, database, shared: new Shared() },
       allowances: createAllowances(channel),
       jobs: createJobs({ database, log: this.#log }),
+      turns: this.#turns,
       standing,
     }
   }

@@ -9,11 +9,13 @@ import { fileSource, read } from '../config/read.ts'
 import { readSettings } from '../config/settings.ts'
 import { type OpenDatabase, openDatabase, openForReading } from '../database/database.ts'
 import type { Resources } from '../host.ts'
+import { noJobs } from '../jobs.ts'
 import { createLog } from '../log.ts'
 import { createMetrics } from '../metrics.ts'
 import { Shared } from '../shared.ts'
 import type { Settings } from '../snapshot.ts'
 import { createStanding } from '../standing.ts'
+import { Turns } from '../turns.ts'
 import type { Terminal } from './verb.ts'
 
 /** As far as they can be known before anything is checked. */
@@ -46,7 +48,7 @@ export const withLoaded = async <T>(
     role: 'command',
     ...{ database, metrics, shared: new Shared(), allowances: createLocalAllowances() },
     log,
-    jobs: { start: () => () => {}, close: async () => {} },
+    ...{ jobs: noJobs, turns: new Turns() },
     standing: createStanding({ database, log, looks: false }),
   }
   const source = fileSource(terminal.env)

@@ -8,6 +8,7 @@ import { writeSurely } from '../ledger/surely.ts'
 import { MODEL } from '../slots.ts'
 import { fault } from './faults.ts'
 import { KEEPING, type Keeping, type Limits } from './keeping.ts'
+import { STOPPED } from './shelf.ts'
 import { beginResponse, finishResponse, RUNNING } from './statements.ts'
 
 /** ms between two looks at what was cancelled, while anything runs. */
@@ -48,7 +49,7 @@ export class Runs {
     this.#timer ??= setInterval(() => void this.#look(), LOOK).unref()
     exchange.answer(200, queued)
   }
-  /** What is under way ends: its calls are let go of, and told as failed. */
+  /** Whoever leaves has waited for its turns or cut them: what is left is to write down how they ended. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
     for (const { stop } of this.#running.values()) stop.abort()
@@ -91,7 +92,7 @@ export class Runs {
     } catch (thrown) {
       const reason = asFault(thrown)
       this.#log.info({ id, code: reason.code }, 'a response in the background failed')
-      await failed(errorOf(reason))
+      await failed(reason.code === 'TURN_DRAINED' ? STOPPED : errorOf(reason))
     }
   }
   /** Nothing happens where its answer was kept, or somebody cancelled it. */

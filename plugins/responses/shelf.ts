@@ -45,10 +45,12 @@ export const toldOf = (row: Row): Fields => {
   if (status === 'in_progress' && process === null) return { ...fields, ...BROKEN_OFF }
   return { ...fields, status: String(status) }
 }
-const BROKEN_OFF = {
-  status: 'failed',
-  error: { code: 'server_error', message: 'The gateway was stopped while it made this response.' },
+/** Why, where the gateway ended first. */
+export const STOPPED = {
+  code: 'server_error',
+  message: 'The gateway was stopped while it made this response.',
 } as const
+const BROKEN_OFF = { status: 'failed', error: STOPPED } as const
 export const inputOf = (row: Row): readonly Fields[] => itemsOf(parsed(row.input))
 
 /** What was said before. */

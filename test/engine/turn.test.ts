@@ -223,3 +223,23 @@ t.test(
     await released(core)
   },
 )
+
+t.test('whoever leaves can wait for its turns, cut them, and begins no more', async t => {
+  const { core, run } = await arrange(t)
+  const { turns } = core.resources
+  await turns.quiet()
+  const endless = run({ request: { ...TURN.request, path: '/endless' } })
+  const reading = (await endless).bytes(100)
+  let quiet = false
+  const waiting = turns.quiet().then(() => {
+    quiet = true
+  })
+  t.equal(await text(run()), 'done')
+  t.notOk(quiet, 'one of them is still under way')
+  const cut = { code: 'TURN_DRAINED', status: 503 }
+  turns.cut()
+  await t.rejects(reading, cut)
+  await waiting
+  await t.rejects(run(), cut)
+  await released(core)
+})

@@ -9,6 +9,7 @@ import type { Document, Log, Plugin, Stage, Statement } from '../../engine/plugi
 import { createGatewayServer, type GatewayServer } from '../../engine/server.ts'
 import { Shared } from '../../engine/shared.ts'
 import type { Snapshot } from '../../engine/snapshot.ts'
+import { Turns } from '../../engine/turns.ts'
 
 export const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
 
@@ -26,6 +27,7 @@ export const fakeResources = (store: FakeStore, log: Log = silent): Resources =>
     log: { ...log, request: ({ ...line }) => log.info(line, 'request') },
     metrics: createMetrics(),
     shared: new Shared(),
+    turns: new Turns(),
     allowances: {
       open: () => ({
         ...{ take: () => true, ask: async () => true, give() {}, spend() {} },

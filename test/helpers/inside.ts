@@ -6,6 +6,7 @@ import { createLog } from '../../engine/log.ts'
 import { createMetrics } from '../../engine/metrics.ts'
 import { createGatewayServer } from '../../engine/server.ts'
 import { Shared } from '../../engine/shared.ts'
+import { Turns } from '../../engine/turns.ts'
 import { CACHE } from './cache.ts'
 
 export const startInside = async (config: string) => {
@@ -53,6 +54,7 @@ const resourcesOf = (): Resources => {
       now: () => Promise.resolve(Date.now()),
     },
     shared: new Shared(),
+    turns: new Turns(),
     allowances: createLocalAllowances(),
     jobs: { start: absent } as unknown as Resources['jobs'],
     standing: { name: absent, goesBy: absent, lost: absent, watch() {} },

@@ -9,10 +9,11 @@ import { walletOf } from '../../plugins/ledger/wallet.ts'
 import { startGateway } from './gateway.ts'
 import { startUpstream } from './upstream.ts'
 
-export const startStored = async (t: Test) => {
+/** `settings`: lines of them beside its own. */
+export const startStored = async (t: Test, settings = '') => {
   const upstream = await startUpstream()
   const gateway = await startGateway({
-    settings: 'responses: { largest: 256KiB }',
+    settings: `responses: { largest: 256KiB }\n${settings}`,
     routes: `
 pipeline: [errors, auth, validate, model, limit, idempotency, responses, meter, translate]
 upstreams:
