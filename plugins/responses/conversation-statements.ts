@@ -19,6 +19,15 @@ const REFRESH = sql(
   'refresh',
   'UPDATE stored_conversations SET expires = ? WHERE account = ? AND id = ?',
 )
+const DESCRIBE = sql(
+  'describe',
+  'UPDATE stored_conversations SET metadata = ? WHERE account = ? AND id = ?',
+)
+const CHANGE = sql(
+  'change',
+  `UPDATE stored_turns SET items = ?
+   WHERE account = ? AND conversation = ? AND created = ? AND id = ? AND items = ?`,
+)
 const FORGET = sql(
   'forget',
   'DELETE FROM stored_conversations WHERE account = ? AND id = ? AND expires > ? RETURNING id',
@@ -46,7 +55,7 @@ export const FIND = sql(
 /** What was said before an instant, in order. */
 export const TURNS = sql(
   'turns',
-  `SELECT id, items FROM stored_turns WHERE account = ? AND conversation = ? AND created < ?
+  `SELECT id, created, items FROM stored_turns WHERE account = ? AND conversation = ? AND created < ?
    ORDER BY created, id`,
 )
 
@@ -71,6 +80,20 @@ export const addTurn = (
   { sql: ADD, values: [turn.created, turn.id, turn.items, account, id] },
   { sql: REFRESH, values: [expires, account, id] },
 ]
+export const describeConversation = (account: number, id: string, metadata: string): Statement => ({
+  sql: DESCRIBE,
+  values: [metadata, account, id],
+})
+/** Rejects with TURN_CHANGED where it is not what it was. */
+export const changeTurn = (
+  { account, id }: Pick<Conversation, 'account' | 'id'>,
+  turn: { readonly id: string; readonly created: number; readonly items: string },
+  items: string,
+): Statement => ({
+  sql: CHANGE,
+  values: [items, account, id, turn.created, turn.id, turn.items],
+  ...{ rows: 1, otherwise: 'TURN_CHANGED' },
+})
 /** The first returns a row where there was one. */
 export const forgetConversation = (
   account: number,

@@ -50,6 +50,13 @@ export const fault = errors({
     { param: 'stream' },
   ],
   CONVERSATION_UNKNOWN: [404, "Conversation with id '%s' not found."],
+  ITEM_NOT_HERE: [404, "Item with id '%s' not found in conversation '%s'."],
+  ITEM_CONTESTED: [409, "Item with id '%s' is being changed by others. Try again."],
+  ITEMS_TOO_LARGE: [
+    400,
+    'These items are longer than the %d bytes that are kept.',
+    { param: 'items' },
+  ],
   LIST_ORDER: [400, "'order' is 'asc' or 'desc'.", { param: 'order' }],
   LIST_LIMIT: [400, "'limit' is a whole number from 1 to 100.", { param: 'limit' }],
   LIST_AFTER: [400, "There is no item with id '%s' in this list.", { param: 'after' }],

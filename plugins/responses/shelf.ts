@@ -97,9 +97,15 @@ export const turnsOf = async (
   conversation: string,
   until = Number.MAX_SAFE_INTEGER,
 ): Promise<readonly Kept[]> => {
-  const rows = await database.read(TURNS, [account, conversation, until])
+  const rows = await turnRows(database, account, conversation, until)
   return rows.map(({ items }) => ({ input: parsed(items), output: [] }))
 }
+export const turnRows = (
+  database: Store,
+  account: number,
+  conversation: string,
+  until = Number.MAX_SAFE_INTEGER,
+): Promise<readonly Row[]> => database.read(TURNS, [account, conversation, until])
 const bounded = (all: readonly Kept[]): readonly Kept[] => {
   if (JSON.stringify(all).length > LARGEST) throw fault('CONTEXT_TOO_LONG', [LARGEST, LONGEST])
   return all

@@ -1,4 +1,5 @@
 /** The stand of stored responses: upstreams of two formats, two accounts, and the official client of each. */
+import { fileURLToPath } from 'node:url'
 import OpenAI, { APIError } from 'openai'
 import type { Test } from 'tap'
 import { openDatabase } from '../../engine/database/database.ts'
@@ -8,6 +9,9 @@ import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'
 import { walletOf } from '../../plugins/ledger/wallet.ts'
 import { startGateway } from './gateway.ts'
 import { startUpstream } from './upstream.ts'
+
+const schema = (name: string): string =>
+  fileURLToPath(new URL(`../../schemas/${name}.json`, import.meta.url))
 
 /** `settings`: lines of them beside its own. */
 export const startStored = async (t: Test, settings = '') => {
@@ -31,7 +35,11 @@ routes:
   - { path: POST /v1/conversations, responses: create-conversation }
   - { path: 'GET /v1/conversations/{id}', responses: show-conversation }
   - { path: 'DELETE /v1/conversations/{id}', responses: delete-conversation }
+  - { path: 'POST /v1/conversations/{id}', responses: update-conversation }
   - { path: 'GET /v1/conversations/{id}/items', responses: conversation-items }
+  - { path: 'POST /v1/conversations/{id}/items', validate: '${schema('conversation-items')}', responses: create-items }
+  - { path: 'GET /v1/conversations/{id}/items/{item}', responses: show-item }
+  - { path: 'DELETE /v1/conversations/{id}/items/{item}', responses: delete-item }
 `,
   })
   const database = await openDatabase({ url: 'sqlite:', data: gateway.data })

@@ -4,6 +4,8 @@ import type { Row } from '../../engine/plugin.ts'
 import { entrance, STANDING_TABLE } from '../../engine/standing.ts'
 import {
   addTurn,
+  changeTurn,
+  describeConversation,
   forgetConversation,
   openConversation,
 } from '../../plugins/responses/conversation-statements.ts'
@@ -15,6 +17,7 @@ import {
   findResponse,
   inputOf,
   toldOf,
+  turnRows,
   turnsOf,
 } from '../../plugins/responses/shelf.ts'
 import {
@@ -125,6 +128,19 @@ for (const { engine, database } of await startBoth(t, [
     t.ok(await findConversation(database, 1, 'v'))
     t.notOk(await findConversation(database, 2, 'v'))
     t.match(await contextOf(database, 1, { ...asked, conversation: 'v' }), [{ input: [{}, {}] }])
+    const turn = { id: 'v1', created: 5, items: '[{"role":"user","content":"other"}]' }
+    const [first] = await turnRows(database, 1, 'v')
+    const items = String(first?.items)
+    await database.write([changeTurn(conversation, { ...turn, items }, turn.items)])
+    await t.rejects(database.write([changeTurn(conversation, { ...turn, items }, '[]')]), {
+      code: 'TURN_CHANGED',
+    })
+    t.match(await turnsOf(database, 1, 'v'), [{ input: [{ content: 'other' }] }])
+    await database.write([
+      describeConversation(2, 'v', '{}'),
+      describeConversation(1, 'v', '{"a":"b"}'),
+    ])
+    t.equal((await findConversation(database, 1, 'v'))?.metadata, '{"a":"b"}')
     await database.write(forgetConversation(1, 'v', Date.now()))
     t.notOk(await findConversation(database, 1, 'v'))
     await database.write(kept({ ...keeping, created: Date.now() }, { id: 'v2' }, LIMITS))
