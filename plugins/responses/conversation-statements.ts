@@ -58,6 +58,13 @@ export const TURNS = sql(
   `SELECT id, created, items FROM stored_turns WHERE account = ? AND conversation = ? AND created < ?
    ORDER BY created, id`,
 )
+/** One thing that was said, whichever conversation of its account it was said in. */
+export const TURN = sql(
+  'turn',
+  `SELECT t.items FROM stored_turns t
+   JOIN stored_conversations c ON c.account = t.account AND c.id = t.conversation
+   WHERE t.account = ? AND t.id = ? AND c.expires > ?`,
+)
 
 export interface Conversation {
   readonly account: number

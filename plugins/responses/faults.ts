@@ -16,6 +16,11 @@ export const fault = errors({
     "'previous_response_id' and 'conversation' exclude one another.",
     { param: 'conversation' },
   ],
+  ITEM_MISSING: [
+    404,
+    "Item with id '%s' not found. Items are not kept where `store` is false: send the item itself, or leave it out.",
+    { param: 'input' },
+  ],
   CONVERSATION_MISSING: [400, "Conversation with id '%s' not found.", { param: 'conversation' }],
   BACKGROUND_UNSTORED: [
     400,

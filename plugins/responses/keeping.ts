@@ -4,7 +4,7 @@ import { type Fields, isFields, wordIn } from '../formats/fields.ts'
 import { itemsOf } from '../formats/openai-responses/history.ts'
 import { addTurn } from './conversation-statements.ts'
 import { fault } from './faults.ts'
-import { finishResponse, keepResponse } from './statements.ts'
+import { finishResponse, keepResponse, nameItems } from './statements.ts'
 
 /** How long, ms, and how much of one response, bytes. */
 export interface Limits {
@@ -60,7 +60,8 @@ export const kept = (
   { kept: time, largest }: Limits,
 ): readonly Statement[] => {
   const { account, created, input, previous, conversation, made } = keeping
-  const whole = made ? { ...told, ...made.echo, id: made.id } : told
+  // Its upstream was asked to keep nothing, and says so; it is kept here.
+  const whole: Fields = { ...told, store: true, ...(made && { ...made.echo, id: made.id }) }
   const [id, status] = [wordIn(whole, 'id') ?? '', wordIn(whole, 'status') ?? 'completed']
   const response = JSON.stringify(whole)
   if (!isId(id) || input.length + response.length > largest) return []
@@ -68,6 +69,7 @@ export const kept = (
   const row = { account, id, created, expires, previous, conversation, status, input, response }
   return [
     made ? finishResponse(account, id, status, response) : keepResponse(row),
+    ...named(account, id, whole),
     ...(conversation === undefined
       ? []
       : addTurn(
@@ -75,6 +77,11 @@ export const kept = (
           { id, created, items: JSON.stringify(said(input, whole.output)) },
         )),
   ]
+}
+const named = (account: number, id: string, { output }: Fields): readonly Statement[] => {
+  const names = itemsOf(output).flatMap(item => wordIn(item, 'id') ?? [])
+  const known = [...new Set(names.filter(isId))]
+  return known.length > 0 ? [nameItems(account, id, known)] : []
 }
 const said = (input: string, output: Json | undefined): readonly Fields[] => [
   ...itemsOf(JSON.parse(input) as Json),

@@ -12,8 +12,8 @@ import { CHAIN, cleanResponses, FIND } from './statements.ts'
 type Store = Pick<Database, 'read' | 'write'>
 
 /** Responses that one may continue, and the bytes of them. */
-const LONGEST = 1_000
-const LARGEST = 32 * 2 ** 20
+export const LONGEST = 1_000
+export const LARGEST = 32 * 2 ** 20
 /** Rows in one transaction of the cleaning. */
 const PAGE = 500
 

@@ -37,6 +37,15 @@ const FINISH = sql(
   `UPDATE stored_responses SET status = ?, response = ?, process = NULL
    WHERE account = ? AND id = ? AND process IS NOT NULL`,
 )
+const NAME_ITEMS: Sql = {
+  name: 'responses: name items',
+  text: `INSERT INTO stored_items (account, id, response) SELECT s.account, item.value, s.id
+   FROM stored_responses s, json_each(?) item WHERE s.account = ? AND s.id = ?
+   ON CONFLICT (account, id, response) DO NOTHING`,
+  postgres: `INSERT INTO stored_items (account, id, response) SELECT s.account, item.value, s.id
+   FROM stored_responses s, json_array_elements_text(CAST(? AS JSON)) AS item (value)
+   WHERE s.account = ? AND s.id = ? ON CONFLICT (account, id, response) DO NOTHING`,
+}
 const CANCEL = sql(
   'cancel',
   `UPDATE stored_responses SET status = 'cancelled', process = NULL
@@ -55,6 +64,13 @@ const CLEAN = sql(
 export const FIND = sql(
   'find',
   `SELECT ${COLUMNS}, process FROM stored_responses WHERE account = ? AND id = ? AND expires > ?`,
+)
+/** The newest response of an account's that has an item of this name among what it answered. */
+export const FIND_ITEM = sql(
+  'find item',
+  `SELECT s.response, s.status, s.process FROM stored_items i
+   JOIN stored_responses s ON s.account = i.account AND s.id = i.response
+   WHERE i.account = ? AND i.id = ? AND s.expires > ? ORDER BY s.created DESC LIMIT 1`,
 )
 /** What a process makes. */
 export const RUNNING = sql('running', 'SELECT account, id FROM stored_responses WHERE process = ?')
@@ -91,6 +107,11 @@ export const finishResponse = (
   status: string,
   response: string,
 ): Statement => ({ sql: FINISH, values: [status, response, account, id] })
+/** What its items can be found by. Nothing happens where it was deleted. */
+export const nameItems = (account: number, id: string, items: readonly string[]): Statement => ({
+  sql: NAME_ITEMS,
+  values: [JSON.stringify(items), account, id],
+})
 /** Nothing happens where it is finished. */
 export const cancelResponse = (account: number, id: string): Statement => ({
   sql: CANCEL,

@@ -34,4 +34,18 @@ const TABLES = `
     items TEXT NOT NULL,
     PRIMARY KEY (account, conversation, created, id))`
 
-export const migrations: readonly Migration[] = [{ number: 1, text: TABLES }]
+/** Items are found by their names, of which a response has some that its upstream gave it. */
+const ITEMS = `
+  CREATE TABLE stored_items (
+    account BIGINT NOT NULL,
+    id TEXT NOT NULL,
+    response TEXT NOT NULL,
+    PRIMARY KEY (account, id, response),
+    FOREIGN KEY (account, response) REFERENCES stored_responses (account, id) ON DELETE CASCADE);
+  CREATE INDEX stored_items_owner ON stored_items (account, response);
+  CREATE INDEX stored_turns_name ON stored_turns (account, id)`
+
+export const migrations: readonly Migration[] = [
+  { number: 1, text: TABLES },
+  { number: 2, text: ITEMS },
+]

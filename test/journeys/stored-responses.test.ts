@@ -12,8 +12,10 @@ t.test('what was answered is kept, told again and continued at another upstream'
   const request = { model: 'gp', input: 'Capital of France?', instructions: 'Be brief.' }
   const first = await mine.responses.create(request)
   t.equal(first.id, 'resp_a', 'bytes of the same format pass')
-  t.same(await sent('gp'), { ...request, model: 'gpt' })
+  const told = { ...request, model: 'gpt', store: false }
+  t.same(await sent('gp'), told, 'the upstream keeps nothing, from the first request on')
   const again = await mine.responses.retrieve('resp_a')
+  t.match(again, { store: true })
   t.equal(again.output_text ?? '', first.output_text)
   t.same(again.output, first.output)
   const items = await mine.responses.inputItems.list('resp_a')

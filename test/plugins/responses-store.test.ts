@@ -10,6 +10,7 @@ import {
   openConversation,
 } from '../../plugins/responses/conversation-statements.ts'
 import { kept } from '../../plugins/responses/keeping.ts'
+import { dereferenced } from '../../plugins/responses/references.ts'
 import {
   clean,
   contextOf,
@@ -124,6 +125,15 @@ for (const { engine, database } of await startBoth(t, [
     await database.write(list)
     await database.write([...list])
     t.match(await turnsOf(database, 1, 'v'), [{ input: [{ content: 'hi' }, { id: 'm' }] }])
+    const meant = (id: string, account = 1) =>
+      dereferenced(database, account, [{ type: 'item_reference', id }], [])
+    const recent = { account: 1, created: Date.now(), input: '"ho"' }
+    const output = [{ type: 'message', id: 'm3' }]
+    await database.write(kept(recent, { id: 'v3', output }, LIMITS))
+    t.match(await meant('m3'), output, 'by the name of its upstream')
+    t.match(await meant('msg_v3_0'), [{ content: [{ text: 'ho' }] }], 'by its place')
+    t.match(await meant('msg_v1_0'), [{ content: [{ text: 'hi' }] }], 'of a conversation')
+    await t.rejects(meant('m3', 2), { code: 'ITEM_MISSING', message: /'m3'/ })
     t.same(await turnsOf(database, 2, 'v'), [])
     t.ok(await findConversation(database, 1, 'v'))
     t.notOk(await findConversation(database, 2, 'v'))
@@ -146,6 +156,8 @@ for (const { engine, database } of await startBoth(t, [
     await database.write(kept({ ...keeping, created: Date.now() }, { id: 'v2' }, LIMITS))
     t.same(await turnsOf(database, 1, 'v'), [])
     t.ok(await found('v2'), 'the response is kept, and what was paid for it stands')
+    await database.write([forgetResponse(1, 'v3', Date.now())])
+    await t.rejects(meant('m3'), { code: 'ITEM_MISSING' })
   })
 
   t.test(`${engine}: what is too old goes, but nothing under way`, async t => {

@@ -14,17 +14,19 @@ export const itemsOf = (input: Json | undefined): readonly Fields[] => {
   return Array.isArray(input) ? input.filter(isFields) : []
 }
 
-/** The request as if its client had sent all of the conversation. Instructions of earlier requests are not among it. What
- *  an item only refers to is put in its place, as far as it was kept; the rest is refused by whoever reads the request. */
+/** Everything that was said, in order. */
+export const saidIn = (earlier: readonly Kept[]): readonly Fields[] =>
+  earlier.flatMap(({ input, output }) => [...itemsOf(input), ...output])
+
+/** The request as if its client had sent all of the conversation. Instructions of earlier requests are not among it. */
 export const continued = (body: Fields, earlier: readonly Kept[]): Fields => {
   const { previous_response_id: _, conversation: __, ...rest } = body
-  const before = earlier.flatMap(({ input, output }) => [...itemsOf(input), ...output])
-  const known = new Map(before.map(item => [wordIn(item, 'id'), item]))
-  const now = itemsOf(body.input).flatMap(item => {
-    if (item.type !== 'item_reference') return [item]
-    const meant = known.get(wordIn(item, 'id'))
-    // It is there already, where it was said.
-    return meant ? [] : [item]
-  })
-  return { ...rest, input: [...before, ...now] }
+  return { ...rest, input: [...saidIn(earlier), ...itemsOf(body.input)] }
+}
+
+/** The id of what an item only refers to. */
+export const referenceOf = (item: Fields): string | undefined => {
+  const { type = null, role } = item
+  const refers = type === 'item_reference' || (type === null && role === undefined)
+  return refers ? wordIn(item, 'id') : undefined
 }
