@@ -1,12 +1,13 @@
 /** How many tokens a request has: asked of a target that speaks the client's format, estimated for any other. Nobody pays
  *  for it, and nothing is written. */
-import type { Attempt, Host, Json, Plugin } from '../engine/plugin.ts'
+import type { Attempt, Host, Plugin } from '../engine/plugin.ts'
 import { estimated } from './counting/estimate.ts'
 import { type CountVerb, countVerbs } from './counting/verbs.ts'
 import { type Fields, isFields } from './formats/fields.ts'
 import type { Format } from './formats/format.ts'
 import { formats } from './formats/index.ts'
 import { holdsSeal } from './formats/seal.ts'
+import { speaks, spokenBy } from './formats/spoken.ts'
 import { MODEL } from './slots.ts'
 import { Losses } from './translation/losses.ts'
 import { abandon, letPass } from './translation/refusal.ts'
@@ -62,9 +63,9 @@ class Count {
   }
   /** Whether its target is asked: not with what another provider sealed, nor in words of ours. */
   async #passes({ target, exchange }: Attempt, body: Fields): Promise<boolean> {
-    const { inside, options = {} } = this.#host.upstreams[target.upstream] ?? {}
-    const spoken = listOf(target.traits?.formats) ?? listOf(options.formats) ?? [this.#format.name]
-    if (inside !== undefined || !spoken.includes(this.#format.name)) return false
+    const upstream = this.#host.upstreams[target.upstream]
+    const speaksIt = speaks(spokenBy(target, upstream), this.#format.name)
+    if (upstream?.inside !== undefined || !speaksIt) return false
     const asked = this.#verb.asked(body)
     if (this.#format.codec?.needsReading?.(asked, target.traits ?? {})) return false
     return !holdsSeal(await exchange.request.bytes())
@@ -86,6 +87,3 @@ class Count {
     attempt.answer(200, this.#verb.told(estimated(prompt)), { 'x-tollgate-estimated': 'true' })
   }
 }
-
-const listOf = (given: Json | undefined): readonly string[] | undefined =>
-  Array.isArray(given) ? given.map(String) : undefined

@@ -1,6 +1,7 @@
 /** Embeddings, whatever the client's format and the target's: one vector for each item, in order, in the encoding asked for. */
 import { errors } from '../engine/errors.ts'
 import type { Attempt, Headers, Host, Plugin, Slot } from '../engine/plugin.ts'
+import { tokensIn } from './counting/estimate.ts'
 import type { EmbeddingFormat, Item, Vectors, Wanted } from './embeddings/hub.ts'
 import { embeddingFormats } from './embeddings/index.ts'
 import { isFields, parsed } from './formats/fields.ts'
@@ -78,13 +79,11 @@ const forward = async (
   await next()
   if (attempt.reply.status >= 300) return refuse(client, there, host, attempt)
   const vectors = there.readAnswer(await bodyOf(attempt))
-  exchange.slots.set(USAGE, {
-    meters: vectors.meters ?? estimate(wanted),
-    estimated: !vectors.meters,
-  })
+  const meters = vectors.meters ?? estimate(wanted)
+  exchange.slots.set(USAGE, { meters, estimated: !vectors.meters })
   judge(vectors, wanted)
   const headers: Headers = losses.header === '' ? {} : { [DROPPED]: losses.header }
-  attempt.answer(200, client.writeAnswer(vectors, wanted, asked), headers)
+  attempt.answer(200, client.writeAnswer({ ...vectors, meters }, wanted, asked), headers)
 }
 
 /** Images by address, for an upstream that fetches none. */
@@ -116,14 +115,12 @@ const judge = ({ vectors }: Vectors, { items }: Wanted): void => {
     throw fault('EMBEDDING_COUNT', [vectors.length, items.length])
   if (vectors.some(vector => vector.length === 0)) throw fault('EMBEDDING_UNREADABLE')
 }
-/** Four letters are about a token. */
-const estimate = ({ items }: Wanted) => {
-  let letters = 0
-  for (const item of items)
-    if (item.type === 'tokens') letters += item.tokens.length * 4
-    else for (const each of item.content) letters += each.type === 'text' ? each.text.length : 1_000
-  return { input: Math.ceil(letters / 4) }
-}
+const estimate = ({ items }: Wanted) => ({
+  input: items.reduce(
+    (sum, item) => sum + (item.type === 'tokens' ? item.tokens.length : tokensIn(item.content)),
+    0,
+  ),
+})
 
 const refuse = async (
   client: EmbeddingFormat,

@@ -1,4 +1,4 @@
-/** Tokens of a prompt that nobody counts, as the hub reads it. Pure. */
+/** Tokens of what nobody counts, as the hub reads it: prompts, and contents by themselves. Pure. */
 import type { Content } from '../formats/content.ts'
 import type { Prompt } from '../formats/hub.ts'
 
@@ -11,14 +11,14 @@ const MEDIA: Readonly<Record<string, number>> = {
 }
 
 export const estimated = ({ turns, tools, form }: Prompt): number => {
-  const said = turns.reduce((sum, { content }) => sum + TURN + inAll(content), 0)
+  const said = turns.reduce((sum, { content }) => sum + TURN + tokensIn(content), 0)
   return said + (tools.length > 0 ? inText(tools) : 0) + (form ? inText(form) : 0)
 }
-const inAll = (contents: readonly Content[]): number =>
+export const tokensIn = (contents: readonly Content[]): number =>
   contents.reduce((sum, content) => sum + inOne(content), 0)
 const inOne = (content: Content): number => {
   if (content.type === 'media') return MEDIA[content.kind] ?? 0
-  if (content.type === 'result') return inAll(content.content)
+  if (content.type === 'result') return tokensIn(content.content)
   if ('text' in content) return inText(content.text)
   return inText(content)
 }

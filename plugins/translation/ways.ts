@@ -4,6 +4,7 @@ import { isFields } from '../formats/fields.ts'
 import type { Format, TargetFormat } from '../formats/format.ts'
 import { targetFormats } from '../formats/index.ts'
 import { holdsSeal } from '../formats/seal.ts'
+import { speaks, spokenBy } from '../formats/spoken.ts'
 import { MODEL, WHOLE } from '../slots.ts'
 import { type Coded, Crossing, isCoded } from './crossing.ts'
 import { fault } from './faults.ts'
@@ -16,20 +17,20 @@ export class Ways {
   readonly #identity: Identity
   /** By the name of the target's format. */
   readonly #crossings = new Map<string, Crossing>()
-  /** Upstream -> the formats it speaks; none where it speaks whatever it is asked in. */
-  readonly #spoken: ReadonlyMap<string, readonly string[]>
+  readonly #upstreams: Host['upstreams']
 
   constructor(format: Format, strict: boolean, host: Host) {
     const { log, upstreams } = host
-    const views = Object.entries(upstreams)
-    const fetches = new Map(views.map(([name, { options }]) => [name, listOf(options.fetch)]))
+    const fetches = new Map(
+      Object.entries(upstreams).map(([name, { options }]) => [name, listOf(options.fetch)]),
+    )
     const memory = host.share<Memory>('thoughts', '1', previous => previous ?? new Memory())
     const ground = { log, host, memory, strict, fetches }
     this.#format = format
     this.#identity = new Identity(format, log)
     for (const target of isCoded(format) ? reachable(format) : [])
       this.#crossings.set(target.name, new Crossing(format as Coded, target, ground))
-    this.#spoken = new Map(views.map(([name, { options }]) => [name, listOf(options.formats)]))
+    this.#upstreams = upstreams
   }
   /** Leaves out targets that no way leads to. */
   judge(exchange: Exchange): void {
@@ -64,7 +65,7 @@ export class Ways {
     return this.#crossings.get(this.#format.name) ?? this.#identity
   }
   #isSame(spoken: readonly string[]): boolean {
-    return spoken.length === 0 || spoken.includes(this.#format.name)
+    return speaks(spoken, this.#format.name)
   }
   #reaches(target: Target): boolean {
     const spoken = this.#formatsOf(target)
@@ -77,10 +78,8 @@ export class Ways {
     }
     return undefined
   }
-  /** A model may speak fewer formats than its upstream. */
-  #formatsOf({ upstream, traits }: Target): readonly string[] {
-    const own = traits?.formats
-    return own === undefined ? (this.#spoken.get(upstream) ?? []) : listOf(own)
+  #formatsOf(target: Target): readonly string[] {
+    return spokenBy(target, this.#upstreams[target.upstream])
   }
 }
 

@@ -136,6 +136,14 @@ t.test('dimensions go up, and to Google by another name', async t => {
   )
   t.equal(seen[1]?.path, '/v1beta/models/gemini-embedding-001:batchEmbedContents')
 })
+t.test(
+  'what an upstream does not count is estimated, and told so to whoever pays for it',
+  async t => {
+    const { usage } = await embed(['four', 'letters'], { model: 'gx-embedding' })
+    t.same(usage, { prompt_tokens: 3, total_tokens: 3 })
+    t.equal((await embed('x')).usage.prompt_tokens, 7, 'its own numbers where it counts')
+  },
+)
 t.test('Google’s SDK, to both', async t => {
   for (const model of ['gx-embedding', 'multi']) {
     const { embeddings } = await google.models.embedContent({ model, contents: ['a', 'b'] })
