@@ -5,6 +5,7 @@ import { Credentials, type Entry } from './accounts/credentials.ts'
 import { refusal } from './accounts/faults.ts'
 import { type Mode, readerOf, withholdCredential, withoutKey } from './accounts/presented.ts'
 import { claimedKind, type Kind } from './accounts/secret.ts'
+import { Strangers } from './accounts/strangers.ts'
 import { migrations } from './accounts/tables.ts'
 import { welcome } from './accounts/welcome.ts'
 import { ACCOUNT } from './slots.ts'
@@ -48,14 +49,19 @@ export default {
       '1',
       () => new Credentials(host.database),
     )
-    return stage(modes, kinds, credentials, host.route.method === 'WS')
+    const strangers = host.share('accounts/strangers', '1', () => new Strangers())
+    return stage(modes, kinds, { credentials, strangers }, host.route.method === 'WS')
   },
 } satisfies Plugin<Options>
 
+interface Known {
+  readonly credentials: Credentials
+  readonly strangers: Strangers
+}
 const stage = (
   modes: readonly Mode[],
   kinds: ReadonlySet<Kind>,
-  credentials: Credentials,
+  { credentials, strangers }: Known,
   socket: boolean,
 ): Stage => {
   const read = readerOf(modes)
@@ -74,8 +80,19 @@ const stage = (
     return presented
   }
   const lookUp = async (presented: string, exchange: Exchange, next: Next): Promise<void> => {
-    admit(exchange, await credentials.find(presented, claimedKind(presented) ?? first))
+    const kind = claimedKind(presented) ?? first
+    const { address } = exchange.request.client
+    const found = await strangers.look(address, suspected =>
+      credentials.find(presented, kind, suspected),
+    )
+    admit(exchange, found)
     await next()
+  }
+  const admit = (exchange: Exchange, { account, refused, expires }: Entry): void => {
+    if (refused === 'AUTH_UNKNOWN') throw strangers.refuse(exchange.request.client.address)
+    if (refused) throw refusal(refused)
+    if (expires <= Date.now()) throw refusal('AUTH_EXPIRED')
+    if (account) exchange.slots.set(ACCOUNT, account)
   }
   return {
     handle(exchange, next) {
@@ -98,11 +115,6 @@ const stage = (
   }
 }
 
-const admit = (exchange: Exchange, { account, refused, expires }: Entry): void => {
-  if (refused) throw refusal(refused)
-  if (expires <= Date.now()) throw refusal('AUTH_EXPIRED')
-  if (account) exchange.slots.set(ACCOUNT, account)
-}
 const describe = (presented: string | null | undefined): string => {
   if (presented === null) return 'two that differ'
   return presented === undefined ? 'none' : NAMES[claimedKind(presented) ?? 'key']

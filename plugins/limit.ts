@@ -1,6 +1,6 @@
 /** How much one caller may ask for: requests and tokens per time, and at once, exact over the workers of the machine. */
-import ipaddr from 'ipaddr.js'
 import type { Exchange, Host, Next, Plugin } from '../engine/plugin.ts'
+import { networkOf } from './accounts/network.ts'
 import { type Gate, MEMBERS, OPEN, type Scope } from './limits/gates.ts'
 import { type Tell, tellerOf } from './limits/headers.ts'
 import { problemsIn } from './limits/problems.ts'
@@ -105,11 +105,4 @@ const CALLERS: Readonly<
     account ? `account ${account.id}` : `address ${networkOf(request.client.address)}`,
   // A route without models is one.
   model: (_, { slots }) => `model ${slots.get(MODEL)?.entry ?? ''}`,
-}
-/** One household has 2^64 addresses of version 6: its network counts as one client. */
-const networkOf = (address: string): string => {
-  if (!address.includes(':') || !ipaddr.isValid(address)) return address
-  const parsed = ipaddr.process(address)
-  if (parsed.kind() === 'ipv4') return parsed.toString()
-  return ipaddr.IPv6.networkAddressFromCIDR(`${parsed.toString()}/64`).toString()
 }

@@ -1,7 +1,7 @@
 /** Who may ask for a key's balance without any other credential: whoever holds the key, not whoever tries many. Bounds what
  *  strangers cost and learn, in memory that they cannot make grow. One per process. */
-import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
+import { networkOf } from '../accounts/network.ts'
 import { digestOf } from '../accounts/secret.ts'
 import { fault } from './faults.ts'
 
@@ -68,12 +68,4 @@ export class Guesses {
     tries.count++
     return tries
   }
-}
-
-/** Whoever has one address of IPv6 has a whole /64 of them. */
-const networkOf = (address: string): string => {
-  if (!ipaddr.isValid(address)) return address
-  const parsed = ipaddr.process(address)
-  if (parsed.kind() === 'ipv4') return parsed.toString()
-  return parsed.toByteArray().slice(0, 8).join('.')
 }

@@ -2,6 +2,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Database, Row, Value } from '../../engine/plugin.ts'
 import type { Account, AccountKey } from '../slots.ts'
+import { Crowd } from './crowd.ts'
 import type { RefusalCode } from './faults.ts'
 import { digestOf, isWellFormed, type Kind } from './secret.ts'
 import { CHANGED, FIND, LAST_CHANGE } from './statements.ts'
@@ -34,6 +35,7 @@ export class Credentials {
   readonly #known = new LRUCache<string, Entry>({ max: MOST_KNOWN })
   /** Guesses must not push out those who pay. */
   readonly #refused = new LRUCache<string, Entry>({ max: MOST_REFUSED })
+  readonly #crowds: Readonly<Record<Kind, Crowd>>
   #change: number | undefined
   #checkedAt = Number.NEGATIVE_INFINITY
   #checking: Promise<void> | undefined
@@ -43,6 +45,8 @@ export class Credentials {
   constructor(database: Database, now: () => number = () => performance.now()) {
     this.#database = database
     this.#now = now
+    const read = database.read.bind(database)
+    this.#crowds = { key: new Crowd(read, 'key'), 'system-token': new Crowd(read, 'system-token') }
   }
 
   /** Without asking anyone; undefined when the store must be asked. */
@@ -53,20 +57,25 @@ export class Credentials {
     if (age > REFRESH) this.#check().catch(() => {})
     return this.#known.get(presented) ?? this.#refused.get(presented)
   }
-  async find(presented: string, kind: Kind): Promise<Entry> {
+  /** `suspected`: it comes from where many were not known, and goes with the crowd. */
+  async find(presented: string, kind: Kind, suspected = false): Promise<Entry> {
     if (!isWellFormed(presented)) return MALFORMED
     if (this.#now() - this.#checkedAt > STALE) await this.#check()
-    return this.atHand(presented) ?? this.#load(presented, kind)
+    return this.atHand(presented) ?? this.#load(presented, kind, suspected)
   }
 
-  async #load(presented: string, kind: Kind): Promise<Entry> {
+  async #load(presented: string, kind: Kind, suspected: boolean): Promise<Entry> {
     const before = this.#findings
     const digest = digestOf(presented)
-    const [row] = await this.#database.read(FIND[kind], [digest])
+    const row = await (suspected ? this.#crowds[kind].find(digest) : this.#row(digest, kind))
     const entry = row ? toEntry(row, digest, kind) : { ...UNKNOWN, digest }
     const cache = entry.account ? this.#known : this.#refused
     if (this.#findings === before) cache.set(presented, entry)
     return entry
+  }
+  async #row(digest: string, kind: Kind): Promise<Row | undefined> {
+    const [row] = await this.#database.read(FIND[kind], [digest])
+    return row
   }
   #check(): Promise<void> {
     this.#checking ??= this.#ask().finally(() => {

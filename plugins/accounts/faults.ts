@@ -27,5 +27,14 @@ export const refusal = errors({
   AUTH_REVOKED: [401, 'This credential was revoked', unauthorized],
   AUTH_EXPIRED: [401, 'This credential has expired', unauthorized],
   AUTH_SUSPENDED: [403, 'This account is suspended'],
+  AUTH_GUESSED: [
+    429,
+    'This credential is not known here, and neither were many others from this address; try again in %d s',
+  ],
+  AUTH_CROWDED: [
+    429,
+    'Too many unknown credentials at once; try again',
+    { headers: { 'retry-after': '1' } },
+  ],
 })
 export type RefusalCode = Parameters<typeof refusal>[0]

@@ -161,11 +161,19 @@ const COLUMNS: Readonly<Record<Kind, string>> = {
   'system-token': 'NULL AS models, NULL AS limits, NULL AS quota',
 }
 const select = (kind: Kind): string => `
-  SELECT c.id, c.name, c.prefix, c.last_four, c.created, c.expires, c.revoked, ${COLUMNS[kind]},
+  SELECT c.id, c.digest, c.name, c.prefix, c.last_four, c.created, c.expires, c.revoked, ${COLUMNS[kind]},
     a.id AS account, a.name AS account_name, a.role, a.suspended
   FROM ${TABLES[kind]} c JOIN accounts a ON a.id = c.account`
 /** By digest. */
 export const FIND = perKind(kind => sql(`find ${kind}`, `${select(kind)} WHERE c.digest = ?`))
+/** By so many digests; what is not filled is ''. */
+export const SEVERAL = 100
+export const FIND_SEVERAL = perKind(kind =>
+  sql(
+    `find several ${kind}`,
+    `${select(kind)} WHERE c.digest IN (${Array(SEVERAL).fill('?').join(', ')})`,
+  ),
+)
 /** Of one account (twice) or of all (twice null), in pages. */
 export const LIST_CREDENTIALS = perKind(kind =>
   sql(

@@ -12,6 +12,7 @@ export interface Caller {
   readonly headers?: Readonly<Record<string, string>>
   readonly query?: string
   readonly kind?: Exchange['kind']
+  readonly address?: string
 }
 type Authenticate = (caller: Caller) => Promise<Account | undefined>
 export interface Accounts {
@@ -45,9 +46,12 @@ export const hostOver = (database: Database, method = 'POST'): Host => {
   return host as Host
 }
 
-export const exchangeOf = ({ headers = {}, query = '', kind = 'http' }: Caller): Exchange => {
+export const exchangeOf = (caller: Caller): Exchange => {
+  const { headers = {}, query = '', kind = 'http', address = '192.0.2.1' } = caller
   const slots = new Map<string, unknown>()
-  const request: Partial<Request> = { headers, query: new URLSearchParams(query), path: '/v1/x' }
+  const client = { address, encrypted: false }
+  const asked = { headers, query: new URLSearchParams(query), path: '/v1/x' }
+  const request: Partial<Request> = { ...asked, client }
   const exchange = {
     kind,
     request,
