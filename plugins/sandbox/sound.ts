@@ -21,10 +21,10 @@ const samples = (seconds: number): Buffer => {
 
 /** RIFF: a head of 44 bytes, then samples. */
 const wav = (seconds: number): Buffer => {
-  const data = samples(seconds)
+  const wave = samples(seconds)
   const head = Buffer.alloc(44)
   head.write('RIFF', 0)
-  head.writeUInt32LE(36 + data.length, 4)
+  head.writeUInt32LE(36 + wave.length, 4)
   head.write('WAVEfmt ', 8)
   head.writeUInt32LE(16, 16)
   head.writeUInt16LE(1, 20)
@@ -34,8 +34,8 @@ const wav = (seconds: number): Buffer => {
   head.writeUInt16LE(2, 32)
   head.writeUInt16LE(16, 34)
   head.write('data', 36)
-  head.writeUInt32LE(data.length, 40)
-  return Buffer.concat([head, data])
+  head.writeUInt32LE(wave.length, 40)
+  return Buffer.concat([head, wave])
 }
 
 /** MPEG 2, layer III, 32 kbit, 24 kHz, mono: 96 bytes for 576 samples. A frame of nothing but its head is silence. */

@@ -54,6 +54,9 @@ const ROWS: Readonly<Record<string, Row>> = {
   ':batchEmbedContents': { body: { requests: [{ content }] }, wrong: { requests: {} } },
   '/v1/embeddings': { body: { input: 'hi' }, wrong: { input: 7 } },
   '/v1/images/generations': { body: { prompt: 'a cat' }, wrong: { prompt: 7 } },
+  '/v1/audio/speech': { body: { input: 'hi', voice: 'alloy' }, wrong: { speed: 'fast' } },
+  '/v1/audio/transcriptions': { body: {}, wrong: { temperature: 'hot' } },
+  '/v1/audio/translations': { body: {}, wrong: { temperature: 'hot' } },
   '/v1/images/edits': { body: { prompt: 'a cat' }, wrong: { size: 'large' }, file: 'image' },
 }
 
