@@ -63,7 +63,7 @@ const CHARGE = {
 }
 /** Of this request, once it is closed. */
 const charge = async (request: string | null): Promise<Charge | undefined> => {
-  for (let left = 500; left > 0; left--) {
+  for (let left = 2_000; left > 0; left--) {
     const [row] = await database.read(CHARGE, [request])
     if (row && row.state !== 'open')
       return { ...row, usage: JSON.parse(String(row.usage ?? '{}')) } as Charge
@@ -90,7 +90,7 @@ const BOOKS = {
 }
 /** All that was paid so far, once nothing is open. */
 export const paid = async (): Promise<unknown> => {
-  for (let left = 500; left > 0; left--) {
+  for (let left = 2_000; left > 0; left--) {
     const [row] = await database.read(BOOKS, [])
     if (row?.open === 0) return row.paid
     await new Promise(resolve => setTimeout(resolve, 20))

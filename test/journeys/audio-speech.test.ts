@@ -197,3 +197,22 @@ t.test('an upstream’s refusal passes as it is, and is free', async t => {
   t.same(await response.json(), { error })
   t.equal(await paid(), before)
 })
+
+t.test('a worker that is killed in the middle: what was read is paid, once', async t => {
+  const chunk = { do: 'send', bytes: sound(20_000), chunked: true } as const
+  const head = text(`${HEAD}transfer-encoding: chunked\r\n\r\n`)
+  await upstream.script('gp', [{ do: 'body' }, head, chunk, { do: 'stall' }])
+  const response = await openai.audio.speech.create(ask)
+  const reader = response.body?.getReader()
+  t.ok((await reader?.read())?.value?.length)
+  const view = await fetch(`${gateway.admin}/-/config`)
+  const { workers } = (await view.json()) as {
+    readonly workers: readonly { readonly pid: number }[]
+  }
+  for (const { pid } of workers) process.kill(pid, 'SIGKILL')
+  const rest = async () => {
+    while (!(await reader?.read())?.done);
+  }
+  t.notMatch(await failed(rest()), { accepted: true }, 'the connection breaks')
+  await charged(t, response, LETTERS * LETTER, { characters: LETTERS, output: 0 }, 1)
+})

@@ -1,5 +1,8 @@
 /** Tokens per time: let in by the size of the request, corrected by what it used, exact over both workers. */
 import t from 'tap'
+import { estimate } from '../../plugins/limits/tokens.ts'
+import { FILES } from '../../plugins/slots.ts'
+import { fakeExchange } from '../helpers/exchange.ts'
 import { count, type Got, get, startLimited } from '../helpers/limited.ts'
 
 /** A body for which so many tokens are estimated. */
@@ -119,4 +122,13 @@ t.test('a body of unknown length is measured; none is one token', async t => {
   const all: Got[] = []
   for (let times = 0; times < 4; times++) all.push(await get(`${urls[0]}/x`, { key }))
   t.equal(count(all, 200), 2)
+})
+
+t.test('the files of a form are no text', async t => {
+  for (const headers of [{ 'content-length': '4000' }, { 'transfer-encoding': 'chunked' }]) {
+    const exchange = fakeExchange({ headers, body: Buffer.alloc(4_000) })
+    t.equal(await estimate(exchange), 1_000n)
+    exchange.slots.set(FILES, 3_600)
+    t.equal(await estimate(exchange), 100n)
+  }
 })

@@ -1,0 +1,97 @@
+/** A model of sound is declared, not written: the entries that docs/formats.md shows, at an upstream of one's own, and one
+ *  that does nothing else. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import OpenAI, { toFile } from 'openai'
+import t from 'tap'
+import { pageOf } from '../docs/blocks.ts'
+import { startGateway } from '../helpers/gateway.ts'
+
+const seen: { readonly path: string; readonly body: Buffer }[] = []
+const upstream = createServer(async (request, response) => {
+  const parts: Buffer[] = []
+  for await (const part of request) parts.push(part as Buffer)
+  seen.push({ path: request.url ?? '', body: Buffer.concat(parts) })
+  const speech = request.url === '/v1/audio/speech'
+  response.writeHead(200, { 'content-type': speech ? 'audio/opus' : 'application/json' })
+  response.end(speech ? Buffer.from([0, 255, 128]) : '{"text":"x"}')
+})
+upstream.listen(0, '127.0.0.1')
+await once(upstream, 'listening')
+const url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`
+const entries = pageOf('docs/formats.md').match(/^ {4}my-\S+: .*$/gm) ?? []
+const schema = (name: string) =>
+  fileURLToPath(new URL(`../../schemas/audio-${name}.json`, import.meta.url))
+const gateway = await startGateway({
+  inside: true,
+  routes: `
+pipeline: [errors, form, validate, model, translate]
+upstreams:
+  gp: { url: '${url}', key: k, formats: [openai-chat] }
+  ears: { url: '${url}', key: k, formats: [openai-transcription] }
+  anything: { url: '${url}', key: k }
+models:
+${entries.map(each => each.slice(2)).join('\n')}
+  whisper: { to: ears/large-v3, free: true }
+  local: { to: anything, free: true }
+  words: { to: gp/words, free: true }
+routes:
+  - { path: POST /v1/chat/completions, model: body, translate: openai-chat, errors: openai }
+  - { path: POST /v1/audio/speech, name: speech, validate: '${schema('speech')}', model: body, translate: openai-speech, errors: openai }
+  - path: POST /v1/audio/transcriptions
+    name: transcriptions
+    form: { files: [file], only: true }
+    validate: '${schema('transcriptions')}'
+    model: body
+    translate: openai-transcription
+    errors: openai
+`,
+})
+t.teardown(async () => {
+  await gateway.stop()
+  upstream.close()
+  upstream.closeAllConnections()
+})
+t.beforeEach(() => {
+  seen.length = 0
+})
+const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'k', maxRetries: 0 })
+const speak = async (model: string) => {
+  const response = await openai.audio.speech.create({ model, voice: 'a', input: 'Hi' })
+  return Buffer.from(await response.arrayBuffer())
+}
+const listen = async (model: string) =>
+  openai.audio.transcriptions.create({ model, file: await toFile(Buffer.from('sound'), 'a.wav') })
+
+t.test('by the page', async t => {
+  t.equal(entries.length, 2)
+  t.same(await speak('my-voice'), Buffer.from([0, 255, 128]))
+  t.same(await listen('my-ears'), { text: 'x' })
+  t.same(
+    seen.map(({ path }) => path),
+    ['/v1/audio/speech', '/v1/audio/transcriptions'],
+  )
+})
+t.test('at an upstream that says what it speaks, and at one that says nothing', async t => {
+  await listen('whisper')
+  t.match(seen[0]?.body.toString(), /name="model"\r\n\r\nlarge-v3\r\n/)
+  await listen('local')
+  await speak('local')
+  t.match(seen[2]?.body.toString(), '"model":"local"')
+})
+t.test('not where it was not declared', async t => {
+  const messages = [{ role: 'user', content: 'hi' }] as const
+  for (const [what, ask] of [
+    ['words are not spoken', () => speak('words')],
+    ['ears do not speak', () => speak('whisper')],
+    ['words do not listen', () => listen('words')],
+    [
+      'ears do not chat',
+      () => openai.chat.completions.create({ model: 'whisper', messages: [...messages] }),
+    ],
+  ] as readonly (readonly [string, () => Promise<unknown>])[])
+    await t.rejects(ask(), { message: /404.*not available on this endpoint/ }, what)
+  t.same(seen, [])
+})
