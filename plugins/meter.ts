@@ -23,6 +23,7 @@ import type { Facts } from './billing/usage.ts'
 import { coverable, worst } from './billing/worst.ts'
 import { Catalogue } from './catalogue/catalogue.ts'
 import type { Section } from './catalogue/section.ts'
+import { formatOf } from './formats/index.ts'
 import { audit, chargedInAll } from './ledger/audit.ts'
 import { Bill } from './ledger/bill.ts'
 import type { BillKit } from './ledger/charged.ts'
@@ -121,12 +122,15 @@ class Meter implements Stage {
   readonly #kit: BillKit
   readonly #prices: Prices
   readonly #override: Priced | undefined
+  /** Whether a request can say how much may be written. */
+  readonly #binds: boolean
   constructor(host: Host, ledger: Ledger, prices: Prices, override: Priced | undefined) {
     this.#host = host
     this.#ledger = ledger
     this.#kit = { ledger, log: host.log, metrics: host.metrics }
     this.#prices = prices
     this.#override = override
+    this.#binds = formatOf(host.route.option('translate'))?.outputLimit !== undefined
   }
   handle(exchange: Exchange, next: Next): Promise<void> {
     const model = exchange.slots.get(MODEL)
@@ -206,7 +210,7 @@ class Meter implements Stage {
     exchange.reply.through(new Settling(exchange, bill, seen))
   }
   /** Takes the most it can cost. Where the balance covers only a part, and the client named no bound, as much may be
-   *  written as is covered. */
+   *  written as is covered, if the request can say so. */
   async #take(
     exchange: Exchange,
     payer: Payer,
@@ -217,7 +221,7 @@ class Meter implements Stage {
   ): Promise<bigint> {
     const lack = await this.#ledger.take(payer, most)
     if (!lack) return most
-    const room = limited ? 0n : await this.#ledger.room(payer)
+    const room = limited || !this.#binds ? 0n : await this.#ledger.room(payer)
     const tokens = room > 0n ? coverable(rule, bounds, facts, room) : 0
     if (tokens < USEFUL) throw fault(LACKS[lack], [printMoney(most)])
     const { nanos } = worst(rule, { ...bounds, completion: tokens }, facts)

@@ -1,6 +1,6 @@
 /** By which endpoints a model can be reached: where a route leads to one of its targets, through translation or as it is. */
 import type { Json, Lent, Target } from '../../engine/plugin.ts'
-import { formats } from '../formats/index.ts'
+import { formatOf, formats } from '../formats/index.ts'
 import type { Entry } from './catalogue.ts'
 
 export interface RouteOptions {
@@ -18,11 +18,6 @@ export const servedBy = ({ section }: Pick<Lent, 'section'>): Served => {
   return served
 }
 const endpointOf = ({ translate }: RouteOptions): string => formatOf(translate)?.endpoint ?? ''
-const formatOf = (translate: Json | undefined) => {
-  const name =
-    typeof translate === 'object' ? (translate as { format?: Json } | null)?.format : translate
-  return formats.get(String(name))
-}
 
 /** Its targets' own formats first, then those it is translated from. */
 export const endpointsOf = (

@@ -1,4 +1,6 @@
 /** Every wire format by its name. A further one is a folder and a line here. */
+
+import type { Json } from '../../engine/plugin.ts'
 import { anthropicMessages } from './anthropic-messages/index.ts'
 import type { Format, TargetFormat } from './format.ts'
 import { googleGemini } from './google-gemini/index.ts'
@@ -17,6 +19,12 @@ export const formats: ReadonlyMap<string, Format> = byName([
   ...[openaiChat, openaiResponses, anthropicMessages, googleGemini, openaiImages],
   ...[openaiSpeech, openaiTranscription],
 ])
+/** What clients of a route speak, by its option `translate`. */
+export const formatOf = (translate: Json | undefined): Format | undefined => {
+  const name =
+    typeof translate === 'object' ? (translate as { format?: Json } | null)?.format : translate
+  return formats.get(String(name))
+}
 const isTarget = (format: Format): format is Format & TargetFormat => format.codec !== undefined
 /** Those that targets are asked in, in place of the client's own. */
 export const targetFormats: ReadonlyMap<string, TargetFormat> = byName<TargetFormat>([

@@ -83,7 +83,7 @@ export class Identity {
     const tokens = exchange.slots.get(OUTPUT_LIMIT)
     const body = exchange.request.parsed
     if (tokens === undefined || !isFields(body)) return
-    const member = this.#format.outputLimit(body, tokens)
+    const member = this.#format.outputLimit?.(body, tokens)
     if (member) put(request, body, member)
   }
   async #stream(

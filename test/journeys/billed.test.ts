@@ -205,6 +205,7 @@ models:
   long: { to: up, price: { output: 1 }, output: 1000000, context: 1000000 }
 routes:
   - { path: 'POST /v1/chat/completions', auth: key, model: body, translate: openai-chat, rewrite: '/' }
+  - { path: POST /v1/images/generations, auth: key, model: body, translate: openai-images, rewrite: '/' }
 `)
   await credit(1_000n * UNIT)
   await upstream.script('chat', [{ do: 'body' }, { do: 'send', bytes: answer(plain) }])
@@ -218,6 +219,13 @@ routes:
   t.match(JSON.parse(Buffer.from(body.bytes).toString()), { max_completion_tokens: limit })
   const named = await ask({ model: 'long', max_tokens: 500_000 })
   t.equal(named.status, 403, 'a bound that the client named is not changed')
+  const drawn = await fetch(`${gateway.url}/v1/images/generations`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, connection: 'close' },
+    body: JSON.stringify({ model: 'long', prompt: 'a cat' }),
+  })
+  t.equal(drawn.status, 403, 'a request that cannot say how much may be drawn is not lowered')
+  t.equal((await upstream.seen('body')).length, 1, 'and is not sent')
 })
 
 t.test('a key with a quota of its own, and a tool without a price', async t => {

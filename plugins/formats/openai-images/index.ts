@@ -18,8 +18,6 @@ export const openaiImages: Format = {
   dialect: 'openai',
   endpoint: 'image-generation',
   model: 'body',
-  // No bound on tokens is known here: whoever sends one is told so.
-  outputLimit: (_, tokens) => ['max_output_tokens', tokens],
   usage: {
     key: 'usage',
     inEvent(event) {

@@ -13,8 +13,6 @@ export const openaiSpeech: Format = {
   dialect: 'openai',
   endpoint: 'audio-speech',
   model: 'body',
-  // How long it speaks is bounded by what it is given to read.
-  outputLimit: () => undefined,
   usage: {
     key: 'usage',
     inEvent: ({ type, usage }) => (type === DONE && isFields(usage) ? usage : undefined),

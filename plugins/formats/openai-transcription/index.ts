@@ -14,8 +14,6 @@ export const openaiTranscription: Format = {
   dialect: 'openai',
   endpoint: 'audio-transcription',
   model: 'body',
-  // How much is written is bounded by what is heard.
-  outputLimit: () => undefined,
   usage: {
     key: 'usage',
     inEvent: ({ type, usage }) => (type === DONE && isFields(usage) ? usage : undefined),
