@@ -25,12 +25,7 @@ models:
   picture: { to: up, price: { images: { by: quality, price: { hd: 0.5, default: 0.25 } } } }
 routes:
   - { path: 'POST /v1/chat/completions', auth: key, model: body, translate: openai-chat, rewrite: '/' }
-  - path: POST /v1/images/edits
-    form: { files: [image], numbers: [n] }
-    auth: key
-    model: body
-    translate: openai-images
-    rewrite: '/'
+  - { path: POST /v1/images/edits, form: { files: [image], numbers: [n] }, auth: key, model: body, translate: openai-images, rewrite: '/' }
 `,
 })
 t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
@@ -49,8 +44,8 @@ const answer = (body: object): string => {
   return `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`
 }
 const plain = { id: 'x', choices: [], usage: { prompt_tokens: 10, completion_tokens: 5 } }
-const ask = (body: object) =>
-  fetch(`${gateway.url}/v1/chat/completions`, {
+const ask = (body: object, path = '/v1/chat/completions') =>
+  fetch(gateway.url + path, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, connection: 'close' },
     body: JSON.stringify({ messages: [], ...body }),
@@ -219,11 +214,7 @@ routes:
   t.match(JSON.parse(Buffer.from(body.bytes).toString()), { max_completion_tokens: limit })
   const named = await ask({ model: 'long', max_tokens: 500_000 })
   t.equal(named.status, 403, 'a bound that the client named is not changed')
-  const drawn = await fetch(`${gateway.url}/v1/images/generations`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, connection: 'close' },
-    body: JSON.stringify({ model: 'long', prompt: 'a cat' }),
-  })
+  const drawn = await ask({ model: 'long', prompt: 'a cat' }, '/v1/images/generations')
   t.equal(drawn.status, 403, 'a request that cannot say how much may be drawn is not lowered')
   t.equal((await upstream.seen('body')).length, 1, 'and is not sent')
 })
