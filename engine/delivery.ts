@@ -71,8 +71,10 @@ export class Delivery implements Out {
     this.#valve = reply.pour(this)
     if (this.#over) return
     if (this.#draining) this.#valve.pause()
-    // A stream whose first event is far away: its head tells the client that it stands.
+    // A stream whose first event is far away: its head tells the client that it stands. What is made of a whole answer may
+    // yet turn out to be a refusal.
     if (this.#declared >= 0 || this.#headAt > 0 || this.call.durable) return
+    if (reply.headers['content-type'] === 'application/json') return
     if (this.#opened(-1) && !this.#bodiless()) this.#response.flushHeaders()
   }
   /** Comments that keep a silent stream alive until its first byte; commits the head. */

@@ -105,13 +105,22 @@ export interface Asking {
 
 /** The data of an event, if it is an object. */
 export const fieldsOf = (event: SseEvent): Fields | undefined => {
-  if (event.data === undefined || !event.data.trimStart().startsWith('{')) return undefined
+  if (event.fields === undefined)
+    event.fields = saysObject(event.data) ? parsedOf(event.data) : null
+  return event.fields ?? undefined
+}
+const saysObject = (data: string | undefined): data is string =>
+  data?.trimStart().startsWith('{') === true
+const parsedOf = (data: string): Fields | null => {
   try {
-    return JSON.parse(event.data) as Fields
+    return JSON.parse(data) as Fields
   } catch {
-    return undefined
+    return null
   }
 }
+/** An object that cannot be read: what it said is lost. */
+export const isMangled = (event: SseEvent): boolean =>
+  fieldsOf(event) === undefined && saysObject(event.data)
 
 /** Without the meters that count nothing. */
 export const positive = (meters: Meters): Meters => {

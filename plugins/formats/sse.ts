@@ -1,5 +1,6 @@
 /** Server-sent events as bytes: where they end, at any chunk boundary, and what the few that matter say. */
 import type { Bytes, Reply } from '../../engine/plugin.ts'
+import type { Fields } from './fields.ts'
 
 const LF = 0x0a
 const CR = 0x0d
@@ -103,6 +104,8 @@ export interface SseEvent {
   /** Where it stands in the bytes, its blank line included. */
   readonly start: number
   readonly end: number
+  /** What `fieldsOf` read in it, null for nothing: an event is asked by several, and read once. */
+  fields?: Fields | null | undefined
 }
 
 /** The events in a piece of a stream. An event without its blank line counts: at the end of a stream many lack it. */
@@ -112,7 +115,8 @@ export const eventsIn = (bytes: Bytes): readonly SseEvent[] => {
   let name = ''
   let lines: string[] = []
   const close = (end: number): void => {
-    events.push({ name, data: lines.length > 0 ? lines.join('\n') : undefined, start, end })
+    const said = lines.length > 1 ? lines.join('\n') : lines[0]
+    events.push({ name, data: said, start, end, fields: undefined })
     start = end
     name = ''
     lines = []

@@ -3,7 +3,8 @@ import { asFault } from '../../engine/errors.ts'
 import type { Bytes, Fault, Filter, Out } from '../../engine/plugin.ts'
 import type { Answer, Part } from '../formats/answer.ts'
 import type { StreamDecoder, TargetCodec } from '../formats/codec.ts'
-import { type Fields, isFields } from '../formats/fields.ts'
+import type { Fields } from '../formats/fields.ts'
+import { fieldsOf, isMangled } from '../formats/format.ts'
 import { eventsIn, Splitter, type SseEvent } from '../formats/sse.ts'
 import type { Meters } from '../slots.ts'
 import { brokeOff, fault } from './faults.ts'
@@ -33,6 +34,7 @@ const LINGER = 1_000
 /** Reads a stream of the target's. */
 export class CrossedStream implements Filter {
   readonly #decoder: StreamDecoder
+  readonly #format: string
   readonly #sink: Sink
   readonly #report: Report
   readonly #splitter = new Splitter()
@@ -46,8 +48,9 @@ export class CrossedStream implements Filter {
   #spoilt: Fault | undefined
   #linger: NodeJS.Timeout | undefined
 
-  constructor(target: TargetCodec, sink: Sink, report: Report) {
+  constructor(target: TargetCodec, format: string, sink: Sink, report: Report) {
     this.#decoder = target.decodeStream()
+    this.#format = format
     this.#sink = sink
     this.#report = report
   }
@@ -58,7 +61,8 @@ export class CrossedStream implements Filter {
   end(tail: Bytes | undefined, out: Out): void {
     if (tail) this.write(tail, out)
     const rest = this.#splitter.take()
-    if (rest) this.#read(rest, out)
+    // Half an event is told as what it is: the upstream has not said all.
+    if (rest && !eventsIn(rest).some(isMangled)) this.#read(rest, out)
     this.#close(fault('UPSTREAM_TRUNCATED'), out)
   }
   fail(reason: Fault, out: Out): void {
@@ -69,6 +73,7 @@ export class CrossedStream implements Filter {
       if (this.#ended || event.data === undefined) continue
       const error = this.#report.errorIn(event)
       if (error) return this.#break(error, out)
+      if (isMangled(event)) return this.#break(fault('UPSTREAM_UNREADABLE', [this.#format]), out)
       try {
         this.#decoder.event(event, this.#emit)
       } catch (thrown) {
@@ -134,9 +139,9 @@ export class CrossedAnswer implements Filter {
   }
   end(tail: Bytes | undefined, out: Out): void {
     if (tail) this.#parts.push(tail)
-    const answer = this.#decoded()
+    const { answer, error } = this.#decoded()
     this.#report.counted(answer?.meters, answer !== undefined)
-    if (!answer) return out.fail(fault('UPSTREAM_UNREADABLE', [this.#format]))
+    if (!answer) return out.fail(error ?? fault('UPSTREAM_UNREADABLE', [this.#format]))
     this.#report.heardWhole(answer)
     finish(out, () => this.#sink.whole(answer))
   }
@@ -144,12 +149,17 @@ export class CrossedAnswer implements Filter {
     this.#report.counted(undefined, false)
     out.fail(reason)
   }
-  #decoded(): Answer | undefined {
+  /** Some upstreams grant what they refuse: an error behind a 200 that says nothing else is the error it says it is. */
+  #decoded(): { readonly answer?: Answer; readonly error?: Fault | undefined } {
+    const body = { name: '', data: Buffer.concat(this.#parts).toString(), start: 0, end: 0 }
+    const fields = fieldsOf(body)
     try {
-      const body: unknown = JSON.parse(Buffer.concat(this.#parts).toString())
-      return isFields(body as Fields) ? this.#target.decodeAnswer(body as Fields) : undefined
+      const answer = fields && this.#target.decodeAnswer(fields)
+      if (answer?.choices.some(({ content }) => content.length > 0)) return { answer }
+      const error = this.#report.errorIn(body)
+      return error || !answer ? { error } : { answer }
     } catch {
-      return undefined
+      return {}
     }
   }
 }

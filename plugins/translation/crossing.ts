@@ -145,7 +145,7 @@ export class Crossing {
     const target = this.#target.codec
     reply.through(
       streamed
-        ? new CrossedStream(target, sink, report)
+        ? new CrossedStream(target, this.#target.name, sink, report)
         : new CrossedAnswer(target, this.#target.name, sink, report),
     )
   }

@@ -41,7 +41,7 @@ export const listen = (): { done(): Promise<Heard> } => {
   const read = async (format: string, response: Response): Promise<void> => {
     const text = await response.text().catch(() => '')
     if (!/event-stream/.test(response.headers.get('content-type') ?? ''))
-      return judge(format, 'answer', JSON.parse(text))
+      return text === '' ? undefined : judge(format, 'answer', JSON.parse(text))
     for (const data of eventsOf(text))
       if (data !== '[DONE]') judge(format, 'event', JSON.parse(data))
   }

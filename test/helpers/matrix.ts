@@ -1,4 +1,4 @@
-/** The stand of the matrix: an upstream process that replays recordings in all four formats, a gateway, the SDKs as clients. */
+/** The stand of the matrix: an upstream process that speaks all four formats, a gateway, the SDKs as clients. */
 import { once } from 'node:events'
 import { creditAdmin } from './credit.ts'
 import { startGateway } from './gateway.ts'
@@ -32,10 +32,12 @@ const VERBS = ['v1beta', 'v1'].flatMap(version =>
 )
 export const short = (format: string): string => format.split('-')[1] ?? format
 
+/** However often they refuse, they are asked again. */
+const HEALTH = 'health: { failures: 1000000, eject: 1s }'
 const routes = (port: number): string => `
 pipeline: [errors, auth, validate, model, meter, translate]
 upstreams:
-${FORMATS.map(name => `  ${short(name)}: { url: 'http://127.0.0.1:${port}', key: k, formats: [${name}] }`).join('\n')}
+${FORMATS.map(name => `  ${short(name)}: { url: 'http://127.0.0.1:${port}', key: k, formats: [${name}], ${HEALTH} }`).join('\n')}
 models:
 ${FORMATS.map(name => `  ${short(name)}-*: { to: '${short(name)}/*', context: 100000, output: 8192, free: true }`).join('\n')}
 routes:
@@ -52,8 +54,9 @@ export interface Matrix {
   readonly clients: Readonly<Record<string, Client>>
   stop(): Promise<void>
 }
-export const startMatrix = async (): Promise<Matrix> => {
-  const upstream = forkSwiftly(new URL('../fixtures/upstream/recorded.ts', import.meta.url))
+/** `program`: one of those in test/fixtures/upstream. */
+export const startMatrix = async (program = 'recorded.ts'): Promise<Matrix> => {
+  const upstream = forkSwiftly(new URL(`../fixtures/upstream/${program}`, import.meta.url))
   const [port] = (await once(upstream, 'message')) as [number]
   const gateway = await startGateway({ routes: routes(port) })
   const key = await gateway.key()

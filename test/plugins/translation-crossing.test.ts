@@ -74,7 +74,7 @@ t.test('an error in the first event is an answer, in the middle an event', async
 t.test('an error behind words that were sent is an event', t => {
   const codec = codecOf('openai-chat')
   const broken: string[] = []
-  const crossed = new CrossedStream(codec, new StreamSink(codec, contextWith()), {
+  const crossed = new CrossedStream(codec, 'openai-chat', new StreamSink(codec, contextWith()), {
     ...{ heard() {}, heardWhole() {}, counted() {}, lingers() {} },
     bodyOf: reason => ({ error: { message: reason.message } }),
     errorIn: event =>

@@ -10,7 +10,8 @@ import { Grounding } from './write-grounding.ts'
 import { partsOf } from './write-parts.ts'
 
 export const encodeAnswer = (answer: Answer, context: Context): Fields => {
-  const { choices, meters, created } = answer
+  const { meters, created } = answer
+  const choices = answer.choices.length > 0 ? answer.choices : [NOBODY]
   const blocked = blockOf(choices)
   return present({
     ...(blocked ? { promptFeedback: blocked } : { candidates: choices.map(candidateOf) }),
@@ -20,6 +21,8 @@ export const encodeAnswer = (answer: Answer, context: Context): Fields => {
     responseId: answer.id ?? context.id,
   })
 }
+/** Where there is no answer at all, the question was refused. */
+const NOBODY: Choice = { content: [], stop: { reason: 'filter' } }
 export const timeOf = (seconds: number): string => new Date(seconds * 1000).toISOString()
 
 /** Nothing was said because nothing may be said to this prompt. */

@@ -94,6 +94,9 @@ class ChoiceReader {
         emit({ type: 'cite', index: this.#opened('text', emit), citation })
     for (const image of readImages(delta)) this.#whole(image, emit)
     for (const [at, call] of itemsIn(delta, 'tool_calls').entries()) this.#call(call, at, emit)
+    // As calls were told before there could be several.
+    const { function_call: old } = delta
+    if (isFields(old)) this.#call({ index: 0, id: old.name ?? '', function: old }, 0, emit)
     if (typeof chunk.finish_reason === 'string') this.finish(chunk.finish_reason, emit)
   }
   finish(reason: Json, emit: Emit): void {

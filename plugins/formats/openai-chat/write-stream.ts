@@ -55,11 +55,18 @@ export const encodeStream = (context: Context): StreamEncoder => {
     drawn.add(choice)
     return say(choice, { content: line + markdown(media) })
   }
+  const grow = (index: number, text: string, logprobs: Json = null): string => {
+    const block = blocks.get(index)
+    if (!block) return ''
+    block.grown = true
+    return say(block.choice, growth(block, text), null, logprobs)
+  }
   const open = ({ index, choice, content }: Extract<Part, { readonly type: 'open' }>): string => {
     const call = calls.get(choice) ?? 0
     const seal = 'seal' in content ? content.seal : undefined
     blocks.set(index, { choice, content, call, seal, grown: false })
     if (content.type === 'media') return draw(choice, content)
+    if ('text' in content && content.text !== '') return grow(index, content.text)
     if (content.type !== 'call') return ''
     calls.set(choice, call + 1)
     return say(choice, { tool_calls: [opening(content, call)] })
@@ -83,12 +90,7 @@ export const encodeStream = (context: Context): StreamEncoder => {
       return ''
     },
     open,
-    grow({ index, text, logprobs }) {
-      const block = blocks.get(index)
-      if (!block) return ''
-      block.grown = true
-      return say(block.choice, growth(block, text), null, logprobs ?? null)
-    },
+    grow: ({ index, text, logprobs }) => grow(index, text, logprobs),
     seal({ index, seal }) {
       const block = blocks.get(index)
       if (block) block.seal = seal

@@ -54,9 +54,11 @@ const typeOf = (event: SseEvent): string => {
 /** Flat as specified, nested as some upstreams write it, or only in the response that failed. */
 const errorOf = (event: SseEvent): ReturnType<typeof openaiError> => {
   const type = typeOf(event)
-  if (type !== 'error' && type !== 'response.failed') return undefined
+  if (type !== 'error' && type !== 'response.failed' && type !== '') return undefined
   const fields = fieldsOf(event)
   if (!fields) return undefined
+  // A refusal that was granted: no event, and no response.
+  if (type === '') return fields.output === undefined ? openaiError(fields.error) : undefined
   if (type === 'response.failed') return openaiError(inner(fields, 'response').error)
   return openaiError(isFields(fields.error) ? fields.error : { ...fields, type: null })
 }
