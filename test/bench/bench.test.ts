@@ -85,7 +85,7 @@ t.test('a translation is judged beside its own client', async t => {
 t.test('a short run of every part', { skip: !isLinux && 'figures come from /proc' }, async t => {
   const json = join(t.testdir({}), 'out.json')
   const bench = fileURLToPath(new URL('bench.ts', import.meta.url))
-  const short = ['--rounds', '1', '--seconds', '0.1', '--rate', '50', '--streams', '20']
+  const short = ['--rounds', '1', '--seconds', '0.05', '--rate', '50', '--streams', '20']
   short.push('--charges', '1000', '--events', '1000')
   const run = spawnSync(
     ...swiftly(
@@ -96,7 +96,7 @@ t.test('a short run of every part', { skip: !isLinux && 'figures come from /proc
       '--json',
       json,
     ),
-    { encoding: 'utf8', timeout: 150_000 },
+    { encoding: 'utf8', timeout: 250_000 },
   )
   t.equal(run.status, 0, run.stderr)
   const found = JSON.parse(readFileSync(json, 'utf8'))
