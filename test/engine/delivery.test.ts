@@ -78,6 +78,19 @@ t.test('a stream whose first byte is far away shows its head', async t => {
   client.close()
 })
 
+t.test(
+  'the head of JSON waits for its body: what dies before its first byte is a refusal',
+  async t => {
+    const core = await arrange(t, {}, (_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders()
+      // Behind the head, however slow whoever reads it is.
+      setTimeout(() => response.destroy(), 100)
+    })
+    const { list } = await exchange(core, GET('GET'))
+    t.match(list, [{ status: 502, whole: true }])
+  },
+)
+
 t.test('every byte there is, in a short reply and in a long one', async t => {
   for (const size of [0, 1, 255, 65_535, 65_536, 65_537, 200_000]) {
     const bytes = Buffer.from(Array.from({ length: size }, (_, n) => n % 256))
