@@ -52,6 +52,8 @@ export interface Media extends Sealable {
   readonly clip?: Json
   /** Of an image that was drawn: the prompt as its model revised it. */
   readonly revised?: string
+  /** Of what is shown beside an image that is to be changed: transparent where. */
+  readonly mask?: boolean
   /** Chat clients of its model read nothing but its address, or its base64. */
   readonly bare?: boolean
   /** Where in the client's request it stands, for a refusal to name: `messages[2].content[1]`. */

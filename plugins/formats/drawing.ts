@@ -9,7 +9,8 @@ import { parseDataUrl } from './media.ts'
 /** Images that one request may ask for. */
 export const MOST_IMAGES = 10
 
-/** One user turn: its text, then the images that are changed. Where the client shows none, the last that was drawn is. */
+/** One user turn: its text, then the images that are changed. Where the client shows none, the last that was drawn is.
+ *  `traits.edits`: `false` where the target changes none, `shown` where it changes none but those. */
 export const reduced = (prompt: Prompt, { traits }: TargetFacts, loss: Loss): Prompt => {
   tellLosses(prompt, loss)
   judgeCount(prompt.settings.candidates)
@@ -20,7 +21,10 @@ export const reduced = (prompt: Prompt, { traits }: TargetFacts, loss: Loss): Pr
   const shown = imagesOf(now)
   const [first] = shown
   if (first && traits.edits === false) throw unsupported(first)
-  const images = shown.length > 0 || traits.edits === false ? shown : lastDrawn(turns.slice(0, at))
+  const images =
+    shown.length > 0 || traits.edits === false || traits.edits === 'shown'
+      ? shown
+      : lastDrawn(turns.slice(0, at))
   const said = turns.filter((turn, index) => isSaid(turn, index === at, images.length > 0))
   const text = said.map(wordsOf).filter(Boolean).join('\n')
   if (text === '') throw fault('MEMBER_VALUE', ['messages', 'nobody says what is to be drawn'])
@@ -34,9 +38,13 @@ const isSaid = ({ role }: Turn, now: boolean, drawn: boolean): boolean =>
 export const askedOf = ({ turns, settings }: Prompt) => {
   const [turn] = turns
   const content = turn?.content ?? []
+  const shown = content.filter(each => each.type === 'media')
+  const [mask, more] = shown.filter(each => each.mask)
+  if (more) throw unsupported(more)
   return {
     text: content.map(each => (each.type === 'text' ? each.text : '')).join(''),
-    images: content.filter(each => each.type === 'media'),
+    images: shown.filter(each => !each.mask),
+    ...(mask && { mask }),
     count: settings.candidates ?? 1,
   }
 }
@@ -62,6 +70,18 @@ export const taken = (body: Fields, takes: ReadonlySet<string>): Fields => {
 
 export const unsupported = ({ at = 'messages', kind }: Media) =>
   fault('CONTENT_UNSUPPORTED', [at, kind === 'image' ? 'an image' : `a ${kind}`], { param: at })
+
+const MIME = /^image\/[a-z0-9.+-]{1,40}$/
+/** As a form carries it. */
+export const fileOf = (image: Media): { readonly bytes: Buffer; readonly type: string } => {
+  const { source, kind } = image
+  if (kind !== 'image' || source.type !== 'data' || !MIME.test(source.mime))
+    throw unsupported(image)
+  return { bytes: Buffer.from(source.data, 'base64'), type: source.mime }
+}
+/** The name of a file of ours: `image-1.png`. */
+export const fileName = (stem: string, type: string): string =>
+  `${stem}.${type.slice(6).replace(/[^a-z0-9].*/, '')}`
 
 const judgeCount = (count: number | undefined): void => {
   if (count === undefined || (Number.isInteger(count) && count >= 1 && count <= MOST_IMAGES)) return

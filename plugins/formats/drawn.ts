@@ -28,7 +28,7 @@ const BEGINNINGS: readonly (readonly [start: string, mime: string])[] = [
   ['PHN2Z', 'image/svg+xml'],
   ['PD94b', 'image/svg+xml'],
 ]
-const mimeOf = (data: string): string =>
+export const mimeOf = (data: string): string =>
   BEGINNINGS.find(([start]) => data.startsWith(start))?.[1] ?? 'image/png'
 
 /** `images`: how many there are. Tokens only where the upstream counts them: what was cached is not told. */

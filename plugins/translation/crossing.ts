@@ -2,8 +2,10 @@
 import type { Attempt, Exchange, Headers, Log, Reply, Slot } from '../../engine/plugin.ts'
 import type { Codec, Context, Sent, TargetFacts } from '../formats/codec.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
+import { withFiles } from '../formats/form-body.ts'
 import type { Format, TargetFormat } from '../formats/format.ts'
 import type { Prompt } from '../formats/hub.ts'
+import { boundaryOf } from '../formats/multipart.ts'
 import { eventsIn, hasEvent, isEventStream } from '../formats/sse.ts'
 import { offersHosted } from '../formats/tally.ts'
 import { ACCOUNT, MODEL, OUTPUT_LIMIT, WHOLE } from '../slots.ts'
@@ -92,9 +94,12 @@ export class Crossing {
     if (known) return known
     const { codec } = this.#client
     const sent = exchange.request.parsed ?? (await exchange.request.json())
-    const body = exchange.slots.get(WHOLE)?.body ?? sent
+    const given = exchange.slots.get(WHOLE)?.body ?? sent
+    const body = isFields(given) ? given : {}
     const losses = new Losses(codec.settings)
-    const read = codec.decodePrompt(isFields(body) ? body : {}, addressOf(exchange), losses)
+    const boundary = boundaryOf(exchange.request.headers['content-type'])
+    const whole = boundary ? withFiles(body, await exchange.request.bytes(), boundary) : body
+    const read = codec.decodePrompt(whole, addressOf(exchange), losses)
     const own = codec.forgets ? this.#ground.memory.restore(read, ownerOf(exchange)) : read
     // What an answer repeats of its request is what its client sent.
     const prompt = isFields(sent) ? { ...own, body: sent } : own

@@ -86,6 +86,7 @@ models:
   gp-4o-image: { to: gp/gpt-image-1, free: true, traits: { formats: [openai-images] } }
   dall-e-3: { to: gp/dall-e-3, free: true, traits: { formats: [openai-images], images: 1, edits: false } }
   flux-1.1-pro: { to: fx/flux-1.1-pro, free: true, traits: { edits: false } }
+  one-by-one: { to: fx/one, free: true, traits: { images: 1 } }
   rc-v3: { to: rc/recraftv3, free: true }
 routes:
   - { path: POST /v1/chat/completions, model: body, translate: openai-chat, errors: openai }

@@ -163,7 +163,7 @@ t.test('what makes no sense is named', async t => {
     ['gp-4o-image', film, {}, { param: 'messages[0].content[1]' }],
     ['gp-4o-image', hidden, {}, { param: 'messages[0].content[1]' }],
     ['flux-1.1-pro', image, {}, { param: 'messages[0].content[1]' }],
-    ['rc-v3', image, {}, { param: 'messages[0].content[1]' }],
+    ['rc-v3', film, {}, { param: 'messages[0].content[1]' }],
     ['rc-v3', { role: 'assistant', content: 'x' }, {}, { message: /nobody says/ }],
   ] as const)
     t.match(

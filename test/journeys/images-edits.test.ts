@@ -68,7 +68,6 @@ t.test('what makes no sense is named', async t => {
     [{ image: undefined }, 'image'],
     [{ image: 'a text' }, 'image'],
     [{ quality: await png() }, 'quality'],
-    [{ model: 'rc-v3' }, 'image'],
   ] as const)
     t.match(await failed(edit(more)), { status: 400, param }, JSON.stringify(more))
   t.same(bed.seen, [], 'nobody was asked')

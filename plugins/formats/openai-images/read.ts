@@ -1,4 +1,5 @@
 /** A client's request for images. */
+import type { Json } from '../../../engine/plugin.ts'
 import type { Loss, TargetFacts } from '../codec.ts'
 import type { Media } from '../content.ts'
 import { fault } from '../faults.ts'
@@ -10,18 +11,17 @@ import { mostOf } from './write.ts'
 /** Hub name -> name in this format. */
 export const SETTINGS = { candidates: 'n', user: 'user' } as const
 
-const READ: ReadonlySet<string> = new Set(['model', 'prompt', 'n', 'user', 'images', 'stream'])
+const READ: ReadonlySet<string> = new Set([
+  ...['model', 'prompt', 'n', 'user', 'images', 'stream', 'image', 'mask'],
+])
 
 export const decodePrompt = (body: Fields, _path: string, loss: Loss): Prompt => {
   for (const key in body) if (!READ.has(key) && body[key] !== null) loss.drop(key)
-  for (const key of ['image', 'mask'])
-    if (body[key] !== undefined && body[key] !== null)
-      throw fault('CONTENT_UNSUPPORTED', [key, 'a file'], { param: key })
   const text = need(textIn(body, 'prompt'), 'prompt')
   const candidates = numberIn(body, 'n')
   const user = textIn(body, 'user')
   return {
-    turns: [{ role: 'user', content: [{ type: 'text', text }, ...readImages(body)] }],
+    turns: [{ role: 'user', content: [{ type: 'text', text }, ...shownIn(body)] }],
     tools: [],
     settings: { ...(candidates !== undefined && { candidates }), ...(user && { user }) },
     stream: flagIn(body, 'stream') ?? false,
@@ -29,16 +29,28 @@ export const decodePrompt = (body: Fields, _path: string, loss: Loss): Prompt =>
     body,
   }
 }
-/** `images: [{image_url}]`, of requests for a change that are JSON. */
-const readImages = (body: Fields): readonly Media[] =>
-  (listIn(body, 'images') ?? []).map((given, index) => {
-    const at = `images[${index}]`
-    const image = element(given, at)
-    if (image.file_id !== undefined)
-      throw fault('CONTENT_UNSUPPORTED', [at, 'an image by its file'], { param: at })
-    const url = need(textIn(image, 'image_url', `${at}.image_url`), `${at}.image_url`)
-    return { type: 'media', kind: 'image', source: parseDataUrl(url) ?? { type: 'url', url }, at }
-  })
+/** `images: [{image_url}]` and `mask: {image_url}`, of requests for a change that are JSON, and the files of a form. */
+const shownIn = (body: Fields): readonly Media[] => {
+  const masks = Array.isArray(body.mask) ? body.mask : [body.mask]
+  return [
+    ...(listIn(body, 'images') ?? []).map((each, index) => readImage(each, `images[${index}]`)),
+    ...(listIn(body, 'image') ?? []).map((each, index) => readImage(each, at('image', index))),
+    ...masks.flatMap((each: Json | undefined, index: number) =>
+      each === undefined || each === null
+        ? []
+        : [{ ...readImage(each, at('mask', index)), mask: true }],
+    ),
+  ]
+}
+/** The only file of its name has no number. */
+const at = (name: string, index: number): string => (index === 0 ? name : `${name}[${index}]`)
+const readImage = (given: Json, at: string): Media => {
+  const image = element(given, at)
+  if (image.file_id !== undefined)
+    throw fault('CONTENT_UNSUPPORTED', [at, 'an image by its file'], { param: at })
+  const url = need(textIn(image, 'image_url', `${at}.image_url`), `${at}.image_url`)
+  return { type: 'media', kind: 'image', source: parseDataUrl(url) ?? { type: 'url', url }, at }
+}
 
 /** More images than this target draws in one call. */
 export const needsReading = ({ n }: Fields, traits: TargetFacts['traits']): boolean =>

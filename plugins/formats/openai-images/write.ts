@@ -1,8 +1,7 @@
 /** A request for images, for a target: JSON where it is drawn from words alone, a form with files where an image is changed. */
-import type { Bytes } from '../../../engine/plugin.ts'
 import type { Drawing, Loss, Sent, TargetFacts } from '../codec.ts'
 import type { Media } from '../content.ts'
-import { askedOf, MOST_IMAGES, reduced, shares, taken, unsupported } from '../drawing.ts'
+import { askedOf, fileName, fileOf, MOST_IMAGES, reduced, shares, taken } from '../drawing.ts'
 import { type Fields, present } from '../fields.ts'
 import type { Prompt } from '../hub.ts'
 import { writeForm } from '../multipart.ts'
@@ -18,31 +17,28 @@ export const mostOf = (traits: TargetFacts['traits']): number =>
   typeof traits.images === 'number' && traits.images >= 1 ? Math.floor(traits.images) : MOST_IMAGES
 
 export const encodePrompt = (prompt: Prompt, { name, traits }: TargetFacts, _: Loss): Sent => {
-  const { text, images, count } = askedOf(prompt)
+  const { text, images, mask, count } = askedOf(prompt)
   const { user } = prompt.settings
   const members = present({ model: name, prompt: text, ...taken(prompt.body, takes), user })
   const [first = 1, ...rest] = shares(count, mostOf(traits))
   const sent = (n: number): Sent =>
     images.length > 0
-      ? edit({ ...members, n }, images)
+      ? edit({ ...members, n }, images, mask)
       : { path: '/v1/images/generations', body: { ...members, n } }
   return { ...sent(first), more: rest.map(sent) }
 }
 
-const edit = (members: Fields, images: readonly Media[]): Sent => {
+const edit = (members: Fields, images: readonly Media[], mask: Media | undefined): Sent => {
   const fields = Object.entries(members).map(([key, value]) => [key, String(value)] as const)
   const files = images.map((image, index) => {
-    const { bytes, type } = bytesOf(image)
-    const file = `image-${index + 1}.${type.slice(6).replace(/[^a-z0-9].*/, '')}`
+    const { bytes, type } = fileOf(image)
+    const file = fileName(`image-${index + 1}`, type)
     return { name: images.length > 1 ? 'image[]' : 'image', file, type, bytes }
   })
+  if (mask) {
+    const { bytes, type } = fileOf(mask)
+    files.push({ name: 'mask', file: fileName('mask', type), type, bytes })
+  }
   const { type, body } = writeForm(fields, files)
   return { path: '/v1/images/edits', body, headers: { 'content-type': type } }
-}
-const MIME = /^image\/[a-z0-9.+-]{1,40}$/
-const bytesOf = (image: Media): { readonly bytes: Bytes; readonly type: string } => {
-  const { source, kind } = image
-  if (kind !== 'image' || source.type !== 'data' || !MIME.test(source.mime))
-    throw unsupported(image)
-  return { bytes: Buffer.from(source.data, 'base64'), type: source.mime }
 }

@@ -1,4 +1,4 @@
-/** Recraft, for targets only: images and vector graphics from a text, six in one call. Its clients read bare addresses. */
+/** Recraft, for targets only: images and vector graphics from a text, or from an image, six in one call. Its clients read bare addresses. */
 import type { Loss, Sent, TargetFacts } from '../codec.ts'
 import { askedOf, reduced, shares, taken, unsupported } from '../drawing.ts'
 import { drawnIn, joined } from '../drawn.ts'
@@ -6,13 +6,14 @@ import { entryOf, type Fields } from '../fields.ts'
 import type { TargetFormat } from '../format.ts'
 import type { Prompt } from '../hub.ts'
 import { decodeError } from '../openai-refusal.ts'
+import { changing } from './changing.ts'
 
 /** Images of one call. */
 const MOST = 6
 
 const takes: ReadonlySet<string> = new Set([
   ...['size', 'style', 'style_id', 'substyle', 'negative_prompt', 'controls', 'text_layout'],
-  ...['image_format', 'random_seed', 'response_format'],
+  ...['image_format', 'random_seed', 'response_format', 'strength'],
 ])
 
 /** Sizes of OpenAI's that it has by another number; '': whichever the model likes. */
@@ -27,23 +28,26 @@ const SIZES: Readonly<Record<string, string>> = {
 const FOREIGN: ReadonlySet<unknown> = new Set(['vivid', 'natural'])
 
 const encodePrompt = (prompt: Prompt, { name }: TargetFacts, loss: Loss): Sent => {
-  const { text, images, count } = askedOf(prompt)
-  const [image] = images
-  if (image) throw unsupported(image)
+  const { text, images, mask, count } = askedOf(prompt)
   if (prompt.settings.user !== undefined) loss.drop('user')
-  const { size, style, ...more } = taken(prompt.body, takes)
+  const { style, ...more } = taken(prompt.body, takes)
   if (FOREIGN.has(style)) loss.drop('style')
-  const wanted = typeof size === 'string' ? (entryOf(SIZES, size) ?? size) : size
   const members: Fields = {
-    prompt: text,
-    model: name,
-    ...more,
-    ...(wanted !== undefined && wanted !== '' && { size: wanted }),
+    ...{ prompt: text, model: name, ...more },
     ...(style !== undefined && !FOREIGN.has(style) && { style }),
   }
   const [first = 1, ...rest] = shares(count, MOST)
-  const sent = (n: number): Sent => ({ path: '/v1/images/generations', body: { ...members, n } })
-  return { ...sent(first), more: rest.map(sent) }
+  const [image, another] = images
+  if (another) throw unsupported(another)
+  const write = image ? changing(image, mask, members, loss) : drawing(members, loss)
+  return { ...write(first), more: rest.map(write) }
+}
+const drawing = (given: Fields, loss: Loss): ((n: number) => Sent) => {
+  const { size, strength, ...members } = given
+  if (strength !== undefined) loss.drop('strength')
+  const wanted = typeof size === 'string' ? (entryOf(SIZES, size) ?? size) : size
+  const sized = wanted !== undefined && wanted !== '' && { size: wanted }
+  return n => ({ path: '/v1/images/generations', body: { ...members, ...sized, n } })
 }
 
 export const recraft: TargetFormat = {
@@ -68,8 +72,11 @@ export const recraft: TargetFormat = {
     drawing: {
       takes,
       join: joined,
-      reduce: (prompt, target, loss) =>
-        reduced(prompt, { ...target, traits: { ...target.traits, edits: false } }, loss),
+      // What it drew may be no image that it reads: a conversation is drawn anew, from all that was said.
+      reduce: (prompt, target, loss) => {
+        const { edits = 'shown' } = target.traits
+        return reduced(prompt, { ...target, traits: { ...target.traits, edits } }, loss)
+      },
     },
   },
 }

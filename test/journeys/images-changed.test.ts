@@ -1,0 +1,113 @@
+/** Images that targets of Recraft's change: forms and JSON of /v1/images/edits, and images shown in chat. */
+import OpenAI, { toFile } from 'openai'
+import t from 'tap'
+import { bed, counted, DATA_URL, failed, gateway, PNG } from '../helpers/drawing.ts'
+import { greys, pngOf } from '../helpers/png.ts'
+
+const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'k', maxRetries: 0 })
+const png = (bytes: Uint8Array = PNG) => toFile(bytes, 'a.png', { type: 'image/png' })
+const edit = async (more: object = {}) =>
+  openai.images
+    .edit({
+      ...{ model: 'rc-v3', image: await png(), prompt: 'with a hat' },
+      ...more,
+    } as OpenAI.ImageEditParamsNonStreaming)
+    .withResponse()
+const fileIn = async (name: string) => {
+  const file = bed.seen[0]?.form?.get(name) as File
+  return { type: file.type, bytes: Buffer.from(await file.bytes()) }
+}
+
+t.test('a form becomes one of its own, and what it has no word for is named', async t => {
+  const { data, response } = await edit({ n: 8, size: '512x512', quality: 'high', style: 'icon' })
+  t.equal(data.data?.length, 8)
+  t.same(
+    bed.seen.map(({ path, body }) => [path, body.n]),
+    [
+      ['/v1/images/imageToImage', '6'],
+      ['/v1/images/imageToImage', '2'],
+    ],
+  )
+  const { image: _, ...fields } = bed.seen[0]?.body ?? {}
+  t.same(fields, {
+    ...{ model: 'recraftv3', prompt: 'with a hat', n: '6', style: 'icon', strength: '0.5' },
+  })
+  t.same(await fileIn('image'), { type: 'image/png', bytes: PNG })
+  t.same(response.headers.get('x-tollgate-dropped')?.split(', ').sort(), ['quality', 'size'])
+  t.same(await counted(), { meters: { images: 8 }, estimated: false })
+})
+t.test('with a mask only that part', async t => {
+  const rows = [Uint8Array.of(9, 9, 9, 0, 9, 9, 9, 255), Uint8Array.of(0, 0, 0, 255, 0, 0, 0, 0)]
+  const mask = pngOf({ width: 2, rows, type: 6, depth: 8, filters: [0, 4] })
+  const { response } = await edit({ mask: await png(mask), strength: 0.2, negative_prompt: 'dull' })
+  t.equal(bed.seen[0]?.path, '/v1/images/inpaint')
+  const { image: _, mask: __, ...fields } = bed.seen[0]?.body ?? {}
+  t.same(fields, {
+    ...{ model: 'recraftv3', prompt: 'with a hat', n: '1', negative_prompt: 'dull' },
+  })
+  t.same(greys((await fileIn('mask')).bytes), [
+    [255, 0],
+    [0, 255],
+  ])
+  t.equal(response.headers.get('x-tollgate-dropped'), 'strength')
+})
+t.test('JSON, with what is its own', async t => {
+  const response = await fetch(`${gateway.url}/v1/images/edits`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-tollgate-strict': 'true' },
+    body: JSON.stringify({
+      ...{ model: 'rc-v3', prompt: 'x', strength: 0.8, controls: { no_text: true } },
+      images: [{ image_url: DATA_URL }],
+    }),
+  })
+  t.equal(response.status, 200)
+  t.match(bed.seen[0]?.body, { strength: '0.8', controls: '{"no_text":true}' })
+  t.same((await fileIn('image')).bytes, PNG)
+})
+t.test('an image shown in chat is changed; what was drawn before is drawn anew', async t => {
+  const show = { type: 'image_url', image_url: { url: DATA_URL } } as const
+  const chat = (messages: object[]) =>
+    openai.chat.completions.create({ model: 'rc-v3', messages: messages as never })
+  const { choices } = await chat([
+    { role: 'user', content: [{ type: 'text', text: 'with a hat' }, show] },
+  ])
+  t.equal(choices[0]?.message.content, 'https://a.example/1.png')
+  t.match(bed.seen[0], { path: '/v1/images/imageToImage', body: { prompt: 'with a hat' } })
+  await chat([
+    { role: 'user', content: 'a cat' },
+    { role: 'assistant', content: 'https://a.example/1.png' },
+    { role: 'user', content: 'in red' },
+  ])
+  t.match(bed.seen[1], { path: '/v1/images/generations', body: { prompt: 'a cat\nin red' } })
+})
+t.test('what makes no sense is named', async t => {
+  const strict = { 'x-tollgate-strict': 'true' }
+  const strictly = async () =>
+    openai.images.edit(
+      { model: 'rc-v3', image: await png(), prompt: 'x', size: '512x512' },
+      { headers: strict },
+    )
+  t.match(await failed(strictly()), { status: 400, message: /size/ })
+  for (const [more, param] of [
+    [{ image: [await png(), await png()] }, 'image[1]'],
+    [{ mask: await png() }, 'mask'],
+    [{ mask: await png(Buffer.from('no image')) }, 'mask'],
+    [{ image: await toFile(PNG, 'a.svg', { type: 'image/x y' }) }, 'image'],
+  ] as const)
+    t.match(await failed(edit(more)), { status: 400, param }, param)
+  t.same(bed.seen, [], 'nobody was asked')
+})
+t.test('a target of OpenAI’s that draws one at a time is asked for each, mask and all', async t => {
+  const rows = [Uint8Array.of(9, 9, 9, 0)]
+  const mask = pngOf({ width: 1, rows, type: 6, depth: 8, filters: [0] })
+  const { data } = await edit({ model: 'one-by-one', n: 2, mask: await png(mask) })
+  t.equal(data.data?.length, 2)
+  t.match(
+    bed.seen.map(({ path, body }) => [path, body.n]),
+    [
+      ['/v1/images/edits', '1'],
+      ['/v1/images/edits', '1'],
+    ],
+  )
+  t.same((await fileIn('mask')).bytes, mask)
+})
