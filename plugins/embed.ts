@@ -18,6 +18,8 @@ const fault = errors({
 
 /** Two thousand vectors of three thousand numbers, written out. */
 const ANSWER_LIMIT = 256 * 1024 * 1024
+/** What an upstream said of a body that is written anew. */
+const OF_BODY = ['content-type', 'content-length', 'content-encoding', 'etag']
 const names = [...embeddingFormats.keys()]
 const WANTED: Slot<Wanted> = { name: 'embedding' }
 
@@ -82,7 +84,9 @@ const forward = async (
   const meters = vectors.meters ?? estimate(wanted)
   exchange.slots.set(USAGE, { meters, estimated: !vectors.meters })
   judge(vectors, wanted)
-  const headers: Headers = losses.header === '' ? {} : { [DROPPED]: losses.header }
+  const headers: Headers = { ...attempt.reply.headers }
+  for (const name of OF_BODY) delete headers[name]
+  if (losses.header !== '') headers[DROPPED] = losses.header
   attempt.answer(200, client.writeAnswer({ ...vectors, meters }, wanted, asked), headers)
 }
 

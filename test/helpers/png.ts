@@ -57,13 +57,23 @@ const predicted = (
   return [0, a, b, Math.floor((a + b) / 2), near[0] ?? 0][filter] ?? 0
 }
 
+/** An image of three bytes a pixel. */
+export const coloured = (png: Buffer) => {
+  const [width, height] = [png.readUInt32BE(16), png.readUInt32BE(20)]
+  if (png[24] !== 8 || png[25] !== 2) throw new Error('it has no colours')
+  return { width, height, pixels: linesIn(png, width * 3).flat() }
+}
 /** What an image of one grey byte a pixel shows, row by row. */
 export const greys = (png: Buffer): readonly (readonly number[])[] => {
   const [width, height] = [png.readUInt32BE(16), png.readUInt32BE(20)]
   if (png[24] !== 8 || png[25] !== 0) throw new Error('it is not grey')
+  if (linesIn(png, width).length !== height) throw new Error('it is cut')
+  return linesIn(png, width)
+}
+const linesIn = (png: Buffer, width: number): readonly (readonly number[])[] => {
   const at = png.indexOf('IDAT')
   const lines = inflateSync(png.subarray(at + 4, at + 4 + png.readUInt32BE(at - 4)))
-  return Array.from({ length: height }, (_, y) => {
+  return Array.from({ length: lines.length / (width + 1) }, (_, y) => {
     const from = y * (width + 1)
     if (lines[from] !== 0) throw new Error('a filter')
     return [...lines.subarray(from + 1, from + 1 + width)]

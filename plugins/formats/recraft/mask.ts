@@ -1,9 +1,9 @@
 /** A mask of OpenAI's, transparent where an image is to be changed, as Recraft has it: white there, black elsewhere. Pure. */
-import { crc32, deflateSync, inflateSync } from 'node:zlib'
+import { inflateSync } from 'node:zlib'
+import { GREY, pngOf, SIGNATURE } from '../png.ts'
 
 /** Pixels: what is read in a few hundredths of a second. */
 const MOST = 2_048 * 2_048
-const SIGNATURE = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1')
 /** Colour types that end in an alpha channel -> channels. */
 const CHANNELS: Readonly<Record<number, number>> = { 4: 2, 6: 4 }
 const WHITE = 255
@@ -26,7 +26,7 @@ export const whitened = (png: Buffer): Buffer | undefined => {
     const size = head.height * (1 + head.width * head.pixel)
     const rows = inflateSync(Buffer.concat(packed), { maxOutputLength: size })
     const shade = rows.length === size ? shadeOf(rows, head) : undefined
-    return shade?.includes(WHITE) ? written(head, shade) : undefined
+    return shade?.includes(WHITE) ? pngOf(head, GREY, shade) : undefined
   } catch {
     return undefined
   }
@@ -89,20 +89,3 @@ const FILTERS: readonly ((left: number, above: number, corner: number) => number
     return toAbove <= toCorner ? above : corner
   },
 ]
-
-const written = ({ width, height }: Head, shade: Buffer): Buffer => {
-  const head = Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0])
-  head.writeUInt32BE(width, 0)
-  head.writeUInt32BE(height, 4)
-  const packed = deflateSync(shade, { level: 1 })
-  return Buffer.concat([
-    ...[SIGNATURE, chunk('IHDR', head), chunk('IDAT', packed), chunk('IEND', Buffer.alloc(0))],
-  ])
-}
-const chunk = (type: string, bytes: Buffer): Buffer => {
-  const body = Buffer.concat([Buffer.from(type, 'latin1'), bytes])
-  const [length, sum] = [Buffer.alloc(4), Buffer.alloc(4)]
-  length.writeUInt32BE(bytes.length)
-  sum.writeUInt32BE(crc32(body))
-  return Buffer.concat([length, body, sum])
-}
