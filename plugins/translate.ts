@@ -60,6 +60,13 @@ export default {
       uniqueItems: true,
       examples: [['image', 'video']],
     },
+    upload: {
+      description:
+        'How large a file may be that does not fit into a request and goes to this upstream beside it. Without it such a file is refused. Of upstreams that speak google-gemini, at one address and with one key.',
+      type: 'string',
+      pattern: '^[1-9][0-9]{0,3}(MiB|GiB)$',
+      examples: ['2GiB'],
+    },
   },
   setup(options, host) {
     const { format: name, strict = false } =

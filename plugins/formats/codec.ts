@@ -4,6 +4,7 @@ import type { Answer, Part } from './answer.ts'
 import type { Fields } from './fields.ts'
 import type { Prompt } from './hub.ts'
 import type { SseEvent } from './sse.ts'
+import type { Upload } from './upload.ts'
 
 /** What is known of a format that targets speak. */
 export interface TargetCodec {
@@ -15,6 +16,8 @@ export interface TargetCodec {
   decodeStream(): StreamDecoder
   /** An upstream's refusal, whatever it wrote; `body` is undefined where it was no JSON. */
   decodeError(status: number, body: Json | undefined): Refused
+  /** How its upstreams take a file beside a request. */
+  readonly upload?: Upload
   /** Of a format whose targets only draw. */
   readonly drawing?: Drawing
 }

@@ -20,6 +20,7 @@ import { askRest, bytesOf, JSON_TYPE, together } from './several.ts'
 import { type Sink, StreamSink, WholeSink } from './sink.ts'
 import { tallied } from './tallied.ts'
 import { thoughtful } from './thinking.ts'
+import { Uploading } from './uploading.ts'
 
 /** A format that can be crossed. */
 export type Coded = Format & { readonly codec: Codec }
@@ -42,6 +43,8 @@ export interface Ground {
   readonly strict: boolean
   /** Upstream -> kinds of media that are fetched for it. */
   readonly fetches: ReadonlyMap<string, readonly string[]>
+  /** Upstream -> bytes of one file that is uploaded to it. */
+  readonly uploads?: ReadonlyMap<string, number>
 }
 
 /** From one client format to one format of targets. */
@@ -87,7 +90,16 @@ export class Crossing {
     }
     const thinking = thoughtful(bound, target.traits ?? {}, losses)
     const kinds = this.#ground.fetches.get(target.upstream)
-    return kinds ? fetched(thinking, kinds, this.#ground.host, exchange.signal) : thinking
+    if (!kinds) return thinking
+    const uploading = this.#uploading(attempt)
+    return fetched(thinking, kinds, this.#ground.host, exchange.signal, uploading)
+  }
+  #uploading({ exchange, target: { upstream } }: Attempt): Uploading | undefined {
+    const { codec } = this.#target
+    const { host, log, uploads } = this.#ground
+    const largest = uploads?.get(upstream)
+    if (!codec.upload || largest === undefined) return undefined
+    return new Uploading(codec.upload, { host, log, upstream, largest, exchange, codec })
   }
   async #asked(exchange: Exchange): Promise<Asked> {
     const known = exchange.slots.get(ASKED)

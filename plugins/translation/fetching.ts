@@ -2,7 +2,7 @@
  *  inside the request. What an address turns out to be is believed over what it looked like. */
 import { errors } from '../../engine/errors.ts'
 import type { Host, Json, Reply } from '../../engine/plugin.ts'
-import type { Content, Media } from '../formats/content.ts'
+import type { Content, Media, Source } from '../formats/content.ts'
 import type { Prompt, Turn } from '../formats/hub.ts'
 import { kindOfMime } from '../formats/media.ts'
 import { abandon } from './refusal.ts'
@@ -12,13 +12,23 @@ const fault = errors({
   MEDIA_TOO_LARGE: [400, "'%s': the media of a request may hold %d bytes in all."],
 })
 
-/** ms until all of one address must be there. */
-const PATIENCE = 30_000
+/** ms until all of one address must be there: inside a request, or at the upstream. */
+const PATIENCE = { carried: 30_000, uploaded: 900_000 }
 /** Bytes of all media of one request: what a request may hold is 20 MB, base64 takes a third more. */
 const ROOM = 14 * 1024 * 1024
 
 export const KINDS = ['image', 'document', 'audio', 'video'] as const
 export type Send = Pick<Host, 'send'>
+/** How what does not fit into a request reaches its target. */
+interface Upload {
+  /** Bytes of one file. */
+  readonly largest: number
+  /** `reply`: what serves it. */
+  put(
+    reply: Reply,
+    file: { readonly size: number; readonly mime: string; readonly at: string },
+  ): Promise<Source>
+}
 
 /** `kinds`: what the target does not fetch by itself. */
 export const fetched = async (
@@ -26,10 +36,11 @@ export const fetched = async (
   kinds: readonly string[],
   host: Send,
   signal: AbortSignal,
+  uploading?: Upload,
 ): Promise<Prompt> => {
   if (!prompt.turns.some(({ content }) => content.some(each => isAbsent(each, kinds))))
     return prompt
-  const fetching = new Fetching(kinds, host, signal)
+  const fetching = new Fetching(kinds, host, signal, uploading)
   const turns: Turn[] = []
   for (const turn of prompt.turns)
     turns.push({ ...turn, content: await fetching.all(turn.content) })
@@ -45,9 +56,16 @@ export class Fetching {
   readonly #kinds: readonly string[]
   readonly #host: Send
   readonly #signal: AbortSignal
+  readonly #uploading: Upload | undefined
   #room = ROOM
 
-  constructor(kinds: readonly string[], host: Send, signal: AbortSignal) {
+  constructor(
+    kinds: readonly string[],
+    host: Send,
+    signal: AbortSignal,
+    uploading?: Upload | undefined,
+  ) {
+    this.#uploading = uploading
     this.#kinds = kinds
     this.#host = host
     this.#signal = signal
@@ -68,12 +86,16 @@ export class Fetching {
         .split(';')[0]
         ?.trim()
         .toLowerCase() ?? ''
-    const bytes = await this.#take(reply, at)
     const mime =
       declared === '' || declared === 'application/octet-stream'
         ? guessed(source.url, media)
         : declared
     const kind = kindOfMime(mime) === 'document' ? media.kind : kindOfMime(mime)
+    const size = Number(reply.headers['content-length'] ?? 0)
+    const { largest = 0 } = this.#uploading ?? {}
+    if (this.#uploading && size > this.#room && size <= largest)
+      return { ...media, kind, source: await this.#uploading.put(reply, { size, mime, at }) }
+    const bytes = await this.#take(reply, at)
     return {
       ...media,
       kind,
@@ -87,7 +109,8 @@ export class Fetching {
     try {
       const headers = { accept: '*/*' }
       reply = await this.#host.send('public', {
-        ...{ method: 'GET', path: url, headers, timeout: PATIENCE, signal: this.#signal },
+        ...{ method: 'GET', path: url, headers, signal: this.#signal },
+        timeout: this.#uploading ? PATIENCE.uploaded : PATIENCE.carried,
       })
     } catch (thrown) {
       throw refused(thrown instanceof Error ? thrown.message : 'nobody answers')
@@ -97,7 +120,8 @@ export class Fetching {
     throw refused(`it answers ${reply.status}`)
   }
   async #take(reply: Reply, at: string): Promise<Uint8Array> {
-    const large = () => fault('MEDIA_TOO_LARGE', [at, ROOM], { param: at })
+    const large = () =>
+      fault('MEDIA_TOO_LARGE', [at, Math.max(ROOM, this.#uploading?.largest ?? 0)], { param: at })
     if (Number(reply.headers['content-length'] ?? 0) > this.#room) {
       await abandon(reply)
       throw large()

@@ -24,8 +24,15 @@ export class Ways {
     const fetches = new Map(
       Object.entries(upstreams).map(([name, { options }]) => [name, listOf(options.fetch)]),
     )
+    const uploads = new Map(
+      Object.entries(upstreams).flatMap(([name, { options, inside }]) =>
+        typeof options.upload === 'string' && inside === undefined
+          ? [[name, sizeOf(options.upload)] as const]
+          : [],
+      ),
+    )
     const memory = host.share<Memory>('thoughts', '1', previous => previous ?? new Memory())
-    const ground = { log, host, memory, strict, fetches }
+    const ground = { log, host, memory, strict, fetches, uploads }
     this.#format = format
     this.#identity = new Identity(format, log)
     for (const target of isCoded(format) ? reachable(format) : [])
@@ -86,5 +93,7 @@ export class Ways {
 /** Whoever asks for images alone is served by targets that draw. */
 const reachable = ({ codec }: Coded): readonly TargetFormat[] =>
   [...targetFormats.values()].filter(target => !codec.drawing || target.codec.drawing)
+const UNITS: Readonly<Record<string, number>> = { MiB: 2 ** 20, GiB: 2 ** 30 }
+const sizeOf = (text: string): number => Number.parseInt(text, 10) * (UNITS[text.slice(-3)] ?? 1)
 const listOf = (given: Json | undefined): readonly string[] =>
   Array.isArray(given) ? given.map(String) : []

@@ -4,6 +4,7 @@ import { decodeError } from './errors.ts'
 import { decodeAnswer, decodeStream } from './read-answer.ts'
 import { decodePrompt } from './read-prompt.ts'
 import { SETTINGS } from './settings.ts'
+import { upload } from './upload.ts'
 import { encodeAnswer } from './write-answer.ts'
 import { encodePrompt } from './write-prompt.ts'
 import { encodeStream } from './write-stream.ts'
@@ -17,4 +18,5 @@ export const codec: Codec = {
   encodeStream,
   decodeError,
   settings: SETTINGS,
+  upload,
 }

@@ -81,7 +81,7 @@ const writeSource = (media: Media): Fields => {
   const { source } = media
   if (source.type === 'data')
     return {
-      inlineData: { mimeType: entryOf(ALIASES, source.mime) ?? source.mime, data: source.data },
+      inlineData: { mimeType: mimeFor(source.mime), data: source.data },
     }
   if (source.type === 'text') {
     const encoded = Buffer.from(source.text).toString('base64')
@@ -93,7 +93,7 @@ const writeSource = (media: Media): Fields => {
   }
   if (!source.url.startsWith('https://')) throw refused(media, 'an address that is not https')
   const mime = source.mime ?? mimeOfUrl(source.url)
-  const mimeType = mime === undefined ? undefined : (entryOf(ALIASES, mime) ?? mime)
+  const mimeType = mime === undefined ? undefined : mimeFor(mime)
   return { fileData: present({ fileUri: source.url, mimeType }) }
 }
 /** Names that servers give what Google calls otherwise. */
@@ -105,6 +105,7 @@ const ALIASES: Readonly<Record<string, string>> = {
   'image/jpg': 'image/jpeg',
   'text/markdown': 'text/md',
 }
+export const mimeFor = (mime: string): string => entryOf(ALIASES, mime) ?? mime
 export const refused = ({ at, kind }: Media, what: string): Error =>
   fault('CONTENT_UNSUPPORTED', [at ?? kind, what], at === undefined ? {} : { param: at })
 

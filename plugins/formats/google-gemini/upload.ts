@@ -1,0 +1,42 @@
+/** Files that are given to Google before the request that names them: its resumable protocol, in one piece. Pure. */
+import { type Fields, inner, isFields, wordIn } from '../fields.ts'
+import type { Upload, Uploaded } from '../upload.ts'
+import { mimeFor } from './media.ts'
+import { NAME } from './name.ts'
+
+const FILE = /^files\/[A-Za-z0-9_-]{1,64}$/
+
+export const upload: Upload = {
+  begin: ({ size, mime }) => ({
+    path: '/upload/v1beta/files',
+    headers: {
+      'x-goog-upload-protocol': 'resumable',
+      'x-goog-upload-command': 'start',
+      'x-goog-upload-header-content-length': String(size),
+      'x-goog-upload-header-content-type': mimeFor(mime),
+    },
+    body: { file: {} },
+  }),
+  // Whatever host it names: what goes to this upstream goes to its address.
+  place(headers) {
+    const url = URL.parse(String(headers['x-goog-upload-url'] ?? ''))
+    return url ? url.pathname + url.search : undefined
+  },
+  sending: { 'x-goog-upload-command': 'upload, finalize', 'x-goog-upload-offset': '0' },
+  read(body) {
+    const file = isFields(body.file) ? body.file : body
+    const [name = '', uri, mime] = ['name', 'uri', 'mimeType'].map(key => wordIn(file, key))
+    if (!FILE.test(name) || !uri) return undefined
+    return {
+      path: `/v1beta/${name}`,
+      source: { type: 'file', file: uri, origin: NAME, ...(mime && { mime }) },
+      ...stateOf(file),
+    }
+  },
+}
+const stateOf = (file: Fields): Pick<Uploaded, 'state' | 'said'> => {
+  const { state } = file
+  if (state === 'PROCESSING' || state === 'STATE_UNSPECIFIED') return { state: 'waiting' }
+  if (state !== 'FAILED') return { state: 'ready' }
+  return { state: 'failed', said: wordIn(inner(file, 'error'), 'message') ?? 'it cannot be read' }
+}

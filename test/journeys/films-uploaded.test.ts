@@ -1,0 +1,222 @@
+/** Films that fit into no request: streamed from where they are to the upstream's file store, named in the request once they
+ *  are ready, and deleted behind the answer. */
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import OpenAI, { APIError } from 'openai'
+import t from 'tap'
+import { startGateway } from '../helpers/gateway.ts'
+import { eventually } from '../helpers/primary.ts'
+
+const MIB = 2 ** 20
+const SIZE = 15 * MIB
+const PIECE = Buffer.alloc(MIB, 'film')
+const FILM = createHash('sha256')
+for (let at = 0; at < SIZE; at += MIB) FILM.update(PIECE)
+const DIGEST = FILM.digest('hex')
+
+const listening = async (serve: (asked: IncomingMessage, answer: ServerResponse) => void) => {
+  const server = createServer(serve).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+/** Films that their reader let go of. */
+let dropped = 0
+const films = await listening((asked, answer) => {
+  const name = asked.url ?? ''
+  answer.on('close', () => {
+    if (!answer.writableFinished) dropped++
+  })
+  const head = { 'content-type': 'video/quicktime' }
+  if (name === '/endless.mov') answer.writeHead(200, head)
+  else answer.writeHead(200, { ...head, 'content-length': name === '/huge.mov' ? 64 * MIB : SIZE })
+  let left = name === '/short.mov' ? 3 : SIZE / MIB
+  const more = (): void => {
+    if (left-- <= 0) return void (name === '/short.mov' ? answer.destroy() : answer.end())
+    if (name === '/slow.mov' && left < 10) return
+    if (answer.write(PIECE)) setImmediate(more)
+    else answer.once('drain', more)
+  }
+  more()
+})
+
+interface Seen {
+  readonly what: string
+  readonly headers: IncomingMessage['headers']
+  readonly digest: string
+  readonly text: string
+}
+const seen: Seen[] = []
+/** What the upstream's store says where it does not go well, by the request it says it to. */
+let otherwise: Readonly<Record<string, { readonly status?: number; readonly body: object }>> = {}
+const FILE = { name: 'files/f1', uri: 'https://files.example/f1', mimeType: 'video/mov' }
+const DONE = {
+  candidates: [{ content: { role: 'model', parts: [{ text: 'a film' }] }, finishReason: 'STOP' }],
+  usageMetadata: { promptTokenCount: 5, candidatesTokenCount: 2, totalTokenCount: 7 },
+}
+const upstream = await listening(async (asked, answer) => {
+  const hash = createHash('sha256')
+  const parts: Buffer[] = []
+  let size = 0
+  try {
+    for await (const part of asked as AsyncIterable<Buffer>) {
+      hash.update(part)
+      if (size < MIB) parts.push(part)
+      size += part.length
+    }
+  } catch {
+    return // a film that broke off is broken off
+  }
+  const what = `${asked.method} ${asked.url}`
+  const times = seen.filter(each => each.what === what).length
+  const text = Buffer.concat(parts).toString()
+  seen.push({ what, headers: asked.headers, digest: hash.digest('hex'), text })
+  const say = (body: object, headers = {}, status = 200) =>
+    answer
+      .writeHead(status, { 'content-type': 'application/json', ...headers })
+      .end(JSON.stringify(body))
+  const said = otherwise[what]
+  if (said) return say(said.body, {}, said.status)
+  if (what === 'POST /upload/v1beta/files')
+    return say(
+      {},
+      { 'x-goog-upload-url': 'https://elsewhere.example/upload/v1beta/files?upload_id=7' },
+    )
+  if (what.startsWith('POST /upload/')) return say({ file: { ...FILE, state: 'PROCESSING' } })
+  if (what === 'GET /v1beta/files/f1')
+    return say({ ...FILE, state: times > 0 ? 'ACTIVE' : 'PROCESSING' })
+  if (asked.method === 'DELETE') return say({})
+  return say(DONE)
+})
+const gateway = await startGateway({
+  inside: true,
+  settings: `egress_allow: ${new URL(films).host}`,
+  routes: `
+pipeline: [errors, model, translate]
+upstreams:
+  gx: { url: '${upstream}', key: secret, auth: { header: x-goog-api-key }, formats: [google-gemini], fetch: [video], upload: 32MiB }
+  small: { url: '${upstream}', formats: [google-gemini], fetch: [video] }
+models: { gx: { to: gx/gemini, free: true }, small: { to: small/gemini, free: true } }
+routes:
+  - { path: POST /v1/chat/completions, model: body, translate: openai-chat, errors: openai }
+`,
+})
+t.teardown(() => gateway.stop())
+t.beforeEach(() => {
+  seen.length = 0
+  otherwise = {}
+})
+const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'k', maxRetries: 0 })
+const ask = (film: string, model = 'gx', signal?: AbortSignal) =>
+  openai.chat.completions.create(
+    {
+      model,
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'What happens?' },
+            { type: 'image_url', image_url: { url: `${films}/${film}.mov` } },
+          ],
+        },
+      ],
+    },
+    { signal: signal ?? null },
+  )
+const refused = async (film: string, model = 'gx') => {
+  try {
+    await ask(film, model)
+  } catch (thrown) {
+    if (thrown instanceof APIError) return thrown
+    throw thrown
+  }
+  throw new Error('it was accepted')
+}
+const PLACE = 'POST /upload/v1beta/files?upload_id=7'
+const NAMED = 'messages[0].content[1]'
+
+t.test('a film goes up in whole, is waited for, named, and deleted', async t => {
+  const { choices } = await ask('long')
+  t.equal(choices[0]?.message.content, 'a film')
+  const gone = 'DELETE /v1beta/files/f1'
+  await eventually(() => seen.some(({ what }) => what === gone) || undefined)
+  const [begun, sent, ...rest] = seen
+  t.match(begun, {
+    what: 'POST /upload/v1beta/files',
+    headers: {
+      'x-goog-api-key': 'secret',
+      'x-goog-upload-protocol': 'resumable',
+      'x-goog-upload-command': 'start',
+      'x-goog-upload-header-content-length': `${SIZE}`,
+      'x-goog-upload-header-content-type': 'video/mov',
+    },
+  })
+  t.match(sent, {
+    ...{ what: PLACE, digest: DIGEST },
+    headers: {
+      ...{ 'x-goog-upload-command': 'upload, finalize', 'x-goog-upload-offset': '0' },
+      'content-length': `${SIZE}`,
+    },
+  })
+  t.same(
+    rest.map(({ what }) => what),
+    [
+      ...['GET /v1beta/files/f1', 'GET /v1beta/files/f1'],
+      ...['POST /v1beta/models/gemini:generateContent', gone],
+    ],
+  )
+  const fileData = { fileUri: FILE.uri, mimeType: 'video/mov' }
+  t.match(JSON.parse(rest[2]?.text ?? ''), { contents: [{ parts: [{}, { fileData }] }] })
+})
+
+t.test('what fits nowhere, or breaks off, is refused by its place', async t => {
+  for (const [film, model] of [
+    ['huge', 'gx'],
+    ['long', 'small'],
+    ['endless', 'gx'],
+    ['short', 'gx'],
+  ] as const) {
+    const { status, param, message } = await refused(film, model)
+    t.same({ status, param }, { status: 400, param: NAMED }, `${film} ${message}`)
+  }
+  t.notOk(seen.some(({ what }) => what.includes('generateContent')))
+})
+
+t.test('a client that leaves ends it at both ends', async t => {
+  const before = dropped
+  const leaving = new AbortController()
+  const asked = ask('slow', 'gx', leaving.signal).catch(error => error)
+  await eventually(() => seen.length > 0 || undefined)
+  leaving.abort()
+  await asked
+  await eventually(() => dropped > before || undefined)
+  t.same(
+    seen.map(({ what }) => what),
+    ['POST /upload/v1beta/files'],
+  )
+})
+
+t.test('an upstream that does not take it', async t => {
+  const error = { error: { code: 400, message: 'no such film', status: 'INVALID_ARGUMENT' } }
+  const failed = { ...FILE, state: 'FAILED', error: { message: 'no frames' } }
+  for (const [says, status, message] of [
+    [{ 'POST /upload/v1beta/files': { status: 400, body: error } }, 400, /no such film/],
+    [{ 'POST /upload/v1beta/files': { status: 403, body: error } }, 502, /did not take/],
+    [{ 'POST /upload/v1beta/files': { body: {} } }, 502, /did not take/],
+    [{ [PLACE]: { status: 500, body: {} } }, 502, /did not take/],
+    [{ [PLACE]: { body: { file: { name: '../x', uri: 'x' } } } }, 502, /did not take/],
+    [{ 'GET /v1beta/files/f1': { body: failed } }, 400, /no frames/],
+  ] as const) {
+    otherwise = says
+    const thrown = await refused('long')
+    t.equal(thrown.status, status, thrown.message)
+    t.match(thrown.message, message)
+    if (status === 400) t.equal(thrown.param, NAMED)
+  }
+  t.notOk(seen.some(({ what }) => what.includes('generateContent')))
+})
