@@ -4,18 +4,25 @@ import { matchesGlob } from 'node:path'
 /** Those of other folders are run by their room. */
 export const FILES = ['test/rooms/*.test.ts', 'test/{journeys,laws,docs,bench,chaos}/**/*.test.ts']
 
-const SHARES: Readonly<Record<string, readonly string[]>> = {
+/** Each has bounds of its own. What matches none is the engine's. */
+const PATTERNS: Readonly<Record<string, readonly string[]>> = {
   money: [
-    'test/rooms/{money,postgres}.test.ts',
-    'test/journeys/{account,billed,idempotency,limit,notifications,two-machines,webhook}*.test.ts',
+    'test/rooms/{database,money,postgres,prices}.test.ts',
+    'test/journeys/{account,bad-input-billed,billed,clock-steps,hangups-billed,idempotency,limit,notifications,two-machines,webhook}*.test.ts',
     'test/chaos/*.test.ts',
     'test/docs/{accounts,limits,prices,webhooks}*.test.ts',
   ],
+  formats: [
+    'test/rooms/formats.test.ts',
+    'test/journeys/{aimock,audio,background,counted,embeddings,form,images,realtime,shipped,slow-models,stored,translate,uses}*.test.ts',
+  ],
 }
+const REST = 'engine'
+export const SHARES: readonly string[] = [REST, ...Object.keys(PATTERNS)]
 export const shareOf = (file: string): string =>
-  Object.entries(SHARES).find(([, patterns]) =>
+  Object.entries(PATTERNS).find(([, patterns]) =>
     patterns.some(pattern => matchesGlob(file, pattern)),
-  )?.[0] ?? 'gateway'
+  )?.[0] ?? REST
 
 /** Those that take longest, and mostly wait: beside them the others find room. */
 const FIRST = [

@@ -149,7 +149,7 @@ export const startGateway = async (
 }
 
 /** ms. */
-const START = 30_000
+const START = 60_000
 
 /** The port and the key of the first start, as an operator reads them. */
 const banner = (child: ChildProcess): Promise<{ port: number; key: string }> =>

@@ -12,7 +12,13 @@ t.jobs = 2
 for (const store of Object.keys(STORES) as StoreName[])
   t.test(`${store}: killed at random instants`, async t => {
     const kills = scaled(6, 100)
-    const outcome = await runChaos({ store, kills, seed: seed(), within: 500 })
+    const outcome = await runChaos({
+      store,
+      kills,
+      seed: seed(),
+      within: 500,
+      clients: scaled(6, 12),
+    })
     t.same(outcome.violations, [])
     t.equal(outcome.unpaid, 0, 'every word that arrived is paid for')
     t.ok(outcome.complete > kills, 'replies came whole between the kills')

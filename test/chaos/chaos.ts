@@ -41,6 +41,8 @@ export interface ChaosOptions {
   readonly lag?: number
   /** ms after a recovery until the next kill, at most. */
   readonly within?: number
+  /** How many clients ask at a time. */
+  readonly clients?: number
   report?(line: string): void
 }
 
@@ -72,7 +74,7 @@ const logOf = async <T>(child: ChildProcess, ask: string): Promise<readonly T[]>
 }
 
 export const runChaos = async (options: ChaosOptions): Promise<Outcome> => {
-  const { seed, kills, report = () => {}, lag = 0 } = options
+  const { seed, kills, report = () => {}, lag = 0, clients: together = 12 } = options
   const upstream = await start('./upstream.ts', String(seed))
   const [{ port }] = (await once(upstream, 'message')) as [{ port: number }]
   const sink = await startSink()
@@ -86,7 +88,7 @@ export const runChaos = async (options: ChaosOptions): Promise<Outcome> => {
     const database = await ground.open(tree.data)
     const { small, token } = await givePayers(database, 2 * kills + 4, PRICE, sink.urlOf)
     await database.close()
-    const client = await start('./client.ts', String(seed))
+    const client = await start('./client.ts', String(seed), String(together))
     const aim = (): boolean => client.send({ url: tree.url(), key, small } satisfies Told)
     aim()
     const killed = await killAll(options, tree, ground, aim)

@@ -8,7 +8,7 @@ export type Told = Aim | 'stop'
 interface Aim {
   readonly url: string
   readonly key: string
-  /** Keys that are used once each, now and then. */
+  /** Keys that are used once each. */
   readonly small: readonly string[]
 }
 
@@ -22,8 +22,8 @@ let aim: Aim | undefined
 let used = 0
 let stopped = false
 
-/** How often one of the small keys is used. */
-const OFTEN = 0.05
+/** One call in so many is for one of the small keys. */
+const OFTEN = 10
 /** Words that came whole. */
 const WORD = /"content":"word"/g
 const wordsIn = (text: string): number => text.match(WORD)?.length ?? 0
@@ -53,7 +53,7 @@ const read = (call: Kept, leaveAt: number, response: IncomingMessage, over: () =
   response.on('error', over)
 }
 const ask = ({ url, key: usual, small }: Aim): Promise<void> => {
-  const key = (chance() < OFTEN ? small[used++] : undefined) ?? usual
+  const key = (log.length % OFTEN === 0 ? small[used++] : undefined) ?? usual
   const stream = chance() < 0.6
   const leaveAt = chance() < 0.15 ? 1 + upTo(15) : Number.POSITIVE_INFINITY
   const call: Kept = {

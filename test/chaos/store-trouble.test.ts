@@ -18,7 +18,7 @@ t.test('a full disk', { skip: !disk && 'nobody may mount a disk here' }, async t
   tellsWhen(t, await trouble.until(refused, 20))
   t.equal((await trouble.free()).status, 200, 'what costs nothing is served')
   rmSync(filler)
-  await trouble.until(served, 50)
+  await trouble.until(served, 20)
   t.pass('it healed by itself')
   await trouble.settle(t)
 })

@@ -96,7 +96,7 @@ routes:
       asking.end(JSON.stringify({ model, messages: [], max_tokens: 50 }))
     })
   let over = false
-  const clients = Array.from({ length: 8 }, async () => {
+  const clients = Array.from({ length: 4 }, async () => {
     while (!over) {
       const reply = await ask('words')
       replies.push(reply)

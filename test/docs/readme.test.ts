@@ -1,15 +1,23 @@
-/** Every command of the README runs, in its order, in a fresh clone; what it shows is what the program says. */
+/** The commands of the README run, in its order, in a fresh clone; what it shows is what the program says. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { LONG } from '../helpers/long.ts'
 import { blockOf, blocksOf, pageOf, sessionOf } from './blocks.ts'
 import { type Clone, clone, type Voice } from './clone.ts'
+
+/** These cost a start each, and have tests of their own: CI and the long form run them here. */
+const DEAR = /^(?:npx tap|tollgate (?:accounts|keys)) /
+const session = sessionOf('README.md')
+  .split('\n')
+  .filter(line => LONG || !DEAR.test(line))
+  .join('\n')
 
 t.test('from npm start to a plugin of one’s own', async t => {
   const place = await clone(t)
   const voice = await place.start()
   t.match(voice.text(), /tollgate 0\.1\.0 serves\n[\s\S]*sandbox +gp/)
-  const out = await place.shell(sessionOf('README.md'))
+  const out = await place.shell(session)
   t.match(out, /"object": ?"chat\.completion"/)
   t.match(out, /no problems[\s\S]*target +gp\/gpt-4\.1/)
   t.match(out, /plugins\/stamp\.ts and test\/plugins\/stamp\.test\.ts written/)

@@ -39,7 +39,7 @@ export interface TestGateway {
 }
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
-const PATIENCE = 30_000
+const PATIENCE = 60_000
 
 export const startGateway = async (options: GatewayOptions = {}): Promise<TestGateway> => {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-'))

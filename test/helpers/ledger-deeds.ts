@@ -53,10 +53,8 @@ export class Play {
   constructor(memory: Memory) {
     this.memory = memory
     memory.clear()
-    for (const [wallet, quota] of QUOTAS) {
-      this.model.open(wallet, quota)
-      memory.apply([openWallet(wallet, quota)])
-    }
+    for (const [wallet, quota] of QUOTAS) this.model.open(wallet, quota)
+    memory.apply([...QUOTAS].map(([wallet, quota]) => openWallet(wallet, quota)))
     this.clients = [0, 1, 2].map(() => this.enter({ name: '', free: new Map() }))
   }
   /** Under a name that nobody had. */

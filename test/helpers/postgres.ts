@@ -1,12 +1,24 @@
 /** A real PostgreSQL server, one per test process: in a temporary folder, with fsync on, gone with this process however it ends. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
-import { chownSync, existsSync, globSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { createHash, randomBytes } from 'node:crypto'
+import {
+  chownSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 import pg from 'pg'
+import { CACHE } from './cache.ts'
 
 export interface PostgresServer {
   readonly port: number
@@ -27,7 +39,7 @@ export interface PostgresServer {
 }
 
 const USER = 'tollgate'
-const PATIENCE = 30_000
+const PATIENCE = 60_000
 const MISSING =
   'PostgreSQL is not installed here, and half of the store cannot be tested without it: apt-get install postgresql'
 
@@ -65,7 +77,7 @@ export const startPostgres = async (): Promise<PostgresServer> => {
   const password = randomBytes(9).toString('hex')
   const port = await freePort()
   const owner = ownerOf(folder)
-  initialize(programs, folder, password, owner)
+  initialize(programs, folder, owner)
   const keeper = startKeeper(programs, folder, port, owner)
   const server: PostgresServer = {
     ...{ port, password, folder },
@@ -109,6 +121,7 @@ export const startPostgres = async (): Promise<PostgresServer> => {
     },
   }
   await server.start()
+  await server.ask(`ALTER ROLE ${USER} PASSWORD '${password}'`)
   return server
 }
 
@@ -131,25 +144,38 @@ const ownerOf = (folder: string): { uid?: number; gid?: number } => {
   chownSync(folder, uid, gid)
   return { uid, gid }
 }
-const initialize = (programs: string, folder: string, password: string, owner: object): void => {
+/** An empty store. Making one costs more than a server does while it is tested: the first of this copy of the project is kept,
+ *  and the others are copies of it. */
+const initialize = (programs: string, folder: string, owner: object): void => {
+  const program = join(programs, 'initdb')
+  const made = createHash('sha256').update(`${program} ${statSync(program).mtimeMs} ${ARGS}`)
+  const kept = join(CACHE, `postgres-${made.digest('hex').slice(0, 16)}`)
+  const store = join(folder, 'data')
+  if (existsSync(kept)) return copy(kept, store)
   const secret = join(folder, 'password')
-  writeFileSync(secret, password)
-  // Only the making of an empty store goes without fsync.
-  const args = [
-    '-D',
-    join(folder, 'data'),
-    '-U',
-    USER,
-    `--pwfile=${secret}`,
-    '--no-sync',
-    '--locale=C',
-  ]
-  const auth = ['--encoding=UTF8', '--auth-local=trust', '--auth-host=scram-sha-256']
-  execFileSync(join(programs, 'initdb'), [...args, ...auth], {
+  writeFileSync(secret, randomBytes(9).toString('hex'))
+  execFileSync(program, [...ARGS, `--pwfile=${secret}`, '-D', store], {
     ...owner,
     ...{ cwd: folder, stdio: ['ignore', 'ignore', 'pipe'], env: PLAIN },
   })
+  mkdirSync(CACHE, { recursive: true })
+  const own = `${kept}.${process.pid}`
+  copy(store, own)
+  try {
+    renameSync(own, kept)
+  } catch {
+    // Another process was first.
+    rmSync(own, { recursive: true, force: true })
+  }
 }
+/** Only this goes without fsync. */
+const ARGS = [
+  ...['--no-sync', '--username', USER, '--locale=C', '--encoding=UTF8'],
+  ...['--auth-local=trust', '--auth-host=scram-sha-256'],
+]
+/** With its owner, who is not us. */
+const copy = (from: string, to: string): void =>
+  void execFileSync('cp', ['-a', from, to], { stdio: ['ignore', 'ignore', 'pipe'] })
 /** Nothing of the test runner's, and messages in one language. */
 const PLAIN = { PATH: process.env.PATH ?? '', LC_ALL: 'C' }
 

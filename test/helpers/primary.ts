@@ -46,7 +46,7 @@ export interface PrimaryOptions {
   prepare?(folder: string): void
 }
 
-const PATIENCE = 30_000
+const PATIENCE = 60_000
 const PROGRAM = fileURLToPath(new URL('../../engine/bin.cjs', import.meta.url))
 
 /** Ten times what it should take, and no more. */

@@ -17,7 +17,7 @@ export interface RawClient {
   close(): void
 }
 
-const PATIENCE = 20_000
+const PATIENCE = 60_000
 
 /** `deaf`: does not read at all until `socket.resume()`. */
 export const rawClient = async (

@@ -30,7 +30,7 @@ const file = (name: string): string =>
   fileURLToPath(new URL(`../fixtures/tls/${name}.pem`, import.meta.url))
 /** For NODE_EXTRA_CA_CERTS of other processes. */
 export const AUTHORITY = file('certificate')
-const PATIENCE = 30_000
+const PATIENCE = 60_000
 
 /** This process takes the receivers' certificate for a good one. */
 export const trustReceivers = (): void =>

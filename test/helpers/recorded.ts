@@ -20,10 +20,19 @@ export const recordings = (folder = process.env.RECORDINGS): readonly Recording[
   if (folder === undefined || folder === '') return undefined
   const file = join(folder, 'recordings.jsonl')
   if (!existsSync(file)) throw new Error(`RECORDINGS is set, but there is no ${file}`)
-  return readFileSync(file, 'utf8')
-    .split('\n')
-    .filter(line => line.startsWith('{'))
-    .map(line => JSON.parse(line) as Recording)
+  const known = read.get(file)
+  if (known) return known
+  const lines = readFileSync(file, 'utf8').split('\n')
+  const found = lines.filter(line => line.startsWith('{')).map(line => JSON.parse(line))
+  // Tests that share them cannot change them for one another.
+  read.set(file, freeze(found) as readonly Recording[])
+  return found
+}
+const read = new Map<string, readonly Recording[]>()
+const freeze = (value: unknown): unknown => {
+  if (typeof value !== 'object' || value === null) return value
+  for (const each of Object.values(value)) freeze(each)
+  return Object.freeze(value)
 }
 
 export const recordedChats = (folder = process.env.RECORDINGS): readonly Case[] | undefined =>

@@ -21,7 +21,14 @@ export const rushForTen = async (
     openWallet(walletOf.account(account), 0n),
     addCredit({ ...credit, note: 'test', at: Date.now() }),
   ])
-  const statuses = await Promise.all(Array.from({ length: calls }, (_, at) => ask(at)))
+  const answered = async (at: number): Promise<number> => {
+    for (;;) {
+      const status = await ask(at)
+      // A machine that is too busy asks for another try, as its clients know.
+      if (status !== 503) return status
+    }
+  }
+  const statuses = await Promise.all(Array.from({ length: calls }, (_, at) => answered(at)))
   t.equal(statuses.filter(status => status === 200).length, TEN)
   t.equal(statuses.filter(status => status === 403).length, calls - TEN)
   const read = async (text: string) => (await database.read(sql(`test: ${text}`, text), []))[0]

@@ -37,7 +37,7 @@ interface Waiting {
   readonly found: (happening: Happening) => void
 }
 
-const PATIENCE = 20_000
+const PATIENCE = 60_000
 
 export const startUpstream = async (): Promise<Upstream> => {
   const child = forkSwiftly(new URL('../fixtures/upstream/scripted.ts', import.meta.url), [], {

@@ -5,7 +5,7 @@ import type { Test } from 'tap'
 import { type Watch, watchedPlaces, watchFiles } from '../../engine/config/watch.ts'
 
 /** Ten times what a burst may take. */
-const PATIENCE = 5000
+const PATIENCE = 20_000
 
 interface Watched {
   readonly folder: string

@@ -32,7 +32,7 @@ export interface Desk extends Books {
 }
 
 const ALLOW = '127.0.0.0/8'
-const PATIENCE = 30_000
+const PATIENCE = 60_000
 const sql = (text: string): Sql => ({ name: `test: ${text}`, text })
 
 export const openDesk = async (t: Test, engine: Engine = 'sqlite'): Promise<Desk> => {

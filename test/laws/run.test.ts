@@ -45,7 +45,8 @@ t.test('counts', async t => {
 
 t.test('shares, and who comes first', async t => {
   t.equal(shareOf('test/journeys/billed-cut.test.ts'), 'money')
-  t.equal(shareOf('test/journeys/start.test.ts'), 'gateway')
+  t.equal(shareOf('test/journeys/format-matrix.test.ts'), 'formats')
+  t.equal(shareOf('test/journeys/start.test.ts'), 'engine')
   const files = ['test/journeys/b.test.ts', 'test/journeys/a.test.ts', 'test/rooms/z.test.ts']
   t.same(inOrder(files), files.toReversed())
 })

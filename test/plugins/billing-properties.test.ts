@@ -13,8 +13,8 @@ import { asOptions, type Call, calls, numbers, rules } from '../helpers/billing-
 import { scaled } from '../helpers/long.ts'
 import fc from '../helpers/property.ts'
 
-const RUNS = { numRuns: scaled(2_000, 200_000) }
-const FEWER = { numRuns: scaled(500, 20_000) }
+const RUNS = { numRuns: scaled(1_000, 200_000) }
+const FEWER = { numRuns: scaled(250, 20_000) }
 const priceOf = (rule: Rule, call: Call) => charge(rule, numbers(call), call.attributes, call.at)
 
 t.test('a charge is what fractions say, and its lines add up to it', async () => {

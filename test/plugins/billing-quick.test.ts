@@ -25,7 +25,7 @@ t.test('any rule, any call', async () => {
     fc.property(rules(), calls, (options, call) =>
       agrees(ruleOf(asOptions(options, false)), numbers(call)),
     ),
-    { numRuns: scaled(10_000, 200_000) },
+    { numRuns: scaled(2_000, 200_000) },
   )
 })
 
@@ -37,9 +37,9 @@ t.test('prices by tokens take it, whatever is counted', async t => {
       if (short(TOKENS, meters)) taken++
       return agrees(TOKENS, meters)
     }),
-    { numRuns: scaled(5_000, 100_000) },
+    { numRuns: scaled(3_000, 100_000) },
   )
-  t.ok(taken > 500, `${taken} of them`)
+  t.ok(taken > 300, `${taken} of them`)
   t.same(
     short(TOKENS, { input: 152, output: 118 })?.nanos,
     charge(TOKENS, { input: 152, output: 118 }).nanos,

@@ -5,6 +5,7 @@ import type { Json } from '../../engine/plugin.ts'
 import { type Fields, isFields } from '../../plugins/formats/fields.ts'
 import { read, written } from '../helpers/codec.ts'
 import { thrownBy } from '../helpers/exchange.ts'
+import { scaled } from '../helpers/long.ts'
 import { NAME } from '../helpers/messages.ts'
 import fc from '../helpers/property.ts'
 import { recordedFormat, recordings } from '../helpers/recorded.ts'
@@ -103,7 +104,7 @@ t.test('whatever comes is read or refused with a reason', t => {
     fc.property(members, fc.jsonValue(), (members, content) =>
       judged({ ...asking(content as Json), ...(members as Fields) }),
     ),
-    { numRuns: 300 },
+    { numRuns: scaled(100, 10_000) },
   )
   t.end()
 })
@@ -127,7 +128,7 @@ t.test(
         odd,
         (which, path, value) => judged(replaced(bodies[which] ?? {}, path, value)),
       ),
-      { numRuns: 600 },
+      { numRuns: scaled(300, 10_000) },
     )
     t.end()
   },

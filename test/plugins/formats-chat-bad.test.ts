@@ -4,6 +4,7 @@ import t from 'tap'
 import type { Json } from '../../engine/plugin.ts'
 import { read, written } from '../helpers/codec.ts'
 import { thrownBy } from '../helpers/exchange.ts'
+import { scaled } from '../helpers/long.ts'
 import fc from '../helpers/property.ts'
 
 const NAME = 'openai-chat'
@@ -55,7 +56,7 @@ t.test('whatever comes is read or refused with a reason', t => {
       }
       return true
     }),
-    { numRuns: 500 },
+    { numRuns: scaled(150, 10_000) },
   )
   t.end()
 })

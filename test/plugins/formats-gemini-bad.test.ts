@@ -4,6 +4,7 @@ import t from 'tap'
 import type { Json } from '../../engine/plugin.ts'
 import { codecOf, read, written } from '../helpers/codec.ts'
 import { thrownBy } from '../helpers/exchange.ts'
+import { scaled } from '../helpers/long.ts'
 import fc from '../helpers/property.ts'
 import { recordings } from '../helpers/recorded.ts'
 
@@ -115,7 +116,7 @@ t.test('whatever comes is read or refused with a reason', t => {
     fc.property(members, fc.jsonValue(), (more, part) =>
       survives({ ...(asking(part as Json) as object), ...(more as object) } as Json),
     ),
-    { numRuns: 500 },
+    { numRuns: scaled(150, 10_000) },
   )
   t.end()
 })
@@ -150,7 +151,7 @@ t.test('recorded requests with something wrong in them', { skip: requests.length
       const all = places(request).filter(({ length }) => length > 0)
       return survives(mutated(request, all[at % all.length] as readonly string[], other))
     }),
-    { numRuns: 2_000 },
+    { numRuns: scaled(700, 20_000) },
   )
   t.end()
 })
@@ -182,7 +183,7 @@ t.test('upstreams may write what they like: answers, pieces and errors never fal
       const refused = codec.decodeError(500, rest as Json)
       return refused.message !== '' && refused.status >= 400
     }),
-    { numRuns: 1_000 },
+    { numRuns: scaled(300, 10_000) },
   )
   t.end()
 })

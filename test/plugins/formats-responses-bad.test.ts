@@ -4,6 +4,7 @@ import t from 'tap'
 import type { Json } from '../../engine/plugin.ts'
 import { read, written } from '../helpers/codec.ts'
 import { thrownBy } from '../helpers/exchange.ts'
+import { scaled } from '../helpers/long.ts'
 import fc from '../helpers/property.ts'
 import { recordings } from '../helpers/recorded.ts'
 
@@ -95,7 +96,7 @@ t.test('whatever comes is read or refused with a reason', t => {
     fc.property(members, fc.array(items), (more, input) =>
       survives({ input, ...(more as object) } as Json),
     ),
-    { numRuns: 500 },
+    { numRuns: scaled(150, 10_000) },
   )
   t.end()
 })
@@ -116,7 +117,7 @@ t.test(
       fc.property(fc.constantFrom(...recorded), fc.nat(), wrong, (request, at, value) =>
         survives(changed(request, at, value)),
       ),
-      { numRuns: 1_000 },
+      { numRuns: scaled(500, 20_000) },
     )
     t.end()
   },

@@ -9,7 +9,7 @@ import { LONG, scaled } from '../helpers/long.ts'
 import fc from '../helpers/property.ts'
 import { seed } from '../helpers/seeded.ts'
 
-const HISTORIES = scaled(2_500, 200_000)
+const HISTORIES = scaled(10_000, 200_000)
 const memory = openMemory()
 const audited = async (): Promise<string | undefined> => {
   const [finding] = await audit(memory)

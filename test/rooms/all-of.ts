@@ -6,15 +6,17 @@ import { fileURLToPath } from 'node:url'
 
 const tests = fileURLToPath(new URL('..', import.meta.url))
 /** Under measurement they cost twice as much, and cover nothing that others do not. */
-export const DEAR = [
-  'engine/*.property.test.ts',
-  'engine/workshop.test.ts',
-  'database/{wills,writer-killed}.test.ts',
-]
+export const DEAR = ['engine/*.property.test.ts', 'engine/workshop.test.ts']
+export const DYING = ['database/{wills,writer-killed}.test.ts']
 
 /** What has to do with money, and with stores that die: on both engines, so it takes the longest. */
 export const MONEY = [
   'plugins/{account,accounts,idempotency,ledger,notifications,webhooks}*.test.ts',
+]
+export const PRICES = ['plugins/{billing,limit}*.test.ts']
+/** What formats are, and what becomes of a call between two of them. */
+export const FORMATS = [
+  'plugins/{formats,hosted,responses,schema,shipped,traits,translate-,translation}*.test.ts',
 ]
 
 /** Patterns are relative to test/. */

@@ -1,4 +1,4 @@
-/** Every test of test/database, in one process, save the dear ones and those of PostgreSQL only. */
-import { allOf, DEAR } from './all-of.ts'
+/** Every test of test/database, in one process, save those of processes that die and those of PostgreSQL only. */
+import { allOf, DYING } from './all-of.ts'
 
-await allOf(['database/*.test.ts'], DEAR)
+await allOf(['database/*.test.ts'], DYING)

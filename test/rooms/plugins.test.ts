@@ -1,4 +1,4 @@
-/** The tests of test/plugins that need no more than themselves, in one process. */
-import { allOf, MONEY } from './all-of.ts'
+/** The tests of test/plugins that no other room has, in one process. */
+import { allOf, FORMATS, MONEY, PRICES } from './all-of.ts'
 
-await allOf(['plugins/**/*.test.ts'], MONEY)
+await allOf(['plugins/**/*.test.ts'], [...FORMATS, ...MONEY, ...PRICES])
