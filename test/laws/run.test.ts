@@ -35,6 +35,9 @@ t.test('a file that passes, and none at all', async t => {
   t.equal(good.status, 0)
   t.match(good.stdout, /^ +ok 1 - fine$/m, 'a single one is shown whole')
   t.equal(spawnSync(...swiftly(RUN, `${folder}/none`)).status, 1)
+  const other = spawnSync(...swiftly(RUN, '--share', 'monney'), { encoding: 'utf8' })
+  t.equal(other.status, 1)
+  t.match(other.stdout, 'There is no share monney; the shares are engine, money, formats')
 })
 
 t.test('counts', async t => {
