@@ -153,7 +153,7 @@ const main = async (): Promise<boolean> => {
     console.log(`Bail out! There is no share ${values.share}; the shares are ${SHARES.join(', ')}`)
     return false
   }
-  const seconds = values.long ? 3_600 : 180
+  const seconds = values.long ? 3_600 : 300
   const long = values.long ? { LONG: '1' } : {}
   const measured = positionals.length === 0 && !values.long
   if (measured) rmSync(COVERAGE, { recursive: true, force: true })

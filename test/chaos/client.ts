@@ -12,7 +12,8 @@ interface Aim {
   readonly small: readonly string[]
 }
 
-const [seed = '1', together = '12'] = process.argv.slice(2)
+/** One call in `often` is for one of the small keys. */
+const [seed = '1', together = '12', often = '20'] = process.argv.slice(2)
 const chance = createChance(Number(seed))
 const upTo = (most: number): number => Math.floor(chance() * most)
 const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
@@ -22,8 +23,6 @@ let aim: Aim | undefined
 let used = 0
 let stopped = false
 
-/** One call in so many is for one of the small keys. */
-const OFTEN = 10
 /** Words that came whole. */
 const WORD = /"content":"word"/g
 const wordsIn = (text: string): number => text.match(WORD)?.length ?? 0
@@ -53,7 +52,7 @@ const read = (call: Kept, leaveAt: number, response: IncomingMessage, over: () =
   response.on('error', over)
 }
 const ask = ({ url, key: usual, small }: Aim): Promise<void> => {
-  const key = (log.length % OFTEN === 0 ? small[used++] : undefined) ?? usual
+  const key = (log.length % Number(often) === 0 ? small[used++] : undefined) ?? usual
   const stream = chance() < 0.6
   const leaveAt = chance() < 0.15 ? 1 + upTo(15) : Number.POSITIVE_INFINITY
   const call: Kept = {

@@ -12,12 +12,22 @@ const IDS = sql('ids', 'SELECT id FROM item ORDER BY id')
 t.test('alone: a writer for the time of the command', async t => {
   const folder = temporaryFolder(t)
   for (const id of [1, 2]) {
-    const database = await openDatabase({ url: 'sqlite:', data: folder, start: true })
+    const database = await openDatabase({
+      url: 'sqlite:',
+      data: folder,
+      patience: 10_000,
+      start: true,
+    })
     await database.migrate('test', [table])
     await database.write(insert(id))
     await database.close()
   }
-  const database = await openDatabase({ url: 'sqlite:', data: folder, start: true })
+  const database = await openDatabase({
+    url: 'sqlite:',
+    data: folder,
+    patience: 10_000,
+    start: true,
+  })
   t.same(await database.read(IDS, []), [{ id: 1 }, { id: 2 }])
   await database.close()
 })
@@ -26,7 +36,12 @@ t.test('beside a gateway: through its writer, which stays', async t => {
   const store = await startStore(t)
   const gateway = await store.open()
   await gateway.migrate('test', [table])
-  const command = await openDatabase({ url: 'sqlite:', data: store.data, start: true })
+  const command = await openDatabase({
+    url: 'sqlite:',
+    data: store.data,
+    patience: 10_000,
+    start: true,
+  })
   await command.write(insert(1))
   await command.close()
   await gateway.write(insert(2))
@@ -57,7 +72,7 @@ t.test('a gateway that starts during a command stands by and takes over', async 
   await command.call('write', insert(1))
   await command.call('close')
   t.match(await tookOver, [{ type: 'ready', socket: locate('sqlite:', folder).socket }])
-  const gateway = await openDatabase({ url: 'sqlite:', data: folder })
+  const gateway = await openDatabase({ url: 'sqlite:', data: folder, patience: 10_000 })
   t.same(await gateway.read(IDS, []), [{ id: 1 }])
   await gateway.write(insert(2))
   await gateway.close()
@@ -70,7 +85,7 @@ t.test('the writer outlives its parent until its last client is gone', async t =
   const folder = temporaryFolder(t)
   const parent = await startClient(t, { url: 'sqlite:', data: folder, start: true })
   await parent.call('migrate', 'test', [table])
-  const worker = await openDatabase({ url: 'sqlite:', data: folder })
+  const worker = await openDatabase({ url: 'sqlite:', data: folder, patience: 10_000 })
   await parent.kill()
   await worker.write(insert(1))
   t.same(await worker.read(IDS, []), [{ id: 1 }])

@@ -24,7 +24,7 @@ t.test('a folder too deep for a socket gets a short one in a folder of ours', as
   const address = locate('sqlite:', deep)
   t.ok(Buffer.byteLength(address.socket) < 104, address.socket)
   t.not(locate('sqlite:', `${deep}x`).socket, address.socket)
-  const database = await openDatabase({ url: 'sqlite:', data: deep, start: true })
+  const database = await openDatabase({ url: 'sqlite:', data: deep, start: true, patience: 10_000 })
   t.same(await database.write([statement('one', 'SELECT 1 AS one')]), [[{ one: 1 }]])
   t.equal(mode(dirname(address.socket)), '700')
   await database.close()

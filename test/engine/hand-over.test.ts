@@ -9,7 +9,7 @@ const COUNT = 40
 const TAKER = new URL('../fixtures/primary/taker.ts', import.meta.url)
 
 t.test(`${COUNT} connections for a child that is busy`, async t => {
-  const child = fork(TAKER, { execArgv: [] })
+  const child = fork(TAKER, { execArgv: [], stdio: ['pipe', 'inherit', 'inherit', 'ipc'] })
   t.teardown(() => child.kill('SIGKILL'))
   expectMany(child)
   const server = createServer({ pauseOnConnect: true }).listen(0, '127.0.0.1')
@@ -29,7 +29,10 @@ t.test(`${COUNT} connections for a child that is busy`, async t => {
   for (const socket of sockets) handOver(child, { say: 'take' }, handleOf(socket))
   // What waits for the acknowledgements keeps its place behind the handles.
   child.send({ say: 'count' })
-  const [{ came, turns }] = (await once(child, 'message')) as [{ came: number; turns: number }]
+  const counted = once(child, 'message')
+  // All of it is on its way before the child looks, however busy the machine is.
+  child.stdin?.write('.')
+  const [{ came, turns }] = (await counted) as [{ came: number; turns: number }]
   t.equal(came, COUNT)
   // libuv reads one a turn; waiting for each other they took a hundred times as many.
   t.ok(turns < 30 * COUNT, `in ${turns} turns of its loop`)

@@ -88,7 +88,7 @@ export const startAccountGateway = async (t: Test): Promise<AccountGateway> => {
     routes: CONFIG,
     files: Object.fromEntries(files.map(path => [path, shipped(path)])),
   })
-  const database = await openDatabase({ url: 'sqlite:', data: gateway.data })
+  const database = await openDatabase({ url: 'sqlite:', data: gateway.data, patience: 10_000 })
   // As whoever owns the ledger does.
   await makeLedger(database)
   const ledger = ledgerOn(database)

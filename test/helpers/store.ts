@@ -34,6 +34,8 @@ export const temporaryFolder = (t: Test): string => {
   return folder
 }
 
+/** ms; ten times that of a gateway: the disk of a test may be busy, and the machine too. */
+const PATIENCE = 10_000
 const WRITER = new URL('../../engine/database/writer.ts', import.meta.url)
 const startWriter = async (
   address: Address,
@@ -58,12 +60,11 @@ export const startStore = async (
     data: folder,
     address,
     writer: await startWriter(address, grace, durability),
-    // Ten times the patience of a gateway: the disk of a test may be busy.
     async open(options = {}) {
       const database = await openDatabase({
         url: 'sqlite:',
         data: folder,
-        patience: 10_000,
+        patience: PATIENCE,
         ...options,
       })
       open.push(database)
@@ -97,7 +98,7 @@ export interface StoreClient {
 }
 export const startClient = async (t: Test, options: DatabaseOptions): Promise<StoreClient> => {
   const child = forkSwiftly(new URL('./store-client.ts', import.meta.url), [
-    JSON.stringify(options),
+    JSON.stringify({ patience: PATIENCE, ...options }),
   ])
   t.teardown(() => child.kill('SIGKILL'))
   await once(child, 'message')
@@ -161,7 +162,7 @@ export const openAt = (t: Test, options: DatabaseOptions): AnyStore => {
   return {
     ...{ engine: 'postgres', options },
     async open(more = {}) {
-      const database = await openDatabase({ ...options, ...more })
+      const database = await openDatabase({ patience: PATIENCE, ...options, ...more })
       open.push(database)
       return database
     },

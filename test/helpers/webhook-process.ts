@@ -3,7 +3,11 @@ import { openDatabase } from '../../engine/database/database.ts'
 import { emptyOutbox } from '../../plugins/webhooks/outbox.ts'
 import { outside } from './receiver.ts'
 
-const database = await openDatabase({ url: 'sqlite:', data: process.argv[2] ?? '' })
+const database = await openDatabase({
+  url: 'sqlite:',
+  data: process.argv[2] ?? '',
+  patience: 10_000,
+})
 const quiet = () => {}
 const log = { debug: quiet, info: quiet, warn: quiet, error: quiet }
 const metrics = { count: quiet, time: quiet, gauge: quiet }

@@ -24,7 +24,7 @@ routes:
 t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
 await creditAdmin(gateway.data, 10n ** 9n)
 const key = await gateway.key()
-const database = await openDatabase({ url: 'sqlite:', data: gateway.data })
+const database = await openDatabase({ url: 'sqlite:', data: gateway.data, patience: 10_000 })
 t.teardown(() => database.close())
 const rows = (text: string) => database.read({ name: text, text }, [])
 const everything = async () => ({

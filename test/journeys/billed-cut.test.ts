@@ -47,7 +47,7 @@ t.test('an upstream that writes more than it was asked for', async t => {
   const { connection } = await upstream.until('request')
   const { written } = await upstream.until('close', seen => seen.connection === connection)
   t.ok(written < HEAD.length + 48 * WORD.length, 'the upstream is told')
-  const database = await openDatabase({ url: 'sqlite:', data: gateway.data })
+  const database = await openDatabase({ url: 'sqlite:', data: gateway.data, patience: 10_000 })
   const read = (sql: string) => database.read({ name: sql, text: sql }, [])
   const [charge] = await read('SELECT state, amount, uncollected, estimated FROM charges')
   const [wallet] = await read('SELECT balance FROM wallets WHERE id = 2')

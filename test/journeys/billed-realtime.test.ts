@@ -25,7 +25,7 @@ routes:
 })
 t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
 const key = await gateway.key()
-const database = await openDatabase({ url: 'sqlite:', data: gateway.data })
+const database = await openDatabase({ url: 'sqlite:', data: gateway.data, patience: 10_000 })
 t.teardown(() => database.close())
 await upstream.script('gp', [{ do: 'websocket', manner: 'echo' }])
 

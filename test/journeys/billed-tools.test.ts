@@ -24,7 +24,7 @@ routes:
 t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
 const key = await gateway.key()
 await creditAdmin(gateway.data)
-const database = await openDatabase({ url: 'sqlite:', data: gateway.data })
+const database = await openDatabase({ url: 'sqlite:', data: gateway.data, patience: 10_000 })
 t.teardown(() => database.close())
 
 const item = (type: string, id: string, more: object = {}) => ({

@@ -30,7 +30,7 @@ routes:
 })
 t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
 const key = await gateway.key()
-const database = await openDatabase({ url: 'sqlite:', data: gateway.data })
+const database = await openDatabase({ url: 'sqlite:', data: gateway.data, patience: 10_000 })
 t.teardown(() => database.close())
 const rows = (text: string) => database.read({ name: `test: ${text}`, text }, [])
 const UNIT = 1_000_000_000n

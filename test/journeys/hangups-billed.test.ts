@@ -60,7 +60,7 @@ routes:
 })
 await creditAdmin(gateway.data, 10n ** 15n)
 const key = await gateway.key()
-const database = await openDatabase({ url: 'sqlite:', data: gateway.data })
+const database = await openDatabase({ url: 'sqlite:', data: gateway.data, patience: 10_000 })
 t.teardown(async () => {
   await database.close()
   await gateway.stop()

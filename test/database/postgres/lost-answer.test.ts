@@ -61,7 +61,7 @@ t.test('too late: STORE_UNKNOWN, and the same list again is harmless', async t =
 })
 
 t.test('the commit never came: the same list again is written', async t => {
-  const { proxy, direct, database } = await begin(t, 300)
+  const { proxy, direct, database } = await begin(t, 10_000)
   const list = add()
   proxy.cut()
   const first = await tolerant(database.write(list))

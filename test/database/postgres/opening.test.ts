@@ -90,7 +90,7 @@ t.test('over a unix socket, and with options of its own in the address', async t
   }).open()
   const settings = `SELECT current_setting('work_mem') AS memory, current_setting('lock_timeout') AS locks`
   t.same(await database.write([statement('settings', settings)]), [
-    [{ memory: '5MB', locks: '200ms' }],
+    [{ memory: '5MB', locks: '2s' }],
   ])
 })
 
