@@ -1,0 +1,73 @@
+/** The shipped pro models of Google are dearer beyond a length: what `tollgate quote` says before, and what is charged behind. */
+import { execFile } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { plain } from '../fixtures/upstream/scenarios.ts'
+import { creditAdmin } from '../helpers/credit.ts'
+import { startGateway } from '../helpers/gateway.ts'
+import { operatorEnv, swiftly } from '../helpers/operator.ts'
+import { startUpstream } from '../helpers/upstream.ts'
+
+const PROGRAM = fileURLToPath(new URL('../../engine/bin.cjs', import.meta.url))
+const upstream = await startUpstream()
+const env = { GEMINI_BASE_URL: `${upstream.url}/s/gx`, GEMINI_API_KEY: 'k', WORKERS: '1' }
+const gateway = await startGateway({ env })
+t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
+const key = await gateway.key()
+await creditAdmin(gateway.data)
+
+/** A request of so many bytes, and what its answer counts: 1,000 of them were cached. */
+const bodyOf = (bytes: number): string => {
+  const body = { contents: [{ parts: [{ text: '' }] }], generationConfig: { maxOutputTokens: 10 } }
+  const rest = bytes - JSON.stringify(body).length
+  return JSON.stringify({ ...body, contents: [{ parts: [{ text: 'x'.repeat(rest) }] }] })
+}
+const answerOf = (tokens: number) => ({
+  candidates: [{ content: { parts: [{ text: 'yes' }] }, finishReason: 'STOP' }],
+  usageMetadata: {
+    ...{ promptTokenCount: tokens, cachedContentTokenCount: 1_000 },
+    ...{ candidatesTokenCount: 10, totalTokenCount: tokens + 10 },
+  },
+})
+/** Dollars are 7.20. */
+const CASES = [
+  // 199,000 x 9 + 1,000 x 2.232 + 10 x 72, by the million
+  ['gx-2.5-pro', 200_000, 9, 72, '1.793952'],
+  // 199,001 x 18 + 1,000 x 4.5 + 10 x 108
+  ['gx-2.5-pro', 200_001, 18, 108, '3.587598'],
+  ['gx-2.5-pro-preview', 200_001, 18, 108, '3.587598'],
+  ['gx-2.5-pro-preview-05-06', 200_001, 18, 108, '3.587598'],
+  // 127,000 x 9 + 1,000 x 2.25 + 10 x 36
+  ['gx-1.5-pro', 128_000, 9, 36, '1.14561'],
+  ['gx-1.5-pro', 128_001, 18, 72, '2.291238'],
+] as const
+
+for (const [model, tokens, input, output, charge] of CASES)
+  t.test(`${model}, ${tokens} tokens`, async t => {
+    const path = `/v1beta/models/${model}:generateContent`
+    const body = bodyOf(tokens)
+    await upstream.script('gx', [{ do: 'body' }, plain(answerOf(tokens))])
+    const response = await fetch(gateway.url + path, {
+      method: 'POST',
+      headers: { 'x-goog-api-key': key, 'content-type': 'application/json' },
+      body,
+    })
+    t.equal(response.status, 200)
+    t.equal(response.headers.get('x-tollgate-charge'), charge)
+    await response.arrayBuffer()
+
+    // One of each tier is enough for a process of its own.
+    if (model !== 'gx-2.5-pro') return
+    const file = join(gateway.data, `${tokens}.json`)
+    writeFileSync(file, body)
+    const [program, args] = swiftly(PROGRAM, 'quote', 'POST', path, '--body', file, '--json')
+    const { stdout } = await promisify(execFile)(program, args, {
+      env: operatorEnv({ ...env, TOLLGATE_DATA: gateway.data }),
+    })
+    // A token is a byte at least.
+    const most = (tokens * input + 10 * output) / 1_000_000
+    t.match(JSON.parse(stdout), { model, most: String(most), lacking: [] })
+  })
