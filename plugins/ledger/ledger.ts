@@ -20,6 +20,12 @@ export type Lack = 'account' | 'key'
 /** Told what the list returned; nothing where it was closed already. */
 type Done = (rows: readonly (readonly Row[])[]) => void
 type Store = Pick<Database, 'write' | 'read'>
+interface Closing {
+  readonly list: readonly Statement[]
+  readonly done: Done
+  /** The store is being told. The same list beside itself would be another one: it finds nothing to do, and may say so first. */
+  telling: Promise<void> | undefined
+}
 
 /** ms until what could not be closed is tried again, and for which a process that ends goes on trying. */
 const AGAIN = 1_000
@@ -34,7 +40,7 @@ export class Ledger {
   /** Keys whose wallet is known to be there. */
   readonly #opened = new LRUCache<number, true>({ max: MOST_OPENED })
   /** What has to be closed and could not be yet. */
-  readonly #open = new Map<string, { readonly list: readonly Statement[]; done: Done }>()
+  readonly #open = new Map<string, Closing>()
   readonly #timer: NodeJS.Timeout
   /** As it was last heard. */
   #name: string | undefined
@@ -122,7 +128,7 @@ export class Ledger {
   }
   /** Closes a charge whose own group may not have come through: tried until the store has an answer. */
   ensureClosed(request: string, list: readonly Statement[], done: Done): void {
-    this.#open.set(request, { list, done })
+    this.#open.set(request, { list, done, telling: undefined })
     void this.#close(request)
   }
   /** Not before the store was told what all calls have cost; where it stays away, what they had come to counts. */
@@ -151,12 +157,18 @@ export class Ledger {
   async #closeOpen(): Promise<void> {
     await Promise.all([...this.#open.keys()].map(request => this.#close(request)))
   }
-  async #close(request: string): Promise<void> {
+  #close(request: string): Promise<void> {
     const found = this.#open.get(request)
-    if (!found) return
+    if (!found) return Promise.resolve()
+    found.telling ??= this.#tell(request, found).finally(() => {
+      found.telling = undefined
+    })
+    return found.telling
+  }
+  async #tell(request: string, { list, done }: Closing): Promise<void> {
     let rows: Parameters<Done>[0] = []
     try {
-      rows = await writeSurely(this.#database, found.list)
+      rows = await writeSurely(this.#database, list)
     } catch (thrown) {
       // Closed already, or never opened: either way nothing is held for it any more.
       if (!isCode(thrown, 'CHARGE_CLOSED', 'CHARGE_EXISTS', 'SHARE_GONE')) {
@@ -164,6 +176,6 @@ export class Ledger {
         return
       }
     }
-    if (this.#open.delete(request)) found.done(rows)
+    if (this.#open.delete(request)) done(rows)
   }
 }

@@ -1,11 +1,11 @@
 /** What this process may spend without asking: its share of each wallet, in memory. One per process. */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Database, Value } from '../../engine/plugin.ts'
+import type { Database, Statement, Value } from '../../engine/plugin.ts'
 import { MOST } from '../billing/money.ts'
 import { Balances } from './balances.ts'
 import { INSUFFICIENT, isCode } from './faults.ts'
 import { ELSEWHERE, leaseShare, nanosOf, OUTSIDE, ROOM_IN, returnShare } from './statements.ts'
-import { writeSurely } from './surely.ts'
+import { writeDecided, writeSurely } from './surely.ts'
 
 interface Waiting {
   readonly amount: bigint
@@ -50,6 +50,10 @@ export class Shares {
   readonly #timer: NodeJS.Timeout
   /** Ways back under way. */
   readonly #returns = new Set<Promise<void>>()
+  /** Counts the names this process has gone by: what was under way under one is nothing to the next. */
+  #life = 0
+  readonly #open = (): boolean => !this.#closed
+  #closed = false
 
   constructor({ database, process, lost, every = 250 }: SharesOptions) {
     this.#database = database
@@ -96,12 +100,14 @@ export class Shares {
   }
   /** The store took this process for dead: nothing here is ours any more. */
   forget(): void {
+    this.#life++
     for (const share of this.#shares.values()) share.free = 0n
     this.balances.forget()
   }
   /** What lies here unused goes back. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
+    this.#closed = true
     for (const [wallet, share] of this.#shares) this.#return(wallet, share)
     await Promise.all(this.#returns)
   }
@@ -171,17 +177,31 @@ export class Shares {
   }
   async #grant(process: string, wallet: number, least: bigint, wanted: bigint): Promise<bigint> {
     const moved = this.balances.moving(wallet)
+    const list = leaseShare(process, wallet, least, wanted)
     try {
-      const rows = await writeSurely(this.#database, leaseShare(process, wallet, least, wanted))
+      const rows = await writeSurely(this.#database, list)
       const [row, own] = [rows[0]?.[0], rows.at(-1)?.[0]]
       // A trial's store takes what it is told and forgets it: then what could be given counts.
       const granted = row ? nanosOf(row.granted) : await this.#trial(wallet, least)
       moved(granted, own && nanosOf(row?.balance) - nanosOf(own.amount))
       return granted
     } catch (thrown) {
-      moved(0n)
+      if (isCode(thrown, 'STORE_UNKNOWN')) void this.#learn(wallet, list, moved)
+      else moved(0n)
       throw thrown
     }
+  }
+  /** It may have been granted, though nobody waits for it any more: then it lies here for the next. */
+  async #learn(
+    wallet: number,
+    list: readonly Statement[],
+    moved: (by: bigint) => void,
+  ): Promise<void> {
+    const life = this.#life
+    const rows = await writeDecided(this.#database, list, this.#open).catch(() => [])
+    const granted = nanosOf(rows[0]?.[0]?.granted)
+    moved(granted)
+    if (life === this.#life) this.give(wallet, granted)
   }
   async #trial(wallet: number, least: bigint): Promise<bigint> {
     const [row] = await this.#database.read(ROOM_IN, [wallet])
@@ -191,19 +211,22 @@ export class Shares {
     const amount = share.free
     if (amount <= 0n) return
     share.free = 0n
+    const life = this.#life
     const moved = this.balances.moving(wallet)
     const way = this.#bring(wallet, amount)
       .then(() => moved(-amount))
       .catch(thrown => {
         moved(0n)
         // Gone with a process that was taken for dead; anything else is tried again later.
-        if (!isCode(thrown, 'SHARE_GONE')) this.#of(wallet).free += amount
+        if (!isCode(thrown, 'SHARE_GONE') && life === this.#life) this.#of(wallet).free += amount
       })
       .finally(() => this.#returns.delete(way))
     this.#returns.add(way)
   }
   async #bring(wallet: number, amount: bigint): Promise<void> {
-    await writeSurely(this.#database, returnShare(await this.#process(), wallet, amount))
+    // While it may have gone back it is not ours to spend.
+    const list = returnShare(await this.#process(), wallet, amount)
+    await writeDecided(this.#database, list, this.#open)
   }
   /** What nobody has needed for a while is somebody else's. */
   #lookAround(): void {

@@ -6,17 +6,37 @@ import { isCode } from './faults.ts'
 const TRIES = 5
 /** ms. */
 const PAUSE = 50
+const AGAIN = 1_000
 
+/** Rejects with STORE_UNKNOWN as long as nobody knows whether it was written: also where the store is away by then. */
 export const writeSurely = async (
   database: Pick<Database, 'write'>,
   list: readonly Statement[],
 ): Promise<readonly (readonly Row[])[]> => {
+  let doubt: unknown
   for (let left = TRIES; ; left--) {
     try {
       return await database.write(list)
     } catch (thrown) {
-      if (left === 0 || !isCode(thrown, 'STORE_UNKNOWN')) throw thrown
+      if (isCode(thrown, 'STORE_UNKNOWN')) doubt = thrown
+      else if (doubt === undefined || !isCode(thrown, 'STORE_UNAVAILABLE')) throw thrown
+      if (left === 0) throw doubt
       await pause(PAUSE)
     }
+  }
+}
+/** The same, and asked about for as long as nobody knows, while `open` says that somebody wants to. */
+export const writeDecided = async (
+  database: Pick<Database, 'write'>,
+  list: readonly Statement[],
+  open: () => boolean,
+): Promise<readonly (readonly Row[])[]> => {
+  for (;;) {
+    try {
+      return await writeSurely(database, list)
+    } catch (thrown) {
+      if (!open() || !isCode(thrown, 'STORE_UNKNOWN')) throw thrown
+    }
+    await pause(AGAIN)
   }
 }
