@@ -1,13 +1,17 @@
 /** A full disk, a disk that fails, a writer that sleeps, and one that is killed at each of its writes: under load, with the
- *  meter. The long form kills at more of them: `LONG=1`, or all up to KILLS=N. */
+ *  meter. The long form kills at more of them (`LONG=1`, or KILLS=N), and at every single one of the same few calls: of what is
+ *  written, synced and answered. */
 import { rmSync } from 'node:fs'
 import t from 'tap'
 import { scaled } from '../helpers/long.ts'
-import { canSpoil, fill, type Reply, smallDisk, spoil, startTrouble, tellsWhen } from './trouble.ts'
+import type { Reply } from './asking.ts'
+import { canSpoil, fill, smallDisk, spoil, startTrouble, tellsWhen } from './trouble.ts'
 
 t.setTimeout(1_200_000)
 const served = ({ status }: Reply): boolean => status === 200
 const refused = ({ status }: Reply): boolean => status === 503
+/** By which a writer changes its files, makes sure of them, and answers. */
+const CALLS = 'pwrite64,fdatasync,ftruncate,write,writev'
 const without = canSpoil() ? false : 'no strace here, or not allowed to trace'
 
 const disk = smallDisk(t, 8)
@@ -50,6 +54,22 @@ t.test('one trouble after another', async t => {
       await trouble.until(served, 5)
     }
     t.pass(`${points} points, ${trouble.replies.length} calls`)
+  })
+
+  await t.test('a writer killed at every call of the same work', { skip: without }, async t => {
+    const most = scaled(2, 5_000)
+    for (let point = 1; point <= most; point++) {
+      const writer = await trouble.writer()
+      const spoiled = await spoil(writer, `${CALLS}:signal=SIGKILL:when=${point}`)
+      await trouble.work()
+      if ((await trouble.writer()) === writer) {
+        await spoiled.stop()
+        t.comment(`all ${point - 1} of them`)
+        break
+      }
+      await spoiled.ended
+    }
+    t.pass(`${trouble.replies.length} calls`)
   })
 
   await trouble.settle(t)

@@ -2,8 +2,8 @@
  *  once; nobody else was served; and it heals by itself. */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
-import { Agent, createServer, request } from 'node:http'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Test } from 'tap'
@@ -13,22 +13,16 @@ import { creditAdmin } from '../helpers/credit.ts'
 import { startGateway } from '../helpers/gateway.ts'
 import { eventually } from '../helpers/primary.ts'
 import { temporaryFolder } from '../helpers/store.ts'
+import { createAsking, type Reply } from './asking.ts'
 import { writerOf } from './tree.ts'
 
 const USAGE = { prompt_tokens: 3, completion_tokens: 5 }
 const ANSWER = JSON.stringify({ id: 'x', choices: [], usage: USAGE })
+const PLAIN = ['application/json', ANSWER] as const
+const STREAM = ['text/event-stream', `data: ${ANSWER}\n\ndata: [DONE]\n\n`] as const
 /** 0.001 a token written, in nanos. */
 const DUE = 5 * 1_000_000
 
-export interface Reply {
-  readonly status: number
-  readonly id: string
-  readonly retryAfter: string | undefined
-  readonly text: string
-  readonly whole: boolean
-  /** ms it took. */
-  readonly took: number
-}
 export interface Trouble {
   readonly data: string
   /** All that came so far. */
@@ -38,6 +32,8 @@ export interface Trouble {
   free(): Promise<Reply>
   /** Until so many more replies fit, by clients that never stop asking. */
   until(fits: (reply: Reply) => boolean, count: number): Promise<readonly Reply[]>
+  /** The same calls, plain and streamed, one after another, each until it is served. From then on nobody else asks. */
+  work(): Promise<void>
   /** Everybody is heard out; nothing may be wrong. */
   settle(t: Test): Promise<void>
 }
@@ -46,8 +42,13 @@ export const startTrouble = async (t: Test, data = temporaryFolder(t)): Promise<
   const called = new Set<string>()
   const upstream = createServer((asked, response) => {
     called.add(String(asked.headers['x-request-id']))
-    asked.resume().on('end', () => {
-      response.setHeader('content-type', 'application/json').end(ANSWER)
+    let text = ''
+    asked.setEncoding('utf8').on('data', part => {
+      text += part
+    })
+    asked.on('end', () => {
+      const [type, answer] = text.includes('"stream":true') ? STREAM : PLAIN
+      response.setHeader('content-type', type).end(answer)
     })
   }).listen(0, '127.0.0.1')
   await once(upstream, 'listening')
@@ -66,47 +67,24 @@ routes:
   })
   await creditAdmin(data, 10n ** 15n)
   const key = await gateway.key()
-  const agent = new Agent({ keepAlive: true })
   const replies: Reply[] = []
-  const ask = (model: string): Promise<Reply> =>
-    new Promise(resolve => {
-      const began = performance.now()
-      const took = (): number => performance.now() - began
-      const lost = { status: 0, id: '', retryAfter: undefined, text: '', whole: false }
-      const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
-      const asking = request(
-        `${gateway.url}/v1/chat/completions`,
-        { method: 'POST', agent, headers },
-        response => {
-          let text = ''
-          response.setEncoding('utf8').on('data', part => {
-            text += part
-          })
-          response.on('close', () =>
-            resolve({
-              ...{ status: response.statusCode ?? 0, text, whole: response.complete, took: took() },
-              id: String(response.headers['x-request-id']),
-              retryAfter: response.headers['retry-after'],
-            }),
-          )
-          response.on('error', () => {})
-        },
-      )
-      asking.on('error', () => resolve({ ...lost, took: took() }))
-      asking.end(JSON.stringify({ model, messages: [], max_tokens: 50 }))
-    })
+  const asking = createAsking(`${gateway.url}/v1/chat/completions`, key)
+  const ask = async (model: string, stream = false): Promise<Reply> => {
+    const reply = await asking.ask({ model, messages: [], max_tokens: 50, stream })
+    if (model !== 'gift') replies.push(reply)
+    return reply
+  }
   let over = false
   const clients = Array.from({ length: 4 }, async () => {
     while (!over) {
       const reply = await ask('words')
-      replies.push(reply)
       if (reply.status !== 200) await new Promise(resolve => setTimeout(resolve, 20))
     }
   })
   t.teardown(async () => {
     over = true
     await Promise.all(clients)
-    agent.destroy()
+    asking.close()
     await gateway.stop()
     upstream.closeAllConnections()
     upstream.close()
@@ -119,6 +97,15 @@ routes:
       const from = replies.length
       await eventually(() => (replies.slice(from).filter(fits).length >= count ? true : undefined))
       return replies.slice(from).filter(fits)
+    },
+    async work() {
+      over = true
+      await Promise.all(clients)
+      for (const stream of [false, true, false])
+        await eventually(async () => {
+          const { status, whole } = await ask('words', stream)
+          return (status === 200 && whole) || undefined
+        })
     },
     async settle(t) {
       over = true
@@ -203,7 +190,7 @@ export const fill = (folder: string): string => {
   return path
 }
 
-/** Has the kernel spoil system calls of a process, until the process or `stop` ends it. False where nobody may. */
+/** Has the kernel spoil system calls of a process, until the process or `stop` ends it. Resolves when it does. */
 export const spoil = async (pid: number, injection: string) => {
   const calls = injection.split(':')[0] ?? ''
   const args = ['-f', '-qq', '-o', '/dev/null', '-e', `trace=${calls}`, '-e', `inject=${injection}`]
@@ -212,12 +199,24 @@ export const spoil = async (pid: number, injection: string) => {
     tracer.on('error', () => resolve())
     tracer.on('exit', () => resolve())
   })
+  let over = false
+  void ended.then(() => {
+    over = true
+  })
+  await eventually(() => over || isTraced(pid) || undefined)
   return {
     ended,
     stop: () => {
       tracer.kill('SIGINT')
       return ended
     },
+  }
+}
+const isTraced = (pid: number): boolean => {
+  try {
+    return !/^TracerPid:\t0$/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+  } catch {
+    return true
   }
 }
 export const canSpoil = (): boolean => {
