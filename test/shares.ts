@@ -14,7 +14,7 @@ const PATTERNS: Readonly<Record<string, readonly string[]>> = {
   ],
   formats: [
     'test/rooms/formats.test.ts',
-    'test/journeys/{aimock,audio,background,counted,embeddings,form,images,realtime,shipped,slow-models,stored,translate,uses}*.test.ts',
+    'test/journeys/{aimock,audio,background,bad-input-shipped,conversation,counted,embeddings,form,images,item,realtime,shipped,slow-models,stored,translate,uses}*.test.ts',
   ],
 }
 const REST = 'engine'

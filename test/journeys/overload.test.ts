@@ -32,7 +32,9 @@ const measured = (times: Times, ms: number, from = 0): Measured => ({
 /** `ask` on connections that are there already; how long each took by its status. */
 const asking = async ({ url }: Primary, sockets: number) => {
   const agent = new Agent({ keepAlive: true, maxSockets: sockets })
-  await Promise.all(Array.from({ length: sockets }, () => getAlone(`${url}/stamp`, agent)))
+  // Who comes in a crowd may be turned away before it begins: each comes again until it is in.
+  const come = () => getAlone(`${url}/stamp`, agent).catch(() => undefined)
+  await Promise.all(Array.from({ length: sockets }, () => eventually(come)))
   const times = new Map() as Times
   const ask = async () => {
     const started = performance.now()

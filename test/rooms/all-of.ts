@@ -16,7 +16,7 @@ export const MONEY = [
 export const PRICES = ['plugins/{billing,limit}*.test.ts']
 /** What formats are, and what becomes of a call between two of them. */
 export const FORMATS = [
-  'plugins/{formats,hosted,responses,schema,shipped,traits,translate-,translation}*.test.ts',
+  'plugins/{audio,formats,hosted,responses,sandbox-,schema,shipped,traits,translate-,translation}*.test.ts',
 ]
 
 /** Patterns are relative to test/. */
