@@ -2,6 +2,7 @@
 import t from 'tap'
 import { audit } from '../../plugins/ledger/audit.ts'
 import { call, openBooks, payer } from '../helpers/ledger.ts'
+import { openMemory } from '../helpers/ledger-memory.ts'
 
 const books = await openBooks(t)
 const ledger = await books.ledger()
@@ -13,6 +14,22 @@ const write = (text: string) => books.database.write([{ sql: { name: text, text 
 
 t.test('right books', async t => {
   t.same(await audit(books.database), [])
+})
+
+t.test('no sum is read anew for every wallet', async t => {
+  const memory = openMemory()
+  const asked: string[] = []
+  await audit({
+    async read({ text }) {
+      asked.push(text)
+      return []
+    },
+  })
+  for (const text of asked) {
+    const plan = memory.rows(`EXPLAIN QUERY PLAN ${text}`)
+    t.ok(plan.length > 0)
+    for (const { detail } of plan) t.notMatch(detail, /^SCAN .*LEFT-JOIN/, text)
+  }
 })
 
 const WRONG: readonly (readonly [rule: string, spoil: string, mend: string])[] = [
