@@ -92,8 +92,9 @@ export const readBooks = async (ground: Ground, data: string): Promise<Books> =>
   )
   const purses = await rowsOf(
     database,
-    `SELECT w.id / 2 AS account, w.balance, w.reserved, c.given, s.threshold FROM wallets w
-     JOIN (SELECT account, sum(amount) AS given FROM credits GROUP BY account) c ON c.account * 2 = w.id
+    `SELECT w.id / 2 AS account, w.balance, w.reserved, c.given, c.refunded, s.threshold FROM wallets w
+     JOIN (SELECT account, sum(amount) AS given, sum(CASE WHEN kind = 'refund' THEN amount ELSE 0 END) AS refunded
+       FROM credits GROUP BY account) c ON c.account * 2 = w.id
      LEFT JOIN notification_settings s ON s.account * 2 = w.id`,
   )
   const findings = await audit(database)
@@ -114,7 +115,7 @@ const rowOf = (row: Row): LedgerRow => ({
 })
 const purseOf = (row: Row): Purse => ({
   ...{ account: Number(row.account), given: nanos(row.given), balance: nanos(row.balance) },
-  reserved: nanos(row.reserved),
+  ...{ reserved: nanos(row.reserved), refunded: nanos(row.refunded) },
   ...(row.threshold !== null && { threshold: nanos(row.threshold) }),
 })
 

@@ -59,6 +59,8 @@ t.test('nothing wrong', async t => {
     'charged to the end, and cut before the last byte',
   )
   t.same(found({ ...low, events: [event, event] }), [], 'told twice, by one name')
+  const back = kept({ threshold: 80n, refunded: 5n })
+  t.same(found({ ...back, events: [event] }), [], 'told of what was given back later')
 })
 
 const WRONG: Readonly<Record<string, readonly [string, Logs]>> = {

@@ -57,6 +57,8 @@ export interface Purse {
   readonly given: bigint
   readonly balance: bigint
   readonly reserved: bigint
+  /** Of what was charged, since nobody got it: until then the balance was lower. */
+  readonly refunded?: bigint
   /** Below it its owner is told. */
   readonly threshold?: bigint
 }
@@ -197,6 +199,8 @@ const ofPurse = (purse: Purse, { ledger, events }: Logs): readonly Violation[] =
   const spent = sumOf(ledger.filter(row => row.account === account))
   const told = events.filter(event => event.account === account)
   const crossed = purse.threshold !== undefined && balance < purse.threshold
+  const least = balance - (purse.refunded ?? 0n)
+  const passing = purse.threshold !== undefined && least < purse.threshold
   const ids = new Set(told.map(({ id }) => id)).size
   const books = [
     ['I4', balance !== given - spent, `given ${given}, spent ${spent}, left ${balance}`],
@@ -205,7 +209,7 @@ const ofPurse = (purse: Purse, { ledger, events }: Logs): readonly Violation[] =
     ['I10', crossed && ids === 0, 'its balance is low, and nobody was told'],
     [
       'I10',
-      !crossed && ids > 0,
+      !passing && ids > 0,
       `its balance is ${balance}, and its owner was told that it is low`,
     ],
     ['I10', ids > 1, `one crossing, and events ${told.map(({ id }) => id).join(', ')}`],
