@@ -153,7 +153,13 @@ export const mutations: readonly Mutation[] = [
   },
   {
     bug: "the upstream's own counts are not believed",
-    edits: [edit('plugins/ledger/estimate.ts', 'if (usage && !usage.estimated) return usage', '')],
+    edits: [
+      edit(
+        'plugins/ledger/estimate.ts',
+        'if (usage && (!usage.estimated || usage.gauged)) return usage',
+        '',
+      ),
+    ],
     tests: [BILLED],
   },
   {
