@@ -8,13 +8,13 @@ export const FILES = ['test/rooms/*.test.ts', 'test/{journeys,laws,docs,bench,ch
 const PATTERNS: Readonly<Record<string, readonly string[]>> = {
   money: [
     'test/rooms/{database,money,postgres,prices}.test.ts',
-    'test/journeys/{account,bad-input-billed,billed,clock-steps,hangups-billed,idempotency,limit,notifications,two-machines,webhook}*.test.ts',
+    'test/journeys/{account,bad-input-billed,billed,clock-steps,hangups-billed,idempotency,limit,notifications,priced,two-machines,webhook,wrong-keys}*.test.ts',
     'test/chaos/*.test.ts',
     'test/docs/{accounts,limits,prices,webhooks}*.test.ts',
   ],
   formats: [
     'test/rooms/formats.test.ts',
-    'test/journeys/{aimock,audio,background,bad-input-shipped,conversation,counted,embeddings,form,images,item,realtime,shipped,slow-models,stored,translate,uses}*.test.ts',
+    'test/journeys/{aimock,audio,background,bad-input-shipped,conversation,counted,embeddings,films,form,images,item,realtime,sandbox,shipped,slow-models,stored,translate,uses}*.test.ts',
   ],
 }
 const REST = 'engine'
