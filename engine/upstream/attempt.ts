@@ -98,14 +98,22 @@ export const sendTry = (one: Try, deadlines: Deadlines): Promise<void> => {
     health: upstream.health,
     idempotent: IDEMPOTENT.has(request.method),
   }
-  return send(sending, exchange).then(
-    reply => {
+  return new Promise((resolve, reject) => {
+    const waited = (): void => {
       exchange.waited += performance.now() - sentAt
-      one.take(reply)
-    },
-    thrown => {
-      exchange.waited += performance.now() - sentAt
-      throw thrown
-    },
-  )
+    }
+    send(
+      sending,
+      exchange,
+      reply => {
+        waited()
+        one.take(reply)
+        resolve()
+      },
+      reason => {
+        waited()
+        reject(reason)
+      },
+    )
+  })
 }

@@ -56,46 +56,84 @@ export const dispatcher = (rules: DispatchRules, ring: readonly Step<Try>[]): Ru
     // The pending group (a hold) becomes durable beside the upstream call, which takes far longer.
     const durable = call.durable ? call.writes.commit() : undefined
     durable?.catch(thrown => call.leave(asFault(thrown)))
-    const list = candidates(call.targets)
-    const only = list.length === 1 && rules.retries === 0 && !call.left ? list[0] : undefined
-    const reply = only
-      ? await attempt(call, only, rules, forward)
-      : await firstWilling(call, list, rules, turns, forward)
+    const choice = new Choice(candidates(call.targets), rules, turns)
+    let reply: Answer | undefined
+    while (!reply) {
+      if (call.left) throw call.left
+      const one = begin(call, choice.next(), rules)
+      try {
+        await forward(one)
+        reply = choice.take(one)
+      } catch (thrown) {
+        choice.refuse(one, thrown)
+      }
+    }
     if (durable) await durable
     if (call.left) throw call.left
     call.take(reply)
   }
 }
 
+const begin = (call: Call, candidate: Candidate, rules: DispatchRules): Try => {
+  call.attempts++
+  call.target = candidate.target
+  return openTry(call, candidate, rules.path(call), rules.spanId())
+}
+
 /** Each candidate once, and `retries` more, until one answers with anything but a refusal. */
-const firstWilling = async (
-  call: Call,
-  candidates: readonly Candidate[],
-  rules: DispatchRules,
-  turns: Turns,
-  forward: Run<Try>,
-): Promise<Answer> => {
-  const tried = new Set<Candidate>()
-  let spare = rules.retries
-  let last: unknown
-  for (;;) {
-    if (call.left) throw call.left
-    if (tried.size === candidates.length && spare > 0) {
-      spare--
+class Choice {
+  readonly #candidates: readonly Candidate[]
+  readonly #rules: DispatchRules
+  readonly #turns: Turns
+  readonly #tried: Set<Candidate> | undefined
+  #spare: number
+  #last: unknown
+  constructor(candidates: readonly Candidate[], rules: DispatchRules, turns: Turns) {
+    this.#candidates = candidates
+    this.#rules = rules
+    this.#turns = turns
+    this.#spare = rules.retries
+    // Most calls have no choice.
+    if (candidates.length !== 1 || rules.retries > 0) this.#tried = new Set()
+  }
+  /** Throws what the last one said when there is no other. */
+  next(): Candidate {
+    const candidates = this.#candidates
+    const tried = this.#tried
+    if (!tried) return candidates[0] as Candidate
+    if (tried.size === candidates.length && this.#spare > 0) {
+      this.#spare--
       tried.clear()
     }
-    const candidate = pick(candidates, tried, rules.balance, turns, performance.now())
-    if (!candidate) throw last ?? fault('NO_TARGET')
-    tried.add(candidate)
-    const more = tried.size < candidates.length || spare > 0
-    try {
-      const reply = await attempt(call, candidate, rules, forward)
-      if (!more || !refuses(call, reply.status) || !resendable(call)) return reply
-      reply.cut(fault('REFUSAL_DROPPED'))
-    } catch (thrown) {
-      if (!more || !asFault(thrown).retryable || !resendable(call)) throw thrown
-      last = thrown
-    }
+    const found = pick(candidates, tried, this.#rules.balance, this.#turns, performance.now())
+    if (!found) throw this.#last ?? fault('NO_TARGET')
+    tried.add(found)
+    return found
+  }
+  /** The reply of an attempt; undefined where another is asked instead. */
+  take(one: Try): Answer | undefined {
+    const { exchange: call, candidate } = one
+    const reply = one.need()
+    const refused = REFUSING.has(reply.status)
+    this.#rules.observe(candidate.upstream.name, refused ? 'refused' : 'answered')
+    if (call.over || call.left) reply.cut(call.left ?? fault('CLIENT_GONE'))
+    if (!refused || !this.#more || !refuses(call, reply.status) || !resendable(call)) return reply
+    reply.cut(fault('REFUSAL_DROPPED'))
+    return undefined
+  }
+  /** Throws it where nobody else can be asked. */
+  refuse(one: Try, thrown: unknown): void {
+    const { exchange: call, candidate } = one
+    const reason = asFault(thrown)
+    one.drop(reason)
+    this.#rules.observe(candidate.upstream.name, call.left ? 'abandoned' : reason.code)
+    if (!this.#more || !reason.retryable || !resendable(call)) throw thrown
+    this.#last = thrown
+  }
+  get #more(): boolean {
+    return (
+      this.#tried !== undefined && (this.#tried.size < this.#candidates.length || this.#spare > 0)
+    )
   }
 }
 /** What is broken or lost behind an upstream may have done its work: no second one does it once more. */
@@ -104,25 +142,3 @@ const refuses = ({ request: { method } }: Call, status: number): boolean =>
 /** A body that is streamed is gone with the attempt that began to send it. */
 const resendable = ({ request }: Call): boolean =>
   request.whole !== undefined || !request.hasBody || !request.taken
-
-const attempt = async (
-  call: Call,
-  candidate: Candidate,
-  rules: DispatchRules,
-  forward: Run<Try>,
-): Promise<Answer> => {
-  call.attempts++
-  call.target = candidate.target
-  const one = openTry(call, candidate, rules.path(call), rules.spanId())
-  try {
-    await forward(one)
-    const reply = one.need()
-    rules.observe(candidate.upstream.name, REFUSING.has(reply.status) ? 'refused' : 'answered')
-    if (call.over || call.left) reply.cut(call.left ?? fault('CLIENT_GONE'))
-    return reply
-  } catch (thrown) {
-    one.drop(asFault(thrown))
-    rules.observe(candidate.upstream.name, call.left ? 'abandoned' : asFault(thrown).code)
-    throw thrown
-  }
-}

@@ -225,22 +225,26 @@ const asError = (reason: Fault): Error =>
 export interface Aborter {
   onLeave(abort: (reason: Fault) => void): void
 }
-/** Resolves at the head. */
-export const send = (sending: Sending, aborter: Aborter): Promise<Answer> =>
-  new Promise((resolve, reject) => {
-    const { pool, busy } = sending.origin
-    if (!pool) return reject(fault('INSIDE_SILENT', [sending.upstream]))
-    sending.origin.busy = busy + 1
-    sending.origin.health.tried(performance.now())
-    const transport = new Transport(sending, resolve, reject)
-    aborter.onLeave(reason => transport.abort(reason))
-    pool.dispatch(
-      {
-        method: sending.method as Dispatcher.HttpMethod,
-        path: sending.path,
-        headers: sending.headers,
-        body: carried(sending.body, transport),
-      } as Dispatcher.DispatchOptions,
-      transport,
-    )
-  })
+/** One of the two is called: with the head, or with why there is none. */
+export const send = (
+  sending: Sending,
+  aborter: Aborter,
+  headed: (answer: Answer) => void,
+  failed: (reason: Fault) => void,
+): void => {
+  const { origin } = sending
+  if (!origin.pool) return failed(fault('INSIDE_SILENT', [sending.upstream]))
+  origin.busy++
+  origin.health.tried(performance.now())
+  const transport = new Transport(sending, headed, failed)
+  aborter.onLeave(reason => transport.abort(reason))
+  origin.pool.dispatch(
+    {
+      method: sending.method as Dispatcher.HttpMethod,
+      path: sending.path,
+      headers: sending.headers,
+      body: carried(sending.body, transport),
+    } as Dispatcher.DispatchOptions,
+    transport,
+  )
+}

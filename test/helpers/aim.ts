@@ -25,7 +25,9 @@ export const aim = (t: Test, address: string, connections = 2) => {
     idempotent: true,
   }
   const ask = (more: Partial<Sending> = {}, aborter = (_: (reason: Fault) => void): void => {}) =>
-    send({ ...sending, ...more }, { onLeave: aborter })
+    new Promise<Answer>((resolve, reject) =>
+      send({ ...sending, ...more }, { onLeave: aborter }, resolve, reject),
+    )
   return { origin, ask }
 }
 export const text = async (answer: Answer): Promise<string> =>
