@@ -2,7 +2,7 @@
 import { matchesGlob } from 'node:path'
 
 /** Those of other folders are run by their room. */
-export const FILES = ['test/rooms/*.test.ts', 'test/{journeys,laws,docs,bench,chaos}/**/*.test.ts']
+export const FILES = ['test/rooms/*.test.ts', 'test/{journeys,laws,docs,bench,chaos}/*.test.ts']
 
 /** Each has bounds of its own. What matches none is the engine's. */
 const PATTERNS: Readonly<Record<string, readonly string[]>> = {
@@ -13,8 +13,8 @@ const PATTERNS: Readonly<Record<string, readonly string[]>> = {
     'test/docs/{accounts,limits,prices,webhooks}*.test.ts',
   ],
   formats: [
-    'test/rooms/formats.test.ts',
-    'test/journeys/{aimock,audio,background,bad-input-shipped,conversation,counted,embeddings,films,form,images,item,realtime,sandbox,shipped,slow-models,stored,translate,uses}*.test.ts',
+    'test/rooms/{formats,images,shipped,stored}.test.ts',
+    'test/journeys/{aimock,audio,background,counted,embeddings,films,form,realtime,sandbox,slow-models,translate,uses}*.test.ts',
   ],
 }
 const REST = 'engine'
@@ -27,7 +27,7 @@ export const shareOf = (file: string): string =>
 /** Those that take longest, and mostly wait: beside them the others find room. */
 const FIRST = [
   'test/rooms/*.test.ts',
-  'test/journeys/{background,idempotency,two-machines,worker-kill}*.test.ts',
+  'test/journeys/{background,format-matrix,idempotency,two-machines,worker-kill}*.test.ts',
   'test/chaos/chaos.test.ts',
   'test/docs/*.test.ts',
 ]

@@ -1,7 +1,7 @@
 /** Images that are changed, through the official SDK and by hand: forms that pass byte for byte but for the model's name. */
 import OpenAI, { toFile } from 'openai'
 import t from 'tap'
-import { bed, counted, DATA_URL, failed, gateway, PNG } from '../helpers/drawing.ts'
+import { bed, counted, DATA_URL, failed, gateway, PNG } from '../../helpers/drawing.ts'
 
 const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'k', maxRetries: 0 })
 const png = (name = 'cat.png') => toFile(PNG, name, { type: 'image/png' })

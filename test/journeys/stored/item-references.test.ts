@@ -1,9 +1,8 @@
 /** Items that a request only refers to are put in their place where they are its account's, and refused by name where not; an
  *  upstream keeps nothing that it could look up. */
 import t from 'tap'
-import { message, plain, refused, response, startStored, streamed } from '../helpers/stored.ts'
-
-const { upstream, mine, other, sent } = await startStored(t)
+import { message, plain, refused, response, streamed } from '../../helpers/stored.ts'
+import { mine, other, sent, upstream } from './stand.ts'
 
 const refer = (id: string) => ({ type: 'item_reference', id }) as const
 const ask = (model: string, input: object[], more: object = {}) =>
@@ -43,12 +42,12 @@ t.test('without a previous response, at any upstream', async t => {
 })
 
 t.test('of a stream', async t => {
-  const done = response('resp_s', 'Oslo')
+  const done = response('resp_streamed', 'Oslo')
   await upstream.script('gp', streamed({ type: 'response.completed', response: done } as never))
   for await (const _ of await mine.responses.create({ model: 'gp', input: 'x', stream: true }));
   t.equal((await sent('gp')).store, false)
   await upstream.script('cl', plain(message('ok')))
-  await ask('cl', [refer('msg_resp_s'), { role: 'user', content: 'Why?' }])
+  await ask('cl', [refer('msg_resp_streamed'), { role: 'user', content: 'Why?' }])
   t.match(JSON.stringify((await sent('cl')).messages), /Oslo.*Why/)
 })
 
@@ -75,9 +74,9 @@ t.test('what is not there is refused by its name, before any upstream is asked',
 })
 
 t.test('what is named often is not more than can be continued', async t => {
-  await upstream.script('gp', plain(response('resp_big', 'x'.repeat(200_000))))
+  await upstream.script('gp', plain(response('resp_large', 'x'.repeat(200_000))))
   await mine.responses.create({ model: 'gp', input: 'x' })
-  await refused(t, ask('gp', Array(200).fill(refer('msg_resp_big'))), 400, {
+  await refused(t, ask('gp', Array(200).fill(refer('msg_resp_large'))), 400, {
     ...{ param: 'input', code: 'context_length_exceeded' },
   })
 })

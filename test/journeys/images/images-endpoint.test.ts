@@ -1,8 +1,8 @@
 /** The endpoint for images, through the official SDK: bytes that pass, Recraft behind it, counts, streams. */
 import OpenAI from 'openai'
 import t from 'tap'
-import { judgeOf } from '../helpers/answered.ts'
-import { bed, counted, failed, gateway } from '../helpers/drawing.ts'
+import { judgeOf } from '../../helpers/answered.ts'
+import { bed, counted, failed, gateway } from '../../helpers/drawing.ts'
 
 const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'k', maxRetries: 0 })
 const generate = (model: string, more: object = {}) =>

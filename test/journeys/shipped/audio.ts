@@ -1,26 +1,9 @@
-/** The shipped gateway with a scripted upstream behind its gp models, for journeys of sound, and what its books say of a
- *  call. */
+/** What journeys of sound send, what is answered, and what the books say of a call. */
 import OpenAI, { toFile } from 'openai'
-import t, { type Test } from 'tap'
-import { openDatabase } from '../../engine/database/database.ts'
-import { text } from '../fixtures/upstream/scenarios.ts'
-import type { Step } from '../fixtures/upstream/script.ts'
-import { creditAdmin } from './credit.ts'
-import { startGateway } from './gateway.ts'
-import { startUpstream } from './upstream.ts'
-
-export const upstream = await startUpstream()
-export const gateway = await startGateway({
-  env: { OPENAI_BASE_URL: `${upstream.url}/s/gp/v1`, OPENAI_API_KEY: 'operators-key' },
-})
-export const key = await gateway.key()
-await creditAdmin(gateway.data)
-const database = await openDatabase({ url: 'sqlite:', data: gateway.data })
-t.teardown(async () => {
-  await database.close()
-  await Promise.all([gateway.stop(), upstream.stop()])
-})
-t.beforeEach(() => upstream.forget())
+import type { Test } from 'tap'
+import { text } from '../../fixtures/upstream/scenarios.ts'
+import type { Step } from '../../fixtures/upstream/script.ts'
+import { database, gateway, key, upstream } from './stand.ts'
 
 export const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: key, maxRetries: 0 })
 /** No byte of it is text, and each differs from its neighbours. */

@@ -2,10 +2,9 @@
  *  official client, over real sockets, at upstreams of two formats. */
 import type OpenAI from 'openai'
 import t from 'tap'
-import { eventually } from '../helpers/primary.ts'
-import { message, plain, refused, response, startStored, streamed } from '../helpers/stored.ts'
-
-const { upstream, mine, other, rows, sent } = await startStored(t)
+import { eventually } from '../../helpers/primary.ts'
+import { message, plain, refused, response, streamed } from '../../helpers/stored.ts'
+import { mine, other, rows, sent, upstream } from './stand.ts'
 
 t.test('what was answered is kept, told again and continued at another upstream', async t => {
   await upstream.script('gp', plain(response('resp_a', 'Paris')))

@@ -3,27 +3,10 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
-import { plain, stream } from '../fixtures/upstream/scenarios.ts'
-import type { Head } from '../fixtures/upstream/script.ts'
-import { creditAdmin } from '../helpers/credit.ts'
-import { startGateway } from '../helpers/gateway.ts'
-import { readAll } from '../helpers/sse.ts'
-import { startUpstream } from '../helpers/upstream.ts'
-
-const upstream = await startUpstream()
-const gateway = await startGateway({
-  env: {
-    OPENAI_BASE_URL: `${upstream.url}/s/gp/v1`,
-    OPENAI_API_KEY: 'operators-openai-key',
-    ANTHROPIC_BASE_URL: `${upstream.url}/s/cl`,
-    ANTHROPIC_API_KEY: 'operators-anthropic-key',
-    GEMINI_BASE_URL: `${upstream.url}/s/gx`,
-    GEMINI_API_KEY: 'operators-google-key',
-  },
-})
-t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
-const key = await gateway.key()
-await creditAdmin(gateway.data)
+import { plain, stream } from '../../fixtures/upstream/scenarios.ts'
+import type { Head } from '../../fixtures/upstream/script.ts'
+import { readAll } from '../../helpers/sse.ts'
+import { gateway, key, upstream } from './stand.ts'
 
 interface Shipped {
   readonly script: string

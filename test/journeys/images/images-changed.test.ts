@@ -1,8 +1,8 @@
 /** Images that targets of Recraft's change: forms and JSON of /v1/images/edits, and images shown in chat. */
 import OpenAI, { toFile } from 'openai'
 import t from 'tap'
-import { bed, counted, DATA_URL, failed, gateway, PNG } from '../helpers/drawing.ts'
-import { greys, pngOf } from '../helpers/png.ts'
+import { bed, counted, DATA_URL, failed, gateway, PNG } from '../../helpers/drawing.ts'
+import { greys, pngOf } from '../../helpers/png.ts'
 
 const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'k', maxRetries: 0 })
 const png = (bytes: Uint8Array = PNG) => toFile(bytes, 'a.png', { type: 'image/png' })

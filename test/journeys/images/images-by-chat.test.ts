@@ -3,7 +3,7 @@ import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
 import t from 'tap'
-import { bed, counted, DATA_URL, failed, gateway, PNG } from '../helpers/drawing.ts'
+import { bed, counted, DATA_URL, failed, gateway, PNG } from '../../helpers/drawing.ts'
 
 const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'k', maxRetries: 0 })
 const anthropic = new Anthropic({ baseURL: gateway.url, apiKey: 'k', maxRetries: 0 })

@@ -1,9 +1,9 @@
 /** Items of a conversation are added, found, paged through and deleted one by one, by the official client. */
 import type { ConversationItem } from 'openai/resources/conversations/items'
 import t from 'tap'
-import { plain, refused, response, startStored } from '../helpers/stored.ts'
+import { plain, refused, response } from '../../helpers/stored.ts'
+import { mine, other, sent, upstream } from './stand.ts'
 
-const { upstream, mine, other, sent } = await startStored(t)
 const { items } = mine.conversations
 
 const said = (role: 'user' | 'assistant', content: string) =>

@@ -3,11 +3,8 @@
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { parse } from 'yaml'
-import { openDatabase } from '../../engine/database/database.ts'
-import { creditAdmin } from '../helpers/credit.ts'
-import { startGateway } from '../helpers/gateway.ts'
-import { rawClient, replies } from '../helpers/raw.ts'
-import { startUpstream } from '../helpers/upstream.ts'
+import { rawClient, replies } from '../../helpers/raw.ts'
+import { database, gateway, key, upstream } from './stand.ts'
 
 interface Route {
   readonly path: string
@@ -23,19 +20,6 @@ interface Row {
   /** Of a form: the field that is a file. */
   readonly file?: string
 }
-
-const upstream = await startUpstream()
-const { url } = upstream
-const gateway = await startGateway({
-  env: { OPENAI_BASE_URL: url, ANTHROPIC_BASE_URL: url, GEMINI_BASE_URL: url, WORKERS: '1' },
-})
-const database = await openDatabase({ url: 'sqlite:', data: gateway.data })
-t.teardown(async () => {
-  await database.close()
-  await Promise.all([gateway.stop(), upstream.stop()])
-})
-const key = await gateway.key()
-await creditAdmin(gateway.data)
 
 const MODEL = 'gp-4.1'
 const messages = [{ role: 'user', content: 'hi' }]
@@ -71,7 +55,9 @@ const DIALECTS = {
     error?.code === status && typeof error.status === 'string' && typeof error.message === 'string',
 } as const
 
-const { routes } = parse(readFileSync(new URL('../../routes.yaml', import.meta.url), 'utf8')) as {
+const { routes } = parse(
+  readFileSync(new URL('../../../routes.yaml', import.meta.url), 'utf8'),
+) as {
   readonly routes: readonly Route[]
 }
 const taking = routes.filter(({ path, model }) => path.startsWith('POST ') && model !== undefined)
@@ -143,10 +129,14 @@ const checkOversized = async (t: Test, route: Route): Promise<void> => {
   client.close()
 }
 
+const CHARGES = { name: 'charges', text: 'SELECT count(*) AS charges FROM charges' }
+
+t.ok(taking.length >= 15, `${taking.length} routes`)
 for (const route of taking)
   t.test(route.path, async t => {
     const row = rowOf(route.path.slice('POST '.length))
     if (!row) throw new Error('it has no row in this test')
+    const before = await database.read(CHARGES, [])
     for (const [what, [sent, expected]] of Object.entries(badOf(route, row))) {
       const { status, told } = await post(route, sent)
       t.equal(status, expected, `${what}: ${JSON.stringify(told)}`)
@@ -156,10 +146,6 @@ for (const route of taking)
       )
     }
     await checkOversized(t, route)
+    t.same(await upstream.seen('request'), [], 'nobody else heard of it')
+    t.same(await database.read(CHARGES, []), before, 'and nobody paid')
   })
-
-t.test('nobody else heard of it, and nobody paid', async t => {
-  t.ok(taking.length >= 15, `${taking.length} routes`)
-  t.same(await upstream.seen('request'), [])
-  t.same(await database.read({ name: 'charges', text: 'SELECT * FROM charges' }, []), [])
-})

@@ -1,7 +1,8 @@
 /** What makes no sense on the routes of sound, and models that are asked where they are not served: each named in OpenAI's
  *  dialect, nobody asked, nothing charged. */
 import t, { type Test } from 'tap'
-import { gateway, key, paid, sound, upstream } from '../helpers/audio.ts'
+import { paid, sound } from './audio.ts'
+import { gateway, key, upstream } from './stand.ts'
 
 interface Refusal {
   readonly status: number

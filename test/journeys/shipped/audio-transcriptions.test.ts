@@ -1,22 +1,10 @@
 /** Writing down what was said, through the official SDK and the shipped routes: forms go up as they are, text comes down as
  *  it is, and is paid for by what the upstream counted, or by what its answer tells. */
 import t from 'tap'
-import { stream, text } from '../fixtures/upstream/scenarios.ts'
-import {
-  answers,
-  charged,
-  event,
-  failed,
-  gateway,
-  key,
-  openai,
-  paid,
-  recording,
-  sent,
-  sound,
-  upstream,
-} from '../helpers/audio.ts'
-import { readAll } from '../helpers/sse.ts'
+import { stream, text } from '../../fixtures/upstream/scenarios.ts'
+import { readAll } from '../../helpers/sse.ts'
+import { answers, charged, event, failed, openai, paid, recording, sent, sound } from './audio.ts'
+import { gateway, key, upstream } from './stand.ts'
 
 /** Nanos: a second of whisper-1; what gp-4o-transcribe reads, hears and writes. */
 const SECOND = 720_000

@@ -1,21 +1,10 @@
 /** Reading aloud, through the official SDK and the shipped routes: sound passes byte for byte, is paid for to the nano, and
  *  never seems whole when it is not. */
 import t from 'tap'
-import { stream, text } from '../fixtures/upstream/scenarios.ts'
-import {
-  answers,
-  charged,
-  event,
-  failed,
-  gateway,
-  key,
-  openai,
-  paid,
-  sent,
-  sound,
-  upstream,
-} from '../helpers/audio.ts'
-import { readAll } from '../helpers/sse.ts'
+import { stream, text } from '../../fixtures/upstream/scenarios.ts'
+import { readAll } from '../../helpers/sse.ts'
+import { answers, charged, event, failed, openai, paid, sent, sound } from './audio.ts'
+import { gateway, key, upstream } from './stand.ts'
 
 /** Nanos a letter: 15 USD for a million of them, at 7.2. */
 const LETTER = 108_000
@@ -32,7 +21,7 @@ t.test('sound passes byte for byte, for the price of its letters', async t => {
   const { bytes, target, head } = await sent()
   t.equal(target, '/s/gp/v1/audio/speech')
   t.same(JSON.parse(bytes.toString()), { ...ask, response_format: 'mp3', speed: 1.5 })
-  t.match(head, /authorization: Bearer operators-key/i)
+  t.match(head, /authorization: Bearer operators-openai-key/i)
   t.notMatch(head, key)
   await charged(t, response, LETTERS * LETTER, { characters: LETTERS })
 })

@@ -1,0 +1,26 @@
+/** The shipped gateway in front of one scripted upstream, for all journeys of this folder. */
+import t from 'tap'
+import { openDatabase } from '../../../engine/database/database.ts'
+import { creditAdmin } from '../../helpers/credit.ts'
+import { startGateway } from '../../helpers/gateway.ts'
+import { startUpstream } from '../../helpers/upstream.ts'
+
+export const upstream = await startUpstream()
+export const gateway = await startGateway({
+  env: {
+    OPENAI_BASE_URL: `${upstream.url}/s/gp/v1`,
+    OPENAI_API_KEY: 'operators-openai-key',
+    ANTHROPIC_BASE_URL: `${upstream.url}/s/cl`,
+    ANTHROPIC_API_KEY: 'operators-anthropic-key',
+    GEMINI_BASE_URL: `${upstream.url}/s/gx`,
+    GEMINI_API_KEY: 'operators-google-key',
+  },
+})
+export const key = await gateway.key()
+await creditAdmin(gateway.data)
+export const database = await openDatabase({ url: 'sqlite:', data: gateway.data })
+t.teardown(async () => {
+  await database.close()
+  await Promise.all([gateway.stop(), upstream.stop()])
+})
+t.beforeEach(() => upstream.forget())
