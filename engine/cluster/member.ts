@@ -6,16 +6,13 @@ import type { Taker } from './door.ts'
 import { expectMany, handOver } from './hand-over.ts'
 import { Hearing, ofType } from './hearing.ts'
 import type { FromWorker, Refused, Sealed, ToWorker } from './messages.ts'
+import { withYoung } from './young.ts'
 
 export type State = 'starting' | 'serving' | 'leaving'
 export type Refusal = Pick<Refused, 'problems' | 'text'>
 
-/** MiB. What a hundred requests in flight have made dies in a young generation of this size; the runtime's own starts at
- *  one, and grows and shrinks with the load, copying what is still needed each time. */
-const YOUNG = ['--min-semi-space-size=32', '--max-semi-space-size=32']
-/** What an operator says wins: flags come behind these, but NODE_OPTIONS would not. */
-const young = (): readonly string[] =>
-  process.env.NODE_OPTIONS?.includes('semi-space-size') ? [] : YOUNG
+/** MiB. What a hundred requests in flight have made dies in a young generation of this size. */
+const YOUNG = 32
 
 /** ms without a sign of life until a worker is spoken of, and until it is killed: by what it is doing. */
 const NOTICED = 1_000
@@ -44,7 +41,7 @@ export class Member implements Taker {
     this.number = number
     this.process = fork(new URL('../worker.ts', import.meta.url), [`worker ${number}`], {
       env: { NODE_COMPILE_CACHE: codeFolder, ...process.env },
-      execArgv: [...young(), ...process.execArgv],
+      execArgv: [...withYoung(YOUNG)],
     })
     expectMany(this.process)
     this.up = this.hearing.next(ofType('up'))
