@@ -83,8 +83,7 @@ export const createGatewayServer = (
 
 /** Files of this process's own: the log, the store, pipes to other processes. */
 const RESERVED = 24
-/** Every connection may need another one to an upstream. */
-const openFiles = (): number => {
+const readOpenFiles = (): number => {
   // Without it the report asks for the names of all peers.
   const report = Object.assign(process.report, { excludeNetwork: true })
   const { userLimits } = report.getReport() as {
@@ -93,3 +92,8 @@ const openFiles = (): number => {
   const soft = userLimits?.open_files?.soft
   return typeof soft === 'number' ? soft : Number.MAX_SAFE_INTEGER
 }
+/** Every connection may need another one to an upstream. Asked for once: the report is on all that a process has open. */
+const openFiles = ((known?: number) => (): number => {
+  known ??= readOpenFiles()
+  return known
+})()
