@@ -1,9 +1,9 @@
 /** Headers of an upstream's reply: what concerns its connection ends here, and what is ours it cannot say. */
 import t from 'tap'
-import { text } from '../fixtures/upstream/scenarios.ts'
-import { startGateway } from '../helpers/gateway.ts'
-import { rawClient, replies } from '../helpers/raw.ts'
-import { startUpstream } from '../helpers/upstream.ts'
+import { text } from '../../fixtures/upstream/scenarios.ts'
+import { startGateway } from '../../helpers/gateway.ts'
+import { rawClient, replies } from '../../helpers/raw.ts'
+import { startUpstream } from '../../helpers/upstream.ts'
 
 const upstream = await startUpstream()
 const gateway = await startGateway({

@@ -1,10 +1,10 @@
 /** Another try, or another target, only while nothing reached the client and nothing may have been done. */
 import t from 'tap'
-import { plain, text } from '../fixtures/upstream/scenarios.ts'
-import type { Step } from '../fixtures/upstream/script.ts'
-import { startGateway } from '../helpers/gateway.ts'
-import { readAll } from '../helpers/sse.ts'
-import { startUpstream } from '../helpers/upstream.ts'
+import { plain, text } from '../../fixtures/upstream/scenarios.ts'
+import type { Step } from '../../fixtures/upstream/script.ts'
+import { startGateway } from '../../helpers/gateway.ts'
+import { readAll } from '../../helpers/sse.ts'
+import { startUpstream } from '../../helpers/upstream.ts'
 
 const upstream = await startUpstream()
 const [a, b, c, narrow] = await Promise.all(

@@ -1,9 +1,9 @@
 /** A target that fails is left alone for a while and asked back by one request; never are all left alone. */
 import t from 'tap'
-import { plain } from '../fixtures/upstream/scenarios.ts'
-import { startGateway } from '../helpers/gateway.ts'
-import { LONG } from '../helpers/long.ts'
-import { startUpstream } from '../helpers/upstream.ts'
+import { plain } from '../../fixtures/upstream/scenarios.ts'
+import { startGateway } from '../../helpers/gateway.ts'
+import { LONG } from '../../helpers/long.ts'
+import { startUpstream } from '../../helpers/upstream.ts'
 
 const EJECT = 1_000
 const upstream = await startUpstream()

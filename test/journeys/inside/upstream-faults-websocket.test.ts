@@ -1,10 +1,10 @@
 /** Every way an upstream fails behind a WebSocket: a refusal before it opens, a close code after; both sides end. */
 import t, { type Test } from 'tap'
 import WebSocket from 'ws'
-import { plain, text } from '../fixtures/upstream/scenarios.ts'
-import type { Socket, Step } from '../fixtures/upstream/script.ts'
-import { startGateway } from '../helpers/gateway.ts'
-import { startUpstream } from '../helpers/upstream.ts'
+import { plain, text } from '../../fixtures/upstream/scenarios.ts'
+import type { Socket, Step } from '../../fixtures/upstream/script.ts'
+import { startGateway } from '../../helpers/gateway.ts'
+import { startUpstream } from '../../helpers/upstream.ts'
 
 const upstream = await startUpstream()
 const gateway = await startGateway({

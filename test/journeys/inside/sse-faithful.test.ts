@@ -1,13 +1,13 @@
 /** A stream arrives as it was sent: every byte, at once, however it was cut on the way. */
 import { createHash } from 'node:crypto'
 import t from 'tap'
-import { stream, text } from '../fixtures/upstream/scenarios.ts'
-import type { Step } from '../fixtures/upstream/script.ts'
-import { startGateway } from '../helpers/gateway.ts'
-import { LONG, scaled } from '../helpers/long.ts'
-import { rawClient, replies } from '../helpers/raw.ts'
-import { readAll } from '../helpers/sse.ts'
-import { startUpstream } from '../helpers/upstream.ts'
+import { stream, text } from '../../fixtures/upstream/scenarios.ts'
+import type { Step } from '../../fixtures/upstream/script.ts'
+import { startGateway } from '../../helpers/gateway.ts'
+import { LONG, scaled } from '../../helpers/long.ts'
+import { rawClient, replies } from '../../helpers/raw.ts'
+import { readAll } from '../../helpers/sse.ts'
+import { startUpstream } from '../../helpers/upstream.ts'
 
 const upstream = await startUpstream()
 const gateway = await startGateway({

@@ -1,11 +1,11 @@
 /** Raw payloads through the gateway: refused with a closed connection, or harmless in the stated way; never two readings. */
 import t, { type Test } from 'tap'
-import { families } from '../fixtures/raw/index.ts'
-import type { Harmless, Payload, Refused } from '../fixtures/raw/payload.ts'
-import { headerOf } from '../fixtures/upstream/script.ts'
-import { startGateway } from '../helpers/gateway.ts'
-import { type RawClient, type RawReply, rawClient, replies } from '../helpers/raw.ts'
-import { type Seen, startUpstream } from '../helpers/upstream.ts'
+import { families } from '../../fixtures/raw/index.ts'
+import type { Harmless, Payload, Refused } from '../../fixtures/raw/payload.ts'
+import { headerOf } from '../../fixtures/upstream/script.ts'
+import { startGateway } from '../../helpers/gateway.ts'
+import { type RawClient, type RawReply, rawClient, replies } from '../../helpers/raw.ts'
+import { type Seen, startUpstream } from '../../helpers/upstream.ts'
 
 const upstream = await startUpstream()
 const gateway = await startGateway({

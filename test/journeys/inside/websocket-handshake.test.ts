@@ -1,8 +1,8 @@
 /** Handshakes that are none: refused before the pipeline, before the upstream, and never by silence. */
 import t from 'tap'
-import { startCore } from '../helpers/core.ts'
-import { rawClient, replies } from '../helpers/raw.ts'
-import { startUpstream } from '../helpers/upstream.ts'
+import { startCore } from '../../helpers/core.ts'
+import { rawClient, replies } from '../../helpers/raw.ts'
+import { startUpstream } from '../../helpers/upstream.ts'
 
 const upstream = await startUpstream()
 await upstream.script('echo', [{ do: 'websocket', manner: 'echo' }])

@@ -1,9 +1,9 @@
 /** Before a WebSocket opens it is a request like any other: stages may answer or refuse, another target may be asked. */
 import t from 'tap'
-import { TollgateError } from '../../engine/errors.ts'
-import { plugin, startCore } from '../helpers/core.ts'
-import { startUpstream } from '../helpers/upstream.ts'
-import { openSocket, type Refused } from '../helpers/web-socket.ts'
+import { TollgateError } from '../../../engine/errors.ts'
+import { plugin, startCore } from '../../helpers/core.ts'
+import { startUpstream } from '../../helpers/upstream.ts'
+import { openSocket, type Refused } from '../../helpers/web-socket.ts'
 
 const upstream = await startUpstream()
 t.teardown(() => upstream.stop())

@@ -1,12 +1,12 @@
 /** Whatever bytes a client sends: all kinds of back ends behind the gateway read the same requests, and nobody gets another's reply. */
 import t from 'tap'
-import { families } from '../fixtures/raw/index.ts'
-import { mutated } from '../fixtures/raw/mutate.ts'
-import { type BackEnd, type Reading, startBackEnds } from '../helpers/back-ends.ts'
-import { startGateway, type TestGateway } from '../helpers/gateway.ts'
-import { LONG, scaled } from '../helpers/long.ts'
-import { type RawClient, type RawReply, rawClient, replies } from '../helpers/raw.ts'
-import { createChance, draw, seed } from '../helpers/seeded.ts'
+import { families } from '../../fixtures/raw/index.ts'
+import { mutated } from '../../fixtures/raw/mutate.ts'
+import { type BackEnd, type Reading, startBackEnds } from '../../helpers/back-ends.ts'
+import { startGateway, type TestGateway } from '../../helpers/gateway.ts'
+import { LONG, scaled } from '../../helpers/long.ts'
+import { type RawClient, type RawReply, rawClient, replies } from '../../helpers/raw.ts'
+import { createChance, draw, seed } from '../../helpers/seeded.ts'
 
 /** How long a client waits for what may never come, ms: then it has said all it has to say. */
 const QUIET = 300

@@ -1,10 +1,10 @@
 /** What a WebSocket may not do: too large, too many pieces, too many frames, never read, never answer. */
 import t, { type Test } from 'tap'
-import type { Outcome } from '../../engine/plugin.ts'
-import { plugin, startCore } from '../helpers/core.ts'
-import { rawClient } from '../helpers/raw.ts'
-import { startUpstream } from '../helpers/upstream.ts'
-import { openSocket } from '../helpers/web-socket.ts'
+import type { Outcome } from '../../../engine/plugin.ts'
+import { plugin, startCore } from '../../helpers/core.ts'
+import { rawClient } from '../../helpers/raw.ts'
+import { startUpstream } from '../../helpers/upstream.ts'
+import { openSocket } from '../../helpers/web-socket.ts'
 
 const upstream = await startUpstream()
 t.teardown(() => upstream.stop())

@@ -1,11 +1,11 @@
 /** A client that leaves takes its upstream call with it, at whatever moment it leaves. */
 import t, { type Test } from 'tap'
-import { plain, text } from '../fixtures/upstream/scenarios.ts'
-import type { Step } from '../fixtures/upstream/script.ts'
-import { startGateway } from '../helpers/gateway.ts'
-import { scaled } from '../helpers/long.ts'
-import { type RawClient, rawClient } from '../helpers/raw.ts'
-import { startUpstream } from '../helpers/upstream.ts'
+import { plain, text } from '../../fixtures/upstream/scenarios.ts'
+import type { Step } from '../../fixtures/upstream/script.ts'
+import { startGateway } from '../../helpers/gateway.ts'
+import { scaled } from '../../helpers/long.ts'
+import { type RawClient, rawClient } from '../../helpers/raw.ts'
+import { startUpstream } from '../../helpers/upstream.ts'
 
 const upstream = await startUpstream()
 const gateway = await startGateway({
