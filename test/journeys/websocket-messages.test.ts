@@ -1,10 +1,10 @@
 /** What stages do to the messages of a WebSocket, how it ends, and what is told of it. */
 import t, { type Test } from 'tap'
-import { TollgateError } from '../../../engine/errors.ts'
-import type { Exchange, Message, Outcome, Stage } from '../../../engine/plugin.ts'
-import { plugin, silent, startCore } from '../../helpers/core.ts'
-import { startUpstream } from '../../helpers/upstream.ts'
-import { type Client, openSocket } from '../../helpers/web-socket.ts'
+import { TollgateError } from '../../engine/errors.ts'
+import type { Exchange, Message, Outcome, Stage } from '../../engine/plugin.ts'
+import { plugin, silent, startCore } from '../helpers/core.ts'
+import { startUpstream } from '../helpers/upstream.ts'
+import { type Client, openSocket } from '../helpers/web-socket.ts'
 
 const upstream = await startUpstream()
 t.teardown(() => upstream.stop())
