@@ -1,5 +1,4 @@
 /** The most a call can cost, remembered: prices that go by tokens alone are asked for the same few sums all day. */
-import { LRUCache } from 'lru-cache'
 import type { Asked } from '../billing/asked.ts'
 import { isMeter, SUMS } from '../billing/meters.ts'
 import type { Rule } from '../billing/rule.ts'
@@ -12,12 +11,13 @@ const KEPT = 1_000
 
 export class Mosts {
   readonly #rule: Rule
-  /** Undefined: the price goes by more than what is read and written. */
-  readonly #known: LRUCache<string, Worst> | undefined
+  /** Undefined: the price goes by more than what is read and written. A Map, which is empty until it is used: there is
+   *  one for each of ten thousand models. */
+  readonly #known: Map<string, Worst> | undefined
 
   constructor(rule: Rule) {
     this.#rule = rule
-    this.#known = goesByTokens(rule) ? new LRUCache({ max: KEPT }) : undefined
+    this.#known = goesByTokens(rule) ? new Map() : undefined
   }
   of({ bounds, plain }: Asked, facts: Facts): Worst {
     const { prompt = 0, completion = 0 } = bounds
@@ -27,6 +27,7 @@ export class Mosts {
     const found = this.#known.get(key)
     if (found) return found
     const made = worst(this.#rule, { ...bounds, prompt: steps * STEP }, facts)
+    if (this.#known.size >= KEPT) this.#known.clear()
     this.#known.set(key, made)
     return made
   }

@@ -6,6 +6,7 @@ import { compileCurrency } from '../../plugins/billing/currency.ts'
 import { compileRule } from '../../plugins/billing/rule.ts'
 import { worst } from '../../plugins/billing/worst.ts'
 import { Mosts } from '../../plugins/ledger/most.ts'
+import { Prices } from '../../plugins/ledger/prices.ts'
 import fc from '../helpers/property.ts'
 
 const report = (): void => {}
@@ -58,4 +59,29 @@ t.test('a body that is no object asks for nothing in particular', async t => {
   t.match(askedOf({ generationConfig: { maxOutputTokens: 7 } }, 9, { rule: capacity.rule }), {
     bounds: { completion: 7 },
   })
+})
+
+t.test('ten thousand models with prices are no burden until they are called', async t => {
+  const price = { input: '1 / 1M', output: '2 / 1M' }
+  const models = Object.fromEntries(
+    Array.from({ length: 10_000 }, (_, at) => [`m${at}`, { output: 100, price }]),
+  )
+  const before = process.memoryUsage().heapUsed
+  const prices = new Prices({ models, settings: {} } as never)
+  const grown = (process.memoryUsage().heapUsed - before) / 2 ** 20
+  t.ok(grown < 150, `${Math.round(grown)} MiB, what the making leaves behind counted`)
+  t.ok(prices.of('m9999'))
+})
+
+t.test('what is remembered is forgotten when it is much', async t => {
+  const rule = ruleOf({ input: 1, output: 1 })
+  const mosts = new Mosts(rule)
+  const ask = (max_tokens: number) =>
+    mosts.of(askedOf({ max_tokens }, 300, { ...CAPACITY, rule }), factsOf({}, 0))
+  const first = ask(1)
+  t.equal(ask(1), first, 'asked again it is the same')
+  for (let tokens = 2; tokens < 1_100; tokens++) ask(tokens)
+  const anew = ask(1)
+  t.not(anew, first)
+  t.same(anew, first)
 })
