@@ -78,7 +78,9 @@ export class Line {
     this.#questions = questions
     this.now = options.now ?? monotonic
     this.book = new LRUCache({
-      max: options.keys ?? 10_000,
+      // By size, of which each has one: a cache of so many places would take them all at once, for every name.
+      maxSize: options.keys ?? 10_000,
+      sizeCalculation: () => 1,
       dispose: (slice, key, reason) => {
         if (reason === 'evict') this.giveBack(key, slice)
       },
