@@ -21,6 +21,8 @@ const agent = new Agent({ keepAlive: true })
 const log: Kept[] = []
 let aim: Aim | undefined
 let used = 0
+/** Keys with which nobody was reached. */
+const unused: string[] = []
 let stopped = false
 
 /** Words that came whole. */
@@ -52,7 +54,8 @@ const read = (call: Kept, leaveAt: number, response: IncomingMessage, over: () =
   response.on('error', over)
 }
 const ask = ({ url, key: usual, small }: Aim): Promise<void> => {
-  const key = (log.length % Number(often) === 0 ? small[used++] : undefined) ?? usual
+  const spare = log.length % Number(often) === 0 ? (unused.pop() ?? small[used++]) : undefined
+  const key = spare ?? usual
   const stream = chance() < 0.6
   const leaveAt = chance() < 0.15 ? 1 + upTo(15) : Number.POSITIVE_INFINITY
   const call: Kept = {
@@ -76,7 +79,10 @@ const ask = ({ url, key: usual, small }: Aim): Promise<void> => {
       read(call, leaveAt, response, over),
     )
     asking.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ECONNREFUSED') call.outcome = 'unreached'
+      if (error.code === 'ECONNREFUSED') {
+        call.outcome = 'unreached'
+        if (spare !== undefined) unused.push(spare)
+      }
       over()
     })
     asking.setTimeout(20_000, () => asking.destroy())
