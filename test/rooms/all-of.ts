@@ -10,9 +10,8 @@ export const DEAR = ['engine/*.property.test.ts', 'engine/workshop.test.ts']
 export const DYING = ['database/{wills,writer-killed}.test.ts']
 
 /** What has to do with money, and with stores that die: on both engines, so it takes the longest. */
-export const MONEY = [
-  'plugins/{account,accounts,idempotency,ledger,notifications,webhooks}*.test.ts',
-]
+export const LEDGER = ['plugins/ledger*.test.ts']
+export const MONEY = ['plugins/{account,accounts,idempotency,notifications,webhooks}*.test.ts']
 export const PRICES = ['plugins/{billing,limit}*.test.ts']
 /** What formats are, and what becomes of a call between two of them. */
 export const FORMATS = [

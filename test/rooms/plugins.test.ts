@@ -1,4 +1,4 @@
 /** The tests of test/plugins that no other room has, in one process. */
-import { allOf, FORMATS, MONEY, PRICES } from './all-of.ts'
+import { allOf, FORMATS, LEDGER, MONEY, PRICES } from './all-of.ts'
 
-await allOf(['plugins/**/*.test.ts'], [...FORMATS, ...MONEY, ...PRICES])
+await allOf(['plugins/**/*.test.ts'], [...FORMATS, ...LEDGER, ...MONEY, ...PRICES])

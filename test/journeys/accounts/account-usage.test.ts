@@ -1,19 +1,19 @@
 /** What an account has used, over real sockets and a real store: sums that are the ledger's, pages that miss nothing,
  *  receipts for their owner only. */
 import t from 'tap'
-import { type Shown, startAccountGateway } from '../helpers/account-gateway.ts'
+import type { Shown } from '../../helpers/account-gateway.ts'
+import { gateway } from './stand.ts'
 
-const gateway = await startAccountGateway(t)
 const { ask } = gateway
 const UNIT = 10n ** 9n
 const DAY = 86_400_000
 const NOVEMBER = Date.UTC(2025, 10, 1)
 
-const ann = await gateway.account('ann')
+const ann = await gateway.account('annie')
 await gateway.credit(ann, 1_000n * UNIT)
 const [key, other] = [await gateway.addKey(ann, { name: 'laptop' }), await gateway.addKey(ann)]
 const token = (await gateway.addToken(ann)).text
-const eve = await gateway.account('eve')
+const eve = await gateway.account('evie')
 const stranger = { key: await gateway.addKey(eve), token: (await gateway.addToken(eve)).text }
 
 /** Twelve calls: three a day, on four days; the last of each by another model and key. */

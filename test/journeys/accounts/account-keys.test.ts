@@ -2,9 +2,8 @@
  *  second of being revoked, and nobody else's business. */
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { startAccountGateway } from '../helpers/account-gateway.ts'
+import { gateway } from './stand.ts'
 
-const gateway = await startAccountGateway(t)
 const { ask } = gateway
 
 const ann = await gateway.account('ann')
