@@ -14,6 +14,7 @@ import {
 } from './charged.ts'
 import { fault, isCode, LACKS } from './faults.ts'
 import type { Lack } from './ledger.ts'
+import { takeMore } from './more.ts'
 import { noteOf } from './noted.ts'
 import {
   extendCharge,
@@ -93,7 +94,7 @@ export class Bill {
     const { ledger, log } = this.#kit
     const { payer } = this.#facts
     this.#covered = true
-    const lack = await ledger.take(payer, beyond).catch(() => 'account' as const)
+    const lack = await takeMore(ledger, payer, beyond)
     if (this.#closed) return void (lack ?? ledger.give(payer, beyond, this.#process))
     if (!lack) return this.#extendBy(beyond)
     const uncollected = String(beyond)
@@ -133,7 +134,7 @@ export class Bill {
     const { payer, held } = this.#facts
     const more = this.#will(usage) + held - this.#held
     if (more <= 0n) return undefined
-    const lack = await this.#kit.ledger.take(payer, more).catch(() => 'account' as const)
+    const lack = await takeMore(this.#kit.ledger, payer, more)
     if (this.#closed) return void (lack ?? this.#kit.ledger.give(payer, more, this.#process))
     if (lack) return this.cover(usage).then(() => fault(LACKS[lack], [printMoney(held)]))
     this.#extendBy(more)
@@ -152,7 +153,7 @@ export class Bill {
     const { ledger } = this.#kit
     const { payer } = this.#facts
     const more = this.#held / 2n + 1n
-    this.#lack = await ledger.take(payer, more).catch(() => 'account' as const)
+    this.#lack = await takeMore(ledger, payer, more)
     if (this.#lack) return
     if (this.#closed) return ledger.give(payer, more, this.#process)
     this.#extendBy(more)

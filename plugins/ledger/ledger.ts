@@ -38,7 +38,7 @@ export class Ledger {
   readonly #standing: Standing
   readonly #shares: Shares
   /** Keys whose wallet is known to be there. */
-  readonly #opened = new LRUCache<number, true>({ max: MOST_OPENED })
+  readonly #opened = new LRUCache<number, true>({ maxSize: MOST_OPENED, sizeCalculation: () => 1 })
   /** What has to be closed and could not be yet. */
   readonly #open = new Map<string, Closing>()
   readonly #timer: NodeJS.Timeout
