@@ -13,7 +13,7 @@ import type {
   Slot,
   Stage,
 } from '../engine/plugin.ts'
-import { type Asked, askedOf, factsOf, saidIn } from './billing/asked.ts'
+import { type Asked, askedOf, calledIn, factsOf, saidIn } from './billing/asked.ts'
 import { CURRENCY } from './billing/currency.ts'
 import { parseQuota, printMoney } from './billing/money.ts'
 import { isFields } from './billing/problems.ts'
@@ -179,8 +179,8 @@ class Meter implements Stage {
     const files = exchange.slots.get(FILES) ?? 0
     const asked = askedOf(body, size, price, files)
     const { nanos: most, unpriced, unbounded } = price.most.of(asked, facts)
-    if (unpriced.length + unbounded.length > 0)
-      throw refusal('METER_UNPRICED', [[...unpriced, ...unbounded].join(', ')])
+    const without = [...unpriced, ...unbounded]
+    if (without.length > 0) throw refusal('METER_UNPRICED', [calledIn(body, without).join(', ')])
     const payer = payerOf(account)
     const held = this.#ledger.takeNow(payer, most)
       ? most

@@ -114,14 +114,27 @@ const NO_TOOLS: Meters = { web_search: 0, file_search: 0, code_execution: 0 }
  *  named, so that it is found to have none. */
 const toolsIn = (fields: Fields, rule: Rule): Meters => {
   if (fields.tools === undefined && fields.web_search_options === undefined) return NO_TOOLS
-  const offered = namesIn(fields.tools)
-  if (fields.web_search_options !== undefined) offered.push('web_search')
+  const offered = offeredIn(fields)
   const meters: { [meter: string]: number } = {}
   for (const [meter, called] of TOOLS)
     if (!offered.some(name => called.test(name))) meters[meter] = 0
     else if (!rule.homes.has(meter)) meters[meter] = 1
   return meters
 }
+/** What the client calls the tools that these meters count. A meter that counts none stays as it is. */
+export const calledIn = (body: Json, meters: readonly string[]): readonly string[] => {
+  const offered = isFields(body) ? offeredIn(body) : []
+  const names = meters.flatMap(meter => {
+    const called = TOOLS.find(([name]) => name === meter)?.[1]
+    const asked = called ? offered.filter(name => called.test(name)) : []
+    return asked.length > 0 ? asked : [meter]
+  })
+  return [...new Set(names)]
+}
+const offeredIn = (fields: Fields): string[] => [
+  ...namesIn(fields.tools),
+  ...(fields.web_search_options === undefined ? [] : ['web_search_options']),
+]
 const namesIn = (tools: unknown): string[] => {
   if (!Array.isArray(tools)) return []
   return tools.flatMap(tool => {

@@ -20,6 +20,8 @@ export interface TargetCodec {
   readonly upload?: Upload
   /** Of a format whose targets only draw. */
   readonly drawing?: Drawing
+  /** Its upstreams run tools themselves (a search, code): a target of several formats is asked for such in this one. */
+  readonly runsTools?: boolean
 }
 
 /** What is known of a format that clients speak, too. */

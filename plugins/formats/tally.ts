@@ -17,10 +17,11 @@ const OWN: ReadonlySet<string> = new Set([
   'functionDeclarations',
   'function_declarations',
 ])
-/** Google's tools are named by their key; everybody else's by their type. */
+/** Google's tools are named by their key; everybody else's by their type, which a client's own may lack. */
 const isHosted = (tool: Json): boolean => {
   if (!isFields(tool)) return false
   if (typeof tool.type === 'string') return !OWN.has(tool.type)
+  if (typeof tool.name === 'string') return false
   return Object.keys(tool).some(name => !OWN.has(name))
 }
 

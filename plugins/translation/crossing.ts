@@ -58,6 +58,9 @@ export class Crossing {
     this.#target = target
     this.#ground = ground
   }
+  get runsTools(): boolean {
+    return this.#target.codec.runsTools === true
+  }
   async forward(attempt: Attempt, next: () => Promise<void>): Promise<void> {
     const { exchange } = attempt
     const losses = new Losses(this.#client.codec.settings)

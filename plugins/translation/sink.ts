@@ -35,7 +35,9 @@ export class StreamSink implements Sink {
     if (part.type === 'end') this.#tail += this.#encoder.part(part)
     else this.#text += this.#encoder.part(part)
   }
+  /** Of what the model failed to write nothing has left yet: it is an error of its own. */
   whole(answer: Answer): Bytes {
+    for (const { stop } of answer.choices) if (stop.reason === 'broken') throw brokeOff(stop)
     for (const part of partsOf(answer)) this.take(part)
     return this.tail()
   }

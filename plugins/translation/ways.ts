@@ -5,6 +5,7 @@ import type { Format, TargetFormat } from '../formats/format.ts'
 import { targetFormats } from '../formats/index.ts'
 import { holdsSeal } from '../formats/seal.ts'
 import { speaks, spokenBy } from '../formats/spoken.ts'
+import { offersHosted } from '../formats/tally.ts'
 import { MODEL, WHOLE } from '../slots.ts'
 import { type Coded, Crossing, isCoded } from './crossing.ts'
 import { fault } from './faults.ts'
@@ -49,11 +50,16 @@ export class Ways {
   }
   of({ target, exchange, request }: Attempt): Identity | Crossing {
     const spoken = this.#formatsOf(target)
-    if (!this.#isSame(spoken)) return this.#crossing(spoken) ?? this.#identity
-    if (thinksByName(target.traits) || exchange.slots.get(WHOLE)?.longer) return this.#own()
     const { parsed } = exchange.request
+    if (!this.#isSame(spoken)) return this.#crossing(spoken, parsed) ?? this.#identity
+    if (thinksByName(target.traits) || exchange.slots.get(WHOLE)?.longer) return this.#own()
     if (isFields(parsed) && this.#format.codec?.needsReading?.(parsed, target.traits ?? {}))
-      return this.#crossing(spoken.filter(name => name !== this.#format.name)) ?? this.#own()
+      return (
+        this.#crossing(
+          spoken.filter(name => name !== this.#format.name),
+          parsed,
+        ) ?? this.#own()
+      )
     // What another provider sealed must not reach this one.
     const sealed = request.body instanceof Uint8Array && holdsSeal(request.body)
     return sealed ? this.#own() : this.#identity
@@ -78,12 +84,11 @@ export class Ways {
     const spoken = this.#formatsOf(target)
     return this.#isSame(spoken) || this.#crossing(spoken) !== undefined
   }
-  #crossing(spoken: readonly string[]): Crossing | undefined {
-    for (const name of spoken) {
-      const crossing = this.#crossings.get(name)
-      if (crossing) return crossing
-    }
-    return undefined
+  /** The first of them; of a request for tools that the target runs, the first that knows such tools. */
+  #crossing(spoken: readonly string[], body?: Json): Crossing | undefined {
+    const [first, ...others] = spoken.flatMap(name => this.#crossings.get(name) ?? [])
+    if (!first || first.runsTools || others.length === 0 || !offersHosted(body)) return first
+    return others.find(({ runsTools }) => runsTools) ?? first
   }
   #formatsOf(target: Target): readonly string[] {
     return spokenBy(target, this.#upstreams[target.upstream])

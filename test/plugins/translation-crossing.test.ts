@@ -127,6 +127,30 @@ t.test('edge 5: a model that broke off without a word is no success', async t =>
   t.match(streamed.poured?.fault ?? streamed.poured?.tail, /error|BROKE/)
   t.notMatch(streamed.poured?.text, /DONE/)
 })
+
+t.test(
+  'what the model failed to write in one piece is an error to whoever streams, too',
+  async t => {
+    const google = (finishReason: string, parts: object[]) => ({
+      headers: JSON_TYPE,
+      body: JSON.stringify({ candidates: [{ content: { parts }, finishReason }] }),
+    })
+    for (const parts of [[], [{ text: 'so far' }]]) {
+      const answered = google('MALFORMED_FUNCTION_CALL', parts)
+      const { poured } = await cross({ body: stream, target: 'google-gemini', answered })
+      t.match(poured?.fault, { code: 'UPSTREAM_BROKE_OFF' })
+      t.equal(poured?.text, '', 'nothing that looks like an end')
+    }
+    const queued = { id: 'resp_1', object: 'response', status: 'queued', output: [] }
+    const { poured } = await cross({
+      ...{ client: 'google-gemini', target: 'openai-responses' },
+      path: '/v1beta/models/asked:streamGenerateContent?alt=sse',
+      body: { contents: [{ parts: [{ text: 'hi' }] }] },
+      answered: { headers: JSON_TYPE, body: JSON.stringify(queued) },
+    })
+    t.match(poured?.fault, { code: 'UPSTREAM_BROKE_OFF' })
+  },
+)
 t.test('a client that streams is streamed to, whatever the upstream does', async t => {
   const { poured, reply } = await cross({ body: stream, answered: plain })
   t.match(reply?.headers['content-type'], /event-stream/)

@@ -53,5 +53,6 @@ export const anthropicMessages: Format = {
     encodeStream,
     decodeError,
     settings: SETTINGS,
+    runsTools: true,
   },
 }

@@ -19,4 +19,5 @@ export const codec: Codec = {
   decodeError,
   settings: SETTINGS,
   upload,
+  runsTools: true,
 }

@@ -18,4 +18,5 @@ export const codec: Codec = {
   encodeStream,
   decodeError,
   settings,
+  runsTools: true,
 }

@@ -1,0 +1,93 @@
+/** Tools that a target runs itself, asked for by clients of other formats: in the format that knows them, or refused by the name
+ *  the client used. */
+import t from 'tap'
+import { plain } from '../../fixtures/upstream/scenarios.ts'
+import { gateway, key, upstream } from './stand.ts'
+
+const post = async (path: string, body: object) => {
+  const response = await fetch(gateway.url + path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  return { status: response.status, told: JSON.stringify(await response.json()) }
+}
+const messages = [{ role: 'user', content: 'hi' }]
+const contents = [{ role: 'user', parts: [{ text: 'hi' }] }]
+const answer = plain({
+  ...{ id: 'resp_1', object: 'response', created_at: 7, status: 'completed', model: 'there' },
+  output: [
+    {
+      ...{ type: 'message', id: 'msg_1', role: 'assistant', status: 'completed' },
+      content: [{ type: 'output_text', text: 'found', annotations: [] }],
+    },
+  ],
+  usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
+})
+/** What the upstream was asked. */
+const sent = async () => {
+  const [request] = await upstream.seen('request', 'gp')
+  const [body] = await upstream.seen('body', 'gp')
+  const text = Buffer.from(body?.body.bytes ?? []).toString()
+  return { target: request?.head.target, tools: JSON.parse(text).tools }
+}
+const SEARCH = { type: 'web_search_20250305', name: 'web_search' }
+const CODE = { type: 'code_execution_20250825', name: 'code_execution' }
+const asMessage = (model: string, tools: object[]) =>
+  ['/v1/messages', { model, max_tokens: 9, messages, ...(tools.length > 0 && { tools }) }] as const
+const asGoogle = (model: string, tools: object[]) =>
+  [
+    `/v1beta/models/${model}:generateContent`,
+    { contents, ...(tools.length > 0 && { tools }) },
+  ] as const
+
+for (const [what, [path, body], type] of [
+  ['a search, of messages', asMessage('gp-4.1', [SEARCH]), 'web_search'],
+  ['code, of messages', asMessage('gp-4.1', [CODE]), 'code_interpreter'],
+  ['a search, of Google’s', asGoogle('gp-4.1', [{ googleSearch: {} }]), 'web_search'],
+  ['code, of Google’s', asGoogle('gp-4.1', [{ codeExecution: {} }]), 'code_interpreter'],
+] as const)
+  t.test(what, async t => {
+    await upstream.script('gp', [{ do: 'body' }, answer])
+    const { status, told } = await post(path, body)
+    t.equal(status, 200, told)
+    t.match(told, /found/)
+    t.match(await sent(), { target: '/s/gp/v1/responses', tools: [{ type }] })
+  })
+
+t.test('a request without such tools goes where it always went', async t => {
+  const chat = plain({ choices: [{ message: { content: 'found' }, finish_reason: 'stop' }] })
+  for (const [path, body] of [
+    asMessage('gp-4.1', []),
+    asMessage('gp-4.1', [{ name: 'find', input_schema: { type: 'object' } }]),
+    asGoogle('gp-4.1', [{ functionDeclarations: [{ name: 'find' }] }]),
+  ]) {
+    await upstream.forget()
+    await upstream.script('gp', [{ do: 'body' }, chat])
+    const { status, told } = await post(path, body)
+    t.equal(status, 200, told)
+    t.match(await sent(), { target: '/s/gp/v1/chat/completions' })
+  }
+})
+
+t.test('research is asked of responses, whichever format asks', async t => {
+  for (const [path, body] of [asMessage, asGoogle].map(of =>
+    of('o3-deep-research-2025-06-26', []),
+  )) {
+    await upstream.forget()
+    await upstream.script('gp', [{ do: 'body' }, answer])
+    t.equal((await post(path as string, body as object)).status, 200)
+    t.match(await sent(), { target: '/s/gp/v1/responses' })
+  }
+})
+
+t.test('a model without the tool: refused by the name the client used', async t => {
+  for (const model of ['gp-4-gizmo-g-a1', 'gp-4o-image', 'rc-v3'])
+    for (const name of ['gx_search', 'url_context']) {
+      const tools = [{ type: 'function', function: { name } }]
+      const { status, told } = await post('/v1/chat/completions', { model, messages, tools })
+      t.equal(status, 400, model)
+      t.match(told, name)
+    }
+  t.same(await upstream.seen('request'), [], 'nobody was asked')
+})
