@@ -96,6 +96,8 @@ t.test('no writer: STORE_UNAVAILABLE in time, at once after that, and it heals',
   const store = await startStore(t)
   const { hasty } = await openBoth(store)
   await store.kill()
+  // Its end may be told before that of its socket: what is sent into that has an unknown fate, and says so.
+  await new Promise(resolve => setTimeout(resolve, 100))
   const refusal = { code: 'STORE_UNAVAILABLE', status: 503, headers: { 'retry-after': '1' } }
   await t.rejects(hasty.write(add('while away')), refusal)
   const turn = new Promise(resolve => setImmediate(resolve, 'a turn of the loop'))
