@@ -154,12 +154,13 @@ export class Call implements Exchange {
   }
   /** Ends it, once. A listener that throws is returned, so that the caller can log it. */
   finish(outcome: Outcome): readonly Fault[] {
-    if (this.#over) return []
+    if (this.#over) return NONE
     this.#over = true
     if (outcome.end !== 'complete') this.#controller?.abort(outcome.fault)
     this.#writes?.close()
+    if (!this.#ends) return NONE
     const faults: Fault[] = []
-    for (const listener of this.#ends ?? []) {
+    for (const listener of this.#ends) {
       try {
         listener(outcome)
       } catch (thrown) {
@@ -169,6 +170,8 @@ export class Call implements Exchange {
     return faults
   }
 }
+
+const NONE: readonly Fault[] = []
 
 const isRaw = (body: Body | Json): body is Exclude<Body, undefined> =>
   body instanceof Uint8Array ||

@@ -31,6 +31,23 @@ const UNNAMEABLE = new Set(['__proto__', 'constructor', 'prototype', 'hasownprop
 // RFC 3986 reg-name, IPv4 or bracketed IPv6, and a port. `_` is no letter of a host, but real ones have it.
 const HOST = /^(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/
 
+/** A verdict per name, kept: real traffic has few names. Whoever invents names is judged anew each time. */
+const remembered = <T extends boolean | string>(judge: (name: string) => T) => {
+  const known = new Map<string, T>()
+  return (name: string): T => {
+    const verdict = known.get(name)
+    if (verdict !== undefined) return verdict
+    const judged = judge(name)
+    if (known.size < NAMES_KEPT && name.length <= NAME_KEPT) known.set(name, judged)
+    return judged
+  }
+}
+const NAMES_KEPT = 500
+const NAME_KEPT = 64
+const lower = (name: string): string => name.toLowerCase()
+/** As it is compared: made once of each spelling, since the parser makes every name anew. */
+const nameOf = remembered(lower)
+
 /** A record without a prototype. Of `Object.create(null)` V8 makes a hash table, which costs more to fill, to read and
  *  above all to walk; instances of this stay as fast as any object. */
 const Blank = function Blank() {} as unknown as { new (): Record<string, string> }
@@ -46,7 +63,7 @@ export const readHead = (
   let size = 0
   const headers = new Blank()
   for (let at = 0; at + 1 < raw.length; at += 2) {
-    const name = (raw[at] as string).toLowerCase()
+    const name = nameOf(raw[at] as string)
     const value = raw[at + 1] as string
     size += name.length + value.length + SEPARATORS
     const before = headers[name]
@@ -150,19 +167,6 @@ export const passRule = (extra: readonly string[]): ((headers: RequestHeaders) =
     return passed
   }
 }
-/** A verdict per name, kept: real traffic has few names. Whoever invents names is judged anew each time. */
-const remembered = (judge: (name: string) => boolean) => {
-  const known = new Map<string, boolean>()
-  return (name: string): boolean => {
-    const verdict = known.get(name)
-    if (verdict !== undefined) return verdict
-    const judged = judge(name)
-    if (known.size < NAMES_KEPT) known.set(name, judged)
-    return judged
-  }
-}
-const NAMES_KEPT = 500
-const lower = (name: string): string => name.toLowerCase()
 
 /** Of an upstream's reply: what concerns its connection, its cookies, its origin, and names that are ours to set. */
 const NEVER_DOWN = new Set([

@@ -2,18 +2,28 @@
 import { randomFillSync } from 'node:crypto'
 
 const POOL = 8_192
+/** Bytes whose digits are written at once. A name keeps the digits it is cut from in memory as long as it is kept. */
+const PIECE = 256
 
 export const createIds = (): ((bytes: number) => string) => {
   const pool = Buffer.alloc(POOL)
   let at = POOL
-  return bytes => {
-    if (at + bytes > POOL) {
+  let digits = ''
+  let cut = 0
+  const refill = (): void => {
+    if (at + PIECE > POOL) {
       randomFillSync(pool)
       at = 0
     }
-    const start = at
-    at += bytes
-    return pool.toString('hex', start, at)
+    digits = pool.toString('hex', at, at + PIECE)
+    at += PIECE
+    cut = 0
+  }
+  return bytes => {
+    if (cut + bytes * 2 > digits.length) refill()
+    const start = cut
+    cut += bytes * 2
+    return digits.slice(start, cut)
   }
 }
 

@@ -24,6 +24,8 @@ type Hide = (text: string) => string
 
 /** Names that are kept quoted; whoever invents more pays for each. */
 const NAMES_KEPT = 1_000
+/** Longer ones are nobody's usual path. */
+const PATH_KEPT = 256
 
 /** Names of routes and upstreams are the operator's and come with every line: quoted once. What may be a client's goes
  *  behind the curtain (`hide`) each time. `base`: fields of every line of this process. */
@@ -36,6 +38,16 @@ export const createRequestLines = (base: object, hide: Hide) => {
     if (quoted.size < NAMES_KEPT) quoted.set(name, made)
     return made
   }
+  /** Most requests are for a few paths; who asks for ever new ones pushes the others out, and no more. */
+  const paths = new Map<string, string>()
+  const path = (asked: string): string => {
+    const found = paths.get(asked)
+    if (found !== undefined) return found
+    const made = hide(JSON.stringify(asked))
+    if (paths.size >= NAMES_KEPT) paths.clear()
+    if (asked.length <= PATH_KEPT) paths.set(asked, made)
+    return made
+  }
   const ours = `${JSON.stringify(base).slice(1, -1)},"id":"`
   return {
     write(line: RequestLine): string {
@@ -43,16 +55,19 @@ export const createRequestLines = (base: object, hide: Hide) => {
       if (line.requestId !== undefined)
         text += `,"request_id":${hide(JSON.stringify(line.requestId))}`
       text += `,"trace":"${line.trace}","route":${known(line.route)},"method":${known(line.method)}`
-      text += `,"path":${hide(JSON.stringify(line.path))},"status":${line.status}`
+      text += `,"path":${path(line.path)},"status":${line.status}`
       text += `,"end":"${line.end}","ms":${round(line.ms)},"added":${round(line.added)}`
       text += `,"bytes":${line.bytes},"attempts":${line.attempts}`
       if (line.upstream !== undefined) text += `,"upstream":${known(line.upstream)}`
-      if (line.target !== undefined) text += `,"target":${hide(JSON.stringify(line.target))}`
+      if (line.target !== undefined) text += `,"target":${known(line.target)}`
       if (line.code !== undefined) text += `,"code":${known(line.code)}`
       return `${text},"msg":"request"}\n`
     },
     /** There are new secrets. */
-    forget: (): void => quoted.clear(),
+    forget(): void {
+      quoted.clear()
+      paths.clear()
+    },
   }
 }
 

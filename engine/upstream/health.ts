@@ -25,6 +25,10 @@ export class Health {
   get until(): number {
     return Math.max(this.#until, this.#resting)
   }
+  /** It was ejected, and has not come back yet. */
+  get doubtful(): boolean {
+    return this.#until !== 0
+  }
   /** A request goes there; if the origin was ejected, this one is the probe. */
   tried(now: number): void {
     if (this.#until !== 0 && now >= this.#until) this.#probing = true

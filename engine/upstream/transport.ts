@@ -178,9 +178,8 @@ class Transport implements Source, Watched, Refusable, Dispatcher.DispatchHandle
   }
   #report(status: number, retryAfter: string | string[] | undefined): void {
     const { origin, health } = this.#sending
-    const now = performance.now()
-    if (status === 429) origin.health.rest(now + restOf(retryAfter))
-    else if (status >= 500) origin.health.failed(now, health)
+    if (status === 429) origin.health.rest(performance.now() + restOf(retryAfter))
+    else if (status >= 500) origin.health.failed(performance.now(), health)
     else origin.health.succeeded()
   }
   silent(): void {
@@ -235,7 +234,7 @@ export const send = (
   const { origin } = sending
   if (!origin.pool) return failed(fault('INSIDE_SILENT', [sending.upstream]))
   origin.busy++
-  origin.health.tried(performance.now())
+  if (origin.health.doubtful) origin.health.tried(performance.now())
   const transport = new Transport(sending, headed, failed)
   aborter.onLeave(reason => transport.abort(reason))
   origin.pool.dispatch(

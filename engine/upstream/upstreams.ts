@@ -101,11 +101,13 @@ const signer = ({ key, auth = 'bearer' }: UpstreamOptions): Upstream['sign'] => 
   if (keys.length === 0 || auth === 'none') return (_, path) => path
   let turn = 0
   const next = (): string => keys[turn++ % keys.length] as string
-  if (auth === 'bearer')
+  if (auth === 'bearer') {
+    const credentials = keys.map(each => `Bearer ${each}`)
     return (headers, path) => {
-      headers.authorization = `Bearer ${next()}`
+      headers.authorization = credentials[turn++ % credentials.length] as string
       return path
     }
+  }
   if ('header' in auth)
     return (headers, path) => {
       headers[auth.header.toLowerCase()] = next()
