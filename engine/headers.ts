@@ -185,10 +185,10 @@ const OURS = 'x-tollgate-'
 
 /** What a header of the reply is called on its way down; empty: it ends here. The upstream's own id stays findable
  *  under a name of its own, since `x-request-id` is the gateway's word. */
-const nameDown = (name: string): string => {
+const nameDown = remembered(name => {
   if (NEVER_DOWN.has(name) || UNNAMEABLE.has(name) || name.startsWith(OURS)) return ''
   return name === 'x-request-id' ? 'x-upstream-request-id' : name
-}
+})
 
 export const passDown = (
   headers: Readonly<Record<string, string | string[] | undefined>>,

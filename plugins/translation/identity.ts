@@ -26,27 +26,32 @@ export class Identity {
     this.#log = log
     this.#marks = marksOf(format)
   }
-  async forward(attempt: Attempt, next: () => Promise<void>): Promise<void> {
+  forward(attempt: Attempt, next: () => Promise<void>): Promise<void> {
     const addressed = this.#address(attempt)
-    if (addressed) await addressed
+    return addressed ? addressed.then(() => this.#send(attempt, next)) : this.#send(attempt, next)
+  }
+  #send(attempt: Attempt, next: () => Promise<void>): Promise<void> {
     const hidden = this.#ask(attempt)
     this.#bound(attempt)
-    await next()
+    return next().then(() => this.#answered(attempt, hidden))
+  }
+  #answered(attempt: Attempt, hidden: Streaming['hidden']): Promise<void> | undefined {
     const { reply } = attempt
     if (reply.status >= 300) return letPass(this.#log, this.#format, attempt)
     const gauge = this.#gauge(attempt)
     // Nobody asked for a compressed answer. What cannot be read passes unwatched, and says so.
-    if (reply.headers['content-encoding'] !== undefined)
-      return attempt.exchange.slots.set(
-        USAGE,
-        gauge?.usage(undefined, true) ?? { meters: {}, estimated: true },
-      )
+    if (reply.headers['content-encoding'] !== undefined) {
+      const unread = gauge?.usage(undefined, true) ?? { meters: {}, estimated: true }
+      attempt.exchange.slots.set(USAGE, unread)
+      return undefined
+    }
     const offers = offersHosted(attempt.exchange.request.parsed)
     if (isEventStream(reply)) return this.#stream(attempt, reply, { hidden, offers, gauge })
     const tally = tallied(attempt, this.#format, { offers, streamed: false })
     const watch = this.#watch(attempt, tally, gauge)
     begin(attempt, gauge)
     reply.through(new AnswerWatch(this.#marks, watch, !gauge || isJson(reply)))
+    return undefined
   }
   #gauge({ exchange, reply }: Attempt): Gauge | undefined {
     const { parsed } = exchange.request
