@@ -6,6 +6,7 @@ import { createAllowanceOwner } from './allowance/owner.ts'
 import { adminRoutes } from './cluster/answers.ts'
 import { banner } from './cluster/banner.ts'
 import { Child } from './cluster/child.ts'
+import { claimedBy } from './cluster/claim.ts'
 import { Crew } from './cluster/crew.ts'
 import { Door } from './cluster/door.ts'
 import type { Built, StoreSettings } from './cluster/messages.ts'
@@ -60,19 +61,22 @@ class Primary {
   #watch: Watch | undefined
   #admin: Admin | undefined
   #data: string | undefined
+  #claimed: Promise<string | undefined> | undefined
   #signals = 0
 
   constructor(options: StartOptions) {
     this.#options = options
     this.#workshop = new Workshop({
       ...{ config: options.config, log: this.#log, exposition: this.#exposition },
-      needsStore: store => this.#startWriter(store),
+      needsStore: store => void this.#openStore(store),
     })
     this.#timer = setInterval(() => this.#report(), METRICS)
   }
   async run(): Promise<number> {
     try {
       const failed = await Promise.race([this.#start(), this.#stopped.promise])
+      const reason = await this.#claimed
+      if (reason !== undefined) this.#options.say(reason)
       return failed ?? (await this.#stopped.promise)
     } finally {
       await this.#end()
@@ -109,7 +113,7 @@ class Primary {
     const { settings } = built
     this.#log.level(settings.log.level)
     this.#log.hide(built.secrets)
-    this.#startWriter(settings)
+    if (!(await this.#openStore(settings))) return EXIT.runTime
     const door = new Door()
     const { host, port } = splitAddress(settings.listen)
     const bound = await door.listen(host, port).catch((error: NodeJS.ErrnoException) => error)
@@ -179,6 +183,14 @@ class Primary {
       this.#admin = await listenAdmin(host, 0, routes)
     }
     return urlOf(host, this.#admin.address.port)
+  }
+  /** False, and the end, where the folder is another gateway's. */
+  async #openStore(store: StoreSettings): Promise<boolean> {
+    this.#claimed ??= claimedBy(store.data)
+    const reason = await this.#claimed
+    if (reason === undefined) this.#startWriter(store)
+    else this.#stopped.resolve(EXIT.runTime)
+    return reason === undefined
   }
   #startWriter({ database: url, data, durability }: StoreSettings): void {
     // There every process connects by itself.

@@ -32,8 +32,13 @@ export const findRunning = (data: string): Running | undefined => {
 }
 
 /** Throws where no gateway answers. */
-const ask = async <T>(running: Running, method: string, path: string): Promise<T> => {
-  const response = await fetch(new URL(path, running.admin), { method })
+const ask = async <T>(
+  running: Running,
+  method: string,
+  path: string,
+  signal?: AbortSignal,
+): Promise<T> => {
+  const response = await fetch(new URL(path, running.admin), { method, ...(signal && { signal }) })
   return (await response.json()) as T
 }
 export const askReload = (running: Running): Promise<Report> => ask(running, 'POST', '/-/reload')
@@ -41,3 +46,5 @@ export const askReload = (running: Running): Promise<Report> => ask(running, 'PO
 export const askRollback = (running: Running, to?: number): Promise<Report> =>
   ask(running, 'POST', `/-/rollback${to === undefined ? '' : `?to=${to}`}`)
 export const askStatus = (running: Running): Promise<ConfigView> => ask(running, 'GET', '/-/config')
+export const askHealth = (running: Running, signal: AbortSignal): Promise<{ pid: number }> =>
+  ask(running, 'GET', '/-/health', signal)

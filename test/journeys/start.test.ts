@@ -4,7 +4,14 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
-import { folderWith, getAlone, routes, spawnPrimary, startPrimary } from '../helpers/primary.ts'
+import {
+  eventually,
+  folderWith,
+  getAlone,
+  routes,
+  spawnPrimary,
+  startPrimary,
+} from '../helpers/primary.ts'
 
 const occupied = async () => {
   const server = createServer().listen(0, '127.0.0.1')
@@ -105,3 +112,28 @@ t.test('an admin port somebody chose and that is taken: exit code 3', async t =>
   t.equal(await primary.ended(), 3)
   t.match(primary.said(), `127.0.0.1:${port} is in use by another program; change settings.admin`)
 })
+
+t.test(
+  'a data folder has one gateway: the second is told whose it is, and the first goes on',
+  async t => {
+    const primary = await startPrimary(t, { files: folderWith() })
+    const second = spawnPrimary(t, { files: {}, folder: primary.folder })
+    t.equal(await second.ended(), 3)
+    t.match(
+      second.said(),
+      `the data folder "data" is another gateway's (process ${primary.child.pid}, ${primary.url}); stop that one, or give this one`,
+    )
+    t.match(await primary.ask('reload'), { outcome: 'unchanged' })
+    const run = JSON.parse(readFileSync(join(primary.folder, 'data/run.json'), 'utf8'))
+    t.equal(run.pid, primary.child.pid, 'the announcement is its own')
+
+    t.test('one that died without a word stands in nobody’s way', async t => {
+      primary.child.kill('SIGKILL')
+      await primary.gone()
+      const next = spawnPrimary(t, { files: {}, folder: primary.folder })
+      await eventually(() => (/ serves\n/.test(next.said()) ? true : undefined))
+      next.child.kill('SIGTERM')
+      t.equal(await next.ended(), 0)
+    })
+  },
+)
