@@ -142,7 +142,8 @@ export class Gateway implements Crowd, Premises {
     if (this.#ending) return fault('DRAINING')
     return this.#overload.sheds(now) ? fault('OVERLOADED') : undefined
   }
-  /** A head nobody should answer in good faith: a plain answer, and the connection ends. */
+  /** A head nobody should answer in good faith: it is told so in the dialect of the route it was meant for, as far as that
+   *  can be guessed, and the connection ends. */
   #turnAway(
     incoming: IncomingMessage,
     response: ServerResponse,
@@ -150,9 +151,11 @@ export class Gateway implements Crowd, Premises {
     reason: Fault,
   ): void {
     this.#parting.add(incoming.socket)
-    const { id } = nobody(incoming, this.#kit)
-    const { body, headers } = plainRefusal(reason, { id })
-    response.writeHead(reason.status, {
+    const call = nobody(incoming, this.#kit)
+    const { id } = call
+    const meant = snapshot.nearest(roughPath(incoming.url ?? '/'))
+    const { status, body, headers } = meant ? meant.fail(reason, call) : plainRefusal(reason, call)
+    response.writeHead(status, {
       ...(headers as Record<string, string>),
       connection: 'close',
       'content-length': body.length,
@@ -160,8 +163,8 @@ export class Gateway implements Crowd, Premises {
       'x-tollgate-version': String(snapshot.version),
     })
     lastWords(response, body)
-    this.resources.metrics.route('none').end(reason.status, 0, 0, 0, body.length)
-    this.resources.log.info({ id, status: reason.status, code: reason.code }, 'request')
+    this.resources.metrics.route('none').end(status, 0, 0, 0, body.length)
+    this.resources.log.info({ id, status, code: reason.code }, 'request')
   }
   /** What the pipeline throws, and what it leaves behind that cannot be delivered, is refused. */
   async #serve(delivery: Delivery, compiled: CompiledRoute, visit: Visit): Promise<void> {
@@ -185,6 +188,13 @@ export class Gateway implements Crowd, Premises {
     })
   }
 }
+
+/** Of a target that is refused: long enough for every route, and without what may be wrong with the rest. */
+const roughPath = (target: string): string =>
+  target
+    .slice(0, 1_000)
+    .replace(/^\w+:\/\/[^/]*/, '')
+    .replace(/[?#].*$/s, '')
 
 const asksForStream = (body: unknown): boolean =>
   typeof body === 'object' && body !== null && (body as { stream?: unknown }).stream === true

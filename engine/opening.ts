@@ -101,11 +101,16 @@ export const nobody = (incoming: IncomingMessage, { makeId, store, pace }: Openi
 }
 
 const unmatched = (snapshot: Snapshot, method: string, path: string): Fault => {
-  const allowed = snapshot.methods(path)
+  // Behind a colon stands a verb: whoever takes the whole segment for a name has no such verb.
+  const named = (each: string): boolean =>
+    !VERB.test(path) || VERB.test(snapshot.find(each, path)?.value.route.pattern ?? '')
+  const allowed = snapshot.methods(path).filter(named)
   if (allowed.length === 0) return fault('ROUTE_NOT_FOUND', [method, path])
   const allow = allowed.join(', ')
   return fault('METHOD_NOT_ALLOWED', [method, allow], { headers: { allow } })
 }
+
+const VERB = /:[^/]*$/
 
 /** A client's own id goes on where it could be an id at all; it is never the gateway's identity of the call. */
 const saneId = (given: string | undefined): string | undefined =>

@@ -14,13 +14,18 @@ export class Router<T> {
   readonly #tree = FindMyWay({ caseSensitive: true, maxParamLength: Number.MAX_SAFE_INTEGER })
   readonly #methods = new Set<string>()
   readonly #nearest = new Map<string, T>()
+  /** Patterns that are in there as a whole. */
+  readonly #whole = new Set<string>()
 
   add(method: string, pattern: string, value: T): void {
     this.#methods.add(method)
     if (pattern.includes('{')) this.#tree.on(method as 'GET', treePattern(pattern), () => {}, value)
     else this.#exact.set(`${method} ${pattern}`, { value, params: NO_PARAMS })
-    for (const prefix of prefixes(pattern))
-      if (!this.#nearest.has(prefix)) this.#nearest.set(prefix, value)
+    const [own = '', ...shorter] = prefixes(pattern)
+    // Whose own pattern it is comes before those that only begin with it.
+    if (!this.#whole.has(own)) this.#nearest.set(own, value)
+    this.#whole.add(own)
+    for (const prefix of shorter) if (!this.#nearest.has(prefix)) this.#nearest.set(prefix, value)
   }
   /** By the exact spelling only: the fast way for a target that was not canonicalised yet. */
   exact(method: string, path: string): Match<T> | undefined {

@@ -142,3 +142,13 @@ t.test('property: what is routed on is what stands in the path', async t => {
   )
   t.pass()
 })
+
+t.test('nearest: whose own path it is comes before those that only begin with it', async t => {
+  const router = new Router<string>()
+  router.add('POST', '/v1/models/{model}:ask', 'verb')
+  router.add('GET', '/v1/models', 'list')
+  router.add('POST', '/v1/models', 'second')
+  t.equal(router.nearest('/v1/models'), 'list')
+  t.equal(router.nearest('/v1/models/x'), 'list')
+  t.equal(router.nearest('/v1'), 'verb')
+})
