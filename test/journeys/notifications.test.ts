@@ -78,6 +78,7 @@ t.test('what cannot be saved', async t => {
     [{ url: 'https://localhost/' }, /no public address/],
     [{ url: 'https://127.0.0.1:1/' }, /no public address/],
     [{ url: 5 }, /url/],
+    [{ treshold: 5 }, /Unknown parameter: 'treshold'/],
     [{ url, threshold: -1 }, /negative/],
     [{ url, secret: 'short' }, /whsec_/],
     [[], /object/],
