@@ -31,7 +31,7 @@ export const writeForm = ({ form, tools }: Prompt, target: TargetFacts, thinks: 
   if (form.type === 'json') return { words: 'Answer with one valid JSON object and nothing else.' }
   const { schema } = form
   if (target.traits.structured !== false)
-    return { format: { type: 'json_schema', schema: closed(schema) } }
+    return { format: { type: 'json_schema', schema: closed(described(schema, form)) } }
   // A tool that must be called leaves no room for others, nor for thoughts.
   if (thinks || tools.length > 0 || !isFields(schema) || schema.type !== 'object')
     return {
@@ -40,6 +40,12 @@ export const writeForm = ({ form, tools }: Prompt, target: TargetFacts, thinks: 
   const description = form.description ?? 'Gives the answer. It must be called once.'
   return { tool: { name: FORM_TOOL, description, input_schema: schema } }
 }
+
+/** Only the schema itself can say what it is about. */
+const described = (schema: Json, { description }: Extract<Form, { type: 'schema' }>): Json =>
+  description === undefined || !isFields(schema) || 'description' in schema
+    ? schema
+    : { ...schema, description }
 
 /** This format insists that objects say they are closed. */
 const closed = (schema: Json): Json => {

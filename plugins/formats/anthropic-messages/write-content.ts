@@ -4,7 +4,7 @@ import { fitted, NARROW } from '../call-id.ts'
 import type { Loss } from '../codec.ts'
 import type { Call, Content, Media, Result, Text, Thought, Work } from '../content.ts'
 import { type Fields, isFields, parsed } from '../fields.ts'
-import { told } from '../work.ts'
+import { retold } from '../work.ts'
 import { sealedBlock, writeCache } from './cache.ts'
 import { ownCitation } from './citations.ts'
 import { callerOf, REDACTED } from './content.ts'
@@ -72,15 +72,21 @@ const writeResult = (result: Result, loss: Loss): readonly Fields[] => {
   ]
 }
 const writeGiven = (content: Text | Media, loss: Loss): readonly Fields[] =>
-  content.type === 'text' ? writeText(content, loss) : [writeMedia(content)]
+  content.type === 'text' ? writeText(content, loss) : writeShown(content, loss)
+const writeShown = (media: Media, loss: Loss): readonly Fields[] => {
+  const { kind, detail, name, clip } = media
+  if (detail !== undefined && detail !== 'auto') loss.drop('detail')
+  if (kind !== 'document' && name !== undefined) loss.drop('filename')
+  if (clip !== undefined) loss.drop('videoMetadata')
+  return [writeMedia(media)]
+}
 const said = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 /** Work of its own as it was; of another's, what can be told in words. */
-const writeWork = (work: Work): readonly Fields[] => {
+const writeWork = (work: Work, loss: Loss): readonly Fields[] => {
   if (work.raw?.origin === OWN) return work.raw.items.filter(isFields)
-  const { tool, output, found } = work
-  const silent = tool === 'other' && output === undefined && found === undefined
-  return silent ? [] : [textBlock(told(work).text)]
+  const text = retold(work, loss)
+  return text ? [textBlock(text.text)] : []
 }
 
 /** By type: what a block of it becomes. */
@@ -88,10 +94,7 @@ const WRITERS: Writers = {
   text: writeText,
   refusal: ({ text }) => (text === '' ? [] : [textBlock(text)]),
   thought: writeThought,
-  media: (media, loss) => {
-    if (media.detail !== undefined && media.detail !== 'auto') loss.drop('detail')
-    return [writeMedia(media)]
-  },
+  media: writeShown,
   call: writeCall,
   result: writeResult,
   work: writeWork,

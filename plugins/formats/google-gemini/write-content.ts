@@ -2,11 +2,11 @@
 import type { Json } from '../../../engine/plugin.ts'
 import { fitted, NARROW } from '../call-id.ts'
 import type { Loss } from '../codec.ts'
-import type { Call, Content, Media, Result, Thought } from '../content.ts'
+import type { Call, Content, Media, Result, Thought, Work } from '../content.ts'
 import { fault } from '../faults.ts'
 import { type Fields, isFields, parsed, present } from '../fields.ts'
 import type { Turn } from '../hub.ts'
-import { told } from '../work.ts'
+import { retold } from '../work.ts'
 import { refused, writeMedia } from './media.ts'
 import { NAME, PLACEHOLDER, toolName } from './name.ts'
 import { mediaIn, wrapped } from './results.ts'
@@ -22,8 +22,8 @@ interface Written {
 export const writeTurns = (turns: readonly Turn[], traits: Traits, loss: Loss): Written => {
   const first = turns.findIndex(({ role }) => role !== 'system')
   const start = first < 0 ? turns.length : first
-  const system = turns.slice(0, start).flatMap(({ content }) => content.flatMap(instruct))
   const writer = new Writer(traits, loss)
+  const system = turns.slice(0, start).flatMap(turn => writer.instruct(turn))
   for (const turn of turns.slice(start)) writer.turn(turn)
   const { contents, cachedContent } = writer
   // Nothing but instructions: Google wants somebody to say something.
@@ -34,10 +34,6 @@ export const writeTurns = (turns: readonly Turn[], traits: Traits, loss: Loss): 
     ...(system.length > 0 && { systemInstruction: { parts: system } }),
     ...(cachedContent !== undefined && { cachedContent }),
   }
-}
-const instruct = (content: Content): readonly Part[] => {
-  if (content.type === 'media') throw refused(content, 'media among the instructions')
-  return content.type === 'text' && content.text !== '' ? [{ text: content.text }] : []
 }
 
 class Writer {
@@ -51,6 +47,13 @@ class Writer {
   constructor(traits: Traits, loss: Loss) {
     this.#traits = traits
     this.#loss = loss
+  }
+  instruct({ content, name }: Turn): readonly Part[] {
+    if (name !== undefined) this.#loss.drop('name')
+    return content.flatMap(each => {
+      if (each.type === 'media') throw refused(each, 'media among the instructions')
+      return this.#parts(each)
+    })
   }
   turn({ role, content, name }: Turn): void {
     if (name !== undefined) this.#loss.drop('name')
@@ -115,12 +118,14 @@ class Writer {
         return [{ functionCall: this.#call(content) }]
       case 'result':
         return [this.#result(content)]
-      case 'work': {
-        const own =
-          content.raw?.origin === NAME ? content.raw.items : [{ text: told(content).text }]
-        return own.map(item => ({ ...(item as Part) }))
-      }
+      case 'work':
+        return this.#work(content)
     }
+  }
+  #work(work: Work): Part[] {
+    if (work.raw?.origin === NAME) return work.raw.items.map(item => ({ ...(item as Part) }))
+    const text = retold(work, this.#loss)
+    return text ? [{ text: text.text }] : []
   }
   #media(media: Media): Part[] {
     const { source } = media

@@ -28,8 +28,9 @@ export const writeTools = (prompt: Prompt, traits: Traits, loss: Loss): Fields =
   const declared = functions.map(tool => declare(tool, traits, loss))
   const written = [...own, ...(declared.length > 0 ? [{ functionDeclarations: declared }] : [])]
   if (written.length === 0) return {}
+  const chosen = choice && among(choice, functions, loss)
   const calling =
-    functions.length > 0 ? callingOf(choice, functions, strict && traits.strict) : undefined
+    functions.length > 0 ? callingOf(chosen, functions, strict && traits.strict) : undefined
   const config = present({
     functionCallingConfig: calling,
     // What its own tools did comes back, and is given back to it in the next turn.
@@ -50,6 +51,22 @@ const offered = (tools: readonly Tool[], choice: ToolChoice | undefined): readon
   if (choice?.type !== 'some' || choice.mode !== 'auto') return tools
   return tools.filter(tool => !('name' in tool) || choice.names.includes(tool.name))
 }
+/** Its own tools cannot be forced: only functions are chosen by name. */
+const among = (
+  choice: ToolChoice,
+  functions: readonly (FunctionTool | FreeTool)[],
+  loss: Loss,
+): ToolChoice | undefined => {
+  const forces = choice.type === 'tool' || (choice.type === 'some' && choice.mode === 'required')
+  const asked = choice.type === 'tool' ? [choice.name] : choice.type === 'some' ? choice.names : []
+  const names = asked.filter(asked => functions.some(({ name }) => name === asked))
+  const none = functions.length === 0 && choice.type === 'required'
+  if (none || (forces && names.length < asked.length)) loss.drop('tool_choice')
+  if (choice.type === 'tool') return names.length > 0 ? choice : undefined
+  return choice.type === 'some' && names.length > 0 ? { ...choice, names } : plain(choice)
+}
+const plain = (choice: ToolChoice): ToolChoice =>
+  choice.type === 'some' ? { type: 'auto' } : choice
 const mixed = (tools: readonly Tool[]): Error => {
   const own = tools.find(tool => tool.type === 'hosted' || tool.type === 'foreign')
   const name = own?.type === 'hosted' ? own.asked : own?.type === 'foreign' ? own.name : ''

@@ -104,8 +104,21 @@ const readFile = (file: Fields, at: string): Media => {
 
 // ---------------------------------------------------------------- towards an upstream
 
-export const writePart = (content: Content, loss: Loss): Fields => {
+/** What no part of this format can say. */
+export const sayLost = (content: Content, loss: Loss): void => {
   if ('cache' in content && content.cache) loss.drop('cache_control')
+  const cites = content.type === 'text' && content.citations && content.citations.length > 0
+  if (cites || (content.type === 'media' && content.cited)) loss.drop('citations')
+  if (content.type === 'media') sayUntitled(content, loss)
+}
+/** Only a file that comes along with its bytes has a name. */
+const sayUntitled = ({ kind, source, name, context, clip }: Media, loss: Loss): void => {
+  if (name !== undefined && !(kind === 'document' && source.type === 'data')) loss.drop('filename')
+  if (context !== undefined) loss.drop('context')
+  if (clip !== undefined) loss.drop('videoMetadata')
+}
+export const writePart = (content: Content, loss: Loss): Fields => {
+  sayLost(content, loss)
   if (content.type === 'text') return { type: 'text', text: content.text }
   if (content.type === 'media') return writeMedia(content)
   throw fault('CONTENT_UNSUPPORTED', ['messages', `what a ${content.type} says`])

@@ -15,8 +15,8 @@ import {
   textIn,
 } from '../fields.ts'
 import type { Turn } from '../hub.ts'
-import { told } from '../work.ts'
-import { readContent, writeContent, writePart } from './content.ts'
+import { retold } from '../work.ts'
+import { readContent, sayLost, writeContent, writePart } from './content.ts'
 import {
   callSeal,
   isOwn,
@@ -120,30 +120,52 @@ const readFunctionCall = (given: Fields, id: string, at: string): Call => ({
 
 // ---------------------------------------------------------------- towards an upstream
 
-export const writeMessages = (turns: readonly Turn[], loss: Loss): readonly Fields[] =>
-  turns.flatMap(turn =>
-    turn.role === 'assistant' ? [writeAssistant(turn)] : writeOthers(turn, loss),
-  )
+export const writeMessages = (turns: readonly Turn[], loss: Loss): readonly Fields[] => {
+  const messages: Fields[] = []
+  // What the model drew: only the user can show it here.
+  let drawn: Fields[] = []
+  for (const turn of turns) {
+    if (turn.role === 'assistant') {
+      messages.push(...writeAssistant(turn, loss))
+      for (const each of turn.content) if (each.type === 'media') drawn.push(writePart(each, loss))
+    } else {
+      messages.push(...writeOthers(turn, turn.role === 'user' ? drawn : [], loss))
+      if (turn.role === 'user') drawn = []
+    }
+  }
+  if (drawn.length > 0) messages.push({ role: 'user', content: writeContent(drawn) })
+  return messages
+}
 
 /** Results first, each by itself; what they show beside text, in one message of the user behind them all. */
-const writeOthers = ({ role, content, name }: Turn, loss: Loss): readonly Fields[] => {
+const writeOthers = (
+  { role, content, name }: Turn,
+  before: readonly Fields[],
+  loss: Loss,
+): readonly Fields[] => {
   const messages: Fields[] = []
-  const shown: Fields[] = []
+  const shown: Fields[] = [...before]
   const said: Fields[] = []
   for (const each of content) {
     if (each.type === 'result') {
-      messages.push(writeResult(each))
+      messages.push(writeResult(each, loss))
       for (const media of each.content)
         if (media.type === 'media') shown.push(writePart(media, loss))
-    } else if (each.type !== 'thought')
-      said.push(writePart(each.type === 'work' ? told(each) : each, loss))
+    } else if (each.type !== 'thought') {
+      const part = each.type === 'work' ? retold(each, loss) : each
+      if (part) said.push(writePart(part, loss))
+    }
   }
   const parts = [...shown, ...said]
-  if (parts.length > 0 || messages.length === 0)
+  // A turn of which nothing could be told is not there.
+  if (parts.length > 0 || content.length === 0)
     messages.push(present({ role, content: parts.length > 0 ? writeContent(parts) : '', name }))
   return messages
 }
-const writeResult = ({ id, content, value, failed }: Result): Fields => {
+const writeResult = (result: Result, loss: Loss): Fields => {
+  const { id, content, value, failed } = result
+  sayLost(result, loss)
+  for (const each of content) if (each.type === 'text') sayLost(each, loss)
   const texts = content.map(each => (each.type === 'text' ? each.text : `[${each.kind} below]`))
   const text =
     texts.length > 0 ? texts.join('\n') : value === undefined ? '' : JSON.stringify(value)
@@ -154,16 +176,19 @@ const writeResult = ({ id, content, value, failed }: Result): Fields => {
   }
 }
 
-const writeAssistant = ({ content, name }: Turn): Fields => {
+const writeAssistant = ({ content: given, name }: Turn, loss: Loss): readonly Fields[] => {
+  const content = given.flatMap(each => (each.type === 'work' ? (retold(each, loss) ?? []) : each))
+  for (const each of content) if (each.type !== 'media') sayLost(each, loss)
   const thoughts = content.filter((each): each is Thought => each.type === 'thought')
   const refusals = content.flatMap(each => (each.type === 'refusal' ? [each.text] : []))
-  return present({
-    role: 'assistant',
+  const said: Fields = {
     ...writeSaid(content, true),
     ...(refusals.length > 0 && { refusal: refusals.join('') }),
     ...writeThoughts(ownThoughts(thoughts)),
-    name,
-  })
+  }
+  // A message that says nothing is refused: of a turn of which nothing could be told none is left.
+  if (given.length > 0 && said.content === null && Object.keys(said).length === 1) return []
+  return [present({ role: 'assistant', ...said, name })]
 }
 /** Text and calls. Text may be absent where there are calls. `ours`: only what this format's own providers sealed. */
 export const writeSaid = (content: readonly Content[], ours: boolean): Fields => {
@@ -171,7 +196,6 @@ export const writeSaid = (content: readonly Content[], ours: boolean): Fields =>
   const calls: Json[] = []
   for (const each of content) {
     if (each.type === 'text') texts.push(each.text)
-    else if (each.type === 'work') texts.push(told(each).text)
     else if (each.type === 'call') calls.push(writeCall(each, ours))
   }
   return {

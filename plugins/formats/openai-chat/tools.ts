@@ -16,7 +16,7 @@ import {
   present,
   textIn,
 } from '../fields.ts'
-import type { Prompt, Tool, ToolChoice } from '../hub.ts'
+import type { FreeTool, FunctionTool, Prompt, Tool, ToolChoice } from '../hub.ts'
 
 /** Names under which clients of this format ask for tools that whoever answers runs. */
 const PRESETS: Readonly<Record<string, HostedName>> = {
@@ -152,7 +152,7 @@ export const writeTools = ({ tools, choice }: Prompt, loss: Loss): Fields => {
   }
   return present({
     ...(written.length > 0 && { tools: written }),
-    ...(choice && written.length > 0 && { tool_choice: writeChoice(choice) }),
+    tool_choice: choice && writeChoice(choice, tools, loss),
     web_search_options: search,
   })
 }
@@ -164,9 +164,18 @@ const writeFunction = (tool: Extract<Tool, { readonly type: 'function' }>, loss:
     function: present({ name, description, parameters: schema, strict }),
   }
 }
-const writeChoice = (choice: ToolChoice): Json => {
-  if (choice.type === 'tool') return { type: 'function', function: { name: choice.name } }
-  if (choice.type !== 'some') return choice.type
-  const tools = choice.names.map(name => ({ type: 'function', function: { name } }))
-  return { type: 'allowed_tools', allowed_tools: { mode: choice.mode, tools } }
+/** Only the client's own tools are chosen here: whether there is a search is left to the model. */
+const writeChoice = (choice: ToolChoice, tools: readonly Tool[], loss: Loss): Json | undefined => {
+  const own = tools.filter(tool => tool.type === 'function' || tool.type === 'free')
+  const named = choice.type === 'tool' ? [choice.name] : choice.type === 'some' ? choice.names : []
+  const chosen = own.filter(({ name }) => named.includes(name)).map(choiceOf)
+  const lost = chosen.length < named.length || (own.length === 0 && choice.type === 'required')
+  if (lost && tools.length > 0) loss.drop('tool_choice')
+  const [only] = chosen
+  if (choice.type === 'tool') return only
+  if (choice.type === 'some')
+    return only && { type: 'allowed_tools', allowed_tools: { mode: choice.mode, tools: chosen } }
+  return own.length > 0 ? choice.type : undefined
 }
+const choiceOf = ({ type, name }: FunctionTool | FreeTool): Fields =>
+  type === 'free' ? { type: 'custom', custom: { name } } : { type: 'function', function: { name } }

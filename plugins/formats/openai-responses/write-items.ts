@@ -1,27 +1,31 @@
 /** Turns, written as the items of an upstream's input. */
 import type { Json } from '../../../engine/plugin.ts'
 import { fitted } from '../call-id.ts'
-import type { Call, Content, Media, Result, Seal, Text, Thought } from '../content.ts'
+import type { Loss } from '../codec.ts'
+import type { Call, Content, Media, Result, Seal, Text, Thought, Work } from '../content.ts'
 import { type Fields, isFields, parsed, present } from '../fields.ts'
 import type { Turn } from '../hub.ts'
-import { told } from '../work.ts'
+import { retold } from '../work.ts'
 import { writePart } from './content.ts'
 import { CALL_ID, NAME } from './name.ts'
 import { ownItem } from './work.ts'
 
-export const writeItems = (turns: readonly Turn[]): readonly Fields[] => {
+export const writeItems = (turns: readonly Turn[], loss: Loss): readonly Fields[] => {
   const free = new Set<string>()
   return turns.flatMap(turn => {
-    if (turn.role === 'assistant') return new Spoken(free).write(turn.content)
+    if (turn.role === 'assistant') return new Spoken(free, loss).write(turn.content)
     const results = turn.content.flatMap(content =>
       content.type === 'result' ? [writeResult(content, free)] : [],
     )
-    const parts = turn.content.filter(isPart)
+    const parts = turn.content.flatMap(content => partOf(content, loss) ?? [])
     return parts.length > 0 ? [...results, writeMessage(turn.role, parts)] : results
   })
 }
-const isPart = (content: Content): content is Text | Media =>
-  content.type === 'text' || content.type === 'media'
+/** What somebody other than the model says; undefined where it is no part of a message. */
+const partOf = (content: Content, loss: Loss): Text | Media | undefined => {
+  if (content.type === 'text' || content.type === 'media') return content
+  return content.type === 'work' ? retold(content, loss) : undefined
+}
 
 const writeMessage = (role: Turn['role'], parts: readonly (Text | Media)[]): Fields => {
   const [first] = parts
@@ -59,14 +63,16 @@ const isShort = (parts: readonly unknown[]): boolean => parts.length <= 1
 class Spoken {
   readonly #items: Fields[] = []
   readonly #free: Set<string>
+  readonly #loss: Loss
   /** Texts that follow one another are one message. */
   #texts: string[] = []
   #phase: string | undefined
   /** Sealed by us, for what follows, on its way through a client that has no place for it there. */
   readonly #carried = new Map<string, string>()
 
-  constructor(free: Set<string>) {
+  constructor(free: Set<string>, loss: Loss) {
     this.#free = free
+    this.#loss = loss
   }
   write(contents: readonly Content[]): readonly Fields[] {
     for (const content of contents) this.#take(content)
@@ -78,11 +84,8 @@ class Spoken {
   #take(content: Content): void {
     if (content.type === 'text') return this.#text(content)
     if (content.type === 'thought') return this.#thought(content)
-    if (content.type === 'work') {
-      const own = ownItem(content)
-      if (own) this.#put(own)
-      else if (content.tool !== 'other') this.#put(spoken(told(content).text))
-    } else if (content.type === 'call') this.#put(this.#call(content))
+    if (content.type === 'work') this.#work(content)
+    else if (content.type === 'call') this.#put(this.#call(content))
     else if (content.type === 'media') this.#put(image(content))
     else if (content.type === 'refusal') this.#put(refusal(content.text, this.#items.length))
   }
@@ -91,6 +94,12 @@ class Spoken {
     if (phase !== this.#phase) this.#flush()
     this.#phase = phase
     this.#texts.push(text)
+  }
+  #work(work: Work): void {
+    const own = ownItem(work)
+    const text = own ? undefined : retold(work, this.#loss)?.text
+    if (own) this.#put(own)
+    else if (text !== undefined) this.#put(spoken(text))
   }
   #flush(): void {
     const text = this.#texts.join('')
