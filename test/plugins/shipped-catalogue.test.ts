@@ -1,29 +1,15 @@
-/** The shipped catalogue: every model has an upstream, a name there and a price, and what the specification names is in it. */
-import { globSync, readFileSync } from 'node:fs'
+/** The shipped catalogue: every model has an upstream, a name there and a price that bounds what it may cost. */
 import t from 'tap'
-import { parse } from 'yaml'
-import type { Document } from '../../engine/plugin.ts'
 import { askedOf, factsOf } from '../../plugins/billing/asked.ts'
 import { isIncluded } from '../../plugins/billing/meters.ts'
 import type { Rule } from '../../plugins/billing/rule.ts'
 import type { Attribute } from '../../plugins/billing/usage.ts'
-import { Catalogue } from '../../plugins/catalogue/catalogue.ts'
-import type { Section } from '../../plugins/catalogue/section.ts'
 import { formats } from '../../plugins/formats/index.ts'
 import { Prices } from '../../plugins/ledger/prices.ts'
 import model from '../../plugins/model.ts'
 import type { Meter } from '../../plugins/slots.ts'
 import { charge } from '../helpers/billing.ts'
-import { fakeHost } from '../helpers/exchange.ts'
-
-const root = new URL('../../', import.meta.url)
-const read = (path: string) => parse(readFileSync(new URL(path, root), 'utf8'))
-const models: Section = Object.assign(
-  {},
-  ...globSync('models/*.yaml', { cwd: root.pathname }).map(path => read(path).models),
-)
-const document: Document = { ...read('routes.yaml'), models }
-const catalogue = new Catalogue(models, fakeHost())
+import { catalogue, document, FILMING, sectionsIn } from '../helpers/shipped.ts'
 
 t.test('nothing is wrong with it', async t => {
   model.check(document, (where, code, message) => t.fail(`${where.join('.')} ${code} ${message}`))
@@ -112,36 +98,6 @@ t.test('the most that a plain call of each can cost is known, so that none is re
     t.same([...unpriced, ...unbounded], [], name)
   }
 })
-/** Models that the specification names and that read and write words. */
-const NAMED = [
-  ...['gx-2.5-pro', 'gx-2.5-flash', 'gx-2.0-flash', 'gx-1.5-pro', 'gx-2.5-pro-preview'],
-  ...['gx-2.5-pro-preview-05-06', 'gp-4o', 'gp-4.1', 'gp-4-gizmo-g-aB3', 'gp-4o-gizmo-g-7'],
-  ...['cl-sonnet-4-5', 'cl-sonnet-4-5-thinking', 'cl-other-thinking', 'o3-pro'],
-  ...['o3-deep-research-2025-06-26', 'code-mini-latest', 'multimodal-embedding-v1'],
-]
-/** They draw: their limits are pictures. */
-const DRAWING = ['gp-4o-image', 'dall-e-3', 'flux-1.1-pro', 'rc-v3', 'rc-v3-svg']
-t.test('what the specification names has a target, its limits and a price', async t => {
-  for (const name of NAMED) {
-    const { targets = [], entry } = catalogue.find(name) ?? {}
-    t.ok(targets[0]?.name, `${name} is served`)
-    const { context = 0, output = 0, only = [], price = {} } = entry?.options ?? {}
-    t.ok(context > 0 && (output > 0 || only.includes('embeddings')), `${name} has limits`)
-    t.ok(Object.keys(Object(price)).length > 0, `${name} has a price`)
-  }
-})
-t.test('and so has what draws', async t => {
-  for (const name of DRAWING) {
-    const { targets = [], entry } = catalogue.find(name) ?? {}
-    t.ok(targets[0]?.name, `${name} is served`)
-    t.ok(Object.keys(Object(entry?.options.price)).length > 0, `${name} has a price`)
-  }
-})
-/** What it calls "and the other vd models" is listed in its decisions, 1.3 and 1.9. */
-const FILMING = [
-  ...['vdq3', 'vdq3-mix', 'vdq3-pro', 'vdq3-turbo', 'vdq3-pro-fast', 'vdq2', 'vdq2-pro'],
-  ...['vdq2-turbo', 'vdq2-pro-fast', 'vdq1', 'vdq1-classic', 'vd2.0', 'vd1.5'],
-]
 t.test(
   'what films has a target, a longest clip and a price, and answers no conversation',
   async t => {
@@ -203,7 +159,7 @@ t.test('and what speaks or listens, on its own routes, bounded whatever it is as
 t.test(
   'research and pro models are waited for: thirty minutes and more, at the same address',
   async t => {
-    const { upstreams } = read('routes.yaml')
+    const { upstreams } = sectionsIn('routes.yaml')
     const minutes = (name: string): number => {
       const given = String(upstreams[name]?.timeout?.first_byte ?? '0m')
       return given.endsWith('m') ? Number.parseFloat(given) : 0
