@@ -120,6 +120,26 @@ const HINTS: readonly (readonly [field: string, prompt: Partial<Prompt>, by: rea
       others('anthropic-messages'),
     ],
     [
+      'cache_control',
+      { turns: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }], cache: {} },
+      others('anthropic-messages'),
+    ],
+    [
+      'cache_control',
+      {
+        turns: [
+          { role: 'assistant', content: [{ type: 'call', id: 'a', name: 'f', input: '{}' }] },
+          {
+            role: 'user',
+            content: [
+              { type: 'result', id: 'a', content: [{ type: 'text', text: 'b', cache: {} }] },
+            ],
+          },
+        ],
+      },
+      others('anthropic-messages'),
+    ],
+    [
       'citations',
       {
         turns: [

@@ -145,11 +145,11 @@ class Writer {
     return { id: fitted(id, NARROW), name: fit, args: free ? { input } : argsOf(input) }
   }
   #result(result: Result): Part {
-    const { id, cache } = result
+    const { id } = result
     const name =
       this.#names.get(id) ?? (result.name && toolName(result as Pick<Call, 'name' | 'free'>))
     if (name === undefined) throw fault('CALL_UNKNOWN', [id])
-    if (cache) this.#loss.drop('cache_control')
+    if ([result, ...result.content].some(({ cache }) => cache)) this.#loss.drop('cache_control')
     const media = this.#traits.toolMedia ? mediaIn(result) : []
     const parts = media.map(each => writeMedia(each, false, this.#loss))
     return {

@@ -44,7 +44,8 @@ export const decodePrompt = (body: Fields, _path: string, loss: Loss): Prompt =>
 }
 
 export const encodePrompt = (prompt: Prompt, { name, traits }: TargetFacts, loss: Loss): Sent => {
-  const { turns, form, thinking, stream, before } = prompt
+  const { turns, form, thinking, stream, before, cache } = prompt
+  if (cache) loss.drop('cache_control')
   if (before?.answer !== undefined) loss.drop('previous_response_id')
   if (before?.conversation !== undefined) loss.drop('conversation')
   const effort = thinking && writeThinking(thinking)

@@ -1,0 +1,151 @@
+/** What a prompt asks for, fact by fact: two prompts that ask for the same have the same facts, however they put it. */
+import type { Json } from '../../engine/plugin.ts'
+import type { Content, Media, Result } from '../../plugins/formats/content.ts'
+import type { Prompt, Turn } from '../../plugins/formats/hub.ts'
+
+/** A piece of the conversation. What is said of a piece and is not the piece itself stands apart, as a fact. */
+export type Piece = { readonly role: Turn['role'] } & (
+  | { readonly type: 'text' | 'refusal'; readonly text: string }
+  | { readonly type: 'media'; readonly media: Media }
+  | {
+      readonly type: 'call'
+      readonly id: string
+      readonly name: string
+      readonly input: Json
+      readonly free: boolean
+    }
+  | { readonly type: 'result'; readonly id: string; readonly text: string; readonly media: Media[] }
+  | { readonly type: 'work'; readonly work: Extract<Content, { readonly type: 'work' }> }
+)
+export interface Asked {
+  readonly said: readonly Piece[]
+  readonly facts: ReadonlyMap<string, Json>
+}
+
+/** Asks for what is so in any case. */
+const USUAL: Readonly<Record<string, readonly Json[]>> = {
+  'settings.candidates': [1],
+  'settings.frequencyPenalty': [0],
+  'settings.presencePenalty': [0],
+  'settings.logprobs': [false],
+  'settings.alternatives': [0],
+  'settings.store': [false],
+  'settings.background': [false],
+  'settings.parallel': [true],
+  'settings.verbosity': ['medium'],
+  'settings.modalities': [['text']],
+  'settings.tier': ['auto', 'default'],
+  choice: [{ type: 'auto' }],
+  'form.strict': [false],
+  'tool.strict': [false],
+  'tool.depth': ['medium'],
+  'media.detail': ['auto'],
+}
+
+export const askedIn = (prompt: Prompt): Asked => {
+  const facts = new Map<string, Json>()
+  const put = (key: string, value: unknown, of = ''): void => {
+    if (value === undefined) return
+    const plain = bare(value)
+    const usual = USUAL[key]?.some(each => JSON.stringify(each) === JSON.stringify(plain))
+    if (!usual) facts.set(of === '' ? key : `${key} ${of}`, plain)
+  }
+  const members = (group: string, fields: object = {}, of = ''): void => {
+    for (const [name, value] of Object.entries(fields)) put(`${group}.${name}`, value, of)
+  }
+  const { turns, tools, settings, form, thinking, before, choice, cache, stream } = prompt
+  members('settings', settings)
+  members('form', form)
+  members('thinking', thinking)
+  members('before', before)
+  put('choice', choice)
+  put('cache', cache)
+  put('stream', stream)
+  for (const { type, ...tool } of tools) {
+    const called = 'name' in tool ? tool.name : tool.tool
+    put('tool.type', type, called)
+    members('tool', tool, called)
+  }
+  for (const [key, values] of hints(turns)) if (values.length > 0) put(key, values)
+  return { said: merged(turns.flatMap(pieces)), facts }
+}
+/** Without what says where something stood. */
+const bare = (value: unknown): Json =>
+  JSON.parse(JSON.stringify(value, (key, each) => (key === 'at' ? undefined : each))) as Json
+
+// ---------------------------------------------------------------- the conversation
+
+const pieces = ({ role, content }: Turn): readonly Piece[] =>
+  content.flatMap((each): readonly Piece[] => {
+    if (each.type === 'text' || each.type === 'refusal')
+      return [{ role, type: each.type, text: each.text }]
+    if (each.type === 'media') return [{ role, type: 'media', media: source(each) }]
+    if (each.type === 'call') {
+      const { id, name, input, free = false } = each
+      return [{ role, type: 'call', id, name, input: free ? input : parsed(input), free }]
+    }
+    if (each.type === 'result') return [{ role, type: 'result', id: each.id, ...given(each) }]
+    return each.type === 'work' ? [{ role, type: 'work', work: each }] : []
+  })
+const source = ({ kind, source: { ...from } }: Media): Media => {
+  // A media type by another name, or one that is only told by the address.
+  if (from.type === 'url') delete (from as { mime?: string }).mime
+  return { type: 'media', kind, source: from }
+}
+const given = ({ content }: Result) => ({
+  text: content.map(each => (each.type === 'text' ? each.text : '')).join('\n'),
+  media: content.flatMap(each => (each.type === 'media' ? [source(each)] : [])),
+})
+const parsed = (input: string): Json => {
+  try {
+    return JSON.parse(input === '' ? '{}' : input) as Json
+  } catch {
+    return input
+  }
+}
+
+/** Texts that one side says in a row are one, and where a line ends between them is nobody's business. */
+export const merged = (said: readonly Piece[]): readonly Piece[] => {
+  const rows: Piece[] = []
+  for (const piece of said) {
+    const last = rows.at(-1)
+    if (piece.type === 'result') rows.push({ ...piece, text: oneLine(piece.text) })
+    else if (piece.type !== 'text') rows.push(piece)
+    else if (last?.type === 'text' && last.role === piece.role)
+      rows[rows.length - 1] = { ...last, text: oneLine(last.text + piece.text) }
+    else if (piece.text.trim() !== '') rows.push({ ...piece, text: oneLine(piece.text) })
+  }
+  return rows
+}
+const oneLine = (text: string): string => text.replace(/\n/g, '').trimEnd()
+
+// ---------------------------------------------------------------- what is said of its pieces
+
+const hints = (turns: readonly Turn[]): ReadonlyMap<string, readonly unknown[]> => {
+  const contents = turns.flatMap(({ content }) => content)
+  const all = contents.flatMap((each): readonly Content[] =>
+    each.type === 'result' ? [each, ...each.content] : [each],
+  )
+  const media = all.filter(each => each.type === 'media')
+  const told = <T>(from: readonly T[], key: keyof T): readonly unknown[] =>
+    from.flatMap(each => each[key] ?? [])
+  const details = told(media, 'detail').filter(detail => detail !== 'auto')
+  return new Map<string, readonly unknown[]>([
+    ['turns.names', told(turns, 'name')],
+    ['turns.cache', all.flatMap(each => ('cache' in each && each.cache ? [each.cache] : []))],
+    ['turns.citations', all.flatMap(each => (each.type === 'text' ? (each.citations ?? []) : []))],
+    ['turns.thoughts', contents.filter(({ type }) => type === 'thought')],
+    [
+      'turns.seals',
+      contents.flatMap(each =>
+        'seal' in each && each.type !== 'thought' && each.seal ? [each.seal] : [],
+      ),
+    ],
+    ['turns.failed', contents.flatMap(each => ('failed' in each && each.failed ? [true] : []))],
+    ['media.detail', details],
+    ['media.name', told(media, 'name')],
+    ['media.context', told(media, 'context')],
+    ['media.cited', told(media, 'cited').filter(Boolean)],
+    ['media.clip', told(media, 'clip')],
+  ])
+}
