@@ -122,6 +122,11 @@ t.test('edge 5: a model that broke off without a word is no success', async t =>
   const broken = { headers: JSON_TYPE, body: answer({ content: null }, 'error') }
   const { poured } = await cross({ body, answered: broken })
   t.match(poured?.fault, { code: 'UPSTREAM_BROKE_OFF' })
+  for (const content of [null, 'a']) {
+    const whole = { headers: JSON_TYPE, body: answer({ content }, 'error') }
+    const told = await cross({ body: stream, answered: whole })
+    t.match(told.poured?.fault, { code: 'UPSTREAM_BROKE_OFF' }, 'nor is it to who streams')
+  }
   const chunks = [chunk({ content: 'a' }), chunk({}, 'error'), 'data: [DONE]\n\n']
   const streamed = await cross({ body: stream, answered: { headers: SSE, chunks } })
   t.match(streamed.poured?.fault ?? streamed.poured?.tail, /error|BROKE/)
