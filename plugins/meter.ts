@@ -124,13 +124,17 @@ class Meter implements Stage {
   readonly #override: Priced | undefined
   /** Whether a request can say how much may be written. */
   readonly #binds: boolean
+  /** Whether what is asked of a target stands in JSON. */
+  readonly #json: boolean
   constructor(host: Host, ledger: Ledger, prices: Prices, override: Priced | undefined) {
     this.#host = host
     this.#ledger = ledger
     this.#kit = { ledger, log: host.log, metrics: host.metrics }
     this.#prices = prices
     this.#override = override
-    this.#binds = formatOf(host.route.option('translate'))?.outputLimit !== undefined
+    const format = formatOf(host.route.option('translate'))
+    this.#binds = format?.outputLimit !== undefined
+    this.#json = format?.codec !== undefined
   }
   handle(exchange: Exchange, next: Next): Promise<void> {
     const model = exchange.slots.get(MODEL)
@@ -172,7 +176,7 @@ class Meter implements Stage {
     const { request } = exchange
     const at = Date.now()
     const live = exchange.kind === 'websocket'
-    const said = live ? { body: null, size: price.context ?? 0 } : saidIn(exchange)
+    const said = live ? { body: null, size: price.context ?? 0 } : saidIn(exchange, this.#json)
     const { body, size } = said instanceof Promise ? await said : said
     // Facts are for prices that go by more than counts.
     const facts = price.rule.quick ? { at } : factsOf(body, at)

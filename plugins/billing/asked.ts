@@ -40,16 +40,24 @@ export interface Asked {
   readonly limited: boolean
 }
 
-/** What the target is asked, and its bytes: more than the client sent, where that continues something. */
-export const saidIn = ({
-  request,
-  slots,
-}: Pick<Exchange, 'request' | 'slots'>): Said | Promise<Said> => {
+/** What the target is asked, and its bytes: more than the client sent, where that continues something. `json`: what is asked
+ *  stands in JSON, and is read where nobody has: a model that is named in the path leaves that to whoever comes later. */
+export const saidIn = (
+  { request, slots }: Pick<Exchange, 'request' | 'slots'>,
+  json: boolean,
+): Said | Promise<Said> => {
   const whole = slots.get(WHOLE)
   if (whole) return whole
+  if (request.parsed === undefined && json && !FORM.test(request.headers['content-type'] ?? ''))
+    return readIn(request)
   const size = Number(request.headers['content-length'] ?? 0)
   const body = request.parsed ?? null
   return size > 0 ? { body, size } : request.bytes().then(({ length }) => ({ body, size: length }))
+}
+const FORM = /^multipart\//i
+const readIn = async (request: Exchange['request']): Promise<Said> => {
+  const [body, { length }] = [await request.json(), await request.bytes()]
+  return { body, size: length }
 }
 interface Said {
   readonly body: Json

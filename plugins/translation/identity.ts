@@ -163,9 +163,11 @@ class AttemptWatch implements Watch {
   }
   counted(counts: Fields | undefined, whole: boolean): void {
     if (this.#gauge) return this.#exchange.slots.set(USAGE, this.#gauge.usage(counts, whole))
-    const said = counts ? this.#format.usage.meters(counts) : {}
+    const counted = counts !== undefined && Object.values(counts).some(Number.isFinite)
+    const said = counted ? this.#format.usage.meters(counts) : {}
     const meters = this.#tally ? { ...said, ...this.#tally.meters } : said
-    this.#exchange.slots.set(USAGE, { meters, estimated: !whole || counts === undefined })
+    // What names a tier and no number counts nothing.
+    this.#exchange.slots.set(USAGE, { meters, estimated: !whole || !counted })
   }
   failure(reason: Fault, last: SseEvent | undefined): Bytes {
     const { dialect, stream } = this.#format

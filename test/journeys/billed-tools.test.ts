@@ -13,12 +13,15 @@ const gateway = await startGateway({
 pipeline: [errors, auth, model, meter, translate]
 upstreams:
   gp: { url: '${upstream.url}/s/gp/v1', formats: [openai-responses] }
+  gx: { url: '${upstream.url}/s/gx', formats: [google-gemini] }
 models:
   m: { to: gp/there, price: { input: 0, output: 0, web_search: 0.5, code_execution: 2 }, max_calls: { web_search: 5, code_execution: 5 } }
+  g: { to: gx/there, price: { input: 0, output: 0, web_search: 0.5 }, max_calls: { web_search: 5 } }
   bare: { to: gp/there, price: { input: 0, output: 0 } }
 routes:
   - { path: 'POST /v1/responses', auth: key, model: body, translate: openai-responses, errors: openai }
   - { path: 'POST /v1/messages', auth: key, model: body, translate: anthropic-messages, errors: anthropic }
+  - { path: 'POST /v1beta/models/{model}:generateContent', auth: key, model: { path: model }, translate: google-gemini, errors: google }
 `,
 })
 t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
@@ -100,4 +103,25 @@ t.test('a tool without a price is refused before anything is sent', async t => {
   t.equal(response.status, 400)
   t.match(text, /web_search/)
   t.same(await upstream.seen('request', 'gp'), [])
+})
+
+t.test('a tool is found in a body that the path leaves unread', async t => {
+  const answer = {
+    candidates: [
+      {
+        content: { role: 'model', parts: [{ text: 'hi' }] },
+        finishReason: 'STOP',
+        groundingMetadata: { webSearchQueries: ['x', 'y'] },
+      },
+    ],
+    usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 },
+  }
+  await upstream.script('gx', [{ do: 'body' }, plain(answer)])
+  const asked = { contents: [{ parts: [{ text: 'hi' }] }], tools: [{ googleSearch: {} }] }
+  const { response, text } = await post('/v1beta/models/g:generateContent', asked)
+  t.equal(response.status, 200, text)
+  t.match(await charge(response.headers.get('x-request-id')), {
+    ...{ state: 'settled', amount: 500_000_000, estimated: 0 },
+    usage: { input: 1, output: 1, web_search: 1 },
+  })
 })

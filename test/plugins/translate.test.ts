@@ -35,8 +35,11 @@ t.test('a plain answer passes byte for byte, and its counts are read', async t =
   t.same(exchange.slots.get(USAGE), { meters: { input: 3, output: 2 }, estimated: false })
 })
 
+/** A tier and no number, as Google has it of a prompt that was blocked. */
+const TIER = '{"usage":{"service_tier":"default"}}'
+
 t.test('an answer that counts nothing says so', async t => {
-  for (const body of ['{"usage":null}', '{}', 'not json', '{"usage":"text"}']) {
+  for (const body of ['{"usage":null}', '{}', 'not json', '{"usage":"text"}', TIER]) {
     const { attempt, exchange } = await pass({ headers: JSON_TYPE, body })
     t.equal((await pour(attempt.reply)).text, body)
     t.same(exchange.slots.get(USAGE), { meters: {}, estimated: true })
