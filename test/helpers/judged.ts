@@ -4,12 +4,17 @@ import { type Judge, judgeOf } from './answered.ts'
 import { type Any, object } from './loose.ts'
 import { eventsOf } from './sse.ts'
 
-export interface Heard {
+interface Heard {
   /** Each once, with how often it was met. */
   readonly complaints: readonly string[]
   readonly judged: ReadonlyMap<string, { answers: number; events: number }>
   /** Exceptions, by their names. */
   readonly met: ReadonlySet<string>
+}
+interface Question {
+  /** The client's. */
+  readonly format: string
+  readonly model: string
 }
 
 const PATHS: readonly (readonly [path: RegExp, format: string])[] = [
@@ -19,13 +24,19 @@ const PATHS: readonly (readonly [path: RegExp, format: string])[] = [
   [/:(?:g|streamG)enerateContent(?:\?|$)/, 'google-gemini'],
 ]
 
+interface Listening {
+  /** What was asked, by the id of its request. */
+  readonly asked: ReadonlyMap<string, Question>
+  done(): Promise<Heard>
+}
 /** `done` gives back the fetch that was there before. */
-export const listen = (): { done(): Promise<Heard> } => {
+export const listen = (): Listening => {
   const { fetch } = globalThis
   const judges = new Map<string, Judge>()
   const judged = new Map<string, { answers: number; events: number }>()
   const complaints = new Map<string, number>()
   const under: Promise<void>[] = []
+  const asked = new Map<string, Question>()
   const judge = (format: string, kind: 'answer' | 'event', told: unknown): void => {
     if (isError(told)) return
     const judge = judges.get(format) ?? judgeOf(format)
@@ -49,11 +60,14 @@ export const listen = (): { done(): Promise<Heard> } => {
     const response = await fetch(input, init)
     const url = String(input)
     const format = PATHS.find(([path]) => path.test(url))?.[1]
-    if (format && response.status === 200 && !isOwn(format, url, init))
-      under.push(read(format, response.clone()))
+    if (!format) return response
+    const model = modelOf(url, init)
+    asked.set(response.headers.get('x-request-id') ?? '', { format, model })
+    if (response.status === 200 && !isOwn(format, model)) under.push(read(format, response.clone()))
     return response
   }
   return {
+    asked,
     async done() {
       globalThis.fetch = fetch
       await Promise.all(under)
@@ -74,9 +88,10 @@ const isError = (told: unknown): boolean => {
     (error !== undefined && error !== null && object(told).object !== 'response')
   )
 }
-/** Bytes that pass are their provider's. The model's name says whose answer it is: `chat-rec-0007`. */
-const isOwn = (format: string, url: string, init: RequestInit | undefined): boolean => {
+const modelOf = (url: string, init: RequestInit | undefined): string => {
   const body = typeof init?.body === 'string' ? (JSON.parse(init.body) as Any) : {}
-  const model = /\/models\/([^:/?]+)/.exec(url)?.[1] ?? String(body.model)
-  return model.startsWith(`${format.split('-')[1]}-`)
+  return /\/models\/([^:/?]+)/.exec(url)?.[1] ?? String(body.model)
 }
+/** Bytes that pass are their provider's. The model's name says whose answer it is: `chat-rec-0007`. */
+const isOwn = (format: string, model: string): boolean =>
+  model.startsWith(`${format.split('-')[1]}-`)

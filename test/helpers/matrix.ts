@@ -6,16 +6,8 @@ import { forkSwiftly } from './operator.ts'
 import { recordedFormat, recordings } from './recorded.ts'
 import { type Client, sdkClients } from './sdks.ts'
 
-/** Of one format its own SDK makes nothing, or something else, whoever stands between: several answers spliced into one
- *  stream, or no stream of the format at all. */
-const SPLICED = new Set([
-  ...['rec-0236', 'rec-0245', 'rec-0248', 'rec-0250', 'rec-0251', 'rec-0261', 'rec-0262'],
-  ...['rec-0299', 'rec-0309', 'rec-0348', 'rec-0344'],
-  'rec-0303', // its pieces were shortened by whoever recorded it
-])
 export const recorded = (recordings() ?? []).filter(
-  ({ id, format, status }) =>
-    status === 200 && recordedFormat(format) !== undefined && !SPLICED.has(id),
+  ({ format }) => recordedFormat(format) !== undefined,
 )
 
 export const FORMATS = [
@@ -32,6 +24,24 @@ const VERBS = ['v1beta', 'v1'].flatMap(version =>
 )
 export const short = (format: string): string => format.split('-')[1] ?? format
 
+/** Nanos of one of each meter: what an amount is made of can be told. */
+export const NANOS: Readonly<Record<string, number>> = {
+  ...{
+    input: 2_000,
+    cached: 3_000,
+    cache_write: 5_000,
+    cache_write_1h: 7_000,
+    audio_input: 11_000,
+  },
+  ...{ image_input: 13_000, output: 17_000, thinking: 19_000, audio_output: 23_000 },
+  ...{ web_search: 29_000, file_search: 31_000, code_execution: 37_000 },
+}
+const PRICE = JSON.stringify(
+  Object.fromEntries(
+    Object.entries(NANOS).map(([meter, nanos]) => [meter, `${nanos / 1_000} / 1M`]),
+  ),
+)
+const CALLS = '{ web_search: 20, file_search: 20, code_execution: 20 }'
 /** However often they refuse, they are asked again. */
 const HEALTH = 'health: { failures: 1000000, eject: 1s }'
 const routes = (port: number): string => `
@@ -39,7 +49,7 @@ pipeline: [errors, auth, validate, model, meter, translate]
 upstreams:
 ${FORMATS.map(name => `  ${short(name)}: { url: 'http://127.0.0.1:${port}', key: k, formats: [${name}], ${HEALTH} }`).join('\n')}
 models:
-${FORMATS.map(name => `  ${short(name)}-*: { to: '${short(name)}/*', context: 100000, output: 8192, free: true }`).join('\n')}
+${FORMATS.map(name => `  ${short(name)}-*: { to: '${short(name)}/*', context: 100000, output: 8192, price: ${PRICE}, max_calls: ${CALLS} }`).join('\n')}
 routes:
   - { path: POST /v1/chat/completions, model: body, translate: openai-chat, errors: openai }
   - { path: POST /v1/responses, model: body, translate: openai-responses, errors: openai }
@@ -50,6 +60,8 @@ ${VERBS.map(path => `  - { path: '${path}', auth: [query-key, key], model: { pat
 export interface Matrix {
   readonly url: string
   readonly key: string
+  /** Where it keeps its books. */
+  readonly data: string
   /** By the name of their format. */
   readonly clients: Readonly<Record<string, Client>>
   stop(): Promise<void>
@@ -62,7 +74,7 @@ export const startMatrix = async (program = 'recorded.ts'): Promise<Matrix> => {
   const key = await gateway.key()
   await creditAdmin(gateway.data)
   return {
-    ...{ url: gateway.url, key, clients: sdkClients(gateway.url, key) },
+    ...{ url: gateway.url, key, data: gateway.data, clients: sdkClients(gateway.url, key) },
     async stop() {
       upstream.disconnect()
       await gateway.stop()

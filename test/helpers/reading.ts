@@ -1,6 +1,7 @@
 /** What an answer says, read straight from what a provider wrote, plain or streamed, without any of our own code: the measure
  *  for what a client of another format is told. */
 import { type Any, events, json, list, number, object, string } from './loose.ts'
+import { addCall } from './partial-calls.ts'
 
 export interface Reading {
   readonly text: string
@@ -116,6 +117,9 @@ export const readChat = (bodies: readonly unknown[]): Reading => {
   return done(out, finishOf(out.finish, calls.length))
 }
 
+/** The first of them ends a response, whatever comes behind it. */
+export const isEnd = (type: unknown): boolean =>
+  /^response\.(?:completed|incomplete|failed)$/.test(string(type))
 export const readResponse = (response: unknown): Reading => {
   const out = draft()
   const body = object(response)
@@ -197,8 +201,7 @@ export const readGenerated = (bodies: readonly unknown[]): Reading => {
       for (const part of list(object(candidate.content).parts)) {
         if (part.thought) out.thoughts += string(part.text)
         else out.text += string(part.text)
-        const call = object(part.functionCall)
-        if (call.name) out.calls.push([string(call.name), call.args ?? {}])
+        addCall(out.calls, part)
       }
       const ground = object(candidate.groundingMetadata)
       const chunks = list(ground.groundingChunks)
@@ -220,10 +223,5 @@ export const readRecorded = (format: string, stream: boolean, body: string): Rea
   if (family === 'chat') return readChat(all)
   if (family === 'gemini') return readGenerated(all)
   if (family === 'messages') return readMessage(stream ? messageIn(all) : all[0])
-  const last = all.findLast(
-    event =>
-      object(event.response).output !== undefined &&
-      /completed|incomplete|failed/.test(string(event.type)),
-  )
-  return readResponse(stream ? last?.response : all[0])
+  return readResponse(stream ? all.find(({ type }) => isEnd(type))?.response : all[0])
 }

@@ -2,12 +2,20 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
-import { type Reading, readChat, readGenerated, readMessage, readResponse } from './reading.ts'
+import {
+  isEnd,
+  type Reading,
+  readChat,
+  readGenerated,
+  readMessage,
+  readResponse,
+} from './reading.ts'
 
-/** `deltas`: the text as it was streamed, where the last event tells it again. */
+/** `deltas`: the text as it was streamed, where the last event tells it again. `search`: offers a tool that its provider runs. */
 export type Client = (
   model: string,
   stream: boolean,
+  search?: boolean,
 ) => Promise<Reading & { readonly deltas?: string }>
 
 /** `version`: Google's, where an upstream does not know the one its SDK asks for. */
@@ -27,37 +35,40 @@ export const sdkClients = (
   })
   const messages = [{ role: 'user' as const, content: 'Hello' }]
   return {
-    async 'openai-chat'(model, stream) {
-      if (!stream) return readChat([await openai.chat.completions.create({ model, messages })])
+    async 'openai-chat'(model, stream, search) {
+      const body = { model, messages, ...(search && { web_search_options: {} }) }
+      if (!stream) return readChat([await openai.chat.completions.create(body)])
       const options = { include_usage: true }
       const chunks: unknown[] = []
       const answer = await openai.chat.completions.create({
-        model,
-        messages,
+        ...body,
         stream,
         stream_options: options,
       })
       for await (const chunk of answer) chunks.push(chunk)
       return readChat(chunks)
     },
-    async 'openai-responses'(model, stream) {
-      if (!stream) return readResponse(await openai.responses.create({ model, input: 'Hello' }))
-      const answer = await openai.responses.create({ model, input: 'Hello', stream })
-      const [texts, rest] = [[] as string[], [] as unknown[]]
+    async 'openai-responses'(model, stream, search) {
+      const tools = search ? { tools: [{ type: 'web_search' as const }] } : {}
+      const body = { model, input: 'Hello', ...tools }
+      if (!stream) return readResponse(await openai.responses.create(body))
+      const answer = await openai.responses.create({ ...body, stream })
+      const [texts, ends] = [[] as string[], [] as unknown[]]
       for await (const event of answer) {
         if (event.type === 'response.output_text.delta') texts.push(event.delta)
-        if ('response' in event && 'output' in event.response) rest.push(event.response)
+        if (isEnd(event.type) && 'response' in event) ends.push(event.response)
       }
-      const reading = readResponse(rest.at(-1))
-      return { ...reading, deltas: texts.join('') }
+      return { ...readResponse(ends[0]), deltas: texts.join('') }
     },
-    async 'anthropic-messages'(model, stream) {
-      const body = { model, messages, max_tokens: 4096 }
+    async 'anthropic-messages'(model, stream, search) {
+      const tool = { type: 'web_search_20250305', name: 'web_search' } as const
+      const body = { model, messages, max_tokens: 4096, ...(search && { tools: [tool] }) }
       if (!stream) return readMessage(await anthropic.messages.create(body))
       return readMessage(await anthropic.messages.stream(body).finalMessage())
     },
-    async 'google-gemini'(model, stream) {
-      const body = { model, contents: 'Hello' }
+    async 'google-gemini'(model, stream, search) {
+      const config = search ? { config: { tools: [{ googleSearch: {} }] } } : {}
+      const body = { model, contents: 'Hello', ...config }
       if (!stream) return readGenerated([await google.models.generateContent(body)])
       const chunks: unknown[] = []
       for await (const chunk of await google.models.generateContentStream(body)) chunks.push(chunk)

@@ -1,0 +1,23 @@
+/** Google's calls, whole or value by value, read without our own code: `{name, willContinue}`, then `{partialArgs}`…, then `{}`
+ *  that may be missing. */
+import { type Any, list, object, string } from './loose.ts'
+
+/** What one part adds to the calls so far. A text that goes on is named again by its path. */
+export const addCall = (calls: [string, unknown][], part: Any): void => {
+  const call = object(part.functionCall)
+  if (call.name) calls.push([string(call.name), structuredClone(object(call.args))])
+  for (const { jsonPath, ...value } of list(call.partialArgs)) {
+    const steps = string(jsonPath).match(/[^.[\]$]+/g) ?? []
+    put(calls.at(-1)?.[1], steps, value)
+  }
+}
+const put = (root: unknown, steps: readonly string[], value: Any): void => {
+  let node = root as Record<string, unknown>
+  steps.slice(0, -1).forEach((step, index) => {
+    node[step] ??= /^\d+$/.test(steps[index + 1] ?? '') ? [] : {}
+    node = node[step] as Record<string, unknown>
+  })
+  const last = steps.at(-1) ?? ''
+  const { stringValue: text, numberValue = null, boolValue = numberValue } = value
+  node[last] = typeof text === 'string' ? string(node[last]) + text : boolValue
+}
