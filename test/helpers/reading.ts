@@ -91,12 +91,15 @@ const FINISH: Readonly<Record<string, Reading['finish']>> = {
 const finishOf = (raw: string, calls: number): Reading['finish'] =>
   FINISH[raw] ?? (calls > 0 ? 'call' : 'end')
 
+/** Of several answers the first is read. */
+const isFirst = ({ index }: Any): boolean => number(index) === 0
+
 export const readChat = (bodies: readonly unknown[]): Reading => {
   const out = draft()
   const calls: { name: string; text: string }[] = []
   for (const body of bodies.map(object)) {
     count(out, 'chat', body.usage)
-    for (const choice of list(body.choices).slice(0, 1)) {
+    for (const choice of list(body.choices).filter(isFirst)) {
       const said = object(choice.message ?? choice.delta)
       out.text += string(said.content)
       out.thoughts += string(said.reasoning_content) || string(said.reasoning)
@@ -196,7 +199,7 @@ export const readGenerated = (bodies: readonly unknown[]): Reading => {
     if (usage.promptTokenCount !== undefined || usage.candidatesTokenCount !== undefined)
       count(out, 'gemini', usage)
     if (object(body.promptFeedback).blockReason) out.finish = 'SAFETY'
-    for (const candidate of list(body.candidates).slice(0, 1)) {
+    for (const candidate of list(body.candidates).filter(isFirst)) {
       out.finish = string(candidate.finishReason) || out.finish
       for (const part of list(object(candidate.content).parts)) {
         if (part.thought) out.thoughts += string(part.text)

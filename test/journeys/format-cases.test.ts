@@ -6,6 +6,7 @@ import type { Failure, Told, Wanted } from '../fixtures/upstream/told/told.ts'
 import { listen } from '../helpers/judged.ts'
 import { LONG } from '../helpers/long.ts'
 import { inLanes, short, startMatrix } from '../helpers/matrix.ts'
+import type { Reading } from '../helpers/reading.ts'
 import type { Client } from '../helpers/sdks.ts'
 
 const heard = listen()
@@ -21,6 +22,18 @@ const STATUSES: Readonly<Record<string, Readonly<Record<number, number>>>> = {
 }
 const isFailure = (wanted: Wanted): wanted is Failure => 'says' in wanted
 
+/** What a case does not name is not there; counts are not compared then, since some are made up. */
+const whole = (wanted: Partial<Reading>): Partial<Reading> => ({
+  ...{
+    text: '',
+    calls: [],
+    thoughts: '',
+    cited: [],
+    finish: wanted.calls?.length ? 'call' : 'end',
+  },
+  ...wanted,
+})
+
 interface Thrown {
   readonly message: string
   readonly status?: number
@@ -33,7 +46,9 @@ const judge = async (t: Test, format: string, one: Told, name: string, client: C
   try {
     const { deltas, ...read } = await client(model, one.stream === true)
     if (isFailure(wanted)) return void t.fail(`${at}: no error, but ${JSON.stringify(read)}`)
-    t.match(read, wanted, at)
+    const due = whole(wanted)
+    const found = Object.entries(read).filter(([member]) => member in due)
+    t.strictSame(Object.fromEntries(found), due, at)
     t.ok(deltas === undefined || deltas === read.text, `${at}: the pieces are the whole`)
   } catch (error) {
     const { message, status, headers } = error as Thrown
