@@ -52,6 +52,8 @@ const readImage = (given: Json, at: string): Media => {
   return { type: 'media', kind: 'image', source: parseDataUrl(url) ?? { type: 'url', url }, at }
 }
 
-/** More images than this target draws in one call. */
-export const needsReading = ({ n }: Fields, traits: TargetFacts['traits']): boolean =>
-  typeof n === 'number' && n > mostOf(traits)
+/** More images than this target draws in one call, or a change asked of one that changes none: what is read is judged. */
+export const needsReading = (body: Fields, traits: TargetFacts['traits']): boolean =>
+  (typeof body.n === 'number' && body.n > mostOf(traits)) ||
+  (traits.edits === false && SHOWING.some(key => (body[key] ?? null) !== null))
+const SHOWING = ['images', 'image', 'mask'] as const

@@ -14,6 +14,12 @@ export const gateway = await startGateway({
     ANTHROPIC_API_KEY: 'operators-anthropic-key',
     GEMINI_BASE_URL: `${upstream.url}/s/gx`,
     GEMINI_API_KEY: 'operators-google-key',
+    FLUX_BASE_URL: `${upstream.url}/s/fx`,
+    FLUX_API_KEY: 'operators-flux-key',
+    RECRAFT_BASE_URL: `${upstream.url}/s/rc`,
+    RECRAFT_API_KEY: 'operators-recraft-key',
+    EMBEDDING_BASE_URL: `${upstream.url}/s/em`,
+    EMBEDDING_API_KEY: 'operators-embedding-key',
   },
 })
 export const key = await gateway.key()

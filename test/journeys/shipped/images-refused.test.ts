@@ -1,0 +1,73 @@
+/** Models that draw from words alone, asked to change an image: refused on the endpoint of changes as in a conversation,
+ *  whatever the image comes in; nobody is asked, nothing charged. */
+import t from 'tap'
+import { plain } from '../../fixtures/upstream/scenarios.ts'
+import { paid } from './audio.ts'
+import { gateway, key, upstream } from './stand.ts'
+
+const headers = { authorization: `Bearer ${key}` }
+const post = async (path: string, body: object | FormData) => {
+  const sent =
+    body instanceof FormData
+      ? { headers, body }
+      : {
+          headers: { ...headers, 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+        }
+  const response = await fetch(gateway.url + path, { method: 'POST', ...sent })
+  const { error } = (await response.json()) as { readonly error?: object }
+  return { status: response.status, ...error }
+}
+const image_url = 'data:image/png;base64,iVBORw0KGgo='
+const formOf = (model: string, files: readonly string[]): FormData => {
+  const form = new FormData()
+  form.set('model', model)
+  form.set('prompt', 'with a hat')
+  for (const name of files)
+    form.append(name, new Blob([new Uint8Array(8)], { type: 'image/png' }), 'a.png')
+  return form
+}
+const EDITS = '/v1/images/edits'
+const asked = { prompt: 'with a hat' }
+
+for (const model of ['flux-1.1-pro', 'dall-e-3'])
+  t.test(`${model} changes no image`, async t => {
+    const before = await paid()
+    const content = [
+      { type: 'text', text: 'with a hat' },
+      { type: 'image_url', image_url: { url: image_url } },
+    ]
+    for (const [what, path, body, param] of [
+      [
+        'in a conversation',
+        '/v1/chat/completions',
+        { model, messages: [{ role: 'user', content }] },
+        'messages[0].content[1]',
+      ],
+      ['as JSON', EDITS, { model, ...asked, images: [{ image_url }] }, 'images[0]'],
+      ['in a form', EDITS, formOf(model, ['image']), 'image'],
+      ['several in a form', EDITS, formOf(model, ['image[]', 'image[]']), 'image'],
+      ['with a mask', EDITS, formOf(model, ['image', 'mask']), 'image'],
+    ] as const)
+      t.match(
+        await post(path, body),
+        { status: 400, param, message: `'${param}': an image cannot be sent to this model.` },
+        what,
+      )
+    t.same(await upstream.seen('request'), [], 'nobody was asked')
+    t.equal(await paid(), before, 'and nothing charged')
+  })
+
+t.test('one that changes images still does', async t => {
+  const drawn = plain({ created: 7, data: [{ b64_json: 'AAAA' }] })
+  for (const body of [
+    { model: 'gp-4o-image', ...asked, images: [{ image_url }] },
+    formOf('gp-4o-image', ['image']),
+  ]) {
+    await upstream.forget()
+    await upstream.script('gp', [{ do: 'body' }, drawn])
+    t.match(await post(EDITS, body), { status: 200 })
+    const [request] = await upstream.seen('request', 'gp')
+    t.equal(request?.head.target, '/s/gp/v1/images/edits')
+  }
+})
