@@ -1,14 +1,17 @@
 /** Embeddings, whatever the client's format and the target's: one vector for each item, in order, in the encoding asked for. */
 import { errors } from '../engine/errors.ts'
-import type { Attempt, Headers, Host, Plugin, Slot } from '../engine/plugin.ts'
+import type { Attempt, Headers, Host, Plugin, Slot, Target } from '../engine/plugin.ts'
 import { tokensIn } from './counting/estimate.ts'
-import type { EmbeddingFormat, Item, Vectors, Wanted } from './embeddings/hub.ts'
-import { embeddingFormats } from './embeddings/index.ts'
+import type { EmbeddingFormat, Item, Sent, Vectors, Wanted } from './embeddings/hub.ts'
+import { formatsOfEmbeddings } from './embeddings/index.ts'
+import { embeddingNamed, embeddingNames, embeddingOf } from './formats/embedding.ts'
 import { isFields, parsed } from './formats/fields.ts'
 import { formats } from './formats/index.ts'
+import { spokenBy } from './formats/spoken.ts'
 import { MODEL, USAGE } from './slots.ts'
+import { fault as notHere } from './translation/faults.ts'
 import { Fetching } from './translation/fetching.ts'
-import { DROPPED, Losses } from './translation/losses.ts'
+import { isStrict, Losses } from './translation/losses.ts'
 import { blame, ERROR_LIMIT, retell } from './translation/refusal.ts'
 
 const fault = errors({
@@ -20,65 +23,119 @@ const fault = errors({
 const ANSWER_LIMIT = 256 * 1024 * 1024
 /** What an upstream said of a body that is written anew. */
 const OF_BODY = ['content-type', 'content-length', 'content-encoding', 'etag']
-const names = [...embeddingFormats.keys()]
-const WANTED: Slot<Wanted> = { name: 'embedding' }
+interface Asked {
+  readonly sent: Sent
+  readonly wanted: Wanted
+  /** What was lost in reading. */
+  readonly lost: readonly string[]
+}
+const ASKED: Slot<Asked> = { name: 'embedding' }
+
+const FORMAT = {
+  description: 'The format in which clients of this route ask for embeddings.',
+  type: 'string',
+  enum: embeddingNames,
+  examples: ['openai'],
+}
+type Options = string | { readonly format: string; readonly strict?: boolean }
 
 export default {
   schema: {
+    anyOf: [
+      FORMAT,
+      {
+        description: 'The format, and whether anything may be lost on the way.',
+        type: 'object',
+        required: ['format'],
+        additionalProperties: false,
+        properties: {
+          format: FORMAT,
+          strict: {
+            description:
+              'Refuses a request with a field that its target cannot carry, instead of naming it in x-tollgate-dropped.',
+            type: 'boolean',
+            examples: [true],
+          },
+        },
+        examples: [{ format: 'openai', strict: true }],
+      },
+    ],
     description: 'The format in which clients of this route ask for embeddings.',
-    type: 'string',
-    enum: names,
-    examples: ['openai'],
+    examples: ['openai', { format: 'openai', strict: true }],
   },
   upstream: {
     embeddings: {
       description:
-        'The format in which this upstream is asked for embeddings; `openai` if it does not say.',
+        'The format in which this upstream is asked for embeddings where nothing says what it speaks; `openai` if this does not either.',
       type: 'string',
-      enum: names,
+      enum: embeddingNames,
       examples: ['google'],
     },
   },
-  setup(name, host) {
-    const client = formatOf(name)
+  setup(options, host) {
+    const { format: name, strict = false } =
+      typeof options === 'string' ? { format: options } : options
+    const ground = { client: named(name), host, strict }
     return {
       async handle(exchange, next) {
         const { request, slots } = exchange
+        const model = slots.get(MODEL)?.asked ?? ''
+        exchange.targets = exchange.targets.filter(target => formatFor(target, host) !== undefined)
+        if (exchange.targets.length === 0) throw notHere('MODEL_NOT_HERE', [model])
         const body = request.parsed ?? (await request.json())
-        slots.set(WANTED, client.read(isFields(body) ? body : {}, request.path))
+        const sent = { body: isFields(body) ? body : {}, path: request.path, model }
+        const losses = new Losses({})
+        const wanted = ground.client.read(sent, losses)
+        slots.set(ASKED, { sent, wanted, lost: losses.fields })
         await next()
       },
-      forward: (attempt, next) => forward(client, host, attempt, next),
-      explain: () => ({ embeddings: name }),
+      forward: (attempt, next) => forward(ground, attempt, next),
+      explain: ({ targets }) => ({
+        ...{ embeddings: name, strict },
+        targets: targets.map(target => ({
+          upstream: target.upstream,
+          format: formatFor(target, host)?.name ?? null,
+        })),
+      }),
     }
   },
-} satisfies Plugin<string>
+} satisfies Plugin<Options>
 
-const formatOf = (name: unknown): EmbeddingFormat => {
-  const format = embeddingFormats.get(typeof name === 'string' ? name : 'openai')
-  if (!format)
-    throw new Error(`there is no format of embeddings "${name}"; there are ${names.join(', ')}`)
-  return format
+interface Ground {
+  readonly client: EmbeddingFormat
+  readonly host: Host
+  readonly strict: boolean
+}
+const named = (name: string): EmbeddingFormat => {
+  const known = embeddingNamed(name)
+  if (known) return formatsOfEmbeddings[known]
+  throw new Error(
+    `there is no format of embeddings "${name}"; there are ${embeddingNames.join(', ')}`,
+  )
+}
+/** By what its model or its upstream speaks; where neither says, by what the upstream embeds in. */
+const formatFor = (target: Target, { upstreams }: Host): EmbeddingFormat | undefined => {
+  const upstream = upstreams[target.upstream]
+  const usual = upstream?.options.embeddings
+  const spoken = spokenBy(target, upstream)
+  const name = embeddingOf(spoken, typeof usual === 'string' ? embeddingNamed(usual) : undefined)
+  return name && formatsOfEmbeddings[name]
 }
 
 const forward = async (
-  client: EmbeddingFormat,
-  host: Host,
+  ground: Ground,
   attempt: Attempt,
   next: () => Promise<void>,
 ): Promise<void> => {
-  const { exchange, target, request } = attempt
-  const { options } = host.upstreams[target.upstream] ?? { options: {} }
-  const there = formatOf(options.embeddings)
+  const { client, host } = ground
+  const { exchange, target } = attempt
+  const there = formatFor(target, host) ?? client
+  const { sent, ...asked } = exchange.slots.need(ASKED)
+  const wanted = await carried(asked.wanted, target, host, attempt)
   const losses = new Losses({})
-  const wanted = await carried(exchange.slots.need(WANTED), options.fetch, host, attempt)
-  const asked = exchange.slots.get(MODEL)?.asked ?? ''
-  const sent = there.write(wanted, target.name ?? asked, losses)
-  request.path = sent.path
-  request.body = Buffer.from(JSON.stringify(sent.body))
-  request.headers['content-type'] = 'application/json'
-  delete request.headers['content-length']
+  await write(ground, there, { ...asked, sent, wanted }, attempt, losses)
   await next()
+  losses.tell(attempt.reply, host.log, exchange.id)
   if (attempt.reply.status >= 300) return refuse(client, there, host, attempt)
   const vectors = there.readAnswer(await bodyOf(attempt))
   const meters = vectors.meters ?? estimate(wanted)
@@ -86,17 +143,39 @@ const forward = async (
   judge(vectors, wanted)
   const headers: Headers = { ...attempt.reply.headers }
   for (const name of OF_BODY) delete headers[name]
-  if (losses.header !== '') headers[DROPPED] = losses.header
-  attempt.answer(200, client.writeAnswer({ ...vectors, meters }, wanted, asked), headers)
+  attempt.answer(200, client.writeAnswer({ ...vectors, meters }, wanted, sent.model), headers)
+}
+/** As it was sent where both speak the same; otherwise anew, and what is lost then is named. */
+const write = async (
+  { client, strict }: Ground,
+  there: EmbeddingFormat,
+  { sent, wanted, lost }: Asked,
+  { exchange, target, request }: Attempt,
+  losses: Losses,
+): Promise<void> => {
+  const name = target.name ?? sent.model
+  if (there === client) {
+    const bytes = await exchange.request.bytes()
+    const { path, body } = there.pass({ ...sent, bytes }, wanted, name)
+    Object.assign(request, { path, body })
+  } else {
+    for (const field of lost) losses.drop(field)
+    const { path, body } = there.write(wanted, name, losses)
+    if (isStrict(strict, exchange)) losses.refuse(sent.model)
+    Object.assign(request, { path, body: Buffer.from(JSON.stringify(body)) })
+  }
+  request.headers['content-type'] = 'application/json'
+  delete request.headers['content-length']
 }
 
 /** Images by address, for an upstream that fetches none. */
 const carried = async (
   wanted: Wanted,
-  kinds: unknown,
+  { upstream }: Target,
   host: Host,
   { exchange }: Attempt,
 ): Promise<Wanted> => {
+  const kinds = host.upstreams[upstream]?.options.fetch
   if (!Array.isArray(kinds)) return wanted
   const fetching = new Fetching(kinds.map(String), host, exchange.signal)
   const items: Item[] = []

@@ -1,12 +1,16 @@
 /** By which endpoints a model can be reached: where a route leads to one of its targets, through translation or as it is. */
-import type { Json, Lent, Target } from '../../engine/plugin.ts'
+import type { Json, Lent } from '../../engine/plugin.ts'
+import { EMBEDDINGS, embeddingFormats, embeddingOf } from '../formats/embedding.ts'
 import { formatOf, formats } from '../formats/index.ts'
+import { reaches } from '../formats/reach.ts'
+import { spokenBy } from '../formats/spoken.ts'
 import type { Entry } from './catalogue.ts'
 
 export interface RouteOptions {
   readonly path: string
   readonly name?: string
   readonly translate?: Json
+  readonly embed?: Json
 }
 /** The name that lists give an endpoint, to the routes that serve it. */
 export type Served = ReadonlyMap<string, readonly RouteOptions[]>
@@ -17,7 +21,8 @@ export const servedBy = ({ section }: Pick<Lent, 'section'>): Served => {
   served.delete('')
   return served
 }
-const endpointOf = ({ translate }: RouteOptions): string => formatOf(translate)?.endpoint ?? ''
+const endpointOf = ({ translate, embed }: RouteOptions): string =>
+  embed === undefined ? (formatOf(translate)?.endpoint ?? '') : EMBEDDINGS
 
 /** Its targets' own formats first, then those it is translated from. */
 export const endpointsOf = (
@@ -25,25 +30,21 @@ export const endpointsOf = (
   upstreams: Lent['upstreams'],
   served: Served,
 ): readonly string[] => {
-  const spoken = entry.targets.flatMap(target => spokenBy(target, upstreams))
-  const own = spoken.flatMap(name => formats.get(name)?.endpoint ?? [])
+  const spoken = entry.targets.map(target => spokenBy(target, upstreams[target.upstream]))
+  const own = spoken.flat().flatMap(nameOf)
   return [...new Set([...own, ...served.keys()])].filter(endpoint =>
-    served.get(endpoint)?.some(route => accepts(entry, route) && reaches(spoken, route)),
+    served
+      .get(endpoint)
+      ?.some(route => accepts(entry, route) && spoken.some(each => leads(route, each))),
   )
 }
-const spokenBy = (
-  { upstream, traits }: Target,
-  upstreams: Lent['upstreams'],
-): readonly string[] => {
-  const given = traits?.formats ?? upstreams[upstream]?.options.formats
-  return Array.isArray(given) ? given.map(String) : []
-}
-/** From one format to another where both can be read into the hub. */
-const reaches = (spoken: readonly string[], { translate }: RouteOptions): boolean => {
+const nameOf = (spoken: string): string | readonly [] =>
+  embeddingFormats.includes(spoken) ? EMBEDDINGS : (formats.get(spoken)?.endpoint ?? [])
+/** Whether this route has a way to a target that speaks these. */
+const leads = ({ translate, embed }: RouteOptions, spoken: readonly string[]): boolean => {
+  if (embed !== undefined) return embeddingOf(spoken) !== undefined
   const client = formatOf(translate)
-  return spoken.some(
-    name => name === client?.name || (client?.codec !== undefined && formats.get(name)?.codec),
-  )
+  return client !== undefined && reaches(client, spoken)
 }
 const accepts = ({ accepts: rules, only }: Entry, { name, path }: RouteOptions): boolean => {
   const route = name ?? path

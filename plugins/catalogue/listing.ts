@@ -1,5 +1,7 @@
 /** The models as lists: one shape for each dialect that clients read them in. Pure. */
 import type { Json } from '../../engine/plugin.ts'
+import { EMBEDDINGS } from '../formats/embedding.ts'
+import { entryOf } from '../formats/fields.ts'
 import type { Entry } from './catalogue.ts'
 
 /** One model as a list shows it. */
@@ -49,14 +51,19 @@ const anthropic: Listing = {
   },
 }
 
+/** Endpoint -> what Google calls it. */
+const METHODS: Readonly<Record<string, readonly string[]>> = {
+  gemini: ['generateContent'],
+  [EMBEDDINGS]: ['embedContent', 'batchEmbedContents'],
+}
 const google: Listing = {
-  one: ({ id, entry: { options } }) => ({
+  one: ({ id, entry: { options }, endpoints }) => ({
     name: `models/${id}`,
     version: '001',
     displayName: options.title ?? id,
     ...(options.context !== undefined && { inputTokenLimit: options.context }),
     ...(options.output !== undefined && { outputTokenLimit: options.output }),
-    supportedGenerationMethods: ['generateContent'],
+    supportedGenerationMethods: endpoints.flatMap(endpoint => entryOf(METHODS, endpoint) ?? []),
   }),
   list(models, query) {
     const page = between(models, query.get('pageToken'), null)

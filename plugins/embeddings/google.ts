@@ -1,53 +1,43 @@
 /** Embeddings as Gemini has them: `:embedContent` for one, `:batchEmbedContents` for several; both spellings of every key. */
-import type { Json } from '../../engine/plugin.ts'
+import type { Bytes, Json } from '../../engine/plugin.ts'
+import type { Loss } from '../formats/codec.ts'
 import type { Media, Text } from '../formats/content.ts'
 import { fault } from '../formats/faults.ts'
-import {
-  count,
-  element,
-  type Fields,
-  inner,
-  isFields,
-  itemsIn,
-  listIn,
-  need,
-  numberIn,
-  present,
-  textIn,
-} from '../formats/fields.ts'
+import { count, type Fields, isFields, itemsIn, present } from '../formats/fields.ts'
+import { bad, Given } from '../formats/google-gemini/given.ts'
 import { kindOfMime } from '../formats/media.ts'
-import type { EmbeddingFormat, Item, Wanted } from './hub.ts'
+import { renamed } from '../formats/rename.ts'
+import type { EmbeddingFormat, Item, Said, Sent } from './hub.ts'
 
 export const google: EmbeddingFormat = {
   name: 'google',
   dialect: 'google',
   errors: 'google-gemini',
-  read(body, path) {
-    if (!path.split('?')[0]?.endsWith(':batchEmbedContents'))
-      return { ...readOne(body, ''), many: false }
-    const requests = need(listIn(body, 'requests'), 'requests')
-    if (requests.length === 0)
-      throw fault('MEMBER_VALUE', ['requests', 'it is empty'], { param: 'requests' })
-    const all = requests.map((each, index) =>
-      readOne(element(each, `requests[${index}]`), `requests[${index}].`),
-    )
-    return { ...all[0], items: all.flatMap(({ items }) => items), encoding: 'float', many: true }
+  read(sent, loss) {
+    const body = new Given(sent.body)
+    if (!asksForSeveral(sent))
+      return { items: [readOne(body, sent.model, loss)], encoding: 'float', many: false }
+    const requests = body.objects('requests')
+    body.rest(loss, 'model')
+    if (requests.length === 0) throw bad('requests', 'it is empty')
+    const items = requests.map(each => readOne(each, sent.model, loss))
+    return { items, encoding: 'float', many: true }
   },
-  write(wanted, name, loss) {
-    const { items, task, title, dimensions, user, many } = wanted
+  write({ items, user, many }, name, loss) {
     if (user !== undefined) loss.drop('user')
     const requests = items.map(item =>
       present({
         model: `models/${name}`,
         content: { parts: writeItem(item) as Json },
-        taskType: task,
-        title,
-        outputDimensionality: dimensions,
+        taskType: item.task?.value,
+        title: item.title?.value,
+        outputDimensionality: item.dimensions?.value,
       }),
     )
-    const verb = many ? 'batchEmbedContents' : 'embedContent'
-    const path = `/v1beta/models/${encodeURIComponent(name)}:${verb}`
-    return { path, body: many ? { requests } : (requests[0] ?? {}) }
+    return { path: pathOf(name, many), body: many ? { requests } : (requests[0] ?? {}) }
+  },
+  pass(sent, { many }, name) {
+    return { path: pathOf(name, many), body: many ? namedInAll(sent, name) : namedOnce(sent, name) }
   },
   readAnswer(body) {
     const rows = isFields(body.embedding) ? [body.embedding] : itemsIn(body, 'embeddings')
@@ -68,48 +58,77 @@ export const google: EmbeddingFormat = {
   },
 }
 
-const readOne = (body: Fields, at: string): Wanted => {
-  const config = inner(body, 'config')
-  const either = (camel: string, snake: string) =>
-    textIn(body, camel, at + camel) ??
-    textIn(body, snake, at + snake) ??
-    textIn(config, camel, at + camel)
-  const task = either('taskType', 'task_type')
-  const title = either('title', 'title')
-  const dimensions =
-    numberIn(body, 'outputDimensionality', `${at}outputDimensionality`) ??
-    numberIn(body, 'output_dimensionality', `${at}output_dimensionality`)
-  const content = element(body.content, `${at}content`)
-  const parts = need(listIn(content, 'parts', `${at}content.parts`), `${at}content.parts`)
+const asksForSeveral = ({ path }: Sent): boolean =>
+  path.split('?')[0]?.endsWith(':batchEmbedContents') === true
+const pathOf = (name: string, many: boolean): string =>
+  `/v1beta/models/${encodeURIComponent(name)}:${many ? 'batchEmbedContents' : 'embedContent'}`
+
+// ---------------------------------------------------------------- what passes
+
+/** The path says which model it is: the body need not, but must not say another. */
+const namedOnce = ({ body, bytes, model }: Sent & { bytes: Bytes }, name: string): Bytes =>
+  (body.model ?? null) === null || name === model ? bytes : renamed(bytes, `models/${name}`)
+/** Each of several requests has to. */
+const namedInAll = ({ body, bytes, model }: Sent & { bytes: Bytes }, name: string): Bytes => {
+  const requests = itemsIn(body, 'requests')
+  if (name === model && requests.every(each => (each.model ?? null) !== null)) return bytes
+  const named = requests.map(each => ({ ...each, model: `models/${name}` }))
+  return Buffer.from(JSON.stringify({ ...body, requests: named }))
+}
+
+// ---------------------------------------------------------------- what is read
+
+const readOne = (given: Given, model: string, loss: Loss): Item => {
+  judgeModel(given, model)
+  const config = given.object('config')
+  const first = <T>(name: string, read: (from: Given) => T | undefined): Said<T> | undefined => {
+    for (const from of config ? [given, config] : [given]) {
+      const value = read(from)
+      if (value !== undefined) return { value, at: from.place(name) }
+    }
+    return undefined
+  }
+  const task = first('taskType', from => from.text('taskType'))
+  const title = first('title', from => from.text('title'))
+  const dimensions = first('outputDimensionality', from => from.number('outputDimensionality'))
+  const content = readContent(given, loss)
+  given.rest(loss)
+  config?.rest(loss)
   return {
-    items: [
-      {
-        type: 'content',
-        content: parts.map((part, index) => readPart(part, `${at}content.parts[${index}]`)),
-      },
-    ],
-    encoding: 'float',
-    many: false,
-    ...(task !== undefined && { task }),
-    ...(title !== undefined && { title }),
-    ...(dimensions !== undefined && { dimensions }),
+    ...{ type: 'content', content },
+    ...(task && { task }),
+    ...(title && { title }),
+    ...(dimensions && { dimensions }),
   }
 }
-const readPart = (given: Json, at: string): Text | Media => {
-  const part = element(given, at)
-  const text = textIn(part, 'text', `${at}.text`)
-  if (text !== undefined) return { type: 'text', text }
-  const inline = isFields(part.inlineData) ? part.inlineData : inner(part, 'inline_data')
-  const mime =
-    textIn(inline, 'mimeType', `${at}.inlineData.mimeType`) ?? textIn(inline, 'mime_type', at)
-  const base64 = need(textIn(inline, 'data', `${at}.inlineData.data`), `${at}.text`)
-  const type = need(mime, `${at}.inlineData.mimeType`)
-  return {
-    type: 'media',
-    kind: kindOfMime(type),
-    source: { type: 'data', data: base64, mime: type },
-    at,
+const judgeModel = (given: Given, model: string): void => {
+  const named = given.text('model')
+  if (named === undefined || named === model || named === `models/${model}`) return
+  throw bad(given.place('model'), 'it is another model than that of the path')
+}
+const readContent = (given: Given, loss: Loss): readonly (Text | Media)[] => {
+  const content = given.object('content')
+  if (!content?.has('parts')) {
+    const at = content ? content.place('parts') : given.place('content')
+    throw fault('MEMBER_MISSING', [at], { param: at })
   }
+  const parts = content.objects('parts').map(part => readPart(part, loss))
+  content.rest(loss, 'role')
+  return parts
+}
+const readPart = (part: Given, loss: Loss): Text | Media => {
+  const text = part.text('text')
+  if (text !== undefined) {
+    part.rest(loss)
+    return { type: 'text', text }
+  }
+  const inline = part.object('inlineData')
+  if (!inline) throw fault('MEMBER_MISSING', [part.place('text')], { param: part.place('text') })
+  const [mime, data] = [inline.need('mimeType'), inline.need('data')]
+  inline.rest(loss)
+  part.rest(loss)
+  const source = { type: 'data', data, mime } as const
+  return { type: 'media', kind: kindOfMime(mime), source, at: part.at }
 }
 const writeItem = (item: Item): readonly Fields[] => {
   if (item.type === 'tokens')

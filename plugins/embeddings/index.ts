@@ -1,8 +1,10 @@
-/** Formats of embeddings by name. A further one is a file and a line here. */
+/** Formats of embeddings by name. A further one is a file, a line here, and its name in plugins/formats/embedding.ts. */
+import type { EmbeddingName } from '../formats/embedding.ts'
 import { google } from './google.ts'
 import type { EmbeddingFormat } from './hub.ts'
 import { openai } from './openai.ts'
 
-export const embeddingFormats: ReadonlyMap<string, EmbeddingFormat> = new Map(
-  [openai, google].map(format => [format.name, format]),
-)
+export const formatsOfEmbeddings: Readonly<Record<EmbeddingName, EmbeddingFormat>> = {
+  openai,
+  google,
+}

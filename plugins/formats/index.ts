@@ -2,6 +2,7 @@
 
 import type { Json } from '../../engine/plugin.ts'
 import { anthropicMessages } from './anthropic-messages/index.ts'
+import { embeddingFormats } from './embedding.ts'
 import type { Format, TargetFormat } from './format.ts'
 import { googleGemini } from './google-gemini/index.ts'
 import { openaiChat } from './openai-chat/index.ts'
@@ -33,5 +34,5 @@ export const targetFormats: ReadonlyMap<string, TargetFormat> = byName<TargetFor
 ])
 /** By their names, all that an upstream may say it speaks. */
 export const spokenFormats: readonly string[] = [
-  ...new Set([...targetFormats.keys(), ...formats.keys()]),
+  ...new Set([...targetFormats.keys(), ...formats.keys(), ...embeddingFormats]),
 ]

@@ -14,7 +14,8 @@ export const openaiEmbeddings: Still = {
     const { input } = body
     const many = Array.isArray(input) && typeof input[0] !== 'number'
     const items = many ? listIn(input) : [input ?? '']
-    const vectors = vectorsOf(items, numberIn(body.dimensions) ?? USUAL.openai)
+    const size = numberIn(body.dimensions) ?? USUAL.openai
+    const vectors = vectorsOf(items.map(item => ({ item, size })))
     const packed = body.encoding_format === 'base64'
     const tokens = tokensOf(items)
     return (
@@ -36,10 +37,13 @@ export const googleEmbeddings: Still = {
   plain(body, path) {
     const many = path.endsWith(':batchEmbedContents')
     const requests = many ? listIn(body.requests).map(fieldsIn) : [body]
-    const [first = {}] = requests
-    const asked = numberIn(first.outputDimensionality) ?? numberIn(first.output_dimensionality)
     const items = requests.map(({ content }) => content ?? '')
-    const vectors = vectorsOf(items, asked ?? USUAL.google)
+    const vectors = vectorsOf(
+      requests.map(({ content, outputDimensionality, output_dimensionality }) => ({
+        item: content ?? '',
+        size: numberIn(outputDimensionality) ?? numberIn(output_dimensionality) ?? USUAL.google,
+      })),
+    )
     if (!vectors) return undefined
     const rows = vectors.map(vector => ({ values: [...vector] }))
     const usage: Fields = { usageMetadata: { promptTokenCount: tokensOf(items) } }
@@ -47,9 +51,12 @@ export const googleEmbeddings: Still = {
   },
 }
 
-const vectorsOf = (items: readonly Json[], size: number): readonly Float32Array[] | undefined =>
-  Number.isInteger(size) && size >= 1 && size * items.length <= MOST
-    ? items.map(item => vectorOf(JSON.stringify(item), size))
+const vectorsOf = (
+  wanted: readonly { readonly item: Json; readonly size: number }[],
+): readonly Float32Array[] | undefined =>
+  wanted.every(({ size }) => Number.isInteger(size) && size >= 1) &&
+  wanted.reduce((sum, { size }) => sum + size, 0) <= MOST
+    ? wanted.map(({ item, size }) => vectorOf(JSON.stringify(item), size))
     : undefined
 /** A direction that the words alone decide. */
 const vectorOf = (words: string, size: number): Float32Array => {

@@ -12,7 +12,7 @@ import { ACCOUNT, MODEL, OUTPUT_LIMIT, WHOLE } from '../slots.ts'
 import { CrossedAnswer, CrossedStream } from './crossed.ts'
 import { fetched, type Send } from './fetching.ts'
 import { PEEK_LIMIT } from './identity.ts'
-import { DROPPED, isStrict, Losses } from './losses.ts'
+import { isStrict, Losses } from './losses.ts'
 import type { Memory } from './memory.ts'
 import { abandon, ERROR_LIMIT, notRedirected, retell } from './refusal.ts'
 import { AttemptReport } from './report.ts'
@@ -71,11 +71,7 @@ export class Crossing {
     this.#send(attempt, sent)
     await next()
     const { reply } = attempt
-    if (losses.header !== '') {
-      reply.headers[DROPPED] = losses.header
-      const dropped = losses.fields
-      this.#ground.log.info({ id: exchange.id, dropped }, 'fields the target cannot carry')
-    }
+    losses.tell(reply, this.#ground.log, exchange.id)
     if (reply.status >= 300) return this.#refused(attempt, reply)
     const whole = await this.#rest(attempt, reply, sent.more ?? [])
     if (whole) await this.#answered(attempt, whole, contextOf(exchange, prompt))

@@ -1,9 +1,9 @@
 /** What a target cannot carry: said in a header and the log, or refused where the client or the route wants nothing lost. */
-import type { Exchange } from '../../engine/plugin.ts'
+import type { Exchange, Log, Reply } from '../../engine/plugin.ts'
 import type { Codec, Loss } from '../formats/codec.ts'
 import { fault } from './faults.ts'
 
-export const DROPPED = 'x-tollgate-dropped'
+const DROPPED = 'x-tollgate-dropped'
 const STRICT = 'x-tollgate-strict'
 /** A header longer than this is read by nobody. */
 const NAMED_LIMIT = 32
@@ -28,6 +28,12 @@ export class Losses implements Loss {
       .slice(0, NAMED_LIMIT)
       .map(field => field.replace(/[^\x21-\x7e]|,/g, '?'))
     return this.#fields.size > NAMED_LIMIT ? `${named.join(', ')}, ...` : named.join(', ')
+  }
+  /** To the client and to the operator, if there is anything to tell. */
+  tell(reply: Reply, log: Log, id: string): void {
+    if (this.#fields.size === 0) return
+    reply.headers[DROPPED] = this.header
+    log.info({ id, dropped: this.fields }, 'fields the target cannot carry')
   }
   refuse(model: string): void {
     const [field] = this.#fields

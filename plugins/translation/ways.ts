@@ -1,8 +1,8 @@
 /** One route's ways to its targets: which of the formats a target speaks a request is sent in. */
 import type { Attempt, Exchange, Host, Json, Target } from '../../engine/plugin.ts'
 import { isFields } from '../formats/fields.ts'
-import type { Format, TargetFormat } from '../formats/format.ts'
-import { targetFormats } from '../formats/index.ts'
+import type { Format } from '../formats/format.ts'
+import { reachable, reaches } from '../formats/reach.ts'
 import { holdsSeal } from '../formats/seal.ts'
 import { speaks, spokenBy } from '../formats/spoken.ts'
 import { offersHosted } from '../formats/tally.ts'
@@ -36,7 +36,7 @@ export class Ways {
     const ground = { log, host, memory, strict, fetches, uploads }
     this.#format = format
     this.#identity = new Identity(format, log)
-    for (const target of isCoded(format) ? reachable(format) : [])
+    for (const target of isCoded(format) ? reachable(format.codec) : [])
       this.#crossings.set(target.name, new Crossing(format as Coded, target, ground))
     this.#upstreams = upstreams
   }
@@ -81,8 +81,7 @@ export class Ways {
     return speaks(spoken, this.#format.name)
   }
   #reaches(target: Target): boolean {
-    const spoken = this.#formatsOf(target)
-    return this.#isSame(spoken) || this.#crossing(spoken) !== undefined
+    return reaches(this.#format, this.#formatsOf(target))
   }
   /** The first of them; of a request for tools that the target runs, the first that knows such tools. */
   #crossing(spoken: readonly string[], body?: Json): Crossing | undefined {
@@ -95,9 +94,6 @@ export class Ways {
   }
 }
 
-/** Whoever asks for images alone is served by targets that draw. */
-const reachable = ({ codec }: Coded): readonly TargetFormat[] =>
-  [...targetFormats.values()].filter(target => !codec.drawing || target.codec.drawing)
 const UNITS: Readonly<Record<string, number>> = { MiB: 2 ** 20, GiB: 2 ** 30 }
 const sizeOf = (text: string): number => Number.parseInt(text, 10) * (UNITS[text.slice(-3)] ?? 1)
 const listOf = (given: Json | undefined): readonly string[] =>

@@ -19,7 +19,7 @@ const answer = (path: string, body: Body): { status?: number; body: unknown } =>
   if (path.endsWith(':batchEmbedContents'))
     return { body: { embeddings: (body.requests as unknown[]).map(() => ({ values: VECTOR })) } }
   const input = body.input as unknown
-  const count = Array.isArray(input) ? input.length : 1
+  const count = Array.isArray(input) && typeof input[0] !== 'number' ? input.length : 1
   const row = (index: number) => ({ object: 'embedding', index, embedding: VECTOR })
   // In any order: the index says which is which.
   const rows = Array.from({ length: count }, (_, index) => row(index)).reverse()
@@ -44,11 +44,18 @@ pipeline: [errors, validate, model, embed]
 upstreams:
   em: { url: 'http://127.0.0.1:${port}', key: k }
   gx: { url: 'http://127.0.0.1:${port}', key: k, embeddings: google, fetch: [image] }
+  both: { url: 'http://127.0.0.1:${port}', key: k, formats: [openai-chat] }
+  only: { url: 'http://127.0.0.1:${port}', key: k, formats: [google-embeddings] }
 models:
+  'any-*': { to: em/*, free: true }
+  'all-*': { to: only/*, free: true }
+  'own-*': { to: both/*, traits: { formats: [openai-embeddings] }, free: true }
+  'chat-*': { to: both/*, free: true }
   multi: { to: em/multimodal-embedding-v1, free: true }
   gx-embedding: { to: gx/gemini-embedding-001, free: true }
 routes:
   - { path: POST /v1/embeddings, model: body, embed: openai, errors: openai }
+  - { path: POST /strict/embeddings, model: body, embed: { format: openai, strict: true }, errors: openai }
   - { path: 'POST /v1beta/models/{model}:embedContent', model: { path: model }, embed: google, errors: google }
   - { path: 'POST /v1beta/models/{model}:batchEmbedContents', model: { path: model }, embed: google, errors: google }
 `,
@@ -95,7 +102,8 @@ t.test('a text, texts, tokens and lists of tokens: one vector each', async t => 
   }
   t.same(
     seen.map(({ body }) => body.input),
-    [['hi'], ['a', 'b'], [[1, 2, 3]], [[1, 2], [3]]],
+    ['hi', ['a', 'b'], [1, 2, 3], [[1, 2], [3]]],
+    'as they were sent',
   )
 })
 t.test('the specification’s objects: one, or several of texts and images, in order', async t => {
@@ -158,7 +166,7 @@ t.test('Google’s SDK, to both', async t => {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ content: { parts: [{ text: 'a' }] }, task_type: 'CLUSTERING' }),
   })
-  t.equal(response.headers.get('x-tollgate-dropped'), 'taskType')
+  t.equal(response.headers.get('x-tollgate-dropped'), 'task_type', 'as the client wrote it')
   t.match(await response.json(), { embedding: { values: VECTOR } })
 })
 t.test('an image by address that nobody may fetch, and tokens to Google, are refused', async t => {
@@ -192,4 +200,29 @@ t.test('an upstream that answers too few, nonsense or an error', async t => {
   t.match(await failed(embed('a')), { status: 429, message: /slowly/ })
   next = () => ({ status: 401, body: { error: { message: 'sk-secret' } } })
   t.match(await failed(embed('a')), { status: 502, message: /Its operator has been told/ })
+})
+t.test('whole upstreams embed where the configuration says so, and no others', async t => {
+  const ask = (model: string) => openai.embeddings.create({ model, input: 'x' })
+  for (const model of ['any-a', 'all-a', 'own-a']) t.equal((await ask(model)).data.length, 1, model)
+  t.same(
+    seen.map(({ path }) => path),
+    ['/v1/embeddings', '/v1beta/models/a:batchEmbedContents', '/v1/embeddings'],
+  )
+  t.match(await failed(ask('chat-a')), { status: 404, code: 'model_not_found', param: 'model' })
+  t.equal(seen.length, 3)
+})
+t.test('a route that wants nothing lost, and a client that does not mind', async t => {
+  const ask = (model: string, headers: Readonly<Record<string, string>> = {}) =>
+    fetch(`${gateway.url}/strict/embeddings`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify({ model, input: 'x', user: 'ann' }),
+    })
+  const refused = await ask('gx-embedding')
+  t.equal(refused.status, 400)
+  t.match(await refused.json(), { error: { param: 'user', message: /nothing to be left out/ } })
+  t.equal(seen.length, 0)
+  const granted = await ask('gx-embedding', { 'x-tollgate-strict': 'false' })
+  t.match([granted.status, granted.headers.get('x-tollgate-dropped')], [200, 'user'])
+  t.equal((await ask('multi')).status, 200, 'nothing is lost there')
 })

@@ -19,12 +19,15 @@ const models = {
   'gx-2': { to: 'gx/2' },
   'o-*': { to: 'gp/o', only: ['responses'] },
   'f-*': { to: 'gp/f', traits: { formats: ['anthropic-messages'] } },
+  'e-*': { to: 'gp/e', traits: { formats: ['openai-embeddings'] } },
   'n-*': { to: 'gp/n', accepts: { '*': false } },
 }
 const routes = [
   { path: 'POST /v1/chat/completions', name: 'chat', translate: 'openai-chat' },
   { path: 'POST /v1/responses', name: 'responses', translate: 'openai-responses' },
   { path: 'POST /v1/messages', translate: { format: 'anthropic-messages', strict: true } },
+  { path: 'POST /v1beta/models/{model}:generateContent', translate: 'google-gemini' },
+  { path: 'POST /v1/embeddings', embed: 'openai' },
 ]
 const host = fakeHost({
   document: { models, routes } as unknown as Document,
@@ -59,15 +62,21 @@ t.test('openai', async t => {
     data: [
       {
         ...{ id: 'gp-4.1', object: 'model', created: 1_626_777_600, owned_by: 'us' },
-        supported_endpoint_types: ['openai', 'openai-response', 'anthropic'],
+        supported_endpoint_types: ['openai', 'openai-response', 'anthropic', 'gemini'],
       },
       {
         ...{ id: 'cl-x', object: 'model', created: 1_626_777_600, owned_by: 'cl' },
-        supported_endpoint_types: ['anthropic', 'openai', 'openai-response'],
+        supported_endpoint_types: ['anthropic', 'openai', 'openai-response', 'gemini'],
       },
       {
         ...{ id: 'gx-2', object: 'model', created: 1_626_777_600, owned_by: 'gx' },
-        supported_endpoint_types: [],
+        supported_endpoint_types: [
+          'openai',
+          'openai-response',
+          'anthropic',
+          'gemini',
+          'embeddings',
+        ],
       },
     ],
   })
@@ -77,7 +86,7 @@ t.test('openai', async t => {
     supported_endpoint_types: ['openai-response'],
   })
   t.match(await read(one, { params: { model: 'f-1' } }), {
-    supported_endpoint_types: ['anthropic', 'openai', 'openai-response'],
+    supported_endpoint_types: ['anthropic', 'openai', 'openai-response', 'gemini'],
   })
   t.match(await read(one, { params: { model: 'n-1' } }), { supported_endpoint_types: [] })
   t.match(await read(one, { params: { model: 'cl-any' } }), { id: 'cl-any', owned_by: 'cl' })
@@ -113,6 +122,9 @@ t.test('google, in pages', async t => {
       },
     ],
     nextPageToken: 'gp-4.1',
+  })
+  t.match(await read({ list: 'google', one: 'model' }, { params: { model: 'e-1' } }), {
+    supportedGenerationMethods: ['embedContent', 'batchEmbedContents'],
   })
   const last = (await page('pageSize=5&pageToken=gp-4.1')) as { nextPageToken?: string }
   t.match(last, { models: [{ name: 'models/cl-x' }, { name: 'models/gx-2' }] })

@@ -38,6 +38,13 @@ t.test('embeddings: unit vectors, the same for the same words', async t => {
   const google = '/v1beta/models/g:batchEmbedContents'
   const { embeddings } = await embed({ requests: [{ content, outputDimensionality: 4 }] }, google)
   t.equal(embeddings[0].values.length, 4)
+  const sizes = [4, 2].map(outputDimensionality => ({ content, outputDimensionality }))
+  t.same(
+    (await embed({ requests: sizes }, google)).embeddings.map(
+      ({ values }: { values: number[] }) => values.length,
+    ),
+    [4, 2],
+  )
   const { embedding } = await embed({ content }, '/v1beta/models/g:embedContent')
   t.equal(embedding.values.length, 768)
   for (const dimensions of [0, 1.5, 1e9])

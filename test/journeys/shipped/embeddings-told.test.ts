@@ -1,0 +1,163 @@
+/** Embeddings through the shipped gateway: each request of a batch keeps its own settings, what a target cannot carry is named or
+ *  refused, and models that embed nothing are not asked to. */
+import t, { type Test } from 'tap'
+import { plain } from '../../fixtures/upstream/scenarios.ts'
+import { gateway, key, upstream } from './stand.ts'
+
+const post = async (path: string, body: object | string, headers: object = {}) => {
+  const response = await fetch(gateway.url + path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  })
+  const dropped = response.headers.get('x-tollgate-dropped')
+  return { status: response.status, dropped, told: JSON.stringify(await response.json()) }
+}
+const STRICT = { 'x-tollgate-strict': 'true' }
+const values = [0.5, -0.25]
+const rows = [0, 1].map(index => ({ object: 'embedding', index, embedding: values }))
+const scripted = async () => {
+  await upstream.script('gx', [{ do: 'body' }, plain({ embeddings: [{ values }, { values }] })])
+  const usage = { prompt_tokens: 2, total_tokens: 2 }
+  for (const name of ['gp', 'em'])
+    await upstream.script(name, [{ do: 'body' }, plain({ object: 'list', data: rows, usage })])
+}
+t.beforeEach(scripted)
+/** What one upstream was sent. */
+const sent = async (name: string): Promise<string> => {
+  const [body] = await upstream.seen('body', name)
+  return Buffer.from(body?.body.bytes ?? []).toString()
+}
+const nobody = async (t: Test): Promise<void> =>
+  void t.same(await upstream.seen('request'), [], 'nobody was asked')
+
+const content = (text: string) => ({ parts: [{ text }] })
+const model = 'models/gx-embedding-001'
+const ofGoogle = (name: string, verb: string) => `/v1beta/models/${name}:${verb}`
+const batch = (name: string, requests: readonly object[], headers = {}) =>
+  post(
+    ofGoogle(name, 'batchEmbedContents'),
+    { requests: requests.map(each => ({ content: content('a'), ...each })) },
+    headers,
+  )
+
+t.test('each request of a batch keeps what is its own', async t => {
+  const requests = [
+    { model, taskType: 'RETRIEVAL_DOCUMENT', title: 'Cats', outputDimensionality: 8 },
+    { model, task_type: 'CLUSTERING', outputDimensionality: 16, nosuch: { a: [1] } },
+  ]
+  const { status, dropped, told } = await batch('gx-embedding-001', requests, STRICT)
+  t.equal(status, 200, told)
+  t.equal(dropped, null)
+  const there = 'models/gemini-embedding-001'
+  t.same(JSON.parse(await sent('gx')), {
+    requests: requests.map(each => ({ content: content('a'), ...each, model: there })),
+  })
+})
+t.test(
+  'for a target that has one number for all: refused by its place, if they differ',
+  async t => {
+    for (const [requests, place] of [
+      [
+        [{ outputDimensionality: 8 }, { outputDimensionality: 16 }],
+        'requests[1].outputDimensionality',
+      ],
+      [[{}, { output_dimensionality: 16 }], 'requests[1].output_dimensionality'],
+      [[{ outputDimensionality: 8 }, {}], 'requests[0].outputDimensionality'],
+    ] as const) {
+      const { status, told } = await batch('gp-embedding-3-small', requests)
+      t.equal(status, 400, place)
+      t.ok(told.includes(`'${place}'`), told)
+    }
+    await nobody(t)
+    const same = { outputDimensionality: 8 }
+    const { status, dropped } = await batch('gp-embedding-3-small', [same, same])
+    t.same([status, dropped], [200, null])
+    t.match(JSON.parse(await sent('gp')), { input: ['a', 'a'], dimensions: 8 })
+  },
+)
+t.test('a request for another model than that of the path is refused by its place', async t => {
+  const name = 'gx-embedding-001'
+  const other = { model: 'models/gp-embedding-3-small' }
+  const refused = await batch(name, [{ model }, other])
+  t.equal(refused.status, 400)
+  t.match(refused.told, "'requests[1].model'")
+  const one = await post(ofGoogle(name, 'embedContent'), { content: content('a'), ...other })
+  t.equal(one.status, 400)
+  t.match(one.told, "'model'")
+  await nobody(t)
+})
+t.test('where both speak the same, bytes pass but for the name of the model', async t => {
+  await upstream.script('gx', [{ do: 'body' }, plain({ embedding: { values } })])
+  const one = '{ "content" : {"parts":[ {"text":"\\u0061"} ], "role":"user"}, "nosuch": 1.50 }'
+  for (const name of ['', `"model" : "${model}", `]) {
+    const bytes = one.replace('{ ', `{ ${name}`)
+    const said = await post(ofGoogle('gx-embedding-001', 'embedContent'), bytes, STRICT)
+    t.same([said.status, said.dropped], [200, null], said.told)
+    t.equal(await sent('gx'), bytes.replace(model, 'models/gemini-embedding-001'))
+    await upstream.forget()
+  }
+  const many = '{ "model":"gp-embedding-3-small", "input" : ["\\u0061", "b"],  "nosuch": 1.50 }'
+  t.equal((await post('/v1/embeddings', many, STRICT)).status, 200)
+  t.equal(await sent('gp'), many.replace('gp-embedding-3-small', 'text-embedding-3-small'))
+})
+
+t.test('what a target cannot carry is named in the client’s words, or refused', async t => {
+  const image = {
+    type: 'image_url',
+    image_url: { url: 'data:image/png;base64,AAAA', detail: 'low' },
+  }
+  const openai = {
+    model: 'gx-embedding-001',
+    input: ['a', image],
+    user: 'ann',
+    nosuch: 1,
+    none: null,
+  }
+  const google = [
+    {
+      task_type: 'CLUSTERING',
+      content: { parts: [{ text: 'a', videoMetadata: {} }], role: 'user' },
+    },
+    { taskType: 'CLUSTERING', title: 'x', nosuch: true },
+  ]
+  for (const [ask, target, names] of [
+    [
+      (headers: object) => post('/v1/embeddings', openai, headers),
+      'gx',
+      ['nosuch', 'input[1].image_url.detail', 'user'],
+    ],
+    [
+      (headers: object) => batch('gp-embedding-3-small', google, headers),
+      'gp',
+      [
+        ...['requests[0].content.parts[0].videoMetadata', 'requests[1].nosuch'],
+        ...['requests[0].task_type', 'requests[1].taskType', 'requests[1].title'],
+      ],
+    ],
+  ] as const) {
+    const refused = await ask(STRICT)
+    t.equal(refused.status, 400)
+    t.ok(refused.told.includes(`'${names[0]}' cannot be carried`), refused.told)
+    await nobody(t)
+    const { status, dropped, told } = await ask({})
+    t.same([status, dropped], [200, names.join(', ')], told)
+    t.not(await sent(target), '')
+    await upstream.forget()
+  }
+})
+
+t.test('models that embed nothing are a 404 on every route of embeddings', async t => {
+  const body = { content: content('a') }
+  for (const name of ['flux-1.1-pro', 'rc-v3', 'gp-4o-image', 'dall-e-3', 'cl-haiku-4-5', 'gp-4.1'])
+    for (const [path, said] of [
+      ['/v1/embeddings', { model: name, input: 'a' }],
+      [ofGoogle(name, 'embedContent'), body],
+      [ofGoogle(name, 'batchEmbedContents'), { requests: [body] }],
+    ] as const) {
+      const { status, told } = await post(path, said)
+      t.equal(status, 404, `${path} ${name}`)
+      t.ok(told.includes(`'${name}' is not available on this endpoint`), told)
+    }
+  await nobody(t)
+})
