@@ -41,6 +41,7 @@ export interface Ground {
   readonly document: Document
   readonly files?: Readonly<Record<string, string>> | undefined
   readonly upstreams: Readonly<Record<string, UpstreamView>>
+  readonly match: Lent['match']
   readonly run: Lent['run']
   readonly send: Lent['send']
   readonly judge: Lent['judge']
@@ -65,6 +66,7 @@ export const lend = (resources: Resources, ground: Ground): Lent => ({
     ground.held.push(release)
     return value
   },
+  match: ground.match,
   run: ground.run,
   send: ground.send,
   judge: ground.judge,

@@ -4,6 +4,7 @@ import type { Egress } from './egress.ts'
 import { errors } from './errors.ts'
 import type { Call } from './exchange.ts'
 import { lend, type Resources } from './host.ts'
+import { matchIn } from './matched.ts'
 import type { Lent, Outgoing, Reply, Route, UpstreamView } from './plugin.ts'
 import type { Snapshot } from './snapshot.ts'
 import { follow, openCall, received } from './turn.ts'
@@ -53,6 +54,7 @@ export const lendBeside = (
   lend(resources, {
     ...blueprint,
     upstreams: viewsOf(snapshot.upstreams),
+    match: (method, target) => matchIn(snapshot, method, target),
     run: () => Promise.reject(new Error(runs)),
     send: async (upstream, request) => sendOutside(snapshot, upstream, request),
     judge: snapshot.egress.admit,

@@ -317,6 +317,8 @@ export interface Lent {
   file(path: string): string
   /** One per process and key, counted by snapshots. A new `version` is given the old one to take its state over. */
   share<T extends object>(key: string, version: string, create: (previous: T | undefined) => T): T
+  /** The route that a request would meet, as `tollgate explain` finds it; `WS` for a WebSocket. Throws PATH_REFUSED. */
+  match(method: string, target: string): Matched
   /** Runs the stages after `after` on a synthetic exchange: a durable task's later turn. */
   run(route: string, turn: Turn): Promise<Reply>
   /** One call without a pipeline. `upstream`: a key of `upstreams:`, or 'public' (guarded: global addresses, no redirects). */
@@ -355,6 +357,16 @@ export interface Mourner {
   dying?(name: string): Promise<void>
   /** What goes back with a process that is dead: in the list that buries it. */
   buried?(name: string): readonly Statement[]
+}
+export interface Matched {
+  readonly route?: Route
+  readonly params: Readonly<Record<string, string>>
+  /** As it is routed on. */
+  readonly path: string
+  /** Without the question mark. */
+  readonly search: string
+  /** The methods that the path has, where no route is met. */
+  readonly allowed: readonly string[]
 }
 export interface UpstreamView {
   /** The plugin that answers in its place (`url: NAME:`), if no origin does. */

@@ -17,7 +17,7 @@ import { type Asked, askedOf, calledIn, factsOf, saidIn } from './billing/asked.
 import { CURRENCY } from './billing/currency.ts'
 import { parseQuota, printMoney } from './billing/money.ts'
 import { isFields } from './billing/problems.ts'
-import { type BillingOptions, compileRule } from './billing/rule.ts'
+import type { BillingOptions } from './billing/rule.ts'
 import { BILLING } from './billing/schema.ts'
 import type { Facts } from './billing/usage.ts'
 import { coverable, worst } from './billing/worst.ts'
@@ -27,14 +27,14 @@ import { formatOf } from './formats/index.ts'
 import { audit, chargedInAll } from './ledger/audit.ts'
 import { Bill } from './ledger/bill.ts'
 import type { BillKit } from './ledger/charged.ts'
-import { auditCommand, quoteCommand } from './ledger/commands.ts'
+import { auditCommand } from './ledger/commands.ts'
 import { Watching } from './ledger/estimate.ts'
 import { exportCommand } from './ledger/export.ts'
 import { fault, LACKS } from './ledger/faults.ts'
 import { Ledger, type Payer } from './ledger/ledger.ts'
-import { Mosts } from './ledger/most.ts'
 import { settleNoted } from './ledger/noted.ts'
-import { type Price, Prices } from './ledger/prices.ts'
+import { type Override, overridden, overrideOf, type Price, Prices } from './ledger/prices.ts'
+import { quoteCommand } from './ledger/quote.ts'
 import { holdAt, sayCharge, wholeOf } from './ledger/receipt.ts'
 import { Settling } from './ledger/settling.ts'
 import { migrations } from './ledger/tables.ts'
@@ -93,7 +93,7 @@ export default {
       host.config.hash,
       () => new Prices({ models: host.section('models'), settings: host.section('settings') }),
     )
-    return new Meter(host, ledger, prices, overrideOf(options, prices))
+    return new Meter(host, ledger, prices, overrideOf(options, prices.currency))
   },
 } satisfies Plugin<BillingOptions>
 
@@ -105,28 +105,17 @@ const auditAloud = async ({ database, metrics, log }: Host): Promise<void> => {
   for (const finding of findings) log.error(finding, 'the books do not balance')
 }
 
-/** What the route says of its price, if it says anything. Its problems are told with its place. */
-const overrideOf = (options: BillingOptions, { currency }: Prices): Priced | undefined => {
-  if (options.price === undefined && options.free === undefined) return undefined
-  const said: string[] = []
-  const report: Report = (where, _, message) => said.push(`${where.join('.')}: ${message}`)
-  const rule = compileRule(options, { currency, where: [], report })
-  if (!rule) throw new Error(said.join('; '))
-  return { rule, most: new Mosts(rule) }
-}
-type Priced = Pick<Price, 'rule' | 'most'>
-
 class Meter implements Stage {
   readonly #host: Host
   readonly #ledger: Ledger
   readonly #kit: BillKit
   readonly #prices: Prices
-  readonly #override: Priced | undefined
+  readonly #override: Override | undefined
   /** Whether a request can say how much may be written. */
   readonly #binds: boolean
   /** Whether what is asked of a target stands in JSON. */
   readonly #json: boolean
-  constructor(host: Host, ledger: Ledger, prices: Prices, override: Priced | undefined) {
+  constructor(host: Host, ledger: Ledger, prices: Prices, override: Override | undefined) {
     this.#host = host
     this.#ledger = ledger
     this.#kit = { ledger, log: host.log, metrics: host.metrics }
@@ -162,9 +151,7 @@ class Meter implements Stage {
     return price ? { price: JSON.parse(price.rule.text) } : null
   }
   #priceOf(entry: string): Price | undefined {
-    const price = this.#prices.of(entry)
-    if (!this.#override) return price
-    return { output: price?.output, context: price?.context, ...this.#override }
+    return overridden(this.#prices.of(entry), this.#override)
   }
   async #charge(
     exchange: Exchange,

@@ -32,6 +32,8 @@ export default {
 } satisfies Verb
 
 const askedBy = ({ values, positionals: [method = '', target = ''] }: Arguments): Asked => {
+  if (!/^(?:\/|https?:\/\/)/i.test(target))
+    throw new UsageError(`a path begins with "/": explain ${method} /${target}`)
   const file = textOf(values.body)
   const body = file === undefined ? undefined : read(file)
   const headers: Record<string, string> = {

@@ -3,6 +3,7 @@ import { createEgress, type Egress } from '../egress.ts'
 import { errors } from '../errors.ts'
 import { lend, type Resources } from '../host.ts'
 import { createIds } from '../ids.ts'
+import { matchIn } from '../matched.ts'
 import { sendOutside, viewsOf } from '../outside.ts'
 import type { Document, Plugin } from '../plugin.ts'
 import { type CompiledRoute, Snapshot } from '../snapshot.ts'
@@ -65,6 +66,7 @@ const build = async (
   const lent = lend(resources, {
     ...{ version, hash, root, document, files, held },
     upstreams: viewsOf(upstreams),
+    match: (method, target) => matchIn(current(), method, target),
     run: async (route, turn) => runTurn(current(), resources, route, turn),
     send: async (upstream, request) => sendOutside(current(), upstream, request),
     judge: egress.admit,

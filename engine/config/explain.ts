@@ -1,7 +1,7 @@
 /** What one request would meet: its route, what each stage does or refuses, the target, the upstream request. Sends nothing. */
 import { asFault } from '../errors.ts'
 import { Call } from '../exchange.ts'
-import { readTarget } from '../path.ts'
+import { meet } from '../matched.ts'
 import type { Bytes, Headers, Json, Next, Target } from '../plugin.ts'
 import type { NamedStage, Snapshot } from '../snapshot.ts'
 import { received } from '../turn.ts'
@@ -56,11 +56,10 @@ export const explain = async (
   store: Store,
   asked: Asked,
 ): Promise<Explanation> => {
-  const { path, search } = readTarget(asked.target, String(asked.headers.host ?? ''))
   const { method } = asked
-  const match = method === 'WS' ? snapshot.findWebSocket(path) : snapshot.find(method, path)
-  if (!match) return { allowed: snapshot.methods(path), stages: [], targets: [] }
-  const { value: compiled, params } = match
+  const met = meet(snapshot, method, asked.target, String(asked.headers.host ?? ''))
+  const { compiled, params, path, search, allowed } = met
+  if (!compiled) return { allowed, stages: [], targets: [] }
   const { route, stages, rules } = compiled
   const wire = { path: search === '' ? path : `${path}?${search}`, headers: asked.headers }
   const call = new Call({

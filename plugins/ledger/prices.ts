@@ -50,3 +50,22 @@ export class Prices {
     return this.#prices.get(entry)
   }
 }
+
+/** What a route says in place of what its model says. */
+export type Override = Pick<Price, 'rule' | 'most'>
+
+/** Undefined where the route says nothing of a price. Its problems are thrown: they are told with its place. */
+export const overrideOf = (options: BillingOptions, currency: Currency): Override | undefined => {
+  if (options.price === undefined && options.free === undefined) return undefined
+  const said: string[] = []
+  const report: Report = (where, _, message) => said.push(`${where.join('.')}: ${message}`)
+  const rule = compileRule(options, { currency, where: [], report })
+  if (!rule) throw new Error(said.join('; '))
+  return { rule, most: new Mosts(rule) }
+}
+
+export const overridden = (
+  price: Price | undefined,
+  override: Override | undefined,
+): Price | undefined =>
+  override ? { output: price?.output, context: price?.context, ...override } : price

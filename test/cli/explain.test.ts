@@ -157,5 +157,6 @@ t.test('no route, another method, a WebSocket, a path that is refused', async t 
   t.match(await explain('GET', '/items/7'), { code: 0, out: /405: the path has POST/ })
   t.match(await explain('WS', '/live'), { code: 0, out: /route +WS \/live\n {2}target +up/ })
   t.match(await explain('GET', '/a/..%2fb'), { code: 3, err: /path is not acceptable/ })
+  t.match(await explain('POST', 'items/7'), { code: 2, err: /^a path begins with "\/"/ })
   t.match(await explain('POST', '/items/7', '-b', '/nowhere'), { code: 2, err: /cannot read/ })
 })

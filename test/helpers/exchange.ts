@@ -70,7 +70,7 @@ export const fakeHost = (options: HostOptions = {}): FakeHost => {
       shared.set(name, value)
       return value as ReturnType<typeof create>
     },
-    ...{ run: absent, send: absent, judge: absent, job: absent, allowance: absent },
+    ...{ match: absent, run: absent, send: absent, judge: absent, job: absent, allowance: absent },
     standing: { name: absent, goesBy: absent, lost: absent, watch() {} },
   }
 }

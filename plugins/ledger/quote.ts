@@ -1,0 +1,128 @@
+/** `tollgate quote`: the most that one request can cost on the route it would meet, and how that comes about. */
+import { readFileSync } from 'node:fs'
+import type { Command, Json, Lent, Matched, Route } from '../../engine/plugin.ts'
+import { askedOf, factsOf } from '../billing/asked.ts'
+import { formula } from '../billing/formula.ts'
+import { printMoney } from '../billing/money.ts'
+import type { BillingOptions } from '../billing/rule.ts'
+import { quote } from '../billing/worst.ts'
+import { overridden, overrideOf, type Price, Prices } from './prices.ts'
+
+/** The key in `models:` that answers to a name. */
+export type FindModel = (name: string, host: Lent) => string | undefined
+
+const EXIT = { ok: 0, usage: 2, runTime: 3 } as const
+
+/** What is printed instead of a price, and where. */
+class Refused extends Error {
+  readonly exit: number
+  constructor(exit: number, sentence: string) {
+    super(sentence)
+    this.exit = exit
+  }
+}
+const USAGE = 'It is: tollgate quote METHOD PATH --body FILE'
+
+export const quoteCommand = (find: FindModel): Command => ({
+  summary: 'METHOD PATH --body FILE: the most a call can cost, and how that comes about',
+  example: 'tollgate quote POST /v1/chat/completions --body request.json',
+  options: { body: { type: 'string', summary: 'the file with the request' } },
+  async run({ values, positionals }, host) {
+    try {
+      const [method = '', path = '', ...more] = positionals
+      if (method === '' || path === '' || more.length > 0) throw new Refused(EXIT.usage, USAGE)
+      if (!path.startsWith('/'))
+        throw new Refused(EXIT.usage, `a path begins with "/": ${method} /${path}`)
+      const met = host.match(method.toUpperCase(), path)
+      const said = met.route ? costOn(met.route, met, values.body, find, host) : nowhere(met)
+      const { text, json, exit = EXIT.ok } = said
+      process.stdout.write(values.json === true ? `${JSON.stringify(json, null, 2)}\n` : text)
+      return exit
+    } catch (thrown) {
+      if (!(thrown instanceof Refused)) throw thrown
+      process.stderr.write(`${thrown.message}\n`)
+      return thrown.exit
+    }
+  },
+})
+
+interface Said {
+  readonly text: string
+  readonly json: object
+  readonly exit?: number
+}
+
+/** In the words of `tollgate explain`, which answers such a question too. */
+const nowhere = ({ allowed }: Matched): Said => ({
+  text: `${allowed.length > 0 ? `405: the path has ${allowed.join(', ')}` : '404: no route'}\n`,
+  json: { route: null, allowed },
+})
+
+const costOn = (route: Route, met: Matched, file: unknown, find: FindModel, host: Lent): Said => {
+  const prices = new Prices({ models: host.section('models'), settings: host.section('settings') })
+  const { name: currency } = prices.currency
+  const said = { route: route.name, currency, lacking: [] }
+  const nothing = (why: string): Said => ({
+    text: `0 ${currency}: ${why}\n`,
+    json: { ...said, most: '0', formula: '0' },
+  })
+  const namedBy = route.option('model') as NamedBy | undefined
+  if (!route.has('meter') || namedBy === undefined || Object(namedBy).list !== undefined)
+    return nothing('the route calls no model')
+  const override = overrideOf((route.option('meter') ?? {}) as BillingOptions, prices.currency)
+  if (override?.rule.free) return nothing('the route is free')
+  const live = route.method === 'WS'
+  const { body, size } = live ? { body: null, size: 0 } : bodyIn(file)
+  const name = modelIn(namedBy, body, met)
+  const entry = name === undefined ? undefined : find(name, host)
+  if (name === undefined || entry === undefined)
+    throw new Refused(EXIT.runTime, `no model answers to "${name ?? 'nothing'}"`)
+  const price = overridden(prices.of(entry), override)
+  if (!price) throw new Refused(EXIT.runTime, `the model ${name} has no price`)
+  if (price.rule.free) return nothing(`the model ${entry} is free`)
+  // What is said over a WebSocket is not known before: it fills what the model holds.
+  const most = mostOf(price, body, live ? (price.context ?? 0) : size)
+  const lacks =
+    most.lacking.length > 0 ? `without a price or a bound: ${most.lacking.join(', ')}\n` : ''
+  return {
+    text: `${most.most} ${currency} at most: ${most.formula}\n${lacks}`,
+    json: { ...said, model: entry, ...most },
+    exit: lacks === '' ? EXIT.ok : EXIT.runTime,
+  }
+}
+
+const mostOf = (price: Price, body: Json, size: number) => {
+  const { bounds } = askedOf(body, size, price)
+  const { nanos, lines, unbounded, unpriced } = quote(price.rule, bounds, factsOf(body, Date.now()))
+  return {
+    most: printMoney(nanos),
+    formula: formula(lines),
+    lacking: [...unpriced, ...unbounded],
+  }
+}
+
+const bodyIn = (file: unknown): { readonly body: Json; readonly size: number } => {
+  if (typeof file !== 'string') throw new Refused(EXIT.usage, USAGE)
+  try {
+    const bytes = readFileSync(file)
+    return { body: JSON.parse(bytes.toString()) as Json, size: bytes.length }
+  } catch (thrown) {
+    const why = thrown instanceof Error ? thrown.message : String(thrown)
+    throw new Refused(EXIT.usage, `cannot read ${file}: ${why}`)
+  }
+}
+
+/** What a route says under `model:`. */
+type NamedBy = 'body' | { readonly path: string } | { readonly query: string }
+const modelIn = (
+  by: NamedBy,
+  body: Json,
+  { params, search }: Pick<Matched, 'params' | 'search'>,
+): string | undefined => {
+  if (by === 'body') {
+    const named = (body as { readonly model?: Json } | null)?.model
+    return typeof named === 'string' ? named : undefined
+  }
+  if ('path' in by) return params[by.path]
+  return new URLSearchParams(search).get(by.query) ?? undefined
+}
