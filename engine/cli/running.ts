@@ -57,10 +57,14 @@ const silent = (error: unknown): undefined => {
   if (!(error instanceof TypeError)) throw error
 }
 
-function showReport({ outcome, text }: Report, terminal: Terminal): number {
+function showReport({ outcome, text, problems = [] }: Report, terminal: Terminal): number {
   terminal.out(text)
-  return outcome === 'problems' ? EXIT.problems : EXIT.ok
+  if (outcome !== 'problems') return EXIT.ok
+  const elsewhere = problems.length > 0 && problems.every(({ code }) => ELSEWHERE.has(code))
+  return elsewhere ? EXIT.runTime : EXIT.problems
 }
+/** Nothing is wrong with the configuration then. */
+const ELSEWHERE: ReadonlySet<string> = new Set(['NO_VERSION', 'LOAD_FAILED'])
 
 const describe = (view: ConfigView, terminal: Terminal): string => {
   const { version, hash, time, url, workers, failure } = view

@@ -11,7 +11,9 @@ export interface Said {
 }
 export type Verb = (args: Args, host: Lent) => Promise<Said>
 
-const EXIT = { ok: 0, refused: 1, usage: 2, runTime: 3 } as const
+const EXIT = { ok: 0, usage: 2, runTime: 3 } as const
+/** Of a fault whose cause is how something was written, not how things stand. */
+const MALFORMED = 400
 
 export const runVerb = (
   verbs: Readonly<Record<string, Verb>>,
@@ -41,8 +43,7 @@ export const runOne = async (verb: Verb, args: Args, host: Lent): Promise<number
     const known = error instanceof UsageError ? 'USAGE' : code
     const sentence = json ? JSON.stringify({ error: { code: known, message } }) : message
     process.stderr.write(`${sentence}\n`)
-    if (error instanceof UsageError) return EXIT.usage
-    return status !== undefined && status < 500 ? EXIT.refused : EXIT.runTime
+    return error instanceof UsageError || status === MALFORMED ? EXIT.usage : EXIT.runTime
   }
 }
 

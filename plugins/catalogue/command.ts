@@ -4,6 +4,9 @@ import { Catalogue, type Entry } from './catalogue.ts'
 import { endpointsOf, servedBy } from './endpoints.ts'
 import type { Section } from './section.ts'
 
+/** The exit code of what cannot be had as things stand. */
+const RUN_TIME = 3
+
 interface Shown {
   readonly name: string
   readonly to: readonly string[]
@@ -22,7 +25,7 @@ export const commands: Readonly<Record<string, Command>> = {
       const found = name === undefined ? catalogue.all.map(show(host)) : one(name, catalogue, host)
       if (!found) {
         process.stderr.write(`no model answers to "${name}"\n`)
-        return 1
+        return RUN_TIME
       }
       process.stdout.write(
         values.json === true ? `${JSON.stringify(found, null, 2)}\n` : columns(found),

@@ -68,6 +68,15 @@ t.test('a reload with problems exits 1, also as JSON', async t => {
   t.same(JSON.parse(out), report)
 })
 
+t.test('what no change of the configuration would mend exits 3', async t => {
+  const [gone, broken] = ['NO_VERSION', 'UNKNOWN_KEY'].map(code => ({ code, message: 'no' }))
+  const base = { outcome: 'problems', version: 3, text: 'still serving #3' }
+  const one = await running(t, { 'POST /-/rollback': { ...base, problems: [gone] } })
+  t.match(await tollgate(['rollback', '99', '-c', one.config]), { code: 3, out: base.text })
+  const both = await running(t, { 'POST /-/rollback': { ...base, problems: [gone, broken] } })
+  t.match(await tollgate(['rollback', '99', '-c', both.config]), { code: 1, out: base.text })
+})
+
 t.test('rollback, to the one before or to one that is named', async t => {
   const report = { outcome: 'live', version: 5, text: 'reload #5: back to #2' }
   const { config, asked } = await running(t, { 'POST /-/rollback': report })

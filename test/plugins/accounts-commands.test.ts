@@ -114,11 +114,11 @@ for (const { engine, host, ...opened } of both) {
       [accounts, `create ${'x'.repeat(65)}`, 2, /1 to 64 letters/],
       [accounts, "create x';DROP", 2, /1 to 64 letters/],
       [accounts, 'create dan --role king', 2, /--role is customer or admin/],
-      [accounts, 'create ann', 1, /There is an account "ann" already/],
+      [accounts, 'create ann', 3, /There is an account "ann" already/],
       [accounts, 'list ann', 2, /takes no name/],
       [keys, 'create', 2, /tollgate keys create ACCOUNT/],
-      [keys, 'create nobody', 1, /There is no account "nobody"; `tollgate accounts list`/],
-      [keys, 'create 99', 1, /There is no account "99"/],
+      [keys, 'create nobody', 3, /There is no account "nobody"; `tollgate accounts list`/],
+      [keys, 'create 99', 3, /There is no account "99"/],
       [keys, 'create ann --expires 2001-01-01', 2, /--expires 2001-01-01 lies in the past/],
       [keys, 'create ann --expires 0d', 2, /lies in the past/],
       [keys, 'create ann --expires soon', 2, /a time such as 30d/],
@@ -130,11 +130,11 @@ for (const { engine, host, ...opened } of both) {
       [keys, 'create ann --tokens 1.5/min', 2, /--tokens is a rate such as 60\/min/],
       [keys, 'create ann --concurrency 0', 2, /--concurrency is a whole number above 0/],
       [keys, 'create ann --name 7', 2, /--name needs a name/],
-      [keys, 'list nobody', 1, /There is no account "nobody"/],
+      [keys, 'list nobody', 3, /There is no account "nobody"/],
       [keys, 'list ann bob', 2, /one account, or none/],
       [keys, 'revoke', 2, /tollgate keys revoke ID/],
       [keys, 'revoke first', 2, /a whole number above 0/],
-      [keys, 'revoke 999', 1, /There is no API key 999; `tollgate keys list`/],
+      [keys, 'revoke 999', 3, /There is no API key 999; `tollgate keys list`/],
     ]
     const before = [await accounts(t, 'list', '--json'), await keys(t, 'list', '--json')]
     for (const [run, args, exit, sentence] of wrong) {

@@ -45,42 +45,42 @@ t.test('two hundred at once all count', async t => {
 t.test('what is no amount, or nobody’s, changes nothing', async t => {
   const before = await ledger()
   const WRONG: readonly (readonly [exit: number, words: RegExp, ...args: string[]])[] = [
-    [1, /is negative/, 'credit', 'ann', '--', '-5'],
-    [1, /not a decimal number/, 'credit', 'ann', 'ten'],
-    [1, /not a decimal number/, 'credit', 'ann', ''],
-    [1, /not a decimal number/, 'credit', 'ann', '1,000.00'],
-    [1, /not a decimal number/, 'credit', 'ann', '0x10'],
-    [1, /not a decimal number/, 'credit', 'ann', '٥'],
-    [1, /not a decimal number/, 'credit', 'ann', 'Infinity'],
-    [1, /exponent/, 'credit', 'ann', '1e3'],
-    [1, /decimal places/, 'credit', 'ann', '0.0000000001'],
-    [1, /is more than 1000000000/, 'credit', 'ann', '1000000000.01'],
-    [1, /not a decimal number/, 'credit', 'ann', '9'.repeat(400)],
-    [1, /would be more than an account can hold/, 'credit', 'ann', '1000000000'],
+    [2, /is negative/, 'credit', 'ann', '--', '-5'],
+    [2, /not a decimal number/, 'credit', 'ann', 'ten'],
+    [2, /not a decimal number/, 'credit', 'ann', ''],
+    [2, /not a decimal number/, 'credit', 'ann', '1,000.00'],
+    [2, /not a decimal number/, 'credit', 'ann', '0x10'],
+    [2, /not a decimal number/, 'credit', 'ann', '٥'],
+    [2, /not a decimal number/, 'credit', 'ann', 'Infinity'],
+    [2, /exponent/, 'credit', 'ann', '1e3'],
+    [2, /decimal places/, 'credit', 'ann', '0.0000000001'],
+    [2, /is more than 1000000000/, 'credit', 'ann', '1000000000.01'],
+    [2, /not a decimal number/, 'credit', 'ann', '9'.repeat(400)],
+    [3, /would be more than an account can hold/, 'credit', 'ann', '1000000000'],
     [2, /more than nothing/, 'credit', 'ann', '0.00'],
     [2, /It is: tollgate accounts credit NAME AMOUNT/, 'credit', 'ann'],
     [2, /It is: tollgate accounts credit NAME AMOUNT/, 'credit', 'ann', '1', '2'],
     [2, /--note/, 'credit', 'ann', '1', '--note', 'two\nlines'],
-    [1, /no account "nobody"/, 'credit', 'nobody', '1'],
-    [1, /no account "' OR 1=1 --"/, 'credit', "' OR 1=1 --", '1'],
-    [1, /is negative/, 'debit', 'ann', '--', '-5'],
-    [1, /not a decimal number/, 'debit', 'ann', 'ten'],
-    [1, /not a decimal number/, 'debit', 'ann', '1; DROP TABLE credits'],
-    [1, /exponent/, 'debit', 'ann', '1e3'],
-    [1, /decimal places/, 'debit', 'ann', '0.0000000001'],
-    [1, /is more than 1000000000/, 'debit', 'ann', '1000000000.01'],
-    [1, /has not as much/, 'debit', 'ann', '12.500000002'],
+    [3, /no account "nobody"/, 'credit', 'nobody', '1'],
+    [3, /no account "' OR 1=1 --"/, 'credit', "' OR 1=1 --", '1'],
+    [2, /is negative/, 'debit', 'ann', '--', '-5'],
+    [2, /not a decimal number/, 'debit', 'ann', 'ten'],
+    [2, /not a decimal number/, 'debit', 'ann', '1; DROP TABLE credits'],
+    [2, /exponent/, 'debit', 'ann', '1e3'],
+    [2, /decimal places/, 'debit', 'ann', '0.0000000001'],
+    [2, /is more than 1000000000/, 'debit', 'ann', '1000000000.01'],
+    [3, /has not as much/, 'debit', 'ann', '12.500000002'],
     [2, /more than nothing/, 'debit', 'ann', '0'],
     [2, /It is: tollgate accounts debit NAME AMOUNT/, 'debit', 'ann'],
     [2, /It is: tollgate accounts debit NAME AMOUNT/, 'debit', 'ann', '1', '2'],
     [2, /--note/, 'debit', 'ann', '1', '--note', 'two\nlines'],
-    [1, /no account "nobody"/, 'debit', 'nobody', '1'],
-    [1, /no account "' OR 1=1 --"/, 'debit', "' OR 1=1 --", '1'],
-    [1, /no call "r"/, 'refund', 'r'],
+    [3, /no account "nobody"/, 'debit', 'nobody', '1'],
+    [3, /no account "' OR 1=1 --"/, 'debit', "' OR 1=1 --", '1'],
+    [3, /no call "r"/, 'refund', 'r'],
     [2, /accounts refund REQUEST/, 'refund'],
-    [1, /is negative/, 'overdraft', 'ann', '--', '-1'],
-    [1, /no account/, 'overdraft', 'nobody', '1'],
-    [1, /no account/, 'suspend', 'nobody'],
+    [2, /is negative/, 'overdraft', 'ann', '--', '-1'],
+    [3, /no account/, 'overdraft', 'nobody', '1'],
+    [3, /no account/, 'suspend', 'nobody'],
     [2, /accounts suspend NAME/, 'suspend'],
     [2, /accounts resume NAME/, 'resume', 'ann', 'bob'],
   ]
@@ -118,7 +118,7 @@ t.test('a refund gives back what a call has cost, once', async t => {
     ['req_free', /Nothing was charged/],
     ['req_released', /it is released/],
   ] as const)
-    t.match(await accounts(t, 'refund', request), { exit: 1, err: words }, request)
+    t.match(await accounts(t, 'refund', request), { exit: 3, err: words }, request)
   t.same(await ledger(), before)
   await open.settle?.(100_000_000n)
   t.test('and the usage says both', async t => {
@@ -137,9 +137,9 @@ t.test('a refund gives back what a call has cost, once', async t => {
     })
     t.equal(account, 'cid')
     t.match(await usage(t, 'cid', '--to', '2020-01-01'), { exit: 0, out: 'none\n' })
-    t.match(await usage(t, 'cid', '--by', 'hour'), { exit: 1, err: /one of call, day/ })
-    t.match(await usage(t, 'cid', '--from', 'monday'), { exit: 1, err: /is a date/ })
-    t.match(await usage(t, 'nobody'), { exit: 1, err: /no account/ })
+    t.match(await usage(t, 'cid', '--by', 'hour'), { exit: 2, err: /one of call, day/ })
+    t.match(await usage(t, 'cid', '--from', 'monday'), { exit: 2, err: /is a date/ })
+    t.match(await usage(t, 'nobody'), { exit: 3, err: /no account/ })
     t.match(await usage(t), { exit: 2, err: /tollgate usage NAME/ })
   })
 })
@@ -152,7 +152,7 @@ t.test('an overdraft lets an account go below nothing, no further', async t => {
   const own = ledgerOn(database)
   t.equal(await own.take(payer(dan), 5_000_000_001n), 'account')
   t.equal(await own.take(payer(dan), 5_000_000_000n), undefined)
-  t.match(await accounts(t, 'overdraft', 'dan', '4.99'), { exit: 1, err: /further down/ })
+  t.match(await accounts(t, 'overdraft', 'dan', '4.99'), { exit: 3, err: /further down/ })
   own.give(payer(dan), 5_000_000_000n, await own.process())
   await own.close()
   t.match(await accounts(t, 'overdraft', 'dan', '0'), { exit: 0 })
@@ -160,13 +160,13 @@ t.test('an overdraft lets an account go below nothing, no further', async t => {
 
 t.test('a mistaken credit is taken back, as far as no call holds it', async t => {
   const eve = await opened.account('eve')
-  t.match(await accounts(t, 'debit', 'eve', '1'), { exit: 1, err: /has not as much/ })
+  t.match(await accounts(t, 'debit', 'eve', '1'), { exit: 3, err: /has not as much/ })
   t.same(await rows(`SELECT id FROM wallets WHERE id = ${eve * 2}`), [], 'no wallet either')
   await accounts(t, 'credit', 'eve', '10')
   const own = ledgerOn(database)
   const held = 4_000_000_000n
   t.equal(await own.take(payer(eve), held), undefined)
-  t.match(await accounts(t, 'debit', 'eve', '6.000000001'), { exit: 1, err: /has not as much/ })
+  t.match(await accounts(t, 'debit', 'eve', '6.000000001'), { exit: 3, err: /has not as much/ })
   t.match((await accounts(t, 'debit', 'eve', '6', '--note', 'credited twice', '--json')).json(), {
     ...{ name: 'eve', balance: '4', used: '0' },
   })
@@ -178,7 +178,7 @@ t.test('a mistaken credit is taken back, as far as no call holds it', async t =>
   t.match((await accounts(t, 'debit', 'eve', '4', '--json')).json(), { balance: '0' })
   await accounts(t, 'overdraft', 'eve', '1')
   t.match((await accounts(t, 'debit', 'eve', '1', '--json')).json(), { balance: '-1' })
-  t.match(await accounts(t, 'debit', 'eve', '0.000000001'), { exit: 1, err: /has not as much/ })
+  t.match(await accounts(t, 'debit', 'eve', '0.000000001'), { exit: 3, err: /has not as much/ })
   await own.close()
 })
 

@@ -35,7 +35,7 @@ t.test('one name, as it would be served', async t => {
 })
 t.test('a name nobody serves', async t => {
   const { exit, out, err } = await run(t, ['nope'])
-  t.same([exit, out, err], [1, '', 'no model answers to "nope"\n'])
+  t.same([exit, out, err], [3, '', 'no model answers to "nope"\n'])
 })
 t.test('an empty catalogue', async t => {
   t.equal((await run(t, [], {})).out, 'none\n')
