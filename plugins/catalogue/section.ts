@@ -1,6 +1,7 @@
 /** The `models:` section: what an entry may say, and the schema that editors explain it with. */
 import type { Json } from '../../engine/plugin.ts'
 import { FREE, MAX_CALLS, PRICE } from '../billing/schema.ts'
+import { TRAITS } from './traits.ts'
 
 /** An entry as the schema lets it through. */
 export interface ModelOptions {
@@ -33,11 +34,6 @@ const to = {
   pattern: TARGET,
   examples: ['gp/gpt-4.1'],
 }
-const traits = {
-  description: 'What plugins want to know about this target.',
-  type: 'object',
-  examples: [{ region: 'eu' }],
-}
 const target = {
   description: 'A target and its share.',
   type: 'object',
@@ -46,7 +42,7 @@ const target = {
   properties: {
     to,
     weight: { description: 'Its share.', type: 'number', minimum: 0, examples: [3] },
-    traits,
+    traits: TRAITS,
   },
   examples: [{ to: 'gp/gpt-4.1', weight: 3 }],
 }
@@ -104,7 +100,7 @@ const entry = {
     price: PRICE,
     free: FREE,
     max_calls: MAX_CALLS,
-    traits,
+    traits: TRAITS,
     thinking: {
       description:
         'A model that thinks by its name: where a request says nothing of it, it thinks with this budget.',
