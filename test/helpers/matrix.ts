@@ -42,14 +42,15 @@ const PRICE = JSON.stringify(
   ),
 )
 const CALLS = '{ web_search: 20, file_search: 20, code_execution: 20 }'
+const PRICED = `price: ${PRICE}, max_calls: ${CALLS}`
 /** However often they refuse, they are asked again. */
 const HEALTH = 'health: { failures: 1000000, eject: 1s }'
-const routes = (port: number): string => `
+const routes = (port: number, priced: boolean): string => `
 pipeline: [errors, auth, validate, model, meter, translate]
 upstreams:
 ${FORMATS.map(name => `  ${short(name)}: { url: 'http://127.0.0.1:${port}', key: k, formats: [${name}], ${HEALTH} }`).join('\n')}
 models:
-${FORMATS.map(name => `  ${short(name)}-*: { to: '${short(name)}/*', context: 100000, output: 8192, price: ${PRICE}, max_calls: ${CALLS} }`).join('\n')}
+${FORMATS.map(name => `  ${short(name)}-*: { to: '${short(name)}/*', context: 100000, output: 8192, ${priced ? PRICED : 'free: true'} }`).join('\n')}
 routes:
   - { path: POST /v1/chat/completions, model: body, translate: openai-chat, errors: openai }
   - { path: POST /v1/responses, model: body, translate: openai-responses, errors: openai }
@@ -66,11 +67,17 @@ export interface Matrix {
   readonly clients: Readonly<Record<string, Client>>
   stop(): Promise<void>
 }
-/** `program`: one of those in test/fixtures/upstream. */
-export const startMatrix = async (program = 'recorded.ts'): Promise<Matrix> => {
+interface Setting {
+  /** One of those in test/fixtures/upstream. */
+  readonly program?: string
+  /** Whether calls are paid for. */
+  readonly priced?: boolean
+}
+export const startMatrix = async (setting: Setting = {}): Promise<Matrix> => {
+  const { program = 'recorded.ts', priced = false } = setting
   const upstream = forkSwiftly(new URL(`../fixtures/upstream/${program}`, import.meta.url))
   const [port] = (await once(upstream, 'message')) as [number]
-  const gateway = await startGateway({ routes: routes(port) })
+  const gateway = await startGateway({ routes: routes(port, priced) })
   const key = await gateway.key()
   await creditAdmin(gateway.data)
   return {

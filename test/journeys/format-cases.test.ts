@@ -10,7 +10,7 @@ import type { Reading } from '../helpers/reading.ts'
 import type { Client } from '../helpers/sdks.ts'
 
 const heard = listen()
-const stand = await startMatrix('telling.ts')
+const stand = await startMatrix({ program: 'telling.ts' })
 t.teardown(() => stand.stop())
 
 /** What other statuses a dialect has for the same. */
