@@ -36,7 +36,7 @@ export interface Codec extends TargetCodec {
   needsReading?(body: Fields, traits: TargetFacts['traits']): boolean
   /** Its clients have no field of their own for thoughts and signatures, and many do not give back what they do not know. */
   readonly forgets?: boolean
-  /** Hub name of a setting -> the name it has here, for `loss` to call it as the client did. */
+  /** Hub name of a setting, or of `thinking`, `form` and `choice` -> the name it has here, for `loss` to call it as the client did. */
   readonly settings: Readonly<Record<string, string>>
 }
 

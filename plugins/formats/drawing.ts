@@ -90,18 +90,24 @@ const judgeCount = (count: number | undefined): void => {
   })
 }
 const CARRIED: ReadonlySet<string> = new Set(['candidates', 'user', 'modalities'])
+/** Where they are false they ask for nothing. */
+const ASKING: ReadonlySet<string> = new Set(['store', 'background', 'logprobs'])
 const tellLosses = (
-  { settings, tools, form, thinking, before, body }: Prompt,
+  { settings, tools, choice, form, thinking, before, body }: Prompt,
   loss: Loss,
 ): void => {
-  for (const name in settings) if (!CARRIED.has(name)) loss.drop(name)
+  for (const [name, value] of Object.entries(settings))
+    if (!CARRIED.has(name) && !(value === false && ASKING.has(name))) loss.drop(name)
   for (const tool of tools) {
     if (tool.type === 'hosted' && tool.tool !== 'image_generation')
       throw fault('TOOL_UNSUPPORTED', [tool.asked])
     if (tool.type !== 'hosted') loss.drop('tools')
   }
-  if (form && taken(body, new Set()).response_format === undefined) loss.drop('response_format')
-  if (thinking) loss.drop('reasoning_effort')
+  if (form && taken(body, new Set()).response_format === undefined) loss.drop('form')
+  if (thinking) loss.drop('thinking')
+  // What draws is chosen in any case.
+  if (choice && choice.type !== 'none' && !tools.some(({ type }) => type === 'hosted'))
+    loss.drop('choice')
   if (before?.answer !== undefined) loss.drop('previous_response_id')
   if (before?.conversation !== undefined) loss.drop('conversation')
 }

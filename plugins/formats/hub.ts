@@ -22,6 +22,8 @@ export interface Prompt {
   readonly counts: boolean
   /** What was said before, kept by whoever answered it. */
   readonly before?: { readonly answer?: string; readonly conversation?: string }
+  /** Hub name of a setting -> the name its client gave it, where its format has two. */
+  readonly called?: Readonly<Partial<Record<keyof Settings, string>>>
   /** The body as it came, for formats whose answers echo it. */
   readonly body: { readonly [key: string]: Json }
 }

@@ -82,6 +82,7 @@ export class Crossing {
     const { prompt, lost } = await this.#asked(exchange)
     const { drawing } = this.#target.codec
     for (const field of lost) if (!drawing?.takes.has(field)) losses.drop(field)
+    losses.call(prompt.called)
     const bound = bounded(prompt, exchange)
     if (drawing) {
       const reduced = drawing.reduce(bound, factsOf(attempt), losses)

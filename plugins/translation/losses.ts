@@ -1,6 +1,7 @@
 /** What a target cannot carry: said in a header and the log, or refused where the client or the route wants nothing lost. */
 import type { Exchange, Log, Reply } from '../../engine/plugin.ts'
 import type { Codec, Loss } from '../formats/codec.ts'
+import type { Prompt } from '../formats/hub.ts'
 import { fault } from './faults.ts'
 
 const DROPPED = 'x-tollgate-dropped'
@@ -9,12 +10,16 @@ const STRICT = 'x-tollgate-strict'
 const NAMED_LIMIT = 32
 
 export class Losses implements Loss {
-  readonly #names: Codec['settings']
+  #names: Codec['settings']
   readonly #fields = new Set<string>()
 
   /** `names`: what clients call the hub's settings. */
   constructor(names: Codec['settings']) {
     this.#names = names
+  }
+  /** Of formats with two names for one setting: those that this client wrote, from here on. */
+  call(names: Prompt['called']): void {
+    if (names) this.#names = { ...this.#names, ...names }
   }
   drop(field: string): void {
     this.#fields.add(this.#names[field] ?? field)

@@ -44,7 +44,7 @@ t.test('edge 27: thinking: budgets fit, and forbid what they forbid', async t =>
       tools: [{ type: 'function', name: 'f' }],
     },
   )
-  t.same([...forbidden.lost].sort(), ['temperature', 'tool_choice', 'topK', 'topP'])
+  t.same([...forbidden.lost].sort(), ['choice', 'temperature', 'topK', 'topP'])
   t.same(forbidden.body.tool_choice, { type: 'auto', disable_parallel_tool_use: true })
   for (const member of ['temperature', 'top_k', 'top_p']) t.notOk(member in forbidden.body, member)
   t.same(think({ mode: 'budget', budget: 2_000 }, { settings: { temperature: 1 } }).lost, [])

@@ -18,6 +18,7 @@ export const SETTINGS: Readonly<Record<string, string>> = {
   parallel: 'tool_choice.disable_parallel_tool_use',
   thinking: 'thinking',
   form: 'output_config.format',
+  choice: 'tool_choice',
 }
 
 /** Tiers that are asked for under another name. */

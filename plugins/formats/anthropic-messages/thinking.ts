@@ -151,7 +151,7 @@ export const heldBack = (body: Fields, loss: Loss): Fields => {
   if (isFields(choice) && (choice.type === 'any' || choice.type === 'tool')) {
     const { disable_parallel_tool_use: single } = choice
     kept.tool_choice = { type: 'auto', ...(single && { disable_parallel_tool_use: true }) }
-    loss.drop('tool_choice')
+    loss.drop('choice')
   }
   return kept
 }

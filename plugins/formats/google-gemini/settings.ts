@@ -43,6 +43,8 @@ export const SETTINGS: Readonly<Record<string, string>> = {
   ),
   ...Object.fromEntries(Object.entries(BESIDE).map(([name, [key]]) => [name, key])),
   thinking: 'generationConfig.thinkingConfig',
+  form: 'generationConfig.responseMimeType',
+  choice: 'toolConfig',
 }
 
 const lower = (words: Json | undefined): Json | undefined =>
@@ -79,9 +81,9 @@ interface Writing {
   readonly output: number | undefined
 }
 const MOST_STOPS = 5
-/** OpenAI's and Anthropic's words -> Google's; undefined: what Google does by itself. */
+/** OpenAI's words, which the hub has, and Google's own -> Google's; undefined: as whoever is asked sees fit. */
 const TIERS: Readonly<Record<string, string | undefined>> = {
-  ...{ auto: undefined, default: undefined, standard: 'standard', standard_only: 'standard' },
+  ...{ auto: undefined, default: 'standard', standard: 'standard' },
   ...{ flex: 'flex', priority: 'priority' },
 }
 /** What is not written as it is. */

@@ -8,7 +8,7 @@ import type { SseEvent } from '../sse.ts'
 import { decodeAnswer, encodeAnswer } from './answer.ts'
 import { decodePrompt, encodePrompt, needsReading } from './prompt.ts'
 import { decodeStream } from './read-stream.ts'
-import { SETTINGS } from './settings.ts'
+import { NAMES } from './settings.ts'
 import { hosted } from './tally.ts'
 import { metersOf } from './usage.ts'
 import { encodeStream } from './write-stream.ts'
@@ -36,7 +36,7 @@ export const openaiChat: Format = {
     error: event => errorOf(event),
   },
   codec: {
-    settings: SETTINGS,
+    settings: NAMES,
     decodePrompt,
     encodePrompt,
     decodeAnswer,

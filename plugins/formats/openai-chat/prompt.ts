@@ -3,6 +3,7 @@ import type { Json } from '../../../engine/plugin.ts'
 import type { Loss, Sent, TargetFacts } from '../codec.ts'
 import { type Fields, fieldsIn, flagIn, isFields, present } from '../fields.ts'
 import type { Prompt } from '../hub.ts'
+import { calledIn } from '../spellings.ts'
 import { isFilm } from './content.ts'
 import { readMessages, writeMessages } from './messages.ts'
 import {
@@ -10,6 +11,7 @@ import {
   readSettings,
   readThinking,
   SETTINGS,
+  SPELLINGS,
   writeForm,
   writeSettings,
   writeThinking,
@@ -35,6 +37,7 @@ export const decodePrompt = (body: Fields, _path: string, loss: Loss): Prompt =>
     tools: readTools(body),
     ...(choice && { choice }),
     settings: readSettings(body),
+    ...calledIn(body, SPELLINGS, loss),
     ...(form && { form }),
     ...(thinking && { thinking }),
     stream: flagIn(body, 'stream') ?? false,
@@ -49,7 +52,7 @@ export const encodePrompt = (prompt: Prompt, { name, traits }: TargetFacts, loss
   if (before?.answer !== undefined) loss.drop('previous_response_id')
   if (before?.conversation !== undefined) loss.drop('conversation')
   const effort = thinking && writeThinking(thinking)
-  if (effort !== undefined && traits.thinking === false) loss.drop('reasoning_effort')
+  if (effort !== undefined && traits.thinking === false) loss.drop('thinking')
   return {
     path: '/v1/chat/completions',
     body: present({

@@ -4,6 +4,7 @@ import type { Loss } from '../codec.ts'
 import { fault } from '../faults.ts'
 import { type Fields, flagIn, listIn, numberIn, present, textIn } from '../fields.ts'
 import type { Form, Settings, Thinking } from '../hub.ts'
+import type { Spellings } from '../spellings.ts'
 
 /** Hub name -> name in this format. */
 export const SETTINGS = {
@@ -28,6 +29,16 @@ export const SETTINGS = {
   modalities: 'modalities',
   audio: 'audio',
 } as const satisfies Partial<Record<keyof Settings, string>>
+
+export const SPELLINGS: Spellings = {
+  limit: ['max_completion_tokens', 'max_tokens'],
+  user: ['safety_identifier', 'user'],
+}
+/** As a client of this format knows them, with what is more than a setting. */
+export const NAMES: Readonly<Record<string, string>> = {
+  ...SETTINGS,
+  ...{ thinking: 'reasoning_effort', form: 'response_format', choice: 'tool_choice' },
+}
 
 type Reader = (body: Fields, key: string) => Json | undefined
 const texts: Reader = (body, key) => {

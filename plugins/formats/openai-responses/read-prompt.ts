@@ -3,9 +3,10 @@ import type { Loss } from '../codec.ts'
 import { fault } from '../faults.ts'
 import { type Fields, flagIn, textIn } from '../fields.ts'
 import type { Prompt, Turn } from '../hub.ts'
+import { calledIn } from '../spellings.ts'
 import { fault as own } from './faults.ts'
 import { readItems } from './read-items.ts'
-import { readBefore, readForm, readSettings, readThinking } from './settings.ts'
+import { readBefore, readForm, readSettings, readThinking, SPELLINGS } from './settings.ts'
 import { readChoice, readTools } from './tools.ts'
 
 export const decodePrompt = (body: Fields, _: string, loss: Loss): Prompt => {
@@ -20,6 +21,7 @@ export const decodePrompt = (body: Fields, _: string, loss: Loss): Prompt => {
     turns: readTurns(body, before !== undefined),
     tools: readTools(body, loss),
     settings: readSettings(body, loss),
+    ...calledIn(body, SPELLINGS, loss),
     ...(choice && { choice }),
     ...(form && { form }),
     ...(thinking && { thinking }),

@@ -5,6 +5,7 @@ import type { Loss } from '../codec.ts'
 import { fault } from '../faults.ts'
 import { type Fields, fieldsIn, flagIn, listIn, need, numberIn, textIn } from '../fields.ts'
 import type { Form, Prompt, Settings, Thinking } from '../hub.ts'
+import type { Spellings } from '../spellings.ts'
 
 type Reader = (fields: Fields, key: string, at?: string) => Json | undefined
 type Row = readonly [key: string, read: Reader]
@@ -23,13 +24,18 @@ export const PLAIN: Readonly<Partial<Record<keyof Settings, Row>>> = {
   cacheKey: ['prompt_cache_key', textIn],
   user: ['safety_identifier', textIn],
 }
+export const SPELLINGS: Spellings = { user: ['safety_identifier', 'user'] }
 export const LOGPROBS = 'message.output_text.logprobs'
 export const THOUGHTS = 'reasoning.encrypted_content'
 
 export const settings: Readonly<Record<string, string>> = {
   ...Object.fromEntries(Object.entries(PLAIN).map(([name, [key]]) => [name, key])),
+  // Whoever wrote the other says so.
+  user: 'user',
   verbosity: 'text.verbosity',
   thinking: 'reasoning',
+  form: 'text.format',
+  choice: 'tool_choice',
   logprobs: `include[${LOGPROBS}]`,
 }
 

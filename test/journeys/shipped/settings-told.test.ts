@@ -1,0 +1,131 @@
+/** Settings that a target of another format cannot carry: each is named, in the words that the client wrote. */
+import t from 'tap'
+import { plain } from '../../fixtures/upstream/scenarios.ts'
+import { gateway, key, upstream } from './stand.ts'
+
+const post = async (path: string, body: object) => {
+  const response = await fetch(gateway.url + path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  const told = await response.text()
+  const dropped = response.headers.get('x-tollgate-dropped')
+  return { status: response.status, dropped: dropped?.split(', ').sort() ?? [], told }
+}
+const sent = async (name: string): Promise<object> => {
+  const [body] = await upstream.seen('body', name)
+  return JSON.parse(Buffer.from(body?.body.bytes ?? []).toString())
+}
+const ANSWERS = {
+  gx: { candidates: [{ content: { parts: [{ text: 'hi' }] }, finishReason: 'STOP' }] },
+  cl: {
+    ...{ id: 'msg_1', type: 'message', role: 'assistant', model: 'there', stop_reason: 'end_turn' },
+    ...{ content: [{ type: 'text', text: 'hi' }], usage: { input_tokens: 1, output_tokens: 1 } },
+  },
+  fx: { created: 7, data: [{ b64_json: 'AAAA' }] },
+}
+t.beforeEach(async () => {
+  for (const [name, answer] of Object.entries(ANSWERS))
+    await upstream.script(name, [{ do: 'body' }, plain(answer)])
+})
+const messages = [{ role: 'user', content: 'hi' }]
+const CHAT = '/v1/chat/completions'
+const RESPONSES = '/v1/responses'
+const MESSAGES = '/v1/messages'
+const chat = { messages }
+const response = { input: 'hi', store: false }
+const message = { messages, max_tokens: 9 }
+const tools = [{ name: 'find', input_schema: { type: 'object' } }]
+const functions = [{ type: 'function', function: { name: 'find' } }]
+const both = { user: 'ann', safety_identifier: 'a1' }
+
+for (const [what, path, body, names] of [
+  ['a user', RESPONSES, { model: 'gx-2.5-flash', ...response, user: 'ann' }, ['user']],
+  ['a user', CHAT, { model: 'gx-2.5-flash', ...chat, user: 'ann' }, ['user']],
+  [
+    'a user by his newer name',
+    RESPONSES,
+    { model: 'gx-2.5-flash', ...response, safety_identifier: 'a1' },
+    ['safety_identifier'],
+  ],
+  [
+    'a user by his newer name',
+    CHAT,
+    { model: 'gx-2.5-flash', ...chat, safety_identifier: 'a1' },
+    ['safety_identifier'],
+  ],
+  [
+    'both',
+    RESPONSES,
+    { model: 'gx-2.5-flash', ...response, ...both },
+    ['safety_identifier', 'user'],
+  ],
+  [
+    'a choice and a bound',
+    MESSAGES,
+    { model: 'flux-1.1-pro', ...message, tools, tool_choice: { type: 'any' } },
+    ['max_tokens', 'tool_choice', 'tools'],
+  ],
+  [
+    'thoughts',
+    MESSAGES,
+    {
+      model: 'flux-1.1-pro',
+      messages,
+      max_tokens: 2_000,
+      thinking: { type: 'enabled', budget_tokens: 1_024 },
+    },
+    ['max_tokens', 'thinking'],
+  ],
+  [
+    'a choice and the older bound',
+    CHAT,
+    { model: 'flux-1.1-pro', ...chat, max_tokens: 9, tools: functions, tool_choice: 'required' },
+    ['max_tokens', 'tool_choice', 'tools'],
+  ],
+  [
+    'a form and effort',
+    RESPONSES,
+    {
+      model: 'flux-1.1-pro',
+      ...response,
+      reasoning: { effort: 'low' },
+      text: { format: { type: 'json_object' } },
+    },
+    ['reasoning', 'text.format'],
+  ],
+] as const)
+  t.test(`${path} to ${body.model}: ${what}`, async t => {
+    const { status, dropped, told } = await post(path, body)
+    t.equal(status, 200, told)
+    t.same(dropped, names)
+  })
+
+t.test('of two users one is carried, and the other named', async t => {
+  for (const [path, body] of [
+    [CHAT, chat],
+    [RESPONSES, response],
+  ] as const) {
+    await upstream.forget()
+    const { status, dropped } = await post(path, { model: 'cl-haiku-4-5', ...body, ...both })
+    t.same([status, dropped], [200, ['user']], path)
+    t.match(await sent('cl'), { metadata: { user_id: 'a1' } })
+    const same = { user: 'a1', safety_identifier: 'a1' }
+    t.same((await post(path, { model: 'cl-haiku-4-5', ...body, ...same })).dropped, [], 'the same')
+  }
+})
+t.test(
+  'a tier is asked for by its name there; one that leaves it to the provider asks for nothing',
+  async t => {
+    const body = { model: 'gx-2.5-flash', ...message }
+    const ask = async (tier: string) => {
+      await upstream.forget()
+      const { status, dropped } = await post(MESSAGES, { ...body, service_tier: tier })
+      t.same([status, dropped], [200, []], tier)
+      return (await sent('gx')) as { readonly serviceTier?: string }
+    }
+    t.equal((await ask('standard_only')).serviceTier, 'standard')
+    t.notOk('serviceTier' in (await ask('auto')))
+  },
+)
