@@ -126,7 +126,7 @@ const showOverview = async (name: string, terminal: Terminal): Promise<number> =
 }
 
 const showProblems = (
-  { problems, texts, root }: ProblemsError,
+  { problems, texts, root, main: file }: ProblemsError,
   argv: readonly string[],
   terminal: Terminal,
 ): number => {
@@ -136,7 +136,11 @@ const showProblems = (
     : named === 'json' || named === 'github'
       ? named
       : 'pretty'
-  const options = { color: terminal.colors, ...(root !== undefined && { root }) }
+  const options = {
+    color: terminal.colors,
+    ...(root !== undefined && { root }),
+    ...(file !== undefined && { main: file }),
+  }
   const show = how === 'pretty' ? terminal.say : terminal.out
   show(format(problems, texts, how, options))
   return EXIT.problems

@@ -43,17 +43,20 @@ export const check = (
     reading.find(whereIs(document as Json, name) ?? []).place('value'),
   )
   const names = [...plugins.keys(), ...broken]
+  const whole = !reading.problems.some(({ code }) => LEFT_OUT.has(code))
   const found = [
     ...bundled.bundles
       .filter(({ name }) => refused.has(name))
       .map(({ name, file }) => problem('PLUGIN_SCHEMA', start(file), [name, refused.get(name)])),
     ...attached.problems,
     ...unclouded(faultsOf(errors, reading), reading.problems),
-    ...unclouded(rules(document, reading, names), reading.problems),
-    ...(errors.length === 0 ? pluginChecks(document, plugins, reading) : []),
+    ...(whole ? unclouded(rules(document, reading, names), reading.problems) : []),
+    ...(whole && errors.length === 0 ? pluginChecks(document, plugins, reading) : []),
   ]
   return { document, problems: found, files: attached.texts, paths: attached.paths, secrets }
 }
+/** A file or a section of one was left out: names that point there are not to blame. */
+const LEFT_OUT: ReadonlySet<string> = new Set(['NOT_A_MAP', 'INCLUDE_EMPTY', 'INCLUDE_KIND'])
 const start = (file: string): Place => ({ file, line: 1, column: 1 })
 
 /** A variable is text. Where the schema wants a number or a boolean, text that spells one becomes it. */

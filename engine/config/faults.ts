@@ -23,6 +23,7 @@ interface Schema {
   readonly examples?: readonly Json[]
   readonly format?: string
   readonly pattern?: string
+  readonly enum?: readonly string[]
 }
 /** Code, the arguments of its message, and where they differ from a value at the fault's own path: key, suggestion. */
 interface Said {
@@ -40,7 +41,7 @@ export const faultsOf = (errors: readonly ErrorObject[], reading: Reading): Prob
   const found = decided(errors as readonly Fault[]).map(fault => {
     const path = pathOf(fault.instancePath)
     const schema = (fault.parentSchema ?? {}) as Schema
-    const written = schema.format === 'password' ? 'that' : short(reading.find(path).written)
+    const written = schema.format === 'password' ? 'that' : writtenAt(path, fault.data, reading)
     const said = (WORDS[fault.keyword] ?? otherwise)(fault, labelOf(path), written, schema)
     const place = reading.find(said.path ?? path).place(said.what ?? 'value')
     if (said.suggestion !== undefined) meant.add(`${fault.instancePath} ${said.suggestion}`)
@@ -55,15 +56,27 @@ export const faultsOf = (errors: readonly ErrorObject[], reading: Reading): Prob
     .map(each => each.problem)
 }
 
+/** Of settings also what it came to, where no secret is among it: `${PORT}` says nothing of what is wrong with it. */
+const writtenAt = (path: Path, data: unknown, { find, secrets }: Reading): string => {
+  const { written, varies } = find(path)
+  const open = path[0] === 'settings' && varies && !written.includes('${file:')
+  const plain = typeof data === 'string' && ![...secrets].some(secret => data.includes(secret))
+  return open && plain ? `${short(written)}, which is ${short(data)} here` : short(written)
+}
+
 export const pathOf = (pointer: string): string[] =>
   pointer
     .split('/')
     .slice(1)
     .map(step => step.replaceAll('~1', '/').replaceAll('~0', '~'))
 
-/** As people say it: `routes[3].timeout`. */
+/** As people say it: `routes[3].timeout`, `things["a.b"].to`. */
 export const labelOf = (path: Path): string =>
-  path.length === 0 ? 'the file' : path.join('.').replace(/\.(\d+)(?=\.|$)/g, '[$1]')
+  path.length === 0 ? 'the file' : path.map(stepOf).join('').replace(/^\./, '')
+const stepOf = (step: string | number): string => {
+  if (/^\d+$/.test(String(step))) return `[${step}]`
+  return /^[\w-]+$/.test(String(step)) ? `.${step}` : `[${JSON.stringify(step)}]`
+}
 const short = (written: string): string => {
   const [line = ''] = written.split('\n', 1)
   return line.length > 60 ? `${line.slice(0, 60)}…` : line || 'nothing'
@@ -84,7 +97,9 @@ const WORDS: Readonly<Record<string, Words>> = {
   type: ({ params, data }, label, written, schema) =>
     wrongType([params.type].flat() as string[], data, label, written, schema),
   anyOf: ({ schema, data }, label, written, parent) => {
-    const types = (schema as Schema[]).flatMap(({ type = [] }) => type)
+    const types = (schema as Schema[]).flatMap(({ type, enum: words = [] }) =>
+      type === undefined ? words.map(String) : type,
+    )
     return wrongType([...new Set(types)], data, label, written, parent)
   },
   enum: ({ params, data }, label, written) =>
@@ -93,8 +108,11 @@ const WORDS: Readonly<Record<string, Words>> = {
     wrongChoice([params.allowedValue as Json], data, label, written),
   propertyNames: ({ instancePath, params, schema }, label) => {
     const name = String(params.propertyName)
-    const args = [name, label, (schema as Schema).pattern]
-    return { code: 'BAD_NAME', args, path: [...pathOf(instancePath), name], what: 'key' }
+    const at = { path: [...pathOf(instancePath), name], what: 'key' } as const
+    const { pattern, enum: known } = schema as Schema
+    if (known)
+      return { code: 'UNKNOWN_KEY', args: [name, label], ...at, suggestion: nearest(name, known) }
+    return { code: 'BAD_NAME', args: [name, label, pattern], ...at }
   },
   uniqueItems: ({ instancePath, params, data }, label) => {
     const later = Math.max(Number(params.i), Number(params.j))
@@ -140,8 +158,13 @@ const wrongType = (
   const kind = data === null ? 'null' : Array.isArray(data) ? 'array' : typeof data
   const plain = kind === 'string' || kind === 'number' || kind === 'boolean'
   const given = plain ? `the ${kind === 'string' ? 'text' : kind} ${written}` : KINDS[kind]
-  const suggestion = types.includes('boolean') ? TRUTH[String(data).toLowerCase()] : undefined
-  return { code: 'WRONG_TYPE', args: [label, `${wanted}${such}`, given], suggestion }
+  const truth = TRUTH[String(data).toLowerCase()] ?? ''
+  const suggestion = types.some(type => type === 'boolean' || type === truth) ? truth : undefined
+  return {
+    code: 'WRONG_TYPE',
+    args: [label, `${wanted}${such}`, given],
+    ...(suggestion && { suggestion }),
+  }
 }
 const wrongChoice = (
   choices: readonly Json[],
@@ -174,5 +197,10 @@ const decided = (errors: readonly Fault[]): readonly Fault[] => {
   }
   return left
 }
-const isOfOtherKind = ({ keyword, instancePath }: Fault, outer: Fault) =>
-  keyword === 'type' && instancePath === outer.instancePath
+const isOfOtherKind = ({ keyword, instancePath, params, data }: Fault, outer: Fault) => {
+  if (instancePath !== outer.instancePath) return false
+  if (keyword === 'type') return true
+  // `true` is no near miss of a map, nor a word of a list.
+  const allowed = params.allowedValues as readonly Json[] | undefined
+  return keyword === 'enum' && !allowed?.some(each => typeof each === typeof data)
+}

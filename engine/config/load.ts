@@ -89,8 +89,9 @@ const prepared = async (options: PrepareOptions): Promise<Whole> => {
     ...own.map(path => resolve(root, path)),
     ...[...reading.drawn, ...judged.paths, ...besideCode(inputs)],
   ])
+  const [main] = reading.files.keys()
   const fail = (found: readonly Problem[]) =>
-    new ProblemsError(found, textsOf(found, reading, secrets, source), root, watched)
+    new ProblemsError(found, textsOf(found, reading, secrets, source), root, watched, main)
   const found = [reading, bundled, imported, judged].flatMap(({ problems }) => problems)
   if (found.length > 0) throw fail(found)
   const { document } = judged

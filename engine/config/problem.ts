@@ -21,7 +21,9 @@ export interface FormatOptions {
   /** The folder that `file` is relative to. With it, paths are shown relative to the current folder. */
   readonly root?: string
   readonly color?: boolean
-  /** How many are shown; the rest are counted. */
+  /** The file that includes the others, as `file` names it: its problems come before theirs. */
+  readonly main?: string
+  /** How many are shown to a person; the rest are counted. */
   readonly limit?: number
 }
 
@@ -54,6 +56,7 @@ export class ProblemsError extends Error {
   readonly problems: readonly Problem[]
   readonly texts: Texts
   readonly root: string | undefined
+  readonly main: string | undefined
   /** Folders in which a repair would show: what to watch while the last good version serves. */
   readonly watched: readonly string[]
 
@@ -62,63 +65,92 @@ export class ProblemsError extends Error {
     texts: Texts = new Map(),
     root?: string,
     watched: readonly string[] = [],
+    main?: string,
   ) {
-    super(format(found, texts, 'pretty', root === undefined ? {} : { root }))
+    const where = { ...(root !== undefined && { root }), ...(main !== undefined && { main }) }
+    super(format(found, texts, 'pretty', where))
     this.name = 'ProblemsError'
-    this.problems = sorted(found)
+    this.problems = sorted(found, main)
+    this.main = main
     this.texts = texts
     this.root = root
     this.watched = watched
   }
 }
 
-/** By file, line and column; what is said twice about one place is said once. */
-export const sorted = (found: readonly Problem[]): readonly Problem[] => {
+/** How much else a problem may bring about: half a text everything, a wrong key or value what relies on it. */
+const CAUSES: readonly RegExp[] = [
+  /^(?:YAML_|INCLUDE_|VARIABLE_|JSON_|PLUGIN_|CONFIG_MISSING$|NOT_A_MAP$|UNSAFE_KEY$|DUPLICATE_NAME$|FILE_)/,
+  /^(?:UNKNOWN_KEY|MISSING_KEY|WRONG_TYPE|UNKNOWN_VALUE|BAD_VALUE|BAD_NAME|DUPLICATE_ITEM)$/,
+]
+const rankOf = ({ code }: Problem): number => {
+  const rank = CAUSES.findIndex(each => each.test(code))
+  return rank < 0 ? CAUSES.length : rank
+}
+
+/** Causes before what may follow from them, then the main file before others; by file, line and column. What is said
+ *  twice about one place is said once. */
+export const sorted = (found: readonly Problem[], main?: string): readonly Problem[] => {
   const once = new Map(
     found.map(p => [`${p.file}:${p.line}:${p.column}:${p.code}:${p.message}`, p]),
   )
+  const beside = ({ file }: Problem): number => (file === main ? 0 : 1)
   return [...once.values()].sort(
     (a, b) =>
-      (a.file < b.file ? -1 : a.file > b.file ? 1 : 0) || a.line - b.line || a.column - b.column,
+      rankOf(a) - rankOf(b) ||
+      beside(a) - beside(b) ||
+      (a.file < b.file ? -1 : a.file > b.file ? 1 : 0) ||
+      a.line - b.line ||
+      a.column - b.column,
   )
 }
 
-/** All of `found` as text for a person, a program or a pull request. */
+/** All of `found` as text for a person, a program or a pull request. A program is told every one. */
 export const format = (
   found: readonly Problem[],
   texts: Texts,
   how: Format,
   options: FormatOptions = {},
-): string => {
-  const all = sorted(found)
-  const shown = all.slice(0, options.limit ?? 20)
-  return FORMATS[how](shown, all.length, texts, options)
-}
+): string => FORMATS[how](sorted(found, options.main), options.limit ?? 20, texts, options)
 
 const FORMATS: Readonly<
-  Record<
-    Format,
-    (shown: readonly Problem[], total: number, texts: Texts, o: FormatOptions) => string
-  >
+  Record<Format, (all: readonly Problem[], limit: number, texts: Texts, o: FormatOptions) => string>
 > = {
-  pretty: (shown, total, texts, options) => {
-    const blocks = shown.map(problem => pretty(problem, texts.get(problem.file), options))
-    const rest = total - shown.length
+  pretty: (all, limit, texts, options) => {
+    const alike = [...Map.groupBy(all, each => `${each.code} ${sentence(each)}`).values()]
+    const shown = alike.slice(0, limit)
+    const blocks = shown.map(([first, ...others]) =>
+      first === undefined
+        ? ''
+        : [pretty(first, texts.get(first.file), options), ...also(others, options)].join('\n'),
+    )
+    const rest = all.length - shown.flat().length
     if (rest > 0) blocks.push(`and ${rest} more ${rest === 1 ? 'problem' : 'problems'}`)
     return blocks.join('\n\n')
   },
-  json: (shown, total, _texts, options) => {
-    const found = shown.map(problem => ({ ...problem, file: shownFile(problem.file, options) }))
-    return JSON.stringify({ problems: found, total }, null, 2)
+  json: (all, _limit, _texts, options) => {
+    const found = all.map(problem => ({ ...problem, file: shownFile(problem.file, options) }))
+    return JSON.stringify({ problems: found, total: all.length }, null, 2)
   },
-  github: (shown, total, _texts, options) => {
-    const lines = shown.map(problem => annotation(problem, options))
-    const rest = total - shown.length
+  github: (all, limit, _texts, options) => {
+    const lines = all.slice(0, limit).map(problem => annotation(problem, options))
+    const rest = all.length - lines.length
     if (rest > 0) lines.push(`::notice::and ${rest} more`)
     return lines.join('\n')
   },
 }
 
+/** How many further places of one and the same problem are named. */
+const PLACES = 3
+const also = (others: readonly Problem[], options: FormatOptions): readonly string[] => {
+  if (others.length === 0) return []
+  const named = others.slice(0, PLACES).map(each => placeOf(each, options))
+  const rest = others.length - named.length
+  return [`  the same at ${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`]
+}
+
+const placeOf = ({ file, line, column }: Problem, options: FormatOptions): string =>
+  `${shownFile(file, options)}:${line}:${column}`
 const shownFile = (file: string, { root }: FormatOptions) =>
   root === undefined ? file : shownPath(resolve(), resolve(root, file))
 
@@ -128,8 +160,7 @@ const sentence = ({ message, suggestion }: Problem) =>
 const pretty = (problem: Problem, text: string | undefined, options: FormatOptions) => {
   const paint = (style: Parameters<typeof styleText>[0], words: string) =>
     options.color ? styleText(style, words, { validateStream: false }) : words
-  const place = `${shownFile(problem.file, options)}:${problem.line}:${problem.column}`
-  const head = `${paint('bold', place)}  ${paint('red', problem.code)}  ${printable(sentence(problem))}`
+  const head = `${paint('bold', placeOf(problem, options))}  ${paint('red', problem.code)}  ${printable(sentence(problem))}`
   const lines = text === undefined ? [] : frame(problem, text)
   return [
     head,

@@ -34,6 +34,8 @@ const problem = problems({
   VARIABLE_SYNTAX: '%s is not a placeholder; write ${NAME}, ${NAME:-default} or ${file:path}',
   FILE_MISSING: 'no readable file %j',
 })
+/** The parser calls itself for each level, until there is no room left. */
+const TOO_DEEP = 'RESOURCE_EXHAUSTION'
 /** Better words for what the parser says most often. */
 const TEACH: Readonly<Record<string, string>> = {
   BLOCK_AS_IMPLICIT_KEY:
@@ -43,6 +45,7 @@ const TEACH: Readonly<Record<string, string>> = {
   BAD_SCALAR_START: 'a value cannot start with this character; put it in quotes',
   MULTIPLE_DOCS: 'one file holds one document; remove the line ---',
   NON_STRING_KEY: 'a key must be a word',
+  [TOO_DEEP]: 'it is nested too deep from here on; no configuration needs so many levels',
 }
 /** How many values all aliases of a file may unfold to. */
 const ALIAS_LIMIT = 200_000
@@ -71,8 +74,9 @@ export const parseYaml = (file: string, text: string, supply: Supply): YamlFile 
   })
   const at = placing(file, text, lineCounter)
   const find = finding(tree, text, at)
-  // Only the first fault of a file: what follows it is mostly its echo.
-  const [error] = tree.errors.toSorted((a, b) => a.pos[0] - b.pos[0])
+  // Only the first fault of a file: what follows it is mostly its echo, as is whatever stands before the parser gave up.
+  const errors = tree.errors.toSorted((a, b) => a.pos[0] - b.pos[0])
+  const error = errors.find(({ code }) => code === TOO_DEEP) ?? errors[0]
   if (error) {
     const fault = syntaxProblem(error, tree, text, at)
     return { value: null, broken: true, problems: [fault], secrets: [], find }
@@ -80,7 +84,7 @@ export const parseYaml = (file: string, text: string, supply: Supply): YamlFile 
   const values = new Values(text, at, supply)
   const value = values.read(tree.contents)
   const { problems, secrets } = values
-  return { value, broken: problems.some(isSpelling), problems, secrets, find }
+  return { value, broken: values.halved || problems.some(isSpelling), problems, secrets, find }
 }
 
 const isSpelling = ({ code }: Problem) => code.startsWith('YAML_')
@@ -94,7 +98,7 @@ const syntaxProblem = (
   const line = text.lastIndexOf('\n', start - 1) + 1
   const tab = /^ *\t/.exec(text.slice(line))
   if (tab) return problem('YAML_TAB', at(line + tab[0].length - 1))
-  const opener = unclosed(tree, start)
+  const opener = code === TOO_DEEP ? undefined : unclosed(tree, start)
   if (opener !== undefined) return problem('YAML_UNCLOSED', at(opener), [text[opener]])
   if (text.startsWith('${', start - 1))
     return problem('YAML_QUOTE', at(start - 1, text.indexOf('}', start) + 1))
@@ -121,12 +125,15 @@ const unclosed = (tree: Tree, end: number): number | undefined => {
 class Values {
   readonly problems: Problem[] = []
   readonly secrets: string[] = []
+  /** Whether a section stands there twice: half of it is not read, and whatever names that half would be to blame. */
+  halved = false
   readonly #text: string
   readonly #at: At
   readonly #supply: Supply
   readonly #anchors = new Map<string, Node>()
   readonly #unfolding: Node[] = []
   #unfolded = 0
+  #depth = 0
 
   constructor(text: string, at: At, supply: Supply) {
     this.#text = text
@@ -146,6 +153,7 @@ class Values {
   #map({ items }: YAMLMap): Json {
     const map: { [key: string]: Json } = {}
     const seen = new Map<string, Node>()
+    const outermost = this.#depth++ === 0
     for (const { key, value } of items) {
       if (!isScalar(key)) continue
       const name = String(key.value)
@@ -153,11 +161,13 @@ class Values {
       if (first?.range) {
         const { file, line, column } = this.#at(first.range[0])
         this.#report('DUPLICATE_NAME', key, [name, file, line, column])
+        this.halved ||= outermost
       } else if (name === '<<') this.#report('YAML_MERGE_KEY', key)
       else if (name === '__proto__') this.#report('UNSAFE_KEY', key, [name])
       else map[name] = this.read(value)
       seen.set(name, key)
     }
+    this.#depth--
     return map
   }
   #string(node: Node, written: string): string {

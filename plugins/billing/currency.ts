@@ -1,12 +1,14 @@
 /** The currency of all accounts, and what others are worth in it. */
 import type { Report } from '../../engine/plugin.ts'
 import { parseDecimal } from './decimal.ts'
-import { isFields, messageOf, sayer, type Where } from './problems.ts'
+import { isFields, messageOf, type Say, sayer, type Where } from './problems.ts'
 
 export interface Currency {
   readonly name: string
   /** Code to what one of it is worth, in 1e-9. Its own is among them, at 1. */
   readonly rates: ReadonlyMap<string, bigint>
+  /** Codes whose own rate cannot be meant: that is told where it stands, not at each price in them. */
+  readonly broken?: ReadonlySet<string>
 }
 export const RATE_PLACES = 9
 const ONE = 10n ** 9n
@@ -14,7 +16,11 @@ const CODE = /^[A-Z]{3,8}$/
 
 /** `{ name: CNY, rates: { USD: 7.2 } }`; nothing at all is CNY alone. */
 export const compileCurrency = (options: unknown, where: Where, report: Report): Currency => {
-  const say = sayer(report)
+  const broken = new Set<string>()
+  const say: Say = (at, ...said) => {
+    broken.add(String(at.at(-1)))
+    sayer(report)(at, ...said)
+  }
   const given = isFields(options) ? options : {}
   const name = given.name ?? 'CNY'
   if (typeof name !== 'string' || !CODE.test(name))
@@ -33,7 +39,7 @@ export const compileCurrency = (options: unknown, where: Where, report: Report):
       say(at, 'CURRENCY_RATE', messageOf(thrown))
     }
   }
-  return { name: String(name), rates }
+  return { name: String(name), rates, broken }
 }
 
 export const CURRENCY = {

@@ -65,7 +65,8 @@ export const compileAmount = (given: unknown, where: Where, ground: Ground): big
   const [, amount, code] = match ?? []
   const worth = currency.rates.get(code ?? currency.name)
   if (worth === undefined) {
-    say(where, 'PRICE_CURRENCY', code, [...currency.rates.keys()].join(', '))
+    if (!currency.broken?.has(code ?? ''))
+      say(where, 'PRICE_CURRENCY', code, [...currency.rates.keys()].join(', '))
     return undefined
   }
   try {

@@ -9,7 +9,7 @@ import {
   sorted,
 } from '../../engine/config/problem.ts'
 
-const problem = problems({ UNKNOWN_KEY: 'unknown key %j', ODD: 'odd' })
+const problem = problems({ UNKNOWN_KEY: 'unknown key %j', ODD: 'odd', ODD_ONE: 'odd %d' })
 const TEXT = 'upstreams:\n  gp:\n    retrys: 3\n'
 const texts = new Map([['routes.yaml', TEXT]])
 const typo = problem(
@@ -20,7 +20,7 @@ const typo = problem(
 )
 const many = (count: number): Problem[] =>
   Array.from({ length: count }, (_, index) =>
-    problem('ODD', { file: 'routes.yaml', line: count - index, column: 1 }),
+    problem('ODD_ONE', { file: 'routes.yaml', line: count - index, column: 1 }, [index]),
   )
 
 t.test('pretty: place, code, message, suggestion, code frame and caret', async t => {
@@ -99,10 +99,57 @@ t.test('at most 20 are shown, the rest are counted', async t => {
   t.match(format(many(21), texts, 'pretty'), /\n\nand 1 more problem$/)
   t.equal(format(many(57), texts, 'github').split('\n').length, 21)
   const json = JSON.parse(format(many(57), texts, 'json'))
-  t.equal(json.problems.length, 20)
+  t.equal(json.problems.length, 57, 'a program is told every one')
   t.equal(json.total, 57)
   t.equal(format(many(57), texts, 'pretty', { limit: 100 }).match(/ODD/g)?.length, 57)
 })
+
+t.test('one and the same problem is told once, with its other places', async t => {
+  const at = (line: number) => problem('ODD', { file: 'routes.yaml', line, column: 1 })
+  const places = (count: number) => Array.from({ length: count }, (_, index) => at(index + 1))
+  t.match(
+    format([...places(2), typo], texts, 'pretty'),
+    /^routes.yaml:3:5 {2}UNKNOWN_KEY .*\n(?:.*\n)*\nroutes.yaml:1:1 {2}ODD {2}odd\n.*\n.*\n {2}the same at routes.yaml:2:1$/,
+  )
+  const text = format([...places(30), ...many(20)], texts, 'pretty')
+  t.match(text, /the same at routes.yaml:2:1, routes.yaml:3:1, routes.yaml:4:1 and 26 more\n/)
+  t.match(text, /\n\nand 1 more problem$/, 'what is folded is not counted again')
+  t.equal(JSON.parse(format(places(30), texts, 'json')).problems.length, 30)
+})
+
+t.test(
+  'causes come before what may follow from them, the main file before what it includes',
+  async t => {
+    const of = (code: string, file: string, line = 1) => ({
+      ...{ code, file, line, column: 1, message: code },
+    })
+    const found = [
+      of('PRICE_CURRENCY', 'models/a.yaml'),
+      of('CURRENCY_RATE', 'routes.yaml', 9),
+      of('UNKNOWN_KEY', 'models/a.yaml', 7),
+      of('WRONG_TYPE', 'routes.yaml', 8),
+      of('DUPLICATE_NAME', 'models/b.yaml', 5),
+      of('YAML_SYNTAX', 'models/a.yaml', 6),
+    ]
+    const order = [
+      ...['YAML_SYNTAX', 'DUPLICATE_NAME', 'WRONG_TYPE', 'UNKNOWN_KEY', 'CURRENCY_RATE'],
+      'PRICE_CURRENCY',
+    ]
+    t.same(
+      sorted(found, 'routes.yaml').map(({ code }) => code),
+      order,
+    )
+    const error = new ProblemsError(found, texts, undefined, [], 'routes.yaml')
+    t.same(
+      error.problems.map(({ code }) => code),
+      order,
+    )
+    t.same(
+      [...error.message.matchAll(/ {2}([A-Z_]+) {2}/g)].map(([, code]) => code),
+      order,
+    )
+  },
+)
 
 t.test('json: every member by its name', async t => {
   t.same(JSON.parse(format([typo], texts, 'json')), {
