@@ -21,7 +21,7 @@ const upstream = createServer(async (request, response) => {
 upstream.listen(0, '127.0.0.1')
 await once(upstream, 'listening')
 const url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`
-const entries = pageOf('docs/formats.md').match(/^ {4}my-\S+: .*$/gm) ?? []
+const entries = pageOf('docs/formats.md').match(/^ {4}my-(?:voice|ears): .*$/gm) ?? []
 const schema = (name: string) =>
   fileURLToPath(new URL(`../../schemas/audio-${name}.json`, import.meta.url))
 const gateway = await startGateway({

@@ -158,7 +158,7 @@ t.test('what operators see, and do', async t => {
   const failed = await webhooks(t, 'list', '--state', 'failed')
   t.equal(failed.text.trim().split('\n').length, 3)
   for (const [argv, code, text] of [
-    [['replay', 'msg_nobody'], 1, /no event "msg_nobody"/],
+    [['replay', 'msg_nobody'], 3, /no event "msg_nobody"/],
     [['replay'], 2, /replay ID/],
     [['list', 'x'], 2, /takes no name/],
     [['list', '--state', 'x'], 2, /pending, delivered, failed/],
@@ -166,7 +166,7 @@ t.test('what operators see, and do', async t => {
   ] as const)
     t.match(await webhooks(t, ...argv), { code, text }, argv.join(' '))
   await ask('PUT', '', { url: null })
-  t.match(await webhooks(t, 'replay', newest.id), { code: 1, text: /Nobody wants/ })
+  t.match(await webhooks(t, 'replay', newest.id), { code: 3, text: /Nobody wants/ })
   t.notMatch(listed.text + failed.text, /t0ken|whsec_/)
 })
 
