@@ -57,7 +57,7 @@ const openBench = (config: string): Bench => {
   // No folder is made and no store opened for a configuration that does not even pass the check.
   const database = lateDatabase(() => {
     tell({ type: 'store', store: { database: url, data, durability } })
-    return openDatabase({ url, data, opening: 10_000 })
+    return openDatabase({ url, data, opening: 8_000 })
   })
   const allowances = createLocalAllowances()
   const shared = new Shared()
@@ -120,7 +120,13 @@ const refuse = (thrown: unknown, config: string): FromBuilder => {
     const { problems, message, watched } = thrown
     return { type: 'problems', problems, text: message, watched }
   }
-  const { code = 'LOAD_FAILED', message } = thrown as { code?: string; message: string }
+  const { code = 'LOAD_FAILED', message, path = '' } = thrown as NodeJS.ErrnoException
+  const { data } = firstSettings(config)
+  if (/^E[A-Z]+$/.test(code) && path.startsWith(resolve(data))) {
+    const text = `the data folder "${data}" cannot be used: ${message}; it is named by settings.data or TOLLGATE_DATA, and must be a folder that this user may write to`
+    const found = { code: 'DATA_FOLDER', message: text, file: config, line: 1, column: 1 }
+    return { type: 'problems', problems: [found], text: `${found.code}  ${text}`, watched: [] }
+  }
   const problem: Problem = { code, message, file: config, line: 1, column: 1 }
   return { type: 'problems', problems: [problem], text: `${code}  ${message}`, watched: [] }
 }

@@ -63,6 +63,8 @@ class Primary {
   #data: string | undefined
   #claimed: Promise<string | undefined> | undefined
   #signals = 0
+  /** There is no store to begin with. */
+  #lacking = false
 
   constructor(options: StartOptions) {
     this.#options = options
@@ -106,9 +108,13 @@ class Primary {
     const { say } = this.#options
     const built = await this.#workshop.build()
     if (this.#signals > 0) return EXIT.ok
+    // Said already, and what the builder says as it is ended would blame a plugin.
+    if (this.#lacking) return EXIT.runTime
     if (built.type !== 'built') {
-      if (built.type === 'problems') say(built.text)
-      return EXIT.problems
+      if (built.type !== 'problems') return EXIT.problems
+      say(built.text)
+      const elsewhere = built.problems.every(({ code }) => /^(?:STORE_|DATA_FOLDER$)/.test(code))
+      return elsewhere ? EXIT.runTime : EXIT.problems
     }
     const { settings } = built
     this.#log.level(settings.log.level)
@@ -204,8 +210,12 @@ class Primary {
         if (type === 'warning') this.#log.warn({ message }, 'the writer warns')
         if (type !== 'failed') return
         this.#log.error({ message }, 'the writer cannot start')
-        if (this.#reloads) return
-        this.#options.say(message ?? 'the store cannot be opened')
+        if (this.#reloads || this.#lacking) return
+        this.#lacking = true
+        const why = message ?? 'the store cannot be opened'
+        this.#options.say(
+          `${why}; the store is ${address.file}, named by settings.database or settings.data (DATABASE_URL, TOLLGATE_DATA)`,
+        )
         this.#stopped.resolve(EXIT.runTime)
       },
     })

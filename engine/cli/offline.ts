@@ -1,5 +1,5 @@
 /** A configuration loaded by a command, beside a running gateway or without one. Leaves nothing behind. */
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { accessSync, constants, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createLocalAllowances } from '../allowance/allowance.ts'
@@ -74,12 +74,24 @@ export const withCache = async <T>(
   data: string,
   run: (folder: string) => Promise<T>,
 ): Promise<T> => {
-  if (existsSync(data)) return run(resolve(data, 'cache'))
+  if (isOurs(data)) return run(resolve(data, 'cache'))
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-'))
   try {
     return await run(folder)
   } finally {
     rmSync(folder, { recursive: true })
+  }
+}
+
+/** A checkout that may only be read is none to leave bundles in. */
+const isOurs = (data: string): boolean => {
+  const cache = resolve(data, 'cache')
+  try {
+    const folder = existsSync(cache) ? cache : data
+    accessSync(folder, constants.W_OK)
+    return statSync(folder).isDirectory()
+  } catch {
+    return false
   }
 }
 

@@ -143,8 +143,21 @@ const migrate = async ({ plugins, resources, faults }: Kit): Promise<void> => {
       prepared = true
       await database.migrate(name, plugin.migrations)
     } catch (thrown) {
+      const { code } = describe(thrown, 'MIGRATION_FAILED')
+      if (AWAY.has(code)) throw new CompileError([awayAt(code, thrown)])
       faults.push({ plugin: name, ...describe(thrown, 'MIGRATION_FAILED') })
     }
   }
   for (const name of plugins.keys()) await visit(name, name)
 }
+
+/** No plugin's doing: the store itself cannot be had, and asking again for each of them would take as long each time. */
+const AWAY: ReadonlySet<string> = new Set([
+  ...['STORE_START', 'STORE_UNAVAILABLE', 'STORE_URL', 'STORE_FOLDER', 'STORE_NEWER'],
+  ...['STORE_POSTGRES_OLD', 'STORE_SQLITE_OLD', 'STORE_FSYNC', 'STORE_READ_ONLY', 'STORE_PRAGMA'],
+])
+const awayAt = (code: string, thrown: unknown): CompileFault => ({
+  where: ['settings', 'database'],
+  code,
+  message: `${(thrown as Error).message}; it is named by settings.database, or DATABASE_URL where that says nothing`,
+})

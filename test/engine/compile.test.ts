@@ -148,6 +148,20 @@ t.test('tables are there before the first setup sees them', async t => {
   t.match(await faultsOf({ own, second: own }, document, resources), [
     { plugin: 'second', code: 'MIGRATION_FAILED', message: 'no such column' },
   ])
+  const away = async (owner: string): Promise<void> => {
+    log.push(owner)
+    throw Object.assign(new Error('ECONNREFUSED'), { code: 'STORE_START', status: 500 })
+  }
+  const lost = freshResources({ database: { ...database, migrate: away } as typeof database })
+  log.length = 0
+  t.match(await faultsOf({ own, second: own }, document, lost), [
+    {
+      where: ['settings', 'database'],
+      code: 'STORE_START',
+      message: /^ECONNREFUSED; .*DATABASE_URL/,
+    },
+  ])
+  t.same(log, ['standing'], 'a store that is away is asked once, and is to blame')
   t.same(await faultsOf({ own }, document), [], 'a store that has no tables makes none')
 
   log.length = 0
