@@ -11,6 +11,7 @@ import { Crew } from './cluster/crew.ts'
 import { Door } from './cluster/door.ts'
 import type { Built, StoreSettings } from './cluster/messages.ts'
 import { Reloads } from './cluster/reload.ts'
+import { heed } from './cluster/signals.ts'
 import { Workshop } from './cluster/workshop.ts'
 import { type Watch, watchFiles } from './config/watch.ts'
 import { forkWriter, isPostgres, locate } from './database/database.ts'
@@ -244,17 +245,3 @@ class Primary {
 
 const publicUrl = ({ settings }: Built, url: string): string =>
   settings.public_url === `http://${settings.listen}` ? url : settings.public_url
-
-/** Returns how to stop heeding. */
-const heed = (primary: Primary): (() => void) => {
-  const listeners: readonly (readonly [NodeJS.Signals, () => void])[] = [
-    ['SIGTERM', () => void primary.stop(143)],
-    ['SIGINT', () => void primary.stop(130)],
-    ['SIGHUP', () => primary.reload()],
-    ['SIGUSR2', () => primary.renew()],
-  ]
-  for (const [signal, listener] of listeners) process.on(signal, listener)
-  return () => {
-    for (const [signal, listener] of listeners) process.off(signal, listener)
-  }
-}

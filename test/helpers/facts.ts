@@ -34,7 +34,7 @@ const USUAL: Readonly<Record<string, readonly Json[]>> = {
   'settings.parallel': [true],
   'settings.verbosity': ['medium'],
   'settings.modalities': [['text']],
-  'settings.tier': ['auto', 'default'],
+  'settings.tier': ['auto', 'default', 'standard'],
   choice: [{ type: 'auto' }],
   'form.strict': [false],
   'tool.strict': [false],

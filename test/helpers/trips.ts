@@ -53,7 +53,7 @@ export const through = (
 /** Loss -> facts that it names. */
 const NAMES: readonly (readonly [lost: RegExp, fact: RegExp])[] = [
   [/^(thinking|reasoning_effort)$/, /^thinking\./],
-  [/^tool_choice$/, /^choice$/],
+  [/^(?:tool_)?choice$/, /^choice$/],
   [/^cache_control$/, /^(cache|turns\.cache|tool\.cache .*)$/],
   [/^citations$/, /^(turns\.citations|media\.cited)$/],
   [/^name$/, /^turns\.names$/],

@@ -17,7 +17,7 @@ const ROOMS: Readonly<Record<string, number>> = {
   engine: 6_700,
   'engine/allowance': 1_300,
   'engine/cli': 800,
-  'engine/cluster': 1_200,
+  'engine/cluster': 1_250,
   'engine/config': 3_000,
   'engine/database': 1_900,
   'engine/database/postgres': 1_500,
