@@ -13,8 +13,8 @@ const PATTERNS: Readonly<Record<string, readonly string[]>> = {
     'test/docs/{accounts,limits,prices,webhooks}*.test.ts',
   ],
   formats: [
-    'test/rooms/{formats,images,shipped,stored}.test.ts',
-    'test/journeys/{aimock,audio,background,counted,embeddings,films,form,realtime,sandbox,slow-models,translate,uses}*.test.ts',
+    'test/rooms/{formats,inside-formats,shipped,stored}.test.ts',
+    'test/journeys/{aimock,background,counted,form,sandbox,slow-models}*.test.ts',
   ],
 }
 const REST = 'engine'

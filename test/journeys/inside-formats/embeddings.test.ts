@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
 import t from 'tap'
-import { judgeOf } from '../helpers/answered.ts'
-import { startGateway } from '../helpers/gateway.ts'
+import { judgeOf } from '../../helpers/answered.ts'
+import { startGateway } from '../../helpers/gateway.ts'
 
 type Body = Readonly<Record<string, unknown>>
 const VECTOR = [0.5, -0.25, 1]

@@ -6,8 +6,8 @@ import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import OpenAI, { toFile } from 'openai'
 import t from 'tap'
-import { pageOf } from '../docs/blocks.ts'
-import { startGateway } from '../helpers/gateway.ts'
+import { pageOf } from '../../docs/blocks.ts'
+import { startGateway } from '../../helpers/gateway.ts'
 
 const seen: { readonly path: string; readonly body: Buffer }[] = []
 const upstream = createServer(async (request, response) => {
@@ -23,7 +23,7 @@ await once(upstream, 'listening')
 const url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`
 const entries = pageOf('docs/formats.md').match(/^ {4}my-(?:voice|ears): .*$/gm) ?? []
 const schema = (name: string) =>
-  fileURLToPath(new URL(`../../schemas/audio-${name}.json`, import.meta.url))
+  fileURLToPath(new URL(`../../../schemas/audio-${name}.json`, import.meta.url))
 const gateway = await startGateway({
   inside: true,
   routes: `

@@ -1,10 +1,10 @@
 /** How streams end through the gateway: refusals before the first event reach the next target, later ones the client. */
 import t from 'tap'
-import { plain, stream, text } from '../fixtures/upstream/scenarios.ts'
-import type { Step } from '../fixtures/upstream/script.ts'
-import { startGateway } from '../helpers/gateway.ts'
-import { eventsOf, readAll } from '../helpers/sse.ts'
-import { startUpstream } from '../helpers/upstream.ts'
+import { plain, stream, text } from '../../fixtures/upstream/scenarios.ts'
+import type { Step } from '../../fixtures/upstream/script.ts'
+import { startGateway } from '../../helpers/gateway.ts'
+import { eventsOf, readAll } from '../../helpers/sse.ts'
+import { startUpstream } from '../../helpers/upstream.ts'
 
 const upstream = await startUpstream()
 const gateway = await startGateway({
