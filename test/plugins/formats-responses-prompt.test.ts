@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Json } from '../../engine/plugin.ts'
 import type { Prompt } from '../../plugins/formats/hub.ts'
 import { continued } from '../../plugins/formats/openai-responses/history.ts'
-import { read, written } from '../helpers/codec.ts'
+import { PROMPT, read, written } from '../helpers/codec.ts'
 import { thrownBy } from '../helpers/exchange.ts'
 import { asked, sent } from '../helpers/responses-asked.ts'
 
@@ -191,4 +191,16 @@ t.test('kept history stands before what is said now', async t => {
     message: "Item with id 'msg_1' not found.",
   })
   t.match(continued({ input: 'now' }, []).input, [{ role: 'user', content: 'now' }])
+})
+
+t.test('tools with bounds of their own: there is one for all, others are named', async t => {
+  const tool = (name: 'web_search' | 'code_execution', maxCalls: number) =>
+    ({ type: 'hosted', tool: name, asked: name, maxCalls }) as const
+  const ask = (...tools: Prompt['tools']) => {
+    const { body, lost } = written(NAME, { ...PROMPT, tools })
+    return [body.max_tool_calls, lost]
+  }
+  t.same(ask(tool('web_search', 3), tool('code_execution', 3)), [3, []])
+  const told = ask(tool('web_search', 3), tool('code_execution', 5))
+  t.same(told, [3, ['code_execution.max_uses']])
 })

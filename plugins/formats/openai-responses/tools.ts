@@ -150,11 +150,16 @@ const nameOf = (tool: Fields, at: string): string | undefined => {
 // ---------------------------------------------------------------- write
 
 export const writeTools = ({ tools, choice }: Prompt, loss: Loss): Fields => {
-  const maxCalls = tools.flatMap(tool => (tool.type === 'hosted' ? (tool.maxCalls ?? []) : []))
+  const bounded = tools.flatMap(tool =>
+    tool.type === 'hosted' && tool.maxCalls !== undefined ? [tool] : [],
+  )
+  // There is one bound for all of them.
+  const maxCalls = bounded[0]?.maxCalls
+  for (const tool of bounded) if (tool.maxCalls !== maxCalls) loss.drop(`${tool.asked}.max_uses`)
   return present({
     ...(tools.length > 0 && { tools: tools.map(tool => writeTool(tool, loss)) }),
     tool_choice: choice && tools.length > 0 ? writeChoice(choice, tools) : undefined,
-    max_tool_calls: maxCalls[0],
+    max_tool_calls: maxCalls,
   })
 }
 const writeTool = (tool: Tool, loss: Loss): Json => {
