@@ -1,9 +1,9 @@
 /** Every way an upstream fails ends in a documented status or an error event, and the next request is served. */
 import t, { type Test } from 'tap'
-import { plain, text } from '../../fixtures/upstream/scenarios.ts'
-import { startGateway } from '../../helpers/gateway.ts'
-import { eventsOf, readAll } from '../../helpers/sse.ts'
-import { startUpstream } from '../../helpers/upstream.ts'
+import { plain, text } from '../fixtures/upstream/scenarios.ts'
+import { startGateway } from '../helpers/gateway.ts'
+import { eventsOf, readAll } from '../helpers/sse.ts'
+import { startUpstream } from '../helpers/upstream.ts'
 
 const upstream = await startUpstream()
 const gateway = await startGateway({
