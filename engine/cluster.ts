@@ -78,8 +78,6 @@ class Primary {
   async run(): Promise<number> {
     try {
       const failed = await Promise.race([this.#start(), this.#stopped.promise])
-      const reason = await this.#claimed
-      if (reason !== undefined) this.#options.say(reason)
       return failed ?? (await this.#stopped.promise)
     } finally {
       await this.#end()
@@ -120,7 +118,8 @@ class Primary {
     const { settings } = built
     this.#log.level(settings.log.level)
     this.#log.hide(built.secrets)
-    if (!(await this.#openStore(settings))) return EXIT.runTime
+    await this.#openStore(settings)
+    if (this.#lacking) return EXIT.runTime
     const door = new Door()
     const { host, port } = splitAddress(settings.listen)
     const bound = await door.listen(host, port).catch((error: NodeJS.ErrnoException) => error)
@@ -191,13 +190,18 @@ class Primary {
     }
     return urlOf(host, this.#admin.address.port)
   }
-  /** False, and the end, where the folder is another gateway's. */
-  async #openStore(store: StoreSettings): Promise<boolean> {
+  async #openStore(store: StoreSettings): Promise<void> {
     this.#claimed ??= claimedBy(store.data)
     const reason = await this.#claimed
     if (reason === undefined) this.#startWriter(store)
-    else this.#stopped.resolve(EXIT.runTime)
-    return reason === undefined
+    else this.#lack(reason)
+  }
+  /** It cannot begin: said once, and the end. */
+  #lack(reason: string): void {
+    if (this.#lacking) return
+    this.#lacking = true
+    this.#options.say(reason)
+    this.#stopped.resolve(EXIT.runTime)
   }
   #startWriter({ database: url, data, durability }: StoreSettings): void {
     // There every process connects by itself.
@@ -211,13 +215,11 @@ class Primary {
         if (type === 'warning') this.#log.warn({ message }, 'the writer warns')
         if (type !== 'failed') return
         this.#log.error({ message }, 'the writer cannot start')
-        if (this.#reloads || this.#lacking) return
-        this.#lacking = true
+        if (this.#reloads) return
         const why = message ?? 'the store cannot be opened'
-        this.#options.say(
+        this.#lack(
           `${why}; the store is ${address.file}, named by settings.database or settings.data (DATABASE_URL, TOLLGATE_DATA)`,
         )
-        this.#stopped.resolve(EXIT.runTime)
       },
     })
   }

@@ -13,6 +13,7 @@ import { fault as notHere } from './translation/faults.ts'
 import { Fetching } from './translation/fetching.ts'
 import { isStrict, Losses } from './translation/losses.ts'
 import { blame, ERROR_LIMIT, retell } from './translation/refusal.ts'
+import { readSpoken, type Spoken, spokenSchema } from './translation/spoken-here.ts'
 
 const fault = errors({
   EMBEDDING_UNREADABLE: [502, 'The upstream answered with something that is no embedding.'],
@@ -31,38 +32,12 @@ interface Asked {
 }
 const ASKED: Slot<Asked> = { name: 'embedding' }
 
-const FORMAT = {
-  description: 'The format in which clients of this route ask for embeddings.',
-  type: 'string',
-  enum: embeddingNames,
-  examples: ['openai'],
-}
-type Options = string | { readonly format: string; readonly strict?: boolean }
-
 export default {
-  schema: {
-    anyOf: [
-      FORMAT,
-      {
-        description: 'The format, and whether anything may be lost on the way.',
-        type: 'object',
-        required: ['format'],
-        additionalProperties: false,
-        properties: {
-          format: FORMAT,
-          strict: {
-            description:
-              'Refuses a request with a field that its target cannot carry, instead of naming it in x-tollgate-dropped.',
-            type: 'boolean',
-            examples: [true],
-          },
-        },
-        examples: [{ format: 'openai', strict: true }],
-      },
-    ],
-    description: 'The format in which clients of this route ask for embeddings.',
-    examples: ['openai', { format: 'openai', strict: true }],
-  },
+  schema: spokenSchema(
+    'The format in which clients of this route ask for embeddings.',
+    embeddingNames,
+    'openai',
+  ),
   upstream: {
     embeddings: {
       description:
@@ -73,8 +48,7 @@ export default {
     },
   },
   setup(options, host) {
-    const { format: name, strict = false } =
-      typeof options === 'string' ? { format: options } : options
+    const { format: name, strict } = readSpoken(options)
     const ground = { client: named(name), host, strict }
     return {
       async handle(exchange, next) {
@@ -99,7 +73,7 @@ export default {
       }),
     }
   },
-} satisfies Plugin<Options>
+} satisfies Plugin<Spoken>
 
 interface Ground {
   readonly client: EmbeddingFormat

@@ -3,41 +3,13 @@
 import type { Plugin } from '../engine/plugin.ts'
 import { formats, spokenFormats } from './formats/index.ts'
 import { KINDS } from './translation/fetching.ts'
+import { readSpoken, type Spoken, spokenSchema } from './translation/spoken-here.ts'
 import { Ways } from './translation/ways.ts'
 
 const names = [...formats.keys()]
-const FORMAT = {
-  description: 'The wire format that clients of this route speak.',
-  type: 'string',
-  enum: names,
-  examples: ['openai-chat'],
-}
-type Options = string | { readonly format: string; readonly strict?: boolean }
 
 export default {
-  schema: {
-    anyOf: [
-      FORMAT,
-      {
-        description: 'The format, and whether anything may be lost on the way.',
-        type: 'object',
-        required: ['format'],
-        additionalProperties: false,
-        properties: {
-          format: FORMAT,
-          strict: {
-            description:
-              'Refuses a request with a field that its target cannot carry, instead of naming it in x-tollgate-dropped.',
-            type: 'boolean',
-            examples: [true],
-          },
-        },
-        examples: [{ format: 'openai-chat', strict: true }],
-      },
-    ],
-    description: 'The wire format that clients of this route speak.',
-    examples: ['openai-chat', { format: 'openai-chat', strict: true }],
-  },
+  schema: spokenSchema('The wire format that clients of this route speak.', names, 'openai-chat'),
   upstream: {
     formats: {
       description: 'The wire formats this upstream speaks. Without it: whichever it is asked in.',
@@ -69,8 +41,7 @@ export default {
     },
   },
   setup(options, host) {
-    const { format: name, strict = false } =
-      typeof options === 'string' ? { format: options } : options
+    const { format: name, strict } = readSpoken(options)
     const format = formats.get(name)
     if (!format) throw new Error(`there is no format "${name}"; there are ${names.join(', ')}`)
     const ways = new Ways(format, strict, host)
@@ -87,4 +58,4 @@ export default {
       }),
     }
   },
-} satisfies Plugin<Options>
+} satisfies Plugin<Spoken>

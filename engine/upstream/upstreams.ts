@@ -100,14 +100,13 @@ const signer = ({ key, auth = 'bearer' }: UpstreamOptions): Upstream['sign'] => 
   const keys = listOf(key).filter(each => each !== '')
   if (keys.length === 0 || auth === 'none') return (_, path) => path
   let turn = 0
-  const next = (): string => keys[turn++ % keys.length] as string
-  if (auth === 'bearer') {
-    const credentials = keys.map(each => `Bearer ${each}`)
+  const written = auth === 'bearer' ? keys.map(key => `Bearer ${key}`) : keys
+  const next = (): string => written[turn++ % written.length] as string
+  if (auth === 'bearer')
     return (headers, path) => {
-      headers.authorization = credentials[turn++ % credentials.length] as string
+      headers.authorization = next()
       return path
     }
-  }
   if ('header' in auth)
     return (headers, path) => {
       headers[auth.header.toLowerCase()] = next()
