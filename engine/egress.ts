@@ -2,8 +2,8 @@
 import { lookup } from 'node:dns/promises'
 import { isIP, type Socket } from 'node:net'
 import ipaddr from 'ipaddr.js'
-import { buildConnector } from 'undici'
 import { errors } from './errors.ts'
+import { type Connect, type Connecting, connect, type Place, placeOf } from './wire/connect.ts'
 
 const fault = errors({
   EGRESS_URL: [400, 'This URL cannot be reached from here: %s.'],
@@ -16,18 +16,16 @@ export interface Egress {
   judge(url: string | URL): URL
   /** The same, its name resolved now as well: no address of it may be closed. */
   admit(url: string): Promise<string>
-  /** For `new Pool(origin, { connect })`: connects to judged addresses only. Pools of undici follow no redirects. */
-  readonly connector: buildConnector.connector
+  /** For `new Pool(address, { connector })`: connects to judged addresses only. */
+  readonly connector: Connect
 }
 export interface EgressOptions {
   /** Every address of a name. */
   readonly resolve?: (name: string) => Promise<readonly string[]>
-  /** ms until a connection must stand. */
-  readonly timeout?: number
 }
 
 const PORTS: ReadonlySet<number> = new Set([80, 443, 8443])
-const DEFAULT_PORT: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 }
+const SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:'])
 /** Addresses of one name that are tried, one after another. */
 const TRIES = 3
 
@@ -41,17 +39,16 @@ interface Allowed {
 export const createEgress = (allow: string, options: EgressOptions = {}): Egress => {
   const list = readAllow(allow)
   const resolve = options.resolve ?? everyAddress
-  const base = buildConnector({ allowH2: false, timeout: options.timeout ?? 10_000 })
   const check = (text: string, port: number): void => {
     if (!mayReach(text, port, list)) throw fault('EGRESS_ADDRESS', [text])
   }
-  const open = (target: buildConnector.Options, address: string, port: number) =>
+  const open = (place: Place, connecting: Connecting) =>
     new Promise<Socket>((done, failed) => {
-      check(address, port)
-      base({ ...target, hostname: address }, (error, socket) => {
+      check(place.host, place.port)
+      connect(place, connecting, (error, socket) => {
         if (error) return failed(error)
         try {
-          check(socket.remoteAddress ?? '', port)
+          check(socket.remoteAddress ?? '', place.port)
           done(socket)
         } catch (thrown) {
           socket.destroy()
@@ -59,22 +56,19 @@ export const createEgress = (allow: string, options: EgressOptions = {}): Egress
         }
       })
     })
-  const find = async (target: buildConnector.Options | URL) => {
-    const name = bare(target.hostname)
-    const port = Number(target.port) || (DEFAULT_PORT[target.protocol] ?? 0)
-    const addresses = isIP(name) ? [name] : await resolve(name)
+  const find = async ({ host, port }: Place): Promise<readonly string[]> => {
+    const addresses = isIP(host) ? [host] : await resolve(host)
     // One address that is not public betrays the name: the next answer may hold no other.
     for (const address of addresses) check(address, port)
-    return { name, port, addresses }
+    return addresses
   }
-  const connect = async (target: buildConnector.Options): Promise<Socket> => {
-    const { name, port, addresses } = await find(target)
-    let last: unknown = fault('EGRESS_NAME', [name])
-    // RFC 6066 §3: an address is no server name, and node refuses to send it as one.
-    const servername = target.servername || (isIP(name) ? '' : name)
-    for (const address of addresses.slice(0, TRIES)) {
+  const reach = async (place: Place, connecting: Connecting): Promise<Socket> => {
+    const { host } = place
+    let last: unknown = fault('EGRESS_NAME', [host])
+    const servername = isIP(host) ? '' : host
+    for (const address of (await find(place)).slice(0, TRIES)) {
       try {
-        return await open({ ...target, servername }, address, port)
+        return await open({ ...place, host: address, servername }, connecting)
       } catch (thrown) {
         last = thrown
       }
@@ -85,14 +79,15 @@ export const createEgress = (allow: string, options: EgressOptions = {}): Egress
     judge: url => judgeUrl(url, list),
     async admit(text) {
       const url = judgeUrl(text, list)
-      const { name, addresses } = await find(url)
-      if (addresses.length === 0) throw fault('EGRESS_NAME', [name])
+      const place = placeOf(url)
+      const addresses = await find(place)
+      if (addresses.length === 0) throw fault('EGRESS_NAME', [place.host])
       return url.href
     },
-    connector: (target, done) => {
-      connect(target).then(
-        socket => done(null, socket),
-        thrown => done(thrown, null),
+    connector: (place, connecting, done) => {
+      reach(place, connecting).then(
+        socket => done(undefined, socket),
+        thrown => done(thrown, undefined),
       )
     },
   }
@@ -104,18 +99,14 @@ const everyAddress = async (name: string): Promise<readonly string[]> => {
   })
   return found.map(({ address }) => address)
 }
-const bare = (host: string): string => host.replace(/^\[(.*)\]$/, '$1')
-
 /** After `new URL`, which has made `0x7f.1` and `①②⑦.0.0.1` the address that they mean. */
 const judgeUrl = (given: string | URL, list: readonly Allowed[]): URL => {
   const no = (why: string) => fault('EGRESS_URL', [why])
   if (!URL.canParse(String(given))) throw no('it is no URL')
   const url = new URL(String(given))
-  const usual = DEFAULT_PORT[url.protocol]
-  if (usual === undefined) throw no('only http and https are spoken')
+  if (!SCHEMES.has(url.protocol)) throw no('only http and https are spoken')
   if (url.username !== '' || url.password !== '') throw no('it holds a credential')
-  const port = url.port === '' ? usual : Number(url.port)
-  const host = bare(url.hostname)
+  const { host, port } = placeOf(url)
   if (isIP(host)) {
     if (!mayReach(host, port, list)) throw fault('EGRESS_ADDRESS', [host])
   } else if (!PORTS.has(port) && !list.some(allowed => fits(allowed, port)))

@@ -32,7 +32,7 @@ const UNNAMEABLE = new Set(['__proto__', 'constructor', 'prototype', 'hasownprop
 const HOST = /^(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/
 
 /** A verdict per name, kept: real traffic has few names. Whoever invents names is judged anew each time. */
-const remembered = <T extends boolean | string>(judge: (name: string) => T) => {
+export const remembered = <T extends boolean | string>(judge: (name: string) => T) => {
   const known = new Map<string, T>()
   return (name: string): T => {
     const verdict = known.get(name)
@@ -50,7 +50,7 @@ const nameOf = remembered(lower)
 
 /** A record without a prototype. Of `Object.create(null)` V8 makes a hash table, which costs more to fill, to read and
  *  above all to walk; instances of this stay as fast as any object. */
-const Blank = function Blank() {} as unknown as { new (): Record<string, string> }
+export const Blank = function Blank() {} as unknown as { new (): Record<string, string> }
 Blank.prototype = Object.create(null)
 
 /** Raw name-value pairs as a record without a prototype, or a fault. */

@@ -1,12 +1,14 @@
 /** One attempt on one pool: sends it, and is the source of the reply's body. */
-import type { Dispatcher } from 'undici'
 import { errors, TollgateError } from '../errors.ts'
 import { Answer } from '../flow.ts'
 import { passDown } from '../headers.ts'
 import type { Body, Bytes, Fault, Headers, Out } from '../plugin.ts'
 import type { Source } from '../source.ts'
+import type { AnswerHeaders } from '../wire/answer-head.ts'
+import type { Asker, Connection } from '../wire/connection.ts'
+import { Unsendable } from '../wire/request-head.ts'
 import type { HealthRules } from './health.ts'
-import type { Origin, Refusable } from './origin.ts'
+import type { Origin } from './origin.ts'
 import type { Deadlines } from './upstreams.ts'
 import type { Watched } from './vigil.ts'
 
@@ -41,22 +43,20 @@ export interface Sending {
 /** Chunks kept while nobody has asked for the body yet. */
 const EARLY = 4
 
-/** undici's handler as a Source. With a content-length the completing chunk is handed over as the tail. */
-class Transport implements Source, Watched, Refusable, Dispatcher.DispatchHandler {
-  refused = false
+/** What a connection tells of an answer, as a Source. The chunk known to be the last is handed over as the tail. */
+class Transport implements Source, Watched, Asker {
   seat = -1
   heardAt = 0
   patience = 0
+  over = false
   readonly #sending: Sending
   readonly #headed: (answer: Answer) => void
   readonly #failed: (reason: Fault) => void
-  #controller: Dispatcher.DispatchController | undefined
+  #connection: Connection | undefined
   #out: Out | undefined
-  #early: Buffer[] | undefined
-  #left = -1
-  #tail: Buffer | undefined
+  #early: Bytes[] | undefined
+  #tail: Bytes | undefined
   #headDone = false
-  #over = false
   #ended = false
   #fault: Fault | undefined
 
@@ -68,55 +68,48 @@ class Transport implements Source, Watched, Refusable, Dispatcher.DispatchHandle
     this.patience = sending.deadlines.first_byte
     sending.origin.vigil.add(this)
   }
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller
-    if (this.#fault) return controller.abort(asError(this.#fault))
+  begun(connection: Connection): void {
+    this.#connection = connection
   }
-  onResponseStart(
-    _: Dispatcher.DispatchController,
-    status: number,
-    headers: Readonly<Record<string, string | string[] | undefined>>,
-  ): void {
-    if (status < 200 || this.#over) return
+  head(status: number, headers: AnswerHeaders): void {
+    if (this.over) return
     this.#report(status, headers['retry-after'])
-    const length = headers['content-length']
-    if (typeof length === 'string') this.#left = Number(length)
     this.#headDone = true
     this.patience = this.#sending.deadlines.idle // from here on, of the pause between two chunks
     this.#heard()
     this.#headed(new Answer(status, passDown(headers), undefined, this))
   }
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#over) return
+  data(chunk: Bytes): void {
+    if (this.over) return
     this.#heard()
-    if (this.#left >= 0) {
-      this.#left -= chunk.length
-      if (this.#left === 0) {
-        this.#tail = chunk
-        return
-      }
-    }
     if (this.#out) return this.#out.write(chunk)
     this.#early ??= []
-    if (this.#early.push(chunk) >= EARLY) controller.pause()
+    if (this.#early.push(chunk) >= EARLY) this.#connection?.pause()
   }
-  onResponseEnd(): void {
-    if (this.#over) return
+  end(tail: Bytes | undefined): void {
+    if (this.over) return
+    this.#tail = tail
     this.#ended = true
     this.#finish()
-    this.#out?.end(this.#tail)
+    this.#out?.end(tail)
   }
-  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
-    if (this.#over) return
-    const { origin, health, upstream } = this.#sending
-    this.refused = UNSENDABLE.has((error as NodeJS.ErrnoException).code ?? '')
+  broke(error: Error): void {
+    if (this.over) return
+    const { origin, health } = this.#sending
     // What the client's body broke, or a stage made of the request, is not the upstream's fault.
-    const ours = this.refused
-      ? fault('REQUEST_UNSENDABLE', [upstream, error.message], { cause: error })
-      : error instanceof TollgateError && error.status < 500 && error
+    const ours = error instanceof Unsendable ? this.#unsendable(error) : clientFault(error)
     if (ours) origin.health.abandoned()
     else origin.health.failed(performance.now(), health)
-    this.#fail(ours || this.#named(error))
+    this.#fail(ours ?? this.#named(error))
+  }
+  /** Asks for a connection. */
+  go(): void {
+    const { origin, method, path, headers, body } = this.#sending
+    try {
+      origin.pool?.ask({ method, path, headers, body: carried(body, this) }, this)
+    } catch (thrown) {
+      this.broke(thrown as Error)
+    }
   }
   /** A streamed body on its way up. Waiting for the client is not the upstream's silence; waiting for it to take a
    *  chunk is, and its time for the first byte counts from the last one. */
@@ -145,21 +138,21 @@ class Transport implements Source, Watched, Refusable, Dispatcher.DispatchHandle
     this.resume()
   }
   pause(): void {
-    if (this.#over) return
+    if (this.over) return
     this.patience = Number.POSITIVE_INFINITY // a slow reader is not a silent upstream
-    this.#controller?.pause()
+    this.#connection?.pause()
   }
   resume(): void {
-    if (this.#over || !this.#controller?.paused) return
+    if (this.over || !this.#connection?.paused) return
     this.patience = this.#sending.deadlines.idle
     this.#heard()
-    this.#controller.resume()
+    this.#connection.resume()
   }
   abort(reason: Fault): void {
-    if (this.#over) return
+    if (this.over) return
     this.#sending.origin.health.abandoned()
     this.#fail(reason)
-    this.#controller?.abort(asError(reason))
+    this.#connection?.abort()
   }
   #fail(reason: Fault): void {
     this.#fault = reason
@@ -171,7 +164,7 @@ class Transport implements Source, Watched, Refusable, Dispatcher.DispatchHandle
     this.heardAt = this.#sending.origin.vigil.now
   }
   #finish(): void {
-    this.#over = true
+    this.over = true
     const { origin } = this.#sending
     origin.vigil.leave(this)
     origin.busy--
@@ -183,32 +176,29 @@ class Transport implements Source, Watched, Refusable, Dispatcher.DispatchHandle
     else origin.health.succeeded()
   }
   silent(): void {
-    if (this.#over) return
+    if (this.over) return
     const { origin, health } = this.#sending
-    if (this.#controller) origin.health.failed(performance.now(), health)
+    if (this.#connection) origin.health.failed(performance.now(), health)
     this.abort(this.#silence())
   }
   #silence(): Fault {
     const { upstream, deadlines } = this.#sending
-    if (!this.#controller) return fault('TARGET_BUSY', [upstream, deadlines.first_byte])
+    if (!this.#connection) return fault('TARGET_BUSY', [upstream, deadlines.first_byte])
     return this.#headDone
       ? fault('TARGET_STALLED', [upstream, deadlines.idle])
       : fault('TARGET_TIMEOUT', [upstream, deadlines.first_byte])
+  }
+  #unsendable(cause: Unsendable): Fault {
+    return fault('REQUEST_UNSENDABLE', [this.#sending.upstream, cause.message], { cause })
   }
   #named(cause: Error): Fault {
     const { upstream, idempotent } = this.#sending
     if (this.#headDone) return fault('TARGET_CUT', [upstream], { cause })
     // Without a start nothing was sent: the one case in which any request may be tried again.
-    if (!this.#controller) return fault('TARGET_UNREACHABLE', [upstream], { cause })
+    if (!this.#connection) return fault('TARGET_UNREACHABLE', [upstream], { cause })
     return fault('TARGET_BROKE', [upstream], { cause, retryable: idempotent })
   }
 }
-/** undici's words for a request that no connection was asked to carry. */
-const UNSENDABLE = new Set([
-  'UND_ERR_INVALID_ARG',
-  'UND_ERR_NOT_SUPPORTED',
-  'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH',
-])
 /** How long a target rests that says 429 without saying how long, and the longest rest taken from its word, ms. */
 const REST = { usual: 1_000, most: 60_000 }
 const restOf = (retryAfter: string | string[] | undefined): number => {
@@ -217,8 +207,9 @@ const restOf = (retryAfter: string | string[] | undefined): number => {
 }
 const carried = (body: Body, transport: Transport): Body =>
   body === undefined || body instanceof Uint8Array ? body : transport.carry(body)
-const asError = (reason: Fault): Error =>
-  reason instanceof Error ? reason : new Error(reason.code)
+/** A body that the client did not finish, or that a stage refused. */
+const clientFault = (error: Error): Fault | undefined =>
+  error instanceof TollgateError && error.status < 500 ? error : undefined
 
 /** Whoever may want an attempt ended early; told of each one under way. */
 export interface Aborter {
@@ -237,13 +228,5 @@ export const send = (
   if (origin.health.doubtful) origin.health.tried(performance.now())
   const transport = new Transport(sending, headed, failed)
   aborter.onLeave(reason => transport.abort(reason))
-  origin.pool.dispatch(
-    {
-      method: sending.method as Dispatcher.HttpMethod,
-      path: sending.path,
-      headers: sending.headers,
-      body: carried(sending.body, transport),
-    } as Dispatcher.DispatchOptions,
-    transport,
-  )
+  transport.go()
 }

@@ -57,7 +57,7 @@ t.test('bytes have a length, a stream has chunks', async t => {
   t.notOk('connection' in (list[0]?.headers ?? {}) && list[0]?.headers.connection === 'close')
   const streaming = await arrange(t, {}, (_, response) => {
     response.write('a')
-    setImmediate(() => response.end('b'))
+    setTimeout(() => response.end('b'), 50)
   })
   const streamed = await exchange(streaming, GET('GET'))
   t.match(streamed.list, [{ body: 'ab', whole: true, headers: { 'transfer-encoding': 'chunked' } }])

@@ -1,8 +1,9 @@
 /** Customer URLs reach public addresses only, however they are spelled and whatever their names resolve to. */
 import { BlockList, createServer, isIPv4, type Server } from 'node:net'
 import t, { type Test } from 'tap'
-import { Pool } from 'undici'
 import { createEgress, mayReach, readAllow } from '../../engine/egress.ts'
+import { Pool } from '../../engine/wire/pool.ts'
+import { askPool } from '../helpers/asked.ts'
 import { scaled } from '../helpers/long.ts'
 import fc from '../helpers/property.ts'
 import { startReceiver, trustReceivers } from '../helpers/receiver.ts'
@@ -168,12 +169,11 @@ const listen = async (t: Test): Promise<{ server: Server; port: number; count():
 }
 const ask = async (url: string, egress: ReturnType<typeof createEgress>): Promise<string> => {
   const { origin } = new URL(url)
-  const pool = new Pool(origin, { connect: egress.connector })
+  const pool = new Pool(origin, { connect: 5_000, connections: 1, connector: egress.connector })
   try {
-    const { body } = await pool.request({ path: '/', method: 'GET' })
-    return await body.text()
+    return (await askPool(pool)).body
   } finally {
-    await pool.destroy()
+    pool.destroy()
   }
 }
 
@@ -227,7 +227,7 @@ t.test('over TLS, by address and by name', async t => {
 t.test('the next address of a name is tried when one does not answer', async t => {
   const { port } = await listen(t)
   const resolve = async () => ['127.0.0.9', '127.0.0.1']
-  const egress = createEgress(`127.0.0.0/8:${port}`, { resolve, timeout: 5_000 })
+  const egress = createEgress(`127.0.0.0/8:${port}`, { resolve })
   t.equal(await ask(`http://hook.test:${port}`, egress), 'hi')
 })
 

@@ -68,6 +68,10 @@ t.test('a route may read on to the end, for who settles by what came', async t =
           seen += chunk.length
           out.write(chunk)
         },
+        end(tail, out) {
+          seen += tail?.length ?? 0
+          out.end(tail)
+        },
       })
     },
   }

@@ -21,15 +21,20 @@ t.test('the chunk that completes a known length is handed over as the tail', asy
   t.equal(log.join('').replace('end ', ''), 'abcdef')
 })
 
-t.test('without a length there is no tail to keep back', async t => {
-  const upstream = await startScripted(
-    t,
-    () => 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n',
-  )
+const CHUNKS = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n'
+t.test('without a length the last bytes are a tail where their end came along', async t => {
+  const upstream = await startScripted(t, (socket, request) => {
+    if (request.startsWith('GET /whole')) return `${CHUNKS}0\r\n\r\n`
+    setTimeout(() => socket.write('0\r\n\r\n'), 20)
+    return CHUNKS
+  })
   const { ask } = aim(t, upstream.url)
-  const { log, over } = poured(await ask())
-  await over
-  t.same(log, ['abc', 'end '])
+  const whole = poured(await ask({ path: '/whole' }))
+  await whole.over
+  t.same(whole.log, ['end abc'])
+  const late = poured(await ask({ path: '/late' }))
+  await late.over
+  t.same(late.log, ['abc', 'end '], 'and are passed on at once where it did not')
 })
 
 t.test('early answers of 1xx are passed over', async t => {

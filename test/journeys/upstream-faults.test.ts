@@ -68,8 +68,7 @@ const JSON_FAULTS: Readonly<Record<string, Ending>> = {
   'length-long': { complete: '{"ok":true}' },
   'early-answer-keep': { complete: '{"early":true}' },
   '1xx-few': { complete: '{"ok":true}' },
-  // We never ask for it, and undici takes an unasked 100 for a broken reply.
-  '100-unasked': BROKE,
+  '100-unasked': { complete: '{"ok":true}' },
   '204': { complete: '' },
   '304': { complete: '' },
 }
@@ -82,7 +81,6 @@ const SSE_FAULTS: Readonly<Record<string, Ending>> = {
   'sse-close-no-last-chunk': CUT,
   'sse-stall': CUT,
   'bad-chunk': CUT,
-  'sse-reset-after-last': { complete: THREE },
   'sse-until-close': { complete: 'data: 1\n\ndata: 2\n\n' },
   drip: { complete: 'data: drip\n\n' },
 }
@@ -173,6 +171,21 @@ t.test('a reply sent before its request is nobody’s', async t => {
     await upstream.until('sent', seen => seen.script === 'unasked' && seen.step === 3)
   }
 })
+
+t.test(
+  'a reset after the last byte takes nothing back, and nobody meets that connection',
+  async t => {
+    for (let n = 0; n < 5; n++) {
+      await upstream.forget()
+      await meet(t, 'sse-reset-after-last', { stream: true }, { complete: THREE })
+      await upstream.until(
+        'sent',
+        seen => seen.script === 'sse-reset-after-last' && seen.step === 4,
+      )
+      await nextIsServed(t)
+    }
+  },
+)
 
 t.test('nobody listens', async t => {
   await upstream.listen('gone')

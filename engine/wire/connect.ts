@@ -1,0 +1,66 @@
+/** Opens a socket to an address: TCP, or TLS that speaks HTTP/1.1. */
+import { connect as connectTcp, isIP, type OnReadOpts, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+
+export interface Place {
+  /** A name, or an address without brackets. */
+  readonly host: string
+  readonly port: number
+  readonly secure: boolean
+  /** Whose certificate is asked for, where `host` is the address of a name. */
+  readonly servername?: string
+}
+export interface Connecting {
+  /** ms until the connection must stand. */
+  readonly timeout: number
+  /** Where what arrives is put, and who is told. Without it the socket is read as a stream. */
+  readonly onread?: OnReadOpts
+  /** Of an earlier connection to the same place: a handshake less. */
+  readonly session?: Buffer | undefined
+}
+/** Calls `done` once: with an error, or with a socket that stands. */
+export type Connect = (place: Place, connecting: Connecting, done: Connected) => void
+type Connected = (...told: [Error, undefined] | [undefined, Socket]) => void
+
+/** ms of silence until the system asks whether the other side is still there. */
+const PROBE_AFTER = 60_000
+
+export const connect: Connect = (place, { timeout, onread, session }, done) => {
+  const { host, port, secure } = place
+  const reading = onread && { onread }
+  const socket = secure
+    ? connectTls({
+        host,
+        port,
+        // RFC 6066 §3: an address is no server name.
+        servername: place.servername ?? (isIP(host) ? '' : host),
+        ALPNProtocols: ['http/1.1'],
+        ...(session && { session }),
+        ...reading,
+      })
+    : connectTcp({ host, port, ...reading })
+  socket.setNoDelay(true)
+  socket.setKeepAlive(true, PROBE_AFTER)
+  const settle = (error: Error | undefined): void => {
+    clearTimeout(timer)
+    socket.removeListener('error', settle)
+    socket.removeListener(ready, stands)
+    if (!error) return done(undefined, socket)
+    socket.on('error', ignore).destroy()
+    done(error, undefined)
+  }
+  const stands = (): void => settle(undefined)
+  const ready = secure ? 'secureConnect' : 'connect'
+  const late = (): void => settle(new Error(`no connection to ${host}:${port} in ${timeout} ms`))
+  const timer = setTimeout(late, timeout)
+  socket.once('error', settle)
+  socket.once(ready, stands)
+}
+const ignore = (): void => {}
+
+/** Where an http or https URL leads. */
+export const placeOf = (url: URL): Place => {
+  const secure = url.protocol === 'https:'
+  const port = url.port === '' ? (secure ? 443 : 80) : Number(url.port)
+  return { host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port, secure }
+}
