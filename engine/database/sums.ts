@@ -15,9 +15,9 @@ export class Sums {
 
   /** False: it is no such statement. */
   add(step: Step): boolean {
-    const { text, values, sums } = step
+    const { text, values, rows, sums } = step
     if (!sums) return false
-    let key = text
+    let key = `${rows} ${text}`
     for (const [at, value] of values.entries()) if (!sums.includes(at)) key += `\0${value}`
     const found = this.#steps.get(key)
     if (!found) this.#steps.set(key, { step, values: [...values] })

@@ -3,12 +3,19 @@ import type { Sql, Statement } from '../../engine/plugin.ts'
 import { type Hold, lockOf, ofTheLiving, type Settlement } from './statements.ts'
 import { walletOf } from './wallet.ts'
 
-const AT_ONCE = ofTheLiving(
-  'at once',
-  `INSERT INTO charges (request, account, key, process, route, model, version, rule, state, held, opened,
-     amount, uncollected, estimated, usage, lines, closed, key_held)
-   SELECT ?, ?, ?, id, ?, ?, ?, ?, 'settled', ?, ?, ?, ?, ?, ?, ?, ?, CAST(? AS BIGINT) FROM tollgate_processes WHERE id = ?`,
-)
+const COLUMNS = `request, account, key, route, model, version, rule, state, held, opened,
+     amount, uncollected, estimated, usage, lines, closed, key_held, process`
+// No rule: its prices stand in the lines, and nobody will have to price this call once more.
+const VALUES = "?, ?, ?, ?, ?, ?, '', 'settled', ?, ?, ?, ?, ?, ?, ?, ?, CAST(? AS BIGINT)"
+const OF_THE_LIVING = `INSERT INTO charges (${COLUMNS}) SELECT ${VALUES}, id FROM tollgate_processes WHERE id = ?`
+/** Nothing was taken from a share, so that only the process itself can say that it lives. */
+const FOR_NOTHING = ofTheLiving('at once for nothing', OF_THE_LIVING)
+/** A burial takes the shares of its process away: that one is left is asked once for all that one commit charges (`SPENT`).
+ *  Where many write at once, the process is locked as well. */
+const AT_ONCE: Sql = {
+  ...ofTheLiving('at once', OF_THE_LIVING),
+  text: `INSERT INTO charges (${COLUMNS}) VALUES (${VALUES}, ?)`,
+}
 
 /** What a trigger does for a hold that is settled, said for all that one commit charges: see `Sql.sums`. */
 const SPENT: Sql = {
@@ -38,12 +45,16 @@ export const chargeAtOnce = (
   const held = hold.keyHeld ? key : account
   return [
     rowOf(hold, settlement),
-    { sql: SPENT, values: [amount, hold.process, account, held] },
+    {
+      sql: SPENT,
+      values: [amount, hold.process, account, held],
+      ...(hold.held > 0n && { rows: 'some' as const, otherwise: 'SHARE_GONE' }),
+    },
     { sql: PAID, values: [amount, amount, amount, account, held, account, key] },
   ]
 }
 const rowOf = (hold: Hold, settlement: Omit<Settlement, 'request'>): Statement => ({
-  sql: AT_ONCE,
+  sql: hold.held > 0n ? AT_ONCE : FOR_NOTHING,
   values: [
     hold.request,
     hold.account,
@@ -51,7 +62,6 @@ const rowOf = (hold: Hold, settlement: Omit<Settlement, 'request'>): Statement =
     hold.route,
     hold.model,
     hold.version,
-    hold.rule,
     hold.held,
     hold.opened,
     settlement.amount,

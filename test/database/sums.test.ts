@@ -56,6 +56,20 @@ t.test('forty become one for each row', async t => {
   t.equal(paid().length, 2)
 })
 
+t.test('one that must touch a row is not hidden behind one that need not, and falls alone', async t => {
+  const { commit, left } = arrange(t)
+  const must = (purse: number): Step => ({ ...pay(2, purse), rows: -2 })
+  const [sound, lost, idle] = commit([
+    bill('b1', pay(2), must(1)),
+    bill('b2', pay(2, 9), must(9)),
+    bill('b3', pay(2, 9)),
+  ])
+  t.match(sound, { rows: Array })
+  t.match(lost, { refused: { kind: 'rows', at: 2 } })
+  t.match(idle, { rows: Array })
+  t.same(left(), [[96], [9007199254740993n]])
+})
+
 t.test('one that breaks a rule falls alone', async t => {
   const { commit, left, store } = arrange(t)
   const outcomes = commit([bill('b1', pay(60)), bill('b2', pay(50)), bill('b3', pay(40))])
