@@ -8,7 +8,7 @@ import { scaled } from '../helpers/long.ts'
 import { swiftly } from '../helpers/operator.ts'
 import { isLinux } from './processes.ts'
 import { growthTable, latencyTable, requestsTable, verdicts } from './report.ts'
-import { median, type Round } from './tables.ts'
+import { joined, median, type Round } from './tables.ts'
 import { grown, type Translation, translationTable } from './translation-report.ts'
 
 const round = (cpu: number, more: Partial<Round> = {}): Round => ({
@@ -29,12 +29,12 @@ t.test('tables print medians, and ratios to the bare proxy', async t => {
   const requests = rounds({
     direct: [round(Number.NaN)],
     bare: [round(0.03), round(0.04), round(0.2)],
-    tollgate: [round(0.05)],
+    tollgate: [round(0.06), round(0.05), round(0.22)],
   })
   const [, , direct, bare, tollgate] = requestsTable(requests).split('\n')
   t.equal(direct, '| direct | 1000 |  |  |  |  | 1.00 / 2.00 |  | 0 |')
   t.equal(bare, '| bare | 1000 | 40.0 | 30.0–200.0 | 1.00 |  | 1.00 / 2.00 | 2 | 0 |')
-  t.match(tollgate, /^\| tollgate \| 1000 \| 50\.0 \| .* \| 1\.25 \|/)
+  t.match(tollgate, /^\| tollgate \| 1000 \| 60\.0 \| .* \| 1\.25 \|/, 'of the same round')
   const latency = rounds({
     direct: [round(Number.NaN, { p99: 1 })],
     bare: [round(0.1, { p99: 2 })],
@@ -45,6 +45,18 @@ t.test('tables print medians, and ratios to the bare proxy', async t => {
   )
   const growth = rounds({ small: [round(0.04)], large: [round(0.05)] })
   t.match(growthTable(growth), /\| large \| 50\.0 \| .* \| 1\.25 \| 2 \|/)
+})
+
+t.test('slices of a round are added, and what cannot be added has its median', async t => {
+  const slices = [round(0.5, { p99: 4 }), round(0.25, { p99: 2 }), round(1, { p99: 9 })]
+  t.match(joined(slices), {
+    requests: 3_000,
+    seconds: 3,
+    cpu: 1.75,
+    p50: 1,
+    p99: 4,
+    resident: 2_048,
+  })
 })
 
 t.test('verdicts', async t => {

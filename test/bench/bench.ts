@@ -24,7 +24,7 @@ const HELP = `npm run bench -- [options]
   --only PARTS      of requests,latency,events,growth,ledger,streams,translation; all by default
   --subjects NAMES  of direct,bare,tollgate,row,billed; all by default. row: bare, and writes one fsynced row a
                     request; billed: tollgate with prices
-  --rounds N        interleaved rounds, of which medians are printed; 5
+  --rounds N        interleaved rounds, of which medians are printed (of ratios: of those within a round); 5
   --seconds N       of one measurement; 3
   --rate N          requests a second of the part latency; 500
   --streams N       of the part streams; 2000
@@ -35,6 +35,8 @@ const HELP = `npm run bench -- [options]
 /** The proxy under test has a core of its own; load and upstream share the other. */
 const SUBJECT_CORE = 0
 const LOAD_CORE = 1
+/** Of a round, where CPU is compared: the subjects take turns within it. */
+const SLICES = 10
 const SMALL: Size = { routes: 10, models: 10 }
 const LARGE: Size = { routes: 1_000, models: 10_000 }
 const ACCOUNTS = 100_000
@@ -77,7 +79,7 @@ interface Bench {
 const PARTS: Readonly<Record<string, (bench: Bench, found: Findings) => Promise<string>>> = {
   async requests({ subjects, load, options: { rounds, seconds } }, found) {
     const job = (subject: Subject) => jobFor(subject, 'plain', { seconds })
-    found.requests = await interleave(subjects, load, rounds, job)
+    found.requests = await interleave(subjects, load, rounds, job, SLICES)
     return requestsTable(found.requests)
   },
   async latency({ subjects, load, options: { rounds, seconds, rate } }, found) {
@@ -94,7 +96,7 @@ const PARTS: Readonly<Record<string, (bench: Bench, found: Findings) => Promise<
     const named = ({ routes, models }: Size) => `${routes} routes, ${models} models`
     const sizes = [await gateway(named(SMALL), SMALL), await gateway(named(LARGE), LARGE)]
     const job = (subject: Subject) => jobFor(subject, 'plain', { seconds })
-    found.growth = await interleave(sizes, load, rounds, job)
+    found.growth = await interleave(sizes, load, rounds, job, SLICES)
     return growthTable(found.growth)
   },
   async ledger({ billed, load, options: { rounds, seconds, charges } }, found) {
@@ -103,7 +105,7 @@ const PARTS: Readonly<Record<string, (bench: Bench, found: Findings) => Promise<
       await billed(`${charges} charges, ${Math.min(charges, ACCOUNTS)} accounts`, charges),
     ]
     const job = (subject: Subject) => jobFor(subject, 'plain', { seconds })
-    found.ledger = await interleave(books, load, rounds, job)
+    found.ledger = await interleave(books, load, rounds, job, SLICES)
     return growthTable(found.ledger)
   },
   async streams({ subjects, load, options: { streams } }, found) {

@@ -15,6 +15,16 @@ export interface Findings {
 const of = (rounds: Rounds, name: string, value: (round: Round) => number): number =>
   median((rounds.get(name) ?? []).map(value))
 
+/** Of two subjects in the same round, and of all rounds the middle. */
+const ratio = (rounds: Rounds, name: string, to: string): number => {
+  const others = rounds.get(to) ?? []
+  const pairs = (rounds.get(name) ?? []).flatMap((round, at) => {
+    const other = others[at]
+    return other ? [perRequest(round) / perRequest(other)] : []
+  })
+  return median(pairs)
+}
+
 const perRequest = (round: Round): number => (round.cpu * 1e6) / round.requests
 const perEvent = (round: Round): number => (round.cpu * 1e6) / round.events
 
@@ -38,7 +48,6 @@ export const requestsTable = (rounds: Rounds): string =>
     ],
     [...rounds.keys()].map(name => {
       const direct = name === 'direct'
-      const ratio = (to: string) => of(rounds, name, perRequest) / of(rounds, to, perRequest)
       return [
         name,
         figure(
@@ -47,8 +56,8 @@ export const requestsTable = (rounds: Rounds): string =>
         ),
         direct ? '' : figure(of(rounds, name, perRequest)),
         direct ? '' : spread(rounds, name, perRequest),
-        direct ? '' : figure(ratio('bare'), 2),
-        direct ? '' : figure(ratio('row'), 2),
+        direct ? '' : figure(ratio(rounds, name, 'bare'), 2),
+        direct ? '' : figure(ratio(rounds, name, 'row'), 2),
         `${figure(
           of(rounds, name, round => round.p50),
           2,
@@ -114,7 +123,7 @@ export const growthTable = (rounds: Rounds): string => {
       name,
       figure(of(rounds, name, perRequest)),
       spread(rounds, name, perRequest),
-      figure(of(rounds, name, perRequest) / of(rounds, first, perRequest), 2),
+      figure(ratio(rounds, name, first), 2),
       figure(
         of(rounds, name, round => round.resident / 1024),
         0,
@@ -146,8 +155,6 @@ export const verdicts = (found: Findings): string[] => {
         `${value <= reach ? 'reached' : 'MISSED '}  ${text}: ${figure(value, 2)} (≤ ${figure(reach, 2)})`,
       )
   }
-  const ratio = (rounds: Rounds, name: string, to: string): number =>
-    of(rounds, name, perRequest) / of(rounds, to, perRequest)
   if (requests) {
     say('CPU per request, × bare proxy', ratio(requests, 'tollgate', 'bare'), 1.25)
     say('CPU billed, × bare proxy with a row', ratio(requests, 'billed', 'row'), 1.35)

@@ -5,7 +5,7 @@ import { PATH } from './gateway.ts'
 import type { Job, Outcome } from './load.ts'
 import { cpuOf, kernelTcp, type Part, residentOf } from './processes.ts'
 import type { Held } from './report.ts'
-import type { Round, Rounds } from './tables.ts'
+import { joined, type Round, type Rounds } from './tables.ts'
 
 export interface Subject {
   readonly name: string
@@ -47,20 +47,32 @@ export const requestOf = ({ port, key }: Subject, path: string, body: string): s
   return `${head.join('\r\n')}\r\n\r\n${body}`
 }
 
+/** Each round in so many slices, taken by turns: whatever else the machine does falls on every subject alike. */
 export const interleave = async (
   subjects: readonly Subject[],
   load: Load,
   rounds: number,
   job: (subject: Subject) => Job,
+  slices = 1,
 ): Promise<Rounds> => {
   const found = new Map<string, Round[]>(subjects.map(({ name }) => [name, []]))
-  for (let round = 0; round < rounds; round++)
-    for (const subject of subjects) {
-      const wanted = job(subject)
-      // The first time until the compilers of the runtime have settled.
-      await load({ ...wanted, seconds: round === 0 ? 2 * wanted.seconds : wanted.seconds / 6 })
-      found.get(subject.name)?.push(await measure(subject, load, wanted))
-    }
+  for (const subject of subjects) {
+    // Until the compilers of the runtime have settled.
+    const wanted = job(subject)
+    await load({ ...wanted, seconds: 2 * wanted.seconds })
+  }
+  for (let round = 0; round < rounds; round++) {
+    const parts = new Map<string, Round[]>(subjects.map(({ name }) => [name, []]))
+    for (let slice = 0; slice < slices; slice++)
+      for (const subject of subjects) {
+        const wanted = job(subject)
+        const seconds = wanted.seconds / slices
+        await load({ ...wanted, seconds: seconds / 6 })
+        const part = await measure(subject, load, { ...wanted, seconds })
+        parts.get(subject.name)?.push(part)
+      }
+    for (const [name, list] of parts) found.get(name)?.push(joined(list))
+  }
   return found
 }
 

@@ -16,6 +16,22 @@ export const median = (values: readonly number[]): number => {
   return (low + (sorted[Math.floor(half)] ?? low)) / 2
 }
 
+/** Slices of one round as one: sums, and medians of what cannot be added. */
+export const joined = (slices: readonly Round[]): Round => {
+  const sum = (value: (slice: Round) => number): number =>
+    slices.reduce((all, slice) => all + value(slice), 0)
+  return {
+    requests: sum(({ requests }) => requests),
+    failed: sum(({ failed }) => failed),
+    events: sum(({ events }) => events),
+    seconds: sum(({ seconds }) => seconds),
+    cpu: sum(({ cpu }) => cpu),
+    p50: median(slices.map(({ p50 }) => p50)),
+    p99: median(slices.map(({ p99 }) => p99)),
+    resident: slices.at(-1)?.resident ?? Number.NaN,
+  }
+}
+
 export const figure = (value: number, digits = 1): string =>
   Number.isNaN(value) ? '' : value.toFixed(digits)
 

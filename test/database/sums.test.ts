@@ -56,7 +56,7 @@ t.test('forty become one for each row', async t => {
   t.equal(paid().length, 2)
 })
 
-t.test('one that must touch a row is not hidden behind one that need not, and falls alone', async t => {
+t.test('one that must touch a row does not hide behind one that need not', async t => {
   const { commit, left } = arrange(t)
   const must = (purse: number): Step => ({ ...pay(2, purse), rows: -2 })
   const [sound, lost, idle] = commit([
