@@ -12,6 +12,14 @@ t.test('docs/cli.md', async t => {
   )
 })
 
+t.test('every word of the store has its way out', async t => {
+  const known = pageOf('engine/database/faults.ts').match(/^ {2}STORE_\w+/gm) ?? []
+  const rows = pageOf('docs/operate.md').match(/^\| `STORE_.*$/gm) ?? []
+  const told = rows.flatMap(row => row.split('|')[1]?.match(/STORE_\w+/g) ?? [])
+  t.ok(known.length > 10)
+  t.same(told.toSorted(), known.map(code => code.trim()).toSorted())
+})
+
 t.test('commands that run elsewhere', async t => {
   const { scripts } = JSON.parse(pageOf('package.json'))
   for (const [command, place] of Object.entries(ELSEWHERE)) {
