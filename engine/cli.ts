@@ -143,7 +143,8 @@ const showProblems = (
   }
   const show = how === 'pretty' ? terminal.say : terminal.out
   show(format(problems, texts, how, options))
-  return EXIT.problems
+  // A store that cannot be had is nothing that an edit of the files would mend.
+  return problems.every(({ code }) => code.startsWith('STORE_')) ? EXIT.runTime : EXIT.problems
 }
 
 if (import.meta.main) process.exit(await main(process.argv.slice(2)))

@@ -34,6 +34,25 @@ t.test('a file that is no database', async t => {
   t.equal(said.length, 1)
 })
 
+t.test(
+  'of a command, too: what it was asked is not answered, rather than answered with no',
+  async t => {
+    const plugins = fileURLToPath(new URL('../../plugins', import.meta.url))
+    const routes = `settings: { data: '\${TOLLGATE_DATA}', plugins: ['${plugins}'] }
+pipeline: [meter]
+routes: []
+`
+    const folder = t.testdir({ 'routes.yaml': routes, data: { 'tollgate.db': 'x'.repeat(8192) } })
+    const env = {
+      TOLLGATE_CONFIG: join(folder, 'routes.yaml'),
+      TOLLGATE_DATA: join(folder, 'data'),
+    }
+    const { code, err } = await tollgate(['audit', 'ledger'], env)
+    t.equal(code, 3)
+    t.match(err, /STORE_START {2}The store could not start: file is not a database/)
+  },
+)
+
 t.test('a data folder that is none', async t => {
   const { status, said } = start(t, { data: 'a file' }, 'data')
   t.equal(status, 3)
