@@ -1,7 +1,8 @@
 /** The operator's listener: health, readiness, the version that serves, the numbers, reload and rollback. Loopback by default. */
-import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { type AddressInfo, isIP } from 'node:net'
 import type { Problem } from './config/problem.ts'
+import { createServer } from './node-http.ts'
 
 /** What a request to it is answered with. */
 export interface AdminReply {
@@ -33,7 +34,7 @@ export interface Admin {
 }
 
 export const listenAdmin = (host: string, port: number, routes: AdminRoutes): Promise<Admin> => {
-  const server = http.createServer((incoming, response) => {
+  const server = createServer((incoming, response) => {
     answer(incoming, host, routes).then(
       reply => send(response, reply),
       error => send(response, { status: 500, body: { error: String(error?.message ?? error) } }),
@@ -85,7 +86,7 @@ const isOurs = (authority: string | undefined, host: string): boolean => {
   const name = hostOf(authority ?? '')
   return isLoopback(name) || name === hostOf(host)
 }
-const isSameOrigin = ({ origin, host, ...headers }: http.IncomingHttpHeaders): boolean => {
+const isSameOrigin = ({ origin, host, ...headers }: IncomingHttpHeaders): boolean => {
   const site = headers['sec-fetch-site']
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return false
   return origin === undefined || origin === `http://${host}`

@@ -1,6 +1,7 @@
 /** How connections end that must not go on: nothing behind a refusal is served, and the refusal is read. */
-import { type ServerResponse, STATUS_CODES } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { STATUS_CODES } from './node-http.ts'
 import type { Bytes, Refusal } from './plugin.ts'
 
 /** How long a client that is still sending has to read its answer, ms. */

@@ -1,8 +1,9 @@
 /** The listening node:http server: its limits and deadlines, what its parser refuses, how it drains. */
-import http from 'node:http'
+import type http from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { Gateway } from './gateway.ts'
 import type { Resources } from './host.ts'
+import { createServer } from './node-http.ts'
 import type { Snapshot } from './snapshot.ts'
 
 export interface GatewayServer {
@@ -27,7 +28,7 @@ export const createGatewayServer = (
 ): GatewayServer => {
   const { limits, timeouts } = current().settings
   const gateway = new Gateway(current, resources)
-  const server = http.createServer(
+  const server = createServer(
     {
       maxHeaderSize: limits.header_bytes + limits.url,
       headersTimeout: timeouts.header,

@@ -1,15 +1,11 @@
 /** Upgrades: judges the handshake, runs the pipeline, answers 101 or a plain refusal, keeps the relays alive. */
-import {
-  type IncomingMessage,
-  ServerResponse,
-  validateHeaderName,
-  validateHeaderValue,
-} from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { Delivery } from './delivery.ts'
 import { asFault, errors } from './errors.ts'
+import { ServerResponse, validateHeaderName, validateHeaderValue } from './node-http.ts'
 import type { Opened } from './opening.ts'
 import { leaveSocket } from './parting.ts'
 import type { Fault, Headers, Outcome } from './plugin.ts'
