@@ -1,4 +1,5 @@
-/** A real PostgreSQL server, one per test process: in a temporary folder, with fsync on, gone with this process however it ends. */
+/** A real PostgreSQL server, one per test process: in a temporary folder, with fsync on, gone with this process however it ends.
+ *  Those that tests share are in memory where the machine has room: what a server says is asked of them, not what its disk keeps. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import {
@@ -10,6 +11,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statfsSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
@@ -59,21 +61,29 @@ rm -rf "$FOLDER"`
 
 /** The one of this process, started by the first who asks. */
 export const sharedPostgres = (): Promise<PostgresServer> => {
-  shared ??= startPostgres()
+  shared ??= startPostgres(inMemory())
   return shared
 }
 let shared: Promise<PostgresServer> | undefined
 /** One that tests stop and freeze, a test at a time. */
 export const harmedPostgres = (): Promise<PostgresServer> => {
-  harmed ??= startPostgres()
+  harmed ??= startPostgres(inMemory())
   return harmed
 }
 let harmed: Promise<PostgresServer> | undefined
 
+/** Its hundreds of files cost a disk up to a second of CPU for each server, and as much for each database. */
+export const inMemory = (): string => {
+  if (!existsSync('/dev/shm')) return tmpdir()
+  const { type, bavail, bsize } = statfsSync('/dev/shm')
+  return type === TMPFS && bavail * bsize > 2 ** 31 ? '/dev/shm' : tmpdir()
+}
+const TMPFS = 0x01021994
+
 /** One of your own. */
-export const startPostgres = async (): Promise<PostgresServer> => {
+export const startPostgres = async (place = tmpdir()): Promise<PostgresServer> => {
   const programs = findPrograms()
-  const folder = mkdtempSync(join(tmpdir(), 'tollgate-pg-'))
+  const folder = mkdtempSync(join(place, 'tollgate-pg-'))
   const password = randomBytes(9).toString('hex')
   const port = await freePort()
   const owner = ownerOf(folder)

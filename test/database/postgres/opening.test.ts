@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { inspect } from 'node:util'
 import t from 'tap'
 import { openDatabase, openForReading } from '../../../engine/database/database.ts'
-import { sharedPostgres, startPostgres } from '../../helpers/postgres.ts'
+import { inMemory, sharedPostgres, startPostgres } from '../../helpers/postgres.ts'
 import { openAt, sql, startAnyStore, startClient, statement } from '../../helpers/store.ts'
 
 const SECRET = 'this-is-secret'
@@ -45,7 +45,7 @@ t.test('wrong password, unknown database, nobody there, no address at all', asyn
 })
 
 t.test('a server that gives away what it acknowledged is refused', async t => {
-  const careless = await startPostgres()
+  const careless = await startPostgres(inMemory())
   const url = await careless.create()
   await careless.ask('ALTER SYSTEM SET synchronous_commit = off')
   await careless.ask('SELECT pg_reload_conf()')
