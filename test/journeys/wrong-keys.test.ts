@@ -1,4 +1,5 @@
-/** Somebody tries keys at a gateway: told to wait in the dialect of each route, while others behind the same address are served. */
+/** Somebody tries keys at a gateway: told to wait in the dialect of each route, while others behind the same address are served;
+ *  also where the key is asked about, and not asked with. */
 import t from 'tap'
 import { startGateway } from '../helpers/gateway.ts'
 import { startUpstream } from '../helpers/upstream.ts'
@@ -15,7 +16,7 @@ const upstream = await startUpstream()
 const gateway = await startGateway({
   env: { WORKERS: '1' },
   routes: `
-pipeline: [errors, auth]
+pipeline: [errors, auth, account]
 upstreams: { up: { url: '${upstream.url}' } }
 routes:
 ${Object.keys(DIALECTS)
@@ -23,6 +24,7 @@ ${Object.keys(DIALECTS)
     name => `  - { path: GET /${name}, rewrite: /s/x, upstream: up, auth: key, errors: ${name} }`,
   )
   .join('\n')}
+  - { path: GET /api/token/balance, auth: none, account: balance, errors: envelope }
 `,
 })
 t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
@@ -50,3 +52,22 @@ t.test(
     }
   },
 )
+
+t.test('whoever tries keys is stopped; whoever holds one is not', async t => {
+  const balanceOf = async (secret: string) => {
+    const query = encodeURIComponent(secret)
+    const response = await fetch(`${gateway.url}/api/token/balance?key=${query}`)
+    return { status: response.status, body: await response.json() }
+  }
+  const key = await gateway.key()
+  t.equal((await balanceOf(key)).status, 200)
+  let refused: Awaited<ReturnType<typeof balanceOf>> | undefined
+  // Each worker counts by itself.
+  for (let at = 0; at < 200 && refused?.status !== 429; at++) {
+    refused = await balanceOf(`sk-' OR 1=1 -- ${at}`)
+    t.ok([401, 429].includes(refused.status))
+  }
+  t.match(refused, { status: 429, body: { success: false, message: /try again in \d+ s/ } })
+  const { status } = await balanceOf(key)
+  t.equal(status, 200, 'it is known')
+})

@@ -47,7 +47,7 @@ t.test('counts', async t => {
 })
 
 t.test('shares, and who comes first', async t => {
-  t.equal(shareOf('test/journeys/billed-cut.test.ts'), 'money')
+  t.equal(shareOf('test/journeys/wrong-keys.test.ts'), 'money')
   t.equal(shareOf('test/journeys/format-matrix.test.ts'), 'formats')
   t.equal(shareOf('test/journeys/start.test.ts'), 'engine')
   const files = ['overload', 'b', 'a'].map(name => `test/journeys/${name}.test.ts`)

@@ -1,15 +1,9 @@
 /** What the upstream's own tools did stands in the charge, with a line of its own: bytes that pass, and a translation. */
 import t from 'tap'
-import { openDatabase } from '../../engine/database/database.ts'
-import { plain, stream } from '../fixtures/upstream/scenarios.ts'
-import { creditAdmin } from '../helpers/credit.ts'
-import { startGateway } from '../helpers/gateway.ts'
-import { startUpstream } from '../helpers/upstream.ts'
+import { plain, stream } from '../../fixtures/upstream/scenarios.ts'
+import { begin, database, gateway, type Own, UNIT, upstream } from './stand.ts'
 
-const upstream = await startUpstream()
-const gateway = await startGateway({
-  settings: 'currency: { name: CNY, rates: { USD: 7 } }',
-  routes: `
+const ROUTES = `
 pipeline: [errors, auth, model, meter, translate]
 upstreams:
   gp: { url: '${upstream.url}/s/gp/v1', formats: [openai-responses] }
@@ -22,13 +16,11 @@ routes:
   - { path: 'POST /v1/responses', auth: key, model: body, translate: openai-responses, errors: openai }
   - { path: 'POST /v1/messages', auth: key, model: body, translate: anthropic-messages, errors: anthropic }
   - { path: 'POST /v1beta/models/{model}:generateContent', auth: key, model: { path: model }, translate: google-gemini, errors: google }
-`,
+`
+let own: Own
+t.test('its routes and its money', async () => {
+  own = await begin(ROUTES, 1_000_000n * UNIT)
 })
-t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
-const key = await gateway.key()
-await creditAdmin(gateway.data)
-const database = await openDatabase({ url: 'sqlite:', data: gateway.data, patience: 10_000 })
-t.teardown(() => database.close())
 
 const item = (type: string, id: string, more: object = {}) => ({
   ...{ type, id, status: 'completed', ...more },
@@ -53,7 +45,7 @@ const ASKED = { model: 'm', input: 'hi', max_output_tokens: 10, tools: [{ type: 
 const post = async (path: string, body: object) => {
   const response = await fetch(gateway.url + path, {
     method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${own.key}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
   })
   return { response, text: await response.text() }

@@ -1,29 +1,20 @@
 /** A stream that costs more than was held for it: more is held while the account has any, then it is cut, and paid for. */
 import t from 'tap'
-import { openDatabase } from '../../engine/database/database.ts'
-import { creditAdmin } from '../helpers/credit.ts'
-import { startGateway } from '../helpers/gateway.ts'
-import { startUpstream } from '../helpers/upstream.ts'
+import { begin, gateway, rows, UNIT, upstream } from './stand.ts'
 
-const upstream = await startUpstream()
-const gateway = await startGateway({
-  routes: `
+const ROUTES = `
 pipeline: [errors, auth, model, meter, translate]
 upstreams: { up: { url: '${upstream.url}/s/chat' } }
 models:
   words: { to: up, price: { output: 1 } }
 routes:
   - { path: 'POST /v1/chat/completions', auth: key, model: body, translate: openai-chat, rewrite: '/' }
-`,
-})
-t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
-const key = await gateway.key()
-const UNIT = 1_000_000_000n
+`
 const HEAD = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n'
 const WORD = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'w' } }] })}\n\n`
 
 t.test('an upstream that writes more than it was asked for', async t => {
-  await creditAdmin(gateway.data, 12n * UNIT)
+  const { account, wallet: id, key } = await begin(ROUTES, 12n * UNIT)
   // Between two pieces passes more than the time between two looks at what a stream has come to.
   const piece = [
     { do: 'send', bytes: WORD.repeat(4) },
@@ -47,11 +38,10 @@ t.test('an upstream that writes more than it was asked for', async t => {
   const { connection } = await upstream.until('request')
   const { written } = await upstream.until('close', seen => seen.connection === connection)
   t.ok(written < HEAD.length + 48 * WORD.length, 'the upstream is told')
-  const database = await openDatabase({ url: 'sqlite:', data: gateway.data, patience: 10_000 })
-  const read = (sql: string) => database.read({ name: sql, text: sql }, [])
-  const [charge] = await read('SELECT state, amount, uncollected, estimated FROM charges')
-  const [wallet] = await read('SELECT balance FROM wallets WHERE id = 2')
-  await database.close()
+  const [charge] = await rows(
+    `SELECT state, amount, uncollected, estimated FROM charges WHERE account = ${account}`,
+  )
+  const [wallet] = await rows(`SELECT balance FROM wallets WHERE id = ${id}`)
   t.match(charge, { state: 'settled', estimated: 1 })
   const paid = BigInt(charge?.amount as number)
   t.ok(

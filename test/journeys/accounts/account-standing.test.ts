@@ -1,16 +1,15 @@
 /** How an account and a key stand, over real sockets and a real store: the numbers, and what strangers are told. */
 import t from 'tap'
-import { startAccountGateway } from '../helpers/account-gateway.ts'
+import { gateway } from './stand.ts'
 
-const gateway = await startAccountGateway(t)
 const { ask } = gateway
 const UNIT = 10n ** 9n
 
-const ann = await gateway.account('ann')
+const ann = await gateway.account('anna')
 await gateway.credit(ann, 10n * UNIT)
 const [key, token] = [await gateway.addKey(ann), await gateway.addToken(ann)]
 // 1 nano more than 0.5: what is rounded is rounded down, and the parts still add up.
-await gateway.paid({ account: ann, key: key.id, request: 'r1', cost: UNIT / 2n + 1n })
+await gateway.paid({ account: ann, key: key.id, request: 's1', cost: UNIT / 2n + 1n })
 
 t.test('user info', async t => {
   for (const path of ['/api/user/info', '/api/user/self']) {
@@ -19,7 +18,7 @@ t.test('user info', async t => {
     t.same(body, {
       ...{ success: true, message: '' },
       data: {
-        ...{ id: ann, username: 'ann', display_name: 'ann', role: 'customer', group: 'default' },
+        ...{ id: ann, username: 'anna', display_name: 'anna', role: 'customer', group: 'default' },
         ...{ balance: 9.499998, quota: 4_749_999, used_quota: 250_001 },
       },
     })
@@ -80,7 +79,7 @@ t.test('token balance: a key with a quota shows its own', async t => {
     ...{ remaining_quota: 1_000, used_quota: 0, total_quota: 1_000 },
   })
   const quota = 2_000_000n
-  await gateway.paid({ account: ann, key: own.id, quota, request: 'r2', cost: 1_999n })
+  await gateway.paid({ account: ann, key: own.id, quota, request: 's2', cost: 1_999n })
   const { data } = (await balanceOf(own.text)).body
   t.same(data, { ...data, remaining_quota: 999, used_quota: 1, total_quota: 1_000 })
   t.notOk('unlimited_quota' in data)
@@ -88,7 +87,7 @@ t.test('token balance: a key with a quota shows its own', async t => {
 
 t.test('token balance: exhausted and expired keys are answered', async t => {
   const spent = await gateway.addKey(ann, { quota: 10 })
-  await gateway.paid({ account: ann, key: spent.id, quota: 20_000n, request: 'r3', cost: 20_000n })
+  await gateway.paid({ account: ann, key: spent.id, quota: 20_000n, request: 's3', cost: 20_000n })
   t.match(await balanceOf(spent.text), {
     status: 200,
     body: { data: { remaining_quota: 0, used_quota: 10, total_quota: 10 } },
@@ -155,10 +154,10 @@ t.test('token usage, as new-api answers it', async t => {
 })
 
 t.test('the dashboard of older clients', async t => {
-  const bob = await gateway.account('bob')
+  const bob = await gateway.account('bobby')
   await gateway.credit(bob, 5n * UNIT)
   const own = await gateway.addKey(bob)
-  await gateway.paid({ account: bob, key: own.id, request: 'b1', cost: UNIT + UNIT / 4n })
+  await gateway.paid({ account: bob, key: own.id, request: 's4', cost: UNIT + UNIT / 4n })
   const subscription = '/v1/dashboard/billing/subscription'
   t.same((await ask('GET', subscription, own.text)).body, {
     ...{ object: 'billing_subscription', has_payment_method: true, access_until: 0 },
@@ -192,18 +191,4 @@ t.test('the prices, for anyone', async t => {
   t.match(rows['by-call'], { owner_by: 'us', quota_type: 1, model_price: 0.72, model_ratio: 0 })
   t.match(rows['gift-*'], { free: true, model_ratio: 0, prices: [] })
   t.same(rows['only-responses']?.supported_endpoint_types, ['openai-response'])
-})
-
-t.test('whoever tries keys is stopped; whoever holds one is not', async t => {
-  const balanceOf = (secret: string) =>
-    ask('GET', `/api/token/balance?key=${encodeURIComponent(secret)}`)
-  let refused: Awaited<ReturnType<typeof balanceOf>> | undefined
-  // Each worker counts by itself.
-  for (let at = 0; at < 200 && refused?.status !== 429; at++) {
-    refused = await balanceOf(`sk-' OR 1=1 -- ${at}`)
-    t.ok([401, 429].includes(refused.status))
-  }
-  t.match(refused, { status: 429, body: { success: false, message: /try again in \d+ s/ } })
-  const { status } = await balanceOf(key.text)
-  t.equal(status, 200, 'it is known')
 })

@@ -1,15 +1,9 @@
 /** A conversation is held for before it opens, charged by what its answers used, and cut with a word when the money ends. */
 import t from 'tap'
-import { openDatabase } from '../../engine/database/database.ts'
-import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'
-import { startGateway } from '../helpers/gateway.ts'
-import { startUpstream } from '../helpers/upstream.ts'
-import { type Client, openSocket, type Refused } from '../helpers/web-socket.ts'
+import { type Client, openSocket, type Refused } from '../../helpers/web-socket.ts'
+import { begin, database, gateway, type Own, rows, UNIT, upstream } from './stand.ts'
 
-const upstream = await startUpstream()
-const gateway = await startGateway({
-  settings: 'currency: { name: CNY }',
-  routes: `
+const ROUTES = `
 pipeline: [errors, auth, model, meter, realtime]
 upstreams: { gp: { url: '${upstream.url}/s/gp/v1' } }
 models:
@@ -21,24 +15,15 @@ models:
   quiet: { to: gp/there, free: true }
 routes:
   - { path: 'WS /v1/realtime', name: realtime, auth: key, model: { query: model }, realtime: true, errors: openai }
-`,
+`
+let own: Own
+t.test('its routes', async () => {
+  own = await begin(ROUTES)
+  await upstream.script('gp', [{ do: 'websocket', manner: 'echo' }])
 })
-t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
-const key = await gateway.key()
-const database = await openDatabase({ url: 'sqlite:', data: gateway.data, patience: 10_000 })
-t.teardown(() => database.close())
-await upstream.script('gp', [{ do: 'websocket', manner: 'echo' }])
-
-const UNIT = 1_000_000_000n
-const credit = (amount: bigint) =>
-  database.write([
-    openWallet(2, 0n),
-    addCredit({ account: 1, kind: 'credit', amount, note: 'test', at: Date.now() }),
-  ])
-const rows = (text: string) => database.read({ name: `test: ${text}`, text }, [])
 const dial = (model = 'talk') =>
   openSocket(`${gateway.url}/v1/realtime?model=${model}`, [], {
-    headers: { authorization: `Bearer ${key}` },
+    headers: { authorization: `Bearer ${own.key}` },
   })
 /** The upstream says back what it is told: the client plays both. */
 const say = (client: Client, ...events: object[]) => {
@@ -46,13 +31,20 @@ const say = (client: Client, ...events: object[]) => {
 }
 const closed = async () => {
   for (;;) {
-    const [row] = await rows('SELECT * FROM charges ORDER BY opened DESC, request DESC LIMIT 1')
+    const [row] = await rows(
+      `SELECT * FROM charges WHERE account = ${own.account} ORDER BY opened DESC, request DESC LIMIT 1`,
+    )
     if (row && row.state !== 'open') return row
     await new Promise(resolve => setTimeout(resolve, 10))
   }
 }
 const forget = () =>
-  database.write([{ sql: { name: 'test: clear', text: 'DELETE FROM charges' }, values: [] }])
+  database.write([
+    {
+      sql: { name: 'test: clear', text: 'DELETE FROM charges WHERE account = ?' },
+      values: [own.account],
+    },
+  ])
 
 const ANSWER = {
   type: 'response.done',
@@ -83,11 +75,11 @@ t.test('without money there is no conversation, but what is free is served', asy
   await client.until(1)
   client.socket.close()
   await client.closed
-  t.same(await rows('SELECT * FROM charges'), [])
+  t.same(await rows(`SELECT * FROM charges WHERE account = ${own.account}`), [])
 })
 
 t.test('each answer counts, in its own kinds of tokens', async t => {
-  await credit(100n * UNIT)
+  await own.credit(100n * UNIT)
   const client = await dial()
   t.match(await rows("SELECT held FROM charges WHERE state = 'open'"), [{ held: 35_600_000_000 }])
   const said = { type: 'response.text.done', text: 'say "response.done"' }
@@ -101,7 +93,7 @@ t.test('each answer counts, in its own kinds of tokens', async t => {
   const charge = await closed()
   t.match(charge, { state: 'settled', amount: 2 * COST, estimated: 0 })
   t.same(JSON.parse(String(charge.usage)), times(2))
-  t.match(await rows('SELECT balance, reserved FROM wallets WHERE id = 2'), [
+  t.match(await rows(`SELECT balance, reserved FROM wallets WHERE id = ${own.wallet}`), [
     { balance: 100_000_000_000 - 2 * COST },
   ])
   await forget()
@@ -162,7 +154,7 @@ t.test('when the money ends, so does the conversation, with an error event', asy
   const charge = await closed()
   const counted = client.received.length - 1
   t.match(charge, { state: 'settled', amount: counted * COST, uncollected: 0 })
-  const [wallet] = await rows('SELECT balance FROM wallets WHERE id = 2')
+  const [wallet] = await rows(`SELECT balance FROM wallets WHERE id = ${own.wallet}`)
   const balance = Number(wallet?.balance)
   t.ok(balance >= 0 && balance < 35_600_000_000, `${balance} would not have paid for another`)
 })

@@ -1,16 +1,16 @@
 /** What nobody should be charged for: credentials that are none, and requests that make no sense, on a billable route in each
  *  dialect. The right error, and not a row changed. */
 import t from 'tap'
-import { openDatabase } from '../../engine/database/database.ts'
-import { makeSecret } from '../../plugins/accounts/secret.ts'
-import { addKey, createAccount, revoke, suspendAccount } from '../../plugins/accounts/statements.ts'
-import { creditAdmin } from '../helpers/credit.ts'
-import { startGateway } from '../helpers/gateway.ts'
-import { startUpstream } from '../helpers/upstream.ts'
+import { makeSecret } from '../../../plugins/accounts/secret.ts'
+import {
+  addKey,
+  createAccount,
+  revoke,
+  suspendAccount,
+} from '../../../plugins/accounts/statements.ts'
+import { begin, database, gateway, idOf, type Own, rows, UNIT, upstream } from './stand.ts'
 
-const upstream = await startUpstream()
-const gateway = await startGateway({
-  routes: `
+const ROUTES = `
 pipeline: [errors, auth, model, meter, translate]
 upstreams: { up: { url: '${upstream.url}/s/chat' } }
 models:
@@ -19,14 +19,7 @@ routes:
   - { path: POST /openai, auth: key, model: body, translate: openai-chat, errors: openai, rewrite: '/' }
   - { path: POST /anthropic, auth: key, model: body, translate: openai-chat, errors: anthropic, rewrite: '/' }
   - { path: POST /google, auth: key, model: body, translate: openai-chat, errors: google, rewrite: '/' }
-`,
-})
-t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
-await creditAdmin(gateway.data, 10n ** 9n)
-const key = await gateway.key()
-const database = await openDatabase({ url: 'sqlite:', data: gateway.data, patience: 10_000 })
-t.teardown(() => database.close())
-const rows = (text: string) => database.read({ name: text, text }, [])
+`
 const everything = async () => ({
   charges: await rows('SELECT * FROM charges ORDER BY request'),
   credits: await rows('SELECT * FROM credits ORDER BY id'),
@@ -34,19 +27,6 @@ const everything = async () => ({
   accounts: await rows('SELECT * FROM accounts ORDER BY id'),
   keys: await rows('SELECT * FROM api_keys ORDER BY id'),
 })
-
-const now = Date.now()
-const secretOf = async (more: object = {}, account = 1) => {
-  const secret = makeSecret('key')
-  const made = await database.write(addKey({ account, name: 'k', secret, ...more }, now))
-  return { text: secret.text, id: Number(made.at(-1)?.[0]?.id) }
-}
-await database.write(createAccount({ name: 'sue', role: 'customer' }, now))
-const revoked = await secretOf()
-await database.write(revoke('key', revoked.id, now))
-const expired = await secretOf({ expires: now - 1 })
-const suspended = await secretOf({}, 2)
-await database.write(suspendAccount(2, now))
 
 const PATHS = ['/openai', '/anthropic', '/google'] as const
 const PLACES: Readonly<
@@ -66,22 +46,43 @@ const ask = async (path: string, credential: string, body: string) => {
 }
 const good = JSON.stringify({ model: 'words', messages: [], max_tokens: 5 })
 
-const CREDENTIALS: readonly (readonly [what: string, credential: string, status: number])[] = [
-  ['of nobody', makeSecret('key').text, 401],
-  ['revoked', revoked.text, 401],
-  ['expired', expired.text, 401],
-  ['of a suspended account', suspended.text, 403],
-  ['a system token', makeSecret('system-token').text, 401],
-  ['SQL', "sk-'||(SELECT(digest)FROM(api_keys))||'", 401],
-  ['SQL that ends a statement', "sk-x';DROP/**/TABLE/**/charges;--", 401],
-  ['a right one and SQL', `${key}'--`, 401],
-  ['very long', `sk-${'A'.repeat(4_000)}`, 401],
-  ['a number', '1234567890', 401],
-  ['its own digest', '0'.repeat(64), 401],
-]
+let own: Own
+/** Each with what it is, and what it is refused with. */
+const credentials = async (): Promise<(readonly [string, string, number])[]> => {
+  const now = Date.now()
+  const secretOf = async (more: object = {}, account = own.account) => {
+    const secret = makeSecret('key')
+    return {
+      text: secret.text,
+      id: await idOf(addKey({ account, name: 'k', secret, ...more }, now)),
+    }
+  }
+  const sue = await idOf(createAccount({ name: 'sue', role: 'customer' }, now))
+  const revoked = await secretOf()
+  await database.write(revoke('key', revoked.id, now))
+  const expired = await secretOf({ expires: now - 1 })
+  const suspended = await secretOf({}, sue)
+  await database.write(suspendAccount(sue, now))
+  return [
+    ['of nobody', makeSecret('key').text, 401],
+    ['revoked', revoked.text, 401],
+    ['expired', expired.text, 401],
+    ['of a suspended account', suspended.text, 403],
+    ['a system token', makeSecret('system-token').text, 401],
+    ['SQL', "sk-'||(SELECT(digest)FROM(api_keys))||'", 401],
+    ['SQL that ends a statement', "sk-x';DROP/**/TABLE/**/charges;--", 401],
+    ['a right one and SQL', `${own.key}'--`, 401],
+    ['very long', `sk-${'A'.repeat(4_000)}`, 401],
+    ['a number', '1234567890', 401],
+    ['its own digest', '0'.repeat(64), 401],
+  ]
+}
+
 t.test('credentials', async t => {
+  own = await begin(ROUTES, UNIT)
+  const all = await credentials()
   const before = await everything()
-  for (const [what, credential, status] of CREDENTIALS)
+  for (const [what, credential, status] of all)
     for (const path of PATHS) {
       const said = await ask(path, credential, good)
       t.equal(said.status, status, `${path}: ${what}`)
@@ -106,7 +107,7 @@ t.test('requests', async t => {
   for (const [body, status] of BODIES)
     for (const path of PATHS) {
       const text = typeof body === 'string' ? body : JSON.stringify({ messages: [], ...body })
-      const said = await ask(path, key, text)
+      const said = await ask(path, own.key, text)
       t.equal(said.status, status, `${path}: ${text}: ${said.text}`)
       t.type(PLACES[path](JSON.parse(said.text)), 'string', 'in its dialect')
     }
@@ -124,12 +125,12 @@ t.test(
     for (const amount of ['-5', '-1e300', '0.5', '"5"', 'null', 'true', '[]', '{"$gt":0}']) {
       const { length } = await rows(charges)
       const body = `{"model":"words","messages":[],"max_tokens":${amount},"n":${amount}}`
-      const { status } = await ask('/openai', key, body)
+      const { status } = await ask('/openai', own.key, body)
       t.ok([200, 400, 403].includes(status), `${amount}: ${status}`)
       for (const row of (await rows(charges)).slice(length))
         t.ok(Number(row.amount) >= 0 && Number(row.held) >= Number(row.amount), amount)
     }
-    const [wallet] = await rows('SELECT balance, used FROM wallets WHERE id = 2')
+    const [wallet] = await rows(`SELECT balance, used FROM wallets WHERE id = ${own.wallet}`)
     t.equal(Number(wallet?.balance) + Number(wallet?.used), 1e9)
   },
 )

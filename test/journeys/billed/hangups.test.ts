@@ -4,11 +4,9 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import t, { type Test } from 'tap'
-import { openDatabase } from '../../engine/database/database.ts'
-import { creditAdmin } from '../helpers/credit.ts'
-import { startGateway } from '../helpers/gateway.ts'
-import { LONG, scaled } from '../helpers/long.ts'
-import { createChance, seed } from '../helpers/seeded.ts'
+import { LONG, scaled } from '../../helpers/long.ts'
+import { createChance, seed } from '../../helpers/seeded.ts'
+import { begin, gateway, type Own, rows } from './stand.ts'
 
 const event = (data: object): string => `data: ${JSON.stringify(data)}\n\n`
 const WORD = event({ choices: [{ index: 0, delta: { content: 'word' }, finish_reason: null }] })
@@ -45,8 +43,11 @@ const upstream = createServer(async (request, response) => {
 })
 upstream.listen(0, '127.0.0.1')
 await once(upstream, 'listening')
-const gateway = await startGateway({
-  routes: `
+t.teardown(() => {
+  upstream.closeAllConnections()
+  upstream.close()
+})
+const ROUTES = `
 pipeline: [errors, auth, model, meter, translate]
 upstreams: { up: { url: 'http://127.0.0.1:${(upstream.address() as AddressInfo).port}', connections: 100 } }
 models:
@@ -56,26 +57,18 @@ routes:
   - { path: POST /drain, auth: key, model: body, translate: openai-chat, hangup: { drain: 60s, bytes: 1MiB } }
   - { path: POST /short, auth: key, model: body, translate: openai-chat, hangup: { drain: 300ms, bytes: 1MiB } }
   - { path: POST /small, auth: key, model: body, translate: openai-chat, hangup: { drain: 60s, bytes: 4KiB } }
-`,
+`
+let own: Own
+t.test('its routes and its money', async () => {
+  own = await begin(ROUTES, 10n ** 15n)
 })
-await creditAdmin(gateway.data, 10n ** 15n)
-const key = await gateway.key()
-const database = await openDatabase({ url: 'sqlite:', data: gateway.data, patience: 10_000 })
-t.teardown(async () => {
-  await database.close()
-  await gateway.stop()
-  upstream.closeAllConnections()
-  upstream.close()
-})
-const CHARGES = {
-  name: 'charges',
-  text: 'SELECT request, state, amount, uncollected, estimated, usage FROM charges',
-}
 /** When everything has come to its end. */
 const charges = async (count: number) => {
   for (;;) {
-    const rows = await database.read(CHARGES, [])
-    const done = rows.filter(({ state }) => state !== 'open')
+    const all = await rows(
+      `SELECT request, state, amount, uncollected, estimated, usage FROM charges WHERE account = ${own.account}`,
+    )
+    const done = all.filter(({ state }) => state !== 'open')
     if (done.length >= count) return new Map(done.map(row => [String(row.request), row]))
     await pause(20)
   }
@@ -87,7 +80,7 @@ const readAndLeave = (path: string, bytes: number) =>
     const body = JSON.stringify({ model: 'words', stream: true, messages: [] })
     const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1')
     socket.write(
-      `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+      `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${own.key}\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
     )
     let text = ''
     socket.setEncoding('latin1').on('data', (part: string) => {
@@ -116,10 +109,10 @@ t.test('cuts at random bytes', async t => {
     }
   }
   await Promise.all(Array.from({ length: 12 }, some))
-  const rows = await charges(cuts.length)
+  const paid = await charges(cuts.length)
   const took: number[] = []
   for (const { id, words, leftAt } of cuts) {
-    const row = rows.get(id)
+    const row = paid.get(id)
     const { emitted = 0, closedAt = 0 } = served.get(id) ?? {}
     const billed = row?.state === 'settled' ? Number(row.amount) / PRICE : 0
     if (!(billed >= words && billed <= emitted))
@@ -171,11 +164,8 @@ t.test('and so much', async t => {
 })
 
 t.test('what was held for them is free again', async t => {
-  const [wallet] = await database.read(
-    { name: 'wallet', text: 'SELECT balance, used FROM wallets WHERE id = 2' },
-    [],
-  )
-  const rows = [...(await charges(0)).values()]
-  const sum = rows.reduce((total, { amount }) => total + BigInt(Number(amount)), 0n)
+  const [wallet] = await rows(`SELECT balance, used FROM wallets WHERE id = ${own.wallet}`)
+  const all = [...(await charges(0)).values()]
+  const sum = all.reduce((total, { amount }) => total + BigInt(Number(amount)), 0n)
   t.equal(BigInt(Number(wallet?.used)), sum)
 })

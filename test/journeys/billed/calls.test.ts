@@ -1,21 +1,14 @@
 /** A call is held before it leaves and settled before its last byte: what the client saw whole stands in the ledger. */
 import t from 'tap'
-import { openDatabase } from '../../engine/database/database.ts'
-import { makeSecret } from '../../plugins/accounts/secret.ts'
-import { addKey } from '../../plugins/accounts/statements.ts'
-import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'
-import { startGateway } from '../helpers/gateway.ts'
-import { scaled } from '../helpers/long.ts'
-import { rushForTen } from '../helpers/rush.ts'
-import { startUpstream } from '../helpers/upstream.ts'
+import { makeSecret } from '../../../plugins/accounts/secret.ts'
+import { addKey } from '../../../plugins/accounts/statements.ts'
+import { scaled } from '../../helpers/long.ts'
+import { rushForTen } from '../../helpers/rush.ts'
+import { begin, database, gateway, type Own, rows, UNIT, upstream } from './stand.ts'
 
 const ROUNDS = scaled(1, 200)
 
-const upstream = await startUpstream()
-const gateway = await startGateway({
-  env: { WORKERS: '2' },
-  settings: 'currency: { name: CNY, rates: { USD: 7 } }',
-  routes: `
+const ROUTES = `
 pipeline: [errors, auth, form, model, meter, translate]
 upstreams: { up: { url: '${upstream.url}/s/chat', connections: 1000 } }
 models:
@@ -26,19 +19,8 @@ models:
 routes:
   - { path: 'POST /v1/chat/completions', auth: key, model: body, translate: openai-chat, rewrite: '/' }
   - { path: POST /v1/images/edits, form: { files: [image], numbers: [n] }, auth: key, model: body, translate: openai-images, rewrite: '/' }
-`,
-})
-t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
-const key = await gateway.key()
-const database = await openDatabase({ url: 'sqlite:', data: gateway.data, patience: 10_000 })
-t.teardown(() => database.close())
-const rows = (text: string) => database.read({ name: `test: ${text}`, text }, [])
-const UNIT = 1_000_000_000n
-const credit = (amount: bigint) =>
-  database.write([
-    openWallet(2, 0n),
-    addCredit({ account: 1, kind: 'credit', amount, note: 'test', at: Date.now() }),
-  ])
+`
+let own: Own
 const answer = (body: object): string => {
   const text = JSON.stringify(body)
   return `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`
@@ -47,18 +29,20 @@ const plain = { id: 'x', choices: [], usage: { prompt_tokens: 10, completion_tok
 const ask = (body: object, path = '/v1/chat/completions') =>
   fetch(gateway.url + path, {
     method: 'POST',
-    headers: { authorization: `Bearer ${key}`, connection: 'close' },
+    headers: { authorization: `Bearer ${own.key}`, connection: 'close' },
     body: JSON.stringify({ messages: [], ...body }),
   })
-const wallet = async () => (await rows('SELECT balance, used FROM wallets WHERE id = 2'))[0]
+const wallet = async () =>
+  (await rows(`SELECT balance, used FROM wallets WHERE id = ${own.wallet}`))[0]
 
 t.test('without money there is no call, but what is free is served', async t => {
+  own = await begin(ROUTES)
   await upstream.script('chat', [{ do: 'send', bytes: answer(plain) }])
   const refused = await ask({ model: 'call' })
   t.equal(refused.status, 403)
   t.match(await refused.json(), { error: { code: 'insufficient_user_quota' } })
   t.equal((await ask({ model: 'gift' })).status, 200)
-  t.same(await rows('SELECT * FROM charges'), [])
+  t.same(await rows(`SELECT * FROM charges WHERE account = ${own.account}`), [])
 })
 
 t.test('five hundred at once on money for ten', async t => {
@@ -68,11 +52,11 @@ t.test('five hundred at once on money for ten', async t => {
     await response.text()
     return response.status
   }
-  for (let round = 0; round < ROUNDS; round++) await rushForTen(t, database, 1, 500, one)
+  for (let round = 0; round < ROUNDS; round++) await rushForTen(t, database, own.account, 500, one)
 })
 
 t.test('what was used is charged, to a nano, with its lines', async t => {
-  await credit(100n * UNIT)
+  await own.credit(100n * UNIT)
   const response = await ask({ model: 'tokens', max_tokens: 100 })
   t.equal(response.status, 200)
   t.equal(response.headers.get('x-tollgate-charge'), '0.01007')
@@ -143,7 +127,7 @@ t.test('a client that leaves pays for what it was sent', async t => {
   const leaving = new AbortController()
   const response = await fetch(`${gateway.url}/v1/chat/completions`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${key}` },
+    headers: { authorization: `Bearer ${own.key}` },
     body: JSON.stringify({ model: 'tokens', stream: true, messages: [] }),
     signal: leaving.signal,
   })
@@ -168,7 +152,7 @@ t.test(
 )
 
 t.test('images are charged by the piece, also where a form asked for them', async t => {
-  await credit((3n * UNIT) / 2n)
+  await own.credit((3n * UNIT) / 2n)
   const form = new FormData()
   const fields = { model: 'picture', n: '3', quality: 'hd', image: new Blob(['png']) }
   for (const [name, value] of Object.entries(fields)) form.append(name, value)
@@ -177,7 +161,7 @@ t.test('images are charged by the piece, also where a form asked for them', asyn
   const edit = (body: FormData | string) =>
     fetch(`${gateway.url}/v1/images/edits`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${key}`, connection: 'close' },
+      headers: { authorization: `Bearer ${own.key}`, connection: 'close' },
       body,
     })
   // Two came of three that were asked for.
@@ -202,7 +186,7 @@ routes:
   - { path: 'POST /v1/chat/completions', auth: key, model: body, translate: openai-chat, rewrite: '/' }
   - { path: POST /v1/images/generations, auth: key, model: body, translate: openai-images, rewrite: '/' }
 `)
-  await credit(1_000n * UNIT)
+  await own.credit(1_000n * UNIT)
   await upstream.script('chat', [{ do: 'body' }, { do: 'send', bytes: answer(plain) }])
   await upstream.forget()
   const response = await ask({ model: 'long' })
@@ -234,7 +218,9 @@ routes:
   t.equal(unpriced.status, 400)
   t.match(await unpriced.json(), { error: { message: /no price for .*web_search/ } })
   const secret = makeSecret('key')
-  await database.write(addKey({ account: 1, name: 'small', secret, quota: 500_000 }, Date.now()))
+  await database.write(
+    addKey({ account: own.account, name: 'small', secret, quota: 500_000 }, Date.now()),
+  )
   const call = () =>
     fetch(`${gateway.url}/v1/chat/completions`, {
       method: 'POST',
