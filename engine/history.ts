@@ -88,12 +88,12 @@ const namesIn = (folder: string): string[] => {
   }
 }
 
-/** Removes bundles that no kept version names. */
+/** Removes bundles that no kept version names, and compiled schemas that no start has found for as long. */
 const prune = (cacheFolder: string, named: readonly Bundle[]): void => {
   const used = new Set(named.map(({ bundle }) => basename(bundle)))
   for (const name of namesIn(cacheFolder)) {
     const path = join(cacheFolder, name)
-    if (!name.endsWith('.mjs') || used.has(name)) continue
+    if (!/\.[cm]js$/.test(name) || used.has(name)) continue
     const { mtimeMs } = statSync(path, { throwIfNoEntry: false }) ?? { mtimeMs: Date.now() }
     if (Date.now() - mtimeMs > UNUSED) rmSync(path, { force: true })
   }

@@ -33,11 +33,12 @@ export const check = (
   bundled: Bundled,
   plugins: Plugins,
   source: Source,
+  cacheFolder: string,
 ): Checked => {
   if (reading.broken) return { ...reading, problems: [], files: new Map(), paths: [] }
   const lost = bundled.bundles.map(({ name }) => name).filter(name => !plugins.has(name))
   const broken = [...bundled.broken, ...lost]
-  const { validate, named, secrets, refused } = validator(plugins, broken)
+  const { validate, named, secrets, refused } = validator(plugins, broken, cacheFolder)
   const { document, errors } = judge(validate, reading)
   const attached = attachments(named, reading.root, source, name =>
     reading.find(whereIs(document as Json, name) ?? []).place('value'),

@@ -81,7 +81,7 @@ const prepared = async (options: PrepareOptions): Promise<Whole> => {
     : await bundlePlugins(folders, root, cacheFolder)
   const { bundles, inputs } = bundled
   const imported = await importPlugins(bundles, root, inputs, progress)
-  const judged = check(reading, bundled, imported.plugins, source)
+  const judged = check(reading, bundled, imported.plugins, source, cacheFolder)
   const shown = [...reading.secrets, ...[...judged.secrets].filter(isSecret)]
   const secrets = new Set(shown.flatMap(withPassword))
   const own = [...reading.files.keys(), ...folders, ...includePlaces(reading)]

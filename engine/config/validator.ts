@@ -1,6 +1,6 @@
 /** ajv, as the configuration uses it: what is refused, and what two formats collect on the way. */
-import { Ajv, type ValidateFunction } from 'ajv'
-import ajvFormats from 'ajv-formats'
+import type { ValidateFunction } from 'ajv'
+import { compileSchema } from './compiled-schema.ts'
 import { assemble, type Plugins } from './schema.ts'
 
 export interface Validator {
@@ -13,11 +13,20 @@ export interface Validator {
   readonly refused: ReadonlyMap<string, string>
 }
 
-export const validator = (plugins: Plugins, broken: readonly string[]): Validator => {
+/** `folder`: where what was compiled is kept. */
+export const validator = (
+  plugins: Plugins,
+  broken: readonly string[],
+  folder: string,
+): Validator => {
   const [named, secrets] = [new Set<string>(), new Set<string>()]
-  const compile = (schema: object) => createAjv(named, secrets).compile(schema)
+  const collecting = {
+    file: (name: string) => named.add(name).has(name),
+    password: (value: string) => secrets.add(value).has(value),
+  }
   try {
-    return { validate: compile(assemble(plugins, broken)), named, secrets, refused: new Map() }
+    const validate = compileSchema(assemble(plugins, broken), collecting, folder)
+    return { validate, named, secrets, refused: new Map() }
   } catch (thrown) {
     // One bad schema spoils the whole. Alone it fails too, and so is found.
     const refused = new Map<string, string>()
@@ -25,7 +34,7 @@ export const validator = (plugins: Plugins, broken: readonly string[]): Validato
       const { schema, sections = {}, upstream = {} } = plugin
       for (const [what, each] of Object.entries({ schema, ...sections, ...upstream })) {
         try {
-          compile(each)
+          compileSchema(each, collecting)
         } catch (own) {
           // ajv lists every keyword that would have been right; the first says enough.
           const [words = ''] = (own as Error).message.split(', data/')
@@ -35,22 +44,6 @@ export const validator = (plugins: Plugins, broken: readonly string[]): Validato
     }
     if (refused.size === 0) throw thrown
     const fit = new Map([...plugins].filter(([name]) => !refused.has(name)))
-    return { ...validator(fit, [...broken, ...refused.keys()]), refused }
+    return { ...validator(fit, [...broken, ...refused.keys()], folder), refused }
   }
-}
-
-const createAjv = (named: Set<string>, secrets: Set<string>): Ajv => {
-  const ajv = new Ajv({
-    // An operator's own input is told all its faults at once.
-    allErrors: true,
-    verbose: true,
-    strictTypes: false,
-    strictTuples: false,
-    // It judges one text: what it takes to be made counts, not what it takes to run.
-    code: { optimize: false },
-  })
-  ajvFormats.default(ajv)
-  ajv.addFormat('file', name => named.add(name).has(name))
-  ajv.addFormat('password', value => secrets.add(value).has(value))
-  return ajv
 }
