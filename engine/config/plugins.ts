@@ -1,6 +1,16 @@
 /** Finds plugins and bundles each, with all it imports, into a file named by its content. */
 import { createHash } from 'node:crypto'
-import { existsSync, globSync, mkdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { basename, extname, join, resolve } from 'node:path'
 import {
   type BuildFailure,
@@ -11,7 +21,6 @@ import {
   type PluginBuild,
   version,
 } from 'esbuild'
-import { touch, whole } from '../kept.ts'
 import type { Bundle } from './blueprint.ts'
 import { type Place, type Problem, problems, shownPath } from './problem.ts'
 import { TAKEN } from './schema.ts'
@@ -169,6 +178,13 @@ const keep = ({ name, file }: Entry, text: string, cacheFolder: string): Bundle 
   return { name, file, bundle: path, hash }
 }
 
+/** Another process may read it at any time: it appears whole or not at all. */
+export const whole = (path: string, text: string): void => {
+  const draft = `${path}.${process.pid}`
+  writeFileSync(draft, text)
+  renameSync(draft, path)
+}
+
 /** Unchanged plugins cost the reading of their sources and no more. A link that moved is another plugin. */
 const memoryOf = ({ path, file, name }: Entry, cacheFolder: string): string =>
   join(cacheFolder, `${name}-${digest(`${version}${REQUIRE}${file}\0${realpathSync(path)}`)}.json`)
@@ -199,6 +215,14 @@ const recall = (
   } catch {
     // No memory, or one of its sources is gone: it is bundled again.
     return undefined
+  }
+}
+/** What is in use stays, however old it is. */
+export const touch = (path: string): void => {
+  try {
+    utimesSync(path, new Date(), new Date())
+  } catch {
+    // It is somebody else's, who keeps it.
   }
 }
 const digest = (content: string | Uint8Array): string =>

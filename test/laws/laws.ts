@@ -19,6 +19,7 @@ const ROOMS: Readonly<Record<string, number>> = {
   'engine/cli': 800,
   'engine/cluster': 1_250,
   'engine/config': 3_000,
+  'engine/schema': 300,
   'engine/database': 1_900,
   'engine/database/postgres': 1_500,
   'engine/upstream': 1_050,

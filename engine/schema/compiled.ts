@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { Format, ValidateFunction } from 'ajv'
-import { touch, whole } from '../kept.ts'
+import { touch, whole } from '../config/plugins.ts'
 
 type Formats = Readonly<Record<string, Format>>
 /** What a kept file exports. */
@@ -25,19 +25,20 @@ export const compileSchema = (
 
 /** Another ajv makes something else of it. */
 const nameOf = (schema: object): string => {
-  const { version } = require('ajv/package.json') as { version: string }
-  const { version: formats } = require('ajv-formats/package.json') as { version: string }
-  const made = createHash('sha256').update(`${version} ${formats} ${JSON.stringify(schema)}`)
+  const versions = PACKAGES.map(name => (require(`${name}/package.json`) as Package).version)
+  const made = createHash('sha256').update(JSON.stringify([versions, schema]))
   return `schema-${made.digest('hex').slice(0, 16)}.cjs`
 }
+const PACKAGES = ['ajv', 'ajv-formats']
+type Package = { readonly version: string }
 
 /** Undefined: there is none, or none that can be read. */
 const recall = (path: string, own: Formats): ValidateFunction | undefined => {
   try {
     const { fullFormats } = require('ajv-formats/dist/formats') as { fullFormats: Formats }
-    const kept = require(path) as Kept
+    const kept = (require(path) as Kept)(require, { exports: {} }, { ...fullFormats, ...own })
     touch(path)
-    return kept(require, { exports: {} }, { ...fullFormats, ...own })
+    return kept
   } catch {
     return undefined
   }
@@ -46,8 +47,7 @@ const recall = (path: string, own: Formats): ValidateFunction | undefined => {
 const compile = (schema: object, own: Formats, path: string | undefined): ValidateFunction => {
   const { Ajv, _ } = require('ajv') as typeof import('ajv')
   const { default: ajvFormats } = require('ajv-formats') as typeof import('ajv-formats')
-  const { default: standalone } =
-    require('ajv/dist/standalone') as typeof import('ajv/dist/standalone/index.js')
+  const { default: codeOf } = require('ajv/dist/standalone') as Standalone
   const ajv = new Ajv({
     // An operator's own input is told all its faults at once.
     allErrors: true,
@@ -60,17 +60,15 @@ const compile = (schema: object, own: Formats, path: string | undefined): Valida
   ajvFormats.default(ajv)
   for (const [name, format] of Object.entries(own)) ajv.addFormat(name, format)
   const validate = ajv.compile(schema)
-  if (path !== undefined) keep(path, standalone(ajv, validate))
-  return validate
-}
-
-const keep = (path: string, code: string): void => {
   try {
-    whole(
-      path,
-      `module.exports = (require, module, formats) => {${code}\nreturn module.exports }\n`,
-    )
+    if (path) whole(path, `${BEFORE}${codeOf(ajv, validate)}${BEHIND}`)
   } catch {
     // Then the next start compiles it too.
   }
+  return validate
 }
+const [BEFORE, BEHIND] = [
+  'module.exports = (require, module, formats) => {',
+  '\nreturn module.exports }\n',
+]
+type Standalone = typeof import('ajv/dist/standalone/index.js')

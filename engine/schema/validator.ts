@@ -1,7 +1,7 @@
 /** ajv, as the configuration uses it: what is refused, and what two formats collect on the way. */
 import type { ValidateFunction } from 'ajv'
-import { compileSchema } from './compiled-schema.ts'
-import { assemble, type Plugins } from './schema.ts'
+import { assemble, type Plugins } from '../config/schema.ts'
+import { compileSchema } from './compiled.ts'
 
 export interface Validator {
   readonly validate: ValidateFunction
