@@ -10,7 +10,7 @@ import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'
 import { walletOf } from '../../plugins/ledger/wallet.ts'
 import { startGateway } from '../helpers/gateway.ts'
 import { AUTHORITY, ok, startReceiver, status } from '../helpers/receiver.ts'
-import { tollgate } from '../helpers/terminal.ts'
+import { withOutput } from '../helpers/terminal.ts'
 
 let answer = ok
 const receiver = await startReceiver(t, (...all) => answer(...all))
@@ -138,12 +138,8 @@ const webhooks = async (t: Test, ...argv: string[]) => {
     TOLLGATE_CONFIG: join(import.meta.dirname, '../../routes.yaml'),
     TOLLGATE_DATA: gateway.data,
   }
-  const captured = [process.stdout, process.stderr].map(stream => t.capture(stream, 'write'))
-  const { code, out, err } = await tollgate(['webhooks', ...argv], env).finally(() => {
-    for (const each of captured) each.restore()
-  })
-  const text = captured.map(each => each.args().flat().join('')).join('')
-  return { code, text: text + out + err }
+  const { code, out, err } = await withOutput(t, ['webhooks', ...argv], env)
+  return { code, text: out + err }
 }
 
 t.test('what operators see, and do', async t => {

@@ -1,18 +1,17 @@
 /** The shipped pro models of Google are dearer beyond a length: what `tollgate quote` says before, and what is charged behind. */
-import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import t from 'tap'
 import { plain } from '../fixtures/upstream/scenarios.ts'
 import { creditAdmin } from '../helpers/credit.ts'
 import { startGateway } from '../helpers/gateway.ts'
 import { LONG } from '../helpers/long.ts'
-import { operatorEnv, swiftly } from '../helpers/operator.ts'
+import { operatorEnv } from '../helpers/operator.ts'
+import { withOutput } from '../helpers/terminal.ts'
 import { startUpstream } from '../helpers/upstream.ts'
 
-const PROGRAM = fileURLToPath(new URL('../../engine/bin.cjs', import.meta.url))
+const CONFIG = fileURLToPath(new URL('../../routes.yaml', import.meta.url))
 const upstream = await startUpstream()
 const env = { GEMINI_BASE_URL: `${upstream.url}/s/gx`, GEMINI_API_KEY: 'k', WORKERS: '1' }
 const gateway = await startGateway({ env })
@@ -62,15 +61,17 @@ for (const [model, tokens, input, output, charge] of taken)
     t.equal(response.headers.get('x-tollgate-charge'), charge)
     await response.arrayBuffer()
 
-    // One of each tier is enough for a process of its own.
+    // One of each tier is enough.
     if (model !== 'gx-2.5-pro') return
     const file = join(gateway.data, `${tokens}.json`)
     writeFileSync(file, body)
-    const [program, args] = swiftly(PROGRAM, 'quote', 'POST', path, '--body', file, '--json')
-    const { stdout } = await promisify(execFile)(program, args, {
-      env: operatorEnv({ ...env, TOLLGATE_DATA: gateway.data }),
-    })
+    const said = await withOutput(
+      t,
+      ['quote', 'POST', path, '--body', file, '--json'],
+      operatorEnv({ ...env, TOLLGATE_DATA: gateway.data, TOLLGATE_CONFIG: CONFIG }),
+    )
+    t.equal(said.code, 0, said.err)
     // A token is a byte at least.
     const most = (tokens * input + 10 * output) / 1_000_000
-    t.match(JSON.parse(stdout), { model, most: String(most), lacking: [] })
+    t.match(JSON.parse(said.out), { model, most: String(most), lacking: [] })
   })
