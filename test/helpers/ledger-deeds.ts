@@ -48,21 +48,27 @@ export class Play {
   readonly model = new Model()
   readonly memory: Memory
   readonly clients: readonly Client[]
-  #named = 0
+  #names = 0
   now = 0
   constructor(memory: Memory) {
     this.memory = memory
     memory.clear()
     for (const [wallet, quota] of QUOTAS) this.model.open(wallet, quota)
-    memory.apply([...QUOTAS].map(([wallet, quota]) => openWallet(wallet, quota)))
-    this.clients = [0, 1, 2].map(() => this.enter({ name: '', free: new Map() }))
+    this.clients = [0, 1, 2].map(() => this.#named({ name: '', free: new Map() }))
+    // In one list: ten thousand histories begin so.
+    memory.apply([
+      ...[...QUOTAS].map(([wallet, quota]) => openWallet(wallet, quota)),
+      ...this.clients.map(({ name }) => entrance(name)),
+    ])
   }
   /** Under a name that nobody had. */
-  enter(client: Client): Client {
-    client.name = `p${String(this.#named++).padStart(3, '0')}`
+  enter(client: Client): void {
+    this.memory.apply([entrance(this.#named(client).name)])
+  }
+  #named(client: Client): Client {
+    client.name = `p${String(this.#names++).padStart(3, '0')}`
     client.free.clear()
     this.model.enter(client.name)
-    this.memory.apply([entrance(client.name)])
     return client
   }
   client({ process }: Order): Client {
