@@ -1,6 +1,7 @@
 /** What `tollgate check` says with the product's own plugins: the cause, by the name an operator wrote. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { usedFolder } from '../helpers/cache.ts'
 import { tollgate } from '../helpers/terminal.ts'
 
 const PLUGINS = join(import.meta.dirname, '../../plugins')
@@ -17,7 +18,8 @@ const check = async (
   files: Readonly<Record<string, string>>,
   env: Readonly<Record<string, string>> = {},
 ): Promise<readonly Told[]> => {
-  const folder = t.testdir({ data: {}, ...files })
+  const folder = t.testdir({ ...files })
+  usedFolder(join(folder, 'data'))
   const config = join(folder, 'routes.yaml')
   const { out } = await tollgate(['check', '--json', '-c', config], env)
   return (JSON.parse(out) as { problems: readonly Told[] }).problems

@@ -1,17 +1,21 @@
 /** `tollgate quote` meets the route that the request would meet: its price, its model, or that there is none. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { usedFolder } from '../helpers/cache.ts'
+import { startStore } from '../helpers/store.ts'
 import { type Said, tollgate } from '../helpers/terminal.ts'
 
+/** As beside a gateway: its writer is there, and no command starts one. Not awaited here: a room that waits is taken to be over. */
+const starting = startStore(t)
 const PLUGINS = join(import.meta.dirname, '../../plugins')
+const used = starting.then(({ data }) => usedFolder(data))
 const folder = t.testdir({
-  data: {},
   'body.json': '{"model":"gp","max_tokens":10}',
   'free.json': '{"model":"gift"}',
   'other.json': '{"model":"nosuch"}',
   'bad.json': '{"model":',
   'routes.yaml': `
-settings: { data: '${t.testdirName}/data', plugins: ['${PLUGINS}'], currency: { name: CNY } }
+settings: { data: '\${DATA}', plugins: ['${PLUGINS}'], currency: { name: CNY } }
 pipeline: [auth, model, meter, sandbox]
 upstreams: { up: { url: 'sandbox:' } }
 models:
@@ -30,7 +34,8 @@ routes:
 const quote = async (t: Test, ...argv: readonly string[]): Promise<Said> => {
   const [out, err] = [process.stdout, process.stderr].map(stream => t.capture(stream, 'write'))
   const config = ['--config', join(folder, 'routes.yaml')]
-  const { code, err: said } = await tollgate(['quote', ...argv, ...config]).finally(() => {
+  const env = { DATA: await used }
+  const { code, err: said } = await tollgate(['quote', ...argv, ...config], env).finally(() => {
     out?.restore()
     err?.restore()
   })
