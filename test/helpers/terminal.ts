@@ -9,21 +9,29 @@ export interface Said {
   readonly err: string
 }
 
+interface Remembering extends Terminal {
+  readonly outs: readonly string[]
+  readonly errs: readonly string[]
+}
+export const remembering = (env: Readonly<Record<string, string>>): Remembering => {
+  const outs: string[] = []
+  const errs: string[] = []
+  return {
+    ...{ env, outs, errs },
+    out: text => outs.push(text),
+    say: text => errs.push(text),
+    paint: (_, text) => text,
+    colors: false,
+  }
+}
+
 export const tollgate = async (
   argv: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): Promise<Said> => {
-  const out: string[] = []
-  const err: string[] = []
-  const terminal: Terminal = {
-    env,
-    out: text => out.push(text),
-    say: text => err.push(text),
-    paint: (_, text) => text,
-    colors: false,
-  }
+  const terminal = remembering(env)
   const code = await main(argv, terminal)
-  return { code, out: out.join('\n'), err: err.join('\n') }
+  return { code, out: terminal.outs.join('\n'), err: terminal.errs.join('\n') }
 }
 
 /** The same for what plugins add to it: they write where every program does. */
