@@ -3,6 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { TRAITS } from '../../plugins/catalogue/traits.ts'
+import { usedFolder } from '../helpers/cache.ts'
 import { tollgate } from '../helpers/terminal.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -32,8 +33,8 @@ t.test('those that are read, those that are known and those on the page are the 
   t.same([...new Set(said.map(([, name]) => name))].sort(), known)
 })
 
-const configOf = (traits: string) => `
-settings: { data: '${t.testdirName}/data', plugins: ['${ROOT}/plugins'], currency: { name: CNY } }
+const configOf = (data: string, traits: string) => `
+settings: { data: '${data}', plugins: ['${ROOT}/plugins'], currency: { name: CNY } }
 pipeline: [auth, model, meter, translate, sandbox]
 upstreams: { up: { url: 'sandbox:' } }
 models:
@@ -43,7 +44,9 @@ routes: [{ path: POST /chat, auth: key, model: body, translate: openai-chat }]
 `
 t.test('what a check says of them', async t => {
   const check = async (traits: string) => {
-    const folder = t.testdir({ data: {}, 'routes.yaml': configOf(traits) })
+    const data = join(t.testdirName, 'data')
+    const folder = t.testdir({ 'routes.yaml': configOf(data, traits) })
+    usedFolder(data)
     const { code, out } = await tollgate(['check', '--json', '-c', join(folder, 'routes.yaml')])
     const { problems } = JSON.parse(out) as {
       problems: { line: number; code: string; suggestion?: string; message: string }[]
