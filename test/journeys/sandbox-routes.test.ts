@@ -2,9 +2,12 @@
 import { GoogleGenAI } from '@google/genai'
 import OpenAI, { toFile } from 'openai'
 import t from 'tap'
+import type { Case } from '../fixtures/upstream/cases/case.ts'
 import { startGateway } from '../helpers/gateway.ts'
 import { pngOf } from '../helpers/png.ts'
+import { assemble, NAME, run } from '../helpers/sdk-made.ts'
 
+// As bare as a newcomer's: no environment at all.
 const gateway = await startGateway()
 t.teardown(() => gateway.stop())
 const key = await gateway.key()
@@ -76,4 +79,30 @@ t.test('as the official clients read it', async t => {
   }
   const stream = await openai.images.generate({ model: 'gp-4o-image', prompt: 'x', stream: true })
   for await (const event of stream) t.equal(event.type, 'image_generation.completed')
+})
+
+t.test('with no environment at all the sandbox answers, and says so', async t => {
+  const names: string[] = []
+  for await (const model of openai.models.list()) names.push(model.id)
+  t.ok(names.includes(NAME))
+  const plain: Case = { name: 'plain', body: '', sdk: {} }
+  const tools = {
+    tools: [
+      {
+        type: 'function',
+        function: { name: 'weather', parameters: { type: 'object', properties: {} } },
+      },
+    ],
+  }
+  const usage = { stream_options: { include_usage: true } }
+  const stream = { stream: true }
+  const requests = [{}, stream, { ...stream, ...usage }, tools, { ...tools, ...stream }]
+  for (const made of await Promise.all(
+    requests.map(request => run(openai, { ...plain, request })),
+  )) {
+    t.equal(made.error, undefined)
+    t.ok(made.sandbox, 'marked as such')
+    const { text, calls } = assemble(made.chunks)
+    t.ok(text || calls?.length, 'an answer')
+  }
 })

@@ -1,0 +1,86 @@
+/** What the official SDK makes of a case: everything it hands to its user, or the error it throws. */
+import OpenAI from 'openai'
+import type { Case, Outcome } from '../fixtures/upstream/cases/case.ts'
+
+export const SANDBOX = 'x-tollgate-sandbox'
+export const NAME = 'gp-4.1'
+export const sdkAt = (baseURL: string, apiKey: string): OpenAI =>
+  new OpenAI({ baseURL, apiKey, maxRetries: 0 })
+
+/** `user` names the case to the upstream: it passes through every gateway that leaves bodies alone. */
+export const bodyOf = (one: Case) => ({
+  model: NAME,
+  messages: [{ role: 'user', content: 'Hello' }],
+  ...one.request,
+  user: one.name,
+})
+
+export interface Made {
+  readonly chunks: readonly unknown[]
+  readonly sandbox: boolean
+  readonly error?: {
+    readonly status: unknown
+    readonly code: unknown
+    readonly message: string
+    readonly retryAfter: unknown
+  }
+}
+export const run = async (sdk: OpenAI, one: Case): Promise<Made> => {
+  const chunks: unknown[] = []
+  let sandbox = false
+  try {
+    const { data, response } = await sdk.chat.completions
+      .create(bodyOf(one) as unknown as OpenAI.ChatCompletionCreateParams)
+      .withResponse()
+    sandbox = response.headers.has(SANDBOX)
+    if (Symbol.asyncIterator in data) for await (const chunk of data) chunks.push(chunk)
+    else chunks.push(JSON.parse(JSON.stringify(data)))
+    return { chunks, sandbox }
+  } catch (thrown) {
+    const { status, code, message, headers } = thrown as InstanceType<typeof OpenAI.APIError>
+    return {
+      chunks,
+      sandbox,
+      error: { status, code, message, retryAfter: headers?.get?.('retry-after') },
+    }
+  }
+}
+
+interface Choice {
+  readonly index: number
+  readonly finish_reason?: string | null
+  readonly message?: Piece
+  readonly delta?: Piece
+}
+interface Piece {
+  readonly content?: string | null
+  readonly refusal?: string | null
+  readonly tool_calls?: readonly {
+    readonly index?: number
+    readonly function?: { readonly name?: string; readonly arguments?: string }
+  }[]
+}
+/** Chunks or a whole answer, put together as a user would. */
+export const assemble = (chunks: readonly unknown[]): Outcome => {
+  let text = ''
+  let refusal = ''
+  let finish: string | null = null
+  let total = 0
+  const calls: [string, string][] = []
+  for (const chunk of chunks as { choices?: Choice[]; usage?: { total_tokens: number } | null }[]) {
+    total = chunk.usage?.total_tokens ?? total
+    for (const choice of chunk.choices ?? []) {
+      if (choice.index !== 0) continue
+      const piece = choice.message ?? choice.delta ?? {}
+      text += piece.content ?? ''
+      refusal += piece.refusal ?? ''
+      finish = choice.finish_reason ?? finish
+      for (const [at, call] of (piece.tool_calls ?? []).entries()) {
+        const [name, text] = calls[call.index ?? at] ?? ['', '']
+        const { name: more = '', arguments: further = '' } = call.function ?? {}
+        calls[call.index ?? at] = [name + more, text + further]
+      }
+    }
+  }
+  return { text, refusal, finish, total, calls, chunks: chunks.length }
+}
