@@ -3,6 +3,7 @@
 import { globSync } from 'node:fs'
 import { matchesGlob } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import t from 'tap'
 
 const tests = fileURLToPath(new URL('..', import.meta.url))
 /** Under measurement they cost twice as much, and cover nothing that others do not. */
@@ -18,12 +19,25 @@ export const FORMATS = [
   'plugins/{audio,formats,hosted,responses,sandbox-,schema,shipped,traits,translate-,translation}*.test.ts',
 ]
 
+/** `tap` takes a process that has something to tear down and no test to run for over: while a file that waits before its first
+ *  test is read, there is nothing to tear down yet. */
+const keptOpen = async (read: () => Promise<void>): Promise<void> => {
+  const { teardown } = t
+  const later: Parameters<typeof teardown>[0][] = []
+  t.teardown = done => void later.push(done)
+  await read()
+  t.teardown = teardown
+  for (const done of later) t.teardown(done)
+  t.emit('idle')
+}
+
 /** Patterns are relative to test/. */
-export const allOf = async (
+export const allOf = (
   patterns: readonly string[],
   without: readonly string[] = [],
-): Promise<void> => {
-  for (const file of globSync(patterns, { cwd: tests }).sort())
-    if (!without.some(pattern => matchesGlob(file, pattern)))
-      await import(new URL(`../${file}`, import.meta.url).href)
-}
+): Promise<void> =>
+  keptOpen(async () => {
+    for (const file of globSync(patterns, { cwd: tests }).sort())
+      if (!without.some(pattern => matchesGlob(file, pattern)))
+        await import(new URL(`../${file}`, import.meta.url).href)
+  })
