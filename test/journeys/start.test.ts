@@ -73,20 +73,13 @@ t.test(
   },
 )
 
-t.test('what an acknowledged write survives is said; another word is a problem', async t => {
-  const other = spawnPrimary(t, { files: folderWith('one', '  durability: powr') })
-  t.equal(await other.ended(), 1)
-  t.match(other.said(), /routes\.yaml:\d+:\d+ .*powr.*\n?.*power/)
-  const primary = await startPrimary(t, { files: folderWith('one', '  durability: process') })
-  await primary.until(/store\s.*survives the end of this program, not a power cut/)
-})
-
 t.test('problems: the frames, and exit code 1', async t => {
-  const { 'routes.yaml': text = '', ...plugins } = folderWith()
+  const { 'routes.yaml': text = '', ...plugins } = folderWith('one', '  durability: powr')
   const broken = text.replace('stamp: { text', 'stmp: { text')
   const primary = spawnPrimary(t, { files: { ...plugins, 'routes.yaml': broken } })
   t.equal(await primary.ended(), 1)
   t.match(primary.said(), /routes\.yaml:9:\d+ .*"stmp".*did you mean "stamp"/)
+  t.match(primary.said(), /routes\.yaml:\d+:\d+ .*powr.*\n?.*power/)
   t.notOk(existsSync(join(primary.folder, 'data/tollgate.db')), 'and no store is made')
 })
 
@@ -116,7 +109,7 @@ t.test('an admin port somebody chose and that is taken: exit code 3', async t =>
 t.test(
   'a data folder has one gateway: the second is told whose it is, and the first goes on',
   async t => {
-    const primary = await startPrimary(t, { files: folderWith() })
+    const primary = await startPrimary(t, { files: folderWith('one', '  durability: process') })
     const second = spawnPrimary(t, { files: {}, folder: primary.folder })
     t.equal(await second.ended(), 3)
     t.match(
@@ -126,6 +119,10 @@ t.test(
     t.match(await primary.ask('reload'), { outcome: 'unchanged' })
     const run = JSON.parse(readFileSync(join(primary.folder, 'data/run.json'), 'utf8'))
     t.equal(run.pid, primary.child.pid, 'the announcement is its own')
+
+    t.test('what an acknowledged write survives is said', () =>
+      primary.until(/store\s.*survives the end of this program, not a power cut/),
+    )
 
     t.test('one that died without a word stands in nobody’s way', async t => {
       primary.child.kill('SIGKILL')
