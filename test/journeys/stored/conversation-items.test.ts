@@ -95,11 +95,11 @@ t.test('what makes no sense, and what is of others', async t => {
   await refused(t, items.create('conv_none', { items: [said('user', 'x')] }), 404)
   await refused(t, mine.conversations.update('conv_none', { metadata: {} }), 404)
   for (const call of [
-    other.conversations.items.retrieve(item?.id ?? '', of),
-    other.conversations.items.delete(item?.id ?? '', of),
-    other.conversations.items.create(id, { items: [said('user', 'x')] }),
-    other.conversations.update(id, { metadata: {} }),
+    () => other.conversations.items.retrieve(item?.id ?? '', of),
+    () => other.conversations.items.delete(item?.id ?? '', of),
+    () => other.conversations.items.create(id, { items: [said('user', 'x')] }),
+    () => other.conversations.update(id, { metadata: {} }),
   ])
-    await refused(t, call, 404)
+    await refused(t, call(), 404)
   t.same(await all(id), ['mine'])
 })
