@@ -18,7 +18,7 @@ export class Origin {
     this.address = address
     this.pool = address === undefined ? undefined : new Pool(address, options)
   }
-  close(): void {
-    this.pool?.close()
+  async close(): Promise<void> {
+    await this.pool?.close()
   }
 }

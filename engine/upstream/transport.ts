@@ -104,6 +104,7 @@ class Transport implements Source, Watched, Asker {
   }
   /** Asks for a connection. */
   go(): void {
+    if (this.over) return // whoever asked had left before
     const { origin, method, path, headers, body } = this.#sending
     try {
       origin.pool?.ask({ method, path, headers, body: carried(body, this) }, this)

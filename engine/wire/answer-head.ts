@@ -34,6 +34,8 @@ export const readAnswerHead = (text: string): AnswerHead => {
   if (!digits) throw new AnswerBroken('it does not begin like an answer of HTTP/1.1')
   const status = Number(digits)
   if (status === 101) throw new AnswerBroken('it switches protocols unasked')
+  if (minor === '0' && headers['transfer-encoding'] !== undefined)
+    throw new AnswerBroken('a Transfer-Encoding in HTTP/1.0')
   return {
     status,
     headers,
@@ -74,7 +76,7 @@ const trimmed = (text: string, from: number, to: number): string => {
 const keepsOpen = (connection: string | string[] | undefined, since11: boolean): boolean => {
   if (connection === undefined) return since11
   const words = String(connection).toLowerCase()
-  return since11 ? !words.includes('close') : words.includes('keep-alive')
+  return !words.includes('close') && (since11 || words.includes('keep-alive'))
 }
 const hintIn = (header: string | string[] | undefined): number | undefined => {
   if (header === undefined) return undefined

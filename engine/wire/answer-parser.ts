@@ -65,6 +65,10 @@ export class AnswerParser {
     this.#bodiless = method === 'HEAD'
     this.#state = AWAITING
   }
+  /** Nobody is told anything more. */
+  forget(): void {
+    this.#parts = undefined
+  }
   /** The first `length` bytes of a buffer that is used again. Throws AnswerBroken. */
   read(buffer: Buffer, length: number): void {
     let at = 0
@@ -117,11 +121,8 @@ export class AnswerParser {
     this.reusable = persistent
     this.keeps = keeps
     this.#state = this.#framing(status, headers)
-    const parts = this.#parts
-    const none = this.#state === LENGTH && this.#left === 0
-    if (none) this.#state = DONE
-    parts?.head(status, headers)
-    if (none) parts?.end(undefined)
+    this.#parts?.head(status, headers)
+    if (this.#state === LENGTH && this.#left === 0) this.#finish(undefined)
   }
   /** RFC 9112 §6.3. */
   #framing(status: number, headers: AnswerHeaders): number {
@@ -226,7 +227,10 @@ export class AnswerParser {
   }
   #finish(tail: Buffer | undefined): void {
     this.#state = DONE
-    this.#parts?.end(tail)
+    // An idle connection must not hold what its last request was about.
+    const parts = this.#parts
+    this.#parts = undefined
+    parts?.end(tail)
   }
 }
 

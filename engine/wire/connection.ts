@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net'
 import type { Bytes } from '../plugin.ts'
 import { AnswerParser, type Parts } from './answer-parser.ts'
-import { lengthIn, type Request, Unsendable } from './request-head.ts'
+import { type Request, type RequestHead, Unsendable } from './request-head.ts'
 
 /** Who sends a request, and is told of its answer. */
 export interface Asker extends Parts {
@@ -33,7 +33,6 @@ export class Connection {
   #sending = false
   #paused = false
   #gone = false
-  #error: Error | undefined
 
   constructor(keeper: Keeper) {
     this.#keeper = keeper
@@ -48,21 +47,18 @@ export class Connection {
   /** The socket stands. */
   opened(socket: Socket): void {
     this.#socket = socket
-    socket.on('error', error => {
-      this.#error = error
-    })
+    socket.on('error', error => this.#leave(error))
     socket.on('end', () => this.#ended())
-    socket.on('close', () => this.#leave(this.#error ?? new Error('the connection was closed')))
+    socket.on('close', () => this.#leave(new Error('the connection was closed')))
   }
   /** `head`: of writeHead. */
-  send(head: string, request: Request, asker: Asker): void {
+  send({ text: head, length }: RequestHead, { method, body }: Request, asker: Asker): void {
     const socket = this.#socket as Socket
-    const { body } = request
     this.#asker = asker
-    this.#parser.expect(request.method, asker)
+    this.#parser.expect(method, asker)
     asker.begun(this)
     if (body === undefined) socket.write(head, 'latin1')
-    else if (!(body instanceof Uint8Array)) void this.#stream(head, body, lengthIn(request))
+    else if (!(body instanceof Uint8Array)) void this.#stream(head, body, length)
     else if (body.length <= ONE_WRITE) socket.write(head + textOf(body), 'latin1')
     else {
       socket.cork()
@@ -99,23 +95,29 @@ export class Connection {
   #answered(): void {
     this.#asker = undefined
     // A body that is still being sent cannot be taken back from the wire.
-    if (this.#sending || !this.#parser.reusable) return this.#leave(undefined)
+    const sending = this.#sending || (this.#socket?.writableLength ?? 0) > 0
+    if (sending || !this.#parser.reusable) return this.#leave(undefined)
     this.resume()
     this.#keeper.freed(this)
   }
   #ended(): void {
-    if (!this.#parser.close()) this.#leave(new Error('the upstream closed the connection'))
-    else if (this.#asker) this.#answered()
-    else this.#leave(undefined)
+    try {
+      if (!this.#parser.close()) this.#leave(new Error('the upstream closed the connection'))
+      else if (this.#asker) this.#answered()
+      else this.#leave(undefined)
+    } catch (thrown) {
+      this.#leave(thrown as Error)
+    }
   }
   #leave(error: Error | undefined): void {
     if (this.#gone) return
     this.#gone = true
     this.#socket?.destroy()
-    const asker = this.#asker
+    const asker = this.#parser.done ? undefined : this.#asker
     this.#asker = undefined
-    if (error && !this.#parser.done) asker?.broke(error)
+    this.#parser.forget()
     this.#keeper.gone(this)
+    if (error) asker?.broke(error)
   }
   async #stream(head: string, body: AsyncIterable<Bytes>, length: number): Promise<void> {
     const socket = this.#socket as Socket
@@ -126,6 +128,7 @@ export class Connection {
     try {
       for await (const chunk of body) {
         if (socket.destroyed) return
+        if (!(chunk instanceof Uint8Array)) throw new Unsendable('its body is not made of bytes')
         if (chunk.length === 0) continue
         left -= chunk.length
         if (!chunked && left < 0) throw new Unsendable('its body is longer than its length')

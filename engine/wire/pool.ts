@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net'
 import { type Connect, connect, type Place, placeOf } from './connect.ts'
 import { type Asker, Connection, type Keeper } from './connection.ts'
-import { type Request, writeHead } from './request-head.ts'
+import { type Request, type RequestHead, writeHead } from './request-head.ts'
 
 export interface PoolOptions {
   /** ms until a connection must stand. */
@@ -13,7 +13,7 @@ export interface PoolOptions {
   readonly connector?: Connect
 }
 interface Waiting {
-  readonly head: string
+  readonly head: RequestHead
   readonly request: Request
   readonly asker: Asker
 }
@@ -22,6 +22,8 @@ interface Waiting {
  *  after five seconds: a request that meets the closing is lost. */
 const KEPT = { usual: 4_000, most: 600_000, margin: 2_000 }
 const SWEEP = 1_000
+/** Requests in line until it is looked at for those who left. */
+const LINE = 64
 /** All connections read into it: what arrives is copied out before the next one reads. */
 const ARRIVING = Buffer.allocUnsafeSlow(64 * 1024)
 
@@ -37,10 +39,12 @@ export class Pool implements Keeper {
   readonly #idle: Connection[] = []
   readonly #freed: Connection[] = []
   #waiting: Waiting[] = []
+  #longest = LINE
   #session: Buffer | undefined
   #sweeping: NodeJS.Timeout | undefined
   #dialing = 0
-  #closing = false
+  /** Told when it is closed; undefined while nobody wants it to be. */
+  #closed: (() => void) | undefined
 
   constructor(address: string, options: PoolOptions) {
     const url = new URL(address)
@@ -54,18 +58,24 @@ export class Pool implements Keeper {
     const head = writeHead(this.#host, request)
     const connection = this.#rested()
     if (connection) return connection.send(head, request, asker)
+    // Who left while waiting is let go of before the line grows.
+    if (this.#waiting.length >= this.#longest) this.#prune()
     this.#waiting.push({ head, request, asker })
     if (this.#open.size < this.#options.connections) this.#dial()
   }
-  /** What is under way and what waits ends first. */
-  close(): void {
-    this.#closing = true
-    for (const connection of this.#idle.splice(0)) connection.abort()
+  /** Resolves when what is under way and what waits has ended. */
+  close(): Promise<void> {
     clearInterval(this.#sweeping)
+    const closed = new Promise<void>(resolve => {
+      this.#closed = resolve
+    })
+    for (const connection of this.#idle.splice(0)) connection.abort()
+    this.#closeIfDone()
+    return closed
   }
   destroy(): void {
-    this.close()
-    this.#waiting = []
+    void this.close()
+    for (const { asker } of this.#waiting.splice(0)) asker.broke(new Error('the pool is closed'))
     for (const connection of this.#open) connection.abort()
   }
   /** Used again a turn of the event loop later: an upstream that closes what it said it would keep, or sends more than
@@ -78,6 +88,10 @@ export class Pool implements Keeper {
     const at = this.#idle.indexOf(connection)
     if (at >= 0) this.#idle.splice(at, 1)
     if (this.#waiting.length > this.#dialing) this.#dial()
+    this.#closeIfDone()
+  }
+  #closeIfDone(): void {
+    if (this.#open.size === 0 && this.#waiting.length === 0) this.#closed?.()
   }
   #settle(): void {
     for (const connection of this.#freed.splice(0))
@@ -86,11 +100,15 @@ export class Pool implements Keeper {
   #take(connection: Connection): void {
     const next = this.#next()
     if (next) return connection.send(next.head, next.request, next.asker)
-    if (this.#closing) return connection.abort()
+    if (this.#closed) return connection.abort()
     const kept = Math.min((connection.keeps ?? KEPT.usual + KEPT.margin) - KEPT.margin, KEPT.most)
     connection.idleUntil = performance.now() + kept
     this.#idle.push(connection)
     this.#sweeping ??= setInterval(() => this.#sweep(), SWEEP).unref()
+  }
+  #prune(): void {
+    this.#waiting = this.#waiting.filter(({ asker }) => !asker.over)
+    this.#longest = Math.max(LINE, 2 * this.#waiting.length)
   }
   #rested(): Connection | undefined {
     const now = performance.now()
@@ -114,16 +132,26 @@ export class Pool implements Keeper {
       connection.read(buffer as Buffer, length)
     const onread = { buffer: ARRIVING, callback }
     const connecting = { timeout: this.#options.connect, onread, session: this.#session }
-    this.#connect(this.#place, connecting, (error, socket) => {
+    const failed = (error: Error): void => {
       this.#dialing--
-      if (error) {
-        this.#next()?.asker.broke(error)
-        return this.gone(connection)
-      }
-      if (this.#place.secure) this.#remember(socket)
-      connection.opened(socket)
-      this.#take(connection)
-    })
+      // A session that the upstream cannot read any more would fail the next one as well.
+      this.#session = undefined
+      const next = this.#next()
+      this.gone(connection)
+      next?.asker.broke(error)
+    }
+    try {
+      this.#connect(this.#place, connecting, (error, socket) => {
+        if (error) return failed(error)
+        this.#dialing--
+        if (!this.#open.has(connection)) return void socket.on('error', () => {}).destroy()
+        if (this.#place.secure) this.#remember(socket)
+        connection.opened(socket)
+        this.#take(connection)
+      })
+    } catch (thrown) {
+      failed(thrown as Error)
+    }
   }
   #remember(socket: Socket): void {
     socket.on('session', session => {

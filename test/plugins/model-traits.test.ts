@@ -44,9 +44,9 @@ routes: [{ path: POST /chat, auth: key, model: body, translate: openai-chat }]
 `
 t.test('what a check says of them', async t => {
   const check = async (traits: string) => {
-    const data = join(t.testdirName, 'data')
-    const folder = t.testdir({ 'routes.yaml': configOf(data, traits) })
-    usedFolder(data)
+    const store = join(t.testdirName, 'data')
+    const folder = t.testdir({ 'routes.yaml': configOf(store, traits) })
+    usedFolder(store)
     const { code, out } = await tollgate(['check', '--json', '-c', join(folder, 'routes.yaml')])
     const { problems } = JSON.parse(out) as {
       problems: { line: number; code: string; suggestion?: string; message: string }[]
