@@ -226,11 +226,11 @@ export const mutations: readonly Mutation[] = [
     edits: [
       edit(
         'plugins/ledger/at-once.ts',
-        '?, ?, CAST(? AS BIGINT) FROM tollgate_processes WHERE id = ?`',
-        '?, ?, CAST(? AS BIGINT) FROM (SELECT ? AS id) AS tollgate_processes`',
+        "rows: 'some' as const, otherwise: 'SHARE_GONE'",
+        "otherwise: 'SHARE_GONE'",
       ),
     ],
-    tests: [MODEL],
+    tests: [AT_ONCE],
   },
   {
     bug: 'a stream that nobody asked for leaves without a hold',

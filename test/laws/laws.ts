@@ -23,7 +23,7 @@ const ROOMS: Readonly<Record<string, number>> = {
   'engine/database': 1_900,
   'engine/database/postgres': 1_500,
   'engine/upstream': 1_050,
-  'engine/wire': 800,
+  'engine/wire': 900,
 }
 const FILE_LINES = 250
 const DEPENDENCIES = 20
