@@ -158,7 +158,7 @@ t.test('three hundred calls over both on money for ten', async t => {
     return status
   }
   for (let round = 0; round < scaled(1, 200); round++)
-    await rushForTen(t, database, account, 300, call)
+    await rushForTen(t, database, account, 500, call)
   t.same([...texts], ['insufficient_user_quota'])
   const { status, text } = await ask(two, key, { path: '/v1/messages' })
   t.equal(status, 403)
