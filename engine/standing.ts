@@ -165,9 +165,11 @@ class Own implements OwnStanding {
   #heard(asked: number): void {
     this.#until = asked + this.#every * SURE
     clearTimeout(this.#doubt)
+    // A process that slept may hear the answer after it is good for anything.
+    const left = Math.max(0, this.#until - monotonic())
     this.#doubt = setTimeout(() => {
       for (const mourner of this.#mourners.values()) mourner.doubtful?.()
-    }, this.#until - monotonic()).unref()
+    }, left).unref()
   }
   #nextLook(): NodeJS.Timeout {
     return setTimeout(() => {
