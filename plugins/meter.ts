@@ -190,8 +190,9 @@ class Meter implements Stage {
       if (live) return
       if (exchange.reply.status >= 400) return bill.release()
       const answer = await wholeOf(exchange)
-      if (answer) await bill.cover(sayCharge(exchange, bill, seen, answer))
-      else holdAt(exchange, bill, seen)
+      const more = answer && bill.cover(sayCharge(exchange, bill, seen, answer))
+      if (more) await more
+      if (!answer) holdAt(exchange, bill, seen)
     } catch (thrown) {
       bill.release()
       throw thrown

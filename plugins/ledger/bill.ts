@@ -87,10 +87,14 @@ export class Bill {
     this.#exchange.writes.add(...this.#closing)
     return undefined
   }
-  /** Takes what a usage costs beyond what is held. What the account does not have is written down as uncollected. */
-  async cover(usage: Usage): Promise<void> {
+  /** Takes what a usage costs beyond what is held; undefined where it costs no more. What the account does not have is
+   *  written down as uncollected. */
+  cover(usage: Usage): Promise<void> | undefined {
     const beyond = this.priceOf(usage) - this.#held
-    if (beyond <= 0n || this.#covered || this.#closed) return
+    if (beyond <= 0n || this.#covered || this.#closed) return undefined
+    return this.#collect(beyond)
+  }
+  async #collect(beyond: bigint): Promise<void> {
     const { ledger, log } = this.#kit
     const { payer } = this.#facts
     this.#covered = true
@@ -104,10 +108,8 @@ export class Bill {
   settle(usage: Usage): Promise<void> | undefined {
     if (this.#closed) return undefined
     const nanos = this.priceOf(usage)
-    if (nanos > this.#held && !this.#covered)
-      return this.cover(usage).then(() => this.#close(usage, nanos))
-    this.#close(usage, nanos)
-    return undefined
+    const close = (): undefined => void this.#close(usage, nanos)
+    return this.cover(usage)?.then(close) ?? close()
   }
   /** What was written so far, before it leaves: not lost with this process. */
   passed(output: number): void {
@@ -136,7 +138,8 @@ export class Bill {
     if (more <= 0n) return undefined
     const lack = await takeMore(this.#kit.ledger, payer, more)
     if (this.#closed) return void (lack ?? this.#kit.ledger.give(payer, more, this.#process))
-    if (lack) return this.cover(usage).then(() => fault(LACKS[lack], [printMoney(held)]))
+    const short = lack && fault(LACKS[lack], [printMoney(held)])
+    if (short) return Promise.resolve(this.cover(usage)).then(() => short)
     this.#extendBy(more)
     this.#will(usage)
     return this.#exchange.writes.commit().then(() => undefined)

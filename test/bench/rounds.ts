@@ -57,9 +57,9 @@ export const interleave = async (
 ): Promise<Rounds> => {
   const found = new Map<string, Round[]>(subjects.map(({ name }) => [name, []]))
   for (const subject of subjects) {
-    // Until the compilers of the runtime have settled.
+    // Until the compilers of the runtime have settled: seen in what they say of themselves.
     const wanted = job(subject)
-    await load({ ...wanted, seconds: 2 * wanted.seconds })
+    await load({ ...wanted, seconds: 4 * wanted.seconds })
   }
   for (let round = 0; round < rounds; round++) {
     const parts = new Map<string, Round[]>(subjects.map(({ name }) => [name, []]))
