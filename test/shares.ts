@@ -27,8 +27,8 @@ export const shareOf = (file: string): string =>
 /** Those that take longest, and mostly wait: beside them the others find room. */
 const FIRST = [
   'test/rooms/*.test.ts',
-  'test/journeys/{background,format-matrix,idempotency,two-machines,worker-kill}*.test.ts',
-  'test/chaos/chaos.test.ts',
+  'test/journeys/{background,clock-steps,format-matrix,idempotency,two-machines,worker-kill}*.test.ts',
+  'test/chaos/{chaos,store-trouble}.test.ts',
   'test/docs/*.test.ts',
 ]
 /** Those that need the machine for themselves: what a gateway does beyond its capacity is not what it does beside others. */

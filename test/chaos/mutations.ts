@@ -234,7 +234,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     bug: 'a stream that nobody asked for leaves without a hold',
-    edits: [edit('plugins/meter.ts', 'else holdAt(exchange, bill, seen)', '')],
+    edits: [edit('plugins/meter.ts', 'if (!answer) holdAt(exchange, bill, seen)', '')],
     tests: [AT_ONCE],
   },
   {
