@@ -26,6 +26,7 @@ const HELP = `npm run bench -- [options]
                     request; billed: tollgate with prices
   --rounds N        interleaved rounds, of which medians are printed (of ratios: of those within a round); 5
   --seconds N       of one measurement; 3
+  --slices N        of a round where CPU is compared: the subjects take turns within it; 10
   --rate N          requests a second of the part latency; 500
   --streams N       of the part streams; 2000
   --charges N       of the part ledger; 1000000
@@ -35,8 +36,6 @@ const HELP = `npm run bench -- [options]
 /** The proxy under test has a core of its own; load and upstream share the other. */
 const SUBJECT_CORE = 0
 const LOAD_CORE = 1
-/** Of a round, where CPU is compared: the subjects take turns within it. */
-const SLICES = 10
 const SMALL: Size = { routes: 10, models: 10 }
 const LARGE: Size = { routes: 1_000, models: 10_000 }
 const ACCOUNTS = 100_000
@@ -48,6 +47,7 @@ const readOptions = () => {
       subjects: { type: 'string', default: 'direct,bare,tollgate,row,billed' },
       rounds: { type: 'string', default: '5' },
       seconds: { type: 'string', default: '3' },
+      slices: { type: 'string', default: '10' },
       rate: { type: 'string', default: '500' },
       streams: { type: 'string', default: '2000' },
       charges: { type: 'string', default: '1000000' },
@@ -56,9 +56,9 @@ const readOptions = () => {
       help: { type: 'boolean', short: 'h', default: false },
     },
   })
-  const { rounds, seconds, rate, streams, charges } = values
+  const { rounds, seconds, slices, rate, streams, charges } = values
   const sizes = { rate: +rate, streams: +streams, charges: +charges }
-  const numbers = { rounds: +rounds, seconds: +seconds, ...sizes }
+  const numbers = { rounds: +rounds, seconds: +seconds, slices: +slices, ...sizes }
   return { ...values, ...numbers, only: values.only.split(','), names: values.subjects.split(',') }
 }
 type Options = ReturnType<typeof readOptions>
@@ -77,9 +77,9 @@ interface Bench {
 
 /** Each part returns its table, and leaves what it found for the verdicts. */
 const PARTS: Readonly<Record<string, (bench: Bench, found: Findings) => Promise<string>>> = {
-  async requests({ subjects, load, options: { rounds, seconds } }, found) {
+  async requests({ subjects, load, options: { rounds, seconds, slices } }, found) {
     const job = (subject: Subject) => jobFor(subject, 'plain', { seconds })
-    found.requests = await interleave(subjects, load, rounds, job, SLICES)
+    found.requests = await interleave(subjects, load, rounds, job, slices)
     return requestsTable(found.requests)
   },
   async latency({ subjects, load, options: { rounds, seconds, rate } }, found) {
@@ -92,20 +92,20 @@ const PARTS: Readonly<Record<string, (bench: Bench, found: Findings) => Promise<
     found.events = await interleave(subjects, load, rounds, job)
     return eventsTable(found.events)
   },
-  async growth({ gateway, load, options: { rounds, seconds } }, found) {
+  async growth({ gateway, load, options: { rounds, seconds, slices } }, found) {
     const named = ({ routes, models }: Size) => `${routes} routes, ${models} models`
     const sizes = [await gateway(named(SMALL), SMALL), await gateway(named(LARGE), LARGE)]
     const job = (subject: Subject) => jobFor(subject, 'plain', { seconds })
-    found.growth = await interleave(sizes, load, rounds, job, SLICES)
+    found.growth = await interleave(sizes, load, rounds, job, slices)
     return growthTable(found.growth)
   },
-  async ledger({ billed, load, options: { rounds, seconds, charges } }, found) {
+  async ledger({ billed, load, options: { rounds, seconds, slices, charges } }, found) {
     const books = [
       await billed('no charges', 0),
       await billed(`${charges} charges, ${Math.min(charges, ACCOUNTS)} accounts`, charges),
     ]
     const job = (subject: Subject) => jobFor(subject, 'plain', { seconds })
-    found.ledger = await interleave(books, load, rounds, job, SLICES)
+    found.ledger = await interleave(books, load, rounds, job, slices)
     return growthTable(found.ledger)
   },
   async streams({ subjects, load, options: { streams } }, found) {
