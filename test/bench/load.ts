@@ -138,7 +138,8 @@ const openLoop = (
 ) =>
   new Promise<void>(resolve => {
     const start = performance.now()
-    const total = Math.round(seconds * rate)
+    // A warming that is shorter than the pause between two requests still sends one.
+    const total = Math.max(1, Math.round(seconds * rate))
     let sent = 0
     let answered = 0
     const tick = (): void => {
