@@ -1,6 +1,6 @@
 /** A reply on its way to the client's socket: the head, back-pressure, the last gate, and what a leaving client means. */
 import type { ServerResponse } from 'node:http'
-import { asBuffer } from './bytes.ts'
+import { asBuffer, ONE_WRITE } from './bytes.ts'
 import { asFault, errors } from './errors.ts'
 import type { Call } from './exchange.ts'
 import { unframed } from './headers.ts'
@@ -245,5 +245,3 @@ export class Delivery implements Out {
     this.#facts.ended(reason ? { ...outcome, fault: reason } : outcome, this.#headAt)
   }
 }
-/** Bytes up to which the copy is cheaper than the second buffer. */
-const ONE_WRITE = 65_536

@@ -99,6 +99,7 @@ const everyAddress = async (name: string): Promise<readonly string[]> => {
   })
   return found.map(({ address }) => address)
 }
+
 /** After `new URL`, which has made `0x7f.1` and `①②⑦.0.0.1` the address that they mean. */
 const judgeUrl = (given: string | URL, list: readonly Allowed[]): URL => {
   const no = (why: string) => fault('EGRESS_URL', [why])

@@ -258,8 +258,8 @@ export interface Sql {
   readonly text: string
   readonly postgres?: string
   /** Places of parameters that are only added to what stands there: of many such statements with the same other values
-   *  one may be applied, with the sums, as long as nothing else is in between. It may expect some rows, no number of them, and gives none. What
-   *  comes through once only (`Statement.once`) must not touch the same rows. */
+   *  one may be applied, with the sums, as long as nothing else is in between. It may expect some rows, no number of
+   *  them, and gives none. What comes through once only (`Statement.once`) must not touch the same rows. */
   readonly sums?: readonly number[]
 }
 export interface Statement {

@@ -167,9 +167,8 @@ class Own implements OwnStanding {
     clearTimeout(this.#doubt)
     // A process that slept may hear the answer after it is good for anything.
     const left = Math.max(0, this.#until - monotonic())
-    this.#doubt = setTimeout(() => {
-      for (const mourner of this.#mourners.values()) mourner.doubtful?.()
-    }, left).unref()
+    const doubt = () => this.#mourners.forEach(mourner => void mourner.doubtful?.())
+    this.#doubt = setTimeout(doubt, left).unref()
   }
   #nextLook(): NodeJS.Timeout {
     return setTimeout(() => {

@@ -1,5 +1,6 @@
 /** The head of an answer: its status, its fields, and whether its connection goes on. Pure. */
-import { Blank, remembered } from '../headers.ts'
+import { Blank } from '../headers.ts'
+import { nameOf } from './words.ts'
 
 export type AnswerHeaders = Readonly<Record<string, string | string[]>>
 
@@ -20,12 +21,8 @@ export class AnswerBroken extends Error {}
 export const HEAD_MOST = 16 * 1024
 
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: |\r|$)/
-const WORD = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 /** Control characters, and line ends that are not CR LF. */
 const UNREADABLE = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)|(?:^|[^\r])\n/
-
-/** In lower case; empty where it is no name. */
-const nameOf = remembered(name => (WORD.test(name) ? name.toLowerCase() : ''))
 
 /** Without the empty line. Throws AnswerBroken. */
 export const readAnswerHead = (text: string): AnswerHead => {

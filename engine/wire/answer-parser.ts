@@ -6,6 +6,7 @@ import {
   readAnswerHead,
   readFields,
 } from './answer-head.ts'
+import { isLength } from './words.ts'
 
 /** Told of one answer in this order: head, data of any number, end. */
 export interface Parts {
@@ -24,7 +25,6 @@ const SIZE_DIGITS = 13
 
 const LINE_END = '\r\n'
 const HEAD_END = Buffer.from('\r\n\r\n')
-const DIGITS = /^\d{1,15}$/
 
 const CR = 13
 const LF = 10
@@ -132,7 +132,7 @@ export class AnswerParser {
       throw new AnswerBroken('both Transfer-Encoding and Content-Length')
     if (coding !== undefined && (typeof coding !== 'string' || coding.toLowerCase() !== 'chunked'))
       throw new AnswerBroken('a Transfer-Encoding other than chunked')
-    if (length !== undefined && (typeof length !== 'string' || !DIGITS.test(length)))
+    if (length !== undefined && (typeof length !== 'string' || !isLength(length)))
       throw new AnswerBroken('a Content-Length that is no number')
     this.#left = 0
     if (this.#bodiless || status === 204 || status === 304) return LENGTH

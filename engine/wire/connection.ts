@@ -1,5 +1,6 @@
 /** One connection to an upstream: sends one request at a time and reads its answer. */
 import type { Socket } from 'node:net'
+import { asBuffer, ONE_WRITE } from '../bytes.ts'
 import type { Bytes } from '../plugin.ts'
 import { AnswerParser, type Parts } from './answer-parser.ts'
 import { type Request, type RequestHead, Unsendable } from './request-head.ts'
@@ -18,9 +19,6 @@ export interface Keeper {
   freed(connection: Connection): void
   gone(connection: Connection): void
 }
-
-/** Bodies up to here travel with the head in one write, as text: cheaper than a list of buffers. */
-const ONE_WRITE = 64 * 1024
 
 export class Connection {
   /** By performance.now(): an idle connection is not used after it. */
@@ -59,7 +57,8 @@ export class Connection {
     asker.begun(this)
     if (body === undefined) socket.write(head, 'latin1')
     else if (!(body instanceof Uint8Array)) void this.#stream(head, body, length)
-    else if (body.length <= ONE_WRITE) socket.write(head + textOf(body), 'latin1')
+    else if (body.length <= ONE_WRITE)
+      socket.write(head + asBuffer(body).toString('latin1'), 'latin1')
     else {
       socket.cork()
       socket.write(head, 'latin1')
@@ -142,9 +141,6 @@ export class Connection {
     }
   }
 }
-
-const textOf = (body: Bytes): string =>
-  Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('latin1')
 
 const writeChunk = (socket: Socket, chunk: Bytes, chunked: boolean): boolean => {
   if (!chunked) return socket.write(chunk)

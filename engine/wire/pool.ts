@@ -160,10 +160,7 @@ export class Pool implements Keeper {
   }
   #sweep(): void {
     const now = performance.now()
-    for (const connection of this.#idle.filter(({ idleUntil }) => idleUntil < now)) {
-      this.#idle.splice(this.#idle.indexOf(connection), 1)
-      connection.abort()
-    }
+    for (const old of this.#idle.filter(({ idleUntil }) => idleUntil < now)) old.abort()
     if (this.#idle.length > 0) return
     clearInterval(this.#sweeping)
     this.#sweeping = undefined

@@ -1,6 +1,6 @@
 /** The head of a request on the wire. Pure. */
-import { remembered } from '../headers.ts'
 import type { Body, Headers } from '../plugin.ts'
+import { isLength, isWord, nameOf } from './words.ts'
 
 export interface Request {
   readonly method: string
@@ -11,17 +11,12 @@ export interface Request {
 /** What no HTTP/1.1 message can carry: nothing was sent, or not all of it. */
 export class Unsendable extends Error {}
 
-const WORD = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const PATH = /^\/[\x21-\x7e\x80-\xff]*$/
 const NOT_IN_VALUE = /[^\t\x20-\x7e\x80-\xff]/
-const DIGITS = /^\d{1,15}$/
 /** Methods whose body is expected: without one they say so. */
 const EXPECTING = new Set(['POST', 'PUT', 'PATCH'])
 /** What frames a message, or asks something of its connection: nobody's to say but ours. */
 const OURS = new Set(['transfer-encoding', 'upgrade', 'keep-alive', 'expect'])
-
-/** In lower case; empty where it is no name. */
-const nameOf = remembered(name => (WORD.test(name) ? name.toLowerCase() : ''))
 
 /** A head on the wire, and what it says of the body. */
 export interface RequestHead {
@@ -32,9 +27,9 @@ export interface RequestHead {
 /** Throws Unsendable. `host`: unless a header says another. */
 export const writeHead = (host: string, { method, path, headers, body }: Request): RequestHead => {
   if (!PATH.test(path)) throw new Unsendable('its path is none')
-  if (!WORD.test(method)) throw new Unsendable('its method is no word')
+  if (!isWord(method)) throw new Unsendable('its method is no word')
   let fields = ''
-  let named = host
+  let named: string | undefined
   let said: string | undefined
   for (const given in headers) {
     const value = headers[given]
@@ -44,7 +39,7 @@ export const writeHead = (host: string, { method, path, headers, body }: Request
     if (name === 'connection') continue // it is kept, whatever somebody else's was
     if (OURS.has(name)) throw new Unsendable(`its header ${name} is not for others to set`)
     if (name === 'content-length') said = single(name, value, said)
-    else if (name === 'host') named = single(name, value, named === host ? undefined : named)
+    else if (name === 'host') named = single(name, value, named)
     else if (Array.isArray(value)) for (const each of value) fields += fieldOf(name, each)
     else fields += fieldOf(name, value)
   }
@@ -55,7 +50,7 @@ export const writeHead = (host: string, { method, path, headers, body }: Request
       : length < 0
         ? 'transfer-encoding: chunked\r\n'
         : `content-length: ${length}\r\n`
-  const text = `${method} ${path} HTTP/1.1\r\n${fieldOf('host', named)}connection: keep-alive\r\n${fields}${framing}\r\n`
+  const text = `${method} ${path} HTTP/1.1\r\n${fieldOf('host', named ?? host)}connection: keep-alive\r\n${fields}${framing}\r\n`
   return { text, length: length ?? 0 }
 }
 /** A plugin in JavaScript may give a number. */
@@ -70,7 +65,7 @@ const single = (name: string, value: unknown, before: string | undefined): strin
 }
 /** Undefined where nothing is said of a body. */
 const lengthOf = (method: string, body: Body, said: string | undefined): number | undefined => {
-  if (said !== undefined && !DIGITS.test(said)) throw new Unsendable('its length is none')
+  if (said !== undefined && !isLength(said)) throw new Unsendable('its length is none')
   const announced = said === undefined ? undefined : Number(said)
   if (body !== undefined && !(body instanceof Uint8Array)) return announced ?? -1
   const length = body?.length ?? 0
