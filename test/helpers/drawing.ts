@@ -1,9 +1,7 @@
 /** A gateway whose models draw, inside the test's process, and one server in the place of all their upstreams. */
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { startUpstream } from './core.ts'
 import { startGateway } from './gateway.ts'
 
 type Body = Readonly<Record<string, unknown>>
@@ -44,7 +42,7 @@ export const bed: Bed = {
     ...more,
   }),
 }
-const upstream = createServer(async (request, response) => {
+const url = await startUpstream(t, async (request, response) => {
   const parts: Buffer[] = []
   for await (const part of request) parts.push(part as Buffer)
   const bytes = Buffer.concat(parts)
@@ -60,9 +58,6 @@ const upstream = createServer(async (request, response) => {
   response.writeHead(said.status ?? 200, { 'content-type': kind })
   response.end(said.events ?? JSON.stringify(said.body))
 })
-upstream.listen(0, '127.0.0.1')
-await once(upstream, 'listening')
-const { port } = upstream.address() as AddressInfo
 const schema = (name: string) =>
   fileURLToPath(new URL(`../../schemas/${name}.json`, import.meta.url))
 const usages: { readonly meters: object; readonly estimated: boolean }[] = []
@@ -78,9 +73,9 @@ export const gateway = await startGateway({
   routes: `
 pipeline: [errors, form, validate, model, told, translate]
 upstreams:
-  gp: { url: 'http://127.0.0.1:${port}', key: k, formats: [openai-chat, openai-responses] }
-  fx: { url: 'http://127.0.0.1:${port}', key: k, formats: [openai-images] }
-  rc: { url: 'http://127.0.0.1:${port}', key: k, formats: [recraft] }
+  gp: { url: '${url}', key: k, formats: [openai-chat, openai-responses] }
+  fx: { url: '${url}', key: k, formats: [openai-images] }
+  rc: { url: '${url}', key: k, formats: [recraft] }
 models:
   gp-4.1: { to: gp/gpt-4.1, free: true }
   gp-4o-image: { to: gp/gpt-image-1, free: true, traits: { formats: [openai-images] } }
@@ -102,11 +97,7 @@ routes:
     errors: openai
 `,
 })
-t.teardown(async () => {
-  await gateway.stop()
-  upstream.close()
-  upstream.closeAllConnections()
-})
+t.teardown(() => gateway.stop())
 t.beforeEach(() => {
   bed.seen.length = 0
   usages.length = 0

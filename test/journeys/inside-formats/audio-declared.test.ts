@@ -1,16 +1,14 @@
 /** A model of sound is declared, not written: the entries that docs/formats.md shows, at an upstream of one's own, and one
  *  that does nothing else. */
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import OpenAI, { toFile } from 'openai'
 import t from 'tap'
 import { pageOf } from '../../docs/blocks.ts'
+import { startUpstream } from '../../helpers/core.ts'
 import { startGateway } from '../../helpers/gateway.ts'
 
 const seen: { readonly path: string; readonly body: Buffer }[] = []
-const upstream = createServer(async (request, response) => {
+const url = await startUpstream(t, async (request, response) => {
   const parts: Buffer[] = []
   for await (const part of request) parts.push(part as Buffer)
   seen.push({ path: request.url ?? '', body: Buffer.concat(parts) })
@@ -18,9 +16,6 @@ const upstream = createServer(async (request, response) => {
   response.writeHead(200, { 'content-type': speech ? 'audio/opus' : 'application/json' })
   response.end(speech ? Buffer.from([0, 255, 128]) : '{"text":"x"}')
 })
-upstream.listen(0, '127.0.0.1')
-await once(upstream, 'listening')
-const url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`
 const entries = pageOf('docs/formats.md').match(/^ {4}my-(?:voice|ears): .*$/gm) ?? []
 const schema = (name: string) =>
   fileURLToPath(new URL(`../../../schemas/audio-${name}.json`, import.meta.url))
@@ -49,11 +44,7 @@ routes:
     errors: openai
 `,
 })
-t.teardown(async () => {
-  await gateway.stop()
-  upstream.close()
-  upstream.closeAllConnections()
-})
+t.teardown(() => gateway.stop())
 t.beforeEach(() => {
   seen.length = 0
 })

@@ -1,11 +1,9 @@
 /** Embeddings through the official SDKs: every form of input, both encodings, both formats on each side, and what is wrong. */
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
 import t from 'tap'
 import { judgeOf } from '../../helpers/answered.ts'
+import { startUpstream } from '../../helpers/core.ts'
 import { startGateway } from '../../helpers/gateway.ts'
 
 type Body = Readonly<Record<string, unknown>>
@@ -25,7 +23,7 @@ const answer = (path: string, body: Body): { status?: number; body: unknown } =>
   const rows = Array.from({ length: count }, (_, index) => row(index)).reverse()
   return { body: { object: 'list', data: rows, usage: { prompt_tokens: 7, total_tokens: 7 } } }
 }
-const upstream = createServer(async (request, response) => {
+const url = await startUpstream(t, async (request, response) => {
   const parts: Buffer[] = []
   for await (const part of request) parts.push(part as Buffer)
   const body = JSON.parse(Buffer.concat(parts).toString()) as Body
@@ -34,18 +32,15 @@ const upstream = createServer(async (request, response) => {
   const { status = 200, body: said } = answer(path, body)
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(said))
 })
-upstream.listen(0, '127.0.0.1')
-await once(upstream, 'listening')
-const { port } = upstream.address() as AddressInfo
 const gateway = await startGateway({
   inside: true,
   routes: `
 pipeline: [errors, validate, model, embed]
 upstreams:
-  em: { url: 'http://127.0.0.1:${port}', key: k }
-  gx: { url: 'http://127.0.0.1:${port}', key: k, embeddings: google, fetch: [image] }
-  both: { url: 'http://127.0.0.1:${port}', key: k, formats: [openai-chat] }
-  only: { url: 'http://127.0.0.1:${port}', key: k, formats: [google-embeddings] }
+  em: { url: '${url}', key: k }
+  gx: { url: '${url}', key: k, embeddings: google, fetch: [image] }
+  both: { url: '${url}', key: k, formats: [openai-chat] }
+  only: { url: '${url}', key: k, formats: [google-embeddings] }
 models:
   'any-*': { to: em/*, free: true }
   'all-*': { to: only/*, free: true }
@@ -60,11 +55,7 @@ routes:
   - { path: 'POST /v1beta/models/{model}:batchEmbedContents', model: { path: model }, embed: google, errors: google }
 `,
 })
-t.teardown(async () => {
-  await gateway.stop()
-  upstream.close()
-  upstream.closeAllConnections()
-})
+t.teardown(() => gateway.stop())
 t.afterEach(() => {
   seen.length = 0
   next = undefined
