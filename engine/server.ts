@@ -1,4 +1,5 @@
 /** The listening node:http server: its limits and deadlines, what its parser refuses, how it drains. */
+import { once } from 'node:events'
 import type http from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { Gateway } from './gateway.ts'
@@ -31,10 +32,11 @@ export const createGatewayServer = (
   const server = createServer(
     {
       maxHeaderSize: limits.header_bytes + limits.url,
-      headersTimeout: timeouts.header,
+      // Whoever would be late at the next look is let go at this one.
+      headersTimeout: Math.max(1, timeouts.header - LOOK),
       requestTimeout: 0, // uploads may take long; a minimum pace guards them (body.ts)
       keepAliveTimeout: timeouts.keep_alive,
-      connectionsCheckingInterval: 1_000,
+      connectionsCheckingInterval: LOOK,
       requireHostHeader: false, // Node would answer by itself, and serve what stands behind it
       // Any other offer (h2c) is declined by going on in HTTP/1.1, as RFC 9110 §7.8 has it.
       shouldUpgradeCallback: incoming => incoming.headers.upgrade?.toLowerCase() === 'websocket',
@@ -42,8 +44,7 @@ export const createGatewayServer = (
     (incoming, response) => gateway.accept(incoming, response),
   )
   server.maxHeadersCount = 0 // with a number, Node hides what is beyond it; we count and refuse
-  const most = limits.connections || Math.max(16, openFiles() / 2 - RESERVED)
-  server.maxConnections = most
+  server.maxConnections = limits.connections || Math.max(16, openFiles() / 2 - RESERVED)
   let connections = 0
   let tracking = false
   server.on('upgrade', (incoming, socket, head) => gateway.upgrade(incoming, socket, head))
@@ -57,19 +58,16 @@ export const createGatewayServer = (
     get open() {
       return gateway.open
     },
-    listen: (port, host) =>
-      new Promise((resolve, reject) => {
-        server.once('error', reject)
-        server.listen({ port, host, backlog: 1_024 }, () => {
-          server.off('error', reject)
-          resolve(server.address() as AddressInfo)
-        })
-      }),
+    async listen(port, host) {
+      server.listen({ port, host, backlog: 1_024 })
+      await once(server, 'listening')
+      return server.address() as AddressInfo
+    },
     get connections() {
       return connections
     },
     take(socket) {
-      if (connections >= most) return void socket.destroy()
+      if (connections >= server.maxConnections) return void socket.destroy()
       // A server that never listens must be told when to begin looking for heads that do not come.
       if (!tracking) tracking = server.emit('listening')
       connections++
@@ -84,6 +82,8 @@ export const createGatewayServer = (
 
 /** Files of this process's own: the log, the store, pipes to other processes. */
 const RESERVED = 24
+/** ms between two looks at whose head is late. */
+const LOOK = 500
 const readOpenFiles = (): number => {
   // Without it the report asks for the names of all peers.
   const report = Object.assign(process.report, { excludeNetwork: true })

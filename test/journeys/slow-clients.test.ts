@@ -4,6 +4,7 @@ import { startGateway } from '../helpers/gateway.ts'
 import { LONG, scaled } from '../helpers/long.ts'
 import { growthDuring } from '../helpers/memory.ts'
 import { type RawClient, rawClient, replies } from '../helpers/raw.ts'
+import { BODIES, HEADS, type Slow } from '../helpers/slow.ts'
 import { startUpstream } from '../helpers/upstream.ts'
 
 const upstream = await startUpstream()
@@ -31,35 +32,9 @@ const drip = async (client: RawClient, piece: string): Promise<void> => {
     await new Promise(resolve => setTimeout(resolve, 100))
   }
 }
-const serves = async (t: Test, { url } = gateway): Promise<void> => {
-  const response = await fetch(`${url}/s/json`, { method: 'POST', body: '{}' })
+const serves = async (t: Test): Promise<void> => {
+  const response = await fetch(`${gateway.url}/s/json`, { method: 'POST', body: '{}' })
   t.equal(await response.text(), '{"ok":true}', 'others are served')
-}
-
-interface Slow {
-  readonly start: string
-  readonly piece: string
-}
-const POST = 'POST /s/json HTTP/1.1\r\nHost: x\r\n'
-const HEADS: Readonly<Record<string, Slow>> = {
-  'nothing at all': { start: '', piece: '' },
-  'a request line that never ends': { start: 'GET /s/', piece: 'a' },
-  'a head that never ends': { start: 'GET /s/json HTTP/1.1\r\nHost: x\r\n', piece: 'X-A: b\r\n' },
-}
-/** Their grace is ten seconds; test/engine/body-pace.test.ts shows the rule without waiting. */
-const BODIES: Readonly<Record<string, Slow>> = {
-  'a body': {
-    start: `${POST}Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n`,
-    piece: ' ',
-  },
-  'a streamed body': {
-    start: `${POST}Content-Type: video/mp4\r\nContent-Length: 100000\r\n\r\n`,
-    piece: ' ',
-  },
-  'chunks of one byte': {
-    start: `${POST}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`,
-    piece: '1\r\n \r\n',
-  },
 }
 
 t.test('one of each', { jobs: 6 }, async t => {
@@ -101,50 +76,6 @@ t.test('a crowd of them', async t => {
   await serves(t)
 })
 
-t.test('a crowd that comes back for two minutes', { skip: !LONG, timeout: 600_000 }, async t => {
-  const usual = await startGateway({ routes })
-  t.teardown(() => usual.stop())
-  const until = performance.now() + Number(process.env.SLOW_SECONDS ?? 120) * 1000
-  const kinds = [...Object.values(HEADS), ...Object.values(BODIES)]
-  const ages: number[] = []
-  const slow = async (_: unknown, index: number) => {
-    const { start, piece } = kinds[index % kinds.length] ?? { start: '', piece: '' }
-    await pause(index) // they come within five seconds
-    while (performance.now() < until) {
-      const client = await rawClient(usual)
-      const born = performance.now()
-      await client.send(start)
-      for (; !client.over() && performance.now() < until; await pause(1_000))
-        if (piece !== '') await client.send(piece)
-      if (client.over()) ages.push(performance.now() - born)
-      client.close()
-    }
-  }
-  const good = async (until: number) => {
-    const times: number[] = []
-    for (; performance.now() < until; await pause(20)) {
-      const started = performance.now()
-      await serves(t, usual)
-      times.push(performance.now() - started)
-    }
-    return times.sort((a, b) => a - b)[Math.ceil(times.length * 0.99) - 1] ?? 0
-  }
-  await warm(usual)
-  const alone = await good(performance.now() + 5_000)
-  let beside = 0
-  const growth = await growthDuring(usual.pid, async () => {
-    const crowd = Array.from({ length: 5_000 }, slow)
-    beside = await good(until)
-    await Promise.all(crowd)
-  })
-  const oldest = Math.max(...ages)
-  t.comment(
-    `${ages.length} slow ones let go, the last after ${(oldest / 1000).toFixed(1)} s; ` +
-      `p99 of the good ${alone.toFixed(0)} ms before, ${beside.toFixed(0)} ms beside them`,
-  )
-  t.ok(ages.length > 5_000)
-  t.ok(growth < 200 * MIB, `at the price of ${(growth / MIB).toFixed(1)} MiB`)
-})
 /** Its memory is then what it is under any load, so that what is measured is the price of the slow ones. */
 const warm = async ({ url }: { readonly url: string }): Promise<void> => {
   const until = performance.now() + 3_000
@@ -154,8 +85,6 @@ const warm = async ({ url }: { readonly url: string }): Promise<void> => {
   }
   await Promise.all(Array.from({ length: 32 }, busy))
 }
-const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
-
 t.test('a kept connection is closed when nothing comes', async t => {
   const client = await rawClient(gateway)
   await client.send('GET /s/json HTTP/1.1\r\nHost: x\r\n\r\n')

@@ -1,0 +1,30 @@
+/** Ways in which clients hold a connection by sending next to nothing. */
+
+export interface Slow {
+  readonly start: string
+  /** What comes again and again; empty: nothing does. */
+  readonly piece: string
+}
+const POST = 'POST /s/json HTTP/1.1\r\nHost: x\r\n'
+
+export const HEADS: Readonly<Record<string, Slow>> = {
+  'nothing at all': { start: '', piece: '' },
+  'a request line that never ends': { start: 'GET /s/', piece: 'a' },
+  'a head that never ends': { start: 'GET /s/json HTTP/1.1\r\nHost: x\r\n', piece: 'X-A: b\r\n' },
+}
+/** Their grace is ten seconds; test/engine/body-pace.test.ts shows the rule without waiting. */
+export const BODIES: Readonly<Record<string, Slow>> = {
+  'a body': {
+    start: `${POST}Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n`,
+    piece: ' ',
+  },
+  'a streamed body': {
+    start: `${POST}Content-Type: video/mp4\r\nContent-Length: 100000\r\n\r\n`,
+    piece: ' ',
+  },
+  'chunks of one byte': {
+    start: `${POST}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`,
+    piece: '1\r\n \r\n',
+  },
+}
+export const KINDS = { heads: HEADS, bodies: BODIES } as const
