@@ -35,7 +35,7 @@ import { Ledger, type Payer } from './ledger/ledger.ts'
 import { settleNoted } from './ledger/noted.ts'
 import { type Override, overridden, overrideOf, type Price, Prices } from './ledger/prices.ts'
 import { quoteCommand } from './ledger/quote.ts'
-import { holdAt, sayCharge, wholeOf } from './ledger/receipt.ts'
+import { holdAt, leavesWhole, Receipt } from './ledger/receipt.ts'
 import { Settling } from './ledger/settling.ts'
 import { migrations } from './ledger/tables.ts'
 import {
@@ -185,21 +185,21 @@ class Meter implements Stage {
     if (exchange.kind !== 'http' || asksForStream(request) || this.#ledger.tight(payer)) bill.hold()
     const seen = new Watching(size - files, bill, () => exchange.slots.get(USAGE))
     if (asksForStream(request)) seen.begin()
+    let whole = false
     try {
       await next()
       if (live) return
       if (exchange.reply.status >= 400) return bill.release()
-      const answer = await wholeOf(exchange)
-      const more = answer && bill.cover(sayCharge(exchange, bill, seen, answer))
-      if (more) await more
-      if (!answer) holdAt(exchange, bill, seen)
+      const found = leavesWhole(exchange)
+      whole = typeof found === 'boolean' ? found : await found
+      if (!whole) holdAt(exchange, bill, seen)
     } catch (thrown) {
       bill.release()
       throw thrown
     }
     const limit = exchange.slots.get(OUTPUT_LIMIT)
     if (limit !== undefined) exchange.reply.headers['x-tollgate-output-limit'] = String(limit)
-    exchange.reply.through(new Settling(exchange, bill, seen))
+    exchange.reply.through(new (whole ? Receipt : Settling)(exchange, bill, seen))
   }
   /** Takes the most it can cost. Where the balance covers only a part, and the client named no bound, as much may be
    *  written as is covered, if the request can say so. */

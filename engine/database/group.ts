@@ -24,10 +24,12 @@ const KEEP = 'INSERT INTO tollgate_lists (client, number, rows) VALUES (?, ?, ?)
 /** One outcome per list. Throws only what a fresh process must recover from. */
 export const createGroup = (store: Sqlite): ((lists: readonly List[]) => readonly Outcome[]) => {
   const { connection } = store
+  const begin = connection.prepare('BEGIN IMMEDIATE')
+  const commit = connection.prepare('COMMIT')
   return lists => {
     let kind: Refused['kind'] = 'unavailable'
     try {
-      connection.exec('BEGIN IMMEDIATE')
+      begin.run()
       let outcomes = together(store, lists)
       if (!outcomes) {
         connection.exec('ROLLBACK; BEGIN IMMEDIATE')
@@ -35,7 +37,7 @@ export const createGroup = (store: Sqlite): ((lists: readonly List[]) => readonl
       }
       // Only a COMMIT that failed leaves a doubt; whoever repeats the list finds out by its number.
       kind = 'unknown'
-      connection.exec('COMMIT')
+      commit.run()
       return outcomes
     } catch (error) {
       if (connection.isTransaction) connection.exec('ROLLBACK')

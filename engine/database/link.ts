@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Migration, Row, Statement } from '../plugin.ts'
 import { toFault } from './answer.ts'
-import { Crowd } from './crowd.ts'
 import { fault } from './faults.ts'
 import type { Heard, Said, WireAnswer } from './frames.ts'
 import { type Line, openLine } from './line.ts'
@@ -35,7 +34,6 @@ export class Link {
   readonly #patience: number
   readonly #opened = Promise.withResolvers<void>()
   readonly #pending = new Waiting<Pending>()
-  readonly #crowd = new Crowd()
   #unsent: Pending[] = []
   readonly #repeats = new Repeats()
   readonly #wills = new Map<string, readonly Spelled[]>()
@@ -107,12 +105,10 @@ export class Link {
     this.#schedule()
     return pending.answer.promise
   }
-  /** What one turn of the loop wrote goes in one frame; in a crowd, what a moment wrote. */
+  /** What one turn of the loop wrote goes in one frame. */
   #schedule(): void {
-    if (this.#scheduled) return
+    if (!this.#scheduled) setImmediate(this.#send)
     this.#scheduled = true
-    if (this.#crowd.wait > 0) setTimeout(this.#send, this.#crowd.wait)
-    else setImmediate(this.#send)
   }
   readonly #send = (): void => {
     this.#scheduled = false
@@ -127,9 +123,8 @@ export class Link {
     for (const list of unsent)
       if (list.migration) migrations.push([list.number, ...list.migration])
       else lists.push(this.#spell(list))
-    const now = performance.now()
-    this.#crowd.sent(lists.length, now, this.#pending.size)
-    const forget = this.#repeats.forgettable(this.#pending.oldest(this.#last + 1), now)
+    const oldest = this.#pending.oldest(this.#last + 1)
+    const forget = this.#repeats.forgettable(oldest, performance.now())
     const texts = this.#texts.untold()
     const rare: Said = {
       ...(hello !== undefined && { hello }),

@@ -9,28 +9,65 @@ export interface Step {
   /** Places of values that many of them may be applied as one with. */
   readonly sums?: readonly number[] | undefined
 }
+interface Sum extends Step {
+  readonly values: Value[]
+}
+/** Those of one text. In a commit most are about the same rows as the one before them: no key is made for those. */
+interface Alike {
+  last: Sum
+  readonly known: Map<string, Sum>
+}
 
 export class Sums {
-  #steps = new Map<string, { readonly step: Step; readonly values: Value[] }>()
+  #steps: Sum[] = []
+  readonly #texts = new Map<string, Alike>()
 
   /** False: it is no such statement. */
   add(step: Step): boolean {
-    const { text, values, rows, sums } = step
+    const { text, values, sums } = step
     if (!sums) return false
-    let key = `${rows} ${text}`
-    for (const [at, value] of values.entries()) if (!sums.includes(at)) key += `\0${value}`
-    const found = this.#steps.get(key)
-    if (!found) this.#steps.set(key, { step, values: [...values] })
-    else for (const at of sums) found.values[at] = whole(found.values[at]) + whole(values[at])
+    const alike = this.#texts.get(text)
+    if (alike && isLike(alike.last, step, sums)) addTo(alike.last, values, sums)
+    else this.#addApart(alike, step, sums)
     return true
+  }
+  #addApart(alike: Alike | undefined, step: Step, sums: readonly number[]): void {
+    const key = keyOf(step, sums)
+    const found = alike?.known.get(key)
+    if (found) addTo(found, step.values, sums)
+    const last = found ?? { ...step, values: [...step.values] }
+    if (!found) this.#steps.push(last)
+    if (!alike) return void this.#texts.set(step.text, { last, known: new Map([[key, last]]) })
+    alike.last = last
+    alike.known.set(key, last)
   }
   /** Those so far, in the order in which they first came. */
   take(): readonly Step[] {
-    if (this.#steps.size === 0) return NONE
-    const steps = [...this.#steps.values()].map(({ step, values }) => ({ ...step, values }))
-    this.#steps = new Map()
+    if (this.#steps.length === 0) return NONE
+    const steps = this.#steps
+    this.#steps = []
+    this.#texts.clear()
     return steps
   }
 }
 const NONE: readonly Step[] = []
-const whole = (value: Value | undefined): bigint => BigInt(value as number | bigint)
+
+const isLike = (sum: Sum, { values, rows }: Step, sums: readonly number[]): boolean =>
+  sum.rows === rows &&
+  sum.values.length === values.length &&
+  values.every((value, at) => value === sum.values[at] || sums.includes(at))
+const keyOf = ({ values, rows }: Step, sums: readonly number[]): string => {
+  let key = String(rows)
+  for (const [at, value] of values.entries())
+    if (!sums.includes(at)) key += `\0${typeof value}${value}`
+  return key
+}
+const addTo = ({ values }: Sum, more: readonly Value[], sums: readonly number[]): void => {
+  for (const at of sums) values[at] = together(values[at], more[at])
+}
+/** In numbers as long as that is exact. */
+const together = (one: Value | undefined, other: Value | undefined): number | bigint => {
+  if (typeof one === 'number' && typeof other === 'number' && Number.isSafeInteger(one + other))
+    return one + other
+  return BigInt(one as number | bigint) + BigInt(other as number | bigint)
+}

@@ -1,8 +1,8 @@
-/** The head of a plain answer that says what it cost. */
-import type { Exchange } from '../../engine/plugin.ts'
+/** The way of a metered reply that is known whole: its head says what it cost. */
+import type { Bytes, Exchange, Fault, Filter, Out } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
 import { isEventStream } from '../formats/sse.ts'
-import { USAGE, type Usage } from '../slots.ts'
+import { USAGE } from '../slots.ts'
 import type { Bill } from './bill.ts'
 import type { Watching } from './estimate.ts'
 
@@ -12,11 +12,18 @@ const RECEIPT = 1024 * 1024
 const isPlain = ({ reply, request }: Exchange): boolean =>
   /\bjson\b/i.test(String(reply.headers['content-type'] ?? '')) && !request.path.includes(':stream')
 
-/** All of a plain answer. Of a longer one, and of a stream, the price is asked by their id. */
-export const wholeOf = async (exchange: Exchange): Promise<Uint8Array | undefined> => {
-  if (!isPlain(exchange)) return undefined
-  const first = (await exchange.reply.peek(bytes => bytes.length > RECEIPT)) ?? Buffer.alloc(0)
-  return first.length > RECEIPT ? undefined : first
+/** Whether it leaves in one piece: as its head says, or since all of it was there before it said too much. Of a longer one, and
+ *  of a stream, the price is asked by their id. */
+export const leavesWhole = (exchange: Exchange): boolean | Promise<boolean> => {
+  if (!isPlain(exchange)) return false
+  const length = exchange.reply.headers['content-length']
+  return length === undefined ? gather(exchange) : Number(length) <= RECEIPT
+}
+const gather = async ({ reply }: Exchange): Promise<boolean> => {
+  const first = await reply.peek(bytes => bytes.length > RECEIPT)
+  if (first && first.length > RECEIPT) return false
+  reply.body = first
+  return true
 }
 /** Its first bytes leave before it is known what it costs: the store knows of it before, and of what is known by then. */
 export const holdAt = ({ reply, slots }: Exchange, bill: Bill, seen: Watching): void => {
@@ -26,17 +33,42 @@ export const holdAt = ({ reply, slots }: Exchange, bill: Bill, seen: Watching): 
   else if (isEventStream(reply)) seen.begin()
 }
 /** What is known whole says what it costs and what is left, and leaves in one piece: nothing of it before it is charged. */
-export const sayCharge = (
-  { reply, slots }: Exchange,
-  bill: Bill,
-  seen: Watching,
-  whole: Uint8Array,
-): Usage => {
-  const usage = seen.guessing(whole.length, slots.get(USAGE))
-  reply.body = whole
-  const nanos = bill.priceOf(usage)
-  const balance = bill.balanceAfter(nanos)
-  reply.headers['x-tollgate-charge'] = printMoney(nanos)
-  if (balance !== undefined) reply.headers['x-tollgate-balance'] = printMoney(balance)
-  return usage
+export class Receipt implements Filter {
+  readonly #exchange: Exchange
+  readonly #bill: Bill
+  readonly #seen: Watching
+  #parts: Bytes[] = NONE
+  constructor(exchange: Exchange, bill: Bill, seen: Watching) {
+    this.#exchange = exchange
+    this.#bill = bill
+    this.#seen = seen
+  }
+  write(chunk: Bytes): void {
+    if (this.#parts === NONE) this.#parts = []
+    this.#parts.push(chunk)
+  }
+  end(tail: Bytes | undefined, out: Out): void {
+    const whole = this.#whole(tail)
+    const usage = this.#seen.guessing(whole?.length ?? 0, this.#exchange.slots.get(USAGE))
+    this.#say(this.#bill.priceOf(usage))
+    const more = this.#bill.settle(usage)
+    if (!more) return out.end(whole)
+    void more.then(() => out.end(whole))
+  }
+  fail(reason: Fault, out: Out): void {
+    this.#bill.release()
+    out.fail(reason)
+  }
+  #whole(tail: Bytes | undefined): Bytes | undefined {
+    if (this.#parts === NONE) return tail
+    if (tail) this.#parts.push(tail)
+    return Buffer.concat(this.#parts)
+  }
+  #say(nanos: bigint): void {
+    const { headers } = this.#exchange.reply
+    const balance = this.#bill.balanceAfter(nanos)
+    headers['x-tollgate-charge'] = printMoney(nanos)
+    if (balance !== undefined) headers['x-tollgate-balance'] = printMoney(balance)
+  }
 }
+const NONE: Bytes[] = []

@@ -20,8 +20,9 @@ interface Share {
   asking: boolean
   /** The wallet gave no more than was needed: nothing is kept back from others. */
   tight: boolean
-  /** Spent since the last look: what is worth keeping. */
+  /** Taken since the last look, and between it and the one before: what is worth keeping. */
   recent: bigint
+  before: bigint
 }
 export interface SharesOptions {
   readonly database: Pick<Database, 'write' | 'read'>
@@ -32,7 +33,7 @@ export interface SharesOptions {
   /** ms between two looks at what lies here unused. */
   readonly every?: number
 }
-/** A share is for this many calls like the last ones. */
+/** A share is for this many calls like the last ones, or for those of as long as lies between two looks. */
 const AHEAD = 32n
 /** Tries for what lies unused in other processes, and ms between them: they give it back within half a second. */
 const PATIENCE = 20
@@ -114,7 +115,7 @@ export class Shares {
   #of(wallet: number): Share {
     const found = this.#shares.get(wallet)
     if (found) return found
-    const share = { free: 0n, waiting: [], asking: false, tight: false, recent: 0n }
+    const share = { free: 0n, waiting: [], asking: false, tight: false, recent: 0n, before: 0n }
     this.#shares.set(wallet, share)
     return share
   }
@@ -144,7 +145,8 @@ export class Shares {
     const first = share.waiting[0]?.amount ?? 0n
     const together = share.waiting.reduce((sum, { amount }) => sum + amount, 0n)
     const least = first - share.free
-    const ahead = together + first * AHEAD - share.free
+    const calls = first * AHEAD
+    const ahead = together + (calls > share.before ? calls : share.before) - share.free
     const wanted = ahead > MOST ? MOST : ahead
     if (await this.#lease(wallet, share, least, wanted)) return
     // Refused for all who waited together and want as much: the answer would be the same.
@@ -232,6 +234,7 @@ export class Shares {
   #lookAround(): void {
     for (const [wallet, share] of this.#shares) {
       const idle = share.recent === 0n
+      share.before = share.recent
       share.recent = 0n
       if (!idle || share.waiting.length > 0) continue
       if (share.free > 0n) this.#return(wallet, share)

@@ -1,4 +1,5 @@
 /** Tests of money have teeth: each planted bug turns one of them red, and without a bug they are green. */
+import { existsSync } from 'node:fs'
 import t from 'tap'
 import { LONG } from '../helpers/long.ts'
 import { copyTree } from './mutated.ts'
@@ -9,8 +10,14 @@ const copy = copyTree()
 t.teardown(() => copy.remove())
 
 t.test('every edit has its place', async t => {
-  for (const { bug, edits } of mutations)
+  for (const { bug, edits, tests } of mutations) {
     t.doesNotThrow(() => copy.redWith({ bug, edits, tests: [] }), bug)
+    t.same(
+      tests.filter(test => !existsSync(test)),
+      [],
+      'its tests are there',
+    )
+  }
   const lost = [{ file: 'routes.yaml', find: 'is nowhere', put: '' }]
   t.throws(() => copy.redWith({ bug: 'none', edits: lost, tests: [] }))
 })

@@ -16,7 +16,9 @@ export interface Mutation {
 const MODEL = 'test/plugins/ledger-model.property.test.ts'
 const AT_ONCE = 'test/plugins/ledger-at-once.test.ts'
 const HOLDS = 'test/plugins/ledger-holds.test.ts'
-const BILLED = 'test/journeys/billed.test.ts'
+const EXTENDED = 'test/plugins/ledger-extended.test.ts'
+const BILLED = 'test/rooms/billed.test.ts'
+const RECEIPT = 'plugins/ledger/receipt.ts'
 const TABLES = 'plugins/ledger/tables.ts'
 const STATEMENTS = 'plugins/ledger/statements.ts'
 const STANDING = 'engine/standing.ts'
@@ -138,7 +140,7 @@ export const mutations: readonly Mutation[] = [
   {
     bug: 'an extension is not held',
     edits: [edit(STATEMENTS, 'SET held = held + ? WHERE', 'SET held = max(held, held - ?) WHERE')],
-    tests: [MODEL],
+    tests: [EXTENDED, MODEL],
   },
   {
     bug: 'what failed is charged',
@@ -186,7 +188,7 @@ export const mutations: readonly Mutation[] = [
   {
     bug: 'an extension that was lost leaves the charge open for good',
     edits: [edit(STATEMENTS, "state = 'open' AND held < ?", "state = 'open' AND held > ?")],
-    tests: ['test/plugins/ledger-extended.test.ts'],
+    tests: [EXTENDED],
   },
   {
     bug: 'what is charged in one row is not taken from the share',
@@ -204,8 +206,8 @@ export const mutations: readonly Mutation[] = [
     edits: [
       edit(
         'engine/database/sums.ts',
-        'whole(found.values[at]) + whole(values[at])',
-        'whole(values[at])',
+        'values[at] = together(values[at], more[at])',
+        'values[at] = more[at]',
       ),
     ],
     tests: ['test/database/sums.test.ts', AT_ONCE],
@@ -234,12 +236,15 @@ export const mutations: readonly Mutation[] = [
   },
   {
     bug: 'a stream that nobody asked for leaves without a hold',
-    edits: [edit('plugins/meter.ts', 'if (!answer) holdAt(exchange, bill, seen)', '')],
+    edits: [edit('plugins/meter.ts', 'if (!whole) holdAt(exchange, bill, seen)', '')],
     tests: [AT_ONCE],
   },
   {
     bug: 'pieces of a plain answer leave before its charge',
-    edits: [edit('plugins/ledger/receipt.ts', '  reply.body = whole\n', '')],
+    edits: [
+      edit(RECEIPT, 'write(chunk: Bytes): void {', 'write(chunk: Bytes, out: Out): void {'),
+      edit(RECEIPT, 'this.#parts.push(chunk)', 'out.write(chunk)'),
+    ],
     tests: [AT_ONCE],
   },
 ]

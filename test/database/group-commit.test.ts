@@ -1,5 +1,6 @@
 /** Lists that gather are one transaction, and each still stands or falls alone. */
 import { join } from 'node:path'
+import type { SQLInputValue } from 'node:sqlite'
 import t from 'tap'
 import { createGroup, type List } from '../../engine/database/group.ts'
 import { prepareStore } from '../../engine/database/migrate.ts'
@@ -18,10 +19,16 @@ const openItems = (folder: string): { store: Sqlite; ran: string[] } => {
   prepareStore(store)
   store.connection.exec(table.text)
   const ran: string[] = []
-  const exec = store.connection.exec.bind(store.connection)
-  store.connection.exec = text => {
-    ran.push(text)
-    exec(text)
+  const { connection } = store
+  const prepare = connection.prepare.bind(connection)
+  connection.prepare = text => {
+    const made = prepare(text)
+    const run = made.run.bind(made)
+    made.run = (...values: unknown[]) => {
+      if (/^(?:BEGIN|COMMIT)/.test(text)) ran.push(text)
+      return run(...(values as SQLInputValue[]))
+    }
+    return made
   }
   return { store, ran }
 }

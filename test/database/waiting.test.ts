@@ -1,7 +1,6 @@
 /** What waits for an answer, by number; and when lists had better wait for each other. */
 
 import t from 'tap'
-import { Crowd } from '../../engine/database/crowd.ts'
 import { Waiting } from '../../engine/database/waiting.ts'
 import fc from '../helpers/property.ts'
 
@@ -42,22 +41,4 @@ t.test('it is a map whose new keys are the next number', async () => {
     }),
     { numRuns: 200 },
   )
-})
-
-t.test('few never wait, a crowd waits a moment, and no longer than it is one', async t => {
-  const crowd = new Crowd()
-  for (let now = 10; now < 100; now += 2) {
-    crowd.sent(1, now, 3)
-    t.equal(crowd.wait, 0, '500 a second')
-  }
-  crowd.sent(20, 102, 20)
-  t.ok(crowd.wait > 0)
-  crowd.sent(20, 104, 9)
-  t.ok(crowd.wait > 0)
-  crowd.sent(3, 106, 3)
-  t.equal(crowd.wait, 0)
-  crowd.sent(2, 109, 40)
-  t.ok(crowd.wait > 0, 'many wait for an answer')
-  crowd.sent(2, 112, 2)
-  t.equal(crowd.wait, 0)
 })
