@@ -163,7 +163,8 @@ const main = async (): Promise<boolean> => {
   const begun = performance.now()
   console.log('TAP version 14')
   const environment = { ...process.env, TAP_TIMEOUT: String(seconds), ...long }
-  const jobs = Number(values.jobs ?? availableParallelism() * 2)
+  // Most wait for much of their time.
+  const jobs = Number(values.jobs ?? Math.ceil(availableParallelism() * 2.5))
   const ended = await runAll(files, jobs, { environment, seconds, measured })
   summary(ended, performance.now() - begun)
   if (ended.length === 0 || ended.some(({ passed }) => !passed)) return false

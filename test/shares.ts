@@ -26,6 +26,9 @@ export const shareOf = (file: string): string =>
 
 /** Those that take longest, and mostly wait: beside them the others find room. */
 const FIRST = [
+  'test/journeys/idempotency-deaths.test.ts',
+  'test/rooms/{engine,ledger,postgres}.test.ts',
+  'test/chaos/store-trouble.test.ts',
   'test/rooms/*.test.ts',
   'test/journeys/{background,clock-steps,format-matrix,idempotency,two-machines,worker-kill}*.test.ts',
   'test/chaos/{chaos,store-trouble}.test.ts',
