@@ -109,7 +109,6 @@ export class Delivery implements Out {
   /** A stage made of the reply what cannot be sent. */
   #break(reason: Fault): void {
     this.#broken = true
-    this.#facts.stumbled(reason)
     this.call.need().cut(reason)
     this.fail(reason)
   }
@@ -124,6 +123,7 @@ export class Delivery implements Out {
     )
   }
   fail(reason: Fault): void {
+    this.#facts.stumbled(reason)
     if (this.call.durable) void this.settle(reason)
     else this.refuse(reason)
   }

@@ -29,14 +29,15 @@ export const createGatewayServer = (
 ): GatewayServer => {
   const { limits, timeouts } = current().settings
   const gateway = new Gateway(current, resources)
+  const look = Math.ceil(Math.min(500, timeouts.header / 10)) || 500
   const server = createServer(
     {
       maxHeaderSize: limits.header_bytes + limits.url,
       // Whoever would be late at the next look is let go at this one.
-      headersTimeout: Math.max(1, timeouts.header - LOOK),
+      headersTimeout: timeouts.header && timeouts.header - look,
       requestTimeout: 0, // uploads may take long; a minimum pace guards them (body.ts)
       keepAliveTimeout: timeouts.keep_alive,
-      connectionsCheckingInterval: LOOK,
+      connectionsCheckingInterval: look,
       requireHostHeader: false, // Node would answer by itself, and serve what stands behind it
       // Any other offer (h2c) is declined by going on in HTTP/1.1, as RFC 9110 §7.8 has it.
       shouldUpgradeCallback: incoming => incoming.headers.upgrade?.toLowerCase() === 'websocket',
@@ -82,8 +83,6 @@ export const createGatewayServer = (
 
 /** Files of this process's own: the log, the store, pipes to other processes. */
 const RESERVED = 24
-/** ms between two looks at whose head is late. */
-const LOOK = 500
 const readOpenFiles = (): number => {
   // Without it the report asks for the names of all peers.
   const report = Object.assign(process.report, { excludeNetwork: true })

@@ -90,7 +90,7 @@ export const askedOf = (
       completion: each * Math.max(1, copies),
       meters: {
         ...tools,
-        ...piecesOf({ images: copies, characters: size }, rule),
+        ...piecesOf(copies, size, rule),
         ...secondsIn(fields, files, rule),
       },
     },
@@ -98,8 +98,10 @@ export const askedOf = (
 }
 
 /** Only those that the model is paid by: what draws counts no characters, and what speaks no images. */
-const piecesOf = (most: Meters, { homes }: Rule): Meters =>
-  Object.fromEntries(Object.entries(most).filter(([meter]) => homes.has(meter as Meter)))
+const piecesOf = (images: number, characters: number, { homes }: Rule): Meters => ({
+  ...(homes.has('images') && { images }),
+  ...(homes.has('characters') && { characters }),
+})
 
 /** Bytes a second that no codec for speech goes below. */
 const LEAST_RATE = 500

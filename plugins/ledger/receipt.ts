@@ -1,4 +1,5 @@
 /** The way of a metered reply that is known whole: its head says what it cost. */
+import { asFault } from '../../engine/errors.ts'
 import type { Bytes, Exchange, Fault, Filter, Out } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
 import { isEventStream } from '../formats/sse.ts'
@@ -23,6 +24,8 @@ const gather = async ({ reply }: Exchange): Promise<boolean> => {
   const first = await reply.peek(bytes => bytes.length > RECEIPT)
   if (first && first.length > RECEIPT) return false
   reply.body = first
+  // With its length known nothing makes the head leave before the rest.
+  reply.headers['content-length'] = String(first?.length ?? 0)
   return true
 }
 /** Its first bytes leave before it is known what it costs: the store knows of it before, and of what is known by then. */
@@ -46,6 +49,7 @@ export class Receipt implements Filter {
   write(chunk: Bytes): void {
     if (this.#parts === NONE) this.#parts = []
     this.#parts.push(chunk)
+    if (this.#parts.length >= LOOSE) this.#parts = [Buffer.concat(this.#parts)]
   }
   end(tail: Bytes | undefined, out: Out): void {
     const whole = this.#whole(tail)
@@ -53,7 +57,10 @@ export class Receipt implements Filter {
     this.#say(this.#bill.priceOf(usage))
     const more = this.#bill.settle(usage)
     if (!more) return out.end(whole)
-    void more.then(() => out.end(whole))
+    more.then(
+      () => out.end(whole),
+      thrown => out.fail(asFault(thrown)),
+    )
   }
   fail(reason: Fault, out: Out): void {
     this.#bill.release()
@@ -72,3 +79,5 @@ export class Receipt implements Filter {
   }
 }
 const NONE: Bytes[] = []
+/** Pieces after which they become one: each takes more than its bytes. */
+const LOOSE = 256

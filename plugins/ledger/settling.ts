@@ -1,4 +1,5 @@
 /** The way of a metered reply that is not known whole: settles as it ends. */
+import { asFault } from '../../engine/errors.ts'
 import type { Exchange, Filter, Out } from '../../engine/plugin.ts'
 import { isEventStream } from '../formats/sse.ts'
 import { USAGE } from '../slots.ts'
@@ -24,7 +25,10 @@ export class Settling implements Filter {
     if (tail) this.#seen.sawLast(tail)
     const more = this.#settle()
     if (!more) return out.end(tail)
-    void more.then(() => out.end(tail))
+    more.then(
+      () => out.end(tail),
+      thrown => out.fail(asFault(thrown)),
+    )
   }
   fail(reason: Parameters<Out['fail']>[0], out: Out): void {
     // An upstream that failed before it said anything is paid for by nobody.

@@ -56,6 +56,13 @@ t.test('forty become one for each row', async t => {
   t.equal(paid().length, 2)
 })
 
+t.test('beyond what a number can say they are exact, too', async t => {
+  const { commit, store } = arrange(t)
+  store.run('UPDATE purse SET left_over = 9007199254740999 WHERE id = 1', [])
+  commit([bill('b1', pay(Number.MAX_SAFE_INTEGER)), bill('b2', pay(4)), bill('b3', pay(2))])
+  t.match(store.run('SELECT left_over AS n FROM purse WHERE id = 1', []).rows, [{ n: 2 }])
+})
+
 t.test('one that must touch a row does not hide behind one that need not', async t => {
   const { commit, left } = arrange(t)
   const must = (purse: number): Step => ({ ...pay(2, purse), rows: -2 })

@@ -1,5 +1,4 @@
-/** What waits for an answer, by number; and when lists had better wait for each other. */
-
+/** What waits for an answer, by number. */
 import t from 'tap'
 import { Waiting } from '../../engine/database/waiting.ts'
 import fc from '../helpers/property.ts'

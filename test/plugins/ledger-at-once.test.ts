@@ -1,6 +1,6 @@
 /** A plain answer is one row of the ledger, written before its first byte leaves; whatever may leave earlier is held in
  *  the store before. */
-import { type ClientRequest, request as httpRequest } from 'node:http'
+import { type ClientRequest, request as httpRequest, type ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
 import type { Metrics, Plugin } from '../../engine/plugin.ts'
 import { audit } from '../../plugins/ledger/audit.ts'
@@ -112,7 +112,10 @@ for (const engine of ENGINES)
     t.test('what the store cannot be told of does not leave, in any piece', async t => {
       const { here, url, rows, counted } = await arrange(t, engine)
       const text = JSON.stringify({ ...USED, long: 'x'.repeat(100_000) })
+      const dearer = JSON.stringify({ usage: { prompt_tokens: 1_000, completion_tokens: 50_000 } })
       const replies = [
+        [json(dearer), dearer],
+        [{ 'content-type': 'application/json; charset=UTF-8' }, dearer],
         [json(text), text],
         [{ 'content-type': 'application/json' }, text],
         [json('x'.repeat(2_000_000)), 'x'.repeat(2_000_000)],
@@ -146,6 +149,28 @@ for (const engine of ENGINES)
       await eventually(() => counted.length > 0 || undefined)
       t.match(counted, [{ name: 'uncharged_total', labels: { model: 'm' } }])
       t.same(await rows(), [])
+    })
+
+    t.test('what breaks off in the middle is charged to nobody, whoever leaves', async t => {
+      const { here, url, rows, counted } = await arrange(t, engine)
+      const half = 'x'.repeat(500)
+      let leave = (response: ServerResponse): void => void response.destroy()
+      here.script = (_, response) => {
+        response.writeHead(200, json(half.repeat(2)))
+        response.write(half, () => setTimeout(() => leave(response), 20))
+      }
+      t.equal((await post(url, '', { body: BODY })).status, 502)
+      const left = Promise.withResolvers<void>()
+      const leaving = ask(url, BODY).on('close', () => left.resolve())
+      leave = () => void leaving.destroy()
+      await left.promise
+      await eventually(() => counted.length > 0 || undefined)
+      t.same(await rows(), [])
+      here.script = (_, response) =>
+        void response.setHeader('content-type', 'application/json').end(JSON.stringify(USED))
+      t.equal((await post(url, '', { body: BODY })).status, 200)
+      t.match(await rows(), [{ state: 'settled', amount: 6_000_000 }])
+      await balanced(t, here)
     })
 
     t.test('where money is short a hold is written down at once: others see it', async t => {
