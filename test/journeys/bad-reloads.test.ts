@@ -142,6 +142,16 @@ t.test(`each is a problem, and the old version serves (SEED=${seed()})`, async t
   t.same(new Set(answers), new Set(['200 {"text":"good","version":1,"pid":N}']))
 })
 
+t.test('of very many the log has the first, and their number', async t => {
+  const wrong = Array.from({ length: 40 }, (_, index) => `wrong_${index}: 1`)
+  primary.write('routes.yaml', withSettings(wrong.join('\n  ')))
+  t.equal((await primary.ask('reload')).problems?.length, 40)
+  const told = primary.log().findLast(({ msg }) => msg === 'a new version has problems')
+  t.match(told, { all: 40, problems: { length: 20 } })
+  primary.write('routes.yaml', good)
+  t.match(await primary.ask('reload'), { outcome: /live|unchanged/ })
+})
+
 t.test('many of them, good and bad, leave no file open', async t => {
   const { workers } = await primary.config()
   const pids = [primary.child.pid, ...workers.map(({ pid }) => pid)]
