@@ -16,7 +16,6 @@ export interface Mutation {
 const MODEL = 'test/plugins/ledger-model.property.test.ts'
 const AT_ONCE = 'test/plugins/ledger-at-once.test.ts'
 const HOLDS = 'test/plugins/ledger-holds.test.ts'
-const EXTENDED = 'test/plugins/ledger-extended.test.ts'
 const BILLED = 'test/rooms/billed.test.ts'
 const RECEIPT = 'plugins/ledger/receipt.ts'
 const TABLES = 'plugins/ledger/tables.ts'
@@ -140,7 +139,7 @@ export const mutations: readonly Mutation[] = [
   {
     bug: 'an extension is not held',
     edits: [edit(STATEMENTS, 'SET held = held + ? WHERE', 'SET held = max(held, held - ?) WHERE')],
-    tests: [EXTENDED, MODEL],
+    tests: ['test/journeys/billed/cut.test.ts'],
   },
   {
     bug: 'what failed is charged',
@@ -188,7 +187,7 @@ export const mutations: readonly Mutation[] = [
   {
     bug: 'an extension that was lost leaves the charge open for good',
     edits: [edit(STATEMENTS, "state = 'open' AND held < ?", "state = 'open' AND held > ?")],
-    tests: [EXTENDED],
+    tests: ['test/plugins/ledger-extended.test.ts'],
   },
   {
     bug: 'what is charged in one row is not taken from the share',
