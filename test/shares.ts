@@ -31,7 +31,7 @@ const FIRST = [
   'test/chaos/store-trouble.test.ts',
   'test/rooms/*.test.ts',
   'test/journeys/{background,clock-steps,format-matrix,idempotency,two-machines,worker-kill}*.test.ts',
-  'test/chaos/{chaos,store-trouble}.test.ts',
+  'test/chaos/chaos.test.ts',
   'test/docs/*.test.ts',
 ]
 /** Those that need the machine for themselves: what a gateway does beyond its capacity is not what it does beside others. */

@@ -1,5 +1,5 @@
 /** From a change to a version that serves, or to a report of why not. One build at a time; changes meanwhile make one more. */
-import type { Problem } from '../config/problem.ts'
+import { type Problem, SHOWN } from '../config/problem.ts'
 import type { ProcessLog } from '../log.ts'
 import type { GatewayMetrics } from '../metrics.ts'
 import type { Settings } from '../snapshot.ts'
@@ -141,15 +141,12 @@ const describe = (outcome: Outcome, version: number, ms: number, first: Built): 
 /** What is bound or opened once. */
 const FIXED = ['listen', 'admin', 'workers', 'data', 'database', 'durability'] as const
 
-/** As many as a person is shown: one word in the wrong place may make hundreds. */
-const SHOWN = 20
 const tell = ({ log, metrics }: ReloadOptions, report: Report): void => {
   const { outcome, version, problems } = report
   metrics.count('reloads_total', { outcome })
   metrics.gauge('config_version', {}, version)
   metrics.gauge('config_reload_ok', {}, outcome === 'problems' ? 0 : 1)
-  const [all, shown] = [problems?.length, problems?.slice(0, SHOWN)]
-  if (outcome === 'problems')
-    log.error({ version, problems: shown, all }, 'a new version has problems')
-  else log.info({ version, outcome }, report.text)
+  if (!problems) return log.info({ version, outcome }, report.text)
+  const [all, shown] = [problems.length, problems.slice(0, SHOWN)]
+  log.error({ version, problems: shown, all }, 'a new version has problems')
 }

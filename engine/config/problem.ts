@@ -105,13 +105,15 @@ export const sorted = (found: readonly Problem[], main?: string): readonly Probl
   )
 }
 
+/** As many as a person is shown, unless more are asked for: one word in the wrong place may make hundreds. */
+export const SHOWN = 20
 /** All of `found` as text for a person, a program or a pull request. A program is told every one. */
 export const format = (
   found: readonly Problem[],
   texts: Texts,
   how: Format,
   options: FormatOptions = {},
-): string => FORMATS[how](sorted(found, options.main), options.limit ?? 20, texts, options)
+): string => FORMATS[how](sorted(found, options.main), options.limit ?? SHOWN, texts, options)
 
 const FORMATS: Readonly<
   Record<Format, (all: readonly Problem[], limit: number, texts: Texts, o: FormatOptions) => string>

@@ -1,11 +1,11 @@
 /** The way of a metered reply that is known whole: its head says what it cost. */
-import { asFault } from '../../engine/errors.ts'
 import type { Bytes, Exchange, Fault, Filter, Out } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
 import { isEventStream } from '../formats/sse.ts'
 import { USAGE } from '../slots.ts'
 import type { Bill } from './bill.ts'
 import type { Watching } from './estimate.ts'
+import { endBehind } from './settling.ts'
 
 /** The largest plain answer that is waited for, so that its head can say what it cost. */
 const RECEIPT = 1024 * 1024
@@ -55,12 +55,7 @@ export class Receipt implements Filter {
     const whole = this.#whole(tail)
     const usage = this.#seen.guessing(whole?.length ?? 0, this.#exchange.slots.get(USAGE))
     this.#say(this.#bill.priceOf(usage))
-    const more = this.#bill.settle(usage)
-    if (!more) return out.end(whole)
-    more.then(
-      () => out.end(whole),
-      thrown => out.fail(asFault(thrown)),
-    )
+    endBehind(this.#bill.settle(usage), whole, out)
   }
   fail(reason: Fault, out: Out): void {
     this.#bill.release()

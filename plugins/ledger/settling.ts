@@ -1,12 +1,20 @@
 /** The way of a metered reply that is not known whole: settles as it ends. */
 import { asFault } from '../../engine/errors.ts'
-import type { Exchange, Filter, Out } from '../../engine/plugin.ts'
+import type { Bytes, Exchange, Filter, Out } from '../../engine/plugin.ts'
 import { isEventStream } from '../formats/sse.ts'
 import { USAGE } from '../slots.ts'
 import type { Bill } from './bill.ts'
 import type { Watching } from './estimate.ts'
 
-/** Its tail waits where the account has to be asked first. */
+/** A tail waits where the account has to be asked first. */
+export const endBehind = (more: Promise<void> | undefined, tail: Bytes | undefined, out: Out) => {
+  if (!more) return out.end(tail)
+  more.then(
+    () => out.end(tail),
+    thrown => out.fail(asFault(thrown)),
+  )
+}
+
 export class Settling implements Filter {
   readonly #exchange: Exchange
   readonly #bill: Bill
@@ -23,12 +31,7 @@ export class Settling implements Filter {
   }
   end(tail: Uint8Array | undefined, out: Out): void {
     if (tail) this.#seen.sawLast(tail)
-    const more = this.#settle()
-    if (!more) return out.end(tail)
-    more.then(
-      () => out.end(tail),
-      thrown => out.fail(asFault(thrown)),
-    )
+    endBehind(this.#settle(), tail, out)
   }
   fail(reason: Parameters<Out['fail']>[0], out: Out): void {
     // An upstream that failed before it said anything is paid for by nobody.

@@ -102,18 +102,7 @@ const PARTS = ['requests', 'streams', ...scaled([], ['latency', 'events', 'ledge
 t.test('a short run of its parts', { skip: !isLinux && 'figures come from /proc' }, async t => {
   const json = join(t.testdir({}), 'out.json')
   const bench = fileURLToPath(new URL('bench.ts', import.meta.url))
-  const short = [
-    '--rounds',
-    '1',
-    '--slices',
-    '2',
-    '--seconds',
-    '0.05',
-    '--rate',
-    '50',
-    '--streams',
-    '20',
-  ]
+  const short = '--rounds 1 --slices 2 --seconds 0.05 --rate 50 --streams 20'.split(' ')
   short.push('--charges', '1000', '--events', '1000')
   const run = spawnSync(...swiftly(bench, ...short, '--only', PARTS.join(), '--json', json), {
     encoding: 'utf8',

@@ -20,6 +20,11 @@ const openItems = (folder: string): { store: Sqlite; ran: string[] } => {
   store.connection.exec(table.text)
   const ran: string[] = []
   const { connection } = store
+  const exec = connection.exec.bind(connection)
+  connection.exec = text => {
+    ran.push(text)
+    exec(text)
+  }
   const prepare = connection.prepare.bind(connection)
   connection.prepare = text => {
     const made = prepare(text)

@@ -8,6 +8,16 @@ export const residentOf = (root: number): number => residentTogether(family(root
 const residentTogether = (pids: readonly number[]): number =>
   pids.reduce((sum, pid) => sum + resident(pid), 0)
 
+/** Three seconds of load by 32 at a time: memory is then what it is under any load, and what is measured behind it is the price
+ *  of something else. */
+export const warm = async (ask: () => Promise<unknown>): Promise<void> => {
+  const until = performance.now() + 3_000
+  const busy = async (): Promise<void> => {
+    while (performance.now() < until) await ask()
+  }
+  await Promise.all(Array.from({ length: 32 }, busy))
+}
+
 /** Watches a tree while something happens: the highest growth over the start, in bytes. */
 export const growthDuring = async (root: number, run: () => Promise<unknown>): Promise<number> => {
   // To look for the members costs more than to look at them.

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { startGateway } from '../helpers/gateway.ts'
 import { LONG } from '../helpers/long.ts'
-import { growthDuring } from '../helpers/memory.ts'
+import { growthDuring, warm } from '../helpers/memory.ts'
 import { forkSwiftly } from '../helpers/operator.ts'
 import type { KINDS } from '../helpers/slow.ts'
 import { startUpstream } from '../helpers/upstream.ts'
@@ -31,14 +31,6 @@ const ask = async ({ url }: Subject): Promise<string> => {
   const response = await fetch(`${url}/s/json`, { method: 'POST', body: '{}' })
   return response.text()
 }
-/** Its memory is then what it is under any load, so that what is measured is the price of the slow ones. */
-const warm = async (subject: Subject): Promise<void> => {
-  const until = performance.now() + 3_000
-  const busy = async (): Promise<void> => {
-    while (performance.now() < until) await ask(subject)
-  }
-  await Promise.all(Array.from({ length: 32 }, busy))
-}
 /** ms that 99 of 100 stay below. */
 const good = async (t: Test, subject: Subject, seconds: number): Promise<string> => {
   const times: number[] = []
@@ -52,7 +44,7 @@ const good = async (t: Test, subject: Subject, seconds: number): Promise<string>
   return (times[Math.ceil(times.length * 0.99) - 1] ?? 0).toFixed(1)
 }
 const crowded = async (t: Test, subject: Subject, kind: keyof typeof KINDS, seconds: number) => {
-  await warm(subject)
+  await warm(() => ask(subject))
   const before = await good(t, subject, 5)
   const { port } = new URL(subject.url)
   const growth = await growthDuring(subject.pid, async () => {
