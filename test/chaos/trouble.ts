@@ -217,7 +217,7 @@ export const spoil = async (pid: number, injection: string) => {
     },
   }
 }
-const isTraced = (pid: number): boolean => {
+export const isTraced = (pid: number): boolean => {
   try {
     return !/^TracerPid:\t0$/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
   } catch {

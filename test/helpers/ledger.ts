@@ -60,7 +60,7 @@ export const payer = (account: number, key?: number, quota?: bigint): Payer => (
 
 /** A call as the meter makes it, in its own lists: held, and then closed. */
 export const call = async (
-  { database }: Books,
+  { database }: Pick<Books, 'database'>,
   ledger: Ledger,
   request: string,
   who: Payer,
