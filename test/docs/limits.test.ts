@@ -9,6 +9,20 @@ import { clone } from './clone.ts'
 
 const PAGE = 'docs/limits.md'
 
+t.test('every shipped POST that is billed knows Idempotency-Key', async t => {
+  const { routes } = parse(readFileSync(new URL('../../routes.yaml', import.meta.url), 'utf8')) as {
+    routes: { path: string; model?: unknown; meter?: { free?: boolean }; idempotency?: unknown }[]
+  }
+  const billed = routes.filter(
+    ({ path, model, meter }) => path.startsWith('POST ') && model && !meter?.free,
+  )
+  t.ok(billed.length > 12)
+  t.same(
+    billed.filter(({ idempotency }) => !idempotency).map(({ path }) => path),
+    [],
+  )
+})
+
 t.test('its commands', { skip: !LONG && 'CI and the long form run them' }, async t => {
   const place = await clone(t)
   await place.start()
