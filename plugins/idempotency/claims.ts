@@ -10,7 +10,7 @@ import type {
   Statement,
 } from '../../engine/plugin.ts'
 import { isCode } from '../ledger/faults.ts'
-import { writeSurely } from '../ledger/surely.ts'
+import { ADMISSION, writeSurely } from '../ledger/surely.ts'
 import { fault } from './faults.ts'
 import { claimKey, cleanKeys, expireKey, freeKey, type Name, REPLY } from './statements.ts'
 
@@ -62,7 +62,7 @@ export class Claims {
       if (row === undefined || row.request === exchange.id) return undefined
       const request = String(row.request)
       if (row.status !== null && now - Number(row.claimed) >= KEPT_FOR) {
-        await writeSurely(this.#database, [expireKey(request)])
+        await writeSurely(this.#database, [expireKey(request)], ADMISSION)
         continue
       }
       const kept = await this.#judge(row, request, body, largest)
@@ -101,7 +101,7 @@ export class Claims {
     this.#running.set(exchange.id, exchange)
     try {
       const claim = { ...name, request: exchange.id, process, body, claimed }
-      const [, [row] = []] = await writeSurely(this.#database, claimKey(claim))
+      const [, [row] = []] = await writeSurely(this.#database, claimKey(claim), ADMISSION)
       if (row?.request !== exchange.id) this.#running.delete(exchange.id)
       return row
     } catch (thrown) {

@@ -11,10 +11,11 @@ import {
   chargeOf,
   rowOf,
   uncharged,
+  uncollected,
 } from './charged.ts'
 import { fault, isCode, LACKS } from './faults.ts'
 import type { Lack } from './ledger.ts'
-import { takeMore } from './more.ts'
+import { takeMore, takeWhatIs } from './more.ts'
 import { noteOf } from './noted.ts'
 import {
   extendCharge,
@@ -71,12 +72,14 @@ export class Bill {
   priceOf(usage: Usage): bigint {
     return this.#chargeFor(usage).nanos
   }
-  /** What the account has left behind a charge that is as good as decided. Undefined where that is not known, or more than is
-   *  held. */
+  /** What is charged for it: no more than is held. */
+  dueFor(usage: Usage): bigint {
+    const nanos = this.priceOf(usage)
+    return nanos < this.#held ? nanos : this.#held
+  }
+  /** What the account has left behind a charge that is as good as decided. Undefined where that is not known. */
   balanceAfter(nanos: bigint): bigint | undefined {
-    if (nanos > this.#held) return undefined
-    this.#decide(nanos)
-    return this.#kit.ledger.balance(this.#facts.payer.account)
+    return this.#decide(nanos)
   }
   release(): undefined {
     if (this.#closed) return undefined
@@ -95,20 +98,17 @@ export class Bill {
     return this.#collect(beyond)
   }
   async #collect(beyond: bigint): Promise<void> {
-    const { ledger, log } = this.#kit
-    const { payer } = this.#facts
+    const { payer, model } = this.#facts
     this.#covered = true
-    const lack = await takeMore(ledger, payer, beyond)
-    if (this.#closed) return void (lack ?? ledger.give(payer, beyond, this.#process))
-    if (!lack) return this.#extendBy(beyond)
-    const uncollected = String(beyond)
-    log.warn({ id: this.#exchange.id, uncollected }, 'a call cost more than could be collected')
+    const more = await takeWhatIs(this.#kit.ledger, payer, beyond)
+    if (this.#closed) return this.#kit.ledger.give(payer, more, this.#process)
+    if (more > 0n) this.#extendBy(more)
+    if (more < beyond) uncollected(this.#kit, this.#exchange.id, model, beyond - more)
   }
   /** Charges what was used. A promise only where that is more than is held, and nobody has covered it yet. */
   settle(usage: Usage): Promise<void> | undefined {
     if (this.#closed) return undefined
-    const nanos = this.priceOf(usage)
-    const close = (): undefined => void this.#close(usage, nanos)
+    const close = (): undefined => void this.#close(usage)
     return this.cover(usage)?.then(close) ?? close()
   }
   /** What was written so far, before it leaves: not lost with this process. */
@@ -147,9 +147,8 @@ export class Bill {
   /** What it is settled at if this process dies without another word. */
   #will(usage: Usage): bigint {
     const nanos = this.priceOf(usage)
-    const most = nanos < this.#held ? nanos : this.#held
     const { id, writes } = this.#exchange
-    writes.will(holdAtLeast(id, most), noteOf(id, usage, this.#facts))
+    writes.will(holdAtLeast(id, this.dueFor(usage)), noteOf(id, usage, this.#facts))
     return nanos
   }
   async #extend(): Promise<void> {
@@ -167,32 +166,33 @@ export class Bill {
     const { id, writes } = this.#exchange
     if (this.#written) writes.add(extendCharge(id, more))
   }
-  #close(usage: Usage, nanos: bigint): void {
+  #close(usage: Usage): void {
     if (this.#closed) return
-    const amount = nanos < this.#held ? nanos : this.#held
+    const amount = this.dueFor(usage)
     this.#closed = true
     this.#charged = amount
     this.#decide(amount)
-    this.#closing = this.#settlement(usage, amount, nanos - amount)
+    this.#closing = this.#settlement(usage, amount)
     this.#exchange.writes.add(...this.#closing)
     const { unpriced } = this.#chargeFor(usage)
     if (unpriced.length > 0) alarm(this.#kit, this.#exchange.id, this.#facts.model, unpriced)
   }
-  #decide(amount: bigint): void {
-    this.#kit.ledger.charged(this.#facts.payer, amount - this.#decided, this.#process)
+  #decide(amount: bigint): bigint | undefined {
+    const more = amount - this.#decided
     this.#decided = amount
+    return this.#kit.ledger.charged(this.#facts.payer, more, this.#process)
   }
   #chargeFor(usage: Usage): Charged {
     if (this.#priced?.usage !== usage)
       this.#priced = { usage, charge: chargeOf(usage, this.#facts) }
     return this.#priced.charge
   }
-  #settlement(usage: Usage, amount: bigint, uncollected: bigint): readonly Statement[] {
+  #settlement(usage: Usage, amount: bigint): readonly Statement[] {
     const { payer } = this.#facts
     const settlement = {
       request: this.#exchange.id,
       amount,
-      uncollected,
+      uncollected: this.priceOf(usage) - amount,
       estimated: usage.estimated,
       wallets: walletsOf(payer.account, payer.key),
       closed: Date.now(),
@@ -210,7 +210,7 @@ export class Bill {
     const { id, kind, slots, writes } = this.#exchange
     // A conversation has no last byte to wait for: it is charged for what was said in it.
     const said = kind === 'websocket' && attempts > 0 ? slots.get(USAGE) : undefined
-    if (said) this.#close(said, this.priceOf(said))
+    if (said) this.#close(said)
     else this.release()
     const { ledger } = this.#kit
     const back = (): void => ledger.give(this.#facts.payer, this.#rest(), this.#process)

@@ -65,6 +65,16 @@ export const alarm = (
   for (const meter of unpriced) metrics.count('unpriced_total', { model, meter })
   log.warn({ id, model, unpriced }, 'a call used what has no price')
 }
+/** It cost more than is held for it and more than the account had: it stands in the books, and is worth somebody's look. */
+export const uncollected = (
+  { log, metrics }: Pick<BillKit, 'log' | 'metrics'>,
+  id: string,
+  model: string,
+  nanos: bigint,
+): void => {
+  metrics.count('uncollected_total', { model })
+  log.warn({ id, model, uncollected: String(nanos) }, 'a call cost more than could be collected')
+}
 /** What an upstream did before anything held it in the store is paid for by nobody. */
 export const uncharged = ({ metrics }: Pick<BillKit, 'metrics'>, model: string): void =>
   metrics.count('uncharged_total', { model })

@@ -7,7 +7,7 @@ import { settleNoted } from './noted.ts'
 import { giveAllBack } from './processes.ts'
 import { Shares } from './shares.ts'
 import { BARRIER, nanosOf, openWallet, ROOM_IN } from './statements.ts'
-import { writeSurely } from './surely.ts'
+import { ADMISSION, writeSurely } from './surely.ts'
 import { walletOf } from './wallet.ts'
 
 /** Who pays. `quota`: what the key may spend in all, nanos; undefined: as much as the account has. */
@@ -114,17 +114,14 @@ export class Ledger {
     this.#shares.give(walletOf.account(account), amount)
     if (key !== undefined && quota !== undefined) this.#shares.give(walletOf.key(key), amount)
   }
-  /** What a call is charged was decided, be it written already or not. Below zero: less than was decided before. */
-  charged({ account, key, quota }: Payer, amount: bigint, process: string): void {
-    if (!this.#standing.goesBy(process)) return
-    this.#shares.balances.charged(walletOf.account(account), amount)
+  /** What a call is charged was decided, be it written already or not. Below zero: less than was decided before. Returns the
+   *  account's balance, nanos, when all that this process decided is charged; undefined: not known yet. What others charged or
+   *  credited may be missing from it for a second. */
+  charged({ account, key, quota }: Payer, amount: bigint, process: string): bigint | undefined {
+    if (!this.#standing.goesBy(process)) return undefined
     if (key !== undefined && quota !== undefined)
       this.#shares.balances.charged(walletOf.key(key), amount)
-  }
-  /** Nanos, when all that this process decided is charged; undefined: not known yet. What others charged or credited may be
-   *  missing from it for a second. */
-  balance(account: number): bigint | undefined {
-    return this.#shares.balances.of(walletOf.account(account))
+    return this.#shares.balances.charged(walletOf.account(account), amount)
   }
   /** Closes a charge whose own group may not have come through: tried until the store has an answer. */
   ensureClosed(request: string, list: readonly Statement[], done: Done): void {
@@ -147,7 +144,8 @@ export class Ledger {
   /** With the quota that it has now. Another is set by whoever changes it, and `openWallet` then leaves it alone. */
   async #openKey(key: number, quota: bigint | undefined): Promise<void> {
     if (this.#opened.get(key)) return
-    await writeSurely(this.#database, [openWallet(walletOf.key(key), quota)])
+    const list = [openWallet(walletOf.key(key), quota)]
+    await writeSurely(this.#database, list, ADMISSION)
     this.#opened.set(key, true)
   }
   async #roomIn(wallet: number): Promise<bigint> {

@@ -14,3 +14,11 @@ export const takeMore = async (
     return ledger.take(payer, amount).catch(() => 'account' as const)
   }
 }
+
+/** As much of it as there is; nothing where the store has no answer. */
+export const takeWhatIs = async (ledger: Ledger, payer: Payer, amount: bigint): Promise<bigint> => {
+  if (!(await takeMore(ledger, payer, amount))) return amount
+  const room = await ledger.room(payer).catch(() => 0n)
+  const rest = room < amount ? room : amount
+  return rest > 0n && !(await takeMore(ledger, payer, rest)) ? rest : 0n
+}

@@ -54,8 +54,12 @@ export class Receipt implements Filter {
   end(tail: Bytes | undefined, out: Out): void {
     const whole = this.#whole(tail)
     const usage = this.#seen.guessing(whole?.length ?? 0, this.#exchange.slots.get(USAGE))
-    this.#say(this.#bill.priceOf(usage))
-    endBehind(this.#bill.settle(usage), whole, out)
+    const charge = (): Promise<void> | undefined => {
+      this.#say(this.#bill.dueFor(usage))
+      return this.#bill.settle(usage)
+    }
+    // What is said is what was charged, also where that is not all of it.
+    endBehind(this.#bill.cover(usage)?.then(charge) ?? charge(), whole, out)
   }
   fail(reason: Fault, out: Out): void {
     this.#bill.release()

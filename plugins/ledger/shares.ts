@@ -5,7 +5,7 @@ import { MOST } from '../billing/money.ts'
 import { Balances } from './balances.ts'
 import { INSUFFICIENT, isCode } from './faults.ts'
 import { ELSEWHERE, leaseShare, nanosOf, OUTSIDE, ROOM_IN, returnShare } from './statements.ts'
-import { writeDecided, writeSurely } from './surely.ts'
+import { ADMISSION, writeDecided, writeSurely } from './surely.ts'
 
 interface Waiting {
   readonly amount: bigint
@@ -181,7 +181,7 @@ export class Shares {
     const moved = this.balances.moving(wallet)
     const list = leaseShare(process, wallet, least, wanted)
     try {
-      const rows = await writeSurely(this.#database, list)
+      const rows = await writeSurely(this.#database, list, ADMISSION)
       const [row, own] = [rows[0]?.[0], rows.at(-1)?.[0]]
       // A trial's store takes what it is told and forgets it: then what could be given counts.
       const granted = row ? nanosOf(row.granted) : await this.#trial(wallet, least)

@@ -7,12 +7,17 @@ const TRIES = 5
 /** ms. */
 const PAUSE = 50
 const AGAIN = 1_000
+/** ms; a store that is silent for its whole patience is not asked again before a client is told. */
+export const ADMISSION = 500
 
-/** Rejects with STORE_UNKNOWN as long as nobody knows whether it was written: also where the store is away by then. */
+/** Rejects with STORE_UNKNOWN as long as nobody knows whether it was written: also where the store is away by then. `within`:
+ *  ms after which it is not tried again, for whoever has a client waiting. */
 export const writeSurely = async (
   database: Pick<Database, 'write'>,
   list: readonly Statement[],
+  within = Number.POSITIVE_INFINITY,
 ): Promise<readonly (readonly Row[])[]> => {
+  const until = performance.now() + within
   let doubt: unknown
   for (let left = TRIES; ; left--) {
     try {
@@ -20,7 +25,7 @@ export const writeSurely = async (
     } catch (thrown) {
       if (isCode(thrown, 'STORE_UNKNOWN')) doubt = thrown
       else if (doubt === undefined || !isCode(thrown, 'STORE_UNAVAILABLE')) throw thrown
-      if (left === 0) throw doubt
+      if (left === 0 || performance.now() > until) throw doubt
       await pause(PAUSE)
     }
   }

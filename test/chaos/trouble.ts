@@ -11,6 +11,7 @@ import { type OpenDatabase, openDatabase } from '../../engine/database/database.
 import { audit } from '../../plugins/ledger/audit.ts'
 import { creditAdmin } from '../helpers/credit.ts'
 import { startGateway } from '../helpers/gateway.ts'
+import { scaled } from '../helpers/long.ts'
 import { eventually } from '../helpers/primary.ts'
 import { temporaryFolder } from '../helpers/store.ts'
 import { createAsking, type Reply } from './asking.ts'
@@ -157,6 +158,8 @@ const judge = async (
   t.same(wrong, [], 'served, or told to come again')
 }
 
+/** ms by which a client is refused: the store's patience, and what a busy machine adds to it. */
+const TOLD = scaled(4_000, 1_500)
 /** What every refusal while the store is away says: the dialect's error, and when to come again. */
 export const tellsWhen = (t: Test, refused: readonly Reply[]): void => {
   const strange = refused.filter(({ retryAfter, text }) => {
@@ -164,6 +167,8 @@ export const tellsWhen = (t: Test, refused: readonly Reply[]): void => {
     return typeof JSON.parse(text).error?.message !== 'string'
   })
   t.same(strange, [], `${refused.length} refusals, each with its Retry-After`)
+  const longest = Math.max(...refused.map(({ took }) => took))
+  t.ok(longest < TOLD, `none of them after more than ${Math.ceil(longest)} ms`)
 }
 
 /** A small disk of its own; undefined where nobody may make one. */

@@ -1,5 +1,6 @@
 /** A stream that costs more than was held for it: more is held while the account has any, then it is cut, and paid for. */
 import t from 'tap'
+import { plain } from '../../fixtures/upstream/scenarios.ts'
 import { begin, gateway, rows, UNIT, upstream } from './stand.ts'
 
 const ROUTES = `
@@ -44,14 +45,34 @@ t.test('an upstream that writes more than it was asked for', async t => {
   const [wallet] = await rows(`SELECT balance FROM wallets WHERE id = ${id}`)
   t.match(charge, { state: 'settled', estimated: 1 })
   const paid = BigInt(charge?.amount as number)
-  t.ok(
-    paid > 5n * UNIT && paid <= 12n * UNIT,
-    'more than was held at first, never more than there was',
-  )
+  t.equal(paid, 12n * UNIT, 'more than was held at first, and all there was')
   t.equal(
     paid + BigInt(charge?.uncollected as number),
     BigInt(words) * UNIT,
     'every word is in the books',
   )
   t.equal(BigInt(wallet?.balance as number), 12n * UNIT - paid)
+})
+
+t.test('a plain answer that costs more than the account has', async t => {
+  const { account, wallet: id, key } = await begin(ROUTES, 12n * UNIT)
+  await upstream.script('chat', [
+    plain({ id: 'x', choices: [], usage: { prompt_tokens: 1, completion_tokens: 20 } }),
+  ])
+  const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}` },
+    body: JSON.stringify({ model: 'words', max_tokens: 5, messages: [] }),
+  })
+  await response.text()
+  const [charge] = await rows(
+    `SELECT state, amount, uncollected FROM charges WHERE account = ${account}`,
+  )
+  const [amount, uncollected] = [Number(12n * UNIT), Number(8n * UNIT)]
+  t.same(charge, { state: 'settled', amount, uncollected })
+  t.match(await rows(`SELECT balance, reserved FROM wallets WHERE id = ${id}`), [{ balance: 0 }])
+  t.equal(response.headers.get('x-tollgate-charge'), '12', 'what was charged, not what it cost')
+  t.equal(response.headers.get('x-tollgate-balance'), '0')
+  const metrics = await (await fetch(`${gateway.admin}/metrics`)).text()
+  t.match(metrics, /^tollgate_uncollected_total\{model="words"\} [1-9]/m)
 })
