@@ -194,7 +194,9 @@ export class Delivery implements Out {
   #head(headers: Headers, status: number, length: number): Fault | undefined {
     const list = unframed(headers)
     if (length >= 0 && status !== 204 && status !== 304) list.push('content-length', String(length))
-    list.push('x-request-id', this.call.requestId, 'x-tollgate-version', this.#facts.version)
+    const { id, requestId } = this.call
+    list.push('x-request-id', requestId, 'x-tollgate-version', this.#facts.version)
+    if (requestId !== id) list.push('x-tollgate-request', id)
     if (this.#facts.closing() || this.call.request.unread) list.push('connection', 'close')
     try {
       this.#response.writeHead(status, list)

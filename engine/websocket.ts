@@ -150,7 +150,9 @@ const linesOf = (headers: Headers, { call, version }: Upgrade): string[] => {
         validateHeaderValue(name, each)
         lines.push(`${name}: ${each}`)
       }
-  return [...lines, `x-request-id: ${call.requestId}`, `x-tollgate-version: ${version}`]
+  const { id, requestId } = call
+  if (requestId !== id) lines.push(`x-tollgate-request: ${id}`)
+  return [...lines, `x-request-id: ${requestId}`, `x-tollgate-version: ${version}`]
 }
 
 /** A plain answer where a socket was asked for; then the connection ends. */

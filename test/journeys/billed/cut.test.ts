@@ -61,15 +61,17 @@ t.test('a plain answer that costs more than the account has', async t => {
   ])
   const response = await fetch(`${gateway.url}/v1/chat/completions`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${key}` },
+    headers: { authorization: `Bearer ${key}`, 'x-request-id': 'mine' },
     body: JSON.stringify({ model: 'words', max_tokens: 5, messages: [] }),
   })
   await response.text()
   const [charge] = await rows(
-    `SELECT state, amount, uncollected FROM charges WHERE account = ${account}`,
+    `SELECT request, state, amount, uncollected FROM charges WHERE account = ${account}`,
   )
   const [amount, uncollected] = [Number(12n * UNIT), Number(8n * UNIT)]
-  t.same(charge, { state: 'settled', amount, uncollected })
+  t.equal(response.headers.get('x-request-id'), 'mine')
+  const request = response.headers.get('x-tollgate-request')
+  t.same(charge, { request, state: 'settled', amount, uncollected }, 'its receipt can be found')
   t.match(await rows(`SELECT balance, reserved FROM wallets WHERE id = ${id}`), [{ balance: 0 }])
   t.equal(response.headers.get('x-tollgate-charge'), '12', 'what was charged, not what it cost')
   t.equal(response.headers.get('x-tollgate-balance'), '0')

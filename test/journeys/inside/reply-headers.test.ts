@@ -72,6 +72,8 @@ t.test('the request id is ours, and the upstream’s stays findable', async t =>
   const { reply } = await replyTo('X-Request-Id: req_of_the_upstream')
   t.not(reply?.headers['x-request-id'], 'req_of_the_upstream')
   t.equal(reply?.headers['x-upstream-request-id'], 'req_of_the_upstream')
+  t.equal(reply?.headers['x-request-id'], 'from-the-client')
+  t.match(reply?.headers['x-tollgate-request'], /^req_[0-9a-f]{32}$/, 'the one in our books')
 })
 
 t.test('what clients live by passes', async t => {
