@@ -11,6 +11,9 @@ import { CHANGED, FIND, LAST_CHANGE } from './statements.ts'
 const REFRESH = 300
 /** … and from then on traffic waits for it. A revoked key is dead within this, on every worker. */
 const STALE = 900
+/** ms for which a store that does not answer leaves everybody as they were. What is billed is refused meanwhile anyway; what is
+ *  free goes on, and a key can only be revoked where the store is. */
+const AWAY = 60_000
 const MOST_KNOWN = 20_000
 const MOST_REFUSED = 10_000
 
@@ -37,7 +40,11 @@ export class Credentials {
   readonly #refused = new LRUCache<string, Entry>({ max: MOST_REFUSED })
   readonly #crowds: Readonly<Record<Kind, Crowd>>
   #change: number | undefined
+  #askedAt = Number.NEGATIVE_INFINITY
+  /** Of the last question that was answered, when it was asked. */
   #checkedAt = Number.NEGATIVE_INFINITY
+  /** The last check had no answer. */
+  #away = false
   #checking: Promise<void> | undefined
   /** Counts the checks that found something: what was looked up meanwhile may be older than they are. */
   #findings = 0
@@ -51,19 +58,28 @@ export class Credentials {
 
   /** Without asking anyone; undefined when the store must be asked. */
   atHand(presented: string): Entry | undefined {
-    const age = this.#now() - this.#checkedAt
-    if (age > STALE) return undefined
+    if (this.#age() > this.#good()) return undefined
     // Who waits for it will see why it failed.
-    if (age > REFRESH) this.#check().catch(() => {})
+    if (this.#now() - this.#askedAt > REFRESH) this.#check().catch(() => {})
     return this.#known.get(presented) ?? this.#refused.get(presented)
   }
   /** `suspected`: it comes from where many were not known, and goes with the crowd. */
   async find(presented: string, kind: Kind, suspected = false): Promise<Entry> {
     if (!isWellFormed(presented)) return MALFORMED
-    if (this.#now() - this.#checkedAt > STALE) await this.#check()
+    if (this.#age() > this.#good())
+      await this.#check().catch(thrown => {
+        if (!this.atHand(presented)) throw thrown
+      })
     return this.atHand(presented) ?? this.#load(presented, kind, suspected)
   }
 
+  #age(): number {
+    return this.#now() - this.#checkedAt
+  }
+  /** ms for which what is known is good. */
+  #good(): number {
+    return this.#away ? AWAY : STALE
+  }
   async #load(presented: string, kind: Kind, suspected: boolean): Promise<Entry> {
     const before = this.#findings
     const digest = digestOf(presented)
@@ -78,13 +94,24 @@ export class Credentials {
     return row
   }
   #check(): Promise<void> {
-    this.#checking ??= this.#ask().finally(() => {
-      this.#checking = undefined
-    })
+    this.#checking ??= this.#ask()
+      .then(
+        () => {
+          this.#away = false
+        },
+        thrown => {
+          this.#away = true
+          throw thrown
+        },
+      )
+      .finally(() => {
+        this.#checking = undefined
+      })
     return this.#checking
   }
   async #ask(): Promise<void> {
     const startedAt = this.#now()
+    this.#askedAt = startedAt
     if (this.#change === undefined) {
       const [last] = await this.#database.read(LAST_CHANGE, [])
       this.#change = Number(last?.number ?? 0)

@@ -132,19 +132,43 @@ t.test('guesses that could be keys push out no caller', async t => {
   t.ok(credentials.atHand(guesses.at(-1) ?? ''))
 })
 
-t.test('the store is away: believed for a second, then nobody is let in, and it heals', async t => {
+t.test(
+  'the store is away: whom it named goes on for a minute, nobody else, and it heals',
+  async t => {
+    const { state, credentials, settled } = remember()
+    const [key, other] = [await accounts.key(ann), await accounts.key(ann)]
+    await credentials.find(key.text, 'key')
+    state.away = true
+    state.now = 950
+    t.equal(credentials.atHand(key.text), undefined, 'it is asked first')
+    t.match(await credentials.find(key.text, 'key'), { account: { id: ann } })
+    state.now = 30_000
+    state.asked.length = 0
+    t.match(credentials.atHand(key.text), { account: { id: ann } })
+    t.same(state.asked, ['changed'], 'beside the traffic')
+    await settled()
+    await t.rejects(credentials.find(other.text, 'key'), { code: 'STORE_UNAVAILABLE' })
+    state.now = 60_001
+    t.equal(credentials.atHand(key.text), undefined)
+    await t.rejects(credentials.find(key.text, 'key'), { code: 'STORE_UNAVAILABLE' })
+    state.away = false
+    t.match(await credentials.find(key.text, 'key'), { account: { id: ann } })
+  },
+)
+
+t.test('a key that was revoked before the store went away is dead when it is back', async t => {
   const { state, credentials, settled } = remember()
   const key = await accounts.key(ann)
   await credentials.find(key.text, 'key')
+  await database.write(revoke('key', key.id, Date.now()))
   state.away = true
-  state.now = 600
-  t.ok(credentials.atHand(key.text))
-  await settled()
   state.now = 950
-  t.equal(credentials.atHand(key.text), undefined)
-  await t.rejects(credentials.find(key.text, 'key'), { code: 'STORE_UNAVAILABLE' })
+  await credentials.find(key.text, 'key')
   state.away = false
-  t.match(await credentials.find(key.text, 'key'), { account: { id: ann } })
+  state.now = 1_300
+  credentials.atHand(key.text)
+  await settled()
+  t.match(await credentials.find(key.text, 'key'), { refused: 'AUTH_REVOKED' })
 })
 
 t.test('a key that is revoked while it is being looked up is not remembered', async t => {
