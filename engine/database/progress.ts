@@ -2,6 +2,7 @@
  *  one small write into the kernel's memory, 1.5 us and no message; only a power cut loses it. */
 import {
   closeSync,
+  fstatSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -16,6 +17,8 @@ import { join } from 'node:path'
 const SLOT = 64
 const NAME_AT = 9
 const LONGEST = SLOT - NAME_AT
+/** In place of a slot: no room was to be had. */
+const NOWHERE = -1
 /** Slots that a file grows by: their room is taken beforehand, so that a full disk does not stop those under way. */
 const GROWTH = 1_024
 /** ms. Whoever should have read it has read it. */
@@ -30,33 +33,33 @@ export class Progress {
   readonly #bytes = Buffer.alloc(SLOT)
   #file: number | undefined
   #size = 0
-  #broken = false
+  #closed = false
 
   constructor(folder: string, client: string) {
     this.#path = join(folder, client)
   }
   note(name: string, count: number): void {
-    if (this.#broken) return
+    if (this.#closed) return
+    const slot = this.#slots.get(name)
+    if (slot === NOWHERE) return
     try {
-      const slot = this.#slots.get(name)
       if (slot === undefined) return this.#take(name, count)
       this.#bytes.writeDoubleLE(count)
       writeSync(this.#file ?? 0, this.#bytes, 0, 8, slot * SLOT)
     } catch {
-      // Then the will itself counts, as it was last said.
-      this.#broken = true
+      // Then its will itself counts, as it was last said; the next exchange may have better luck.
+      if (slot === undefined) this.#slots.set(name, NOWHERE)
     }
   }
   /** Its exchange is over. */
   drop(name: string): void {
     const slot = this.#slots.get(name)
-    if (slot === undefined) return
     this.#slots.delete(name)
-    this.#free.push(slot)
+    if (slot !== undefined && slot !== NOWHERE) this.#free.push(slot)
   }
   /** Nobody needs to read it. */
   close(): void {
-    this.#broken = true
+    this.#closed = true
     if (this.#file === undefined) return
     closeSync(this.#file)
     rmSync(this.#path, { force: true })
@@ -64,13 +67,13 @@ export class Progress {
   #take(name: string, count: number): void {
     const length = Buffer.byteLength(name)
     if (length > LONGEST) return
-    this.#file ??= this.#open()
-    const slot = this.#free.pop() ?? this.#grow(this.#file)
+    const file = this.#there()
+    const slot = this.#free.pop() ?? this.#grow(file)
     this.#bytes.fill(0)
     this.#bytes.writeDoubleLE(count)
     this.#bytes.writeUInt8(length, 8)
     this.#bytes.write(name, NAME_AT)
-    writeSync(this.#file, this.#bytes, 0, SLOT, slot * SLOT)
+    writeSync(file, this.#bytes, 0, SLOT, slot * SLOT)
     this.#slots.set(name, slot)
   }
   #grow(file: number): number {
@@ -80,11 +83,22 @@ export class Progress {
     for (let slot = this.#size - 1; slot > first; slot--) this.#free.push(slot)
     return first
   }
+  /** Who was taken for dead and came back finds its file read and removed: it goes on in another one. */
+  #there(): number {
+    this.#file ??= this.#open()
+    if (fstatSync(this.#file).nlink > 0) return this.#file
+    const so = readFileSync(this.#file)
+    const next = this.#open()
+    closeSync(this.#file)
+    this.#file = next
+    writeSync(next, so)
+    return next
+  }
   #open(): number {
     const folder = join(this.#path, '..')
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     for (const name of readdirSync(folder)) removeForsaken(join(folder, name))
-    return openSync(this.#path, 'w', 0o600)
+    return openSync(this.#path, 'w+', 0o600)
   }
 }
 const removeForsaken = (path: string): void => {
