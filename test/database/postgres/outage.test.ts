@@ -2,6 +2,8 @@
 import { setTimeout as later } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Database } from '../../../engine/plugin.ts'
+import { scaled } from '../../helpers/long.ts'
+import { growthDuring } from '../../helpers/memory.ts'
 import { harmedPostgres, type PostgresServer } from '../../helpers/postgres.ts'
 import { openAt } from '../../helpers/store.ts'
 import { add, COUNT, tally } from '../../helpers/tally.ts'
@@ -15,27 +17,49 @@ const begin = async (t: Test, patience: number) => {
   await database.migrate('test', [tally])
   return { url, database }
 }
+interface Load {
+  readonly url: string
+  /** Lists that were answered. */
+  written: number
+  /** Of tries that failed: their codes, and the ms that the longest of them took. */
+  readonly codes: Set<string>
+  longest: number
+}
 /** Writes without a pause while `harm` is done; every list is repeated until it is answered. */
-const underLoad = async (t: Test, patience: number, harm: (url: string) => Promise<void>) => {
+const underLoad = async (
+  t: Test,
+  patience: number,
+  harm: (load: Load) => Promise<void>,
+  { lanes, warm } = { lanes: 20, warm: 40 },
+) => {
   const { url, database } = await begin(t, patience)
+  const load: Load = { url, written: 0, codes: new Set(), longest: 0 }
   let over = false
-  let written = 0
-  const load = Array.from({ length: 20 }, async (_, lane) => {
+  const write = async (list: ReturnType<typeof add>): Promise<void> => {
+    const begun = performance.now()
+    const code = await codeOf(database.write(list))
+    if (code === 'done') return
+    load.codes.add(code)
+    load.longest = Math.max(load.longest, performance.now() - begun)
+    throw new Error(code)
+  }
+  const writing = Array.from({ length: lanes }, async (_, lane) => {
     for (let index = 0; !over; index++) {
       const list = add(`${lane}-${index}`)
-      await again(() => database.write(list))
-      written++
+      await again(() => write(list))
+      load.written++
     }
   })
-  const more = async (lists: number) => {
-    for (const wanted = written + lists; written < wanted; ) await later(5)
-  }
-  await more(40)
-  await harm(url)
-  await more(40)
+  await more(load, warm)
+  await harm(load)
+  await more(load, 40)
   over = true
-  await Promise.all(load)
-  t.same(await again(() => database.read(COUNT, [])), [{ n: written, sum: written }])
+  await Promise.all(writing)
+  const all = [{ n: load.written, sum: load.written }]
+  t.same(await again(() => database.read(COUNT, [])), all)
+}
+const more = async (load: Load, lists: number): Promise<void> => {
+  for (const wanted = load.written + lists; load.written < wanted; ) await later(5)
 }
 
 t.test('restarted under load', async t => {
@@ -49,7 +73,7 @@ t.test('restarted under load', async t => {
 })
 
 t.test('every connection ended by an administrator, again and again', async t => {
-  await underLoad(t, 10_000, async url => {
+  await underLoad(t, 10_000, async ({ url }) => {
     const name = new URL(url).pathname.slice(1)
     const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`
     for (let round = 0; round < 5; round++) {
@@ -59,12 +83,31 @@ t.test('every connection ended by an administrator, again and again', async t =>
   })
 })
 
+/** ms for which it is frozen, and in the long form the promises: ms beyond their patience after which calls have failed, ms
+ *  until it serves again, bytes that the process grows by meanwhile. */
+const FROZEN = scaled(1_500, 30_000)
+const [LATE, HEALED, GROWN] = scaled([10_000, 30_000, 2 ** 28], [1_000, 3_000, 2 ** 25])
+const CROWD = scaled({ lanes: 20, warm: 40 }, { lanes: 200, warm: 50_000 })
+
 t.test('frozen under load for longer than anyone waits', async t => {
-  await underLoad(t, 300, async () => {
+  const patience = 300
+  const harm = async (load: Load): Promise<void> => {
     server.signal('SIGSTOP')
-    await later(1_500)
+    const grown = await growthDuring(process.pid, () => later(FROZEN))
+    t.same(
+      [...load.codes].filter(code => !/^STORE_(?:UNAVAILABLE|UNKNOWN)$/.test(code)),
+      [],
+    )
+    t.ok(load.codes.has('STORE_UNAVAILABLE'))
+    t.ok(load.longest < patience + LATE, `the longest took ${Math.round(load.longest)} ms`)
+    t.ok(grown <= GROWN, `grown by ${Math.round(grown / 2 ** 20)} MiB`)
     server.signal('SIGCONT')
-  })
+    const continued = performance.now()
+    await more(load, CROWD.lanes)
+    const healed = performance.now() - continued
+    t.ok(healed <= HEALED, `served again after ${Math.round(healed)} ms`)
+  }
+  await underLoad(t, patience, harm, CROWD)
 })
 
 t.test('frozen: each call fails in time with the fault of the store, and it heals', async t => {
