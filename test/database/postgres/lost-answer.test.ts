@@ -1,6 +1,17 @@
 /** The answer to a COMMIT is lost on its way: the list is applied once, and its caller finds out by writing it again. */
 import t, { type Test } from 'tap'
+import { chargeAtOnce } from '../../../plugins/ledger/at-once.ts'
+import { audit } from '../../../plugins/ledger/audit.ts'
+import {
+  addCredit,
+  openCharge,
+  openWallet,
+  settleCharge,
+} from '../../../plugins/ledger/statements.ts'
+import { writeSurely } from '../../../plugins/ledger/surely.ts'
+import { walletOf, walletsOf } from '../../../plugins/ledger/wallet.ts'
 import { sharedPostgres } from '../../helpers/postgres.ts'
+import { ledgerOn, makeLedger } from '../../helpers/standing.ts'
 import { openAt, sql, statement } from '../../helpers/store.ts'
 import { startProxy } from '../../helpers/swallowing-proxy.ts'
 
@@ -68,6 +79,56 @@ t.test('the commit never came: the same list again is written', async t => {
   t.ok(first)
   t.same(await direct.read(SUM, []), [{ sum: 1 }])
 })
+
+/** A call of 100 nanos that cost 60, of an account with 1,000. Its process is heard of beside the proxy: no sign of life of it is
+ *  what gets lost. */
+const beginCall = async (t: Test, patience: number, request: string) => {
+  const { proxy, direct, database } = await begin(t, patience)
+  await makeLedger(direct)
+  const ledger = ledgerOn(direct)
+  t.teardown(() => ledger.close())
+  const credit = { account: 1, kind: 'credit', amount: 1_000n, note: 'test', at: 1 } as const
+  await direct.write([openWallet(walletOf.account(1), 0n), addCredit(credit)])
+  t.equal(await ledger.take({ account: 1, key: undefined, quota: undefined }, 100n), undefined)
+  const hold = {
+    ...{ request, account: 1, key: undefined, keyHeld: false, held: 100n },
+    ...{ process: await ledger.process(), route: 'r', model: 'm', version: 1, rule: '{}' },
+    opened: 2,
+  }
+  const settlement = {
+    ...{ amount: 60n, uncollected: 0n, estimated: false, usage: '{}', lines: '[]' },
+    ...{ closed: 3, wallets: walletsOf(1, undefined) },
+  }
+  return { proxy, direct, database, hold, settlement }
+}
+const CHARGED = sql('charged', 'SELECT request, state, amount FROM charges')
+const WALLET = sql('wallet', 'SELECT balance, used FROM wallets WHERE id = 2')
+
+for (const [when, patience] of [
+  ['in time', 2_000],
+  ['too late', 300],
+] as const)
+  for (const kind of ['held and settled', 'charged at once'] as const)
+    t.test(`${when}, of a call that was ${kind}: it is charged once`, async t => {
+      const { proxy, direct, database, hold, settlement } = await beginCall(t, patience, 'a')
+      const atOnce = kind === 'charged at once'
+      if (!atOnce) await direct.write([openCharge(hold)])
+      const list = atOnce
+        ? chargeAtOnce(hold, settlement)
+        : [settleCharge({ request: 'a', ...settlement })]
+      const swallowed = proxy.swallow()
+      const write = database.write(list)
+      write.catch(() => {})
+      await swallowed
+      if (when === 'too late') await t.rejects(write, { code: 'STORE_UNKNOWN' })
+      proxy.cut()
+      await (when === 'too late' ? writeSurely(database, list) : write)
+      const taken = atOnce ? 'CHARGE_EXISTS' : 'CHARGE_CLOSED'
+      t.equal(await tolerant(database.write(list)), taken, 'once it was answered, nobody writes it')
+      t.same(await direct.read(CHARGED, []), [{ request: 'a', state: 'settled', amount: 60 }])
+      t.same(await direct.read(WALLET, []), [{ balance: 940, used: 60 }])
+      t.same(await audit(direct), [])
+    })
 
 const tolerant = <T>(promise: Promise<T>): Promise<T | string> =>
   promise.catch((error: { code: string }) => error.code)
