@@ -1,5 +1,7 @@
 /** Numbers of one process and their sum over all, dead ones included. */
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { createExposition } from '../../engine/exposition.ts'
 import { createMetrics, type GatewayMetrics } from '../../engine/metrics.ts'
@@ -15,17 +17,38 @@ const reading = (text: string, series: string): number | undefined => {
   return line === undefined ? undefined : Number(line.slice(series.length + 1))
 }
 
-t.test('every family stands in docs/metrics.md with its kind, labels and meaning', async t => {
-  const page = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8')
-  const rows = page.split('\n').flatMap(line => {
+const pageOf = (name: string): string =>
+  readFileSync(new URL(`../../docs/${name}.md`, import.meta.url), 'utf8')
+const rowsOf = (page: string) =>
+  page.split('\n').flatMap(line => {
     const [, name, kind, labels, help] =
       /^\| `(\w+)` \| (\w+) \| (.*?) ?\| (.*) \|$/.exec(line) ?? []
-    return name === undefined ? [] : [[name, kind, labels?.match(/\w+/g) ?? [], help]]
+    return name === undefined ? [] : [[name, kind, labels?.match(/\w+/g) ?? [], help] as const]
   })
+const [ENGINE = '', PLUGINS = ''] = pageOf('metrics').split('Plugins keep numbers of their own:')
+
+t.test('every family stands in docs/metrics.md with its kind, labels and meaning', async t => {
   const told = Object.entries(FAMILIES).map(([name, { kind, labels, help }]) => [
     ...[name, kind, labels, help],
   ])
-  t.strictSame(rows, told)
+  t.strictSame(rowsOf(ENGINE), told)
+})
+
+const KEPT = /\bmetrics\.(count|gauge|time)\(\s*'(\w+)'/g
+const KINDS: Readonly<Record<string, string>> = {
+  count: 'counter',
+  gauge: 'gauge',
+  time: 'histogram',
+}
+t.test('so does every number of a plugin, or in docs/webhooks.md', async t => {
+  const plugins = fileURLToPath(new URL('../../plugins/', import.meta.url))
+  const kept = globSync('**/*.ts', { cwd: plugins }).flatMap(file =>
+    [...readFileSync(join(plugins, file), 'utf8').matchAll(KEPT)].map(([, how = '', name]) => [
+      ...[name, KINDS[how]],
+    ]),
+  )
+  const told = rowsOf(PLUGINS + pageOf('webhooks')).map(([name, kind]) => [name, kind])
+  t.strictSame(new Set(told.map(String)), new Set(kept.map(String)))
 })
 
 t.test('requests are counted by route and status, timed, and their bytes added', async t => {

@@ -1,8 +1,15 @@
-/** The audit finds every kind of wrong book, and nothing in right ones. */
-import t from 'tap'
+/** The audit finds every kind of wrong book, and nothing in right ones. Every hour it is made, and tells a metric and the log. */
+import t, { type Test } from 'tap'
+import { createExposition } from '../../engine/exposition.ts'
+import type { Jobs } from '../../engine/jobs.ts'
+import type { Plugin } from '../../engine/plugin.ts'
 import { audit } from '../../plugins/ledger/audit.ts'
+import meter from '../../plugins/meter.ts'
+import model from '../../plugins/model.ts'
+import { silent, startCore } from '../helpers/core.ts'
 import { call, openBooks, payer } from '../helpers/ledger.ts'
 import { openMemory } from '../helpers/ledger-memory.ts'
+import { standingOn } from '../helpers/standing.ts'
 
 const books = await openBooks(t)
 const ledger = await books.ledger()
@@ -71,3 +78,54 @@ for (const [rule, spoil, mend] of WRONG)
     await write(mend)
     t.same(await audit(books.database), [])
   })
+
+const DOCUMENT = {
+  upstreams: { main: { url: 'http://127.0.0.1:1' } },
+  models: { m: { to: 'main/m', price: { calls: 1 } } },
+  routes: [{ path: 'POST /a', upstream: 'main', model: 'body' }],
+}
+/** A gateway on these books whose jobs run when a test says so. */
+const startMetered = async (t: Test) => {
+  const said: (readonly [fields: object, text: string])[] = []
+  const log = { ...silent, error: (...line: (typeof said)[number]) => void said.push(line) }
+  const jobs = new Map<string, { readonly every: number; readonly run: Run }>()
+  const start: Jobs['start'] = (name, every, run) => {
+    jobs.set(name, { every, run })
+    return () => {}
+  }
+  const { database } = books
+  const core = await startCore(
+    t,
+    { model: model as Plugin, meter: meter as Plugin },
+    DOCUMENT as unknown as Parameters<typeof startCore>[2],
+    log,
+    { database, standing: standingOn(database), jobs: { start, close: async () => {} } },
+  )
+  const exposition = createExposition()
+  /** What is read from outside once the job is done. */
+  const shown = async () => {
+    await jobs.get('ledger audit')?.run(AbortSignal.timeout(10_000))
+    exposition.absorb('worker 1', core.resources.metrics.report())
+    return exposition.text()
+  }
+  return { jobs, said, shown }
+}
+type Run = Parameters<Jobs['start']>[2]
+
+t.test('every hour: the metric is the number of findings, and each is told in the log', async t => {
+  const { jobs, said, shown } = await startMetered(t)
+  t.equal(jobs.get('ledger audit')?.every, 3_600_000)
+  const right = await shown()
+  t.match(right, /^tollgate_ledger_imbalance 0$/m)
+  t.match(right, /^tollgate_ledger_charged 6e-8$/m)
+  t.same(said, [])
+  await write('UPDATE wallets SET balance = balance + 1, used = used + 1 WHERE id = 2')
+  t.match(await shown(), /^tollgate_ledger_imbalance 2$/m)
+  t.match(said, [
+    [{ rule: 'balance = sum of entries', subject: 'account 1' }, 'the books do not balance'],
+    [{ rule: 'used = sum of charges less refunds' }, 'the books do not balance'],
+  ])
+  await write('UPDATE wallets SET balance = balance - 1, used = used - 1 WHERE id = 2')
+  t.match(await shown(), /^tollgate_ledger_imbalance 0$/m)
+  t.equal(said.length, 2)
+})
