@@ -19,16 +19,24 @@ export const endow = (data: string): Promise<void> =>
     addCredit({ account: 1, kind: 'credit', amount: AMOUNT, note: 'bench', at: Date.now() }),
   ])
 
-/** Of other accounts, before the ones of now. */
+/** Of other accounts, before the ones of now. They balance. */
 export const fill = (data: string, { charges, accounts }: Books): Promise<void> =>
   write(data, [
     {
       sql: {
         name: 'bench: wallets',
         text: `WITH RECURSIVE n (at) AS (SELECT 1000 UNION ALL SELECT at + 1 FROM n WHERE at < 999 + ?)
-          INSERT INTO wallets (id, balance) SELECT at * 2, 1000000000 FROM n`,
+          INSERT INTO wallets (id) SELECT at * 2 FROM n`,
       },
       values: [accounts],
+    },
+    {
+      sql: {
+        name: 'bench: credits',
+        text: `INSERT INTO credits (id, account, kind, amount, note, at)
+          SELECT id / 2, id / 2, 'credit', 1000000000000, 'bench', 0 FROM wallets WHERE id >= 2000`,
+      },
+      values: [],
     },
     {
       sql: {
@@ -41,6 +49,15 @@ export const fill = (data: string, { charges, accounts }: Books): Promise<void> 
             '[{"meter":"input","quantity":"152","price":"0.15","per":"1M","nanos":"22800"}]', at, at FROM n`,
       },
       values: [charges, accounts],
+    },
+    {
+      sql: {
+        name: 'bench: paid',
+        text: `UPDATE wallets SET balance = balance - total, used = total
+          FROM (SELECT account, sum(amount) AS total FROM charges GROUP BY account) paid
+          WHERE wallets.id = account * 2 AND account >= 1000`,
+      },
+      values: [],
     },
   ])
 

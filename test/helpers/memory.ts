@@ -45,11 +45,24 @@ export const busyDuring = async (root: number, ms: number): Promise<number> => {
 }
 /** ms; the kernel reports to programs in hundredths of a second on every machine. */
 const TICK = 10
-const ticksOf = (pid: number): number => {
-  const fields = read(pid, 'stat')
+const fieldsOf = (pid: number): readonly string[] =>
+  read(pid, 'stat')
     .replace(/^.*\) /, '')
     .split(' ')
+const ticksOf = (pid: number): number => {
+  const fields = fieldsOf(pid)
   return Number(fields[11] ?? 0) + Number(fields[12] ?? 0)
+}
+
+/** ms of processor time that children of this process took, and have ended since. */
+export const workedDuring = async (run: () => Promise<unknown>): Promise<number> => {
+  const worked = (): number => {
+    const fields = fieldsOf(process.pid)
+    return Number(fields[13] ?? 0) + Number(fields[14] ?? 0)
+  }
+  const before = worked()
+  await run()
+  return (worked() - before) * TICK
 }
 
 const family = (root: number): number[] => {

@@ -1,4 +1,9 @@
 /** The audit finds every kind of wrong book, and nothing in right ones. Every hour it is made, and tells a metric and the log. */
+import { execFile } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { createExposition } from '../../engine/exposition.ts'
 import type { Jobs } from '../../engine/jobs.ts'
@@ -6,10 +11,15 @@ import type { Plugin } from '../../engine/plugin.ts'
 import { audit } from '../../plugins/ledger/audit.ts'
 import meter from '../../plugins/meter.ts'
 import model from '../../plugins/model.ts'
+import { fill } from '../bench/books.ts'
 import { silent, startCore } from '../helpers/core.ts'
 import { call, openBooks, payer } from '../helpers/ledger.ts'
 import { openMemory } from '../helpers/ledger-memory.ts'
-import { standingOn } from '../helpers/standing.ts'
+import { LONG } from '../helpers/long.ts'
+import { workedDuring } from '../helpers/memory.ts'
+import { operatorEnv, swiftly } from '../helpers/operator.ts'
+import { makeLedger, standingOn } from '../helpers/standing.ts'
+import { startStore } from '../helpers/store.ts'
 
 const books = await openBooks(t)
 const ledger = await books.ledger()
@@ -129,3 +139,37 @@ t.test('every hour: the metric is the number of findings, and each is told in th
   t.match(await shown(), /^tollgate_ledger_imbalance 0$/m)
   t.equal(said.length, 2)
 })
+
+const MANY = { charges: 1_000_000, accounts: 100_000 }
+/** ms, of processor time, which is what it takes where nothing else runs; others on the machine make even that longer. */
+const MOST = 5_000
+const TRIES = 3
+
+t.test(
+  'a million charges of a hundred thousand accounts are audited within five seconds',
+  { skip: !LONG && 'long form only', timeout: 600_000 },
+  async t => {
+    const store = await startStore(t)
+    await makeLedger(await store.open())
+    await fill(store.data, MANY)
+    const root = fileURLToPath(new URL('../../', import.meta.url))
+    const config = join(store.data, 'routes.yaml')
+    const settings = { data: store.data, plugins: [join(root, 'plugins')] }
+    writeFileSync(config, JSON.stringify({ settings, pipeline: ['meter'], routes: [] }))
+    const [program, args] = swiftly(join(root, 'engine/bin.cjs'), 'audit', 'ledger')
+    const env = operatorEnv({ TOLLGATE_CONFIG: config, TOLLGATE_DATA: store.data })
+    let least = Number.POSITIVE_INFINITY
+    for (let left = TRIES; left > 0 && least > MOST; left--) {
+      const begun = performance.now()
+      const worked = await workedDuring(async () => {
+        const { stdout } = await promisify(execFile)(program, args, { env })
+        t.equal(stdout, 'the books balance\n')
+      })
+      least = Math.min(least, worked)
+      t.comment(
+        `${worked} ms of processor time, ${Math.round(performance.now() - begun)} ms in all`,
+      )
+    }
+    t.ok(least <= MOST)
+  },
+)
