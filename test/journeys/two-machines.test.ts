@@ -72,6 +72,9 @@ t.test('one admin, whoever was first', async t => {
   for (const machine of machines) t.equal(await call(machine, String(shown()[0])), 200)
 })
 
+/** ms until a revoked key is dead; where much else runs, with its slack. */
+const DEADLINE = scaled(10_000, 1_000)
+
 t.test('made here, good there, revoked there, dead on both', async t => {
   await run(t, one, 'accounts', 'create', 'ann')
   const { id, key } = await run(t, one, 'keys', 'create', 'ann')
@@ -80,17 +83,19 @@ t.test('made here, good there, revoked there, dead on both', async t => {
   await run(t, two, 'keys', 'revoke', String(id))
   const revokedAt = performance.now()
   const untilDead = async (machine: TestGateway): Promise<number> => {
+    let deadAt = revokedAt
     // A tenth of a second in which each worker says no, so that it was not only one of them.
     for (let refused = 0; refused < 10; ) {
       refused = (await call(machine, key)) === 401 ? refused + 1 : 0
+      if (refused < 2) deadAt = performance.now()
       await later(10)
-      if (performance.now() - revokedAt > 10_000) return Number.POSITIVE_INFINITY
+      if (deadAt - revokedAt > DEADLINE) return Number.POSITIVE_INFINITY
     }
-    return performance.now() - revokedAt
+    return deadAt - revokedAt
   }
   const took = await Promise.all(machines.map(untilDead))
   t.comment(`dead after ${took.map(Math.round).join(' and ')} ms`)
-  t.ok(Math.max(...took) < 10_000, 'within the deadline of a second, with its slack')
+  t.ok(Math.max(...took) <= DEADLINE, 'within its deadline')
 })
 
 t.test('the server restarts: it is served again without anybody doing anything', async t => {
