@@ -86,6 +86,7 @@ export const startAccountGateway = async (t: Test): Promise<AccountGateway> => {
   const files = ['schemas/api-key.json', 'schemas/system-token.json']
   const gateway = await startGateway({
     routes: CONFIG,
+    settings: 'currency: { name: CNY, rates: { USD: 7.2 } }',
     files: Object.fromEntries(files.map(path => [path, shipped(path)])),
   })
   const database = await openDatabase({ url: 'sqlite:', data: gateway.data, patience: 10_000 })

@@ -153,19 +153,20 @@ t.test('token usage, as new-api answers it', async t => {
     })
 })
 
-t.test('the dashboard of older clients', async t => {
+t.test('the dashboard of older clients, in dollars', async t => {
   const bob = await gateway.account('bobby')
-  await gateway.credit(bob, 5n * UNIT)
+  // Yuan, at 7.2 for a dollar.
+  await gateway.credit(bob, 10n * UNIT)
   const own = await gateway.addKey(bob)
   await gateway.paid({ account: bob, key: own.id, request: 's4', cost: UNIT + UNIT / 4n })
   const subscription = '/v1/dashboard/billing/subscription'
   t.same((await ask('GET', subscription, own.text)).body, {
     ...{ object: 'billing_subscription', has_payment_method: true, access_until: 0 },
-    ...{ soft_limit_usd: 5, hard_limit_usd: 5, system_hard_limit_usd: 5 },
+    ...{ soft_limit_usd: 1.388889, hard_limit_usd: 1.388889, system_hard_limit_usd: 1.388889 },
   })
   const dates = '?start_date=2026-01-01&end_date=nonsense'
   const used = await ask('GET', `/v1/dashboard/billing/usage${dates}`, own.text)
-  t.same(used.body, { object: 'list', total_usage: 125 })
+  t.same(used.body, { object: 'list', total_usage: 17.361111 }, 'cents')
   t.match(await ask('GET', subscription, token.text), {
     status: 401,
     body: { error: { code: 'invalid_api_key' } },
@@ -184,11 +185,11 @@ t.test('the prices, for anyone', async t => {
   t.same(Object.keys(rows), ['plain', 'by-call', 'only-responses', 'gift-*'])
   t.match(rows.plain, {
     ...{ owner_by: 'up', description: 'Plain', quota_type: 0, model_price: 0 },
-    ...{ model_ratio: 7.2, completion_ratio: 4, cache_ratio: 0.25, enable_groups: ['default'] },
+    ...{ model_ratio: 1, completion_ratio: 4, cache_ratio: 0.25, enable_groups: ['default'] },
     supported_endpoint_types: ['openai', 'openai-response'],
     prices: [{ meter: 'input', price: '14.4 / 1M' }, {}, { meter: 'output', price: '57.6 / 1M' }],
   })
-  t.match(rows['by-call'], { owner_by: 'us', quota_type: 1, model_price: 0.72, model_ratio: 0 })
+  t.match(rows['by-call'], { owner_by: 'us', quota_type: 1, model_price: 0.1, model_ratio: 0 })
   t.match(rows['gift-*'], { free: true, model_ratio: 0, prices: [] })
   t.same(rows['only-responses']?.supported_endpoint_types, ['openai-response'])
 })
