@@ -88,7 +88,8 @@ export const readBooks = async (ground: Ground, data: string): Promise<Books> =>
   await database.write([statement('chaos: leases', 'DELETE FROM tollgate_leases')])
   const rows = await rowsOf(
     database,
-    'SELECT request, account, state, amount, held, uncollected FROM charges',
+    `SELECT c.request, c.account, c.state, c.amount, c.held, c.uncollected, coalesce(r.amount, 0) AS refunded
+     FROM charges c LEFT JOIN credits r ON r.request = c.request`,
   )
   const purses = await rowsOf(
     database,
@@ -112,6 +113,7 @@ export const readBooks = async (ground: Ground, data: string): Promise<Books> =>
 const rowOf = (row: Row): LedgerRow => ({
   ...{ request: String(row.request), account: Number(row.account), state: String(row.state) },
   ...{ amount: nanos(row.amount), held: nanos(row.held), uncollected: nanos(row.uncollected) },
+  refunded: nanos(row.refunded),
 })
 const purseOf = (row: Row): Purse => ({
   ...{ account: Number(row.account), given: nanos(row.given), balance: nanos(row.balance) },

@@ -25,6 +25,7 @@ const row: LedgerRow = {
   amount: 20n,
   held: 90n,
   uncollected: 0n,
+  refunded: 0n,
 }
 const right: Logs = {
   ...{ clients: [client], upstream: [call], ledger: [row], kills: [] },
@@ -47,6 +48,10 @@ const event: SinkEvent = { account: 1, id: 'msg_1', body: '{}', signed: true }
 const low = kept({ threshold: 90n })
 const found = (logs: Logs): readonly string[] => check(logs).map(({ invariant }) => invariant)
 const cut: ClientCall = { ...client, outcome: 'cut' }
+/** Before its first byte. */
+const refused: ClientCall = { ...client, outcome: 'refused', status: 503, received: 0, came: [] }
+const refusing = (status: number, of: Partial<LedgerRow> = {}): Logs =>
+  booked({ ...right, clients: [{ ...refused, status }], ledger: [{ ...row, ...of }] })
 const far = 1_000_000
 const early = (count: number) => Array.from({ length: count }, () => 0)
 const late = (count: number) => Array.from({ length: count }, () => 9_900)
@@ -61,6 +66,11 @@ t.test('nothing wrong', async t => {
   t.same(found({ ...low, events: [event, event] }), [], 'told twice, by one name')
   const back = kept({ threshold: 80n, refunded: 5n })
   t.same(found({ ...back, events: [event] }), [], 'told of what was given back later')
+  const released = { state: 'released', amount: 0n }
+  t.same(found(refusing(503, released)), [], 'refused, and released')
+  t.same(found(refusing(503, { refunded: 20n })), [], 'refused, and given back')
+  const nowhere = { ...refusing(503), upstream: [], ledger: [] }
+  t.same(found(booked(nowhere)), [], 'refused before anybody was asked')
 })
 
 const WRONG: Readonly<Record<string, readonly [string, Logs]>> = {
@@ -110,6 +120,10 @@ const WRONG: Readonly<Record<string, readonly [string, Logs]>> = {
     'I8',
     { ...right, clients: [cut], upstream: [{ ...call, emitted: 9, finished: false }] },
   ],
+  'a refusal that is charged': ['refused', refusing(503)],
+  'a refusal that is given back in part': ['refused', refusing(503, { refunded: 18n })],
+  'a refusal that is owed': ['refused', refusing(503, { amount: 0n, uncollected: 2n })],
+  'a refusal of another kind': ['refused', refusing(500, { state: 'released', amount: 0n })],
   'less than a client got that left': [
     'I8',
     booked({

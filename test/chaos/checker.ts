@@ -31,6 +31,8 @@ export interface LedgerRow {
   readonly amount: bigint
   readonly held: bigint
   readonly uncollected: bigint
+  /** Given back later. */
+  readonly refunded: bigint
 }
 export interface Kill {
   /** ms since 1970. */
@@ -140,7 +142,7 @@ const ofClient = (traced: Traced): readonly Violation[] => {
   // The upstream never fails: there was nothing to try again.
   if (calls.length > 1) return said('I7', `it was called ${calls.length} times`)
   if (rows.length > 1) return said('I3', `${rows.length} rows`)
-  const wrong = client.outcome === 'complete' ? ofComplete(traced) : ofCut(traced)
+  const wrong = OF[client.outcome](traced)
   return wrong === undefined ? [] : said(...wrong)
 }
 type Wrong = readonly [invariant: string, detail: string] | undefined
@@ -171,6 +173,13 @@ const ofCut = ({ client, calls: [call], rows: [row], price, killed, early }: Tra
     `the client ${how} ${client.received} words, charged ${charged / price} (${row?.state})`,
   ]
 }
+/** The upstream never fails and accounts have enough: only a store that is away refuses; and nobody pays for what nobody got. */
+const ofRefused = ({ client: { status }, rows: [row] }: Traced): Wrong => {
+  if (status !== 503) return ['refused', `with ${status}, not with 503`]
+  const charged = row?.state === 'settled' ? row.amount + row.uncollected - row.refunded : 0n
+  return charged === 0n ? undefined : ['refused', `and ${charged} stays charged`]
+}
+const OF = { complete: ofComplete, refused: ofRefused, cut: ofCut, unreached: ofCut } as const
 
 /** Words that clients got of streams that were cut, and that nobody paid for: what a kill may cost. */
 export const unpaid = ({ clients, upstream, ledger, price }: Logs): number => {
