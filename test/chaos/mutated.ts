@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { plainly } from '../helpers/operator.ts'
-import type { Mutation } from './mutations.ts'
+import type { Mutation } from './mutation.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const ROOMS = [

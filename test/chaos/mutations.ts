@@ -1,41 +1,19 @@
-/** Money bugs that somebody could write, each as an edit of the tree, and the tests that must turn red at it. */
-
-interface Edit {
-  readonly file: string
-  /** Found exactly once. */
-  readonly find: string
-  readonly put: string
-}
-export interface Mutation {
-  readonly bug: string
-  readonly edits: readonly Edit[]
-  /** Any of them. */
-  readonly tests: readonly string[]
-}
+/** Money bugs that somebody could write, and the tests that must turn red at each. */
+import { edit, type Mutation } from './mutation.ts'
+import { ofReplies } from './mutations-of-replies.ts'
 
 const MODEL = 'test/plugins/ledger-model.property.test.ts'
 const AT_ONCE = 'test/plugins/ledger-at-once.test.ts'
 const HOLDS = 'test/plugins/ledger-holds.test.ts'
 const BILLED = 'test/rooms/billed.test.ts'
-const RECEIPT = 'plugins/ledger/receipt.ts'
 const TABLES = 'plugins/ledger/tables.ts'
 const STATEMENTS = 'plugins/ledger/statements.ts'
 const STANDING = 'engine/standing.ts'
+const UNDONE = 'plugins/ledger/undone.ts'
 const PROCESSES = 'plugins/ledger/processes.ts'
-const edit = (file: string, find: string, put: string): Edit => ({ file, find, put })
 
 export const mutations: readonly Mutation[] = [
-  {
-    bug: 'the last byte does not wait for the charge',
-    edits: [
-      edit(
-        'engine/delivery.ts',
-        'if (!this.call.durable) return this.#complete(tail)',
-        'if (tail) return this.#complete(tail)',
-      ),
-    ],
-    tests: ['test/engine/journey.test.ts'],
-  },
+  ...ofReplies,
   {
     bug: 'no unique request: the same call can be held and charged twice',
     edits: [edit(TABLES, 'request TEXT PRIMARY KEY,', 'request TEXT NOT NULL,')],
@@ -67,6 +45,19 @@ export const mutations: readonly Mutation[] = [
       ),
     ],
     tests: [MODEL],
+  },
+  {
+    bug: 'a refund stands outside the transaction that undoes its call',
+    edits: [
+      edit(UNDONE, 'writes.will(...list)', 'writes.will(...list.slice(0, 1))'),
+      edit(
+        UNDONE,
+        'ledger.ensureClosed(id, list, ([, refunds = []]) => {',
+        'ledger.ensureClosed(id, list.slice(0, 1), () =>\n  ledger.ensureClosed(id, list.slice(1), ([refunds = []]) => {',
+      ),
+      edit(UNDONE, 'done(refunds.length > 0)\n  })', 'done(refunds.length > 0)\n  }))'),
+    ],
+    tests: ['test/plugins/ledger-undone.test.ts'],
   },
   {
     bug: 'what was used is summed twice',
@@ -142,44 +133,6 @@ export const mutations: readonly Mutation[] = [
     tests: ['test/journeys/billed/cut.test.ts'],
   },
   {
-    bug: 'what failed is charged',
-    edits: [
-      edit(
-        'plugins/meter.ts',
-        'if (exchange.reply.status >= 400) return bill.release()',
-        'if (exchange.reply.status >= 999) return bill.release()',
-      ),
-    ],
-    tests: [BILLED],
-  },
-  {
-    bug: "the upstream's own counts are not believed",
-    edits: [
-      edit(
-        'plugins/ledger/estimate.ts',
-        'if (usage && (!usage.estimated || usage.gauged)) return usage',
-        '',
-      ),
-    ],
-    tests: [BILLED],
-  },
-  {
-    bug: 'what was charged is given back to spend again',
-    edits: [
-      edit(
-        'plugins/ledger/bill.ts',
-        'return this.#held - (this.#charged ?? 0n)',
-        'return this.#held',
-      ),
-    ],
-    tests: [BILLED],
-  },
-  {
-    bug: 'the words of a stream leave before anybody notes them',
-    edits: [edit('plugins/ledger/estimate.ts', '    this.#bill.passed(this.#passed)\n', '')],
-    tests: ['test/chaos/chaos.test.ts'],
-  },
-  {
     bug: 'what was taken before a burial is given to the new life',
     edits: [edit(STANDING, 'return this.#known === name', 'return name !== ""')],
     tests: ['test/plugins/ledger-buried.test.ts'],
@@ -230,19 +183,6 @@ export const mutations: readonly Mutation[] = [
         "rows: 'some' as const, otherwise: 'SHARE_GONE'",
         "otherwise: 'SHARE_GONE'",
       ),
-    ],
-    tests: [AT_ONCE],
-  },
-  {
-    bug: 'a stream that nobody asked for leaves without a hold',
-    edits: [edit('plugins/meter.ts', 'if (!whole) holdAt(exchange, bill, seen)', '')],
-    tests: [AT_ONCE],
-  },
-  {
-    bug: 'pieces of a plain answer leave before its charge',
-    edits: [
-      edit(RECEIPT, 'write(chunk: Bytes): void {', 'write(chunk: Bytes, out: Out): void {'),
-      edit(RECEIPT, 'this.#parts.push(chunk)', 'out.write(chunk)'),
     ],
     tests: [AT_ONCE],
   },
