@@ -78,3 +78,12 @@ export const orders: fc.Arbitrary<readonly Order[]> = fc.oneof(
   { weight: 3, arbitrary: upTo(5) },
   { weight: 1, arbitrary: upTo(16) },
 )
+
+/** One in so many steps is left out: so that of a long history that goes wrong the few steps are found that matter. */
+const SELDOM = 1_000
+/** Of a hundred steps. */
+export const longWays: fc.Arbitrary<readonly Order[]> = fc
+  .array(fc.option(order, { nil: undefined, freq: SELDOM }), {
+    ...{ minLength: 100, maxLength: 100, size: 'max' },
+  })
+  .map(steps => steps.filter(step => step !== undefined))
