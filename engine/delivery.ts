@@ -194,9 +194,8 @@ export class Delivery implements Out {
   #head(headers: Headers, status: number, length: number): Fault | undefined {
     const list = unframed(headers)
     if (length >= 0 && status !== 204 && status !== 304) list.push('content-length', String(length))
-    const { id, requestId } = this.call
-    list.push('x-request-id', requestId, 'x-tollgate-version', this.#facts.version)
-    if (requestId !== id) list.push('x-tollgate-request', id)
+    list.push('x-request-id', this.call.requestId, 'x-tollgate-version', this.#facts.version)
+    if (this.call.requestId !== this.call.id) list.push('x-tollgate-request', this.call.id)
     if (this.#facts.closing() || this.call.request.unread) list.push('connection', 'close')
     try {
       this.#response.writeHead(status, list)

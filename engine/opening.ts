@@ -82,8 +82,7 @@ const newCall = (
     params: match?.params ?? {},
     request: inbound,
     store,
-    targets: compiled.targets,
-    hangup: compiled.hangup,
+    ...{ targets: compiled.targets, hangup: compiled.hangup },
   })
 }
 

@@ -150,9 +150,8 @@ const linesOf = (headers: Headers, { call, version }: Upgrade): string[] => {
         validateHeaderValue(name, each)
         lines.push(`${name}: ${each}`)
       }
-  const { id, requestId } = call
-  if (requestId !== id) lines.push(`x-tollgate-request: ${id}`)
-  return [...lines, `x-request-id: ${requestId}`, `x-tollgate-version: ${version}`]
+  if (call.requestId !== call.id) lines.push(`x-tollgate-request: ${call.id}`)
+  return [...lines, `x-request-id: ${call.requestId}`, `x-tollgate-version: ${version}`]
 }
 
 /** A plain answer where a socket was asked for; then the connection ends. */

@@ -2,7 +2,6 @@
  *  one small write into the kernel's memory, 1.5 us and no message; only a power cut loses it. */
 import {
   closeSync,
-  fstatSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -39,9 +38,8 @@ export class Progress {
     this.#path = join(folder, client)
   }
   note(name: string, count: number): void {
-    if (this.#closed) return
     const slot = this.#slots.get(name)
-    if (slot === NOWHERE) return
+    if (this.#closed || slot === NOWHERE) return
     try {
       if (slot === undefined) return this.#take(name, count)
       this.#bytes.writeDoubleLE(count)
@@ -86,13 +84,12 @@ export class Progress {
   /** Who was taken for dead and came back finds its file read and removed: it goes on in another one. */
   #there(): number {
     this.#file ??= this.#open()
-    if (fstatSync(this.#file).nlink > 0) return this.#file
-    const so = readFileSync(this.#file)
-    const next = this.#open()
-    closeSync(this.#file)
-    this.#file = next
-    writeSync(next, so)
-    return next
+    if (statSync(this.#path, { throwIfNoEntry: false })) return this.#file
+    const before = this.#file
+    this.#file = this.#open()
+    writeSync(this.#file, readFileSync(before))
+    closeSync(before)
+    return this.#file
   }
   #open(): number {
     const folder = join(this.#path, '..')
