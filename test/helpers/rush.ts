@@ -1,6 +1,8 @@
-/** Many calls at once on money for ten of them: exactly ten are served and charged, whoever they ask. */
+/** Many calls at once on money for ten of them: exactly ten are served and charged, whoever they ask, and the balance
+ *  was never below zero. */
 import type { Test } from 'tap'
 import type { OpenDatabase } from '../../engine/database/database.ts'
+import { audit } from '../../plugins/ledger/audit.ts'
 import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'
 import { walletOf } from '../../plugins/ledger/wallet.ts'
 import { sql } from './store.ts'
@@ -36,4 +38,5 @@ export const rushForTen = async (
     balance: 0,
   })
   t.match(await read("SELECT count(*) AS open FROM charges WHERE state = 'open'"), { open: 0 })
+  t.same(await audit(database), [])
 }
