@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util'
 import { CODE_ENV } from './helpers/cache.ts'
 import { judgeCoverage } from './laws/coverage.ts'
 import { COVERAGE, isMeasured } from './laws/covered.ts'
-import { FILES, inOrder, SHARES, shareOf } from './shares.ts'
+import { FAULTS, FILES, inOrder, SHARES, shareOf } from './shares.ts'
 
 interface Ended {
   readonly file: string
@@ -126,9 +126,12 @@ const filesOf = (wanted: readonly string[], share?: string): string[] => {
   const patterns = wanted.map(each =>
     statSync(each, { throwIfNoEntry: false })?.isDirectory() ? `${each}/**/*.test.ts` : each,
   )
-  const found = globSync(wanted.length > 0 ? patterns : FILES, { cwd: ROOT })
+  const faults = share === 'faults'
+  const all = faults ? Object.values(FAULTS).flat() : FILES
+  const found = globSync(wanted.length > 0 ? patterns : all, { cwd: ROOT })
   const files = found.map(file => file.replaceAll('\\', '/'))
-  return inOrder(share === undefined ? files : files.filter(file => shareOf(file) === share))
+  const whole = share === undefined || faults
+  return inOrder(whole ? files : files.filter(file => shareOf(file) === share))
 }
 
 const runAll = async (files: readonly string[], jobs: number, run: Run): Promise<Ended[]> => {

@@ -18,11 +18,38 @@ const PATTERNS: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 const REST = 'engine'
-export const SHARES: readonly string[] = [REST, ...Object.keys(PATTERNS)]
+export const SHARES: readonly string[] = [REST, ...Object.keys(PATTERNS), 'faults']
 export const shareOf = (file: string): string =>
   Object.entries(PATTERNS).find(([, patterns]) =>
     patterns.some(pattern => matchesGlob(file, pattern)),
   )?.[0] ?? REST
+
+/** What money must survive, and the tests that show it: in their short form a minute in all (`npm test -- --share faults`), in their
+ *  long one with `--long`. They are run by their rooms as well. */
+export const FAULTS: Readonly<Record<string, readonly string[]>> = {
+  'kills of any process': ['test/chaos/{chaos,checker}.test.ts'],
+  'a kill at each write': ['test/chaos/{write-kills,store-trouble}.test.ts'],
+  'five hundred on money for ten': ['test/journeys/billed/calls.test.ts'],
+  'power loss': ['test/chaos/power-loss.test.ts'],
+  'a full disk, a disk that fails': ['test/chaos/store-trouble.test.ts'],
+  'PostgreSQL restarted, frozen, cut off': [
+    'test/chaos/store-frozen.test.ts',
+    'test/database/postgres/{outage,lost-answer}.test.ts',
+  ],
+  'any history': ['test/plugins/ledger-{model.property,audit,race}.test.ts'],
+  'clients that hang up': ['test/journeys/billed/{hangups,cut}.test.ts'],
+  'clocks that step': ['test/journeys/clock-steps.test.ts'],
+  'addresses nobody may reach': ['test/plugins/webhooks-urls.test.ts'],
+  'keys at rest, guessed and timed': ['test/plugins/{accounts-secrets,auth-timing}.test.ts'],
+  'revoked keys': ['test/plugins/auth-revoked.test.ts', 'test/journeys/two-machines.test.ts'],
+  'secrets told to nobody': ['test/journeys/canaries.test.ts'],
+  'Idempotency-Key': [
+    'test/plugins/idempotency*.test.ts',
+    'test/journeys/idempotency-{deaths,kill}.test.ts',
+  ],
+  webhooks: ['test/plugins/webhooks-outbox.test.ts', 'test/journeys/webhook-kills.test.ts'],
+  'planted bugs': ['test/chaos/mutations.test.ts'],
+}
 
 /** Those that take longest, and mostly wait: beside them the others find room. */
 const FIRST = [

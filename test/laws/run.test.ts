@@ -1,15 +1,16 @@
 /** A run says what failed: a check, a crash, a file that ends before it was asked everything; and what it covered is counted
  *  from what ran. */
 import { spawnSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { globSync, writeFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import t from 'tap'
 import { swiftly } from '../helpers/operator.ts'
 import { countsIn } from '../run.ts'
-import { inOrder, shareOf } from '../shares.ts'
+import { FAULTS, inOrder, shareOf } from '../shares.ts'
 import { linesRun, summaryOf } from './lines.ts'
 
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const RUN = fileURLToPath(new URL('../run.ts', import.meta.url))
 const TAP = JSON.stringify(import.meta.resolve('tap'))
 const FILES = {
@@ -37,13 +38,18 @@ t.test('a file that passes, and none at all', async t => {
   t.equal(spawnSync(...swiftly(RUN, `${folder}/none`)).status, 1)
   const other = spawnSync(...swiftly(RUN, '--share', 'monney'), { encoding: 'utf8' })
   t.equal(other.status, 1)
-  t.match(other.stdout, 'There is no share monney; the shares are engine, money, formats')
+  t.match(other.stdout, 'There is no share monney; the shares are engine, money, formats, faults')
 })
 
 t.test('counts', async t => {
   const counts = countsIn('# { total: 9, pass: 8, skip: 1 }\n# time=1ms\n')
   t.same(Object.fromEntries(counts), { total: 9, pass: 8, skip: 1 })
   t.equal(countsIn('ok 1 - # { total: 9 }').size, 0)
+})
+
+t.test('each fault that money must survive has its tests', async t => {
+  for (const [fault, patterns] of Object.entries(FAULTS))
+    for (const pattern of patterns) t.ok(globSync(pattern, { cwd: ROOT }).length > 0, fault)
 })
 
 t.test('shares, and who comes first', async t => {
