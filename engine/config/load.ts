@@ -83,7 +83,9 @@ const prepared = async (options: PrepareOptions): Promise<Whole> => {
   const imported = await importPlugins(bundles, root, inputs, progress)
   const judged = check(reading, bundled, imported.plugins, source, cacheFolder)
   const shown = [...reading.secrets, ...[...judged.secrets].filter(isSecret)]
-  const secrets = new Set(shown.flatMap(withPassword))
+  // One may begin like another: the longest is covered first.
+  const longestFirst = shown.flatMap(withPassword).sort((a, b) => b.length - a.length)
+  const secrets = new Set(longestFirst)
   const own = [...reading.files.keys(), ...folders, ...includePlaces(reading)]
   const watched = watchedPlaces([
     ...own.map(path => resolve(root, path)),
@@ -91,7 +93,13 @@ const prepared = async (options: PrepareOptions): Promise<Whole> => {
   ])
   const [main] = reading.files.keys()
   const fail = (found: readonly Problem[]) =>
-    new ProblemsError(found, textsOf(found, reading, secrets, source), root, watched, main)
+    new ProblemsError(
+      found.map(each => covered(each, secrets)),
+      textsOf(found, reading, secrets, source),
+      root,
+      watched,
+      main,
+    )
   const found = [reading, bundled, imported, judged].flatMap(({ problems }) => problems)
   if (found.length > 0) throw fail(found)
   const { document } = judged
@@ -133,11 +141,21 @@ const textsOf = (
 ): Map<string, string> => {
   const texts = new Map<string, string>()
   for (const file of new Set(found.map(each => each.file))) {
-    let text = files.get(file) ?? source.text(resolve(root, file))
-    for (const secret of secrets) text = text?.replaceAll(secret, '*'.repeat(secret.length))
-    if (text !== undefined) texts.set(file, text)
+    const text = files.get(file) ?? source.text(resolve(root, file))
+    if (text !== undefined) texts.set(file, cover(text, secrets))
   }
   return texts
+}
+
+/** A plugin knows nothing of where a value comes from, and may repeat it: as it is, or in quotes. */
+const covered = (found: Problem, secrets: ReadonlySet<string>): Problem => {
+  const forms = [...secrets].flatMap(secret => [secret, JSON.stringify(secret).slice(1, -1)])
+  return { ...found, message: cover(found.message, forms) }
+}
+const cover = (text: string, secrets: Iterable<string>): string => {
+  let left = text
+  for (const secret of secrets) left = left.replaceAll(secret, '*'.repeat(secret.length))
+  return left
 }
 
 /** A plugin that refuses its options is shown them; one that breaks is shown its own line. */

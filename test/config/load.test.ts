@@ -171,6 +171,17 @@ t.test('no secret is printed with a problem, whatever format', async t => {
   )
 })
 
+t.test('nor what a plugin says of it', async t => {
+  const stamp = `export default { schema: {}, setup({ text }) { throw new Error(JSON.stringify(text) + text) } }`
+  folder(t, route("{ text: '${K}', body: '${LONGER}' }"), { plugins: { 'stamp.ts': stamp } })
+  for (const canary of ['canary-0123456789', 'a "canary" 0123456789', 'a canary\n0123456789']) {
+    const env = { K: canary, LONGER: `${canary} and more` }
+    const { message } = await refused(load(options(t, env)))
+    t.match(message, '***********')
+    t.notMatch(message, /canary|6789/)
+  }
+})
+
 t.test('compiling: a plugin that never finishes its setup is given up', async t => {
   folder(t, 'pipeline: [slow]\nroutes:\n  - path: GET /hello\n    slow: {}\n', {
     plugins: { 'slow.ts': 'export default { schema: {}, setup: () => new Promise(() => {}) }\n' },
