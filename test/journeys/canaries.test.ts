@@ -1,0 +1,250 @@
+/** Secrets that are known by heart, in every place where one may be given; good and bad requests of each kind; and then none of them
+ *  stands in anything that the gateway says or keeps. */
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { basename, dirname, join } from 'node:path'
+import t from 'tap'
+import { openDatabase } from '../../engine/database/database.ts'
+import { makeSecret } from '../../plugins/accounts/secret.ts'
+import { addKey, addToken, createAccount } from '../../plugins/accounts/statements.ts'
+import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'
+import { walletOf } from '../../plugins/ledger/wallet.ts'
+import { startGateway } from '../helpers/gateway.ts'
+import { eventually } from '../helpers/primary.ts'
+import { tollgate } from '../helpers/terminal.ts'
+import { filesIn, processesOf } from '../helpers/traces.ts'
+
+const key = makeSecret('key')
+const token = makeSecret('system-token')
+const [unknownKey, unknownToken] = [makeSecret('key').text, makeSecret('system-token').text]
+const UPSTREAM = {
+  UP_KEY: 'sk-canary-of-the-environment-1a2b3c',
+  SET_HEADER: 'canary-of-a-header-that-is-set-4d5e',
+  IN_QUERY: 'canary-of-a-key-in-the-query-6f7a8b',
+  DOWN_KEY: 'canary-of-an-upstream-that-is-down-9',
+}
+const IN_FILE = 'canary-of-a-file-of-a-secret-0c1d2e'
+const HOOK = 'canary-of-a-webhook-3f4a5b6c'
+const SIGNING = `whsec_${Buffer.alloc(32, 'canary of a signature').toString('base64')}`
+
+// Nobody listens there.
+const CLOSED = '127.0.0.1:1'
+/** Says what it was asked with, where it refuses. */
+const upstream = createServer(({ headers, url = '' }, response) => {
+  if (url.includes('breaks')) return void response.destroy()
+  const status = url.includes('refuses') ? 401 : 200
+  const { authorization, 'x-api-key': own, 'x-set': set } = headers
+  const error = { message: `wrong key: ${authorization} ${own} ${set} ${url}` }
+  const message = { role: 'assistant', content: 'Hello' }
+  const choices = [{ index: 0, message, finish_reason: 'stop' }]
+  const usage = { prompt_tokens: 9, completion_tokens: 1, total_tokens: 10 }
+  response.writeHead(status, { 'content-type': 'application/json' })
+  response.end(JSON.stringify(status === 401 ? { error } : { id: 'x', choices, usage }))
+})
+await new Promise<void>(resolve => upstream.listen(0, '127.0.0.1', resolve))
+t.teardown(() => upstream.close())
+const at = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`
+const SET = "headers: { set: { x-set: '${SET_HEADER}' } }"
+const QUERY = "key: '${IN_QUERY}', auth: { query: key }"
+/** How each is asked, and what its clients are told. */
+const UPSTREAMS = {
+  up: [`{ url: '${at}', key: '\${UP_KEY}', ${SET} }`, 200],
+  file: [`{ url: '${at}', key: '\${file:secret}', auth: { header: x-api-key } }`, 200],
+  query: [`{ url: '${at}', ${QUERY} }`, 200],
+  down: [`{ url: 'http://${CLOSED}', key: '\${DOWN_KEY}', auth: { query: key } }`, 502],
+  breaks: [`{ url: '${at}/breaks', ${QUERY} }`, 502],
+  refuses: [`{ url: '${at}/refuses', key: '\${UP_KEY}', ${SET} }`, 502],
+  'refuses-query': [`{ url: '${at}/refuses', ${QUERY} }`, 502],
+} as const
+const all = Object.keys(UPSTREAMS)
+const ROUTES = `
+pipeline: [errors, auth, model, limit, meter, account, translate, notify]
+upstreams:
+${Object.entries(UPSTREAMS)
+  .map(([name, [how]]) => `  ${name}: ${how}`)
+  .join('\n')}
+models:
+${all.map(name => `  ${name}: { to: ${name}/m, price: { input: 1 / 1M, output: 1 / 1M } }`).join('\n')}
+routes:
+  - { path: POST /v1/chat/completions, name: chat, auth: [key, query-key], model: body, translate: openai-chat, errors: openai }
+  - { path: GET /raw, auth: [query-key, key], upstream: [down, query], meter: { free: true } }
+  - { path: GET /api/user/info, auth: system-token, account: info, errors: envelope }
+  - { path: GET /api/keys, auth: system-token, account: list-keys, errors: envelope }
+  - { path: GET /api/token/balance, auth: none, account: balance, errors: envelope }
+  - { path: GET /api/usage/token, auth: none, account: token-usage, errors: envelope }
+  - { path: GET /api/notifications, auth: system-token, notify: show, errors: envelope }
+  - { path: PUT /api/notifications, auth: system-token, notify: save, errors: envelope }
+  - { path: POST /api/notifications/test, auth: system-token, notify: test, errors: envelope }
+`
+const gateway = await startGateway({
+  routes: ROUTES,
+  settings: 'log: { level: debug }\negress_allow: ${EGRESS_ALLOW:-}',
+  files: { secret: IN_FILE },
+  env: { ...UPSTREAM, EGRESS_ALLOW: CLOSED },
+})
+t.teardown(() => gateway.stop())
+/** An admin's are told once, by the first start. */
+const WELCOME = /An admin account was made[\s\S]*?curl.*\n/
+await eventually(() => (WELCOME.test(gateway.output()) ? true : undefined))
+const FIRST = gateway.output().match(/\b(?:sk|st)-\w{49}\b/g) ?? []
+const database = await openDatabase({ url: 'sqlite:', data: gateway.data, patience: 10_000 })
+const now = Date.now()
+const made = await database.write(createAccount({ name: 'ann', role: 'customer' }, now))
+const account = Number(made.at(-1)?.[0]?.id)
+await database.write([
+  ...addKey({ account, name: 'key', secret: key }, now),
+  ...addToken({ account, name: 'token', secret: token }, now),
+  openWallet(walletOf.account(account), 0n),
+  addCredit({ account, kind: 'credit', amount: 10n ** 12n, note: 'test', at: now }),
+])
+await database.close()
+
+/** All that anybody was told: heads, bodies, and what was printed. */
+const told: string[] = []
+interface Call {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: unknown
+}
+const ask = async (path: string, { method = 'GET', headers = {}, body }: Call = {}) => {
+  const url = path.startsWith('/-/') || path === '/metrics' ? gateway.admin : gateway.url
+  const response = await fetch(url + path, {
+    ...{ method, headers: { 'content-type': 'application/json', ...headers } },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  told.push(`${path.split('?')[0]}: ${JSON.stringify([...response.headers])} ${text}`)
+  return response.status
+}
+const bearer = (text: string) => ({ headers: { authorization: `Bearer ${text}` } })
+
+t.test('calls that are served, and calls that are not', async t => {
+  const chat = (model: string, query = '', more: Call = {}) =>
+    ask(`/v1/chat/completions${query}`, {
+      ...{ method: 'POST', body: { model, messages: [{ role: 'user', content: 'Hello' }] } },
+      ...more,
+    })
+  for (const [name, [, status]] of Object.entries(UPSTREAMS))
+    t.equal(await chat(name, '', bearer(key.text)), status, name)
+  t.equal(await chat('up', `?key=${key.text}`), 200)
+  t.equal(await ask(`/raw?key=${key.text}`), 200, 'the second of two')
+  for (const wrong of [unknownKey, `${unknownKey}!`, token.text, "' OR 1=1 --"]) {
+    t.equal(await chat('up', '', bearer(wrong)), 401)
+    t.equal(await chat('up', `?key=${encodeURIComponent(wrong)}`), 401)
+    t.equal(await chat('up', '', { headers: { 'x-api-key': wrong } }), 401)
+  }
+  t.equal(await chat('nowhere', `?key=${key.text}`), 404)
+  t.equal(await ask(`/nowhere?key=${key.text}`, bearer(key.text)), 404)
+  t.equal(await ask(`/raw?key=${key.text}&key=${unknownKey}`), 401)
+})
+
+t.test('what is asked about an account', async t => {
+  for (const [secret, status] of [
+    [key.text, 200],
+    [unknownKey, 401],
+  ] as const) {
+    t.equal(await ask(`/api/token/balance?key=${secret}`), status)
+    t.equal(await ask(`/api/token/balance?key=${secret}&key=${key.text}`), 400)
+    t.equal(await ask('/api/usage/token', bearer(secret)), status)
+  }
+  for (const path of ['/api/user/info', '/api/keys'])
+    for (const secret of [token.text, ...FIRST, unknownToken, key.text])
+      t.equal(
+        await ask(path, bearer(secret)),
+        secret === token.text || secret === FIRST[1] ? 200 : 401,
+      )
+})
+
+t.test('a webhook whose receiver is away', async t => {
+  const own = bearer(token.text)
+  const save = (url: string) =>
+    ask('/api/notifications', { ...own, method: 'PUT', body: { url, secret: SIGNING } })
+  const before = told.length
+  t.equal(await save(`https://${CLOSED}/hook?token=${HOOK}`), 200)
+  t.equal(await ask('/api/notifications', own), 200)
+  // The url is its owner's, who gave it; the secret is shown to whoever saves it, that once.
+  const shown = told.splice(before).join('').replaceAll(HOOK, '').replace(SIGNING, '')
+  told.push(shown)
+  for (const url of [`https://user:${HOOK}@${CLOSED}/`, `http://${CLOSED}/?token=${HOOK}`, HOOK])
+    t.equal(await save(url), 400)
+  t.equal(await ask('/api/notifications/test', { ...own, method: 'POST' }), 200)
+  t.match(told.at(-1), '"success":false')
+})
+
+/** With a variable's value, or a file's, where none may stand. */
+const BROKEN = [
+  ROUTES.replace('auth: { header: x-api-key }', "timeout: { connect: '${UP_KEY}' }"),
+  ROUTES.replace("'${file:secret}'", "'${UP_KEY}', connections: '${file:secret}'"),
+  ROUTES.replace(`url: 'http://${CLOSED}'`, "url: '${DOWN_KEY}'"),
+  ROUTES.replace(`'http://${CLOSED}'`, "'ftp://user:${IN_QUERY}@x/'"),
+  ROUTES.replace('pipeline: [', "include: '${UP_KEY}'\npipeline: ["),
+  ROUTES.replace('path: GET /raw', "path: '${IN_QUERY}'"),
+  ROUTES.replace('price: { input: 1 / 1M', "price: { input: '${SET_HEADER}'"),
+]
+t.test('versions that cannot be', async t => {
+  for (const text of BROKEN) {
+    t.not(text, ROUTES)
+    const said = await gateway.reload(text).catch((error: Error) => error.message)
+    t.match(said, '"problems"')
+    told.push(String(said))
+  }
+})
+
+t.test('what operators see', async t => {
+  for (const path of ['/-/config', '/-/health', '/-/ready', '/metrics'])
+    t.equal(await ask(path), 200)
+  const env = {
+    ...{ ...UPSTREAM, EGRESS_ALLOW: CLOSED, TOLLGATE_DATA: gateway.data },
+    TOLLGATE_CONFIG: join(dirname(gateway.data), 'routes.yaml'),
+  }
+  const run = async (...argv: string[]) => {
+    const { code, out, err } = await tollgate(argv, env)
+    told.push(out + err)
+    return code
+  }
+  t.equal(await run('check'), 1, 'the last of those')
+  t.equal(await run('status'), 0)
+  await gateway.reload(ROUTES)
+  t.equal(await run('check', '--json'), 0)
+  t.equal(await run('routes'), 0)
+  for (const how of [[], ['--json']])
+    t.equal(await run('explain', 'GET', `/raw?key=${key.text}`, '-k', key.text, ...how), 0)
+})
+
+/** Of a credential its first and last letters are shown to its owner. */
+const inner = (credential: string): string => credential.slice(8, -5)
+const CREDENTIALS = [key.text, token.text, unknownKey, unknownToken, ...FIRST].map(inner)
+const OF_UPSTREAMS = [...Object.values(UPSTREAM), IN_FILE]
+
+t.test('none of them stands anywhere', async t => {
+  t.equal(new Set(FIRST).size, 2)
+  const clean = (name: string, text: string | Buffer, secrets: readonly string[]) =>
+    t.same(
+      secrets.filter(secret => text.includes(secret)),
+      [],
+      name,
+    )
+  const everything = [...CREDENTIALS, ...OF_UPSTREAMS, HOOK, SIGNING]
+  const tree = processesOf(gateway.pid)
+  t.ok(tree.length > 2, 'a primary, a worker, a writer')
+  for (const pid of tree)
+    for (const file of ['cmdline', 'comm'])
+      clean(file, readFileSync(`/proc/${pid}/${file}`), everything)
+  const files = filesIn(gateway.data).map(path => [basename(path), readFileSync(path)] as const)
+  const bytes = Buffer.concat(files.map(([, each]) => each))
+  for (const there of [key.digest, token.digest, CLOSED, '${UP_KEY}'])
+    t.ok(bytes.includes(there), `${there} is found there`)
+  for (const [name, each] of files) {
+    // What is sent to a receiver has to be sent again: the store keeps its address, and what it is signed with.
+    const own = name.startsWith('tollgate.db') ? [...CREDENTIALS, ...OF_UPSTREAMS] : everything
+    clean(name, each, own)
+  }
+  await gateway.stop()
+  t.match(gateway.output(), WELCOME)
+  const output = gateway.output().replace(WELCOME, '')
+  t.match(output, /upstream refuses our key.*\n/)
+  t.match(output, CLOSED)
+  clean('output', output, everything)
+  for (const text of told) clean(text.split(':', 1)[0] ?? '', text, everything)
+})
