@@ -58,12 +58,16 @@ for (const engine of ENGINES)
       await desk.save(2, { url: URL, threshold: 10 })
       await spend(2, UNIT)
       t.equal(await desk.move(), 1)
-      for (const amount of [2n, 3n]) {
+      for (const [seconds, amount] of [
+        [0, 2n],
+        [590, 3n],
+      ] as const) {
+        desk.ahead += seconds * 1_000
         await desk.credit(2, 5n * UNIT)
         await spend(2, 5n * UNIT + amount * UNIT)
-        t.equal(await desk.move(), 0, 'it waits')
+        t.equal(await desk.move(), 0, `it waits, ${seconds} s after the last`)
       }
-      desk.ahead += MERGE
+      desk.ahead += MERGE - 590_000
       t.equal(await desk.move(), 1)
       t.equal(await desk.move(), 0)
       t.same(await told(desk, 2), [9, 4], 'the last of them')
