@@ -1,7 +1,7 @@
 /** The tables of notifications, and the trigger by which a balance that falls below its account's threshold is noted in
  *  the transaction that lowers it: whoever lowers it, and however the process ends afterwards. */
 import type { Migration } from '../../engine/plugin.ts'
-import { TABLES } from '../webhooks/tables.ts'
+import { SLOW, TABLES } from '../webhooks/tables.ts'
 
 /** An account's endpoint has the account's number. `threshold`: nanos; `noted`: when its last event entered the outbox,
  *  ms. A crossing that waits takes up those after it: one row an account. */
@@ -32,4 +32,5 @@ export const migrations: readonly Migration[] = [
   CREATE TRIGGER wallets_crossed AFTER UPDATE OF balance ON wallets FOR EACH ROW
     WHEN (${WHEN}) EXECUTE FUNCTION tollgate_crossed()`,
   },
+  { number: 2, text: SLOW },
 ]

@@ -14,11 +14,12 @@ export interface OutboxOptions extends Pick<Lent, 'log' | 'metrics' | 'send'> {
   readonly every?: number
 }
 
-/** Endpoints served at once, and how many of them may be such as failed last time: each of those may take as long as an
- *  answer may, and the others must not wait for them. */
-const TURNS = { all: 100, ill: 50 } as const
-/** Events of one endpoint in one turn, one after another: so a process that dies repeats one of them at most. */
-const TURN = 50
+/** Endpoints served at once: in good health, ill (their last answer failed, or took longer than a turn), and altogether.
+ *  Each of the ill may take as long as an answer may, so they have places of their own. */
+const PLACES = { well: 100, ill: 200, all: 500 } as const
+/** ms that an endpoint has for its events, one after another: so a process that dies repeats one of them at most. Whoever
+ *  takes longer keeps its answer and not its place: nobody knows beforehand who will be slow. */
+const TURN = 500
 const LOOK = 250
 /** ms until the store is asked again that could not write down how an attempt went. */
 const AGAIN = 500
@@ -26,7 +27,7 @@ const [MEASURE, FORGET, KEPT] = [10_000, 3_600_000, 30 * 86_400_000]
 
 /** Resolves when `signal` aborts and every attempt under way was written down. */
 export const emptyOutbox = async (options: OutboxOptions, signal: AbortSignal): Promise<void> => {
-  const turns = new Map<number, { readonly ill: boolean; readonly over: Promise<void> }>()
+  const turns = new Map<number, Turn>()
   const bell = createBell(signal)
   const begin = (endpoint: number, ill: boolean): void => {
     const over = takeTurn(options, endpoint, signal)
@@ -35,15 +36,19 @@ export const emptyOutbox = async (options: OutboxOptions, signal: AbortSignal): 
         turns.delete(endpoint)
         bell.ring()
       })
-    turns.set(endpoint, { ill, over })
+    turns.set(endpoint, { ill, over, begun: performance.now() })
   }
   const look = async (): Promise<void> => {
     await options.refill?.()
     const now = await options.database.now()
-    for (const row of await options.database.read(DUE, [now, now, TURNS.all * 4])) {
-      const [endpoint, ill] = [Number(row.endpoint), Number(row.failures) > 0]
-      const full = turns.size >= TURNS.all || (ill && countIll(turns) >= TURNS.ill)
-      if (!full && !turns.has(endpoint)) begin(endpoint, ill)
+    const due = await options.database.read(DUE, [now, now, PLACES.all * 2])
+    const free = freePlaces(turns)
+    for (const row of due) {
+      const [endpoint, ill] = [Number(row.endpoint), Number(row.ill) > 0]
+      const lane = ill ? 'ill' : 'well'
+      if (turns.has(endpoint) || free[lane] <= 0 || turns.size >= PLACES.all) continue
+      free[lane]--
+      begin(endpoint, ill)
     }
   }
   const keep = createChores(options)
@@ -60,8 +65,19 @@ export const emptyOutbox = async (options: OutboxOptions, signal: AbortSignal): 
   options.metrics.gauge('webhook_pending', {}, 0)
   options.metrics.gauge('webhook_oldest_seconds', {}, 0)
 }
-const countIll = (turns: ReadonlyMap<number, { readonly ill: boolean }>): number =>
-  [...turns.values()].filter(({ ill }) => ill).length
+interface Turn {
+  readonly ill: boolean
+  readonly begun: number
+  readonly over: Promise<void>
+}
+const freePlaces = (turns: ReadonlyMap<number, Turn>): { well: number; ill: number } => {
+  const all = [...turns.values()]
+  const since = performance.now() - TURN
+  return {
+    well: PLACES.well - all.filter(({ ill, begun }) => !ill && begun > since).length,
+    ill: PLACES.ill - all.filter(({ ill }) => ill).length,
+  }
+}
 
 /** Something to wait for: a while, or until somebody rings. */
 const createBell = (signal: AbortSignal) => {
@@ -88,14 +104,15 @@ const createBell = (signal: AbortSignal) => {
   }
 }
 
-/** Until there is nothing more for it, it fails, or others should have their turn. */
+/** Until there is nothing more for it, it fails, or its time is over. */
 const takeTurn = async (
   options: OutboxOptions,
   endpoint: number,
   signal: AbortSignal,
 ): Promise<void> => {
   const { database } = options
-  for (let sent = 0; sent < TURN && !signal.aborted; sent++) {
+  const end = performance.now() + TURN
+  while (performance.now() < end && !signal.aborted) {
     const now = await database.now()
     const [row] = await database.read(NEXT, [endpoint, now, now])
     if (!row) return
@@ -123,8 +140,8 @@ const attempt = async (
   log.info({ ...traceOf(parcel, verdict), ms }, 'webhook')
   const left = Number(row.last) - Number(row.attempts) - 1
   const next = nextOf(verdict, at + ms, left, random())
-  const before = Number(row.attempts)
-  await record(options, { event: parcel.id, endpoint, before, at, ms, verdict, next }, signal)
+  const [before, slow] = [Number(row.attempts), ms > TURN]
+  await record(options, { event: parcel.id, endpoint, before, at, ms, slow, verdict, next }, signal)
   return verdict.outcome === 'delivered'
 }
 const nextOf = ({ outcome, wait }: Verdict, now: number, left: number, random: number) => {

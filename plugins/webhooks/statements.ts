@@ -10,7 +10,7 @@ const sql = (name: string, text: string): Sql => ({ name: `webhooks: ${name}`, t
 const OPEN = sql(
   'open endpoint',
   `INSERT INTO webhook_endpoints (id, url, secret) VALUES (?, ?, ?)
-   ON CONFLICT (id) DO UPDATE SET url = excluded.url, disabled = NULL, paused = 0, failures = 0`,
+   ON CONFLICT (id) DO UPDATE SET url = excluded.url, disabled = NULL, paused = 0, failures = 0, slow = 0`,
 )
 const SECRET = sql('secret', 'UPDATE webhook_endpoints SET secret = ? WHERE id = ?')
 const CLOSE = sql('close endpoint', 'DELETE FROM webhook_endpoints WHERE id = ?')
@@ -87,7 +87,8 @@ const NOTE = sql(
 )
 const WELL = sql(
   'well',
-  'UPDATE webhook_endpoints SET failures = 0, paused = 0 WHERE id = ? AND failures > 0',
+  `UPDATE webhook_endpoints SET failures = 0, paused = 0, slow = ?
+   WHERE id = ? AND (failures > 0 OR slow <> ?)`,
 )
 const ILL = sql(
   'ill',
@@ -102,6 +103,8 @@ export interface Attempt {
   readonly before: number
   readonly at: number
   readonly ms: number
+  /** It took so long that others should not wait for the next one. */
+  readonly slow: boolean
   readonly verdict: Verdict
   /** When it is tried again, if it is. */
   readonly next: number | undefined
@@ -109,7 +112,7 @@ export interface Attempt {
 /** What came of it, for the event, the endpoint and the log, in one list. Rejects with EVENT_MOVED when somebody
  *  closed its endpoint or replayed it meanwhile. */
 export const recordAttempt = (attempt: Attempt): readonly Statement[] => {
-  const { event, endpoint, before, at, ms, verdict, next } = attempt
+  const { event, before, at, ms, verdict, next } = attempt
   const { outcome, status = null } = verdict
   const state = outcome === 'delivered' ? outcome : next === undefined ? 'failed' : 'pending'
   return [
@@ -120,16 +123,13 @@ export const recordAttempt = (attempt: Attempt): readonly Statement[] => {
       otherwise: 'EVENT_MOVED',
     },
     { sql: NOTE, values: [event, before + 1, at, ms, outcome, status] },
-    ...consequences(endpoint, at, verdict, next),
+    ...consequences(attempt),
   ]
 }
-const consequences = (
-  endpoint: number,
-  at: number,
-  { outcome, pause }: Verdict,
-  next: number | undefined,
-): readonly Statement[] => {
-  if (outcome === 'delivered') return [{ sql: WELL, values: [endpoint] }]
+const consequences = ({ endpoint, at, slow, verdict, next }: Attempt): readonly Statement[] => {
+  const { outcome, pause } = verdict
+  const lag = slow ? 1 : 0
+  if (outcome === 'delivered') return [{ sql: WELL, values: [lag, endpoint, lag] }]
   const ill = { sql: ILL, values: [pause && next !== undefined ? next : 0, endpoint] }
   if (outcome !== 'gone') return [ill]
   return [ill, { sql: DISABLE, values: [at, endpoint] }, { sql: DROP, values: [endpoint] }]
@@ -137,14 +137,14 @@ const consequences = (
 
 // ---------------------------------------------------------------- what is read
 
-/** Whose turn it might be: endpoints with something due (twice now; how many), those in good health first. */
+/** Whose turn it might be: endpoints with something due (twice now; how many), those in good health first. `ill`: those
+ *  whose last answer failed or was slow. */
 export const DUE = sql(
   'due',
-  `SELECT e.endpoint, p.failures FROM webhook_events e
+  `SELECT e.endpoint, CASE WHEN p.failures > 0 OR p.slow > 0 THEN 1 ELSE 0 END AS ill FROM webhook_events e
      JOIN webhook_endpoints p ON p.id = e.endpoint AND p.disabled IS NULL AND p.paused <= ?
    WHERE e.state = 'pending' AND e.due <= ?
-   GROUP BY e.endpoint, p.failures
-   ORDER BY CASE WHEN p.failures > 0 THEN 1 ELSE 0 END, min(e.due) LIMIT ?`,
+   GROUP BY e.endpoint, p.failures, p.slow ORDER BY ill, min(e.due) LIMIT ?`,
 )
 /** The next event of one endpoint (and twice now). */
 export const NEXT = sql(

@@ -31,3 +31,6 @@ export const TABLES = `
     outcome TEXT NOT NULL,
     status BIGINT,
     PRIMARY KEY (event, number))`
+
+/** 1 where the last answer came, but late. */
+export const SLOW = 'ALTER TABLE webhook_endpoints ADD COLUMN slow BIGINT NOT NULL DEFAULT 0'

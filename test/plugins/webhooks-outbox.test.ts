@@ -1,4 +1,4 @@
-/** The outbox over real TLS receivers: what arrives, what is tried again and when, and who waits for whom. */
+/** The outbox over real TLS receivers: what arrives, and what is tried again and when. */
 import { Webhook } from 'standardwebhooks'
 import t from 'tap'
 import { DELAYS } from '../../plugins/webhooks/schedule.ts'
@@ -134,37 +134,6 @@ t.test('connections that break or cannot be made', async t => {
     ...{ nameless: 'EGRESS_NAME', inside: 'EGRESS_ADDRESS' },
   })
   t.equal(wrong.received.length, 0, 'whoever is not who the URL says gets nothing')
-})
-
-t.test('who hangs delays nobody else', async t => {
-  const desk = await openDesk(t)
-  const dead = await startReceiver(t, () => {})
-  const slow = await startReceiver(t, (_, response) => {
-    response.writeHead(200)
-    response.write('half')
-  })
-  const well = await startReceiver(t)
-  for (let id = 1; id <= 60; id++) {
-    await desk.endpoint(id, `${(id === 1 ? slow : dead).origin}/${id}`)
-    for (const event of ['a', 'b']) await desk.event(`dead_${id}_${event}`, id)
-  }
-  // The name of one is never resolved.
-  const unnamed = outside('127.0.0.0/8', () => new Promise(() => {}))
-  await desk.endpoint(2, 'https://never.test/')
-  const stop = desk.start(unnamed)
-  await dead.until(58)
-  await desk.endpoint(100, well.origin)
-  for (let index = 0; index < 10; index++) await desk.event(`well_${index}`, 100)
-  await well.until(10)
-  t.equal(dead.received.length, 58, 'all of them still hang, one attempt each')
-  await stop()
-  t.match(
-    await desk.rows('SELECT outcome, count(*) AS times FROM webhook_attempts GROUP BY outcome'),
-    [
-      { outcome: 'SEND_TIMEOUT', times: 59 },
-      { outcome: 'delivered', times: 11 },
-    ],
-  )
 })
 
 t.test('an attempt that cannot be written down is not made twice', async t => {
