@@ -77,6 +77,12 @@ t.test('who hangs delays nobody else', async t => {
       { outcome: 'delivered', times: 11 },
     ],
   )
+  const hung = "outcome = 'SEND_TIMEOUT' OR event = 'dead_1_a'"
+  const [took] = await desk.rows(
+    `SELECT min(ms) AS least, max(ms) AS most FROM webhook_attempts WHERE ${hung}`,
+  )
+  const { least, most } = took ?? {}
+  t.ok(Number(least) >= 2_900 && Number(most) <= 4_500, `three seconds: ${least} to ${most} ms`)
 })
 
 t.test('who is slow delays nobody else', async t => {
