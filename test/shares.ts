@@ -47,7 +47,10 @@ export const FAULTS: Readonly<Record<string, readonly string[]>> = {
     'test/plugins/idempotency*.test.ts',
     'test/journeys/idempotency-{deaths,kill}.test.ts',
   ],
-  webhooks: ['test/plugins/webhooks-outbox.test.ts', 'test/journeys/webhook-kills.test.ts'],
+  webhooks: [
+    'test/plugins/webhooks-{outbox,places}.test.ts',
+    'test/journeys/webhook-kills.test.ts',
+  ],
   'planted bugs': ['test/chaos/mutations.test.ts'],
 }
 
