@@ -1,6 +1,6 @@
 /** What this process may spend without asking: its share of each wallet, in memory. One per process. */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Database, Statement, Value } from '../../engine/plugin.ts'
+import type { Database, Statement } from '../../engine/plugin.ts'
 import { MOST } from '../billing/money.ts'
 import { Balances } from './balances.ts'
 import { INSUFFICIENT, isCode } from './faults.ts'
@@ -144,22 +144,22 @@ export class Shares {
   async #fetch(wallet: number, share: Share): Promise<void> {
     const first = share.waiting[0]?.amount ?? 0n
     const together = share.waiting.reduce((sum, { amount }) => sum + amount, 0n)
-    const least = first - share.free
     const calls = first * AHEAD
-    const ahead = together + (calls > share.before ? calls : share.before) - share.free
-    const wanted = ahead > MOST ? MOST : ahead
-    if (await this.#lease(wallet, share, least, wanted)) return
+    const ahead = together + (calls > share.before ? calls : share.before)
+    if (await this.#lease(wallet, share, first, ahead)) return
     // Refused for all who waited together and want as much: the answer would be the same.
     const refused = share.waiting.filter(({ amount }) => amount >= first)
     for (const one of refused) share.waiting.splice(share.waiting.indexOf(one), 1)
     for (const one of refused) one.settle(false)
   }
   /** False when the wallet cannot cover it, nor what other processes are about to give back. */
-  async #lease(wallet: number, share: Share, least: bigint, wanted: bigint): Promise<boolean> {
+  async #lease(wallet: number, share: Share, first: bigint, ahead: bigint): Promise<boolean> {
     for (let left = PATIENCE; ; left--) {
       const process = await this.#process()
+      const [least, wanted] = [first - share.free, ahead - share.free]
+      if (least <= 0n) return true
       try {
-        const granted = await this.#grant(process, wallet, least, wanted)
+        const granted = await this.#grant(process, wallet, least, wanted > MOST ? MOST : wanted)
         share.free += granted
         share.tight = granted <= least
         return granted >= least
@@ -172,8 +172,12 @@ export class Shares {
       }
       share.tight = true
       if (share.free >= (share.waiting[0]?.amount ?? 0n)) return true
-      const [elsewhere] = await this.#database.read(ELSEWHERE, elsewhereOf(process, wallet))
+      const values = [process, process, wallet, wallet, wallet]
+      const [elsewhere] = await this.#database.read(ELSEWHERE, values)
       if (left === 0 || nanosOf(elsewhere?.room) < least) return false
+      // Where each of two waits for what lies with the other, neither would have enough.
+      const late = pause(PATIENCE * PAUSE, undefined, { ref: false })
+      await Promise.race([this.#return(wallet, share), late])
       await pause(PAUSE)
     }
   }
@@ -209,9 +213,10 @@ export class Shares {
     const [row] = await this.#database.read(ROOM_IN, [wallet])
     return nanosOf(row?.room) >= least ? least : 0n
   }
-  #return(wallet: number, share: Share): void {
+  /** Resolves when it has gone back, or will not. */
+  #return(wallet: number, share: Share): Promise<void> | undefined {
     const amount = share.free
-    if (amount <= 0n) return
+    if (amount <= 0n) return undefined
     share.free = 0n
     const life = this.#life
     const moved = this.balances.moving(wallet)
@@ -224,6 +229,7 @@ export class Shares {
       })
       .finally(() => this.#returns.delete(way))
     this.#returns.add(way)
+    return way
   }
   async #bring(wallet: number, amount: bigint): Promise<void> {
     // While it may have gone back it is not ours to spend.
@@ -242,7 +248,3 @@ export class Shares {
     }
   }
 }
-
-const elsewhereOf = (process: string, wallet: number): readonly Value[] => [
-  ...[process, process, wallet, wallet, wallet],
-]

@@ -109,6 +109,19 @@ for (const [at, books] of opened.entries())
       t.equal(await poor.take(payer(7), 1_000n), undefined)
     })
 
+    t.test('what two have left over, and lack, is put together by one of them', async t => {
+      await books.credit(20, 1_000n)
+      const ledgers = [await books.ledger(), await books.ledger()]
+      const both = (name: string, held: bigint) =>
+        Promise.all(
+          ledgers.map((ledger, at) => call(books, ledger, `${name}${at}`, payer(20), held)),
+        )
+      await both('both', 100n)
+      // Of 800 that are left some lies with either: more than one has, and the wallet.
+      const lacks = (await both('either', 795n)).map(({ lack }) => lack)
+      t.same(lacks.toSorted(), ['account', undefined])
+    })
+
     t.test('a process that ends without a word: what it held goes back', async t => {
       await books.credit(8, 1_000n)
       const dead = await books.ledger()
