@@ -153,7 +153,7 @@ const made = async (name: string) => {
   return { key: secret.text, account }
 }
 
-t.test('three hundred calls over both on money for ten', async t => {
+t.test('five hundred calls over both on money for ten', async t => {
   await upstream.script('chat', [{ do: 'send', bytes: SAID }])
   const { key, account } = await made('bob')
   const texts = new Set<string>()
