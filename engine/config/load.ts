@@ -147,10 +147,15 @@ const textsOf = (
   return texts
 }
 
+/** A password of fewer letters stands in any sentence by chance. */
+const SHORTEST = 4
 /** A plugin knows nothing of where a value comes from, and may repeat it: as it is, or in quotes. */
 const covered = (found: Problem, secrets: ReadonlySet<string>): Problem => {
-  const forms = [...secrets].flatMap(secret => [secret, JSON.stringify(secret).slice(1, -1)])
-  return { ...found, message: cover(found.message, forms) }
+  const long = [...secrets].filter(secret => secret.length >= SHORTEST)
+  const forms = long.flatMap(secret => [secret, JSON.stringify(secret).slice(1, -1)])
+  const { message, suggestion } = found
+  const more = suggestion !== undefined && { suggestion: cover(suggestion, forms) }
+  return { ...found, message: cover(message, forms), ...more }
 }
 const cover = (text: string, secrets: Iterable<string>): string => {
   let left = text

@@ -6,6 +6,7 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  readSync,
   rmSync,
   statSync,
   writeSync,
@@ -85,11 +86,19 @@ export class Progress {
   #there(): number {
     this.#file ??= this.#open()
     if (statSync(this.#path, { throwIfNoEntry: false })) return this.#file
-    const before = this.#file
-    this.#file = this.#open()
-    writeSync(this.#file, readFileSync(before))
-    closeSync(before)
-    return this.#file
+    const before = Buffer.alloc(this.#size * SLOT)
+    readSync(this.#file, before, 0, before.length, 0)
+    const next = this.#open()
+    try {
+      writeSync(next, before, 0, before.length, 0)
+    } catch (thrown) {
+      closeSync(next)
+      rmSync(this.#path, { force: true })
+      throw thrown
+    }
+    closeSync(this.#file)
+    this.#file = next
+    return next
   }
   #open(): number {
     const folder = join(this.#path, '..')

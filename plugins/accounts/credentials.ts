@@ -76,9 +76,10 @@ export class Credentials {
   #age(): number {
     return this.#now() - this.#checkedAt
   }
-  /** ms for which what is known is good. */
+  /** ms for which what is known is good: for longer only while the store is asked, and does not answer. */
   #good(): number {
-    return this.#away ? AWAY : STALE
+    const asks = this.#now() - this.#askedAt <= STALE
+    return this.#away && asks ? AWAY : STALE
   }
   async #load(presented: string, kind: Kind, suspected: boolean): Promise<Entry> {
     const before = this.#findings

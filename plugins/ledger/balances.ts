@@ -36,14 +36,12 @@ export class Balances {
     if (known && this.#now() - known.askedAt > FRESH) void this.#refresh(wallet, known)
     return known?.balance
   }
-  /** Decided, be it written already or not. Below zero: less than was decided before. What is left then, as `of` says it. */
-  charged(wallet: number, amount: bigint): bigint | undefined {
+  /** Decided, be it written already or not. Below zero: less than was decided before. */
+  charged(wallet: number, amount: bigint): void {
     const known = this.#of(wallet)
     known.ours -= amount
     if (known.balance !== undefined) known.balance -= amount
-    const left = this.of(wallet)
     this.#drop(wallet, known)
-    return left
   }
   /** Our share begins to change. What it returns takes how that came out: by how much, and what lies outside since. */
   moving(wallet: number): (by: bigint, outside?: bigint) => void {

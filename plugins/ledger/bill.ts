@@ -79,7 +79,10 @@ export class Bill {
   }
   /** What the account has left behind a charge that is as good as decided. Undefined where that is not known. */
   balanceAfter(nanos: bigint): bigint | undefined {
-    return this.#decide(nanos)
+    if (this.#closed) return undefined
+    const more = nanos - this.#decided
+    this.#decided = nanos
+    return this.#kit.ledger.leftBehind(this.#facts.payer, more, this.#process)
   }
   release(): undefined {
     if (this.#closed) return undefined
@@ -100,10 +103,11 @@ export class Bill {
   async #collect(beyond: bigint): Promise<void> {
     const { payer, model } = this.#facts
     this.#covered = true
-    const more = await takeWhatIs(this.#kit.ledger, payer, beyond)
+    const more = await takeWhatIs(this.#kit.ledger, payer, beyond, this.#process)
     if (this.#closed) return this.#kit.ledger.give(payer, more, this.#process)
     if (more > 0n) this.#extendBy(more)
-    if (more < beyond) uncollected(this.#kit, this.#exchange.id, model, beyond - more)
+    if (more < beyond)
+      uncollected(this.#kit, this.#process, this.#exchange.id, model, beyond - more)
   }
   /** Charges what was used. A promise only where that is more than is held, and nobody has covered it yet. */
   settle(usage: Usage): Promise<void> | undefined {
@@ -136,7 +140,7 @@ export class Bill {
     const { payer, held } = this.#facts
     const more = this.#will(usage) + held - this.#held
     if (more <= 0n) return undefined
-    const lack = await takeMore(this.#kit.ledger, payer, more)
+    const lack = await takeMore(this.#kit.ledger, payer, more, this.#process)
     if (this.#closed) return void (lack ?? this.#kit.ledger.give(payer, more, this.#process))
     const short = lack && fault(LACKS[lack], [printMoney(held)])
     if (short) return Promise.resolve(this.cover(usage)).then(() => short)
@@ -155,7 +159,7 @@ export class Bill {
     const { ledger } = this.#kit
     const { payer } = this.#facts
     const more = this.#held / 2n + 1n
-    this.#lack = await takeMore(ledger, payer, more)
+    this.#lack = await takeMore(ledger, payer, more, this.#process)
     if (this.#lack) return
     if (this.#closed) return ledger.give(payer, more, this.#process)
     this.#extendBy(more)
@@ -177,10 +181,9 @@ export class Bill {
     const { unpriced } = this.#chargeFor(usage)
     if (unpriced.length > 0) alarm(this.#kit, this.#exchange.id, this.#facts.model, unpriced)
   }
-  #decide(amount: bigint): bigint | undefined {
-    const more = amount - this.#decided
+  #decide(amount: bigint): void {
+    this.#kit.ledger.charged(this.#facts.payer, amount - this.#decided, this.#process)
     this.#decided = amount
-    return this.#kit.ledger.charged(this.#facts.payer, more, this.#process)
   }
   #chargeFor(usage: Usage): Charged {
     if (this.#priced?.usage !== usage)
@@ -213,7 +216,8 @@ export class Bill {
     if (said) this.#close(said)
     else this.release()
     const { ledger } = this.#kit
-    const back = (): void => ledger.give(this.#facts.payer, this.#rest(), this.#process)
+    const rest = (): bigint => this.#held - (this.#charged ?? 0n)
+    const back = (): void => ledger.give(this.#facts.payer, rest(), this.#process)
     const left = end === 'hangup' || end === 'cut'
     if (this.#charged === undefined && attempts > 0 && left) uncharged(this.#kit, this.#facts.model)
     const closing = this.#closing
@@ -242,9 +246,5 @@ export class Bill {
       if (!refunded) this.#decide(0n)
       back()
     })
-  }
-  /** What was held and not charged. */
-  #rest(): bigint {
-    return this.#held - (this.#charged ?? 0n)
   }
 }

@@ -67,11 +67,14 @@ export const alarm = (
 }
 /** It cost more than is held for it and more than the account had: it stands in the books, and is worth somebody's look. */
 export const uncollected = (
-  { log, metrics }: Pick<BillKit, 'log' | 'metrics'>,
+  { ledger, log, metrics }: BillKit,
+  process: string,
   id: string,
   model: string,
   nanos: bigint,
 ): void => {
+  // What was buried is charged to nobody.
+  if (!ledger.goesBy(process)) return
   metrics.count('uncollected_total', { model })
   log.warn({ id, model, uncollected: String(nanos) }, 'a call cost more than could be collected')
 }

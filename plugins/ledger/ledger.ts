@@ -71,6 +71,10 @@ export class Ledger {
   get processNow(): string | undefined {
     return this.#name !== undefined && this.#standing.goesBy(this.#name) ? this.#name : undefined
   }
+  /** Whether what is held under this name is still ours. */
+  goesBy(process: string): boolean {
+    return this.#standing.goesBy(process)
+  }
   /** The store holds nothing under this name any more: this process begins anew, under another. */
   lost(process: string): void {
     this.#standing.lost(process)
@@ -89,11 +93,18 @@ export class Ledger {
   async take(payer: Payer, amount: bigint): Promise<Lack | undefined> {
     const { account, key, quota } = payer
     if (key !== undefined) await this.#openKey(key, quota)
-    if (!(await this.#shares.take(walletOf.account(account), amount))) return 'account'
-    if (key === undefined || quota === undefined) return undefined
-    if (await this.#shares.take(walletOf.key(key), amount)) return undefined
-    this.#shares.give(walletOf.account(account), amount)
-    return 'key'
+    for (;;) {
+      if (!(await this.#shares.take(walletOf.account(account), amount))) return 'account'
+      if (key === undefined || quota === undefined) return undefined
+      const { life } = this.#shares
+      const taken = await this.#shares.take(walletOf.key(key), amount)
+      const buried = life !== this.#shares.life
+      if (taken && !buried) return undefined
+      // What a burial came after went back with it: it is nobody's to give, and both are taken anew.
+      if (!buried) this.#shares.give(walletOf.account(account), amount)
+      else if (taken) this.#shares.give(walletOf.key(key), amount)
+      if (!taken) return 'key'
+    }
   }
   /** Whether others may be waiting for what is held: then it must be seen in the store. */
   tight({ account, key, quota }: Payer): boolean {
@@ -114,14 +125,23 @@ export class Ledger {
     this.#shares.give(walletOf.account(account), amount)
     if (key !== undefined && quota !== undefined) this.#shares.give(walletOf.key(key), amount)
   }
-  /** What a call is charged was decided, be it written already or not. Below zero: less than was decided before. Returns the
-   *  account's balance, nanos, when all that this process decided is charged; undefined: not known yet. What others charged or
-   *  credited may be missing from it for a second. */
-  charged({ account, key, quota }: Payer, amount: bigint, process: string): bigint | undefined {
-    if (!this.#standing.goesBy(process)) return undefined
+  /** What a call is charged was decided, be it written already or not. Below zero: less than was decided before. */
+  charged({ account, key, quota }: Payer, amount: bigint, process: string): void {
+    if (!this.#standing.goesBy(process)) return
+    this.#shares.balances.charged(walletOf.account(account), amount)
     if (key !== undefined && quota !== undefined)
       this.#shares.balances.charged(walletOf.key(key), amount)
-    return this.#shares.balances.charged(walletOf.account(account), amount)
+  }
+  /** Nanos, when all that this process decided is charged; undefined: not known yet. What others charged or credited may be
+   *  missing from it for a second. */
+  balance(account: number): bigint | undefined {
+    return this.#shares.balances.of(walletOf.account(account))
+  }
+  /** The balance behind a charge that is decided with it: of a share that it uses up nothing would be known afterwards. */
+  leftBehind(payer: Payer, amount: bigint, process: string): bigint | undefined {
+    const before = this.balance(payer.account)
+    this.charged(payer, amount, process)
+    return before === undefined ? undefined : before - amount
   }
   /** Closes a charge whose own group may not have come through: tried until the store has an answer. */
   ensureClosed(request: string, list: readonly Statement[], done: Done): void {

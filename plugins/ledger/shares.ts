@@ -52,7 +52,7 @@ export class Shares {
   /** Ways back under way. */
   readonly #returns = new Set<Promise<void>>()
   /** Counts the names this process has gone by: what was under way under one is nothing to the next. */
-  #life = 0
+  life = 0
   readonly #open = (): boolean => !this.#closed
   #closed = false
 
@@ -101,7 +101,7 @@ export class Shares {
   }
   /** The store took this process for dead: nothing here is ours any more. */
   forget(): void {
-    this.#life++
+    this.life++
     for (const share of this.#shares.values()) share.free = 0n
     this.balances.forget()
   }
@@ -203,11 +203,11 @@ export class Shares {
     list: readonly Statement[],
     moved: (by: bigint) => void,
   ): Promise<void> {
-    const life = this.#life
+    const life = this.life
     const rows = await writeDecided(this.#database, list, this.#open).catch(() => [])
     const granted = nanosOf(rows[0]?.[0]?.granted)
     moved(granted)
-    if (life === this.#life) this.give(wallet, granted)
+    if (life === this.life) this.give(wallet, granted)
   }
   async #trial(wallet: number, least: bigint): Promise<bigint> {
     const [row] = await this.#database.read(ROOM_IN, [wallet])
@@ -218,14 +218,14 @@ export class Shares {
     const amount = share.free
     if (amount <= 0n) return undefined
     share.free = 0n
-    const life = this.#life
+    const life = this.life
     const moved = this.balances.moving(wallet)
     const way = this.#bring(wallet, amount)
       .then(() => moved(-amount))
       .catch(thrown => {
         moved(0n)
         // Gone with a process that was taken for dead; anything else is tried again later.
-        if (!isCode(thrown, 'SHARE_GONE') && life === this.#life) this.#of(wallet).free += amount
+        if (!isCode(thrown, 'SHARE_GONE') && life === this.life) this.#of(wallet).free += amount
       })
       .finally(() => this.#returns.delete(way))
     this.#returns.add(way)

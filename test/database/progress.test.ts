@@ -32,6 +32,9 @@ t.test('who was taken for dead and came back', async t => {
   progress.note('two', 5)
   progress.note('one', 3)
   t.same(found(folder), { one: 3, two: 5 })
+  removeProgress(folder, 'p1')
+  progress.note('three', 1)
+  t.same(found(folder), { one: 3, two: 5, three: 1 }, 'and once more')
 })
 
 t.test('no room: an exchange goes without, the next one does not', async t => {
