@@ -18,12 +18,9 @@ export default {
     const source = locate(database, data).file
     if (!existsSync(source)) {
       terminal.say(`there is no store at ${source} yet`)
-      return EXIT.problems
+      return EXIT.runTime
     }
-    if (existsSync(file)) {
-      terminal.say(`${file} is there already: nothing is written over`)
-      return EXIT.problems
-    }
+    if (existsSync(file)) throw new UsageError(`${file} is there already: nothing is written over`)
     copyStore(source, file)
     const { size } = statSync(file)
     terminal.out(

@@ -66,7 +66,7 @@ export const exportCommand: Command = {
       process.stderr.write('It is: tollgate export ledger [--csv | --jsonl]\n')
       return 2
     }
-    const lines = values.jsonl === true
+    const lines = values.jsonl === true || values.json === true
     if (!lines) process.stdout.write(`${COLUMNS.join(',')}\n`)
     for await (const entry of entries(database))
       process.stdout.write(`${lines ? JSON.stringify(entry) : csvLine(entry)}\n`)

@@ -52,10 +52,11 @@ interface Said {
   readonly exit?: number
 }
 
-/** In the words of `tollgate explain`, which answers such a question too. */
+/** In the words of `tollgate explain`; but there is no price to tell. */
 const nowhere = ({ allowed }: Matched): Said => ({
   text: `${allowed.length > 0 ? `405: the path has ${allowed.join(', ')}` : '404: no route'}\n`,
   json: { route: null, allowed },
+  exit: 3,
 })
 
 const costOn = (route: Route, met: Matched, file: unknown, find: FindModel, host: Lent): Said => {

@@ -35,7 +35,7 @@ t.test('a copy while somebody writes', async t => {
   copy.close()
   t.equal(count, most, 'without a gap')
   t.ok(Number(most) >= least, 'and with all that was acknowledged before')
-  t.match(await backup(file), { code: 1, err: /is there already/ })
+  t.match(await backup(file), { code: 2, err: /is there already/ })
 })
 
 t.test('what cannot be copied', async t => {
@@ -43,7 +43,7 @@ t.test('what cannot be copied', async t => {
   t.match(await backup(), { code: 2, err: 'write: tollgate backup FILE' })
   t.match(await backup(join(folder, 'no', 'such', 'folder.db')), { code: 3 })
   writeFileSync(config, `settings: { data: '${join(folder, 'empty')}' }\nroutes: []\n`)
-  t.match(await backup(file), { code: 1, err: /there is no store at/ })
+  t.match(await backup(file), { code: 3, err: /there is no store at/ })
   writeFileSync(config, "settings: { database: 'postgres://me@host/db' }\nroutes: []\n")
   t.match(await backup(file), { code: 2, err: /pg_dump/ })
   t.notOk(existsSync(file))

@@ -64,8 +64,8 @@ t.test('the route has the last word on the price', async t => {
 })
 
 t.test('no route, as explain says it', async t => {
-  t.match(await quote(t, 'POST', '/nope', ...body()), { code: 0, out: '404: no route\n' })
-  t.match(await quote(t, 'GET', '/plain', ...body()), { code: 0, out: '405: the path has POST\n' })
+  t.match(await quote(t, 'POST', '/nope', ...body()), { code: 3, out: '404: no route\n' })
+  t.match(await quote(t, 'GET', '/plain', ...body()), { code: 3, out: '405: the path has POST\n' })
   const { out } = await quote(t, 'GET', '/plain', '--json')
   t.same(JSON.parse(out), { route: null, allowed: ['POST'] })
 })

@@ -27,6 +27,8 @@ for (const [at, books] of opened.entries())
 
     await t.test('JSON lines', async t => {
       const { exit, out } = await runCommand(t, exportCommand, host, ['ledger', '--jsonl'])
+      const same = await runCommand(t, exportCommand, host, ['ledger', '--json'])
+      t.equal(same.out, out, 'as every verb prints JSON')
       t.equal(exit, 0)
       const lines = out
         .trimEnd()
