@@ -41,13 +41,7 @@ export const ofReplies: readonly Mutation[] = [
   },
   {
     bug: 'what was charged is given back to spend again',
-    edits: [
-      edit(
-        'plugins/ledger/bill.ts',
-        'return this.#held - (this.#charged ?? 0n)',
-        'return this.#held',
-      ),
-    ],
+    edits: [edit('plugins/ledger/bill.ts', 'this.#held - (this.#charged ?? 0n)', 'this.#held')],
     tests: [BILLED],
   },
   {
