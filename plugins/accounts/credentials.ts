@@ -43,8 +43,8 @@ export class Credentials {
   #askedAt = Number.NEGATIVE_INFINITY
   /** Of the last question that was answered, when it was asked. */
   #checkedAt = Number.NEGATIVE_INFINITY
-  /** The last check had no answer. */
-  #away = false
+  /** When it was learned that a question has no answer; none has been answered since. */
+  #awayAt = Number.NEGATIVE_INFINITY
   #checking: Promise<void> | undefined
   /** Counts the checks that found something: what was looked up meanwhile may be older than they are. */
   #findings = 0
@@ -78,8 +78,7 @@ export class Credentials {
   }
   /** ms for which what is known is good: for longer only while the store is asked, and does not answer. */
   #good(): number {
-    const asks = this.#now() - this.#askedAt <= STALE
-    return this.#away && asks ? AWAY : STALE
+    return this.#now() - this.#awayAt <= STALE ? AWAY : STALE
   }
   async #load(presented: string, kind: Kind, suspected: boolean): Promise<Entry> {
     const before = this.#findings
@@ -98,10 +97,10 @@ export class Credentials {
     this.#checking ??= this.#ask()
       .then(
         () => {
-          this.#away = false
+          this.#awayAt = Number.NEGATIVE_INFINITY
         },
         thrown => {
-          this.#away = true
+          this.#awayAt = this.#now()
           throw thrown
         },
       )
