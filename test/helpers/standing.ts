@@ -26,6 +26,14 @@ export const buryAll = async (
   mourners: readonly Mourner[] = [LEDGER],
 ): Promise<number> => {
   const all = await database.read(ALL, [])
-  for (const { id, beat } of all) await database.write(burial(String(id), Number(beat), mourners))
-  return all.length
+  const names = new Set(all.map(({ id }) => id))
+  for (let left = all; left.length > 0; ) {
+    for (const { id, beat } of left)
+      await database.write(burial(String(id), Number(beat), mourners)).catch(thrown => {
+        // Its beat came between: it is read once more.
+        if ((thrown as { code?: string }).code !== 'STILL_ALIVE') throw thrown
+      })
+    left = (await database.read(ALL, [])).filter(({ id }) => names.has(id))
+  }
+  return names.size
 }
