@@ -58,7 +58,7 @@ export const FAULTS: Readonly<Record<string, readonly string[]>> = {
 const FIRST = [
   'test/journeys/idempotency-deaths.test.ts',
   'test/rooms/{engine,ledger,postgres}.test.ts',
-  'test/chaos/store-trouble.test.ts',
+  'test/{chaos/store-trouble,plugins/webhooks-places}.test.ts',
   'test/rooms/*.test.ts',
   'test/journeys/{background,clock-steps,format-matrix,idempotency,two-machines,worker-kill}*.test.ts',
   'test/chaos/chaos.test.ts',
