@@ -69,8 +69,9 @@ const eventsIn = (log: string): readonly Event[] => {
 class Talk {
   readonly #answered: (lists: readonly Told[]) => void
   readonly #sides = new Map<string, (chunk: Buffer) => void>()
-  readonly #texts = new Map<number, string>()
-  readonly #lists = new Map<number, Told>()
+  /** By connection and number: each counts its own. */
+  readonly #texts = new Map<string, string>()
+  readonly #lists = new Map<string, Told>()
   constructor(answered: (lists: readonly Told[]) => void) {
     this.#answered = answered
   }
@@ -80,7 +81,9 @@ class Talk {
     const side = `${call} ${fd}`
     const take =
       this.#sides.get(side) ??
-      createFrames<Said & Heard>(message => (asks ? this.#asked(message) : this.#told(message)))
+      createFrames<Said & Heard>(message =>
+        asks ? this.#asked(fd, message) : this.#told(fd, message),
+      )
     this.#sides.set(side, take)
     try {
       take(chunk)
@@ -89,20 +92,20 @@ class Talk {
       this.#sides.set(side, () => {})
     }
   }
-  #asked({ texts = [], lists = [] }: Said): void {
-    for (const [number, text] of texts) this.#texts.set(number, text)
+  #asked(fd: string, { texts = [], lists = [] }: Said): void {
+    for (const [number, text] of texts) this.#texts.set(`${fd} ${number}`, text)
     for (const [number, , ...statements] of lists) {
       const [request] = statements.flat().filter(each => /^call \d+$/.test(String(each)))
       if (request === undefined) continue
-      const all = statements.map(([text]) => this.#texts.get(text) ?? '').join()
-      this.#lists.set(number, {
+      const all = statements.map(([text]) => this.#texts.get(`${fd} ${text}`) ?? '').join()
+      this.#lists.set(`${fd} ${number}`, {
         request: String(request),
         closed: /'(settled|released)'/.test(all),
       })
     }
   }
-  #told({ done = [] }: Heard): void {
-    const lists = done.flatMap(number => this.#lists.get(number) ?? [])
+  #told(fd: string, { done = [] }: Heard): void {
+    const lists = done.flatMap(number => this.#lists.get(`${fd} ${number}`) ?? [])
     if (lists.length > 0) this.#answered(lists)
   }
 }
