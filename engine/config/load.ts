@@ -94,7 +94,7 @@ const prepared = async (options: PrepareOptions): Promise<Whole> => {
   const [main] = reading.files.keys()
   const fail = (found: readonly Problem[]) =>
     new ProblemsError(
-      found.map(each => covered(each, secrets)),
+      covered(found, secrets),
       textsOf(found, reading, secrets, source),
       root,
       watched,
@@ -150,12 +150,14 @@ const textsOf = (
 /** A password of fewer letters stands in any sentence by chance. */
 const SHORTEST = 4
 /** A plugin knows nothing of where a value comes from, and may repeat it: as it is, or in quotes. */
-const covered = (found: Problem, secrets: ReadonlySet<string>): Problem => {
+const covered = (found: readonly Problem[], secrets: ReadonlySet<string>): readonly Problem[] => {
   const long = [...secrets].filter(secret => secret.length >= SHORTEST)
   const forms = long.flatMap(secret => [secret, JSON.stringify(secret).slice(1, -1)])
-  const { message, suggestion } = found
-  const more = suggestion !== undefined && { suggestion: cover(suggestion, forms) }
-  return { ...found, message: cover(message, forms), ...more }
+  return found.map(each => ({
+    ...each,
+    message: cover(each.message, forms),
+    ...(each.suggestion !== undefined && { suggestion: cover(each.suggestion, forms) }),
+  }))
 }
 const cover = (text: string, secrets: Iterable<string>): string => {
   let left = text

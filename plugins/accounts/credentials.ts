@@ -95,15 +95,10 @@ export class Credentials {
   }
   #check(): Promise<void> {
     this.#checking ??= this.#ask()
-      .then(
-        () => {
-          this.#awayAt = Number.NEGATIVE_INFINITY
-        },
-        thrown => {
-          this.#awayAt = this.#now()
-          throw thrown
-        },
-      )
+      .catch(thrown => {
+        this.#awayAt = this.#now()
+        throw thrown
+      })
       .finally(() => {
         this.#checking = undefined
       })
@@ -120,6 +115,7 @@ export class Credentials {
       if (changed.length > 0) this.#forget(changed)
     }
     this.#checkedAt = startedAt
+    this.#awayAt = Number.NEGATIVE_INFINITY
   }
   #forget(changed: readonly Row[]): void {
     this.#findings++

@@ -10,8 +10,8 @@ import type { Row } from '../../engine/plugin.ts'
 import { chargeAtOnce } from '../../plugins/ledger/at-once.ts'
 import { audit } from '../../plugins/ledger/audit.ts'
 import type { Ledger } from '../../plugins/ledger/ledger.ts'
-import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'
 import { walletOf } from '../../plugins/ledger/wallet.ts'
+import { giveCredit } from '../helpers/credit.ts'
 import { call, payer } from '../helpers/ledger.ts'
 import { LONG, scaled } from '../helpers/long.ts'
 import { inMemory } from '../helpers/postgres.ts'
@@ -38,10 +38,7 @@ const recordCalls = async (t: Test, durability: Durability): Promise<Recorded> =
   const { writer, address, data, open } = await startStore(t, 5_000, durability)
   const first = await open()
   await makeLedger(first)
-  await first.write([
-    openWallet(walletOf.account(1), 0n),
-    addCredit({ account: 1, kind: 'credit', amount: 10n ** 12n, note: 'test', at: 1 }),
-  ])
+  await giveCredit(first, 1, 10n ** 12n)
   const before = filesOf(address.file)
   const recorded = await record(writer.pid ?? 0, join(data, 'calls.strace'))
   const chance = createChance()

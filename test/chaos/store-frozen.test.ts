@@ -4,9 +4,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { openDatabase } from '../../engine/database/database.ts'
 import { makeSecret } from '../../plugins/accounts/secret.ts'
-import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'
-import { walletOf } from '../../plugins/ledger/wallet.ts'
 import { plain } from '../fixtures/upstream/scenarios.ts'
+import { giveCredit } from '../helpers/credit.ts'
 import { startGateway } from '../helpers/gateway.ts'
 import { harmedPostgres } from '../helpers/postgres.ts'
 import { eventually } from '../helpers/primary.ts'
@@ -36,10 +35,7 @@ routes:
   t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
   const database = await openDatabase({ url, patience: 10_000 })
   t.teardown(() => database.close())
-  await database.write([
-    openWallet(walletOf.account(1), 0n),
-    addCredit({ account: 1, kind: 'credit', amount: 10n ** 15n, note: 'test', at: Date.now() }),
-  ])
+  await giveCredit(database, 1, 10n ** 15n)
   const asking = createAsking(`${gateway.url}/v1/chat/completions`, await gateway.key())
   const stranger = createAsking(`${gateway.url}/v1/chat/completions`, makeSecret('key').text)
   t.teardown(() => [asking, stranger].map(each => each.close()))

@@ -3,8 +3,7 @@
 import { once } from 'node:events'
 import t from 'tap'
 import { audit } from '../../plugins/ledger/audit.ts'
-import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'
-import { walletOf } from '../../plugins/ledger/wallet.ts'
+import { giveCredit } from '../helpers/credit.ts'
 import { call, payer } from '../helpers/ledger.ts'
 import { LONG, scaled } from '../helpers/long.ts'
 import { createChance } from '../helpers/seeded.ts'
@@ -26,10 +25,7 @@ t.test(`${POINTS} points`, { skip: without }, async t => {
   )
   const [{ database }] = processes as [(typeof processes)[0]]
   await makeLedger(database)
-  await database.write([
-    openWallet(walletOf.account(1), 0n),
-    addCredit({ account: 1, kind: 'credit', amount: 10n ** 12n, note: 'test', at: Date.now() }),
-  ])
+  await giveCredit(database, 1, 10n ** 12n)
   const chance = createChance()
   const ends = new Map<string, string>()
   let over = false

@@ -3,14 +3,9 @@ import type { Test } from 'tap'
 import type { OpenDatabase } from '../../engine/database/database.ts'
 import type { Sql } from '../../engine/plugin.ts'
 import type { Ledger, Payer } from '../../plugins/ledger/ledger.ts'
-import {
-  addCredit,
-  openCharge,
-  openWallet,
-  releaseCharge,
-  settleCharge,
-} from '../../plugins/ledger/statements.ts'
+import { openCharge, releaseCharge, settleCharge } from '../../plugins/ledger/statements.ts'
 import { walletOf, walletsOf } from '../../plugins/ledger/wallet.ts'
+import { giveCredit } from './credit.ts'
 import { ledgerOn, makeLedger } from './standing.ts'
 import { type Engine, startAnyStore } from './store.ts'
 
@@ -40,11 +35,7 @@ export const openBooks = async (t: Test, engine: Engine = 'sqlite'): Promise<Boo
       t.teardown(() => ledger.close())
       return ledger
     },
-    async credit(account, amount) {
-      const wallet = openWallet(walletOf.account(account), 0n)
-      const credit = { account, kind: 'credit', amount, note: 'test', at: Date.now() } as const
-      await database.write([wallet, addCredit(credit)])
-    },
+    credit: (account, amount) => giveCredit(database, account, amount),
     async wallet(account) {
       const [row] = await rows(`SELECT * FROM wallets WHERE id = ${walletOf.account(account)}`)
       return Object.fromEntries(Object.entries(row ?? {}).map(([k, v]) => [k, BigInt(v as number)]))

@@ -2,14 +2,10 @@
 import t, { type Test } from 'tap'
 import { chargeAtOnce } from '../../../plugins/ledger/at-once.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
-import {
-  addCredit,
-  openCharge,
-  openWallet,
-  settleCharge,
-} from '../../../plugins/ledger/statements.ts'
+import { openCharge, settleCharge } from '../../../plugins/ledger/statements.ts'
 import { writeSurely } from '../../../plugins/ledger/surely.ts'
-import { walletOf, walletsOf } from '../../../plugins/ledger/wallet.ts'
+import { walletsOf } from '../../../plugins/ledger/wallet.ts'
+import { giveCredit } from '../../helpers/credit.ts'
 import { sharedPostgres } from '../../helpers/postgres.ts'
 import { ledgerOn, makeLedger } from '../../helpers/standing.ts'
 import { openAt, sql, statement } from '../../helpers/store.ts'
@@ -87,8 +83,7 @@ const beginCall = async (t: Test, patience: number, request: string) => {
   await makeLedger(direct)
   const ledger = ledgerOn(direct)
   t.teardown(() => ledger.close())
-  const credit = { account: 1, kind: 'credit', amount: 1_000n, note: 'test', at: 1 } as const
-  await direct.write([openWallet(walletOf.account(1), 0n), addCredit(credit)])
+  await giveCredit(direct, 1, 1_000n, 1)
   t.equal(await ledger.take({ account: 1, key: undefined, quota: undefined }, 100n), undefined)
   const hold = {
     ...{ request, account: 1, key: undefined, keyHeld: false, held: 100n },
