@@ -80,7 +80,7 @@ const parse = (name: string, verb: Verb, args: readonly string[]): Arguments => 
 /** A verb that is not the engine's may be a plugin's, if there is a configuration to ask. */
 const runLent = async (name: string, args: readonly string[], terminal: Terminal) => {
   const own = Object.keys(VERBS)
-  const { withLent } = await import('./cli/lent.ts')
+  const { withLent } = await import('./cli/plugin-commands.ts')
   const { realDatabase } = await import('./cli/offline.ts')
   try {
     return await withLent(configIn(args, terminal), terminal, realDatabase, async verbs => {
@@ -113,7 +113,7 @@ const showOverview = async (name: string, terminal: Terminal): Promise<number> =
   const own = await Promise.all(
     Object.entries(VERBS).map(async ([verb, load]) => [verb, (await load()).summary] as const),
   )
-  const { withLent } = await import('./cli/lent.ts')
+  const { withLent } = await import('./cli/plugin-commands.ts')
   const { readOnlyDatabase } = await import('./cli/offline.ts')
   const config = configIn([], terminal)
   const lent = await withLent(config, terminal, readOnlyDatabase, async verbs =>

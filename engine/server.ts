@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import type http from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { Gateway } from './gateway.ts'
-import type { Resources } from './host.ts'
-import { createServer } from './node-http.ts'
-import type { Snapshot } from './snapshot.ts'
+import { createServer } from './request/node-http.ts'
+import type { Resources } from './snapshot/host.ts'
+import type { Snapshot } from './snapshot/snapshot.ts'
 
 export interface GatewayServer {
   readonly http: http.Server

@@ -1,5 +1,5 @@
 /** `tollgate routes`: what the configuration serves, one line a route. */
-import type { CompiledRoute } from '../snapshot.ts'
+import type { CompiledRoute } from '../snapshot/snapshot.ts'
 import { readOnlyDatabase, withLoaded } from './offline.ts'
 import { configOf, table, type Verb } from './verb.ts'
 

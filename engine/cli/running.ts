@@ -1,7 +1,13 @@
 /** `tollgate status`, `reload` and `rollback`: what a running gateway of this data folder is asked. */
-import type { ConfigView } from '../admin.ts'
-import type { Report } from '../cluster/reload.ts'
-import { askReload, askRollback, askStatus, findRunning, type Running } from '../running.ts'
+import type { ConfigView } from '../processes/admin-listener.ts'
+import type { Report } from '../processes/reload.ts'
+import {
+  askReload,
+  askRollback,
+  askStatus,
+  findRunning,
+  type Running,
+} from '../processes/running-gateway.ts'
 import { settingsOf } from './offline.ts'
 import { configOf, EXIT, type Terminal, UsageError, type Verb } from './verb.ts'
 

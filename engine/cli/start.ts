@@ -1,5 +1,5 @@
 /** `tollgate start`: serves until a signal ends it. */
-import { startGateway } from '../cluster.ts'
+import { startGateway } from '../processes/primary.ts'
 import { configOf, type Verb } from './verb.ts'
 import { programVersion } from './version.ts'
 

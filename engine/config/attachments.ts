@@ -1,7 +1,8 @@
 /** Files that a document names (`format: file`) and those that they name: read once, part of the version. */
 import { dirname, relative, resolve } from 'node:path'
+import { shownPath } from '../snapshot/shown-path.ts'
 import { nearest } from './nearest.ts'
-import { type Place, type Problem, problems, shownPath } from './problem.ts'
+import { type Place, type Problem, problems } from './problem.ts'
 import type { Source } from './read.ts'
 
 const problem = problems({

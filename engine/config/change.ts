@@ -1,7 +1,7 @@
 /** What differs between two versions, in the few words that a reload prints. Names only: values may be secret. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Json } from '../plugin.ts'
-import type { Blueprint } from './blueprint.ts'
+import type { Blueprint } from '../snapshot/blueprint.ts'
 
 type Map = { readonly [key: string]: Json }
 const isMap = (value: Json | undefined): value is Map =>

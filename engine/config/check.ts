@@ -1,15 +1,15 @@
 /** Judges a reading by the assembled schema, by the engine's own rules and by every plugin's. */
 import type { ErrorObject, ValidateFunction } from 'ajv'
 import type { Document, Json } from '../plugin.ts'
-import { validator } from '../schema/validator.ts'
 import { attachments } from './attachments.ts'
 import { faultsOf, pathOf } from './faults.ts'
-import type { Path } from './places.ts'
 import type { Bundled } from './plugins.ts'
 import { type Place, type Problem, problems } from './problem.ts'
 import type { Reading, Source } from './read.ts'
 import { rules } from './rules.ts'
 import type { Plugins } from './schema.ts'
+import type { Path } from './source-positions.ts'
+import { validator } from './validator.ts'
 
 const problem = problems({
   PLUGIN_SCHEMA: 'the plugin %j has a bad schema: %s',

@@ -1,26 +1,27 @@
 /** Document to snapshot: upstreams, tables, then every route. All faults at once. */
-import { createEgress, type Egress } from '../egress.ts'
+
 import { errors } from '../errors.ts'
-import { lend, type Resources } from '../host.ts'
-import { createIds } from '../ids.ts'
-import { matchIn } from '../matched.ts'
-import { sendOutside, viewsOf } from '../outside.ts'
 import type { Document, Plugin } from '../plugin.ts'
-import { type CompiledRoute, Snapshot } from '../snapshot.ts'
-import { STANDING_TABLE } from '../standing.ts'
-import { runTurn } from '../turn.ts'
+import { createIds } from '../request/ids.ts'
+import { runTurn } from '../request/resumed-call.ts'
+import { matchIn } from '../request/route-match.ts'
+import type { Blueprint } from '../snapshot/blueprint.ts'
+import { lend, type Resources } from '../snapshot/host.ts'
+import { type CompiledRoute, Snapshot } from '../snapshot/snapshot.ts'
+import { STANDING_TABLE } from '../store/standing.ts'
+import { sendOutside, viewsOf } from '../upstream/direct-send.ts'
+import { createEgress, type Egress } from '../upstream/egress.ts'
 import {
   compileUpstream,
   type Lend,
   type Upstream,
   type UpstreamOptions,
 } from '../upstream/upstreams.ts'
-import type { Blueprint } from './blueprint.ts'
-import { CompileError, type CompileFault, describe } from './compile-fault.ts'
+import { CompileError, type CompileFault, describe } from './compile-problem.ts'
 import { compileRoute, type Kit, type RouteOptions } from './route.ts'
 import { readSettings } from './settings.ts'
 
-export { CompileError, type CompileFault } from './compile-fault.ts'
+export { CompileError, type CompileFault } from './compile-problem.ts'
 
 const fault = errors({ NOT_READY: [503, 'the snapshot is not compiled yet'] })
 

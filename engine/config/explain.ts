@@ -1,16 +1,16 @@
 /** What one request would meet: its route, what each stage does or refuses, the target, the upstream request. Sends nothing. */
 import { asFault } from '../errors.ts'
-import { Call } from '../exchange.ts'
-import { meet } from '../matched.ts'
 import type { Bytes, Headers, Json, Next, Target } from '../plugin.ts'
-import type { NamedStage, Snapshot } from '../snapshot.ts'
-import { received } from '../turn.ts'
+import { Call } from '../request/exchange.ts'
+import { received } from '../request/resumed-call.ts'
+import { meet } from '../request/route-match.ts'
+import type { Store } from '../request/writes.ts'
+import type { NamedStage, Snapshot } from '../snapshot/snapshot.ts'
 import { openTry, type Try } from '../upstream/attempt.ts'
 import { pick } from '../upstream/balance.ts'
 import { type Candidate, candidatesOf } from '../upstream/candidate.ts'
 import type { DispatchRules } from '../upstream/dispatch.ts'
 import { joinPath } from '../upstream/upstreams.ts'
-import type { Store } from '../writes.ts'
 
 export interface Asked {
   /** `WS` for a WebSocket. */

@@ -2,9 +2,9 @@
 import type { ErrorObject } from 'ajv'
 import type { Json } from '../plugin.ts'
 import { nearest } from './nearest.ts'
-import type { Path } from './places.ts'
 import { type Problem, problems } from './problem.ts'
 import type { Reading } from './read.ts'
+import type { Path } from './source-positions.ts'
 
 const problem = problems({
   UNKNOWN_KEY: 'unknown key %j in %s',

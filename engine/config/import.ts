@@ -2,12 +2,13 @@
 import { setSourceMapsSupport } from 'node:module'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { Resources } from '../host.ts'
 import type { Plugin } from '../plugin.ts'
-import type { Snapshot } from '../snapshot.ts'
-import type { Blueprint, Bundle } from './blueprint.ts'
+import type { Blueprint, Bundle } from '../snapshot/blueprint.ts'
+import type { Resources } from '../snapshot/host.ts'
+import { shownPath } from '../snapshot/shown-path.ts'
+import type { Snapshot } from '../snapshot/snapshot.ts'
 import { compile } from './compile.ts'
-import { type Place, type Problem, problems, shownPath } from './problem.ts'
+import { type Place, type Problem, problems } from './problem.ts'
 import { SECTIONS } from './schema.ts'
 
 const problem = problems({

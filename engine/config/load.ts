@@ -1,10 +1,10 @@
 /** From a path to a snapshot: read, bundle, check, compile; or every problem at once. */
 import { createHash } from 'node:crypto'
 import { dirname, join, resolve } from 'node:path'
-import type { Resources } from '../host.ts'
 import type { Document, Json, Plugin } from '../plugin.ts'
-import type { Snapshot } from '../snapshot.ts'
-import type { Blueprint, Bundle } from './blueprint.ts'
+import type { Blueprint, Bundle } from '../snapshot/blueprint.ts'
+import type { Resources } from '../snapshot/host.ts'
+import type { Snapshot } from '../snapshot/snapshot.ts'
 import { check } from './check.ts'
 import { CompileError, type CompileFault, compile } from './compile.ts'
 import { labelOf } from './faults.ts'
@@ -15,7 +15,7 @@ import { fileSource, type Reading, read, type Source } from './read.ts'
 import { isSecret, withPassword } from './variables.ts'
 import { watchedPlaces } from './watch.ts'
 
-export type { Blueprint } from './blueprint.ts'
+export type { Blueprint } from '../snapshot/blueprint.ts'
 export { describeChange } from './change.ts'
 export { fromBlueprint } from './import.ts'
 

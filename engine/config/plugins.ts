@@ -21,8 +21,9 @@ import {
   type PluginBuild,
   version,
 } from 'esbuild'
-import type { Bundle } from './blueprint.ts'
-import { type Place, type Problem, problems, shownPath } from './problem.ts'
+import type { Bundle } from '../snapshot/blueprint.ts'
+import { shownPath } from '../snapshot/shown-path.ts'
+import { type Place, type Problem, problems } from './problem.ts'
 import { TAKEN } from './schema.ts'
 
 const problem = problems({

@@ -1,6 +1,7 @@
 /** Problems: faults of a configuration, each with its place; collected, sorted and made readable once. */
-import { isAbsolute, relative, resolve, sep } from 'node:path'
+import { resolve } from 'node:path'
 import { format as fill, styleText } from 'node:util'
+import { shownPath } from '../snapshot/shown-path.ts'
 
 export interface Place {
   /** As `shownPath` gives it. */
@@ -25,12 +26,6 @@ export interface FormatOptions {
   readonly main?: string
   /** How many are shown to a person; the rest are counted. */
   readonly limit?: number
-}
-
-/** A path as an operator would name it: relative to `root`, absolute when outside of it. */
-export const shownPath = (root: string, path: string): string => {
-  const inside = relative(root, path)
-  return /^\.\.([/\\]|$)/.test(inside) || isAbsolute(inside) ? path : inside.replaceAll(sep, '/')
 }
 
 /** Makes the constructor of one owner's problems, from a table `CODE: 'message with %s'`. */

@@ -2,8 +2,9 @@
 import { globSync, readFileSync, statSync } from 'node:fs'
 import { dirname, matchesGlob, resolve } from 'node:path'
 import type { Document, Json } from '../plugin.ts'
-import type { Path, Spot } from './places.ts'
-import { type Problem, problems, shownPath } from './problem.ts'
+import { shownPath } from '../snapshot/shown-path.ts'
+import { type Problem, problems } from './problem.ts'
+import type { Path, Spot } from './source-positions.ts'
 import { parseYaml, type YamlFile } from './yaml.ts'
 
 const problem = problems({

@@ -1,13 +1,14 @@
 /** One entry of `routes:` compiled: its stages set up, its chain composed, its limits read. */
-import type { Call } from '../exchange.ts'
-import { hostFor, type Resources } from '../host.ts'
-import { compose, type Run, type Step } from '../pipeline.ts'
+
 import type { Exchange, Json, Lent, Log, Plugin, Route, Stage, Target } from '../plugin.ts'
-import { plainRefusal } from '../refusal.ts'
-import type { CompiledRoute, NamedStage, Settings } from '../snapshot.ts'
+import type { Call } from '../request/exchange.ts'
+import { compose, type Run, type Step } from '../request/pipeline.ts'
+import { plainRefusal } from '../response/refusal.ts'
+import { hostFor, type Resources } from '../snapshot/host.ts'
+import type { CompiledRoute, NamedStage, Settings } from '../snapshot/snapshot.ts'
+import { duration, size } from '../snapshot/units.ts'
 import { sendTry, type Try } from '../upstream/attempt.ts'
 import type { Balance } from '../upstream/balance.ts'
-import { dialer } from '../upstream/dial.ts'
 import { type DispatchRules, dispatcher } from '../upstream/dispatch.ts'
 import {
   type Deadlines,
@@ -15,8 +16,8 @@ import {
   type Upstream,
   type UpstreamOptions,
 } from '../upstream/upstreams.ts'
-import { type CompileFault, describe } from './compile-fault.ts'
-import { duration, size } from './units.ts'
+import { dialer } from '../websocket/dial.ts'
+import { type CompileFault, describe } from './compile-problem.ts'
 
 /** A route as the schema lets it through; every other key is a plugin's options. */
 export interface RouteOptions {

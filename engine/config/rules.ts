@@ -1,11 +1,12 @@
 /** The engine's own rules that no schema can say: names that point nowhere, routes that answer nothing. */
-import { readTarget } from '../path.ts'
+
 import type { Document, Json } from '../plugin.ts'
+import { readTarget } from '../request/path.ts'
 import { nearest } from './nearest.ts'
-import type { Path } from './places.ts'
 import { type Problem, problems } from './problem.ts'
 import type { Reading } from './read.ts'
 import { TAKEN } from './schema.ts'
+import type { Path } from './source-positions.ts'
 
 const problem = problems({
   UNKNOWN_PLUGIN:

@@ -14,8 +14,8 @@ import {
   type YAMLMap,
 } from 'yaml'
 import type { Json } from '../plugin.ts'
-import { type At, finding, type Path, placing, type Spot } from './places.ts'
 import { type Problem, problems } from './problem.ts'
+import { type At, finding, type Path, placing, type Spot } from './source-positions.ts'
 import { expand, isSecret, type Supply } from './variables.ts'
 
 const problem = problems({

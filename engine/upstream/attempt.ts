@@ -1,8 +1,8 @@
 /** One try at one target: built from what may leave, sent as the upstream wants it. */
 import { errors } from '../errors.ts'
-import { type Call, toAnswer } from '../exchange.ts'
-import type { Answer } from '../flow.ts'
 import type { Attempt, Body, Fault, Headers, Json, Reply, Target } from '../plugin.ts'
+import { type Call, toAnswer } from '../request/exchange.ts'
+import type { Answer } from '../response/filters.ts'
 import type { Candidate } from './candidate.ts'
 import { send } from './transport.ts'
 import { type Deadlines, joinPath } from './upstreams.ts'

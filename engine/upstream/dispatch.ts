@@ -1,9 +1,9 @@
 /** The attempt loop: pick a target, run the forward ring, retry, fall back. Never after the first byte. */
 import { asFault, errors } from '../errors.ts'
-import type { Call } from '../exchange.ts'
-import type { Answer } from '../flow.ts'
-import { compose, type Run, type Step } from '../pipeline.ts'
 import type { Target } from '../plugin.ts'
+import type { Call } from '../request/exchange.ts'
+import { compose, type Run, type Step } from '../request/pipeline.ts'
+import type { Answer } from '../response/filters.ts'
 import { IDEMPOTENT, openTry, type Try } from './attempt.ts'
 import { type Balance, pick, type Turns } from './balance.ts'
 import { type Candidate, candidatesOf } from './candidate.ts'

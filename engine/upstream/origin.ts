@@ -1,8 +1,8 @@
 /** One address with its pool of connections, its load and its health. Outlives reloads; see shared.ts. */
 
-import { Pool, type PoolOptions } from '../wire/pool.ts'
+import { Pool, type PoolOptions } from '../http-client/pool.ts'
 import { Health } from './health.ts'
-import { Vigil } from './vigil.ts'
+import { Vigil } from './inactivity-timer.ts'
 
 export class Origin {
   /** Scheme, host and port. */

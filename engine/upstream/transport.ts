@@ -1,16 +1,16 @@
 /** One attempt on one pool: sends it, and is the source of the reply's body. */
 import { errors, TollgateError } from '../errors.ts'
-import { Answer } from '../flow.ts'
-import { passDown } from '../headers.ts'
+import type { Asker, Connection } from '../http-client/connection.ts'
+import { Unsendable } from '../http-client/request-head.ts'
+import type { AnswerHeaders } from '../http-client/response-head.ts'
 import type { Body, Bytes, Fault, Headers, Out } from '../plugin.ts'
-import type { Source } from '../source.ts'
-import type { AnswerHeaders } from '../wire/answer-head.ts'
-import type { Asker, Connection } from '../wire/connection.ts'
-import { Unsendable } from '../wire/request-head.ts'
+import { Answer } from '../response/filters.ts'
+import { passDown } from '../response/headers.ts'
+import type { Source } from '../response/source.ts'
 import type { HealthRules } from './health.ts'
+import type { Watched } from './inactivity-timer.ts'
 import type { Origin } from './origin.ts'
 import type { Deadlines } from './upstreams.ts'
-import type { Watched } from './vigil.ts'
 
 const fault = errors({
   INSIDE_SILENT: [500, 'no stage answered for the upstream "%s"', { expose: false }],

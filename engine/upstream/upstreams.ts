@@ -1,7 +1,8 @@
 /** The `upstreams:` section compiled: origins with their pools, keys in rotation, deadlines, what passes. */
-import { duration } from '../config/units.ts'
-import { passRule, type RequestHeaders } from '../headers.ts'
+
 import type { Headers, Json, UpstreamView } from '../plugin.ts'
+import { passRule, type RequestHeaders } from '../response/headers.ts'
+import { duration } from '../snapshot/units.ts'
 import type { HealthRules } from './health.ts'
 import { Origin } from './origin.ts'
 

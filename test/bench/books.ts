@@ -1,6 +1,7 @@
 /** Money for the bench's account, and books as they are after a year: a million charges, a hundred thousand accounts. */
-import { openDatabase } from '../../engine/database/database.ts'
+
 import type { Statement } from '../../engine/plugin.ts'
+import { openDatabase } from '../../engine/store/database.ts'
 import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'
 import { walletOf } from '../../plugins/ledger/wallet.ts'
 

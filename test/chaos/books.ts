@@ -1,7 +1,8 @@
 /** What the store and the gateway say of a chaos run's money: accounts that pay, and everything that is told of them afterwards. */
-import type { OpenDatabase } from '../../engine/database/database.ts'
+
 import type { Row } from '../../engine/plugin.ts'
-import { findRunning } from '../../engine/running.ts'
+import { findRunning } from '../../engine/processes/running-gateway.ts'
+import type { OpenDatabase } from '../../engine/store/database.ts'
 import { makeSecret } from '../../plugins/accounts/secret.ts'
 import { addKey, addToken, createAccount } from '../../plugins/accounts/statements.ts'
 import { audit } from '../../plugins/ledger/audit.ts'

@@ -10,7 +10,7 @@ export const ofReplies: readonly Mutation[] = [
     bug: 'the last byte does not wait for the charge',
     edits: [
       edit(
-        'engine/delivery.ts',
+        'engine/response/response-writer.ts',
         'if (!this.call.durable) return this.#complete(tail)',
         'if (tail) return this.#complete(tail)',
       ),

@@ -8,7 +8,7 @@ const HOLDS = 'test/plugins/ledger-holds.test.ts'
 const BILLED = 'test/rooms/billed.test.ts'
 const TABLES = 'plugins/ledger/tables.ts'
 const STATEMENTS = 'plugins/ledger/statements.ts'
-const STANDING = 'engine/standing.ts'
+const STANDING = 'engine/store/standing.ts'
 const UNDONE = 'plugins/ledger/undone.ts'
 const PROCESSES = 'plugins/ledger/processes.ts'
 
@@ -157,7 +157,7 @@ export const mutations: readonly Mutation[] = [
     bug: 'of sums that are added up the first is lost',
     edits: [
       edit(
-        'engine/database/sums.ts',
+        'engine/store/summed-statements.ts',
         'values[at] = together(values[at], more[at])',
         'values[at] = more[at]',
       ),
@@ -168,7 +168,7 @@ export const mutations: readonly Mutation[] = [
     bug: 'what is added up is applied behind what looks at it',
     edits: [
       edit(
-        'engine/database/group.ts',
+        'engine/store/sqlite/group-commit.ts',
         'const broken = sums && !first ? settle(store, sums, at) : undefined',
         'const broken = undefined as Refused | undefined',
       ),

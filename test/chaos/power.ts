@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { createFrames, type Heard, type Said } from '../../engine/database/frames.ts'
+import { createFrames, type Heard, type Said } from '../../engine/store/sqlite/frames.ts'
 import { eventually } from '../helpers/primary.ts'
 import { isTraced } from './trouble.ts'
 

@@ -2,7 +2,7 @@
  *  as before when it does. */
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
-import { openDatabase } from '../../engine/database/database.ts'
+import { openDatabase } from '../../engine/store/database.ts'
 import { makeSecret } from '../../plugins/accounts/secret.ts'
 import { plain } from '../fixtures/upstream/scenarios.ts'
 import { giveCredit } from '../helpers/credit.ts'

@@ -1,6 +1,6 @@
 /** What a chaos run stands on: the embedded store or PostgreSQL, how each is harmed, and how it is read when everybody is gone. */
 import { once } from 'node:events'
-import { locate, type OpenDatabase, openDatabase } from '../../engine/database/database.ts'
+import { locate, type OpenDatabase, openDatabase } from '../../engine/store/database.ts'
 import { forkSwiftly } from '../helpers/operator.ts'
 import { startPostgres } from '../helpers/postgres.ts'
 
@@ -27,7 +27,7 @@ const sqlite = async (): Promise<Ground> => ({
   open: data => openDatabase({ url: 'sqlite:', data, patience: 10_000 }),
   async openLast(data) {
     const { url } = locate('sqlite:', data)
-    const program = new URL('../../engine/database/writer.ts', import.meta.url)
+    const program = new URL('../../engine/store/sqlite/writer.ts', import.meta.url)
     const writer = forkSwiftly(program, [url, 'power', '0'])
     await once(writer, 'message')
     const database = await openDatabase({ url: 'sqlite:', data, patience: 10_000 })

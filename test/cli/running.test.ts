@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { announce } from '../../engine/running.ts'
+import { announce } from '../../engine/processes/running-gateway.ts'
 import { tollgate } from '../helpers/terminal.ts'
 
 const VIEW = {

@@ -18,7 +18,7 @@ const codes = () => {
     ...all(tables, /^ {2}([A-Z_]+):/gm),
     ...all(config, /\bcode: '([A-Z_]+)'/g),
     ...all(config, /\bdescribe\(\w+, '([A-Z_]+)'/g),
-    ...all(sources('engine/{builder,worker}.ts'), /\{ code(?::| =) '([A-Z_]+)'/g),
+    ...all(sources('engine/processes/{builder,worker}.ts'), /\{ code(?::| =) '([A-Z_]+)'/g),
     ...all(plugins, /\breport\([\s\S]{0,80}?'([A-Z]+_[A-Z_]+)'/g),
     ...all(plugins, /^ {2}([A-Z_]+): \[500,/gm),
   ])

@@ -6,8 +6,8 @@ import t from 'tap'
 import { importPlugins } from '../../engine/config/import.ts'
 import { bundlePlugins } from '../../engine/config/plugins.ts'
 import { assemble, schemaText } from '../../engine/config/schema.ts'
-import { DURATION, SIZE } from '../../engine/config/units.ts'
 import type { Plugin } from '../../engine/plugin.ts'
+import { DURATION, SIZE } from '../../engine/snapshot/units.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 type Schema = { readonly [keyword: string]: unknown }

@@ -1,7 +1,7 @@
 /** Durations and sizes. */
 
 import t from 'tap'
-import { DURATION, duration, SIZE, size } from '../../engine/config/units.ts'
+import { DURATION, duration, SIZE, size } from '../../engine/snapshot/units.ts'
 import fc from '../helpers/property.ts'
 
 t.test('durations are milliseconds', async t => {

@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
-import { createFrames, frame, type Said } from '../../engine/database/frames.ts'
+import { createFrames, frame, type Said } from '../../engine/store/sqlite/frames.ts'
 
 const messages: Said[] = [
   { hello: 'é漢🎈' },
@@ -50,12 +50,12 @@ t.test(
     const root = join(import.meta.dirname, '../..')
     // A worker, whatever plugins it may load, and the primary, which stands on the accept path.
     for (const file of [
-      'engine/worker.ts',
-      'engine/cluster.ts',
+      'engine/processes/worker.ts',
+      'engine/processes/primary.ts',
       ...globSync('plugins/*.ts', { cwd: root }),
     ])
       follow(pathToFileURL(join(root, file)))
-    t.ok(seen.has(new URL('../../engine/database/link.ts', import.meta.url).href))
+    t.ok(seen.has(new URL('../../engine/store/sqlite/store-client.ts', import.meta.url).href))
     t.ok(seen.size > 100, `${seen.size} files`)
   },
 )

@@ -2,9 +2,9 @@
 import { join } from 'node:path'
 import type { SQLInputValue } from 'node:sqlite'
 import t from 'tap'
-import { createGroup, type List } from '../../engine/database/group.ts'
-import { prepareStore } from '../../engine/database/migrate.ts'
-import { openForWriting, type Sqlite } from '../../engine/database/sqlite.ts'
+import { createGroup, type List } from '../../engine/store/sqlite/group-commit.ts'
+import { prepareStore } from '../../engine/store/sqlite/migrate.ts'
+import { openForWriting, type Sqlite } from '../../engine/store/sqlite/sqlite.ts'
 import { sql, startBoth, statement, temporaryFolder } from '../helpers/store.ts'
 
 const INSERT = 'INSERT INTO item (id, name) VALUES (?, ?)'

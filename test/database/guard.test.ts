@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { locate, openDatabase } from '../../engine/database/database.ts'
-import { assertPragmas, assertVersion, openForWriting } from '../../engine/database/sqlite.ts'
+import { locate, openDatabase } from '../../engine/store/database.ts'
+import { assertPragmas, assertVersion, openForWriting } from '../../engine/store/sqlite/sqlite.ts'
 import { forkSwiftly } from '../helpers/operator.ts'
 import { temporaryFolder } from '../helpers/store.ts'
 
@@ -84,7 +84,7 @@ t.test('urls', async t => {
 })
 
 const failure = async (t: Test, url: string) => {
-  const program = new URL('../../engine/database/writer.ts', import.meta.url)
+  const program = new URL('../../engine/store/sqlite/writer.ts', import.meta.url)
   const writer = forkSwiftly(program, [url])
   const [[said], [code]] = await Promise.all([once(writer, 'message'), once(writer, 'exit')])
   t.equal(code, 3)

@@ -3,7 +3,7 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { folderOf, Progress, progressIn, removeProgress } from '../../engine/database/progress.ts'
+import { folderOf, Progress, progressIn, removeProgress } from '../../engine/store/progress.ts'
 import { temporaryFolder } from '../helpers/store.ts'
 
 const found = (folder: string) => Object.fromEntries(progressIn(folder, 'p1'))

@@ -4,8 +4,8 @@ import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:
 import { connect } from 'node:net'
 import { dirname, join } from 'node:path'
 import t from 'tap'
-import { makeFolders } from '../../engine/database/address.ts'
-import { locate, openDatabase } from '../../engine/database/database.ts'
+import { makeFolders } from '../../engine/store/address.ts'
+import { locate, openDatabase } from '../../engine/store/database.ts'
 import { startStore, statement, temporaryFolder } from '../helpers/store.ts'
 
 const mode = (path: string) => (statSync(path).mode & 0o777).toString(8)

@@ -1,10 +1,10 @@
 /** Statements that only add: many of one commit are applied as one, and nobody who looks can tell. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { createGroup, type List } from '../../engine/database/group.ts'
-import { prepareStore } from '../../engine/database/migrate.ts'
-import { openForWriting } from '../../engine/database/sqlite.ts'
-import type { Step } from '../../engine/database/sums.ts'
+import { createGroup, type List } from '../../engine/store/sqlite/group-commit.ts'
+import { prepareStore } from '../../engine/store/sqlite/migrate.ts'
+import { openForWriting } from '../../engine/store/sqlite/sqlite.ts'
+import type { Step } from '../../engine/store/summed-statements.ts'
 import { sql, startBoth, statement, temporaryFolder } from '../helpers/store.ts'
 
 const table = {

@@ -1,6 +1,6 @@
 /** What waits for an answer, by number. */
 import t from 'tap'
-import { Waiting } from '../../engine/database/waiting.ts'
+import { Waiting } from '../../engine/store/pending-lists.ts'
 import fc from '../helpers/property.ts'
 
 t.test('it is a map whose new keys are the next number', async () => {

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import type { OpenDatabase } from '../../engine/database/database.ts'
+import type { OpenDatabase } from '../../engine/store/database.ts'
 import { sql, startBoth, startClient, startStore, statement } from '../helpers/store.ts'
 
 const table = {

@@ -2,8 +2,8 @@
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { helpOf } from '../../engine/cli/help.ts'
-import { withLent } from '../../engine/cli/lent.ts'
 import { readOnlyDatabase } from '../../engine/cli/offline.ts'
+import { withLent } from '../../engine/cli/plugin-commands.ts'
 import { remembering, tollgate } from '../helpers/terminal.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))

@@ -13,7 +13,7 @@ t.test('docs/cli.md', async t => {
 })
 
 t.test('every word of the store has its way out', async t => {
-  const known = pageOf('engine/database/faults.ts').match(/^ {2}STORE_\w+/gm) ?? []
+  const known = pageOf('engine/store/faults.ts').match(/^ {2}STORE_\w+/gm) ?? []
   const rows = pageOf('docs/operate.md').match(/^\| `STORE_.*$/gm) ?? []
   const told = rows.flatMap(row => row.split('|')[1]?.match(/STORE_\w+/g) ?? [])
   t.ok(known.length > 10)

@@ -1,8 +1,8 @@
 /** The admin listener: what each path answers, and whom it refuses. */
 import { request } from 'node:http'
 import t from 'tap'
-import { type AdminRoutes, listenAdmin } from '../../engine/admin.ts'
-import { cannotListen, splitAddress, urlOf } from '../../engine/listening.ts'
+import { type AdminRoutes, listenAdmin } from '../../engine/processes/admin-listener.ts'
+import { cannotListen, splitAddress, urlOf } from '../../engine/processes/listen-address.ts'
 
 const asked: string[] = []
 const routes: AdminRoutes = {

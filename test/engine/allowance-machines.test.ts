@@ -1,7 +1,7 @@
 /** Numbers that machines share in a store: never more than the limit while it answers, and nothing is lost with a machine. */
 import t, { type Test } from 'tap'
 import type { Supply } from '../../engine/plugin.ts'
-import { createStanding } from '../../engine/standing.ts'
+import { createStanding } from '../../engine/store/standing.ts'
 import { silent } from '../helpers/core.ts'
 import { type Machine, startMachine } from '../helpers/machines.ts'
 import { eventually } from '../helpers/primary.ts'

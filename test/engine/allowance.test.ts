@@ -1,9 +1,9 @@
 /** Allowances one by one: slices, recalls, windows, deaths, memory. The property test beside it mixes them. */
 import t from 'tap'
-import { createAllowances, createLocalAllowances } from '../../engine/allowance/allowance.ts'
-import type { Answer, Ask, Recall, Return } from '../../engine/allowance/channel.ts'
-import { createAllowanceOwner } from '../../engine/allowance/owner.ts'
 import type { Supply } from '../../engine/plugin.ts'
+import { createAllowances, createLocalAllowances } from '../../engine/quota/allowance.ts'
+import type { Answer, Ask, Recall, Return } from '../../engine/quota/channel.ts'
+import { createAllowanceOwner } from '../../engine/quota/counter-owner.ts'
 import { Machine } from '../helpers/allowance-machine.ts'
 
 type ToWorker = Answer | Recall

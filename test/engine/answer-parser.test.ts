@@ -2,7 +2,7 @@
 import { request } from 'node:http'
 import { Duplex } from 'node:stream'
 import t from 'tap'
-import { AnswerParser } from '../../engine/wire/answer-parser.ts'
+import { AnswerParser } from '../../engine/http-client/response-parser.ts'
 import { scaled } from '../helpers/long.ts'
 import fc from '../helpers/property.ts'
 

@@ -2,8 +2,8 @@
 import type { IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import t, { type Test } from 'tap'
-import { Inbound } from '../../engine/body.ts'
-import { Pace } from '../../engine/pace.ts'
+import { Inbound } from '../../engine/request/body.ts'
+import { Pace } from '../../engine/request/body-pace.ts'
 
 const RATE = 1_000
 const GRACE = 10_000

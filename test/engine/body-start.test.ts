@@ -2,9 +2,9 @@
 import type { IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import t, { type Test } from 'tap'
-import { Inbound } from '../../engine/body.ts'
-import { joinLast } from '../../engine/bytes.ts'
-import { Pace } from '../../engine/pace.ts'
+import { Inbound } from '../../engine/request/body.ts'
+import { Pace } from '../../engine/request/body-pace.ts'
+import { joinLast } from '../../engine/request/bytes.ts'
 
 const arrange = (t: Test, limit = 1_000_000) => {
   const pace = new Pace(1, 60_000)

@@ -3,8 +3,8 @@ import type { IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import zlib from 'node:zlib'
 import t, { type Test } from 'tap'
-import { type BodyRules, Inbound } from '../../engine/body.ts'
-import { Pace } from '../../engine/pace.ts'
+import { type BodyRules, Inbound } from '../../engine/request/body.ts'
+import { Pace } from '../../engine/request/body-pace.ts'
 
 const CODINGS = ['gzip', 'deflate', 'br', 'zstd'] as const
 const PACK: Readonly<Record<(typeof CODINGS)[number], (bytes: Buffer) => Buffer>> = {

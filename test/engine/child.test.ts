@@ -2,9 +2,9 @@
 import { spawn } from 'node:child_process'
 import { EventEmitter, once } from 'node:events'
 import t from 'tap'
-import { Child } from '../../engine/cluster/child.ts'
-import { ofType } from '../../engine/cluster/hearing.ts'
-import { createLog } from '../../engine/log.ts'
+import { createLog } from '../../engine/observe/log.ts'
+import { Child } from '../../engine/processes/child.ts'
+import { ofType } from '../../engine/processes/message-waiter.ts'
 
 interface Said {
   readonly type: 'up' | 'echo'

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { Door, type Taker } from '../../engine/cluster/door.ts'
+import { Door, type Taker } from '../../engine/processes/connection-distributor.ts'
 
 interface Offer {
   readonly id: number

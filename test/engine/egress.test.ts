@@ -1,8 +1,8 @@
 /** Customer URLs reach public addresses only, however they are spelled and whatever their names resolve to. */
 import { BlockList, createServer, isIPv4, type Server } from 'node:net'
 import t, { type Test } from 'tap'
-import { createEgress, mayReach, readAllow } from '../../engine/egress.ts'
-import { Pool } from '../../engine/wire/pool.ts'
+import { Pool } from '../../engine/http-client/pool.ts'
+import { createEgress, mayReach, readAllow } from '../../engine/upstream/egress.ts'
 import { askPool } from '../helpers/asked.ts'
 import { scaled } from '../helpers/long.ts'
 import fc from '../helpers/property.ts'

@@ -1,8 +1,8 @@
 /** One request and its reply as the stages see it: slots, groups of writes, leaving, the end. */
 import t from 'tap'
-import { Call, type CallOptions, toAnswer } from '../../engine/exchange.ts'
 import type { Bytes, Fault, Slot, Statement } from '../../engine/plugin.ts'
-import { received } from '../../engine/turn.ts'
+import { Call, type CallOptions, toAnswer } from '../../engine/request/exchange.ts'
+import { received } from '../../engine/request/resumed-call.ts'
 
 const GONE: Fault = { code: 'GONE', message: 'gone', status: 499, expose: true }
 const statement = (name: string): Statement => ({ sql: { name, text: '' }, values: [] })

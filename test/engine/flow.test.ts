@@ -1,8 +1,8 @@
 /** The joints of a reply's body: tails, cuts, filters that throw, bodies read twice, back-pressure. */
 import t from 'tap'
-import { Answer } from '../../engine/flow.ts'
 import type { Bytes, Fault, Filter, Out } from '../../engine/plugin.ts'
-import { Pipe, type Source } from '../../engine/source.ts'
+import { Answer } from '../../engine/response/filters.ts'
+import { Pipe, type Source } from '../../engine/response/source.ts'
 
 const bytes = (text: string): Bytes => Buffer.from(text)
 const text = (chunk: Bytes | undefined): string => (chunk ? Buffer.from(chunk).toString() : '')

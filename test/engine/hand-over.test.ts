@@ -3,7 +3,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import t from 'tap'
-import { expectMany, handOver } from '../../engine/cluster/hand-over.ts'
+import { expectMany, handOver } from '../../engine/processes/connection-transfer.ts'
 
 const COUNT = 40
 const TAKER = new URL('../fixtures/primary/taker.ts', import.meta.url)

@@ -1,7 +1,7 @@
 /** Which headers go up to an upstream, and which come down from it. */
 
 import t from 'tap'
-import { passDown, passRule } from '../../engine/headers.ts'
+import { passDown, passRule } from '../../engine/response/headers.ts'
 import { scaled } from '../helpers/long.ts'
 import fc from '../helpers/property.ts'
 

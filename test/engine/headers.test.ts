@@ -6,7 +6,7 @@ import {
   judgeHead,
   type RequestHeaders,
   readHead,
-} from '../../engine/headers.ts'
+} from '../../engine/response/headers.ts'
 
 const read = (...lines: readonly (readonly [string, string])[]): RequestHeaders =>
   readHead(lines.flat(), 100)

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { type Entry, History } from '../../engine/history.ts'
+import { type Entry, History } from '../../engine/processes/history.ts'
 
 const entry = (version: number, from?: number): Entry => ({
   ...{ version, hash: `h${version}`, time: '2026-01-01T00:00:00.000Z' },

@@ -1,6 +1,6 @@
 /** Random names cut from a pool. */
 import t from 'tap'
-import { createIds, createTimedIds } from '../../engine/ids.ts'
+import { createIds, createTimedIds } from '../../engine/request/ids.ts'
 
 t.test('as many hexadecimal digits as asked for, and never the same again', async t => {
   const ids = createIds()

@@ -2,10 +2,10 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
-import type { DatabaseOptions } from '../../engine/database/database.ts'
-import { createJobs } from '../../engine/jobs.ts'
-import { LEASE_TABLE, Lease } from '../../engine/lease.ts'
 import type { Log } from '../../engine/plugin.ts'
+import type { DatabaseOptions } from '../../engine/store/database.ts'
+import { createJobs } from '../../engine/store/jobs.ts'
+import { LEASE_TABLE, Lease } from '../../engine/store/lease.ts'
 import { forkSwiftly } from '../helpers/operator.ts'
 import { ENGINES, type Engine, sql, startAnyStore, startStore } from '../helpers/store.ts'
 

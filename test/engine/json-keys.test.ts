@@ -1,6 +1,6 @@
 /** Keys made to collide cost no more than others: nobody who knows our code can make one object stop the loop. */
 import t from 'tap'
-import { parseJson } from '../../engine/json.ts'
+import { parseJson } from '../../engine/request/json.ts'
 
 /** Each pair leaves FNV-1a in one state, so 2^14 keys made of them have one hash. */
 const PAIRS = [['7yzx', 'e6ad'], ...Array.from({ length: 13 }, () => ['33zx', 'epad'])]

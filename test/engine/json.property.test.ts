@@ -1,7 +1,7 @@
 /** For any JSON there is: read as it was written; with a key twice in one object, never. */
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
-import { parseJson } from '../../engine/json.ts'
+import { parseJson } from '../../engine/request/json.ts'
 import { scaled } from '../helpers/long.ts'
 import fc from '../helpers/property.ts'
 

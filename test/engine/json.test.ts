@@ -1,6 +1,6 @@
 /** JSON bodies: no input hurts by its shape, and every refusal says what is wrong. */
 import t from 'tap'
-import { parseJson } from '../../engine/json.ts'
+import { parseJson } from '../../engine/request/json.ts'
 
 const parse = (text: string): unknown => parseJson(Buffer.from(text))
 const refusal = (body: string | Uint8Array): { code: string; message: string } => {

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import { createLog } from '../../engine/log.ts'
+import { createLog } from '../../engine/observe/log.ts'
 
 const collect = (secrets: readonly string[] = [], level = 'info') => {
   const lines: string[] = []
@@ -95,7 +95,7 @@ t.test('the level can change, and silent is silent', async t => {
 })
 
 const run = async (code: string) => {
-  const url = new URL('../../engine/log.ts', import.meta.url)
+  const url = new URL('../../engine/observe/log.ts', import.meta.url)
   const source = `import { createLog } from '${url}'; const log = createLog({ level: 'info' }); ${code}`
   const child = spawn(process.execPath, ['--input-type=module', '-e', source])
   const [output] = await Promise.all([text(child.stdout), once(child, 'close')])

@@ -3,9 +3,9 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { createExposition } from '../../engine/exposition.ts'
-import { createMetrics, type GatewayMetrics } from '../../engine/metrics.ts'
-import { FAMILIES } from '../../engine/metrics-table.ts'
+import { createMetrics, type GatewayMetrics } from '../../engine/observe/metrics.ts'
+import { FAMILIES } from '../../engine/observe/metrics-table.ts'
+import { createExposition } from '../../engine/processes/metrics-exposition.ts'
 
 const metricsFor = (t: Test, process?: string): GatewayMetrics => {
   const metrics = createMetrics(process)

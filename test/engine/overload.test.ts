@@ -1,6 +1,6 @@
 /** A process that has more to do than it can turns new requests away, and those under way are served. */
 import t from 'tap'
-import { Overload } from '../../engine/overload.ts'
+import { Overload } from '../../engine/request/overload.ts'
 import { plugin, startCore } from '../helpers/core.ts'
 import { byHand, type Ticks } from '../helpers/ticks.ts'
 

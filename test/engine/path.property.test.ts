@@ -1,7 +1,7 @@
 /** The canonical path: however a path is spelled, what is routed is what is forwarded, and it means one thing. */
 
 import t from 'tap'
-import { readTarget } from '../../engine/path.ts'
+import { readTarget } from '../../engine/request/path.ts'
 import { scaled } from '../helpers/long.ts'
 import fc from '../helpers/property.ts'
 

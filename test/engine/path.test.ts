@@ -1,6 +1,6 @@
 /** The canonical form of a request target, spelling by spelling. */
 import t from 'tap'
-import { readTarget } from '../../engine/path.ts'
+import { readTarget } from '../../engine/request/path.ts'
 
 const HOST = 'api.test:80'
 const REFUSED = undefined

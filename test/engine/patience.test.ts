@@ -1,6 +1,6 @@
 /** How long a child is waited for, and how often it is started again. */
 import t from 'tap'
-import { createBackoff, createWatchdog } from '../../engine/cluster/patience.ts'
+import { createBackoff, createWatchdog } from '../../engine/processes/backoff.ts'
 
 const clock = () => {
   let time = 1_000

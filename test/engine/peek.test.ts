@@ -1,8 +1,8 @@
 /** Looking at the beginning of a body waits for as much as is asked for, however small the pieces, and takes nothing. */
 import t from 'tap'
-import { Answer } from '../../engine/flow.ts'
 import type { Out } from '../../engine/plugin.ts'
-import type { Source } from '../../engine/source.ts'
+import { Answer } from '../../engine/response/filters.ts'
+import type { Source } from '../../engine/response/source.ts'
 
 /** Pushes while it is being resumed, as a parser does with what it had buffered, and stops at once when paused. */
 const eager = (pieces: readonly string[]): Source => {

@@ -1,6 +1,6 @@
 /** The onion: down in order, up in the other, and `next` once. */
 import t from 'tap'
-import { compose, type Step } from '../../engine/pipeline.ts'
+import { compose, type Step } from '../../engine/request/pipeline.ts'
 
 /** Writes down when it is passed, either way. */
 const marker =

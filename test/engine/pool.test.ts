@@ -1,7 +1,7 @@
 /** The connections to one address: how many, which one is used again and which one never is. */
 import t, { type Test } from 'tap'
+import { Pool } from '../../engine/http-client/pool.ts'
 import type { Bytes } from '../../engine/plugin.ts'
-import { Pool } from '../../engine/wire/pool.ts'
 import { askPool } from '../helpers/asked.ts'
 import { startReceiver, trustReceivers } from '../helpers/receiver.ts'
 import { OK, startScripted } from '../helpers/scripted.ts'

@@ -1,6 +1,6 @@
 /** The engine's own plain answer to a fault, where no plugin renders it. */
 import t from 'tap'
-import { plainRefusal } from '../../engine/refusal.ts'
+import { plainRefusal } from '../../engine/response/refusal.ts'
 
 const said = (thrown: Parameters<typeof plainRefusal>[0]) => {
   const { status, headers, body } = plainRefusal(thrown, { id: 'req_1' })

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
 import type { Exchange } from '../../engine/plugin.ts'
-import { Relay } from '../../engine/relay.ts'
+import { Relay } from '../../engine/websocket/relay.ts'
 
 /** The two ends of one connection. */
 const pair = async (t: Test, options: { autoPong?: boolean } = {}) => {

@@ -1,7 +1,7 @@
 /** A crowd that changes with every request: who is here is here once, and whoever is visited may leave. */
 
 import t from 'tap'
-import { Roster, type Seated } from '../../engine/roster.ts'
+import { Roster, type Seated } from '../../engine/request/indexed-set.ts'
 import fc from '../helpers/property.ts'
 
 interface Member extends Seated {

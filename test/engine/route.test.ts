@@ -1,8 +1,8 @@
 /** One entry of `routes:` compiled: its chain, its limits, and what is asked of the upstream. */
 import t from 'tap'
-import type { Call } from '../../engine/exchange.ts'
 import type { Exchange, Fault, Plugin } from '../../engine/plugin.ts'
-import type { CompiledRoute } from '../../engine/snapshot.ts'
+import type { Call } from '../../engine/request/exchange.ts'
+import type { CompiledRoute } from '../../engine/snapshot/snapshot.ts'
 import type { Try } from '../../engine/upstream/attempt.ts'
 import type { Upstream } from '../../engine/upstream/upstreams.ts'
 import { compiled, type Plugins } from '../helpers/compiled.ts'

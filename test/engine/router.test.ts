@@ -1,8 +1,8 @@
 /** Method and path to a route: exact ones, parameters, other methods, and whose dialect an error takes. */
 
 import t from 'tap'
-import { readTarget } from '../../engine/path.ts'
-import { Router } from '../../engine/router.ts'
+import { readTarget } from '../../engine/request/path.ts'
+import { Router } from '../../engine/request/router.ts'
 import { scaled } from '../helpers/long.ts'
 import fc from '../helpers/property.ts'
 

@@ -1,6 +1,6 @@
 /** What outlives a reload: made once, handed from version to version, closed when the last user let go. */
 import t from 'tap'
-import { Shared } from '../../engine/shared.ts'
+import { Shared } from '../../engine/snapshot/shared-resources.ts'
 
 interface Pool {
   readonly name: string

@@ -1,7 +1,7 @@
 /** The compiled gateway: found by every request, kept while one runs in it, let go after the last. */
 import t from 'tap'
 import type { Host, Plugin } from '../../engine/plugin.ts'
-import type { Snapshot } from '../../engine/snapshot.ts'
+import type { Snapshot } from '../../engine/snapshot/snapshot.ts'
 import { compiled, freshResources } from '../helpers/compiled.ts'
 import { type Core, plugin, startCore, startUpstream } from '../helpers/core.ts'
 

@@ -1,8 +1,8 @@
 /** Where a body comes from: an iterable made to push, and a source that is pulled. */
 import t from 'tap'
-import { Answer } from '../../engine/flow.ts'
 import type { Bytes, Fault } from '../../engine/plugin.ts'
-import { fromIterable, OPEN, Pipe, type Source } from '../../engine/source.ts'
+import { Answer } from '../../engine/response/filters.ts'
+import { fromIterable, OPEN, Pipe, type Source } from '../../engine/response/source.ts'
 
 const CUT: Fault = { code: 'CUT', message: 'cut', status: 402, expose: true }
 const bytes = (text: string): Bytes => Buffer.from(text)

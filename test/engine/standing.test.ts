@@ -1,7 +1,13 @@
 /** Who lives: a beat that stands still is buried once, with what its process held; one that moves is left alone. */
 import t, { type Test } from 'tap'
 import type { Mourner, Statement } from '../../engine/plugin.ts'
-import { ALL, burial, createStanding, entrance, STANDING_TABLE } from '../../engine/standing.ts'
+import {
+  ALL,
+  burial,
+  createStanding,
+  entrance,
+  STANDING_TABLE,
+} from '../../engine/store/standing.ts'
 import { silent } from '../helpers/core.ts'
 import { eventually } from '../helpers/primary.ts'
 import { sql, startBoth, statement } from '../helpers/store.ts'

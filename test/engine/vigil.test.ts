@@ -1,6 +1,6 @@
 /** Whoever is silent beyond its patience is told, by one timer for all that runs only while somebody is watched. */
 import t from 'tap'
-import { Vigil, type Watched } from '../../engine/upstream/vigil.ts'
+import { Vigil, type Watched } from '../../engine/upstream/inactivity-timer.ts'
 import { byHand } from '../helpers/ticks.ts'
 
 const EVERY = 50

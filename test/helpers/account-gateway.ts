@@ -2,7 +2,7 @@
  *  keys, and calls that were paid for. */
 import { readFileSync } from 'node:fs'
 import type { Test } from 'tap'
-import { openDatabase } from '../../engine/database/database.ts'
+import { openDatabase } from '../../engine/store/database.ts'
 import { makeSecret } from '../../plugins/accounts/secret.ts'
 import { addKey, addToken, createAccount } from '../../plugins/accounts/statements.ts'
 import { price } from '../../plugins/billing/price.ts'

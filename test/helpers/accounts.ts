@@ -1,7 +1,7 @@
 /** The `auth` plugin over a real store: a host that lends no more than it needs, and callers as they present themselves. */
 import type { Test } from 'tap'
-import type { OpenDatabase } from '../../engine/database/database.ts'
 import type { Database, Exchange, Host, Request, Stage } from '../../engine/plugin.ts'
+import type { OpenDatabase } from '../../engine/store/database.ts'
 import { makeSecret, type Secret } from '../../plugins/accounts/secret.ts'
 import { addKey, addToken, createAccount } from '../../plugins/accounts/statements.ts'
 import auth from '../../plugins/auth.ts'

@@ -1,7 +1,7 @@
 /** Sends single attempts to an address, without routes or stages, and writes down what their replies do. */
 import type { Test } from 'tap'
-import type { Answer } from '../../engine/flow.ts'
 import type { Fault } from '../../engine/plugin.ts'
+import type { Answer } from '../../engine/response/filters.ts'
 import { Origin } from '../../engine/upstream/origin.ts'
 import { type Sending, send } from '../../engine/upstream/transport.ts'
 

@@ -1,9 +1,9 @@
 /** Workers that share numbers, joined to their owner by queues that deliver only when told to. */
 import { setImmediate as turn } from 'node:timers/promises'
-import { type Allowances, createAllowances } from '../../engine/allowance/allowance.ts'
-import type { Answer, Ask } from '../../engine/allowance/channel.ts'
-import { createAllowanceOwner } from '../../engine/allowance/owner.ts'
 import type { Allowance, Supply } from '../../engine/plugin.ts'
+import { type Allowances, createAllowances } from '../../engine/quota/allowance.ts'
+import type { Answer, Ask } from '../../engine/quota/channel.ts'
+import { createAllowanceOwner } from '../../engine/quota/counter-owner.ts'
 import fc from './property.ts'
 
 type Listener = (message: unknown) => void

@@ -1,7 +1,8 @@
 /** One request through a pool of connections, its answer whole. */
-import type { AnswerHeaders } from '../../engine/wire/answer-head.ts'
-import type { Pool } from '../../engine/wire/pool.ts'
-import type { Request } from '../../engine/wire/request-head.ts'
+
+import type { Pool } from '../../engine/http-client/pool.ts'
+import type { Request } from '../../engine/http-client/request-head.ts'
+import type { AnswerHeaders } from '../../engine/http-client/response-head.ts'
 
 export interface Asked {
   readonly status: number

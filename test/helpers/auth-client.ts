@@ -1,5 +1,5 @@
 /** A process that lets callers in, as a worker does: `node auth-client.ts <options of the store as JSON>`, callers over IPC. */
-import { openDatabase } from '../../engine/database/database.ts'
+import { openDatabase } from '../../engine/store/database.ts'
 import auth from '../../plugins/auth.ts'
 import { type Caller, hostOver, passThrough } from './accounts.ts'
 

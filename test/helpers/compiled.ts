@@ -1,9 +1,9 @@
 /** A snapshot compiled from a document and hand-made plugins, without a server. */
 import { compile } from '../../engine/config/compile.ts'
-import type { CompileError } from '../../engine/config/compile-fault.ts'
-import type { Resources } from '../../engine/host.ts'
+import type { CompileError } from '../../engine/config/compile-problem.ts'
 import type { Document, Plugin } from '../../engine/plugin.ts'
-import type { Snapshot } from '../../engine/snapshot.ts'
+import type { Resources } from '../../engine/snapshot/host.ts'
+import type { Snapshot } from '../../engine/snapshot/snapshot.ts'
 import { fakeResources } from './core.ts'
 
 export type Plugins = Readonly<Record<string, Plugin>>

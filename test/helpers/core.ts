@@ -3,13 +3,13 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 import { compile } from '../../engine/config/compile.ts'
-import type { Resources } from '../../engine/host.ts'
-import { createMetrics } from '../../engine/metrics.ts'
+import { createMetrics } from '../../engine/observe/metrics.ts'
 import type { Document, Log, Plugin, Stage, Statement } from '../../engine/plugin.ts'
+import { Turns } from '../../engine/request/background-calls.ts'
 import { createGatewayServer, type GatewayServer } from '../../engine/server.ts'
-import { Shared } from '../../engine/shared.ts'
-import type { Snapshot } from '../../engine/snapshot.ts'
-import { Turns } from '../../engine/turns.ts'
+import type { Resources } from '../../engine/snapshot/host.ts'
+import { Shared } from '../../engine/snapshot/shared-resources.ts'
+import type { Snapshot } from '../../engine/snapshot/snapshot.ts'
 
 export const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
 

@@ -1,5 +1,5 @@
 /** Money for accounts: configurations with prices serve nobody without it. */
-import { type OpenDatabase, openDatabase } from '../../engine/database/database.ts'
+import { type OpenDatabase, openDatabase } from '../../engine/store/database.ts'
 import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'
 import { walletOf } from '../../plugins/ledger/wallet.ts'
 

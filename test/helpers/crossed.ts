@@ -1,7 +1,7 @@
 /** One attempt from one format to another, without a gateway around it. */
 
-import { toAnswer } from '../../engine/exchange.ts'
 import type { Json, Reply, Target } from '../../engine/plugin.ts'
+import { toAnswer } from '../../engine/request/exchange.ts'
 import { formats } from '../../plugins/formats/index.ts'
 import { ACCOUNT, MODEL } from '../../plugins/slots.ts'
 import { Crossing, type Ground, isCoded } from '../../plugins/translation/crossing.ts'

@@ -1,9 +1,6 @@
 /** One plugin by itself: a host, an exchange and an attempt made by hand, without server, router or dispatch. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { Call, toAnswer } from '../../engine/exchange.ts'
-import { Answer } from '../../engine/flow.ts'
-import { parseJson } from '../../engine/json.ts'
 import type {
   Attempt,
   Bytes,
@@ -18,7 +15,10 @@ import type {
   Target,
   UpstreamView,
 } from '../../engine/plugin.ts'
-import type { Source } from '../../engine/source.ts'
+import { Call, toAnswer } from '../../engine/request/exchange.ts'
+import { parseJson } from '../../engine/request/json.ts'
+import { Answer } from '../../engine/response/filters.ts'
+import type { Source } from '../../engine/response/source.ts'
 
 const ROOT = new URL('../../', import.meta.url)
 

@@ -1,9 +1,9 @@
 /** Gateways over one real store, as the workers of an installation: an upstream that counts its calls, callers by header. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Test } from 'tap'
-import type { OpenDatabase } from '../../engine/database/database.ts'
 import type { Json, Plugin, Stage } from '../../engine/plugin.ts'
-import { createStanding } from '../../engine/standing.ts'
+import type { OpenDatabase } from '../../engine/store/database.ts'
+import { createStanding } from '../../engine/store/standing.ts'
 import errorsPlugin from '../../plugins/errors.ts'
 import idempotency from '../../plugins/idempotency.ts'
 import { ACCOUNT } from '../../plugins/slots.ts'

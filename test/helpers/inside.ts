@@ -1,12 +1,13 @@
 /** The serving part of a gateway inside this process: compiled from a file, on a port of its own, without a store. */
-import { createLocalAllowances } from '../../engine/allowance/allowance.ts'
+
 import { load } from '../../engine/config/load.ts'
-import type { Resources } from '../../engine/host.ts'
-import { createLog } from '../../engine/log.ts'
-import { createMetrics } from '../../engine/metrics.ts'
+import { createLog } from '../../engine/observe/log.ts'
+import { createMetrics } from '../../engine/observe/metrics.ts'
+import { createLocalAllowances } from '../../engine/quota/allowance.ts'
+import { Turns } from '../../engine/request/background-calls.ts'
 import { createGatewayServer } from '../../engine/server.ts'
-import { Shared } from '../../engine/shared.ts'
-import { Turns } from '../../engine/turns.ts'
+import type { Resources } from '../../engine/snapshot/host.ts'
+import { Shared } from '../../engine/snapshot/shared-resources.ts'
 import { CACHE } from './cache.ts'
 
 export const startInside = async (config: string) => {

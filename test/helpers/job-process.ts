@@ -1,6 +1,6 @@
 /** A process that does a job: `node job-process.ts <options of the store as JSON> <lease ms>`. Says when a run begins and ends. */
-import { openDatabase } from '../../engine/database/database.ts'
-import { createJobs } from '../../engine/jobs.ts'
+import { openDatabase } from '../../engine/store/database.ts'
+import { createJobs } from '../../engine/store/jobs.ts'
 
 const [options = '{}', lease = '1000'] = process.argv.slice(2)
 const database = await openDatabase(JSON.parse(options))

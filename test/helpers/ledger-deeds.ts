@@ -1,6 +1,6 @@
 /** What processes do to the ledger: each deed as the statements it sends, and as what the model makes of it. */
 import type { Statement } from '../../engine/plugin.ts'
-import { burial, entrance } from '../../engine/standing.ts'
+import { burial, entrance } from '../../engine/store/standing.ts'
 import { chargeAtOnce } from '../../plugins/ledger/at-once.ts'
 import { giveAllBack } from '../../plugins/ledger/processes.ts'
 import {

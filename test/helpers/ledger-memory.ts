@@ -1,11 +1,11 @@
 /** The ledger's own SQL on an SQLite in memory: the store's grouping and expectations, without its disk and its process. */
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
-import { toFault } from '../../engine/database/answer.ts'
-import { createGroup } from '../../engine/database/group.ts'
-import type { Sqlite } from '../../engine/database/sqlite.ts'
-import { plainRow, toBound, wanted } from '../../engine/database/values.ts'
 import type { Database, Row, Statement, Value } from '../../engine/plugin.ts'
-import { STANDING_TABLE } from '../../engine/standing.ts'
+import { toFault } from '../../engine/store/refused-list.ts'
+import { createGroup } from '../../engine/store/sqlite/group-commit.ts'
+import type { Sqlite } from '../../engine/store/sqlite/sqlite.ts'
+import { STANDING_TABLE } from '../../engine/store/standing.ts'
+import { plainRow, toBound, wanted } from '../../engine/store/values.ts'
 import { migrations } from '../../plugins/ledger/tables.ts'
 
 const TABLES = ['charges', 'credits', 'shares', 'tollgate_processes', 'wallets']

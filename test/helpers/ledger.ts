@@ -1,7 +1,7 @@
 /** A ledger over a real store: wallets with money in them, calls made by hand, and the sums that must always hold. */
 import type { Test } from 'tap'
-import type { OpenDatabase } from '../../engine/database/database.ts'
 import type { Sql } from '../../engine/plugin.ts'
+import type { OpenDatabase } from '../../engine/store/database.ts'
 import type { Ledger, Payer } from '../../plugins/ledger/ledger.ts'
 import { openCharge, releaseCharge, settleCharge } from '../../plugins/ledger/statements.ts'
 import { walletOf, walletsOf } from '../../plugins/ledger/wallet.ts'

@@ -1,8 +1,8 @@
 /** Gateways that share one owner, as the workers of a machine do; who calls and what it used is what the headers say. */
 import type { Test } from 'tap'
-import { createAllowances } from '../../engine/allowance/allowance.ts'
-import { createAllowanceOwner } from '../../engine/allowance/owner.ts'
 import type { Json, Plugin, Stage } from '../../engine/plugin.ts'
+import { createAllowances } from '../../engine/quota/allowance.ts'
+import { createAllowanceOwner } from '../../engine/quota/counter-owner.ts'
 import errorsPlugin from '../../plugins/errors.ts'
 import limit from '../../plugins/limit.ts'
 import { ACCOUNT, MODEL, USAGE } from '../../plugins/slots.ts'

@@ -1,11 +1,11 @@
 /** Machines that share numbers in one store: each an owner and its workers, in one process, over a store that can be cut off. */
 import type { Test } from 'tap'
-import { type Allowances, createAllowances } from '../../engine/allowance/allowance.ts'
-import type { Channel } from '../../engine/allowance/channel.ts'
-import { createLender, type Lender } from '../../engine/allowance/lender.ts'
-import { createAllowanceOwner } from '../../engine/allowance/owner.ts'
-import type { OpenDatabase } from '../../engine/database/database.ts'
 import type { Statement, Supply } from '../../engine/plugin.ts'
+import { type Allowances, createAllowances } from '../../engine/quota/allowance.ts'
+import type { Channel } from '../../engine/quota/channel.ts'
+import { createAllowanceOwner } from '../../engine/quota/counter-owner.ts'
+import { createLender, type Lender } from '../../engine/quota/lender.ts'
+import type { OpenDatabase } from '../../engine/store/database.ts'
 import { silent } from './core.ts'
 
 /** Two ends that answer in a later turn, like IPC. */

@@ -1,6 +1,6 @@
 /** What a provider counted, read straight from what it wrote, without any of our own code: the measure for what is charged. And
  *  the charges of a gateway's books. */
-import { openDatabase } from '../../engine/database/database.ts'
+import { openDatabase } from '../../engine/store/database.ts'
 import { type Any, events, list, number, object } from './loose.ts'
 import { isEnd, readRecorded } from './reading.ts'
 import type { Recording } from './recorded.ts'

@@ -6,9 +6,9 @@ import type { AddressInfo } from 'node:net'
 import tls from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
-import { createEgress } from '../../engine/egress.ts'
-import { sendOutside } from '../../engine/outside.ts'
 import type { Lent } from '../../engine/plugin.ts'
+import { sendOutside } from '../../engine/upstream/direct-send.ts'
+import { createEgress } from '../../engine/upstream/egress.ts'
 
 interface Received {
   readonly method: string

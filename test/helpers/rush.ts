@@ -1,7 +1,7 @@
 /** Many calls at once on money for ten of them: exactly ten are served and charged, whoever they ask, and the balance
  *  was never below zero. */
 import type { Test } from 'tap'
-import type { OpenDatabase } from '../../engine/database/database.ts'
+import type { OpenDatabase } from '../../engine/store/database.ts'
 import { audit } from '../../plugins/ledger/audit.ts'
 import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'
 import { walletOf } from '../../plugins/ledger/wallet.ts'

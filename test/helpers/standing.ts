@@ -1,7 +1,8 @@
 /** Processes as the store knows them: alive under a test's eyes, or buried at its word. */
-import type { OpenDatabase } from '../../engine/database/database.ts'
+
 import type { Mourner, Standing } from '../../engine/plugin.ts'
-import { ALL, burial, createStanding, STANDING_TABLE } from '../../engine/standing.ts'
+import type { OpenDatabase } from '../../engine/store/database.ts'
+import { ALL, burial, createStanding, STANDING_TABLE } from '../../engine/store/standing.ts'
 import { Ledger } from '../../plugins/ledger/ledger.ts'
 import { giveAllBack } from '../../plugins/ledger/processes.ts'
 import { migrations } from '../../plugins/ledger/tables.ts'

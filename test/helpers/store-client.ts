@@ -1,5 +1,5 @@
 /** A client of the store as a process: `node store-client.ts <options as JSON>`, methods over IPC. */
-import { type OpenDatabase, openDatabase } from '../../engine/database/database.ts'
+import { type OpenDatabase, openDatabase } from '../../engine/store/database.ts'
 
 const database = await openDatabase(JSON.parse(process.argv[2] ?? '{}'))
 process.on(

@@ -5,15 +5,15 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import type { Migration, Sql, Statement, Value } from '../../engine/plugin.ts'
 import {
   type Address,
   type DatabaseOptions,
   locate,
   type OpenDatabase,
   openDatabase,
-} from '../../engine/database/database.ts'
-import type { Durability } from '../../engine/database/opened.ts'
-import type { Migration, Sql, Statement, Value } from '../../engine/plugin.ts'
+} from '../../engine/store/database.ts'
+import type { Durability } from '../../engine/store/open-database.ts'
 import { forkSwiftly } from './operator.ts'
 import { sharedPostgres } from './postgres.ts'
 
@@ -36,7 +36,7 @@ export const temporaryFolder = (t: Test): string => {
 
 /** ms; ten times that of a gateway: the disk of a test may be busy, and the machine too. */
 const PATIENCE = 10_000
-const WRITER = new URL('../../engine/database/writer.ts', import.meta.url)
+const WRITER = new URL('../../engine/store/sqlite/writer.ts', import.meta.url)
 const startWriter = async (
   address: Address,
   grace = 5_000,

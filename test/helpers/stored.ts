@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url'
 import OpenAI, { APIError } from 'openai'
 import type { Test } from 'tap'
-import { openDatabase } from '../../engine/database/database.ts'
+import { openDatabase } from '../../engine/store/database.ts'
 import { makeSecret } from '../../plugins/accounts/secret.ts'
 import { addKey, createAccount } from '../../plugins/accounts/statements.ts'
 import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'

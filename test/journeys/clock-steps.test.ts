@@ -4,7 +4,7 @@ import { existsSync, globSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { openDatabase } from '../../engine/database/database.ts'
+import { openDatabase } from '../../engine/store/database.ts'
 import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'
 import { startGateway } from '../helpers/gateway.ts'
 import { eventually } from '../helpers/primary.ts'

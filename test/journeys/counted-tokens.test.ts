@@ -3,7 +3,7 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import t from 'tap'
-import { openDatabase } from '../../engine/database/database.ts'
+import { openDatabase } from '../../engine/store/database.ts'
 import { startGateway } from '../helpers/gateway.ts'
 import { startUpstream } from '../helpers/upstream.ts'
 

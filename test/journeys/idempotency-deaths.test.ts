@@ -1,6 +1,6 @@
 /** Idempotency-Key when a process dies or loses the store: its claims fall, not before it has let go, and not later. */
 import t from 'tap'
-import { createStanding } from '../../engine/standing.ts'
+import { createStanding } from '../../engine/store/standing.ts'
 import { Claims } from '../../plugins/idempotency/claims.ts'
 import { freeKey } from '../../plugins/idempotency/statements.ts'
 import { silent } from '../helpers/core.ts'

@@ -12,6 +12,8 @@ export interface Import {
   /** A path in the project for a relative import; else the package or `node:` module as written. */
   readonly to: string
   readonly relative: boolean
+  /** `import type`: nothing of it is there at run time. */
+  readonly typeOnly: boolean
 }
 
 // Statements at the start of a line, over several lines too; `import()` anywhere.
@@ -28,6 +30,7 @@ export const importsOf = (file: SourceFile): Import[] =>
         line: lineAt(file.text, match.index),
         to: relative ? posix.join(posix.dirname(file.path), written) : written,
         relative,
+        typeOnly: /^(?:import|export) type\b/.test(match[0]),
       }
     }),
   )

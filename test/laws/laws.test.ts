@@ -23,7 +23,7 @@ t.test('the house keeps its laws', async t => {
 t.test('walls', async t => {
   const cases: [from: string, to: string, allowed: boolean][] = [
     ['engine/server.ts', './plugin.ts', true],
-    ['engine/server.ts', '../plugins/auth.ts', false],
+    ['engine/server.ts', '../../plugins/auth.ts', false],
     ['engine/config/load.ts', '../../plugins/slots.ts', false],
     ['engine/plugin.ts', './errors.ts', false],
     ['engine/plugin.ts', 'node:http', false],
@@ -46,56 +46,74 @@ t.test('walls', async t => {
     const walls = broken({ [from]: imports(to) }).filter(text => text.endsWith('walls'))
     t.same(walls, allowed ? [] : [`${from}:2 walls`], `${from} -> ${to}`)
   }
-  const spread = { 'engine/a.ts': "import {\n  one,\n  two,\n} from '../plugins/auth.ts'\n" }
-  t.same(broken(spread), ['engine/a.ts:2 walls'], 'over several lines')
-  const lazy = { 'engine/a.ts': "const later = () => import('../plugins/auth.ts')\n" }
-  t.same(broken(lazy), ['engine/a.ts:2 walls'], 'at run time')
+  const spread = {
+    'engine/request/a.ts': "import {\n  one,\n  two,\n} from '../../plugins/auth.ts'\n",
+  }
+  t.same(broken(spread), ['engine/request/a.ts:2 walls'], 'over several lines')
+  const lazy = { 'engine/request/a.ts': "const later = () => import('../../plugins/auth.ts')\n" }
+  t.same(broken(lazy), ['engine/request/a.ts:2 walls'], 'at run time')
 })
 
 t.test('circles', async t => {
   const circle = {
-    'engine/a.ts': imports('./b.ts'),
-    'engine/b.ts': imports('./config/c.ts'),
-    'engine/config/c.ts': imports('../a.ts'),
+    'engine/request/a.ts': imports('./b.ts'),
+    'engine/request/b.ts': imports('./c.ts'),
+    'engine/request/c.ts': imports('./a.ts'),
   }
-  t.same(broken(circle), ['engine/a.ts:1 circles'])
-  t.same(broken({ ...circle, 'engine/config/c.ts': '' }), [])
+  t.same(broken(circle), ['engine/request/a.ts:1 circles'])
+  t.same(broken({ ...circle, 'engine/request/c.ts': '' }), [])
 })
 
 t.test('words of the trade', async t => {
   for (const word of ['model', 'accessToken', 'MAX_TOKENS', 'tokenize', 'OpenAI', 'prompts'])
-    t.same(broken({ 'engine/a.ts': `// ${word}\n` }), ['engine/a.ts:2 trade'], word)
-  t.same(broken({ 'engine/a.ts': '// promptly, remodelled\n' }), [])
+    t.same(broken({ 'engine/request/a.ts': `// ${word}\n` }), ['engine/request/a.ts:2 trade'], word)
+  t.same(broken({ 'engine/request/a.ts': '// promptly, remodelled\n' }), [])
   t.same(broken({ 'plugins/model.ts': '// model\n' }), [], 'plugins know the trade')
 })
 
-t.test('rooms and length', async t => {
+t.test('sizes: the request part, a folder and loose files are bounded', async t => {
   const lines = (count: number): string => 'x\n'.repeat(count - 1)
-  t.same(broken({ 'engine/a.ts': lines(250) }), [])
-  t.same(broken({ 'engine/a.ts': lines(251) }), ['engine/a.ts:251 length'])
-  const files = Array.from({ length: 26 }, (_, index) => [`engine/a${index}.ts`, lines(250)])
-  files.push(['engine/a26.ts', lines(200)])
-  t.same(broken(Object.fromEntries(files)), [], 'a full room')
-  t.same(broken({ ...Object.fromEntries(files), 'engine/b.ts': '' }), ['engine:1 rooms'])
-  t.same(broken({ 'engine/attic/a.ts': '' }), ['engine/attic:1 rooms'], 'a room nobody planned')
+  t.same(broken({ 'engine/server.ts': lines(250) }), [])
+  t.same(broken({ 'engine/server.ts': lines(251) }), ['engine/server.ts:251 length'])
+  const files = Array.from(
+    { length: 28 },
+    (_, index) =>
+      [`engine/${index < 25 ? 'request' : 'response'}/a${index}.ts`, lines(250)] as const,
+  )
+  t.same(broken(Object.fromEntries(files)), [], 'exactly 7,000 lines, 25 files in a folder')
+  t.same(broken({ ...Object.fromEntries(files), 'engine/upstream/b.ts': '' }), ['engine:1 sizes'])
+  t.same(broken({ ...Object.fromEntries(files), 'engine/store/b.ts': '' }), [], 'a subsystem')
+  const full = files.map(([path]) => [path.replace(/.*\//, 'plugins/a/'), ''])
+  t.same(broken(Object.fromEntries(full)), ['plugins/a:1 sizes'])
+  t.same(broken({ 'engine/attic/a.ts': '' }), ['engine/attic/a.ts:1 sizes'], 'an unknown folder')
+  t.same(broken({ 'engine/a.ts': '' }), ['engine/a.ts:1 sizes'], 'no entry point')
+})
+
+t.test('walls: the request part imports only types of a subsystem', async t => {
+  const value = { 'engine/request/a.ts': "import { a } from '../store/a.ts'\n" }
+  t.same(broken(value), ['engine/request/a.ts:2 walls'])
+  const type = { 'engine/request/a.ts': "import type { A } from '../store/a.ts'\n" }
+  t.same(broken(type), [])
+  const back = { 'engine/store/a.ts': "import { a } from '../request/a.ts'\n" }
+  t.same(broken(back), [])
 })
 
 t.test('names, openings, state', async t => {
   const one = (path: string, text = ''): string[] => broken({ [path]: text })
   t.same(one('plugins/utils.ts'), ['plugins/utils.ts:1 names'])
-  t.same(one('engine/user-service.ts'), ['engine/user-service.ts:1 names'])
+  t.same(one('engine/request/user-service.ts'), ['engine/request/user-service.ts:1 names'])
   t.same(one('plugins/helpers/a.ts'), ['plugins/helpers/a.ts:1 names'])
   t.same(one('test/helpers/a.ts'), [], 'helpers stand under test/')
-  t.same(one('engine/aB.ts'), ['engine/aB.ts:1 names'])
-  t.same(one('engine/a.ts', 'class PoolManager {}'), ['engine/a.ts:2 names'])
-  t.same(one('engine/a.ts', '  const data = 1'), ['engine/a.ts:2 names'])
-  t.same(one('engine/a.ts', "log.info({ data: 1 }, 'x')"), [])
-  t.same(one('engine/a.ts', 'let count = 0'), ['engine/a.ts:2 state'])
+  t.same(one('engine/request/aB.ts'), ['engine/request/aB.ts:1 names'])
+  t.same(one('engine/request/a.ts', 'class PoolManager {}'), ['engine/request/a.ts:2 names'])
+  t.same(one('engine/request/a.ts', '  const data = 1'), ['engine/request/a.ts:2 names'])
+  t.same(one('engine/request/a.ts', "log.info({ data: 1 }, 'x')"), [])
+  t.same(one('engine/request/a.ts', 'let count = 0'), ['engine/request/a.ts:2 state'])
   t.same(one('plugins/a.ts', 'export const seen = new Map<string, number>()'), [
     'plugins/a.ts:2 state',
   ])
-  t.same(one('engine/a.ts', "const HOP = new Set(['te'])\n  let inner = 1"), [])
-  const bare = { path: 'engine/a.ts', text: '// Owns nothing.\n' }
+  t.same(one('engine/request/a.ts', "const HOP = new Set(['te'])\n  let inner = 1"), [])
+  const bare = { path: 'engine/request/a.ts', text: '// Owns nothing.\n' }
   t.same(
     breachesIn([bare]).map(breach => breach.law),
     ['opening'],
@@ -125,13 +143,13 @@ t.test('the share of covered lines counts one folder, files that miss most first
   const lines = (total: number, covered: number) => ({ lines: { total, covered } })
   const summary = {
     total: lines(1000, 0),
-    '/p/engine/a.ts': lines(50, 49),
+    '/p/engine/request/a.ts': lines(50, 49),
     '/p/engine/b.ts': lines(50, 45),
     '/p/plugins/c.ts': lines(100, 0),
   }
   t.same(shareOf(summary, '/p', 'engine'), {
     percent: 94,
-    missing: ['engine/b.ts: 5 of 50 lines', 'engine/a.ts: 1 of 50 lines'],
+    missing: ['engine/b.ts: 5 of 50 lines', 'engine/request/a.ts: 1 of 50 lines'],
   })
   t.same(shareOf({}, '/p', 'engine'), { percent: 0, missing: [] })
 })

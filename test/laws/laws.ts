@@ -1,9 +1,9 @@
 /** The laws of the house, one row each. `npm run check` prints every breach; test/laws/laws.test.ts shows that each law bites. */
 import { globSync, readFileSync } from 'node:fs'
-import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { circlesIn, importsOf, lineAt, type SourceFile } from './imports.ts'
 import { wallBroken } from './layers.ts'
+import { sizeBreaches } from './sizes.ts'
 
 export interface Breach {
   readonly path: string
@@ -12,19 +12,6 @@ export interface Breach {
 }
 type Law = (files: readonly SourceFile[]) => Breach[]
 
-/** Lines of a room of the engine: what one can read in a sitting, with some air. */
-const ROOMS: Readonly<Record<string, number>> = {
-  engine: 6_700,
-  'engine/allowance': 1_300,
-  'engine/cli': 800,
-  'engine/cluster': 1_250,
-  'engine/config': 3_000,
-  'engine/schema': 300,
-  'engine/database': 1_900,
-  'engine/database/postgres': 1_500,
-  'engine/upstream': 1_050,
-  'engine/wire': 900,
-}
 const FILE_LINES = 250
 const DEPENDENCIES = 20
 /** Files that may be longer, with the reason. */
@@ -64,15 +51,7 @@ export const laws: Readonly<Record<string, Law>> = {
       ...found(file, file.text, NAMES, word => `the engine knows no "${word}"`),
     ]),
 
-  rooms: files =>
-    [...Map.groupBy(within(files, 'engine/'), file => dirname(file.path))].flatMap(
-      ([room, inside]) => {
-        const lines = inside.reduce((sum, file) => sum + linesOf(file), 0)
-        const ceiling = ROOMS[room] ?? 0
-        const message = `${lines} lines; the ceiling of this room is ${ceiling}`
-        return lines <= ceiling ? [] : [{ path: room, line: 1, message }]
-      },
-    ),
+  sizes: files => sizeBreaches(files).map(breach => ({ line: 1, ...breach })),
 
   length: files =>
     files.flatMap(file =>

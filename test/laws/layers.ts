@@ -1,5 +1,6 @@
 /** Who may import whom: the walls between engine, plugins and the folders plugins share. */
 import type { Import } from './imports.ts'
+import { engineFolder, SUBSYSTEMS } from './sizes.ts'
 
 /** The ladder of shared folders; those not named stand at the ground, step 0.
  *  A folder may import itself and every lower step, never its own step's neighbours. */
@@ -21,16 +22,25 @@ const LADDER: Readonly<Record<string, number>> = {
 const OPEN = ['engine/plugin.ts', 'engine/errors.ts', 'plugins/slots.ts']
 
 /** Why this import breaks a wall, or undefined. */
-export const wallBroken = ({ from, to, relative }: Import): string | undefined => {
+export const wallBroken = ({ from, to, relative, typeOnly }: Import): string | undefined => {
   if (from === 'engine/plugin.ts') return 'the contract imports nothing'
   if (!relative) return undefined
   if (from.startsWith('engine/'))
-    return /^(?:engine|schemas)\//.test(to) ? undefined : `engine never imports ${to}`
+    return /^(?:engine|schemas)\//.test(to)
+      ? subsystemWall(from, to, typeOnly)
+      : `engine never imports ${to}`
   if (!from.startsWith('plugins/')) return undefined
   if (from === 'plugins/slots.ts' && to !== 'engine/plugin.ts')
     return 'slots.ts holds words only and may import nothing but engine/plugin.ts'
   if (OPEN.includes(to)) return undefined
   return folderWall(from, to)
+}
+
+/** The request part needs the subsystems' types alone. */
+const subsystemWall = (from: string, to: string, typeOnly: boolean): string | undefined => {
+  const [own = '', target = ''] = [from, to].map(engineFolder)
+  if (!SUBSYSTEMS.includes(target) || SUBSYSTEMS.includes(own)) return undefined
+  return typeOnly ? undefined : `of engine/${target}/ the request part imports only types`
 }
 
 const folderWall = (from: string, to: string): string | undefined => {

@@ -1,6 +1,6 @@
 /** The first start makes one admin account and shows its credentials once. */
 import t from 'tap'
-import { openDatabase } from '../../engine/database/database.ts'
+import { openDatabase } from '../../engine/store/database.ts'
 import auth from '../../plugins/auth.ts'
 import { hostOver, openAccounts } from '../helpers/accounts.ts'
 import { makeLedger } from '../helpers/standing.ts'

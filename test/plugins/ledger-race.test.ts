@@ -1,9 +1,9 @@
 /** A process that is buried at the instant in which it holds: whichever comes first, nothing is held by the dead. */
 import pg from 'pg'
 import t from 'tap'
-import { speak } from '../../engine/database/postgres/dialect.ts'
 import type { Statement } from '../../engine/plugin.ts'
-import { entrance } from '../../engine/standing.ts'
+import { speak } from '../../engine/store/postgres/dialect.ts'
+import { entrance } from '../../engine/store/standing.ts'
 import { audit } from '../../plugins/ledger/audit.ts'
 import { addCredit, leaseShare, openCharge, openWallet } from '../../plugins/ledger/statements.ts'
 import { eventually } from '../helpers/primary.ts'

@@ -2,7 +2,7 @@
  *  of the call is paid from what another has, nor stays held for nobody. */
 import t from 'tap'
 import type { Exchange, Outcome } from '../../engine/plugin.ts'
-import { Groups } from '../../engine/writes.ts'
+import { Groups } from '../../engine/request/writes.ts'
 import { compileCurrency } from '../../plugins/billing/currency.ts'
 import { compileRule } from '../../plugins/billing/rule.ts'
 import { audit } from '../../plugins/ledger/audit.ts'

@@ -1,7 +1,7 @@
 /** What is kept of responses, on both stores: statements alone, and what becomes of a response whose process is buried. */
 import t from 'tap'
 import type { Row } from '../../engine/plugin.ts'
-import { entrance, STANDING_TABLE } from '../../engine/standing.ts'
+import { entrance, STANDING_TABLE } from '../../engine/store/standing.ts'
 import {
   addTurn,
   changeTurn,

@@ -1,8 +1,8 @@
 /** A stream that passes untouched: its counts, its end, and every way it can fail to have one. */
 import t, { type Test } from 'tap'
 import { errors, TollgateError } from '../../engine/errors.ts'
-import { Answer } from '../../engine/flow.ts'
 import type { Bytes } from '../../engine/plugin.ts'
+import { Answer } from '../../engine/response/filters.ts'
 import type { Fields } from '../../plugins/formats/fields.ts'
 import type { Format } from '../../plugins/formats/format.ts'
 import { formats } from '../../plugins/formats/index.ts'

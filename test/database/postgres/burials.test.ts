@@ -1,7 +1,7 @@
 /** The wills of a process that died: applied once, whoever of the living is first, and never those of the living. */
 import { setTimeout as later } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import type { OpenDatabase } from '../../../engine/database/database.ts'
+import type { OpenDatabase } from '../../../engine/store/database.ts'
 import { harmedPostgres } from '../../helpers/postgres.ts'
 import {
   type AnyStore,

@@ -1,6 +1,6 @@
 /** One dialect: what plugins write, and what PostgreSQL is told. */
 import t from 'tap'
-import { speak, speakMigration } from '../../../engine/database/postgres/dialect.ts'
+import { speak, speakMigration } from '../../../engine/store/postgres/dialect.ts'
 
 t.test('statements', async t => {
   const cases: Record<string, string> = {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import t from 'tap'
-import { openDatabase, openForReading } from '../../../engine/database/database.ts'
+import { openDatabase, openForReading } from '../../../engine/store/database.ts'
 import { inMemory, sharedPostgres, startPostgres } from '../../helpers/postgres.ts'
 import { openAt, sql, startAnyStore, startClient, statement } from '../../helpers/store.ts'
 

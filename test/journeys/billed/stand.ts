@@ -1,7 +1,7 @@
 /** One gateway with two workers before one scripted upstream, for all journeys of this folder: each begins by having its own
  *  routes served, and with an account that nobody has used. */
 import t from 'tap'
-import { openDatabase } from '../../../engine/database/database.ts'
+import { openDatabase } from '../../../engine/store/database.ts'
 import { makeSecret } from '../../../plugins/accounts/secret.ts'
 import { addKey, createAccount } from '../../../plugins/accounts/statements.ts'
 import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'

@@ -1,6 +1,6 @@
 /** The shipped gateway in front of one scripted upstream, for all journeys of this folder. */
 import t from 'tap'
-import { openDatabase } from '../../../engine/database/database.ts'
+import { openDatabase } from '../../../engine/store/database.ts'
 import { creditAdmin } from '../../helpers/credit.ts'
 import { startGateway } from '../../helpers/gateway.ts'
 import { startUpstream } from '../../helpers/upstream.ts'

@@ -1,0 +1,81 @@
+/** The numbers of all processes in one text. Increments are added up here, so the death of a worker takes nothing away. */
+import { AggregatorRegistry, type MetricType } from 'prom-client'
+import type { Kind, Sample } from '../observe/metrics.ts'
+import { FAMILIES, WIDE } from '../observe/metrics-table.ts'
+
+export interface Exposition {
+  absorb(process: string, samples: readonly Sample[]): void
+  /** A process is gone: its gauges with it, its counts stay. */
+  forget(process: string): void
+  text(): Promise<string>
+}
+/** The form in which prom-client's registries travel. */
+interface Exported {
+  readonly name: string
+  readonly help: string
+  readonly type: MetricType
+  readonly aggregator: 'sum'
+  readonly values: readonly ExportedValue[]
+}
+interface ExportedValue {
+  readonly value: number
+  readonly labels: Readonly<Record<string, string | number>>
+  readonly metricName?: string
+}
+type Totals = Map<string, Sample>
+
+const PREFIX = 'tollgate_'
+
+export const createExposition = (): Exposition => {
+  const counted: Totals = new Map()
+  const gauges = new Map<string, Totals>()
+  return {
+    absorb(process, samples) {
+      const own = gauges.get(process) ?? new Map()
+      gauges.set(process, own)
+      for (const sample of samples) {
+        const key = `${sample.name}\n${Object.values(sample.labels).join('\n')}`
+        const known = counted.get(key)
+        if (sample.kind === 'gauge') own.set(key, sample)
+        else counted.set(key, known ? sum(known, sample) : sample)
+      }
+    },
+    forget: process => void gauges.delete(process),
+    text: () => {
+      const exports = [counted, ...gauges.values()].map(totals => exported([...totals.values()]))
+      return AggregatorRegistry.aggregate(exports).metrics()
+    },
+  }
+}
+
+const sum = (known: Sample, more: Sample): Sample => ({
+  ...known,
+  values: known.values.map((value, index) => value + (more.values[index] ?? 0)),
+})
+
+const exported = (samples: readonly Sample[]): Exported[] =>
+  [...Map.groupBy(samples, sample => sample.name)].map(([name, series]) => ({
+    name: PREFIX + name,
+    help: FAMILIES[name]?.help ?? 'Kept by a plugin.',
+    type: (series[0]?.kind ?? 'counter') as Kind & MetricType,
+    aggregator: 'sum',
+    values: series.flatMap(sample => (sample.kind === 'histogram' ? buckets : single)(sample)),
+  }))
+
+const single = ({ labels, values }: Sample): ExportedValue[] => [{ value: values[0] ?? 0, labels }]
+
+/** Buckets count everything up to their bound. */
+const buckets = ({ name, labels, values }: Sample): ExportedValue[] => {
+  const bounds = FAMILIES[name]?.bounds ?? WIDE
+  let count = 0
+  const counts = [...bounds, '+Inf'].map((le, index) => {
+    count += values[index] ?? 0
+    return { value: count, labels: { ...labels, le }, metricName: `${PREFIX}${name}_bucket` }
+  })
+  const total = values[bounds.length + 1] ?? 0
+  return [
+    ...counts,
+    { value: total, labels, metricName: `${PREFIX}${name}_sum` },
+    { value: count, labels, metricName: `${PREFIX}${name}_count` },
+  ]
+}

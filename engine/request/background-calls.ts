@@ -1,0 +1,36 @@
+/** Calls under way that no client waits for: a process that leaves lets them end, or ends them. Knows nothing of connections. */
+import { errors } from '../errors.ts'
+import type { Call } from './exchange.ts'
+
+const fault = errors({
+  TURN_DRAINED: [
+    503,
+    'The gateway was stopped while it worked on this.',
+    { headers: { 'retry-after': '1' } },
+  ],
+})
+
+export class Turns {
+  readonly #calls = new Set<Call>()
+  #waiting: (() => void)[] = []
+  /** The grace is over: nothing new begins. */
+  #over = false
+
+  begin(call: Call): void {
+    if (this.#over) throw fault('TURN_DRAINED')
+    this.#calls.add(call)
+  }
+  end(call: Call): void {
+    this.#calls.delete(call)
+    if (this.#calls.size > 0) return
+    for (const resolve of this.#waiting.splice(0)) resolve()
+  }
+  /** Resolves when none is under way. */
+  async quiet(): Promise<void> {
+    if (this.#calls.size > 0) await new Promise<void>(resolve => this.#waiting.push(resolve))
+  }
+  cut(): void {
+    this.#over = true
+    for (const call of [...this.#calls]) call.leave(fault('TURN_DRAINED'))
+  }
+}

@@ -1,0 +1,114 @@
+/** One request's stay: what its delivery asks of the server, and what the log and the numbers are told when it is over.
+ *  One object with methods, where closures would cost a kilobyte a request. */
+import type { ServerResponse } from 'node:http'
+import type { Fault, Outcome } from '../plugin.ts'
+import type { DeliveryFacts } from '../response/response-writer.ts'
+import type { Resources } from '../snapshot/host.ts'
+import type { Snapshot } from '../snapshot/snapshot.ts'
+import type { Opened } from './accept-request.ts'
+import type { Call } from './exchange.ts'
+import type { Seated } from './indexed-set.ts'
+
+/** The server, as its visits see it. */
+export interface Premises {
+  readonly resources: Resources
+  /** Replies end their connections. */
+  readonly leaving: boolean
+  /** This reply has ended and is still on its way to a slow reader. */
+  flush(response: ServerResponse): void
+  /** False when it was not there any more. */
+  depart(visit: Visit): boolean
+}
+
+export class Visit implements DeliveryFacts, Seated {
+  seat = -1
+  readonly opened: Opened
+  readonly #snapshot: Snapshot
+  readonly #premises: Premises
+  readonly #response: ServerResponse | undefined
+  readonly #started: number
+  /** Its snapshot stays as long as it does. `started`: ms, monotonic. */
+  constructor(
+    opened: Opened,
+    snapshot: Snapshot,
+    premises: Premises,
+    started: number,
+    response?: ServerResponse,
+  ) {
+    this.opened = opened
+    this.#snapshot = snapshot
+    this.#premises = premises
+    this.#started = started
+    this.#response = response
+    snapshot.retain()
+  }
+  get call(): Call {
+    return this.opened.call
+  }
+  get version(): string {
+    return String(this.#snapshot.version)
+  }
+  get idleWrite(): number {
+    return this.#snapshot.settings.timeouts.idle_write
+  }
+  /** Behind a declined offer Node drops what came with it: so the client must not go on there. */
+  closing(): boolean {
+    const { upgrade, connection } = this.opened.inbound.headers
+    return (
+      this.#premises.leaving || (upgrade !== undefined && /\bupgrade\b/i.test(connection ?? ''))
+    )
+  }
+  streaming(kind: 'sse' | 'websocket' = 'sse'): () => void {
+    return this.#premises.resources.metrics.route(this.call.route.name).open(kind)
+  }
+  /** What the client must not read stands in the log. */
+  stumbled(reason: Fault): void {
+    if (reason.expose) return
+    const { id, route } = this.call
+    const { stack } = (reason.cause instanceof Error ? reason.cause : reason) as { stack?: string }
+    this.#premises.resources.log.error(
+      { id, route: route.name, code: reason.code, stack },
+      reason.message,
+    )
+  }
+  /** `headAt`: when the head of the reply was written (ms, monotonic); 0 = it never was. */
+  ended(outcome: Outcome, headAt: number): void {
+    if (!this.#premises.depart(this)) return
+    const response = this.#response
+    if (response && response.writableLength > 0 && !response.destroyed)
+      this.#premises.flush(response)
+    this.#tell(outcome, headAt)
+    this.#snapshot.release()
+  }
+  /** One line and the numbers. */
+  #tell(outcome: Outcome, headAt: number): void {
+    const { log, metrics } = this.#premises.resources
+    const { call, inbound } = this.opened
+    const now = performance.now()
+    const ms = now - this.#started
+    const own = (headAt || now) - Math.max(this.#started, inbound.arrivedAt) - call.waited
+    const added = Math.max(0, own)
+    if (outcome.end === 'cut')
+      metrics.count('cut_total', { route: call.route.name, code: outcome.fault?.code ?? 'none' })
+    metrics.route(call.route.name).end(outcome.status, ms, added, inbound.received, outcome.bytes)
+    for (const reason of call.finish(outcome))
+      log.error({ id: call.id, code: reason.code }, `onEnd: ${reason.message}`)
+    log.request({
+      id: call.id,
+      requestId: call.requestId === call.id ? undefined : call.requestId,
+      trace: call.traceId,
+      route: call.route.name,
+      method: inbound.method,
+      path: inbound.path,
+      status: outcome.status,
+      end: outcome.end,
+      ms,
+      added,
+      bytes: outcome.bytes,
+      attempts: call.attempts,
+      upstream: call.target?.upstream,
+      target: call.target?.name,
+      code: outcome.fault?.code,
+    })
+  }
+}

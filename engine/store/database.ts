@@ -1,0 +1,117 @@
+/** Opens the store by its url. Embedded SQLite: writes over the writer's socket, reads in a thread, nothing on this loop.
+ *  PostgreSQL is loaded only where it is asked for. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { connect } from 'node:net'
+import { dirname } from 'node:path'
+import type { Sql, Value } from '../plugin.ts'
+import { type Address, isPostgres, locate } from './address.ts'
+import { fault } from './faults.ts'
+import type { DatabaseOptions, Durability, OpenDatabase } from './open-database.ts'
+import { pagesOf } from './pages.ts'
+import { folderOf, Progress } from './progress.ts'
+import { Reads } from './sqlite/reads.ts'
+import { Link } from './sqlite/store-client.ts'
+
+export { type Address, isPostgres, locate } from './address.ts'
+export type { DatabaseOptions, OpenDatabase } from './open-database.ts'
+
+export const openDatabase = async (options: DatabaseOptions): Promise<OpenDatabase> => {
+  if (isPostgres(options.url)) {
+    const { openPostgres } = await import('./postgres/postgres.ts')
+    return openPostgres(options)
+  }
+  const address = locate(options.url, options.data)
+  const writer =
+    options.start && !(await answers(address.socket)) ? await startWriter(address) : undefined
+  const link = new Link(address.socket, options.patience ?? 1_000)
+  const reads = new Reads(address.file)
+  const progress = new Progress(folderOf(dirname(address.file)), link.client)
+  const close = async (): Promise<void> => {
+    await Promise.all([link.close(), reads.close()])
+    progress.close()
+    if (writer) await stop(writer)
+  }
+  try {
+    await link.open(options.opening ?? 5_000)
+  } catch (error) {
+    await close()
+    throw error
+  }
+  const read = (sql: Sql, values: readonly Value[]) => reads.read(sql, values)
+  return {
+    write: statements => link.write(statements),
+    read,
+    pages: (sql, values, size) => pagesOf(read, sql, values, size),
+    // One machine, one clock.
+    now: async () => Date.now(),
+    migrate: (owner, migrations) => link.migrate(owner, migrations),
+    will(name, statements) {
+      link.will(name, statements)
+      if (statements.length === 0) progress.drop(name)
+    },
+    progress: (name, count) => progress.note(name, count),
+    close,
+  }
+}
+
+/** What is there, without a writer, and without making anything. */
+export const openForReading = async (
+  url: string,
+  data?: string,
+): Promise<Pick<OpenDatabase, 'read' | 'close'> | undefined> => {
+  if (isPostgres(url)) {
+    const { readPostgres } = await import('./postgres/postgres.ts')
+    return readPostgres(url)
+  }
+  const { file } = locate(url, data)
+  return existsSync(file) ? new Reads(file) : undefined
+}
+
+interface WriterOptions {
+  readonly output?: 'inherit' | 'ignore'
+  readonly durability?: Durability
+}
+/** Starts the process that writes. It says `{type:'ready', socket}`, or `{type:'failed', code, message}` and ends. */
+export const forkWriter = (
+  address: Address,
+  { output = 'inherit', durability = 'power' }: WriterOptions = {},
+): ChildProcess =>
+  fork(new URL('./sqlite/writer.ts', import.meta.url), [address.url, durability], {
+    stdio: ['ignore', output, output, 'ipc'],
+    // A debugger's port or a loader of ours is not the writer's.
+    execArgv: [],
+  })
+
+const startWriter = async (address: Address): Promise<ChildProcess> => {
+  // Its output must not hold a command's pipe open, should another process still need it afterwards.
+  const writer = forkWriter(address, { output: 'ignore' })
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  writer.on('message', (said: { type?: string; message?: string }) => {
+    if (said.type === 'ready') resolve()
+    if (said.type === 'failed') reject(fault('STORE_START', [said.message]))
+  })
+  writer.on('exit', code => reject(fault('STORE_START', [`its writer ended with ${code}`])))
+  await promise
+  return writer
+}
+/** Lets go of it: it leaves with its last client, and that need not be us. */
+const stop = (writer: ChildProcess): Promise<void> =>
+  new Promise(resolve => {
+    const late = setTimeout(() => {
+      writer.unref()
+      resolve()
+    }, 250)
+    writer.on('exit', () => {
+      clearTimeout(late)
+      resolve()
+    })
+    if (writer.connected) writer.disconnect()
+    else resolve()
+  })
+const answers = (socket: string): Promise<boolean> =>
+  new Promise(resolve => {
+    const tried = connect(socket, () => resolve(true))
+    tried.on('connect', () => tried.end())
+    tried.on('error', () => resolve(false))
+  })

@@ -1,0 +1,34 @@
+/** The writer refused a list: the fault that the caller of `write` sees. */
+import { TollgateError } from '../errors.ts'
+import type { Statement } from '../plugin.ts'
+import { fault } from './faults.ts'
+import type { Refused } from './sqlite/frames.ts'
+
+export const toFault = (refused: Refused, statements: readonly Statement[]): TollgateError => {
+  const statement = statements[refused.at]
+  return REASONS[refused.kind](refused, statement, statement?.sql.name ?? '?')
+}
+
+const REASONS: Readonly<
+  Record<
+    Refused['kind'],
+    (refused: Refused, statement: Statement | undefined, name: string) => TollgateError
+  >
+> = {
+  rows: ({ found }, statement, name) =>
+    foreseen(statement?.otherwise) ??
+    fault('STORE_EXPECTATION', [name, found, statement?.rows ?? 'any']),
+  violation({ names = [] }, statement, name) {
+    const known = names.find(each => statement?.violates?.[each] !== undefined)
+    const code = known === undefined ? undefined : statement?.violates?.[known]
+    return foreseen(code) ?? fault('STORE_VIOLATION', [name, names[0]])
+  },
+  statement: ({ message }, _statement, name) => fault('STORE_STATEMENT', [name, message]),
+  migration: ({ message }) => fault('STORE_MIGRATION', [message]),
+  unavailable: ({ message }) => fault('STORE_UNAVAILABLE', [], { cause: message }),
+  unknown: ({ message }) => fault('STORE_UNKNOWN', [], { cause: message }),
+}
+
+/** The code its owner gave; the owner's table has the words, so whoever catches it may say it better. */
+const foreseen = (code: string | undefined): TollgateError | undefined =>
+  code === undefined ? undefined : new TollgateError(code, 409, `The store refused it: ${code}`)

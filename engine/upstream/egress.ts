@@ -1,0 +1,165 @@
+/** Which addresses a URL that a customer gave may reach. Judged as text, after the name is resolved, and on the socket. */
+import { lookup } from 'node:dns/promises'
+import { isIP, type Socket } from 'node:net'
+import ipaddr from 'ipaddr.js'
+import { errors } from '../errors.ts'
+import {
+  type Connect,
+  type Connecting,
+  connect,
+  type Place,
+  placeOf,
+} from '../http-client/connect.ts'
+
+const fault = errors({
+  EGRESS_URL: [400, 'This URL cannot be reached from here: %s.'],
+  EGRESS_ADDRESS: [400, '%s is no public address.'],
+  EGRESS_NAME: [400, 'The name %s cannot be resolved.'],
+})
+
+export interface Egress {
+  /** The URL, canonical, or a fault. Its name is resolved only when it is connected to. */
+  judge(url: string | URL): URL
+  /** The same, its name resolved now as well: no address of it may be closed. */
+  admit(url: string): Promise<string>
+  /** For `new Pool(address, { connector })`: connects to judged addresses only. */
+  readonly connector: Connect
+}
+export interface EgressOptions {
+  /** Every address of a name. */
+  readonly resolve?: (name: string) => Promise<readonly string[]>
+}
+
+const PORTS: ReadonlySet<number> = new Set([80, 443, 8443])
+const SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:'])
+/** Addresses of one name that are tried, one after another. */
+const TRIES = 3
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6
+interface Allowed {
+  readonly network: readonly [Address, number]
+  readonly port: number | undefined
+}
+
+/** `allow`: addresses and networks besides the public ones, `127.0.0.1:9000 10.0.0.0/8 [fd00::/8]:8443`. */
+export const createEgress = (allow: string, options: EgressOptions = {}): Egress => {
+  const list = readAllow(allow)
+  const resolve = options.resolve ?? everyAddress
+  const check = (text: string, port: number): void => {
+    if (!mayReach(text, port, list)) throw fault('EGRESS_ADDRESS', [text])
+  }
+  const open = (place: Place, connecting: Connecting) =>
+    new Promise<Socket>((done, failed) => {
+      check(place.host, place.port)
+      connect(place, connecting, (error, socket) => {
+        if (error) return failed(error)
+        try {
+          check(socket.remoteAddress ?? '', place.port)
+          done(socket)
+        } catch (thrown) {
+          socket.destroy()
+          failed(thrown)
+        }
+      })
+    })
+  const find = async ({ host, port }: Place): Promise<readonly string[]> => {
+    const addresses = isIP(host) ? [host] : await resolve(host)
+    // One address that is not public betrays the name: the next answer may hold no other.
+    for (const address of addresses) check(address, port)
+    return addresses
+  }
+  const reach = async (place: Place, connecting: Connecting): Promise<Socket> => {
+    const { host } = place
+    let last: unknown = fault('EGRESS_NAME', [host])
+    const servername = isIP(host) ? '' : host
+    for (const address of (await find(place)).slice(0, TRIES)) {
+      try {
+        return await open({ ...place, host: address, servername }, connecting)
+      } catch (thrown) {
+        last = thrown
+      }
+    }
+    throw last
+  }
+  return {
+    judge: url => judgeUrl(url, list),
+    async admit(text) {
+      const url = judgeUrl(text, list)
+      const place = placeOf(url)
+      const addresses = await find(place)
+      if (addresses.length === 0) throw fault('EGRESS_NAME', [place.host])
+      return url.href
+    },
+    connector: (place, connecting, done) => {
+      reach(place, connecting).then(
+        socket => done(undefined, socket),
+        thrown => done(thrown, undefined),
+      )
+    },
+  }
+}
+
+const everyAddress = async (name: string): Promise<readonly string[]> => {
+  const found = await lookup(name, { all: true }).catch(cause => {
+    throw fault('EGRESS_NAME', [name], { cause })
+  })
+  return found.map(({ address }) => address)
+}
+
+/** After `new URL`, which has made `0x7f.1` and `①②⑦.0.0.1` the address that they mean. */
+const judgeUrl = (given: string | URL, list: readonly Allowed[]): URL => {
+  const no = (why: string) => fault('EGRESS_URL', [why])
+  if (!URL.canParse(String(given))) throw no('it is no URL')
+  const url = new URL(String(given))
+  if (!SCHEMES.has(url.protocol)) throw no('only http and https are spoken')
+  if (url.username !== '' || url.password !== '') throw no('it holds a credential')
+  const { host, port } = placeOf(url)
+  if (isIP(host)) {
+    if (!mayReach(host, port, list)) throw fault('EGRESS_ADDRESS', [host])
+  } else if (!PORTS.has(port) && !list.some(allowed => fits(allowed, port)))
+    throw no(`port ${port} is not open to such URLs`)
+  url.hash = ''
+  return url
+}
+
+const fits = (allowed: Allowed, port: number): boolean =>
+  allowed.port === undefined || allowed.port === port
+
+/** Public addresses at the usual ports, and what the operator allowed. Anything unreadable is not. */
+export const mayReach = (text: string, port: number, list: readonly Allowed[] = []): boolean => {
+  if (!ipaddr.isValid(text) || text.includes('%')) return false
+  const address = ipaddr.process(text) // ::ffff:a.b.c.d is a.b.c.d
+  const listed = list.some(allowed => fits(allowed, port) && within(address, allowed.network))
+  return listed || (PORTS.has(port) && isGlobal(address))
+}
+const within = (address: Address, [network, bits]: Allowed['network']): boolean =>
+  address.kind() === network.kind() && address.match(network as ipaddr.IPv4 & ipaddr.IPv6, bits)
+/** Beside the ranges with a name nothing outside 2000::/3 is given out (RFC 4291 §2.4): what is mapped, tunnelled or
+ *  translated from version 4 (6to4, Teredo, NAT64) is nobody's own address either. */
+const isGlobal = (address: Address): boolean =>
+  address.range() === 'unicast' &&
+  (address instanceof ipaddr.IPv4 || address.match(ipaddr.IPv6.parse('2000::'), 3))
+
+/** `10.0.0.0/8`, `127.0.0.1:9000`, `fd00::/8`, `[fd00::/8]:8443`; commas or spaces between them. */
+const ENTRY =
+  /^(?:\[([0-9a-f:.]+(?:\/\d+)?)\]|([0-9.]+(?:\/\d+)?)|([0-9a-f:]+(?:\/\d+)?))(?::(\d+))?$/i
+export const readAllow = (text: string): readonly Allowed[] =>
+  text
+    .split(/[\s,]+/)
+    .filter(entry => entry !== '')
+    .map(readEntry)
+
+const readEntry = (entry: string): Allowed => {
+  const [, bracketed, four, six, port] = ENTRY.exec(entry) ?? []
+  const network = bracketed ?? four ?? six ?? ''
+  const number = port === undefined ? undefined : Number(port)
+  const whole = ipaddr.isValid(network)
+  const cidr = ipaddr.isValidCIDR(network)
+  if ((!whole && !cidr) || (number !== undefined && (number < 1 || number > 65_535)))
+    throw new RangeError(
+      `"${entry}" is no address or network, such as 127.0.0.1:9000, 10.0.0.0/8 or [fd00::/8]:8443`,
+    )
+  const address = whole ? ipaddr.process(network) : undefined
+  const bits = address?.kind() === 'ipv4' ? 32 : 128
+  return { network: address ? [address, bits] : ipaddr.parseCIDR(network), port: number }
+}

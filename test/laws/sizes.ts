@@ -1,0 +1,79 @@
+/** How large the engine and its folders may be, and which of its folders a request passes through. */
+import { dirname } from 'node:path'
+import type { SourceFile } from './imports.ts'
+
+/** Folders of the engine that a request passes through. Files directly in engine/ belong to them. */
+const REQUEST_PART = [
+  'http-client',
+  'observe',
+  'request',
+  'response',
+  'snapshot',
+  'upstream',
+  'websocket',
+]
+/** Subsystems: the request part imports only their types. */
+export const SUBSYSTEMS = ['cli', 'config', 'processes', 'quota', 'store']
+/** Files that may stand directly in engine/: those that something outside of the engine enters by. */
+const ENTRY_POINTS = [
+  'bin.cjs',
+  'cli.ts',
+  'errors.ts',
+  'gateway.ts',
+  'kit.ts',
+  'plugin.ts',
+  'server.ts',
+]
+const REQUEST_PART_LINES = 7_000
+const FOLDER_FILES = 25
+/** Folders that may hold more files, with the reason. */
+const MORE_FILES: Readonly<Record<string, string>> = {
+  'plugins/formats': 'its files move into folders when the formats take one shape',
+  'plugins/formats/anthropic-messages': 'as above',
+  'plugins/formats/google-gemini': 'as above',
+  'plugins/formats/openai-responses': 'as above',
+  'test/engine': 'the tests move beside what they test',
+  'test/helpers': 'as above',
+  'test/journeys': 'as above',
+  'test/plugins': 'as above',
+}
+
+/** One sentence for each size that is exceeded, with the path it is about. */
+export const sizeBreaches = (
+  files: readonly SourceFile[],
+): { readonly path: string; readonly message: string }[] => [
+  ...requestPart(files),
+  ...looseFiles(files),
+  ...fullFolders(files),
+]
+
+/** The folder of the engine that a file belongs to: '' directly in engine/; undefined outside. The two entry
+ *  points of the command line belong to cli. */
+export const engineFolder = (path: string): string | undefined => {
+  if (path === 'engine/cli.ts' || path === 'engine/bin.cjs') return 'cli'
+  return /^engine\/([^/]+)\//.exec(path)?.[1] ?? (path.startsWith('engine/') ? '' : undefined)
+}
+
+const requestPart = (files: readonly SourceFile[]) => {
+  const lines = files
+    .filter(({ path }) => ['', ...REQUEST_PART].includes(engineFolder(path) ?? 'none'))
+    .reduce((sum, { text }) => sum + text.trimEnd().split('\n').length, 0)
+  const message = `the request part has ${lines} lines; at most ${REQUEST_PART_LINES}`
+  return lines <= REQUEST_PART_LINES ? [] : [{ path: 'engine', message }]
+}
+
+const looseFiles = (files: readonly SourceFile[]) =>
+  files.flatMap(({ path }) => {
+    const folder = engineFolder(path)
+    if (folder === undefined) return []
+    if (ENTRY_POINTS.includes(path.slice('engine/'.length))) return []
+    if (folder === '') return [{ path, message: 'only entry points stand directly in engine/' }]
+    const known = [...REQUEST_PART, ...SUBSYSTEMS].includes(folder)
+    return known ? [] : [{ path, message: `engine/${folder}/ is not in test/laws/sizes.ts` }]
+  })
+
+const fullFolders = (files: readonly SourceFile[]) =>
+  [...Map.groupBy(files, ({ path }) => dirname(path))].flatMap(([path, inside]) => {
+    const message = `${inside.length} files; at most ${FOLDER_FILES} in a folder`
+    return inside.length <= FOLDER_FILES || MORE_FILES[path] ? [] : [{ path, message }]
+  })
