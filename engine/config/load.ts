@@ -9,6 +9,7 @@ import { check } from './check.ts'
 import { CompileError, type CompileFault, compile } from './compile.ts'
 import { labelOf } from './faults.ts'
 import { importPlugins, placeInStack } from './import.ts'
+import { indexPlaces } from './plugin-files.ts'
 import { type Bundled, bundlePlugins } from './plugins.ts'
 import { type Problem, ProblemsError } from './problem.ts'
 import { fileSource, type Reading, read, type Source } from './read.ts'
@@ -89,7 +90,7 @@ const prepared = async (options: PrepareOptions): Promise<Whole> => {
   const own = [...reading.files.keys(), ...folders, ...includePlaces(reading)]
   const watched = watchedPlaces([
     ...own.map(path => resolve(root, path)),
-    ...[...reading.drawn, ...judged.paths, ...besideCode(inputs)],
+    ...[...reading.drawn, ...judged.paths, ...besideCode(inputs), ...indexPlaces(folders, root)],
   ])
   const [main] = reading.files.keys()
   const fail = (found: readonly Problem[]) =>

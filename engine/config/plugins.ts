@@ -1,17 +1,15 @@
-/** Finds plugins and bundles each, with all it imports, into a file named by its content. */
+/** Bundles each plugin, with all it imports, into a file named by its content. */
 import { createHash } from 'node:crypto'
 import {
   existsSync,
-  globSync,
   mkdirSync,
   readFileSync,
   realpathSync,
   renameSync,
-  statSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { basename, extname, join, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import {
   type BuildFailure,
   type Plugin as BuildPlugin,
@@ -23,6 +21,7 @@ import {
 } from 'esbuild'
 import type { Bundle } from '../snapshot/blueprint.ts'
 import { shownPath } from '../snapshot/shown-path.ts'
+import { type Entry, entriesIn } from './plugin-files.ts'
 import { type Place, type Problem, problems } from './problem.ts'
 import { TAKEN } from './schema.ts'
 
@@ -32,8 +31,6 @@ const problem = problems({
   PLUGIN_NAME: '%j cannot name a plugin: %s',
 })
 
-/** A file directly in a plugin folder. One that exports no default is shared by plugins, and is none. */
-const SOURCE = /^[^._].*(?<!\.test|\.d)\.(?:ts|js|mjs)$/
 const NAME = /^[a-z][a-z0-9-]*$/
 
 export interface Bundled {
@@ -44,59 +41,51 @@ export interface Bundled {
   /** The operator's own source files that went in, absolute: what to watch. */
   readonly inputs: readonly string[]
 }
-interface Entry {
-  readonly name: string
-  readonly path: string
-  /** As an operator would name it. */
-  readonly file: string
+/** An entry and what esbuild made of it. */
+interface Candidate {
+  readonly entry: Entry
+  readonly made: Made
 }
 
-/** `folders` are relative to `root`. A folder that is not there holds no plugins. */
+/** `folders` are relative to `root`. */
 export const bundlePlugins = async (
   folders: readonly string[],
   root: string,
   folder: string,
 ): Promise<Bundled> => {
-  const found: Problem[] = []
-  const entries = entriesOf(folders, root, found)
+  const entries = folders.flatMap(each => entriesIn(each, root))
   mkdirSync(folder, { recursive: true })
   // A stack leads from where the bundle really lies to its sources.
   const cacheFolder = realpathSync(folder)
   const hashOf = hashing()
-  const made = await Promise.all(
-    entries.map(entry => recall(entry, cacheFolder, hashOf) ?? make(entry, root, cacheFolder)),
+  const candidates = await Promise.all(
+    entries.map(async entry => ({
+      entry,
+      made: recall(entry, cacheFolder, hashOf) ?? (await make(entry, root, cacheFolder)),
+    })),
   )
-  const inputs = new Set(made.flatMap(({ sources }) => Object.keys(sources)))
+  const { plugins, problems } = named(candidates)
+  const inputs = new Set(candidates.flatMap(({ made }) => Object.keys(made.sources)))
   return {
-    bundles: made.flatMap(({ bundle }) => bundle ?? []),
-    broken: entries.filter((_, index) => made[index]?.problems.length).map(({ name }) => name),
-    problems: [...found, ...made.flatMap(({ problems }) => problems)],
+    bundles: plugins.flatMap(({ made }) => made.bundle ?? []),
+    broken: plugins.flatMap(({ entry, made }) => (made.problems.length > 0 ? [entry.name] : [])),
+    problems: [...problems, ...plugins.flatMap(({ made }) => made.problems)],
     inputs: [...inputs].filter(path => !path.includes('/node_modules/')),
   }
 }
 
-const entriesOf = (folders: readonly string[], root: string, found: Problem[]): Entry[] => {
-  const entries = new Map<string, Entry>()
-  for (const folder of folders) {
-    const directory = resolve(root, folder)
-    for (const base of globSync('*', { cwd: directory }).sort()) {
-      const path = join(directory, base)
-      if (!SOURCE.test(base) || !isFile(path)) continue
-      const entry = { name: basename(base, extname(base)), path, file: shownPath(root, path) }
-      const fault = nameFault(entry.name, entries.get(entry.name))
-      if (fault) found.push(problem('PLUGIN_NAME', start(entry.file), [entry.name, fault]))
-      else entries.set(entry.name, entry)
-    }
+/** Those that are plugins, and a problem for each that cannot have its name. */
+const named = (candidates: readonly Candidate[]) => {
+  const plugins = new Map<string, Candidate>()
+  const problems: Problem[] = []
+  for (const candidate of candidates) {
+    const { entry, made } = candidate
+    if (!made.bundle && made.problems.length === 0) continue
+    const fault = nameFault(entry.name, plugins.get(entry.name)?.entry)
+    if (fault) problems.push(problem('PLUGIN_NAME', start(entry.file), [entry.name, fault]))
+    else plugins.set(entry.name, candidate)
   }
-  return [...entries.values()]
-}
-/** A pipe or a device would be read for ever; a link to a file is as good as the file. */
-const isFile = (path: string): boolean => {
-  try {
-    return statSync(path).isFile()
-  } catch {
-    return false
-  }
+  return { plugins: [...plugins.values()], problems }
 }
 const nameFault = (name: string, other: Entry | undefined): string | undefined => {
   if (!NAME.test(name)) return 'lower-case letters, digits and - only, a letter first'
