@@ -1,13 +1,13 @@
 /** Who is calling: finds the credential, looks up its account, refuses what is not to be let in. */
 import type { Exchange, Next, Plugin, Stage } from '../engine/plugin.ts'
-import { commands } from './accounts/commands.ts'
-import { Credentials, type Entry } from './accounts/credentials.ts'
-import { refusal } from './accounts/faults.ts'
-import { type Mode, readerOf, withholdCredential, withoutKey } from './accounts/presented.ts'
-import { claimedKind, type Kind } from './accounts/secret.ts'
-import { Strangers } from './accounts/strangers.ts'
-import { migrations } from './accounts/tables.ts'
-import { welcome } from './accounts/welcome.ts'
+import { commands } from './credentials/commands.ts'
+import { Credentials, type Entry } from './credentials/credentials.ts'
+import { refusal } from './credentials/faults.ts'
+import { type Mode, readerOf, withholdCredential, withoutKey } from './credentials/presented.ts'
+import { claimedKind, type Kind } from './credentials/secret.ts'
+import { Strangers } from './credentials/strangers.ts'
+import { migrations } from './credentials/tables.ts'
+import { welcome } from './credentials/welcome.ts'
 import { ACCOUNT } from './slots.ts'
 
 type Options = Mode | readonly Mode[]

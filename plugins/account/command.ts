@@ -1,9 +1,9 @@
 /** `tollgate accounts` and `tollgate usage`: accounts and their money, for the operator. */
 import type { Command, Json, Lent } from '../../engine/plugin.ts'
-import { accountVerbs } from '../accounts/commands.ts'
-import { findAccount } from '../accounts/find.ts'
-import { UsageError } from '../accounts/input.ts'
-import { type Args, runOne, runVerb, type Said } from '../accounts/output.ts'
+import { accountVerbs } from '../credentials/commands.ts'
+import { findAccount } from '../credentials/find.ts'
+import { UsageError } from '../credentials/input.ts'
+import { type Args, runOne, runVerb, type Said } from '../credentials/output.ts'
 import { instant } from './answer.ts'
 import { periodOf } from './input.ts'
 import { moneyVerbs } from './money.ts'

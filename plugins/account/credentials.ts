@@ -1,8 +1,8 @@
 /** An account's own API keys and system tokens, kept by itself: listed, made, changed, revoked. Never another's. */
 import type { Database, Exchange, Host, Json, Row, Statement, Value } from '../../engine/plugin.ts'
-import { type Kind, makeSecret } from '../accounts/secret.ts'
-import { addKey, addToken, changeCredential, revoke } from '../accounts/statements.ts'
 import { parseQuota, quotas } from '../billing/money.ts'
+import { type Kind, makeSecret } from '../credentials/secret.ts'
+import { addKey, addToken, changeCredential, revoke } from '../credentials/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { writeSurely } from '../ledger/surely.ts'
 import { ACCOUNT, type AccountKey } from '../slots.ts'

@@ -1,7 +1,7 @@
 /** What an account, or one of its keys, has left and has used: nanos, read from the ledger. */
 import type { Database, Row } from '../../engine/plugin.ts'
-import { digestOf } from '../accounts/secret.ts'
 import { parseQuota } from '../billing/money.ts'
+import { digestOf } from '../credentials/secret.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { walletOf } from '../ledger/wallet.ts'
 import { CREDENTIAL, KEY_BY_DIGEST, WALLET } from './statements.ts'

@@ -1,8 +1,8 @@
 /** Who may ask for a key's balance without any other credential: whoever holds the key, not whoever tries many. Bounds what
  *  strangers cost and learn, in memory that they cannot make grow. One per process. */
 import { LRUCache } from 'lru-cache'
-import { networkOf } from '../accounts/network.ts'
-import { digestOf } from '../accounts/secret.ts'
+import { networkOf } from '../credentials/network.ts'
+import { digestOf } from '../credentials/secret.ts'
 import { fault } from './faults.ts'
 
 /** Keys that are not known, from one address in so many ms. */

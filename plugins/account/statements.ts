@@ -1,7 +1,7 @@
 /** What the account endpoints read, and the two things they change beside the ledger. The tables are those of accounts and
  *  of the ledger; a wallet's number is `walletOf`'s. */
 import type { Sql, Statement } from '../../engine/plugin.ts'
-import type { Kind } from '../accounts/secret.ts'
+import type { Kind } from '../credentials/secret.ts'
 import { openWallet } from '../ledger/statements.ts'
 import { walletOf } from '../ledger/wallet.ts'
 

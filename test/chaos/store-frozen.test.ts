@@ -3,7 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { openDatabase } from '../../engine/store/database.ts'
-import { makeSecret } from '../../plugins/accounts/secret.ts'
+import { makeSecret } from '../../plugins/credentials/secret.ts'
 import { plain } from '../fixtures/upstream/scenarios.ts'
 import { giveCredit } from '../helpers/credit.ts'
 import { startGateway } from '../helpers/gateway.ts'

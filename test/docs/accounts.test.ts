@@ -1,6 +1,6 @@
 /** Every command of docs/accounts.md runs, in its order, in a fresh clone; what it says of views and routes is what is shipped. */
 import t from 'tap'
-import account from '../../plugins/account.ts'
+import account from '../../plugins/account/index.ts'
 import { LONG } from '../helpers/long.ts'
 import { pageOf, sessionOf } from './blocks.ts'
 import { clone } from './clone.ts'

@@ -2,9 +2,9 @@
 import type { Test } from 'tap'
 import type { Database, Exchange, Host, Request, Stage } from '../../engine/plugin.ts'
 import type { OpenDatabase } from '../../engine/store/database.ts'
-import { makeSecret, type Secret } from '../../plugins/accounts/secret.ts'
-import { addKey, addToken, createAccount } from '../../plugins/accounts/statements.ts'
 import auth from '../../plugins/auth.ts'
+import { makeSecret, type Secret } from '../../plugins/credentials/secret.ts'
+import { addKey, addToken, createAccount } from '../../plugins/credentials/statements.ts'
 import { ACCOUNT, type Account } from '../../plugins/slots.ts'
 import { type Store, startStore } from './store.ts'
 

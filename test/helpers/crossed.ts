@@ -4,8 +4,8 @@ import type { Json, Reply, Target } from '../../engine/plugin.ts'
 import { toAnswer } from '../../engine/request/exchange.ts'
 import { formats } from '../../plugins/formats/index.ts'
 import { ACCOUNT, MODEL } from '../../plugins/slots.ts'
-import { Crossing, type Ground, isCoded } from '../../plugins/translation/crossing.ts'
-import { Memory } from '../../plugins/translation/memory.ts'
+import { Crossing, type Ground, isCoded } from '../../plugins/translate/crossing.ts'
+import { Memory } from '../../plugins/translate/memory.ts'
 import { fakeAttempt, fakeExchange, fakeHost, pour, thrownBy, type Upstreamed } from './exchange.ts'
 
 export interface Passage {

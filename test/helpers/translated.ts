@@ -1,7 +1,7 @@
 /** One attempt through the translate stage, without a gateway around it. */
 import type { Target } from '../../engine/plugin.ts'
 import { MODEL } from '../../plugins/slots.ts'
-import translate from '../../plugins/translate.ts'
+import translate from '../../plugins/translate/index.ts'
 import {
   type FakeHost,
   fakeAttempt,

@@ -1,9 +1,9 @@
 /** Notifications over a real store and real receivers: an outbox that is emptied here, with a clock that tests set. */
 import type { Test } from 'tap'
 import type { Lent, Metrics, Row, Sql } from '../../engine/plugin.ts'
-import { moveCrossings } from '../../plugins/notifications/crossings.ts'
-import { type Change, saveSettings } from '../../plugins/notifications/settings.ts'
-import notify from '../../plugins/notify.ts'
+import { moveCrossings } from '../../plugins/notify/crossings.ts'
+import notify from '../../plugins/notify/index.ts'
+import { type Change, saveSettings } from '../../plugins/notify/settings.ts'
 import { emptyOutbox } from '../../plugins/webhooks/outbox.ts'
 import { enqueue, openEndpoint } from '../../plugins/webhooks/statements.ts'
 import { type Books, openBooks } from './ledger.ts'

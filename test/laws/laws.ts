@@ -2,7 +2,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { circlesIn, importsOf, lineAt, type SourceFile } from './imports.ts'
-import { wallBroken } from './layers.ts'
+import { pluginFolders, wallBroken } from './layers.ts'
 import { sizeBreaches } from './sizes.ts'
 
 export interface Breach {
@@ -30,13 +30,15 @@ const DECLARED =
   /^\s*(?:export\s+)?(?:default\s+)?(?:async\s+)?(?:const|let|function\*?|class|interface|type)\s+(\w+)/gm
 
 export const laws: Readonly<Record<string, Law>> = {
-  walls: files =>
-    files.flatMap(file =>
+  walls: files => {
+    const plugins = pluginFolders(files)
+    return files.flatMap(file =>
       importsOf(file).flatMap(found => {
-        const message = wallBroken(found)
+        const message = wallBroken(found, plugins)
         return message === undefined ? [] : [{ path: found.from, line: found.line, message }]
       }),
-    ),
+    )
+  },
 
   circles: files =>
     circlesIn(files).map(circle => ({

@@ -1,28 +1,32 @@
 /** Who may import whom: the walls between engine, plugins and the folders plugins share. */
-import type { Import } from './imports.ts'
+import type { Import, SourceFile } from './imports.ts'
 import { engineFolder, SUBSYSTEMS } from './sizes.ts'
 
-/** The ladder of shared folders; those not named stand at the ground, step 0.
+/** The ladder of folders that plugins share; those not named stand at the ground, step 0.
  *  A folder may import itself and every lower step, never its own step's neighbours. */
 const LADDER: Readonly<Record<string, number>> = {
-  catalogue: 1,
-  sandbox: 1,
-  translation: 1,
-  embeddings: 1,
-  counting: 1,
-  ledger: 1,
-  idempotency: 2,
-  responses: 2,
-  notifications: 2,
-  tasks: 2,
-  account: 2,
-  console: 3,
+  conversion: 1,
+  billing: 1,
+  catalogue: 2,
+  ledger: 2,
 }
 // What every plugin and every shared folder may see of the engine, and the words plugins meet at.
 const OPEN = ['engine/plugin.ts', 'engine/errors.ts', 'plugins/slots.ts']
 
-/** Why this import breaks a wall, or undefined. */
-export const wallBroken = ({ from, to, relative, typeOnly }: Import): string | undefined => {
+/** Folders whose index exports a plugin: `plugins/NAME/index.ts`. The others hold what plugins share. */
+export const pluginFolders = (files: readonly SourceFile[]): ReadonlySet<string> =>
+  new Set(
+    files.flatMap(({ path, text }) => {
+      const [, name] = /^plugins\/([^/]+)\/index\.ts$/.exec(path) ?? []
+      return name !== undefined && /^export default /m.test(text) ? [name] : []
+    }),
+  )
+
+/** Why this import breaks a wall, or undefined. `plugins`: see `pluginFolders`. */
+export const wallBroken = (
+  { from, to, relative, typeOnly }: Import,
+  plugins: ReadonlySet<string>,
+): string | undefined => {
   if (from === 'engine/plugin.ts') return 'the contract imports nothing'
   if (!relative) return undefined
   if (from.startsWith('engine/'))
@@ -33,7 +37,8 @@ export const wallBroken = ({ from, to, relative, typeOnly }: Import): string | u
   if (from === 'plugins/slots.ts' && to !== 'engine/plugin.ts')
     return 'slots.ts holds words only and may import nothing but engine/plugin.ts'
   if (OPEN.includes(to)) return undefined
-  return folderWall(from, to)
+  if (!to.startsWith('plugins/')) return `of the engine a plugin may import only ${OPEN.join(', ')}`
+  return folderWall(from, to, plugins)
 }
 
 /** The request part needs the subsystems' types alone. */
@@ -43,15 +48,13 @@ const subsystemWall = (from: string, to: string, typeOnly: boolean): string | un
   return typeOnly ? undefined : `of engine/${target}/ the request part imports only types`
 }
 
-const folderWall = (from: string, to: string): string | undefined => {
-  const target = folderOf(to)
-  if (target === undefined)
-    return to.startsWith('plugins/')
-      ? `no plugin imports another plugin: move what ${from} shares with ${to} into a folder`
-      : `of the engine a plugin may import only ${OPEN.join(', ')}`
-  const own = folderOf(from)
-  if (own === undefined || (own === target && own !== 'formats')) return undefined
-  if (own === target) return formatWall(from, to)
+const folderWall = (from: string, to: string, plugins: ReadonlySet<string>): string | undefined => {
+  const [own, target] = [folderOf(from), folderOf(to)]
+  if (own !== undefined && own === target)
+    return own === 'formats' ? formatWall(from, to) : undefined
+  if (target === undefined || plugins.has(target))
+    return `no plugin imports another plugin: move what ${from} shares with ${to} into a shared folder`
+  if (own === undefined || plugins.has(own)) return undefined
   return (LADDER[target] ?? 0) < (LADDER[own] ?? 0)
     ? undefined
     : `plugins/${own}/ may not import plugins/${target}/: the ladder goes down only`

@@ -4,14 +4,14 @@ import { commands } from '../../plugins/account/command.ts'
 import { fundsOfSecret } from '../../plugins/account/funds.ts'
 import { CREDENTIALS, changeQuota, RECEIPT } from '../../plugins/account/statements.ts'
 import { type By, usagePage } from '../../plugins/account/usage.ts'
-import { makeSecret } from '../../plugins/accounts/secret.ts'
+import auth from '../../plugins/auth.ts'
+import { makeSecret } from '../../plugins/credentials/secret.ts'
 import {
   addKey,
   addToken,
   changeCredential,
   createAccount,
-} from '../../plugins/accounts/statements.ts'
-import auth from '../../plugins/auth.ts'
+} from '../../plugins/credentials/statements.ts'
 import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'
 import { migrations } from '../../plugins/ledger/tables.ts'
 import { pay } from '../helpers/account-gateway.ts'

@@ -8,7 +8,7 @@ import {
   isWellFormed,
   makeSecret,
   shown,
-} from '../../plugins/accounts/secret.ts'
+} from '../../plugins/credentials/secret.ts'
 import { openAccounts } from '../helpers/accounts.ts'
 
 t.test('256 random bits, a checksum, a prefix that says the kind', async t => {

@@ -1,9 +1,14 @@
 /** What a process remembers of its callers: how little it asks, and how soon it forgets. */
 import t from 'tap'
 import type { Database, Row } from '../../engine/plugin.ts'
-import { Credentials } from '../../plugins/accounts/credentials.ts'
-import { makeSecret } from '../../plugins/accounts/secret.ts'
-import { addKey, LAST_CHANGE, revoke, suspendAccount } from '../../plugins/accounts/statements.ts'
+import { Credentials } from '../../plugins/credentials/credentials.ts'
+import { makeSecret } from '../../plugins/credentials/secret.ts'
+import {
+  addKey,
+  LAST_CHANGE,
+  revoke,
+  suspendAccount,
+} from '../../plugins/credentials/statements.ts'
 import { openAccounts } from '../helpers/accounts.ts'
 
 const { database, ...accounts } = await openAccounts(t)

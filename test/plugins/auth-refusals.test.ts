@@ -1,7 +1,7 @@
 /** Who is not let in, with which code; and that what a caller presents is only ever a value. */
 import t from 'tap'
-import { makeSecret } from '../../plugins/accounts/secret.ts'
-import { revoke, suspendAccount } from '../../plugins/accounts/statements.ts'
+import { makeSecret } from '../../plugins/credentials/secret.ts'
+import { revoke, suspendAccount } from '../../plugins/credentials/statements.ts'
 import { openAccounts } from '../helpers/accounts.ts'
 import { sql } from '../helpers/store.ts'
 

@@ -2,7 +2,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import t from 'tap'
-import { revoke } from '../../plugins/accounts/statements.ts'
+import { revoke } from '../../plugins/credentials/statements.ts'
 import { openAccounts } from '../helpers/accounts.ts'
 import { scaled } from '../helpers/long.ts'
 import { forkSwiftly } from '../helpers/operator.ts'

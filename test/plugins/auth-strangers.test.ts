@@ -1,9 +1,9 @@
 /** Who tries many keys: what it costs the store, what he is told, and that nobody beside him is refused for it. */
 import t from 'tap'
 import type { Database } from '../../engine/plugin.ts'
-import { Crowd } from '../../plugins/accounts/crowd.ts'
-import { digestOf, makeSecret } from '../../plugins/accounts/secret.ts'
-import { Strangers } from '../../plugins/accounts/strangers.ts'
+import { Crowd } from '../../plugins/credentials/crowd.ts'
+import { digestOf, makeSecret } from '../../plugins/credentials/secret.ts'
+import { Strangers } from '../../plugins/credentials/strangers.ts'
 import { openAccountsIn } from '../helpers/accounts.ts'
 import { ENGINES, startAnyStore } from '../helpers/store.ts'
 

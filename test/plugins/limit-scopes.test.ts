@@ -1,8 +1,8 @@
 /** Whom a limit counts: keys, accounts, models, on one route and over all. */
 import t, { type Test } from 'tap'
 import type { Json } from '../../engine/plugin.ts'
-import limit from '../../plugins/limit.ts'
-import { problemsIn } from '../../plugins/limits/problems.ts'
+import limit from '../../plugins/limit/index.ts'
+import { problemsIn } from '../../plugins/limit/problems.ts'
 import { get, startLimited } from '../helpers/limited.ts'
 
 type Call = readonly [path: string, headers: Record<string, string>, status: number]

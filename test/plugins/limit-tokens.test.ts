@@ -1,6 +1,6 @@
 /** Tokens per time: let in by the size of the request, corrected by what it used, exact over both workers. */
 import t from 'tap'
-import { estimate } from '../../plugins/limits/tokens.ts'
+import { estimate } from '../../plugins/limit/tokens.ts'
 import { FILES } from '../../plugins/slots.ts'
 import { fakeExchange } from '../helpers/exchange.ts'
 import { count, type Got, get, startLimited } from '../helpers/limited.ts'

@@ -1,7 +1,7 @@
 /** Limits over two gateways that share one owner, as the workers of a machine do. */
 import { request as httpRequest } from 'node:http'
 import t from 'tap'
-import limit from '../../plugins/limit.ts'
+import limit from '../../plugins/limit/index.ts'
 import { count, type Got, get, startLimited, storm } from '../helpers/limited.ts'
 
 t.test('requests: exactly as many as allowed, by key and by route, over both', async t => {

@@ -1,7 +1,7 @@
 /** `tollgate models`: columns for people, JSON for programs, and what a name comes to. */
 import t, { type Test } from 'tap'
 import type { Document } from '../../engine/plugin.ts'
-import model from '../../plugins/model.ts'
+import model from '../../plugins/model/index.ts'
 import { fakeHost } from '../helpers/exchange.ts'
 import { runCommand } from '../helpers/printed.ts'
 

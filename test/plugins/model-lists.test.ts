@@ -1,7 +1,7 @@
 /** The catalogue as lists: three shapes, pages, keys that see only their own. */
 import t from 'tap'
 import type { Document, Json } from '../../engine/plugin.ts'
-import model, { type Options } from '../../plugins/model.ts'
+import model, { type Options } from '../../plugins/model/index.ts'
 import { ACCOUNT } from '../../plugins/slots.ts'
 import {
   fakeExchange,

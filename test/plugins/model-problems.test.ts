@@ -1,8 +1,8 @@
 /** What `tollgate check` says of `models:`: each problem with its place, its code and what may have been meant. */
 import t from 'tap'
 import type { Document, Json } from '../../engine/plugin.ts'
-import { nearest } from '../../plugins/catalogue/nearest.ts'
-import model from '../../plugins/model.ts'
+import model from '../../plugins/model/index.ts'
+import { nearest } from '../../plugins/model/nearest.ts'
 
 const check = (models: Json): readonly string[] => {
   const found: string[] = []

@@ -1,7 +1,7 @@
 /** From a name in a request to where it is served: places, refusals, keys with lists, rules of a model's own. */
 import t from 'tap'
 import type { Document, Json } from '../../engine/plugin.ts'
-import model, { type Options } from '../../plugins/model.ts'
+import model, { type Options } from '../../plugins/model/index.ts'
 import { ACCOUNT, MODEL } from '../../plugins/slots.ts'
 import {
   fakeAttempt,

@@ -3,8 +3,8 @@ import t from 'tap'
 import type { Json, Stage } from '../../engine/plugin.ts'
 import { formats } from '../../plugins/formats/index.ts'
 import { eventsIn } from '../../plugins/formats/sse.ts'
+import sandbox from '../../plugins/sandbox/index.ts'
 import { type Ask, play, sample } from '../../plugins/sandbox/play.ts'
-import sandbox from '../../plugins/sandbox.ts'
 import { fakeAttempt, fakeExchange, fakeHost, pour } from '../helpers/exchange.ts'
 
 const upstreams = { gp: { inside: 'sandbox', options: {} }, real: { options: {} } }

@@ -6,10 +6,10 @@ import type { Document, Exchange, Next, UpstreamView } from '../../engine/plugin
 import { Catalogue } from '../../plugins/catalogue/catalogue.ts'
 import { endpointsOf, type RouteOptions, servedBy } from '../../plugins/catalogue/endpoints.ts'
 import type { Section } from '../../plugins/catalogue/section.ts'
-import embed from '../../plugins/embed.ts'
+import embed from '../../plugins/embed/index.ts'
 import { formatOf } from '../../plugins/formats/index.ts'
-import model, { type Options } from '../../plugins/model.ts'
-import translate from '../../plugins/translate.ts'
+import model, { type Options } from '../../plugins/model/index.ts'
+import translate from '../../plugins/translate/index.ts'
 import { fakeExchange, fakeHost, noNext, thrownBy } from '../helpers/exchange.ts'
 
 interface Route extends RouteOptions {

@@ -3,7 +3,7 @@ import t from 'tap'
 import { TollgateError } from '../../engine/errors.ts'
 import type { Target } from '../../engine/plugin.ts'
 import { MODEL, USAGE } from '../../plugins/slots.ts'
-import translate from '../../plugins/translate.ts'
+import translate from '../../plugins/translate/index.ts'
 import { fakeAttempt, fakeExchange, fakeHost, noNext, pour, thrownBy } from '../helpers/exchange.ts'
 import { chat, delta, JSON_TYPE, pass, SSE, TARGET } from '../helpers/translated.ts'
 

@@ -1,7 +1,7 @@
 /** Media named by address, for a target that takes none: fetched, told what they are, bounded, and refused by their place. */
 import t from 'tap'
 import type { Json } from '../../engine/plugin.ts'
-import { fetched, type Send } from '../../plugins/translation/fetching.ts'
+import { fetched, type Send } from '../../plugins/conversion/fetching.ts'
 import { read } from '../helpers/codec.ts'
 import { file, serving } from '../helpers/crossed.ts'
 import { thrownBy } from '../helpers/exchange.ts'

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { partsOf } from '../../plugins/formats/collect.ts'
 import type { Content } from '../../plugins/formats/content.ts'
-import { Memory } from '../../plugins/translation/memory.ts'
+import { Memory } from '../../plugins/translate/memory.ts'
 import { PROMPT } from '../helpers/codec.ts'
 
 const seal = { origin: 'google-gemini', data: 'c2ln' }

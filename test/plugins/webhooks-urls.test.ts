@@ -1,6 +1,6 @@
 /** Wrong webhook URLs, in every spelling we know: refused when they are saved, with the right error, and nothing changed. */
 import t from 'tap'
-import { saveSettings } from '../../plugins/notifications/settings.ts'
+import { saveSettings } from '../../plugins/notify/settings.ts'
 import { ADDRESSES, REFUSED } from '../fixtures/webhook-urls.ts'
 import { outside } from '../helpers/receiver.ts'
 import { openDesk, SECRET } from '../helpers/webhooks.ts'

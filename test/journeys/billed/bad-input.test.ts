@@ -1,13 +1,13 @@
 /** What nobody should be charged for: credentials that are none, and requests that make no sense, on a billable route in each
  *  dialect. The right error, and not a row changed. */
 import t from 'tap'
-import { makeSecret } from '../../../plugins/accounts/secret.ts'
+import { makeSecret } from '../../../plugins/credentials/secret.ts'
 import {
   addKey,
   createAccount,
   revoke,
   suspendAccount,
-} from '../../../plugins/accounts/statements.ts'
+} from '../../../plugins/credentials/statements.ts'
 import { begin, database, gateway, idOf, type Own, rows, UNIT, upstream } from './stand.ts'
 
 const ROUTES = `

@@ -1,7 +1,7 @@
 /** A call is held before it leaves and settled before its last byte: what the client saw whole stands in the ledger. */
 import t from 'tap'
-import { makeSecret } from '../../../plugins/accounts/secret.ts'
-import { addKey } from '../../../plugins/accounts/statements.ts'
+import { makeSecret } from '../../../plugins/credentials/secret.ts'
+import { addKey } from '../../../plugins/credentials/statements.ts'
 import { scaled } from '../../helpers/long.ts'
 import { rushForTen } from '../../helpers/rush.ts'
 import { begin, database, gateway, type Own, rows, UNIT, upstream } from './stand.ts'

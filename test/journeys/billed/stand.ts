@@ -2,8 +2,8 @@
  *  routes served, and with an account that nobody has used. */
 import t from 'tap'
 import { openDatabase } from '../../../engine/store/database.ts'
-import { makeSecret } from '../../../plugins/accounts/secret.ts'
-import { addKey, createAccount } from '../../../plugins/accounts/statements.ts'
+import { makeSecret } from '../../../plugins/credentials/secret.ts'
+import { addKey, createAccount } from '../../../plugins/credentials/statements.ts'
 import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
 import { walletOf } from '../../../plugins/ledger/wallet.ts'
 import { startGateway } from '../../helpers/gateway.ts'

@@ -1,13 +1,13 @@
 /** An answer on its way from a target's format to the client's: events one by one, or a whole body at its end. */
 import { asFault } from '../../engine/errors.ts'
 import type { Bytes, Fault, Filter, Out } from '../../engine/plugin.ts'
+import { brokeOff, fault } from '../conversion/faults.ts'
 import type { Answer, Part } from '../formats/answer.ts'
 import type { StreamDecoder, TargetCodec } from '../formats/codec.ts'
 import type { Fields } from '../formats/fields.ts'
 import { fieldsOf, isMangled } from '../formats/format.ts'
 import { eventsIn, Splitter, type SseEvent } from '../formats/sse.ts'
 import type { Meters } from '../slots.ts'
-import { brokeOff, fault } from './faults.ts'
 import type { Sink } from './sink.ts'
 
 /** What the crossing of one attempt tells, and what it must be told. */

@@ -1,10 +1,10 @@
 /** Where the parts of an answer become the client's bytes: a stream of events, or one piece. */
 import type { Bytes } from '../../engine/plugin.ts'
+import { brokeOff } from '../conversion/faults.ts'
 import type { Answer, Part } from '../formats/answer.ts'
 import type { Codec, Context, StreamEncoder } from '../formats/codec.ts'
 import { Collector, partsOf } from '../formats/collect.ts'
 import type { Fields } from '../formats/fields.ts'
-import { brokeOff } from './faults.ts'
 
 /** What becomes of the answer. */
 export interface Sink {

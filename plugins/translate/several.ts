@@ -1,10 +1,10 @@
 /** One request in several calls, where a target gives less in one than was asked for: all of it is one answer, or none is. */
 import type { Attempt, Headers, Reply } from '../../engine/plugin.ts'
+import { fault } from '../conversion/faults.ts'
+import type { Send } from '../conversion/fetching.ts'
+import { abandon } from '../conversion/refusal.ts'
 import type { Drawing, Sent } from '../formats/codec.ts'
 import { isFields, parsed } from '../formats/fields.ts'
-import { fault } from './faults.ts'
-import type { Send } from './fetching.ts'
-import { abandon } from './refusal.ts'
 
 /** Ten images of the largest size in base64. */
 const LIMIT = 256 * 1024 * 1024

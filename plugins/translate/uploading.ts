@@ -2,12 +2,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { errors } from '../../engine/errors.ts'
 import type { Bytes, Exchange, Headers, Log, Outgoing, Reply } from '../../engine/plugin.ts'
+import type { Send } from '../conversion/fetching.ts'
+import { abandon, ERROR_LIMIT, isKeyStatus } from '../conversion/refusal.ts'
 import type { TargetCodec } from '../formats/codec.ts'
 import type { Source } from '../formats/content.ts'
 import { type Fields, isFields, parsed } from '../formats/fields.ts'
 import type { Upload, Uploaded } from '../formats/upload.ts'
-import type { Send } from './fetching.ts'
-import { abandon, ERROR_LIMIT, isKeyStatus } from './refusal.ts'
 import { JSON_TYPE } from './several.ts'
 
 const fault = errors({

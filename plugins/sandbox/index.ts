@@ -1,18 +1,18 @@
 /** Answers in the place of upstreams that nobody has set up yet (`url: 'sandbox:'`), so that a newcomer sees everything
  *  work without a key. A demonstration: marked on every answer, and never asked where a real upstream is named. */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Attempt, Bytes, Headers, Host, Json, Plugin } from '../engine/plugin.ts'
-import { boundaryOf, partsIn } from './formats/multipart.ts'
-import { anthropicMessages } from './sandbox/anthropic-messages.ts'
-import { sounded } from './sandbox/audio.ts'
-import { googleEmbeddings, openaiEmbeddings } from './sandbox/embeddings.ts'
-import { googleGemini } from './sandbox/google-gemini.ts'
-import { images } from './sandbox/images.ts'
-import { openaiChat } from './sandbox/openai-chat.ts'
-import { openaiResponses } from './sandbox/openai-responses.ts'
-import { play } from './sandbox/play.ts'
-import type { Still } from './sandbox/still.ts'
-import { type Fields, fieldsIn, type Serial, type Voice } from './sandbox/voice.ts'
+import type { Attempt, Bytes, Headers, Host, Json, Plugin } from '../../engine/plugin.ts'
+import { boundaryOf, partsIn } from '../formats/multipart.ts'
+import { anthropicMessages } from './anthropic-messages.ts'
+import { sounded } from './audio.ts'
+import { googleEmbeddings, openaiEmbeddings } from './embeddings.ts'
+import { googleGemini } from './google-gemini.ts'
+import { images } from './images.ts'
+import { openaiChat } from './openai-chat.ts'
+import { openaiResponses } from './openai-responses.ts'
+import { play } from './play.ts'
+import type { Still } from './still.ts'
+import { type Fields, fieldsIn, type Serial, type Voice } from './voice.ts'
 
 const VOICES: readonly Voice[] = [openaiChat, openaiResponses, anthropicMessages, googleGemini]
 const STILLS: readonly Still[] = [openaiEmbeddings, googleEmbeddings, images]

@@ -1,12 +1,12 @@
 /** Stored responses: what was answered is kept for its account, and whoever continues it need not send it again, whatever
  *  upstream answers next. `responses:` on a route says what it does. */
-import type { Host, Plugin, Stage } from '../engine/plugin.ts'
-import { Create } from './responses/create.ts'
-import type { Limits } from './responses/keeping.ts'
-import { Runs } from './responses/runs.ts'
-import { clean } from './responses/shelf.ts'
-import { migrations } from './responses/tables.ts'
-import { VIEWS } from './responses/views.ts'
+import type { Host, Plugin, Stage } from '../../engine/plugin.ts'
+import { Create } from './create.ts'
+import type { Limits } from './keeping.ts'
+import { Runs } from './runs.ts'
+import { clean } from './shelf.ts'
+import { migrations } from './tables.ts'
+import { VIEWS } from './views.ts'
 
 const TIME = /^([1-9][0-9]{0,3})(h|d)$/
 const SIZE = /^([1-9][0-9]{0,3})(KiB|MiB)$/

@@ -1,16 +1,16 @@
 /** How many tokens a request has: asked of a target that speaks the client's format, estimated for any other. Nobody pays
  *  for it, and nothing is written. */
-import type { Attempt, Host, Plugin } from '../engine/plugin.ts'
-import { estimated } from './counting/estimate.ts'
-import { type CountVerb, countVerbs } from './counting/verbs.ts'
-import { type Fields, isFields } from './formats/fields.ts'
-import type { Format } from './formats/format.ts'
-import { formats } from './formats/index.ts'
-import { holdsSeal } from './formats/seal.ts'
-import { speaks, spokenBy } from './formats/spoken.ts'
-import { MODEL } from './slots.ts'
-import { Losses } from './translation/losses.ts'
-import { abandon, letPass } from './translation/refusal.ts'
+import type { Attempt, Host, Plugin } from '../../engine/plugin.ts'
+import { estimated } from '../conversion/estimate.ts'
+import { Losses } from '../conversion/losses.ts'
+import { abandon, letPass } from '../conversion/refusal.ts'
+import { type Fields, isFields } from '../formats/fields.ts'
+import type { Format } from '../formats/format.ts'
+import { formats } from '../formats/index.ts'
+import { holdsSeal } from '../formats/seal.ts'
+import { speaks, spokenBy } from '../formats/spoken.ts'
+import { MODEL } from '../slots.ts'
+import { type CountVerb, countVerbs } from './verbs.ts'
 
 const names = [...countVerbs.keys()]
 /** An upstream that knows no such question. */

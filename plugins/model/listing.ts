@@ -1,8 +1,8 @@
 /** The models as lists: one shape for each dialect that clients read them in. Pure. */
 import type { Json } from '../../engine/plugin.ts'
+import type { Entry } from '../catalogue/catalogue.ts'
 import { EMBEDDINGS } from '../formats/embedding.ts'
 import { entryOf } from '../formats/fields.ts'
-import type { Entry } from './catalogue.ts'
 
 /** One model as a list shows it. */
 export interface Listed {

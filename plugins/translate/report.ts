@@ -1,5 +1,7 @@
 /** What the crossing of one attempt's answer tells the rest of the gateway, in the words of both formats. */
 import type { Attempt, Fault, Log } from '../../engine/plugin.ts'
+import { fault } from '../conversion/faults.ts'
+import { blame, isKeyStatus, refusalOf } from '../conversion/refusal.ts'
 import { bodyOf } from '../dialects/index.ts'
 import type { Answer, Part } from '../formats/answer.ts'
 import { partsOf } from '../formats/collect.ts'
@@ -8,9 +10,7 @@ import type { Format, Tally, TargetFormat } from '../formats/format.ts'
 import type { SseEvent } from '../formats/sse.ts'
 import { BROKEN, type Meters, USAGE } from '../slots.ts'
 import type { Report } from './crossed.ts'
-import { fault } from './faults.ts'
 import type { Listener } from './memory.ts'
-import { blame, isKeyStatus, refusalOf } from './refusal.ts'
 
 export class AttemptReport implements Report {
   readonly #dialect: Format['dialect']

@@ -1,12 +1,12 @@
 /** Idempotency-Key: the same request again is given the same reply, and runs and is billed once. */
 import { createHash } from 'node:crypto'
-import type { Exchange, Next, Outcome, Plugin, Request, Statement } from '../engine/plugin.ts'
-import { Claims } from './idempotency/claims.ts'
-import { fault } from './idempotency/faults.ts'
-import { Keeper } from './idempotency/keeper.ts'
-import { freeKey } from './idempotency/statements.ts'
-import { migrations } from './idempotency/tables.ts'
-import { ACCOUNT, BROKEN } from './slots.ts'
+import type { Exchange, Next, Outcome, Plugin, Request, Statement } from '../../engine/plugin.ts'
+import { ACCOUNT, BROKEN } from '../slots.ts'
+import { Claims } from './claims.ts'
+import { fault } from './faults.ts'
+import { Keeper } from './keeper.ts'
+import { freeKey } from './statements.ts'
+import { migrations } from './tables.ts'
 
 type Options = true | { readonly largest: string }
 

@@ -1,10 +1,10 @@
 /** What no schema can see in `models:`: upstreams and routes that are not there, patterns that cannot be meant. Pure. */
 import type { Document, Json, Report } from '../../engine/plugin.ts'
+import { bySpecificity, targetsOf } from '../catalogue/catalogue.ts'
+import { isPattern, type Pattern, parsePattern } from '../catalogue/pattern.ts'
+import type { ModelOptions, Section } from '../catalogue/section.ts'
 import { validatorOf } from '../schema/compile.ts'
-import { bySpecificity, targetsOf } from './catalogue.ts'
 import { nearest } from './nearest.ts'
-import { isPattern, type Pattern, parsePattern } from './pattern.ts'
-import type { ModelOptions, Section } from './section.ts'
 
 export const problemsIn = (document: Document, report: Report): void => {
   const section = (document.models ?? {}) as unknown as Section

@@ -1,10 +1,10 @@
 /** Between the client's wire format and the target's: bytes pass untouched where both speak the same, and are read into the
  *  hub and written anew where they do not. */
-import type { Plugin } from '../engine/plugin.ts'
-import { formats, spokenFormats } from './formats/index.ts'
-import { KINDS } from './translation/fetching.ts'
-import { readSpoken, type Spoken, spokenSchema } from './translation/spoken-here.ts'
-import { Ways } from './translation/ways.ts'
+import type { Plugin } from '../../engine/plugin.ts'
+import { KINDS } from '../conversion/fetching.ts'
+import { readSpoken, type Spoken, spokenSchema } from '../conversion/spoken-here.ts'
+import { formats, spokenFormats } from '../formats/index.ts'
+import { Ways } from './ways.ts'
 
 const names = [...formats.keys()]
 

@@ -1,12 +1,12 @@
 /** The account endpoints: what an account has and has used, its keys, the prices. Answers by itself; `account:` on a route
  *  says with which view. */
-import type { Host, Plugin, Stage } from '../engine/plugin.ts'
-import type { View } from './account/answer.ts'
-import { commands } from './account/command.ts'
-import { credentialViews } from './account/credentials.ts'
-import { pricing } from './account/pricing.ts'
-import { balance, profile, spent, subscription, tokenUsage } from './account/standing.ts'
-import { receipt, usage } from './account/usage.ts'
+import type { Host, Plugin, Stage } from '../../engine/plugin.ts'
+import type { View } from './answer.ts'
+import { commands } from './command.ts'
+import { credentialViews } from './credentials.ts'
+import { pricing } from './pricing.ts'
+import { balance, profile, spent, subscription, tokenUsage } from './standing.ts'
+import { receipt, usage } from './usage.ts'
 
 const VIEWS: Readonly<Record<string, View<Host>>> = {
   info: profile,

@@ -1,12 +1,12 @@
 /** Tells customers that their balance is low: their settings, a test, and the work behind them. */
-import type { Exchange, Host, Json, Plugin } from '../engine/plugin.ts'
-import { commands } from './notifications/commands.ts'
-import { moveCrossings } from './notifications/crossings.ts'
-import { type Change, saveSettings, showDelivery, showSettings } from './notifications/settings.ts'
-import { migrations } from './notifications/tables.ts'
-import { tryDelivery } from './notifications/trial.ts'
-import { ACCOUNT } from './slots.ts'
-import { emptyOutbox } from './webhooks/outbox.ts'
+import type { Exchange, Host, Json, Plugin } from '../../engine/plugin.ts'
+import { ACCOUNT } from '../slots.ts'
+import { emptyOutbox } from '../webhooks/outbox.ts'
+import { commands } from './commands.ts'
+import { moveCrossings } from './crossings.ts'
+import { type Change, saveSettings, showDelivery, showSettings } from './settings.ts'
+import { migrations } from './tables.ts'
+import { tryDelivery } from './trial.ts'
 
 type Action = 'show' | 'save' | 'test'
 

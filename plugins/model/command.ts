@@ -1,8 +1,8 @@
 /** `tollgate models`: the catalogue as an operator reads it, and what a name would come to. */
 import type { Command, Json, Lent, Target } from '../../engine/plugin.ts'
-import { Catalogue, type Entry } from './catalogue.ts'
-import { endpointsOf, servedBy } from './endpoints.ts'
-import type { Section } from './section.ts'
+import { Catalogue, type Entry } from '../catalogue/catalogue.ts'
+import { endpointsOf, servedBy } from '../catalogue/endpoints.ts'
+import type { Section } from '../catalogue/section.ts'
 
 /** The exit code of what cannot be had as things stand. */
 const RUN_TIME = 3

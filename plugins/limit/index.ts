@@ -1,12 +1,12 @@
 /** How much one caller may ask for: requests and tokens per time, and at once, exact over the workers of the machine. */
-import type { Exchange, Host, Next, Plugin } from '../engine/plugin.ts'
-import { networkOf } from './accounts/network.ts'
-import { type Gate, MEMBERS, OPEN, type Scope } from './limits/gates.ts'
-import { type Tell, tellerOf } from './limits/headers.ts'
-import { problemsIn } from './limits/problems.ts'
-import { type Limits, ROUTE, type RouteLimits, SECTION, type Section } from './limits/section.ts'
-import { Stay } from './limits/stay.ts'
-import { ACCOUNT, type Account, MODEL } from './slots.ts'
+import type { Exchange, Host, Next, Plugin } from '../../engine/plugin.ts'
+import { networkOf } from '../credentials/network.ts'
+import { ACCOUNT, type Account, MODEL } from '../slots.ts'
+import { type Gate, MEMBERS, OPEN, type Scope } from './gates.ts'
+import { type Tell, tellerOf } from './headers.ts'
+import { problemsIn } from './problems.ts'
+import { type Limits, ROUTE, type RouteLimits, SECTION, type Section } from './section.ts'
+import { Stay } from './stay.ts'
 
 export default {
   schema: ROUTE,

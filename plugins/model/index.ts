@@ -1,14 +1,14 @@
 /** Which model is asked for: finds where it is served, who may use it and what it accepts. Owns the `models:` section. */
-import { errors } from '../engine/errors.ts'
-import type { Exchange, Fault, Host, Json, Next, Plugin, Stage } from '../engine/plugin.ts'
-import { Catalogue, type Entry, type Found } from './catalogue/catalogue.ts'
-import { commands } from './catalogue/command.ts'
-import { endpointsOf, servedBy } from './catalogue/endpoints.ts'
-import { type Listed, type ListingName, listings } from './catalogue/listing.ts'
-import { problemsIn } from './catalogue/problems.ts'
-import { SECTION, type Section } from './catalogue/section.ts'
-import type { Validator } from './schema/compile.ts'
-import { ACCOUNT, type Account, MODEL } from './slots.ts'
+import { errors } from '../../engine/errors.ts'
+import type { Exchange, Fault, Host, Json, Next, Plugin, Stage } from '../../engine/plugin.ts'
+import { Catalogue, type Entry, type Found } from '../catalogue/catalogue.ts'
+import { endpointsOf, servedBy } from '../catalogue/endpoints.ts'
+import { SECTION, type Section } from '../catalogue/section.ts'
+import type { Validator } from '../schema/compile.ts'
+import { ACCOUNT, type Account, MODEL } from '../slots.ts'
+import { commands } from './command.ts'
+import { type Listed, type ListingName, listings } from './listing.ts'
+import { problemsIn } from './problems.ts'
 
 const fault = errors({
   MODEL_MISSING: [400, "Missing required parameter: 'model'.", { param: 'model' }],

@@ -1,6 +1,8 @@
 /** The same format on both sides: bytes pass untouched, only the model's name is the target's own, and what the answer says
  *  of usage and of its end is seen on its way. */
 import type { Attempt, Bytes, Exchange, Fault, Log, Reply, Target } from '../../engine/plugin.ts'
+import { fault } from '../conversion/faults.ts'
+import { abandon, blame, isKeyStatus, letPass } from '../conversion/refusal.ts'
 import { bodyOf, render } from '../dialects/index.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import type { Asking, Format, Gauge, Tally } from '../formats/format.ts'
@@ -9,8 +11,6 @@ import { eventsIn, hasEvent, isEventStream, type SseEvent } from '../formats/sse
 import { offersHosted } from '../formats/tally.ts'
 import { AnswerWatch, type Marks, marksOf, StreamWatch, type Watch } from '../formats/watch.ts'
 import { BROKEN, METERED, MODEL, OUTPUT_LIMIT, type Paid, USAGE } from '../slots.ts'
-import { fault } from './faults.ts'
-import { abandon, blame, isKeyStatus, letPass } from './refusal.ts'
 import { tallied } from './tallied.ts'
 
 /** A first event longer than this is no error. */
