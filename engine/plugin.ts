@@ -418,11 +418,9 @@ export interface Reading {
   /** Which window this is. */
   readonly window: number
 }
-/** Where an allowance comes from. `slice`: a plugin's own source (a lease in the database). `window`: `amount` per
- *  `ms`, counted from a key's first use; `returns`: what was taken too much may be given back. `held`: at most `amount`
- *  at once, given back at the end. */
+/** Where an allowance comes from. `window`: `amount` per `ms`, counted from a key's first use; `returns`: what was taken
+ *  too much may be given back. `held`: at most `amount` at once, given back at the end. */
 export type Supply =
-  | { slice(key: string, wanted: bigint): Promise<bigint> }
   | {
       readonly window: { readonly amount: bigint; readonly ms: number; readonly returns?: boolean }
     }

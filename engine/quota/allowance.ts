@@ -29,10 +29,9 @@ export const createAllowances = (channel: Channel, options: AllowancesOptions = 
   })
   return {
     open(name, supply) {
-      const kind = 'slice' in supply ? 'slice' : 'held' in supply ? 'held' : 'window'
+      const kind = 'held' in supply ? 'held' : 'window'
       // The kind is part of the name: a number is never two things.
       const line = lineOf(kind, `${kind} ${name}`)
-      if ('slice' in supply) return sliced(line, supply)
       return 'held' in supply ? held(line, supply.held.amount) : windowed(line, supply.window)
     },
     close: () => questions.close(),
@@ -129,49 +128,6 @@ const windowed = (line: Line, { amount: limit, ms, returns = false }: Window): A
       const { left, free, ends, since } = slice
       return { left: left + free, ms: ends - line.now(), window: since }
     },
-  }
-}
-
-/** A plugin's own source, such as a lease in the database; other workers may lie on some of it. */
-const sliced = (line: Line, source: Extract<Supply, { slice: unknown }>): Allowance => {
-  const turns = new Map<string, Promise<boolean>>()
-  const take = (key: string, amount: bigint) => takeFrom(line.book.get(key), 'slice', amount)
-  const give = (key: string, free: bigint): void =>
-    line.lay(key, { ...NOTHING, terms: 'slice', free })
-  const fetch = async (key: string, amount: bigint): Promise<boolean> => {
-    if (take(key, amount)) return true
-    give(key, await source.slice(key, amount - (line.book.peek(key)?.free ?? 0n)))
-    if (take(key, amount)) return true
-    return line.ask({ key, amount: String(amount), limit: '0', ms: 0 }, answer => {
-      const granted = BigInt(answer.granted)
-      if (granted > amount) give(key, granted - amount)
-      return granted >= amount
-    })
-  }
-  /** One after another per key: a second call to the source would fetch what the first brings. */
-  const ask = (key: string, amount: bigint): Promise<boolean> => {
-    const before = turns.get(key) ?? Promise.resolve()
-    const turn = before.then(
-      () => fetch(key, amount),
-      () => fetch(key, amount),
-    )
-    turns.set(key, turn)
-    const done = () => {
-      if (turns.get(key) === turn) turns.delete(key)
-    }
-    turn.then(done, done)
-    return turn
-  }
-  return {
-    take,
-    ask,
-    give,
-    spend(key, amount) {
-      // A source that breaks now has broken for whoever asks next as well, and tells him.
-      if (!take(key, amount)) ask(key, amount).catch(() => {})
-    },
-    wait: () => 0,
-    reading: () => undefined,
   }
 }
 

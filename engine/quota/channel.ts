@@ -50,8 +50,8 @@ export interface Handed {
   readonly free: string
   readonly since: number
 }
-/** The three supplies of the contract. The owner has no units of a `slice` of its own, only what came back. */
-export type Kind = 'window' | 'held' | 'slice'
+/** The two supplies of the contract. */
+export type Kind = 'window' | 'held'
 
 // ---------------------------------------------------------------- machines
 
@@ -72,7 +72,7 @@ export type Lend =
 interface OfNumber {
   readonly type: 'allowance'
   readonly machine: string
-  readonly kind: Exclude<Kind, 'slice'>
+  readonly kind: Kind
   readonly number: string
 }
 /** What comes of it. */

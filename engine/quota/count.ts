@@ -1,7 +1,7 @@
 /** One number as the owner knows it: what is out, who may have some, who waits. */
 import type { Ask, Handed, Kind } from './channel.ts'
 
-/** `out` = units with the workers, or gone for this window; below zero = a slice's units to spare. */
+/** `out`: units that the workers have, or that are used up for this window. */
 export interface Count {
   readonly kind: Kind
   readonly name: string

@@ -82,19 +82,15 @@ class Owner implements AllowanceOwner {
     const book = this.#book(ask.name)
     const count = book.get(ask.key) ?? this.#begin(book, ask)
     this.#takeBack(count, worker, ask)
-    // What workers fetch from a plugin's own source does not pass here: anyone may have some.
-    if (count.kind === 'slice')
-      for (const other of this.#channels.keys()) if (other !== worker) count.loose.add(other)
     count.waiting.push({ worker, ask })
     if (count.recalled.size === 0 && !count.lease.asking) this.#serve(book, count)
   }
 
   #returned(worker: number, message: Return): void {
     const book = this.#book(message.name)
-    const known = book.get(message.key)
-    // Only a slice can come back to an owner that does not know it: a window is over, a hold is counted.
-    if (known === undefined && message.kind !== 'slice') return
-    const count = known ?? this.#begin(book, message)
+    const count = book.get(message.key)
+    // The window is over, and its units with it.
+    if (count === undefined) return
     this.#takeBack(count, worker, message)
     // An answer that comes after its round was given up is only units.
     const awaited = message.round === count.round && count.recalled.has(worker)
@@ -122,8 +118,7 @@ class Owner implements AllowanceOwner {
   }
 
   #limitOf(count: Count, ask: Ask): bigint {
-    const alone = !this.#leases || count.kind === 'slice'
-    return alone ? BigInt(ask.limit) : (this.#leases?.limitOf(count, ask) ?? 0n)
+    return this.#leases ? this.#leases.limitOf(count, ask) : BigInt(ask.limit)
   }
   /** Until when nobody need ask: other machines may give back. */
   #again(count: Count, ask: Ask): number {

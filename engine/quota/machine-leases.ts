@@ -72,7 +72,9 @@ export class Leases {
     const free = lease.units - count.out
     const lack = amount - (free > 0n ? free : 0n)
     // There is enough, and a reload has lowered the limit below it.
-    return lack > 0n && this.#ask(count, worker, ask, lack)
+    if (lack <= 0n) return false
+    this.#ask(count, worker, ask, lack)
+    return true
   }
   /** What goes on in spite of the limit is told to the store. */
   owes(count: Count, worker: number, ask: Ask): void {
@@ -110,7 +112,7 @@ export class Leases {
   /** What lies unused goes back, if others want it. */
   release(count: Count): void {
     const { lease, kind, out } = count
-    if (!lease.wanted || kind === 'slice' || lease.asking) return
+    if (!lease.wanted || lease.asking) return
     lease.wanted = false
     const amount = lease.units - (out > 0n ? out : 0n)
     if (amount <= 0n || this.#away) return
@@ -132,8 +134,7 @@ export class Leases {
   get #away(): boolean {
     return this.#options.now() < this.#awayUntil
   }
-  #ask(count: Count, asker: number, { limit, ms }: Ask, least: bigint): boolean {
-    if (count.kind === 'slice') return false
+  #ask(count: Count, asker: number, { limit, ms }: Ask, least: bigint): void {
     const worker = this.#options.channelOf(this.#agent ?? asker) ? (this.#agent ?? asker) : asker
     const debt = count.out > count.lease.units ? count.out - count.lease.units : 0n
     const id = ++this.#serial
@@ -143,7 +144,6 @@ export class Leases {
     const amounts = { limit, least: String(least), debt: String(debt) }
     const place = { machine: this.#machine, kind: count.kind, number: numberOf(count) }
     this.#say(worker, { verb: 'lease', id, ...place, ms, ...amounts })
-    return true
   }
   #settled(id: number, { count, timer }: Question): void {
     clearTimeout(timer)

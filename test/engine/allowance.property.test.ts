@@ -1,5 +1,4 @@
 /** Exactly N, whatever the order of messages, over workers that die, are slow, and drop slices. */
-import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Supply } from '../../engine/plugin.ts'
 import {
@@ -91,23 +90,5 @@ t.test('window: in one window no unit is stranded, at any amount', async t => {
       const more = limit > used ? limit - used : 0n
       same(await machine.exhaust(key, window(limit)), more, `left of ${key} at ${limit}`)
     }
-  })
-})
-
-t.test('slice: never more than the source gave, all of it found', async t => {
-  await always(t, { use: 10, deliver: 14, give: 2 }, async (machine, history) => {
-    const left = new Map(KEYS.map(key => [key, 20n]))
-    const supply = (): Supply => ({
-      async slice(key, wanted) {
-        await turn()
-        const rest = left.get(key) ?? 0n
-        const slice = rest < wanted + 3n ? rest : wanted + 3n
-        left.set(key, rest - slice)
-        return slice
-      },
-    })
-    await play(machine, history, supply, ({ key }) => most(machine.inUse(key), 20n, key))
-    for (const key of KEYS)
-      same(machine.inUse(key) + (await machine.exhaust(key, supply())), 20n, `all of ${key}`)
   })
 })

@@ -191,19 +191,3 @@ t.test('an owner in the same process, for commands', async t => {
   allowance.give('a', 2n)
   t.equal(await allowance.ask('a', 1n), true)
 })
-
-t.test("a source's fault reaches whoever asked, and the next one asks again", async t => {
-  const allowances = createLocalAllowances()
-  let calls = 0
-  const allowance = allowances.open('n', {
-    async slice(_, wanted) {
-      calls++
-      if (calls === 1) throw new Error('the store is away')
-      return wanted + 1n
-    },
-  })
-  await t.rejects(allowance.ask('a', 1n), { message: 'the store is away' })
-  t.equal(await allowance.ask('a', 1n), true)
-  t.equal(allowance.take('a', 1n), true, 'from the slice')
-  t.equal(allowance.take('a', 1n), undefined)
-})
