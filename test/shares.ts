@@ -2,19 +2,23 @@
 import { matchesGlob } from 'node:path'
 
 /** Those of other folders are run by their room. */
-export const FILES = ['test/rooms/*.test.ts', 'test/{journeys,laws,docs,bench,chaos}/*.test.ts']
+export const FILES = [
+  'test/rooms/*.test.ts',
+  'test/{laws,docs,bench,chaos}/*.test.ts',
+  'test/journeys/{*,{formats,money,websocket}/*}.test.ts',
+]
 
 /** Each has bounds of its own. What matches none is the engine's. */
 const PATTERNS: Readonly<Record<string, readonly string[]>> = {
   money: [
-    'test/rooms/{accounts,billed,database,ledger,money,postgres,prices}.test.ts',
-    'test/journeys/{clock-steps,idempotency,limit,notifications,priced,two-machines,webhook,wrong-keys}*.test.ts',
+    'test/rooms/{accounts,billed,ledger,money,postgres,prices,store}.test.ts',
+    'test/journeys/money/*.test.ts',
     'test/chaos/*.test.ts',
     'test/docs/{accounts,limits,prices,webhooks}*.test.ts',
   ],
   formats: [
     'test/rooms/{formats,inside-formats,shipped,stored}.test.ts',
-    'test/journeys/{aimock,background,counted,form,sandbox,slow-models}*.test.ts',
+    'test/journeys/formats/*.test.ts',
   ],
 }
 const REST = 'engine'
@@ -34,33 +38,36 @@ export const FAULTS: Readonly<Record<string, readonly string[]>> = {
   'a full disk, a disk that fails': ['test/chaos/store-trouble.test.ts'],
   'PostgreSQL restarted, frozen, cut off': [
     'test/chaos/store-frozen.test.ts',
-    'test/database/postgres/{outage,lost-answer}.test.ts',
+    'test/engine/store/postgres/{outage,lost-answer}.test.ts',
   ],
-  'any history': ['test/plugins/ledger-{model.property,audit,race}.test.ts'],
+  'any history': ['test/plugins/ledger/{model.property,audit,race}.test.ts'],
   'clients that hang up': ['test/journeys/billed/{hangups,cut}.test.ts'],
-  'clocks that step': ['test/journeys/clock-steps.test.ts'],
-  'addresses nobody may reach': ['test/plugins/webhooks-urls.test.ts'],
-  'keys at rest, guessed and timed': ['test/plugins/{accounts-secrets,auth-timing}.test.ts'],
-  'revoked keys': ['test/plugins/auth-revoked.test.ts', 'test/journeys/two-machines.test.ts'],
+  'clocks that step': ['test/journeys/money/clock-steps.test.ts'],
+  'addresses nobody may reach': ['test/plugins/webhooks/urls.test.ts'],
+  'keys at rest, guessed and timed': ['test/plugins/credentials/{secrets,timing}.test.ts'],
+  'revoked keys': [
+    'test/plugins/credentials/revoked.test.ts',
+    'test/journeys/money/two-machines.test.ts',
+  ],
   'secrets told to nobody': ['test/journeys/canaries.test.ts'],
   'Idempotency-Key': [
-    'test/plugins/idempotency*.test.ts',
-    'test/journeys/idempotency-{deaths,kill}.test.ts',
+    'test/plugins/idempotency/*.test.ts',
+    'test/journeys/money/idempotency-{deaths,kill}.test.ts',
   ],
   webhooks: [
-    'test/plugins/webhooks-{outbox,places}.test.ts',
-    'test/journeys/webhook-kills.test.ts',
+    'test/plugins/webhooks/{outbox,places}.test.ts',
+    'test/journeys/money/webhook-kills.test.ts',
   ],
   'planted bugs': ['test/chaos/mutations.test.ts'],
 }
 
 /** Those that take longest, and mostly wait: beside them the others find room. */
 const FIRST = [
-  'test/journeys/idempotency-deaths.test.ts',
+  'test/journeys/money/idempotency-deaths.test.ts',
   'test/rooms/{engine,ledger,postgres}.test.ts',
-  'test/{chaos/store-trouble,plugins/webhooks-places}.test.ts',
+  'test/{chaos/store-trouble,plugins/webhooks/places}.test.ts',
   'test/rooms/*.test.ts',
-  'test/journeys/{background,clock-steps,format-matrix,idempotency,two-machines,worker-kill}*.test.ts',
+  'test/journeys/{formats/{background,format-matrix}*,money/{clock-steps,idempotency,two-machines}*,worker-kill}.test.ts',
   'test/chaos/chaos.test.ts',
   'test/docs/*.test.ts',
 ]

@@ -1,7 +1,7 @@
 /** Bugs on a reply's way out: what leaves before it is held, noted or charged, and what is charged for it. */
 import { edit, type Mutation } from './mutation.ts'
 
-const AT_ONCE = 'test/plugins/ledger-at-once.test.ts'
+const AT_ONCE = 'test/plugins/ledger/at-once.test.ts'
 const BILLED = 'test/rooms/billed.test.ts'
 const RECEIPT = 'plugins/ledger/receipt.ts'
 
@@ -15,7 +15,7 @@ export const ofReplies: readonly Mutation[] = [
         'if (tail) return this.#complete(tail)',
       ),
     ],
-    tests: ['test/engine/journey.test.ts'],
+    tests: ['test/engine/response/gates.test.ts'],
   },
   {
     bug: 'what failed is charged',

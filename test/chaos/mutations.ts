@@ -2,9 +2,9 @@
 import { edit, type Mutation } from './mutation.ts'
 import { ofReplies } from './mutations-of-replies.ts'
 
-const MODEL = 'test/plugins/ledger-model.property.test.ts'
-const AT_ONCE = 'test/plugins/ledger-at-once.test.ts'
-const HOLDS = 'test/plugins/ledger-holds.test.ts'
+const MODEL = 'test/plugins/ledger/model.property.test.ts'
+const AT_ONCE = 'test/plugins/ledger/at-once.test.ts'
+const HOLDS = 'test/plugins/ledger/holds.test.ts'
 const BILLED = 'test/rooms/billed.test.ts'
 const TABLES = 'plugins/ledger/tables.ts'
 const STATEMENTS = 'plugins/ledger/statements.ts'
@@ -57,12 +57,12 @@ export const mutations: readonly Mutation[] = [
       ),
       edit(UNDONE, 'done(refunds.length > 0)\n  })', 'done(refunds.length > 0)\n  }))'),
     ],
-    tests: ['test/plugins/ledger-undone.test.ts'],
+    tests: ['test/plugins/ledger/undone.test.ts'],
   },
   {
     bug: 'what was used is summed twice',
     edits: [edit('plugins/billing/sum.ts', '    sum += amount\n', '    sum += amount + amount\n')],
-    tests: ['test/plugins/billing-price.test.ts', BILLED],
+    tests: ['test/plugins/billing/price.test.ts', BILLED],
   },
   {
     bug: 'a price passes through a float',
@@ -73,7 +73,7 @@ export const mutations: readonly Mutation[] = [
         '  BigInt(Math.trunc(Number(quantity) * Number(price) * Number(parts / per)))',
       ),
     ],
-    tests: ['test/plugins/billing-properties.test.ts'],
+    tests: ['test/plugins/billing/properties.test.ts'],
   },
   {
     bug: 'a charge that is closed is closed again',
@@ -135,12 +135,12 @@ export const mutations: readonly Mutation[] = [
   {
     bug: 'what was taken before a burial is given to the new life',
     edits: [edit(STANDING, 'return this.#known === name', 'return name !== ""')],
-    tests: ['test/plugins/ledger-buried.test.ts'],
+    tests: ['test/plugins/ledger/buried.test.ts'],
   },
   {
     bug: 'an extension that was lost leaves the charge open for good',
     edits: [edit(STATEMENTS, "state = 'open' AND held < ?", "state = 'open' AND held > ?")],
-    tests: ['test/plugins/ledger-extended.test.ts'],
+    tests: ['test/plugins/ledger/extended.test.ts'],
   },
   {
     bug: 'what is charged in one row is not taken from the share',
@@ -162,7 +162,7 @@ export const mutations: readonly Mutation[] = [
         'values[at] = more[at]',
       ),
     ],
-    tests: ['test/database/sums.test.ts', AT_ONCE],
+    tests: ['test/engine/store/sums.test.ts', AT_ONCE],
   },
   {
     bug: 'what is added up is applied behind what looks at it',
@@ -173,7 +173,7 @@ export const mutations: readonly Mutation[] = [
         'const broken = undefined as Refused | undefined',
       ),
     ],
-    tests: ['test/database/sums.test.ts'],
+    tests: ['test/engine/store/sums.test.ts'],
   },
   {
     bug: 'what was taken in memory is charged after a burial',

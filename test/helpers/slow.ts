@@ -12,7 +12,7 @@ export const HEADS: Readonly<Record<string, Slow>> = {
   'a request line that never ends': { start: 'GET /s/', piece: 'a' },
   'a head that never ends': { start: 'GET /s/json HTTP/1.1\r\nHost: x\r\n', piece: 'X-A: b\r\n' },
 }
-/** Their grace is ten seconds; test/engine/body-pace.test.ts shows the rule without waiting. */
+/** Their grace is ten seconds; test/engine/request/body-pace.test.ts shows the rule without waiting. */
 export const BODIES: Readonly<Record<string, Slow>> = {
   'a body': {
     start: `${POST}Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n`,

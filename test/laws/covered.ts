@@ -3,7 +3,7 @@
 import { fileURLToPath } from 'node:url'
 
 const MEASURED =
-  /^test\/(?:rooms\/(?:cli|config|database|engine)\.|journeys\/(?:reload|websocket-messages)\.)/
+  /^test\/(?:rooms\/(?:cli|config|engine|store)\.|journeys\/(?:reload|websocket\/websocket-messages)\.)/
 export const isMeasured = (file: string): boolean => MEASURED.test(file)
 
 /** What each process of them reports when it ends. */

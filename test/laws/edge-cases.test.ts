@@ -8,7 +8,7 @@ const EDGES = 33
 const TITLE = /(?:test\(|^)\s*['`]edge (\d+(?:(?:, | and )\d+)*):/gm
 
 const named = new Map<number, string[]>()
-for (const path of globSync('test/{plugins,journeys,helpers}/*.ts', { cwd: root.pathname }))
+for (const path of globSync('test/{plugins,journeys,helpers}/**/*.ts', { cwd: root.pathname }))
   for (const [, numbers = ''] of readFileSync(new URL(path, root), 'utf8').matchAll(TITLE))
     for (const number of numbers.split(/, | and /).map(Number))
       named.set(number, [...(named.get(number) ?? []), path])

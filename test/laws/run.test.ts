@@ -53,8 +53,8 @@ t.test('each fault that money must survive has its tests', async t => {
 })
 
 t.test('shares, and who comes first', async t => {
-  t.equal(shareOf('test/journeys/wrong-keys.test.ts'), 'money')
-  t.equal(shareOf('test/journeys/format-matrix.test.ts'), 'formats')
+  t.equal(shareOf('test/journeys/money/wrong-keys.test.ts'), 'money')
+  t.equal(shareOf('test/journeys/formats/format-matrix.test.ts'), 'formats')
   t.equal(shareOf('test/journeys/start.test.ts'), 'engine')
   const files = ['overload', 'b', 'a'].map(name => `test/journeys/${name}.test.ts`)
   files.push('test/rooms/z.test.ts')

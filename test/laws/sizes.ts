@@ -32,10 +32,7 @@ const MORE_FILES: Readonly<Record<string, string>> = {
   'plugins/formats/anthropic-messages': 'as above',
   'plugins/formats/google-gemini': 'as above',
   'plugins/formats/openai-responses': 'as above',
-  'test/engine': 'the tests move beside what they test',
-  'test/helpers': 'as above',
-  'test/journeys': 'as above',
-  'test/plugins': 'as above',
+  'test/helpers': 'its files are being merged',
 }
 
 /** One sentence for each size that is exceeded, with the path it is about. */

@@ -7,16 +7,22 @@ import t from 'tap'
 
 const tests = fileURLToPath(new URL('..', import.meta.url))
 /** Under measurement they cost twice as much, and cover nothing that others do not. */
-export const DEAR = ['engine/*.property.test.ts', 'engine/workshop.test.ts']
-export const DYING = ['database/{wills,writer-killed}.test.ts']
+export const DEAR = [
+  'engine/{quota,request}/*.property.test.ts',
+  'engine/processes/builder-client.test.ts',
+]
+/** Subsystems of the engine, which have processes of their own. */
+export const SUBSYSTEMS = ['engine/{cli,config,store}/**']
+export const DYING = ['engine/store/{wills,sqlite/writer-killed}.test.ts']
 
 /** What has to do with money, and with stores that die: on both engines, so it takes the longest. */
-export const LEDGER = ['plugins/ledger*.test.ts']
-export const MONEY = ['plugins/{account,accounts,idempotency,notifications,webhooks}*.test.ts']
-export const PRICES = ['plugins/{billing,limit}*.test.ts']
+export const LEDGER = ['plugins/ledger/*.test.ts']
+export const MONEY = ['plugins/{account,credentials,idempotency,notify,webhooks}/*.test.ts']
+export const PRICES = ['plugins/{billing,limit}/*.test.ts']
 /** What formats are, and what becomes of a call between two of them. */
 export const FORMATS = [
-  'plugins/{audio,formats,hosted,responses,sandbox-,schema,shipped,traits,translate-,translation}*.test.ts',
+  'plugins/{conversion,formats,responses,sandbox,schema,translate}/**/*.test.ts',
+  'plugins/catalogue/shipped-*.test.ts',
 ]
 
 /** `tap` takes a process that has something to tear down and no test to run for over: while a file that waits before its first

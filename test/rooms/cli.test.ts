@@ -1,4 +1,4 @@
-/** Every test of test/cli, in one process. */
+/** Every test of test/engine/cli, in one process. */
 import { allOf } from './all-of.ts'
 
-await allOf(['cli/**/*.test.ts'])
+await allOf(['engine/cli/**/*.test.ts'])

@@ -1,4 +1,4 @@
-/** Every test of test/config, in one process. */
+/** Every test of test/engine/config, in one process. */
 import { allOf } from './all-of.ts'
 
-await allOf(['config/**/*.test.ts'])
+await allOf(['engine/config/**/*.test.ts'])

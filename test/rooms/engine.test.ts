@@ -1,4 +1,4 @@
-/** Every test of test/engine, in one process, save the dear ones. */
-import { allOf, DEAR } from './all-of.ts'
+/** The tests of test/engine that no other process has, in one process. */
+import { allOf, DEAR, SUBSYSTEMS } from './all-of.ts'
 
-await allOf(['engine/**/*.test.ts'], DEAR)
+await allOf(['engine/**/*.test.ts'], [...DEAR, ...SUBSYSTEMS])

@@ -1,4 +1,4 @@
-/** The tests of test/plugins that are about accounts, idempotency and webhooks, in one process. */
+/** The tests of test/plugins that are about accounts, credentials, idempotency and webhooks, in one process. */
 import { allOf, MONEY } from './all-of.ts'
 
 await allOf(MONEY)

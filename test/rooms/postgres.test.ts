@@ -1,4 +1,4 @@
-/** The tests of test/database that need PostgreSQL only, in one process. */
+/** The tests of test/engine/store that need PostgreSQL only, in one process. */
 import { allOf } from './all-of.ts'
 
-await allOf(['database/postgres/*.test.ts'])
+await allOf(['engine/store/postgres/*.test.ts'])

@@ -1,0 +1,50 @@
+/** `tollgate backup`: the copy is whole, also while somebody writes, and nothing is written over. */
+import { existsSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import t from 'tap'
+import { startStore, statement, temporaryFolder } from '../../helpers/store.ts'
+import { tollgate } from '../../helpers/terminal.ts'
+
+const store = await startStore(t)
+const folder = temporaryFolder(t)
+const config = join(folder, 'routes.yaml')
+writeFileSync(config, `settings: { data: '${store.data}' }\nroutes: []\n`)
+const backup = (...args: string[]) => tollgate(['backup', ...args], { TOLLGATE_CONFIG: config })
+
+t.test('a copy while somebody writes', async t => {
+  const database = await store.open()
+  await database.migrate('test', [{ number: 1, text: 'CREATE TABLE t (n BIGINT PRIMARY KEY)' }])
+  let going = true
+  let written = 0
+  const writing = (async () => {
+    while (going) await database.write([statement('add', 'INSERT INTO t VALUES (?)', [++written])])
+  })()
+  while (written < 20) await new Promise(resolve => setImmediate(resolve))
+  const least = written - 1
+  const file = join(folder, 'copy.db')
+  const { code, out } = await backup(file, '--json')
+  going = false
+  await writing
+  t.equal(code, 0)
+  t.match(JSON.parse(out), { file, bytes: statSync(file).size })
+  t.equal(statSync(file).mode & 0o077, 0, 'for our own eyes')
+  const copy = new DatabaseSync(file, { readOnly: true })
+  const { count, most } =
+    copy.prepare('SELECT count(*) AS count, max(n) AS most FROM t').get() ?? {}
+  copy.close()
+  t.equal(count, most, 'without a gap')
+  t.ok(Number(most) >= least, 'and with all that was acknowledged before')
+  t.match(await backup(file), { code: 2, err: /is there already/ })
+})
+
+t.test('what cannot be copied', async t => {
+  const file = join(folder, 'other.db')
+  t.match(await backup(), { code: 2, err: 'write: tollgate backup FILE' })
+  t.match(await backup(join(folder, 'no', 'such', 'folder.db')), { code: 3 })
+  writeFileSync(config, `settings: { data: '${join(folder, 'empty')}' }\nroutes: []\n`)
+  t.match(await backup(file), { code: 3, err: /there is no store at/ })
+  writeFileSync(config, "settings: { database: 'postgres://me@host/db' }\nroutes: []\n")
+  t.match(await backup(file), { code: 2, err: /pg_dump/ })
+  t.notOk(existsSync(file))
+})

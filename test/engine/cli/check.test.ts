@@ -1,0 +1,100 @@
+/** `tollgate check`: exit codes, three formats, nothing left behind; also `routes` and `schema` on the same files. */
+import { existsSync, readFileSync } from 'node:fs'
+import t, { type Test } from 'tap'
+import { tollgate } from '../../helpers/terminal.ts'
+
+const STAMP = `export default {
+  schema: { description: 'A text.', type: 'string', examples: ['hello'] },
+  setup: text => ({ async handle(exchange, next) { await next() } }),
+}
+`
+const project = (t: Test, yaml: string): string => {
+  const folder = t.testdir({ 'routes.yaml': yaml, plugins: { 'stamp.ts': STAMP } })
+  return `${folder}/routes.yaml`
+}
+const GOOD = `settings: { data: ./not-there }
+pipeline: [stamp]
+upstreams: { up: { url: 'http://127.0.0.1:1/v1', key: sk-0123456789 }, two: { url: 'http://127.0.0.1:2' } }
+routes:
+  - { path: 'GET /items/{id}', upstream: [up, two], stamp: hello }
+  - { path: 'WS /live', upstream: up }
+`
+
+t.test('a good configuration', async t => {
+  const config = project(t, GOOD)
+  t.same(await tollgate(['check', '-c', config]), {
+    code: 0,
+    out: `${config}: no problems (2 routes, 1 plugin)`,
+    err: '',
+  })
+  const json = await tollgate(['check', '--json', '-c', config])
+  t.equal(json.code, 0)
+  t.same(JSON.parse(json.out), { problems: [], total: 0 })
+  t.same(await tollgate(['check', '--format', 'github'], { TOLLGATE_CONFIG: config }), {
+    ...{ code: 0, out: '', err: '' },
+  })
+  t.notOk(existsSync('./not-there'), 'no data folder is made by looking')
+})
+
+t.test('problems, in every format', async t => {
+  const config = project(t, GOOD.replace('upstream: up }', 'upstrem: up }'))
+  const pretty = await tollgate(['check', '-c', config])
+  t.equal(pretty.code, 1)
+  t.equal(pretty.out, '')
+  t.match(pretty.err, /routes\.yaml:6:\d+ {2}[A-Z_]+ {2}.*upstrem.*did you mean "upstream"\?/)
+  t.match(pretty.err, /^ {2}6 \| .*upstrem/m, 'the line')
+  t.match(pretty.err, /^ {4}\| +\^+$/m, 'the caret')
+  for (const argv of [['--format', 'json'], ['--json']]) {
+    const { code, out } = await tollgate(['check', ...argv, '-c', config])
+    t.equal(code, 1)
+    t.match(JSON.parse(out), { problems: [{ line: 6, suggestion: 'upstream' }] })
+  }
+  const github = await tollgate(['check', '--format', 'github', '-c', config])
+  t.equal(github.code, 1)
+  t.match(github.out, /^::error file=.*routes\.yaml,line=6,col=\d+/)
+})
+
+t.test('a missing file', async t => {
+  const { code, err } = await tollgate(['check', '-c', '/nowhere/routes.yaml'])
+  t.equal(code, 1)
+  t.match(err, /CONFIG_MISSING/)
+})
+
+t.test('routes', async t => {
+  const config = project(t, GOOD)
+  const { code, out } = await tollgate(['routes', '-c', config])
+  t.equal(code, 0)
+  t.same(
+    out.split('\n').map(line => line.split(/ {2,}/)),
+    [
+      ['METHOD', 'PATH', 'STAGES', 'UPSTREAMS'],
+      ['GET', '/items/{id}', 'stamp', 'up two'],
+      ['WS', '/live', 'up'],
+    ],
+  )
+  const json = await tollgate(['routes', '--json', '-c', config])
+  t.match(JSON.parse(json.out), [
+    { method: 'GET', path: '/items/{id}', stages: ['stamp'], upstreams: ['up', 'two'] },
+    { method: 'WS', path: '/live', stages: [], upstreams: ['up'] },
+  ])
+})
+
+t.test('schema', async t => {
+  const config = project(t, GOOD)
+  const printed = await tollgate(['schema', '-c', config])
+  t.equal(printed.code, 0)
+  const schema = JSON.parse(printed.out)
+  t.equal(schema.properties.routes.items.properties.stamp.description, 'A text.')
+  const { code, out } = await tollgate(['schema', '--write', '-c', config])
+  t.equal(code, 0)
+  const file = config.replace('routes.yaml', 'schemas/routes.json')
+  t.equal(out, `${file} written`)
+  t.same(JSON.parse(readFileSync(file, 'utf8')), schema)
+})
+
+t.test('schema of a plugin that does not compile', async t => {
+  const folder = t.testdir({ 'routes.yaml': GOOD, plugins: { 'stamp.ts': 'export default {' } })
+  const { code, err } = await tollgate(['schema', '-c', `${folder}/routes.yaml`])
+  t.equal(code, 1)
+  t.match(err, /stamp\.ts:1:\d+ {2}PLUGIN_SYNTAX/)
+})

@@ -1,0 +1,79 @@
+/** `tollgate plugin new`: what it writes works, and its own test is green; it overwrites nothing. */
+import { spawnSync } from 'node:child_process'
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import { operatorEnv, plainly } from '../../helpers/operator.ts'
+import { tollgate } from '../../helpers/terminal.ts'
+
+const options = { env: operatorEnv(), encoding: 'utf8' } as const
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+const YAML = `settings: { data: ./not-there }
+pipeline: [stamp]
+upstreams: { up: { url: 'http://127.0.0.1:1' } }
+routes: [{ path: GET /items, upstream: up, stamp: hello }]
+`
+/** A project as a clone has it: routes.yaml beside engine/. */
+const project = (t: Test): string => {
+  const folder = t.testdir({ 'routes.yaml': YAML, plugins: {} })
+  symlinkSync(join(root, 'engine'), join(folder, 'engine'))
+  return folder
+}
+
+t.test('the plugin is small, is typed, passes check and its own test', async t => {
+  const folder = project(t)
+  const argv = ['plugin', 'new', 'stamp', '-c', join(folder, 'routes.yaml')]
+  const { code, out } = await tollgate(argv)
+  t.equal(code, 0)
+  t.match(out, /plugins\/stamp\.ts and .*test\/plugins\/stamp\.test\.ts written/)
+  const test = join(folder, 'test/plugins/stamp.test.ts')
+  t.match(out, /Run its test: +npx tap .*test\/plugins\/stamp\.test\.ts/)
+  // Its types are checked by test/docs/plugins.test.ts.
+  const source = readFileSync(join(folder, 'plugins/stamp.ts'), 'utf8')
+  t.ok(source.trimEnd().split('\n').length <= 15, '15 lines at most')
+
+  const run = spawnSync(...plainly(process.execPath, test), options)
+  t.equal(run.status, 0, run.stdout + run.stderr)
+  t.match(run.stdout, /^ {4}1\.\.2$/m, 'two checks')
+
+  t.equal((await tollgate(['check', ...argv.slice(3)])).code, 0)
+  const explained = await tollgate(['explain', 'GET', '/items', '--json', ...argv.slice(3)])
+  t.match(JSON.parse(explained.out).stages, [
+    { stage: 'stamp', outcome: 'passes', says: { adds: 'x-stamp: hello' } },
+  ])
+  t.match(await tollgate(argv), { code: 2, err: /stamp\.ts is there already/ })
+  t.equal(readFileSync(join(folder, 'plugins/stamp.ts'), 'utf8'), source)
+})
+
+t.test('a test that fails without the plugin’s work', async t => {
+  const folder = project(t)
+  await tollgate(['plugin', 'new', 'stamp', '-c', join(folder, 'routes.yaml')])
+  const plugin = join(folder, 'plugins/stamp.ts')
+  writeFileSync(
+    plugin,
+    readFileSync(plugin, 'utf8').replace("['x-stamp'] = text", "['x-other'] = text"),
+  )
+  const run = spawnSync(
+    ...plainly(process.execPath, join(folder, 'test/plugins/stamp.test.ts')),
+    options,
+  )
+  t.not(run.status, 0)
+})
+
+t.test('names that no plugin can have', async t => {
+  const config = join(project(t), 'routes.yaml')
+  for (const name of ['Stamp', '../stamp', '9', 'upstream', 'a_b', ''])
+    t.match(await tollgate(['plugin', 'new', name, '-c', config]), {
+      code: 2,
+      err: /cannot name a plugin/,
+    })
+})
+
+t.test('into the folder that the configuration names, as JSON', async t => {
+  const folder = t.testdir({ 'routes.yaml': YAML.replace('data:', 'plugins: [own], data:') })
+  const argv = ['plugin', 'new', 'stamp', '--json', '-c', join(folder, 'routes.yaml')]
+  const { code, out } = await tollgate(argv)
+  t.equal(code, 0)
+  t.match(JSON.parse(out), { plugin: /own\/stamp\.ts$/, test: /test\/plugins\/stamp\.test\.ts$/ })
+})

@@ -1,0 +1,81 @@
+/** `tollgate quote` meets the route that the request would meet: its price, its model, or that there is none. */
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { usedFolder } from '../../helpers/cache.ts'
+import { startStore } from '../../helpers/store.ts'
+import { type Said, tollgate } from '../../helpers/terminal.ts'
+
+/** As beside a gateway: its writer is there, and no command starts one. Not awaited here: a room that waits is taken to be over. */
+const starting = startStore(t)
+const PLUGINS = join(import.meta.dirname, '../../../plugins')
+const used = starting.then(({ data }) => usedFolder(data))
+const folder = t.testdir({
+  'body.json': '{"model":"gp","max_tokens":10}',
+  'free.json': '{"model":"gift"}',
+  'other.json': '{"model":"nosuch"}',
+  'bad.json': '{"model":',
+  'routes.yaml': `
+settings: { data: '\${DATA}', plugins: ['${PLUGINS}'], currency: { name: CNY } }
+pipeline: [auth, model, meter, sandbox]
+upstreams: { up: { url: 'sandbox:' } }
+models:
+  gp: { to: up/gp, price: { input: 1 / 1M, output: 2 / 1M }, output: 100, context: 1000 }
+  gift: { to: up/gift, free: true }
+routes:
+  - { path: POST /plain, auth: key, model: body }
+  - { path: POST /count, auth: key, model: body, meter: { free: true } }
+  - { path: POST /dear, auth: key, model: body, meter: { price: { calls: 5 } } }
+  - { path: 'POST /in/{name}:go', auth: key, model: { path: name } }
+  - { path: GET /models, auth: key, model: { list: openai } }
+`,
+})
+
+/** A plugin's verb writes to the process's own streams. */
+const quote = async (t: Test, ...argv: readonly string[]): Promise<Said> => {
+  const [out, err] = [process.stdout, process.stderr].map(stream => t.capture(stream, 'write'))
+  const config = ['--config', join(folder, 'routes.yaml')]
+  const env = { DATA: await used }
+  const { code, err: said } = await tollgate(['quote', ...argv, ...config], env).finally(() => {
+    out?.restore()
+    err?.restore()
+  })
+  const text = (of: typeof out) => of?.args().flat().join('') ?? ''
+  return { code, out: text(out), err: text(err) + said }
+}
+const body = (name = 'body'): string[] => ['--body', join(folder, `${name}.json`)]
+
+t.test('the route has the last word on the price', async t => {
+  const { out } = await quote(t, 'POST', '/plain', ...body())
+  t.equal(out, '0.00005 CNY at most: 30 input x 1.00/1M + 10 output x 2.00/1M = 0.00005\n')
+  t.match(await quote(t, 'post', '/count', ...body()), {
+    code: 0,
+    out: '0 CNY: the route is free\n',
+  })
+  t.match(await quote(t, 'POST', '/dear', ...body()), {
+    code: 0,
+    out: /^5 CNY at most: 1 call x 5/,
+  })
+  t.match(await quote(t, 'GET', '/models'), { code: 0, out: '0 CNY: the route calls no model\n' })
+  t.match(await quote(t, 'POST', '/plain', ...body('free')), {
+    out: /^0 CNY: the model gift is free/,
+  })
+  const named = await quote(t, 'POST', '/in/gp:go', ...body('other'), '--json')
+  t.match(JSON.parse(named.out), { route: 'POST /in/{name}:go', model: 'gp', lacking: [] })
+})
+
+t.test('no route, as explain says it', async t => {
+  t.match(await quote(t, 'POST', '/nope', ...body()), { code: 3, out: '404: no route\n' })
+  t.match(await quote(t, 'GET', '/plain', ...body()), { code: 3, out: '405: the path has POST\n' })
+  const { out } = await quote(t, 'GET', '/plain', '--json')
+  t.same(JSON.parse(out), { route: null, allowed: ['POST'] })
+})
+
+t.test('wrong use, and what nobody answers to', async t => {
+  t.match(await quote(t, 'POST'), { code: 2, out: '', err: /It is: tollgate quote/ })
+  t.match(await quote(t, 'POST', '/plain'), { code: 2, err: /It is: tollgate quote/ })
+  t.match(await quote(t, 'POST', 'plain', ...body()), { code: 2, err: 'a path begins with "/"' })
+  t.match(await quote(t, 'POST', '/plain', ...body('nofile')), { code: 2, err: /cannot read/ })
+  t.match(await quote(t, 'POST', '/plain', ...body('bad')), { code: 2, err: /cannot read/ })
+  const unknown = await quote(t, 'POST', '/plain', ...body('other'))
+  t.match(unknown, { code: 3, out: '', err: /no model answers to "nosuch"/ })
+})

@@ -1,0 +1,152 @@
+/** The runtime guard: an old Node changes to the pinned one or is refused in one sentence; a lenient parser is refused. */
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  accessSync,
+  constants,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import { operatorEnv, plainly } from '../../helpers/operator.ts'
+
+type Verdict = { change?: string; refuse?: string }
+interface Guard {
+  judge(runtime: {
+    version: string
+    flags: readonly string[]
+    pinned?: { path: string; version: string }
+  }): Verdict
+  flagsOf(execArgv: readonly string[], options?: string): string[]
+}
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+const bin = join(root, 'engine/bin.cjs')
+const { judge, flagsOf } = createRequire(import.meta.url)(bin) as Guard
+const pinned = { path: '/pinned/node', version: '26.10.0' }
+
+t.test('versions', async t => {
+  for (const version of ['24.18.1', '24.19.0', '25.0.0', '26.10.0', '100.0.0'])
+    t.same(judge({ version, flags: [], pinned }), {}, `${version} goes on`)
+  for (const version of ['20.20.2', '24.18.0', '24.9.9', '9.99.99']) {
+    t.same(judge({ version, flags: [], pinned }), { change: '/pinned/node' }, `${version} changes`)
+    t.match(judge({ version, flags: [] }).refuse, /24\.18\.1 or newer and this is Node \d/)
+    const stale = { path: '/pinned/node', version: '22.0.0' }
+    t.match(judge({ version, flags: [], pinned: stale }).refuse, /npm ci/)
+  }
+})
+
+t.test('a lenient parser is refused on any version', async t => {
+  for (const flag of [
+    '--insecure-http-parser',
+    '--insecure_http_parser',
+    '--insecure-http-parser=true',
+  ])
+    for (const version of ['20.20.2', '26.10.0'])
+      t.match(judge({ version, flags: [flag], pinned }).refuse, /--insecure-http-parser/)
+  t.same(judge({ version: '26.10.0', flags: ['--insecure-http-parser=false'], pinned }), {})
+  t.same(flagsOf(['--a'], '--b  "--c"'), ['--a', '--b', '--c', ''])
+  for (const [args, options] of [
+    [['--insecure-http-parser'], ''],
+    [[], '--insecure-http-parser'],
+    [[], '--no-warnings "--insecure-http-parser"'],
+  ] as const) {
+    const env = { ...process.env, NODE_OPTIONS: options }
+    const run = spawnSync(process.execPath, [...args, bin, 'version'], { env, encoding: 'utf8' })
+    t.equal(run.status, 2)
+    t.match(run.stderr, /^Tollgate does not start with --insecure-http-parser.*\n$/)
+    t.equal(run.stdout, '')
+  }
+})
+
+/** The program in a folder of its own on a runtime that calls itself Node 20, beside a pinned `node` that is a script. */
+const installation = (t: Test, script?: string): string[] => {
+  // Outside the project, whose own pinned node would be found from a folder inside it.
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  mkdirSync(join(folder, 'engine'))
+  const pretend = "Object.defineProperty(process.versions, 'node', { value: '20.1.0' })"
+  writeFileSync(join(folder, 'old.cjs'), pretend)
+  cpSync(bin, join(folder, 'engine/bin.cjs'))
+  if (script !== undefined) {
+    const home = join(folder, 'node_modules/node')
+    mkdirSync(join(home, 'bin'), { recursive: true })
+    writeFileSync(join(home, 'package.json'), JSON.stringify({ name: 'node', version: '26.1.0' }))
+    writeFileSync(join(home, 'bin/node'), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+  }
+  return ['-r', join(folder, 'old.cjs'), join(folder, 'engine/bin.cjs')]
+}
+
+t.test('an old Node changes to the pinned one, arguments and exit code kept', async t => {
+  const args = installation(t, 'for word; do echo "$word"; done; exit 7')
+  const run = spawnSync(process.execPath, [...args, 'check', 'a b'], { encoding: 'utf8' })
+  t.equal(run.status, 7)
+  t.same(run.stdout.trim().split('\n'), [...args, 'check', 'a b'])
+})
+
+t.test('signals pass to the pinned one', async t => {
+  const args = installation(t, "trap 'exit 9' TERM; echo up; while :; do sleep 0.05; done")
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  await once(child.stdout, 'data')
+  child.kill('SIGTERM')
+  t.same(await once(child, 'exit'), [9, null])
+})
+
+t.test('a pinned one killed by a signal is reported as such', async t => {
+  const run = spawnSync(process.execPath, installation(t, 'kill -9 $$'))
+  t.equal(run.signal, 'SIGKILL')
+})
+
+t.test('an old Node without the pinned one says so in one sentence and exits 2', async t => {
+  const [, preload, copy] = installation(t)
+  const run = spawnSync(process.execPath, ['-r', preload ?? '', copy ?? ''], { encoding: 'utf8' })
+  t.equal(run.status, 2)
+  t.match(run.stderr, /^Tollgate needs Node 24\.18\.1 or newer and this is Node 20\.1\.0: .*\n$/)
+})
+
+t.test('a pinned one that is too old itself is not started for ever', async t => {
+  const args = installation(t, 'echo "$TOLLGATE_CHANGED_RUNTIME"')
+  t.equal(spawnSync(process.execPath, args, { encoding: 'utf8' }).stdout, '1\n')
+  const env = { ...process.env, TOLLGATE_CHANGED_RUNTIME: '1' }
+  const run = spawnSync(process.execPath, args, { env, encoding: 'utf8' })
+  t.equal(run.status, 2)
+  t.match(run.stderr, /^Tollgate needs Node/)
+})
+
+/** A `node` of the machine's own that is really too old, if there is one. */
+const oldNode = (process.env.PATH ?? '')
+  .split(delimiter)
+  .filter(folder => !folder.includes('node_modules'))
+  .map(folder => join(folder, 'node'))
+  .filter(file => existsSync(file) && isExecutable(file))
+  .find(file => {
+    const version = spawnSync(file, ['-p', 'process.versions.node'], { encoding: 'utf8' }).stdout
+    return judge({ version: version.trim(), flags: [] }).refuse !== undefined
+  })
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+t.test(
+  'a really old Node starts the program on the pinned one',
+  { skip: oldNode === undefined && 'this machine has no old Node' },
+  async t => {
+    const env = operatorEnv()
+    const run = spawnSync(...plainly(oldNode ?? '', bin, 'version'), { env, encoding: 'utf8' })
+    t.equal(run.stderr, '')
+    t.equal(run.status, 0)
+    t.match(run.stdout, /^tollgate \d+\.\d+\.\d+ \(node 2[46]\./)
+  },
+)

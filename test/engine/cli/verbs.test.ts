@@ -1,0 +1,86 @@
+/** The command line itself: help on each verb, exit codes, slips of the pen, colours, programs as readers. */
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { CODE_ENV } from '../../helpers/cache.ts'
+import { plainly } from '../../helpers/operator.ts'
+import { tollgate } from '../../helpers/terminal.ts'
+
+const bin = fileURLToPath(new URL('../../../engine/bin.cjs', import.meta.url))
+const VERBS = [
+  ...['start', 'check', 'explain', 'schema', 'reload', 'rollback', 'status', 'backup', 'routes'],
+  ...['plugin', 'version'],
+]
+const NOWHERE = { TOLLGATE_CONFIG: '/nowhere/routes.yaml' }
+
+t.test('the overview names every verb and the exit codes', async t => {
+  const { code, out } = await tollgate(['--help'], NOWHERE)
+  t.equal(code, 0)
+  for (const verb of VERBS) t.match(out, new RegExp(`^  ${verb} +[A-Z].*\\.$`, 'm'), verb)
+  t.match(out, /0 ok, 1 problems in the configuration, 2 wrong use, 3 a fault at run time/)
+  t.match(await tollgate(['help'], NOWHERE), { code: 0, out })
+  t.match(await tollgate([], NOWHERE), { code: 2, err: out, out: '' }, 'unasked: it is wrong use')
+})
+
+for (const verb of VERBS)
+  t.test(`${verb} --help explains, with an example`, async t => {
+    const { code, out } = await tollgate([verb, '--help'], NOWHERE)
+    t.equal(code, 0)
+    t.match(out, new RegExp(`^tollgate ${verb}`))
+    t.match(out, new RegExp(`^  \\$ tollgate ${verb}`, 'm'), 'an example')
+    for (const option of ['--config FILE', '--json', '-h, --help']) t.ok(out.includes(option))
+    t.notMatch(out, /undefined|\[object/)
+  })
+
+t.test('a slip of the pen is met with the word that was meant', async t => {
+  const cases: [argv: string[], says: RegExp][] = [
+    [['chekc'], /^unknown verb "chekc"; did you mean "check"\?$/],
+    [['frobnicate'], /^unknown verb "frobnicate"; see tollgate --help$/],
+    [['constructor'], /^unknown verb "constructor"/],
+    [['check', '--formta', 'json'], /^unknown option "formta"; did you mean "format"\?$/],
+    [['check', '--zzz'], /^unknown option "zzz"; see tollgate check --help$/],
+    [['check', '--format'], /format/],
+    [['check', '--format', 'xml'], /^--format is pretty, json or github, not "xml"$/],
+    [['check', 'routes.yaml'], /^write: tollgate check$/],
+    [['explain', 'GET'], /^write: tollgate explain METHOD PATH$/],
+    [['explain', 'GET', '/', '-H', 'nonsense'], /^--header wants 'NAME: VALUE', not "nonsense"$/],
+    [['rollback', 'yesterday'], /^a version is a number/],
+    [['plugin', 'old', 'x'], /^write: tollgate plugin new NAME$/],
+  ]
+  const config = t.testdir({ 'routes.yaml': 'settings: { data: /nowhere }\nroutes: []\n' })
+  for (const [argv, says] of cases) {
+    const { code, err, out } = await tollgate([...argv, '-c', `${config}/routes.yaml`])
+    t.equal(code, 2, argv.join(' '))
+    t.match(err, says)
+    t.equal(out, '')
+  }
+})
+
+t.test('a verb that is nobody’s in a folder without a configuration', async t => {
+  const { code, err } = await tollgate(['accounts', 'list'], NOWHERE)
+  t.equal(code, 2)
+  t.match(err, /^unknown verb "accounts"/)
+})
+
+t.test('version', async t => {
+  const { out } = await tollgate(['version', '--json'])
+  t.same(JSON.parse(out), { tollgate: '0.1.0', node: process.versions.node })
+  t.match((await tollgate(['--version'])).out, /^tollgate 0\.1\.0 \(node \d/)
+})
+
+t.test('colours are for terminals that want them, and nothing waits for an answer', async t => {
+  const run = (env: Record<string, string>, asked = '--help') =>
+    spawnSync(...plainly(process.execPath, bin, asked), {
+      env: { ...process.env, ...CODE_ENV, ...NOWHERE, ...env },
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+  const plain = run({})
+  t.equal(plain.status, 0)
+  t.notMatch(plain.stdout, /\x1b/, 'none into a pipe')
+  t.match(run({ FORCE_COLOR: '1' }).stdout, /\x1b\[1mtollgate/)
+  t.notMatch(run({ NO_COLOR: '1' }).stdout, /\x1b/)
+  const wrong = run({}, 'chekc')
+  t.equal(wrong.status, 2, 'the exit code reaches the shell')
+  t.match(wrong.stderr, /did you mean "check"/)
+})

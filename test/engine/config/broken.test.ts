@@ -1,0 +1,49 @@
+/** Every broken configuration of the corpus gives exactly its problems: file, line, column, code, suggestion. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { load } from '../../../engine/config/load.ts'
+import { type Problem, ProblemsError } from '../../../engine/config/problem.ts'
+import { fileSource } from '../../../engine/config/read.ts'
+import { fakeResources } from '../../helpers/core.ts'
+
+const CORPUS = join(import.meta.dirname, '../../fixtures/config')
+const SHARED = ['plugins', 'schemas', 'expected.json']
+/** Without the file where it is the main one. */
+const expected: Record<string, readonly string[]> = JSON.parse(
+  readFileSync(join(CORPUS, 'expected.json'), 'utf8'),
+)
+const source = fileSource({ HOME: '/home/gate', PORT: '8080', WORD: 'many' })
+const cacheFolder = t.testdir()
+
+const problemsOf = async (config: string): Promise<ProblemsError> => {
+  const resources = fakeResources({ lines: [], refuse: () => undefined, delay: 0 })
+  try {
+    await load({ config, version: 1, cacheFolder, resources, source })
+  } catch (thrown) {
+    if (thrown instanceof ProblemsError) return thrown
+    throw thrown
+  }
+  throw new Error(`${config} was accepted`)
+}
+const said = (main: string) => (problem: Problem) => {
+  const { file, line, column, code, suggestion } = problem
+  const place = `${file === main ? '' : `${file}:`}${line}:${column}`
+  return `${place} ${code}${suggestion === undefined ? '' : ` did you mean ${suggestion}`}`
+}
+
+const names = readdirSync(CORPUS).filter(name => !SHARED.includes(name))
+t.same(names.sort(), Object.keys(expected).sort(), 'every case has an expectation')
+t.ok(names.length >= 60, `${names.length} broken configurations`)
+
+for (const name of names)
+  t.test(name, async t => {
+    const main = name.endsWith('.yaml') ? name : 'routes.yaml'
+    const config = join(CORPUS, name.endsWith('.yaml') ? name : `${name}/routes.yaml`)
+    const error = await problemsOf(config)
+    t.same(error.problems.map(said(main)), expected[name])
+    const blocks = error.message.split('\n\n')
+    t.equal(blocks.length, error.problems.length)
+    for (const block of blocks) t.match(block, /\| *\^+$/, 'a code frame with a caret')
+    t.ok(error.watched.length > 0, 'it says where a repair would show')
+  })

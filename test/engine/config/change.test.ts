@@ -1,0 +1,94 @@
+/** What a reload says of two versions. */
+import t from 'tap'
+import { describeChange } from '../../../engine/config/change.ts'
+import type { Document } from '../../../engine/plugin.ts'
+import type { Blueprint } from '../../../engine/snapshot/blueprint.ts'
+
+const blueprint = (document: Document, more: Partial<Blueprint> = {}): Blueprint => ({
+  ...{ version: 1, hash: '', root: '/', document, plugins: [] },
+  ...more,
+})
+const plugin = (name: string, hash: string) => ({
+  name,
+  file: `plugins/${name}.ts`,
+  bundle: '',
+  hash,
+})
+const change = (before: Document, after: Document) =>
+  describeChange(blueprint(before), blueprint(after))
+const route = (path: string, more = {}) => ({ path, ...more })
+
+t.test('routes are told by name or path', async t => {
+  const one = route('GET /a')
+  t.equal(change({ routes: [one] }, { routes: [one, route('GET /b')] }), '1 route added')
+  t.equal(
+    change({ routes: [one, route('GET /b'), route('GET /c')] }, { routes: [one] }),
+    '2 routes removed',
+  )
+  t.equal(
+    change({ routes: [one] }, { routes: [route('GET /a', { retries: 1 })] }),
+    'route GET /a retries changed',
+  )
+  t.equal(
+    change(
+      { routes: [route('GET /a', { name: 'a' })] },
+      { routes: [route('GET /b', { name: 'a' })] },
+    ),
+    'route a path changed',
+  )
+  t.equal(
+    change({ routes: [one, route('GET /b')] }, { routes: [route('GET /b'), one] }),
+    'routes reordered',
+  )
+})
+
+t.test('sections of plugins are told in the singular, with the keys that changed', async t => {
+  const before = { things: { a: { size: 1, to: 'x' }, b: {} } }
+  t.equal(
+    change(before, { things: { ...before.things, a: { size: 2, to: 'x' } } }),
+    'thing a size changed',
+  )
+  t.equal(change(before, { things: { ...before.things, c: {}, d: {} } }), '2 things added')
+  t.equal(change({}, before), '2 things added')
+  t.equal(change(before, {}), '2 things removed')
+  t.equal(change({ things: { a: 1 } }, { things: { a: 2 } }), 'thing a changed')
+})
+
+t.test('many changes of a kind are counted', async t => {
+  const things = (size: number) => Object.fromEntries([...'abcdef'].map(name => [name, { size }]))
+  t.equal(change({ things: things(1) }, { things: things(2) }), '6 things changed')
+})
+
+t.test('settings, pipeline, plugins and files', async t => {
+  t.equal(
+    change({ settings: { listen: 'a' } }, { settings: { listen: 'b', limits: {} } }),
+    'settings listen and limits changed',
+  )
+  t.equal(change({ pipeline: ['a'] }, { pipeline: ['a', 'b'] }), 'pipeline changed')
+  const before = blueprint(
+    {},
+    { plugins: [plugin('a', '1'), plugin('b', '1')], files: { 'x.json': '{}' } },
+  )
+  const after = blueprint(
+    {},
+    { plugins: [plugin('a', '2'), plugin('c', '1')], files: { 'x.json': '[]', 'y.json': '' } },
+  )
+  t.equal(
+    describeChange(before, after),
+    'plugins/a.ts rebuilt, plugins/b.ts removed, plugins/c.ts added, x.json changed, y.json added',
+  )
+})
+
+t.test('at most six are said; equal versions have nothing to say', async t => {
+  const sections = (value: number) => Object.fromEntries([...'abcdefgh'].map(name => [name, value]))
+  t.equal(
+    change(sections(1), sections(2)),
+    'a changed, b changed, c changed, d changed, e changed, f changed, and 2 more',
+  )
+  t.equal(change({ include: ['a'] }, { include: ['b'] }), 'nothing that shows')
+})
+
+t.test('values are never said: they may be secret', async t => {
+  const upstream = (key: string) => ({ upstreams: { main: { url: 'https://a', key } } })
+  t.equal(change(upstream('sk-before'), upstream('sk-after')), 'upstream main key changed')
+})

@@ -1,0 +1,249 @@
+/** From a file on disk to a blueprint or a snapshot: types of variables, hashes, secrets, what to watch. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { mock } from 'node:test'
+import t, { type Test } from 'tap'
+import { fromBlueprint, type LoadOptions, load, prepare } from '../../../engine/config/load.ts'
+import { format, ProblemsError } from '../../../engine/config/problem.ts'
+import { fileSource } from '../../../engine/config/read.ts'
+import { fakeResources } from '../../helpers/core.ts'
+
+const STAMP = `export default {
+  schema: {
+    type: 'object',
+    additionalProperties: false,
+    properties: {
+      times: { type: 'integer' },
+      share: { type: 'number' },
+      loud: { type: 'boolean' },
+      text: { type: 'string' },
+      either: { anyOf: [{ const: 'auto' }, { type: 'integer' }] },
+      body: { type: 'string', format: 'file' },
+      secret: { type: 'string', format: 'password' },
+    },
+  },
+  setup: (options, host) => ({ answers: true, explain: () => options.body && host.file(options.body) }),
+}
+`
+const route = (options: string) =>
+  `pipeline: [stamp]\nroutes:\n  - path: GET /hello\n    stamp: ${options}\n`
+const options = (t: Test, env: Record<string, string> = {}, version = 1): LoadOptions => ({
+  config: join(t.testdirName, 'routes.yaml'),
+  version,
+  cacheFolder: join(t.testdirName, 'cache'),
+  resources: fakeResources({ lines: [], refuse: () => undefined, delay: 0 }),
+  source: fileSource(env),
+})
+const folder = (t: Test, routes: string, more: object = {}) =>
+  t.testdir({ 'routes.yaml': routes, plugins: { 'stamp.ts': STAMP }, ...more })
+const stampOf = async (t: Test, env: Record<string, string> = {}) => {
+  const { blueprint } = await prepare(options(t, env))
+  return (blueprint.document.routes as readonly { stamp: unknown }[])[0]?.stamp
+}
+const refused = async (promise: Promise<unknown>): Promise<ProblemsError> => {
+  const thrown = await promise.then(
+    () => new Error('it was accepted'),
+    (error: unknown) => error,
+  )
+  if (thrown instanceof ProblemsError) return thrown
+  throw thrown
+}
+
+t.test('a variable becomes what the schema wants; written text stays text', async t => {
+  folder(t, route('{ times: "${N}", share: "${X}", loud: "${B}", text: "${N}", either: "${N}" }'))
+  t.same(await stampOf(t, { N: '12', X: '-0.5', B: 'true' }), {
+    times: 12,
+    share: -0.5,
+    loud: true,
+    text: '12',
+    either: 12,
+  })
+  folder(t, route('{ either: "${N:-auto}", times: "1${N:-5}", text: "a${N:-5}" }'))
+  t.same(await stampOf(t), { either: 'auto', times: 15, text: 'a5' })
+  folder(t, route('{ times: "12" }'))
+  t.match(await refused(prepare(options(t))), {
+    problems: [{ code: 'WRONG_TYPE', line: 4, column: 21 }],
+  })
+  folder(t, route('{ times: "${N}" }'))
+  t.match(await refused(prepare(options(t, { N: '1.5' }))), { problems: [{ code: 'WRONG_TYPE' }] })
+})
+
+t.test('the engine’s own settings take variables the same way', async t => {
+  folder(
+    t,
+    `settings: { workers: "\${W:-auto}", listen: "\${H:-127.0.0.1}:\${P:-0}" }\n${route('{}')}`,
+  )
+  const settings = async (env: Record<string, string>) =>
+    (await prepare(options(t, env))).blueprint.document.settings
+  t.same(await settings({}), { workers: 'auto', listen: '127.0.0.1:0' })
+  t.same(await settings({ W: '3', H: '[::1]', P: '8080' }), { workers: 3, listen: '[::1]:8080' })
+})
+
+t.test('equal content is equal by hash; every kind of change is another', async t => {
+  folder(t, route('{ body: a.json, text: "${T:-x}" }'), { 'a.json': '{}' })
+  const hash = async (env = {}, version = 1) =>
+    (await prepare(options(t, env, version))).blueprint.hash
+  const first = await hash()
+  t.equal(await hash({}, 7), first, 'the version is no content')
+  t.not(await hash({ T: 'y' }), first, 'a variable')
+  writeFileSync(join(t.testdirName, 'a.json'), '{ }')
+  const second = await hash()
+  t.not(second, first, 'a file that is named')
+  writeFileSync(join(t.testdirName, 'plugins/stamp.ts'), STAMP.replace('true,', 'false,'))
+  t.not(await hash(), second, 'a plugin')
+})
+
+t.test('files that are named travel with the version, not with the disk', async t => {
+  folder(t, route('{ body: schemas/a.json }'), {
+    schemas: { 'a.json': '{ "$ref": "parts/b.json#/x" }', parts: { 'b.json': '{}' } },
+  })
+  const { blueprint, files } = await prepare(options(t))
+  t.same(Object.keys(blueprint.files ?? {}), ['schemas/a.json', 'schemas/parts/b.json'])
+  t.same(
+    [...files.keys()],
+    ['routes.yaml', 'schemas/a.json', 'schemas/parts/b.json'],
+    'the history keeps them',
+  )
+  writeFileSync(join(t.testdirName, 'schemas/a.json'), 'changed')
+  const sent = JSON.parse(JSON.stringify(blueprint))
+  const snapshot = await fromBlueprint(sent, options(t).resources)
+  const [first] = snapshot.find('GET', '/hello')?.value.stages ?? []
+  t.equal(first?.stage.explain?.({} as never), '{ "$ref": "parts/b.json#/x" }')
+})
+
+const PLUGINS = ['/plugins/*', '/plugins/*.{ts,mts,cts,js,mjs,cjs,json}', '/plugins/stamp.ts']
+
+t.test('what to watch: all that was read, and what would be', async t => {
+  folder(
+    t,
+    `include: [parts/**/*.yaml]\n${route('{ body: a/a.json, text: "${file:keys/key}" }')}`,
+    {
+      a: { 'a.json': '{}' },
+      keys: { key: 'k' },
+      parts: { eu: { 'x.yaml': 'upstreams: {}' } },
+    },
+  )
+  const { watched } = await prepare(options(t))
+  const inside = watched.map(path => path.slice(t.testdirName.length))
+  const read = ['/a/a.json', '/keys/key', '/parts/*', '/parts/eu/x.yaml']
+  t.same(inside, [...read, ...PLUGINS, '/routes.yaml'])
+})
+
+t.test('a refused configuration says where its repair would show, missing files too', async t => {
+  folder(t, `include: [parts/*.yaml]\n${route('{ body: later/a.json }')}`, {
+    later: {},
+    parts: { 'x.yaml': 'a: [' },
+  })
+  const inside = (await refused(prepare(options(t)))).watched.map(path =>
+    path.slice(t.testdirName.length),
+  )
+  t.same(inside, ['/parts/*.yaml', '/parts/x.yaml', ...PLUGINS, '/routes.yaml'])
+  folder(t, route('{ body: later/a.json }'), { later: {} })
+  const again = (await refused(prepare(options(t)))).watched.map(path =>
+    path.slice(t.testdirName.length),
+  )
+  t.same(again, ['/later/a.json', ...PLUGINS, '/routes.yaml'])
+})
+
+t.test('secrets: those of files, of variables, and those that a schema says are', async t => {
+  folder(t, route('{ text: "${file:key}", secret: "literal-secret" }'), { key: 'from-a-file-1' })
+  const { secrets } = await prepare(options(t))
+  t.same([...secrets].sort(), ['from-a-file-1', 'literal-secret'])
+})
+
+t.test('no secret is printed with a problem, whatever format', async t => {
+  const canary = 'canary-0123456789'
+  folder(t, route(`{ secret: ${canary}, txt: 1, times: "\${K}", share: "\${file:key}" }`), {
+    key: `${canary}-file`,
+  })
+  const error = await refused(prepare(options(t, { K: `${canary}-variable` })))
+  t.same(
+    error.problems.map(({ code }) => code),
+    ['UNKNOWN_KEY', 'WRONG_TYPE', 'WRONG_TYPE'],
+  )
+  for (const how of ['pretty', 'json', 'github'] as const)
+    t.notMatch(format(error.problems, error.texts, how), canary, how)
+  t.notMatch(error.message, canary)
+  t.match(
+    error.message,
+    'secret: *****************, txt: 1',
+    'in a frame it is covered, and the caret stays true',
+  )
+})
+
+t.test('nor what a plugin says of it', async t => {
+  const stamp = `export default { schema: {}, setup({ text }) { throw new Error(JSON.stringify(text) + text) } }`
+  folder(t, route("{ text: '${K}', body: '${LONGER}' }"), { plugins: { 'stamp.ts': stamp } })
+  for (const canary of ['canary-0123456789', 'a "canary" 0123456789', 'a canary\n0123456789']) {
+    const env = { K: canary, LONGER: `${canary} and more` }
+    const { message } = await refused(load(options(t, env)))
+    t.match(message, '***********')
+    t.notMatch(message, /canary|6789/)
+  }
+})
+
+t.test('compiling: a plugin that never finishes its setup is given up', async t => {
+  folder(t, 'pipeline: [slow]\nroutes:\n  - path: GET /hello\n    slow: {}\n', {
+    plugins: { 'slow.ts': 'export default { schema: {}, setup: () => new Promise(() => {}) }\n' },
+  })
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const told: string[] = []
+  const promise = refused(load({ ...options(t), progress: file => told.push(file) }))
+  while (told.length < 2) await new Promise(resolve => setImmediate(resolve))
+  mock.timers.tick(10_001)
+  t.match((await promise).problems, [
+    { code: 'PLUGIN_SETUP', message: /did not finish in 10000 ms/, line: 4 },
+  ])
+})
+
+t.test('a snapshot of what was loaded', async t => {
+  folder(t, route('{}'))
+  const { snapshot, blueprint } = await load(options(t, {}, 12))
+  t.equal(snapshot.version, 12)
+  t.equal(snapshot.hash, blueprint.hash)
+})
+
+t.test(
+  'an archived version runs its own bundles, whatever stands in the folders today',
+  async t => {
+    folder(t, route('{}'))
+    const { blueprint } = await prepare(options(t))
+    writeFileSync(join(t.testdirName, 'plugins/stamp.ts'), 'not even {')
+    await refused(prepare(options(t)))
+    const again = await prepare({ ...options(t), bundles: blueprint.plugins })
+    t.equal(again.blueprint.hash, blueprint.hash)
+  },
+)
+
+t.test(
+  'ten thousand entries and a thousand routes: every fault is still placed exactly',
+  async t => {
+    const things = Array.from(
+      { length: 10_000 },
+      (_, i) => `  thing-${i}: { to: main, size: ${i === 7777 ? 'big' : i} }\n`,
+    )
+    const routes = Array.from(
+      { length: 1000 },
+      (_, i) => `  - path: GET /r${i}/{id}\n    stamp: { text: hi }\n`,
+    )
+    folder(
+      t,
+      `include: [things.yaml]\npipeline: [stamp, shelf]\nroutes:\n${routes.join('')}    retrys: 1\n`,
+      {
+        'things.yaml': `things:\n${things.join('')}`,
+        plugins: {
+          'stamp.ts': STAMP,
+          'shelf.ts': `const size = { type: 'integer' }
+        const entry = { type: 'object', properties: { to: { type: 'string' }, size } }
+        export default { schema: {}, sections: { things: { type: 'object', additionalProperties: entry } }, setup: () => ({}) }`,
+        },
+      },
+    )
+    const { problems } = await refused(prepare(options(t)))
+    t.match(problems, [
+      { file: 'routes.yaml', line: 2004, column: 5, code: 'UNKNOWN_KEY', suggestion: 'retries' },
+      { file: 'things.yaml', line: 7779, column: 33, code: 'WRONG_TYPE' },
+    ])
+  },
+)

@@ -1,0 +1,74 @@
+/** Plugins of several files: a folder with an index, its name, its parts, and what is watched for it. */
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { indexPlaces } from '../../../engine/config/plugin-files.ts'
+import { type Bundled, bundlePlugins } from '../../../engine/config/plugins.ts'
+
+const PLUGIN = 'export default { schema: {}, setup: () => ({ answers: true }) }\n'
+/** Bundles `plugins/` of a folder made of `files`. */
+const bundled = async (t: Test, files: Record<string, unknown>): Promise<Bundled> => {
+  t.testdir({ ...files, cache: {} } as Parameters<Test['testdir']>[0])
+  return bundlePlugins(['plugins'], t.testdirName, join(t.testdirName, 'cache'))
+}
+
+t.test('a plugin folder: NAME/index.ts with a default export is the plugin NAME', async t => {
+  const { bundles, problems, inputs } = await bundled(t, {
+    plugins: {
+      'one.ts': PLUGIN,
+      two: {
+        'index.ts': "import { text } from './part.ts'\nexport default { schema: {}, text }\n",
+        'part.ts': "export const text = 'from a part'\n",
+      },
+      three: { 'index.js': PLUGIN },
+      shared: { 'index.ts': 'export const word = 1\n' },
+      Shared_Parts: { 'index.ts': 'export const word = 2\n' },
+      timeout: { 'index.ts': 'export const word = 3\n' },
+      _draft: { 'index.ts': PLUGIN },
+      node_modules: { 'index.js': PLUGIN },
+    },
+  })
+  t.same(problems, [])
+  t.same(
+    bundles.map(({ name, file }) => `${name} ${file}`),
+    ['one plugins/one.ts', 'three plugins/three/index.js', 'two plugins/two/index.ts'],
+  )
+  const two = bundles.find(({ name }) => name === 'two')
+  t.match(two && (await import(two.bundle)), { default: { text: 'from a part' } })
+  t.ok(inputs.includes(join(t.testdirName, 'plugins/two/part.ts')), 'its parts are watched')
+})
+
+t.test('a plugin folder: its name follows the rules for files, and is taken once', async t => {
+  const found = await bundled(t, {
+    plugins: {
+      'a.ts': PLUGIN,
+      a: { 'index.ts': PLUGIN },
+      Two: { 'index.ts': PLUGIN },
+      timeout: { 'index.ts': PLUGIN },
+      bad: { 'index.ts': 'const = 1\n' },
+    },
+  })
+  t.same(
+    found.problems.map(({ file, message, code }) => `${file} ${code} ${message}`),
+    [
+      'plugins/Two/index.ts PLUGIN_NAME "Two" cannot name a plugin: lower-case letters, digits and - only, a letter first',
+      'plugins/a.ts PLUGIN_NAME "a" cannot name a plugin: plugins/a/index.ts has that name already',
+      'plugins/timeout/index.ts PLUGIN_NAME "timeout" cannot name a plugin: routes have a key of that name',
+      'plugins/bad/index.ts PLUGIN_SYNTAX Expected identifier but found "="',
+    ],
+  )
+  t.same(found.broken, ['bad'])
+})
+
+t.test('watched places: an index that would make a folder a plugin', async t => {
+  const root = t.testdir({
+    plugins: { 'one.ts': PLUGIN, later: {}, _draft: {}, node_modules: {} },
+    more: { two: { 'index.ts': PLUGIN } },
+  })
+  const places = indexPlaces(['plugins', 'more', 'nowhere'], root)
+  t.same(
+    places.map(path => path.slice(root.length)),
+    ['plugins/later', 'more/two'].flatMap(folder =>
+      ['index.ts', 'index.js', 'index.mjs'].map(index => `/${folder}/${index}`),
+    ),
+  )
+})

@@ -1,0 +1,235 @@
+/** Bundling and importing: what is a plugin, what travels with it, what a fault in it looks like. */
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import t, { type Test } from 'tap'
+import { importPlugin, importPlugins } from '../../../engine/config/import.ts'
+import { type Bundled, bundlePlugins } from '../../../engine/config/plugins.ts'
+import type { Host } from '../../../engine/plugin.ts'
+import type { Bundle } from '../../../engine/snapshot/blueprint.ts'
+
+const PLUGIN = 'export default { schema: {}, setup: () => ({ answers: true }) }\n'
+const host = {} as Host
+/** Bundles `plugins/` of a folder made of `files`. */
+const bundled = async (t: Test, files: Record<string, unknown>): Promise<Bundled> => {
+  t.testdir({ ...files, cache: {} } as Parameters<Test['testdir']>[0])
+  return again(t)
+}
+const again = (t: Test): Promise<Bundled> =>
+  bundlePlugins(['plugins'], t.testdirName, join(t.testdirName, 'cache'))
+const only = ([first]: readonly Bundle[]): Bundle => {
+  if (!first) throw new Error('no bundle')
+  return first
+}
+const place = ({ problems: [first] }: Bundled) =>
+  `${first?.file}:${first?.line}:${first?.column} ${first?.code}`
+
+t.test('a plugin is a file with a default export, directly in a folder', async t => {
+  const { bundles, problems } = await bundled(t, {
+    plugins: {
+      'one.ts': PLUGIN,
+      'two.js': PLUGIN,
+      'three.mjs': PLUGIN,
+      'words.ts': 'export const word = 1\n',
+      'one.test.ts': 'throw new Error("tests are no plugins")\n',
+      'one.d.ts': 'declare const x: number\nexport default x\n',
+      '_draft.ts': 'not even {',
+      '.hidden.ts': 'not even {',
+      'notes.md': '#',
+      folder: { 'inner.ts': PLUGIN },
+    },
+  })
+  t.same(problems, [])
+  t.same(
+    bundles.map(({ name, file }) => `${name} ${file}`),
+    ['one plugins/one.ts', 'three plugins/three.mjs', 'two plugins/two.js'],
+  )
+})
+
+t.test('no folder, no plugins', async t => {
+  t.same((await bundled(t, {})).bundles, [])
+  t.same((await bundled(t, { plugins: 'a file' })).bundles, [], 'nor in a file')
+})
+
+t.test(
+  'what it imports travels with it: files, packages, CommonJS, JSON; Node stays outside',
+  async t => {
+    const { bundles, problems } = await bundled(t, {
+      plugins: {
+        'stamp.ts': `
+        import { createHash } from 'node:crypto'
+        import commonjs from 'old-package'
+        import { word } from 'new-package'
+        import { inner } from './inner/inner.ts'
+        import table from './inner/table.json' with { type: 'json' }
+        interface Options { readonly text: string }
+        export default {
+          schema: {},
+          setup: (options: Options) => ({
+            explain: () => [options.text, inner(1), table.a, word, commonjs(), createHash('md5').update('').digest('hex').length],
+          }),
+        }`,
+        inner: {
+          'inner.ts': 'export const inner = (x: number): string => `inner ${x}`\n',
+          'table.json': '{"a": 5}',
+        },
+      },
+      node_modules: {
+        'old-package': {
+          'package.json': '{"main":"index.js"}',
+          'index.js':
+            "const path = require('path')\nmodule.exports = () => path.basename('/a/old')\n",
+        },
+        'new-package': {
+          'package.json': '{"type":"module","exports":"./main.js"}',
+          'main.js': "export const word = 'new'\n",
+        },
+      },
+    })
+    t.same(problems, [])
+    const plugin = await importPlugin(only(bundles))
+    const stage = await plugin.setup({ text: 'hi' }, host)
+    t.same(stage.explain?.({} as never), ['hi', 'inner 1', 5, 'new', 'old', 32])
+  },
+)
+
+t.test(
+  'unchanged content keeps its name and is not bundled again; a changed one gets a new name',
+  async t => {
+    const before = await bundled(t, {
+      plugins: {
+        'one.ts':
+          "import { text } from './shared.ts'\nexport default { schema: {}, text, setup: () => ({}) }\n",
+        'two.ts': PLUGIN,
+        'shared.ts': "export const text = 'before'\n",
+      },
+    })
+    const cache = join(t.testdirName, 'cache')
+    const files = readdirSync(cache)
+    t.same(await again(t), before)
+    t.same(readdirSync(cache), files, 'nothing was written')
+    writeFileSync(join(t.testdirName, 'plugins/shared.ts'), "export const text = 'after'\n")
+    const after = await again(t)
+    t.not(after.bundles[0]?.bundle, before.bundles[0]?.bundle)
+    t.same(after.bundles[1], before.bundles[1], 'the other one is the same as ever')
+    const texts = await Promise.all(
+      [before, after].map(({ bundles }) => importPlugin(only(bundles))),
+    )
+    t.match(texts, [{ text: 'before' }, { text: 'after' }], 'both versions live side by side')
+    writeFileSync(join(t.testdirName, 'plugins/shared.ts'), "export const text = 'before'\n")
+    t.same((await again(t)).bundles, before.bundles, 'and back again')
+  },
+)
+
+t.test('a bundle is whole or not there, and one that was cleared away is made again', async t => {
+  const { bundles } = await bundled(t, { plugins: { 'one.ts': PLUGIN } })
+  const path = bundles[0]?.bundle ?? ''
+  t.match(basename(path), /^one-[0-9a-f]{16}\.mjs$/)
+  const text = readFileSync(path, 'utf8')
+  renameSync(path, `${path}.away`)
+  t.same((await again(t)).bundles, bundles)
+  t.equal(readFileSync(path, 'utf8'), text)
+})
+
+t.test('a link to a file is as good as the file; where it points to counts', async t => {
+  await bundled(t, {
+    plugins: {},
+    first: { 'one.ts': PLUGIN },
+    second: { 'one.ts': PLUGIN.replace('true', 'false') },
+  })
+  const link = join(t.testdirName, 'plugins/one.ts')
+  symlinkSync('../first/one.ts', link)
+  const before = await again(t)
+  symlinkSync('../second/one.ts', `${link}.new`)
+  renameSync(`${link}.new`, link)
+  const after = await again(t)
+  t.equal(after.bundles.length, 1)
+  t.not(after.bundles[0]?.hash, before.bundles[0]?.hash)
+})
+
+t.test('only regular files are read', async t => {
+  await bundled(t, { plugins: {} })
+  execFileSync('mkfifo', [join(t.testdirName, 'plugins/pipe.ts')])
+  symlinkSync('nowhere.ts', join(t.testdirName, 'plugins/dangling.ts'))
+  symlinkSync('loop.ts', join(t.testdirName, 'plugins/loop.ts'))
+  t.same(await again(t), { bundles: [], broken: [], problems: [], inputs: [] })
+})
+
+t.test('what does not compile is a problem at its line; the others are bundled', async t => {
+  const found = await bundled(t, {
+    plugins: { 'bad.ts': 'const a: number = 1\n\nconst ü = "€"; let b = = 2\n', 'good.ts': PLUGIN },
+  })
+  t.equal(place(found), 'plugins/bad.ts:3:24 PLUGIN_SYNTAX')
+  t.same(found.broken, ['bad'])
+  t.same(
+    found.bundles.map(({ name }) => name),
+    ['good'],
+  )
+  t.ok(
+    found.inputs.includes(join(t.testdirName, 'plugins/bad.ts')),
+    'watched, so that its repair is seen',
+  )
+})
+
+t.test('a fault in a file it imports is placed in that file', async t => {
+  const found = await bundled(t, {
+    plugins: { 'bad.ts': "import './inner/deep.ts'\n", inner: { 'deep.ts': 'export const = 1\n' } },
+  })
+  t.equal(place(found), 'plugins/inner/deep.ts:1:14 PLUGIN_SYNTAX')
+  t.ok(found.inputs.includes(join(t.testdirName, 'plugins/inner/deep.ts')))
+})
+
+t.test('an import that leads nowhere is a problem at its line', async t => {
+  const found = await bundled(t, {
+    plugins: { 'bad.ts': "\nimport x from 'no-such-package'\nexport default x\n" },
+  })
+  t.equal(place(found), 'plugins/bad.ts:2:15 PLUGIN_IMPORT')
+})
+
+t.test('names: one file each, lower case, none of the engine', async t => {
+  const found = await bundled(t, {
+    plugins: { 'Stamp.ts': PLUGIN, 'rewrite.ts': PLUGIN, 'a.ts': PLUGIN, 'a.js': PLUGIN },
+  })
+  t.same(
+    found.problems.map(({ file, code }) => `${file} ${code}`),
+    ['plugins/Stamp.ts PLUGIN_NAME', 'plugins/a.ts PLUGIN_NAME', 'plugins/rewrite.ts PLUGIN_NAME'],
+  )
+})
+
+t.test('a stack shows the line of the TypeScript file', async t => {
+  const { bundles } = await bundled(t, {
+    plugins: {
+      'stamp.ts':
+        "interface Long {\n  a: string\n}\n\nexport default {\n  schema: {},\n  setup() {\n    throw new Error('here')\n  },\n}\n",
+    },
+  })
+  const plugin = await importPlugin(only(bundles))
+  const thrown = await Promise.try(() => plugin.setup({}, host)).catch((error: Error) => error)
+  t.match((thrown as Error).stack, /plugins\/stamp\.ts:8:11/)
+})
+
+t.test('a plugin that waits for ever while it is imported or set up is given up', async t => {
+  const { bundles } = await bundled(t, {
+    plugins: { 'never.ts': `await new Promise(() => {})\n${PLUGIN}` },
+  })
+  await t.rejects(importPlugin(only(bundles), 50), {
+    message: 'did not finish in 50 ms',
+  })
+})
+
+t.test('who runs is told before it runs', async t => {
+  const { bundles, inputs } = await bundled(t, { plugins: { 'one.ts': PLUGIN, 'two.ts': PLUGIN } })
+  const told: string[] = []
+  const { plugins } = await importPlugins(bundles, t.testdirName, inputs, file => told.push(file))
+  t.same(told, ['plugins/one.ts', 'plugins/two.ts'])
+  await plugins.get('one')?.setup({}, host)
+  t.equal(told.at(-1), 'plugins/one.ts')
+})
+
+t.test('anything may be thrown', async t => {
+  const { bundles, inputs } = await bundled(t, {
+    plugins: { 'odd.ts': 'throw undefined\nexport default {}\n' },
+  })
+  const { problems } = await importPlugins(bundles, t.testdirName, inputs, () => {})
+  t.match(problems, [{ code: 'PLUGIN_THREW', file: 'plugins/odd.ts', line: 1 }])
+})

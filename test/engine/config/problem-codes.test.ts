@@ -1,0 +1,64 @@
+/** Every problem code in the source is on the page docs/problems.md, and the page names no other. */
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+
+const ROOT = join(import.meta.dirname, '../../..')
+const text = (path: string) => readFileSync(join(ROOT, path), 'utf8')
+const sources = (pattern: string) => globSync(pattern, { cwd: ROOT }).map(text)
+const all = (texts: readonly string[], pattern: RegExp) =>
+  texts.flatMap(each => [...each.matchAll(pattern)].map(([, code = '']) => code))
+
+/** Where problems come from: tables, compiling, the builder, and what plugins report or refuse in `setup`. */
+const codes = () => {
+  const config = sources('engine/config/*.ts')
+  const plugins = sources('plugins/**/*.ts')
+  const tables = all(config, /\bproblems\(\{([\s\S]*?)\n\}\)/g)
+  return new Set([
+    ...all(tables, /^ {2}([A-Z_]+):/gm),
+    ...all(config, /\bcode: '([A-Z_]+)'/g),
+    ...all(config, /\bdescribe\(\w+, '([A-Z_]+)'/g),
+    ...all(sources('engine/processes/{builder,worker}.ts'), /\{ code(?::| =) '([A-Z_]+)'/g),
+    ...all(plugins, /\breport\([\s\S]{0,80}?'([A-Z]+_[A-Z_]+)'/g),
+    ...all(plugins, /^ {2}([A-Z_]+): \[500,/gm),
+  ])
+}
+const documented = [...text('docs/problems.md').matchAll(/^### ([A-Z_]+)$/gm)].map(
+  ([, code]) => code,
+)
+
+t.test('every code is on the page, and no other', async t => {
+  t.ok(codes().size > 50, 'the search finds them')
+  t.same(
+    documented.filter(code => !codes().has(code ?? '')),
+    [],
+    'on the page, but nowhere in the source',
+  )
+  t.same(
+    [...codes()].filter(code => !documented.includes(code)),
+    [],
+    'in the source, but not on the page',
+  )
+  t.equal(new Set(documented).size, documented.length, 'each once')
+})
+
+t.test('every code has a meaning, an example and a way out', async t => {
+  for (const part of text('docs/problems.md').split(/^### /m).slice(1)) {
+    const [code = '', ...rest] = part.split('\n')
+    const body = rest.join('\n')
+    t.match(body, /^\n\S.{10,}/, `${code}: meaning`)
+    t.match(body, /`.+`|^ {4}\S/m, `${code}: example`)
+    t.match(body, /\*\*Way out\*\*: \S.{5,}/, `${code}: way out`)
+  }
+})
+
+t.test(
+  'a code is said by the corpus of broken configurations, where a file can bring it about',
+  async t => {
+    const corpus = text('test/fixtures/config/expected.json')
+    const elsewhere = ['CONFIG_MISSING', 'MIGRATION_FAILED', 'NO_VERSION', 'PREPARE_FAILED']
+    const tables = all(sources('engine/config/*.ts'), /\bproblems\(\{([\s\S]*?)\n\}\)/g)
+    for (const code of new Set(all(tables, /^ {2}([A-Z_]+):/gm)))
+      if (!elsewhere.includes(code)) t.match(corpus, new RegExp(`\\b${code}\\b`), code)
+  },
+)

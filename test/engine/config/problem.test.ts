@@ -1,0 +1,210 @@
+/** How problems are shown to a person, a program and a pull request. */
+import { resolve } from 'node:path'
+import t from 'tap'
+import {
+  format,
+  type Problem,
+  ProblemsError,
+  problems,
+  sorted,
+} from '../../../engine/config/problem.ts'
+
+const problem = problems({ UNKNOWN_KEY: 'unknown key %j', ODD: 'odd', ODD_ONE: 'odd %d' })
+const TEXT = 'upstreams:\n  gp:\n    retrys: 3\n'
+const texts = new Map([['routes.yaml', TEXT]])
+const typo = problem(
+  'UNKNOWN_KEY',
+  { file: 'routes.yaml', line: 3, column: 5, length: 6 },
+  ['retrys'],
+  'retries',
+)
+const many = (count: number): Problem[] =>
+  Array.from({ length: count }, (_, index) =>
+    problem('ODD_ONE', { file: 'routes.yaml', line: count - index, column: 1 }, [index]),
+  )
+
+t.test('pretty: place, code, message, suggestion, code frame and caret', async t => {
+  t.equal(
+    format([typo], texts, 'pretty'),
+    [
+      'routes.yaml:3:5  UNKNOWN_KEY  unknown key "retrys"; did you mean "retries"?',
+      '  2 |   gp:',
+      '  3 |     retrys: 3',
+      '    |     ^^^^^^',
+    ].join('\n'),
+  )
+})
+
+t.test(
+  'pretty: the frame of a first line, of a place past the end, of an unknown text',
+  async t => {
+    const at = (line: number, column: number) =>
+      problem('ODD', { file: 'routes.yaml', line, column })
+    t.equal(
+      format([at(1, 1)], texts, 'pretty'),
+      'routes.yaml:1:1  ODD  odd\n  1 | upstreams:\n    | ^',
+    )
+    t.equal(format([at(99, 1)], texts, 'pretty'), 'routes.yaml:99:1  ODD  odd')
+    t.equal(format([at(1, 1)], new Map(), 'pretty'), 'routes.yaml:1:1  ODD  odd')
+    t.match(format([at(4, 1)], texts, 'pretty'), /4 \| \n {4}\| \^$/, 'an empty last line')
+  },
+)
+
+t.test('pretty: the caret stands under its text', async t => {
+  const carets = (line: string, word: string) => {
+    const column = line.indexOf(word) + 1
+    const place = { file: 'f', line: 1, column, length: word.length }
+    const [, shown, caret] = format(
+      [problem('ODD', place)],
+      new Map([['f', line]]),
+      'pretty',
+    ).split('\n')
+    return { shown, from: caret?.indexOf('^'), count: caret?.split('^').length }
+  }
+  t.same(carets('\ta: bad', 'bad'), { shown: '  1 |  a: bad', from: 10, count: 4 }, 'tabs')
+  t.equal(carets('中文: bad', 'bad').from, 6 + 6, 'wide glyphs fill two cells')
+  t.equal(carets('🚀: bad', 'bad').from, 6 + 4, 'so do pictures')
+  const long = carets(`${'x'.repeat(5000)}bad${'y'.repeat(5000)}`, 'bad')
+  t.equal(long.shown?.slice(long.from, (long.from ?? 0) + 3), 'bad', 'a long line is cut around it')
+  t.ok((long.shown?.length ?? 0) < 140)
+  const place = { file: 'f', line: 1, column: 1, length: 500 }
+  const text = format([problem('ODD', place)], new Map([['f', 'abc']]), 'pretty')
+  t.match(text, /\| \^\^\^$/, 'never past the end of the line')
+})
+
+t.test('pretty: nothing in a file can drive the terminal', async t => {
+  const hostile = new Map([['f', 'a: \u001b[2Jgone\u0007']])
+  const text = format(
+    [problem('UNKNOWN_KEY', { file: 'f', line: 1, column: 4 }, ['x'])],
+    hostile,
+    'pretty',
+  )
+  t.notMatch(text, /[\u0000-\u0009\u000b-\u001f]/)
+})
+
+t.test('pretty: CRLF and CR files are framed like any other', async t => {
+  for (const end of ['\r\n', '\r'])
+    t.match(
+      format([typo], new Map([['routes.yaml', TEXT.replaceAll('\n', end)]]), 'pretty'),
+      / 3 \| {5}retrys: 3\n/,
+    )
+})
+
+t.test('at most 20 are shown, the rest are counted', async t => {
+  t.equal(format(many(20), texts, 'pretty').match(/ODD/g)?.length, 20)
+  t.notMatch(format(many(20), texts, 'pretty'), /more/)
+  const shown = format(many(57), texts, 'pretty')
+  t.equal(shown.match(/ODD/g)?.length, 20)
+  t.match(shown, /\n\nand 37 more problems$/)
+  t.match(format(many(21), texts, 'pretty'), /\n\nand 1 more problem$/)
+  t.equal(format(many(57), texts, 'github').split('\n').length, 21)
+  const json = JSON.parse(format(many(57), texts, 'json'))
+  t.equal(json.problems.length, 57, 'a program is told every one')
+  t.equal(json.total, 57)
+  t.equal(format(many(57), texts, 'pretty', { limit: 100 }).match(/ODD/g)?.length, 57)
+})
+
+t.test('one and the same problem is told once, with its other places', async t => {
+  const at = (line: number) => problem('ODD', { file: 'routes.yaml', line, column: 1 })
+  const places = (count: number) => Array.from({ length: count }, (_, index) => at(index + 1))
+  t.match(
+    format([...places(2), typo], texts, 'pretty'),
+    /^routes.yaml:3:5 {2}UNKNOWN_KEY .*\n(?:.*\n)*\nroutes.yaml:1:1 {2}ODD {2}odd\n.*\n.*\n {2}the same at routes.yaml:2:1$/,
+  )
+  const text = format([...places(30), ...many(20)], texts, 'pretty')
+  t.match(text, /the same at routes.yaml:2:1, routes.yaml:3:1, routes.yaml:4:1 and 26 more\n/)
+  t.match(text, /\n\nand 1 more problem$/, 'what is folded is not counted again')
+  t.equal(JSON.parse(format(places(30), texts, 'json')).problems.length, 30)
+})
+
+t.test(
+  'causes come before what may follow from them, the main file before what it includes',
+  async t => {
+    const of = (code: string, file: string, line = 1) => ({
+      ...{ code, file, line, column: 1, message: code },
+    })
+    const found = [
+      of('PRICE_CURRENCY', 'models/a.yaml'),
+      of('CURRENCY_RATE', 'routes.yaml', 9),
+      of('UNKNOWN_KEY', 'models/a.yaml', 7),
+      of('WRONG_TYPE', 'routes.yaml', 8),
+      of('DUPLICATE_NAME', 'models/b.yaml', 5),
+      of('YAML_SYNTAX', 'models/a.yaml', 6),
+    ]
+    const order = [
+      ...['YAML_SYNTAX', 'DUPLICATE_NAME', 'WRONG_TYPE', 'UNKNOWN_KEY', 'CURRENCY_RATE'],
+      'PRICE_CURRENCY',
+    ]
+    t.same(
+      sorted(found, 'routes.yaml').map(({ code }) => code),
+      order,
+    )
+    const error = new ProblemsError(found, texts, undefined, [], 'routes.yaml')
+    t.same(
+      error.problems.map(({ code }) => code),
+      order,
+    )
+    t.same(
+      [...error.message.matchAll(/ {2}([A-Z_]+) {2}/g)].map(([, code]) => code),
+      order,
+    )
+  },
+)
+
+t.test('json: every member by its name', async t => {
+  t.same(JSON.parse(format([typo], texts, 'json')), {
+    problems: [
+      {
+        code: 'UNKNOWN_KEY',
+        message: 'unknown key "retrys"',
+        file: 'routes.yaml',
+        line: 3,
+        column: 5,
+        length: 6,
+        suggestion: 'retries',
+      },
+    ],
+    total: 1,
+  })
+})
+
+t.test('github: a workflow command that a pull request shows at its line', async t => {
+  t.equal(
+    format([typo], texts, 'github'),
+    '::error file=routes.yaml,line=3,col=5,endColumn=11,title=UNKNOWN_KEY' +
+      '::unknown key "retrys"; did you mean "retries"?',
+  )
+  const odd = problem('UNKNOWN_KEY', { file: 'a,b:c%.yaml', line: 1, column: 1 }, ['x\ny 100%'])
+  t.match(format([odd], texts, 'github'), 'file=a%2Cb%3Ac%25.yaml,')
+  t.match(format([{ ...odd, message: 'a\nb%' }], texts, 'github'), /::a%0Ab%25$/)
+})
+
+t.test('sorted by file, line and column; said once', async t => {
+  const at = (file: string, line: number, column: number) => problem('ODD', { file, line, column })
+  t.same(
+    sorted([at('b', 1, 1), at('a', 10, 2), at('a', 9, 9), at('a', 10, 1), at('a', 10, 1)]).map(
+      p => `${p.file}:${p.line}:${p.column}`,
+    ),
+    ['a:9:9', 'a:10:1', 'a:10:2', 'b:1:1'],
+  )
+})
+
+t.test('with a root, paths are shown from the current folder', async t => {
+  const options = { root: resolve('conf/live') }
+  t.match(format([typo], texts, 'pretty', options), /^conf\/live\/routes\.yaml:3:5 /)
+  t.match(format([typo], texts, 'github', options), 'file=conf/live/routes.yaml,')
+  const outside = { ...typo, file: resolve('/etc/keys.yaml') }
+  t.match(format([outside], texts, 'json', { root: resolve('.') }), /\.\.\/etc\/keys\.yaml|etc/)
+})
+
+t.test('colors only where asked', async t => {
+  t.notMatch(format([typo], texts, 'pretty'), '\u001b[')
+  t.match(format([typo], texts, 'pretty', { color: true }), '\u001b[31mUNKNOWN_KEY')
+})
+
+t.test('the error says it all in its message', async t => {
+  const error = new ProblemsError([typo], texts)
+  t.match(error.message, /^routes\.yaml:3:5 {2}UNKNOWN_KEY .*\n.*\n.*\n.*\^{6}$/)
+  t.equal(error.problems.length, 1)
+  t.equal(error.texts, texts)
+})

@@ -1,0 +1,195 @@
+/** Values and places across files: includes, variables, aliases, archives. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { stringify } from 'yaml'
+import { archivedSource, fileSource, type Reading, read } from '../../../engine/config/read.ts'
+import fc from '../../helpers/property.ts'
+
+const ENV = { NAME: 'value', SECRET: 'sk-0123456789abcdef', EMPTY: '' }
+/** Reads files given by name; the first is the main one. */
+const reading = (
+  t: { testdir(files: Record<string, string>): string },
+  files: Record<string, string>,
+): Reading => read(join(t.testdir(files), Object.keys(files)[0] ?? ''), fileSource(ENV))
+const at = (reading: Reading, ...where: (string | number)[]) => {
+  const { file, line, column } = reading.find(where).place('value')
+  return `${file}:${line}:${column}`
+}
+const codes = ({ problems }: Reading) => problems.map(({ code }) => code)
+
+t.test('included files add to the sections of the main one', async t => {
+  const found = reading(t, {
+    'routes.yaml': 'include: [parts/*.yaml, last.yaml]\nroutes: [a]\nthings: { one: 1 }\n',
+    'last.yaml': 'routes: [e]\n',
+  })
+  t.same(codes(found), ['INCLUDE_EMPTY'])
+  const whole = join(t.testdirName, 'routes.yaml')
+  t.testdir({
+    'routes.yaml': 'include: [parts/*.yaml, last.yaml]\nroutes: [a]\nthings: { one: 1 }\n',
+    'last.yaml': 'routes: [e]\nown: 5\n',
+    parts: {
+      'b.yaml': 'routes:\n  - c\n  - d\nthings:\n  three: 3\n',
+      'a.yaml': 'routes: [b]\nthings: { two: 2 }\n',
+    },
+  })
+  const all = read(whole, fileSource(ENV))
+  t.same(codes(all), [])
+  t.same(all.document, {
+    include: ['parts/*.yaml', 'last.yaml'],
+    routes: ['a', 'b', 'c', 'd', 'e'],
+    things: { one: 1, two: 2, three: 3 },
+    own: 5,
+  })
+  t.same([...all.files.keys()], ['routes.yaml', 'parts/a.yaml', 'parts/b.yaml', 'last.yaml'])
+  t.equal(at(all, 'routes', 0), 'routes.yaml:2:10')
+  t.equal(at(all, 'routes', 1), 'parts/a.yaml:1:10')
+  t.equal(at(all, 'routes', 3), 'parts/b.yaml:3:5')
+  t.equal(at(all, 'routes', 4), 'last.yaml:1:10')
+  t.equal(at(all, 'things', 'three'), 'parts/b.yaml:5:10')
+  t.equal(at(all, 'own'), 'last.yaml:2:6')
+})
+
+t.test('a file counts once, and the main file does not include itself', async t => {
+  const found = reading(t, {
+    'routes.yaml': 'include: ["*.yaml", more.yaml, ./more.yaml]\nroutes: [a]\n',
+    'more.yaml': 'routes: [b]\n',
+  })
+  t.same(codes(found), [])
+  t.same(found.document.routes, ['a', 'b'])
+})
+
+t.test('an empty file, an empty section and comments add nothing', async t => {
+  const found = reading(t, {
+    'routes.yaml': 'include: [more.yaml]\nthings:\n  # none yet\nroutes: [a]\n',
+    'more.yaml': '# nothing yet\n',
+  })
+  t.same(codes(found), [])
+  t.same(Object.keys(found.document), ['include', 'routes'])
+})
+
+t.test('a missing main file is a problem, not a crash', async t => {
+  const found = read(join(t.testdir({}), 'none.yaml'), fileSource(ENV))
+  t.same(codes(found), ['CONFIG_MISSING'])
+  t.ok(found.broken)
+  t.same(found.document, {})
+  t.same(codes(read(t.testdirName, fileSource(ENV))), ['CONFIG_MISSING'], 'nor is a folder one')
+})
+
+t.test('variables: values, places and what varies', async t => {
+  const found = reading(t, {
+    'routes.yaml':
+      'a: { b: "x ${NAME}", c: plain, d: "$${NAME}" }\nl: ["${EMPTY:-5}"]\nk: ${SECRET}\n',
+  })
+  t.same(found.document, { a: { b: 'x value', c: 'plain', d: '${NAME}' }, l: ['5'], k: ENV.SECRET })
+  t.ok(found.find(['a', 'b']).varies)
+  t.notOk(found.find(['a', 'c']).varies)
+  t.notOk(found.find(['a', 'd']).varies)
+  t.ok(found.find(['l', 0]).varies)
+  t.equal(found.find(['k']).written, '${SECRET}', 'what is shown is what was written')
+  t.same([...found.secrets], [ENV.SECRET])
+})
+
+t.test('files drawn in are read from the folder of routes.yaml and are in no archive', async t => {
+  const found = reading(t, {
+    'routes.yaml': 'k: ${file:key.txt}\n',
+    'key.txt': 'sk-from-a-file-123\n',
+  })
+  t.same(found.document, { k: 'sk-from-a-file-123' })
+  t.same(found.drawn, [join(t.testdirName, 'key.txt')])
+  t.same([...found.files.keys()], ['routes.yaml'])
+  t.ok(found.secrets.has('sk-from-a-file-123'))
+})
+
+t.test('aliases unfold; an inner fault is placed where it is written', async t => {
+  const found = reading(t, {
+    'routes.yaml': 'things:\n  a: &a { size: 5, list: [1, 2] }\n  b: *a\n  c: { d: *a }\n',
+  })
+  t.same(found.document.things, {
+    a: { size: 5, list: [1, 2] },
+    b: { size: 5, list: [1, 2] },
+    c: { d: { size: 5, list: [1, 2] } },
+  })
+  t.equal(at(found, 'things', 'c', 'd', 'list', 1), 'routes.yaml:2:30')
+})
+
+t.test('many honest aliases are no bomb', async t => {
+  const names = Array.from({ length: 5000 }, (_, index) => `  t${index}: { price: *p }\n`).join('')
+  const found = reading(t, { 'routes.yaml': `price: &p { in: 1, out: 2 }\nthings:\n${names}` })
+  t.same(codes(found), [])
+})
+
+t.test('a bomb ends the reading at once, in bounds', async t => {
+  const levels = 'abcdefghijklmnopqrstuvwxyz'.split('')
+  const bomb = levels.map((name, index) => {
+    const inner = index === 0 ? 'x' : `*${levels[index - 1]}`
+    return `${name}: &${name} [${Array(9).fill(inner).join(', ')}]\n`
+  })
+  const found = reading(t, { 'routes.yaml': bomb.join('') })
+  t.same(codes(found), ['YAML_ALIAS_BOMB'])
+})
+
+t.test('words of YAML 1.1 stay words, numbers and keys stay what they are', async t => {
+  const found = reading(t, {
+    'routes.yaml': '%YAML 1.1\n---\na: [yes, no, on, 012, 0x1f, 1e3, ~, true]\n404: x\nnull: y\n',
+  })
+  t.same(found.document, { a: ['yes', 'no', 'on', 12, 31, 1000, null, true], 404: 'x', null: 'y' })
+})
+
+t.test('an archived version is read from its texts; secrets in files as they are now', async t => {
+  const root = t.testdir({ 'routes.yaml': 'routes: [new]\n', 'key.txt': 'now' })
+  const files = {
+    'routes.yaml': 'include: [parts/*.yaml]\nroutes: [old]\nk: ${file:key.txt}\n',
+    'parts/a.yaml': 'routes: [part]\n',
+  }
+  const source = archivedSource(root, files, fileSource(ENV))
+  t.same(read(join(root, 'routes.yaml'), source).document, {
+    include: ['parts/*.yaml'],
+    routes: ['old', 'part'],
+    k: 'now',
+  })
+})
+
+t.test('every value of any document is found where it stands', async t => {
+  const word = fc.stringMatching(/^[a-z][a-z0-9]{0,5}$/)
+  const { value } = fc.letrec(tie => ({
+    value: fc.oneof({ maxDepth: 4 }, word, fc.integer(), fc.boolean(), tie('map'), tie('list')),
+    list: fc.array(tie('value'), { minLength: 1, maxLength: 4 }),
+    map: fc.dictionary(word, tie('value'), { minKeys: 1, maxKeys: 4 }),
+  }))
+  const config = join(t.testdir({}), 'routes.yaml')
+  fc.assert(
+    fc.property(fc.dictionary(word, value, { minKeys: 1, maxKeys: 5 }), document => {
+      const text = stringify(document)
+      writeFileSync(config, text)
+      const found = read(config, fileSource({}))
+      t.same(found.document, document)
+      for (const [path, leaf] of leaves(document)) {
+        const { line, column, length } = found.find(path).place('value')
+        const shown = text.split('\n')[line - 1]?.slice(column - 1, column - 1 + (length ?? 0))
+        t.equal(shown?.replace(/^"|"$/g, ''), String(leaf), path.join('.'))
+        const key = path.at(-1)
+        if (typeof key !== 'string') continue
+        const place = found.find(path).place('key')
+        t.ok(
+          text
+            .split('\n')
+            [place.line - 1]?.slice(place.column - 1)
+            .replace(/^"/, '')
+            .startsWith(key),
+        )
+      }
+    }),
+    { numRuns: 60 },
+  )
+})
+function* leaves(
+  value: unknown,
+  path: (string | number)[] = [],
+): Generator<[(string | number)[], unknown]> {
+  if (Array.isArray(value))
+    for (const [index, each] of value.entries()) yield* leaves(each, [...path, index])
+  else if (typeof value === 'object' && value !== null)
+    for (const [key, each] of Object.entries(value)) yield* leaves(each, [...path, key])
+  else yield [path, value]
+}

@@ -1,0 +1,185 @@
+/** One entry of `routes:` compiled: its chain, its limits, and what is asked of the upstream. */
+import t from 'tap'
+import type { Exchange, Fault, Plugin } from '../../../engine/plugin.ts'
+import type { Call } from '../../../engine/request/exchange.ts'
+import type { CompiledRoute } from '../../../engine/snapshot/snapshot.ts'
+import type { Try } from '../../../engine/upstream/attempt.ts'
+import type { Upstream } from '../../../engine/upstream/upstreams.ts'
+import { compiled, type Plugins } from '../../helpers/compiled.ts'
+import { plugin } from '../../helpers/core.ts'
+
+const UPSTREAMS = {
+  a: { url: 'http://127.0.0.1:9', timeout: { connect: '1s', first_byte: '2s', idle: '3s' } },
+  b: { url: 'http://127.0.0.1:9' },
+}
+/** The only route of a document. */
+const routeOf = async (options: object, plugins: Plugins = {}): Promise<CompiledRoute> => {
+  const snapshot = await compiled(plugins, {
+    upstreams: UPSTREAMS,
+    routes: [{ path: 'POST /v1/{id}', upstream: 'a', ...options }],
+  })
+  return snapshot.routes[0] as CompiledRoute
+}
+/** Writes down that it ran, in either ring. */
+const marker = (name: string, log: string[], more: Partial<Plugin> = {}): Plugin =>
+  plugin(
+    {
+      async handle(_, next) {
+        log.push(name)
+        await next()
+      },
+      async forward(_, next) {
+        log.push(`${name} forward`)
+        await next()
+      },
+    },
+    more,
+  )
+
+t.test('a chain is those plugins of the pipeline that the route or a default names', async t => {
+  const log: string[] = []
+  const asked: unknown[] = []
+  const optional: Plugin = {
+    schema: {},
+    setup(options) {
+      asked.push(options)
+      return {}
+    },
+  }
+  const plugins = {
+    usual: marker('usual', log),
+    optional,
+    unused: optional,
+    own: marker('own', log),
+  }
+  const route = await routeOf({ optional: { a: 1 }, pipeline: ['elsewhere'] }, plugins)
+  t.same(
+    route.stages.map(({ name }) => name),
+    ['usual', 'optional', 'own'],
+  )
+  t.same(asked, [{ a: 1 }])
+  await route.runWith(async () => void log.push('last'))({} as Call)
+  await route.forwardWith(async () => void log.push('sent'))({} as Try)
+  t.same(log, ['usual', 'own', 'last', 'usual forward', 'own forward', 'sent'])
+})
+
+t.test('a default may be overruled, and is asked for by its name', async t => {
+  const asked: unknown[] = []
+  const usual: Plugin = {
+    schema: {},
+    default: 'default',
+    setup(options) {
+      asked.push(options)
+      return {}
+    },
+  }
+  const route = await routeOf({}, { usual })
+  await routeOf({ usual: 'said' }, { usual })
+  t.same(asked, ['default', 'said'])
+  t.equal(route.route.has('usual'), true)
+  t.equal(route.route.has('upstream'), true)
+  t.equal(route.route.has('other'), false)
+})
+
+t.test('its name is its path unless it has one', async t => {
+  const plain = { name: 'POST /v1/{id}', method: 'POST', pattern: '/v1/{id}' }
+  t.match((await routeOf({})).route, plain)
+  t.match((await routeOf({ name: 'x' })).route, { ...plain, name: 'x' })
+})
+
+t.test('its targets: one, several, weighted', async t => {
+  t.same((await routeOf({})).targets, [{ upstream: 'a' }])
+  t.same((await routeOf({ upstream: ['b', 'a'] })).targets, [{ upstream: 'b' }, { upstream: 'a' }])
+  const weighted = [{ to: 'a', weight: 3 }, { to: 'b' }]
+  const { targets } = await routeOf({ upstream: weighted })
+  t.same(targets, [{ upstream: 'a', weight: 3 }, { upstream: 'b' }])
+  t.equal(Object.isFrozen(targets), true)
+})
+
+t.test('what is not said has a default', async t => {
+  const { body, rules, hangup, ping, websocket } = await routeOf({})
+  t.same(body, { limit: 33_554_432, encodings: [], inflated: 33_554_432 })
+  t.match(rules, { balance: 'first', retries: 0 })
+  t.match({ hangup, ping, websocket }, { hangup: 'cancel', ping: 0 })
+  t.equal(websocket.payload, 16_777_216)
+  t.match(rules.spanId(), /^[0-9a-f]{16}$/)
+  t.not(rules.spanId(), rules.spanId())
+})
+
+t.test('what is said counts', async t => {
+  const { body, rules, hangup, ping, websocket } = await routeOf({
+    body: { limit: '1KiB', encodings: ['gzip'], inflated: '1MiB' },
+    balance: 'weighted',
+    retries: 2,
+    hangup: { drain: '30s', bytes: '2KiB' },
+    ping: '15s',
+    websocket: { payload: '1KiB' },
+  })
+  t.same(body, { limit: 1_024, encodings: ['gzip'], inflated: 1_048_576 })
+  t.match(rules, { balance: 'weighted', retries: 2 })
+  t.same({ hangup, ping }, { hangup: { ms: 30_000, bytes: 2_048 }, ping: 15_000 })
+  t.equal(websocket.payload, 1_024)
+  const limited = await routeOf({ body: { limit: '1KiB' }, hangup: 'cancel' })
+  t.equal(limited.body.inflated, 1_024, 'the limit bounds what it inflates to')
+  t.equal(limited.hangup, 'cancel')
+})
+
+t.test('deadlines are the upstream’s, but for those the route says', async t => {
+  const plain = (await routeOf({})).rules
+  const own = (await routeOf({ timeout: { first_byte: '30m' } })).rules
+  const a = plain.upstreams.get('a') as Upstream
+  t.same(plain.deadlines(a), { connect: 1_000, first_byte: 2_000, idle: 3_000 })
+  t.same(own.deadlines(a), { connect: 1_000, first_byte: 1_800_000, idle: 3_000 })
+  t.equal(own.deadlines(a), own.deadlines(a), 'read once')
+})
+
+t.test('the path sent: as it came, or rewritten with its parameters', async t => {
+  const sent = async (options: object, given: object): Promise<string> => {
+    const call = { request: { path: '/v1/7', search: '' }, params: { id: '7' }, ...given }
+    return (await routeOf(options)).rules.path(call as unknown as Call)
+  }
+  const search = { request: { path: '/v1/7', search: 'a=1&b' } }
+  t.equal(await sent({}, {}), '/v1/7')
+  t.equal(await sent({}, search), '/v1/7?a=1&b')
+  t.equal(await sent({ rewrite: '/v2/{id}/x' }, {}), '/v2/7/x')
+  t.equal(await sent({ rewrite: '/v2/{id}' }, search), '/v2/7?a=1&b')
+  t.equal(await sent({ rewrite: '/v2?version=3' }, search), '/v2?version=3&a=1&b')
+  t.equal(await sent({ rewrite: '/v2/{other}' }, {}), '/v2/')
+  for (const [id, path] of [
+    ['a b', '/v2/a%20b'],
+    ['é"', '/v2/%C3%A9%22'],
+    ['a:b@c', '/v2/a:b@c'],
+    ['$&', '/v2/$&'],
+  ] as const)
+    t.equal(await sent({ rewrite: '/v2/{id}' }, { params: { id } }), path)
+})
+
+t.test('the first stage that renders faults renders them all; without one, the engine', async t => {
+  const fault: Fault = { code: 'BUSY', message: 'Busy.', status: 503, expose: true }
+  const exchange = { id: 'req_1' } as Exchange
+  const rendering = (name: string): Plugin =>
+    plugin({ fail: ({ status }) => ({ status, headers: {}, body: Buffer.from(name) }) })
+  const said = async (plugins: Plugins): Promise<string> =>
+    Buffer.from((await routeOf({}, plugins)).fail(fault, exchange).body).toString()
+  t.equal(await said({ a: plugin({}), b: rendering('b'), c: rendering('c') }), 'b')
+  t.match(JSON.parse(await said({ a: plugin({}) })), { error: { code: 'BUSY' } })
+})
+
+t.test('the members of a stage keep their own `this`', async t => {
+  class Counting {
+    count = 0
+    async handle(_: Exchange, next: () => Promise<void>): Promise<void> {
+      this.count++
+      await next()
+    }
+    async forward(_: unknown, next: () => Promise<void>): Promise<void> {
+      this.count++
+      await next()
+    }
+  }
+  const stage = new Counting()
+  const route = await routeOf({}, { counting: plugin(stage) })
+  await route.runWith(async () => {})({} as Call)
+  await route.forwardWith(async () => {})({} as Try)
+  t.equal(stage.count, 2)
+})

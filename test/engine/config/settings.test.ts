@@ -1,0 +1,85 @@
+/** The `settings:` section: what is not said has a default, what is said has a unit. */
+import t from 'tap'
+import { readSettings } from '../../../engine/config/settings.ts'
+
+t.test('nothing said: the defaults', async t => {
+  t.same(readSettings(undefined, {}), {
+    listen: '127.0.0.1:8080',
+    admin: '127.0.0.1:9090',
+    public_url: 'http://127.0.0.1:8080',
+    workers: 'auto',
+    data: 'data',
+    database: 'sqlite:',
+    durability: 'power',
+    egress_allow: '',
+    limits: {
+      body: 33_554_432,
+      url: 8_192,
+      header_bytes: 16_384,
+      header_count: 100,
+      connections: 0,
+    },
+    timeouts: {
+      header: 15_000,
+      body_rate: 1_024,
+      keep_alive: 65_000,
+      idle_write: 60_000,
+      drain: 20_000,
+    },
+    log: { level: 'info' },
+  })
+  t.same(readSettings({}, {}), readSettings(undefined, {}))
+})
+
+t.test('an empty value (a variable that is not set) is not said', async t => {
+  const empty = { listen: '', admin: '', public_url: '', workers: '', data: '', database: '' }
+  t.same(readSettings(empty), readSettings())
+})
+
+t.test('what is said counts', async t => {
+  const settings = readSettings({
+    listen: '0.0.0.0:80',
+    public_url: 'https://api.test/gate//',
+    workers: '4',
+    limits: { body: '1MiB', url: 100, header_count: 7, connections: '9' },
+    timeouts: { header: '250ms', body_rate: '2KB', drain: '1m' },
+    log: { level: 'debug' },
+    durability: 'process',
+  })
+  t.match(settings, {
+    durability: 'process',
+    listen: '0.0.0.0:80',
+    public_url: 'https://api.test/gate',
+    workers: 4,
+    limits: { body: 1_048_576, url: 100, header_bytes: 16_384, header_count: 7, connections: 9 },
+    timeouts: { header: 250, body_rate: 2_000, keep_alive: 65_000, drain: 60_000 },
+    log: { level: 'debug' },
+  })
+  t.equal(readSettings({ listen: '1.2.3.4:5' }).public_url, 'http://1.2.3.4:5')
+})
+
+t.test('what has no unit is no duration, and what is no number no size', async t => {
+  t.throws(() => readSettings({ timeouts: { header: '15' } }), /"15" is not a duration/)
+  t.throws(() => readSettings({ limits: { body: 'much' } }), /"much" is not a size/)
+})
+
+t.test(
+  'what a routes.yaml leaves out is taken from the environment, what it says is not',
+  async t => {
+    const env = {
+      ...{ HOST: '0.0.0.0', PORT: '81', WORKERS: '3', ADMIN_PORT: '82', TOLLGATE_DATA: '/d' },
+      ...{
+        PUBLIC_URL: 'https://a.example/b/',
+        EGRESS_ALLOW: '127.0.0.1',
+        DATABASE_URL: 'sqlite:x',
+      },
+    }
+    t.match(readSettings({}, env), {
+      ...{ listen: '0.0.0.0:81', workers: 3, admin: '127.0.0.1:82', data: '/d' },
+      ...{ public_url: 'https://a.example/b', egress_allow: '127.0.0.1', database: 'sqlite:x' },
+    })
+    t.match(readSettings({ listen: '127.0.0.1:1', workers: 2 }, env), {
+      ...{ listen: '127.0.0.1:1', workers: 2 },
+    })
+  },
+)

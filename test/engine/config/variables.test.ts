@@ -1,0 +1,93 @@
+/** Placeholders in texts. */
+
+import t from 'tap'
+import { expand, hasVariable, isSecret } from '../../../engine/config/variables.ts'
+import fc from '../../helpers/property.ts'
+
+const supply = {
+  env: { NAME: 'value', EMPTY: '', PORT: '8080', _x1: 'under' },
+  file: (path: string) => ({ 'a.txt': 'content\n', 'two.txt': 'a\nb\r\n' })[path],
+}
+const text = (written: string) => expand(written, supply).text
+const codes = (written: string) => expand(written, supply).faults.map(({ code }) => code)
+
+t.test('values of variables and files stand in their place', async t => {
+  t.equal(text('plain'), 'plain')
+  t.equal(text('${NAME}'), 'value')
+  t.equal(text('127.0.0.1:${PORT}'), '127.0.0.1:8080')
+  t.equal(text('${NAME}${NAME}-${_x1}'), 'valuevalue-under')
+  t.equal(text('${file:a.txt}'), 'content', 'without the line break at the end')
+  t.equal(text('<${file:two.txt}>'), '<a\nb>', 'only the last one')
+})
+
+t.test('a default counts when a variable is unset or empty', async t => {
+  t.equal(text('${NAME:-other}'), 'value')
+  t.equal(text('${ABSENT:-other}'), 'other')
+  t.equal(text('${EMPTY:-other}'), 'other')
+  t.equal(text('${ABSENT:-}'), '')
+  t.equal(text('${ABSENT:-http://[::1]:80/a-b:-c}'), 'http://[::1]:80/a-b:-c')
+  t.equal(text('${EMPTY}'), '', 'empty is a value where no default is')
+})
+
+t.test('an escaped placeholder is text', async t => {
+  t.equal(text('$${NAME}'), '${NAME}')
+  t.equal(text('$${NAME} is ${NAME}'), '${NAME} is value')
+  t.equal(text('$NAME {NAME} $'), '$NAME {NAME} $', 'as is anything without ${')
+  t.notOk(hasVariable('$${NAME}'))
+  t.ok(hasVariable('a${NAME}'))
+})
+
+t.test('faults are said, each once, and leave nothing behind', async t => {
+  t.same(codes('${ABSENT}'), ['VARIABLE_UNSET'])
+  t.same(codes('${ABSENT} ${GONE}'), ['VARIABLE_UNSET', 'VARIABLE_UNSET'])
+  t.same(codes('${file:none.txt}'), ['FILE_MISSING'])
+  for (const written of [
+    '${}',
+    '${a b}',
+    '${1A}',
+    '${A-b}',
+    '${A:?b}',
+    '${file:}',
+    '${NAME',
+    '${A:-${B}}',
+  ])
+    t.ok(codes(written).length > 0, written)
+  t.same(codes('${file:}'), ['FILE_MISSING'])
+  t.equal(expand('${NAM}', supply).faults[0]?.suggestion, 'NAME')
+  t.equal(text('a${ABSENT}b'), 'ab')
+})
+
+t.test('what came from outside is known, defaults are not', async t => {
+  t.same(expand('${NAME} ${ABSENT:-plain} ${file:a.txt}', supply).drawn, ['value', 'content'])
+})
+
+t.test('what is a secret', async t => {
+  const secrets = [
+    'sk-0123456789abcdef',
+    'hunter2hunter2',
+    'https://user:password@host/x',
+    'a/b+c==d',
+  ]
+  for (const value of [...secrets, 'https://host/?key=0123456789']) t.ok(isSecret(value), value)
+  const plain = ['short', '8080', 'https://api.example.com/v1', '127.0.0.1:8080', 'localhost:9000']
+  for (const value of [
+    ...plain,
+    '/var/lib/tollgate',
+    './data/files',
+    'sqlite:',
+    '127.0.0.1',
+    '123456789',
+  ])
+    t.notOk(isSecret(value), value)
+})
+
+t.test('a text without ${ is never touched; a value is never expanded again', async t => {
+  fc.assert(
+    fc.property(fc.string(), value => {
+      const written = value.replaceAll('${', '')
+      t.equal(text(written), written)
+      t.equal(expand('${V}', { ...supply, env: { V: value } }).text, value)
+    }),
+    { numRuns: 100 },
+  )
+})

@@ -1,0 +1,53 @@
+/** What counts of a folder that is watched: what was read or would be, and nothing that grows beside it. */
+import { mkdirSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { watchedPlaces } from '../../../engine/config/watch.ts'
+import { untold, watched } from '../../helpers/watched.ts'
+
+t.test('a file that grows beside those that count is not told', async t => {
+  const files = await watched(t, { 'routes.yaml': 'a', 'x.log': 'key', parts: {} }, [
+    'routes.yaml',
+    'parts/*.yaml',
+    'x.log',
+  ])
+  const { folder, told } = files
+  const wrong = await untold(files, () => {
+    for (const name of ['access', 'routes.yaml.1', 'requests.json', 'parts/requests.json'])
+      writeFileSync(join(folder, name), 'grown')
+    mkdirSync(join(folder, 'parts/later.yaml.d'))
+  })
+  t.equal(wrong, 0)
+  await told(() => writeFileSync(join(folder, 'parts/later.yaml'), 'a'))
+  await told(() => writeFileSync(join(folder, 'x.log'), 'what is read by its name counts'))
+  await told(() => unlinkSync(join(folder, 'parts/later.yaml')))
+})
+
+t.test('what joins is told once, what leaves is not', async t => {
+  const files = await watched(t, { 'routes.yaml': 'a', 'b.json': 'b', 'c.json': 'c' })
+  const { folder, told, watch } = files
+  const at = (...names: readonly string[]) => watchedPlaces(names.map(name => join(folder, name)))
+  await told(() => watch.update(at('routes.yaml', 'b.json', 'c.json')))
+  t.equal(await untold(files, () => watch.update(at('routes.yaml', 'b.json'))), 0)
+  t.equal(await untold(files, () => writeFileSync(join(folder, 'c.json'), 'd')), 0)
+  await told(() => writeFileSync(join(folder, 'b.json'), 'e'))
+})
+
+t.test('which places: of the file, of its links, of what is not there yet', async t => {
+  const folder = t.testdir({ a: { 'x.yaml': '' }, b: { c: {} } })
+  symlinkSync('../a/x.yaml', join(folder, 'b/link.yaml'))
+  symlinkSync(join(folder, 'b'), join(folder, 'absolute'))
+  const names = (path: string) =>
+    watchedPlaces([join(folder, path)]).map(each => each.slice(folder.length))
+  t.same(names('a/x.yaml'), ['/a/x.yaml'])
+  t.same(names('a'), ['/a/*'], 'all of a folder')
+  t.same(names('a/*.yaml'), ['/a/*.yaml'])
+  t.same(names('d/*.yaml'), ['/d'])
+  t.same(names('b/link.yaml'), ['/a/x.yaml', '/b/link.yaml'])
+  t.same(names('absolute/link.yaml'), [
+    ...['/a/x.yaml', '/absolute', '/absolute/link.yaml', '/b/link.yaml'],
+  ])
+  t.same(names('b/c/d/e.yaml'), ['/b/c/d'])
+  symlinkSync('loop', join(folder, 'loop'))
+  t.same(names('loop'), ['/loop'], 'a link to itself ends')
+})

@@ -1,0 +1,173 @@
+/** Real files and real events: each save is told once, whatever way an editor or a cluster writes it. */
+import {
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { watchedPlaces } from '../../../engine/config/watch.ts'
+import { settled, untold, watched } from '../../helpers/watched.ts'
+
+t.test('what changed before the watch stood is told by its first look', async t => {
+  const { count } = await watched(t, { 'routes.yaml': 'a' })
+  t.equal(count(), 1)
+})
+
+t.test('a plain save, an atomic save, a save with a backup', async t => {
+  const { folder, told } = await watched(t, { 'routes.yaml': 'a' })
+  const file = join(folder, 'routes.yaml')
+  await told(() => writeFileSync(file, 'b'))
+  for (const text of ['c', 'd', 'e'])
+    await told(() => {
+      writeFileSync(join(folder, '.routes.yaml.swp'), text)
+      renameSync(join(folder, '.routes.yaml.swp'), file)
+    })
+  await told(() => {
+    renameSync(file, `${file}~`)
+    writeFileSync(file, 'f')
+    unlinkSync(`${file}~`)
+  })
+  await told(() => writeFileSync(file, 'g'))
+  t.equal(readFileSync(file, 'utf8'), 'g')
+})
+
+t.test('a burst is told once, and its last state counts', async t => {
+  const { folder, told, count } = await watched(t, { 'routes.yaml': 'a' })
+  const before = count()
+  await told(() => {
+    for (let index = 0; index < 50; index++) writeFileSync(join(folder, 'routes.yaml'), `b${index}`)
+  })
+  t.equal(count() - before, 1)
+})
+
+t.test('saves without a pause are told all the same', async t => {
+  const { folder, told } = await watched(t, { 'routes.yaml': 'a' })
+  let index = 0
+  const timer = setInterval(() => writeFileSync(join(folder, 'routes.yaml'), `b${index++}`), 10)
+  t.teardown(() => clearInterval(timer))
+  await told(() => {})
+  await told(() => {})
+  clearInterval(timer)
+})
+
+t.test('equal content, a touched time and what editors leave behind are not told', async t => {
+  const files = await watched(t, { 'routes.yaml': 'a' })
+  const at = (name: string) => join(files.folder, name)
+  const wrong = await untold(files, () => {
+    writeFileSync(at('routes.yaml'), 'a')
+    utimesSync(at('routes.yaml'), new Date(), new Date())
+    for (const name of [
+      '.routes.yaml.swp',
+      'routes.yaml~',
+      '.#routes.yaml',
+      '#routes.yaml#',
+      '4913',
+      'x.tmp',
+      'gate.log',
+    ])
+      writeFileSync(at(name), 'noise')
+    writeFileSync(at('tollgate.db-wal'), 'pages')
+  })
+  t.equal(wrong, 0)
+})
+
+t.test('a half-written file that is finished later is told again', async t => {
+  const { folder, told } = await watched(t, { 'routes.yaml': 'routes: [a]' })
+  const file = join(folder, 'routes.yaml')
+  await told(() => writeFileSync(file, 'routes: ['))
+  await told(() => writeFileSync(file, 'routes: [b]'))
+})
+
+t.test('a file that is made, removed and made again', async t => {
+  const { folder, told } = await watched(t, { 'routes.yaml': 'a', parts: {} }, [
+    'routes.yaml',
+    'parts',
+  ])
+  const file = join(folder, 'parts/x.yaml')
+  await told(() => writeFileSync(file, 'a'))
+  await told(() => unlinkSync(file))
+  await told(() => writeFileSync(file, 'a'))
+})
+
+t.test('the target of a link is watched where it is', async t => {
+  const folder = t.testdir({ real: { 'routes.yaml': 'a' }, config: {} })
+  symlinkSync('../real/routes.yaml', join(folder, 'config/routes.yaml'))
+  const { told } = await settled(t, folder, ['config/routes.yaml'])
+  await told(() => writeFileSync(join(folder, 'real/routes.yaml'), 'b'))
+  await told(() => {
+    writeFileSync(join(folder, 'real/new.yaml'), 'c')
+    renameSync(join(folder, 'real/new.yaml'), join(folder, 'real/routes.yaml'))
+  })
+})
+
+t.test('a mounted ConfigMap swaps its ..data link; every swap is told', async t => {
+  const folder = t.testdir({ '..1': { 'routes.yaml': 'v1' } })
+  symlinkSync('..1', join(folder, '..data'))
+  symlinkSync('..data/routes.yaml', join(folder, 'routes.yaml'))
+  const { told, watch } = await settled(t, folder, ['routes.yaml'])
+  for (const version of [2, 3, 4])
+    await told(() => {
+      mkdirSync(join(folder, `..${version}`))
+      writeFileSync(join(folder, `..${version}/routes.yaml`), `v${version}`)
+      symlinkSync(`..${version}`, join(folder, '..data_tmp'))
+      renameSync(join(folder, '..data_tmp'), join(folder, '..data'))
+      rmSync(join(folder, `..${version - 1}`), { recursive: true })
+      watch.update(watchedPlaces([join(folder, 'routes.yaml')]))
+    })
+})
+
+t.test('a whole release is swapped by a link above the file', async t => {
+  const folder = t.testdir({ one: { 'routes.yaml': '1' }, two: { 'routes.yaml': '2' } })
+  symlinkSync('one', join(folder, 'current'))
+  const { told, watch } = await settled(t, folder, ['current/routes.yaml'])
+  await told(() => {
+    symlinkSync('two', join(folder, 'next'))
+    renameSync(join(folder, 'next'), join(folder, 'current'))
+  })
+  await told(() => watch.update(watchedPlaces([join(folder, 'current/routes.yaml')])))
+  await told(() => writeFileSync(join(folder, 'two/routes.yaml'), '3'))
+})
+
+t.test('folders may be added and dropped; a folder that comes later is seen', async t => {
+  const files = await watched(t, { 'routes.yaml': 'a', plugins: { 'a.ts': '1' } }, [
+    'routes.yaml',
+    'later/x.yaml',
+  ])
+  const { folder, told, watch } = files
+  await told(() => mkdirSync(join(folder, 'later')))
+  await told(() =>
+    watch.update(
+      watchedPlaces([join(folder, 'routes.yaml'), join(folder, 'later'), join(folder, 'plugins')]),
+    ),
+  )
+  await told(() => writeFileSync(join(folder, 'later/x.yaml'), '1'))
+  await told(() => writeFileSync(join(folder, 'plugins/a.ts'), '2'))
+  watch.update(watchedPlaces([join(folder, 'routes.yaml')]))
+  t.equal(await untold(files, () => writeFileSync(join(folder, 'plugins/a.ts'), '3')), 0)
+})
+
+t.test('a folder that vanishes harms nobody', async t => {
+  const { folder, told } = await watched(t, { 'routes.yaml': 'a', plugins: { 'a.ts': '1' } }, [
+    'routes.yaml',
+    'plugins',
+  ])
+  await told(() => rmSync(join(folder, 'plugins'), { recursive: true }))
+  await told(() => writeFileSync(join(folder, 'routes.yaml'), 'b'))
+})
+
+t.test('after close nothing is told', async t => {
+  const { folder, watch, count } = await watched(t, { 'routes.yaml': 'a' })
+  const before = count()
+  writeFileSync(join(folder, 'routes.yaml'), 'b')
+  await watch.close()
+  watch.update([folder])
+  writeFileSync(join(folder, 'routes.yaml'), 'c')
+  await new Promise(resolve => setTimeout(resolve, 300))
+  t.equal(count(), before)
+})

@@ -1,0 +1,197 @@
+/** The connections to one address: how many, which one is used again and which one never is. */
+import t, { type Test } from 'tap'
+import { Pool } from '../../../engine/http-client/pool.ts'
+import type { Bytes } from '../../../engine/plugin.ts'
+import { askPool } from '../../helpers/asked.ts'
+import { startReceiver, trustReceivers } from '../../helpers/receiver.ts'
+import { OK, startScripted } from '../../helpers/scripted.ts'
+
+const open = (t: Test, address: string, connections = 4): Pool => {
+  const pool = new Pool(address, { connect: 10_000, connections })
+  t.teardown(() => pool.destroy())
+  return pool
+}
+const turn = (): Promise<void> => new Promise(resolve => setTimeout(resolve, 10))
+const parts = (...chunks: string[]): AsyncIterable<Bytes> =>
+  (async function* () {
+    for (const chunk of chunks) yield Buffer.from(chunk)
+  })()
+
+t.test('as many at once as it may, and everyone is answered', async t => {
+  const upstream = await startScripted(t, socket => {
+    setTimeout(() => socket.write(OK), 5)
+    return undefined
+  })
+  const pool = open(t, upstream.url, 3)
+  const answers = await Promise.all(Array.from({ length: 20 }, () => askPool(pool)))
+  t.ok(answers.every(({ status, body }) => status === 200 && body === 'ok'))
+  t.equal(upstream.connections, 3)
+  t.equal(upstream.requests.length, 20)
+})
+
+t.test('one after another travel on one connection, unless it ends or says too much', async t => {
+  const again: Readonly<Record<string, boolean>> = {
+    [OK]: true,
+    'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n': true,
+    'HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok': false,
+    'HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok': false,
+    'HTTP/1.1 200 OK\r\nkeep-alive: timeout=1\r\ncontent-length: 2\r\n\r\nok': false,
+    [`${OK}HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\npoison`]: false,
+  }
+  for (const [text, same] of Object.entries(again)) {
+    const upstream = await startScripted(t, () => text)
+    const pool = open(t, upstream.url)
+    for (let n = 0; n < 3; n++) {
+      t.equal((await askPool(pool)).body, 'ok', text)
+      await turn()
+    }
+    t.equal(upstream.connections, same ? 1 : 3, JSON.stringify(text))
+  }
+})
+
+t.test('one that its upstream closed is not used, nor one that rested too long', async t => {
+  const upstream = await startScripted(t, (socket, _, count) => {
+    if (count === 1) setTimeout(() => socket.end(), 5)
+    return OK
+  })
+  const pool = open(t, upstream.url)
+  await askPool(pool)
+  await upstream.ended(1)
+  await turn()
+  t.equal((await askPool(pool)).body, 'ok')
+  t.equal(upstream.connections, 2)
+  await upstream.ended(2) // after four seconds, swept
+  t.equal((await askPool(pool)).body, 'ok')
+  t.equal(upstream.connections, 3)
+})
+
+t.test('nobody listens: each that waits is told, none for ever', async t => {
+  const pool = open(t, 'http://127.0.0.1:1', 2)
+  const told = await Promise.allSettled(Array.from({ length: 7 }, () => askPool(pool)))
+  for (const each of told)
+    t.match(each, { status: 'rejected', reason: { code: 'ECONNREFUSED' } }, 'refused')
+})
+
+t.test('no connection in time', async t => {
+  const pool = new Pool('http://10.255.255.1', {
+    ...{ connect: 30, connections: 1 },
+    connector: (place, connecting, done) =>
+      setTimeout(() => done(new Error(`${place.host} ${connecting.timeout}`), undefined), 5),
+  })
+  await t.rejects(askPool(pool), { message: '10.255.255.1 30' })
+})
+
+t.test('closing waits for what is under way and what waits for its turn', async t => {
+  const upstream = await startScripted(t, socket => {
+    setTimeout(() => socket.write(OK), 20)
+    return undefined
+  })
+  const pool = open(t, upstream.url, 1)
+  const both = Promise.all([askPool(pool), askPool(pool)])
+  pool.close()
+  t.match(await both, [{ body: 'ok' }, { body: 'ok' }])
+  await upstream.ended(1)
+})
+
+t.test('bodies: none, bytes, streams with and without a length', async t => {
+  const seen: string[] = []
+  const upstream = await startScripted(t, (socket, request) => {
+    seen.push(request)
+    setTimeout(() => socket.write(OK), 20)
+    return undefined
+  })
+  const pool = open(t, upstream.url, 1)
+  const post = { method: 'POST', path: '/p?q=1', headers: { 'x-a': ['1', '2'] } }
+  await askPool(pool, { ...post, body: undefined })
+  t.match(seen.at(-1), /^POST \/p\?q=1 HTTP\/1\.1\r\nhost: 127\.0\.0\.1:\d+\r\n/)
+  t.match(seen.at(-1), /\r\nx-a: 1\r\nx-a: 2\r\ncontent-length: 0\r\n\r\n$/)
+  await askPool(pool)
+  t.notMatch(seen.at(-1), /content-length/, 'GET says nothing of a body')
+  await askPool(pool, { ...post, body: Buffer.from('\xe9\0', 'latin1') })
+  t.ok(seen.at(-1)?.endsWith('content-length: 2\r\n\r\n\xe9\0'))
+  await askPool(pool, { ...post, headers: { 'content-length': '4' }, body: parts('ab', '', 'cd') })
+  t.match(seen.join(''), /content-length: 4\r\n\r\nab/)
+  await askPool(pool, { ...post, body: parts('ab', 'cd') })
+  t.match(seen.join(''), /transfer-encoding: chunked\r\n\r\n2\r\nab\r\n/)
+  t.equal(upstream.connections, 1)
+})
+
+t.test('a large body goes whole', async t => {
+  const big = Buffer.alloc(3_000_000, 'x')
+  let size = 0
+  const upstream = await startScripted(t, (socket, request) => {
+    if (!request.startsWith('POST')) return undefined
+    size = request.length - request.indexOf('\r\n\r\n') - 4
+    socket.on('data', part => {
+      size += part.length
+      if (size === big.length) socket.write(OK)
+    })
+    return undefined
+  })
+  t.equal((await askPool(open(t, upstream.url), { method: 'POST', body: big })).body, 'ok')
+})
+
+t.test('an answer before the end of a streamed body ends that connection', async t => {
+  const upstream = await startScripted(t, (_, request) =>
+    request.startsWith('POST') ? OK : request.startsWith('GET') ? OK : undefined,
+  )
+  const pool = open(t, upstream.url, 1)
+  let released = (): void => {}
+  const endless = async function* (): AsyncGenerator<Bytes> {
+    yield Buffer.from('begun')
+    await new Promise<void>(resolve => {
+      released = resolve
+    })
+  }
+  t.equal((await askPool(pool, { method: 'POST', body: endless() })).body, 'ok')
+  t.equal((await askPool(pool)).body, 'ok')
+  t.equal(upstream.connections, 2)
+  released()
+})
+
+t.test('a body that is not as long as it was said to be is not sent as if it were', async t => {
+  const upstream = await startScripted(t, () => undefined)
+  const pool = open(t, upstream.url)
+  const headers = { 'content-length': '2' }
+  const send = (body: AsyncIterable<Bytes>) => askPool(pool, { method: 'POST', headers, body })
+  await t.rejects(send(parts('abc')), { message: 'its body is longer than its length' })
+  await t.rejects(send(parts('a')), { message: 'its body is shorter than its length' })
+})
+
+t.test('what no head can carry is refused before anything is sent', async t => {
+  const upstream = await startScripted(t, () => OK)
+  const pool = open(t, upstream.url)
+  const bad = [
+    { path: 'no-slash' },
+    { path: '/a b' },
+    { path: '/a\r\nx: y' },
+    { path: '/\u{1f600}' },
+    { method: 'GET /x' },
+    { method: '' },
+    { headers: { 'a b': 'c' } },
+    { headers: { a: 'b\r\nc: d' } },
+    { headers: { a: ['b', '\0'] } },
+    { headers: { a: '\u20ac' } },
+    { headers: { 'content-length': '1' }, body: Buffer.from('ab') },
+    { headers: { 'content-length': '-1' }, body: parts('ab') },
+  ]
+  for (const request of bad)
+    await t.rejects(askPool(pool, request), { message: /^(its|"a b"|the value of its) / })
+  t.equal(upstream.requests.length, 0)
+})
+
+t.test('over TLS an earlier session is taken up again', async t => {
+  trustReceivers()
+  let resumed = 0
+  const receiver = await startReceiver(t, (_, response, incoming) => {
+    if ((incoming.socket as import('node:tls').TLSSocket).isSessionReused()) resumed++
+    response.writeHead(200, { connection: 'close' }).end('ok')
+  })
+  const pool = open(t, receiver.origin)
+  for (let n = 0; n < 3; n++) {
+    t.equal((await askPool(pool)).body, 'ok')
+    await turn()
+  }
+  t.equal(receiver.connections(), 3)
+  t.equal(resumed, 2)
+})

@@ -1,0 +1,212 @@
+/** Answers of HTTP/1.1: the same in any pieces, never read in two ways, and never wider than Node's own parser. */
+import { request } from 'node:http'
+import { Duplex } from 'node:stream'
+import t from 'tap'
+import { AnswerParser } from '../../../engine/http-client/response-parser.ts'
+import { scaled } from '../../helpers/long.ts'
+import fc from '../../helpers/property.ts'
+
+interface Seen {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[]>>
+  readonly body: string
+  readonly reusable: boolean
+}
+/** What comes out of these pieces and a close in order; a word where there is no whole answer. */
+const parse = (pieces: readonly Buffer[], method = 'GET'): Seen | string => {
+  const parser = new AnswerParser()
+  let head: Pick<Seen, 'status' | 'headers'> | undefined
+  const body: Buffer[] = []
+  let over = 0
+  parser.expect(method, {
+    head(status, headers) {
+      head = { status, headers: { ...headers } }
+    },
+    data: chunk => void body.push(chunk),
+    end(tail) {
+      over++
+      if (tail) body.push(tail)
+    },
+  })
+  // One buffer for all reads, with older bytes behind what is new, as a socket's is.
+  const shared = Buffer.alloc(65_536, '\r\n\r\n0\r\n\r\n')
+  try {
+    for (const piece of pieces) {
+      piece.copy(shared)
+      parser.read(shared, piece.length)
+      shared.fill('\r\n\r\nHTTP/1.1 200 OK')
+    }
+  } catch (thrown) {
+    return (thrown as Error).message
+  }
+  const { reusable } = parser
+  if (!parser.close() || !head || over !== 1) return 'cut'
+  return { ...head, body: Buffer.concat(body).toString('latin1'), reusable }
+}
+const whole = (text: string, method?: string) => parse([Buffer.from(text, 'latin1')], method)
+const split = (text: string, at: readonly number[]): Buffer[] => {
+  const bytes = Buffer.from(text, 'latin1')
+  const ends = [...new Set(at.map(each => each % (bytes.length + 1)))].sort((a, b) => a - b)
+  return [0, ...ends].map((from, n) => bytes.subarray(from, ends[n] ?? bytes.length))
+}
+
+const OK = 'HTTP/1.1 200 OK\r\n'
+const GOOD: Readonly<Record<string, Partial<Seen>>> = {
+  [`${OK}Content-Length: 2\r\nX-A: 1\r\n\r\nok`]: {
+    status: 200,
+    headers: { 'content-length': '2', 'x-a': '1' },
+    body: 'ok',
+    reusable: true,
+  },
+  [`${OK}transfer-encoding: chunked\r\n\r\n3;a="b"\r\nabc\r\n0B\r\ndefghijklmn\r\n0\r\nx: y\r\nz:\r\n\r\n`]:
+    { body: 'abcdefghijklmn', reusable: true },
+  [`${OK}Transfer-Encoding: Chunked\r\n\r\n0\r\n\r\n`]: { body: '', reusable: true },
+  [`${OK}\r\nto the end`]: { body: 'to the end', reusable: false },
+  [`HTTP/1.1 103 Early\r\nlink: a\r\n\r\nHTTP/1.1 100 \r\n\r\n${OK}content-length: 1\r\n\r\nx`]: {
+    status: 200,
+    headers: { 'content-length': '1' },
+    body: 'x',
+  },
+  'HTTP/1.1 204 No Content\r\n\r\n': { status: 204, body: '', reusable: true },
+  'HTTP/1.1 304\r\netag: "a"\r\ncontent-length: 99\r\n\r\n': { status: 304, body: '' },
+  'HTTP/1.0 200 OK\r\ncontent-length: 1\r\n\r\nx': { body: 'x', reusable: false },
+  'HTTP/1.0 200 OK\r\nconnection: Keep-Alive\r\ncontent-length: 1\r\n\r\nx': { reusable: true },
+  [`${OK}connection: close\r\ncontent-length: 1\r\n\r\nx`]: { body: 'x', reusable: false },
+  [`${OK}a:  b \t\r\nA:c\r\nset-cookie: \xe9\r\ncontent-length: 0\r\n\r\n`]: {
+    headers: { a: ['b', 'c'], 'set-cookie': '\xe9', 'content-length': '0' },
+  },
+  [`${OK}__proto__: a\r\nconstructor: b\r\ncontent-length: 0\r\n\r\n`]: { body: '' },
+}
+t.test('in one piece, byte by byte, and in any pieces', async t => {
+  for (const [text, expected] of Object.entries(GOOD)) {
+    const seen = whole(text)
+    t.match(seen, expected, text)
+    const bytes = split(
+      text,
+      Array.from(text, (_, at) => at),
+    )
+    t.same(parse(bytes), seen, 'byte by byte')
+    const cuts = fc.array(fc.nat(500), { minLength: 1, maxLength: 8 })
+    t.doesNotThrow(() =>
+      fc.assert(
+        fc.property(cuts, at => JSON.stringify(parse(split(text, at))) === JSON.stringify(seen)),
+        { numRuns: 100 },
+      ),
+    )
+  }
+})
+
+t.test('the answer to HEAD has no body, whatever its head says', async t => {
+  const seen = whole(`${OK}content-length: 9\r\n\r\n`, 'HEAD')
+  t.match(seen, { status: 200, body: '', reusable: true })
+})
+
+t.test('what could be read in two ways is broken, and cut is not whole', async t => {
+  const length = `${OK}content-length: 2\r\n`
+  const chunked = `${OK}transfer-encoding: chunked\r\n\r\n`
+  const bad: Readonly<Record<string, RegExp>> = {
+    'ICY 200 OK\r\n\r\n': /does not begin/,
+    'HTTP/2 200\r\n\r\n': /does not begin/,
+    'HTTP/1.1 20 OK\r\n\r\n': /does not begin/,
+    'HTTP/1.1 600 OK\r\n\r\n': /does not begin/,
+    'HTTP/1.1 2000 OK\r\n\r\n': /does not begin/,
+    ' HTTP/1.1 200 OK\r\n\r\n': /does not begin/,
+    'HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n\r\n': /switches protocols/,
+    [`${length}transfer-encoding: chunked\r\n\r\nok`]: /both/,
+    [`${length}content-length: 2\r\n\r\nok`]: /Content-Length/,
+    [`${length}content-length: 3\r\n\r\nok`]: /Content-Length/,
+    [`${OK}content-length: +2\r\n\r\nok`]: /Content-Length/,
+    [`${OK}content-length: 2, 2\r\n\r\nok`]: /Content-Length/,
+    [`${OK}content-length: 0x2\r\n\r\nok`]: /Content-Length/,
+    [`${OK}content-length: \r\n\r\nok`]: /Content-Length/,
+    [`${OK}content-length: 9999999999999999\r\n\r\nok`]: /Content-Length/,
+    [`${OK}transfer-encoding: gzip, chunked\r\n\r\n`]: /Transfer-Encoding/,
+    [`${OK}transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n\r\n`]: /Transfer-Encoding/,
+    [`${OK}transfer-encoding: chunked\t\r\n\r\n`]: /Transfer-Encoding/,
+    [`${OK}transfer-encoding:\x0bchunked\r\n\r\n`]: /control character/,
+    [`${OK}a : b\r\n\r\n`]: /without a name/,
+    [`${OK}: b\r\n\r\n`]: /without a name/,
+    [`${OK}no colon\r\n\r\n`]: /without a name/,
+    [`${OK}a: b\r\n folded\r\n\r\n`]: /without a name/,
+    [`${OK}a: b\nc: d\r\n\r\n`]: /control character/,
+    [`${OK}a: b\rc: d\r\n\r\n`]: /control character/,
+    [`${OK}a: \0\r\n\r\n`]: /control character/,
+    [`${OK}a: ${'x'.repeat(17_000)}\r\n\r\n`]: /head of more than/,
+    [`${OK}a: ${'x'.repeat(17_000)}`]: /head of more than/,
+    [`${length}\r\nok!`]: /after the end/,
+    [`${chunked}0\r\n\r\nHTTP/1.1 200 OK\r\n\r\n`]: /after the end/,
+    [`${chunked}\r\n`]: /without a size/,
+    [`${chunked}zz\r\n`]: /without a size/,
+    [`${chunked}-1\r\n`]: /without a size/,
+    [`${chunked}12345678901234\r\n`]: /without a size/,
+    [`${chunked}2\nok\r\n`]: /without a size/,
+    [`${chunked}2\rok\r\n`]: /not where its size says/,
+    [`${chunked}2\r\nok!\r\n`]: /not where its size says/,
+    [`${chunked}2\r\nok\n0\r\n\r\n`]: /not where its size says/,
+    [`${chunked}2;${'x'.repeat(5_000)}\r\nok\r\n`]: /extension without an end/,
+    [`${chunked}2;a\nok\r\n`]: /extension without an end/,
+    [`${chunked}0\r\nx: y\n\r\n\r\n`]: /control character/,
+    [`${chunked}0\r\nx y\r\n\r\n`]: /without a name/,
+    [`HTTP/1.1 103 Early\r\nlin k: a\r\n\r\n${length}\r\nok`]: /without a name/,
+    'HTTP/1.1 304\r\ncontent-length: 9,9\r\n\r\n': /Content-Length/,
+    [`${chunked}0\r\n${'x: y\r\n'.repeat(5_000)}\r\n`]: /trailers without an end/,
+    [`${length}\r\no`]: /^cut$/,
+    [`${chunked}2\r\nok\r\n`]: /^cut$/,
+    [`${chunked}2\r\nok\r\n0\r\n`]: /^cut$/,
+    'HTTP/1.1 200 OK\r\ncontent-len': /^cut$/,
+    'HTTP/1.1 100 Continue\r\n\r\n': /^cut$/,
+    [`HTTP/1.0 100 Continue\r\n\r\n${length}\r\nok`]: /interim/,
+    [`HTTP/1.1 100 Continue\r\nconnection: close\r\n\r\n${length}\r\nok`]: /interim/,
+    '': /^cut$/,
+  }
+  for (const [text, reason] of Object.entries(bad)) {
+    t.match(whole(text), reason, JSON.stringify(text.slice(0, 80)))
+    const cut = split(text, [7, 20, text.length - 3])
+    t.equal(typeof parse(cut), 'string', 'in pieces, too')
+  }
+})
+
+/** What Node's own client makes of these bytes. */
+const parseByNode = (bytes: Buffer): Promise<Seen | string> =>
+  new Promise(resolve => {
+    const socket = new Duplex({ read() {}, write: (_, __, done) => done() })
+    const asked = request({ createConnection: () => socket })
+    asked.on('error', error => resolve(error.message))
+    asked.on('response', response => {
+      const chunks: Buffer[] = []
+      response.on('data', chunk => chunks.push(chunk))
+      response.on('error', error => resolve(error.message))
+      response.on('end', () => {
+        if (!response.complete) return resolve('cut')
+        const body = Buffer.concat(chunks).toString('latin1')
+        resolve({ status: response.statusCode ?? 0, headers: {}, body, reusable: true })
+      })
+    })
+    asked.on('close', () => setTimeout(resolve, 50, 'closed'))
+    asked.end()
+    socket.push(bytes)
+    socket.push(null)
+  })
+
+t.test('what is taken for an answer is one to Node’s parser as well, and the same', async t => {
+  const texts = Object.keys(GOOD)
+  const junk = fc.constantFrom('\r', '\n', '\r\n', '\0', ' ', ':', ';', '0', '5', 'f', ',', '\t')
+  const mutation = fc.tuple(fc.constantFrom(...texts), fc.nat(400), fc.nat(3), junk)
+  let taken = 0
+  await fc.assert(
+    fc.asyncProperty(mutation, async ([text, place, drop, put]) => {
+      const at = place % text.length
+      const changed = text.slice(0, at) + put + text.slice(at + drop)
+      const ours = whole(changed)
+      if (typeof ours === 'string') return true
+      taken++
+      const nodes = await parseByNode(Buffer.from(changed, 'latin1'))
+      // What extensions of chunks hold is nobody's business: they are dropped.
+      if (typeof nodes === 'string' && /chunk extension/.test(nodes)) return true
+      if (typeof nodes === 'string') throw new Error(`${JSON.stringify(changed)}: ${nodes}`)
+      return nodes.status === ours.status && nodes.body === ours.body
+    }),
+    { numRuns: scaled(1_500, 100_000) },
+  )
+  t.ok(taken > 100, `${taken} changed answers were answers still`)
+})

@@ -1,0 +1,114 @@
+/** Log lines: what they say, and that no secret is ever in one. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
+import t from 'tap'
+import { createLog } from '../../../engine/observe/log.ts'
+
+const collect = (secrets: readonly string[] = [], level = 'info') => {
+  const lines: string[] = []
+  const destination = { write: (line: string) => void lines.push(line) }
+  return { lines, log: createLog({ level, destination, secrets, process: 'worker 2' }) }
+}
+
+t.test('a line is JSON with level, process and the fields', async t => {
+  const { lines, log } = collect()
+  log.info({ id: 'r1', status: 200 }, 'served')
+  log.debug({ id: 'r2' })
+  t.equal(lines.length, 1)
+  t.match(JSON.parse(lines[0] ?? ''), {
+    ...{ level: 'info', process: 'worker 2', pid: process.pid },
+    ...{ id: 'r1', status: 200, msg: 'served' },
+  })
+})
+
+t.test(
+  'fields named like secrets are hidden at any depth, the object itself is left alone',
+  async t => {
+    const { lines, log } = collect()
+    const headers = {
+      authorization: 'Bearer canary-1',
+      Cookie: 'session=canary-2',
+      'x-api-key': 'canary-3',
+      'proxy-authorization': 'Basic canary-4',
+      'x-goog-api-key': ['canary-5'],
+      accept: 'text/plain',
+    }
+    log.info({ request: { headers, list: [{ password: 'canary-6' }] }, api_key: 'canary-7' })
+    t.notMatch(lines[0], /canary/)
+    t.match(lines[0], 'text/plain')
+    t.equal(headers.authorization, 'Bearer canary-1')
+  },
+)
+
+t.test(
+  'queries, user names in addresses and bearer texts are hidden wherever they stand',
+  async t => {
+    const { lines, log } = collect()
+    log.info({ url: '/v1/x?key=canary-1&api_key=canary-2&TOKEN=canary-3&page=2#end' })
+    log.info({ to: 'https://user:canary-4@host.example/v1' }, 'POST https://canary-5@host/ failed')
+    log.warn({}, 'sent Authorization: bearer canary-6 to host')
+    t.notMatch(lines.join(''), /canary/)
+    t.match(lines[0], '/v1/x?key=[hidden]')
+    t.match(lines[1], 'https://[hidden]@host.example/v1')
+  },
+)
+
+t.test('known values are hidden in any text, also after a reload brought new ones', async t => {
+  const { lines, log } = collect(['sk-canary.1', 'canary"quoted\\2', 'no'])
+  log.info({ path: '/x/sk-canary.1' }, 'it said canary"quoted\\2; no')
+  log.hide(['later-canary'])
+  log.info({ path: 'a later-canary, and sk-canary.1' })
+  t.notMatch(lines.join(''), /canary/)
+  t.match(lines[0], '; no', 'a value of two letters is no secret')
+  t.match(lines[1], 'a [hidden], and [hidden]')
+})
+
+t.test('a chain of causes loses its secrets in messages, stacks and own fields', async t => {
+  const { lines, log } = collect(['sk-canary-0'])
+  const deepest = Object.assign(new Error('connect to http://u:canary-1@proxy/ failed'), {
+    headers: { authorization: 'canary-2' },
+  })
+  const cause = new Error('GET /y?key=canary-3', { cause: deepest })
+  log.error({ error: new Error('with sk-canary-0', { cause }), id: 'r1' })
+  log.error(new Error('bare sk-canary-0', { cause: deepest }))
+  t.notMatch(lines.join(''), /canary/)
+  t.match(lines[0], 'GET /y?key=[hidden]', 'the causes are there')
+  t.match(lines[0], 'log.test.ts', 'and so are the stacks')
+  t.match(JSON.parse(lines[1] ?? '').err.message, 'bare [hidden]')
+})
+
+t.test('a circle ends', async t => {
+  const { lines, log } = collect()
+  const circle: Record<string, unknown> = { name: 'round' }
+  circle.self = circle
+  log.info(circle)
+  t.match(lines[0], 'round')
+})
+
+t.test('the level can change, and silent is silent', async t => {
+  const { lines, log } = collect([], 'silent')
+  log.error({}, 'unheard')
+  log.level('debug')
+  log.debug({}, 'heard')
+  t.equal(lines.length, 1)
+})
+
+const run = async (code: string) => {
+  const url = new URL('../../../engine/observe/log.ts', import.meta.url)
+  const source = `import { createLog } from '${url}'; const log = createLog({ level: 'info' }); ${code}`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', source])
+  const [output] = await Promise.all([text(child.stdout), once(child, 'close')])
+  return output
+}
+
+t.test('buffered lines leave at exit and in a crash', async t => {
+  const many = 'for (let i = 0; i < 1000; i++) log.info({ i });'
+  t.equal((await run(`${many} process.exit(1)`)).split('\n').length, 1001)
+  t.equal((await run(`${many} throw new Error('crash')`)).split('\n').length, 1001)
+  t.equal(
+    (await run(`${many} await log.flush(); process.kill(process.pid, 'SIGKILL')`)).split('\n')
+      .length,
+    1001,
+  )
+})

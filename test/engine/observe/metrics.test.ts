@@ -1,0 +1,122 @@
+/** Numbers of one process and their sum over all, dead ones included. */
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import { createMetrics, type GatewayMetrics } from '../../../engine/observe/metrics.ts'
+import { FAMILIES } from '../../../engine/observe/metrics-table.ts'
+import { createExposition } from '../../../engine/processes/metrics-exposition.ts'
+
+const metricsFor = (t: Test, process?: string): GatewayMetrics => {
+  const metrics = createMetrics(process)
+  t.teardown(metrics.close)
+  return metrics
+}
+const reading = (text: string, series: string): number | undefined => {
+  const line = text.split('\n').find(each => each.startsWith(`${series} `))
+  return line === undefined ? undefined : Number(line.slice(series.length + 1))
+}
+
+const pageOf = (name: string): string =>
+  readFileSync(new URL(`../../../docs/${name}.md`, import.meta.url), 'utf8')
+const rowsOf = (page: string) =>
+  page.split('\n').flatMap(line => {
+    const [, name, kind, labels, help] =
+      /^\| `(\w+)` \| (\w+) \| (.*?) ?\| (.*) \|$/.exec(line) ?? []
+    return name === undefined ? [] : [[name, kind, labels?.match(/\w+/g) ?? [], help] as const]
+  })
+const [ENGINE = '', PLUGINS = ''] = pageOf('metrics').split('Plugins keep numbers of their own:')
+
+t.test('every family stands in docs/metrics.md with its kind, labels and meaning', async t => {
+  const told = Object.entries(FAMILIES).map(([name, { kind, labels, help }]) => [
+    ...[name, kind, labels, help],
+  ])
+  t.strictSame(rowsOf(ENGINE), told)
+})
+
+const KEPT = /\bmetrics\.(count|gauge|time)\(\s*'(\w+)'/g
+const KINDS: Readonly<Record<string, string>> = {
+  count: 'counter',
+  gauge: 'gauge',
+  time: 'histogram',
+}
+t.test('so does every number of a plugin, or in docs/webhooks.md', async t => {
+  const plugins = fileURLToPath(new URL('../../../plugins/', import.meta.url))
+  const kept = globSync('**/*.ts', { cwd: plugins }).flatMap(file =>
+    [...readFileSync(join(plugins, file), 'utf8').matchAll(KEPT)].map(([, how = '', name]) => [
+      ...[name, KINDS[how]],
+    ]),
+  )
+  const told = rowsOf(PLUGINS + pageOf('webhooks')).map(([name, kind]) => [name, kind])
+  t.strictSame(new Set(told.map(String)), new Set(kept.map(String)))
+})
+
+t.test('requests are counted by route and status, timed, and their bytes added', async t => {
+  const metrics = metricsFor(t)
+  metrics.route('list').end(200, 40, 2, 10, 1000)
+  metrics.route('list').end(200, 3000, 0.3, 0, 500)
+  metrics.route('list').end(404, 1, 1, 0, 20)
+  const exposition = createExposition()
+  exposition.absorb('worker 1', metrics.report())
+  const text = await exposition.text()
+  t.equal(reading(text, 'tollgate_requests_total{route="list",status="200"}'), 2)
+  t.equal(reading(text, 'tollgate_requests_total{route="list",status="404"}'), 1)
+  t.equal(reading(text, 'tollgate_received_bytes_total{route="list"}'), 10)
+  t.equal(reading(text, 'tollgate_sent_bytes_total{route="list"}'), 1520)
+  t.equal(reading(text, 'tollgate_request_seconds_bucket{route="list",le="0.05"}'), 2)
+  t.equal(reading(text, 'tollgate_request_seconds_bucket{route="list",le="+Inf"}'), 3)
+  t.equal(reading(text, 'tollgate_request_seconds_count{route="list"}'), 3)
+  t.equal(reading(text, 'tollgate_added_seconds_bucket{route="list",le="0.0005"}'), 1)
+  t.ok(Math.abs((reading(text, 'tollgate_added_seconds_sum{route="list"}') ?? 0) - 0.0033) < 1e-9)
+  t.match(text, '# TYPE tollgate_requests_total counter')
+})
+
+t.test('sums run over workers, and the dead keep what they counted', async t => {
+  const [one, two] = [metricsFor(t, 'worker 1'), metricsFor(t, 'worker 2')]
+  const exposition = createExposition()
+  const scrape = async () => {
+    exposition.absorb('worker 1', one.report())
+    exposition.absorb('worker 2', two.report())
+    return exposition.text()
+  }
+  const requests = 'tollgate_requests_total{route="r",status="200"}'
+  const open = 'tollgate_open_streams{route="r",kind="sse"}'
+  for (const metrics of [one, two, two]) metrics.route('r').end(200, 1, 1, 0, 0)
+  one.route('r').open('sse')
+  const close = two.route('r').open('sse')
+  t.equal(reading(await scrape(), requests), 3)
+  t.equal(reading(await scrape(), requests), 3, 'a second scrape adds nothing')
+  t.equal(reading(await scrape(), open), 2)
+  close()
+  close()
+  t.equal(reading(await scrape(), open), 1)
+  exposition.forget('worker 1')
+  const text = await exposition.text()
+  t.equal(reading(text, requests), 3)
+  t.equal(reading(text, open), 0, 'what was open in a dead worker is not')
+  t.equal(reading(text, 'tollgate_resident_bytes{process="worker 1"}'), undefined)
+  t.ok(reading(text, 'tollgate_resident_bytes{process="worker 2"}'))
+  t.ok(Number(reading(text, 'tollgate_loop_delay_seconds{process="worker 2",quantile="p99"}')) >= 0)
+})
+
+t.test('plugins count, time and gauge under names of their own', async t => {
+  const metrics = metricsFor(t)
+  metrics.count('limit_refused_total', { by: 'rate' })
+  metrics.count('limit_refused_total', { by: 'rate' }, 2)
+  metrics.time('lookup_seconds', {}, 0.2)
+  metrics.gauge('lookups_waiting', { kind: 'a"b' }, 4)
+  const exposition = createExposition()
+  exposition.absorb('w', metrics.report())
+  const text = await exposition.text()
+  t.equal(reading(text, 'tollgate_limit_refused_total{by="rate"}'), 3)
+  t.equal(reading(text, 'tollgate_lookup_seconds_bucket{le="0.25"}'), 1)
+  t.equal(reading(text, 'tollgate_lookups_waiting{kind="a\\"b"}'), 4)
+})
+
+t.test('a label that takes any value does not fill the memory', async t => {
+  const metrics = metricsFor(t)
+  for (let index = 0; index < 6000; index++) metrics.count('calls_total', { who: `c${index}` })
+  const samples = metrics.report().filter(sample => sample.name === 'calls_total')
+  t.equal(samples.length, 5001)
+  t.strictSame(samples.find(sample => sample.labels.who === 'other')?.values, [1000])
+})

@@ -1,0 +1,88 @@
+/** The admin listener: what each path answers, and whom it refuses. */
+import { request } from 'node:http'
+import t from 'tap'
+import { type AdminRoutes, listenAdmin } from '../../../engine/processes/admin-listener.ts'
+import { cannotListen, splitAddress, urlOf } from '../../../engine/processes/listen-address.ts'
+
+const asked: string[] = []
+const routes: AdminRoutes = {
+  'GET /-/health': () => ({ status: 200, body: { status: 'ok' } }),
+  'GET /metrics': () => ({ status: 200, body: 'a 1\n' }),
+  'POST /-/reload': query => {
+    asked.push(`reload ${query.get('to')}`)
+    return { status: 200, body: {} }
+  },
+  'POST /-/break': () => {
+    throw new Error('broken')
+  },
+}
+const admin = await listenAdmin('127.0.0.1', 0, routes)
+t.teardown(() => admin.close())
+const { port } = admin.address
+
+const send = (method: string, path: string, headers: Record<string, string> = {}) =>
+  new Promise<{ status: number | undefined; text: string; type: string | undefined }>(
+    (resolve, reject) => {
+      const outgoing = request({ port, method, path, headers, host: '127.0.0.1' }, response => {
+        let text = ''
+        response.setEncoding('utf8').on('data', chunk => {
+          text += chunk
+        })
+        response.on('end', () =>
+          resolve({ status: response.statusCode, text, type: response.headers['content-type'] }),
+        )
+      })
+      outgoing.on('error', reject).end()
+    },
+  )
+
+t.test('answers by method and path', async t => {
+  t.match(await send('GET', '/-/health'), { status: 200, text: '{"status":"ok"}\n' })
+  t.match(await send('GET', '/metrics'), { status: 200, text: 'a 1\n', type: 'text/plain' })
+  t.match(await send('HEAD', '/-/health'), { status: 200, text: '' })
+  t.match(await send('GET', '/'), { status: 404, text: 'GET /-/health' })
+  t.match(await send('GET', '/-/reload'), { status: 405 })
+  t.match(await send('POST', '/-/break'), { status: 500, text: 'broken' })
+})
+
+t.test('changes only for programs of this machine, by a local name', async t => {
+  const allowed: readonly Record<string, string>[] = [
+    { host: `127.0.0.1:${port}` },
+    { host: 'localhost' },
+    { host: `[::1]:${port}` },
+    { host: `localhost:${port}`, origin: `http://localhost:${port}` },
+    { host: 'localhost', 'sec-fetch-site': 'none' },
+  ]
+  const refused: readonly Record<string, string>[] = [
+    { host: 'evil.example' },
+    { host: `127.0.0.1.evil.example:${port}` },
+    { host: 'localhost.' },
+    { host: `localhost:${port}`, origin: 'http://evil.example' },
+    { host: `localhost:${port}`, origin: 'null' },
+    { host: 'localhost', 'sec-fetch-site': 'cross-site' },
+    { host: 'localhost', 'sec-fetch-site': 'same-site' },
+  ]
+  for (const headers of allowed)
+    t.equal((await send('POST', '/-/reload?to=3', headers)).status, 200, JSON.stringify(headers))
+  t.same(new Set(asked), new Set(['reload 3']))
+  asked.length = 0
+  for (const headers of refused)
+    t.equal((await send('POST', '/-/reload', headers)).status, 403, JSON.stringify(headers))
+  t.same(asked, [])
+})
+
+t.test('addresses as they are written and as they are told', async t => {
+  t.same(splitAddress('127.0.0.1:8080'), { host: '127.0.0.1', port: 8080 })
+  t.same(splitAddress('[::1]:80'), { host: '::1', port: 80 })
+  t.same(splitAddress(':80'), { host: '::', port: 80 })
+  t.same(splitAddress('8080'), { host: '127.0.0.1', port: 8080 })
+  t.equal(urlOf('0.0.0.0', 80), 'http://127.0.0.1:80')
+  t.equal(urlOf('::', 80), 'http://[::1]:80')
+  t.equal(urlOf('gateway.example', 80), 'http://gateway.example:80')
+  const inUse = Object.assign(new Error('listen EADDRINUSE'), { code: 'EADDRINUSE' })
+  t.equal(
+    cannotListen('127.0.0.1:80', inUse),
+    '127.0.0.1:80 is in use by another program; change settings.listen',
+  )
+  t.match(cannotListen('x:80', new Error('odd'), 'admin'), /odd.*settings\.admin/)
+})

@@ -1,0 +1,57 @@
+/** Versions that served: kept, pruned, rolled back, never with a secret. */
+import { existsSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { type Entry, History } from '../../../engine/processes/history.ts'
+
+const entry = (version: number, from?: number): Entry => ({
+  ...{ version, hash: `h${version}`, time: '2026-01-01T00:00:00.000Z' },
+  ...{ files: { 'routes.yaml': `# ${version}` }, plugins: [] },
+  ...(from !== undefined && { from }),
+})
+
+t.test('keeps the last twenty, for the eyes of the owner', async t => {
+  const folder = join(t.testdir(), 'history')
+  const history = new History(folder, t.testdirName)
+  t.equal(history.last, undefined)
+  for (let version = 1; version <= 25; version++) history.save(entry(version))
+  t.equal(readdirSync(folder).length, 20)
+  t.equal(history.last?.version, 25)
+  t.equal(history.find(5), undefined)
+  t.same(history.find(6), entry(6))
+  t.equal(statSync(join(folder, '25.json')).mode & 0o777, 0o600)
+  t.equal(statSync(folder).mode & 0o777, 0o700)
+})
+
+t.test('what was rolled back is not what came before', async t => {
+  const history = new History(t.testdir(), t.testdirName)
+  for (const version of [10, 11, 12]) history.save(entry(version))
+  t.equal(history.before(12)?.version, 11)
+  history.save(entry(13, 11))
+  t.equal(history.before(13)?.version, 10)
+  history.save(entry(14, 10))
+  t.equal(history.before(14), undefined)
+})
+
+t.test('a torn entry is passed over', async t => {
+  const folder = t.testdir({ '2.json': '{"version":', 'notes.txt': '' })
+  const history = new History(folder, folder)
+  history.save(entry(1))
+  t.equal(history.last?.version, 1)
+  t.equal(history.find(2), undefined)
+})
+
+t.test('bundles that no kept version names go after an hour', async t => {
+  const cache = t.testdir({ 'used-1.mjs': '', 'old-2.mjs': '', 'new-3.mjs': '', 'meta.json': '' })
+  const path = (name: string) => join(cache, name)
+  const long = Date.now() / 1000 - 7200
+  for (const name of ['used-1.mjs', 'old-2.mjs', 'meta.json']) utimesSync(path(name), long, long)
+  const history = new History(join(cache, 'history'), cache)
+  const plugins = [{ name: 'used', file: 'plugins/used.ts', bundle: path('used-1.mjs'), hash: '1' }]
+  history.save({ ...entry(1), plugins })
+  t.same(
+    ['used-1.mjs', 'old-2.mjs', 'new-3.mjs', 'meta.json'].map(name => existsSync(path(name))),
+    [true, false, true, true],
+  )
+  writeFileSync(path('later-4.mjs'), '')
+})

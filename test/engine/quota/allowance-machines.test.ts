@@ -1,0 +1,152 @@
+/** Numbers that machines share in a store: never more than the limit while it answers, and nothing is lost with a machine. */
+import t, { type Test } from 'tap'
+import type { Supply } from '../../../engine/plugin.ts'
+import { createStanding } from '../../../engine/store/standing.ts'
+import { silent } from '../../helpers/core.ts'
+import { type Machine, startMachine } from '../../helpers/machines.ts'
+import { eventually } from '../../helpers/primary.ts'
+import { ENGINES, startAnyStore } from '../../helpers/store.ts'
+
+const HOUR = 3_600_000
+const window = (amount: bigint, ms = HOUR): Supply => ({ window: { amount, ms } })
+const counted = (amount: bigint): Supply => ({ window: { amount, ms: HOUR, returns: true } })
+const held = (amount: bigint): Supply => ({ held: { amount } })
+
+for (const engine of ENGINES) {
+  // Not awaited here: a room that waits between two tests is taken to be over.
+  const starting = startAnyStore(t, engine)
+  const begun: Machine[] = []
+  /** Another installation for each test: numbers have one name. */
+  const begin = async (t: Test, every?: number) => {
+    const database = await (await starting).open()
+    await database.migrate('standing', [
+      {
+        number: 1,
+        text: 'CREATE TABLE tollgate_processes (id TEXT PRIMARY KEY, beat BIGINT NOT NULL)',
+      },
+    ])
+    const machine = () => {
+      const started = startMachine(t, database, every === undefined ? {} : { every })
+      begun.push(started)
+      return started
+    }
+    return { one: machine(), two: machine(), database, machine }
+  }
+  const test = (name: string, run: (t: Test) => Promise<void>) =>
+    t.test(`${engine}: ${name}`, async t => {
+      await run(t)
+      for (const machine of begun.splice(0)) machine.kill()
+      const database = await (await starting).open()
+      for (const table of ['tollgate_numbers', 'tollgate_slices', 'tollgate_processes'])
+        await database.write([{ sql: { name: table, text: `DELETE FROM ${table}` }, values: [] }])
+    })
+
+  test('of any number that arrive at two machines at once exactly as many are let in as a window says', async t => {
+    const { one, two } = await begin(t)
+    const admitted = await Promise.all([one.use(window(37n), 150), two.use(window(37n), 150)])
+    t.equal(admitted[0] + admitted[1], 37)
+    t.equal((await one.use(window(37n), 5)) + (await two.use(window(37n), 5)), 0)
+  })
+
+  test('a machine asks the store for slices, not for each', async t => {
+    const { one } = await begin(t)
+    t.equal(await one.use(window(1_000n), 1), 1)
+    const before = one.lists
+    for (let at = 0; at < 900; at++) await one.use(window(1_000n), 1)
+    t.ok(one.lists - before <= 4, `${one.lists - before} lists for 900`)
+  })
+
+  test('what may be held at once is held once, and given back from one to the other', async t => {
+    const { one, two } = await begin(t)
+    const admitted = await Promise.all([one.use(held(9n), 30), two.use(held(9n), 30)])
+    t.equal(admitted[0] + admitted[1], 9)
+    one.give(held(9n), admitted[0])
+    let more = 0
+    await eventually(async () => {
+      more += await two.use(held(9n), 1)
+      return more === admitted[0] || undefined
+    })
+    t.equal(await two.use(held(9n), 5), 0)
+  })
+
+  test('a slice that lies unused comes to who was refused', async t => {
+    const { one, two } = await begin(t)
+    t.equal(await one.use(window(100n), 1), 1, 'half of the rest lies with it')
+    let got = 0
+    await eventually(async () => {
+      got += await two.use(window(100n), 10)
+      return got === 99 || undefined
+    })
+    t.equal((await one.use(window(100n), 5)) + (await two.use(window(100n), 5)), 0)
+  })
+
+  test('what was used beyond a window is owed by all', async t => {
+    const { one, two } = await begin(t)
+    t.equal(await one.use(counted(100n), 1, 10n), 1)
+    one.spend(counted(100n), 400n)
+    await eventually(async () => (await two.use(counted(100n), 1, 1n)) === 0 || undefined)
+    t.equal(await one.use(counted(100n), 1, 1n), 0)
+  })
+
+  test('the next window begins for both', async t => {
+    const { one, two } = await begin(t)
+    const short = window(8n, 400)
+    t.equal((await one.use(short, 20)) + (await two.use(short, 20)), 8)
+    let more = 0
+    await eventually(async () => {
+      more += (await one.use(short, 1)) + (await two.use(short, 1))
+      return more >= 8 || undefined
+    })
+    t.ok(more >= 8)
+  })
+
+  test('a worker that dies takes nothing along: another speaks for its machine', async t => {
+    const { one, two } = await begin(t)
+    t.equal(await one.use(held(9n), 9), 9)
+    one.kill(0)
+    const free = async () => (await two.use(held(9n), 1)) + (await one.use(held(9n), 1))
+    // What the dead one held, five of nine, is free again.
+    let got = 0
+    await eventually(async () => {
+      got += await free()
+      return got === 5 || undefined
+    })
+    t.equal(await free(), 0)
+  })
+
+  test('a machine that dies is found, and its slices come back', async t => {
+    const { one, database, machine } = await begin(t, 40)
+    t.equal(await one.use(held(9n), 9), 9)
+    one.kill()
+    const looking = createStanding({ database, log: silent, every: 40 })
+    looking.watch('test', {})
+    t.teardown(() => looking.close())
+    const two = machine()
+    let got = 0
+    await eventually(async () => {
+      got += await two.use(held(9n), 1)
+      return got === 9 || undefined
+    })
+    t.equal(await two.use(held(9n), 5), 0)
+  })
+
+  test('without the store each has its fair share; when it is back, that counts', async t => {
+    const { one, two } = await begin(t)
+    t.equal(
+      (await one.use(window(40n), 2)) + (await two.use(window(40n), 2)),
+      4,
+      'they know each other',
+    )
+    await one.use(window(40n), 1)
+    one.cut = true
+    two.cut = true
+    const admitted = (await one.use(window(40n), 60)) + (await two.use(window(40n), 60)) + 5
+    t.ok(admitted >= 40 - 2 && admitted <= 2 * 40, `${admitted} of 40`)
+    one.cut = false
+    two.cut = false
+    await eventually(async () => {
+      const got = (await one.use(window(40n), 1)) + (await two.use(window(40n), 1))
+      return got === 0 || undefined
+    })
+  })
+}

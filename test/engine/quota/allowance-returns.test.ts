@@ -1,0 +1,122 @@
+/** Windows that take back what was not used, and count what was used beyond: over workers, by every order of messages. */
+
+import t from 'tap'
+import type { Supply } from '../../../engine/plugin.ts'
+import { Machine } from '../../helpers/allowance-machine.ts'
+import { scaled } from '../../helpers/long.ts'
+import fc from '../../helpers/property.ts'
+
+const returning = (amount: bigint): Supply => ({ window: { amount, ms: 100, returns: true } })
+const LIMIT = 20n
+
+t.test('a reading is what is left, here and with the owner', async t => {
+  const machine = new Machine(1)
+  const allowance = machine.open(0, returning(100n))
+  t.equal(allowance.reading('a'), undefined, 'nobody has asked')
+  await Promise.all([machine.use(0, returning(100n), 'a', 10n), machine.settle()])
+  t.same(allowance.reading('a'), { left: 90n, ms: 100, window: 1_000 })
+  machine.clock += 30
+  t.equal(allowance.take('a', 5n), true)
+  t.same(allowance.reading('a'), { left: 85n, ms: 70, window: 1_000 })
+  machine.clock += 70
+  t.equal(allowance.reading('a'), undefined, 'its window is over')
+})
+
+t.test('what goes back may be taken by any worker', async t => {
+  const machine = new Machine(2)
+  t.equal(await machine.exhaust('a', returning(LIMIT)), LIMIT)
+  t.equal(await machine.exhaust('a', returning(LIMIT), 1), 0n)
+  const allowance = machine.open(0, returning(LIMIT))
+  allowance.give('a', 3n, allowance.reading('a')?.window)
+  await machine.settle()
+  t.equal(await machine.exhaust('a', returning(LIMIT), 1), 3n)
+})
+
+t.test('nothing goes back to a later window, nor without saying which', async t => {
+  const machine = new Machine(2)
+  t.equal(await machine.exhaust('a', returning(LIMIT)), LIMIT)
+  const allowance = machine.open(0, returning(LIMIT))
+  const window = allowance.reading('a')?.window
+  allowance.give('a', 3n)
+  await machine.settle()
+  t.equal(await machine.exhaust('a', returning(LIMIT)), 0n)
+  machine.clock += 100
+  t.equal(await machine.exhaust('a', returning(LIMIT)), LIMIT)
+  allowance.give('a', 3n, window)
+  await machine.settle()
+  t.equal(await machine.exhaust('a', returning(LIMIT)), 0n)
+})
+
+t.test('what was spent beyond is refused to all, and the next window is whole', async t => {
+  const machine = new Machine(2)
+  const [one, other] = [machine.open(0, returning(LIMIT)), machine.open(1, returning(LIMIT))]
+  one.spend('a', 50n)
+  await machine.settle()
+  t.equal(one.reading('a')?.left, -30n)
+  t.equal(await machine.exhaust('a', returning(LIMIT), 1), 0n)
+  t.equal(other.reading('a')?.left, -30n)
+  machine.clock += 100
+  t.equal(await machine.exhaust('a', returning(LIMIT), 1), LIMIT)
+})
+
+t.test('spent from the slice at hand needs no message', async t => {
+  const machine = new Machine(1)
+  const allowance = machine.open(0, returning(100n))
+  await Promise.all([machine.use(0, returning(100n), 'a', 1n), machine.settle()])
+  allowance.spend('a', 7n)
+  t.same(machine.workers[0]?.up.queue, [])
+  t.equal(allowance.reading('a')?.left, 92n)
+})
+
+t.test('of what is held at once, spending takes too', async t => {
+  const machine = new Machine(2)
+  const supply: Supply = { held: { amount: 5n } }
+  const allowance = machine.open(0, supply)
+  allowance.spend('a', 7n)
+  await machine.settle()
+  t.equal(await machine.exhaust('a', supply, 1), 0n)
+  allowance.give('a', 7n)
+  await machine.settle()
+  t.equal(await machine.exhaust('a', supply, 1), 5n)
+  t.equal(allowance.reading('a'), undefined)
+})
+
+t.test('taken, given back and spent in one window: what is left is exact', async t => {
+  const step = fc.record({
+    do: fc.constantFrom('use' as const, 'use' as const, 'give' as const, 'spend' as const),
+    worker: fc.nat(2),
+    amount: fc.bigInt(1n, 4n),
+    settle: fc.boolean(),
+  })
+  const property = fc.asyncProperty(fc.array(step, { maxLength: 40 }), async steps => {
+    const machine = new Machine(3)
+    let counted = 0n
+    const open: Promise<unknown>[] = []
+    for (const { do: what, worker, amount, settle } of steps) {
+      const allowance = machine.open(worker, returning(LIMIT))
+      if (what === 'use') {
+        const asked = machine.use(worker, returning(LIMIT), 'a', amount).then(admitted => {
+          if (!admitted) return
+          counted += amount
+          if (counted > LIMIT) throw new Error(`${counted} of ${LIMIT}`)
+        })
+        open.push(asked)
+        if (settle) await machine.settle()
+      } else {
+        // Corrections come from calls that are over: nothing else is under way.
+        await machine.settle()
+        if (what === 'give' && counted < amount) continue
+        if (what === 'give') allowance.give('a', amount, 1_000)
+        else allowance.spend('a', amount)
+        await machine.settle()
+        counted += what === 'give' ? -amount : amount
+      }
+    }
+    await machine.settle()
+    await Promise.all(open)
+    const left = LIMIT > counted ? LIMIT - counted : 0n
+    const found = await machine.exhaust('a', returning(LIMIT), 1)
+    if (found !== left) throw new Error(`${found} left, not ${left}`)
+  })
+  await t.resolves(fc.assert(property, { numRuns: scaled(200, 5_000) }))
+})

@@ -1,0 +1,193 @@
+/** Allowances one by one: slices, recalls, windows, deaths, memory. The property test beside it mixes them. */
+import t from 'tap'
+import type { Supply } from '../../../engine/plugin.ts'
+import { createAllowances, createLocalAllowances } from '../../../engine/quota/allowance.ts'
+import type { Answer, Ask, Recall, Return } from '../../../engine/quota/channel.ts'
+import { createAllowanceOwner } from '../../../engine/quota/counter-owner.ts'
+import { Machine } from '../../helpers/allowance-machine.ts'
+
+type ToWorker = Answer | Recall
+const held = (amount: bigint): Supply => ({ held: { amount } })
+const window = (amount: bigint): Supply => ({ window: { amount, ms: 100 } })
+
+t.test('far from the limit a worker has a slice; near it, single units', async t => {
+  const machine = new Machine(2)
+  const allowance = machine.open(0, held(100n))
+  const first = allowance.ask('a', 1n)
+  await machine.settle()
+  t.equal(await first, true)
+  let free = 0
+  while (allowance.take('a', 1n)) free++
+  t.equal(free, 24, 'a quarter of the 99 left, since there are two workers')
+  await machine.exhaust('a', held(96n), 1)
+  const near = machine.open(1, held(97n))
+  const last = near.ask('a', 1n)
+  await machine.settle()
+  t.equal(await last, true)
+  t.equal(near.take('a', 1n), undefined, 'no slack: the next one asks')
+})
+
+t.test('a slice at hand needs no message', async t => {
+  const machine = new Machine(1)
+  const allowance = machine.open(0, held(100n))
+  const first = allowance.ask('a', 1n)
+  await machine.settle()
+  await first
+  t.equal(allowance.take('a', 5n), true)
+  allowance.give('a', 5n)
+  t.same(machine.workers[0]?.up.queue, [])
+})
+
+t.test('a slice cut under another amount is not taken from', async t => {
+  const machine = new Machine(1)
+  const before = machine.open(0, held(100n))
+  const first = before.ask('a', 1n)
+  await machine.settle()
+  await first
+  const after = machine.open(0, held(2n))
+  t.equal(after.take('a', 1n), undefined)
+  t.equal(await machine.exhaust('a', held(2n)), 1n, 'the one in use counts on')
+})
+
+t.test('a spent window is refused without asking, and says how long', async t => {
+  const machine = new Machine(2)
+  t.equal(await machine.exhaust('a', window(7n)), 7n)
+  const allowance = machine.open(0, window(7n))
+  machine.clock += 30
+  t.equal(allowance.take('a', 1n), false)
+  t.equal(allowance.wait('a'), 70)
+  t.equal(machine.open(0, window(8n)).take('a', 1n), undefined, 'a raised amount is asked for')
+  allowance.give('a', 7n)
+  t.equal(allowance.take('a', 1n), false, 'a window takes nothing back')
+  machine.clock += 70
+  t.equal(allowance.take('a', 1n), undefined)
+  t.equal(allowance.wait('a'), 0)
+  t.equal(await machine.exhaust('a', window(7n)), 7n)
+})
+
+t.test('an answer from a window that ended on the way admits nothing of it', async t => {
+  const machine = new Machine(1)
+  const allowance = machine.open(0, window(10n))
+  const asked = allowance.ask('a', 1n)
+  machine.deliver(0, 'up')
+  machine.clock += 100
+  machine.deliver(0, 'down')
+  await machine.settle()
+  t.equal(await asked, true, 'admitted by the window that runs')
+  t.same([...(machine.begun.get('a') ?? [])], [1_000, 1_100])
+})
+
+t.test('windows that keep ending on the way are given up', async t => {
+  const machine = new Machine(1)
+  const asked = machine.open(0, window(10n)).ask('a', 1n)
+  for (let tries = 0; tries < 3; tries++) {
+    t.equal(machine.deliver(0, 'up'), true)
+    machine.clock += 100
+    machine.deliver(0, 'down')
+  }
+  t.equal(await asked, false)
+})
+
+t.test('a dead worker gives back what it held, not what it took from a window', async t => {
+  const machine = new Machine(2)
+  t.equal(await machine.exhaust('a', held(5n), 0), 5n)
+  t.equal(await machine.exhaust('w', window(5n), 0), 5n)
+  t.equal(await machine.exhaust('a', held(5n), 1), 0n)
+  machine.kill(0)
+  t.equal(await machine.exhaust('a', held(5n)), 5n)
+  t.equal(await machine.exhaust('w', window(5n)), 0n)
+})
+
+t.test('a death answers the recall that waited for it', async t => {
+  const machine = new Machine(2)
+  const lying = machine.open(0, held(8n)).ask('a', 1n)
+  await machine.settle()
+  await lying
+  const asked = machine.open(1, held(8n)).ask('a', 7n)
+  machine.deliver(1, 'up')
+  t.equal(machine.workers[0]?.down.queue.length, 1, 'recalled')
+  machine.kill(0)
+  await machine.settle()
+  t.equal(await asked, true, 'all eight are free')
+})
+
+t.test('a worker that hangs delays a refusal by the patience only', async t => {
+  const sent: [ToWorker[], ToWorker[]] = [[], []]
+  const listeners: ((message: unknown) => void)[] = []
+  const owner = createAllowanceOwner({ patience: 10 })
+  const refused = new Promise<void>(resolve => {
+    for (const worker of [0, 1] as const)
+      owner.attach(worker, {
+        send(message) {
+          sent[worker].push(message as ToWorker)
+          if (worker === 1) resolve()
+        },
+        on: listener => void listeners.push(listener),
+      })
+  })
+  const place = { type: 'allowance', kind: 'held', name: 'n', key: 'k' } as const
+  const ask = (worker: number, id: number, amount: string): void => {
+    const terms = { amount, limit: '9', ms: 0, free: '0', since: 0 }
+    listeners[worker]?.({ ...place, verb: 'ask', id, ...terms } satisfies Ask)
+  }
+  const answer = (round: number, free: string): void =>
+    listeners[0]?.({ ...place, verb: 'return', round, free, since: 0 } satisfies Return)
+  const alive = setTimeout(() => {}, 60_000) // the owner's own timer keeps no process up
+
+  ask(0, 1, '1')
+  t.match(sent[0][0], { verb: 'answer', granted: '3' }, 'one, and two of slack')
+  ask(1, 1, '8')
+  await refused
+  clearTimeout(alive)
+  t.match(sent[1][0], { verb: 'answer', granted: '0' })
+  const recall = sent[0][1] as Recall
+  ask(0, 2, '1')
+  t.match(sent[0][2], { verb: 'answer', granted: '2' }, 'one, and one of slack')
+  answer(recall.round, '2')
+  ask(1, 2, '7')
+  t.match(sent[0][3], { verb: 'recall' }, 'the late answer was not about the second slice')
+  answer(recall.round + 1, '1')
+  t.match(sent[1][1], { verb: 'answer', granted: '7' }, 'nothing is stranded')
+})
+
+t.test('a closed channel refuses who waits and who comes', async t => {
+  const allowances = createAllowances({ send() {}, on() {} })
+  const allowance = allowances.open('n', held(5n))
+  const waiting = allowance.ask('a', 1n)
+  allowances.close()
+  t.equal(await waiting, false)
+  t.equal(await allowance.ask('a', 1n), false)
+  t.doesNotThrow(() => allowance.give('a', 1n))
+})
+
+t.test('windows are forgotten when over, and past the bound the oldest first', async t => {
+  let clock = 0
+  const listeners: ((message: unknown) => void)[] = []
+  const answers: Answer[] = []
+  const owner = createAllowanceOwner({ now: () => clock, keys: 3 })
+  owner.attach(0, {
+    send: message => void answers.push(message as Answer),
+    on: listener => void listeners.push(listener),
+  })
+  const spend = (key: string): string | undefined => {
+    const place = { type: 'allowance', kind: 'window', name: 'n', key } as const
+    const terms = { amount: '1', limit: '1', ms: 100, free: '0', since: 0 }
+    listeners[0]?.({ ...place, verb: 'ask', id: 1, ...terms } satisfies Ask)
+    return answers.pop()?.granted
+  }
+  t.same(['a', 'b', 'c', 'a'].map(spend), ['1', '1', '1', '0'])
+  t.equal(spend('d'), '1', 'a made room')
+  t.same(['b', 'c'].map(spend), ['0', '0'])
+  t.equal(spend('a'), '1', 'a was forgotten, b made room')
+  clock += 100
+  t.same(['a', 'b', 'c', 'd'].map(spend), ['1', '1', '1', '1'])
+})
+
+t.test('an owner in the same process, for commands', async t => {
+  const allowances = createLocalAllowances()
+  const allowance = allowances.open('n', held(2n))
+  t.equal(await allowance.ask('a', 2n), true)
+  t.equal(await allowance.ask('a', 1n), false)
+  allowance.give('a', 2n)
+  t.equal(await allowance.ask('a', 1n), true)
+})

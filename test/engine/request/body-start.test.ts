@@ -1,0 +1,83 @@
+/** A streamed body is begun before an upstream is asked to take it; small pieces of it are joined. */
+import type { IncomingMessage } from 'node:http'
+import { PassThrough } from 'node:stream'
+import t, { type Test } from 'tap'
+import { Inbound } from '../../../engine/request/body.ts'
+import { Pace } from '../../../engine/request/body-pace.ts'
+import { joinLast } from '../../../engine/request/bytes.ts'
+
+const arrange = (t: Test, limit = 1_000_000) => {
+  const pace = new Pace(1, 60_000)
+  t.teardown(() => pace.close())
+  const incoming = new PassThrough()
+  const headers = { 'transfer-encoding': 'chunked' }
+  const head = { path: '/x', search: '', headers, encrypted: false }
+  const rules = { limit, encodings: [], inflated: 0 }
+  return { incoming, body: new Inbound(incoming as unknown as IncomingMessage, head, rules, pace) }
+}
+const arrived = (t: Test, chunks: readonly string[]) => {
+  const { incoming, body } = arrange(t)
+  for (const chunk of chunks) incoming.write(chunk)
+  incoming.end()
+  return body
+}
+const streamed = async (body: Inbound): Promise<string> => {
+  const parts: Uint8Array[] = []
+  for await (const part of body.stream()) parts.push(part)
+  return Buffer.concat(parts).toString()
+}
+
+t.test('a body is sent on when 64 KiB of it are there', async t => {
+  const halves = ['a'.repeat(40_000), 'b'.repeat(40_000), 'c'.repeat(40_000)] as const
+  for (const read of [streamed, async (body: Inbound) => String(await body.bytes())]) {
+    const { incoming, body } = arrange(t)
+    let asked = 0
+    body.asked = () => asked++
+    let ready = false
+    const prepared = body.prepare()?.then(() => {
+      ready = true
+    })
+    incoming.write(halves[0])
+    await new Promise(resolve => setImmediate(resolve))
+    t.equal(ready, false, 'not before')
+    incoming.write(halves[1])
+    await prepared
+    t.match(body, { whole: undefined, taken: false, received: 80_000 })
+    incoming.end(halves[2])
+    t.equal(await read(body), halves.join(''))
+    t.equal(asked, 1)
+  }
+})
+
+t.test('a body that ends before that is there to be sent again', async t => {
+  const body = arrived(t, ['one', 'two'])
+  await body.prepare()
+  t.equal(String(body.whole), 'onetwo')
+  t.equal(await streamed(body), 'onetwo')
+  t.match(body, { taken: false })
+  t.equal(body.prepare(), undefined, 'nothing is left to be done')
+})
+
+t.test('a client that leaves behind the beginning, or goes beyond the limit there', async t => {
+  const { incoming, body } = arrange(t, 70_000)
+  incoming.write('a'.repeat(65_536))
+  await body.prepare()
+  const reading = streamed(body)
+  incoming.destroy(new Error('aborted'))
+  await t.rejects(reading, { code: 'BODY_CUT' })
+  const large = arrange(t, 70_000)
+  large.incoming.write('a'.repeat(65_536))
+  await large.body.prepare()
+  large.incoming.write('a'.repeat(10_000))
+  await t.rejects(streamed(large.body), { code: 'BODY_TOO_LARGE' })
+})
+
+t.test('thousands of one-byte pieces are kept as a few', async t => {
+  const text = 'tiny pieces'.repeat(80)
+  t.equal(String(await arrived(t, [...text]).bytes()), text)
+  const parts = Array.from(text.slice(0, 300), letter => Buffer.from(letter))
+  t.equal(joinLast(parts, 0), 1)
+  parts.push(Buffer.from('x'), Buffer.from('y'))
+  t.equal(joinLast(parts, 1), 2)
+  t.same(parts.map(String), [text.slice(0, 300), 'xy'])
+})

@@ -1,0 +1,231 @@
+/** One request and its reply as the stages see it: slots, groups of writes, leaving, the end. */
+import t from 'tap'
+import type { Bytes, Fault, Slot, Statement } from '../../../engine/plugin.ts'
+import { Call, type CallOptions, toAnswer } from '../../../engine/request/exchange.ts'
+import { received } from '../../../engine/request/resumed-call.ts'
+
+const GONE: Fault = { code: 'GONE', message: 'gone', status: 499, expose: true }
+const statement = (name: string): Statement => ({ sql: { name, text: '' }, values: [] })
+
+/** A call over a store that answers when it is told to. */
+const arrange = (more: Partial<CallOptions> = {}) => {
+  const log: string[] = []
+  const waiting: { resolve(): void; reject(reason: unknown): void }[] = []
+  const names = (list: readonly Statement[]): string => list.map(({ sql }) => sql.name).join(' ')
+  const call = new Call({
+    id: 'req_1',
+    requestId: 'theirs',
+    traceId: '0'.repeat(32),
+    kind: 'http',
+    route: { name: 'r', method: 'POST', pattern: '/', has: () => false, option: () => undefined },
+    params: {},
+    request: received({ method: 'POST', path: '/', headers: {} }, undefined),
+    store: {
+      write(list) {
+        log.push(`write ${names(list)}`)
+        return new Promise((resolve, reject) =>
+          waiting.push({ resolve: () => resolve([]), reject }),
+        )
+      },
+      will: (id, list) => void log.push(`will ${id} ${names(list)}`),
+    },
+    targets: [],
+    hangup: 'cancel',
+    ...more,
+  })
+  return { call, log, waiting }
+}
+const tick = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+
+t.test('slots meet by name; a missing one names itself and its route', async t => {
+  const { slots } = arrange().call
+  const account: Slot<{ id: number }> = { name: 'account' }
+  t.equal(slots.get(account), undefined)
+  t.throws(() => slots.need(account), {
+    code: 'SLOT_EMPTY',
+    expose: false,
+    message: 'nobody filled the slot "account" on route "r"',
+  })
+  slots.set(account, { id: 1 })
+  t.same(slots.need({ name: 'account' }), { id: 1 }, 'whoever declares the same name')
+  const count: Slot<number> = { name: 'count' }
+  slots.set(count, 0)
+  t.equal(slots.need(count), 0, 'nought is a value')
+})
+
+t.test('only slots to keep are saved, and what is restored is kept again', async t => {
+  const { slots } = arrange().call
+  slots.set({ name: 'account', keep: true }, { id: 1 })
+  slots.set({ name: 'account', keep: true }, { id: 2 })
+  slots.set({ name: 'passing' }, 'by')
+  t.same(slots.saved(), { account: { id: 2 } })
+  const later = arrange().call.slots
+  later.restore(slots.saved())
+  t.same(later.get({ name: 'account' }), { id: 2 })
+  t.same(later.saved(), { account: { id: 2 } })
+})
+
+t.test('a call that writes nothing waits for nothing', async t => {
+  const { call, log } = arrange()
+  t.equal(call.durable, false)
+  call.finish({ end: 'complete', status: 200, attempts: 0, bytes: 0 })
+  t.same(log, [])
+  await call.writes.commit()
+  t.equal(call.durable, false, 'an empty group is none')
+})
+
+t.test('groups become durable one after another', async t => {
+  const { call, log, waiting } = arrange()
+  call.writes.add(statement('a'), statement('b'))
+  t.equal(call.durable, true)
+  const first = call.writes.commit()
+  call.writes.add(statement('c'))
+  let done = false
+  const second = call.writes.commit().then(() => {
+    done = true
+  })
+  await tick()
+  t.same(log, ['write a b'], 'the second waits for the first')
+  waiting[0]?.resolve()
+  await first
+  await tick()
+  t.same(log, ['write a b', 'write c'])
+  t.equal(done, false)
+  waiting[1]?.resolve()
+  await second
+  t.equal(call.durable, true, 'whoever commits waits for all of them')
+  await call.writes.commit()
+})
+
+t.test('a group that cannot commit stops those behind it, and whoever awaits is told', async t => {
+  const { call, log, waiting } = arrange()
+  call.writes.add(statement('a'))
+  const first = call.writes.commit()
+  call.writes.add(statement('b'))
+  const second = call.writes.commit()
+  waiting[0]?.reject(GONE)
+  await t.rejects(first, GONE)
+  await t.rejects(second, GONE)
+  t.same(log, ['write a'])
+})
+
+t.test('a last will is withdrawn at the end, when there is one', async t => {
+  const { call, log } = arrange()
+  call.writes.will(statement('a'))
+  call.writes.will(statement('b'))
+  call.finish({ end: 'complete', status: 200, attempts: 0, bytes: 0 })
+  await new Promise(resolve => setImmediate(resolve))
+  t.same(log, ['will req_1 a', 'will req_1 b', 'will req_1 '])
+  const without = arrange({ store: { write: () => Promise.resolve([]) } })
+  t.doesNotThrow(() => without.call.writes.will(statement('a')), 'a store may have none')
+})
+
+t.test(
+  'a last will stands until the store has what was said, or its owner withdraws it',
+  async t => {
+    const { call, log, waiting } = arrange()
+    call.writes.will(statement('so far'))
+    call.writes.add(statement('a'))
+    const told = call.writes.commit()
+    call.finish({ end: 'cut', status: 200, attempts: 1, bytes: 0 })
+    waiting[0]?.reject(GONE)
+    await t.rejects(told, GONE)
+    await new Promise(resolve => setImmediate(resolve))
+    t.same(log, ['will req_1 so far', 'write a'])
+    call.writes.will(statement('all of it'))
+    call.writes.will()
+    t.same(log.slice(2), ['will req_1 all of it', 'will req_1 '])
+  },
+)
+
+t.test('a reply is there once somebody answered', async t => {
+  const { call } = arrange()
+  t.equal(call.answered, false)
+  t.throws(() => call.reply, { code: 'NO_REPLY', expose: false, message: /route "r" has no reply/ })
+  const reply = call.answer(201, { a: 1 }, { 'x-a': '1' })
+  t.equal(call.reply, reply)
+  t.equal(call.answered, true)
+})
+
+t.test('an answer is bytes or a stream as they are, anything else as JSON', async t => {
+  const bytes: Bytes = Buffer.from('x')
+  const stream = (async function* () {
+    yield bytes
+  })()
+  t.equal(toAnswer(200, bytes, {}).body, bytes)
+  t.equal(toAnswer(200, stream, {}).body, stream)
+  t.equal(toAnswer(204, undefined, {}).body, undefined)
+  for (const value of [{ a: 1 }, [1], 'text', 7, true, null]) {
+    const answer = toAnswer(200, value, { 'x-a': '1' })
+    t.equal(Buffer.from(answer.body as Bytes).toString(), JSON.stringify(value))
+    t.same(answer.headers, { 'content-type': 'application/json', 'x-a': '1' })
+  }
+  const own = { 'content-type': 'application/problem+json' }
+  t.same(toAnswer(200, {}, own).headers, own, 'unless it says what it is')
+  t.notOk('content-type' in toAnswer(200, bytes, {}).headers)
+})
+
+t.test('leaving aborts the attempt under way and the signal, with the first reason', async t => {
+  const { call } = arrange()
+  const aborted: string[] = []
+  call.onLeave(() => aborted.push('first'))
+  call.onLeave(reason => aborted.push(`second ${reason.code}`))
+  const { signal } = call
+  call.leave(GONE)
+  call.leave({ ...GONE, code: 'LATER' })
+  t.same(aborted, ['second GONE'], 'only the attempt under way')
+  t.equal(signal.reason, GONE)
+  t.equal(call.left, GONE)
+  call.onLeave(reason => aborted.push(`third ${reason.code}`))
+  t.same(aborted, ['second GONE', 'third GONE'], 'an attempt that begins too late ends at once')
+})
+
+t.test('a signal asked for late is aborted already', async t => {
+  const { call } = arrange()
+  call.leave(GONE)
+  t.equal(call.signal.aborted, true)
+  t.equal(call.signal.reason, GONE)
+})
+
+t.test('a cut goes to the reply, or is a leaving when there is none', async t => {
+  const before = arrange().call
+  before.cut(GONE)
+  t.equal(before.left, GONE)
+  const { call } = arrange()
+  const reply = call.answer(
+    200,
+    (async function* () {
+      yield Buffer.from('x')
+    })(),
+  )
+  call.cut(GONE)
+  t.equal(call.left, undefined, 'the call goes on to its end')
+  await t.rejects(reply.bytes(9), GONE)
+})
+
+t.test('the end is told once, to everybody, whoever throws', async t => {
+  const { call } = arrange()
+  const told: string[] = []
+  const outcome = { end: 'complete', status: 200, attempts: 1, bytes: 3 } as const
+  const { signal } = call
+  call.onEnd(({ bytes }) => void told.push(`a ${bytes}`))
+  call.onEnd(() => {
+    throw new Error('a bug')
+  })
+  call.onEnd(() => void told.push('c'))
+  t.equal(call.over, false)
+  t.match(call.finish(outcome), [{ code: 'INTERNAL', message: 'a bug' }])
+  t.equal(call.over, true)
+  t.same(call.finish(outcome), [])
+  t.same(told, ['a 3', 'c'])
+  t.equal(signal.aborted, false, 'complete is no abort')
+})
+
+t.test('an end that is not complete aborts the signal', async t => {
+  for (const end of ['cut', 'hangup', 'refused'] as const) {
+    const { call } = arrange()
+    const { signal } = call
+    call.finish({ end, status: 499, attempts: 0, bytes: 0, fault: GONE })
+    t.equal(signal.reason, GONE, end)
+  }
+})

@@ -1,0 +1,199 @@
+/** What a leaving client means: the upstream is let go at once, or read on within bounds. */
+import type { ServerResponse } from 'node:http'
+import t, { type Test } from 'tap'
+import type { Outcome, Stage } from '../../../engine/plugin.ts'
+import { plugin, startCore, startUpstream } from '../../helpers/core.ts'
+import { rawClient } from '../../helpers/raw.ts'
+
+/** A gateway of one streaming route; how its exchange ended, and its upstream's connection by hand. */
+const arrange = async (t: Test, options: object, stage: Partial<Stage> = {}) => {
+  const ended = Promise.withResolvers<Outcome>()
+  const asked = Promise.withResolvers<ServerResponse>()
+  const left = Promise.withResolvers<void>()
+  const upstream = await startUpstream(t, (_, response) => {
+    response.on('close', () => left.resolve())
+    asked.resolve(response)
+  })
+  const watching: Stage = {
+    async handle(exchange, next) {
+      exchange.onEnd(ended.resolve)
+      await next()
+    },
+  }
+  const core = await startCore(
+    t,
+    { watching: plugin(watching), own: plugin(stage) },
+    {
+      upstreams: { up: { url: upstream } },
+      routes: [{ path: 'GET /', upstream: 'up', ...options }],
+    },
+  )
+  const gone = Promise.withResolvers<void>()
+  core.server.http.once('connection', socket => socket.once('close', gone.resolve))
+  const client = await rawClient({ port: Number(new URL(core.url).port) })
+  await client.send('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
+  const response = await asked.promise
+  /** Resolves when the gateway has seen this client go. */
+  const leave = (): Promise<void> => {
+    client.reset()
+    return gone.promise
+  }
+  return { core, client, response, leave, ended: ended.promise, left: left.promise }
+}
+
+t.test('by default the upstream is let go at once', async t => {
+  const { client, response, leave, ended, left, core } = await arrange(t, {})
+  response.write('first')
+  await client.until('first')
+  await leave()
+  await left
+  t.match(await ended, { end: 'hangup', status: 499, bytes: 5, fault: { code: 'CLIENT_GONE' } })
+  t.equal(core.server.open, 0)
+})
+
+t.test('before there is a reply, too', async t => {
+  const { leave, ended, left } = await arrange(t, {})
+  await leave()
+  await left
+  t.match(await ended, { end: 'hangup', status: 499, bytes: 0, fault: { code: 'CLIENT_GONE' } })
+})
+
+t.test('a route may read on to the end, for who settles by what came', async t => {
+  let seen = 0
+  const counting: Stage = {
+    async handle(exchange, next) {
+      await next()
+      exchange.reply.through({
+        write(chunk, out) {
+          seen += chunk.length
+          out.write(chunk)
+        },
+        end(tail, out) {
+          seen += tail?.length ?? 0
+          out.end(tail)
+        },
+      })
+    },
+  }
+  const hangup = { drain: '20s', bytes: 1_000 }
+  const { client, response, leave, ended } = await arrange(t, { hangup }, counting)
+  response.write('x'.repeat(900))
+  await client.until('xxx')
+  await leave()
+  response.write('y'.repeat(900))
+  response.end()
+  t.match(await ended, { end: 'hangup', status: 499, bytes: 900 })
+  t.equal(seen, 1_800, 'what came before it left is not counted against the bound')
+})
+
+t.test('but not beyond its bytes', async t => {
+  const hangup = { drain: '20s', bytes: 1_000 }
+  const { client, response, leave, ended, left } = await arrange(t, { hangup })
+  response.write('first')
+  await client.until('first')
+  await leave()
+  response.write('y'.repeat(1_001))
+  await left
+  t.match(await ended, { end: 'hangup', bytes: 5, fault: { code: 'CLIENT_GONE' } })
+})
+
+t.test('nor beyond its time', async t => {
+  const hangup = { drain: '20ms', bytes: 1_000_000 }
+  const { client, response, leave, ended, left } = await arrange(t, { hangup })
+  response.write('first')
+  await client.until('first')
+  await leave()
+  await left
+  t.match(await ended, { end: 'hangup', bytes: 5, fault: { code: 'CLIENT_GONE' } })
+})
+
+t.test('a reader that was behind when it left does not hold the upstream back', async t => {
+  const big = 4_000_000
+  const hangup = { drain: '20s', bytes: 100_000_000 }
+  const { client, response, leave, ended } = await arrange(t, { hangup })
+  client.socket.pause()
+  response.end(Buffer.alloc(big, 'x'))
+  await new Promise(resolve => client.socket.once('readable', resolve))
+  await leave()
+  t.match(await ended, { end: 'hangup' })
+})
+
+t.test('a stage may choose by what the request is', async t => {
+  const choosing: Stage = {
+    async handle(exchange, next) {
+      exchange.hangup = { ms: 20_000, bytes: 1_000 }
+      await next()
+    },
+  }
+  const { response, leave, ended } = await arrange(t, {}, choosing)
+  await leave()
+  response.end('all of it')
+  t.match(await ended, { end: 'hangup', status: 499, bytes: 0 })
+})
+
+t.test('the signal of an exchange tells whoever waits', async t => {
+  const aborted = Promise.withResolvers<unknown>()
+  const waiting: Stage = {
+    async handle({ signal }, next) {
+      signal.addEventListener('abort', () => aborted.resolve(signal.reason))
+      await next()
+    },
+  }
+  const { leave } = await arrange(t, {}, waiting)
+  await leave()
+  t.match(await aborted.promise, { code: 'CLIENT_GONE' })
+})
+
+t.test('a request that waits behind another on its connection is let go, too', async t => {
+  const both = Promise.withResolvers<void>()
+  const left = Promise.withResolvers<void>()
+  let asked = 0
+  let gone = 0
+  const upstream = await startUpstream(t, (_, response) => {
+    response.on('close', () => ++gone === 2 && left.resolve())
+    response.write(Buffer.alloc(1_000_000, 'x'))
+    if (++asked === 2) both.resolve()
+  })
+  const core = await startCore(
+    t,
+    {},
+    { upstreams: { up: { url: upstream } }, routes: [{ path: 'GET /', upstream: 'up' }] },
+  )
+  const client = await rawClient({ port: Number(new URL(core.url).port) })
+  await client.send('GET / HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(2))
+  await both.promise
+  client.reset()
+  await left.promise
+  while (core.server.open > 0) await new Promise(resolve => setImmediate(resolve))
+  t.pass('both')
+})
+
+t.test('a client that reads nothing is let go, and its upstream with it', async t => {
+  const ended = Promise.withResolvers<Outcome>()
+  const left = Promise.withResolvers<void>()
+  const upstream = await startUpstream(t, (_, response) => {
+    response.on('close', () => left.resolve())
+    response.write(Buffer.alloc(20_000_000, 'x'))
+  })
+  const watching: Stage = {
+    async handle(exchange, next) {
+      exchange.onEnd(ended.resolve)
+      await next()
+    },
+  }
+  const core = await startCore(
+    t,
+    { watching: plugin(watching) },
+    {
+      settings: { timeouts: { idle_write: '50ms' } },
+      upstreams: { up: { url: upstream } },
+      routes: [{ path: 'GET /', upstream: 'up' }],
+    },
+  )
+  const client = await rawClient({ port: Number(new URL(core.url).port) }, { deaf: true })
+  await client.send('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
+  t.match(await ended.promise, { fault: { code: 'CLIENT_SLOW', message: /nothing for 50 ms/ } })
+  await left.promise
+  t.equal(core.server.open, 0)
+  client.close()
+})

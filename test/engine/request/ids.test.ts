@@ -1,0 +1,27 @@
+/** Random names cut from a pool. */
+import t from 'tap'
+import { createIds, createTimedIds } from '../../../engine/request/ids.ts'
+
+t.test('as many hexadecimal digits as asked for, and never the same again', async t => {
+  const ids = createIds()
+  const seen = new Set<string>()
+  // Enough to use the pool up several times, with an end that does not fit it.
+  for (let n = 0; n < 5_000; n++) {
+    const id = ids(n % 2 === 0 ? 16 : 7)
+    if (!/^(?:[0-9a-f]{32}|[0-9a-f]{14})$/.test(id) || seen.has(id)) t.fail(id)
+    seen.add(id)
+  }
+  t.equal(seen.size, 5_000)
+  t.not(createIds()(16), createIds()(16), 'nor in another pool')
+})
+
+t.test('a timed one begins with its ms, and those of one ms are apart', async t => {
+  let now = 0x19a9d000000
+  const make = createTimedIds(() => now)
+  const [one, other] = [make(), make()]
+  t.match(one, /^019a9d000000[0-9a-f]{20}$/)
+  t.not(one, other)
+  now++
+  const later = make()
+  t.ok(later > one && later > other, 'the later, the greater')
+})

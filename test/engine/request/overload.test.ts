@@ -1,0 +1,137 @@
+/** A process that has more to do than it can turns new requests away, and those under way are served. */
+import t from 'tap'
+import { Overload } from '../../../engine/request/overload.ts'
+import { plugin, startCore } from '../../helpers/core.ts'
+import { byHand, type Ticks } from '../../helpers/ticks.ts'
+
+const EVERY = 50
+const OFTEN = 10
+
+t.test('timers that come late twice in a row are overload', async t => {
+  const ticks = byHand(t)
+  const overload = new Overload()
+  t.equal(overload.sheds(performance.now()), false)
+  ticks.pass(EVERY, EVERY)
+  ticks.pass(EVERY + 251, EVERY)
+  ticks.pass(EVERY, EVERY)
+  ticks.pass(EVERY + 251, EVERY)
+  ticks.pass(1_000, OFTEN)
+  t.equal(overload.sheds(performance.now()), false, 'once is chance')
+  overload.close()
+  t.equal(ticks.running, 0)
+})
+
+t.test('while it lasts, whoever comes late in a turn of the loop is turned away', async t => {
+  const ticks = byHand(t)
+  const overload = new Overload()
+  for (let n = 0; n < 2; n++) ticks.pass(EVERY + 251, EVERY)
+  t.equal(overload.sheds(performance.now()), false, 'the turn has just begun')
+  for (let turn = 0; turn < 5; turn++) {
+    ticks.pass(20, EVERY)
+    t.equal(overload.sheds(performance.now()), false)
+    ticks.pass(1, EVERY)
+    t.equal(overload.sheds(performance.now()), true)
+    ticks.pass(500, OFTEN)
+    t.equal(overload.sheds(performance.now()), false, 'the next turn serves again')
+  }
+  ticks.pass(501, OFTEN)
+  ticks.pass(200, OFTEN)
+  t.equal(
+    overload.sheds(performance.now()),
+    false,
+    'a second in which nobody was turned away ends it',
+  )
+  ticks.pass(200, EVERY)
+  t.equal(overload.sheds(performance.now()), false)
+  for (let n = 0; n < 2; n++) ticks.pass(EVERY + 251, EVERY)
+  ticks.pass(41, OFTEN + 1)
+  t.equal(overload.sheds(performance.now()), true, 'and it may begin anew')
+  overload.close()
+  t.equal(ticks.running, 0)
+})
+
+/** So many requests, each of which keeps the loop for so long. */
+const crowd = (ticks: Ticks, overload: Overload, count: number, each: number): number => {
+  let shed = 0
+  for (let n = 0; n < count; n++) {
+    if (overload.sheds(performance.now())) shed++
+    else ticks.pass(each, 0)
+  }
+  return shed
+}
+
+t.test('a second turn full of requests is overload before it ends', async t => {
+  const ticks = byHand(t)
+  const overload = new Overload()
+  ticks.pass(0, EVERY)
+  t.equal(crowd(ticks, overload, 100, 10), 0, 'one such turn is chance')
+  ticks.pass(0, EVERY)
+  t.equal(crowd(ticks, overload, 100, 10), 75, 'a quarter of a second of the next is served')
+  ticks.pass(0, OFTEN)
+  t.equal(crowd(ticks, overload, 10, 10), 7, 'and 20 ms of each turn that follows')
+  overload.close()
+  t.equal(ticks.running, 0)
+})
+
+t.test('turns full of requests that are no overload', async t => {
+  const ticks = byHand(t)
+  const overload = new Overload()
+  for (let turn = 0; turn < 9; turn++) {
+    t.equal(crowd(ticks, overload, 24, 10), 0, 'soon over')
+    ticks.pass(0, EVERY)
+  }
+  for (let turn = 0; turn < 9; turn++) {
+    t.equal(crowd(ticks, overload, 1, 200), 0, 'long, but not by its requests')
+    t.equal(crowd(ticks, overload, 20, 1), 0)
+    ticks.pass(0, EVERY)
+  }
+  ticks.busy = 0.3
+  for (let turn = 0; turn < 9; turn++) {
+    t.equal(crowd(ticks, overload, 100, 10), 0, 'it is others who keep it from working')
+    ticks.pass(0, EVERY)
+  }
+  overload.close()
+})
+
+t.test('a process that others keep from working is not overloaded', async t => {
+  const ticks = byHand(t)
+  const overload = new Overload()
+  ticks.busy = 0.3
+  for (let n = 0; n < 5; n++) ticks.pass(EVERY + 1_000, EVERY)
+  ticks.pass(1_000, OFTEN)
+  t.equal(overload.sheds(performance.now()), false)
+  overload.close()
+})
+
+t.test('then new requests are answered 503 at once, in the client’s dialect', async t => {
+  const ticks = byHand(t)
+  const wait = Promise.withResolvers<void>()
+  const begun = Promise.withResolvers<void>()
+  const slow = plugin({
+    answers: true,
+    async handle(exchange) {
+      begun.resolve()
+      await wait.promise
+      exchange.answer(200, { served: true })
+    },
+    fail: ({ code, status, headers }) => ({
+      status,
+      headers: { ...headers },
+      body: Buffer.from(`own ${code}`),
+    }),
+  })
+  const core = await startCore(t, { slow }, { routes: [{ path: 'GET /' }] })
+  const early = fetch(core.url)
+  await begun.promise
+  for (let n = 0; n < 2; n++) ticks.pass(EVERY + 1_000, EVERY)
+  ticks.pass(41, EVERY)
+  const late = await fetch(core.url)
+  t.equal(late.status, 503)
+  t.equal(late.headers.get('retry-after'), '1')
+  t.equal(await late.text(), 'own OVERLOADED')
+  ticks.pass(1_001, OFTEN)
+  wait.resolve()
+  t.equal((await early).status, 200)
+  t.equal((await fetch(core.url)).status, 200, 'and when it is over, all are served')
+  ticks.release()
+})

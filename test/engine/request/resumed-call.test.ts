@@ -1,0 +1,245 @@
+/** `host.run`: a later turn of a task runs the stages behind one of them, and keeps to the same gates. */
+import { once } from 'node:events'
+import t from 'tap'
+import type { Fault, Host, Plugin, Slot, Stage, Statement, Turn } from '../../../engine/plugin.ts'
+import { type Core, plugin, startCore, startUpstream } from '../../helpers/core.ts'
+
+type Tap = Parameters<typeof startCore>[0]
+const ACCOUNT: Slot<{ id: number }> = { name: 'account', keep: true }
+const statement = (name: string): Statement => ({ sql: { name, text: '' }, values: [] })
+const broken: Fault = { code: 'STORE_UNAVAILABLE', message: 'away', status: 503, expose: true }
+
+const TURN: Turn = {
+  after: 'task',
+  id: 'task_1',
+  request: { method: 'POST', path: '/ok?u=a?b&c', headers: { 'Content-Type': 'text/plain' } },
+  slots: { account: { id: 7 } },
+  targets: [{ upstream: 'up' }],
+}
+
+/** A gateway of these plugins behind `task`, whose host runs the turns, and an upstream that tells what it was asked. */
+const arrange = async (t: Tap, behind: Readonly<Record<string, Plugin>> = {}) => {
+  const log: string[] = []
+  const hosts: Host[] = []
+  const upstream = await startUpstream(t, (incoming, response) => {
+    log.push(`${incoming.method} ${incoming.url} ${incoming.headers['content-type']}`)
+    incoming.resume()
+    if (incoming.url?.startsWith('/ok')) response.end('done')
+    else if (incoming.url === '/dies') response.write('half', () => response.destroy())
+    else response.write('endless')
+  })
+  const lending: Plugin = {
+    schema: {},
+    default: {},
+    setup(_, host) {
+      hosts.push(host)
+      return {
+        async handle(exchange, next) {
+          log.push('task')
+          exchange.slots.set(ACCOUNT, { id: 1 })
+          await next()
+        },
+      }
+    },
+  }
+  const before = plugin({
+    async handle(_, next) {
+      log.push('before')
+      await next()
+    },
+  })
+  const core = await startCore(
+    t,
+    { before, task: lending, ...behind },
+    {
+      upstreams: { up: { url: upstream }, other: { url: upstream } },
+      routes: [{ path: 'POST /{what}', name: 'r', upstream: 'other' }],
+    },
+  )
+  const run = (more: Partial<Turn> = {}, route = 'r') =>
+    (hosts[0] as Host).run(route, { ...TURN, ...more })
+  return { core, log, run }
+}
+const text = async (reply: Promise<{ bytes(limit: number): Promise<Uint8Array> }>) =>
+  Buffer.from(await (await reply).bytes(100)).toString()
+/** Nobody holds the snapshot any more. */
+const released = async (core: Core): Promise<void> => {
+  await (await core.swap({}, {})).retire()
+}
+
+t.test('only the stages behind run, with what was kept', async t => {
+  const seen: unknown[] = []
+  const stage: Stage = {
+    async handle(exchange, next) {
+      const { id, kind, request, slots, targets } = exchange
+      seen.push({ id, kind, account: slots.need(ACCOUNT), saved: slots.saved(), targets })
+      seen.push([request.method, request.path, [...request.query], request.headers])
+      await next()
+    },
+  }
+  const { log, run } = await arrange(t, { translate: plugin(stage) })
+  t.equal(await text(run()), 'done')
+  t.same(log, ['POST /ok?u=a?b&c text/plain'])
+  const account = { id: 7 }
+  t.same(seen, [
+    { id: 'task_1', kind: 'turn', account, saved: { account }, targets: TURN.targets },
+    [
+      'POST',
+      '/ok',
+      [
+        ['u', 'a?b'],
+        ['c', ''],
+      ],
+      { 'content-type': 'text/plain' },
+    ],
+  ])
+})
+
+t.test('its body is there in every form', async t => {
+  const bodies: unknown[] = []
+  const stage: Stage = {
+    async handle({ request }, next) {
+      bodies.push(await request.json(), Buffer.from(await request.bytes()).toString())
+      for await (const chunk of request.stream()) bodies.push(chunk.length)
+      bodies.push(request.client)
+      await next()
+    },
+  }
+  const { run } = await arrange(t, { translate: plugin(stage) })
+  const body = Buffer.from('{"a":1}')
+  await text(run({ request: { ...TURN.request, body } }))
+  t.same(bodies, [{ a: 1 }, '{"a":1}', 7, { address: '', encrypted: false }])
+})
+
+t.test(
+  'what a stage writes down is durable before the reply, and again before its end',
+  async t => {
+    const stage: Stage = {
+      async handle(exchange, next) {
+        exchange.writes.add(statement('before'))
+        await next()
+        exchange.reply.through({
+          end(tail, out) {
+            exchange.writes.add(statement('after'))
+            out.end(tail)
+          },
+        })
+      },
+    }
+    const { core, run } = await arrange(t, { meter: plugin(stage) })
+    core.store.delay = 10
+    const reply = await run()
+    t.same(core.store.lines, ['begin before()', 'durable before()'])
+    t.equal(await text(Promise.resolve(reply)), 'done')
+    t.same(core.store.lines.slice(2), ['begin after()', 'durable after()'])
+    core.store.refuse = names => (names.includes('after') ? broken : undefined)
+    await t.rejects(text(run()), broken, 'an end that cannot commit is none')
+    core.store.refuse = names => (names.includes('before') ? broken : undefined)
+    await t.rejects(run(), broken)
+    await released(core)
+  },
+)
+
+t.test('the end is told, with what was sent', async t => {
+  const ends: unknown[] = []
+  const stage: Stage = {
+    async handle(exchange, next) {
+      exchange.onEnd(({ fault, ...outcome }) => void ends.push({ ...outcome, code: fault?.code }))
+      exchange.onEnd(() => {
+        throw new Error('a bug in a listener')
+      })
+      await next()
+    },
+  }
+  const { core, run } = await arrange(t, { watch: plugin(stage) })
+  await text(run())
+  await t.rejects(text(run({ request: { ...TURN.request, path: '/dies' } })), {
+    code: 'TARGET_CUT',
+  })
+  await t.rejects(run({ targets: [] }), { code: 'NO_TARGET' })
+  t.same(ends, [
+    { end: 'complete', status: 200, attempts: 1, bytes: 4, code: undefined },
+    { end: 'cut', status: 200, attempts: 1, bytes: 4, code: 'TARGET_CUT' },
+    { end: 'refused', status: 502, attempts: 0, bytes: 0, code: 'NO_TARGET' },
+  ])
+  await released(core)
+  t.pass('the snapshot was let go each time')
+})
+
+t.test('a stage that refuses keeps what it wrote on its way out', async t => {
+  const stage: Stage = {
+    async handle(exchange) {
+      exchange.writes.add(statement('release'))
+      throw broken
+    },
+  }
+  const { core, run } = await arrange(t, { meter: plugin(stage) })
+  await t.rejects(run(), broken)
+  t.same(core.store.lines, ['begin release()', 'durable release()'])
+  await released(core)
+})
+
+t.test('a signal cancels it: before, during and in the middle of the reply', async t => {
+  const { core, log, run } = await arrange(t)
+  const cancelled = { code: 'TURN_CANCELLED', status: 499 }
+  await t.rejects(run({ signal: AbortSignal.abort() }), cancelled)
+  t.same(log, [], 'nothing was sent')
+  const controller = new AbortController()
+  const reply = await run({
+    request: { ...TURN.request, path: '/endless' },
+    signal: controller.signal,
+  })
+  const reading = reply.bytes(100)
+  controller.abort()
+  await t.rejects(reading, cancelled)
+  const early = new AbortController()
+  const hanging = plugin({
+    async handle(exchange) {
+      setImmediate(() => early.abort())
+      await once(exchange.signal, 'abort')
+      exchange.answer(200)
+    },
+  })
+  await released(core)
+  const other = await arrange(t, { hanging })
+  await t.rejects(other.run({ signal: early.signal }), cancelled)
+  await released(other.core)
+})
+
+t.test(
+  'behind a plugin that is not in the pipeline, everything runs; of no route, nothing',
+  async t => {
+    const { log, run, core } = await arrange(t)
+    await text(run({ after: 'nobody' }))
+    t.same(log.slice(0, 2), ['before', 'task'])
+    log.length = 0
+    await text(run({ after: 'before' }))
+    t.equal(log[0], 'task')
+    await t.rejects(run({}, 'gone'), {
+      code: 'ROUTE_GONE',
+      status: 404,
+      message: 'There is no route "gone" any more.',
+    })
+    await released(core)
+  },
+)
+
+t.test('whoever leaves can wait for its turns, cut them, and begins no more', async t => {
+  const { core, run } = await arrange(t)
+  const { turns } = core.resources
+  await turns.quiet()
+  const endless = run({ request: { ...TURN.request, path: '/endless' } })
+  const reading = (await endless).bytes(100)
+  let quiet = false
+  const waiting = turns.quiet().then(() => {
+    quiet = true
+  })
+  t.equal(await text(run()), 'done')
+  t.notOk(quiet, 'one of them is still under way')
+  const cut = { code: 'TURN_DRAINED', status: 503 }
+  turns.cut()
+  await t.rejects(reading, cut)
+  await waiting
+  await t.rejects(run(), cut)
+  await released(core)
+})

@@ -1,0 +1,154 @@
+/** Method and path to a route: exact ones, parameters, other methods, and whose dialect an error takes. */
+
+import t from 'tap'
+import { readTarget } from '../../../engine/request/path.ts'
+import { Router } from '../../../engine/request/router.ts'
+import { scaled } from '../../helpers/long.ts'
+import fc from '../../helpers/property.ts'
+
+const routerOf = (...routes: readonly string[]): Router<string> => {
+  const router = new Router<string>()
+  for (const route of routes) {
+    const [method = '', pattern = ''] = route.split(' ')
+    router.add(method, pattern, route)
+  }
+  return router
+}
+
+t.test('a path without parameters is found by its spelling alone', async t => {
+  const router = routerOf('POST /v1/x', 'GET /v1/x', 'GET /v1/x/')
+  t.equal(router.find('POST', '/v1/x')?.value, 'POST /v1/x')
+  t.equal(router.find('GET', '/v1/x/')?.value, 'GET /v1/x/', 'a slash at the end counts')
+  t.same(router.find('GET', '/v1/x')?.params, {})
+  for (const [method, path] of [
+    ['GET', '/v1'],
+    ['GET', '/V1/X'],
+    ['GET', '/v1/x/y'],
+    ['PUT', '/v1/x'],
+    ['get', '/v1/x'],
+  ] as const)
+    t.equal(router.find(method, path), undefined, `${method} ${path}`)
+})
+
+t.test('parameters are what stands between two slashes', async t => {
+  const router = routerOf('GET /v1/{kind}/{id}', 'GET /v1/{kind}/{id}/content', 'GET /v1/file/new')
+  t.same(router.find('GET', '/v1/file/7'), {
+    value: 'GET /v1/{kind}/{id}',
+    params: { kind: 'file', id: '7' },
+  })
+  t.same(router.find('GET', '/v1/file/7/content')?.params, { kind: 'file', id: '7' })
+  t.equal(router.find('GET', '/v1/file/new')?.value, 'GET /v1/file/new', 'an exact path is first')
+  t.same(router.find('GET', '/v1/a%20b/%C3%A9')?.params, { kind: 'a b', id: 'é' }, 'decoded')
+  t.same(router.find('GET', '/v1/file/a%3Ab')?.params, { kind: 'file', id: 'a:b' })
+  for (const path of ['/v1/file', '/v1/file/', '/v1//7', '/v1/file/7/', '/v1/file/7/other'])
+    t.equal(router.find('GET', path), undefined, path)
+  const long = 'x'.repeat(5_000)
+  t.equal(router.find('GET', `/v1/file/${long}`)?.params.id, long, 'however long')
+})
+
+t.test('a parameter may end within its segment', async t => {
+  const router = routerOf(
+    'POST /v1beta/models/{model}:generateContent',
+    'POST /v1beta/models/{model}:streamGenerateContent',
+    'GET /v1beta/models/{model}',
+    'GET /files/{name}.json',
+    'GET /range/{from}-{to}',
+  )
+  t.same(router.find('POST', '/v1beta/models/gx-2.5-pro:generateContent'), {
+    value: 'POST /v1beta/models/{model}:generateContent',
+    params: { model: 'gx-2.5-pro' },
+  })
+  t.equal(
+    router.find('POST', '/v1beta/models/gx:streamGenerateContent')?.value,
+    'POST /v1beta/models/{model}:streamGenerateContent',
+  )
+  t.equal(router.find('GET', '/v1beta/models/gx-2.5-pro')?.params.model, 'gx-2.5-pro')
+  t.same(router.find('GET', '/files/a.json')?.params, { name: 'a' })
+  t.same(router.find('GET', '/range/1-20')?.params, { from: '1', to: '20' })
+  for (const [method, path] of [
+    ['POST', '/v1beta/models/gx'],
+    ['POST', '/v1beta/models/gx:other'],
+    ['POST', '/v1beta/models/gx:generateContentX'],
+    ['POST', '/v1beta/models/:generateContent'],
+    ['POST', '/v1beta/models/a/b:generateContent'],
+    ['GET', '/files/a.xml'],
+    ['GET', '/range/1'],
+  ] as const)
+    t.equal(router.find(method, path), undefined, path)
+})
+
+t.test('a path that has other methods says which', async t => {
+  const router = routerOf('POST /v1/x', 'GET /v1/{id}', 'DELETE /v1/{id}', 'PATCH /other')
+  t.same([...router.methods('/v1/x')].sort(), ['DELETE', 'GET', 'POST'])
+  t.same([...router.methods('/v1/y')].sort(), ['DELETE', 'GET'])
+  t.same(router.methods('/nowhere'), [])
+})
+
+t.test('the nearest route shares the longest beginning, the first of them', async t => {
+  const router = routerOf(
+    'POST /v1/files',
+    'GET /v1/files/{id}',
+    'POST /v1/messages',
+    'POST /v1beta/models/{model}:go',
+  )
+  const nearest: Readonly<Record<string, string>> = {
+    '/v1/files': 'POST /v1/files',
+    '/v1/files/7/x': 'POST /v1/files',
+    '/v1/messages/count': 'POST /v1/messages',
+    '/v1/nothing': 'POST /v1/files',
+    '/v1': 'POST /v1/files',
+    '/v1beta/models/x:stop': 'POST /v1beta/models/{model}:go',
+    '/elsewhere': 'POST /v1/files',
+    '/': 'POST /v1/files',
+  }
+  for (const [path, value] of Object.entries(nearest)) t.equal(router.nearest(path), value, path)
+  t.equal(new Router().nearest('/v1'), undefined, 'of no routes none')
+})
+
+t.test('a thousand routes are one look-up', async t => {
+  const list = Array.from({ length: 1_000 }, (_, n) => `POST /v${n % 7}/service-${n}/call`)
+  const router = routerOf(...list, ...list.map((_, n) => `POST /v${n % 7}/service-${n}/{id}/x`))
+  for (const [n, route] of list.entries()) {
+    const path = route.slice('POST '.length)
+    const found = router.find('POST', path)
+    if (found?.value !== route) t.fail(route)
+    // Made when it was added, not when it is asked for: nothing is searched, nothing built.
+    if (found !== router.exact('POST', path) || found !== router.find('POST', path)) t.fail(path)
+    if (router.find('POST', `/v${n % 7}/service-${n}/7/x`)?.params.id !== '7') t.fail(path)
+  }
+  t.equal(router.exact('POST', '/v0/service-0/7/x'), undefined, 'a parameter needs the tree')
+  t.equal(Object.isFrozen(router.exact('POST', '/v0/service-0/call')?.params), true)
+})
+
+t.test('property: what is routed on is what stands in the path', async t => {
+  const router = routerOf('GET /a/{one}/b/{two}')
+  const pieces = fc.constantFrom('a', 'é', ' ', ':', '@', '~', '.', '-', '"', 'x%3Ay', '%41', 'b')
+  const segment = fc
+    .array(pieces, { minLength: 1, maxLength: 4 })
+    .map(list => encodeURI(list.join('')))
+  fc.assert(
+    fc.property(segment, segment, (one, two) => {
+      let path: string
+      try {
+        path = readTarget(`/a/${one}/b/${two}`, 'x').path
+      } catch {
+        return true // refused: neither routed nor forwarded
+      }
+      const [, , first = '', , second = ''] = path.split('/')
+      const params = router.find('GET', path)?.params
+      return params?.one === decodeURIComponent(first) && params.two === decodeURIComponent(second)
+    }),
+    { numRuns: scaled(1_000, 100_000) },
+  )
+  t.pass()
+})
+
+t.test('nearest: whose own path it is comes before those that only begin with it', async t => {
+  const router = new Router<string>()
+  router.add('POST', '/v1/models/{model}:ask', 'verb')
+  router.add('GET', '/v1/models', 'list')
+  router.add('POST', '/v1/models', 'second')
+  t.equal(router.nearest('/v1/models'), 'list')
+  t.equal(router.nearest('/v1/models/x'), 'list')
+  t.equal(router.nearest('/v1'), 'verb')
+})

@@ -1,0 +1,158 @@
+/** Stages that break: whatever one throws or writes, the client has an answer, and the exchange ends once. */
+import t, { type Test } from 'tap'
+import type { Fault, Outcome, Plugin, Stage, Statement } from '../../../engine/plugin.ts'
+import { plugin, startCore, startUpstream } from '../../helpers/core.ts'
+import { rawClient, replies } from '../../helpers/raw.ts'
+
+const BAD = { 'x-bad': 'line\nbreak' }
+const settled: Statement = { sql: { name: 'settle', text: '' }, values: [] }
+const parts = async function* (): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  yield Buffer.from('a')
+  yield Buffer.from('b')
+}
+
+/** What becomes of one request through these stages: its reply, how often it ended, and what the log says of it. */
+const through = async (t: Test, stages: readonly Stage[]) => {
+  const ends: Outcome[] = []
+  const errors: string[] = []
+  const upstream = await startUpstream(t, (_, response) => {
+    response.write('a')
+    setImmediate(() => response.end('b'))
+  })
+  const watching: Stage = {
+    async handle(exchange, next) {
+      exchange.onEnd(outcome => void ends.push(outcome))
+      await next()
+    },
+  }
+  const set: Record<string, Plugin> = { watching: plugin(watching) }
+  for (const [n, stage] of stages.entries()) set[`s${n}`] = plugin(stage)
+  const lines: object[] = []
+  const core = await startCore(
+    t,
+    set,
+    { upstreams: { up: { url: upstream } }, routes: [{ path: 'GET /', upstream: 'up' }] },
+    {
+      debug() {},
+      info: fields => void lines.push(fields),
+      warn() {},
+      error: (_, text = '') => void errors.push(text),
+    },
+  )
+  const client = await rawClient({ port: Number(new URL(core.url).port) })
+  await client.send('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
+  await client.until(received => replies(received).some(({ whole }) => whole))
+  client.close()
+  while (core.server.open > 0) await new Promise(resolve => setImmediate(resolve))
+  t.equal(ends.length, 1, 'it ended once')
+  t.equal(lines.length, 1, 'and was logged once')
+  return { reply: replies(client.text())[0], end: ends[0], errors, core }
+}
+const answer = (
+  ...given: Parameters<Parameters<NonNullable<Stage['handle']>>[0]['answer']>
+): Stage => ({
+  handle: async exchange => void exchange.answer(...given),
+})
+const behind = (
+  change: (exchange: Parameters<NonNullable<Stage['handle']>>[0]) => void,
+): Stage => ({
+  async handle(exchange, next) {
+    await next()
+    change(exchange)
+  },
+})
+const durable: Stage = behind(({ reply, writes }) => {
+  writes.add(settled)
+  reply.through({})
+})
+
+const UNSENDABLE: Readonly<Record<string, readonly Stage[]>> = {
+  'a header that no head can hold': [answer(200, Buffer.from('x'), BAD)],
+  'one on a stream': [answer(200, parts(), BAD)],
+  'one on the upstream’s reply': [behind(({ reply }) => void Object.assign(reply.headers, BAD))],
+  'one on a reply that has to become durable first': [
+    durable,
+    behind(({ reply }) => void Object.assign(reply.headers, BAD)),
+  ],
+  'one on bytes that have to become durable first': [durable, answer(200, Buffer.from('x'), BAD)],
+  'a name that no header has': [answer(200, Buffer.from('x'), { 'x bad': '1' })],
+  'a status that is none': [answer(99, Buffer.from('x'))],
+  'a status that is no number': [answer('ok' as unknown as number, Buffer.from('x'))],
+}
+for (const [what, stages] of Object.entries(UNSENDABLE))
+  t.test(`${what}: 500, and the log says why`, async t => {
+    const { reply, end, errors } = await through(t, stages)
+    t.equal(reply?.status, 500)
+    t.match(JSON.parse(reply?.body ?? ''), { error: { message: 'Internal error.' } })
+    t.notOk('x-bad' in (reply?.headers ?? {}))
+    t.match(end, { end: 'refused', status: 500 })
+    t.match(errors.join(), /invalid|valid HTTP token/i)
+  })
+
+const refusing = (thrown: unknown): Stage => ({
+  async handle() {
+    throw thrown
+  },
+})
+const fault = (more: Partial<Fault> = {}): Fault => ({
+  ...{ code: 'BUSY', message: 'Busy.', status: 503, expose: true },
+  ...more,
+})
+
+t.test('a stage that throws while it renders a fault: the engine’s own words', async t => {
+  const broken: Stage = {
+    fail() {
+      throw new Error('a bug in fail')
+    },
+  }
+  const { reply, errors } = await through(t, [broken, refusing(fault())])
+  t.equal(reply?.status, 503)
+  t.match(JSON.parse(reply?.body ?? ''), { error: { code: 'BUSY', message: 'Busy.' } })
+  t.match(errors, ['a stage threw while it rendered a fault'])
+})
+
+t.test('a rendered fault that no head can hold, too', async t => {
+  for (const refusal of [
+    { status: 503, headers: BAD, body: Buffer.from('own') },
+    { status: 42, headers: {}, body: Buffer.from('own') },
+  ]) {
+    const { reply } = await through(t, [{ fail: () => refusal }, refusing(fault())])
+    t.equal(reply?.status, 503)
+    t.match(JSON.parse(reply?.body ?? ''), { error: { code: 'BUSY' } })
+  }
+})
+
+t.test('a fault whose own status or headers are nonsense', async t => {
+  for (const status of [0, 200, 1_000, Number.NaN, 503.5]) {
+    const { reply } = await through(t, [refusing(fault({ status }))])
+    t.equal(reply?.status, 500, `${status}`)
+  }
+  const { reply } = await through(t, [refusing(fault({ headers: BAD }))])
+  t.equal(reply?.status, 503)
+  t.match(JSON.parse(reply?.body ?? ''), { error: { code: 'BUSY' } })
+})
+
+t.test('whatever is thrown, hidden unless it is a fault', async t => {
+  for (const thrown of [new Error('secret'), 'secret', undefined, null, { secret: 1 }]) {
+    const { reply } = await through(t, [refusing(thrown)])
+    t.equal(reply?.status, 500)
+    t.notMatch(reply?.body, /secret/)
+  }
+})
+
+t.test('a body that throws, and a filter that throws, before there is a head', async t => {
+  const broken: AsyncIterable<Uint8Array<ArrayBuffer>> = {
+    [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(new Error('a bug in a body')) }),
+  }
+  const body = await through(t, [durable, answer(200, broken)])
+  t.equal(body.reply?.status, 500)
+  const bug = (): never => {
+    throw new Error('a bug in a filter')
+  }
+  // A short reply comes as a tail, a longer one in chunks.
+  const filter = behind(({ reply }) => reply.through({ write: bug, end: bug }))
+  const filtered = await through(t, [durable, filter])
+  t.equal(filtered.reply?.status, 500)
+  t.match(JSON.parse(filtered.reply?.body ?? ''), { error: { code: 'STAGE_THREW' } })
+  t.ok(filtered.core.store.lines.includes('durable settle()'), 'and what was written down is kept')
+})

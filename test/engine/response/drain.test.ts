@@ -1,0 +1,204 @@
+/** A server that shuts down: what is under way may end in time, the rest is cut with an event and settled. */
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { connect } from 'node:net'
+import t, { type Test } from 'tap'
+import type { Outcome, Stage, Statement } from '../../../engine/plugin.ts'
+import { plugin, startCore, startUpstream } from '../../helpers/core.ts'
+import { rawClient, replies } from '../../helpers/raw.ts'
+
+const settled: Statement = { sql: { name: 'settle', text: '' }, values: [] }
+
+/** A gateway of one streaming route that settles at the end of each reply. */
+const arrange = async (t: Test) => {
+  const ends: Outcome[] = []
+  const responses: ServerResponse[] = []
+  const asked = Promise.withResolvers<void>()
+  const upstream = await startUpstream(t, (incoming, response) => {
+    if (incoming.url === '/plain') return void response.end('plain')
+    responses.push(response)
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write('data: 1\n\n')
+    asked.resolve()
+  })
+  const meter: Stage = {
+    async handle(exchange, next) {
+      exchange.onEnd(outcome => void ends.push(outcome))
+      await next()
+      exchange.reply.through({
+        end(tail, out) {
+          exchange.writes.add(settled)
+          out.end(tail)
+        },
+        fail(reason, out) {
+          exchange.writes.add(settled)
+          out.fail(reason)
+        },
+      })
+    },
+    fail: ({ code, status, headers }) => ({
+      status,
+      headers: { ...headers },
+      body: Buffer.from(code),
+      event: Buffer.from(`data: ${code}\n\n`),
+    }),
+  }
+  const core = await startCore(
+    t,
+    { meter: plugin(meter) },
+    {
+      upstreams: { up: { url: upstream } },
+      routes: ['/stream', '/plain'].map(path => ({ path: `GET ${path}`, upstream: 'up' })),
+    },
+  )
+  const port = Number(new URL(core.url).port)
+  const get = (path: string): string => `GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`
+  return { core, port, get, ends, responses, asked: asked.promise }
+}
+
+t.test('what ends within the grace ends as it should, and its connection with it', async t => {
+  const { core, port, get, ends, responses, asked } = await arrange(t)
+  const client = await rawClient({ port })
+  await client.send(get('/stream'))
+  await asked
+  await client.until('data: 1')
+  t.equal(core.server.open, 1)
+  const drained = core.server.drain(60_000)
+  responses[0]?.end('data: 2\n\n')
+  await drained
+  t.equal(await client.closed, 'end')
+  t.match(replies(client.text()), [{ whole: true, body: 'data: 1\n\ndata: 2\n\n' }])
+  t.match(ends, [{ end: 'complete', status: 200 }])
+  t.equal(core.server.open, 0)
+})
+
+t.test('nobody is taken any more, and who is connected is told to go', async t => {
+  const { core, port, get, responses, asked } = await arrange(t)
+  const idle = await rawClient({ port })
+  await idle.send(get('/plain'))
+  await idle.until('plain')
+  const busy = await rawClient({ port })
+  await busy.send(get('/stream'))
+  await asked
+  await busy.until('data: 1')
+  const drained = core.server.drain(60_000)
+  t.equal(await idle.closed, 'end', 'an idle connection is closed at once')
+  const refused = connect({ port, host: '127.0.0.1' })
+  const [error] = await once(refused, 'error')
+  t.equal((error as NodeJS.ErrnoException).code, 'ECONNREFUSED')
+  const served = once(core.server.http, 'request')
+  await busy.send(get('/plain'))
+  await served
+  responses[0]?.end()
+  await drained
+  await busy.closed
+  const [, second] = replies(busy.text())
+  t.match(second, { status: 200, body: 'plain', headers: { connection: 'close' } })
+})
+
+t.test('what outlives the grace is cut with an event, and settled', async t => {
+  const { core, port, get, ends, asked } = await arrange(t)
+  const client = await rawClient({ port })
+  await client.send(get('/stream'))
+  await asked
+  await client.until('data: 1')
+  await core.server.drain(20)
+  await client.closed
+  t.match(replies(client.text()), [{ whole: true, body: /^data: 1\n\n\n*data: DRAINING\n\n$/ }])
+  t.match(ends, [{ end: 'cut', fault: { code: 'DRAINING', status: 503 } }])
+  t.same(core.store.lines, ['begin settle()', 'durable settle()'])
+  t.equal(core.server.open, 0)
+})
+
+t.test('one that has no reply yet is refused', async t => {
+  const waiting = Promise.withResolvers<void>()
+  const silent = await startUpstream(t, () => waiting.resolve())
+  const core = await startCore(
+    t,
+    {},
+    { upstreams: { up: { url: silent } }, routes: [{ path: 'GET /', upstream: 'up' }] },
+  )
+  const reply = fetch(core.url)
+  await waiting.promise
+  await core.server.drain(0)
+  const { status, headers } = await reply
+  t.equal(status, 503)
+  t.equal(headers.get('retry-after'), '1')
+  t.equal(headers.get('connection'), 'close')
+})
+
+t.test('a reply that ends while others are waited for is waited for itself', async t => {
+  const size = 8_000_000
+  const asked = Promise.withResolvers<void>()
+  const go = Promise.withResolvers<void>()
+  const ended = Promise.withResolvers<void>()
+  const own = plugin({
+    answers: true,
+    async handle(exchange) {
+      asked.resolve()
+      await go.promise
+      exchange.onEnd(() => ended.resolve())
+      exchange.answer(200, Buffer.alloc(size, 'x'))
+    },
+  })
+  const core = await startCore(t, { own }, { routes: [{ path: 'GET /' }] })
+  const client = await rawClient({ port: Number(new URL(core.url).port) }, { deaf: true })
+  await client.send('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
+  await asked.promise
+  let over = false
+  const drained = core.server.drain(60_000).then(() => {
+    over = true
+  })
+  go.resolve()
+  await ended.promise
+  for (let n = 0; n < 10; n++) await new Promise(resolve => setTimeout(resolve, 5))
+  t.equal(over, false)
+  client.socket.resume()
+  await drained
+  await client.closed
+  t.equal(replies(client.text())[0]?.body.length, size)
+})
+
+t.test('a reply that was ready behind another is sent, too', async t => {
+  const { core, port, get, responses, asked, ends } = await arrange(t)
+  const client = await rawClient({ port })
+  await client.send(get('/stream') + get('/plain'))
+  await asked
+  await client.until('data: 1')
+  while (ends.length === 0) await new Promise(resolve => setImmediate(resolve))
+  const drained = core.server.drain(60_000)
+  responses[0]?.end()
+  await drained
+  await client.closed
+  t.match(replies(client.text()), [{ whole: true }, { status: 200, body: 'plain', whole: true }])
+})
+
+t.test('a reply that has ended is waited for until its reader has it', async t => {
+  const size = 8_000_000
+  const core = await startCore(
+    t,
+    {
+      own: plugin({
+        answers: true,
+        handle: async exchange => void exchange.answer(200, Buffer.alloc(size, 'x')),
+      }),
+    },
+    { routes: [{ path: 'GET /' }] },
+  )
+  const client = await rawClient({ port: Number(new URL(core.url).port) }, { deaf: true })
+  await client.send('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
+  await new Promise(resolve => client.socket.once('readable', resolve))
+  const drained = core.server.drain(60_000)
+  client.socket.resume()
+  await drained
+  await client.closed
+  const [reply] = replies(client.text())
+  t.equal(reply?.body.length, size)
+})
+
+t.test('an empty server is drained at once, and may be asked again', async t => {
+  const { core } = await arrange(t)
+  await core.server.drain(60_000)
+  await core.server.drain(60_000)
+  t.equal(core.server.open, 0)
+})

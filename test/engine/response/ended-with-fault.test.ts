@@ -1,0 +1,94 @@
+/** A reply whose last bytes tell of an error was cut, whatever its framing says: in the log, the numbers and to its stages. */
+import t, { type Test } from 'tap'
+import type { Bytes, Exchange, Fault, Filter, Log, Outcome } from '../../../engine/plugin.ts'
+import { plugin, silent, startCore } from '../../helpers/core.ts'
+
+const DEATH: Fault = { code: 'DIED', message: 'it died', status: 502, expose: true }
+async function* dying(): AsyncGenerator<Bytes> {
+  yield Buffer.from('data: 1\n\n')
+  yield Buffer.from('data: 2\n\n')
+  throw Object.assign(new Error(), DEATH)
+}
+async function* whole(): AsyncGenerator<Bytes> {
+  yield Buffer.from('data: 1\n\n')
+}
+/** Ends in an event of its own whatever happens; `told`: and says so. */
+const encoding = (told: boolean): Filter => ({
+  fail: (reason, out) => out.end(Buffer.from('event: error\n\n'), told ? reason : undefined),
+})
+const arrange = async (t: Test, reply: (exchange: Exchange) => unknown) => {
+  const lines: Record<string, unknown>[] = []
+  const ends: Outcome[] = []
+  const log: Log = { ...silent, info: line => void lines.push(line as Record<string, unknown>) }
+  // Whoever is told of the end, and a filter behind that knows nothing of faults.
+  const outer = plugin({
+    async handle(exchange, next) {
+      exchange.onEnd(outcome => void ends.push(outcome))
+      await next()
+      exchange.reply.through({ end: (tail, out) => out.end(tail) })
+    },
+  })
+  const inner = plugin({
+    answers: true,
+    async handle(exchange) {
+      await reply(exchange)
+    },
+  })
+  const core = await startCore(t, { outer, inner }, { routes: [{ path: 'GET /', name: 'r' }] }, log)
+  const response = await fetch(core.url)
+  const text = await response.text()
+  while (ends.length === 0) await new Promise(resolve => setImmediate(resolve))
+  const cuts = core.resources.metrics.report().filter(({ name }) => name === 'cut_total')
+  return { text, ends, lines, cuts }
+}
+const events = { 'content-type': 'text/event-stream' }
+const CUT = {
+  ends: [{ end: 'cut', status: 200, fault: { code: 'DIED' } }],
+  lines: [{ end: 'cut', status: 200, code: 'DIED' }],
+  cuts: [{ labels: { route: 'r', code: 'DIED' }, values: [1] }],
+}
+const COMPLETE = { ends: [{ end: 'complete', status: 200 }], cuts: [] }
+
+t.test('an error event of a filter', async t => {
+  t.match(
+    await arrange(t, exchange => {
+      exchange.answer(200, dying(), events).through(encoding(true))
+    }),
+    { text: 'data: 1\n\ndata: 2\n\nevent: error\n\n', ...CUT },
+  )
+})
+
+t.test('also where somebody looked at the reply first', async t => {
+  const seen = await arrange(t, async exchange => {
+    const reply = exchange.answer(200, dying(), events)
+    reply.through(encoding(true))
+    await reply.peek()
+    reply.through({})
+    await reply.peek(bytes => bytes.length > 10)
+  })
+  t.match(seen, CUT)
+})
+
+t.test('also where it was read whole', async t => {
+  const seen = await arrange(t, async exchange => {
+    const reply = exchange.answer(200, dying(), events)
+    reply.through(encoding(true))
+    await reply.bytes(1_000)
+  })
+  t.match(seen, CUT)
+})
+
+t.test('what a filter makes whole is whole', async t => {
+  const seen = await arrange(t, exchange => {
+    exchange.answer(200, dying(), events).through(encoding(false))
+  })
+  t.match(seen, COMPLETE)
+})
+
+t.test('and what nobody complains of', async t => {
+  const seen = await arrange(t, exchange => {
+    exchange.answer(200, whole(), events).through(encoding(true))
+  })
+  t.match(seen, COMPLETE)
+  t.equal(seen.cuts.length, 0)
+})

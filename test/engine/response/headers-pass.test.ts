@@ -1,0 +1,150 @@
+/** Which headers go up to an upstream, and which come down from it. */
+
+import t from 'tap'
+import { passDown, passRule } from '../../../engine/response/headers.ts'
+import { scaled } from '../../helpers/long.ts'
+import fc from '../../helpers/property.ts'
+
+const RUNS = scaled(1_000, 100_000)
+
+t.test('only what is listed goes up', async t => {
+  const usual = {
+    accept: 'a',
+    'accept-language': 'b',
+    'content-type': 'c',
+    'user-agent': 'd',
+    range: 'e',
+    'idempotency-key': 'f',
+  }
+  const client = {
+    ...usual,
+    'x-one': '1',
+    'x-two': '2',
+    'vendor-a': '3',
+    'vendor-b': '4',
+    other: '5',
+  }
+  t.same(passRule([])(client), usual)
+  t.same(passRule(['X-One', 'Vendor-*'])(client), {
+    ...usual,
+    'x-one': '1',
+    'vendor-a': '3',
+    'vendor-b': '4',
+  })
+  t.same(passRule(['x-one'])({}), {}, 'what is not there is not made up')
+})
+
+const NEVER = [
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'authorization',
+  'cookie',
+  'host',
+  'content-length',
+  'content-encoding',
+  'expect',
+  'accept-encoding',
+  'x-api-key',
+  'api-key',
+  'x-goog-api-key',
+  'mj-api-secret',
+  'forwarded',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-real-ip',
+  'x-client-ip',
+  'true-client-ip',
+  'cf-connecting-ip',
+]
+t.test('what never goes up does not go up, however it is listed', async t => {
+  const client = Object.fromEntries(NEVER.map(name => [name, 'secret']))
+  for (const extra of [NEVER, NEVER.map(name => name.toUpperCase()), ['*'], ['x-*', 'c*', 'AUTH*']])
+    t.same(passRule(extra)(client), {}, extra.slice(0, 3).join())
+})
+
+const SPELLINGS = [
+  (name: string) => name,
+  (name: string) => name.toUpperCase(),
+  (name: string) => `close, ${name}`,
+  (name: string) => `keep-alive,\t${name} ,`,
+  (name: string) => `,,  ${name}  ,,x`,
+]
+t.test('what Connection names ends here, in odd spellings too', async t => {
+  for (const spell of SPELLINGS) {
+    const connection = spell('x-inner')
+    t.same(passRule(['x-*'])({ connection, 'x-inner': '1', 'x-outer': '2' }), { 'x-outer': '2' })
+    t.same(passRule(['x-inner'])({ connection, 'x-inner': '1' }), {})
+    t.same(passDown({ connection, 'x-inner': '1', 'x-outer': '2' }), { 'x-outer': '2' })
+    t.same(passRule([])({ connection: spell('Accept'), accept: '1' }), {}, 'even a usual one')
+  }
+  t.same(passDown({ connection: ['close', 'X-Inner'], 'x-inner': '1' }), {}, 'in two lines')
+})
+
+t.test('property: nothing named in Connection ever passes, either way', async t => {
+  const names = fc.constantFrom(
+    'accept',
+    'x-a',
+    'x-b',
+    'range',
+    'user-agent',
+    'etag',
+    'x-request-id',
+  )
+  const spelling = fc.tuple(names, fc.constantFrom(...SPELLINGS), fc.boolean())
+  const heads = fc.record({
+    named: fc.array(spelling, { maxLength: 4 }),
+    all: fc.uniqueArray(names),
+  })
+  const up = passRule(['x-a', 'x-*', '*'])
+  fc.assert(
+    fc.property(heads, ({ named, all }) => {
+      const connection = named
+        .map(([name, spell, loud]) => spell(loud ? name.toUpperCase() : name))
+        .join(',')
+      const headers = { ...Object.fromEntries(all.map(name => [name, '1'])), connection }
+      const sent = { ...up(headers), ...passDown(headers) }
+      const kept = all.filter(name => !named.some(([each]) => each === name))
+      return (
+        named.every(([name]) => !(name in sent)) &&
+        Object.keys(passDown(headers)).length === kept.length &&
+        Object.keys(up(headers)).length === kept.length
+      )
+    }),
+    { numRuns: RUNS },
+  )
+  t.pass()
+})
+
+t.test(
+  'of an upstream, its connection, cookies, host and our own names do not come down',
+  async t => {
+    const ends = [
+      ...['keep-alive', 'proxy-connection', 'proxy-authenticate', 'proxy-authorization', 'te'],
+      ...['trailer', 'transfer-encoding', 'upgrade', 'set-cookie2', 'alt-svc', 'server', 'date'],
+      ...['strict-transport-security', 'public-key-pins', 'traceparent', 'tracestate'],
+      ...['x-tollgate-version', 'x-tollgate-anything', '__proto__', 'constructor', 'prototype'],
+    ]
+    const given: Record<string, string | string[] | undefined> = Object.create(null)
+    for (const name of ends) given[name] = '1'
+    given['set-cookie'] = ['a=1', 'b=2']
+    given.connection = 'keep-alive'
+    given.absent = undefined
+    const headers = passDown(given)
+    t.same(Object.keys(headers), [])
+    t.equal(Object.getPrototypeOf(headers), Object.prototype, 'whatever it was called')
+    const kept = { 'content-type': 'a', 'content-length': '1', etag: 'b', vary: ['a', 'b'] }
+    t.same(passDown(kept), kept)
+  },
+)
+
+t.test('the request id of an upstream stays findable, but is not ours', async t => {
+  t.same(passDown({ 'x-request-id': 'theirs' }), { 'x-upstream-request-id': 'theirs' })
+})

@@ -1,0 +1,150 @@
+/** Which heads are read, and which are refused for their head alone. */
+import t from 'tap'
+import {
+  type HeadFacts,
+  hasBody,
+  judgeHead,
+  type RequestHeaders,
+  readHead,
+} from '../../../engine/response/headers.ts'
+
+const read = (...lines: readonly (readonly [string, string])[]): RequestHeaders =>
+  readHead(lines.flat(), 100)
+
+t.test('a head is a record by lower-case name; what may repeat is joined', async t => {
+  const headers = read(
+    ['Host', 'x'],
+    ['Accept', 'a'],
+    ['ACCEPT', 'b'],
+    ['Cookie', 'c=1'],
+    ['cookie', 'd=2'],
+  )
+  t.same({ ...headers }, { host: 'x', accept: 'a, b', cookie: 'c=1; d=2' })
+  t.equal(headers.tostring, undefined, 'it has no names of its own')
+  t.notOk('toString' in headers)
+})
+
+t.test('a second value that would change the meaning of the message is refused', async t => {
+  for (const name of ['Host', 'Content-Length', 'Transfer-Encoding', 'Content-Type', 'Expect'])
+    for (const [one, two] of [
+      ['a', 'a'],
+      ['a', 'b'],
+    ] as const)
+      t.throws(
+        () => read([name, one], [name.toUpperCase(), two]),
+        { code: 'HEAD_MALFORMED', status: 400, message: new RegExp(`two ${name}`, 'i') },
+        `${name}: ${one}, ${two}`,
+      )
+})
+
+t.test('names that every object has are refused, once is enough', async t => {
+  for (const name of ['__proto__', '__PROTO__', 'constructor', 'prototype', 'hasOwnProperty'])
+    t.throws(() => read([name, '1']), { code: 'HEAD_MALFORMED', status: 400 }, name)
+})
+
+t.test('as many headers as the limit says, and not one more', async t => {
+  const lines = (count: number): string[] =>
+    Array.from({ length: count }, (_, n) => [`x-${n}`, '1']).flat()
+  t.equal(Object.keys(readHead(lines(100), 100)).length, 100)
+  t.throws(() => readHead(lines(101), 100), {
+    code: 'HEADERS_TOO_MANY',
+    status: 431,
+    message: 'The request has more than 100 headers.',
+  })
+  t.throws(
+    () => readHead(Array(202).fill('x'), 100),
+    { code: 'HEADERS_TOO_MANY' },
+    'lines are counted, not names',
+  )
+})
+
+const facts = (more: Partial<HeadFacts>, headers: RequestHeaders = {}): HeadFacts => ({
+  method: 'POST',
+  target: '/',
+  version: '1.1',
+  urlLimit: 100,
+  ...more,
+  headers: { host: 'api.test', ...headers },
+})
+
+t.test('heads that are what they should be', async t => {
+  const hosts = ['a', 'a.b:80', '127.0.0.1:8080', '[::1]', '[::1]:80', 'a_b.test', 'A-1.test:65535']
+  for (const host of hosts) t.doesNotThrow(() => judgeHead(facts({}, { host })), host)
+  for (const good of [
+    facts({ method: 'GET' }),
+    facts({ method: 'GET' }, { 'content-length': '0' }),
+    facts({ method: 'DELETE' }, { 'content-length': '5' }),
+    facts({}, { 'transfer-encoding': 'Chunked' }),
+    facts({}, { expect: '100-Continue', 'content-length': '5' }),
+    facts({ target: `/${'x'.repeat(99)}` }),
+    facts({ version: '1.0' }),
+  ])
+    t.doesNotThrow(() => judgeHead(good))
+  t.doesNotThrow(
+    () => judgeHead({ ...facts({ version: '1.0' }), headers: {} }),
+    'HTTP/1.0 knew no Host',
+  )
+})
+
+t.test('heads that could mean two things are refused', async t => {
+  const bad: Readonly<Record<string, readonly [HeadFacts, string, number]>> = {
+    'a long target': [facts({ target: `/${'x'.repeat(100)}` }), 'URL_TOO_LONG', 414],
+    'HTTP/0.9': [facts({ version: '0.9' }), 'HEAD_MALFORMED', 400],
+    'HTTP/2.0': [facts({ version: '2.0' }), 'HEAD_MALFORMED', 400],
+    'no host': [{ ...facts({}), headers: {} }, 'HEAD_MALFORMED', 400],
+    'both lengths': [
+      facts({}, { 'transfer-encoding': 'chunked', 'content-length': '5' }),
+      'HEAD_MALFORMED',
+      400,
+    ],
+    'chunked in HTTP/1.0': [
+      facts({ version: '1.0' }, { 'transfer-encoding': 'chunked' }),
+      'HEAD_MALFORMED',
+      400,
+    ],
+    'another coding': [facts({}, { 'transfer-encoding': 'gzip' }), 'HEAD_MALFORMED', 400],
+    'two codings': [facts({}, { 'transfer-encoding': 'gzip, chunked' }), 'HEAD_MALFORMED', 400],
+    'a coding that is nearly chunked': [
+      facts({}, { 'transfer-encoding': 'xchunked' }),
+      'HEAD_MALFORMED',
+      400,
+    ],
+    'another expectation': [facts({}, { expect: 'a miracle' }), 'EXPECTATION_FAILED', 417],
+    'GET with a length': [
+      facts({ method: 'GET' }, { 'content-length': '5' }),
+      'HEAD_MALFORMED',
+      400,
+    ],
+    'HEAD with chunks': [
+      facts({ method: 'HEAD' }, { 'transfer-encoding': 'chunked' }),
+      'HEAD_MALFORMED',
+      400,
+    ],
+  }
+  for (const [what, [head, code, status]] of Object.entries(bad))
+    t.throws(() => judgeHead(head), { code, status }, what)
+  const hosts = [
+    '',
+    ' ',
+    'a b',
+    'a,b',
+    'a/b',
+    'user@a',
+    'a:b',
+    'a:123456',
+    '[::1',
+    'a:',
+    'a?b',
+    '[x]',
+    'é',
+  ]
+  for (const host of hosts)
+    t.throws(() => judgeHead(facts({}, { host })), { code: 'HEAD_MALFORMED' }, `host "${host}"`)
+})
+
+t.test('whether there is a body is told by the head alone', async t => {
+  t.equal(hasBody({}), false)
+  t.equal(hasBody({ 'content-length': '0' }), false)
+  t.equal(hasBody({ 'content-length': '1' }), true)
+  t.equal(hasBody({ 'transfer-encoding': 'chunked' }), true)
+})

@@ -1,0 +1,202 @@
+/** Connections that must not go on: nothing behind a refusal is served, and the refusal is read. */
+import { once } from 'node:events'
+import t, { type Test } from 'tap'
+import { plugin, startCore } from '../../helpers/core.ts'
+import { type RawClient, rawClient, replies } from '../../helpers/raw.ts'
+
+const GET = 'GET /plain HTTP/1.1\r\nhost: x\r\n\r\n'
+
+/** A gateway that counts what it serves; `/slow` waits until it is told, `/stream` sends its first half. */
+const arrange = async (t: Test, settings: object = {}) => {
+  const served: string[] = []
+  const go = Promise.withResolvers<void>()
+  const asked = Promise.withResolvers<void>()
+  const parts = async function* () {
+    yield Buffer.from('first ')
+    yield Buffer.from('second ')
+    asked.resolve()
+    await go.promise
+    yield Buffer.from('last')
+  }
+  const own = plugin({
+    answers: true,
+    async handle(exchange) {
+      const { path } = exchange.request
+      served.push(path)
+      if (path === '/stream') return void exchange.answer(200, parts())
+      if (path === '/slow') {
+        asked.resolve()
+        await go.promise
+      }
+      if (path === '/body') await exchange.request.bytes()
+      if (path === '/upload') for await (const _ of exchange.request.stream());
+      exchange.answer(200, Buffer.from(`served ${path}`))
+    },
+  })
+  const core = await startCore(t, { own }, {
+    settings,
+    routes: [
+      ...['/plain', '/slow', '/stream'].map(path => ({ path: `GET ${path}` })),
+      { path: 'POST /body', body: { limit: '1KiB' } },
+      { path: 'POST /upload', body: { limit: '1KiB' } },
+      { path: 'POST /unread' },
+    ],
+  } as never)
+  const client = await rawClient({ port: Number(new URL(core.url).port) })
+  return { core, client, served, go: go.resolve, asked: asked.promise }
+}
+const all = async (client: RawClient) => {
+  await client.closed
+  return replies(client.text())
+}
+
+const MALFORMED: Readonly<Record<string, readonly [bytes: string, status: number, code: RegExp]>> =
+  {
+    'no HTTP at all': ['hello\r\n\r\n', 400, /^HPE_/],
+    'a space in the target': ['GET /a b HTTP/1.1\r\nhost: x\r\n\r\n', 400, /^HPE_/],
+    'a control character in a header': [
+      'GET / HTTP/1.1\r\nhost: x\r\na: \x01\r\n\r\n',
+      400,
+      /^HPE_/,
+    ],
+    'both lengths': [
+      'POST /body HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n',
+      400,
+      /./,
+    ],
+    'a head without end': [
+      `GET / HTTP/1.1\r\nhost: x\r\na: ${'x'.repeat(60_000)}`,
+      431,
+      /HPE_HEADER_OVERFLOW/,
+    ],
+    'chunk extensions without end': [
+      `POST /body HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n1;${'x'.repeat(20_000)}`,
+      413,
+      /HPE_CHUNK_EXTENSIONS_OVERFLOW/,
+    ],
+    'a tunnel': ['CONNECT x:443 HTTP/1.1\r\nhost: x\r\n\r\n', 405, /CONNECT_REFUSED/],
+  }
+for (const [what, [bytes, status, code]] of Object.entries(MALFORMED))
+  t.test(`${what}: told so, and the connection ends`, async t => {
+    const { client, served, core } = await arrange(t)
+    await client.send(bytes + GET)
+    const [reply, ...more] = await all(client)
+    t.match(reply, { status, whole: true, headers: { connection: 'close' } })
+    t.match(JSON.parse(reply?.body ?? ''), { error: { code, message: /\w+/ } })
+    t.same(more, [])
+    t.same(
+      served.filter(path => path !== '/body'),
+      [],
+      'and what stands behind it is not served',
+    )
+    client.close()
+    while (core.server.open > 0) await new Promise(resolve => setImmediate(resolve))
+  })
+
+t.test('what stands behind a refused head is not served', async t => {
+  const { client, served } = await arrange(t)
+  await client.send(`GET /a%2fb HTTP/1.1\r\nhost: x\r\n\r\n${GET}${GET}`)
+  const list = await all(client)
+  t.match(list, [{ status: 400 }])
+  t.equal(list.length, 1)
+  t.same(served, [])
+})
+
+t.test('malformed bytes behind a refused head are not answered as well', async t => {
+  const { core, client } = await arrange(t)
+  const seen = once(core.server.http, 'clientError')
+  await client.send('GET /a%2fb HTTP/1.1\r\nhost: x\r\n\r\nnonsense\r\n\r\n')
+  await seen
+  t.equal((await all(client)).length, 1)
+})
+
+t.test('malformed bytes behind a good request: its reply comes, and is the last', async t => {
+  const { core, client, served, go, asked } = await arrange(t)
+  await client.send('GET /slow HTTP/1.1\r\nhost: x\r\n\r\n')
+  await asked
+  const seen = once(core.server.http, 'clientError')
+  await client.send('nonsense\r\n\r\n')
+  await seen
+  go()
+  const list = await all(client)
+  t.match(list, [{ status: 200, body: 'served /slow', whole: true }])
+  t.equal(list.length, 1, 'no 400 that could be taken for the reply to another')
+  t.same(served, ['/slow'])
+})
+
+t.test('malformed bytes behind a stream: not one of ours lands in the middle of it', async t => {
+  const { core, client, go, asked } = await arrange(t)
+  await client.send('GET /stream HTTP/1.1\r\nhost: x\r\n\r\n')
+  await asked
+  await client.until('first')
+  const seen = once(core.server.http, 'clientError')
+  await client.send('nonsense\r\n\r\n')
+  await seen
+  go()
+  await client.closed
+  t.equal(client.text().match(/HTTP\/1\.1/g)?.length, 1)
+  t.match(replies(client.text()), [{ body: /^first (second last)?/ }])
+})
+
+t.test('malformed bytes within a body that is read: the request is refused', async t => {
+  const { client } = await arrange(t)
+  await client.send('POST /body HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n')
+  await client.until(received => replies(received).some(({ whole }) => whole))
+  client.close()
+  t.match(replies(client.text()), [{ status: 400, headers: { connection: 'close' } }])
+})
+
+t.test('a client that is still sending when it is refused can read why', async t => {
+  const { client, core } = await arrange(t)
+  const size = 4_000_000
+  await client.send(`POST /body HTTP/1.1\r\nhost: x\r\ncontent-length: ${size}\r\n\r\n`)
+  const piece = Buffer.alloc(100_000, 'x')
+  for (let sent = 0; sent < size && !client.over(); sent += piece.length) await client.send(piece)
+  const [reply] = await all(client)
+  t.match(reply, { status: 413, whole: true, headers: { connection: 'close' } })
+  client.close()
+  while (core.server.open > 0) await new Promise(resolve => setImmediate(resolve))
+})
+
+t.test('also one whose body is taken as it comes', async t => {
+  const { client, core } = await arrange(t)
+  const chunk = `800\r\n${'x'.repeat(0x800)}\r\n`
+  await client.send('POST /upload HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n')
+  for (let n = 0; n < 20; n++) await client.send(chunk)
+  await client.until(received => replies(received).some(({ whole }) => whole))
+  t.match(replies(client.text()), [{ status: 413, headers: { connection: 'close' } }])
+  client.close()
+  while (core.server.open > 0) await new Promise(resolve => setImmediate(resolve))
+})
+
+t.test('who is silent in the middle of a head or a body is left', async t => {
+  const post = (path: string, length: number): string =>
+    `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-length: ${length}\r\n\r\nhalf`
+  const sent = async (bytes: string) => {
+    const { client } = await arrange(t, { timeouts: { header: '10ms' } })
+    await client.send(bytes)
+    return all(client)
+  }
+  const [[late], [large], [small], [unread]] = await Promise.all([
+    sent('GET / HTTP/1.1\r\nhost: '),
+    sent(post('/body', 4_000_000)),
+    sent(post('/body', 4_000)),
+    sent(post('/unread', 100)),
+  ])
+  t.equal(late?.status, 408)
+  t.match(JSON.parse(late?.body ?? ''), { error: { code: 'ERR_HTTP_REQUEST_TIMEOUT' } })
+  t.match(large, { status: 413, whole: true }, 'and could read why')
+  t.match(small, { status: 413, whole: true })
+  t.match(unread, { status: 200, body: 'served /unread', whole: true })
+})
+
+t.test('a reset while nobody is served is nothing', async t => {
+  const { client, core, served } = await arrange(t)
+  await client.send('GET /plain HTTP/1.1\r\nho')
+  client.reset()
+  const other = await rawClient({ port: Number(new URL(core.url).port) })
+  await other.send(GET)
+  await other.until('served')
+  other.close()
+  t.same(served, ['/plain'])
+})

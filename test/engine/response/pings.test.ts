@@ -1,0 +1,94 @@
+/** `: ping` comments on a route that wants them: to who asked for a stream, until its first byte. */
+import t, { type Test } from 'tap'
+import type { Stage } from '../../../engine/plugin.ts'
+import { plugin, startCore, startUpstream } from '../../helpers/core.ts'
+import { rawClient, replies } from '../../helpers/raw.ts'
+import { byHand } from '../../helpers/ticks.ts'
+
+const EVERY = 15_000
+const errorEvents: Stage = {
+  fail: ({ code, status }) => ({
+    status,
+    headers: {},
+    body: Buffer.from(code),
+    event: Buffer.from(`data: ${code}\n\n`),
+  }),
+}
+
+/** A gateway whose upstream answers with this status, in two events, when it is told to. */
+const arrange = async (t: Test) => {
+  const ticks = byHand(t)
+  let asked = Promise.withResolvers<(status: number) => void>()
+  let last = (): void => {}
+  const upstream = await startUpstream(t, (incoming, response) => {
+    incoming.resume()
+    incoming.on('end', () =>
+      asked.resolve(status => {
+        response.writeHead(status, { 'content-type': 'text/event-stream' })
+        response.write('data: 1\n\n')
+        last = () => void response.end('data: 2\n\n')
+      }),
+    )
+  })
+  const core = await startCore(
+    t,
+    { own: plugin(errorEvents) },
+    {
+      upstreams: { up: { url: upstream } },
+      routes: [
+        { path: 'POST /pings', upstream: 'up', ping: '15s' },
+        { path: 'POST /none', upstream: 'up' },
+      ],
+    },
+  )
+  const port = Number(new URL(core.url).port)
+  /** The reply, when time passes before the first event and again behind it. */
+  const ask = async (path: string, body: string, accept: string, status: number) => {
+    asked = Promise.withResolvers()
+    const client = await rawClient({ port })
+    const head = ['content-type: application/json', `content-length: ${body.length}`, accept]
+    await client.send(`POST ${path} HTTP/1.1\r\nhost: x\r\n${head.join('\r\n')}\r\n\r\n${body}`)
+    const answer = await asked.promise
+    for (let n = 0; n < 3; n++) ticks.pass(EVERY, EVERY)
+    answer(status)
+    await client.until('data: ')
+    ticks.pass(EVERY, EVERY)
+    last()
+    await client.until(received => replies(received).some(({ whole }) => whole))
+    client.close()
+    return replies(client.text())[0]
+  }
+  return { ask }
+}
+const ANY = 'accept: */*'
+const EVENTS = 'accept: text/event-stream'
+
+t.test('who asks for a stream, in the body or by `accept`, hears that it stands', async t => {
+  const { ask } = await arrange(t)
+  for (const [body, accept] of [
+    ['{"stream":true}', ANY],
+    ['{}', EVENTS],
+  ] as const) {
+    const reply = await ask('/pings', body, accept, 200)
+    t.match(reply, { status: 200, headers: { 'content-type': 'text/event-stream' } })
+    t.equal(reply?.body, `${': ping\n\n'.repeat(3)}data: 1\n\ndata: 2\n\n`, 'and none later')
+  }
+})
+
+t.test('nobody else does', async t => {
+  const { ask } = await arrange(t)
+  for (const body of ['{}', '{"stream":"true"}', '[true]', 'null', 'no JSON'])
+    t.equal((await ask('/pings', body, ANY, 200))?.body, 'data: 1\n\ndata: 2\n\n', body)
+  t.equal(
+    (await ask('/none', '{"stream":true}', EVENTS, 200))?.body,
+    'data: 1\n\ndata: 2\n\n',
+    'nor on another route',
+  )
+})
+
+t.test('a refusal behind a ping is an event: the head is out', async t => {
+  const { ask } = await arrange(t)
+  const reply = await ask('/pings', '{"stream":true}', ANY, 503)
+  t.equal(reply?.status, 200)
+  t.equal(reply?.body, `${': ping\n\n'.repeat(3)}data: UPSTREAM_REFUSED\n\n`)
+})

@@ -1,0 +1,223 @@
+/** A reply on its way out: its head, its length, and what a broken one looks like. */
+import type { ServerResponse } from 'node:http'
+import t from 'tap'
+import type { Exchange, Stage } from '../../../engine/plugin.ts'
+import { type Core, plugin, startCore, startUpstream } from '../../helpers/core.ts'
+import { rawClient, replies } from '../../helpers/raw.ts'
+
+type Tap = Parameters<typeof startCore>[0]
+const GET = (method: string): string => `${method} / HTTP/1.1\r\nhost: x\r\n\r\n`
+const portOf = ({ url }: Core): number => Number(new URL(url).port)
+
+/** A gateway of one route with this stage in front of an upstream that answers like this. */
+const arrange = async (
+  t: Tap,
+  stage: Stage,
+  answer: Parameters<typeof startUpstream>[1] = (_, response) => void response.end('hello'),
+): Promise<Core> =>
+  startCore(
+    t,
+    { own: plugin(stage) },
+    {
+      upstreams: { up: { url: await startUpstream(t, answer) } },
+      routes: [{ path: 'GET|HEAD /', upstream: 'up' }],
+    },
+  )
+/** Sends this and reads until a whole reply is there, or the connection is over. */
+const exchange = async (core: Core, text: string, count = 1) => {
+  const client = await rawClient({ port: portOf(core) })
+  await client.send(text)
+  await client.until(
+    received => replies(received).filter(({ whole }) => whole).length >= count && !client.over(),
+  )
+  const found = { received: client.text(), list: replies(client.text()), over: client.over() }
+  client.close()
+  return found
+}
+/** Sends this and reads as many heads: of HEAD, where a length promises nothing. */
+const heads = async (core: Core, text: string, count: number): Promise<string> => {
+  const client = await rawClient({ port: portOf(core) })
+  await client.send(text)
+  const received = await client.until(all => all.split('\r\n\r\n').length > count)
+  client.close()
+  return received
+}
+const answering = (...given: Parameters<Exchange['answer']>) => ({
+  async handle(each: Exchange) {
+    each.answer(...given)
+  },
+})
+
+t.test('bytes have a length, a stream has chunks', async t => {
+  const core = await arrange(t, answering(201, Buffer.from('made'), { 'x-own': 'a' }))
+  const { list } = await exchange(core, GET('GET'))
+  t.match(list, [{ status: 201, body: 'made', headers: { 'content-length': '4', 'x-own': 'a' } }])
+  t.match(list[0]?.headers['x-request-id'], /^req_[0-9a-f]{32}$/)
+  t.equal(list[0]?.headers['x-tollgate-version'], '1')
+  t.notOk('connection' in (list[0]?.headers ?? {}) && list[0]?.headers.connection === 'close')
+  const streaming = await arrange(t, {}, (_, response) => {
+    response.write('a')
+    setTimeout(() => response.end('b'), 50)
+  })
+  const streamed = await exchange(streaming, GET('GET'))
+  t.match(streamed.list, [{ body: 'ab', whole: true, headers: { 'transfer-encoding': 'chunked' } }])
+})
+
+t.test('a stream whose first byte is far away shows its head', async t => {
+  let last = (): void => {}
+  const core = await arrange(t, {}, (_, response) => {
+    response.writeHead(200, { 'x-own': 'a' }).flushHeaders()
+    last = () => void response.end('far')
+  })
+  const client = await rawClient({ port: portOf(core) })
+  await client.send(GET('GET'))
+  t.match(await client.until('\r\n\r\n'), /^HTTP\/1\.1 200 OK\r\nx-own: a\r\n/)
+  last()
+  await client.until(received => replies(received).some(({ whole }) => whole))
+  t.equal(replies(client.text())[0]?.body, 'far')
+  client.close()
+})
+
+t.test(
+  'the head of JSON waits for its body: what dies before its first byte is a refusal',
+  async t => {
+    const core = await arrange(t, {}, (_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders()
+      // Behind the head, however slow whoever reads it is.
+      setTimeout(() => response.destroy(), 100)
+    })
+    const { list } = await exchange(core, GET('GET'))
+    t.match(list, [{ status: 502, whole: true }])
+  },
+)
+
+t.test('every byte there is, in a short reply and in a long one', async t => {
+  for (const size of [0, 1, 255, 65_535, 65_536, 65_537, 200_000]) {
+    const bytes = Buffer.from(Array.from({ length: size }, (_, n) => n % 256))
+    const core = await arrange(t, answering(200, bytes))
+    const { list } = await exchange(core, GET('GET'))
+    t.equal(list[0]?.headers['content-length'], String(size))
+    t.equal(Buffer.from(list[0]?.body ?? '', 'latin1').compare(bytes), 0, `${size} bytes`)
+  }
+})
+
+t.test('HEAD has the head of GET, and no body', async t => {
+  const core = await arrange(t, {}, (incoming, response) => {
+    response.setHeader('content-length', '5')
+    response.end(incoming.method === 'HEAD' ? undefined : 'hello')
+  })
+  const both = await exchange(core, GET('HEAD') + GET('GET'), 1)
+  t.equal(both.received.match(/content-length: 5/g)?.length, 2)
+  t.equal(both.received.match(/hello/g)?.length, 1, 'the connection goes on behind it')
+  const own = await arrange(t, answering(200, Buffer.from('hello'), {}))
+  t.match(await heads(own, GET('HEAD'), 1), /content-length: 5\r\n/)
+})
+
+t.test('HEAD of a stream that a stage answers', async t => {
+  const stream = async function* () {
+    for (let n = 0; n < 3; n++) yield Buffer.from('abc')
+  }
+  const core = await arrange(t, {
+    handle: async each => void each.answer(200, stream(), { 'content-length': '3' }),
+  })
+  t.notMatch(await heads(core, GET('HEAD') + GET('HEAD'), 2), /abc/)
+})
+
+t.test('204 and 304 have neither body nor length', async t => {
+  for (const status of [204, 304]) {
+    const core = await arrange(t, answering(status, Buffer.from('nothing')))
+    const { received, list } = await exchange(core, GET('GET') + GET('GET'), 2)
+    t.equal(list.length, 2, 'the connection goes on')
+    t.notMatch(received, /nothing|content-length|chunked/)
+  }
+})
+
+t.test('what a stage says of the connection is not said', async t => {
+  const core = await arrange(
+    t,
+    answering(200, Buffer.from('a'), { connection: 'upgrade', 'content-length': '99' }),
+  )
+  const { list } = await exchange(core, GET('GET'))
+  t.match(list[0], { body: 'a', headers: { 'content-length': '1' } })
+  t.not(list[0]?.headers.connection, 'upgrade')
+})
+
+/** Every chunk as often as this. */
+const times = (count: number): Stage => ({
+  async handle(each, next) {
+    await next()
+    each.reply.through({
+      write(chunk, out) {
+        for (let n = 0; n < count; n++) out.write(chunk)
+      },
+      end(tail, out) {
+        for (let n = 0; n < count; n++) if (tail) out.write(tail)
+        out.end()
+      },
+    })
+  },
+})
+const tenBytes = (response: ServerResponse): void => {
+  response.setHeader('content-length', '10')
+  response.write('01234')
+  setTimeout(() => response.end('56789'), 5)
+}
+
+t.test(
+  'a filter that makes a reply longer than its head said: not one byte of it is sent on',
+  async t => {
+    const core = await arrange(t, times(3), (_, response) => tenBytes(response))
+    const { received, over, list } = await exchange(core, GET('GET') + GET('GET'), 2)
+    t.ok(over, 'the connection is destroyed')
+    t.ok(list.length <= 1, 'and no second reply')
+    t.notMatch(received, /(01234){3}/)
+  },
+)
+
+t.test(
+  'a filter that makes it shorter: the connection is destroyed, it must not look complete',
+  async t => {
+    const core = await arrange(t, times(0), (_, response) => tenBytes(response))
+    const empty = await exchange(core, GET('GET'))
+    t.match(
+      empty.list,
+      [{ whole: true, body: '', headers: { 'content-length': '0' } }],
+      'unless its head can still say so',
+    )
+    const half: Stage = {
+      async handle(each, next) {
+        await next()
+        each.reply.through({ end: (_, out) => out.end() })
+      },
+    }
+    const shorter = await arrange(t, half, (_, response) => tenBytes(response))
+    const { over, list } = await exchange(shorter, GET('GET'))
+    t.ok(over)
+    t.match(list, [{ whole: false, body: '01234' }])
+  },
+)
+
+t.test(
+  'an upstream that dies: an event in a stream of events, else a connection cut short',
+  async t => {
+    const events: Stage = {
+      fail: ({ code, status }) => ({
+        status,
+        headers: {},
+        body: Buffer.from(code),
+        event: Buffer.from(`data: ${code}\n\n`),
+      }),
+    }
+    const dying = (type: string) =>
+      arrange(t, events, (_, response) => {
+        response.writeHead(200, { 'content-type': type })
+        response.write('data: {"half')
+        setTimeout(() => response.destroy(), 5)
+      })
+    const stream = await exchange(await dying('text/event-stream; charset=utf-8'), GET('GET'))
+    t.match(stream.list, [{ whole: true, body: 'data: {"half\n\ndata: TARGET_CUT\n\n' }])
+    const plain = await exchange(await dying('application/json'), GET('GET'))
+    t.ok(plain.over)
+    t.match(plain.list, [{ whole: false, body: 'data: {"half' }])
+  },
+)

@@ -1,0 +1,174 @@
+/** The compiled gateway: found by every request, kept while one runs in it, let go after the last. */
+import t from 'tap'
+import type { Host, Plugin } from '../../../engine/plugin.ts'
+import type { Snapshot } from '../../../engine/snapshot/snapshot.ts'
+import { compiled, freshResources } from '../../helpers/compiled.ts'
+import { type Core, plugin, startCore, startUpstream } from '../../helpers/core.ts'
+
+const UP = { up: { url: 'http://127.0.0.1:9' } }
+const routed = (...paths: readonly string[]): Promise<Snapshot> =>
+  compiled(
+    {},
+    { upstreams: UP, routes: paths.map(path => ({ path, name: `n ${path}`, upstream: 'up' })) },
+  )
+
+t.test('its routes by method, by path, by name', async t => {
+  const snapshot = await routed('GET|HEAD /v1/a', 'POST /v1/{id}', 'WS /v1/realtime')
+  t.equal(snapshot.find('HEAD', '/v1/a')?.value.route.name, 'n GET|HEAD /v1/a')
+  t.equal(snapshot.exact('GET', '/v1/a')?.value, snapshot.find('GET', '/v1/a')?.value)
+  t.equal(snapshot.exact('POST', '/v1/7'), undefined)
+  t.same(snapshot.find('POST', '/v1/7')?.params, { id: '7' })
+  t.equal(snapshot.find('PUT', '/v1/a'), undefined)
+  t.same([...snapshot.methods('/v1/a')].sort(), ['GET', 'HEAD', 'POST'])
+  t.equal(snapshot.named('n POST /v1/{id}')?.route.pattern, '/v1/{id}')
+  t.equal(snapshot.named('POST /v1/{id}'), undefined)
+  t.match(snapshot, { version: 3, hash: 'h3', settings: { listen: '127.0.0.1:8080' } })
+})
+
+t.test('WebSocket routes are apart', async t => {
+  const snapshot = await routed('POST /v1/x', 'WS /v1/realtime', 'WS /ws/{id}')
+  t.equal(snapshot.findWebSocket('/v1/realtime')?.value.route.method, 'WS')
+  t.same(snapshot.findWebSocket('/ws/7')?.params, { id: '7' })
+  t.equal(snapshot.find('GET', '/v1/realtime'), undefined)
+  t.equal(snapshot.findWebSocket('/v1/x'), undefined)
+  t.equal(snapshot.nearest('/ws/7')?.route.method, 'POST', 'an error asks HTTP routes first')
+  t.equal((await routed('WS /ws')).nearest('/ws/x')?.route.pattern, '/ws')
+  t.equal((await routed()).nearest('/'), undefined)
+})
+
+t.test('it is released when it retires and the last user has let go, once', async t => {
+  const resources = freshResources()
+  const snapshot = await compiled(
+    {},
+    { upstreams: UP, routes: [{ path: 'GET /', upstream: 'up' }] },
+    resources,
+  )
+  snapshot.retain()
+  snapshot.retain()
+  let gone = 0
+  const both = [snapshot.retire(), snapshot.retire()].map(each => each.then(() => gone++))
+  snapshot.release()
+  await new Promise(resolve => setImmediate(resolve))
+  t.equal(gone, 0)
+  t.equal(resources.shared.size, 1)
+  t.equal(snapshot.users, 1)
+  snapshot.release()
+  await Promise.all(both)
+  t.equal(gone, 2, 'whoever asked is told')
+  t.equal(resources.shared.size, 0)
+  snapshot.retain()
+  snapshot.release()
+  await snapshot.retire()
+  t.equal(resources.shared.size, 0, 'and using it late changes nothing')
+})
+
+t.test('users who let go before it retires do not end it', async t => {
+  const resources = freshResources()
+  const routes = [{ path: 'GET /', upstream: 'up' }]
+  const snapshot = await compiled({}, { upstreams: UP, routes }, resources)
+  snapshot.retain()
+  snapshot.release()
+  t.equal(resources.shared.size, 1)
+  await snapshot.retire()
+  t.equal(resources.shared.size, 0)
+})
+
+/** A plugin that counts in a shared thing, names its version in a header, and says what was closed. */
+const counting = (version: string, closed: string[]): Plugin => ({
+  schema: {},
+  default: {},
+  setup(_, host: Host) {
+    const counter = host.share('counter', version, (previous: { count: number } | undefined) => ({
+      count: previous?.count ?? 0,
+      close: () => void closed.push(version),
+    }))
+    return {
+      async handle(exchange, next) {
+        counter.count++
+        await next()
+        exchange.reply.headers['x-count'] = `${version} ${counter.count}`
+      },
+    }
+  },
+})
+
+t.test(
+  'an open stream keeps the snapshot it began with, while new requests get the new',
+  async t => {
+    const feed = Promise.withResolvers<void>()
+    const upstream = await startUpstream(t, (incoming, response) => {
+      if (incoming.url !== '/stream') return void response.end('plain')
+      response.write('first ')
+      void feed.promise.then(() => response.end('last'))
+    })
+    const closed: string[] = []
+    const document = {
+      upstreams: { up: { url: upstream } },
+      routes: ['/stream', '/plain'].map(path => ({ path: `GET ${path}`, upstream: 'up' })),
+    }
+    const core: Core = await startCore(t, { counting: counting('one', closed) }, document)
+    const said = async (path: string): Promise<string> => {
+      const { headers } = await fetch(core.url + path)
+      return `${headers.get('x-tollgate-version')}: ${headers.get('x-count')}`
+    }
+    t.equal(await said('/plain'), '1: one 1')
+    const stream = await fetch(`${core.url}/stream`)
+    t.equal(stream.headers.get('x-tollgate-version'), '1')
+    await core.swap({ counting: counting('two', closed) }, document)
+    t.equal(await said('/plain'), '2: two 3', 'which took over what the old one had counted')
+    t.same(closed, [], 'the old one is still in use')
+    t.equal(core.resources.shared.size, 2, 'the counter and the one address they share')
+    feed.resolve()
+    t.equal(await stream.text(), 'first last', 'not one byte is lost')
+    while (closed.length === 0) await new Promise(resolve => setImmediate(resolve))
+    t.same(closed, ['one'])
+    t.equal(await said('/plain'), '2: two 4')
+  },
+)
+
+t.test('an upstream that is gone from the configuration serves who is still on it', async t => {
+  const feed = Promise.withResolvers<void>()
+  const upstream = await startUpstream(t, (_, response) => {
+    response.write('first ')
+    void feed.promise.then(() => response.end('last'))
+  })
+  const core = await startCore(
+    t,
+    {},
+    { upstreams: { up: { url: upstream } }, routes: [{ path: 'GET /', upstream: 'up' }] },
+  )
+  const stream = await fetch(core.url)
+  const own = plugin({ answers: true, handle: async exchange => void exchange.answer(200, 'new') })
+  await core.swap({ own }, { routes: [{ path: 'GET /' }] })
+  t.equal(await (await fetch(core.url)).text(), '"new"')
+  t.equal(core.resources.shared.size, 1)
+  feed.resolve()
+  t.equal(await stream.text(), 'first last')
+  while (core.resources.shared.size > 0) await new Promise(resolve => setImmediate(resolve))
+  t.pass('and its connections are closed after them')
+})
+
+t.test('jobs of a snapshot end with it', async t => {
+  const log: string[] = []
+  const resources = freshResources({
+    jobs: {
+      start(name: string) {
+        log.push(`start ${name}`)
+        return () => void log.push(`stop ${name}`)
+      },
+      close: async () => {},
+    } as never,
+  })
+  const sweeping: Plugin = {
+    schema: {},
+    default: {},
+    setup(_, host) {
+      host.job('sweep', 1_000, async () => {})
+      return { answers: true }
+    },
+  }
+  const snapshot = await compiled({ sweeping }, { routes: [{ path: 'GET /' }] }, resources)
+  t.same(log, ['start sweep'])
+  await snapshot.retire()
+  t.same(log, ['start sweep', 'stop sweep'])
+})

@@ -1,0 +1,129 @@
+/** What a statement expects of the store, and the fault its caller sees when it is not so. */
+import t, { type Test } from 'tap'
+import type { Statement } from '../../../engine/plugin.ts'
+import { sql, startBoth, statement } from '../../helpers/store.ts'
+
+const tables = {
+  number: 1,
+  text: `
+    CREATE TABLE account (
+      id BIGINT PRIMARY KEY, name TEXT NOT NULL UNIQUE, balance BIGINT NOT NULL,
+      CONSTRAINT account_floor CHECK (balance >= 0));
+    CREATE TABLE entry (
+      account BIGINT NOT NULL REFERENCES account (id), request TEXT NOT NULL, kind TEXT NOT NULL,
+      UNIQUE (request, kind));
+    CREATE UNIQUE INDEX account_twin ON account (length(name)) WHERE balance > 1000;
+    INSERT INTO account VALUES (1, 'ann', 10), (2, 'bob', 10)`,
+}
+const BALANCE = sql('balance', 'SELECT balance FROM account WHERE id = ?')
+const charge = (amount: number, more: Partial<Statement> = {}) =>
+  statement(
+    'charge',
+    'UPDATE account SET balance = balance - ? WHERE id = 1 AND balance >= ?',
+    [amount, amount],
+    more,
+  )
+for (const { engine, database } of await startBoth(t, [tables])) {
+  const refused = async (t: Test, code: string, more: object, ...list: Statement[]) => {
+    await t.rejects(database.write([charge(1), ...list]), { code, ...more })
+    t.same(await database.read(BALANCE, [1]), [{ balance: 10 }], 'the charge before it was undone')
+  }
+
+  t.test(`${engine}: rows`, async t => {
+    const wanted = { rows: 1, otherwise: 'INSUFFICIENT' }
+    await refused(t, 'INSUFFICIENT', { status: 409 }, charge(11, wanted))
+    await refused(t, 'STORE_EXPECTATION', { status: 500, expose: false }, charge(11, { rows: 1 }))
+    await refused(
+      t,
+      'SOME',
+      {},
+      statement('none', 'DELETE FROM entry', [], { rows: 'some', otherwise: 'SOME' }),
+    )
+    await refused(
+      t,
+      'EMPTY',
+      {},
+      statement('all', 'SELECT * FROM account', [], { rows: 0, otherwise: 'EMPTY' }),
+    )
+    const touch = (rows: number | 'some') =>
+      statement('touch', 'UPDATE account SET name = name RETURNING id', [], { rows })
+    const both = await database.write([touch(2), touch('some')])
+    for (const rows of both) t.same(new Set(rows.map(({ id }) => id)), new Set([1, 2]))
+    await refused(t, 'STORE_EXPECTATION', { message: /"touch" touched 2 rows, but 1 / }, touch(1))
+  })
+
+  t.test(
+    `${engine}: violations: a name in the table is an answer, any other an accident`,
+    async t => {
+      const account = (id: number, name: string, balance: number, violates = {}) =>
+        statement('account', 'INSERT INTO account VALUES (?, ?, ?)', [id, name, balance], {
+          violates,
+        })
+      const twin = (id: number) => account(id, `twin${id}`, 2_000, { account_twin: 'TWIN' })
+      await refused(t, 'TAKEN', {}, account(3, 'ann', 1, { name: 'TAKEN' }))
+      await refused(t, 'TAKEN', {}, account(3, 'ann', 1, { 'account.name': 'TAKEN' }))
+      await refused(t, 'TWIN', {}, twin(3), twin(4))
+      await refused(t, 'FLOOR', {}, account(3, 'cid', -1, { account_floor: 'FLOOR' }))
+      await refused(t, 'SAME_ID', {}, account(1, 'cid', 1, { id: 'SAME_ID' }))
+      await refused(t, 'STORE_VIOLATION', { status: 500 }, account(1, 'cid', 1, { name: 'TAKEN' }))
+      const entry = (owner: number, violates = {}) =>
+        statement('entry', 'INSERT INTO entry VALUES (?, ?, ?)', [owner, 'r1', 'settle'], {
+          violates,
+        })
+      await refused(t, 'TWICE', {}, entry(1), entry(1, { request: 'TWICE' }))
+      await refused(t, 'NOBODY', {}, entry(77, { 'FOREIGN KEY': 'NOBODY' }))
+      await refused(
+        t,
+        'NAMELESS',
+        {},
+        statement('null', 'INSERT INTO account VALUES (3, NULL, 1)', [], {
+          violates: { name: 'NAMELESS' },
+        }),
+      )
+    },
+  )
+
+  t.test(`${engine}: statements that cannot stand in a list`, async t => {
+    const texts = {
+      COMMIT: /only SELECT/,
+      'PRAGMA synchronous = OFF': /only SELECT/,
+      "ATTACH 'x.db' AS x": /only SELECT/,
+      'DROP TABLE account': /only SELECT/,
+      "INSERT OR ROLLBACK INTO account VALUES (1, 'a', 1)": /OR ROLLBACK/,
+      'DELETE FROM entry; DELETE FROM account': /more than one/,
+      'SELEC 1': /only SELECT/,
+      'SELECT missing FROM account': /no such column|column "missing" does not exist/,
+      'SELECT ? + 1': /1 parameters, and 0 values/,
+      '': /only SELECT/,
+    }
+    for (const [text, message] of Object.entries(texts)) {
+      await refused(t, 'STORE_STATEMENT', { message }, statement(text, text))
+    }
+    await refused(t, 'STORE_STATEMENT', { message: /too large|out of range/ }, charge(1), {
+      ...charge(1),
+      values: [2n ** 63n, 1],
+    })
+  })
+
+  t.test(`${engine}: values are values, whatever they look like`, async t => {
+    const evil = `'); DROP TABLE account; --`
+    await database.write([
+      statement('rename', 'UPDATE account SET name = ? WHERE id = 2', [evil], { rows: 1 }),
+    ])
+    t.same(await database.read(sql('name', 'SELECT id FROM account WHERE name = ?'), [evil]), [
+      { id: 2 },
+    ])
+  })
+
+  t.test(`${engine}: the same name with another text, as after a reload`, async t => {
+    const both = await database.write([
+      statement('version', 'SELECT 1 AS version'),
+      statement('version', 'SELECT 2 AS version'),
+      statement('version', 'SELECT 1 AS version'),
+    ])
+    t.same(
+      both.map(rows => rows[0]?.version),
+      [1, 2, 1],
+    )
+  })
+}

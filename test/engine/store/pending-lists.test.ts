@@ -1,0 +1,43 @@
+/** What waits for an answer, by number. */
+import t from 'tap'
+import { Waiting } from '../../../engine/store/pending-lists.ts'
+import fc from '../../helpers/property.ts'
+
+t.test('it is a map whose new keys are the next number', async () => {
+  const step = fc.record({ deed: fc.constantFrom('new', 'new', 'delete', 'late'), pick: fc.nat() })
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), fc.boolean(), (steps, many) => {
+      const waiting = new Waiting<string>()
+      const map = new Map<number, string>()
+      const gone: number[] = []
+      let last = 0
+      for (const { deed, pick } of steps) {
+        const keys = [...map.keys()]
+        const number = keys[pick % keys.length]
+        const again = gone[pick % gone.length]
+        if (deed === 'delete' && number !== undefined) {
+          waiting.delete(number)
+          map.delete(number)
+          gone.push(number)
+        } else if (deed === 'late' && again !== undefined && !map.has(again)) {
+          waiting.set(again, `${again}`)
+          map.set(again, `${again}`)
+        }
+        // Enough at once to pass the place where what is over is cut off.
+        else
+          for (let more = many ? 700 : 1; more > 0; more--) {
+            waiting.set(++last, `${last}`)
+            map.set(last, `${last}`)
+          }
+        const right =
+          waiting.size === map.size &&
+          waiting.get(last) === map.get(last) &&
+          waiting.get(last + 1) === undefined &&
+          waiting.oldest(last + 1) === Math.min(last + 1, ...map.keys())
+        if (!right) return false
+      }
+      return waiting.values().toSorted().join() === [...map.values()].toSorted().join()
+    }),
+    { numRuns: 200 },
+  )
+})

@@ -1,0 +1,132 @@
+/** Two processes over the same rows: no deadlock stops them, and a row that somebody holds harms nobody else's list. */
+import pg from 'pg'
+import t, { type Test } from 'tap'
+import type { Statement } from '../../../../engine/plugin.ts'
+import { sql, startAnyStore, startClient, statement } from '../../../helpers/store.ts'
+
+const ROWS = 20
+const table = {
+  number: 1,
+  text: `CREATE TABLE account (id BIGINT PRIMARY KEY, balance BIGINT NOT NULL);
+    INSERT INTO account SELECT id, 0 FROM generate_series(1, ${ROWS}) AS id`,
+}
+const SUM = sql('sum', 'SELECT sum(balance) AS sum FROM account')
+const add = (id: number) =>
+  statement('add', 'UPDATE account SET balance = balance + 1 WHERE id = ?', [id], { rows: 1 })
+
+const begin = async (t: Test) => {
+  const store = await startAnyStore(t, 'postgres')
+  const database = await store.open()
+  await database.migrate('test', [table])
+  return { store, database }
+}
+
+t.test('the same rows, upwards here and downwards there', async t => {
+  const { store, database } = await begin(t)
+  const other = await store.open()
+  const rounds = 30
+  const load = async (by: typeof database, order: (index: number) => number) => {
+    for (let round = 0; round < rounds; round++) {
+      const ids = Array.from({ length: ROWS }, (_, index) => order(index))
+      await Promise.all(ids.map(id => by.write([add(id)])))
+    }
+  }
+  await Promise.all([load(database, index => index + 1), load(other, index => ROWS - index)])
+  t.same(await database.read(SUM, []), [{ sum: 2 * rounds * ROWS }])
+})
+
+t.test('rows that only a trigger touches, named beforehand', async t => {
+  const { store, database } = await begin(t)
+  const trigger = `CREATE TABLE paid (id BIGINT PRIMARY KEY, account BIGINT NOT NULL);
+    CREATE FUNCTION pay() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      UPDATE account SET balance = balance + 1 WHERE id = NEW.account; RETURN NULL; END $$;
+    CREATE TRIGGER paid AFTER INSERT ON paid FOR EACH ROW EXECUTE FUNCTION pay()`
+  await database.migrate('paid', [{ number: 1, text: trigger, postgres: trigger }])
+  const other = await store.open()
+  let last = 0
+  const pay = (id: number) =>
+    statement('pay', 'INSERT INTO paid VALUES (?, ?)', [++last, id], {
+      locks: [{ table: 'account', column: 'id', value: id }],
+    })
+  const rounds = 30
+  const load = async (by: typeof database, order: (index: number) => number) => {
+    for (let round = 0; round < rounds; round++) {
+      const ids = Array.from({ length: ROWS }, (_, index) => order(index))
+      await Promise.all(ids.map(id => by.write([pay(id)])))
+    }
+  }
+  await Promise.all([load(database, index => index + 1), load(other, index => ROWS - index)])
+  t.same(await database.read(SUM, []), [{ sum: 2 * rounds * ROWS }])
+})
+
+t.test('lists that cross each other by themselves are tried again', async t => {
+  const { store, database } = await begin(t)
+  const other = await store.open()
+  // The numbers stand in brackets, so nobody sees beforehand which rows it will be.
+  const hidden = (id: number): Statement =>
+    statement('hidden', 'UPDATE account SET balance = balance + 1 WHERE id IN (?)', [id])
+  const cross = async (by: typeof database, one: number, two: number) => {
+    for (let done = 0; done < 50; ) {
+      const list = [hidden(one), hidden(two)]
+      done += await by.write(list).then(
+        () => 1,
+        () => 0,
+      )
+    }
+  }
+  await Promise.all([cross(database, 1, 2), cross(other, 2, 1)])
+  t.same(await database.read(SUM, []), [{ sum: 200 }])
+})
+
+t.test('a row that an administrator holds', async t => {
+  const { store, database } = await begin(t)
+  const holder = new pg.Client({ connectionString: store.options.url })
+  await holder.connect()
+  await holder.query('BEGIN; UPDATE account SET balance = 1000 WHERE id = 7')
+  const ids = Array.from({ length: ROWS }, (_, index) => index + 1)
+  const results = await Promise.allSettled(ids.map(id => database.write([add(id)])))
+  const refused = results.flatMap((result, index) =>
+    result.status === 'rejected' ? [`${index + 1} ${result.reason.code}`] : [],
+  )
+  t.same(refused, ['7 STORE_UNAVAILABLE'], 'it alone')
+  await holder.query('ROLLBACK')
+  await holder.end()
+  await database.write([add(7)])
+  t.same(await database.read(SUM, []), [{ sum: ROWS }])
+})
+
+t.test('a process that was stopped does not keep its rows from the others', async t => {
+  const { store, database } = await begin(t)
+  const client = await startClient(t, { ...store.options, patience: 500 })
+  await client.call('write', [add(1)])
+  client.process.kill('SIGSTOP')
+  await database.write([add(1)])
+  client.process.kill('SIGCONT')
+  await client.call('write', [add(1)])
+  t.same(await database.read(SUM, []), [{ sum: 3 }])
+})
+
+t.test(
+  'many that are refused, among some that are not: exactly what there is, is given',
+  async t => {
+    const { database } = await begin(t)
+    await database.write([statement('fill', 'UPDATE account SET balance = 10 WHERE id = 1')])
+    const take = () =>
+      database.write([
+        statement(
+          'take',
+          'UPDATE account SET balance = balance - 1 WHERE id = ? AND balance >= 1',
+          [1],
+          {
+            ...{ rows: 1, otherwise: 'INSUFFICIENT' },
+          },
+        ),
+      ])
+    const results = await Promise.allSettled(Array.from({ length: 500 }, take))
+    const codes = results.map(result =>
+      result.status === 'rejected' ? result.reason.code : 'done',
+    )
+    t.equal(codes.filter(code => code === 'done').length, 10)
+    t.equal(codes.filter(code => code === 'INSUFFICIENT').length, 490)
+  },
+)

@@ -1,0 +1,129 @@
+/** The answer to a COMMIT is lost on its way: the list is applied once, and its caller finds out by writing it again. */
+import t, { type Test } from 'tap'
+import { chargeAtOnce } from '../../../../plugins/ledger/at-once.ts'
+import { audit } from '../../../../plugins/ledger/audit.ts'
+import { openCharge, settleCharge } from '../../../../plugins/ledger/statements.ts'
+import { writeSurely } from '../../../../plugins/ledger/surely.ts'
+import { walletsOf } from '../../../../plugins/ledger/wallet.ts'
+import { giveCredit } from '../../../helpers/credit.ts'
+import { sharedPostgres } from '../../../helpers/postgres.ts'
+import { ledgerOn, makeLedger } from '../../../helpers/standing.ts'
+import { openAt, sql, statement } from '../../../helpers/store.ts'
+import { startProxy } from '../../../helpers/swallowing-proxy.ts'
+
+const table = {
+  number: 1,
+  text: `CREATE TABLE total (id BIGINT PRIMARY KEY, sum BIGINT NOT NULL CHECK (sum < 100));
+    INSERT INTO total VALUES (1, 0)`,
+}
+// Not idempotent by itself: applied twice, the sum shows it.
+const add = (amount: number | bigint = 1) => [
+  statement('add', 'UPDATE total SET sum = sum + ? WHERE id = 1 RETURNING sum', [amount], {
+    violates: { total_sum_check: 'FULL' },
+  }),
+  statement('nothing', 'DELETE FROM total WHERE id = 2'),
+]
+const SUM = sql('sum', 'SELECT sum FROM total')
+
+const begin = async (t: Test, patience: number) => {
+  const server = await sharedPostgres()
+  const url = await server.create()
+  const proxy = await startProxy(t, server.port)
+  const behind = Object.assign(new URL(url), { port: String(proxy.port) })
+  const direct = await openAt(t, { url }).open()
+  await direct.migrate('test', [table])
+  return { proxy, direct, database: await openAt(t, { url: behind.href, patience }).open() }
+}
+
+t.test('in time: nobody notices', async t => {
+  const { proxy, direct, database } = await begin(t, 2_000)
+  const swallowed = proxy.swallow()
+  const writes = [database.write(add()), database.write(add(1_000)), database.write(add())]
+  await swallowed
+  proxy.cut()
+  const results = await Promise.allSettled(writes)
+  t.same(
+    results.map(result => (result.status === 'fulfilled' ? result.value : result.reason.code)),
+    [[[{ sum: 1 }], []], 'FULL', [[{ sum: 2 }], []]],
+    'each has the answer that was lost',
+  )
+  t.same(await direct.read(SUM, []), [{ sum: 2 }])
+})
+
+t.test('too late: STORE_UNKNOWN, and the same list again is harmless', async t => {
+  const { proxy, direct, database } = await begin(t, 300)
+  const list = add()
+  const swallowed = proxy.swallow()
+  const write = database.write(list)
+  write.catch(() => {})
+  await swallowed
+  await t.rejects(write, { code: 'STORE_UNKNOWN', status: 503, headers: { 'retry-after': '1' } })
+  proxy.cut()
+  t.same(await direct.read(SUM, []), [{ sum: 1 }], 'it had been applied')
+  const again = await Promise.all([database.write(list), database.write(list)].map(tolerant))
+  t.same(again[0], [[{ sum: 1 }], []], 'the rows of the first time')
+  t.ok(again[1])
+  const [{ sum } = {}] = await direct.read(SUM, [])
+  t.ok(sum === 1 || sum === 2, 'a list that was answered is like any other')
+})
+
+t.test('the commit never came: the same list again is written', async t => {
+  const { proxy, direct, database } = await begin(t, 10_000)
+  const list = add()
+  proxy.cut()
+  const first = await tolerant(database.write(list))
+  t.ok(first)
+  t.same(await direct.read(SUM, []), [{ sum: 1 }])
+})
+
+/** A call of 100 nanos that cost 60, of an account with 1,000. Its process is heard of beside the proxy: no sign of life of it is
+ *  what gets lost. */
+const beginCall = async (t: Test, patience: number, request: string) => {
+  const { proxy, direct, database } = await begin(t, patience)
+  await makeLedger(direct)
+  const ledger = ledgerOn(direct)
+  t.teardown(() => ledger.close())
+  await giveCredit(direct, 1, 1_000n, 1)
+  t.equal(await ledger.take({ account: 1, key: undefined, quota: undefined }, 100n), undefined)
+  const hold = {
+    ...{ request, account: 1, key: undefined, keyHeld: false, held: 100n },
+    ...{ process: await ledger.process(), route: 'r', model: 'm', version: 1, rule: '{}' },
+    opened: 2,
+  }
+  const settlement = {
+    ...{ amount: 60n, uncollected: 0n, estimated: false, usage: '{}', lines: '[]' },
+    ...{ closed: 3, wallets: walletsOf(1, undefined) },
+  }
+  return { proxy, direct, database, hold, settlement }
+}
+const CHARGED = sql('charged', 'SELECT request, state, amount FROM charges')
+const WALLET = sql('wallet', 'SELECT balance, used FROM wallets WHERE id = 2')
+
+for (const [when, patience] of [
+  ['in time', 2_000],
+  ['too late', 300],
+] as const)
+  for (const kind of ['held and settled', 'charged at once'] as const)
+    t.test(`${when}, of a call that was ${kind}: it is charged once`, async t => {
+      const { proxy, direct, database, hold, settlement } = await beginCall(t, patience, 'a')
+      const atOnce = kind === 'charged at once'
+      if (!atOnce) await direct.write([openCharge(hold)])
+      const list = atOnce
+        ? chargeAtOnce(hold, settlement)
+        : [settleCharge({ request: 'a', ...settlement })]
+      const swallowed = proxy.swallow()
+      const write = database.write(list)
+      write.catch(() => {})
+      await swallowed
+      if (when === 'too late') await t.rejects(write, { code: 'STORE_UNKNOWN' })
+      proxy.cut()
+      await (when === 'too late' ? writeSurely(database, list) : write)
+      const taken = atOnce ? 'CHARGE_EXISTS' : 'CHARGE_CLOSED'
+      t.equal(await tolerant(database.write(list)), taken, 'once it was answered, nobody writes it')
+      t.same(await direct.read(CHARGED, []), [{ request: 'a', state: 'settled', amount: 60 }])
+      t.same(await direct.read(WALLET, []), [{ balance: 940, used: 60 }])
+      t.same(await audit(direct), [])
+    })
+
+const tolerant = <T>(promise: Promise<T>): Promise<T | string> =>
+  promise.catch((error: { code: string }) => error.code)

@@ -1,0 +1,190 @@
+/** The server is restarted, frozen, or cuts us off, under load: nothing lost, nothing twice, faults in time, and it heals. */
+import { setTimeout as later } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import type { Database } from '../../../../engine/plugin.ts'
+import { scaled } from '../../../helpers/long.ts'
+import { growthDuring } from '../../../helpers/memory.ts'
+import { harmedPostgres, type PostgresServer } from '../../../helpers/postgres.ts'
+import { openAt } from '../../../helpers/store.ts'
+import { add, COUNT, tally } from '../../../helpers/tally.ts'
+
+const AWAY = { code: 'STORE_UNAVAILABLE', status: 503, headers: { 'retry-after': '1' } }
+
+const server = await harmedPostgres()
+const begin = async (t: Test, patience: number) => {
+  const url = await server.create()
+  const database = await openAt(t, { url, patience }).open()
+  await database.migrate('test', [tally])
+  return { url, database }
+}
+interface Load {
+  readonly url: string
+  /** Lists that were answered. */
+  written: number
+  /** Of tries that failed: their codes, and the ms that the longest of them took. */
+  readonly codes: Set<string>
+  longest: number
+}
+/** Writes without a pause while `harm` is done; every list is repeated until it is answered. */
+const underLoad = async (
+  t: Test,
+  patience: number,
+  harm: (load: Load) => Promise<void>,
+  { lanes, warm } = { lanes: 20, warm: 40 },
+) => {
+  const { url, database } = await begin(t, patience)
+  const load: Load = { url, written: 0, codes: new Set(), longest: 0 }
+  let over = false
+  const write = async (list: ReturnType<typeof add>): Promise<void> => {
+    const begun = performance.now()
+    const code = await codeOf(database.write(list))
+    if (code === 'done') return
+    load.codes.add(code)
+    load.longest = Math.max(load.longest, performance.now() - begun)
+    throw new Error(code)
+  }
+  const writing = Array.from({ length: lanes }, async (_, lane) => {
+    for (let index = 0; !over; index++) {
+      const list = add(`${lane}-${index}`)
+      await again(() => write(list))
+      load.written++
+    }
+  })
+  await more(load, warm)
+  await harm(load)
+  await more(load, 40)
+  over = true
+  await Promise.all(writing)
+  const all = [{ n: load.written, sum: load.written }]
+  t.same(await again(() => database.read(COUNT, [])), all)
+}
+const more = async (load: Load, lists: number): Promise<void> => {
+  for (const wanted = load.written + lists; load.written < wanted; ) await later(5)
+}
+
+t.test('restarted under load', async t => {
+  await underLoad(t, 10_000, async () => {
+    for (let round = 0; round < 2; round++) {
+      await server.stop()
+      await server.start()
+      await later(100)
+    }
+  })
+})
+
+t.test('every connection ended by an administrator, again and again', async t => {
+  await underLoad(t, 10_000, async ({ url }) => {
+    const name = new URL(url).pathname.slice(1)
+    const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`
+    for (let round = 0; round < 5; round++) {
+      await server.ask(end)
+      await later(60)
+    }
+  })
+})
+
+/** ms for which it is frozen, and in the long form the promises: ms beyond their patience after which calls have failed, ms
+ *  until it serves again, bytes that the process grows by meanwhile. */
+const FROZEN = scaled(1_500, 30_000)
+const [LATE, HEALED, GROWN] = scaled([10_000, 30_000, 2 ** 28], [1_000, 3_000, 2 ** 25])
+const CROWD = scaled({ lanes: 20, warm: 40 }, { lanes: 200, warm: 50_000 })
+
+t.test('frozen under load for longer than anyone waits', async t => {
+  const patience = 300
+  const harm = async (load: Load): Promise<void> => {
+    server.signal('SIGSTOP')
+    const grown = await growthDuring(process.pid, () => later(FROZEN))
+    t.same(
+      [...load.codes].filter(code => !/^STORE_(?:UNAVAILABLE|UNKNOWN)$/.test(code)),
+      [],
+    )
+    t.ok(load.codes.size > 0, 'none of them waited it out')
+    t.ok(load.longest < patience + LATE, `the longest took ${Math.round(load.longest)} ms`)
+    t.ok(grown <= GROWN, `grown by ${Math.round(grown / 2 ** 20)} MiB`)
+    server.signal('SIGCONT')
+    const continued = performance.now()
+    await more(load, CROWD.lanes)
+    const healed = performance.now() - continued
+    t.ok(healed <= HEALED, `served again after ${Math.round(healed)} ms`)
+  }
+  await underLoad(t, patience, harm, CROWD)
+})
+
+t.test('frozen: each call fails in time with the fault of the store, and it heals', async t => {
+  const { database } = await begin(t, 300)
+  await database.read(COUNT, [])
+  server.signal('SIGSTOP')
+  const waiting = add('waiting')
+  t.match(await codeOf(database.write(waiting)), /^STORE_(?:UNAVAILABLE|UNKNOWN)$/)
+  await t.rejects(database.read(COUNT, []), AWAY)
+  await t.rejects(database.now(), AWAY)
+  while ((await codeOf(database.write(add('refused')))) !== AWAY.code) await later(10)
+  await later(400)
+  const turn = new Promise(resolve => setImmediate(resolve, 'a turn of the loop'))
+  const write = codeOf(database.write(add('at once')))
+  t.equal(await Promise.race([turn, write]), 'STORE_UNAVAILABLE', 'nobody waits for nothing')
+  server.signal('SIGCONT')
+  await again(() => database.write(waiting))
+  t.same(await again(() => database.read(COUNT, [])), [{ n: 1, sum: 1 }])
+})
+
+t.test('stopped: refused at once, migrations too', async t => {
+  const { database } = await begin(t, 1_000)
+  await server.stop()
+  await t.rejects(database.migrate('late', [tally]), AWAY)
+  await t.rejects(database.read(COUNT, []), AWAY)
+  await t.rejects(database.write(add('stopped')), AWAY)
+  await server.start()
+  await again(() => database.write(add('started')))
+  t.same(await database.read(COUNT, []), [{ n: 1, sum: 1 }])
+})
+
+t.test('what waits is bounded', async t => {
+  const { database } = await begin(t, 500)
+  server.signal('SIGSTOP')
+  const writes = Array.from({ length: 10_001 }, () => codeOf(database.write(add('same'))))
+  const reads = Array.from({ length: 10_010 }, () => codeOf(database.read(COUNT, [])))
+  const codes = await Promise.all([...writes, ...reads])
+  server.signal('SIGCONT')
+  t.same([...new Set(codes)], ['STORE_UNAVAILABLE'])
+  t.same(await again(() => database.read(COUNT, [])), [{ n: 0, sum: 0 }])
+})
+
+t.test('set to read only, as after a failover: refused, and said why', async t => {
+  const { database } = await begin(t, 300)
+  await readOnly(server, 'on')
+  await t.rejects(codeUntil(database, 'STORE_READ_ONLY'), { message: /only reads at present/ })
+  await readOnly(server, 'off')
+  await again(() => database.write(add('back')))
+  t.same(await database.read(COUNT, []), [{ n: 1, sum: 1 }])
+})
+const readOnly = async (server: PostgresServer, value: string): Promise<void> => {
+  await server.ask(`ALTER SYSTEM SET default_transaction_read_only = ${value}`)
+  await server.ask('SELECT pg_reload_conf()')
+}
+const codeUntil = async (database: Pick<Database, 'write'>, code: string) => {
+  for (let index = 0; ; index++) {
+    try {
+      await database.write(add(`refused-${index}`))
+    } catch (error) {
+      if ((error as { code: string }).code === code) throw error
+    }
+    await later(10)
+  }
+}
+
+const codeOf = (promise: Promise<unknown>): Promise<string> =>
+  promise.then(
+    () => 'done',
+    (error: { code: string }) => error.code,
+  )
+/** Once more until it is answered; the test's own timeout is the limit. */
+const again = async <T>(run: () => Promise<T>): Promise<T> => {
+  for (;;) {
+    try {
+      return await run()
+    } catch {
+      await later(20)
+    }
+  }
+}

@@ -1,0 +1,72 @@
+/** The writer's socket: short enough, ours alone, and never in the way of the next writer. */
+import { once } from 'node:events'
+import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { dirname, join } from 'node:path'
+import t from 'tap'
+import { makeFolders } from '../../../../engine/store/address.ts'
+import { locate, openDatabase } from '../../../../engine/store/database.ts'
+import { startStore, statement, temporaryFolder } from '../../../helpers/store.ts'
+
+const mode = (path: string) => (statSync(path).mode & 0o777).toString(8)
+
+t.test('only its owner can speak to it or read the database', async t => {
+  const { address, open } = await startStore(t)
+  const database = await open()
+  await database.write([statement('one', 'SELECT 1')])
+  t.equal(mode(address.socket), '600')
+  for (const suffix of ['', '-wal', '-shm', '.lock'])
+    t.equal(mode(`${address.file}${suffix}`), '600')
+})
+
+t.test('a folder too deep for a socket gets a short one in a folder of ours', async t => {
+  const deep = join(temporaryFolder(t), 'd'.repeat(60), 'e'.repeat(60))
+  const address = locate('sqlite:', deep)
+  t.ok(Buffer.byteLength(address.socket) < 104, address.socket)
+  t.not(locate('sqlite:', `${deep}x`).socket, address.socket)
+  const database = await openDatabase({ url: 'sqlite:', data: deep, start: true, patience: 10_000 })
+  t.same(await database.write([statement('one', 'SELECT 1 AS one')]), [[{ one: 1 }]])
+  t.equal(mode(dirname(address.socket)), '700')
+  await database.close()
+  t.notOk(existsSync(address.socket))
+})
+
+t.test('a folder that others may write is not trusted', async t => {
+  const parent = temporaryFolder(t)
+  const folder = join(parent, 'shared')
+  mkdirSync(folder)
+  chmodSync(folder, 0o777)
+  const address = { url: '', file: join(parent, 'x.db'), socket: join(folder, 'x.socket') }
+  t.throws(() => makeFolders(address), { code: 'STORE_FOLDER' })
+  chmodSync(folder, 0o700)
+  t.doesNotThrow(() => makeFolders(address))
+  writeFileSync(join(parent, 'file'), '')
+  t.throws(() => makeFolders({ ...address, socket: join(parent, 'file', 'x.socket') }))
+})
+
+t.test('the socket of a writer that was killed is replaced', async t => {
+  const store = await startStore(t)
+  await store.kill()
+  t.ok(existsSync(store.address.socket))
+  await store.respawn()
+  const database = await store.open()
+  t.same(await database.write([statement('one', 'SELECT 1 AS one')]), [[{ one: 1 }]])
+})
+
+t.test('a caller that says nothing, or nonsense, harms nobody', async t => {
+  const store = await startStore(t)
+  const database = await store.open()
+  const silent = connect(store.address.socket)
+  await once(silent, 'connect')
+  const babbling = connect(store.address.socket)
+  babbling.write(Buffer.concat([Buffer.from([3, 0, 0, 0]), Buffer.from('{{{')]))
+  await new Promise(resolve => babbling.on('error', () => {}).on('close', resolve))
+  const early = connect(store.address.socket)
+  const lists = JSON.stringify({ texts: [[0, 'SELECT 1']], lists: [[1, 0, [0, -1]]] })
+  const length = Buffer.alloc(4)
+  length.writeUInt32LE(lists.length)
+  early.end(Buffer.concat([length, Buffer.from(lists)]))
+  await once(early.resume(), 'close')
+  t.same(await database.write([statement('one', 'SELECT 1 AS one')]), [[{ one: 1 }]])
+  silent.destroy()
+})

@@ -1,0 +1,147 @@
+/** kill -9 of the writer under load: what was acknowledged is there once, what was not is sent again once. */
+import { setTimeout as later } from 'node:timers/promises'
+import t from 'tap'
+import { type Store, sql, startClient, startStore, statement } from '../../../helpers/store.ts'
+import { add, addOnce, COUNT, tally } from '../../../helpers/tally.ts'
+
+const HAS = sql('has', 'SELECT count(*) AS n FROM entry WHERE id = ?')
+
+const killAndRespawn = async (store: Store, times: number) => {
+  for (let kill = 0; kill < times; kill++) {
+    await later(20 + 40 * Math.random())
+    await store.kill()
+    await store.respawn()
+  }
+}
+
+for (const durability of ['power', 'process'] as const)
+  t.test(`under load (${durability}): nothing lost, nothing twice`, async t => {
+    const store = await startStore(t, undefined, durability)
+    const database = await store.open({ patience: 10_000 })
+    await database.migrate('test', [tally])
+    let over = false
+    let written = 0
+    const load = Array.from({ length: 20 }, async (_, lane) => {
+      for (let index = 0; !over; index++) {
+        await database.write((lane % 2 ? add : addOnce)(`${lane}-${index}`))
+        written++
+      }
+    })
+    await killAndRespawn(store, 4)
+    while (written <= 100) await new Promise(resolve => setTimeout(resolve, 10))
+    over = true
+    await Promise.all(load)
+    t.same(await database.read(COUNT, []), [{ n: written, sum: written }])
+    const integrity = await database.read(
+      sql('integrity', 'SELECT * FROM pragma_integrity_check'),
+      [],
+    )
+    t.same(integrity, [{ integrity_check: 'ok' }])
+  })
+
+/** One that waits, and one that gives up soon. */
+const openBoth = async (store: Store) => {
+  const patient = await store.open({ patience: 10_000 })
+  await patient.migrate('test', [tally])
+  return { patient, hasty: await store.open({ patience: 100 }) }
+}
+
+t.test('the answer to a commit was lost: the same list again is harmless', async t => {
+  const store = await startStore(t)
+  const { patient, hasty } = await openBoth(store)
+  const list = add('frozen')
+  store.writer.kill('SIGSTOP')
+  await t.rejects(hasty.write(list), {
+    code: 'STORE_UNKNOWN',
+    status: 503,
+    headers: { 'retry-after': '1' },
+  })
+  await t.rejects(hasty.write(list), { code: 'STORE_UNKNOWN' })
+  store.writer.kill('SIGCONT')
+  await again(() => Promise.all([hasty.write(list), hasty.write(list)]))
+  t.same(await patient.read(COUNT, []), [{ n: 1, sum: 1 }], 'applied once')
+  await again(() => hasty.write(list))
+  t.same(await patient.read(COUNT, []), [{ n: 1, sum: 2 }], 'answered, it is like any other')
+})
+
+t.test('the same of a list that comes through once only: its own row says that it did', async t => {
+  const store = await startStore(t)
+  const { patient, hasty } = await openBoth(store)
+  const list = addOnce('frozen')
+  store.writer.kill('SIGSTOP')
+  await t.rejects(hasty.write(list), { code: 'STORE_UNKNOWN' })
+  store.writer.kill('SIGCONT')
+  t.same(await again(() => hasty.write(list)), [[], []])
+  t.same(await patient.read(COUNT, []), [{ n: 1, sum: 1 }], 'applied once, and as a whole')
+  await t.rejects(hasty.write(list), { code: 'THERE' }, 'answered, it is like any other')
+  await t.rejects(hasty.write(addOnce('frozen')), { code: 'THERE' }, "another's is refused")
+  t.same(await patient.read(COUNT, []), [{ n: 1, sum: 1 }])
+})
+
+t.test('rows of a list sent again are those of the first time', async t => {
+  const store = await startStore(t)
+  const { patient, hasty } = await openBoth(store)
+  const list = [
+    statement('next', 'UPDATE total SET sum = sum + ? RETURNING sum', [2n ** 60n], { rows: 1 }),
+    statement('nothing', 'DELETE FROM entry'),
+  ]
+  store.writer.kill('SIGSTOP')
+  await t.rejects(hasty.write(list), { code: 'STORE_UNKNOWN' })
+  store.writer.kill('SIGCONT')
+  await patient.write(add('meanwhile'))
+  t.same(await again(() => hasty.write(list)), [[{ sum: 2n ** 60n }], []])
+})
+
+t.test('no writer: STORE_UNAVAILABLE in time, at once after that, and it heals', async t => {
+  const store = await startStore(t)
+  const { hasty } = await openBoth(store)
+  await store.kill()
+  // Its end may be told before that of its socket: what is sent into that has an unknown fate, and says so.
+  await new Promise(resolve => setTimeout(resolve, 100))
+  const refusal = { code: 'STORE_UNAVAILABLE', status: 503, headers: { 'retry-after': '1' } }
+  await t.rejects(hasty.write(add('while away')), refusal)
+  const turn = new Promise(resolve => setImmediate(resolve, 'a turn of the loop'))
+  const write = hasty.write(add('at once')).catch(error => error.code)
+  t.equal(await Promise.race([turn, write]), 'STORE_UNAVAILABLE', 'nobody waits for nothing')
+  t.same(await hasty.read(HAS, ['while away']), [{ n: 0 }], 'reading goes on')
+  await store.respawn()
+  const list = add('back')
+  await again(() => hasty.write(list))
+  t.same(await hasty.read(COUNT, []), [{ n: 1, sum: 1 }], 'what was refused was not written')
+})
+
+t.test('what waits is bounded', async t => {
+  const store = await startStore(t)
+  const { hasty } = await openBoth(store)
+  store.writer.kill('SIGSTOP')
+  const writes = Array.from({ length: 10_001 }, () => hasty.write(add('same')))
+  const results = await Promise.allSettled(writes)
+  const codes = results.map(result => (result.status === 'rejected' ? result.reason.code : 'done'))
+  t.equal(codes.filter(code => code === 'STORE_UNKNOWN').length, 10_000)
+  t.equal(codes.at(-1), 'STORE_UNAVAILABLE')
+  store.writer.kill('SIGCONT')
+})
+
+t.test('two processes, the writer dies between them', async t => {
+  const store = await startStore(t)
+  const options = { url: 'sqlite:', data: store.data, patience: 10_000 }
+  const clients = await Promise.all([startClient(t, options), startClient(t, options)])
+  await clients[0].call('migrate', 'test', [tally])
+  const writes = clients.map((client, index) => client.call('write', add(`a${index}`)))
+  await store.kill()
+  const after = clients.map((client, index) => client.call('write', add(`b${index}`)))
+  await store.respawn()
+  await Promise.all([...writes, ...after])
+  t.same(await clients[1].call('read', COUNT, []), [{ n: 4, sum: 4 }])
+})
+
+/** Once more until it is answered; the test's own timeout is the limit. */
+const again = async <T>(run: () => Promise<T>): Promise<T> => {
+  for (;;) {
+    try {
+      return await run()
+    } catch {
+      await later(20)
+    }
+  }
+}

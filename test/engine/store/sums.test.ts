@@ -1,0 +1,123 @@
+/** Statements that only add: many of one commit are applied as one, and nobody who looks can tell. */
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { createGroup, type List } from '../../../engine/store/sqlite/group-commit.ts'
+import { prepareStore } from '../../../engine/store/sqlite/migrate.ts'
+import { openForWriting } from '../../../engine/store/sqlite/sqlite.ts'
+import type { Step } from '../../../engine/store/summed-statements.ts'
+import { sql, startBoth, statement, temporaryFolder } from '../../helpers/store.ts'
+
+const table = {
+  number: 1,
+  text: `CREATE TABLE purse (id BIGINT PRIMARY KEY, left_over BIGINT NOT NULL CHECK (left_over >= 0));
+    CREATE TABLE bill (id TEXT PRIMARY KEY, seen BIGINT);
+    INSERT INTO purse VALUES (1, 100), (2, 9007199254740993)`,
+}
+const PAY = 'UPDATE purse SET left_over = left_over - ? WHERE id = ?'
+const LOOK = 'UPDATE bill SET seen = (SELECT left_over FROM purse WHERE id = 1) WHERE id = ?'
+
+const both = await startBoth(t, [table])
+
+const arrange = (t: Test) => {
+  const store = openForWriting(join(temporaryFolder(t), 'purse.db'))
+  prepareStore(store)
+  store.connection.exec(table.text)
+  const ran: string[] = []
+  const counting = {
+    ...store,
+    run(...args: Parameters<typeof store.run>) {
+      ran.push(args[0])
+      return store.run(...args)
+    },
+  }
+  const left = () =>
+    store.run('SELECT left_over FROM purse ORDER BY id', []).rows.map(Object.values)
+  t.teardown(() => store.close())
+  return {
+    commit: createGroup(counting),
+    store,
+    left,
+    paid: () => ran.filter(text => text === PAY),
+  }
+}
+const pay = (amount: number | bigint, purse = 1): Step => ({
+  ...{ text: PAY, rows: -1, sums: [0], values: [amount, purse] },
+})
+const bill = (id: string, ...steps: readonly Step[]): List => ({
+  ...{ client: 'c', number: Number(id.slice(1)), again: false, once: true },
+  steps: [{ text: 'INSERT INTO bill (id) VALUES (?)', rows: 1, values: [id] }, ...steps],
+})
+
+t.test('forty become one for each row', async t => {
+  const { commit, left, paid } = arrange(t)
+  const lists = Array.from({ length: 40 }, (_, at) => bill(`b${at}`, pay(2), pay(1n, 2)))
+  t.ok(commit(lists).every(outcome => 'rows' in outcome && outcome.rows.length === 3))
+  t.same(left(), [[20], [9007199254740953n]], 'exactly')
+  t.equal(paid().length, 2)
+})
+
+t.test('beyond what a number can say they are exact, too', async t => {
+  const { commit, store } = arrange(t)
+  store.run('UPDATE purse SET left_over = 9007199254740999 WHERE id = 1', [])
+  commit([bill('b1', pay(Number.MAX_SAFE_INTEGER)), bill('b2', pay(4)), bill('b3', pay(2))])
+  t.match(store.run('SELECT left_over AS n FROM purse WHERE id = 1', []).rows, [{ n: 2 }])
+})
+
+t.test('one that must touch a row does not hide behind one that need not', async t => {
+  const { commit, left } = arrange(t)
+  const must = (purse: number): Step => ({ ...pay(2, purse), rows: -2 })
+  const [sound, lost, idle] = commit([
+    bill('b1', pay(2), must(1)),
+    bill('b2', pay(2, 9), must(9)),
+    bill('b3', pay(2, 9)),
+  ])
+  t.match(sound, { rows: Array })
+  t.match(lost, { refused: { kind: 'rows', at: 2 } })
+  t.match(idle, { rows: Array })
+  t.same(left(), [[96], [9007199254740993n]])
+})
+
+t.test('one that breaks a rule falls alone', async t => {
+  const { commit, left, store } = arrange(t)
+  const outcomes = commit([bill('b1', pay(60)), bill('b2', pay(50)), bill('b3', pay(40))])
+  t.match(outcomes, [{ rows: [] }, { refused: { kind: 'violation', at: 1 } }, { rows: [] }])
+  t.same(left()[0], [0])
+  t.equal(store.run('SELECT count(*) AS n FROM bill', []).rows[0]?.n, 2)
+})
+
+t.test('whoever looks sees what came before, and not what came after', async t => {
+  const { commit, store } = arrange(t)
+  const look = { text: LOOK, rows: 1, values: ['b1'] }
+  commit([bill('b1', pay(10)), { client: 'c', again: false, steps: [look] }, bill('b2', pay(5))])
+  t.same(store.run("SELECT seen FROM bill WHERE id = 'b1'", []).rows, [{ seen: 90 }])
+  commit([bill('b3', pay(5), { ...look, values: ['b3'] }), bill('b4', pay(5))])
+  t.same(store.run("SELECT seen FROM bill WHERE id = 'b3'", []).rows, [{ seen: 80 }])
+})
+
+t.test('one that is there already is not paid for again', async t => {
+  const { commit, left } = arrange(t)
+  commit([bill('b1', pay(10))])
+  t.match(commit([{ ...bill('b1', pay(10)), again: true }, bill('b2', pay(1))]), [
+    { rows: [[], []] },
+    { rows: [[], []] },
+  ])
+  t.same(left()[0], [89])
+})
+
+for (const { engine, database } of both)
+  t.test(`${engine}: over the wire`, async t => {
+    const sums = { name: 'pay', text: PAY, sums: [0] }
+    const bills = Array.from({ length: 30 }, (_, at) =>
+      database.write([
+        statement('bill', 'INSERT INTO bill (id) VALUES (?)', [`w${at}`], { rows: 1, once: true }),
+        { sql: sums, values: [2, 1] },
+        { sql: sums, values: [2n ** 53n, 2] },
+      ]),
+    )
+    const done = await Promise.allSettled(bills)
+    t.equal(done.filter(({ status }) => status === 'fulfilled').length, 1, 'the second has for one')
+    t.same(await database.read(sql('left', 'SELECT left_over AS n FROM purse ORDER BY id'), []), [
+      { n: 98 },
+      { n: 1 },
+    ])
+  })

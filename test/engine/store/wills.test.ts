@@ -1,0 +1,130 @@
+/** A will is what the store applies when a process dies without another word. */
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as later } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import type { OpenDatabase } from '../../../engine/store/database.ts'
+import { sql, startBoth, startClient, startStore, statement } from '../../helpers/store.ts'
+
+const table = {
+  number: 1,
+  text: `CREATE TABLE hold (id TEXT PRIMARY KEY, state TEXT NOT NULL, used BIGINT);
+    INSERT INTO hold VALUES ('a', 'open', 0), ('b', 'open', 0), ('c', 'open', 0)`,
+}
+const SETTLE = `UPDATE hold SET state = ?, used = ? WHERE id = ? AND state = 'open'`
+const settle = (id: string, used: number, by = 'will') =>
+  statement('settle', SETTLE, [by, used, id], { rows: 1, otherwise: 'CLOSED' })
+const HOLDS = sql('holds', 'SELECT id, state, used FROM hold ORDER BY id')
+const WILLS = sql('wills', 'SELECT name FROM tollgate_wills')
+
+/** Short enough to wait for, long enough not to bury a process that is only slow. */
+const GRACE = 500
+/** Asks until it is so; the test's own timeout is the limit. */
+const until = async (database: OpenDatabase, wanted: string[]): Promise<void> => {
+  for (;;) {
+    const rows = await database.read(HOLDS, [])
+    const found = rows.map(({ state, used }) => `${state} ${used}`)
+    if (found.join() === wanted.join()) return
+    await later(10)
+  }
+}
+/** A will that was refused is withdrawn in a commit of its own. */
+const untilNoWills = async (database: OpenDatabase): Promise<void> => {
+  while ((await database.read(WILLS, [])).length > 0) await later(10)
+}
+
+for (const { engine, store, database } of await startBoth(t, [table], { postgres: GRACE })) {
+  const folder = store.options.data ?? ''
+  /** A client of the same store, with every hold open again. */
+  const beginAgain = async (t: Test) => {
+    await database.write([statement('open', `UPDATE hold SET state = 'open', used = 0`)])
+    return { client: await startClient(t, store.options) }
+  }
+
+  t.test(`${engine}: killed: the last will of each name counts`, async t => {
+    const { client } = await beginAgain(t)
+    await client.call('will', 'exchange 1', [settle('a', 1)])
+    await client.call('will', 'exchange 2', [settle('b', 1)])
+    await client.call('will', 'exchange 1', [settle('a', 5)])
+    await client.call('write', [settle('c', 9, 'itself')])
+    await client.kill()
+    await until(database, ['will 5', 'will 1', 'itself 9'])
+    await untilNoWills(database)
+    t.pass('settled as it should be, and no will is left')
+  })
+
+  t.test(`${engine}: with how far it had come, which nobody was told`, async t => {
+    await database.write([statement('open', `UPDATE hold SET state = 'open', used = 0`)])
+    const client = await startClient(t, store.options)
+    const come = (id: string, used: number) => ({ ...settle(id, used), progress: 1 })
+    await client.call('progress', 'exchange 0', 77)
+    await client.call('will', 'exchange 1', [come('a', 1)])
+    await client.call('progress', 'exchange 1', 41)
+    await client.call('will', 'exchange 2', [come('b', 5)])
+    await client.call('progress', 'exchange 2', 4)
+    await client.call('will', 'exchange 0', [])
+    await client.call('will', 'exchange 3', [come('c', 9)])
+    await client.call('progress', 'exchange 1', 42)
+    await client.call('progress', 'n'.repeat(56), 1)
+    await client.call('write', [statement('so that they are there', 'SELECT 1')])
+    await client.kill()
+    await until(database, ['will 42', 'will 5', 'will 9'])
+    await untilNoWills(database)
+    while (readdirSync(join(folder, 'progress')).length > 0) await later(10)
+    t.pass('the last it said, never less than its will; and its file is gone')
+  })
+
+  t.test(`${engine}: one that says bye leaves no will`, async t => {
+    const { client } = await beginAgain(t)
+    await client.call('will', 'exchange 1', [settle('a', 1)])
+    await client.call('close')
+    await client.kill()
+    await database.write([settle('b', 2, 'other')])
+    await until(database, ['open 0', 'other 2', 'open 0'])
+    await untilNoWills(database)
+    t.pass('settled as it should be, and no will is left')
+  })
+
+  t.test(`${engine}: withdrawn, or overtaken by the settlement`, async t => {
+    const { client } = await beginAgain(t)
+    await client.call('will', 'exchange 1', [settle('a', 1)])
+    await client.call('will', 'exchange 1', [])
+    await client.call('will', 'exchange 2', [settle('b', 1)])
+    await client.call('will', 'exchange 3', [settle('c', 1)])
+    await client.call('write', [settle('b', 7, 'itself')])
+    await client.kill()
+    await until(database, ['open 0', 'itself 7', 'will 1'])
+    await untilNoWills(database)
+    t.pass('settled as it should be, and no will is left')
+  })
+}
+
+const beginWithWriter = async (t: Test, grace: number) => {
+  const store = await startStore(t, grace)
+  const database = await store.open()
+  await database.migrate('test', [table])
+  return { store, database, client: await startClient(t, { url: 'sqlite:', data: store.data }) }
+}
+t.test('the writer dies too: the next one applies it after a grace', async t => {
+  const { store, database, client } = await beginWithWriter(t, 300)
+  await client.call('will', 'exchange 1', [settle('a', 3)])
+  await client.call('write', [settle('b', 2, 'itself')])
+  await Promise.all([store.kill(), client.kill()])
+  await store.respawn()
+  await until(database, ['will 3', 'itself 2', 'open 0'])
+})
+
+t.test('the writer dies, the client lives: its will stays a will', async t => {
+  const { store, database, client } = await beginWithWriter(t, 500)
+  await client.call('will', 'exchange 1', [settle('a', 3)])
+  await client.call('will', 'exchange 2', [settle('b', 3)])
+  await client.call('write', [settle('c', 2, 'itself')])
+  await store.kill()
+  await client.call('will', 'exchange 2', [])
+  await store.respawn()
+  await later(700)
+  await until(database, ['open 0', 'open 0', 'itself 2'])
+  t.same(await database.read(WILLS, []), [{ name: 'exchange 1' }], 'the withdrawn one is gone')
+  await client.kill()
+  await until(database, ['will 3', 'open 0', 'itself 2'])
+})

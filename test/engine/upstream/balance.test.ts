@@ -1,0 +1,124 @@
+/** Which of several targets an attempt goes to; time and load come in. */
+import t from 'tap'
+import { type Balance, pick, type Turns } from '../../../engine/upstream/balance.ts'
+import type { Candidate } from '../../../engine/upstream/candidate.ts'
+import { Health } from '../../../engine/upstream/health.ts'
+
+const NOW = 1_000
+const RULES = { failures: 1, eject: 500 }
+const NONE: ReadonlySet<Candidate> = new Set()
+
+/** Candidates by name, each with a weight and a load. */
+const crowd = (...list: readonly (readonly [name: string, weight?: number, busy?: number])[]) =>
+  list.map(
+    ([name, weight, busy = 0]) =>
+      ({
+        target: { upstream: name, ...(weight !== undefined && { weight }) },
+        origin: { health: new Health(), busy },
+        base: '',
+      }) as unknown as Candidate & { readonly origin: { readonly health: Health; busy: number } },
+  )
+/** The names of this many picks in a row. */
+const picks = (
+  candidates: readonly Candidate[],
+  balance: Balance,
+  count: number,
+  turns: Turns = { count: 0 },
+): string[] =>
+  Array.from(
+    { length: count },
+    () => pick(candidates, NONE, balance, turns, NOW)?.target.upstream ?? 'nobody',
+  )
+const tally = (names: readonly string[], name: string): number =>
+  names.filter(each => each === name).length
+
+t.test('first: the first that is fit', async t => {
+  const [a, b, c] = crowd(['a'], ['b'], ['c']) as [Candidate, Candidate, Candidate]
+  t.same(picks([a, b, c], 'first', 3), ['a', 'a', 'a'])
+  a.origin.health.failed(NOW, RULES)
+  t.same(picks([a, b, c], 'first', 2), ['b', 'b'])
+  t.equal(pick([a, b, c], new Set([b]), 'first', { count: 0 }, NOW), c, 'not one already tried')
+})
+
+t.test('round robin: each in turn, and in turn of those that are fit', async t => {
+  const candidates = crowd(['a'], ['b'], ['c'])
+  const turns = { count: 0 }
+  t.same(picks(candidates, 'round-robin', 7, turns).join(''), 'abcabca')
+  candidates[1]?.origin.health.failed(NOW, RULES)
+  t.equal(tally(picks(candidates, 'round-robin', 10, turns), 'b'), 0)
+})
+
+t.test('weighted: every beginning of a long row is shared as the weights say', async t => {
+  for (const weights of [
+    [3, 1],
+    [1, 1],
+    [5, 3, 2],
+    [90, 9, 1],
+    [1, 1, 1, 1, 1, 1, 1],
+  ]) {
+    const candidates = crowd(...weights.map((weight, n) => [`t${n}`, weight] as const))
+    const row = picks(candidates, 'weighted', 2_000)
+    const sum = weights.reduce((all, each) => all + each)
+    const counts = weights.map(() => 0)
+    for (let length = 1; length <= row.length; length++)
+      for (const [n, weight] of weights.entries()) {
+        if (row[length - 1] === `t${n}`) counts[n] = (counts[n] ?? 0) + 1
+        const off = (counts[n] ?? 0) - (length * weight) / sum
+        if (Math.abs(off) >= 3) t.fail(`${weights}: t${n} is ${off} off after ${length} picks`)
+        if (length === 1_000) t.ok(Math.abs(off) < 2, `${weights}: t${n} of a thousand`)
+      }
+  }
+  t.same(picks(crowd(['a', 3], ['b', 1]), 'weighted', 4).sort(), ['a', 'a', 'a', 'b'])
+})
+
+t.test(
+  'weighted: a weight is 1 unless said, and 0 is never picked while another is fit',
+  async t => {
+    const plain = tally(picks(crowd(['a'], ['b']), 'weighted', 100), 'a')
+    t.ok(plain >= 49 && plain <= 51, `${plain} of a hundred`)
+    t.equal(tally(picks(crowd(['a', 0], ['b', 1]), 'weighted', 100), 'b'), 100)
+    t.same(
+      picks(crowd(['a', 0], ['b', 0]), 'weighted', 2),
+      ['a', 'a'],
+      'but there is always somebody',
+    )
+  },
+)
+
+t.test('least busy: the fewest requests under way for its weight', async t => {
+  t.same(picks(crowd(['a', 1, 5], ['b', 1, 2], ['c', 1, 9]), 'least-busy', 1), ['b'])
+  t.same(picks(crowd(['a', 1, 5], ['b', 4, 8]), 'least-busy', 1), ['b'], '8 of 4 is less than 5')
+  t.same(picks(crowd(['a'], ['b']), 'least-busy', 1), ['a'], 'the first of equals')
+  const candidates = crowd(['a'], ['b'], ['c'])
+  for (let n = 0; n < 9; n++) {
+    const picked = pick(candidates, NONE, 'least-busy', { count: 0 }, NOW)
+    const origin = candidates.find(each => each === picked)?.origin
+    if (origin) origin.busy++
+  }
+  t.same(
+    candidates.map(each => each.origin.busy),
+    [3, 3, 3],
+  )
+})
+
+t.test('never nobody: of those that are all unfit, the one due soonest', async t => {
+  for (const balance of ['first', 'round-robin', 'weighted', 'least-busy'] as const) {
+    const candidates = crowd(['a'], ['b'], ['c'])
+    const [a, b, c] = candidates
+    a?.origin.health.failed(NOW, { failures: 1, eject: 900 })
+    b?.origin.health.failed(NOW, { failures: 1, eject: 300 })
+    c?.origin.health.rest(NOW + 600)
+    t.same(picks(candidates, balance, 2), ['b', 'b'], balance)
+    t.equal(pick(candidates, new Set([b as Candidate]), balance, { count: 0 }, NOW), c)
+  }
+  const [only] = crowd(['a'])
+  only?.origin.health.failed(NOW, RULES)
+  t.same(picks([only as Candidate], 'first', 1), ['a'], 'one alone is asked, fit or not')
+})
+
+t.test('nobody only when all were tried, or there are none', async t => {
+  const [a, b] = crowd(['a'], ['b']) as [Candidate, Candidate]
+  t.equal(pick([a, b], new Set([a, b]), 'first', { count: 0 }, NOW), undefined)
+  t.equal(pick([a], new Set([a]), 'first', { count: 0 }, NOW), undefined)
+  t.equal(pick([], NONE, 'first', { count: 0 }, NOW), undefined)
+})

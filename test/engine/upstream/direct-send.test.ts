@@ -1,0 +1,128 @@
+/** `host.send`: one request to a named upstream, without stages, within a time. */
+import t from 'tap'
+import type { Host, Outgoing, Plugin } from '../../../engine/plugin.ts'
+import { startCore, startUpstream } from '../../helpers/core.ts'
+
+type Tap = Parameters<typeof startCore>[0]
+
+/** A gateway whose host sends, and an upstream that answers with what it was asked. */
+const arrange = async (t: Tap) => {
+  const hosts: Host[] = []
+  const gone: string[] = []
+  const upstream = await startUpstream(t, async (incoming, response) => {
+    response.on('close', () => gone.push(incoming.url ?? ''))
+    const { method, url, headers } = incoming
+    if (url === '/base/silent') return
+    if (url === '/base/stalls') return void response.write('half')
+    if (url === '/base/no') return void response.writeHead(503, { 'x-a': '1' }).end('no')
+    const parts: Buffer[] = []
+    for await (const part of incoming) parts.push(part as Buffer)
+    response.end(JSON.stringify({ method, url, headers, body: Buffer.concat(parts).toString() }))
+  })
+  const lending: Plugin = {
+    schema: {},
+    default: {},
+    setup(_, host) {
+      hosts.push(host)
+      return { answers: true }
+    },
+  }
+  await startCore(
+    t,
+    { lending },
+    {
+      upstreams: {
+        up: { url: `${upstream}/base`, key: 'k', headers: { set: { 'x-set': 'ours' } } },
+        dead: { url: 'http://127.0.0.1:1' },
+        inside: { url: 'lending:' },
+      },
+      routes: [{ path: 'GET /' }],
+    },
+  )
+  const send = (outgoing: Partial<Outgoing>, upstream = 'up') =>
+    (hosts[0] as Host).send(upstream, { method: 'GET', path: '/x', ...outgoing })
+  return { send, gone }
+}
+const text = async (reply: Promise<{ bytes(limit: number): Promise<Uint8Array> }>) =>
+  Buffer.from(await (await reply).bytes(10_000)).toString()
+
+t.test('as it is told to, signed as the upstream wants it', async t => {
+  const { send } = await arrange(t)
+  const seen = JSON.parse(
+    await text(
+      send({
+        method: 'POST',
+        path: '/x?a=1?b',
+        headers: { 'Content-Type': 'text/plain', 'X-Own': 'a' },
+        body: Buffer.from('body'),
+      }),
+    ),
+  )
+  t.match(seen, {
+    method: 'POST',
+    url: '/base/x?a=1?b',
+    headers: {
+      authorization: 'Bearer k',
+      'content-type': 'text/plain',
+      'x-own': 'a',
+      'x-set': 'ours',
+      traceparent: /^00-[0-9a-f]{32}-0{15}1-01$/,
+    },
+    body: 'body',
+  })
+  t.match(JSON.parse(await text(send({}))), { method: 'GET', url: '/base/x', body: '' })
+})
+
+t.test('a body that is a stream', async t => {
+  const { send } = await arrange(t)
+  const body = (async function* () {
+    yield Buffer.from('one')
+    yield Buffer.from('two')
+  })()
+  t.match(JSON.parse(await text(send({ method: 'PUT', body }))), { body: 'onetwo' })
+})
+
+t.test('a refusal is a reply, a fault is thrown', async t => {
+  const { send } = await arrange(t)
+  const reply = await send({ path: '/no' })
+  t.equal(reply.status, 503)
+  t.equal(reply.headers['x-a'], '1')
+  t.equal(await text(Promise.resolve(reply)), 'no')
+  await t.rejects(send({}, 'dead'), { code: 'TARGET_UNREACHABLE' })
+  await t.rejects(send({}, 'inside'), { code: 'INSIDE_SILENT' })
+  await t.rejects(send({}, 'nowhere'), {
+    code: 'UPSTREAM_GONE',
+    status: 404,
+    message: 'There is no upstream "nowhere".',
+  })
+})
+
+t.test('the whole reply in time, or none', async t => {
+  const { send, gone } = await arrange(t)
+  const late = { code: 'SEND_TIMEOUT', status: 504, message: 'No whole answer of up within 30 ms.' }
+  await t.rejects(send({ path: '/silent', timeout: 30 }), late)
+  // Its head comes at once, which is a while on a busy machine.
+  const stalls = await send({ path: '/stalls', timeout: 1_000 })
+  await t.rejects(stalls.bytes(100), {
+    ...late,
+    message: 'No whole answer of up within 1000 ms.',
+  })
+  while (gone.length < 2) await new Promise(resolve => setImmediate(resolve))
+  t.same(gone.sort(), ['/base/silent', '/base/stalls'], 'and the upstream is let go')
+  t.match(JSON.parse(await text(send({ timeout: 20_000 }))), { method: 'GET' })
+})
+
+t.test('a signal ends it: before, while it waits and in the middle', async t => {
+  const { send } = await arrange(t)
+  const cancelled = { code: 'TURN_CANCELLED', status: 499 }
+  await t.rejects(send({ signal: AbortSignal.abort() }), cancelled)
+  const waiting = new AbortController()
+  const reply = send({ path: '/silent', signal: waiting.signal })
+  setImmediate(() => waiting.abort())
+  await t.rejects(reply, cancelled)
+  const reading = new AbortController()
+  const stalls = await send({ path: '/stalls', signal: reading.signal })
+  const whole = stalls.bytes(100)
+  reading.abort()
+  await t.rejects(whole, cancelled)
+})

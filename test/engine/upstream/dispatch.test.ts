@@ -1,0 +1,250 @@
+/** The attempt loop: who is asked, who is asked next, and when nobody may be asked again. */
+import t from 'tap'
+import type { Plugin, Stage } from '../../../engine/plugin.ts'
+import { type Core, plugin, startCore, startUpstream } from '../../helpers/core.ts'
+
+type Tap = Parameters<typeof startCore>[0]
+const DEAD = 'http://127.0.0.1:1'
+
+/** Three upstreams that answer as they are told, by name; `log` has who was asked what, in order. */
+const arrange = async (
+  t: Tap,
+  answers: Readonly<Record<string, number | 'close' | 'silent'>>,
+  options: object = {},
+  plugins: Readonly<Record<string, Plugin>> = {},
+) => {
+  const log: string[] = []
+  const upstreams: Record<string, { url: string }> = { dead: { url: DEAD } }
+  for (const [name, does] of Object.entries(answers))
+    upstreams[name] = {
+      url: await startUpstream(t, async (incoming, response) => {
+        let body = ''
+        try {
+          for await (const part of incoming) body += part
+        } catch {
+          return
+        }
+        log.push(`${name} ${incoming.method} ${body}`)
+        if (does === 'close') return void response.destroy()
+        if (does === 'silent') return
+        response.writeHead(does, { 'x-from': name, 'retry-after': '7' }).end(`said by ${name}`)
+      }),
+    }
+  const core = await startCore(t, plugins, {
+    upstreams,
+    routes: ['GET', 'POST'].map(method => ({ path: `${method} /`, name: method, ...options })),
+  })
+  return { core, log }
+}
+const ask = async ({ url }: Core, init: RequestInit = {}): Promise<string> => {
+  const reply = await fetch(url, init)
+  const text = await reply.text()
+  const { error } = text.startsWith('{') ? (JSON.parse(text) as { error: { code: string } }) : {}
+  return `${reply.status} ${error?.code ?? text}`
+}
+const JSON_POST = { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } }
+/** A body that is not JSON and has no length: it goes up as it comes. */
+const streamPost = (...parts: string[]): RequestInit => ({
+  method: 'POST',
+  headers: { 'content-type': 'application/octet-stream' },
+  duplex: 'half',
+  body: new ReadableStream({
+    start(controller) {
+      for (const part of parts) controller.enqueue(Buffer.from(part))
+      controller.close()
+    },
+  }),
+})
+
+t.test('nobody listening: the next target, whatever the method', async t => {
+  const { core, log } = await arrange(t, { a: 200 }, { upstream: ['dead', 'a'] })
+  t.equal(await ask(core), '200 said by a')
+  t.equal(await ask(core, JSON_POST), '200 said by a')
+  t.equal(await ask(core, streamPost('x', 'y')), '200 said by a', 'its body was not begun yet')
+  t.same(log, ['a GET ', 'a POST {}', 'a POST xy'])
+})
+
+t.test('nobody listening anywhere: the last one says so', async t => {
+  const { core } = await arrange(t, {}, { upstream: ['dead'], retries: 2 })
+  t.equal(await ask(core), '502 TARGET_UNREACHABLE')
+})
+
+t.test('a refusal: the next target; of the last one it is the answer as it came', async t => {
+  for (const status of [429, 500, 502, 503, 504, 529]) {
+    const both = [{ a: status, b: 200 }, { upstream: ['a', 'b'] }] as const
+    const got = await arrange(t, ...both)
+    t.equal(await ask(got.core), '200 said by b', `${status}`)
+    const { core, log } = await arrange(t, ...both)
+    // A POST goes on only from an answer that says that nothing was done.
+    const on = [429, 503, 529].includes(status)
+    t.equal(await ask(core, JSON_POST), on ? '200 said by b' : `${status} said by a`)
+    t.equal(log.length, on ? 2 : 1)
+  }
+  const { core } = await arrange(t, { a: 500, b: 503 }, { upstream: ['a', 'b'] })
+  const last = await fetch(core.url)
+  t.equal(last.status, 503)
+  t.equal(last.headers.get('retry-after'), '7')
+  t.equal(await last.text(), 'said by b')
+})
+
+t.test('any other answer is the answer', async t => {
+  for (const status of [400, 401, 404, 418, 501]) {
+    const { core, log } = await arrange(t, { a: status, b: 200 }, { upstream: ['a', 'b'] })
+    t.equal(await ask(core), `${status} said by a`)
+    t.equal(log.length, 1)
+  }
+})
+
+t.test('retries go round once more, as many times as the route says', async t => {
+  const one = await arrange(t, { a: 503 }, { upstream: 'a', retries: 2 })
+  t.equal(await ask(one.core), '503 said by a')
+  t.equal(one.log.length, 3)
+  const two = await arrange(t, { a: 500, b: 503 }, { upstream: ['a', 'b'], retries: 1 })
+  await ask(two.core)
+  t.same(
+    two.log.map(line => line[0]),
+    ['a', 'b', 'a', 'b'],
+  )
+})
+
+t.test('a POST that was sent is not sent again, a GET is', async t => {
+  const { core, log } = await arrange(t, { a: 'close', b: 200 }, { upstream: ['a', 'b'] })
+  t.equal(await ask(core, JSON_POST), '502 TARGET_BROKE')
+  t.same(log, ['a POST {}'])
+  t.equal(await ask(core), '200 said by b')
+})
+
+t.test('a target that is silent is not asked twice, nor another in its place', async t => {
+  const { core, log } = await arrange(
+    t,
+    { a: 'silent', b: 200 },
+    { upstream: ['a', 'b'], timeout: { first_byte: '20ms' } },
+  )
+  t.equal(await ask(core, JSON_POST), '504 TARGET_TIMEOUT')
+  t.same(log, ['a POST {}'])
+})
+
+t.test('a streamed body that was begun is not sent again', async t => {
+  const { core, log } = await arrange(t, { a: 503, b: 200 }, { upstream: ['a', 'b'], retries: 3 })
+  const [x, y] = ['x'.repeat(70_000), 'y'.repeat(70_000)]
+  t.equal(await ask(core, streamPost(x, y)), '503 said by a')
+  t.same(log, [`a POST ${x}${y}`])
+  t.equal(await ask(core, streamPost('x', 'y')), '200 said by b', 'a short one is whole before')
+  t.equal(await ask(core, JSON_POST), '200 said by b', 'one that was read whole is')
+})
+
+t.test('a stage that read the body whole has made it one that can be sent again', async t => {
+  const reading: Stage = {
+    async handle({ request }, next) {
+      await request.bytes()
+      await next()
+    },
+  }
+  const rules = { upstream: ['a', 'b'] }
+  const { core } = await arrange(t, { a: 503, b: 200 }, rules, { reading: plugin(reading) })
+  t.equal(await ask(core, streamPost('x')), '200 said by b')
+})
+
+t.test('no target at all is a fault with a name', async t => {
+  const empty: Stage = {
+    targets: true,
+    async handle(exchange, next) {
+      exchange.targets = [{ upstream: 'gone' }]
+      await next()
+    },
+  }
+  const { core } = await arrange(t, {}, { retries: 3 }, { empty: plugin(empty) })
+  t.equal(await ask(core), '502 NO_TARGET')
+})
+
+t.test('the forward ring runs once per attempt, and may answer or refuse in its place', async t => {
+  const seen: string[] = []
+  const ring: Stage = {
+    async forward(attempt, next) {
+      seen.push(`${attempt.number} ${attempt.target.upstream}`)
+      if (attempt.target.upstream === 'b') return void attempt.answer(200, { from: 'the ring' })
+      await next()
+      seen.push(String(attempt.reply.status))
+    },
+  }
+  const rules = { upstream: ['dead', 'a', 'b'] }
+  const { core, log } = await arrange(t, { a: 503, b: 200 }, rules, { ring: plugin(ring) })
+  const reply = await fetch(core.url)
+  t.same(await reply.json(), { from: 'the ring' })
+  t.same(seen, ['1 dead', '2 a', '503', '3 b'])
+  t.same(log, ['a GET '])
+})
+
+t.test('a stage that finds the reply bad asks the next; the bad one is let go', async t => {
+  const closed = Promise.withResolvers<void>()
+  const bad = await startUpstream(t, (_, response) => {
+    response.on('close', () => closed.resolve())
+    response.write('event: error')
+  })
+  const picky: Stage = {
+    async forward(attempt, next) {
+      await next()
+      const seen = await attempt.reply.peek()
+      if (Buffer.from(seen ?? []).toString() === 'event: error')
+        throw { code: 'BAD', message: 'bad', status: 502, expose: true, retryable: true }
+    },
+  }
+  const good = await startUpstream(t, (_, response) => void response.end('fine'))
+  const core = await startCore(
+    t,
+    { picky: plugin(picky) },
+    {
+      upstreams: { bad: { url: bad, connections: 1 }, good: { url: good } },
+      routes: [{ path: 'GET /', upstream: ['bad', 'good'] }],
+    },
+  )
+  t.equal(await ask(core), '200 fine')
+  await closed.promise
+  t.pass('and its connection is free')
+})
+
+t.test('an attempt that ends without a reply names its route', async t => {
+  const lines: string[] = []
+  const log = {
+    debug() {},
+    info() {},
+    warn() {},
+    error: (_: object, text = '') => void lines.push(text),
+  }
+  const forgetful = plugin({ async forward() {} })
+  const core = await startCore(
+    t,
+    { forgetful },
+    { upstreams: { a: { url: DEAD } }, routes: [{ path: 'GET /', name: 'r', upstream: 'a' }] },
+    log,
+  )
+  t.equal(await ask(core), '500 NO_ATTEMPT_REPLY')
+  t.match(lines, [/route "r": an attempt ended without a reply.*await next/])
+})
+
+t.test('targets that a stage fills in are asked in their order', async t => {
+  const finding: Stage = {
+    async handle(exchange, next) {
+      exchange.targets = [{ upstream: 'dead' }, { upstream: 'b', name: 'x', traits: { a: 1 } }]
+      await next()
+    },
+    targets: true,
+  }
+  const { core, log } = await arrange(t, { a: 200, b: 200 }, {}, { finding: plugin(finding) })
+  t.equal(await ask(core), '200 said by b')
+  t.same(log, ['b GET '])
+})
+
+t.test('every attempt is counted by its end', async t => {
+  const { core } = await arrange(t, { a: 503, b: 200 }, { upstream: ['dead', 'a', 'b'] })
+  await ask(core)
+  const ends = core.resources.metrics
+    .report()
+    .filter(({ name }) => name.includes('attempt'))
+    .map(({ labels, values }) => [labels.upstream, labels.outcome, values[0]])
+  t.same(ends, [
+    ['dead', 'TARGET_UNREACHABLE', 1],
+    ['a', 'refused', 1],
+    ['b', 'answered', 1],
+  ])
+})

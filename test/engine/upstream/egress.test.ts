@@ -1,0 +1,239 @@
+/** Customer URLs reach public addresses only, however they are spelled and whatever their names resolve to. */
+import { BlockList, createServer, isIPv4, type Server } from 'node:net'
+import t, { type Test } from 'tap'
+import { Pool } from '../../../engine/http-client/pool.ts'
+import { createEgress, mayReach, readAllow } from '../../../engine/upstream/egress.ts'
+import { askPool } from '../../helpers/asked.ts'
+import { scaled } from '../../helpers/long.ts'
+import fc from '../../helpers/property.ts'
+import { startReceiver, trustReceivers } from '../../helpers/receiver.ts'
+
+const numRuns = scaled(5_000, 1_000_000)
+
+/** What is not global, written down apart from the library: IANA's special registries, RFC 6890 and after. */
+// Two lists: Node's takes ::/3 to hold all of version 4.
+const closed = { ipv4: new BlockList(), ipv6: new BlockList() }
+const FOUR =
+  '0/8 10/8 100.64/10 127/8 169.254/16 172.16/12 192.0.0/24 192.0.2/24 192.31.196/24 192.52.193/24 192.88.99/24 192.168/16 192.175.48/24 198.18/15 198.51.100/24 203.0.113/24 224/4 240/4'
+for (const network of FOUR.split(' ')) {
+  const [address = '', bits] = network.split('/')
+  closed.ipv4.addSubnet(
+    [...address.split('.'), 0, 0, 0].slice(0, 4).join('.'),
+    Number(bits),
+    'ipv4',
+  )
+}
+// Of version 6 everything but 2000::/3, and within it what is set aside.
+for (const network of '::/3 4000::/2 8000::/1 2001::/23 2001:db8::/32 2002::/16 2620:4f:8000::/48 3fff::/20'.split(
+  ' ',
+)) {
+  const [address = '', bits] = network.split('/')
+  closed.ipv6.addSubnet(address, Number(bits), 'ipv6')
+}
+const isClosed = (address: string): boolean => {
+  const mapped = /^::ffff:([\d.]+)$/i.exec(address)?.[1]
+  if (mapped) return closed.ipv4.check(mapped, 'ipv4')
+  const kind = isIPv4(address) ? 'ipv4' : 'ipv6'
+  return closed[kind].check(address, kind)
+}
+
+t.test('agrees with the registries on any address', async t => {
+  const byte = fc.oneof(fc.nat(255), fc.constantFrom(0, 10, 100, 127, 169, 172, 192, 198, 203, 224))
+  const four = fc.tuple(byte, byte, byte, byte).map(bytes => bytes.join('.'))
+  const group = fc.oneof(
+    fc.nat(0xffff),
+    fc.constantFrom(0, 0x2001, 0x2002, 0xfe80, 0xff9b, 0x64, 0xffff),
+  )
+  const first = fc.oneof(group, fc.integer({ min: 0x2000, max: 0x3fff }))
+  const six = fc
+    .tuple(first, group, group, group, group, group, group, group)
+    .map(groups => groups.map(each => each.toString(16)).join(':'))
+  const address = fc.oneof(
+    four,
+    six,
+    four.map(each => `::ffff:${each}`),
+  )
+  t.doesNotThrow(() =>
+    fc.assert(
+      fc.property(address, each => mayReach(each, 443) === !isClosed(each)),
+      { numRuns },
+    ),
+  )
+})
+
+t.test('what carries a private address of version 4 inside one of version 6', async t => {
+  for (const address of [
+    '::ffff:127.0.0.1',
+    '::ffff:7f00:1',
+    '::127.0.0.1',
+    '::ffff:0:127.0.0.1',
+    '64:ff9b::7f00:1',
+    '64:ff9b:1::7f00:1',
+    '2002:7f00:1::',
+    '2001:0:4136:e378:8000:63bf:80ff:fffe',
+    'fe80::1%eth0',
+    'fec0::1',
+    '::',
+    '::1',
+    'ff02::1',
+    'fd00::1',
+    '127.0.0.1%1',
+    '0177.0.0.1',
+    '',
+    'localhost',
+  ])
+    t.equal(mayReach(address, 443), false, address)
+  for (const address of ['1.1.1.1', '2606:4700:4700::1111', '::ffff:1.1.1.1'])
+    t.equal(mayReach(address, 443), true, address)
+  t.equal(mayReach('1.1.1.1', 22), false, 'a port that is none of the web')
+})
+
+t.test('EGRESS_ALLOW: addresses, networks, ports', async t => {
+  const list = readAllow('127.0.0.1:9000, 10.1.0.0/16 [fd00::/8]:8443\n::1 192.168.1.1')
+  const reach = (address: string, port: number) => mayReach(address, port, list)
+  t.equal(reach('127.0.0.1', 9_000), true)
+  t.equal(reach('::ffff:127.0.0.1', 9_000), true)
+  t.equal(reach('127.0.0.1', 9_001), false)
+  t.equal(reach('127.0.0.2', 9_000), false)
+  t.equal(reach('10.1.2.3', 1), true)
+  t.equal(reach('10.2.2.3', 80), false)
+  t.equal(reach('fd12::1', 8_443), true)
+  t.equal(reach('fd12::1', 443), false)
+  t.equal(reach('::1', 5), true)
+  for (const wrong of ['localhost', '10.0.0.0/33', '10.0.0.1:0', '10.0.0.1:70000', '[::1', 'x'])
+    t.throws(() => readAllow(wrong), { message: /is no address or network/ }, wrong)
+})
+
+t.test('the text of a URL', async t => {
+  const { judge } = createEgress('127.0.0.1:9000')
+  for (const [url, code] of [
+    ['no url', 'EGRESS_URL'],
+    ['ftp://example.com/', 'EGRESS_URL'],
+    ['file:///etc/passwd', 'EGRESS_URL'],
+    ['https://user:pass@example.com/', 'EGRESS_URL'],
+    ['https://example.com:22/', 'EGRESS_URL'],
+    ['http://127.1/', 'EGRESS_ADDRESS'],
+    ['http://0x7f000001/', 'EGRESS_ADDRESS'],
+    ['http://017700000001/', 'EGRESS_ADDRESS'],
+    ['http://2130706433/', 'EGRESS_ADDRESS'],
+    ['http://①②⑦.0.0.1/', 'EGRESS_ADDRESS'],
+    ['http://[::ffff:7f00:1]/', 'EGRESS_ADDRESS'],
+    ['http://169.254.169.254/latest/meta-data/', 'EGRESS_ADDRESS'],
+    ['http://[fd00:ec2::254]/', 'EGRESS_ADDRESS'],
+    ['http://127.0.0.1:9001/', 'EGRESS_ADDRESS'],
+  ] as const)
+    t.throws(() => judge(url), { code, status: 400 }, url)
+  for (const [url, canonical] of [
+    ['https://EXAMPLE.com:443/a?b#c', 'https://example.com/a?b'],
+    ['http://1.1.1.1', 'http://1.1.1.1/'],
+    ['http://127.0.0.1:9000/x', 'http://127.0.0.1:9000/x'],
+    ['http://hook.test:9000/', 'http://hook.test:9000/'],
+  ] as const)
+    t.equal(judge(url).href, canonical)
+})
+
+t.test('a URL with its name resolved', async t => {
+  const names: Record<string, string[]> = {
+    'public.test': ['1.1.1.1', '2606:4700::1111'],
+    'mixed.test': ['1.1.1.1', '10.0.0.1'],
+    'translated.test': ['64:ff9b::7f00:1'],
+    'tunnelled.test': ['2002:7f00:1::'],
+    'localhost.': ['127.0.0.1'],
+    'nothing.test': [],
+  }
+  const { admit } = createEgress('', { resolve: async name => names[name] ?? [] })
+  t.equal(await admit('https://PUBLIC.test:443/a?token=b#c'), 'https://public.test/a?token=b')
+  t.equal(await admit('https://1.1.1.1/'), 'https://1.1.1.1/')
+  for (const [url, code] of [
+    ['https://mixed.test/', 'EGRESS_ADDRESS'],
+    ['https://translated.test/', 'EGRESS_ADDRESS'],
+    ['https://tunnelled.test/', 'EGRESS_ADDRESS'],
+    ['https://localhost./', 'EGRESS_ADDRESS'],
+    ['https://nothing.test/', 'EGRESS_NAME'],
+    ['https://public.test:22/', 'EGRESS_URL'],
+    ['https://127.1/', 'EGRESS_ADDRESS'],
+  ] as const)
+    await t.rejects(admit(url), { code, status: 400 }, url)
+})
+
+const listen = async (t: Test): Promise<{ server: Server; port: number; count(): number }> => {
+  let count = 0
+  const server = createServer(socket => {
+    count++
+    socket.on('error', () => {})
+    socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi'))
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  return { server, port: (server.address() as { port: number }).port, count: () => count }
+}
+const ask = async (url: string, egress: ReturnType<typeof createEgress>): Promise<string> => {
+  const { origin } = new URL(url)
+  const pool = new Pool(origin, { connect: 5_000, connections: 1, connector: egress.connector })
+  try {
+    return (await askPool(pool)).body
+  } finally {
+    pool.destroy()
+  }
+}
+
+t.test('no connection is made to what is not allowed, as a listener on it sees', async t => {
+  const { port, count } = await listen(t)
+  // The port is open to names: only the address is judged here.
+  const allow = `203.0.113.7:${port}`
+  const names: Record<string, string[]> = {
+    'private.test': ['127.0.0.1'],
+    'mixed.test': ['203.0.113.7', '127.0.0.1'],
+    'mapped.test': ['::ffff:127.0.0.1'],
+    'nothing.test': [],
+  }
+  const egress = createEgress(allow, { resolve: async name => names[name] ?? ['127.0.0.1'] })
+  const hosts = [
+    '127.0.0.1',
+    '127.1',
+    '0x7f.1',
+    '2130706433',
+    '[::ffff:127.0.0.1]',
+    'localhost',
+    'localhost.',
+  ]
+  for (const host of [...hosts, ...Object.keys(names)])
+    await t.rejects(ask(`http://${host}:${port}`, egress), { code: /^EGRESS_/ }, host)
+  t.equal(count(), 0)
+})
+
+t.test('a name that flips after it was judged is connected to as it was judged', async t => {
+  const { port, count } = await listen(t)
+  const answers = [['127.0.0.1'], ['127.0.0.2']]
+  let asked = 0
+  const resolve = async () => answers[Math.min(asked++, 1)] ?? []
+  const egress = createEgress(`127.0.0.1:${port}`, { resolve })
+  t.equal(await ask(`http://hook.test:${port}`, egress), 'hi')
+  t.equal(asked, 1, 'resolved once for the judgement and the connection')
+  await t.rejects(ask(`http://hook.test:${port}`, egress), { code: 'EGRESS_ADDRESS' })
+  t.equal(count(), 1)
+})
+
+t.test('over TLS, by address and by name', async t => {
+  trustReceivers()
+  const { port } = await startReceiver(t)
+  const egress = createEgress(`127.0.0.1:${port}`, { resolve: async () => ['127.0.0.1'] })
+  t.equal(await ask(`https://127.0.0.1:${port}`, egress), 'ok')
+  t.equal(await ask(`https://hook.test:${port}`, egress), 'ok')
+  const wrong = { code: 'ERR_TLS_CERT_ALTNAME_INVALID' }
+  await t.rejects(ask(`https://hook.example:${port}`, egress), wrong)
+})
+
+t.test('the next address of a name is tried when one does not answer', async t => {
+  const { port } = await listen(t)
+  const resolve = async () => ['127.0.0.9', '127.0.0.1']
+  const egress = createEgress(`127.0.0.0/8:${port}`, { resolve })
+  t.equal(await ask(`http://hook.test:${port}`, egress), 'hi')
+})
+
+t.test('the real resolver', async t => {
+  const { port } = await listen(t)
+  const egress = createEgress(`127.0.0.1:${port} [::1]:${port}`)
+  t.equal(await ask(`http://localhost:${port}`, egress), 'hi')
+  await t.rejects(ask('http://no-such-name.invalid', egress), { code: 'EGRESS_NAME' })
+})

@@ -1,0 +1,81 @@
+/** Whoever is silent beyond its patience is told, by one timer for all that runs only while somebody is watched. */
+import t from 'tap'
+import { Vigil, type Watched } from '../../../engine/upstream/inactivity-timer.ts'
+import { byHand } from '../../helpers/ticks.ts'
+
+const EVERY = 50
+
+const watched = (patience: number): Watched & { told: number } => ({
+  seat: -1,
+  heardAt: 0,
+  patience,
+  told: 0,
+  silent() {
+    this.told++
+  },
+})
+
+t.test('silence is noticed after patience ends, and not before', async t => {
+  const ticks = byHand(t)
+  const vigil = new Vigil()
+  const one = watched(200)
+  vigil.add(one)
+  for (let n = 0; n < 5; n++) ticks.pass(EVERY, EVERY)
+  t.equal(one.told, 0, 'patience and a tick')
+  ticks.pass(EVERY, EVERY)
+  t.equal(one.told, 1)
+})
+
+t.test('being heard of is patience anew', async t => {
+  const ticks = byHand(t)
+  const vigil = new Vigil()
+  const one = watched(100)
+  const other = watched(Number.POSITIVE_INFINITY)
+  vigil.add(one)
+  vigil.add(other)
+  for (let n = 0; n < 20; n++) {
+    ticks.pass(EVERY, EVERY)
+    one.heardAt = vigil.now
+  }
+  t.equal(one.told, 0)
+  for (let n = 0; n < 20; n++) ticks.pass(EVERY, EVERY)
+  t.ok(one.told > 0)
+  t.equal(other.told, 0, 'and some have no end of it')
+})
+
+t.test('who left is not told, and nobody watched is no timer', async t => {
+  const ticks = byHand(t)
+  const vigil = new Vigil()
+  const [one, two] = [watched(0), watched(1_000)]
+  t.equal(ticks.running, 0)
+  vigil.add(one)
+  vigil.add(two)
+  t.equal(ticks.running, 1, 'one for both')
+  vigil.leave(one)
+  ticks.pass(500, EVERY)
+  t.equal(one.told, 0)
+  vigil.leave(two)
+  ticks.pass(EVERY, EVERY)
+  t.equal(ticks.running, 0)
+  vigil.add(one)
+  t.equal(ticks.running, 1, 'and it starts again')
+})
+
+t.test('whoever is told may leave at once', async t => {
+  const ticks = byHand(t)
+  const vigil = new Vigil()
+  const all = [watched(0), watched(0), watched(0)]
+  for (const each of all) {
+    each.silent = () => {
+      each.told++
+      vigil.leave(each)
+    }
+    vigil.add(each)
+  }
+  ticks.pass(500, EVERY)
+  ticks.pass(500, EVERY)
+  t.same(
+    all.map(({ told }) => told),
+    [1, 1, 1],
+  )
+})

@@ -1,0 +1,87 @@
+/** A request to an address that somebody gave reaches public ones only, or those that the operator opened. */
+import t from 'tap'
+import { CompileError } from '../../../engine/config/compile.ts'
+import type { Lent, Reply } from '../../../engine/plugin.ts'
+import { plugin, startCore, startUpstream } from '../../helpers/core.ts'
+
+/** The host of a plugin, as its setup is lent it. */
+const hostWith = async (test: Parameters<typeof startCore>[0], allow: string): Promise<Lent> => {
+  let lent: Lent | undefined
+  const keeper = plugin(
+    { answers: true },
+    {
+      setup(_, host) {
+        lent = host
+        return { answers: true }
+      },
+    },
+  )
+  await startCore(
+    test,
+    { keeper },
+    {
+      settings: { egress_allow: allow },
+      routes: [{ path: 'GET /x' }],
+    },
+  )
+  if (!lent) throw new Error('no setup ran')
+  return lent
+}
+const text = async (reply: Reply): Promise<string> =>
+  Buffer.from(await reply.bytes(1_000)).toString()
+
+t.test('what the operator opened is reached, path and query as they were', async t => {
+  const url = await startUpstream(t, (incoming, response) => {
+    response.end(`${incoming.method} ${incoming.url} ${incoming.headers.authorization ?? 'nobody'}`)
+  })
+  const host = await hostWith(t, new URL(url).host)
+  const reply = await host.send('public', { method: 'GET', path: `${url}/a/b?c=d` })
+  t.equal(reply.status, 200)
+  t.equal(await text(reply), 'GET /a/b?c=d nobody')
+})
+
+t.test('a redirect is an answer like others', async t => {
+  const url = await startUpstream(t, (_, response) => {
+    response.writeHead(302, { location: 'http://169.254.169.254/' }).end()
+  })
+  const host = await hostWith(t, new URL(url).host)
+  const reply = await host.send('public', { method: 'POST', path: url, body: Buffer.from('{}') })
+  t.equal(reply.status, 302)
+  await reply.bytes(10)
+})
+
+t.test('nothing else on this machine is', async t => {
+  let reached = 0
+  const url = await startUpstream(t, (_, response) => {
+    reached++
+    response.end()
+  })
+  const { port } = new URL(url)
+  const host = await hostWith(t, '')
+  for (const address of [
+    url,
+    `http://localhost:${port}/`,
+    `http://[::1]:${port}/`,
+    `http://2130706433:${port}/`,
+    'http://169.254.169.254/latest/meta-data',
+    'ftp://example.com/',
+    'not a url',
+  ])
+    await t.rejects(
+      host.send('public', { method: 'GET', path: address }),
+      { message: /cannot be reached|no public address/ },
+      address,
+    )
+  t.equal(reached, 0)
+})
+
+t.test('an address that cannot be read is a problem of the configuration', async t => {
+  const refused = await hostWith(t, '10.0.0.0/8 example.com').catch(
+    (thrown: CompileError) => thrown,
+  )
+  if (!(refused instanceof CompileError)) throw new Error('it was taken')
+  t.same(
+    refused.faults.map(({ where, code }) => ({ where, code })),
+    [{ where: ['settings', 'egress_allow'], code: 'EGRESS_ALLOW' }],
+  )
+})

@@ -1,0 +1,198 @@
+/** What may go wrong with one attempt: how it is told, whom it is blamed on, and that the next one finds a sound pool. */
+import { once } from 'node:events'
+import net, { type AddressInfo, type Socket } from 'node:net'
+import t from 'tap'
+import { TollgateError } from '../../../engine/errors.ts'
+import type { Bytes } from '../../../engine/plugin.ts'
+import { Origin } from '../../../engine/upstream/origin.ts'
+import type { Sending } from '../../../engine/upstream/transport.ts'
+import { aim, HEALTH, PATIENT, text } from '../../helpers/aim.ts'
+import { OK, startScripted } from '../../helpers/scripted.ts'
+
+interface Row {
+  /** What the upstream does. */
+  readonly does: (socket: Socket) => string | undefined
+  readonly code: string
+  readonly status?: number
+  readonly retryable?: boolean
+  /** The fault comes with the body. */
+  readonly late?: boolean
+  readonly deadlines?: Partial<Sending['deadlines']>
+  /** It counts against the upstream. */
+  readonly blamed?: boolean
+}
+const HEAD = 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n'
+const closing = (socket: Socket): undefined => void socket.destroy()
+const FAULTS: Readonly<Record<string, Row>> = {
+  'closed without an answer': { does: closing, code: 'TARGET_BROKE', retryable: true },
+  'reset without an answer': {
+    does: socket => void socket.resetAndDestroy(),
+    code: 'TARGET_BROKE',
+    retryable: true,
+  },
+  'closed in the middle of its head': {
+    does: socket => void socket.end('HTTP/1.1 200 OK\r\nx-a:'),
+    code: 'TARGET_BROKE',
+    retryable: true,
+  },
+  'no HTTP': { does: () => 'hello\r\n\r\n', code: 'TARGET_BROKE', retryable: true },
+  'two lengths': {
+    does: () => 'HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab',
+    code: 'TARGET_BROKE',
+    retryable: true,
+  },
+  'silent before its head': {
+    does: () => undefined,
+    code: 'TARGET_TIMEOUT',
+    status: 504,
+    deadlines: { first_byte: 20 },
+  },
+  'silent after an early hint': {
+    does: () => 'HTTP/1.1 103 Early Hints\r\n\r\n',
+    code: 'TARGET_TIMEOUT',
+    status: 504,
+    deadlines: { first_byte: 20 },
+  },
+  'closed in the middle of its body': {
+    does: socket => void socket.end(`${HEAD}half`),
+    code: 'TARGET_CUT',
+    late: true,
+  },
+  'chunks that are none': {
+    does: () => 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\nzz\r\n',
+    code: 'TARGET_CUT',
+    late: true,
+  },
+  'silent in the middle of its body': {
+    does: () => `${HEAD}half`,
+    code: 'TARGET_STALLED',
+    status: 504,
+    late: true,
+    deadlines: { idle: 20 },
+  },
+}
+for (const [what, row] of Object.entries(FAULTS))
+  t.test(`an upstream that is ${what}`, async t => {
+    const upstream = await startScripted(t, (socket, _, count) =>
+      count === 1 ? row.does(socket) : OK,
+    )
+    const { origin, ask } = aim(t, upstream.url, 1)
+    const expected = {
+      code: row.code,
+      status: row.status ?? 502,
+      retryable: row.retryable ?? false,
+    }
+    const deadlines = { ...PATIENT, ...row.deadlines }
+    const asked = ask({ deadlines })
+    if (row.late) await t.rejects(text(await asked), expected)
+    else await t.rejects(asked, expected)
+    t.equal(origin.busy, 0)
+    const now = performance.now()
+    t.equal(origin.health.failed(now, HEALTH), true, 'it was a failure: one more ejects')
+    t.equal(await text(await ask()), 'ok', 'and the next request finds a sound connection')
+    t.equal(origin.busy, 0)
+    t.equal(origin.health.fit(now), true)
+  })
+
+t.test('a POST that was sent may not be sent again', async t => {
+  const upstream = await startScripted(t, closing)
+  const { ask } = aim(t, upstream.url)
+  const post = { method: 'POST', body: Buffer.from('x'), idempotent: false }
+  await t.rejects(ask(post), { code: 'TARGET_BROKE', retryable: false })
+})
+
+t.test('one that never got a connection was not sent: any request may go elsewhere', async t => {
+  const server = net.createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  await new Promise(resolve => server.close(resolve))
+  const { origin, ask } = aim(t, `http://127.0.0.1:${port}`)
+  for (let n = 0; n < 2; n++)
+    await t.rejects(ask({ method: 'POST', body: Buffer.from('x'), idempotent: false }), {
+      code: 'TARGET_UNREACHABLE',
+      status: 502,
+      retryable: true,
+      cause: { code: 'ECONNREFUSED' },
+    })
+  t.equal(origin.health.fit(performance.now()), false, 'and twice is out')
+  t.equal(origin.busy, 0)
+})
+
+t.test('a body that breaks is the client’s fault, told as it is', async t => {
+  const upstream = await startScripted(t, (_, request) =>
+    request.startsWith('GET') ? OK : undefined,
+  )
+  const { origin, ask } = aim(t, upstream.url, 1)
+  const broken = async function* (): AsyncGenerator<Bytes> {
+    yield Buffer.from('half')
+    throw new TollgateError('BODY_CUT', 400, 'The request body ended early.')
+  }
+  for (let n = 0; n < 5; n++)
+    await t.rejects(ask({ method: 'POST', body: broken() }), { code: 'BODY_CUT', status: 400 })
+  t.equal(origin.health.fit(performance.now()), true, 'the upstream did nothing')
+  t.equal(origin.busy, 0)
+  t.equal(await text(await ask()), 'ok')
+})
+
+t.test('a request that cannot be sent is nobody’s failure but ours', async t => {
+  const upstream = await startScripted(t, () => OK)
+  const { origin, ask } = aim(t, upstream.url)
+  const bad: Partial<Sending>[] = [
+    { path: '/a b' },
+    { path: 'relative' },
+    { headers: { 'x-a': 'line\r\nbreak' } },
+    { headers: { 'x a': 'space' } },
+    { method: 'no method' },
+    { method: 'POST', headers: { 'content-length': '9' }, body: Buffer.from('x') },
+  ]
+  for (const each of bad)
+    await t.rejects(
+      ask(each),
+      { code: 'REQUEST_UNSENDABLE', status: 500, expose: false, retryable: false },
+      JSON.stringify(each),
+    )
+  t.equal(origin.health.fit(performance.now()), true)
+  t.equal(origin.busy, 0)
+  t.equal(await text(await ask()), 'ok')
+})
+
+t.test('an upstream inside that nobody answers for', async t => {
+  const { ask } = aim(t, 'http://127.0.0.1:9')
+  const origin = new Origin(undefined, { connect: 0, connections: 0 })
+  await t.rejects(ask({ origin }), { code: 'INSIDE_SILENT', status: 500, expose: false })
+  await origin.close()
+})
+
+t.test('what an answer means for the next pick', async t => {
+  const answers = [
+    'HTTP/1.1 429 Slow Down\r\nretry-after: 30\r\ncontent-length: 0\r\n\r\n',
+    'HTTP/1.1 429 Slow Down\r\ncontent-length: 0\r\n\r\n',
+    'HTTP/1.1 429 Slow Down\r\nretry-after: 99999\r\ncontent-length: 0\r\n\r\n',
+    'HTTP/1.1 429 Slow Down\r\nretry-after: Wed, 21 Oct 2065 07:28:00 GMT\r\ncontent-length: 0\r\n\r\n',
+  ]
+  const RESTS = [30_000, 1_000, 60_000, 1_000]
+  const upstream = await startScripted(t, (_, __, count) => answers[count - 1])
+  for (const rest of RESTS) {
+    const { origin, ask } = aim(t, upstream.url)
+    const before = performance.now()
+    t.equal((await ask()).status, 429)
+    t.ok(origin.health.until >= before + rest, `rests for ${rest} ms`)
+    t.ok(origin.health.until <= performance.now() + rest)
+    t.equal(origin.health.ejected(performance.now()), false)
+  }
+})
+
+t.test('500 and more are failures in a row, 4xx and less are none', async t => {
+  const statuses = [500, 404, 503, 200, 500, 599]
+  const upstream = await startScripted(
+    t,
+    (_, __, count) => `HTTP/1.1 ${statuses[count - 1]} X\r\ncontent-length: 0\r\n\r\n`,
+  )
+  const { origin, ask } = aim(t, upstream.url, 1)
+  const fit: boolean[] = []
+  for (const _ of statuses) {
+    await text(await ask())
+    fit.push(origin.health.fit(performance.now()))
+  }
+  t.same(fit, [true, true, true, true, true, false])
+})

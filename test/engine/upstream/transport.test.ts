@@ -1,0 +1,189 @@
+/** One attempt over a real connection: the tail, early answers, back-pressure, streamed bodies, leaving. */
+import t from 'tap'
+import type { Bytes, Fault } from '../../../engine/plugin.ts'
+import { aim, GONE, PATIENT, poured, text } from '../../helpers/aim.ts'
+import { OK, startScripted } from '../../helpers/scripted.ts'
+
+const HEAD = 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n'
+t.test('the chunk that completes a known length is handed over as the tail', async t => {
+  const upstream = await startScripted(t, socket => {
+    socket.write('HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\n')
+    setImmediate(() => {
+      socket.write('abc')
+      setTimeout(() => socket.write('def'), 5)
+    })
+    return undefined
+  })
+  const { ask } = aim(t, upstream.url)
+  const { log, over } = poured(await ask())
+  await over
+  t.match(log.at(-1), /^end .*f$/, 'the last byte is never written before the end')
+  t.equal(log.join('').replace('end ', ''), 'abcdef')
+})
+
+const CHUNKS = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n'
+t.test('without a length the last bytes are a tail where their end came along', async t => {
+  const upstream = await startScripted(t, (socket, request) => {
+    if (request.startsWith('GET /whole')) return `${CHUNKS}0\r\n\r\n`
+    setTimeout(() => socket.write('0\r\n\r\n'), 20)
+    return CHUNKS
+  })
+  const { ask } = aim(t, upstream.url)
+  const whole = poured(await ask({ path: '/whole' }))
+  await whole.over
+  t.same(whole.log, ['end abc'])
+  const late = poured(await ask({ path: '/late' }))
+  await late.over
+  t.same(late.log, ['abc', 'end '], 'and are passed on at once where it did not')
+})
+
+t.test('early answers of 1xx are passed over', async t => {
+  const hints = 'HTTP/1.1 103 Early Hints\r\nlink: <a>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n'
+  const upstream = await startScripted(t, () => hints + OK)
+  const { ask } = aim(t, upstream.url)
+  const answer = await ask()
+  t.equal(answer.status, 200)
+  t.notOk('link' in answer.headers)
+  t.equal(await text(answer), 'ok')
+})
+
+t.test('replies without a body', async t => {
+  const replies = [
+    'HTTP/1.1 204 No Content\r\n\r\n',
+    'HTTP/1.1 304 Not Modified\r\netag: "a"\r\n\r\n',
+    'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n',
+  ]
+  const upstream = await startScripted(t, (_, __, count) => replies[count - 1])
+  const { ask } = aim(t, upstream.url, 1)
+  for (const status of [204, 304, 200]) {
+    const answer = await ask()
+    t.equal(answer.status, status)
+    t.equal(await text(answer), '')
+  }
+})
+
+t.test('what arrives before anybody asks is kept, and no more than a little of it', async t => {
+  const chunk = Buffer.alloc(65_536, 'x')
+  const total = 400
+  let taken = 0
+  const upstream = await startScripted(t, socket => {
+    socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${total * chunk.length}\r\n\r\n`)
+    const more = (): void => {
+      while (taken < total) {
+        taken++
+        if (!socket.write(chunk)) return void socket.once('drain', more)
+      }
+    }
+    more()
+    return undefined
+  })
+  const { ask } = aim(t, upstream.url)
+  const answer = await ask()
+  let before = -1
+  while (before !== taken) {
+    before = taken
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+  t.ok(taken < total, `the upstream could write ${taken} of ${total}`)
+  t.equal((await answer.bytes(total * chunk.length)).length, total * chunk.length)
+})
+
+t.test('a reader that pauses is no silence of the upstream', async t => {
+  const upstream = await startScripted(t, socket => {
+    socket.write(`${HEAD}hello`)
+    return undefined
+  })
+  const { origin, ask } = aim(t, upstream.url)
+  const deadlines = { ...PATIENT, idle: 20 }
+  const answer = await ask({ deadlines })
+  const log: string[] = []
+  const valve = answer.pour({
+    write: part => void log.push(Buffer.from(part).toString()),
+    end: () => void log.push('end'),
+    fail: reason => void log.push(reason.code),
+  })
+  valve.pause()
+  await new Promise(resolve => setTimeout(resolve, 250))
+  t.same(log, ['hello'])
+  valve.resume()
+  while (log.length < 2) await new Promise(resolve => setTimeout(resolve, 10))
+  t.same(log, ['hello', 'TARGET_STALLED'], 'from then on it is')
+  t.equal(origin.busy, 0)
+  valve.pause()
+  valve.resume()
+  t.equal(log.length, 2, 'over is over')
+})
+
+const stream = async function* (...parts: string[]): AsyncGenerator<Bytes> {
+  for (const part of parts) yield Buffer.from(part)
+}
+t.test('a body that is streamed goes as it comes', async t => {
+  const upstream = await startScripted(t, (_, request) =>
+    request.includes('0\r\n') ? OK : undefined,
+  )
+  const { ask } = aim(t, upstream.url)
+  const answer = await ask({ method: 'POST', body: stream('one', 'two') })
+  t.equal(await text(answer), 'ok')
+})
+
+t.test('one that left while it waited for a connection is never sent', async t => {
+  let answer = (): void => {}
+  const upstream = await startScripted(t, (socket, request) => {
+    if (!request.startsWith('GET /first')) return OK
+    answer = () => void socket.write(OK)
+    return undefined
+  })
+  const { origin, ask } = aim(t, upstream.url, 1)
+  const first = ask({ path: '/first' })
+  while (upstream.requests.length === 0) await new Promise(resolve => setImmediate(resolve))
+  let leave = (_: Fault): void => {}
+  const queued = ask({ path: '/queued' }, abort => {
+    leave = abort
+  })
+  leave(GONE)
+  await t.rejects(queued, GONE)
+  const last = ask({ path: '/last' })
+  answer()
+  t.equal(await text(await first), 'ok')
+  t.equal(await text(await last), 'ok')
+  t.notMatch(upstream.requests.join(), /queued/)
+  t.equal(origin.busy, 0)
+})
+
+t.test('leaving: before it is connected, before the head, in the body', async t => {
+  const upstream = await startScripted(t, (_, request) =>
+    request.startsWith('GET /ok')
+      ? OK
+      : request.startsWith('GET /body')
+        ? `${HEAD}half`
+        : undefined,
+  )
+  const { origin, ask } = aim(t, upstream.url, 1)
+  await t.rejects(
+    ask({}, abort => queueMicrotask(() => abort(GONE))),
+    GONE,
+  )
+  t.equal(origin.busy, 0)
+  await t.rejects(
+    ask({}, abort => {
+      const look = (): void => {
+        if (upstream.requests.length > 0) abort(GONE)
+        else setImmediate(look)
+      }
+      look()
+    }),
+    GONE,
+  )
+  let leave = (_: Fault): void => {}
+  const answer = await ask({ path: '/body' }, abort => {
+    leave = abort
+  })
+  const { log, over } = poured(answer)
+  leave(GONE)
+  leave({ ...GONE, code: 'AGAIN' })
+  await over
+  t.same(log.at(-1), 'fail GONE')
+  t.equal(origin.busy, 0)
+  t.equal(await text(await ask({ path: '/ok' })), 'ok')
+  t.equal(origin.health.fit(performance.now()), true, 'and none of it was the upstream’s fault')
+})

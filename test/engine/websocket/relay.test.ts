@@ -1,0 +1,96 @@
+/** Signs of life: who gives none between two beats is dropped, who is only slow is not. */
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
+import { WebSocket, WebSocketServer } from 'ws'
+import type { Exchange } from '../../../engine/plugin.ts'
+import { Relay } from '../../../engine/websocket/relay.ts'
+
+/** The two ends of one connection. */
+const pair = async (t: Test, options: { autoPong?: boolean } = {}) => {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: false })
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const far = new WebSocket(`ws://127.0.0.1:${port}`, { perMessageDeflate: false, ...options })
+  const [near] = (await once(server, 'connection')) as [WebSocket]
+  if (far.readyState !== far.OPEN) await once(far, 'open')
+  t.teardown(() => {
+    far.terminate()
+    server.close()
+  })
+  far.on('error', () => {})
+  return { near, far }
+}
+const relayed = async (t: Test, client = {}, upstream = {}) => {
+  const one = await pair(t, client)
+  const two = await pair(t, upstream)
+  const relay = new Relay({
+    ...{ client: one.near, upstream: two.near, stages: [] },
+    exchange: {} as Exchange,
+  })
+  return { relay, client: one.far, upstream: two.far, nearClient: one.near, nearUpstream: two.near }
+}
+
+t.test('peers that answer pings stay', async t => {
+  const { relay, client, upstream } = await relayed(t)
+  for (let beats = 0; beats < 3; beats++) {
+    const both = [once(client, 'ping'), once(upstream, 'ping')]
+    relay.beat()
+    await Promise.all(both)
+    // The pong travels behind the ping; a message behind the pong shows that it arrived.
+    const arrived = [once(upstream, 'message'), once(client, 'message')]
+    client.send('x')
+    upstream.send('x')
+    await Promise.all(arrived)
+  }
+  t.equal(client.readyState, client.OPEN)
+  client.close(1000)
+  await relay.done
+})
+
+t.test('a client without a sign of life is dropped, and its upstream told', async t => {
+  const { relay, upstream, nearUpstream } = await relayed(t, { autoPong: false })
+  const closed = once(upstream, 'close')
+  const answered = once(nearUpstream, 'pong')
+  relay.beat()
+  await answered
+  relay.beat()
+  t.equal((await closed)[0], 1001)
+  t.match(await relay.done, { end: 'hangup' })
+})
+
+t.test('an upstream without a sign of life is dropped, and its client told', async t => {
+  const { relay, client, nearClient } = await relayed(t, {}, { autoPong: false })
+  const closed = once(client, 'close')
+  const answered = once(nearClient, 'pong')
+  relay.beat()
+  await answered
+  relay.beat()
+  t.equal((await closed)[0], 1011)
+  t.match(await relay.done, { end: 'cut', fault: { code: 'UPSTREAM_CUT' } })
+})
+
+t.test('a slow client has time for what is large, and its paused upstream stays', async t => {
+  const { relay, client, upstream, nearClient } = await relayed(t)
+  client.pause()
+  upstream.send('x'.repeat(10_000_000))
+  while (nearClient.bufferedAmount < 1_000_000) await new Promise(resolve => setImmediate(resolve))
+  for (let beats = 0; beats < 4; beats++) relay.beat()
+  t.equal(nearClient.readyState, nearClient.OPEN)
+  const received = once(client, 'message')
+  client.resume()
+  t.equal((await received)[0].length, 10_000_000)
+  client.close()
+  t.match(await relay.done, { end: 'complete' })
+})
+
+t.test('a client that takes nothing is dropped', async t => {
+  const { relay, client, upstream, nearClient } = await relayed(t)
+  client.pause()
+  upstream.send('x'.repeat(10_000_000))
+  while (nearClient.bufferedAmount < 1_000_000) await new Promise(resolve => setImmediate(resolve))
+  const closed = once(upstream, 'close')
+  for (let beats = 0; beats < 60; beats++) relay.beat()
+  t.equal((await closed)[0], 1001)
+  t.match(await relay.done, { end: 'hangup' })
+})

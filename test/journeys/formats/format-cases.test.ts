@@ -1,0 +1,80 @@
+/** Streams and errors that recordings are thin in, the project's own, more than forty of each provider: each is told to an
+ *  official SDK of another format, in the long form to those of all others, and what its user reads or catches is judged. */
+import t, { type Test } from 'tap'
+import { told } from '../../fixtures/upstream/told/index.ts'
+import type { Failure, Told, Wanted } from '../../fixtures/upstream/told/told.ts'
+import { listen } from '../../helpers/judged.ts'
+import { LONG } from '../../helpers/long.ts'
+import { inLanes, short, startMatrix } from '../../helpers/matrix.ts'
+import type { Reading } from '../../helpers/reading.ts'
+import type { Client } from '../../helpers/sdks.ts'
+
+const heard = listen()
+const stand = await startMatrix({ program: 'telling.ts' })
+t.teardown(() => stand.stop())
+
+/** What other statuses a dialect has for the same. */
+const STATUSES: Readonly<Record<string, Readonly<Record<number, number>>>> = {
+  'openai-chat': { 529: 503 },
+  'openai-responses': { 529: 503 },
+  'anthropic-messages': { 503: 529 },
+  'google-gemini': { 529: 503 },
+}
+const isFailure = (wanted: Wanted): wanted is Failure => 'says' in wanted
+
+/** What a case does not name is not there; counts are not compared then, since some are made up. */
+const whole = (wanted: Partial<Reading>): Partial<Reading> => ({
+  ...{
+    text: '',
+    calls: [],
+    thoughts: '',
+    cited: [],
+    finish: wanted.calls?.length ? 'call' : 'end',
+  },
+  ...wanted,
+})
+
+interface Thrown {
+  readonly message: string
+  readonly status?: number
+  readonly headers?: Headers
+}
+const judge = async (t: Test, format: string, one: Told, name: string, client: Client) => {
+  const at = `${format} ${one.name}, to ${name}`
+  const wanted = one.but?.[name] ?? one.told
+  const model = `${short(format)}-${format}.${one.name}`
+  try {
+    const { deltas, ...read } = await client(model, one.stream === true)
+    if (isFailure(wanted)) return void t.fail(`${at}: no error, but ${JSON.stringify(read)}`)
+    const due = whole(wanted)
+    const found = Object.entries(read).filter(([member]) => member in due)
+    t.strictSame(Object.fromEntries(found), due, at)
+    t.ok(deltas === undefined || deltas === read.text, `${at}: the pieces are the whole`)
+  } catch (error) {
+    const { message, status, headers } = error as Thrown
+    if (!isFailure(wanted)) return void t.fail(`${at}: ${error}`)
+    t.match(message, wanted.says, at)
+    const { status: due } = wanted
+    if (due !== undefined)
+      t.equal(status, STATUSES[name]?.[due] ?? due, `${at}: its status, ${status}`)
+    const wait = headers?.get('retry-after') ?? /"retryDelay":"(\d+)s"/.exec(message)?.[1]
+    if (wanted.wait !== undefined) t.equal(wait, wanted.wait, `${at}: how long to wait`)
+  }
+}
+
+for (const [format, cases] of told)
+  t.test(`told by ${format}`, async t => {
+    t.ok(cases.length >= 40, `${cases.length} cases`)
+    t.equal(new Set(cases.map(({ name }) => name)).size, cases.length, 'each once')
+    const others = Object.entries(stand.clients).filter(([name]) => name !== format)
+    await inLanes([...cases.entries()], async ([index, one]) => {
+      const { to = others[index % others.length]?.[0] } = one
+      for (const [name, client] of others)
+        if (LONG || name === to) await judge(t, format, one, name, client)
+    })
+    t.comment(`${cases.length} cases`)
+  })
+
+t.test('all that was told fits the types of the SDK that read it', async t => {
+  t.same((await heard.done()).complaints, [])
+})

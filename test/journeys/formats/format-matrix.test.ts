@@ -1,0 +1,177 @@
+/** Every client format against every upstream format: the official SDKs ask, recorded providers answer from a process of their
+ *  own, and what the SDK's user reads is what the recording says, whether it is asked for as it was recorded or as a stream of
+ *  what was none and the other way round. */
+import { isDeepStrictEqual } from 'node:util'
+import t, { type Test } from 'tap'
+import { EXCEPTIONS } from '../../helpers/answered.ts'
+import { exceptionOf, saidExceptions, uncountedOf } from '../../helpers/excepted.ts'
+import { listen } from '../../helpers/judged.ts'
+import { LONG } from '../../helpers/long.ts'
+import { inLanes, NANOS, recorded, short, startMatrix } from '../../helpers/matrix.ts'
+import { type Charge, type Counts, chargesIn, countedBy } from '../../helpers/metered.ts'
+import { readRecorded } from '../../helpers/reading.ts'
+import { type Recording, recordedFormat, recordings } from '../../helpers/recorded.ts'
+import type { Client } from '../../helpers/sdks.ts'
+import { seed } from '../../helpers/seeded.ts'
+
+if (recorded.length === 0) {
+  t.pass('RECORDINGS is not set: the matrix has nothing to replay')
+  process.exit()
+}
+
+const heard = listen()
+const stand = await startMatrix({ priced: true })
+t.teardown(() => stand.stop())
+
+/** Images stand in the text where a format has no other place: Markdown, which is not compared with what was said. */
+const IMAGE = /!\[image\]\(data:[^)]*\)/g
+const drawn = new Set<string>()
+/** Answers that hold the work of tools which their provider runs: it is counted where they are offered. */
+const WORK = /"(?:web_search|file_search|code_interpreter)_call"|webSearchQueries"|executableCode"/
+/** A recording is read once, however many clients are told of it. */
+const once = <T>(read: (recording: Recording) => T): ((recording: Recording) => T) => {
+  const known = new Map<string, T>()
+  return recording => {
+    const found = known.get(recording.id) ?? read(recording)
+    known.set(recording.id, found)
+    return found
+  }
+}
+const searches = once(({ response_body: body }) => WORK.test(body))
+const readingOf = once(({ format, stream, response_body: body }) =>
+  readRecorded(format, stream, body),
+)
+const countsOf = once(one => countedBy(one, { search: searches(one) }))
+const clients = Object.entries(stand.clients)
+const formatOf = ({ format }: Recording): string => recordedFormat(format) as string
+
+interface Tally {
+  asked: number
+  same: number
+  otherwise: number
+  failed: number
+}
+const cells = new Map<string, Tally>()
+const check = async (
+  t: Test,
+  [name, client]: readonly [string, Client],
+  recording: Recording,
+  stream: boolean,
+): Promise<void> => {
+  const { id } = recording
+  const was = recording.stream ? 'stream' : 'plain'
+  const mode = stream === recording.stream ? was : `${was} as ${stream ? 'stream' : 'plain'}`
+  const cell = `${short(name)} <- ${short(formatOf(recording))} ${mode}`
+  const tally = cells.get(cell) ?? { asked: 0, same: 0, otherwise: 0, failed: 0 }
+  cells.set(cell, tally)
+  tally.asked++
+  const exception = exceptionOf(name, recording)
+  try {
+    const model = `${short(formatOf(recording))}-${id}`
+    const { deltas, ...read } = await client(model, stream, searches(recording))
+    if (exception?.throws) return void t.fail(`${cell} ${id}: no error, but "${read.text}"`)
+    const wanted = readingOf(recording)
+    const told = exception?.told?.(wanted, recording) ?? wanted
+    const due = { ...told, 'the pieces are the whole': true }
+    // Some recordings say less in their pieces than at the end; what we write says the same twice.
+    const whole = name === formatOf(recording) || deltas === undefined || deltas === read.text
+    const text = read.text.replace(IMAGE, () => {
+      drawn.add(id)
+      return ''
+    })
+    const found = { ...read, text, 'the pieces are the whole': whole }
+    // Assertions that hold are counted in the table: two thousand of them cost a second.
+    if (!isDeepStrictEqual(found, due)) t.strictSame(found, due, `${cell} ${id}`)
+    else if (exception) tally.otherwise++
+    else tally.same++
+  } catch (thrown) {
+    const { message, status } = thrown as { readonly message: string; readonly status?: number }
+    if (!exception?.throws) return void t.fail(`${cell} ${id}: ${thrown}`)
+    // A stream that has begun is broken by an error that has no status.
+    const begun = stream && recording.stream
+    const due = { message: exception.throws, ...(!begun && { status: exception.status }) }
+    if (t.match({ message, status }, due, `${cell} ${id}`)) tally.failed++
+  }
+}
+
+/** In the short form each recording is asked for in the other way by one of the clients of other formats. */
+const flipped = (name: string, recording: Recording, index: number): boolean => {
+  const others = clients.filter(([other]) => other !== formatOf(recording))
+  const at = others.findIndex(([other]) => other === name)
+  return at >= 0 && (LONG || at === (index + seed()) % others.length)
+}
+for (const client of clients)
+  t.test(`clients of ${client[0]}`, t =>
+    inLanes([...recorded.entries()], async ([index, one]) => {
+      await check(t, client, one, one.stream)
+      if (flipped(client[0], one, index)) await check(t, client, one, !one.stream)
+    }),
+  )
+
+t.test('the table', async t => {
+  for (const [cell, { asked, same, otherwise, failed }] of [...cells].sort()) {
+    t.comment(
+      `${cell}: ${asked} asked, ${same} the same, ${otherwise} in other words, ${failed} errors`,
+    )
+    t.equal(same + otherwise + failed, asked, `${cell}: all as expected`)
+  }
+  for (const line of saidExceptions()) t.comment(line)
+  for (const id of drawn) t.comment(`${id}, some cells: its images are not compared`)
+  const others = (recordings() ?? []).filter(one => recordedFormat(one.format) === undefined)
+  for (const { id, format } of others) t.comment(`${id}, not asked: its endpoint is of ${format}`)
+})
+
+/** What is charged for this usage, if nothing else is said. */
+const settled = (usage: Counts, estimated = 0): Charge => {
+  const nanos = Object.entries(usage).map(([meter, count]) => count * (NANOS[meter] ?? 0))
+  const amount = nanos.reduce((sum, each) => sum + each, 0)
+  return { state: 'settled', amount, uncollected: 0, estimated, usage }
+}
+/** Whether it is what the recording's own counts say, or what stands in for them. */
+const isDue = (client: string, recording: Recording, charge: Charge | undefined): boolean => {
+  const charged = uncountedOf(client, recording)?.charged
+  if (charged === 'nothing') return charge === undefined || charge.state === 'released'
+  if (charged === 'an estimate')
+    return (
+      (charge?.usage.input ?? 0) > 0 && isDeepStrictEqual(charge, settled(charge?.usage ?? {}, 1))
+    )
+  const counts =
+    charged === 'the last counts'
+      ? countedBy(recording, { search: searches(recording), last: true })
+      : countsOf(recording)
+  return counts !== undefined && isDeepStrictEqual(charge, settled(counts))
+}
+t.test('what is charged is what the upstream counted', async t => {
+  const charges = await chargesIn(stand.data)
+  const by = new Map(recorded.map(one => [one.id, one]))
+  const found = new Map<string, { asked: number; excepted: number; wrong: unknown[] }>()
+  for (const [request, { format, model }] of heard.asked) {
+    const recording = by.get(model.replace(/^\w+-/, ''))
+    if (!recording) throw new Error(`nobody recorded ${model}`)
+    const cell = `${short(format)} <- ${short(formatOf(recording))}`
+    const row = found.get(cell) ?? { asked: 0, excepted: 0, wrong: [] }
+    found.set(cell, row)
+    row.asked++
+    if (uncountedOf(format, recording)) row.excepted++
+    const charge = charges.get(request)
+    if (!isDue(format, recording, charge)) row.wrong.push([recording.id, charge])
+  }
+  for (const [cell, { asked, excepted, wrong }] of [...found].sort()) {
+    t.comment(
+      `${cell}: ${asked} asked, ${asked - excepted} charged as counted, ${excepted} excepted`,
+    )
+    t.same(wrong, [], cell)
+  }
+  const asked = [...cells.values()].reduce((sum, each) => sum + each.asked, 0)
+  t.equal(heard.asked.size, asked, 'each of them')
+})
+
+t.test('all that was told fits the types of the SDK that read it', async t => {
+  const { complaints, judged, met } = await heard.done()
+  for (const [format, { answers, events }] of judged)
+    t.comment(`${format}: ${answers} answers, ${events} events`)
+  t.same(complaints, [])
+  for (const [format, { answers, events }] of judged)
+    t.ok(answers > 100 && events > 1_000, `${format}: judged`)
+  t.same([...met].sort(), [...EXCEPTIONS].sort(), 'no exception is listed in vain')
+})

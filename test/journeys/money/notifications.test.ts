@@ -1,0 +1,175 @@
+/** A customer's webhook from the first call to the last: over the shipped routes, by real processes, to a real receiver. */
+import { createHmac } from 'node:crypto'
+import { join } from 'node:path'
+import { Webhook } from 'standardwebhooks'
+import t, { type Test } from 'tap'
+import { type OpenDatabase, openDatabase } from '../../../engine/store/database.ts'
+import { makeSecret } from '../../../plugins/credentials/secret.ts'
+import { addToken, createAccount } from '../../../plugins/credentials/statements.ts'
+import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
+import { walletOf } from '../../../plugins/ledger/wallet.ts'
+import { startGateway } from '../../helpers/gateway.ts'
+import { AUTHORITY, ok, startReceiver, status } from '../../helpers/receiver.ts'
+import { withOutput } from '../../helpers/terminal.ts'
+
+let answer = ok
+const receiver = await startReceiver(t, (...all) => answer(...all))
+const gateway = await startGateway({
+  env: { EGRESS_ALLOW: `127.0.0.1:${receiver.port}`, NODE_EXTRA_CA_CERTS: AUTHORITY },
+})
+t.teardown(() => gateway.stop())
+const key = await gateway.key()
+/** A customer's: what the first admin is given is no business of these tests. */
+const secret = makeSecret('system-token')
+const token = secret.text
+const account = await inStore(async database => {
+  const now = Date.now()
+  const rows = await database.write(createAccount({ name: 'ann', role: 'customer' }, now))
+  const id = Number(rows.at(-1)?.[0]?.id)
+  await database.write(addToken({ account: id, name: 'test', secret }, now))
+  return id
+})
+const url = `${receiver.origin}/hook?token=t0ken%2Fof-theirs`
+
+interface Said {
+  readonly success: boolean
+  readonly message: string
+  readonly data: Record<string, never>
+}
+const ask = async (method: string, path = '', body?: unknown, credential = token) => {
+  const response = await fetch(`${gateway.url}/api/notifications${path}`, {
+    method,
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${credential}` },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  })
+  return { status: response.status, ...((await response.json()) as Said) }
+}
+const credit = (amount: bigint): Promise<void> =>
+  inStore(async database => {
+    await database.write([
+      openWallet(walletOf.account(account), 0n),
+      addCredit({ account, kind: 'credit', amount, note: 'test', at: Date.now() }),
+    ])
+  })
+async function inStore<T>(act: (database: OpenDatabase) => Promise<T>): Promise<T> {
+  const database = await openDatabase({ url: 'sqlite:', data: gateway.data, patience: 10_000 })
+  try {
+    return await act(database)
+  } finally {
+    await database.close()
+  }
+}
+
+t.test('nobody else gets in', async t => {
+  t.match(await ask('GET', '', undefined, key), {
+    status: 401,
+    success: false,
+    message: /system token/,
+  })
+  t.match(await ask('PUT', '', { url }, 'st-nobody'), { status: 401, success: false })
+})
+
+t.test('what cannot be saved', async t => {
+  const nothing = { url: null, threshold: null, secret: null, disabled: null, deliveries: [] }
+  t.match(await ask('GET'), { status: 200, success: true, message: '', data: nothing })
+  for (const [body, message] of [
+    [{ url: 'http://example.com/' }, /only https/],
+    [{ url: 'https://169.254.169.254/latest/meta-data' }, /no public address/],
+    [{ url: 'https://localhost/' }, /no public address/],
+    [{ url: 'https://127.0.0.1:1/' }, /no public address/],
+    [{ url: 5 }, /url/],
+    [{ treshold: 5 }, /Unknown parameter: 'treshold'/],
+    [{ url, threshold: -1 }, /negative/],
+    [{ url, secret: 'short' }, /whsec_/],
+    [[], /object/],
+  ] as const)
+    t.match(await ask('PUT', '', body), { status: 400, success: false, message })
+  t.match(await ask('POST', '/test'), { status: 409, success: false, message: /save one first/ })
+  t.match((await ask('GET')).data, nothing)
+})
+
+t.test('saved, tested, told', async t => {
+  await credit(10_000_000_000n)
+  const { data: saved } = await ask('PUT', '', { url, threshold: 5.5 })
+  t.match(saved, { url, threshold: 5.5, secret: /^whsec_.{40,}$/, disabled: null })
+  const secret = String(saved.secret)
+  t.match((await ask('GET')).data, { url, secret: `whsec_…${secret.slice(-4)}` })
+
+  t.match(await ask('POST', '/test'), {
+    status: 200,
+    success: true,
+    data: { state: 'delivered', status: 200 },
+  })
+  await credit(-6_000_000_000n)
+  await receiver.until(2)
+  const [test, event] = receiver.received
+  t.equal(test?.body, '{"topic":"user_quota_too_low","data":{"quota":10}}')
+  t.equal(event?.body, '{"topic":"user_quota_too_low","data":{"quota":4}}')
+  for (const { url, headers, body, method } of receiver.received) {
+    t.equal(`${method} ${url}`, 'POST /hook?token=t0ken%2Fof-theirs')
+    t.equal(headers['content-type'], 'application/json')
+    new Webhook(secret).verify(body, headers)
+    const plain = createHmac('sha256', secret).update(body).digest('hex')
+    t.equal(headers['x-webhook-signature'], plain)
+  }
+})
+
+t.test('a test that fails says why, and is not repeated', async t => {
+  for (const [code, message] of [
+    [500, /answered 500/],
+    [302, /redirect/],
+  ] as const) {
+    answer = status(code, { location: 'https://169.254.169.254/' })
+    const said = await ask('POST', '/test')
+    t.match(said, { status: 200, success: false, message, data: { state: 'failed', status: code } })
+  }
+  answer = status(410)
+  t.match(await ask('POST', '/test'), { success: false, message: /saved again/ })
+  t.match(await ask('POST', '/test'), { status: 409 })
+  t.type((await ask('GET')).data.disabled, 'string')
+  answer = ok
+  t.match((await ask('PUT', '', { url })).data, { disabled: null })
+})
+
+/** As the command line does it, beside the gateway. */
+const webhooks = async (t: Test, ...argv: string[]) => {
+  const env = {
+    ...(process.env as Record<string, string>),
+    TOLLGATE_CONFIG: join(import.meta.dirname, '../../../routes.yaml'),
+    TOLLGATE_DATA: gateway.data,
+  }
+  const { code, out, err } = await withOutput(t, ['webhooks', ...argv], env)
+  return { code, text: out + err }
+}
+
+t.test('what operators see, and do', async t => {
+  const listed = await webhooks(t, 'list', '--json')
+  const [newest, ...others] = JSON.parse(listed.text)
+  t.match(newest, { state: 'failed', account, receiver: `127.0.0.1:${receiver.port}` })
+  t.equal(others.length, 4)
+  const before = receiver.received.length
+  t.match(await webhooks(t, 'replay', newest.id), { code: 0, text: newest.id })
+  await receiver.until(before + 1)
+  t.equal(receiver.received.at(-1)?.headers['webhook-id'], newest.id, 'the same event')
+  const failed = await webhooks(t, 'list', '--state', 'failed')
+  t.equal(failed.text.trim().split('\n').length, 3)
+  for (const [argv, code, text] of [
+    [['replay', 'msg_nobody'], 3, /no event "msg_nobody"/],
+    [['replay'], 2, /replay ID/],
+    [['list', 'x'], 2, /takes no name/],
+    [['list', '--state', 'x'], 2, /pending, delivered, failed/],
+    [['burn'], 2, /list, replay/],
+  ] as const)
+    t.match(await webhooks(t, ...argv), { code, text }, argv.join(' '))
+  await ask('PUT', '', { url: null })
+  t.match(await webhooks(t, 'replay', newest.id), { code: 3, text: /Nobody wants/ })
+  t.notMatch(listed.text + failed.text, /t0ken|whsec_/)
+})
+
+t.test('no secret in logs and metrics', async t => {
+  const metrics = await (await fetch(`${gateway.admin}/metrics`)).text()
+  t.match(metrics, /tollgate_webhook_attempts_total\{outcome="delivered"\} [3-9]/)
+  t.match(metrics, /tollgate_webhook_events_total 1/)
+  t.match(gateway.output(), /"outcome":"delivered"/)
+  t.notMatch(gateway.output() + metrics, /t0ken|whsec_/)
+})

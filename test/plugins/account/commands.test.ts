@@ -1,0 +1,158 @@
+/** `tollgate accounts` and `tollgate keys`: what they print, and what they refuse. */
+import t, { type Test } from 'tap'
+import { commands } from '../../../plugins/account/command.ts'
+import auth from '../../../plugins/auth.ts'
+import { openAccountsIn } from '../../helpers/accounts.ts'
+import { runCommand } from '../../helpers/printed.ts'
+import { startBoth } from '../../helpers/store.ts'
+
+const both = await Promise.all(
+  (await startBoth(t, [])).map(async ({ engine, database }) => ({
+    engine,
+    ...(await openAccountsIn(database)),
+  })),
+)
+for (const { engine, host, ...opened } of both) {
+  const accounts = (t: Test, ...args: string[]) => runCommand(t, commands.accounts, host, args)
+  const keys = (t: Test, ...args: string[]) => runCommand(t, auth.commands.keys, host, args)
+
+  t.test(`${engine}: an account, a key, a call; revoked, no more calls`, async t => {
+    t.match(await accounts(t, 'create', 'ann'), {
+      exit: 0,
+      out: /^id +name +role\n1 +ann +customer\n$/,
+    })
+    const made = await keys(t, 'create', 'ann', '--name', 'laptop', '--expires', '90d', '--json')
+    t.equal(made.exit, 0)
+    const { id, key, expires } = made.json() as { id: number; key: string; expires: string }
+    const days = (Date.parse(expires) - Date.now()) / 86_400_000
+    t.ok(days > 89.9 && days < 90.1)
+    t.match(key, /^sk-[0-9A-Za-z]{49}$/)
+    const call = opened.route('key', opened.database)
+    const caller = { headers: { authorization: `Bearer ${key}` } }
+    t.match(await call(caller), { name: 'ann', key: { id, name: 'laptop' } })
+    t.match(await keys(t, 'revoke', String(id)), { exit: 0, out: /revoked/ })
+    await t.rejects(opened.route('key', opened.database)(caller), { code: 'AUTH_REVOKED' })
+    t.match(await keys(t, 'revoke', String(id), '--json'), { exit: 0 }, 'twice is harmless')
+  })
+
+  t.test(`${engine}: for people, the key is shown once and that is said`, async t => {
+    const made = await keys(t, 'create', 'ann')
+    const [key = ''] = /sk-\w+/.exec(made.out) ?? []
+    t.match(
+      made.out,
+      /^id +account +name +key +expires\n\d+ +ann +unnamed +sk-\w{49} +never\nIt is shown this once/,
+    )
+    const listed = await keys(t, 'list')
+    t.notMatch(listed.out, key)
+    t.match(listed.out, `${key.slice(0, 7)}…${key.slice(-4)}`)
+  })
+
+  t.test(`${engine}: all that a key may carry`, async t => {
+    await accounts(t, 'create', 'bob', '--role', 'admin')
+    const options = [
+      '--models',
+      'gp-4.1, cl-*',
+      '--quota',
+      '500000',
+      '--requests',
+      '60/min',
+      '--tokens',
+      '100000/min',
+      '--concurrency',
+      '5',
+    ]
+    const made = await keys(t, 'create', 'bob', ...options, '--expires', '2100-01-01', '--json')
+    const { key } = made.json() as { key: string }
+    const carried = {
+      models: ['gp-4.1', 'cl-*'],
+      limits: { requests: '60/min', tokens: '100000/min', concurrency: 5 },
+      quota: 500_000,
+    }
+    const account = await opened.route('key')({ headers: { 'x-api-key': key } })
+    t.match(account, { name: 'bob', role: 'admin', key: carried })
+    t.match((await keys(t, 'list', 'bob', '--json')).json(), [
+      { account: 'bob', ...carried, expires: '2100-01-01T00:00:00.000Z', state: 'active' },
+    ])
+  })
+
+  t.test(`${engine}: system tokens`, async t => {
+    const made = await keys(t, 'create', 'bob', '--system', '--json')
+    const { id, token } = made.json() as { id: number; token: string }
+    t.match(await opened.route('system-token')({ headers: { authorization: token } }), {
+      name: 'bob',
+      token: id,
+    })
+    t.match((await keys(t, 'list', '--system', '--json')).json(), [
+      { id, account: 'bob', key: /^st-/ },
+    ])
+    t.match(await keys(t, 'revoke', String(id), '--system'), { exit: 0, out: /revoked/ })
+    t.match(await keys(t, 'create', 'bob', '--system', '--quota', '5'), {
+      exit: 2,
+      err: /a system token calls no models/,
+    })
+  })
+
+  t.test(`${engine}: lists`, async t => {
+    t.match((await accounts(t, 'list', '--json')).json(), [
+      { id: 1, name: 'ann', role: 'customer', keys: 1, state: 'active' },
+      { id: 2, name: 'bob', role: 'admin', keys: 1, state: 'active' },
+    ])
+    t.equal(((await keys(t, 'list', '1', '--json')).json() as unknown[]).length, 2, 'by number too')
+    await accounts(t, 'create', 'cid')
+    t.match(await keys(t, 'list', 'cid'), { exit: 0, out: 'none\n' })
+    t.same((await keys(t, 'list', 'cid', '--json')).json(), [])
+  })
+
+  t.test(`${engine}: what is refused, with which exit code and sentence`, async t => {
+    const wrong: [run: typeof keys, args: string, exit: number, sentence: RegExp][] = [
+      [accounts, '', 2, /Say which: create, list/],
+      [accounts, 'delete ann', 2, /Say which: create, list/],
+      [accounts, 'constructor', 2, /Say which/],
+      [accounts, 'create', 2, /It is: tollgate accounts create NAME/],
+      [accounts, 'create a b', 2, /It is: tollgate/],
+      [accounts, 'create 42', 2, /not a number alone/],
+      [accounts, `create ${'x'.repeat(65)}`, 2, /1 to 64 letters/],
+      [accounts, "create x';DROP", 2, /1 to 64 letters/],
+      [accounts, 'create dan --role king', 2, /--role is customer or admin/],
+      [accounts, 'create ann', 3, /There is an account "ann" already/],
+      [accounts, 'list ann', 2, /takes no name/],
+      [keys, 'create', 2, /tollgate keys create ACCOUNT/],
+      [keys, 'create nobody', 3, /There is no account "nobody"; `tollgate accounts list`/],
+      [keys, 'create 99', 3, /There is no account "99"/],
+      [keys, 'create ann --expires 2001-01-01', 2, /--expires 2001-01-01 lies in the past/],
+      [keys, 'create ann --expires 0d', 2, /lies in the past/],
+      [keys, 'create ann --expires soon', 2, /a time such as 30d/],
+      [keys, 'create ann --expires 2030-13-45', 2, /a time such as 30d/],
+      [keys, 'create ann --models a,,b', 2, /--models is a list/],
+      [keys, 'create ann --quota 1.5', 2, /--quota is a whole number above 0/],
+      [keys, 'create ann --quota 99999999999999999999', 2, /--quota/],
+      [keys, 'create ann --requests many', 2, /--requests is a rate such as 60\/min/],
+      [keys, 'create ann --tokens 1.5/min', 2, /--tokens is a rate such as 60\/min/],
+      [keys, 'create ann --concurrency 0', 2, /--concurrency is a whole number above 0/],
+      [keys, 'create ann --name 7', 2, /--name needs a name/],
+      [keys, 'list nobody', 3, /There is no account "nobody"/],
+      [keys, 'list ann bob', 2, /one account, or none/],
+      [keys, 'revoke', 2, /tollgate keys revoke ID/],
+      [keys, 'revoke first', 2, /a whole number above 0/],
+      [keys, 'revoke 999', 3, /There is no API key 999; `tollgate keys list`/],
+    ]
+    const before = [await accounts(t, 'list', '--json'), await keys(t, 'list', '--json')]
+    for (const [run, args, exit, sentence] of wrong) {
+      const printed = await run(t, ...args.split(' ').filter(Boolean))
+      t.match(printed, { exit, out: '', err: sentence }, args)
+      const asJson = await run(t, ...args.split(' ').filter(Boolean), '--json')
+      t.match(JSON.parse(asJson.err), { error: { code: /^[A-Z_]+$/, message: sentence } })
+    }
+    const after = [await accounts(t, 'list', '--json'), await keys(t, 'list', '--json')]
+    t.same(
+      after.map(({ out }) => out),
+      before.map(({ out }) => out),
+      'and nothing was changed',
+    )
+  })
+
+  t.test(`${engine}: the store is away: exit 3`, async t => {
+    await opened.database.close()
+    t.match(await accounts(t, 'create', 'eve'), { exit: 3, err: /The store is away/ })
+  })
+}

@@ -1,0 +1,197 @@
+/** `tollgate accounts credit | debit | refund | overdraft | suspend | resume` and `tollgate usage`: what they do to the ledger, what
+ *  they print, and that what they refuse changes nothing. */
+import t, { type Test } from 'tap'
+import { commands } from '../../../plugins/account/command.ts'
+import { audit } from '../../../plugins/ledger/audit.ts'
+import { openAccounts } from '../../helpers/accounts.ts'
+import { call, openBooks, payer } from '../../helpers/ledger.ts'
+import { runCommand } from '../../helpers/printed.ts'
+import { ledgerOn, makeLedger } from '../../helpers/standing.ts'
+
+const { host, database, ...opened } = await openAccounts(t)
+await makeLedger(database)
+const accounts = (t: Test, ...args: string[]) => runCommand(t, commands.accounts, host, args)
+const usage = (t: Test, ...args: string[]) => runCommand(t, commands.usage, host, args)
+const rows = (text: string) => database.read({ name: `test: ${text}`, text }, [])
+const ledger = () =>
+  Promise.all(['wallets', 'credits', 'charges'].map(each => rows(`SELECT * FROM ${each}`)))
+
+const ann = await opened.account('ann')
+
+t.test('the first credit opens the wallet; the next adds to it', async t => {
+  t.match(await accounts(t, 'credit', 'ann', '12.50', '--note', 'invoice-17'), {
+    exit: 0,
+    out: /^credit +id +name +balance +used +overdraft\n1 +1 +ann +12\.5 +0 +0\n$/,
+  })
+  const second = await accounts(t, 'credit', String(ann), '0.000000001', '--json')
+  t.match(second.json(), { credit: 2, id: ann, name: 'ann', balance: '12.500000001', used: '0' })
+  t.match(await rows('SELECT account, kind, amount, note FROM credits ORDER BY id'), [
+    { account: ann, kind: 'credit', amount: 12_500_000_000, note: 'invoice-17' },
+    { account: ann, kind: 'credit', amount: 1, note: '' },
+  ])
+})
+
+t.test('two hundred at once all count', async t => {
+  const bob = await opened.account('bob')
+  const verb = commands.accounts
+  const args = { values: { json: true }, positionals: ['credit', 'bob', '0.01'] }
+  const quiet = t.capture(process.stdout, 'write')
+  const exits = await Promise.all(Array.from({ length: 200 }, () => verb?.run(args, host)))
+  quiet.restore()
+  t.same(new Set(exits), new Set([0]))
+  t.match(await rows(`SELECT balance FROM wallets WHERE id = ${bob * 2}`), [{ balance: 2e9 }])
+})
+
+t.test('what is no amount, or nobody’s, changes nothing', async t => {
+  const before = await ledger()
+  const WRONG: readonly (readonly [exit: number, words: RegExp, ...args: string[]])[] = [
+    [2, /is negative/, 'credit', 'ann', '--', '-5'],
+    [2, /not a decimal number/, 'credit', 'ann', 'ten'],
+    [2, /not a decimal number/, 'credit', 'ann', ''],
+    [2, /not a decimal number/, 'credit', 'ann', '1,000.00'],
+    [2, /not a decimal number/, 'credit', 'ann', '0x10'],
+    [2, /not a decimal number/, 'credit', 'ann', '٥'],
+    [2, /not a decimal number/, 'credit', 'ann', 'Infinity'],
+    [2, /exponent/, 'credit', 'ann', '1e3'],
+    [2, /decimal places/, 'credit', 'ann', '0.0000000001'],
+    [2, /is more than 1000000000/, 'credit', 'ann', '1000000000.01'],
+    [2, /not a decimal number/, 'credit', 'ann', '9'.repeat(400)],
+    [3, /would be more than an account can hold/, 'credit', 'ann', '1000000000'],
+    [2, /more than nothing/, 'credit', 'ann', '0.00'],
+    [2, /It is: tollgate accounts credit NAME AMOUNT/, 'credit', 'ann'],
+    [2, /It is: tollgate accounts credit NAME AMOUNT/, 'credit', 'ann', '1', '2'],
+    [2, /--note/, 'credit', 'ann', '1', '--note', 'two\nlines'],
+    [3, /no account "nobody"/, 'credit', 'nobody', '1'],
+    [3, /no account "' OR 1=1 --"/, 'credit', "' OR 1=1 --", '1'],
+    [2, /is negative/, 'debit', 'ann', '--', '-5'],
+    [2, /not a decimal number/, 'debit', 'ann', 'ten'],
+    [2, /not a decimal number/, 'debit', 'ann', '1; DROP TABLE credits'],
+    [2, /exponent/, 'debit', 'ann', '1e3'],
+    [2, /decimal places/, 'debit', 'ann', '0.0000000001'],
+    [2, /is more than 1000000000/, 'debit', 'ann', '1000000000.01'],
+    [3, /has not as much/, 'debit', 'ann', '12.500000002'],
+    [2, /more than nothing/, 'debit', 'ann', '0'],
+    [2, /It is: tollgate accounts debit NAME AMOUNT/, 'debit', 'ann'],
+    [2, /It is: tollgate accounts debit NAME AMOUNT/, 'debit', 'ann', '1', '2'],
+    [2, /--note/, 'debit', 'ann', '1', '--note', 'two\nlines'],
+    [3, /no account "nobody"/, 'debit', 'nobody', '1'],
+    [3, /no account "' OR 1=1 --"/, 'debit', "' OR 1=1 --", '1'],
+    [3, /no call "r"/, 'refund', 'r'],
+    [2, /accounts refund REQUEST/, 'refund'],
+    [2, /is negative/, 'overdraft', 'ann', '--', '-1'],
+    [3, /no account/, 'overdraft', 'nobody', '1'],
+    [3, /no account/, 'suspend', 'nobody'],
+    [2, /accounts suspend NAME/, 'suspend'],
+    [2, /accounts resume NAME/, 'resume', 'ann', 'bob'],
+  ]
+  for (const [exit, words, ...args] of WRONG) {
+    const said = await accounts(t, ...args)
+    t.match(
+      { exit: said.exit, err: said.err, out: said.out },
+      { exit, err: words, out: '' },
+      args.join(' '),
+    )
+  }
+  t.same(await ledger(), before)
+})
+
+t.test('a refund gives back what a call has cost, once', async t => {
+  const cid = await opened.account('cid')
+  await accounts(t, 'credit', 'cid', '1')
+  const books = { ...(await openBooks(t)), database }
+  const own = ledgerOn(database)
+  t.teardown(() => own.close())
+  const paid = await call(books, own, 'req_paid', payer(cid), 300_000_000n)
+  const open = await call(books, own, 'req_open', payer(cid), 100_000_000n)
+  await paid.settle?.(250_000_000n)
+  const free = await call(books, own, 'req_free', payer(cid), 1n)
+  await free.settle?.(0n)
+  const released = await call(books, own, 'req_released', payer(cid), 1n)
+  await released.release?.()
+  t.match((await accounts(t, 'refund', 'req_paid', '--note', 'sorry', '--json')).json(), {
+    ...{ refunded: '0.25', name: 'cid', balance: '1', used: '0' },
+  })
+  const before = await ledger()
+  for (const [request, words] of [
+    ['req_paid', /refunded already/],
+    ['req_open', /it is open/],
+    ['req_free', /Nothing was charged/],
+    ['req_released', /it is released/],
+  ] as const)
+    t.match(await accounts(t, 'refund', request), { exit: 3, err: words }, request)
+  t.same(await ledger(), before)
+  await open.settle?.(100_000_000n)
+  t.test('and the usage says both', async t => {
+    const { out } = await usage(t, 'cid')
+    t.match(out, /^day +calls +cost +refunded\n\d{4}-\d\d-\d\d +3 +0\.35 +0\.25\n$/)
+    const json = await usage(t, 'cid', '--by', 'call', '--json')
+    const { account, rows } = JSON.parse(json.out)
+    const calls = Object.fromEntries(
+      rows.map((row: { request_id: string }) => [row.request_id, row]),
+    )
+    t.match(calls, {
+      req_paid: { state: 'settled', cost: 0.25, refunded: 0.25 },
+      req_open: { state: 'settled', cost: 0.1, refunded: 0 },
+      req_free: { state: 'settled', cost: 0 },
+      req_released: { state: 'released', cost: 0 },
+    })
+    t.equal(account, 'cid')
+    t.match(await usage(t, 'cid', '--to', '2020-01-01'), { exit: 0, out: 'none\n' })
+    t.match(await usage(t, 'cid', '--by', 'hour'), { exit: 2, err: /one of call, day/ })
+    t.match(await usage(t, 'cid', '--from', 'monday'), { exit: 2, err: /is a date/ })
+    t.match(await usage(t, 'nobody'), { exit: 3, err: /no account/ })
+    t.match(await usage(t), { exit: 2, err: /tollgate usage NAME/ })
+  })
+})
+
+t.test('an overdraft lets an account go below nothing, no further', async t => {
+  const dan = await opened.account('dan')
+  t.match((await accounts(t, 'overdraft', 'dan', '5', '--json')).json(), {
+    ...{ name: 'dan', balance: '0', overdraft: '5' },
+  })
+  const own = ledgerOn(database)
+  t.equal(await own.take(payer(dan), 5_000_000_001n), 'account')
+  t.equal(await own.take(payer(dan), 5_000_000_000n), undefined)
+  t.match(await accounts(t, 'overdraft', 'dan', '4.99'), { exit: 3, err: /further down/ })
+  own.give(payer(dan), 5_000_000_000n, await own.process())
+  await own.close()
+  t.match(await accounts(t, 'overdraft', 'dan', '0'), { exit: 0 })
+})
+
+t.test('a mistaken credit is taken back, as far as no call holds it', async t => {
+  const eve = await opened.account('eve')
+  t.match(await accounts(t, 'debit', 'eve', '1'), { exit: 3, err: /has not as much/ })
+  t.same(await rows(`SELECT id FROM wallets WHERE id = ${eve * 2}`), [], 'no wallet either')
+  await accounts(t, 'credit', 'eve', '10')
+  const own = ledgerOn(database)
+  const held = 4_000_000_000n
+  t.equal(await own.take(payer(eve), held), undefined)
+  t.match(await accounts(t, 'debit', 'eve', '6.000000001'), { exit: 3, err: /has not as much/ })
+  t.match((await accounts(t, 'debit', 'eve', '6', '--note', 'credited twice', '--json')).json(), {
+    ...{ name: 'eve', balance: '4', used: '0' },
+  })
+  t.match(
+    await rows(`SELECT kind, amount, note FROM credits WHERE account = ${eve} AND amount < 0`),
+    [{ kind: 'debit', amount: -6_000_000_000, note: 'credited twice' }],
+  )
+  own.give(payer(eve), held, await own.process())
+  t.match((await accounts(t, 'debit', 'eve', '4', '--json')).json(), { balance: '0' })
+  await accounts(t, 'overdraft', 'eve', '1')
+  t.match((await accounts(t, 'debit', 'eve', '1', '--json')).json(), { balance: '-1' })
+  t.match(await accounts(t, 'debit', 'eve', '0.000000001'), { exit: 3, err: /has not as much/ })
+  await own.close()
+})
+
+t.test('suspended, its keys are refused; resumed, they are let in', async t => {
+  const { text } = await opened.key(ann)
+  const caller = { headers: { authorization: `Bearer ${text}` } }
+  t.match(await accounts(t, 'suspend', 'ann'), { exit: 0, out: /ann +suspended/ })
+  await t.rejects(opened.route('key', database)(caller), { code: 'AUTH_SUSPENDED' })
+  t.match((await accounts(t, 'list')).out, /ann .*suspended/)
+  t.match(await accounts(t, 'resume', 'ann'), { exit: 0, out: /ann +active/ })
+  t.match(await opened.route('key', database)(caller), { name: 'ann' })
+})
+
+t.test('and the books balance', async t => {
+  t.same(await audit(database), [])
+})

@@ -1,0 +1,93 @@
+/** The list of prices: ratios converted back into dollars, endpoints that a model is really served on, prices exact. */
+import t from 'tap'
+import { parse } from 'yaml'
+import { pageOf } from '../../../plugins/account/pricing.ts'
+
+const SECTIONS = parse(`
+settings: { currency: { name: CNY, rates: { USD: 7.2 } } }
+routes:
+  - { path: POST /v1/chat/completions, name: chat, translate: openai-chat }
+  - { path: POST /v1/messages, translate: anthropic-messages }
+  - { path: GET /v1/models, name: models }
+models:
+  gp-4.1:
+    to: gp/gpt-4.1
+    price: { input: 2.00 USD / 1M, cached: 0.50 USD / 1M, output: 8.00 USD / 1M, web_search: 25 USD / 1k }
+  audio:
+    to: gp/audio
+    price: { input: 4 USD / 1M, output: 16 USD / 1M, audio_input: 32 USD / 1M, audio_output: 64 USD / 1M }
+  cl: { to: cl/claude, price: { input: 3 USD / 1M, cached: 0.30 USD / 1M, cache_write: 3.75 USD / 1M, output: 15 USD / 1M } }
+  both: { to: [gp/x, cl/x], owner: us, price: { input: 1 USD / 1M } }
+  closed: { to: gp/x, accepts: { chat: false }, price: { input: 1 / 1M } }
+  nowhere: { to: gp/x, accepts: { '*': false }, price: { input: 1 / 1M } }
+  closed-but-one: { to: [gp/x, cl/x], accepts: { '*': false, chat: {} }, price: { input: 1 / 1M } }
+  tiers:
+    to: gp/x
+    price:
+      input: [{ price: 2.50 USD / 1M, when: { prompt: '> 200k' } }, 1.25 USD / 1M]
+      output: 10 USD / 1M
+  video: { to: vd/x, price: { seconds: { by: resolution, price: { 540p: 0.07 USD, 720p: 0.15 USD } } } }
+  odd: { to: vd/x, price: { calls: 1 EUR } }
+  third: { to: gp/x, price: { input: 1 / 1M, output: 3 / 1M } }
+  gift: { to: vd/x, free: true }
+  'gizmo-{id:[a-z]+}': { to: gp/x, price: { calls: 0.10 USD } }
+`)
+const ground = (sections: Readonly<Record<string, object>>) => ({
+  section: <T>(name: string) => (sections[name] ?? {}) as T,
+  upstreams: {
+    gp: { options: { formats: ['openai-chat', 'openai-responses'] } },
+    cl: { options: { formats: ['anthropic-messages'] } },
+  },
+  file: () => '{}',
+  share: <T extends object>(_: string, __: string, create: (previous: T | undefined) => T) =>
+    create(undefined),
+})
+const page = JSON.parse(JSON.stringify(pageOf(ground(SECTIONS))))
+const rowOf = (name: string) =>
+  page.data.find((row: { model_name: string }) => row.model_name === name)
+
+t.test('ratios: half the dollars for a million tokens, and what stands to it', async t => {
+  t.match(rowOf('gp-4.1'), {
+    ...{ model_ratio: 1, completion_ratio: 4, cache_ratio: 0.25, quota_type: 0, model_price: 0 },
+    owner_by: 'gp',
+  })
+  t.match(rowOf('audio'), { model_ratio: 2, audio_ratio: 8, audio_completion_ratio: 2 })
+  t.match(rowOf('cl'), { model_ratio: 1.5, cache_ratio: 0.1, create_cache_ratio: 1.25 })
+  t.match(rowOf('tiers'), { model_ratio: 0.625, completion_ratio: 8 }, 'the price of the rest')
+  t.match(rowOf('third'), { model_ratio: 0.069444444, completion_ratio: 3 }, 'without a code: CNY')
+})
+
+t.test('what is not paid for by the token', async t => {
+  t.match(rowOf('video'), { quota_type: 1, model_price: 0.07, model_ratio: 0 })
+  t.match(rowOf('gizmo-{id:[a-z]+}'), { quota_type: 1, model_price: 0.1 })
+  t.match(rowOf('gift'), { free: true, quota_type: 0, model_ratio: 0, prices: [] })
+})
+
+t.test('the prices themselves, in the configured currency', async t => {
+  t.equal(page.currency, 'CNY')
+  t.match(rowOf('gp-4.1').prices, [
+    { meter: 'input', price: '14.4 / 1M' },
+    { meter: 'cached', price: '3.6 / 1M' },
+    { meter: 'output', price: '57.6 / 1M' },
+    { meter: 'web_search', price: '180 / 1k' },
+  ])
+  t.match(rowOf('tiers').prices[0], { when: { prompt: '>= 200000.000001' }, price: '18 / 1M' })
+  t.match(rowOf('video').prices, [{ by: ['resolution'], price: { '720p': '1.08' } }])
+  t.match(rowOf('odd'), { prices: [], model_ratio: 0 }, 'a price that cannot be meant is none')
+})
+
+t.test('endpoints: where there is a route that takes the model', async t => {
+  t.same(rowOf('gp-4.1').supported_endpoint_types, ['openai', 'anthropic'], 'one translated')
+  t.same(rowOf('both').supported_endpoint_types, ['openai', 'anthropic'])
+  t.same(rowOf('closed').supported_endpoint_types, ['anthropic'])
+  t.same(rowOf('nowhere').supported_endpoint_types, [])
+  t.same(rowOf('closed-but-one').supported_endpoint_types, ['openai'])
+  t.same(page.supported_endpoint, {
+    openai: { method: 'POST', path: '/v1/chat/completions' },
+    anthropic: { method: 'POST', path: '/v1/messages' },
+  })
+})
+
+t.test('an empty configuration has an empty list', async t => {
+  t.match(pageOf(ground({})), { success: true, data: [], currency: 'CNY' })
+})

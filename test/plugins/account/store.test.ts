@@ -1,0 +1,131 @@
+/** What the account endpoints and the operator's verbs say to the store, on both engines: the same rows, the same refusals. */
+import t, { type Test } from 'tap'
+import { commands } from '../../../plugins/account/command.ts'
+import { fundsOfSecret } from '../../../plugins/account/funds.ts'
+import { CREDENTIALS, changeQuota, RECEIPT } from '../../../plugins/account/statements.ts'
+import { type By, usagePage } from '../../../plugins/account/usage.ts'
+import auth from '../../../plugins/auth.ts'
+import { makeSecret } from '../../../plugins/credentials/secret.ts'
+import {
+  addKey,
+  addToken,
+  changeCredential,
+  createAccount,
+} from '../../../plugins/credentials/statements.ts'
+import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
+import { migrations } from '../../../plugins/ledger/tables.ts'
+import { pay } from '../../helpers/account-gateway.ts'
+import { hostOver } from '../../helpers/accounts.ts'
+import { runCommand } from '../../helpers/printed.ts'
+import { ledgerOn, makeLedger } from '../../helpers/standing.ts'
+import { ENGINES, type Engine, startAnyStore } from '../../helpers/store.ts'
+
+const DAY = 86_400_000
+const NOVEMBER = Date.UTC(2025, 10, 1)
+
+const check = async (t: Test, engine: Engine): Promise<void> => {
+  const database = await (await startAnyStore(t, engine)).open()
+  await database.migrate('auth', auth.migrations)
+  await database.migrate('meter', migrations.slice(0, 1))
+  const early = { account: 99, kind: 'credit', amount: 5n, note: 'early', at: 1 } as const
+  await database.write([openWallet(198, 0n), addCredit(early)])
+  await makeLedger(database)
+  await database.write([addCredit({ ...early, kind: 'debit', amount: -2n, note: 'late' })])
+  t.match(
+    await database.read({ name: 'early', text: 'SELECT id, kind, amount FROM credits' }, []),
+    [{ id: 1, kind: 'credit', amount: 5 }, { kind: 'debit' }],
+    'a store from before there were debits',
+  )
+  const ledger = ledgerOn(database)
+  t.teardown(() => ledger.close())
+  const accounts = async (...args: string[]) => {
+    const said = await runCommand(t, commands.accounts, hostOver(database), [...args, '--json'])
+    return { ...said, error: said.err && JSON.parse(said.err).error.code }
+  }
+  const now = Date.now()
+  await database.write(createAccount({ name: 'ann', role: 'customer' }, now))
+  const secret = makeSecret('key')
+  await database.write(addKey({ account: 1, name: 'k', secret, quota: 50_000 }, now))
+  await database.write(addToken({ account: 1, name: 't', secret: makeSecret('system-token') }, now))
+
+  t.match((await accounts('credit', 'ann', '10')).json(), { balance: '10' })
+  t.equal((await accounts('credit', 'ann', '999999999')).error, 'CREDIT_TOO_LARGE')
+  t.match((await accounts('debit', 'ann', '0.5')).json(), { debit: 4, balance: '9.5', used: '0' })
+  t.equal((await accounts('debit', 'ann', '9.500000001')).error, 'DEBIT_TOO_LARGE')
+  t.match((await accounts('credit', 'ann', '0.5')).json(), { credit: 5, balance: '10' })
+  const kinds = { name: 'kinds', text: 'SELECT kind, amount, note FROM credits WHERE id = 4' }
+  t.match(await database.read(kinds, []), [{ kind: 'debit', amount: -500_000_000, note: '' }])
+  t.match((await accounts('overdraft', 'ann', '1.5')).json(), { overdraft: '1.5' })
+  const call = { account: 1, key: 1, quota: 100_000_000n }
+  for (const [index, model] of ['b', 'a', 'a'].entries())
+    await pay(database, ledger, {
+      ...{ ...call, request: `r${index}`, model, at: NOVEMBER + index * DAY },
+      cost: BigInt(index + 1) * 1_000_000n,
+    })
+  t.match((await accounts('refund', 'r2')).json(), { refunded: '0.003', used: '0.003' })
+  t.equal((await accounts('refund', 'r2')).error, 'ALREADY_REFUNDED')
+
+  const EXPECTED: Readonly<Record<By, readonly object[]>> = {
+    call: [{ request_id: 'r2' }, { request_id: 'r1' }, { request_id: 'r0' }],
+    day: [{ day: '2025-11-01', calls: 1 }, { day: '2025-11-02' }, { day: '2025-11-03' }],
+    model: [
+      { model: 'a', calls: 2 },
+      { model: 'b', calls: 1 },
+    ],
+    key: [{ key: 1, name: 'k', calls: 3 }],
+  }
+  for (const [by, rows] of Object.entries(EXPECTED)) {
+    const question = { account: 1, by: by as By, from: NOVEMBER, to: NOVEMBER + 3 * DAY }
+    const seen = []
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const page = await usagePage(database, { ...question, limit: 1, ...(cursor && { cursor }) })
+      seen.push(...page.rows)
+      cursor = page.next
+    }
+    const plain = JSON.parse(JSON.stringify(seen)) as { cost: number; refunded: number }[]
+    t.match(plain, rows, by)
+    const sum = (of: 'cost' | 'refunded') => plain.reduce((total, row) => total + row[of] * 1e9, 0)
+    t.same([sum('cost'), sum('refunded')], [6_000_000, 3_000_000], `${by}: exact`)
+  }
+  t.match(await database.read(RECEIPT, ['r1', 1]), [{ request: 'r1', refunded: null }])
+  t.same(await database.read(RECEIPT, ['r1', 2]), [])
+
+  const all = {
+    name: 'n',
+    expires: now + DAY,
+    models: ['m'],
+    limits: { concurrency: 1 },
+    quota: 9_000,
+  }
+  await database.write([
+    ...changeCredential('key', 1, 1, all),
+    ...changeQuota(1, 100_000_000n, 18_000_000n),
+  ])
+  t.match(await fundsOfSecret(database, secret.text), {
+    ...{ limited: true, remaining: 12_000_000n, used: 6_000_000n },
+    row: {
+      name: 'n',
+      expires: now + DAY,
+      models: '["m"]',
+      limits: '{"concurrency":1}',
+      quota: 9_000,
+    },
+  })
+  const less = [
+    ...changeCredential('key', 1, 1, { quota: 1 }),
+    ...changeQuota(1, 18_000_000n, 2_000n),
+  ]
+  await t.rejects(database.write(less), { code: 'QUOTA_IN_USE' })
+  const none = { expires: null, models: null, limits: null }
+  await database.write(changeCredential('key', 1, 1, none))
+  t.match(await database.read(CREDENTIALS.key, [1, 0, 10]), [
+    { name: 'n', expires: null, models: null, limits: null, quota: 9_000, own_balance: 12_000_000 },
+  ])
+  await database.write(changeCredential('system-token', 1, 1, { name: 'T' }))
+  t.match(await database.read(CREDENTIALS['system-token'], [1, 0, 10]), [{ name: 'T' }])
+  for (const wrong of [changeCredential('key', 1, 2, all), changeCredential('key', 7, 1, all)])
+    await t.rejects(database.write(wrong), { code: 'KEY_UNKNOWN' })
+  t.equal(await fundsOfSecret(database, "' OR 1=1 --"), undefined)
+}
+
+for (const engine of ENGINES) t.test(engine, t => check(t, engine))

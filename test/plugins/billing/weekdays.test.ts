@@ -1,0 +1,65 @@
+/** Prices by the day of the week: when a day begins, whose clock it goes by, and what is no weekday. */
+import t from 'tap'
+import { parse } from 'yaml'
+import { charge, NOON, problemsOf, ruleIn } from '../../helpers/billing.ts'
+
+const rule = (when: string): string =>
+  `price: { input: [{ price: 1 / 1M, when: { ${when} } }, 2 / 1M] }`
+/** Of the Thursday; 36 is Friday noon. */
+const at = (hour: number, minute = 0): number => NOON + ((hour - 12) * 60 + minute) * 60_000
+
+const TABLE: readonly (readonly [what: string, when: string, at: number, holds: boolean])[] = [
+  ['the last minute of Friday', 'weekdays: [sat, sun]', at(47, 59), false],
+  ['the first of Saturday', 'weekdays: [sat, sun]', at(48), true],
+  ['the last of Sunday', 'weekdays: sat-sun', at(95, 59), true],
+  ['the first of Monday', 'weekdays: sat-sun', at(96), false],
+  ['Saturday begins earlier in the east', "weekdays: 'sat, sun +08:00'", at(40), true],
+  ['and later in the west', "weekdays: 'sat, sun -03:30'", at(51, 29), false],
+  [
+    'by the clock of the time beside it',
+    "weekdays: [sat], time: '00:00-06:00 +08:00'",
+    at(40),
+    true,
+  ],
+  ['or by its own', "weekdays: sat UTC, time: '00:00-06:00 +08:00'", at(40), false],
+  ['past midnight it is the next day', "weekdays: [fri], time: '22:00-06:00'", at(49), false],
+  ['a range may go past the end of the week', 'weekdays: fri-mon', at(96), true],
+  ['a single day', 'weekdays: thu', at(12), true],
+  ['before 1970', 'weekdays: [wed]', -1, true],
+]
+for (const [what, when, instant, holds] of TABLE)
+  t.test(what, async t => {
+    const { nanos } = charge(ruleIn(rule(when)), { input: 1_000_000 }, {}, instant)
+    t.equal(nanos, holds ? 1_000_000_000n : 2_000_000_000n)
+  })
+
+const WRONG: readonly (readonly [weekdays: string, message: RegExp])[] = [
+  ['saturday', /written as in \[sat, sun\]/],
+  ['Sat', /written as/],
+  ['xyz', /"xyz" is none of sun, mon/],
+  ['sat-xyz', /"xyz" is none of/],
+  ['[]', /written as/],
+  ['""', /written as/],
+  ['6', /written as/],
+  ['[6]', /written as/],
+  ['true', /written as/],
+  ['{ sat: true }', /written as/],
+  ['[[sat], sun, [6]]', /written as/],
+  ['[sat, sat]', /named twice/],
+  ['[fri-sun, sat]', /named twice/],
+  ['mon-', /written as/],
+  ['mon-fri-sat', /written as/],
+  ['mon-sun', /every day/],
+  ['sat CET', /written as/],
+  ['sat +15:00', /written as/],
+  ['[sat +08:00, sun]', /written as/],
+  ['"sat; DROP TABLE charges"', /written as/],
+]
+t.test('what is no weekday is told with its place', async t => {
+  for (const [weekdays, message] of WRONG) {
+    const problems = problemsOf(parse(rule(`weekdays: ${weekdays}`)))
+    t.equal(problems.length, 1, weekdays)
+    t.match(problems[0], /^m\.price\.input\.0\.when\.weekdays PRICE_WHEN /)
+    t.match(problems[0], message)
+  }
+})

@@ -1,0 +1,190 @@
+/** The shipped catalogue: every model has an upstream, a name there and a price that bounds what it may cost. */
+import t from 'tap'
+import { askedOf, factsOf } from '../../../plugins/billing/asked.ts'
+import { isIncluded } from '../../../plugins/billing/meters.ts'
+import type { Rule } from '../../../plugins/billing/rule.ts'
+import type { Attribute } from '../../../plugins/billing/usage.ts'
+import { formats } from '../../../plugins/formats/index.ts'
+import { Prices } from '../../../plugins/ledger/prices.ts'
+import model from '../../../plugins/model/index.ts'
+import type { Meter } from '../../../plugins/slots.ts'
+import { charge } from '../../helpers/billing.ts'
+import { catalogue, document, FILMING, sectionsIn } from '../../helpers/shipped.ts'
+
+t.test('nothing is wrong with it', async t => {
+  model.check(document, (where, code, message) => t.fail(`${where.join('.')} ${code} ${message}`))
+  for (const { name, options, targets } of catalogue.all) {
+    t.ok(options.free || Object.keys(options.price ?? {}).length > 0, `${name} has a price`)
+    t.ok(
+      targets.every(target => target.name),
+      `${name} has a name at every target`,
+    )
+  }
+})
+
+t.test('tools are bounded wherever they cost something, so that a call may offer them', async t => {
+  for (const { name, options } of catalogue.all)
+    for (const tool of ['web_search', 'file_search', 'code_execution'])
+      if (options.price && tool in Object(options.price))
+        t.ok(options.max_calls?.[tool], `${name} bounds ${tool}`)
+})
+
+t.test('what can be served as it comes is there', async t => {
+  for (const [asked, target] of [
+    ['gx-2.5-pro', 'gx/gemini-2.5-pro'],
+    ['gx-2.5-flash', 'gx/gemini-2.5-flash'],
+    ['gx-2.0-flash', 'gx/gemini-2.0-flash'],
+    ['gx-1.5-pro', 'gx/gemini-1.5-pro'],
+    ['gx-2.5-pro-preview', 'gx/gemini-2.5-pro-preview'],
+    ['gx-2.5-pro-preview-05-06', 'gx/gemini-2.5-pro-preview-05-06'],
+    ['gp-4o', 'gp/gpt-4o'],
+    ['gp-4.1', 'gp/gpt-4.1'],
+    ['cl-sonnet-4-5', 'cl/claude-sonnet-4-5'],
+    ['gp-4o-image', 'gp/gpt-image-1'],
+    ['dall-e-3', 'gp/dall-e-3'],
+    ['flux-1.1-pro', 'fx/flux-1.1-pro'],
+    ['rc-v3', 'rc/recraftv3'],
+    ['rc-v3-svg', 'rc/recraftv3_vector'],
+    ['o3-pro', 'gp-slow/o3-pro'],
+    ['o3-deep-research-2025-06-26', 'gp-slow/o3-deep-research-2025-06-26'],
+    ['code-mini-latest', 'gp/codex-mini-latest'],
+    ['gp-4-gizmo-g-aB3', 'gp/gpt-4-gizmo-g-aB3'],
+    ['gp-4o-gizmo-g-7', 'gp/gpt-4o-gizmo-g-7'],
+  ] as const) {
+    const [found] = catalogue.find(asked)?.targets ?? []
+    t.equal(`${found?.upstream}/${found?.name}`, target, asked)
+  }
+  for (const nobody of ['gp-4-gizmo-g-', 'gp-4-gizmo-g-a_b', 'gp-4-gizmo-g-a/b', 'gp-4-gizmo-a'])
+    t.equal(catalogue.find(nobody), undefined, nobody)
+})
+
+/** Meters that models of a format can count, and these never do: they neither hear nor speak. */
+const NEVER: Readonly<Record<string, readonly Meter[]>> = {
+  'gp-4.1': ['audio_input', 'audio_output'],
+  'gp-4.1-mini': ['audio_input', 'audio_output'],
+  'gp-4o': ['audio_input', 'audio_output'],
+  'gp-4o-mini': ['audio_input', 'audio_output'],
+  'o3-pro': ['audio_input', 'audio_output'],
+  'o3-deep-research-2025-06-26': ['audio_input', 'audio_output'],
+  'code-mini-latest': ['audio_input', 'audio_output'],
+  'gx-*': ['audio_output'],
+}
+const WORDLESS: readonly Meter[] = ['audio_input', 'output', 'thinking', 'audio_output']
+const upstreams = document.upstreams as Readonly<Record<string, { formats?: string[] }>>
+
+t.test('what its upstreams can count has a price of its own, or one that is the same', async t => {
+  const prices = new Prices({ models: document.models, settings: document.settings })
+  for (const { name, targets } of catalogue.all) {
+    const found = prices.of(name)?.rule
+    if (!found || found.free) continue
+    const never =
+      (/embedding/.test(name) && WORDLESS) || NEVER[name] || NEVER[name.replace(/-.*/, '-*')] || []
+    for (const { upstream, traits } of targets)
+      for (const format of (traits?.formats as string[]) ?? upstreams[upstream]?.formats ?? [])
+        for (const meter of formats.get(format)?.usage.counts ?? []) {
+          const fits = found.homes.get(meter)?.exact || isIncluded(meter, found.priced)
+          t.ok(fits || never.includes(meter), `${name}: ${meter} of ${format}`)
+        }
+  }
+})
+
+t.test('the most that a plain call of each can cost is known, so that none is refused', async t => {
+  const prices = new Prices({ models: document.models, settings: document.settings })
+  const body = { messages: [{ role: 'user', content: 'hi' }], n: 2 }
+  for (const { name } of catalogue.all) {
+    const price = prices.of(name)
+    if (!price) continue
+    const { unpriced, unbounded } = price.most.of(askedOf(body, 100, price), factsOf(body, 0))
+    t.same([...unpriced, ...unbounded], [], name)
+  }
+})
+t.test(
+  'what films has a target, a longest clip and a price, and answers no conversation',
+  async t => {
+    const prices = new Prices({ models: document.models, settings: document.settings })
+    for (const name of FILMING) {
+      const { targets = [], entry } = catalogue.find(name) ?? {}
+      t.equal(targets[0]?.upstream, 'vd', name)
+      t.match(targets[0]?.name, /^vidu/)
+      t.equal(entry?.accepts.get('*'), false, `${name} is on no route that does not name it`)
+      const rule = prices.of(name)?.rule
+      t.ok(rule?.homes.has('seconds') || rule?.homes.has('calls'), `${name} has a price`)
+      t.equal(rule?.homes.has('seconds') && !entry?.options.max_calls?.seconds, false)
+    }
+    const clip = (name: string, body: Readonly<Record<string, Attribute>>) =>
+      charge(prices.of(name)?.rule as Rule, { calls: 1, seconds: Number(body.duration) }, body)
+        .nanos
+    const credits = (count: number) => BigInt(count) * 36_000_000n
+    t.equal(clip('vdq3', { duration: 5, resolution: '720p' }), credits(125))
+    t.equal(clip('vdq3-mix', { duration: 1, resolution: '1080p' }), credits(30))
+    t.equal(
+      clip('vdq2', { duration: 5, resolution: '540p' }),
+      credits(10 + 4 * 2),
+      'the first costs more',
+    )
+    t.equal(clip('vd2.0', { duration: 4, resolution: '360p' }), credits(20))
+    t.equal(clip('vd2.0', { duration: 8, resolution: '720p' }), credits(100))
+  },
+)
+/** They speak or listen: they serve no route but their own. */
+const SOUNDING: Readonly<Record<string, string>> = {
+  'tts-1': 'gp/tts-1',
+  'tts-1-hd': 'gp/tts-1-hd',
+  'gp-4o-mini-tts': 'gp/gpt-4o-mini-tts',
+  'whisper-1': 'gp/whisper-1',
+  'gp-4o-transcribe': 'gp/gpt-4o-transcribe',
+  'gp-4o-mini-transcribe': 'gp/gpt-4o-mini-transcribe',
+  'gp-4o-transcribe-diarize': 'gp/gpt-4o-transcribe-diarize',
+}
+t.test('and what speaks or listens, on its own routes, bounded whatever it is asked', async t => {
+  const prices = new Prices({ models: document.models, settings: document.settings })
+  for (const [name, target] of Object.entries(SOUNDING)) {
+    const { targets = [], entry } = catalogue.find(name) ?? {}
+    t.equal(`${targets[0]?.upstream}/${targets[0]?.name}`, target)
+    t.ok(
+      entry?.options.only?.every(route => /^(?:speech|trans)/.test(route)),
+      `${name} elsewhere`,
+    )
+    const price = prices.of(name)
+    if (!price) throw new Error(`${name} has no price`)
+    const { nanos, unbounded, unpriced } = price.most.of(
+      askedOf({}, 1_000_000, price, 999_000),
+      factsOf({}, 0),
+    )
+    t.same([...unbounded, ...unpriced], [])
+    // A megabyte of speech, in the currency of accounts: neither for nothing nor a fortune.
+    t.ok(nanos > 0n && nanos < 250_000_000_000n, `${name} holds ${nanos}`)
+  }
+})
+t.test(
+  'research and pro models are waited for: thirty minutes and more, at the same address',
+  async t => {
+    const { upstreams } = sectionsIn('routes.yaml')
+    const minutes = (name: string): number => {
+      const given = String(upstreams[name]?.timeout?.first_byte ?? '0m')
+      return given.endsWith('m') ? Number.parseFloat(given) : 0
+    }
+    for (const { name, targets } of catalogue.all.filter(({ name }) =>
+      /deep-research|^o\d-pro/.test(name),
+    ))
+      for (const { upstream } of targets) {
+        t.ok(minutes(upstream) >= 30, `${name} at ${upstream}`)
+        const { timeout: _, ...same } = upstreams[upstream]
+        const { timeout: __, ...usual } = upstreams.gp
+        t.same(same, usual)
+      }
+    t.ok(minutes('gp') < 30)
+  },
+)
+t.test('models that do not think are not asked for their thoughts', async t => {
+  for (const name of [
+    'gp-4o',
+    'gp-4o-mini',
+    'gp-4.1',
+    'gp-4.1-mini',
+    'gp-4-gizmo-g-a',
+    'gp-4o-gizmo-g-a',
+  ])
+    t.equal(catalogue.find(name)?.targets[0]?.traits?.thinking, false, name)
+  t.not(catalogue.find('o3-pro')?.targets[0]?.traits?.thinking, false)
+})

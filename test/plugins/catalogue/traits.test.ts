@@ -1,0 +1,68 @@
+/** `traits:` of models: whatever a plugin reads is known to the schema and to the page, and nothing else passes. */
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { TRAITS } from '../../../plugins/catalogue/traits.ts'
+import { usedFolder } from '../../helpers/cache.ts'
+import { tollgate } from '../../helpers/terminal.ts'
+
+const ROOT = join(import.meta.dirname, '../../..')
+const text = (path: string) => readFileSync(join(ROOT, path), 'utf8')
+const known = Object.keys(TRAITS.properties).sort()
+
+/** Of the entry itself (`thinking: { budget }`), carried where traits are. */
+const INSIDE = ['thinks']
+/** The format's own reading of them, in other words. */
+const REREAD = /^(?:signed|mixed|jsonSchema|least|most|depths|toolMedia|levels|strict|thinking)$/
+
+t.test('those that are read, those that are known and those on the page are the same', async t => {
+  const sources = globSync('plugins/**/*.ts', { cwd: ROOT }).map(text)
+  // Taken out of its object by name, not by a dot.
+  const read = new Set(['search_unit', ...INSIDE])
+  for (const source of sources)
+    for (const [, name = ''] of source.matchAll(/\btraits\??\.(?!ts\b)([a-z]\w*)/gi))
+      if (known.includes(name) || !REREAD.test(name)) read.add(name)
+  t.same([...read].filter(name => !INSIDE.includes(name)).sort(), known)
+  const [, page = ''] = text('docs/formats.md').split('### Traits')
+  const rows =
+    page
+      .split('\n## ')[0]
+      ?.split('\n')
+      .filter(line => line.startsWith('| `')) ?? []
+  const said = rows.flatMap(row => [...(row.split(' | ')[0] ?? '').matchAll(/`(\w+)/g)])
+  t.same([...new Set(said.map(([, name]) => name))].sort(), known)
+})
+
+const configOf = (data: string, traits: string) => `
+settings: { data: '${data}', plugins: ['${ROOT}/plugins'], currency: { name: CNY } }
+pipeline: [auth, model, meter, translate, sandbox]
+upstreams: { up: { url: 'sandbox:' } }
+models:
+  gp-4.1: { to: up/gp, free: true, traits: ${traits} }
+  both: { to: [{ to: up/gp, traits: ${traits} }], free: true }
+routes: [{ path: POST /chat, auth: key, model: body, translate: openai-chat }]
+`
+t.test('what a check says of them', async t => {
+  const check = async (traits: string) => {
+    const store = join(t.testdirName, 'data')
+    const folder = t.testdir({ 'routes.yaml': configOf(store, traits) })
+    usedFolder(store)
+    const { code, out } = await tollgate(['check', '--json', '-c', join(folder, 'routes.yaml')])
+    const { problems } = JSON.parse(out) as {
+      problems: { line: number; code: string; suggestion?: string; message: string }[]
+    }
+    return { code, said: problems.map(each => `${each.line} ${each.code} ${each.suggestion}`) }
+  }
+  t.same(await check('{ thinkin: false, formats: [openai-caht] }'), {
+    code: 1,
+    said: [6, 7].flatMap(line => [
+      `${line} UNKNOWN_KEY thinking`,
+      `${line} UNKNOWN_VALUE openai-chat`,
+    ]),
+  })
+  t.same(await check('{ thinking: maybe }'), {
+    code: 1,
+    said: ['6 UNKNOWN_VALUE undefined', '7 UNKNOWN_VALUE undefined'],
+  })
+  t.same(await check('{ thinking: false, x-region: { name: eu } }'), { code: 0, said: [] })
+})

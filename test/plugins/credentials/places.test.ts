@@ -1,0 +1,180 @@
+/** Every place a credential may stand in, and what two of them mean. */
+import t from 'tap'
+import type { Attempt } from '../../../engine/plugin.ts'
+import auth from '../../../plugins/auth.ts'
+import { exchangeOf, hostOver, openAccounts } from '../../helpers/accounts.ts'
+
+const { host, ...accounts } = await openAccounts(t)
+const ann = await accounts.account('ann')
+const bob = await accounts.account('bob', 'admin')
+const key = await accounts.key(ann, { models: ['gp-4.1'] })
+const other = await accounts.key(bob)
+const token = await accounts.token(bob)
+
+const asAnn = { id: ann, name: 'ann', role: 'customer' }
+const withKey = { ...asAnn, key: { id: key.id, name: 'test', models: ['gp-4.1'] } }
+const withToken = { id: bob, name: 'bob', role: 'admin', token: token.id }
+const bearer = (text: string) => ({ authorization: `Bearer ${text}` })
+
+t.test('key', async t => {
+  const call = accounts.route('key')
+  const places: Record<string, string>[] = [
+    bearer(key.text),
+    { authorization: `bearer  ${key.text} ` },
+    { authorization: `Token ${key.text}` },
+    { 'x-api-key': key.text },
+    { 'x-goog-api-key': key.text },
+    { 'api-key': key.text },
+    { 'mj-api-secret': key.text },
+  ]
+  for (const headers of places) t.same(await call({ headers }), withKey, JSON.stringify(headers))
+  for (const headers of [
+    {},
+    { authorization: '' },
+    { authorization: key.text },
+    { authorization: `Basic ${key.text}` },
+    { authorization: `Bearer ${key.text} ${key.text}` },
+    { 'x-api-key': '' },
+    { 'x-other': key.text },
+  ]) {
+    await t.rejects(call({ headers: headers as Record<string, string> }), {
+      code: 'AUTH_MISSING',
+      status: 401,
+      headers: { 'www-authenticate': 'Bearer' },
+    })
+  }
+  await t.rejects(call({ query: `key=${key.text}` }), { code: 'AUTH_MISSING' })
+})
+
+t.test('a realtime subprotocol, on a WebSocket alone', async t => {
+  const call = accounts.route('key')
+  const headers = {
+    'sec-websocket-protocol': `realtime, openai-insecure-api-key.${key.text}, openai-beta.realtime-v1`,
+  }
+  t.same(await call({ headers, kind: 'websocket' }), withKey)
+  await t.rejects(call({ headers }), { code: 'AUTH_MISSING' })
+  const none = { 'sec-websocket-protocol': 'realtime' }
+  await t.rejects(call({ headers: none, kind: 'websocket' }), { code: 'AUTH_MISSING' })
+})
+
+t.test('query-key', async t => {
+  const call = accounts.route('query-key')
+  t.same(await call({ query: `alt=sse&key=${key.text}` }), withKey)
+  t.same(
+    await call({ query: `key=${key.text}`, headers: bearer(other.text) }),
+    withKey,
+    'headers do not count',
+  )
+  await t.rejects(call({ headers: bearer(key.text) }), { code: 'AUTH_MISSING' })
+  await t.rejects(call({ query: 'key=' }), { code: 'AUTH_MISSING' })
+  await t.rejects(call({ query: `key=${key.text}&key=${other.text}` }), { code: 'AUTH_AMBIGUOUS' })
+})
+
+t.test('key and query-key: the query counts first, in whatever order they are listed', async t => {
+  for (const modes of [['key', 'query-key'] as const, ['query-key', 'key'] as const]) {
+    const call = accounts.route(modes)
+    t.same(await call({ query: `key=${key.text}` }), withKey)
+    t.same(await call({ headers: { 'x-goog-api-key': key.text } }), withKey)
+    t.same(await call({ query: `key=${key.text}`, headers: bearer(other.text) }), withKey)
+    await t.rejects(call({ query: 'key=wrong', headers: bearer(key.text) }), {
+      code: 'AUTH_UNKNOWN',
+    })
+  }
+})
+
+t.test('two different credentials are one too many; the same twice is one', async t => {
+  const call = accounts.route('key')
+  t.same(await call({ headers: { ...bearer(key.text), 'x-api-key': key.text } }), withKey)
+  await t.rejects(call({ headers: { ...bearer(key.text), 'x-api-key': other.text } }), {
+    code: 'AUTH_AMBIGUOUS',
+    status: 401,
+  })
+})
+
+t.test('system-token', async t => {
+  const call = accounts.route('system-token')
+  t.same(await call({ headers: bearer(token.text) }), withToken)
+  t.same(await call({ headers: { authorization: token.text } }), withToken)
+  await t.rejects(call({ headers: { 'x-api-key': token.text } }), { code: 'AUTH_MISSING' })
+  await t.rejects(call({}), { code: 'AUTH_MISSING', message: /"Authorization: Bearer st-…"/ })
+})
+
+t.test('one kind on a route of the other', async t => {
+  await t.rejects(accounts.route('key')({ headers: bearer(token.text) }), {
+    code: 'AUTH_KIND',
+    status: 401,
+    message: 'This route takes an API key (sk-…), not a system token (st-…)',
+  })
+  await t.rejects(accounts.route('query-key')({ query: `key=${token.text}` }), {
+    code: 'AUTH_KIND',
+  })
+  for (const authorization of [key.text, `Bearer ${key.text}`]) {
+    await t.rejects(accounts.route('system-token')({ headers: { authorization } }), {
+      code: 'AUTH_KIND',
+      status: 401,
+    })
+  }
+})
+
+t.test('either kind, where a route takes both', async t => {
+  const call = accounts.route(['key', 'system-token'])
+  t.same(await call({ headers: bearer(key.text) }), withKey)
+  t.same(await call({ headers: bearer(token.text) }), withToken)
+  t.same(await call({ headers: { authorization: token.text } }), withToken)
+})
+
+t.test('none, and none as a last resort', async t => {
+  t.same(auth.setup('none', host), {}, 'no stage at all')
+  const call = accounts.route(['key', 'none'])
+  t.equal(await call({}), undefined)
+  t.same(await call({ headers: bearer(key.text) }), withKey)
+  await t.rejects(
+    call({ headers: bearer('sk-wrong') }),
+    { code: 'AUTH_UNKNOWN' },
+    'wrong is not none',
+  )
+  t.equal(auth.default, 'key', 'a route that says nothing does not stand open')
+})
+
+t.test('the key in the query does not go upstream', async t => {
+  const { forward } = auth.setup(['key', 'query-key'], host)
+  const sent = async (path: string) => {
+    const attempt = { request: { path } } as Attempt
+    await forward?.(attempt, async () => {})
+    return attempt.request.path
+  }
+  t.equal(await sent('/v1beta/x'), '/v1beta/x')
+  t.equal(await sent('/v1beta/x?key=sk-1'), '/v1beta/x')
+  t.equal(
+    await sent('/v1beta/x?alt=sse&key=sk-1&q=a%20b+c&empty'),
+    '/v1beta/x?alt=sse&q=a%20b+c&empty',
+  )
+  t.equal(
+    await sent('/v1beta/x?k%65y=sk-1&key&key=sk-2&keys=1&monkey=2'),
+    '/v1beta/x?keys=1&monkey=2',
+  )
+  t.equal(auth.setup('key', host).forward, undefined, 'other routes pay nothing')
+})
+
+t.test('the key among the subprotocols does not go upstream', async t => {
+  const { forward } = auth.setup('key', hostOver(accounts.database, 'WS'))
+  const sent = async (offered?: string) => {
+    const headers = offered === undefined ? {} : { 'sec-websocket-protocol': offered }
+    await forward?.({ request: { headers } } as Attempt, async () => {})
+    return headers
+  }
+  t.same(await sent('realtime, openai-insecure-api-key.sk-1,beta'), {
+    'sec-websocket-protocol': 'realtime, beta',
+  })
+  t.same(await sent('openai-insecure-api-key.sk-1'), {}, 'nothing else was offered')
+  t.same(await sent(), {})
+})
+
+t.test('explain says what is there and keeps it to itself', async t => {
+  const { explain } = auth.setup(['key', 'query-key'], host)
+  const explained = explain?.(exchangeOf({ headers: bearer(key.text) }))
+  t.same(explained, { takes: ['key', 'query-key'], given: 'an API key (sk-…)' })
+  t.match(explain?.(exchangeOf({})), { given: 'none' })
+  t.match(explain?.(exchangeOf({ query: 'key=a&key=b' })), { given: 'two that differ' })
+  t.match(explain?.(exchangeOf({ query: `key=${token.text}` })), { given: 'a system token (st-…)' })
+})

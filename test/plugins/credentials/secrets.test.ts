@@ -1,0 +1,63 @@
+/** Keys and tokens: what they are made of, and that the store never holds one. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import {
+  claimedKind,
+  digestOf,
+  isWellFormed,
+  makeSecret,
+  shown,
+} from '../../../plugins/credentials/secret.ts'
+import { openAccounts } from '../../helpers/accounts.ts'
+
+t.test('256 random bits, a checksum, a prefix that says the kind', async t => {
+  const key = makeSecret('key')
+  t.match(key.text, /^sk-[0-9A-Za-z]{49}$/)
+  t.match(makeSecret('system-token').text, /^st-[0-9A-Za-z]{49}$/)
+  t.equal(key.digest, digestOf(key.text))
+  t.match(key.digest, /^[0-9a-f]{64}$/)
+  t.equal(shown(key.prefix, key.lastFour), `${key.text.slice(0, 7)}…${key.text.slice(-4)}`)
+  t.equal(new Set(Array.from({ length: 1_000 }, () => makeSecret('key').text)).size, 1_000)
+  t.equal(
+    makeSecret('key', new Uint8Array(32)).text.length,
+    makeSecret('key', new Uint8Array(32).fill(255)).text.length,
+  )
+  t.not(
+    makeSecret('key', new Uint8Array(32)).text,
+    makeSecret('key', new Uint8Array(32).fill(1)).text,
+  )
+})
+
+t.test('a typing error shows', async t => {
+  const { text } = makeSecret('key')
+  t.ok(isWellFormed(text))
+  for (let at = 0; at < text.length; at++) {
+    const other = text[at] === 'x' ? 'y' : 'x'
+    t.notOk(isWellFormed(text.slice(0, at) + other + text.slice(at + 1)), `at ${at}`)
+  }
+  for (const wrong of ['', 'sk-', text.slice(1), `${text} `, text.replace('sk-', 'st-')]) {
+    t.notOk(isWellFormed(wrong))
+  }
+  t.equal(claimedKind(text), 'key')
+  t.equal(claimedKind('st-anything'), 'system-token')
+  t.equal(claimedKind('Bearer'), undefined)
+})
+
+t.test('no byte of the store spells a key', async t => {
+  const accounts = await openAccounts(t)
+  const ann = await accounts.account('ann')
+  const held = [await accounts.key(ann), await accounts.key(ann), await accounts.token(ann)]
+  await accounts.route('key')({ headers: { 'x-api-key': held[0]?.text ?? '' } })
+  const files = readdirSync(accounts.store.data).filter(name => !name.endsWith('.socket'))
+  t.ok(files.includes('tollgate.db-wal'))
+  const bytes = Buffer.concat(files.map(name => readFileSync(join(accounts.store.data, name))))
+  for (const { text, digest, lastFour } of held) {
+    t.ok(bytes.includes(digest), 'the digest is there')
+    t.ok(bytes.includes(lastFour))
+    // Any eight letters in a row beyond what is shown would be a leak.
+    for (let at = 3; at + 8 <= text.length; at++) {
+      if (bytes.includes(text.slice(at, at + 8))) t.fail(`${at} of the key stands in the store`)
+    }
+  }
+})

@@ -1,0 +1,107 @@
+/** The first start makes one admin account and shows its credentials once. */
+import t from 'tap'
+import { openDatabase } from '../../../engine/store/database.ts'
+import auth from '../../../plugins/auth.ts'
+import { hostOver, openAccounts } from '../../helpers/accounts.ts'
+import { makeLedger } from '../../helpers/standing.ts'
+import { sql, statement } from '../../helpers/store.ts'
+
+const COUNTS = sql(
+  'counts',
+  `SELECT (SELECT count(*) FROM accounts) AS accounts, (SELECT count(*) FROM api_keys) AS keys,
+    (SELECT count(*) FROM system_tokens) AS tokens`,
+)
+
+const { host, store, database, ...accounts } = await openAccounts(t)
+const empty = () =>
+  database.write(
+    ['api_keys', 'system_tokens', 'accounts'].map(name => statement(name, `DELETE FROM ${name}`)),
+  )
+
+t.test('once, with a line to paste; never again', async t => {
+  await empty()
+  const text = (await auth.welcome(host, { url: 'https://gate.example/base' })) ?? ''
+  const [key = ''] = /sk-\w{49}/.exec(text) ?? []
+  const [token = ''] = /st-\w{49}/.exec(text) ?? []
+  const curl = text.split('\n').find(line => line.trim().startsWith('curl')) ?? ''
+  t.match(
+    curl,
+    `curl https://gate.example/base/v1/chat/completions -H 'Authorization: Bearer ${key}'`,
+  )
+  t.match(JSON.parse(/-d '(.*)'/.exec(curl)?.[1] ?? ''), {
+    model: 'gp-4.1',
+    messages: [{ role: 'user' }],
+  })
+  const admin = { id: 1, name: 'admin', role: 'admin' }
+  t.match(await accounts.route('key')({ headers: { 'x-api-key': key } }), admin)
+  t.match(await accounts.route('system-token')({ headers: { authorization: token } }), admin)
+  t.equal(await auth.welcome(host, { url: 'http://x' }), undefined)
+  t.same(await database.read(COUNTS, []), [{ accounts: 1, keys: 1, tokens: 1 }])
+})
+
+t.test('a store that has accounts has had its welcome', async t => {
+  await empty()
+  await accounts.account('ann')
+  t.equal(await auth.welcome(host, { url: 'http://x' }), undefined)
+})
+
+t.test('two gateways start at once: one welcome', async t => {
+  await empty()
+  const other = await openDatabase({ url: 'sqlite:', data: store.data, patience: 10_000 })
+  const texts = await Promise.all([
+    auth.welcome(host, { url: 'http://x' }),
+    auth.welcome(hostOver(other), { url: 'http://x' }),
+  ])
+  t.equal(texts.filter(Boolean).length, 1)
+  t.same(await database.read(COUNTS, []), [{ accounts: 1, keys: 1, tokens: 1 }])
+  await other.close()
+})
+
+t.test('the line to paste names a model that is there', async t => {
+  await empty()
+  const section = <T>() => ({ 'cl-*': {}, 'only-one': {} }) as T
+  t.match(await auth.welcome({ ...host, section }, { url: 'http://x' }), /"model":"only-one"/)
+})
+
+const inside = { options: {}, inside: 'sandbox' }
+const CREDITS = sql('credits', 'SELECT account, kind, amount, note FROM credits')
+
+t.test('without a ledger there is no demo money, and that is no reason to fail', async t => {
+  await empty()
+  const text = await auth.welcome({ ...host, upstreams: { gp: inside } }, { url: 'http://x' })
+  t.match(text, /no money yet.*\n[\s\S]*curl/)
+})
+
+t.test('demo money only where nothing but the sandbox answers, and noted as such', async t => {
+  await makeLedger(database)
+  const settings =
+    (more: object) =>
+    <T>(name: string) =>
+      (name === 'settings' ? more : {}) as T
+  const WITHOUT = [
+    { upstreams: {} },
+    { upstreams: { gp: inside, cl: { options: {} } } },
+    { upstreams: { gp: { options: {}, inside: 'other' } } },
+    { upstreams: { gp: inside }, section: settings({ database: 'postgres://db/tollgate' }) },
+  ]
+  for (const more of WITHOUT) {
+    await empty()
+    const text = await auth.welcome({ ...host, ...more }, { url: 'http://x' })
+    t.match(text, /It has no money yet. To give it some: tollgate accounts credit admin 100\n/)
+    t.same(await database.read(CREDITS, []), [])
+  }
+  await empty()
+  const section = settings({ database: 'sqlite:', currency: { name: 'EUR' } })
+  const ground = { ...host, section, upstreams: { gp: inside, cl: inside } }
+  t.match(await auth.welcome(ground, { url: 'http://x' }), /given 100 EUR of demo money/)
+  const credit = { account: 1, kind: 'credit', amount: 100_000_000_000, note: 'demo' }
+  t.same(await database.read(CREDITS, []), [credit])
+  t.equal(await auth.welcome(ground, { url: 'http://x' }), undefined)
+  t.same(await database.read(CREDITS, []), [credit], 'once')
+})
+
+t.test('a store that is away is no welcome', async t => {
+  await empty()
+  await database.close()
+  await t.rejects(auth.welcome(host, { url: 'http://x' }), { code: 'STORE_UNAVAILABLE' })
+})

@@ -1,0 +1,125 @@
+/** Whole answers and errors of messages: what recordings do not show. */
+
+import t from 'tap'
+import type { Json } from '../../../../engine/plugin.ts'
+import type { Answer } from '../../../../plugins/formats/answer.ts'
+import { anthropicMessages } from '../../../../plugins/formats/anthropic-messages/index.ts'
+import type { Fields } from '../../../../plugins/formats/fields.ts'
+import { codecOf, contextWith } from '../../../helpers/codec.ts'
+import { NAME, sdkStage } from '../../../helpers/messages.ts'
+import fc from '../../../helpers/property.ts'
+
+const stage = await sdkStage()
+t.teardown(() => stage.close())
+const codec = codecOf(NAME)
+const write = (answer: Answer): Fields => codec.encodeAnswer(answer, contextWith())
+const read = (body: Fields) => codec.decodeAnswer(body)
+
+t.test('edge 6: an answer without candidates is a refusal', async t => {
+  const message = await stage.read(JSON.stringify(write({ choices: [] })))
+  t.match(message, { content: [], stop_reason: 'refusal', usage: { input_tokens: 0 } })
+})
+t.test('edge 5: what the model failed to write is no clean stop', async t => {
+  const stop = { reason: 'broken', message: 'MALFORMED_FUNCTION_CALL' } as const
+  t.match(write({ choices: [{ content: [{ type: 'text', text: 'a' }], stop }] }), {
+    stop_reason: 'refusal',
+    stop_details: { explanation: 'MALFORMED_FUNCTION_CALL' },
+  })
+})
+t.test('a text without words is no block: sent back, it would be refused', async t => {
+  const content = [{ type: 'text', text: '' }] as const
+  t.same(write({ choices: [{ content, stop: { reason: 'end' } }] }).content, [])
+})
+t.test('every reason has a word of this format', async t => {
+  const words = {
+    ...{ end: 'end_turn', sequence: 'stop_sequence', length: 'max_tokens', call: 'tool_use' },
+    ...{ refusal: 'refusal', filter: 'refusal', pause: 'pause_turn', broken: 'refusal' },
+  } as const
+  for (const [reason, word] of Object.entries(words))
+    t.match(write({ choices: [{ content: [], stop: { reason: reason as keyof typeof words } }] }), {
+      stop_reason: word,
+    })
+  const stop = { reason: 'sequence', sequence: 'X' } as const
+  t.match(write({ choices: [{ content: [], stop }] }), { stop_sequence: 'X' })
+})
+t.test('an id of its own is kept, any other is made of the exchange’s', async t => {
+  t.equal(write({ id: 'msg_7', choices: [] }).id, 'msg_7')
+  t.equal(write({ id: 'chatcmpl-7', choices: [] }).id, 'msg_0123456789abcdef')
+})
+t.test('an answer that holds nothing one could read', async t => {
+  for (const body of [
+    {},
+    { content: null },
+    { content: [7, null, {}] },
+    { content: 'x', usage: 7 },
+  ])
+    t.match(read(body).choices, [{ stop: { reason: 'end' } }])
+  t.same(read({ content: [{ type: 'tool_use' }] }).choices[0]?.stop, { reason: 'call' })
+})
+t.test('a tier that serves is told under the name of either side', async t => {
+  t.equal(read({ usage: { service_tier: 'standard' } }).tier, 'default')
+  t.match(write({ choices: [], tier: 'default' }), { usage: { service_tier: 'standard' } })
+  t.match(write({ choices: [], tier: 'flex' }), { usage: { service_tier: null } })
+})
+t.test('edge 14: counts become meters and meters counts, and the totals stay', async t => {
+  const amount = fc.nat({ max: 1_000_000 })
+  const meters = fc.record(
+    {
+      ...{ input: amount, cached: amount, cache_write: amount, cache_write_1h: amount },
+      ...{ output: amount, thinking: amount, web_search: amount },
+    },
+    { requiredKeys: [] },
+  )
+  fc.assert(
+    fc.property(meters, meters => {
+      const { usage } = write({ choices: [], meters })
+      const back = anthropicMessages.usage.meters(usage as Fields)
+      const positive = Object.fromEntries(Object.entries(meters).filter(([, each]) => each > 0))
+      t.same(back, positive)
+    }),
+    { numRuns: 50 },
+  )
+  const spoken = { input: 1, audio_input: 2, image_input: 4, output: 8, audio_output: 16 }
+  t.match(write({ choices: [], meters: spoken }), { usage: { input_tokens: 7, output_tokens: 24 } })
+})
+
+t.test('errors of every type', async t => {
+  const types = [
+    ['invalid_request_error', 400],
+    ['authentication_error', 401],
+    ['billing_error', 402],
+    ['permission_error', 403],
+    ['not_found_error', 404],
+    ['request_too_large', 413],
+    ['rate_limit_error', 429],
+    ['api_error', 500],
+    ['timeout_error', 504],
+    ['overloaded_error', 529],
+  ] as const
+  for (const [type, status] of types) {
+    const body = { type: 'error', error: { type, message: 'Why.' }, request_id: 'req' }
+    t.same(codec.decodeError(status, body), { status, type, message: 'Why.' })
+    const [, event] = [0, { name: 'error', data: JSON.stringify(body), start: 0, end: 0 }] as const
+    t.match(anthropicMessages.stream.error(event), { status, body })
+  }
+})
+t.test('errors that name the field, or the reason other formats have a code for', async t => {
+  const told = (message: string) => codec.decodeError(400, { error: { type: 'x', message } })
+  t.match(told('messages.0.content: Input should be a valid list'), { param: 'messages.0.content' })
+  t.notOk('param' in told('Your credit balance is too low: see billing'))
+  t.match(told('prompt is too long: 9 tokens > 8 maximum'), { code: 'context_length_exceeded' })
+})
+t.test('errors in any shape, or none', async t => {
+  const rows: readonly (readonly [Json | undefined, string])[] = [
+    [undefined, 'The upstream refused with status 502.'],
+    [null, 'The upstream refused with status 502.'],
+    ['Bad gateway', 'Bad gateway'],
+    [{ error: 'no' }, 'no'],
+    [{ detail: 'no' }, 'no'],
+    [{ message: 'no' }, 'no'],
+    [{ error: { message: 7 } }, 'The upstream refused with status 502.'],
+    [[{ error: {} }], 'The upstream refused with status 502.'],
+  ]
+  for (const [body, message] of rows)
+    t.match(codec.decodeError(502, body), { status: 502, message })
+})

@@ -1,0 +1,206 @@
+/** Content for an upstream that speaks messages: what it can hold, what is refused, and what never reaches it. */
+import t from 'tap'
+import type { Json } from '../../../../engine/plugin.ts'
+import type { Content, Media } from '../../../../plugins/formats/content.ts'
+import type { Fields } from '../../../../plugins/formats/fields.ts'
+import type { Turn } from '../../../../plugins/formats/hub.ts'
+import { read, written } from '../../../helpers/codec.ts'
+import { thrownBy } from '../../../helpers/exchange.ts'
+import {
+  asking,
+  call,
+  HI,
+  model,
+  NAME,
+  result,
+  roles,
+  say,
+  sent,
+  user,
+  write,
+} from '../../../helpers/messages.ts'
+
+t.test('edge 20: images and files in results are sent as such', async t => {
+  const image: Media = {
+    type: 'media',
+    kind: 'image',
+    source: { type: 'data', data: 'AA==', mime: 'image/png' },
+  }
+  const pdf: Media = {
+    type: 'media',
+    kind: 'document',
+    source: { type: 'url', url: 'https://a/b.pdf' },
+    name: 'b',
+  }
+  const shown: Content = { type: 'result', id: '1', content: [image, pdf], failed: true }
+  const body = sent([...HI, model(call('1')), user(shown)])
+  const [, , last] = body.messages as readonly { readonly content: readonly Fields[] }[]
+  t.same(last?.content, [
+    {
+      type: 'tool_result',
+      tool_use_id: '1',
+      content: [
+        { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AA==' } },
+        { type: 'document', source: { type: 'url', url: 'https://a/b.pdf' }, title: 'b' },
+      ],
+      is_error: true,
+    },
+  ])
+})
+t.test('a result that is a value is sent as its JSON', async t => {
+  const value: Content = { type: 'result', id: '1', content: [], value: { ok: 1 } }
+  t.match(JSON.stringify(sent([...HI, model(call('1')), user(value)])), /\{\\"ok\\":1\}/)
+})
+t.test('edge 16: calls without arguments, and with arguments that are none', async t => {
+  const inputs = (input: string): unknown => {
+    const body = sent([...HI, model(call('1', input)), user(result('1'))])
+    return (body.messages as readonly { readonly content: readonly Fields[] }[])[1]?.content[0]
+      ?.input
+  }
+  t.same(inputs(''), {})
+  t.same(inputs('{}'), {})
+  t.same(inputs('{"a":1}'), { a: 1 })
+  t.same(inputs('[1]'), { input: [1] })
+  t.same(inputs('{"a":'), { input: '{"a":' }, 'what a model once broke off')
+})
+t.test('empty texts are left out, and turns of nothing else', async t => {
+  t.same(roles(sent([user(say('')), user(say('a'), say('')), model(say(''))])), [['user', 'text']])
+})
+t.test('content that this format has no block for is refused by its place', async t => {
+  const at = 'messages[0].content[1]'
+  const rows: readonly [Media, RegExp][] = [
+    [
+      { type: 'media', kind: 'audio', source: { type: 'data', data: '', mime: 'audio/wav' }, at },
+      /audio/,
+    ],
+    [
+      { type: 'media', kind: 'video', source: { type: 'url', url: 'https://a/b.mp4' }, at },
+      /video/,
+    ],
+    [
+      { type: 'media', kind: 'image', source: { type: 'data', data: '', mime: 'image/tiff' }, at },
+      /image\/tiff/,
+    ],
+    [
+      {
+        type: 'media',
+        kind: 'document',
+        source: { type: 'data', data: '', mime: 'application/zip' },
+        at,
+      },
+      /application\/zip/,
+    ],
+    [
+      { type: 'media', kind: 'document', source: { type: 'file', file: 'f', origin: 'other' }, at },
+      /another provider/,
+    ],
+  ]
+  for (const [media, words] of rows) {
+    const fault = await thrownBy(async () => sent([user(media)]))
+    t.match(fault, { code: 'CONTENT_UNSUPPORTED', status: 400, param: at, message: words })
+  }
+  const inSystem: Turn = { role: 'system', content: [rows[2]?.[0] as Media] }
+  t.match(await thrownBy(async () => sent([inSystem, ...HI])), { status: 400, param: at })
+})
+t.test('documents: PDF as it is, text as text, whatever it was wrapped in', async t => {
+  const source = (mime: string, data: string): unknown => {
+    const media: Media = { type: 'media', kind: 'document', source: { type: 'data', data, mime } }
+    const [message] = sent([user(media)]).messages as readonly {
+      readonly content: readonly Fields[]
+    }[]
+    return message?.content[0]?.source
+  }
+  t.same(source('application/pdf', 'AA=='), {
+    type: 'base64',
+    media_type: 'application/pdf',
+    data: 'AA==',
+  })
+  const csv = Buffer.from('a,b').toString('base64')
+  t.same(source('text/csv', csv), { type: 'text', media_type: 'text/plain', data: 'a,b' })
+})
+t.test('thoughts and seals of other providers never reach it', async t => {
+  const seal = { origin: 'google-gemini', data: 'SECRET' }
+  const raw = { origin: 'openai-responses', items: [{ type: 'web_search_call', id: 'SECRET' }] }
+  const turns = [
+    ...HI,
+    model(
+      { type: 'thought', text: 'SECRET', seal },
+      { type: 'thought', text: 'SECRET' },
+      { type: 'text', text: 'said', seal, citations: [{ url: 'https://a', seal }] },
+      {
+        type: 'work',
+        tool: 'web_search',
+        id: 'w',
+        input: 'news',
+        found: [{ url: 'https://b', title: 'B' }],
+        raw,
+      },
+      { ...(call('1') as object), seal } as Content,
+    ),
+    user(result('1')),
+  ]
+  const { body, lost } = write(asking(turns))
+  t.notMatch(JSON.stringify(body), /SECRET/)
+  t.match(
+    JSON.stringify(body),
+    /\[web_search\] news\\n- B: https:\/\/b/,
+    'what was found is told in words',
+  )
+  t.same(lost, ['citations'])
+})
+t.test('its own thoughts go back unchanged, with or without words', async t => {
+  const turns = [
+    ...HI,
+    model(
+      { type: 'thought', text: 'hm', seal: { origin: NAME, data: 's1' } },
+      { type: 'thought', text: '', seal: { origin: NAME, data: 's2' } },
+      { type: 'thought', text: '', seal: { origin: NAME, data: 'd', kind: 'redacted' } },
+      call('1'),
+    ),
+    user(result('1')),
+  ]
+  const [, second] = sent(turns).messages as readonly { readonly content: readonly Json[] }[]
+  t.same(second?.content.slice(0, 3), [
+    { type: 'thinking', thinking: 'hm', signature: 's1' },
+    { type: 'thinking', thinking: '', signature: 's2' },
+    { type: 'redacted_thinking', data: 'd' },
+  ])
+})
+
+t.test(
+  'blocks that only this format has go back to it as they were, and are words to others',
+  async t => {
+    const blocks: readonly Fields[] = [
+      {
+        type: 'search_result',
+        source: 'https://a',
+        title: 'T',
+        content: [{ type: 'text', text: 'x' }],
+        citations: { enabled: true },
+      },
+      { type: 'container_upload', file_id: 'f' },
+      {
+        type: 'document',
+        source: { type: 'content', content: [{ type: 'text', text: 'y' }] },
+        title: 'D',
+      },
+      { type: 'something_new', data: 1 },
+    ]
+    const body = {
+      model: 'm',
+      max_tokens: 5,
+      messages: [{ role: 'user', content: blocks as Json }],
+    }
+    const { prompt } = read(NAME, body)
+    const [message] = (written(NAME, prompt).body as Fields).messages as readonly {
+      readonly content: Json
+    }[]
+    t.same(message?.content, blocks)
+    t.match(prompt.turns[0]?.content, [
+      { type: 'media', kind: 'document', source: { text: 'x' }, name: 'T' },
+      { type: 'media', source: { type: 'file', origin: NAME } },
+      { type: 'media', source: { text: 'y' } },
+      { type: 'work', tool: 'other' },
+    ])
+  },
+)

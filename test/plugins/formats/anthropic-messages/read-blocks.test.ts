@@ -1,0 +1,207 @@
+/** Blocks in streams of upstreams that speak messages: in pieces, interleaved, within each other, unheard of. */
+import t from 'tap'
+import type { Fields } from '../../../../plugins/formats/fields.ts'
+import {
+  call,
+  delta,
+  type Event,
+  end,
+  heard,
+  json,
+  open,
+  START,
+  STOP,
+  say,
+  shut,
+  TEXT,
+} from '../../../helpers/message-events.ts'
+import { NAME } from '../../../helpers/messages.ts'
+
+t.test('edge 16: arguments: none at all, empty pieces, whole at the start', async t => {
+  const input = (...events: readonly Event[]) => heard(START, ...events, shut(0), STOP).content[0]
+  t.match(input(open(0, call('1'))), { input: '{}' })
+  t.match(input(open(0, call('1')), json(0, '')), { input: '{}' })
+  t.match(input(open(0, { ...call('1'), input: { a: 1 } })), { input: '{"a":1}' })
+  t.match(input(open(0, { ...call('1'), input: { a: 1 } }), json(0, '{"b":'), json(0, '2}')), {
+    input: '{"b":2}',
+  })
+})
+t.test('edge 1: calls whose pieces interleave', async t => {
+  const { content } = heard(
+    ...[
+      START,
+      open(0, call('1')),
+      open(1, call('2')),
+      json(0, '{"a"'),
+      json(1, '{"b"'),
+      json(0, ':1}'),
+      json(1, ':2}'),
+    ],
+    ...[shut(1), shut(0), end('tool_use'), STOP],
+  )
+  t.match(content, [
+    { id: '1', input: '{"a":1}' },
+    { id: '2', input: '{"b":2}' },
+  ])
+})
+t.test('edge 25: the index of a block is none of a choice', async t => {
+  const { parts } = heard(START, open(7, TEXT), say(7, 'a'), shut(7), end('end_turn'), STOP)
+  t.match(parts[1], { type: 'open', index: 0, choice: 0 })
+})
+t.test('edge 10: thoughts without words are kept for their signature', async t => {
+  const { content } = heard(
+    ...[
+      START,
+      open(0, { type: 'thinking', thinking: '', signature: '' }),
+      delta(0, { type: 'signature_delta', signature: 's' }),
+    ],
+    ...[shut(0), open(1, { type: 'redacted_thinking', data: 'd' }), shut(1), STOP],
+  )
+  t.same(content, [
+    { type: 'thought', text: '', seal: { origin: NAME, data: 's' } },
+    { type: 'thought', text: '', seal: { origin: NAME, data: 'd', kind: 'redacted' } },
+  ])
+})
+t.test('blocks left open, opened again, never opened', async t => {
+  t.match(heard(START, open(0, TEXT), say(0, 'a'), end('end_turn'), STOP).content, [{ text: 'a' }])
+  const again = heard(START, open(0, TEXT), say(0, 'a'), open(0, TEXT), say(0, 'b'), STOP)
+  t.match(again.content, [{ text: 'a' }, { text: 'b' }])
+  t.match(heard(START, say(0, 'a'), say(0, 'b'), STOP).content, [{ text: 'ab' }])
+  t.same(heard(START, json(3, '{}'), shut(3), STOP).content, [])
+})
+t.test('what nobody knows is passed over, or kept for its provider', async t => {
+  const { content } = heard(
+    ...[
+      START,
+      ['ping'] as Event,
+      ['of_the_future', { index: 0 }] as Event,
+      open(0, TEXT),
+      delta(0, { type: 'mood_delta', mood: 1 }),
+    ],
+    ...[
+      say(0, 'a'),
+      shut(0),
+      open(1, { type: 'of_the_future', x: 1 }),
+      shut(1),
+      end('end_turn'),
+      STOP,
+    ],
+  )
+  t.match(content, [
+    { text: 'a' },
+    { type: 'work', tool: 'other', raw: { items: [{ type: 'of_the_future', x: 1 }] } },
+  ])
+})
+t.test('edge 26: a search and what it found are one work, and no call', async t => {
+  const use = { type: 'server_tool_use', id: 's', name: 'web_search', input: {} }
+  const found = { type: 'web_search_result', url: 'https://a', title: 'A', encrypted_content: 'e' }
+  const result = { type: 'web_search_tool_result', tool_use_id: 's', content: [found] }
+  const citation = {
+    type: 'web_search_result_location',
+    url: 'https://a',
+    title: 'A',
+    cited_text: 'q',
+    encrypted_index: 'i',
+  }
+  const { content, stop } = heard(
+    ...[
+      START,
+      open(0, use),
+      json(0, '{"query":"x"}'),
+      shut(0),
+      open(1, result),
+      shut(1),
+      open(2, TEXT),
+    ],
+    ...[
+      delta(2, { type: 'citations_delta', citation }),
+      say(2, 'b'),
+      shut(2),
+      end('end_turn'),
+      STOP,
+    ],
+  )
+  t.match(content, [
+    {
+      type: 'work',
+      tool: 'web_search',
+      input: 'x',
+      found: [{ url: 'https://a', title: 'A', seal: { data: 'e' } }],
+      raw: { origin: NAME, items: [{ input: { query: 'x' } }, result] },
+    },
+    { text: 'b', citations: [{ url: 'https://a', title: 'A', quote: 'q', seal: { data: 'i' } }] },
+  ])
+  t.match(stop, { reason: 'end' })
+})
+t.test(
+  'works within works keep all blocks in their order, and one without a result is told',
+  async t => {
+    const use = (id: string, name: string): Fields => ({
+      type: 'server_tool_use',
+      id,
+      name,
+      input: {},
+    })
+    const code = {
+      type: 'code_execution_tool_result',
+      tool_use_id: 'c',
+      content: { type: 'code_execution_result', stdout: 'o', stderr: 'e' },
+    }
+    const page = {
+      type: 'web_fetch_tool_result',
+      tool_use_id: 'f',
+      content: { type: 'web_fetch_tool_result_error', error_code: 'unavailable' },
+    }
+    const { content } = heard(
+      ...[
+        START,
+        open(0, use('c', 'code_execution')),
+        shut(0),
+        open(1, use('f', 'web_fetch')),
+        shut(1),
+      ],
+      ...[
+        open(2, page),
+        open(3, code),
+        open(4, use('w', 'web_search')),
+        shut(4),
+        end('pause_turn'),
+        STOP,
+      ],
+    )
+    t.match(content, [
+      {
+        tool: 'code_execution',
+        output: 'oe',
+        raw: { items: [use('c', 'code_execution'), use('f', 'web_fetch'), page, code] },
+      },
+      { tool: 'web_fetch', failed: 'unavailable', raw: { items: [] } },
+      { tool: 'web_search', raw: { items: [use('w', 'web_search')] } },
+    ])
+  },
+)
+t.test(
+  'the tool that stands for a form is the answer, plain text the input of a tool that takes it',
+  async t => {
+    const { content, stop } = heard(
+      START,
+      open(0, call('1', 'tollgate_answer_in_form')),
+      json(0, '{"a":'),
+      json(0, '1}'),
+      shut(0),
+      end('tool_use'),
+      STOP,
+    )
+    t.same(content, [{ type: 'text', text: '{"a":1}' }])
+    t.match(stop, { reason: 'end' })
+    const free = heard(
+      START,
+      open(0, call('1', 'tollgate_text_run')),
+      json(0, '{"input":'),
+      json(0, '"ls"}'),
+      shut(0),
+      STOP,
+    )
+    t.match(free.content, [{ type: 'call', name: 'run', free: true, input: 'ls' }])
+  },
+)

@@ -1,0 +1,172 @@
+/** Streams of upstreams that speak messages, as recordings do not show them: broken off, unended, out of order. */
+import t from 'tap'
+import { partsOf } from '../../../helpers/codec.ts'
+import { thrownBy } from '../../../helpers/exchange.ts'
+import {
+  call,
+  type Event,
+  end,
+  heard,
+  json,
+  open,
+  START,
+  STOP,
+  say,
+  shut,
+  TEXT,
+} from '../../../helpers/message-events.ts'
+import { NAME } from '../../../helpers/messages.ts'
+
+t.test('begin, count and end come once each, the end last', async t => {
+  const { parts } = heard(
+    START,
+    open(0, TEXT),
+    say(0, 'a'),
+    shut(0),
+    end('end_turn'),
+    STOP,
+    STOP,
+    say(0, 'b'),
+  )
+  const types = parts.map(({ type }) => type)
+  t.same(types, ['begin', 'open', 'grow', 'close', 'count', 'stop', 'end'])
+})
+t.test('edge 13: counts complete one another and are never added up', async t => {
+  const usage = { input_tokens: 5, cache_creation_input_tokens: null, output_tokens: 3 }
+  t.same(heard(START, end('end_turn', usage), STOP).answer.meters, { input: 5, output: 3 })
+  t.same(
+    heard(START, end('end_turn'), STOP).answer.meters,
+    { input: 5, output: 3 },
+    'without the input side',
+  )
+})
+t.test('a count that is null at the end stays what it was', async t => {
+  const usage = { input_tokens: 5, cache_read_input_tokens: 4 }
+  const start: Event = ['message_start', { message: { id: 'msg_1', usage } }]
+  const last = { input_tokens: null, cache_read_input_tokens: null, output_tokens: 3 }
+  t.same(heard(start, end('end_turn', last), STOP).answer.meters, {
+    input: 5,
+    cached: 4,
+    output: 3,
+  })
+})
+t.test('edge 12: what was cached is counted apart', async t => {
+  const usage = { cache_read_input_tokens: 7, cache_creation_input_tokens: 2, output_tokens: 3 }
+  const { meters } = heard(START, end('end_turn', usage), STOP).answer
+  t.same(meters, { input: 5, cached: 7, cache_write: 2, output: 3 })
+})
+t.test('edge 30: a stream that closes behind its stop reason lacks nothing', async t => {
+  t.ok(heard(START, open(0, TEXT), say(0, 'a'), shut(0), end('end_turn')).ended)
+})
+t.test('edge 17: a stream that dies before is not whole', async t => {
+  for (const events of [
+    [START],
+    [START, open(0, TEXT), say(0, 'a')],
+    [START, open(0, TEXT), shut(0)],
+    [],
+  ]) {
+    const { ended, parts } = heard(...events)
+    t.notOk(ended)
+    t.notOk(parts.some(({ type }) => type === 'end' || type === 'stop'))
+  }
+})
+t.test('edge 4: a reason that is null is none', async t => {
+  const { parts, ended } = heard(START, open(0, TEXT), say(0, 'a'), end(null))
+  t.notOk(parts.some(({ type }) => type === 'stop'))
+  t.notOk(ended)
+  t.match(heard(START, end(null), end('max_tokens'), STOP).stop, { reason: 'length' })
+})
+t.test('a message that stops without a reason ended', async t => {
+  t.match(heard(START, open(0, TEXT), say(0, 'a'), STOP).stop, { reason: 'end' })
+  t.match(heard(START, open(0, call('1')), STOP).stop, { reason: 'call' })
+})
+t.test('edge 3: a length is not overwritten by a call', async t => {
+  t.match(heard(START, open(0, call('1')), json(0, '{'), end('max_tokens'), STOP).stop, {
+    reason: 'length',
+  })
+})
+t.test('a call that ends like any other turn is a call all the same', async t => {
+  t.match(heard(START, open(0, call('1')), shut(0), end('end_turn'), STOP).stop, {
+    reason: 'call',
+    raw: 'end_turn',
+  })
+})
+t.test('a call without a call is none', async t => {
+  t.match(heard(START, end('tool_use'), STOP).stop, { reason: 'end', raw: 'tool_use' })
+})
+t.test('every reason to stop', async t => {
+  const reasons: readonly (readonly [string, string])[] = [
+    ['end_turn', 'end'],
+    ['stop_sequence', 'sequence'],
+    ['max_tokens', 'length'],
+    ['model_context_window_exceeded', 'length'],
+    ['pause_turn', 'pause'],
+    ['refusal', 'refusal'],
+    ['compaction', 'end'],
+    ['of_the_future', 'end'],
+  ]
+  for (const [raw, reason] of reasons) t.match(heard(START, end(raw), STOP).stop, { raw, reason })
+  const met = heard(START, end('stop_sequence', {}, { stop_sequence: 'X' }), STOP).stop
+  t.match(met, { sequence: 'X' })
+})
+t.test('a refusal in mid-stream keeps what was said and why', async t => {
+  const stop_details = { type: 'refusal', category: 'bio', explanation: 'No.' }
+  const { content, stop } = heard(
+    START,
+    open(0, TEXT),
+    say(0, 'Well'),
+    shut(0),
+    end('refusal', {}, { stop_details }),
+    STOP,
+  )
+  t.match(content, [{ text: 'Well' }])
+  t.match(stop, { reason: 'refusal', message: 'No.' })
+  const silent = heard(
+    START,
+    end('refusal', {}, { stop_details: { category: 'cyber', explanation: null } }),
+    STOP,
+  )
+  t.match(silent.stop, { message: 'cyber' })
+})
+t.test('edge 31: a message that starts twice', async t => {
+  const { parts, content } = heard(
+    START,
+    START,
+    open(0, TEXT),
+    say(0, 'a'),
+    shut(0),
+    end('end_turn'),
+    STOP,
+  )
+  t.equal(parts.filter(({ type }) => type === 'begin').length, 1)
+  t.match(content, [{ text: 'a' }])
+  const anew = [START, open(0, call('1')), json(0, '{"a"'), START] as const
+  t.match(await thrownBy(async () => heard(...anew)), { code: 'ANSWER_TANGLED', status: 502 })
+})
+t.test('members that are null, missing or of another type never throw', async t => {
+  const odd: readonly Event[] = [
+    ['message_start'],
+    ['message_start', { message: null }],
+    ['content_block_start', { index: null, content_block: null }],
+    ['content_block_start', { content_block: { type: 7, text: 7 } }],
+    [
+      'content_block_start',
+      { index: 0, content_block: { type: 'text', text: null, citations: 7 } },
+    ],
+    ['content_block_delta', { index: 0, delta: null }],
+    ['content_block_delta', { index: 0, delta: { type: 'text_delta', text: null } }],
+    ['content_block_delta', { index: 0, delta: { type: 'citations_delta', citation: null } }],
+    ['content_block_start', { index: 1, content_block: { type: 'tool_use' } }],
+    ['content_block_start', { index: 2, content_block: { type: 'server_tool_use' } }],
+    [
+      'content_block_start',
+      { index: 3, content_block: { type: 'web_search_tool_result', content: 7 } },
+    ],
+    ['message_delta', { delta: null, usage: null }],
+    ['message_stop', { anything: 1 }],
+  ]
+  t.ok(heard(...odd).ended)
+  const { parts } = partsOf(NAME, 'data: {"type":"message_stop"}\n\n')
+  t.match(parts.at(-1), { type: 'end' }, 'the type is read where the event has no name')
+  t.same(partsOf(NAME, 'event: message_stop\ndata: not json\n\n').parts, [])
+})

@@ -1,0 +1,163 @@
+/** Recorded messages, read into the hub and written again: nothing of them is lost on the way. */
+import t from 'tap'
+import type { Json } from '../../../../engine/plugin.ts'
+import type { Answer, Part } from '../../../../plugins/formats/answer.ts'
+import { partsOf } from '../../../../plugins/formats/collect.ts'
+import { type Fields, isFields } from '../../../../plugins/formats/fields.ts'
+import {
+  assembled,
+  codecOf,
+  contextWith,
+  lost as losing,
+  partsOf as partsIn,
+  streamed as streamedAs,
+} from '../../../helpers/codec.ts'
+import { gist, messageOf, sdkStage } from '../../../helpers/messages.ts'
+import { recordedFormat, recordings } from '../../../helpers/recorded.ts'
+
+const recorded = recordings()
+const skip = recorded === undefined && 'RECORDINGS is not set'
+// A chat answer under the name of another format.
+const FOREIGN = new Set(['rec-0345'])
+// Its first message breaks off within the arguments of a call; a second one follows.
+const SPLICED = 'rec-0262'
+const mine = (recorded ?? []).filter(
+  ({ id, format, status }) =>
+    recordedFormat(format) === 'anthropic-messages' && status === 200 && !FOREIGN.has(id),
+)
+const NAME = 'anthropic-messages'
+const messages = codecOf(NAME)
+const context = contextWith()
+const streamed = (parts: readonly Part[]) => streamedAs(NAME, parts)
+const stage = await sdkStage()
+t.teardown(() => stage.close())
+
+t.test('whole answers', { skip }, async t => {
+  let count = 0
+  for (const { id, stream, response_body } of mine) {
+    if (stream) continue
+    count++
+    const body = JSON.parse(response_body) as Fields
+    const answer = messages.decodeAnswer(body)
+    const wanted = gist(body)
+    t.strictSame(gist(messages.encodeAnswer(answer, context)), wanted, `${id} written again`)
+    t.same(assembled(partsOf(answer)), answer, `${id} in parts`)
+    const plain = JSON.stringify(messages.encodeAnswer(answer, context))
+    t.same(gist(await stage.read(plain)), wanted, `${id} to the SDK`)
+    t.same(
+      gist(await stage.read(streamed(partsOf(answer)))),
+      wanted,
+      `${id} to the SDK as a stream`,
+    )
+  }
+  t.ok(count >= 70, `${count} answers`)
+})
+
+t.test('streams', { skip }, async t => {
+  let count = 0
+  for (const { id, stream, response_body } of mine) {
+    if (!stream) continue
+    count++
+    if (id === SPLICED) {
+      t.throws(() => partsIn(NAME, response_body), { code: 'ANSWER_TANGLED', status: 502 }, id)
+      continue
+    }
+    const message = messageOf(response_body)
+    const { parts, ended } = partsIn(NAME, response_body)
+    t.ok(ended && message, `${id} ends`)
+    const wanted = gist(message ?? {})
+    const answer = assembled(parts)
+    t.strictSame(gist(messages.encodeAnswer(answer, context)), wanted, `${id} as a whole`)
+    t.same(
+      parsed(answer),
+      parsed(messages.decodeAnswer(message ?? {})),
+      `${id} is what it would be in one piece`,
+    )
+    t.same(gist(await stage.read(streamed(parts))), wanted, `${id} to the SDK`)
+  }
+  t.ok(count >= 40, `${count} streams`)
+})
+
+/** Arguments as values: upstreams put blanks between them as they like. */
+const parsed = (answer: Answer): Answer => ({
+  ...answer,
+  choices: answer.choices.map(({ content, ...choice }) => ({
+    ...choice,
+    content: content.map(each =>
+      each.type === 'call' ? { ...each, input: JSON.stringify(JSON.parse(each.input)) } : each,
+    ),
+  })),
+})
+
+t.test('requests', { skip }, async t => {
+  let count = 0
+  const all = new Set<string>()
+  for (const { id, request } of mine) {
+    if (!request) continue
+    count++
+    const body = request as Fields
+    const lost = losing()
+    const prompt = messages.decodePrompt(body, '/v1/messages', lost)
+    const target = { name: String(body.model), traits: traitsFor(body) }
+    const sent = messages.encodePrompt(prompt, target, lost).body as Fields
+    const wanted = { ...without(body, lost.fields), ...(id === THINKS && { thinking: ADAPTIVE }) }
+    t.strictSame(shape(sent), shape(wanted), `${id} is sent as it came`)
+    for (const field of lost.fields) all.add(field.replace(/\[\d+\]/g, '[]'))
+  }
+  t.ok(count >= 54, `${count} requests`)
+  t.same([...all].sort(), LOST, 'what the hub has no words for')
+})
+/** It asks for effort and says nothing of thinking: in the hub, effort is how much is thought. */
+const THINKS = 'rec-0077'
+const traitsFor = ({ thinking }: Fields): Fields => ({
+  system_turns: true,
+  thinking: isFields(thinking) && thinking.type === 'enabled' ? 'budget' : 'adaptive',
+})
+/** Of this format alone, and told to the client: betas, and hints to its own provider. */
+const LOST: readonly string[] = [
+  'context_management',
+  'mcp_servers',
+  'output_config.task_budget',
+  'tools[].defer_loading',
+]
+
+/** A body without the members that were told to be lost. */
+const without = (body: Fields, lost: readonly string[]): Fields => {
+  const rest = structuredClone(body)
+  for (const field of lost) {
+    const steps = field.split(/[.[\]]+/).filter(step => step !== '')
+    const last = steps.pop() ?? ''
+    let inside = rest as unknown
+    for (const step of steps) inside = (inside as { readonly [key: string]: unknown })[step]
+    delete (inside as { [key: string]: unknown })[last]
+  }
+  return rest
+}
+
+const ADAPTIVE = { type: 'adaptive' }
+
+/** A text and a block of text are the same; so are two turns of one side and one of both; so are members that are null and members that are missing. */
+const shape = (value: Json, key = ''): Json => {
+  if (typeof value === 'string' && (key === 'content' || key === 'system'))
+    return [{ type: 'text', text: value }]
+  if (Array.isArray(value))
+    return (key === 'messages' ? joined(value) : value).map(each => shape(each))
+  if (!isFields(value)) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, each]) => each !== null && each !== false)
+      .map(([name, each]) => [name, shape(each, name)] as const)
+      .sort(([one], [other]) => (one < other ? -1 : 1)),
+  )
+}
+const joined = (messages: readonly Json[]): readonly Json[] => {
+  const turns: { role: Json; content: Json[] }[] = []
+  for (const message of messages) {
+    const { role = null, content = [] } = message as Fields
+    const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : content
+    const last = turns.at(-1)
+    if (last?.role === role) last.content.push(...(blocks as Json[]))
+    else turns.push({ role, content: [...(blocks as Json[])] })
+  }
+  return turns
+}

@@ -1,0 +1,117 @@
+/** Plain settings for an upstream that speaks messages, and what a request loses. */
+import t from 'tap'
+import type { Prompt } from '../../../../plugins/formats/hub.ts'
+import { read, written } from '../../../helpers/codec.ts'
+import { asking, HI, NAME, write } from '../../../helpers/messages.ts'
+
+t.test('max_tokens is always said: the client’s, the model’s own, or a usual one', async t => {
+  const limits = (settings: Prompt['settings'], output?: number) =>
+    write(asking(HI, { settings }), {}, output).body.max_tokens
+  t.equal(limits({ limit: 7 }), 7)
+  t.equal(limits({}, 64_000), 64_000)
+  t.equal(limits({}), 8_192)
+  t.equal(limits({ limit: 100_000 }, 64_000), 64_000, 'more than it writes is refused upstream')
+})
+
+t.test('settings under their names, and what has none is told', async t => {
+  const { body, lost } = write(
+    asking(HI, {
+      settings: {
+        ...{
+          limit: 9,
+          temperature: 1.5,
+          topP: 0.5,
+          topK: 4,
+          stops: ['a', ' '],
+          user: 'u',
+          tier: 'default',
+        },
+        ...{
+          seed: 1,
+          frequencyPenalty: 0,
+          presencePenalty: 1,
+          candidates: 1,
+          logprobs: false,
+          store: true,
+        },
+      },
+    }),
+  )
+  t.match(body, {
+    max_tokens: 9,
+    temperature: 1,
+    top_p: 0.5,
+    top_k: 4,
+    stop_sequences: ['a'],
+    metadata: { user_id: 'u' },
+    service_tier: 'standard_only',
+  })
+  t.same([...lost].sort(), ['presencePenalty', 'seed', 'stops', 'store', 'temperature'])
+  t.same(write(asking(HI, { settings: { tier: 'flex' } })).lost, ['tier'])
+})
+
+t.test('edge 32: where to cache is kept, from the system prompt to the whole', async t => {
+  const cache_control = { type: 'ephemeral', ttl: '1h' }
+  const body = {
+    model: 'm',
+    max_tokens: 5,
+    cache_control: { type: 'ephemeral' },
+    system: [{ type: 'text', text: 's', cache_control }],
+    tools: [
+      { name: 'f', input_schema: { type: 'object' }, cache_control },
+      { type: 'web_search_20250305', name: 'web_search', cache_control },
+    ],
+    messages: [
+      { role: 'user', content: [{ type: 'text', text: 'a', cache_control }] },
+      {
+        role: 'assistant',
+        content: [{ type: 'tool_use', id: '1', name: 'f', input: {}, cache_control }],
+      },
+      {
+        role: 'user',
+        content: [
+          {
+            type: 'tool_result',
+            tool_use_id: '1',
+            content: [{ type: 'text', text: 'b' }],
+            cache_control,
+          },
+        ],
+      },
+    ],
+  }
+  const { prompt, lost } = read(NAME, body)
+  t.same(lost, [])
+  t.same({ ...written(NAME, prompt).body, model: 'm' }, body)
+})
+t.test('edge 29: a request to count tokens has no bound, and is read all the same', async t => {
+  const { prompt } = read(
+    NAME,
+    { model: 'm', messages: [{ role: 'user', content: 'a' }] },
+    '/v1/messages/count_tokens',
+  )
+  t.equal(prompt.settings.limit, undefined)
+  t.match(prompt.turns, [{ role: 'user', content: [{ text: 'a' }] }])
+})
+t.test('members without a word in the hub are told by their names', async t => {
+  const { lost } = read(NAME, {
+    ...{
+      model: 'm',
+      max_tokens: 1,
+      messages: [],
+      container: 'c',
+      speed: 'fast',
+      inference_geo: null,
+    },
+    metadata: { user_id: 'u', other: 1 },
+    output_config: { effort: 'low', task_budget: {} },
+    tools: [{ name: 'f', input_schema: {}, defer_loading: true, eager_input_streaming: null }],
+  })
+  t.same([...lost].sort(), [
+    'container',
+    'metadata.other',
+    'output_config.task_budget',
+    'speed',
+    'tools[0].defer_loading',
+  ])
+})

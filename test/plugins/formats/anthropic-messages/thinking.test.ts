@@ -1,0 +1,100 @@
+/** Thinking for an upstream that speaks messages: what fits, and what it forbids. */
+import t from 'tap'
+import type { Content } from '../../../../plugins/formats/content.ts'
+import type { Fields } from '../../../../plugins/formats/fields.ts'
+import type { Prompt } from '../../../../plugins/formats/hub.ts'
+import {
+  asking,
+  call,
+  HI,
+  model,
+  NAME,
+  result,
+  say,
+  user,
+  write,
+} from '../../../helpers/messages.ts'
+
+t.test('edge 27: thinking: budgets fit, and forbid what they forbid', async t => {
+  const think = (
+    thinking: Prompt['thinking'],
+    more: Partial<Prompt> = {},
+    traits: Fields = {},
+    output?: number,
+  ) => write(asking(HI, { ...(thinking && { thinking }), ...more }), traits, output)
+  t.match(think({ mode: 'effort', effort: 'low' }).body, {
+    max_tokens: 9_216,
+    thinking: { budget_tokens: 1_024 },
+  })
+  t.match(think({ mode: 'effort', effort: 'high' }, {}, {}, 64_000).body, {
+    max_tokens: 64_000,
+    thinking: { budget_tokens: 24_576 },
+  })
+  t.match(think({ mode: 'budget', budget: 24_576 }, { settings: { limit: 10_000 } }).body, {
+    max_tokens: 10_000,
+    thinking: { budget_tokens: 8_000 },
+  })
+  t.match(
+    think({ mode: 'budget', budget: 9_999 }, { settings: { limit: 10_000 } }).body,
+    { thinking: { budget_tokens: 9_999 } },
+    'what fits is not touched',
+  )
+  t.match(think({ mode: 'budget', budget: 10 }).body, { thinking: { budget_tokens: 1_024 } })
+  t.notOk('thinking' in think({ mode: 'budget', budget: 10 }, { settings: { limit: 1_024 } }).body)
+  const small = think({ mode: 'effort', effort: 'low' }, { settings: { limit: 500 } })
+  t.notOk('thinking' in small.body)
+  t.same(small.lost, ['thinking'])
+  t.same(think({ mode: 'off' }).body.thinking, { type: 'disabled' })
+  t.same(think({ mode: 'effort', effort: 'none' }).body.thinking, { type: 'disabled' })
+  const forbidden = think(
+    { mode: 'budget', budget: 2_000 },
+    {
+      settings: { temperature: 0.2, topK: 3, topP: 0.1, parallel: false },
+      choice: { type: 'required' },
+      tools: [{ type: 'function', name: 'f' }],
+    },
+  )
+  t.same([...forbidden.lost].sort(), ['choice', 'temperature', 'topK', 'topP'])
+  t.same(forbidden.body.tool_choice, { type: 'auto', disable_parallel_tool_use: true })
+  for (const member of ['temperature', 'top_k', 'top_p']) t.notOk(member in forbidden.body, member)
+  t.same(think({ mode: 'budget', budget: 2_000 }, { settings: { temperature: 1 } }).lost, [])
+})
+t.test('thinking on models that judge it themselves', async t => {
+  const adaptive = { thinking: 'adaptive' }
+  const think = (thinking: NonNullable<Prompt['thinking']>) =>
+    write(asking(HI, { thinking }), adaptive).body
+  t.match(think({ mode: 'effort', effort: 'xhigh' }), {
+    thinking: { type: 'adaptive' },
+    output_config: { effort: 'xhigh' },
+  })
+  t.match(think({ mode: 'effort', effort: 'minimal' }), { output_config: { effort: 'low' } })
+  t.match(think({ mode: 'budget', budget: 8_000, show: true }), {
+    thinking: { type: 'adaptive', display: 'summarized' },
+    output_config: { effort: 'medium' },
+  })
+  t.same(think({ mode: 'adaptive' }).thinking, { type: 'adaptive' })
+})
+t.test('edge 9: a turn that another provider began to think cannot be thought on', async t => {
+  const turns = (content: readonly Content[]) => [
+    ...HI,
+    model(...content, call('1')),
+    user(result('1')),
+  ]
+  const thinking = { mode: 'budget', budget: 2_000 } as const
+  const foreign = write(
+    asking(turns([{ type: 'thought', text: 'x', seal: { origin: 'google-gemini', data: 's' } }]), {
+      thinking,
+    }),
+  )
+  t.notOk('thinking' in foreign.body)
+  t.same(foreign.lost, ['thinking'])
+  const own = write(
+    asking(turns([{ type: 'thought', text: '', seal: { origin: NAME, data: 's' } }]), { thinking }),
+  )
+  t.match(own.body, { thinking: { type: 'enabled' } })
+  t.match(
+    write(asking([...HI, model(say('a')), ...HI], { thinking })).body,
+    { thinking: { type: 'enabled' } },
+    'no call is open',
+  )
+})

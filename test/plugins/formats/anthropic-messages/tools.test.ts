@@ -1,0 +1,163 @@
+/** Tools and forms for an upstream that speaks messages. */
+import t from 'tap'
+import type { Json } from '../../../../engine/plugin.ts'
+import type { Fields } from '../../../../plugins/formats/fields.ts'
+import type { Prompt } from '../../../../plugins/formats/hub.ts'
+import { read } from '../../../helpers/codec.ts'
+import { thrownBy } from '../../../helpers/exchange.ts'
+import {
+  asking,
+  call,
+  HI,
+  model,
+  NAME,
+  result,
+  sent,
+  user,
+  write,
+} from '../../../helpers/messages.ts'
+
+const FORM: Prompt['form'] = {
+  type: 'schema',
+  schema: { type: 'object', properties: { of: { type: 'object', properties: {} } } },
+}
+t.test('names of tools outside the letters of this format come back as they were', async t => {
+  const tools = [{ type: 'function', name: 'files.read' }] as const
+  const { body } = write(asking(HI, { tools, choice: { type: 'tool', name: 'files.read' } }))
+  const [{ name } = {}] = body.tools as readonly Fields[]
+  t.match(name, /^[A-Za-z0-9_-]+$/)
+  t.same(body.tool_choice, { type: 'tool', name })
+  t.match(
+    read(NAME, {
+      messages: [
+        {
+          role: 'assistant',
+          content: [{ type: 'tool_use', id: '1', name: name ?? '', input: {} }],
+        },
+      ],
+    }).prompt.turns[0]?.content[0],
+    { name: 'files.read' },
+  )
+})
+t.test('calls of before declare their tools where the request has none', async t => {
+  const body = sent([...HI, model(call('1')), user(result('1'))])
+  t.same(body.tools, [{ name: 'look', input_schema: { type: 'object' } }])
+  t.same(body.tool_choice, { type: 'none' })
+})
+t.test(
+  'tools: functions, hosted ones by their versions, and those that are nobody’s here',
+  async t => {
+    const tools: Prompt['tools'] = [
+      {
+        type: 'function',
+        name: 'f',
+        description: 'd',
+        schema: { properties: {} },
+        strict: true,
+        cache: { ttl: '1h' },
+      },
+      { type: 'function', name: 'g' },
+      { type: 'free', name: 'h', description: 'runs', grammar: { syntax: 'lark' } },
+      {
+        type: 'hosted',
+        tool: 'web_search',
+        asked: 'gx_search',
+        maxCalls: 3,
+        domains: { allowed: ['a.b'] },
+        place: { country: 'DE' },
+      },
+      { type: 'hosted', tool: 'web_fetch', asked: 'web_fetch_20260209' },
+      { type: 'hosted', tool: 'url_context', asked: 'url_context' },
+      { type: 'hosted', tool: 'code_execution', asked: 'code_interpreter' },
+      { type: 'foreign', origin: NAME, name: 'bash', raw: { type: 'bash_20250124', name: 'bash' } },
+    ]
+    t.same(write(asking(HI, { tools })).body.tools, [
+      {
+        name: 'f',
+        description: 'd',
+        input_schema: { type: 'object', properties: {} },
+        strict: true,
+        cache_control: { type: 'ephemeral', ttl: '1h' },
+      },
+      { name: 'g', input_schema: { type: 'object', properties: {} } },
+      {
+        name: 'tollgate_text_h',
+        description: 'runs\n\nIts input follows: {"syntax":"lark"}',
+        input_schema: {
+          type: 'object',
+          properties: { input: { type: 'string' } },
+          required: ['input'],
+          additionalProperties: false,
+        },
+      },
+      {
+        type: 'web_search_20250305',
+        name: 'web_search',
+        allowed_domains: ['a.b'],
+        user_location: { type: 'approximate', country: 'DE' },
+        max_uses: 3,
+      },
+      { type: 'web_fetch_20260209', name: 'web_fetch' },
+      { type: 'web_fetch_20250910', name: 'web_fetch' },
+      { type: 'code_execution_20250825', name: 'code_execution' },
+      { type: 'bash_20250124', name: 'bash' },
+    ])
+    const refused: Prompt['tools'] = [
+      { type: 'hosted', tool: 'file_search', asked: 'file_search', stores: ['s'] },
+      { type: 'hosted', tool: 'image_generation', asked: 'image_generation' },
+      { type: 'foreign', origin: 'google-gemini', name: 'googleMaps', raw: {} },
+    ]
+    for (const tool of refused)
+      t.match(await thrownBy(async () => write(asking(HI, { tools: [tool] }))), {
+        code: 'TOOL_UNSUPPORTED',
+        status: 400,
+      })
+  },
+)
+t.test('the choice among tools', async t => {
+  const tools: Prompt['tools'] = [
+    { type: 'function', name: 'f' },
+    { type: 'function', name: 'g' },
+  ]
+  const chosen = (more: Partial<Prompt>) => write(asking(HI, { tools, ...more })).body
+  const single = { settings: { parallel: false } }
+  t.notOk('tool_choice' in chosen({}))
+  t.same(chosen(single).tool_choice, { type: 'auto', disable_parallel_tool_use: true })
+  t.same(chosen({ choice: { type: 'required' }, ...single }).tool_choice, {
+    type: 'any',
+    disable_parallel_tool_use: true,
+  })
+  t.same(chosen({ choice: { type: 'none' }, ...single }).tool_choice, { type: 'none' })
+  t.same(chosen({ choice: { type: 'tool', name: 'g' } }).tool_choice, { type: 'tool', name: 'g' })
+  const some = chosen({ choice: { type: 'some', mode: 'required', names: ['g'] } })
+  t.same(some.tool_choice, { type: 'any' })
+  t.match(some.tools, [{ name: 'g' }])
+  t.equal((some.tools as readonly Json[]).length, 1)
+  t.notOk('tool_choice' in chosen({ tools: [], choice: { type: 'required' } }), 'nothing to choose')
+})
+
+t.test('structured output by its member, whose objects must be closed', async t => {
+  t.same(write(asking(HI, { form: FORM })).body.output_config, {
+    format: {
+      type: 'json_schema',
+      schema: {
+        type: 'object',
+        properties: { of: { type: 'object', properties: {}, additionalProperties: false } },
+        additionalProperties: false,
+      },
+    },
+  })
+})
+t.test('structured output on older models: a tool that must be called, or words', async t => {
+  const old = { structured: false }
+  const { body } = write(asking(HI, { form: FORM }), old)
+  t.match(body, { tools: [{ name: 'tollgate_answer_in_form' }], tool_choice: { type: 'tool' } })
+  t.notOk('output_config' in body)
+  const tools: Prompt['tools'] = [{ type: 'function', name: 'f' }]
+  t.match(write(asking(HI, { form: FORM, tools }), old).body, {
+    system: [{ text: /fits this schema/ }],
+  })
+  t.match(write(asking(HI, { form: { type: 'json' } })).body, {
+    system: [{ text: /one valid JSON object/ }],
+  })
+})

@@ -1,0 +1,129 @@
+/** Turns for an upstream that speaks messages: the only order it takes, whatever order they came in. */
+import t from 'tap'
+import type { Json } from '../../../../engine/plugin.ts'
+import type { Content, Media } from '../../../../plugins/formats/content.ts'
+import type { Fields } from '../../../../plugins/formats/fields.ts'
+import { read } from '../../../helpers/codec.ts'
+import {
+  asking,
+  call,
+  HI,
+  model,
+  NAME,
+  result,
+  roles,
+  say,
+  sent,
+  system,
+  user,
+  write,
+} from '../../../helpers/messages.ts'
+
+t.test('leading system turns become the system prompt', async t => {
+  const { system: told, messages } = sent([system('a'), system('b'), ...HI])
+  t.same(told, [
+    { type: 'text', text: 'a' },
+    { type: 'text', text: 'b' },
+  ])
+  t.same(messages, [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }])
+})
+t.test('nothing but a system prompt is asked as a question', async t => {
+  const body = sent([system('be')])
+  t.same(roles(body), [['user', 'text']])
+  t.notOk('system' in body)
+})
+t.test('edge 21: system turns in mid-conversation keep their place', async t => {
+  const turns = [user(say('a')), model(say('b')), system('now'), user(say('c'))]
+  const folded = sent(turns)
+  t.same(roles(folded), [
+    ['user', 'text'],
+    ['assistant', 'text'],
+    ['user', 'text', 'text'],
+  ])
+  t.match(JSON.stringify(folded), /<system>\\nnow\\n<\/system>/)
+  const kept = sent(turns, { system_turns: true })
+  t.same(roles(kept), [
+    ['user', 'text'],
+    ['assistant', 'text'],
+    ['system', 'text'],
+    ['user', 'text'],
+  ])
+})
+t.test('a system turn between a call and its result does not part them', async t => {
+  const body = sent([...HI, model(call('1')), system('now'), user(result('1'))])
+  t.same(roles(body), [
+    ['user', 'text'],
+    ['assistant', 'tool_use'],
+    ['user', 'tool_result', 'text'],
+  ])
+})
+t.test('edge 19: results in several turns are one turn, before all that is said', async t => {
+  const turns = [
+    ...HI,
+    model(call('1'), call('2')),
+    user(say('and'), result('1')),
+    user(result('2')),
+    user(say('so')),
+  ]
+  t.same(roles(sent(turns)), [
+    ['user', 'text'],
+    ['assistant', 'tool_use', 'tool_use'],
+    ['user', 'tool_result', 'tool_result', 'text', 'text'],
+  ])
+})
+t.test('edge 18: ids of any length and letters, the same on both ends', async t => {
+  for (const id of ['call.1|é', 'x'.repeat(200), '']) {
+    const body = sent([...HI, model(call(id)), user(result(id))])
+    const [, one, two] = body.messages as readonly { readonly content: readonly Fields[] }[]
+    t.match(one?.content[0]?.id, /^[A-Za-z0-9_-]{1,64}$/)
+    t.equal(one?.content[0]?.id, two?.content[0]?.tool_use_id)
+  }
+  const spelt = sent([...HI, model(call('call.1')), user(result('call.1'))])
+  const back = read(NAME, spelt).prompt
+  t.match(back.turns[1]?.content[0], { id: 'call.1' }, 'and read back')
+})
+t.test('what the model showed is shown to it by the other side', async t => {
+  const image: Media = {
+    type: 'media',
+    kind: 'image',
+    source: { type: 'url', url: 'https://a/b.png' },
+  }
+  t.same(roles(sent([...HI, model(say('here'), image), user(say('bluer'))])), [
+    ['user', 'text'],
+    ['assistant', 'text'],
+    ['user', 'image', 'text'],
+  ])
+})
+t.test('a conversation that the model began gets a question before it', async t => {
+  t.same(roles(sent([model(say('Hello!')), ...HI])), [
+    ['user', 'text'],
+    ['assistant', 'text'],
+    ['user', 'text'],
+  ])
+})
+t.test('the start of an answer, and models that do not go on from one', async t => {
+  const turns = [...HI, model(say('It is '))]
+  t.same((sent(turns).messages as readonly Json[])[1], {
+    role: 'assistant',
+    content: [{ type: 'text', text: 'It is' }],
+  })
+  const { body, lost } = write(asking(turns), { prefill: false })
+  t.same(roles(body), [
+    ['user', 'text'],
+    ['assistant', 'text'],
+    ['user', 'text'],
+  ])
+  t.same(lost, ['prefill'])
+})
+t.test('a turn that a provider’s tool paused is sent again as it is', async t => {
+  const items = [{ type: 'server_tool_use', id: 's', name: 'web_search', input: {} }]
+  const work: Content = {
+    type: 'work',
+    tool: 'web_search',
+    id: 's',
+    input: 'x',
+    raw: { origin: NAME, items },
+  }
+  const body = write(asking([...HI, model(work)]), { prefill: false }).body
+  t.same((body.messages as readonly Json[])[1], { role: 'assistant', content: items })
+})

@@ -1,0 +1,229 @@
+/** Blocks in streams for clients that speak messages: calls, thoughts, works and what they are sealed with. */
+import t from 'tap'
+import type { Json } from '../../../../engine/plugin.ts'
+import type { Part } from '../../../../plugins/formats/answer.ts'
+import type { Content } from '../../../../plugins/formats/content.ts'
+import type { Fields } from '../../../../plugins/formats/fields.ts'
+import { read, written } from '../../../helpers/codec.ts'
+import {
+  BEGIN,
+  call,
+  close,
+  END,
+  grow,
+  open,
+  shownBy,
+  stop,
+  TEXT,
+  THOUGHT,
+} from '../../../helpers/message-parts.ts'
+import { NAME, sdkStage } from '../../../helpers/messages.ts'
+
+const stage = await sdkStage()
+t.teardown(() => stage.close())
+const shown = shownBy(stage)
+
+t.test('edge 16: a call without arguments', async t => {
+  t.match(await shown(BEGIN, open(0, call('a')), close(0), stop('call'), END), {
+    content: [{ type: 'tool_use', input: {} }],
+  })
+  t.match(await shown(BEGIN, open(0, call('a')), grow(0, '{}'), close(0), stop('call'), END), {
+    content: [{ input: {} }],
+  })
+})
+t.test('edge 18: ids that this format does not take are fitted, and read back', async t => {
+  const message = await shown(BEGIN, open(0, call('call|1')), close(0), stop('call'), END)
+  const [block] = message.content as readonly Fields[]
+  t.match(block?.id, /^[A-Za-z0-9_-]+$/)
+  const { prompt } = read(NAME, {
+    messages: [{ role: 'assistant', content: message.content as Json }],
+  })
+  t.match(prompt.turns[0]?.content[0], { id: 'call|1' })
+})
+t.test('thoughts, signed at any time or never', async t => {
+  const seal = { origin: NAME, data: 's' }
+  const message = await shown(
+    ...[BEGIN, open(0, THOUGHT), grow(0, 'hm'), { type: 'seal', index: 0, seal } as Part, close(0)],
+    ...[
+      open(1, { ...THOUGHT, seal } as Content),
+      close(1),
+      open(2, THOUGHT),
+      grow(2, 'so'),
+      close(2),
+    ],
+    ...[
+      open(3, { ...THOUGHT, seal: { ...seal, kind: 'redacted' } } as Content),
+      close(3),
+      stop('end'),
+      END,
+    ],
+  )
+  t.same(message.content, [
+    { type: 'thinking', thinking: 'hm', signature: 's' },
+    { type: 'thinking', thinking: '', signature: 's' },
+    { type: 'thinking', thinking: 'so', signature: '' },
+    { type: 'redacted_thinking', data: 's' },
+  ])
+})
+t.test('edge 7 and 8: what another provider sealed comes back at its place', async t => {
+  const seal = { origin: 'google-gemini', data: 'signed' }
+  const thought = { origin: 'openai-responses', data: 'encrypted', id: 'rs_1' }
+  const message = await shown(
+    ...[
+      BEGIN,
+      open(0, THOUGHT),
+      grow(0, 'hm'),
+      { type: 'seal', index: 0, seal: thought } as Part,
+      close(0),
+    ],
+    ...[open(1, { ...call('a'), seal } as Content), close(1), open(2, call('b')), close(2)],
+    ...[
+      open(3, TEXT),
+      grow(3, 'x'),
+      { type: 'seal', index: 3, seal } as Part,
+      close(3),
+      stop('call'),
+      END,
+    ],
+  )
+  t.notMatch(JSON.stringify(message), /"signed"|"encrypted"/)
+  const { prompt } = read(NAME, {
+    messages: [{ role: 'assistant', content: message.content as Json }],
+  })
+  t.match(prompt.turns[0]?.content, [
+    { type: 'thought', text: 'hm', seal: thought },
+    { type: 'thought', text: '', seal },
+    { type: 'call', id: 'a' },
+    { type: 'call', id: 'b' },
+    { type: 'text', text: 'x' },
+    { type: 'thought', text: '', seal },
+  ])
+  const sent = written(NAME, prompt).body
+  t.notMatch(
+    JSON.stringify(sent),
+    /thinking|dG9sbGdhdGU6/,
+    'and never reaches an upstream of this format',
+  )
+})
+t.test(
+  'the work of another provider is told as this format tells its own, and comes back whole',
+  async t => {
+    const raw = { origin: 'openai-responses', items: [{ type: 'web_search_call', id: 'ws_1' }] }
+    const begun: Content = { type: 'work', tool: 'web_search', id: 'ws_1', input: {} }
+    const done: Content = {
+      ...begun,
+      input: 'news',
+      found: [{ url: 'https://a', title: 'A' }],
+      raw,
+    }
+    const code: Content = {
+      type: 'work',
+      tool: 'code_execution',
+      id: 'ci',
+      input: 'print(1)',
+      output: '1\n',
+    }
+    const message = await shown(
+      BEGIN,
+      open(0, begun),
+      close(0, done),
+      open(1, code),
+      close(1),
+      stop('end'),
+      END,
+    )
+    t.match(message.content, [
+      {
+        type: 'server_tool_use',
+        name: 'web_search',
+        id: 'srvtoolu_ws_1',
+        input: { query: 'news' },
+      },
+      {
+        type: 'web_search_tool_result',
+        tool_use_id: 'srvtoolu_ws_1',
+        content: [{ url: 'https://a' }],
+      },
+      { type: 'thinking', thinking: '' },
+      { type: 'server_tool_use', name: 'code_execution', input: { code: 'print(1)' } },
+      { type: 'code_execution_tool_result', content: { stdout: '1\n', return_code: 0 } },
+    ])
+    const { prompt } = read(NAME, {
+      messages: [{ role: 'assistant', content: message.content as Json }],
+    })
+    const [search, ran, ...others] = prompt.turns[0]?.content ?? []
+    t.match(search, { type: 'work', tool: 'web_search', input: 'news', raw })
+    t.match(ran, { type: 'work', tool: 'code_execution', output: '1\n' })
+    t.same(others, [])
+  },
+)
+t.test('every hosted tool, done and failed', async t => {
+  const tools = [
+    'web_search',
+    'web_fetch',
+    'url_context',
+    'code_execution',
+    'file_search',
+    'image_generation',
+    'other',
+  ] as const
+  for (const tool of tools)
+    for (const failed of [undefined, 'unavailable']) {
+      const work: Content = { type: 'work', tool, id: 'w', input: null, ...(failed && { failed }) }
+      const message = await shown(BEGIN, open(0, work), close(0), stop('end'), END)
+      t.match(message.content, [{ type: 'server_tool_use' }], tool)
+    }
+})
+t.test('edge 26: citations of other formats reach their text', async t => {
+  const cite = {
+    type: 'cite',
+    index: 0,
+    citation: { url: 'https://a', title: 'A', start: 0, end: 1 },
+  } as const
+  const document = { type: 'cite', index: 0, citation: { document: 2, quote: 'q' } } as const
+  const message = await shown(
+    BEGIN,
+    open(0, TEXT),
+    grow(0, 'x'),
+    cite,
+    document,
+    close(0),
+    stop('end'),
+    END,
+  )
+  t.match(message.content, [
+    {
+      text: 'x',
+      citations: [
+        { type: 'web_search_result_location', url: 'https://a', title: 'A' },
+        { type: 'char_location', document_index: 2, cited_text: 'q' },
+      ],
+    },
+  ])
+})
+t.test('refusals and images are text; an empty text is no block', async t => {
+  const image: Content = {
+    type: 'media',
+    kind: 'image',
+    source: { type: 'url', url: 'https://a/b.png' },
+  }
+  const message = await shown(
+    ...[
+      BEGIN,
+      open(0, TEXT),
+      close(0),
+      open(1, { type: 'refusal', text: '' }),
+      grow(1, 'No.'),
+      close(1),
+    ],
+    ...[open(2, image), close(2), stop('filter', 'unsafe'), END],
+  )
+  t.match(message, {
+    content: [
+      { type: 'text', text: 'No.' },
+      { type: 'text', text: '![image](https://a/b.png)' },
+    ],
+    stop_reason: 'refusal',
+    stop_details: { explanation: 'unsafe' },
+  })
+})

@@ -1,0 +1,128 @@
+/** Streams for clients that speak messages, made of what other formats send: read by the official SDK. */
+import t from 'tap'
+import type { Json } from '../../../../engine/plugin.ts'
+import type { Part } from '../../../../plugins/formats/answer.ts'
+import { codecOf, contextWith } from '../../../helpers/codec.ts'
+import {
+  BEGIN,
+  call,
+  close,
+  END,
+  grow,
+  open,
+  shownBy,
+  stop,
+  TEXT,
+  types,
+  writeAll,
+} from '../../../helpers/message-parts.ts'
+import { NAME, sdkStage } from '../../../helpers/messages.ts'
+
+const stage = await sdkStage()
+t.teardown(() => stage.close())
+const shown = shownBy(stage)
+
+t.test('the events of a text, in their order, with all counts at the end', async t => {
+  const sse = writeAll(
+    BEGIN,
+    open(0, TEXT),
+    grow(0, 'a'),
+    close(0),
+    stop('end'),
+    { type: 'count', meters: { input: 3, cached: 4, output: 2, thinking: 5 } },
+    END,
+  )
+  t.same(types(sse), [
+    'message_start',
+    'content_block_start',
+    'content_block_delta',
+    'content_block_stop',
+    'message_delta',
+    'message_stop',
+  ])
+  t.match(await stage.read(sse), {
+    id: 'msg_0123456789abcdef',
+    model: 'asked',
+    content: [{ type: 'text', text: 'a' }],
+    stop_reason: 'end_turn',
+    usage: { input_tokens: 3, cache_read_input_tokens: 4, output_tokens: 7 },
+  })
+})
+t.test('edge 1: calls that interleave are written one after the other', async t => {
+  const parts = [
+    BEGIN,
+    open(0, call('a')),
+    open(1, call('b')),
+    grow(0, '{"x"'),
+    grow(1, '{"y"'),
+    grow(0, ':1}'),
+    grow(1, ':2}'),
+  ]
+  const sse = writeAll(...parts, stop('call'), END)
+  const indices = [...sse.matchAll(/"index":(\d+)/g)].map(([, index]) => Number(index))
+  t.same(
+    indices,
+    [...indices].sort((one, other) => one - other),
+    'no delta behind a stop',
+  )
+  t.match(await stage.read(sse), {
+    content: [
+      { id: 'a', input: { x: 1 } },
+      { id: 'b', input: { y: 2 } },
+    ],
+    stop_reason: 'tool_use',
+  })
+})
+t.test('more interleaved than can be sorted is an error', async t => {
+  const encoder = codecOf(NAME).encodeStream(contextWith())
+  encoder.part(open(0, TEXT))
+  encoder.part(open(1, TEXT))
+  t.throws(() => encoder.part(grow(1, 'x'.repeat(5 * 1024 * 1024))), {
+    code: 'ANSWER_TANGLED',
+    status: 502,
+  })
+})
+t.test('candidates beyond the first have no place', async t => {
+  const message = await shown(
+    ...[BEGIN, open(0, TEXT), open(1, TEXT, 1), grow(1, 'b'), grow(0, 'a'), close(1), close(0)],
+    ...[stop('end'), { type: 'stop', choice: 1, stop: { reason: 'length' } } as Part, END],
+  )
+  t.match(message, { content: [{ text: 'a' }], stop_reason: 'end_turn' })
+  t.equal((message.content as Json[]).length, 1)
+})
+t.test(
+  'edge 5: what the model failed to write ends in an error, never in a clean stop',
+  async t => {
+    const sse = writeAll(BEGIN, stop('broken', 'MALFORMED_FUNCTION_CALL'), END)
+    t.same(types(sse), ['message_start', 'error'])
+    await t.rejects(stage.read(sse), /MALFORMED_FUNCTION_CALL/)
+  },
+)
+t.test('edge 17: an error in mid-stream is an error to the client', async t => {
+  const encoder = codecOf(NAME).encodeStream(contextWith())
+  const begun = [BEGIN, open(0, TEXT), grow(0, 'a')].map(part => encoder.part(part)).join('')
+  const failed = encoder.fail({
+    type: 'error',
+    error: { type: 'overloaded_error', message: 'Later.' },
+    request_id: 'r',
+  })
+  t.notMatch(begun + failed, /message_stop/)
+  await t.rejects(stage.read(begun + failed), /Later/)
+  await t.rejects(
+    stage.read(begun),
+    /stream ended|request ended/i,
+    'and so is a stream that is cut',
+  )
+})
+t.test('edge 6: a stream without anything in it', async t => {
+  t.match(await shown(END), {
+    content: [],
+    stop_reason: 'end_turn',
+    usage: { input_tokens: 0, output_tokens: 0 },
+  })
+})
+t.test('counts that are known at the start are told there, and once more at the end', async t => {
+  const sse = writeAll({ ...BEGIN, meters: { input: 9 } } as Part, stop('length'), END)
+  t.match(sse, /message_start.*"input_tokens":9/)
+  t.match(await stage.read(sse), { stop_reason: 'max_tokens', usage: { input_tokens: 9 } })
+})

@@ -1,0 +1,201 @@
+/** Answers and streams of generateContent, as upstreams write them: ends, counts, framing. */
+import t from 'tap'
+import type { Json } from '../../../../engine/plugin.ts'
+import type { Fields } from '../../../../plugins/formats/fields.ts'
+import { assembled, codecOf, collected, partsOf } from '../../../helpers/codec.ts'
+import {
+  call,
+  contentOf,
+  event,
+  piece,
+  stop,
+  stopOf,
+  whole,
+} from '../../../helpers/gemini-answer.ts'
+
+const NAME = 'google-gemini'
+const codec = codecOf(NAME)
+
+t.test('edge 2: a call and its end come in different chunks', t => {
+  t.match(stopOf(call({ name: 'f', args: {} }), stop()), { reason: 'call', raw: 'STOP' })
+  t.match(stopOf(piece([{ text: 'a' }]), stop()), { reason: 'end' })
+  t.end()
+})
+t.test('edge 3: what cut an answer short is not hidden by a call', t => {
+  const first = call({ name: 'f', args: {} })
+  t.match(stopOf(first, stop('MAX_TOKENS')), { reason: 'length' })
+  t.match(stopOf(first, stop('SAFETY')), { reason: 'filter' })
+  t.end()
+})
+t.test('edge 4: a reason that is null, empty or unspecified is no end', t => {
+  for (const finishReason of [null, '', 'FINISH_REASON_UNSPECIFIED']) {
+    const { parts, ended } = partsOf(NAME, piece([{ text: 'a' }], { finishReason }))
+    t.notOk(ended, String(finishReason))
+    t.notOk(parts.some(({ type }) => type === 'stop'))
+  }
+  t.end()
+})
+t.test('edge 5: a call that the model failed to write is no clean stop', t => {
+  for (const reason of [
+    ...['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS'],
+    ...['MALFORMED_RESPONSE', 'MISSING_THOUGHT_SIGNATURE'],
+  ]) {
+    t.match(stopOf(stop(reason)), { reason: 'broken', raw: reason })
+    t.match(whole({ finishReason: reason, finishMessage: 'why' }).choices[0]?.stop, {
+      ...{ reason: 'broken', message: 'why' },
+    })
+  }
+  t.match(
+    stopOf(call({ name: 'f', args: {} }), stop('UNEXPECTED_TOOL_CALL')),
+    { reason: 'broken' },
+    'not even with calls',
+  )
+  t.end()
+})
+t.test('edge 6: a candidate without content or parts, and no candidate at all', t => {
+  t.same(whole({ finishReason: 'STOP' }).choices, [
+    { content: [], stop: { reason: 'end', raw: 'STOP' } },
+  ])
+  t.match(whole({ content: {}, finishReason: 'MAX_TOKENS' }).choices, [
+    { content: [], stop: { reason: 'length' } },
+  ])
+  t.match(whole({ content: { parts: null } }).choices[0]?.stop, { reason: 'broken' })
+  t.match(codec.decodeAnswer({}).choices, [{ content: [], stop: { reason: 'broken' } }])
+  t.match(codec.decodeAnswer({ candidates: [null, 7] as Json } as Fields).choices, [
+    { stop: { reason: 'broken' } },
+  ])
+  t.end()
+})
+t.test('a prompt that is refused, whole and streamed', t => {
+  const body = { promptFeedback: { blockReason: 'PROHIBITED_CONTENT', blockReasonMessage: 'no' } }
+  const choices = [
+    { content: [], stop: { reason: 'filter', raw: 'PROHIBITED_CONTENT', message: 'no' } },
+  ]
+  t.same(codec.decodeAnswer(body).choices, choices)
+  t.same(collected(NAME, event(body)).choices, choices)
+  t.ok(partsOf(NAME, event(body)).ended)
+  t.end()
+})
+t.test('reasons, each in its class', t => {
+  const table: readonly [string, string][] = [
+    ...[
+      ...['SAFETY', 'RECITATION', 'LANGUAGE', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'SPII'],
+      ...['IMAGE_SAFETY', 'IMAGE_PROHIBITED_CONTENT', 'IMAGE_RECITATION', 'MODEL_ARMOR'],
+    ].map((raw): [string, string] => [raw, 'filter']),
+    ['MAX_TOKENS', 'length'],
+    ['STOP', 'end'],
+    ['OTHER', 'end'],
+    ['SOMETHING_NEW', 'end'],
+  ]
+  for (const [raw, reason] of table)
+    t.match(stopOf(piece([{ text: 'a' }]), stop(raw)), { reason, raw })
+  t.match(stopOf(stop('OTHER')), { reason: 'broken' }, 'nothing was said')
+  t.match(stopOf(stop('NO_IMAGE')), { reason: 'broken' })
+  t.end()
+})
+t.test(
+  'edge 14: thoughts are counted beside the answer, and cached tokens within the prompt',
+  t => {
+    const usageMetadata = {
+      ...{ promptTokenCount: 100, cachedContentTokenCount: 40, toolUsePromptTokenCount: 7 },
+      ...{ candidatesTokenCount: 20, thoughtsTokenCount: 300, totalTokenCount: 427 },
+      promptTokensDetails: [{ modality: 'AUDIO', tokenCount: 500 }],
+    }
+    const { meters = {} } = whole({ finishReason: 'STOP' }, { usageMetadata })
+    t.same(meters, { cached: 40, audio_input: 67, output: 20, thinking: 300 })
+    t.equal(
+      Object.values(meters).reduce((sum, each) => sum + each, 0),
+      427,
+      'all of it, whatever the details say',
+    )
+    t.end()
+  },
+)
+t.test('counts are the whole so far; a chunk with a type of traffic alone counts nothing', t => {
+  const counted = (usageMetadata: Json, finishReason: Json) =>
+    event({ candidates: [{ content: { parts: [{ text: 'a' }] }, finishReason }], usageMetadata })
+  const stream = [
+    counted({ promptTokenCount: 5, candidatesTokenCount: 1, totalTokenCount: 6 }, null),
+    counted({ trafficType: 'ON_DEMAND' }, null),
+    counted({ promptTokenCount: 5, candidatesTokenCount: 3, totalTokenCount: 8 }, null),
+    counted({ trafficType: 'ON_DEMAND' }, 'STOP'),
+  ].join('')
+  t.same(collected(NAME, stream).meters, { input: 5, output: 3 })
+  t.end()
+})
+
+t.test('pictures, and parts nobody knows', t => {
+  const inlineData = { mimeType: 'image/png', data: '_-8' }
+  t.match(
+    contentOf(
+      piece([{ inlineData }, { hologram: {} }, { inlineData: {} }, { text: 7 }, null]),
+      stop(),
+    ),
+    [{ type: 'media', kind: 'image', source: { type: 'data', data: '/+8=', mime: 'image/png' } }],
+  )
+  t.match(
+    contentOf(
+      piece([{ inlineData, thought: true }]),
+      piece([{ fileData: { fileUri: 'https://a.example/b', mimeType: 'video/mp4' } }]),
+      stop(),
+    ),
+    [{ type: 'media', kind: 'video', source: { type: 'url' } }],
+    'a picture that was only thought of is none of the answer',
+  )
+  t.end()
+})
+t.test('edge 17 and 30: a stream ends at its reason, once, and nowhere else', t => {
+  const late = piece([{ text: 'late' }], { finishReason: 'STOP' })
+  const { parts } = partsOf(NAME, piece([{ text: 'a' }]) + stop() + late)
+  t.equal(parts.filter(({ type }) => type === 'end').length, 1)
+  t.equal(parts.at(-1)?.type, 'end')
+  t.notOk(partsOf(NAME, piece([{ text: 'a' }])).ended, 'cut in the middle')
+  t.notOk(partsOf(NAME, '').ended)
+  t.notOk(partsOf(NAME, 'data: [DONE]\n\n').ended)
+  t.notOk(partsOf(NAME, 'data: {"candi').ended)
+  t.notOk(partsOf(NAME, event({ candidates: [] })).ended)
+  t.end()
+})
+t.test('several candidates end together', t => {
+  const of = (index: number, text: string, finishReason: Json = null) =>
+    event({ candidates: [{ index, content: { parts: [{ text }] }, finishReason }] })
+  const stream = [of(0, 'a'), of(1, 'b'), of(0, 'c', 'STOP'), of(1, 'd', 'MAX_TOKENS')].join('')
+  const { parts, ended } = partsOf(NAME, stream)
+  t.ok(ended)
+  t.match(assembled(parts).choices, [
+    { content: [{ text: 'ac' }], stop: { reason: 'end' } },
+    { content: [{ text: 'bd' }], stop: { reason: 'length' } },
+  ])
+  const opened = parts.flatMap(part => (part.type === 'open' ? [part.index] : []))
+  t.same(opened, [0, 1], 'indices are dense over all choices')
+  t.end()
+})
+t.test('edge 31: the first event twice, names in no order, other line ends', t => {
+  const first = event({
+    responseId: 'r',
+    modelVersion: 'm',
+    createTime: '2026-01-01T00:00:00Z',
+    candidates: [],
+  })
+  const { parts } = partsOf(NAME, (first + first + stop()).replaceAll('\r\n', '\n'))
+  t.equal(parts.filter(({ type }) => type === 'begin').length, 1)
+  t.match(parts[0], { id: 'r', model: 'm', created: 1_767_225_600 })
+  t.end()
+})
+t.test('probabilities come in the one shape of the hub', t => {
+  const logprobsResult = {
+    chosenCandidates: [{ token: 'a', tokenId: 1, logProbability: -0.1 }],
+    topCandidates: [{ candidates: [{ token: 'b', logProbability: -2 }] }],
+  }
+  const content = [
+    { token: 'a', logprob: -0.1, bytes: [97], top_logprobs: [{ token: 'b', logprob: -2 }] },
+  ]
+  const candidate = { content: { parts: [{ text: 'a' }] }, finishReason: 'STOP', logprobsResult }
+  t.match(whole(candidate).choices[0]?.logprobs, { content })
+  const { parts } = partsOf(NAME, event({ candidates: [candidate] }))
+  t.match(
+    parts.find(({ type }) => type === 'grow'),
+    { logprobs: { content } },
+  )
+  t.end()
+})

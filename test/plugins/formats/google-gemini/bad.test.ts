@@ -1,0 +1,189 @@
+/** Requests of generateContent that make no sense: each is refused by the name of what is wrong. */
+
+import t from 'tap'
+import type { Json } from '../../../../engine/plugin.ts'
+import { codecOf, read, written } from '../../../helpers/codec.ts'
+import { thrownBy } from '../../../helpers/exchange.ts'
+import { scaled } from '../../../helpers/long.ts'
+import fc from '../../../helpers/property.ts'
+import { recordings } from '../../../helpers/recorded.ts'
+
+const NAME = 'google-gemini'
+const asking = (part: Json): Json => ({ contents: [{ role: 'user', parts: [part] }] })
+const hi = { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] }
+const config = (generationConfig: Json): Json => ({ ...hi, generationConfig })
+
+t.test('what makes no sense is named', async t => {
+  const cases: readonly (readonly [Json, string])[] = [
+    [{}, 'contents'],
+    [{ contents: null }, 'contents'],
+    [{ contents: 'hi' }, 'contents'],
+    [{ contents: ['hi'] }, 'contents[0]'],
+    [{ contents: [{ role: 'boss', parts: [] }] }, 'contents[0].role'],
+    [{ contents: [{ role: 7, parts: [] }] }, 'contents[0].role'],
+    [{ contents: [{ role: 'constructor', parts: [] }] }, 'contents[0].role'],
+    [{ contents: [{ parts: 'hi' }] }, 'contents[0].parts'],
+    [{ contents: [{ parts: [7] }] }, 'contents[0].parts[0]'],
+    [asking({}), 'contents[0].parts[0]'],
+    [asking({ smell: {} }), 'contents[0].parts[0]'],
+    [asking({ text: 7 }), 'contents[0].parts[0].text'],
+    [asking({ text: 'x', thought: 'yes' }), 'contents[0].parts[0].thought'],
+    [asking({ text: 'x', thoughtSignature: 7 }), 'contents[0].parts[0].thoughtSignature'],
+    [asking({ inlineData: 'AAAA' }), 'contents[0].parts[0].inlineData'],
+    [asking({ inlineData: { data: 'AAAA' } }), 'contents[0].parts[0].inlineData.mimeType'],
+    [asking({ inline_data: { mime_type: 'a/b' } }), 'contents[0].parts[0].inline_data.data'],
+    [asking({ fileData: {} }), 'contents[0].parts[0].fileData.fileUri'],
+    [asking({ functionCall: { args: {} } }), 'contents[0].parts[0].functionCall.name'],
+    [asking({ functionCall: { name: 'f', args: [] } }), 'contents[0].parts[0].functionCall.args'],
+    [asking({ functionResponse: { name: 'f' } }), 'contents[0].parts[0].functionResponse'],
+    [
+      asking({ functionResponse: { name: 'f', id: 'i', response: 7 } }),
+      'contents[0].parts[0].functionResponse.response',
+    ],
+    [
+      asking({ functionResponse: { name: 'f', id: 'i', parts: [{ text: 'x' }] } }),
+      'contents[0].parts[0].functionResponse.parts[0]',
+    ],
+    [{ ...hi, systemInstruction: 7 }, 'systemInstruction'],
+    [{ ...hi, system_instruction: { parts: [{ text: 7 }] } }, 'system_instruction.parts[0].text'],
+    [{ ...hi, tools: 'x' }, 'tools'],
+    [{ ...hi, tools: [{ functionDeclarations: [{}] }] }, 'tools[0].functionDeclarations[0].name'],
+    [{ ...hi, tools: [{ googleSearch: 7 }] }, 'tools[0].googleSearch'],
+    [
+      { ...hi, toolConfig: { functionCallingConfig: { mode: 'SOME' } } },
+      'toolConfig.functionCallingConfig.mode',
+    ],
+    [{ ...hi, cachedContent: {} }, 'cachedContent'],
+    [{ ...hi, labels: [] }, 'labels'],
+    [{ ...hi, safetySettings: 'none' }, 'safetySettings'],
+    [config('hot'), 'generationConfig'],
+    [
+      config({ thinkingConfig: { thinkingBudget: 1, thinkingLevel: 'LOW' } }),
+      'generationConfig.thinkingConfig',
+    ],
+    [config({ temperature: 'hot' }), 'generationConfig.temperature'],
+    [config({ stopSequences: [7] }), 'generationConfig.stopSequences[0]'],
+    [config({ responseMimeType: 'image/png' }), 'generationConfig.responseMimeType'],
+    [config({ responseSchema: 'x' }), 'generationConfig.responseSchema'],
+    [
+      config({ thinkingConfig: { thinkingLevel: 'BRAIN' } }),
+      'generationConfig.thinkingConfig.thinkingLevel',
+    ],
+  ]
+  for (const [body, param] of cases) {
+    const fault = await thrownBy(async () => read(NAME, body))
+    t.match(fault, { status: 400, param }, param)
+    t.ok(String(fault?.message).includes(param), String(fault?.message))
+  }
+})
+
+t.test('words that every object knows are in no table', t => {
+  const { prompt, lost } = read(NAME, {
+    ...hi,
+    tools: [
+      { constructor: 7, functionDeclarations: [{ name: 'f', parameters: { toString: 'x' } }] },
+    ],
+    serviceTier: 'constructor',
+  })
+  t.same(lost, ['tools[0].constructor'])
+  t.same(written(NAME, prompt).lost, ['tier'])
+  t.same(
+    written(NAME, prompt, { traits: { json_schema: false } }).lost,
+    ['parameters.toString', 'tier'].reverse(),
+  )
+  const answer = codecOf(NAME).decodeAnswer({
+    candidates: [{ content: { parts: [{ text: 'a' }] }, finishReason: 'constructor' }],
+  })
+  t.match(answer.choices[0]?.stop, { reason: 'end', raw: 'constructor' })
+  t.end()
+})
+
+/** Reads and writes it; false where it falls over anything but a refusal. */
+const survives = (body: Json): boolean => {
+  try {
+    const { prompt } = read(NAME, body)
+    written(NAME, prompt)
+    written(NAME, prompt, { traits: { json_schema: false, mixed_tools: true, thinking: 'budget' } })
+  } catch (thrown) {
+    return (thrown as { status?: number }).status === 400
+  }
+  return true
+}
+t.test('whatever comes is read or refused with a reason', t => {
+  const names = ['tools', 'toolConfig', 'generationConfig', 'systemInstruction', 'safetySettings']
+  const members = fc.dictionary(fc.constantFrom(...names), fc.jsonValue({ maxDepth: 4 }))
+  fc.assert(
+    fc.property(members, fc.jsonValue(), (more, part) =>
+      survives({ ...(asking(part as Json) as object), ...(more as object) } as Json),
+    ),
+    { numRuns: scaled(150, 10_000) },
+  )
+  t.end()
+})
+
+/** The same with one member, anywhere in it, replaced or left out. */
+const places = (value: unknown, path: readonly string[] = []): (readonly string[])[] =>
+  typeof value !== 'object' || value === null
+    ? [path]
+    : [path, ...Object.entries(value).flatMap(([key, each]) => places(each, [...path, key]))]
+const mutated = (value: Json, [step, ...rest]: readonly string[], other: Json): Json => {
+  if (step === undefined) return other
+  const copy = structuredClone(value) as { [key: string]: Json }
+  copy[step] = mutated(copy[step] as Json, rest, other)
+  return copy
+}
+/** Of pictures only so much as shows that they are some. */
+const short = (value: Json): Json =>
+  JSON.parse(
+    JSON.stringify(value, (_, each) => (typeof each === 'string' ? each.slice(0, 80) : each)),
+  ) as Json
+
+const requests = (recordings() ?? []).flatMap(({ format, request }) =>
+  format.startsWith('gemini') && request ? [short(request as Json)] : [],
+)
+t.test('recorded requests with something wrong in them', { skip: requests.length === 0 }, t => {
+  const wrong = fc.oneof(
+    fc.constantFrom<Json>(null, '', 'x', 0, -1, true, [], {}, [null], [[]], { a: 1 }, 1e300),
+    fc.jsonValue({ maxDepth: 2 }) as fc.Arbitrary<Json>,
+  )
+  fc.assert(
+    fc.property(fc.constantFrom(...requests), fc.nat(), wrong, (request, at, other) => {
+      const all = places(request).filter(({ length }) => length > 0)
+      return survives(mutated(request, all[at % all.length] as readonly string[], other))
+    }),
+    { numRuns: scaled(700, 20_000) },
+  )
+  t.end()
+})
+
+t.test('upstreams may write what they like: answers, pieces and errors never fall over', t => {
+  const codec = codecOf(NAME)
+  const keys = [
+    ...['candidates', 'content', 'parts', 'text', 'functionCall', 'name', 'args', 'partialArgs'],
+    ...['jsonPath', 'stringValue', 'groundingMetadata', 'groundingSupports', 'groundingChunks'],
+    ...['segment', 'groundingChunkIndices', 'executableCode', 'toolCall', 'toolResponse', 'index'],
+    ...['finishReason', 'usageMetadata', 'promptFeedback', 'promptTokenCount', 'error', 'details'],
+  ]
+  const { tree } = fc.letrec<{ tree: Json }>(tie => ({
+    tree: fc.oneof(
+      { depthSize: 'medium' },
+      fc.constantFrom<Json>(null, 0, -5, 'STOP', '', '$.a[0]', true),
+      fc.array(tie('tree'), { maxLength: 3 }),
+      fc.dictionary(fc.constantFrom(...keys), tie('tree'), { maxKeys: 4 }) as fc.Arbitrary<Json>,
+    ),
+  }))
+  const answer = fc.record({ parts: tree, rest: tree })
+  fc.assert(
+    fc.property(answer, ({ parts, rest }) => {
+      const body = { candidates: [{ content: { parts }, ...(rest as object) }, rest] } as never
+      codec.decodeAnswer(body)
+      codec
+        .decodeStream()
+        .event({ name: '', data: JSON.stringify(body), start: 0, end: 0 }, () => {})
+      const refused = codec.decodeError(500, rest as Json)
+      return refused.message !== '' && refused.status >= 400
+    }),
+    { numRuns: scaled(300, 10_000) },
+  )
+  t.end()
+})

@@ -1,0 +1,239 @@
+/** Calls, signatures, what Google's own tools did and what stands behind a text, as upstreams write them. */
+import t from 'tap'
+import {
+  call,
+  contentOf,
+  inputsOf,
+  piece,
+  said,
+  stop,
+  stopOf,
+  whole,
+} from '../../../helpers/gemini-answer.ts'
+
+const NAME = 'google-gemini'
+
+t.test('edge 28: arguments that come value by value', t => {
+  const opening = { name: 'f', willContinue: true }
+  const pieces = [
+    call(said('$.a', 'x')),
+    call(said('$.a', 'y')),
+    call(said('$.a', '', false)),
+    call({ partialArgs: [{ jsonPath: '$.list[0].n', numberValue: 0.5 }], willContinue: true }),
+    call({ willContinue: true }),
+    call({ partialArgs: [{ jsonPath: '$.list[1].n', boolValue: false }], willContinue: true }),
+    call({
+      partialArgs: [{ jsonPath: "$['b.c'].d", nullValue: 'NULL_VALUE' }],
+      willContinue: true,
+    }),
+  ]
+  const args = { a: 'xy', list: [{ n: 0.5 }, { n: false }], 'b.c': { d: null } }
+  t.same(inputsOf(call(opening), ...pieces, call({}), stop()), [args])
+  t.same(inputsOf(call(opening), ...pieces, stop()), [args], 'the mark of the end is missing')
+  const next = call({ name: 'g', args: { q: 1 } })
+  t.same(inputsOf(call(opening), ...pieces, next, stop()), [args, { q: 1 }], 'another begins')
+  t.same(inputsOf(call(opening), call({}), call({ name: 'h' }), stop()), [{}, {}], 'no arguments')
+  t.same(inputsOf(call({}), call({ willContinue: true }), stop()), [], 'an end of nothing')
+  t.end()
+})
+t.test('values that would do harm do none', t => {
+  const value = (jsonPath: string) => ({
+    partialArgs: [{ jsonPath, stringValue: 'x' }],
+    willContinue: true,
+  })
+  const [input] = inputsOf(
+    ...[call({ name: 'f', willContinue: true }), call(value('$.__proto__.polluted'))],
+    ...[call(value('$.list[4000000000]')), call(value('$')), call(value('nonsense')), stop()],
+  )
+  t.equal(({} as { polluted?: string }).polluted, undefined)
+  t.same(input.list, ['x'])
+  t.ok(Object.keys(input).includes('__proto__'), 'a name like any other')
+  t.end()
+})
+t.test('ids: those that come are kept, others are made, each of its own', t => {
+  const ids = (
+    contentOf(call({ name: 'f', args: {}, id: 'own' }), call({ name: 'f' }), stop()) ?? []
+  )
+    .concat(contentOf(call({ name: 'f' }), call({ name: 'f' }), stop()) ?? [])
+    .map(each => (each.type === 'call' ? each.id : ''))
+  t.equal(ids[0], 'own')
+  t.same(ids.slice(1), ['call_r1_0', 'call_r1_0', 'call_r1_1'])
+  const nameless = (): string | undefined => {
+    const [made] =
+      whole({ content: { parts: [{ functionCall: { name: 'f' } }] } }).choices[0]?.content ?? []
+    return made?.type === 'call' ? made.id : undefined
+  }
+  t.not(nameless(), nameless(), 'an answer without an id of its own')
+  t.end()
+})
+t.test(
+  'edge 8: the signature stands on the first of parallel calls, and on each of those in a row',
+  t => {
+    const { choices } = whole({
+      content: {
+        parts: [
+          { functionCall: { name: 'f', args: {} }, thoughtSignature: 'S1' },
+          { functionCall: { name: 'g', args: {} } },
+        ],
+      },
+      finishReason: 'STOP',
+    })
+    t.same(
+      choices[0]?.content.map(each => ('seal' in each ? each.seal?.data : 'none')),
+      ['S1', 'none'],
+    )
+    t.end()
+  },
+)
+t.test('edge 10: a signature without words', t => {
+  const sealed = [{ text: '', thoughtSignature: 'S' }]
+  t.match(contentOf(piece([{ text: 'a' }]), piece(sealed, { finishReason: 'STOP' })), [
+    { type: 'text', text: 'a' },
+    { type: 'thought', text: '', seal: { origin: NAME, data: 'S' } },
+  ])
+  t.match(
+    contentOf(call({ name: 'f' }), piece(sealed), stop()),
+    [{ type: 'call' }, { type: 'thought', text: '', seal: { data: 'S' } }],
+    'behind no text it is a thought of its own',
+  )
+  t.match(
+    contentOf(
+      piece([{ text: 't', thought: true }]),
+      piece([{ ...sealed[0], thought: true }]),
+      stop(),
+    ),
+    [{ type: 'thought', text: 't', seal: { data: 'S' } }],
+  )
+  t.end()
+})
+t.test('text and thoughts are blocks of their own, however they are cut', t => {
+  t.match(
+    contentOf(
+      ...[
+        piece([{ text: 'a', thought: true }]),
+        piece([{ text: 'b', thought: true }, { text: 'c' }]),
+      ],
+      ...[piece([{ text: 'd' }]), stop()],
+    ),
+    [
+      { type: 'thought', text: 'ab' },
+      { type: 'text', text: 'cd' },
+    ],
+  )
+  t.end()
+})
+
+t.test("code and what it printed are one work, and none of the client's calls", t => {
+  const code = { executableCode: { language: 'PYTHON', code: 'print(1)' } }
+  const result = { codeExecutionResult: { outcome: 'OUTCOME_OK', output: '1\n' } }
+  const content = contentOf(
+    piece([{ text: 'a' }]),
+    piece([code]),
+    piece([result]),
+    piece([{ text: 'b' }]),
+    stop(),
+  )
+  t.match(content, [
+    { type: 'text', text: 'a' },
+    {
+      type: 'work',
+      tool: 'code_execution',
+      input: { language: 'python', code: 'print(1)' },
+      output: { output: '1\n' },
+      raw: { origin: NAME, items: [code, result] },
+    },
+    { type: 'text', text: 'b' },
+  ])
+  t.match(stopOf(piece([code, result]), stop()), { reason: 'end' })
+  const failed = { codeExecutionResult: { outcome: 'OUTCOME_FAILED', output: 'x' } }
+  t.match(contentOf(piece([code, failed]), stop()), [{ failed: 'OUTCOME_FAILED' }])
+  t.match(contentOf(piece([result]), stop()), [{ type: 'work', output: {} }], 'a result alone')
+  t.match(contentOf(piece([code]), piece([{ text: 'c' }]), stop()), [
+    { type: 'work', output: undefined },
+    { type: 'text' },
+  ])
+  t.end()
+})
+t.test('calls of its own tools that a newer model shows', t => {
+  const asked = (id: string) => ({
+    toolCall: { id, toolType: 'GOOGLE_SEARCH_WEB', args: { queries: [id] } },
+    thoughtSignature: `S${id}`,
+  })
+  const gave = (id: string) => ({
+    toolResponse: { id, toolType: 'GOOGLE_SEARCH_WEB', response: { id } },
+  })
+  const grounded = { groundingMetadata: { webSearchQueries: ['a'] } }
+  t.match(
+    contentOf(piece([asked('a'), asked('b'), gave('a'), gave('b')]), stop('STOP', grounded)),
+    [
+      { type: 'work', tool: 'web_search', id: 'a', output: { id: 'a' } },
+      { type: 'work', tool: 'web_search', id: 'b', output: { id: 'b' } },
+    ],
+    'and the search is not told twice',
+  )
+  t.end()
+})
+t.test('sources: bytes become units, and each is told once', t => {
+  const text = 'Zürich 🏔 liegt schön.'
+  const from = Buffer.byteLength('Zürich 🏔 ')
+  const groundingMetadata = {
+    webSearchQueries: ['zürich'],
+    groundingChunks: [{ web: { uri: 'https://a.example', title: 'A' } }, {}, null],
+    groundingSupports: [
+      {
+        segment: { startIndex: from, endIndex: from + 12, text: 'liegt schön' },
+        groundingChunkIndices: [0, 1, 2, 9, 'x'],
+      },
+    ],
+  }
+  const halves = [
+    piece([{ text: text.slice(0, 3) }]),
+    piece([{ text: text.slice(3) }], { groundingMetadata }),
+  ]
+  const [said, work] = contentOf(...halves, stop('STOP', { groundingMetadata })) ?? []
+  t.match(said, {
+    citations: [{ url: 'https://a.example', title: 'A', quote: 'liegt schön', start: 10, end: 21 }],
+  })
+  t.equal(said?.type === 'text' && said.citations?.length, 1)
+  t.equal(text.slice(10, 21), 'liegt schön')
+  t.match(work, { type: 'work', tool: 'web_search', input: { query: 'zürich' } })
+  t.end()
+})
+t.test('sources that come when the text is closed still are told', t => {
+  const groundingMetadata = {
+    groundingChunks: [
+      { retrievedContext: { title: 'T', text: 'words', fileSearchStore: 'fileSearchStores/x' } },
+    ],
+    groundingSupports: [{ segment: { endIndex: 1, text: 'a' }, groundingChunkIndices: [0] }],
+  }
+  const content =
+    contentOf(piece([{ text: 'a' }]), call({ name: 'f' }), stop('STOP', { groundingMetadata })) ??
+    []
+  t.match(content.at(-2), {
+    type: 'text',
+    text: '',
+    citations: [{ title: 'T', file: 'fileSearchStores/x', quote: 'a' }],
+  })
+  t.match(content.at(-1), { tool: 'file_search', found: [{ quote: 'words' }] })
+  t.end()
+})
+t.test('addresses that were read, and recitations', t => {
+  const urlMetadata = [
+    { retrievedUrl: 'https://a.example', urlRetrievalStatus: 'URL_RETRIEVAL_STATUS_SUCCESS' },
+    { retrievedUrl: 'https://b.example', urlRetrievalStatus: 'URL_RETRIEVAL_STATUS_ERROR' },
+    {},
+  ]
+  const { choices } = whole({
+    ...{ content: { parts: [{ text: 'abc' }] }, finishReason: 'STOP' },
+    urlContextMetadata: { urlMetadata },
+    citationMetadata: {
+      citationSources: [{ startIndex: 1, endIndex: 2, uri: 'https://c.example' }],
+    },
+  })
+  t.match(choices[0]?.content, [
+    { type: 'text', citations: [{ url: 'https://c.example', start: 1, end: 2 }] },
+    { tool: 'url_context', input: { url: 'https://a.example' } },
+    { tool: 'url_context', failed: 'URL_RETRIEVAL_STATUS_ERROR' },
+  ])
+  t.end()
+})

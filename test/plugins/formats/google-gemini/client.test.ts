@@ -1,0 +1,161 @@
+/** What clients of generateContent are written, whole and streamed, whatever provider answered. */
+import t from 'tap'
+import type { Part, Stop } from '../../../../plugins/formats/answer.ts'
+import { partsOf as unrolled } from '../../../../plugins/formats/collect.ts'
+import type { Content } from '../../../../plugins/formats/content.ts'
+import { codecOf, contextWith, read, streamed, written } from '../../../helpers/codec.ts'
+import { END, listed, partsIn, path, stream, whole } from '../../../helpers/gemini-client.ts'
+
+const NAME = 'google-gemini'
+const codec = codecOf(NAME)
+const open = (index: number, content: Content, choice = 0): Part => ({
+  ...{ type: 'open', index, choice, content },
+})
+const grow = (index: number, text: string): Part => ({ type: 'grow', index, text })
+const close = (index: number): Part => ({ type: 'close', index })
+const call = (id: string): Content => ({ type: 'call', id, name: `f_${id}`, input: '' })
+const ending: readonly Part[] = [
+  { type: 'stop', choice: 0, stop: { reason: 'call' } },
+  { type: 'end' },
+]
+
+t.test('both framings: events with their line ends, and one array written piece by piece', t => {
+  const parts = unrolled({
+    id: 'x',
+    created: 0,
+    choices: [{ content: [{ type: 'text', text: 'a' }], stop: END }],
+  })
+  const events = streamed(NAME, parts, { path: `${path}?alt=sse&x=1` })
+  t.match(events, /^data: \{.*\}\r\n\r\ndata: \{.*\}\r\n\r\n$/)
+  t.notMatch(events, /event:|\[DONE\]/)
+  const list = streamed(NAME, parts, { path: `${path}?x=alt=sse` })
+  t.match(list, /^\[\{.*\},\r\n\{.*\}\]$/)
+  t.match(JSON.parse(list)[0], {
+    modelVersion: 'asked',
+    responseId: 'x',
+    createTime: '1970-01-01T00:00:00.000Z',
+  })
+  t.equal(codec.encodeStream(contextWith({ path })).type, 'application/json')
+  t.equal(codec.encodeStream(contextWith({ path: `${path}?alt=sse` })).type, undefined)
+  t.end()
+})
+t.test('edge 17: an error in the middle, in both framings', t => {
+  const error = { error: { code: 502, message: 'x', status: 'UNAVAILABLE' } }
+  for (const query of ['', '?alt=sse']) {
+    const encoder = codec.encodeStream(contextWith({ path: path + query }))
+    const before = encoder.part(open(0, { type: 'text', text: '' })) + encoder.part(grow(0, 'a'))
+    const written = before + encoder.fail(error)
+    t.notMatch(written, /finishReason/, 'never a clean end')
+    if (query === '') t.match(JSON.parse(written)[1], error)
+    else t.ok(written.endsWith(`data: ${JSON.stringify(error)}\r\n\r\n`))
+  }
+  t.same(JSON.parse(codec.encodeStream(contextWith({ path })).fail(error)), [error], 'at once')
+  t.end()
+})
+t.test('the end waits for the part that says so', t => {
+  const encoder = codec.encodeStream(contextWith({ path: `${path}?alt=sse` }))
+  const write = (part: Part) => encoder.part(part)
+  t.equal(write({ type: 'begin' }), '')
+  t.equal(write(open(0, { type: 'text', text: '' })), '')
+  t.match(write(grow(0, 'a')), /"text":"a"/)
+  t.equal(write(close(0)), '')
+  t.equal(write({ type: 'stop', choice: 0, stop: END }), '')
+  t.equal(write({ type: 'count', meters: { input: 1, output: 2 } }), '')
+  t.match(write({ type: 'end' }), /"finishReason":"STOP".*"totalTokenCount":3/)
+  t.end()
+})
+t.test('edge 1: calls that interleave are written whole, in their order', t => {
+  const chunks = listed([
+    ...[open(0, { type: 'text', text: '' }), grow(0, 'a')],
+    ...[open(1, call('a')), open(2, call('b')), grow(1, '{"x"'), grow(2, '{"y":'), grow(0, 'b')],
+    ...[close(0), grow(1, ':1}'), grow(2, '2}'), close(2), close(1), ...ending],
+  ])
+  t.match(partsIn(chunks), [
+    ...[{ text: 'a' }, { text: 'b' }],
+    { functionCall: { id: 'a', name: 'f_a', args: { x: 1 } } },
+    { functionCall: { id: 'b', name: 'f_b', args: { y: 2 } } },
+    { text: '' },
+  ])
+  t.match(chunks.at(-1)?.candidates, [{ finishReason: 'STOP' }])
+  t.end()
+})
+t.test('more at once than can be put in order is an error', t => {
+  const encoder = codec.encodeStream(contextWith({ path }))
+  encoder.part(open(0, { type: 'text', text: '' }))
+  encoder.part(open(1, call('a')))
+  t.throws(() => encoder.part(grow(1, 'x'.repeat(5_000_000))), { status: 502 } as never)
+  t.end()
+})
+t.test('candidates are numbered, and end together', t => {
+  const chunks = listed([
+    ...[open(0, { type: 'text', text: '' }), open(1, { type: 'text', text: '' }, 1)],
+    ...[grow(1, 'b'), grow(0, 'a'), close(0), close(1)],
+    { type: 'stop', choice: 1, stop: { reason: 'length' } },
+    { type: 'stop', choice: 0, stop: END },
+    { type: 'end' },
+  ])
+  t.match(
+    chunks.map(({ candidates }) => candidates),
+    [
+      [{ index: 1, content: { parts: [{ text: 'b' }] } }],
+      [{ index: 0, content: { parts: [{ text: 'a' }] } }],
+      [
+        { index: 0, finishReason: 'STOP' },
+        { index: 1, finishReason: 'MAX_TOKENS' },
+      ],
+    ],
+  )
+  t.end()
+})
+t.test('reasons to stop', t => {
+  const table: readonly (readonly [Stop, string])[] = [
+    [{ reason: 'end' }, 'STOP'],
+    [{ reason: 'sequence', sequence: 'x', raw: 'stop_sequence' }, 'STOP'],
+    [{ reason: 'call', raw: 'tool_calls' }, 'STOP'],
+    [{ reason: 'pause', raw: 'pause_turn' }, 'STOP'],
+    [{ reason: 'length', raw: 'max_tokens' }, 'MAX_TOKENS'],
+    [{ reason: 'refusal' }, 'SAFETY'],
+    [{ reason: 'filter', raw: 'content_filter' }, 'SAFETY'],
+    [{ reason: 'filter', raw: 'RECITATION' }, 'RECITATION'],
+    [{ reason: 'broken' }, 'OTHER'],
+    [{ reason: 'broken', raw: 'MALFORMED_FUNCTION_CALL' }, 'MALFORMED_FUNCTION_CALL'],
+  ]
+  for (const [stop, finishReason] of table) {
+    t.match(whole([{ type: 'text', text: 'a' }], stop).candidates, [{ finishReason }])
+    t.match(stream([{ type: 'text', text: 'a' }], stop).at(-1)?.candidates, [{ finishReason }])
+  }
+  t.end()
+})
+t.test('a prompt that was refused has no candidates', t => {
+  for (const [raw, blockReason] of [
+    ['PROHIBITED_CONTENT', 'PROHIBITED_CONTENT'],
+    ['content_filter', 'SAFETY'],
+  ] as const) {
+    const stop: Stop = { reason: 'filter', raw, message: 'no' }
+    for (const written of [whole([], stop), stream([], stop).at(-1)]) {
+      t.same(written?.promptFeedback, { blockReason, blockReasonMessage: 'no' })
+      t.equal(written?.candidates, undefined)
+    }
+  }
+  t.match(whole([{ type: 'refusal', text: 'I cannot.' }], { reason: 'refusal' }).candidates, [
+    { content: { parts: [{ text: 'I cannot.' }] }, finishReason: 'SAFETY' },
+  ])
+  t.end()
+})
+t.test('edge 7: what seals a text goes to the client behind it, and comes back to it', t => {
+  const parts = [
+    { text: 'words', thoughtSignature: 'S' },
+    { functionCall: { id: 'i', name: 'f', args: {} } },
+  ]
+  const { choices } = codec.decodeAnswer({
+    candidates: [{ content: { parts }, finishReason: 'STOP' }],
+  })
+  const { content = [] } = choices[0] ?? {}
+  for (const chunks of [[whole(content)], stream(content)]) {
+    const given = partsIn(chunks).filter(each => each.text !== '' || each.thoughtSignature)
+    t.same(given.slice(0, 2), [{ text: 'words' }, { text: '', thoughtSignature: 'S' }])
+    const { prompt } = read(NAME, { contents: [{ role: 'model', parts: given as never }] })
+    t.same(written(NAME, prompt).body.contents, [{ role: 'model', parts }])
+  }
+  t.end()
+})

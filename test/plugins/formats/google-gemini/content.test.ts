@@ -1,0 +1,123 @@
+/** Content of other providers as clients of generateContent are written it: counts, ids, sources, works and pictures. */
+import t from 'tap'
+import type { Content } from '../../../../plugins/formats/content.ts'
+import { readDirectly } from '../../../helpers/gemini.ts'
+import { END, partsIn, stream, whole } from '../../../helpers/gemini-client.ts'
+
+t.test('counts: the total is the sum, whatever was counted', t => {
+  const meters = {
+    ...{ input: 1, cached: 2, cache_write: 4, cache_write_1h: 8, audio_input: 16 },
+    ...{ output: 32, thinking: 64, audio_output: 128, web_search: 5 },
+  }
+  t.same(whole([], END, { meters }).usageMetadata, {
+    ...{ promptTokenCount: 31, cachedContentTokenCount: 2, candidatesTokenCount: 160 },
+    ...{ thoughtsTokenCount: 64, totalTokenCount: 255 },
+    promptTokensDetails: [
+      { modality: 'TEXT', tokenCount: 15 },
+      { modality: 'AUDIO', tokenCount: 16 },
+    ],
+    candidatesTokensDetails: [
+      { modality: 'TEXT', tokenCount: 32 },
+      { modality: 'AUDIO', tokenCount: 128 },
+    ],
+  })
+  t.equal(whole([]).usageMetadata, undefined)
+  t.end()
+})
+t.test('edge 18 and 16: ids that fit, arguments that are an object', t => {
+  const id = `call|${'x'.repeat(80)}`
+  const content: Content[] = [
+    { type: 'call', id, name: 'f', input: '' },
+    { type: 'call', id: 'b', name: 'g', input: 'some words', free: true },
+  ]
+  for (const parts of [partsIn([whole(content)]), partsIn(stream(content))]) {
+    t.match(parts[0], { functionCall: { id: /^[A-Za-z0-9_-]{1,64}$/, args: {} } })
+    t.match(parts[1], { functionCall: { id: 'b', args: { input: 'some words' } } })
+  }
+  t.end()
+})
+t.test('sources are told in bytes of all the text', t => {
+  const content: Content[] = [
+    {
+      type: 'text',
+      text: 'Grüße. ',
+      citations: [{ url: 'https://a.example', title: 'A', start: 0, end: 6 }],
+    },
+    {
+      type: 'work',
+      tool: 'web_search',
+      id: 'w',
+      input: { query: 'q' },
+      found: [{ url: 'https://c.example' }],
+    },
+    {
+      type: 'text',
+      text: '🏔 hoch',
+      citations: [{ url: 'https://a.example' }, { document: 2, quote: 'Höhe', start: 3, end: 7 }],
+    },
+  ]
+  const cited = [
+    ['Grüße.', 'https://a.example'],
+    ['hoch', 'document 2'],
+    ['🏔 hoch', 'https://a.example'],
+  ]
+  for (const written of [[whole(content)], stream(content)]) {
+    t.same(readDirectly(written).cited, cited.sort())
+    t.match(written.at(-1)?.candidates?.[0]?.groundingMetadata, {
+      webSearchQueries: ['q'],
+      groundingChunks: [{ web: { uri: 'https://a.example', title: 'A' } }, {}, {}],
+    })
+  }
+  t.end()
+})
+t.test('what other tools did', t => {
+  const content: Content[] = [
+    {
+      type: 'work',
+      tool: 'code_execution',
+      id: 'c',
+      input: { code: '1+1' },
+      output: { stdout: '2' },
+    },
+    { type: 'work', tool: 'code_execution', id: 'd', input: 'x', failed: 'it broke' },
+    {
+      type: 'work',
+      tool: 'web_fetch',
+      id: 'e',
+      input: { url: 'https://a.example' },
+      failed: 'gone',
+    },
+    { type: 'work', tool: 'file_search', id: 'f', input: { queries: ['q'] } },
+  ]
+  for (const written of [[whole(content)], stream(content)]) {
+    t.match(partsIn(written).slice(0, 4), [
+      { executableCode: { language: 'PYTHON', code: '1+1' } },
+      { codeExecutionResult: { outcome: 'OUTCOME_OK', output: '2' } },
+      { executableCode: { code: 'x' } },
+      { codeExecutionResult: { outcome: 'OUTCOME_FAILED', output: 'it broke' } },
+    ])
+    t.match(written.at(-1)?.candidates, [
+      {
+        groundingMetadata: { retrievalQueries: ['q'] },
+        urlContextMetadata: { urlMetadata: [{ urlRetrievalStatus: 'URL_RETRIEVAL_STATUS_ERROR' }] },
+      },
+    ])
+  }
+  t.end()
+})
+t.test('pictures inline and by address', t => {
+  const content: Content[] = [
+    { type: 'media', kind: 'image', source: { type: 'data', data: 'AA', mime: 'image/png' } },
+    {
+      type: 'media',
+      kind: 'image',
+      source: { type: 'url', url: 'https://a.example/x', mime: 'image/png' },
+    },
+  ]
+  for (const written of [[whole(content)], stream(content)])
+    t.match(partsIn(written).slice(0, 2), [
+      { inlineData: { mimeType: 'image/png', data: 'AA' } },
+      { fileData: { mimeType: 'image/png', fileUri: 'https://a.example/x' } },
+    ])
+  t.end()
+})

@@ -1,0 +1,41 @@
+/** Names of tools, which Google is stricter about, and tools that take plain text, which it has none of. */
+import t from 'tap'
+import type { Tool, Turn } from '../../../../plugins/formats/hub.ts'
+import { call, contentOf, stop } from '../../../helpers/gemini-answer.ts'
+import { assistant, contentsOf, user, withTools } from '../../../helpers/gemini-prompt.ts'
+
+t.test('tools called with plain text are functions of one argument, and known by their name', t => {
+  const free: Tool = { type: 'free', name: 'patch', description: 'd' }
+  const choice = { type: 'tool', name: 'patch' } as const
+  const { body } = withTools([free], { choice })
+  t.match(body, {
+    tools: [
+      {
+        functionDeclarations: [
+          { name: 'tollgate_text_patch', parametersJsonSchema: { required: ['input'] } },
+        ],
+      },
+    ],
+    toolConfig: { functionCallingConfig: { allowedFunctionNames: ['tollgate_text_patch'] } },
+  })
+  const made = call({ name: 'tollgate_text_patch', args: { input: '*** a' } })
+  t.match(contentOf(made, stop()), [{ type: 'call', name: 'patch', free: true, input: '*** a' }])
+  const turns: Turn[] = [
+    assistant({ type: 'call', id: 'a', name: 'patch', free: true, input: '*** a' }),
+    user({ type: 'result', id: 'a', content: [{ type: 'text', text: 'ok' }], free: true }),
+  ]
+  t.match(contentsOf(turns), [
+    { parts: [{ functionCall: { name: 'tollgate_text_patch', args: { input: '*** a' } } }] },
+    { parts: [{ functionResponse: { name: 'tollgate_text_patch' } }] },
+  ])
+  t.end()
+})
+t.test('names that Google does not take come back as they were', t => {
+  const { body } = withTools([{ type: 'function', name: '1 odd/name' }])
+  const [{ name } = { name: '' }] =
+    (body as never as { tools: { functionDeclarations: { name: string }[] }[] }).tools[0]
+      ?.functionDeclarations ?? []
+  t.match(name, /^[A-Za-z_][A-Za-z0-9_.:-]*$/)
+  t.match(contentOf(call({ name }), stop()), [{ name: '1 odd/name' }])
+  t.end()
+})

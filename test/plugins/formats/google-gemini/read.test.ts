@@ -1,0 +1,238 @@
+/** A request of generateContent, read into the hub. */
+import t from 'tap'
+import type { Json } from '../../../../engine/plugin.ts'
+import { countedRequest } from '../../../../plugins/formats/google-gemini/read-prompt.ts'
+import { read } from '../../../helpers/codec.ts'
+import { asking, hi, sent } from '../../../helpers/gemini-prompt.ts'
+
+const NAME = 'google-gemini'
+
+t.test('names by both spellings, bytes in both alphabets, lists of one without brackets', t => {
+  const body = (spell: (name: string) => string): Json => ({
+    contents: [
+      {
+        parts: [
+          { [spell('inlineData')]: { [spell('mimeType')]: 'image/PNG', data: '_-8' } },
+          {
+            [spell('fileData')]: { [spell('fileUri')]: 'https://a.example/x.mp4?y=1.png' },
+            [spell('videoMetadata')]: { fps: 2 },
+          },
+        ],
+      },
+    ],
+    [spell('systemInstruction')]: { parts: { text: 'be brief' } },
+    [spell('generationConfig')]: {
+      [spell('maxOutputTokens')]: '9',
+      [spell('stopSequences')]: ['x'],
+      [spell('thinkingConfig')]: { [spell('thinkingBudget')]: 0, [spell('includeThoughts')]: true },
+    },
+    [spell('toolConfig')]: {
+      [spell('functionCallingConfig')]: { mode: 'any', [spell('allowedFunctionNames')]: ['f'] },
+    },
+    tools: {
+      [spell('functionDeclarations')]: [{ name: 'f', [spell('parametersJsonSchema')]: {} }],
+    },
+  })
+  const camel = read(
+    NAME,
+    body(name => name),
+  )
+  const snake = read(
+    NAME,
+    body(name => name.replace(/[A-Z]/g, each => `_${each.toLowerCase()}`)),
+  )
+  const { body: _, ...same } = camel.prompt
+  t.match(snake.prompt.settings, same.settings)
+  t.same(snake.prompt.tools, same.tools)
+  t.same([camel.lost, snake.lost], [[], []])
+  t.match(same, {
+    turns: [
+      { role: 'system', content: [{ type: 'text', text: 'be brief' }] },
+      {
+        role: 'user',
+        content: [
+          { kind: 'image', source: { type: 'data', data: '/+8=', mime: 'image/png' } },
+          { kind: 'video', source: { type: 'url', mime: 'video/mp4' }, clip: { fps: 2 } },
+        ],
+      },
+    ],
+    settings: { limit: 9, stops: ['x'] },
+    thinking: { mode: 'off', show: true },
+    choice: { type: 'tool', name: 'f' },
+  })
+  t.match(snake.prompt.turns[1]?.content, [{ at: 'contents[0].parts[0].inline_data' }, {}])
+  t.end()
+})
+t.test('instructions in every form clients write', t => {
+  for (const systemInstruction of [
+    ...['be brief', { text: 'be brief' }, { parts: [{ text: 'be brief' }] }, ['be brief']],
+    ...[{ role: 'system', parts: [{ text: 'be brief' }] }, [{ text: 'be brief' }]],
+  ])
+    t.match(asking({ systemInstruction }).prompt.turns[0], {
+      role: 'system',
+      content: [{ text: 'be brief' }],
+    })
+  for (const systemInstruction of ['', null, { parts: [] }, { role: 'user' }])
+    t.equal(asking({ systemInstruction }).prompt.turns[0]?.role, 'user')
+  t.end()
+})
+t.test('what nobody asked for is named as the client wrote it', t => {
+  const { lost } = asking({
+    model: 'models/x',
+    modelArmorConfig: {},
+    generation_config: { media_resolution: 'x', imageConfig: {}, seed: null },
+    toolConfig: { retrievalConfig: {}, includeServerSideToolInvocations: true },
+    tools: [{ functionDeclarations: [{ name: 'f', behavior: 'x' }] }],
+  })
+  t.same(lost, [
+    'tools[0].functionDeclarations[0].behavior',
+    'toolConfig.retrievalConfig',
+    'generation_config.media_resolution',
+    'generation_config.imageConfig',
+    'modelArmorConfig',
+  ])
+  t.end()
+})
+t.test('stream and verb', t => {
+  const of = (path: string) => read(NAME, { contents: hi }, path).prompt.stream
+  t.ok(of('/v1beta/models/x:streamGenerateContent?alt=sse'))
+  t.ok(of('/v1/models/x:streamGenerateContent'))
+  t.notOk(of('/v1beta/models/x:generateContent?x=:streamGenerateContent'))
+  t.end()
+})
+t.test('calls without ids meet their results by name, in order', t => {
+  const call = (a: number) => ({ functionCall: { name: 'f', args: { a } } })
+  const answer = (b: number) => ({ functionResponse: { name: 'f', response: { b } } })
+  const { prompt } = read(NAME, {
+    contents: [
+      ...[...hi, { role: 'model', parts: [call(1), call(2)] }],
+      ...[
+        { role: 'user', parts: [answer(1)] },
+        { role: 'function', parts: [{ text: 'x' }, answer(2)] },
+      ],
+    ],
+  })
+  const [, said, back] = prompt.turns
+  const ids = said?.content.map(each => (each.type === 'call' ? each.id : ''))
+  t.equal(prompt.turns.length, 3, 'results of one turn are one turn')
+  t.same(
+    back?.content.map(each => (each.type === 'result' ? each.id : each.type)),
+    [...(ids ?? []), 'text'],
+  )
+  t.not(ids?.[0], ids?.[1])
+  t.match(back?.content[0], { name: 'f', value: { b: 1 }, content: [{ text: '{"b":1}' }] })
+  t.end()
+})
+t.test('what a result says in the words of Google', t => {
+  const of = (response: Json) => {
+    const { prompt } = read(NAME, {
+      contents: [
+        { role: 'model', parts: [{ functionCall: { name: 'f', id: 'i' } }] },
+        { role: 'user', parts: [{ functionResponse: { name: 'f', id: 'i', response } }] },
+      ],
+    })
+    return prompt.turns[1]?.content[0]
+  }
+  t.match(of({ output: 'x' }), { content: [{ text: 'x' }] })
+  t.match(of({ result: [1] }), { content: [{ text: '[1]' }] })
+  t.match(of({ error: 'no' }), { content: [{ text: 'no' }], failed: true })
+  t.match(of({ error: 'no', output: 'x' }), { content: [{ text: '{"error":"no","output":"x"}' }] })
+  t.match(of({}), { content: [] })
+  t.end()
+})
+t.test('edge 10: a signature in a part without text goes to the text before it', t => {
+  const { prompt } = read(NAME, {
+    contents: [
+      { role: 'model', parts: [{ text: 'a' }] },
+      {
+        role: 'model',
+        parts: [{ text: '' }, { text: '', thoughtSignature: 'S' }, { thoughtSignature: 'T' }],
+      },
+    ],
+  })
+  t.match(prompt.turns, [
+    {
+      content: [
+        { type: 'text', text: 'a', seal: { origin: NAME, data: 'S' } },
+        { type: 'thought', text: '', seal: { data: 'T' } },
+      ],
+    },
+  ])
+  t.end()
+})
+t.test('what Google keeps of the conversation is content nobody else can open', t => {
+  const { prompt, lost } = asking({ cachedContent: 'cachedContents/x' })
+  t.same(lost, [])
+  t.match(prompt.turns[0]?.content[0], {
+    source: { type: 'file', file: 'cachedContents/x', origin: NAME },
+    at: 'cachedContent',
+  })
+  t.match(sent(prompt).body, { cachedContent: 'cachedContents/x', contents: hi })
+  t.end()
+})
+t.test('schemas in the dialect of Google are read as what they mean', t => {
+  const parameters = {
+    type: 'OBJECT',
+    nullable: true,
+    property_ordering: ['a'],
+    properties: {
+      nullable: { type: 'STRING', nullable: true, enum: ['x'] },
+      list: {
+        type: 'ARRAY',
+        min_items: '2',
+        items: { any_of: [{ type: 'NUMBER' }, { type: 'STRING' }] },
+      },
+    },
+    required: ['list'],
+  }
+  const { prompt } = asking({ tools: [{ functionDeclarations: [{ name: 'f', parameters }] }] })
+  t.match(prompt.tools[0], {
+    schema: {
+      type: ['object', 'null'],
+      properties: {
+        nullable: { type: ['string', 'null'], enum: ['x', null] },
+        list: {
+          type: 'array',
+          minItems: 2,
+          items: { anyOf: [{ type: 'number' }, { type: 'string' }] },
+        },
+      },
+      required: ['list'],
+    },
+  })
+  t.end()
+})
+t.test('tools of its own, known and unknown', t => {
+  const { prompt } = asking({
+    tools: [
+      { google_search: {}, urlContext: {} },
+      { codeExecution: {} },
+      { googleMaps: { x: 1 } },
+      { fileSearch: { fileSearchStoreNames: ['fileSearchStores/a'] } },
+    ],
+  })
+  t.match(prompt.tools, [
+    { type: 'hosted', tool: 'web_search' },
+    { type: 'hosted', tool: 'url_context' },
+    { type: 'hosted', tool: 'code_execution' },
+    { type: 'foreign', origin: NAME, name: 'googleMaps' },
+    { type: 'hosted', tool: 'file_search', stores: ['fileSearchStores/a'] },
+  ])
+  t.match(sent(prompt).body.tools, [
+    { googleSearch: {} },
+    { urlContext: {} },
+    { codeExecution: {} },
+    { googleMaps: { x: 1 } },
+    { fileSearch: { fileSearchStoreNames: ['fileSearchStores/a'] } },
+  ])
+  t.end()
+})
+
+t.test('edge 29: tokens are counted of a request given whole, or of its contents', t => {
+  t.same(countedRequest({ contents: hi }), { contents: hi })
+  for (const key of ['generateContentRequest', 'generate_content_request'])
+    t.same(countedRequest({ [key]: { model: 'models/x', contents: hi } }), {
+      ...{ model: 'models/x', contents: hi },
+    })
+  t.end()
+})

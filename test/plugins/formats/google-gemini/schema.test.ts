@@ -1,0 +1,134 @@
+/** Edge 22: JSON Schema for models that take only Google's subset of OpenAPI. */
+import t from 'tap'
+import type { Json } from '../../../../engine/plugin.ts'
+import { openApi } from '../../../../plugins/formats/google-gemini/schema.ts'
+
+const of = (schema: Json): Json => openApi(schema, () => {})
+const lostIn = (schema: Json): readonly string[] => {
+  const lost: string[] = []
+  openApi(schema, word => lost.push(word))
+  return lost
+}
+const TABLE: readonly (readonly [what: string, given: Json, written: Json])[] = [
+  [
+    'words that bind nobody',
+    { $schema: 'x', $id: 'y', type: 'object', additionalProperties: false },
+    { type: 'OBJECT' },
+  ],
+  ['types may be many', { type: ['string', 'null'] }, { type: 'STRING', nullable: true }],
+  [
+    'and not only null',
+    { type: ['string', 'integer'] },
+    { anyOf: [{ type: 'STRING' }, { type: 'INTEGER' }] },
+  ],
+  ['a constant', { const: 'a' }, { type: 'STRING', enum: ['a'] }],
+  [
+    'texts to choose from',
+    { enum: ['a', 'b', null] },
+    { type: 'STRING', enum: ['a', 'b'], nullable: true },
+  ],
+  [
+    'numbers to choose from keep their type',
+    { type: 'integer', enum: [1, 2], description: 'd' },
+    { type: 'INTEGER', description: 'd One of: 1, 2.' },
+  ],
+  ['a number that is constant', { const: 7 }, { type: 'NUMBER', description: 'One of: 7.' }],
+  [
+    'exclusive bounds of integers',
+    { type: 'integer', exclusiveMinimum: 0, exclusiveMaximum: 9 },
+    { type: 'INTEGER', minimum: 1, maximum: 8 },
+  ],
+  ['and of numbers', { type: 'number', exclusiveMinimum: 0 }, { type: 'NUMBER', minimum: 0 }],
+  [
+    'formats it knows',
+    { type: 'string', format: 'date-time' },
+    { type: 'STRING', format: 'date-time' },
+  ],
+  [
+    'formats it does not',
+    { type: 'string', format: 'email' },
+    { type: 'STRING', description: 'Format: email.' },
+  ],
+  [
+    'one of, or nothing',
+    { oneOf: [{ type: 'string' }, { type: 'null' }] },
+    { type: 'STRING', nullable: true },
+  ],
+  [
+    'all of',
+    {
+      allOf: [
+        { properties: { a: { type: 'string' } }, required: ['a'] },
+        { properties: { b: {} }, required: ['b', 'c'] },
+      ],
+    },
+    {
+      type: 'OBJECT',
+      properties: { a: { type: 'STRING' }, b: { type: 'STRING' } },
+      required: ['a', 'b'],
+    },
+  ],
+  [
+    'references',
+    {
+      $defs: { x: { type: 'string' } },
+      type: 'object',
+      properties: { a: { $ref: '#/$defs/x', description: 'd' } },
+    },
+    { type: 'OBJECT', properties: { a: { type: 'STRING', description: 'd' } } },
+  ],
+  [
+    'lists of nothing in particular',
+    { type: 'array' },
+    { type: 'ARRAY', items: { type: 'STRING' } },
+  ],
+  [
+    'what is required must be there',
+    { type: 'object', properties: {}, required: ['a'] },
+    { type: 'OBJECT', properties: {} },
+  ],
+  [
+    'a property by any name',
+    { properties: { $ref: { type: 'string' }, const: {} } },
+    { type: 'OBJECT', properties: { $ref: { type: 'STRING' }, const: { type: 'STRING' } } },
+  ],
+  ['no schema at all', true, { type: 'STRING' }],
+]
+for (const [what, given, written] of TABLE)
+  t.test(what, t => {
+    t.same(of(given), written)
+    t.end()
+  })
+
+t.test('edge 22: what binds and cannot be said is named', t => {
+  t.same(
+    lostIn({
+      type: 'object',
+      propertyNames: {},
+      patternProperties: {},
+      not: {},
+      if: {},
+      $comment: 'x',
+    }),
+    ['propertyNames', 'patternProperties', 'not', 'if'],
+  )
+  t.end()
+})
+t.test(
+  'a reference inside itself ends, and references upon references do not grow without end',
+  t => {
+    const tree = {
+      $ref: '#/$defs/n',
+      $defs: { n: { type: 'object', properties: { n: { $ref: '#/$defs/n' } } } },
+    }
+    t.same(of(tree), { type: 'OBJECT', properties: { n: { type: 'OBJECT' } } })
+    t.same(lostIn(tree), ['$ref'])
+    const $defs: { [name: string]: Json } = { d0: { type: 'string' } }
+    for (let level = 1; level < 40; level++) {
+      const $ref = `#/$defs/d${level - 1}`
+      $defs[`d${level}`] = { type: 'object', properties: { a: { $ref }, b: { $ref } } }
+    }
+    t.ok(JSON.stringify(of({ $ref: '#/$defs/d39', $defs })).length < 2_000_000)
+    t.end()
+  },
+)

@@ -1,0 +1,107 @@
+/** The official SDK reads what we write: every recording, decoded and written again, over a real socket. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { GoogleGenAI } from '@google/genai'
+import t from 'tap'
+import type { Json } from '../../../../engine/plugin.ts'
+import { partsOf as unrolled } from '../../../../plugins/formats/collect.ts'
+import type { Content } from '../../../../plugins/formats/content.ts'
+import { codecOf, contextWith, partsOf, streamed } from '../../../helpers/codec.ts'
+import { finishOf, type Gemini, readDirectly } from '../../../helpers/gemini.ts'
+import { recordings } from '../../../helpers/recorded.ts'
+
+const NAME = 'google-gemini'
+const codec = codecOf(NAME)
+const recorded = (recordings() ?? []).filter(
+  ({ format, status }) => format.startsWith('gemini') && status === 200,
+)
+const skip = recorded.length === 0 && 'RECORDINGS is not set'
+
+/** What the next request is answered with. */
+let body = ''
+let status = 200
+const server = createServer((request, response) => {
+  request.resume().on('end', () => {
+    const type = request.url?.includes('alt=sse') ? 'text/event-stream' : 'application/json'
+    response.writeHead(status, { 'content-type': type }).end(body)
+  })
+})
+await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+t.teardown(() => {
+  server.closeAllConnections()
+  server.close()
+})
+const { port } = server.address() as AddressInfo
+const sdk = new GoogleGenAI({
+  apiKey: 'x',
+  httpOptions: { baseUrl: `http://127.0.0.1:${port}`, retryOptions: { attempts: 1 } },
+})
+const ask = { model: 'asked', contents: 'hi' }
+const plain = (value: unknown): Gemini => JSON.parse(JSON.stringify(value)) as Gemini
+const chunksBy = async (bytes: string): Promise<readonly Gemini[]> => {
+  body = bytes
+  const chunks: Gemini[] = []
+  for await (const chunk of await sdk.models.generateContentStream(ask)) chunks.push(plain(chunk))
+  return chunks
+}
+const path = '/v1beta/models/asked:streamGenerateContent?alt=sse'
+
+t.test('whole answers', { skip }, async t => {
+  for (const { id, response_body: text } of recorded.filter(({ stream }) => !stream)) {
+    const given = JSON.parse(text) as Json
+    body = JSON.stringify(codec.encodeAnswer(codec.decodeAnswer(given as never), contextWith()))
+    const read = plain(await sdk.models.generateContent(ask))
+    t.same(readDirectly([read]), readDirectly([plain(given)]), id)
+    t.equal(finishOf([read]), finishOf([plain(given)]), id)
+    const parts = unrolled(codec.decodeAnswer(given as never))
+    const chunks = await chunksBy(streamed(NAME, parts, { path }))
+    t.same(readDirectly(chunks), readDirectly([plain(given)]), `${id} as a stream`)
+  }
+})
+t.test('streams', { skip }, async t => {
+  for (const { id, response_body: text } of recorded.filter(({ stream }) => stream)) {
+    const given = text
+      .split(/\r?\n/)
+      .filter(line => line.startsWith('data:'))
+      .map(line => JSON.parse(line.slice(5)) as Gemini)
+    const chunks = await chunksBy(streamed(NAME, partsOf(NAME, text).parts, { path }))
+    t.same(readDirectly(chunks), readDirectly(given), id)
+    t.equal(finishOf(chunks), finishOf(given), id)
+  }
+})
+t.test('a conversation goes on from what was streamed', async t => {
+  const seal = { origin: 'anthropic-messages', data: 'secret' }
+  const content: readonly Content[] = [
+    { type: 'thought', text: 'hm', seal },
+    { type: 'text', text: 'hello' },
+    { type: 'call', id: 'toolu_1', name: 'f', input: '{"a":1}' },
+  ]
+  const choices = [{ content, stop: { reason: 'call' as const } }]
+  body = streamed(NAME, unrolled({ choices }), { path })
+  const chat = sdk.chats.create({ model: 'asked' })
+  for await (const _ of await chat.sendMessageStream({ message: 'hi' })) {
+    // to its end
+  }
+  const contents = plain(chat.getHistory(true)) as never as Json
+  const { turns } = codec.decodePrompt({ contents }, '/', { drop: field => t.fail(field) })
+  t.match(turns[0], { role: 'user' })
+  t.match(turns[1], { role: 'assistant', content }, 'all of it comes back, seals and ids too')
+})
+t.test('a stream that breaks off is an error', async t => {
+  const encoder = codec.encodeStream(contextWith({ path }))
+  const [begin, open, grow] = unrolled({
+    choices: [{ content: [{ type: 'text', text: 'a' }], stop: { reason: 'end' } }],
+  })
+  const written = [begin, open, grow].map(part => part && encoder.part(part)).join('')
+  const error = { code: 502, message: 'it broke', status: 'UNAVAILABLE' }
+  await t.rejects(chunksBy(written + encoder.fail({ error })), {
+    name: 'ApiError',
+    message: /it broke/,
+  })
+  status = 429
+  await t.rejects(chunksBy(JSON.stringify({ error: { ...error, code: 429 } })), {
+    name: 'ApiError',
+    message: /it broke/,
+  })
+  status = 200
+})

@@ -1,0 +1,246 @@
+/** A conversation of the hub, written as generateContent. */
+import t from 'tap'
+import type { Json } from '../../../../engine/plugin.ts'
+import type { Content } from '../../../../plugins/formats/content.ts'
+import type { Turn } from '../../../../plugins/formats/hub.ts'
+import { holdsSeal, sealedFor } from '../../../../plugins/formats/seal.ts'
+import { read, written } from '../../../helpers/codec.ts'
+import { thrownBy } from '../../../helpers/exchange.ts'
+import {
+  assistant,
+  called,
+  contentsOf,
+  image,
+  prompt,
+  result,
+  sent,
+  text,
+  user,
+} from '../../../helpers/gemini-prompt.ts'
+
+const NAME = 'google-gemini'
+
+t.test('where it goes', t => {
+  t.equal(sent(prompt([user(text('x'))])).path, '/v1beta/models/model:generateContent')
+  const streamed = { ...prompt([user(text('x'))]), stream: true }
+  const { path } = written(NAME, streamed, { name: 'a/b:c' })
+  t.equal(path, '/v1beta/models/a%2Fb%3Ac:streamGenerateContent?alt=sse')
+  t.end()
+})
+t.test('edge 21: instructions in the middle keep their place', t => {
+  const system = (said: string): Turn => ({ role: 'system', content: [text(said)] })
+  const { body } = sent(
+    prompt([
+      system('a'),
+      system('b'),
+      user(text('1')),
+      assistant(text('2')),
+      system('c'),
+      user(text('3')),
+    ]),
+  )
+  t.same(body, {
+    systemInstruction: { parts: [{ text: 'a' }, { text: 'b' }] },
+    contents: [
+      { role: 'user', parts: [{ text: '1' }] },
+      { role: 'model', parts: [{ text: '2' }] },
+      { role: 'user', parts: [{ text: 'c' }, { text: '3' }] },
+    ],
+  })
+  t.same(contentsOf([system('alone')]), [{ role: 'user', parts: [{ text: 'alone' }] }])
+  t.end()
+})
+t.test('edge 19: results stand together, before what the user says', t => {
+  const turns = [
+    ...[user(text('x')), assistant(called('a'), called('b'))],
+    ...[
+      user(result('a', { type: 'text', text: '1' })),
+      user(result('b', { type: 'text', text: '{"ok":true}' }), text('go on')),
+    ],
+  ]
+  t.same((contentsOf(turns) as { parts: Json }[])[2]?.parts, [
+    { functionResponse: { id: 'a', name: 'f_a', response: { output: '1' } } },
+    { functionResponse: { id: 'b', name: 'f_b', response: { ok: true } } },
+    { text: 'go on' },
+  ])
+  t.end()
+})
+t.test('a result of a call that never was', async t => {
+  const fault = await thrownBy(async () => contentsOf([user(result('ghost'))]))
+  t.match(fault, { status: 400, message: /'ghost'/ })
+  t.end()
+})
+t.test('edge 20: media in results, where the model takes them and where it does not', t => {
+  const turns = [
+    assistant(called('a')),
+    user(result('a', { type: 'text', text: 'see' }, image as never)),
+  ]
+  const inlineData = { mimeType: 'image/png', data: 'AAAA' }
+  const [, plain] = contentsOf(turns) as { parts: Json }[]
+  t.same(plain?.parts, [
+    { functionResponse: { id: 'a', name: 'f_a', response: { output: 'see' } } },
+    { text: 'Returned by f_a:' },
+    { inlineData },
+  ])
+  const [, newer] = contentsOf(turns, { tool_media: true }) as { parts: Json }[]
+  t.same(newer?.parts, [
+    {
+      functionResponse: {
+        ...{ id: 'a', name: 'f_a', response: { output: 'see' }, parts: [{ inlineData }] },
+      },
+    },
+  ])
+  t.end()
+})
+t.test('edge 16: arguments are an object, whatever was written', t => {
+  for (const [input, args] of [
+    ...[
+      ['', {}],
+      ['{}', {}],
+      ['{"a":[1]}', { a: [1] }],
+      ['[1]', { input: [1] }],
+      ['{"a', { input: '{"a' }],
+    ],
+  ] as const)
+    t.match(contentsOf([assistant(called('a', { input }))]), [
+      { parts: [{ functionCall: { args } }] },
+    ])
+  t.end()
+})
+t.test('edge 18: ids that are too long or oddly spelt become the same on both sides', t => {
+  const id = `toolu/${'x'.repeat(90)}`
+  const [said, back] = contentsOf([
+    assistant(called(id, { name: 'f' })),
+    user(result(id, { type: 'text', text: '1' })),
+  ]) as { parts: { functionCall?: { id: string }; functionResponse?: { id: string } }[] }[]
+  const fitted = said?.parts[0]?.functionCall?.id ?? ''
+  t.match(fitted, /^[A-Za-z0-9_-]{1,64}$/)
+  t.equal(back?.parts[0]?.functionResponse?.id, fitted)
+  t.end()
+})
+t.test('edge 7 and 8: signatures return to where they stood, foreign ones nowhere', t => {
+  const own = { origin: NAME, data: 'S' }
+  const foreign = { origin: 'anthropic-messages', data: 'SECRET' }
+  t.same(
+    contentsOf([
+      assistant(
+        ...[
+          { type: 'thought', text: 'hm', seal: own } as const,
+          { type: 'thought', text: 'foreign', seal: foreign } as const,
+        ],
+        ...[
+          { type: 'text', text: 'a', seal: foreign } as const,
+          called('a', { seal: own }),
+          called('b'),
+        ],
+      ),
+    ]),
+    [
+      {
+        role: 'model',
+        parts: [
+          { text: 'hm', thought: true, thoughtSignature: 'S' },
+          { text: 'a' },
+          { functionCall: { id: 'a', name: 'f_a', args: { a: 1 } }, thoughtSignature: 'S' },
+          { functionCall: { id: 'b', name: 'f_b', args: { a: 1 } } },
+        ],
+      },
+    ],
+  )
+  t.end()
+})
+t.test('edge 7: a thought without words carries the signature of what follows it', t => {
+  const thought: Content = { type: 'thought', text: '', seal: { origin: NAME, data: 'S' } }
+  const signatures = (...content: Content[]) =>
+    (
+      contentsOf([assistant(...content)]) as { parts: { thoughtSignature?: string }[] }[]
+    )[0]?.parts.map(each => each.thoughtSignature)
+  t.same(signatures(thought, called('a'), called('b')), ['S', undefined])
+  t.same(signatures(text('a'), thought), ['S'], 'or of what came last')
+  t.same(signatures(thought), ['S'], 'or stands alone')
+  const sealed = called('a', { seal: { origin: NAME, data: 'OWN' } })
+  t.same(signatures(text('a'), thought, sealed), ['S', 'OWN'], 'what has its own keeps it')
+  const other: Content = { ...thought, seal: { origin: NAME, data: 'T' } }
+  t.same(signatures(text('a'), thought, other, called('a')), ['S', 'T'], 'one before, one after')
+  t.end()
+})
+t.test(
+  'edge 7: calls of other providers get the word that lets them pass, where it is needed',
+  t => {
+    const turns = [
+      ...[user(text('x')), assistant(called('a'), called('b')), user(result('a'), result('b'))],
+      assistant(called('c', { seal: { origin: NAME, data: 'S' } })),
+    ]
+    const signatures = (traits = {}) =>
+      (
+        contentsOf(turns, traits) as {
+          parts: { functionCall?: Json; thoughtSignature?: string }[]
+        }[]
+      )
+        .flatMap(({ parts }) => parts)
+        .filter(each => each.functionCall)
+        .map(each => each.thoughtSignature)
+    t.same(signatures(), [undefined, undefined, 'S'])
+    t.same(signatures({ signatures: 'required' }), [
+      'skip_thought_signature_validator',
+      undefined,
+      'S',
+    ])
+    t.end()
+  },
+)
+t.test('what another provider sealed never reaches Google', t => {
+  const packed = sealedFor(NAME, { origin: 'openai-responses', data: 'SECRET' })
+  const { prompt: given } = read(NAME, {
+    contents: [
+      {
+        role: 'model',
+        parts: [
+          { text: 'a', thought: true, thoughtSignature: packed },
+          { text: 'b', thoughtSignature: packed },
+          { functionCall: { name: 'f' }, thoughtSignature: packed },
+          { executableCode: { code: '1' }, thoughtSignature: packed },
+        ],
+      },
+    ],
+  })
+  t.match(given.turns[0]?.content[0], { seal: { origin: 'openai-responses', data: 'SECRET' } })
+  const { body } = sent(given)
+  t.notOk(holdsSeal(Buffer.from(JSON.stringify(body))))
+  t.notMatch(JSON.stringify(body), /SECRET/)
+  t.end()
+})
+t.test('what hosted tools of others did is told in words, its own given back as it was', t => {
+  const work = (origin: string): Content => ({
+    ...{ type: 'work', tool: 'web_search', id: 'w', input: { query: 'x' } },
+    raw: { origin, items: [{ toolCall: { id: 'w' }, thoughtSignature: 'S' }] },
+  })
+  t.match(contentsOf([assistant(work(NAME))]), [
+    { parts: [{ toolCall: { id: 'w' }, thoughtSignature: 'S' }] },
+  ])
+  t.match(contentsOf([assistant(work('openai-responses'))]), [{ parts: [{ text: /web_search/ }] }])
+  t.end()
+})
+t.test('media by address: secure ones alone, and files of nobody else', async t => {
+  const media = (source: Extract<Content, { type: 'media' }>['source']): Content => ({
+    ...{ type: 'media', kind: 'image', source, at: 'messages[0].content[1]' },
+  })
+  t.match(contentsOf([user(media({ type: 'url', url: 'https://a.example/x.jpg?y' }))]), [
+    { parts: [{ fileData: { fileUri: 'https://a.example/x.jpg?y', mimeType: 'image/jpeg' } }] },
+  ])
+  t.match(contentsOf([user(media({ type: 'data', data: 'AA', mime: 'video/quicktime' }))]), [
+    { parts: [{ inlineData: { mimeType: 'video/mov' } }] },
+  ])
+  t.match(contentsOf([user(media({ type: 'text', text: 'words' }))]), [
+    { parts: [{ inlineData: { mimeType: 'text/plain', data: 'd29yZHM=' } }] },
+  ])
+  for (const source of [
+    { type: 'url', url: 'http://a.example/x.jpg' },
+    { type: 'file', file: 'file-1', origin: 'openai-chat' },
+  ] as const) {
+    const fault = await thrownBy(async () => contentsOf([user(media(source))]))
+    t.match(fault, { status: 400, param: 'messages[0].content[1]' })
+  }
+  const among = await thrownBy(async () => contentsOf([{ role: 'system', content: [image] }]))
+  t.match(among, { status: 400 })
+})

@@ -1,0 +1,229 @@
+/** What hosted tools did is in the usage record, whether bytes pass or are translated: every recording, and cases of our own. */
+import t from 'tap'
+import type { Json } from '../../../engine/plugin.ts'
+import { offersHosted } from '../../../plugins/formats/tally.ts'
+import { USAGE } from '../../../plugins/slots.ts'
+import { cross } from '../../helpers/crossed.ts'
+import { pour } from '../../helpers/exchange.ts'
+import { type Recording, recordedFormat, recordings } from '../../helpers/recorded.ts'
+import { JSON_TYPE, pass, SSE } from '../../helpers/translated.ts'
+
+const HOSTED = ['web_search', 'file_search', 'code_execution'] as const
+const CLIENTS = ['openai-chat', 'openai-responses', 'anthropic-messages', 'google-gemini'] as const
+
+/** A request that offers such a tool, as clients of each format write it. */
+const ASKING: Readonly<Record<string, { readonly [key: string]: Json }>> = {
+  'openai-chat': { model: 'm', messages: [], tools: [{ type: 'web_search' }] },
+  'openai-responses': { model: 'm', input: 'hi', tools: [{ type: 'web_search' }] },
+  'anthropic-messages': {
+    ...{ model: 'm', max_tokens: 100, messages: [{ role: 'user', content: 'hi' }] },
+    tools: [{ type: 'web_search_20250305', name: 'web_search' }],
+  },
+  'google-gemini': { contents: [{ parts: [{ text: 'hi' }] }], tools: [{ googleSearch: {} }] },
+}
+const pathOf = (format: string): string =>
+  format === 'google-gemini' ? '/v1beta/models/m:generateContent' : '/v1/x'
+
+interface Answered {
+  readonly format: string
+  readonly body: string
+  readonly stream?: boolean
+  readonly traits?: { readonly [key: string]: Json }
+  /** In place of the request that offers a tool. */
+  readonly asked?: { readonly [key: string]: Json }
+  /** Bytes of each piece. */
+  readonly piece?: number
+}
+const answeredBy = ({ body, stream, piece = 97 }: Answered) => {
+  const bytes = Buffer.from(body)
+  const chunks = Array.from({ length: Math.ceil(bytes.length / piece) }, (_, index) =>
+    bytes.subarray(index * piece, (index + 1) * piece),
+  )
+  return { headers: stream ? SSE : JSON_TYPE, chunks }
+}
+const hostedIn = (meters: Readonly<Record<string, number | undefined>> = {}) =>
+  Object.fromEntries(HOSTED.flatMap(name => (meters[name] ? [[name, meters[name]]] : [])))
+
+const passed = async (given: Answered) => {
+  const { format, traits = {}, asked = ASKING[format] ?? {} } = given
+  const { attempt, exchange } = await pass(answeredBy(given), {
+    ...{ format, body: asked, path: pathOf(format), parsed: true },
+    target: { upstream: 'up', name: 'there', traits },
+  })
+  const { text } = await pour(attempt.reply)
+  return { text, used: hostedIn(exchange.slots.get(USAGE)?.meters) }
+}
+const crossed = async (given: Answered, client: string) => {
+  const { format, traits = {} } = given
+  // What another provider's tool is called is that format's affair: only the offer counts here.
+  const asked = format === 'openai-chat' ? { ...ASKING[client], tools: [] } : ASKING[client]
+  const body = { ...asked, ...(format === 'openai-chat' && { web_search_options: {} }) }
+  const { exchange } = await cross({
+    ...{ client, target: format, body, path: pathOf(client), traits },
+    answered: answeredBy(given),
+  })
+  return hostedIn(exchange.slots.get(USAGE)?.meters)
+}
+
+// ---------------------------------------------------------------- recordings, by a reader of our own
+
+interface Fields {
+  readonly type?: string
+  readonly action?: { readonly type?: string }
+  readonly item?: Fields
+}
+const eventsOf = (body: string): Fields[] =>
+  body
+    .split(/\r?\n/)
+    .filter(line => /^data: ?\{/.test(line))
+    .map(line => JSON.parse(line.slice(5)))
+const PAID = { search: 'web_search', undefined: 'web_search' } as Record<string, string>
+const KINDS: Record<string, string> = {
+  file_search_call: 'file_search',
+  code_interpreter_call: 'code_execution',
+}
+const itemsOf = ({ stream, response_body: body }: Recording): Fields[] =>
+  stream
+    ? eventsOf(body).flatMap(each =>
+        each.type === 'response.output_item.done' ? [each.item ?? {}] : [],
+      )
+    : (JSON.parse(body).output ?? [])
+const expected: Readonly<Record<string, (recording: Recording) => object>> = {
+  'openai-responses': recording => {
+    const counts: Record<string, number> = {}
+    for (const { type, action } of itemsOf(recording)) {
+      const kind = type === 'web_search_call' ? PAID[String(action?.type)] : KINDS[String(type)]
+      if (kind) counts[kind] = (counts[kind] ?? 0) + 1
+    }
+    return counts
+  },
+  'google-gemini': ({ response_body: body }) => {
+    const programs = body.match(/"executableCode": ?\{/g)?.length ?? 0
+    const searched = /"webSearchQueries": ?\[\s*"/.test(body)
+    return { ...(searched && { web_search: 1 }), ...(programs > 0 && { code_execution: programs }) }
+  },
+  'anthropic-messages': ({ response_body: body }) => {
+    const all = [...body.matchAll(/"web_search_requests": ?(\d+)/g)]
+    const last = Number(all.at(-1)?.[1] ?? 0)
+    return last > 0 ? { web_search: last } : {}
+  },
+  'openai-chat': ({ response_body: body }) =>
+    /"type": ?"url_citation"/.test(body) ? { web_search: 1 } : {},
+}
+
+const recorded = recordings()
+t.test('recordings', { skip: recorded === undefined && 'RECORDINGS is unset' }, async t => {
+  let used = 0
+  for (const recording of recorded ?? []) {
+    const format = recordedFormat(recording.format)
+    const reader = format && expected[format]
+    if (!format || !reader || recording.status !== 200) continue
+    const wanted = reader(recording)
+    if (Object.keys(wanted).length === 0) continue
+    used++
+    const given = { format, body: recording.response_body, stream: recording.stream }
+    t.same((await passed(given)).used, wanted, `${recording.id} passes`)
+    for (const client of CLIENTS)
+      if (client !== format)
+        t.same(await crossed(given, client), wanted, `${recording.id} to ${client}`)
+  }
+  t.ok(used >= 40, `${used} recordings with hosted tools`)
+})
+
+// ---------------------------------------------------------------- our own
+
+const search = (id: string, more: object = {}) => ({
+  ...{ type: 'web_search_call', id, status: 'completed', action: { type: 'search' } },
+  ...more,
+})
+const response = (more: object) => ({ id: 'r', object: 'response', status: 'completed', ...more })
+const done = (item: object, index: number) =>
+  `event: response.output_item.done\ndata: ${JSON.stringify({ type: 'response.output_item.done', output_index: index, item })}\n\n`
+const completed = (more: object) =>
+  `event: response.completed\ndata: ${JSON.stringify({ type: 'response.completed', response: response(more) })}\n\n`
+const usage = { input_tokens: 3, output_tokens: 2 }
+
+t.test('responses: the upstream’s own number wins', async t => {
+  const output = [search('a'), search('b')]
+  const tool_usage = { web_search: { num_requests: 7 } }
+  const format = 'openai-responses'
+  const plain = JSON.stringify(response({ output, usage, tool_usage }))
+  t.same((await passed({ format, body: plain })).used, { web_search: 7 })
+  const body = done(output[0] ?? {}, 0) + completed({ output, usage, tool_usage })
+  t.same((await passed({ format, body, stream: true, piece: 1 })).used, { web_search: 7 })
+})
+t.test('responses: items count once, also where the end does not repeat them', async t => {
+  const format = 'openai-responses'
+  const both = done(search('a'), 0) + done(search('b'), 1)
+  for (const output of [[], [search('b'), search('a')]]) {
+    const { used, text } = await passed({
+      format,
+      body: both + completed({ output }),
+      stream: true,
+    })
+    t.same(used, { web_search: 2 })
+    t.ok(text.endsWith(completed({ output })), 'bytes pass')
+  }
+})
+t.test('responses: what failed, or only looks into a page, is not paid for', async t => {
+  const output = [
+    ...[search('a', { status: 'failed' }), search('b', { action: { type: 'open_page' } })],
+    { type: 'message', id: 'c', content: [{ type: 'output_text', text: '"web_search_call"' }] },
+  ]
+  const body = JSON.stringify(response({ output, usage }))
+  t.same((await passed({ format: 'openai-responses', body })).used, {})
+})
+t.test('a stream that is cut has what was done by then', async t => {
+  const body = done(search('a'), 0) + done(search('b'), 1).slice(0, 60)
+  const { used } = await passed({ format: 'openai-responses', body, stream: true })
+  t.same(used, { web_search: 1 })
+})
+
+const grounded = (...webSearchQueries: string[]) => ({
+  candidates: [
+    {
+      content: { role: 'model', parts: [{ text: 'hi' }] },
+      groundingMetadata: { webSearchQueries },
+      finishReason: 'STOP',
+    },
+  ],
+  usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 },
+})
+t.test('gemini: once for an answer, or for each query where the model says so', async t => {
+  const format = 'google-gemini'
+  const body = JSON.stringify(grounded('one', 'two', ''))
+  t.same((await passed({ format, body })).used, { web_search: 1 })
+  const traits = { search_unit: 'query' }
+  t.same((await passed({ format, body, traits })).used, { web_search: 2 })
+  const list = `[${body},${body}]`
+  t.same((await passed({ format, body: list, traits })).used, { web_search: 2 }, 'a list of pieces')
+  const none = JSON.stringify(grounded())
+  t.same((await passed({ format, body: none })).used, {}, 'what did not search is not paid for')
+})
+t.test('anthropic: code that was run', async t => {
+  const content = [{ type: 'text', text: 'hi' }]
+  const ran = { ...usage, server_tool_use: { code_execution_requests: 2 } }
+  const body = JSON.stringify({ id: 'm', type: 'message', role: 'assistant', content, usage: ran })
+  t.same((await passed({ format: 'anthropic-messages', body })).used, { code_execution: 2 })
+})
+
+t.test('who offers none is not looked at', async t => {
+  const asked = { model: 'm', input: 'hi', tools: [{ type: 'function', name: 'f' }] }
+  const body = JSON.stringify(response({ output: [search('a')], usage }))
+  t.same((await passed({ format: 'openai-responses', body, asked })).used, {})
+})
+t.test('offers', async t => {
+  const tools = (...list: Json[]) => ({ tools: list })
+  for (const body of [
+    ...[tools({ type: 'web_search' }), tools({ googleSearch: {} }), { prompt: { id: 'p' } }],
+    tools({ functionDeclarations: [], codeExecution: {} }),
+    ...[{ cachedContent: 'c' }, { web_search_options: {} }],
+  ])
+    t.ok(offersHosted(body), JSON.stringify(body))
+  for (const body of [
+    ...[undefined, null, 'text', [], {}, { tools: 'none' }, tools(null, 1)],
+    ...[tools({ type: 'function' }, { type: 'custom' }), { prompt: null }],
+    tools({ functionDeclarations: [] }, { function_declarations: [] }),
+  ])
+    t.notOk(offersHosted(body), JSON.stringify(body))
+})

@@ -1,0 +1,230 @@
+/** Answers and streams of chat completions: what upstreams write, and what clients are written. */
+import t from 'tap'
+import type { Json } from '../../../../engine/plugin.ts'
+import type { Part } from '../../../../plugins/formats/answer.ts'
+import { partsOf as unrolled } from '../../../../plugins/formats/collect.ts'
+import type { Content } from '../../../../plugins/formats/content.ts'
+import {
+  assembled,
+  codecOf,
+  collected,
+  contextWith,
+  PROMPT,
+  partsOf,
+  streamed,
+} from '../../../helpers/codec.ts'
+
+const NAME = 'openai-chat'
+const codec = codecOf(NAME)
+const chunk = (delta: Json, reason: Json = null, index = 0) =>
+  `data: ${JSON.stringify({ id: 'c', created: 5, choices: [{ index, delta, finish_reason: reason }] })}\n\n`
+const DONE = 'data: [DONE]\n\n'
+const fragment = (index: number, more: object) => chunk({ tool_calls: [{ index, ...more }] })
+const opening = (index: number, name: string) =>
+  fragment(index, { id: `call_${name}`, type: 'function', function: { name, arguments: '' } })
+const growing = (index: number, text: string) => fragment(index, { function: { arguments: text } })
+const contentOf = (stream: string) => collected(NAME, stream).choices[0]?.content
+const stopOf = (stream: string) => collected(NAME, stream).choices[0]?.stop
+const encoded = (content: readonly Content[], reason: 'end' | 'call' | 'refusal' = 'end') =>
+  codec.encodeAnswer({ choices: [{ content, stop: { reason } }] }, contextWith()) as never as {
+    choices: { message: Record<string, Json>; finish_reason: string }[]
+  }
+
+t.test('edge 1: fragments of parallel calls that interleave keep to their calls', t => {
+  const stream = [
+    ...[
+      opening(0, 'a'),
+      opening(1, 'b'),
+      growing(0, '{"x"'),
+      growing(1, '{"y"'),
+      growing(0, ':1}'),
+    ],
+    ...[growing(1, ':2}'), chunk({}, 'tool_calls'), DONE],
+  ].join('')
+  t.match(contentOf(stream), [
+    { type: 'call', name: 'a', input: '{"x":1}' },
+    { type: 'call', name: 'b', input: '{"y":2}' },
+  ])
+  t.end()
+})
+
+t.test('a call told in pieces that upstreams really send', t => {
+  const late = [
+    fragment(0, { id: 'i', function: { arguments: '{' } }),
+    fragment(0, { function: { name: 'f' } }),
+  ]
+  t.match(contentOf([...late, growing(0, '}'), chunk({}, 'tool_calls'), DONE].join('')), [
+    { name: 'f', input: '{}' },
+  ])
+  const numberless = [
+    chunk({ tool_calls: [{ id: 'a', function: { name: 'f', arguments: '{"a"' } }] }),
+    chunk({ tool_calls: [{ function: { arguments: ':1}' } }] }),
+    chunk({ tool_calls: [{ id: 'b', function: { name: 'g', arguments: '{}' } }] }, 'stop'),
+  ]
+  t.match(contentOf([...numberless, DONE].join('')), [
+    { id: 'a', name: 'f', input: '{"a":1}' },
+    { id: 'b', name: 'g', input: '{}' },
+  ])
+  t.match(stopOf([...numberless, DONE].join('')), { reason: 'call' }, 'though it says stop')
+  t.end()
+})
+
+t.test('edge 4: a reason that is null is no end', t => {
+  const { parts, ended } = partsOf(NAME, chunk({ content: 'a' }) + chunk({ content: 'b' }))
+  t.notOk(ended)
+  t.notOk(parts.some(({ type }) => type === 'stop'))
+  t.end()
+})
+t.test('a missing terminator is forgiven behind a reason to stop, and nowhere else', t => {
+  t.ok(partsOf(NAME, chunk({ content: 'a' }, 'stop')).ended)
+  t.notOk(partsOf(NAME, chunk({ content: 'a' })).ended)
+  t.notOk(partsOf(NAME, '').ended)
+  t.end()
+})
+t.test('edge 15: counts come in a chunk without choices, to who asked', t => {
+  const counts = `data: ${JSON.stringify({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 } })}\n\n`
+  const { parts } = partsOf(NAME, chunk({ content: 'a' }, 'stop') + counts + DONE)
+  t.match(assembled(parts).meters, { input: 3, output: 2 })
+  t.match(streamed(NAME, parts), /"choices":\[\],"usage":\{"prompt_tokens":3/)
+  const without = streamed(NAME, parts, { prompt: { ...PROMPT, counts: false } })
+  t.notMatch(without, /usage/)
+  t.end()
+})
+t.test('edge 25: the first chunk of each choice names the role', t => {
+  const written = streamed(
+    NAME,
+    partsOf(NAME, chunk({ content: 'a' }) + chunk({ content: 'b' }, 'stop', 1) + DONE).parts,
+  )
+  const first = written
+    .split('\n\n')
+    .map(event => event.slice(6))
+    .filter(text => text.includes('"role"'))
+  t.same(
+    first.map(text => JSON.parse(text).choices[0].index),
+    [0, 1],
+  )
+  t.end()
+})
+t.test('edge 16: no arguments are empty arguments', t => {
+  const stream = opening(0, 'f') + chunk({}, 'tool_calls') + DONE
+  t.match(streamed(NAME, partsOf(NAME, stream).parts), /"arguments":"\{\}"/)
+  const plain = codec.decodeAnswer({
+    choices: [
+      {
+        message: { tool_calls: [{ id: 'a', function: { name: 'f', arguments: '' } }] },
+        finish_reason: 'tool_calls',
+      },
+    ],
+  })
+  t.match(plain.choices[0]?.content, [{ type: 'call', input: '{}' }])
+  t.end()
+})
+t.test('pure calls have no text, which is null', t => {
+  const [choice] = encoded([{ type: 'call', id: 'a', name: 'f', input: '{}' }], 'call').choices
+  t.match(choice, { finish_reason: 'tool_calls', message: { content: null, refusal: null } })
+  t.end()
+})
+t.test('edge 3: a call does not hide that it was cut short', t => {
+  t.match(stopOf(opening(0, 'f') + chunk({}, 'length') + DONE), { reason: 'length' })
+  t.end()
+})
+t.test('a refusal is told, plain and streamed', t => {
+  t.match(contentOf(chunk({ refusal: 'I ' }) + chunk({ refusal: "won't" }, 'stop') + DONE), [
+    { type: 'refusal', text: "I won't" },
+  ])
+  t.match(encoded([{ type: 'refusal', text: 'no' }], 'refusal').choices[0], {
+    finish_reason: 'content_filter',
+    message: { content: null, refusal: 'no' },
+  })
+  t.end()
+})
+t.test('edge 6: no candidates at all still make an answer', t => {
+  const empty = codec.encodeAnswer({ choices: [] }, contextWith()) as never as { choices: object[] }
+  t.match(empty.choices, [
+    { finish_reason: 'content_filter', message: { role: 'assistant', content: null } },
+  ])
+  t.end()
+})
+
+t.test('thoughts: words for whoever shows them, seals for whoever gives them back', t => {
+  const seal = { origin: 'anthropic-messages', data: 'sig' }
+  const thoughts: Content[] = [
+    { type: 'thought', text: 'hm', seal },
+    {
+      type: 'thought',
+      text: '',
+      seal: { origin: 'anthropic-messages', data: 'red', kind: 'redacted' },
+    },
+  ]
+  const [choice] = encoded([...thoughts, { type: 'text', text: 'yes' }]).choices
+  t.equal(choice?.message.reasoning_content, 'hm')
+  const message = { role: 'assistant', ...choice?.message } as Json
+  const { turns } = codec.decodePrompt({ messages: [message] }, '/', { drop() {} })
+  t.same(
+    turns[0]?.content,
+    [...thoughts, { type: 'text', text: 'yes' }],
+    'both come back, edge 10 too',
+  )
+  const sent = codec.encodePrompt({ ...PROMPT, turns }, { name: 'm', traits: {} }, { drop() {} })
+  t.notMatch(JSON.stringify(sent.body), /reasoning/, 'and no other provider sees them')
+  t.end()
+})
+t.test('edge 7: the signature of a call comes back with it, streamed too', t => {
+  const seal = { origin: 'google-gemini', data: 'c2ln' }
+  const answer = {
+    choices: [
+      {
+        content: [{ type: 'call', id: 'a', name: 'f', input: '{}', seal } as const],
+        stop: { reason: 'call' } as const,
+      },
+    ],
+  }
+  const [choice] = encoded(answer.choices[0]?.content ?? [], 'call').choices
+  const back = codec.decodePrompt(
+    { messages: [{ role: 'assistant', ...choice?.message }] as never },
+    '/',
+    { drop() {} },
+  )
+  t.match(back.turns[0]?.content, [{ type: 'call', seal }])
+  t.match(collected(NAME, streamed(NAME, unrolled(answer))).choices[0]?.content, [{ seal }])
+  t.end()
+})
+t.test('citations stand at the message, and are found again', t => {
+  const citation = { url: 'https://a.example', title: 'A', start: 0, end: 3 }
+  const text: Content = { type: 'text', text: 'yes', citations: [citation] }
+  const [choice] = encoded([text]).choices
+  t.match(choice?.message.annotations, [
+    { type: 'url_citation', url_citation: { start_index: 0, end_index: 3 } },
+  ])
+  const parts: readonly Part[] = unrolled({
+    choices: [{ content: [text], stop: { reason: 'end' } }],
+  })
+  t.same(collected(NAME, streamed(NAME, parts)).choices[0]?.content, [text])
+  t.end()
+})
+t.test('counts: totals of both sides agree, xAI counting thoughts beside', t => {
+  const usage = {
+    prompt_tokens: 10,
+    completion_tokens: 5,
+    total_tokens: 27,
+    completion_tokens_details: { reasoning_tokens: 12 },
+  }
+  const { meters } = codec.decodeAnswer({ choices: [], usage })
+  t.same(meters, { input: 10, output: 5, thinking: 12 })
+  const again = codec.encodeAnswer({ choices: [], meters: meters ?? {} }, contextWith())
+  t.match(again.usage, {
+    completion_tokens: 17,
+    total_tokens: 27,
+    completion_tokens_details: { reasoning_tokens: 12 },
+  })
+  t.end()
+})
+t.test('errors of many makers keep their words', t => {
+  const said = (body: Json | undefined) => codec.decodeError(418, body).message
+  t.equal(said({ error: { message: 'a', code: 'c', param: 'p', type: 't' } }), 'a')
+  t.equal(said({ error: 'b' }), 'b')
+  t.equal(said({ message: 'c' }), 'c')
+  t.equal(said({ detail: 'd' }), 'd')
+  t.match(said(undefined), /418/)
+  t.end()
+})

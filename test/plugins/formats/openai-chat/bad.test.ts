@@ -1,0 +1,62 @@
+/** Chat requests that make no sense: each is refused by the name of what is wrong. */
+
+import t from 'tap'
+import type { Json } from '../../../../engine/plugin.ts'
+import { read, written } from '../../../helpers/codec.ts'
+import { thrownBy } from '../../../helpers/exchange.ts'
+import { scaled } from '../../../helpers/long.ts'
+import fc from '../../../helpers/property.ts'
+
+const NAME = 'openai-chat'
+const asking = (content: Json) => ({ model: 'm', messages: [{ role: 'user', content }] })
+
+t.test('what makes no sense is named', async t => {
+  const cases: readonly [Json, string][] = [
+    [{}, 'messages'],
+    [{ messages: 'hi' }, 'messages'],
+    [{ messages: ['hi'] }, 'messages[0]'],
+    [{ messages: [{ role: 'boss', content: '' }] }, 'messages[0].role'],
+    [asking([{ type: 'smell' }]), 'messages[0].content[0].type'],
+    [asking([{ type: 'text' }]), 'messages[0].content[0].text'],
+    [asking([{ type: 'image_url' }]), 'messages[0].content[0].image_url.url'],
+    [{ messages: [{ role: 'tool', content: 'x' }] }, 'messages[0].tool_call_id'],
+    [{ messages: [], tools: [{ type: 'function' }] }, 'tools[0].function'],
+    [{ messages: [], tools: [{ type: 'gun' }] }, 'tools[0].type'],
+    [{ messages: [], tool_choice: 7 }, 'tool_choice'],
+    [{ messages: [], temperature: 'hot' }, 'temperature'],
+    [{ messages: [], stop: [{ toString: 0 }] }, 'stop'],
+  ]
+  for (const [body, param] of cases) {
+    const fault = await thrownBy(async () => read(NAME, body))
+    t.match(fault, { status: 400, param }, param)
+  }
+})
+
+t.test('whatever comes is read or refused with a reason', t => {
+  const body = fc.dictionary(
+    fc.constantFrom(
+      'messages',
+      'tools',
+      'tool_choice',
+      'response_format',
+      'stop',
+      'stream_options',
+    ),
+    fc.jsonValue({ maxDepth: 4 }),
+  )
+  fc.assert(
+    fc.property(body, fc.jsonValue(), (members, content) => {
+      try {
+        written(
+          NAME,
+          read(NAME, { ...asking(content as Json), ...(members as object) } as Json).prompt,
+        )
+      } catch (thrown) {
+        return (thrown as { status?: number }).status === 400
+      }
+      return true
+    }),
+    { numRuns: scaled(150, 10_000) },
+  )
+  t.end()
+})

@@ -1,0 +1,202 @@
+/** A chat request in the hub: every kind of message, part and tool, and what is wrong with one. */
+import t from 'tap'
+import type { Json } from '../../../../engine/plugin.ts'
+import type { Content } from '../../../../plugins/formats/content.ts'
+import { read, written } from '../../../helpers/codec.ts'
+import { thrownBy } from '../../../helpers/exchange.ts'
+
+const NAME = 'openai-chat'
+const call = (id: string, name: string) => ({
+  id,
+  type: 'function',
+  function: { name, arguments: '{}' },
+})
+const asking = (content: Json) => ({ model: 'm', messages: [{ role: 'user', content }] })
+const parts = (...content: Json[]): readonly Content[] =>
+  read(NAME, asking(content)).prompt.turns[0]?.content ?? []
+const bodyOf = (body: Json) => written(NAME, read(NAME, body).prompt).body
+
+t.test('parts of a user', t => {
+  const [text, image, inline, sound, file] = parts(
+    { type: 'text', text: 'see' },
+    { type: 'image_url', image_url: { url: 'https://a.example/x.png', detail: 'low' } },
+    { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } },
+    { type: 'input_audio', input_audio: { data: 'AAAA', format: 'mp3' } },
+    { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,BBBB' } },
+  )
+  t.match(text, { type: 'text', text: 'see' })
+  t.match(image, {
+    kind: 'image',
+    source: { type: 'url', url: 'https://a.example/x.png' },
+    detail: 'low',
+  })
+  t.match(inline, { kind: 'image', source: { type: 'data', data: 'AAAA', mime: 'image/png' } })
+  t.match(sound, { kind: 'audio', source: { mime: 'audio/mpeg' } })
+  t.match(file, {
+    kind: 'document',
+    name: 'a.pdf',
+    source: { data: 'BBBB', mime: 'application/pdf' },
+  })
+  t.end()
+})
+
+t.test('a film is known by the extension of its path, whatever the query says', t => {
+  const kindOf = (url: string) => {
+    const [part] = parts({ type: 'image_url', image_url: { url } })
+    return part?.type === 'media' ? part.kind : undefined
+  }
+  for (const url of [
+    'https://a.example/x.mp4',
+    'https://a.example/X.MOV?sig=a.png',
+    'https://a.example/d/y.avi#t',
+  ])
+    t.equal(kindOf(url), 'video', url)
+  for (const url of ['https://a.example/x.png?f=y.mp4', 'https://a.example/mp4', 'not an address'])
+    t.equal(kindOf(url), 'image', url)
+  t.equal(kindOf('data:video/mp4;base64,AAAA'), 'video')
+  t.end()
+})
+
+t.test(
+  'edge 19: results of parallel calls are one turn, and stand before what the user says next',
+  t => {
+    const { prompt } = read(NAME, {
+      messages: [
+        { role: 'assistant', content: null, tool_calls: [call('a', 'one'), call('b', 'two')] },
+        { role: 'tool', tool_call_id: 'a', content: '1' },
+        { role: 'tool', tool_call_id: 'b', content: [{ type: 'text', text: '2' }] },
+        { role: 'user', content: 'go on' },
+      ],
+    })
+    t.same(
+      prompt.turns.map(({ role }) => role),
+      ['assistant', 'user', 'user'],
+    )
+    t.match(prompt.turns[1]?.content, [
+      { type: 'result', id: 'a', name: 'one' },
+      { type: 'result', id: 'b', name: 'two' },
+    ])
+    t.end()
+  },
+)
+
+t.test('edge 20: an image in a result follows all results, as a message of the user', t => {
+  const source = { type: 'data', data: 'AAAA', mime: 'image/png' } as const
+  const { body } = written(NAME, {
+    ...read(NAME, { messages: [] }).prompt,
+    turns: [
+      {
+        role: 'user',
+        content: [
+          { type: 'result', id: 'a', content: [{ type: 'media', kind: 'image', source }] },
+          { type: 'result', id: 'b', content: [{ type: 'text', text: 'two' }], failed: true },
+          { type: 'text', text: 'well?' },
+        ],
+      },
+    ],
+  })
+  t.match(body.messages, [
+    { role: 'tool', tool_call_id: 'a', content: '[image below]' },
+    { role: 'tool', tool_call_id: 'b', content: 'Error: two' },
+    { role: 'user', content: [{ type: 'image_url' }, { type: 'text', text: 'well?' }] },
+  ])
+  t.end()
+})
+
+t.test(
+  'edge 18: ids that others do not take become the same one on both sides, and come back',
+  t => {
+    const id = `функция|${'x'.repeat(30)}`
+    const turns = [
+      { role: 'assistant', content: [{ type: 'call', id, name: 'f', input: '{}' }] },
+      { role: 'user', content: [{ type: 'result', id, content: [] }] },
+    ] as const
+    const { body } = written(NAME, { ...read(NAME, { messages: [] }).prompt, turns })
+    const messages = body.messages as never as readonly {
+      tool_calls?: { id: string }[]
+      tool_call_id?: string
+    }[]
+    const sent = messages[0]?.tool_calls?.[0]?.id ?? ''
+    t.match(sent, /^[A-Za-z0-9_-]{1,64}$/)
+    t.equal(messages[1]?.tool_call_id, sent)
+    const back = read(NAME, body).prompt.turns[0]?.content[0]
+    t.match(back, sent.startsWith('call_x') ? { id } : { id: sent })
+    t.end()
+  },
+)
+
+t.test('tools: functions, free ones, presets, and presets that are functions after all', t => {
+  const tool = (name: string, parameters?: Json) => ({
+    type: 'function',
+    function: { name, ...(parameters !== undefined && { parameters }) },
+  })
+  const schema = { type: 'object', properties: { a: { type: 'string' } } }
+  const { prompt } = read(NAME, {
+    messages: [],
+    tools: [
+      ...['gx_search', 'google_search', 'googleSearch'].map(name => tool(name)),
+      tool('code_execution', {}),
+      tool('urlContext'),
+      tool('code_execution', schema),
+      tool('mine'),
+      { type: 'custom', custom: { name: 'free', format: { type: 'text' } } },
+    ],
+  })
+  t.match(
+    prompt.tools.map(each => (each.type === 'hosted' ? each.tool : each.type)),
+    [
+      ...Array(3).fill('web_search'),
+      'code_execution',
+      'url_context',
+      'function',
+      'function',
+      'free',
+    ],
+  )
+  t.end()
+})
+
+t.test('a preset that nobody there runs is refused by its name, never made a function', async t => {
+  const { prompt } = read(NAME, {
+    messages: [],
+    tools: [{ type: 'function', function: { name: 'gx_search', description: 'search' } }],
+  })
+  const fault = await thrownBy(async () => written(NAME, prompt))
+  t.match(fault, { status: 400, code: 'TOOL_UNSUPPORTED', message: /gx_search/ })
+})
+
+t.test('settings keep their words, and what nobody knows is named', t => {
+  const { prompt, lost } = read(NAME, {
+    ...asking('hi'),
+    ...{ temperature: 0.5, top_p: 0.9, stop: 'END', n: 2, seed: 7, max_tokens: 100, user: 'u' },
+    ...{
+      parallel_tool_calls: false,
+      reasoning_effort: 'low',
+      logit_bias: { 5: 1 },
+      verbosity: 'low',
+    },
+    ...{ response_format: { type: 'json_object' }, moderation: {}, prediction: null },
+  })
+  t.same(lost, ['moderation'])
+  t.match(prompt.settings, { limit: 100, stops: ['END'], candidates: 2, parallel: false })
+  t.match(written(NAME, prompt).body, {
+    max_completion_tokens: 100,
+    stop: ['END'],
+    reasoning_effort: 'low',
+  })
+  t.same(written(NAME, { ...prompt, settings: { topK: 4 } }).lost, ['topK'])
+  t.end()
+})
+
+t.test(
+  'a film, a document by its address and sound nobody plays are refused by their place',
+  async t => {
+    for (const part of [
+      { type: 'image_url', image_url: { url: 'https://a.example/x.mp4' } },
+      { type: 'input_audio', input_audio: { data: 'AAAA', format: 'flac' } },
+    ]) {
+      const fault = await thrownBy(async () => bodyOf(asking([{ type: 'text', text: 'a' }, part])))
+      t.match(fault, { status: 400, code: 'CONTENT_UNSUPPORTED', param: 'messages[0].content[1]' })
+    }
+  },
+)

@@ -1,0 +1,96 @@
+/** Recorded chat completions, read into the hub and written from it again: nothing that both sides carry is lost. */
+import { isDeepStrictEqual } from 'node:util'
+import t from 'tap'
+import type { Json } from '../../../../engine/plugin.ts'
+import type { Fields } from '../../../../plugins/formats/fields.ts'
+import {
+  assembled,
+  codecOf,
+  contextWith,
+  partsOf,
+  read,
+  streamed,
+  written,
+} from '../../../helpers/codec.ts'
+import { type Recording, recordings } from '../../../helpers/recorded.ts'
+
+const NAME = 'openai-chat'
+const codec = codecOf(NAME)
+const recorded = (recordings() ?? []).filter(({ format }) => format === 'chat')
+const skip = recorded.length === 0 && 'RECORDINGS is not set'
+
+interface Message {
+  readonly content?: string | null
+  readonly reasoning_content?: string
+  readonly tool_calls?: readonly { readonly id: string; readonly function: Json }[]
+}
+interface Chat {
+  readonly choices: readonly { readonly message: Message; readonly finish_reason: string }[]
+  readonly usage?: { readonly total_tokens: number; readonly prompt_tokens: number }
+}
+
+const ok = ({ status }: Recording): boolean => status === 200
+const plain = () => recorded.filter(each => ok(each) && !each.stream)
+const streams = () => recorded.filter(each => ok(each) && each.stream)
+const callsIn = (message: Message | undefined) =>
+  (message?.tool_calls ?? []).map(({ id, function: given }) => ({ id, given }))
+const contents = ({ choices }: ReturnType<typeof assembled>) => JSON.parse(JSON.stringify(choices))
+const textOf = ({ choices }: ReturnType<typeof assembled>): string =>
+  choices
+    .flatMap(({ content }) => content.map(each => (each.type === 'text' ? each.text : '')))
+    .join('')
+/** Without a codec: every `delta.content` in a row. */
+const textIn = (stream: string): string =>
+  stream
+    .split('\n')
+    .filter(line => line.startsWith('data: {'))
+    .flatMap(line => (JSON.parse(line.slice(6)) as Fields).choices as never as readonly Fields[])
+    .map(choice => (choice.delta as Fields | undefined)?.content ?? '')
+    .join('')
+
+t.test('requests come out as they went in', { skip }, t => {
+  // `stream: false` and an absent content say nothing; a member nobody knows is named.
+  for (const { id, request } of recorded) {
+    if (!request) continue
+    const { prompt, lost } = read(NAME, request as Json)
+    const { body } = written(NAME, prompt, { name: String(request.model) })
+    const kept = { ...request } as Record<string, unknown>
+    if (kept.stream === false) delete kept.stream
+    for (const field of lost) delete kept[field]
+    const messages = (kept.messages as readonly Message[]).map(each => ({ content: null, ...each }))
+    t.same(body, { ...kept, messages }, id)
+  }
+  t.end()
+})
+
+t.test('plain answers keep text, calls, thoughts, reasons and counts', { skip }, t => {
+  for (const { id, response_body: text } of plain()) {
+    const given = JSON.parse(text) as Chat
+    const again = codec.encodeAnswer(
+      codec.decodeAnswer(given as never),
+      contextWith(),
+    ) as never as Chat
+    t.equal(again.choices.length, given.choices.length, id)
+    given.choices.forEach(({ message, finish_reason: reason }, index) => {
+      const choice = again.choices[index]
+      t.equal(choice?.message.content ?? '', message.content ?? '', `${id} text`)
+      t.same(callsIn(choice?.message), callsIn(message), `${id} calls`)
+      t.equal(choice?.message.reasoning_content, message.reasoning_content, `${id} thoughts`)
+      t.equal(choice?.finish_reason, reason, `${id} reason`)
+    })
+    t.equal(again.usage?.total_tokens, given.usage?.total_tokens, `${id} counts`)
+  }
+  t.end()
+})
+
+t.test('streams read the same when they are written again', { skip }, t => {
+  for (const { id, response_body: text } of streams()) {
+    const { parts, ended } = partsOf(NAME, text)
+    t.ok(ended, `${id} ends`)
+    const again = partsOf(NAME, streamed(NAME, parts))
+    t.ok(isDeepStrictEqual(contents(assembled(again.parts)), contents(assembled(parts))), id)
+    t.same(assembled(again.parts).meters, assembled(parts).meters, `${id} counts`)
+    t.equal(textOf(assembled(parts)), textIn(text), `${id} text, read directly`)
+  }
+  t.end()
+})

@@ -1,0 +1,203 @@
+/** Whole answers of the responses format, both ways. */
+import t from 'tap'
+import type { Json } from '../../../../engine/plugin.ts'
+import type { Answer, Stop } from '../../../../plugins/formats/answer.ts'
+import type { Content } from '../../../../plugins/formats/content.ts'
+import type { Fields } from '../../../../plugins/formats/fields.ts'
+import { codecOf, contextWith, PROMPT, read } from '../../../helpers/codec.ts'
+
+const NAME = 'openai-responses'
+const codec = codecOf(NAME)
+const decoded = (response: object): Answer => codec.decodeAnswer(response as Fields)
+const output = (...items: readonly object[]) =>
+  decoded({ status: 'completed', output: items }).choices[0]?.content
+const said = (content: readonly Content[], stop: Stop = { reason: 'end' }, body: Fields = {}) =>
+  codec.encodeAnswer(
+    { choices: [{ content, stop }], meters: { input: 1 } },
+    contextWith({ id: 'abc', prompt: { ...PROMPT, body } }),
+  )
+const text = (words: string, more: object = {}): Content => ({ type: 'text', text: words, ...more })
+
+t.test('every member the schema wants is there, the client’s own settings among them', async t => {
+  const body = {
+    ...{
+      model: 'm',
+      instructions: 'be short',
+      temperature: 0.3,
+      max_output_tokens: 7,
+      store: false,
+    },
+    ...{ metadata: { a: 'b' }, tools: [{ type: 'function', name: 'f' }], tool_choice: 'required' },
+    ...{ text: { verbosity: 'low' }, reasoning: { effort: 'low' }, previous_response_id: 'resp_0' },
+  }
+  const wanted = [
+    ...['id', 'object', 'created_at', 'completed_at', 'status', 'incomplete_details', 'model'],
+    ...['previous_response_id', 'instructions', 'output', 'error', 'tools', 'tool_choice'],
+    ...['truncation', 'parallel_tool_calls', 'text', 'top_p', 'presence_penalty', 'usage'],
+    ...['frequency_penalty', 'top_logprobs', 'temperature', 'reasoning', 'max_output_tokens'],
+    ...['max_tool_calls', 'store', 'background', 'service_tier', 'metadata', 'safety_identifier'],
+    ...['prompt_cache_key', 'user'],
+  ]
+  const bare = said([text('hi')])
+  t.same(
+    wanted.filter(key => !(key in bare)),
+    [],
+  )
+  t.match(bare, {
+    ...{ id: 'resp_abc', object: 'response', status: 'completed', model: 'asked', error: null },
+    ...{ created_at: 1_700_000_000, tool_choice: 'auto', text: { format: { type: 'text' } } },
+    ...{ instructions: null, metadata: {}, reasoning: { effort: null, summary: null } },
+  })
+  t.match(said([text('hi')], { reason: 'end' }, body), {
+    ...{ instructions: 'be short', temperature: 0.3, max_output_tokens: 7, store: false },
+    ...{ metadata: { a: 'b' }, tool_choice: 'required', previous_response_id: 'resp_0' },
+    tools: [{ type: 'function', name: 'f', description: null, parameters: null, strict: true }],
+    text: { format: { type: 'text' }, verbosity: 'low' },
+    reasoning: { effort: 'low', summary: null },
+  })
+  t.match(said([], { reason: 'end' }, { conversation: 'conv_1' }), {
+    conversation: { id: 'conv_1' },
+  })
+})
+t.test('edge 33: the model is called as the client called it', async t => {
+  const answer = { model: 'gpt-5-2025', id: 'resp_theirs', choices: [] }
+  t.match(codec.encodeAnswer(answer, contextWith()), { model: 'asked', id: /^resp_0123/ })
+})
+
+t.test('edge 10: a thought without words keeps its seal; one without either is none', async t => {
+  const seal = { origin: NAME, data: 'gAAA', id: 'rs_1' }
+  t.same(output({ type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAA' }), [
+    { type: 'thought', text: '', seal },
+  ])
+  t.same(output({ type: 'reasoning', id: 'rs_1', summary: [] }), [])
+  t.same(output({ type: 'reasoning', content: [{ type: 'reasoning_text', text: 'hm' }] }), [
+    { type: 'thought', text: 'hm' },
+  ])
+  const summary = [{ text: 'one' }, { text: 'two' }]
+  t.match(output({ type: 'reasoning', summary }), [{ text: 'one\n\ntwo' }])
+})
+t.test('thoughts of others come back to them through a client of this format', async t => {
+  const seal = { origin: 'anthropic-messages', data: 'sig', kind: 'signature' }
+  const call = { type: 'call', id: 'c', name: 'f', input: '{}' } as const
+  const google = { origin: 'google-gemini', data: 'c2ln' }
+  const thought = { type: 'thought', text: 'hm', seal } as const
+  const { output: items } = said([thought, { ...call, seal: google }], { reason: 'call' })
+  t.match(items, [
+    { type: 'reasoning', id: 'rs_abc_0', summary: [{ type: 'summary_text', text: 'hm' }] },
+    { type: 'reasoning', id: 'rs_abc_1', summary: [] },
+    { type: 'function_call', id: 'fc_abc_2', call_id: 'c' },
+  ])
+  const [turn] = read(NAME, { input: items as Json }).prompt.turns
+  t.same(turn?.content, [thought, { type: 'thought', text: '', seal: google }, call])
+})
+t.test('a seal of ours under another id is packed with its own', async t => {
+  const seal = { origin: NAME, data: 'gAAA', id: 'rs_theirs' }
+  const { output: items } = said([{ type: 'thought', text: '', seal }, text('hi')])
+  const [turn] = read(NAME, { input: items as Json }).prompt.turns
+  t.match(turn?.content, [{ type: 'thought', seal }])
+})
+t.test('texts that follow one another are one, and what they cite is found in it', async t => {
+  const url = 'https://x'
+  const content = [
+    text('Rain. '),
+    text('Then sun.', { citations: [{ url, title: 'W', start: 5, end: 8 }] }),
+    text(' And snow.', { citations: [{ url }, { document: 1, title: 'doc' }] }),
+  ]
+  t.match(said(content).output, [
+    {
+      type: 'message',
+      id: 'msg_abc_0',
+      role: 'assistant',
+      status: 'completed',
+      content: [
+        {
+          type: 'output_text',
+          text: 'Rain. Then sun. And snow.',
+          annotations: [
+            { type: 'url_citation', url, title: 'W', start_index: 11, end_index: 14 },
+            { type: 'url_citation', url, start_index: 15, end_index: 25 },
+            { type: 'file_citation', file_id: 'document_1', filename: 'doc', index: 25 },
+          ],
+          logprobs: [],
+        },
+      ],
+    },
+  ])
+})
+t.test('annotations of an upstream are citations', async t => {
+  const annotations = [
+    { type: 'url_citation', url: 'https://x', title: 'X', start_index: 1, end_index: 2 },
+    { type: 'file_citation', file_id: 'f', filename: 'a.pdf', index: 3 },
+    ...[{ type: 'container_file_citation', file_id: 'g', start_index: 0, end_index: 1 }],
+  ]
+  const content = [{ type: 'output_text', text: 'words', annotations }]
+  t.match(output({ type: 'message', content }), [
+    {
+      citations: [
+        { url: 'https://x', title: 'X', start: 1, end: 2 },
+        { file: 'f', title: 'a.pdf', start: 3, end: 3 },
+        { file: 'g', start: 0, end: 1 },
+      ],
+    },
+  ])
+})
+t.test('calls: edge 16 no arguments, edge 18 fitted ids, free tools', async t => {
+  t.same(output({ type: 'function_call', call_id: 'c', name: 'f', arguments: '' }), [
+    { type: 'call', id: 'c', name: 'f', input: '{}' },
+  ])
+  const odd = { type: 'call', id: 'functions.f:0', name: 'f', input: '' } as const
+  const { output: items } = said([odd, { ...odd, id: 'c', free: true, input: 'x' }], {
+    reason: 'call',
+  })
+  t.match(items, [
+    { call_id: /^[\w-]{1,64}$/, arguments: '{}', status: 'completed' },
+    { type: 'custom_tool_call', call_id: 'c', input: 'x' },
+  ])
+  t.match(read(NAME, { input: items as Json }).prompt.turns[0]?.content, [{ id: odd.id }, {}])
+})
+t.test('an upstream’s own searches are no calls of the client’s', async t => {
+  const search = { type: 'custom_tool_call', call_id: 'xs_call_1', name: 'x_search', input: '{}' }
+  t.match(output(search), [{ type: 'work', tool: 'other' }])
+  const odd = {
+    type: 'web_search_call',
+    arguments: '{"query":"q"}',
+    call_id: '',
+    name: 'web_search',
+  }
+  t.match(output(odd), [{ type: 'work', tool: 'web_search', input: { query: 'q' } }])
+})
+t.test('edge 26: searches and code of others are items of this format', async t => {
+  const work = (tool: string, input: Json, more: object = {}) =>
+    ({ type: 'work', id: 'w', tool, input, ...more }) as Content
+  const { output: items } = said([
+    work('web_search', { query: 'q' }, { found: [{ url: 'https://x' }] }),
+    work('web_fetch', { url: 'https://x' }),
+    work('code_execution', { code: '1+1' }, { output: { stdout: '2', stderr: '' } }),
+    work('code_execution', 'print()', { output: 'x', failed: 'no' }),
+    work('file_search', 'q', { found: [{ file: 'f', title: 'a', quote: 'b' }] }),
+    work('other', null),
+    text('done'),
+  ])
+  t.match(items, [
+    { type: 'web_search_call', id: 'ws_abc_0', action: { type: 'search', query: 'q' } },
+    { type: 'web_search_call', action: { type: 'open_page', url: 'https://x' } },
+    { type: 'code_interpreter_call', code: '1+1', outputs: [{ type: 'logs', logs: '2' }] },
+    { type: 'code_interpreter_call', code: 'print()', status: 'failed' },
+    { type: 'file_search_call', queries: ['q'], results: [{ file_id: 'f', text: 'b' }] },
+    { type: 'message' },
+  ])
+  t.match((items as readonly Fields[])[0]?.action, { sources: [{ type: 'url', url: 'https://x' }] })
+})
+t.test('pictures are items, or shown by their address', async t => {
+  const image = (source: object) => ({ type: 'media', kind: 'image', source }) as Content
+  t.match(said([image({ type: 'data', data: 'AAAA', mime: 'image/webp' })]).output, [
+    { type: 'image_generation_call', result: 'AAAA', output_format: 'webp', status: 'completed' },
+  ])
+  t.match(said([image({ type: 'url', url: 'https://x/y.png' })]).output, [
+    { content: [{ text: '![image](https://x/y.png)' }] },
+  ])
+  t.match(output({ type: 'image_generation_call', result: 'AAAA' }), [
+    { type: 'media', source: { data: 'AAAA', mime: 'image/png' } },
+  ])
+  t.same(output({ type: 'image_generation_call', result: null }), [])
+})

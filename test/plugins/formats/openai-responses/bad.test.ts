@@ -1,0 +1,139 @@
+/** Requests of the responses format that make no sense: each is refused by the name of what is wrong. */
+
+import t from 'tap'
+import type { Json } from '../../../../engine/plugin.ts'
+import { read, written } from '../../../helpers/codec.ts'
+import { thrownBy } from '../../../helpers/exchange.ts'
+import { scaled } from '../../../helpers/long.ts'
+import fc from '../../../helpers/property.ts'
+import { recordings } from '../../../helpers/recorded.ts'
+
+const NAME = 'openai-responses'
+const item = (...input: readonly Json[]): Json => ({ input })
+const part = (content: Json): Json => item({ role: 'user', content: [content] })
+
+t.test('what makes no sense is named', async t => {
+  const cases: readonly (readonly [Json, string])[] = [
+    [{ messages: [] }, 'messages'],
+    [{}, 'input'],
+    [{ input: 7 }, 'input'],
+    [{ input: 'hi', prompt: { id: 'p' } }, 'prompt'],
+    [{ input: 'hi', instructions: [] }, 'instructions'],
+    [item('hi'), 'input[0]'],
+    [item({}), 'input[0].type'],
+    [item({ type: 7 }), 'input[0].type'],
+    [item({ role: 'boss', content: '' }), 'input[0].role'],
+    [item({ role: 'user' }), 'input[0].content'],
+    [item({ role: 'user', content: 7 }), 'input[0].content'],
+    [part('hi'), 'input[0].content[0]'],
+    [part({ type: 'smell' }), 'input[0].content[0]'],
+    [part({ type: 'input_text' }), 'input[0].content[0].text'],
+    [part({ type: 'input_image' }), 'input[0].content[0].image_url'],
+    [part({ type: 'input_image', image_url: 'y.png' }), 'input[0].content[0].image_url'],
+    [part({ type: 'input_file' }), 'input[0].content[0].file_data'],
+    [part({ type: 'input_audio' }), 'input[0].content[0].input_audio'],
+    [item({ type: 'function_call', call_id: 'c', arguments: '' }), 'input[0].name'],
+    [item({ type: 'function_call', call_id: 'c', name: 'f' }), 'input[0].arguments'],
+    [item({ type: 'function_call_output', output: '' }), 'input[0].call_id'],
+    [item({ type: 'function_call_output', call_id: 'c' }), 'input[0].output'],
+    [item({ type: 'reasoning', summary: 'x' }), 'input[0].summary'],
+    [item({ type: 'reasoning', encrypted_content: 1 }), 'input[0].encrypted_content'],
+    [item({ type: 'item_reference', id: 'msg_1' }), 'input[0]'],
+    [{ input: 'hi', tools: {} }, 'tools'],
+    [{ input: 'hi', tools: [{}] }, 'tools[0].type'],
+    [{ input: 'hi', tools: [{ type: 'function' }] }, 'tools[0].name'],
+    [
+      { input: 'hi', tools: [{ type: 'file_search', vector_store_ids: [1] }] },
+      'tools[0].vector_store_ids[0]',
+    ],
+    [{ input: 'hi', tool_choice: 7 }, 'tool_choice'],
+    [{ input: 'hi', temperature: 'hot' }, 'temperature'],
+    [{ input: 'hi', text: { format: { type: 'smell' } } }, 'text'],
+    [{ input: 'hi', text: { format: { type: 'json_schema' } } }, 'text.format.schema'],
+    [{ input: 'hi', reasoning: 'much' }, 'reasoning'],
+    [{ input: 'hi', include: 'all' }, 'include'],
+    [{ input: 'hi', conversation: 7 }, 'conversation'],
+  ]
+  for (const [body, param] of cases) {
+    const fault = await thrownBy(async () => read(NAME, body))
+    t.match(fault, { status: 400, param }, `${param}: ${JSON.stringify(body)}`)
+  }
+  t.match(await thrownBy(async () => read(NAME, { messages: [] })), {
+    code: 'UNSUPPORTED_PARAMETER',
+    message: /this parameter has moved to 'input'/,
+  })
+})
+
+/** Read and written, or refused with 400; anything else is thrown on. */
+const survives = (body: Json): boolean => {
+  try {
+    written(NAME, read(NAME, body).prompt)
+  } catch (thrown) {
+    if ((thrown as { status?: number }).status !== 400) throw thrown
+  }
+  return true
+}
+const MEMBERS = [
+  ...['input', 'instructions', 'tools', 'tool_choice', 'text', 'reasoning', 'include', 'metadata'],
+  ...['conversation', 'previous_response_id', 'temperature', 'stream', 'max_tool_calls', 'user'],
+]
+const TYPES = [
+  ...['message', 'function_call', 'function_call_output', 'custom_tool_call', 'reasoning'],
+  ...['image_generation_call', 'web_search_call', 'code_interpreter_call', 'file_search_call'],
+]
+t.test('whatever comes is read or refused with a reason', t => {
+  const some = fc.jsonValue({ maxDepth: 4 })
+  const keys = ['role', 'content', 'call_id', 'name', 'arguments', 'output', 'summary', 'action']
+  const items = fc.record(
+    {
+      type: fc.constantFrom(...TYPES),
+      ...Object.fromEntries([...keys, 'result', 'outputs', 'phase'].map(key => [key, some])),
+    },
+    { requiredKeys: ['type'] },
+  )
+  const members = fc.dictionary(fc.constantFrom(...MEMBERS), some)
+  fc.assert(
+    fc.property(members, fc.array(items), (more, input) =>
+      survives({ input, ...(more as object) } as Json),
+    ),
+    { numRuns: scaled(150, 10_000) },
+  )
+  t.end()
+})
+
+const recorded = (recordings() ?? []).flatMap(({ format, request }) =>
+  format.startsWith('responses') && request ? [request as { readonly [key: string]: Json }] : [],
+)
+t.test(
+  'recorded requests with one value put wrong',
+  {
+    skip: recorded.length === 0 && 'RECORDINGS is not set',
+  },
+  t => {
+    const wrong = fc.constantFrom<Json>(null, 0, '', 'x', true, [], {}, [[]], [{}], {
+      type: 'text',
+    })
+    fc.assert(
+      fc.property(fc.constantFrom(...recorded), fc.nat(), wrong, (request, at, value) =>
+        survives(changed(request, at, value)),
+      ),
+      { numRuns: scaled(500, 20_000) },
+    )
+    t.end()
+  },
+)
+/** The `at`th value of it, counted round, is another. */
+const changed = (whole: Json, at: number, value: Json): Json => {
+  const copy = structuredClone(whole)
+  const places: (() => boolean)[] = []
+  const walk = (into: Json): void => {
+    if (typeof into !== 'object' || into === null) return
+    for (const [key, each] of Object.entries(into)) {
+      places.push(() => Reflect.set(into, key, value))
+      walk(each as Json)
+    }
+  }
+  walk(copy)
+  places[at % places.length]?.()
+  return copy
+}

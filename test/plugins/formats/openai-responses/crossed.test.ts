@@ -1,0 +1,120 @@
+/** Between the responses format and another: how errors and deaths of streams arrive, at any chunk boundary. */
+import t from 'tap'
+import type { Json } from '../../../../engine/plugin.ts'
+import { BROKEN, USAGE } from '../../../../plugins/slots.ts'
+import { cross } from '../../../helpers/crossed.ts'
+import { eventsOf } from '../../../helpers/responses.ts'
+import { lifecycle } from '../../../helpers/responses-lifecycle.ts'
+import { JSON_TYPE, SSE } from '../../../helpers/translated.ts'
+
+const RESPONSES = 'openai-responses'
+const event = (type: string, members: object = {}): string =>
+  `event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`
+const begun = event('response.created', { response: { id: 'r', status: 'in_progress' } })
+const word = event('response.output_text.delta', { output_index: 0, content_index: 0, delta: 'hé' })
+const over = event('response.completed', {
+  response: { status: 'completed', output: [], usage: { input_tokens: 3, output_tokens: 2 } },
+})
+const chat: Json = { model: 'asked', messages: [{ role: 'user', content: 'hi' }], stream: true }
+const asked: Json = { model: 'asked', input: 'hi', stream: true }
+const chunk = (delta: object, reason: string | null = null): string =>
+  `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: reason }] })}\n\n`
+
+const upstream = (...chunks: readonly string[]) =>
+  cross({ body: chat, target: RESPONSES, answered: { headers: SSE, chunks: [...chunks] } })
+const client = (...chunks: readonly string[]) =>
+  cross({ body: asked, client: RESPONSES, answered: { headers: SSE, chunks: [...chunks] } })
+
+t.test('a stream of a responses upstream, in single bytes', async t => {
+  const bytes = [...Buffer.from(begun + word + over)].map(byte => Buffer.from([byte]))
+  const { poured, exchange, sent } = await cross({
+    ...{ body: chat, target: RESPONSES },
+    answered: { headers: SSE, chunks: bytes },
+  })
+  t.match(sent, { model: 'there', input: [{ role: 'user', content: 'hi' }], stream: true })
+  t.match(poured?.text, /"content":"hé"/)
+  t.equal(poured?.tail, 'data: [DONE]\n\n')
+  t.same(exchange.slots.get(USAGE), { meters: { input: 3, output: 2 }, estimated: false })
+})
+t.test('edge 17: errors of a responses upstream, flat, nested, or only failed', async t => {
+  const error = { code: 'rate_limit_exceeded', message: 'too many', param: null }
+  const failed = { response: { status: 'failed', error: { code: 'x', message: 'too many' } } }
+  const cases = [
+    [event('error', error)],
+    [event('error', { error: { type: 'rate_limit_error', ...error } })],
+    [begun, word, event('error', error)],
+    [begun, event('response.failed', failed)],
+    [begun, word, event('response.failed', failed)],
+  ]
+  for (const chunks of cases) {
+    const { poured, reply, fault } = await upstream(...chunks)
+    const told = `${poured?.text} ${poured?.fault?.message} ${fault?.message}`
+    t.match(told, /too many/, chunks.join(''))
+    t.notMatch(poured?.tail ?? '', /DONE/)
+    if (chunks.length === 1) t.equal(reply?.status, 429)
+  }
+})
+t.test('edge 17: a responses upstream that dies or only stops', async t => {
+  const dies = Object.assign(new Error('gone'), { code: 'TARGET_RESET', status: 502, expose: true })
+  for (const more of [{}, { dies }]) {
+    const { poured, exchange } = await cross({
+      ...{ body: chat, target: RESPONSES },
+      answered: { headers: SSE, chunks: [begun, word], ...more },
+    })
+    t.match(poured?.text, /data: \{"error":/)
+    t.notMatch(poured?.text, /\[DONE\]/)
+    t.equal(exchange.slots.get(BROKEN), true)
+  }
+})
+t.test('a client of this format is told the whole life of a stream', async t => {
+  const usage = 'data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2}}\n\n'
+  const { poured, exchange } = await client(
+    ...[chunk({ role: 'assistant', content: 'h' }), chunk({ content: 'é' }), chunk({}, 'stop')],
+    ...[usage, 'data: [DONE]\n\n'],
+  )
+  t.same(lifecycle(poured?.text ?? ''), [])
+  const last = eventsOf(poured?.text ?? '').at(-1)
+  t.match(last, {
+    type: 'response.completed',
+    response: { model: 'asked', usage: { total_tokens: 5 } },
+  })
+  t.match(last?.response?.output, [{ content: [{ text: 'hé' }] }])
+  t.match(poured?.tail, /^event: response\.completed|^event: response\.output_text\.done/)
+  t.match(exchange.slots.get(USAGE), { estimated: false })
+})
+t.test('edge 17: a client of this format hears of every death', async t => {
+  const error = 'data: {"error":{"message":"gone","type":"server_error"}}\n\n'
+  for (const chunks of [[chunk({ content: 'h' })], [chunk({ content: 'h' }), error]]) {
+    const { poured, fault } = await client(...chunks)
+    if (poured?.fault || fault) continue
+    t.same(lifecycle(poured?.text ?? ''), [])
+    t.match(eventsOf(poured?.text ?? '').slice(-2), [
+      { type: 'error' },
+      { type: 'response.failed' },
+    ])
+    t.notMatch(poured?.text, /response\.completed/)
+  }
+})
+t.test('a whole answer, and a refusal in this client’s dialect', async t => {
+  const message = {
+    role: 'assistant',
+    content: null,
+    tool_calls: [{ id: 'c', function: { name: 'f', arguments: '' } }],
+  }
+  const body = JSON.stringify({ choices: [{ index: 0, message, finish_reason: 'tool_calls' }] })
+  const plain = { model: 'asked', input: 'hi' }
+  const whole = await cross({
+    ...{ body: plain, client: RESPONSES },
+    answered: { headers: JSON_TYPE, body },
+  })
+  t.match(JSON.parse(whole.poured?.text ?? ''), {
+    ...{ object: 'response', status: 'completed' },
+    output: [{ type: 'function_call', call_id: 'c', arguments: '{}' }],
+  })
+  const refused = await cross({
+    ...{ body: plain, client: RESPONSES },
+    answered: { status: 429, headers: JSON_TYPE, body: '{"error":{"message":"slow down"}}' },
+  })
+  t.equal(refused.reply?.status, 429)
+  t.match(refused.poured?.text, /slow down/)
+})

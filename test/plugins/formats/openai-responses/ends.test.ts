@@ -1,0 +1,115 @@
+/** How answers of the responses format end, what they count, and what its upstreams write when they refuse. */
+import t from 'tap'
+import type { Answer, Stop } from '../../../../plugins/formats/answer.ts'
+import type { Content } from '../../../../plugins/formats/content.ts'
+import type { Fields } from '../../../../plugins/formats/fields.ts'
+import { formats } from '../../../../plugins/formats/index.ts'
+import { codecOf, contextWith } from '../../../helpers/codec.ts'
+
+const NAME = 'openai-responses'
+const codec = codecOf(NAME)
+const decoded = (response: object): Answer => codec.decodeAnswer(response as Fields)
+const said = (content: readonly Content[], stop: Stop) =>
+  codec.encodeAnswer({ choices: [{ content, stop }] }, contextWith())
+const text = (words: string): Content => ({ type: 'text', text: words })
+
+t.test('why it ended', async t => {
+  const stop = (response: object) => decoded(response).choices[0]?.stop
+  const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{' }
+  const refusal = { type: 'message', content: [{ type: 'refusal', refusal: 'no' }] }
+  const cut = (reason: string, ...items: readonly object[]) => ({
+    ...{ status: 'incomplete', incomplete_details: { reason }, output: items },
+  })
+  t.match(stop({ status: 'completed', output: [] }), { reason: 'end' })
+  t.match(stop({ status: 'complete', output: [] }), { reason: 'end' })
+  t.match(stop({ status: 'completed', output: [call] }), { reason: 'call' })
+  t.match(stop({ status: 'completed', output: [refusal] }), { reason: 'refusal' })
+  // edge 3, edge 23: a call that was cut off does not hide why.
+  t.match(stop(cut('max_output_tokens', call)), { reason: 'length', raw: 'max_output_tokens' })
+  t.match(stop(cut('content_filter')), { reason: 'filter' })
+  const error = { code: 'server_error', message: 'oops' }
+  t.match(stop({ status: 'failed', error }), { reason: 'broken', message: 'oops' })
+  t.match(stop({ status: 'queued', output: [] }), { reason: 'broken', raw: 'queued' })
+})
+t.test('edge 23: why it ended, towards a client', async t => {
+  const ended = (stop: Stop, ...content: readonly Content[]) => said(content, stop)
+  const refused: Content = { type: 'refusal', text: 'no' }
+  t.match(ended({ reason: 'length' }, text('a')), {
+    status: 'incomplete',
+    incomplete_details: { reason: 'max_output_tokens' },
+    output: [{ status: 'incomplete' }],
+  })
+  t.match(ended({ reason: 'filter' }), { incomplete_details: { reason: 'content_filter' } })
+  t.match(ended({ reason: 'refusal' }, refused), {
+    status: 'completed',
+    output: [{ content: [{ type: 'refusal', refusal: 'no' }] }],
+  })
+  t.match(ended({ reason: 'refusal', message: 'no way' }), {
+    status: 'completed',
+    output: [{ content: [{ type: 'refusal', refusal: 'no way' }] }],
+  })
+  t.match(ended({ reason: 'refusal' }, text('a')), { status: 'incomplete' })
+  // edge 5: what failed is no success.
+  t.match(ended({ reason: 'broken', raw: 'MALFORMED_FUNCTION_CALL' }, text('a')), {
+    status: 'failed',
+    error: { code: 'server_error', message: /MALFORMED_FUNCTION_CALL/ },
+  })
+  for (const reason of ['end', 'sequence', 'pause', 'call'] as const)
+    t.match(ended({ reason }, text('a')), { status: 'completed', incomplete_details: null })
+  // edge 6: no choice at all.
+  t.match(codec.encodeAnswer({ choices: [] }, contextWith()), { status: 'incomplete', output: [] })
+})
+
+t.test('edge 12: counts invert what is read from them, totals and all', async t => {
+  const meters = formats.get(NAME)?.usage.meters
+  const usage = {
+    input_tokens: 100,
+    input_tokens_details: { cached_tokens: 30, cache_write_tokens: 5 },
+    output_tokens: 50,
+    output_tokens_details: { reasoning_tokens: 20 },
+    total_tokens: 150,
+  }
+  const answer = { choices: [], meters: meters?.(usage) ?? {} }
+  t.same(codec.encodeAnswer(answer, contextWith()).usage, usage)
+  const other = { input: 1, cache_write_1h: 2, image_input: 3, audio_output: 4 }
+  t.match(codec.encodeAnswer({ choices: [], meters: other }, contextWith()).usage, {
+    ...{ input_tokens: 6, output_tokens: 4, total_tokens: 10 },
+    input_tokens_details: { cache_write_tokens: 2 },
+  })
+  t.equal(codec.encodeAnswer({ choices: [] }, contextWith()).usage, null)
+})
+t.test('edge 4: nulls, odd types and unknown items are no errors', async t => {
+  t.same(decoded({ output: null, usage: null, status: null }).choices[0]?.content, [])
+  const odd = [
+    ...[
+      { type: 'message', content: null },
+      { type: 'message', content: [{ type: 'output_text' }] },
+    ],
+    ...[
+      { type: 'reasoning', summary: null, content: [null] },
+      { type: 'smell_call', id: 's' },
+    ],
+    ...[{ type: 'function_call', arguments: { a: 1 }, name: null }, {}, { type: null }],
+  ]
+  t.match(decoded({ output: [...odd, null, 7] }).choices[0]?.content, [
+    { type: 'work', tool: 'other', id: 's' },
+    { type: 'call', input: '{"a":1}' },
+  ])
+})
+t.test('token odds come and go', async t => {
+  const odds = [{ token: 'hi', logprob: -0.1, bytes: [104, 105], top_logprobs: [] }]
+  const content = [{ type: 'output_text', text: 'hi', annotations: [], logprobs: odds }]
+  const [choice] = decoded({ status: 'completed', output: [{ type: 'message', content }] }).choices
+  t.same(choice?.logprobs, { content: odds, refusal: null })
+})
+t.test('refusals of upstreams', async t => {
+  const error = { message: 'no', type: 'invalid_request_error', param: 'input', code: 'x' }
+  t.same(codec.decodeError(400, { error }), {
+    ...{ status: 400, message: 'no', type: 'invalid_request_error', param: 'input', code: 'x' },
+  })
+  t.same(codec.decodeError(500, { error: 'oops' }), { status: 500, message: 'oops' })
+  t.match(codec.decodeError(400, { detail: 'bad' }), { message: 'bad' })
+  t.match(codec.decodeError(400, [{ error: { message: 'in a list', code: 400 } }]), { code: '400' })
+  t.match(codec.decodeError(502, undefined), { message: /502/ })
+  t.match(codec.decodeError(429, { error: { message: null } }), { status: 429, message: /429/ })
+})

@@ -1,0 +1,206 @@
+/** Settings, tools and history of a responses request: each keeps its meaning, or is named as lost. */
+import t from 'tap'
+import type { Json } from '../../../../engine/plugin.ts'
+import type { Prompt } from '../../../../plugins/formats/hub.ts'
+import { continued } from '../../../../plugins/formats/openai-responses/history.ts'
+import { PROMPT, read, written } from '../../../helpers/codec.ts'
+import { thrownBy } from '../../../helpers/exchange.ts'
+import { asked, sent } from '../../../helpers/responses-asked.ts'
+
+const NAME = 'openai-responses'
+const hi = { type: 'text', text: 'hi' } as const
+
+t.test('settings by their names here; others are lost by name', async t => {
+  const { prompt, lost } = asked({
+    ...{ max_output_tokens: 90, temperature: 0.5, top_p: 0.1, top_logprobs: 2, store: true },
+    ...{ parallel_tool_calls: false, metadata: { a: 'b' }, service_tier: 'flex', user: 'u' },
+    ...{ prompt_cache_key: 'k', background: false, text: { verbosity: 'low' }, stream: true },
+    ...{ include: ['message.output_text.logprobs', 'file_search_call.results'] },
+    ...{ truncation: 'auto', context_management: [{}], prompt_cache_retention: null },
+  })
+  t.same(lost, ['include[file_search_call.results]', 'truncation', 'context_management'])
+  t.same(prompt.settings, {
+    ...{ limit: 90, temperature: 0.5, topP: 0.1, alternatives: 2, parallel: false, store: true },
+    ...{ metadata: { a: 'b' }, tier: 'flex', user: 'u', cacheKey: 'k', background: false },
+    ...{ verbosity: 'low', logprobs: true },
+  })
+  const { body, lost: none } = written(NAME, prompt)
+  t.same(none, [])
+  t.match(body, {
+    ...{ max_output_tokens: 90, temperature: 0.5, top_p: 0.1, top_logprobs: 2, store: true },
+    ...{ safety_identifier: 'u', text: { verbosity: 'low' }, stream: true },
+    include: ['reasoning.encrypted_content', 'message.output_text.logprobs'],
+  })
+  const foreign = { topK: 4, stops: ['x'], seed: 1, frequencyPenalty: 1, presencePenalty: 0 }
+  t.same(sent({ settings: { ...foreign, candidates: 1 } }).lost, [
+    ...['topK', 'stops', 'seed', 'frequencyPenalty'],
+  ])
+})
+t.test('what the provider would refuse is made fit', async t => {
+  t.equal(sent({ settings: { limit: 1 } }).body.max_output_tokens, 16)
+  const long = 'x'.repeat(65)
+  const { body } = sent({ settings: { user: long, cacheKey: long } })
+  t.match(body.safety_identifier, /^[\w-]{43}$/)
+  t.equal(body.prompt_cache_key, body.safety_identifier, 'always the same')
+  t.same(sent({ settings: { tier: 'flex' } }).body.service_tier, 'flex')
+  t.same(sent({ settings: { tier: 'batch' } }).lost, ['tier'])
+  t.notOk('tool_choice' in sent({ choice: { type: 'required' } }).body)
+})
+t.test('edge 27: a model that will not be told how to sample is not', async t => {
+  const settings = { temperature: 0.5, topP: 1, limit: 50 }
+  const { body, lost } = sent({ settings }, { sampling: false })
+  t.same(lost, ['temperature', 'topP'])
+  t.notOk('temperature' in body || 'top_p' in body)
+  t.equal(body.max_output_tokens, 50)
+  t.same(sent({ settings: { temperature: 1 } }, { sampling: false }).lost, [])
+})
+t.test('thinking by effort, budget, or as the model sees fit', async t => {
+  const read = (reasoning: object) => asked({ reasoning }).prompt.thinking
+  t.same(read({ effort: 'high', summary: 'auto' }), { mode: 'effort', effort: 'high', show: true })
+  t.same(read({ effort: 'none' }), { mode: 'off', effort: 'none' })
+  t.same(read({ summary: 'detailed' }), { mode: 'adaptive', show: true })
+  t.same(read({ effort: null }), undefined)
+  t.same(asked({ reasoning: { context: 'all' } }).lost, ['reasoning.context'])
+  const wrote = (thinking: Prompt['thinking'], traits = {}) =>
+    sent({ ...(thinking && { thinking }) }, traits).body.reasoning
+  t.same(wrote({ mode: 'effort', effort: 'low' }), { effort: 'low' })
+  t.same(wrote({ mode: 'budget', budget: 1024 }), { effort: 'low', summary: 'auto' })
+  t.same(wrote({ mode: 'budget', budget: 5000, show: false }), { effort: 'medium' })
+  t.same(wrote({ mode: 'budget', budget: 9000 }), { effort: 'high', summary: 'auto' })
+  t.same(wrote({ mode: 'adaptive' }), { summary: 'auto' })
+  t.same(wrote({ mode: 'off' }), { effort: 'none' })
+  const { body, lost } = sent({ thinking: { mode: 'adaptive' } }, { thinking: false })
+  t.same([lost, 'reasoning' in body, 'include' in body], [['thinking'], false, false])
+})
+t.test('structured output is flat here', async t => {
+  const schema = { type: 'object' }
+  const format = { type: 'json_schema', name: 'a', schema, strict: true }
+  const { prompt } = asked({ text: { format } })
+  t.same(prompt.form, { type: 'schema', name: 'a', schema, strict: true })
+  t.same(written(NAME, prompt).body.text, { format })
+  t.same(asked({ text: { format: { type: 'json_object' } } }).prompt.form, { type: 'json' })
+  t.match(sent({ form: { type: 'schema', schema } }).body.text, {
+    format: { name: 'answer', strict: false },
+  })
+  t.same(sent({ form: { type: 'json' } }).body.text, { format: { type: 'json_object' } })
+})
+t.test('tools of the client, hosted ones, those of this provider alone', async t => {
+  const tools = [
+    ...[
+      {
+        type: 'function',
+        name: 'f',
+        description: 'd',
+        parameters: { type: 'object' },
+        strict: true,
+      },
+    ],
+    { type: 'custom', name: 'sql', format: { type: 'text' } },
+    {
+      ...{ type: 'web_search', filters: { allowed_domains: ['x'] }, search_context_size: 'low' },
+      user_location: { type: 'approximate', country: 'MX' },
+    },
+    { type: 'code_interpreter', container: { type: 'auto' } },
+    { type: 'file_search', vector_store_ids: ['vs'] },
+    { type: 'image_generation' },
+    { type: 'mcp', server_label: 's' },
+  ]
+  const { prompt, lost } = asked({ tools, max_tool_calls: 3 })
+  t.same(lost, [])
+  t.match(prompt.tools, [
+    { type: 'function', strict: true },
+    { type: 'free', grammar: { type: 'text' } },
+    { tool: 'web_search', domains: { allowed: ['x'] }, place: { country: 'MX' }, depth: 'low' },
+    { tool: 'code_execution', maxCalls: 3 },
+    { tool: 'file_search', stores: ['vs'] },
+    { tool: 'image_generation' },
+    { type: 'foreign', origin: NAME },
+  ])
+  t.same(written(NAME, prompt).body.tools, tools)
+  t.equal(written(NAME, prompt).body.max_tool_calls, 3)
+  const preview = asked({ tools: [{ type: 'web_search_preview', external_web_access: false }] })
+  t.match(preview.prompt.tools, [{ tool: 'web_search', asked: 'web_search_preview' }])
+  t.same(preview.lost, ['tools[0].external_web_access'])
+  const foreign = [{ type: 'foreign', origin: 'other', name: 'bash', raw: {} }] as const
+  t.match(await thrownBy(async () => sent({ tools: foreign })), { status: 400, message: /'bash'/ })
+  const blocked = { type: 'hosted', tool: 'web_search', asked: 's', domains: { blocked: ['x'] } }
+  t.same(sent({ tools: [blocked as never] }).lost, ['blocked_domains'])
+})
+t.test('which tool is chosen', async t => {
+  const tools = [
+    { type: 'function', name: 'f', parameters: {}, strict: false },
+    { type: 'custom', name: 'sql' },
+    { type: 'web_search' },
+  ]
+  const cases: readonly (readonly [Json, object])[] = [
+    ['required', { type: 'required' }],
+    [
+      { type: 'function', name: 'f' },
+      { type: 'tool', name: 'f' },
+    ],
+    [
+      { type: 'custom', name: 'sql' },
+      { type: 'tool', name: 'sql' },
+    ],
+    [
+      {
+        ...{ type: 'allowed_tools', mode: 'required' },
+        tools: [{ type: 'function', name: 'f' }, { type: 'web_search' }],
+      },
+      { type: 'some', mode: 'required', names: ['f', 'web_search'] },
+    ],
+  ]
+  for (const [tool_choice, choice] of cases) {
+    const { prompt } = asked({ tools, tool_choice })
+    t.same(prompt.choice, choice)
+    t.same(written(NAME, prompt).body.tool_choice, tool_choice)
+  }
+  t.same(asked({ tools, tool_choice: { type: 'mcp', server_label: 's' } }).lost, ['tool_choice'])
+})
+t.test('what was said before is named, and then the upstream keeps what is said now', async t => {
+  const { prompt } = asked({ previous_response_id: 'resp_1', conversation: { id: 'conv_1' } })
+  t.same(prompt.before, { answer: 'resp_1', conversation: 'conv_1' })
+  const { body } = written(NAME, prompt)
+  t.match(body, { previous_response_id: 'resp_1', conversation: 'conv_1' })
+  t.notOk('store' in body || 'include' in body)
+  t.same(read(NAME, { previous_response_id: 'resp_1' }).prompt.turns, [])
+})
+t.test('kept history stands before what is said now', async t => {
+  const kept = [
+    { input: 'one', output: [{ type: 'message', id: 'msg_1', role: 'assistant', content: 'uno' }] },
+    { input: [{ role: 'user', content: 'two' }], output: [] },
+  ]
+  const input = [{ role: 'user', content: 'three' }]
+  const body = continued({ model: 'm', previous_response_id: 'r', input }, kept)
+  t.notOk('previous_response_id' in body)
+  t.same(
+    read(NAME, body).prompt.turns.map(({ role, content }) => [
+      role,
+      (content[0] as typeof hi).text,
+    ]),
+    [
+      ['user', 'one'],
+      ['assistant', 'uno'],
+      ['user', 'two'],
+      ['user', 'three'],
+    ],
+  )
+  const unknown = [{ type: 'item_reference', id: 'msg_1' }]
+  t.match(await thrownBy(async () => read(NAME, { input: unknown })), {
+    status: 400,
+    message: "Item with id 'msg_1' not found.",
+  })
+  t.match(continued({ input: 'now' }, []).input, [{ role: 'user', content: 'now' }])
+})
+
+t.test('tools with bounds of their own: there is one for all, others are named', async t => {
+  const tool = (name: 'web_search' | 'code_execution', maxCalls: number) =>
+    ({ type: 'hosted', tool: name, asked: name, maxCalls }) as const
+  const ask = (...tools: Prompt['tools']) => {
+    const { body, lost } = written(NAME, { ...PROMPT, tools })
+    return [body.max_tool_calls, lost]
+  }
+  t.same(ask(tool('web_search', 3), tool('code_execution', 3)), [3, []])
+  const told = ask(tool('web_search', 3), tool('code_execution', 5))
+  t.same(told, [3, ['code_execution.max_uses']])
+})

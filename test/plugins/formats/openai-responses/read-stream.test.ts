@@ -1,0 +1,225 @@
+/** Streams of upstreams that speak the responses format, as they come and as they should not. */
+import t from 'tap'
+import type { Part } from '../../../../plugins/formats/answer.ts'
+import type { Fields } from '../../../../plugins/formats/fields.ts'
+import { assembled, codecOf, partsOf } from '../../../helpers/codec.ts'
+
+const NAME = 'openai-responses'
+const line = (event: object): string => `data: ${JSON.stringify(event)}\n\n`
+const stream = (...events: readonly object[]): string => events.map(line).join('')
+const read = (...events: readonly object[]) => partsOf(NAME, stream(...events))
+const answer = (...events: readonly object[]) => assembled(read(...events).parts)
+const content = (...events: readonly object[]) => answer(...events).choices[0]?.content
+const stop = (...events: readonly object[]) => answer(...events).choices[0]?.stop
+
+const created = { type: 'response.created', response: { id: 'resp_1', model: 'm', created_at: 5 } }
+const completed = (output: readonly object[] = [], more: object = {}) => ({
+  type: 'response.completed',
+  response: { status: 'completed', output, usage: { input_tokens: 3, output_tokens: 2 }, ...more },
+})
+const added = (item: object, at = 0) => ({
+  ...{ type: 'response.output_item.added', output_index: at, item },
+})
+const done = (item: object, at = 0) => ({
+  ...{ type: 'response.output_item.done', output_index: at, item },
+})
+const delta = (text: string, at = 0, part = 0) => ({
+  ...{ type: 'response.output_text.delta', output_index: at, content_index: part, delta: text },
+})
+const growing = (text: string, at: number) => ({
+  ...{ type: 'response.function_call_arguments.delta', output_index: at, delta: text },
+})
+const message = (...texts: readonly string[]) => ({
+  ...{ type: 'message', id: 'msg_1', status: 'completed', role: 'assistant' },
+  content: texts.map(text => ({ type: 'output_text', text, annotations: [] })),
+})
+const call = (id: string, input: string) => ({
+  ...{ type: 'function_call', id: `fc_${id}`, call_id: id, name: 'f', arguments: input },
+})
+const thought = (more: object = {}) => ({ type: 'reasoning', id: 'rs_1', summary: [], ...more })
+const summed = (text: string, index = 0) => ({
+  type: 'response.reasoning_summary_text.delta',
+  ...{ output_index: 0, summary_index: index, delta: text },
+})
+
+t.test('the usual life of a stream, event by event', async t => {
+  const { parts, ended } = read(
+    created,
+    { type: 'response.in_progress', response: { id: 'resp_1' } },
+    added({ type: 'message', id: 'msg_1', content: [] }),
+    { type: 'response.content_part.added', output_index: 0, content_index: 0 },
+    delta('he'),
+    delta('llo'),
+    { type: 'response.output_text.done', output_index: 0, content_index: 0, text: 'hello' },
+    done(message('hello')),
+    completed([message('hello')]),
+  )
+  t.ok(ended)
+  t.same(parts, [
+    { type: 'begin', id: 'resp_1', model: 'm', created: 5 },
+    { type: 'open', index: 0, choice: 0, content: { type: 'text', text: '' } },
+    { type: 'grow', index: 0, text: 'he' },
+    { type: 'grow', index: 0, text: 'llo' },
+    { type: 'close', index: 0 },
+    { type: 'count', meters: { input: 3, output: 2 } },
+    { type: 'stop', choice: 0, stop: { reason: 'end', raw: 'completed' } },
+    { type: 'end' },
+  ] satisfies Part[])
+})
+t.test('only the last event: all of it is in there', async t => {
+  const items = [thought({ summary: [{ text: 'hm' }] }), message('a', 'b'), call('c', '{}')]
+  t.match(content(completed(items)), [
+    { type: 'thought', text: 'hm' },
+    { type: 'text', text: 'a' },
+    { type: 'text', text: 'b' },
+    { type: 'call', id: 'c', input: '{}' },
+  ])
+  t.match(stop(completed(items)), { reason: 'call' })
+})
+t.test('deltas without an item, items without deltas, ends that say more', async t => {
+  t.match(content(delta('hi'), completed()), [{ text: 'hi' }])
+  t.match(content(done(message('hi')), completed()), [{ text: 'hi' }])
+  t.match(content(delta('h'), completed([message('hi')])), [{ text: 'hi' }])
+  t.match(content(delta('h'), done(message('hi')), completed([message('hi')])), [{ text: 'hi' }])
+  t.match(content(growing('{}', 0), done(call('c', '{}')), completed()), [{ input: '{}' }])
+})
+t.test('edge 1: arguments of parallel calls that mix', async t => {
+  const { parts } = read(
+    ...[added(call('a', ''), 0), added(call('b', ''), 1)],
+    ...[growing('{"x"', 0), growing('{"y"', 1), growing(':1}', 0), growing(':2}', 1)],
+    ...[done(call('b', '{"y":2}'), 1), done(call('a', '{"x":1}'), 0), completed()],
+  )
+  t.match(assembled(parts).choices[0]?.content, [
+    { id: 'a', input: '{"x":1}' },
+    { id: 'b', input: '{"y":2}' },
+  ])
+  t.same(
+    parts.flatMap(part => ('index' in part ? [`${part.type} ${part.index}`] : [])),
+    ['open 0', 'open 1', 'grow 0', 'grow 1', 'grow 0', 'grow 1', 'close 1', 'close 0'],
+  )
+})
+t.test('edge 16: a call without arguments has an empty object', async t => {
+  t.match(content(added(call('a', '')), done(call('a', '')), completed()), [{ input: '{}' }])
+  t.match(content(added(call('a', '{}')), growing('{}', 0), completed([call('a', '{}')])), [
+    { input: '{}' },
+  ])
+})
+t.test('thoughts: paragraphs, the ciphertext of the finished item, none at all', async t => {
+  const part = (index: number) => ({
+    ...{ type: 'response.reasoning_summary_part.added', output_index: 0, summary_index: index },
+  })
+  const whole = thought({ summary: [{ text: 'one' }, { text: 'two' }], encrypted_content: 'final' })
+  const events = [
+    ...[added(thought({ encrypted_content: 'first' })), part(0), summed('one'), part(1)],
+    ...[summed('two', 1), done(whole), completed([whole])],
+  ]
+  const seal = { origin: NAME, data: 'final', id: 'rs_1' }
+  t.same(content(...events), [{ type: 'thought', text: 'one\n\ntwo', seal }])
+  t.same(content(added(thought()), done(thought()), completed([thought()])), [])
+  const raw = { type: 'response.reasoning_text.delta', output_index: 0, delta: 'hm' }
+  t.match(content(raw, completed()), [{ type: 'thought', text: 'hm' }])
+})
+t.test('a refusal that streams', async t => {
+  const refusal = { type: 'message', content: [{ type: 'refusal', refusal: 'I won’t' }] }
+  const words = (text: string) => ({
+    ...{ type: 'response.refusal.delta', output_index: 0, content_index: 0, delta: text },
+  })
+  const events = [words('I '), words('won’t'), done(refusal), completed([refusal])]
+  t.same(content(...events), [{ type: 'refusal', text: 'I won’t' }])
+  t.match(stop(...events), { reason: 'refusal' })
+})
+t.test('citations are told once', async t => {
+  const annotation = { type: 'url_citation', url: 'https://x', start_index: 0, end_index: 2 }
+  const told = { type: 'response.output_text.annotation.added', output_index: 0, annotation }
+  const second = { ...annotation, url: 'https://y' }
+  const whole = {
+    ...{ type: 'message', id: 'msg_1' },
+    content: [{ type: 'output_text', text: 'hi', annotations: [annotation, second] }],
+  }
+  t.match(content(delta('hi'), told, done(whole), completed([whole])), [
+    { citations: [{ url: 'https://x' }, { url: 'https://y' }] },
+  ])
+})
+t.test('hosted tools open when they begin and tell at their end what they did', async t => {
+  const begun = { type: 'web_search_call', id: 'ws_1', status: 'in_progress' }
+  const over = { ...begun, status: 'completed', action: { type: 'search', query: 'q' } }
+  const { parts } = read(added(begun), done(over), completed([over]))
+  t.match(parts.slice(1, 3), [
+    { type: 'open', content: { type: 'work', tool: 'web_search' } },
+    { type: 'close', content: { input: { query: 'q' } } },
+  ])
+  const image = { type: 'image_generation_call', id: 'ig', result: 'AAAA' }
+  const partial = { type: 'response.image_generation_call.partial_image', output_index: 0 }
+  t.match(content(added({ ...image, result: null }), partial, done(image), completed()), [
+    { type: 'media', source: { data: 'AAAA' } },
+  ])
+})
+t.test('ends that are none of a success', async t => {
+  const over = (type: string, response: object) => ({ type: `response.${type}`, response })
+  const cut = { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } }
+  // edge 3: a call was begun, and yet it is the length that ended it.
+  t.match(stop(added(call('a', '')), growing('{"x', 0), over('incomplete', cut)), {
+    reason: 'length',
+  })
+  const filtered = { status: 'incomplete', incomplete_details: { reason: 'content_filter' } }
+  t.match(stop(delta('a'), over('incomplete', filtered)), { reason: 'filter' })
+  const failed = { status: 'failed', error: { code: 'server_error', message: 'oops' } }
+  t.match(stop(delta('a'), over('failed', failed)), { reason: 'broken', message: 'oops' })
+  t.match(stop(over('cancelled', { status: 'cancelled' })), { reason: 'broken' })
+  t.match(stop(created, over('failed', { status: 'failed', error: null })), { reason: 'broken' })
+})
+t.test('edge 17: a stream that only stops has no end', async t => {
+  for (const events of [[], [created], [created, delta('a')], [done(message('a'))]]) {
+    const { parts, ended } = read(...events)
+    t.notOk(ended)
+    t.notOk(parts.some(({ type }) => type === 'end' || type === 'stop'))
+  }
+})
+t.test('edge 30: nothing behind the end counts', async t => {
+  const { parts } = read(completed(), created, delta('more'), completed([message('more')]))
+  t.equal(parts.filter(({ type }) => type === 'end').length, 1)
+  t.same(assembled(parts).choices[0]?.content, [])
+})
+t.test('the whole may order its items otherwise, or give them other ids', async t => {
+  const two = [call('a', '{}'), call('b', '{}')] as const
+  const events = [done(two[0], 0), done(two[1], 1), completed([two[1], two[0]])]
+  t.equal(content(...events)?.length, 2)
+  const renamed = { ...message('hi'), id: 'msg_other' }
+  t.equal(content(done(message('hi')), completed([renamed]))?.length, 1)
+  // One that was never told is.
+  t.equal(content(done(two[0], 0), completed([two[0], two[1]]))?.length, 2)
+})
+t.test('edge 4, edge 31: odd events pass without harm', async t => {
+  const odd: readonly object[] = [
+    ...[{}, { type: null }, { type: 'response.smell.delta', delta: 'x' }, { type: 'keepalive' }],
+    ...[added(null as never), { type: 'response.output_item.added' }, done(null as never, 3)],
+    ...[
+      { type: 'response.output_text.delta', delta: null },
+      { ...delta('x'), output_index: '0' },
+    ],
+    ...[{ type: 'response.output_text.annotation.added', output_index: 9 }, { type: 'toString' }],
+    { type: 'response.function_call_arguments.delta', output_index: 8, delta: '{' },
+  ]
+  t.match(content(...odd, delta('hi'), completed()), [{ text: 'xhi' }])
+  const odds =
+    ': ping\n\ndata: {"type":\ndata: "response.output_text.delta","delta":"a"}\n\nevent: x\n\n'
+  const { parts } = partsOf(NAME, `${odds}data: not json\n\n${line(completed())}`)
+  t.match(assembled(parts).choices[0]?.content, [{ text: 'a' }])
+  t.match(stop({ type: 'response.completed', response: null } as never), { reason: 'end' })
+})
+t.test('a name on the event stands in for a missing type', async t => {
+  const text = `event: response.output_text.delta\ndata: {"delta":"hi"}\n\n${line(completed())}`
+  t.match(assembled(partsOf(NAME, text).parts).choices[0]?.content, [{ text: 'hi' }])
+})
+t.test('token odds come with their words', async t => {
+  const odds = [{ token: 'hi', logprob: -1 }]
+  const { parts } = read({ ...delta('hi'), logprobs: odds }, completed())
+  t.match(parts[2], { type: 'grow', logprobs: { content: odds } })
+})
+t.test('each stream has a state of its own', async t => {
+  const [one, other] = [codecOf(NAME).decodeStream(), codecOf(NAME).decodeStream()]
+  const event = (fields: Fields) => ({ name: '', data: JSON.stringify(fields), start: 0, end: 0 })
+  one.event(event(completed() as never), () => undefined)
+  t.ok(one.close(() => undefined))
+  t.notOk(other.close(() => undefined))
+})

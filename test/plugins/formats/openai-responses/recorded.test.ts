@@ -1,0 +1,238 @@
+/** Recorded responses, read into the hub and written from it again: a reader that knows no codec finds the same in both,
+ *  and so does the official SDK. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import OpenAI from 'openai'
+import t from 'tap'
+import type { Json } from '../../../../engine/plugin.ts'
+import type { Answer } from '../../../../plugins/formats/answer.ts'
+import type { Fields } from '../../../../plugins/formats/fields.ts'
+import {
+  assembled,
+  codecOf,
+  contextWith,
+  partsOf,
+  read,
+  streamed,
+  written,
+} from '../../../helpers/codec.ts'
+import type { Recording } from '../../../helpers/recorded.ts'
+import {
+  callsIn,
+  citationsIn,
+  countsIn,
+  eventsOf,
+  type Response,
+  recordedResponse,
+  recordedResponses,
+  textIn,
+  thoughtsIn,
+} from '../../../helpers/responses.ts'
+
+const NAME = 'openai-responses'
+const codec = codecOf(NAME)
+const recorded = recordedResponses()
+const skip = recorded.length === 0 && 'RECORDINGS is not set'
+
+const contextOf = ({ request }: Recording) =>
+  contextWith({ prompt: read(NAME, (request ?? { input: 'hi' }) as Json).prompt })
+const answerOf = ({ stream, response_body: body }: Recording): Answer =>
+  stream ? assembled(partsOf(NAME, body).parts) : codec.decodeAnswer(JSON.parse(body) as Fields)
+const streamOf = (recording: Recording): string => {
+  const { stream, response_body: body } = recording
+  const context = contextOf(recording)
+  if (stream) return streamed(NAME, partsOf(NAME, body).parts, context)
+  // What came whole, as the parts it would have come in.
+  return streamed(NAME, partsOf(NAME, asStream(JSON.parse(body))).parts, context)
+}
+/** An upstream that leaves out all events but the last. */
+const asStream = (response: Json): string =>
+  `data: ${JSON.stringify({ type: 'response.completed', response })}\n\n`
+
+/** As the hub holds it. */
+const heard = ({ choices, meters = {} }: Answer) => {
+  const [{ content = [] } = {}] = choices
+  const text = (type: string): readonly string[] =>
+    content.flatMap(each => (each.type === type && 'text' in each ? [each.text] : []))
+  const { input = 0, cached = 0, cache_write: kept = 0, output = 0, thinking = 0 } = meters
+  return {
+    text: text('text').join(''),
+    thoughts: text('thought').filter(Boolean).join('\n'),
+    calls: content.flatMap(each =>
+      each.type === 'call'
+        ? [{ id: each.id, name: each.name, given: each.free ? each.input : JSON.parse(each.input) }]
+        : [],
+    ),
+    citations: content.flatMap(each => (each.type === 'text' ? (each.citations ?? []) : [])).length,
+    counts: { input: input + cached + kept, output: output + thinking, cached, thinking },
+  }
+}
+const expected = (response: Response) => {
+  const { total: _, ...counts } = countsIn(response) ?? {}
+  return {
+    text: textIn(response),
+    thoughts: thoughtsIn(response),
+    calls: callsIn(response),
+    citations: citationsIn(response),
+    counts,
+  }
+}
+/** Two upstreams count thoughts beside the output; a few recordings have no counts at all. */
+const sane = ({ usage }: Response): boolean =>
+  (usage?.output_tokens ?? 0) >= (usage?.output_tokens_details?.reasoning_tokens ?? 0)
+
+t.test('answers and streams lose no text, call, thought, citation or count', { skip }, t => {
+  for (const recording of recorded) {
+    const response = recordedResponse(recording)
+    const [was, is] = [expected(response), heard(answerOf(recording))]
+    if (!response.usage || !sane(response)) {
+      t.same({ ...is, counts: 0 }, { ...was, counts: 0 }, recording.id)
+    } else t.same(is, was, recording.id)
+  }
+  t.end()
+})
+
+t.test('encrypted thoughts come out sealed, with the id they are bound to', { skip }, t => {
+  for (const recording of recorded) {
+    const [{ content = [] } = {}] = answerOf(recording).choices
+    const seals = content.flatMap(each =>
+      each.type === 'thought' && each.seal ? [[each.seal.id, each.seal.data]] : [],
+    )
+    const given = recordedResponse(recording).output.flatMap(item =>
+      item.type === 'reasoning' && item.encrypted_content
+        ? [[item.id, item.encrypted_content]]
+        : [],
+    )
+    t.same(seals, given, recording.id)
+  }
+  t.end()
+})
+
+t.test(
+  'a stream is told in order: numbers, places, and all items in its last event',
+  { skip },
+  t => {
+    for (const recording of recorded) {
+      const events = eventsOf(streamOf(recording))
+      t.same(
+        events.map(({ sequence_number: number }) => number),
+        events.map((_, index) => index),
+        `${recording.id} numbers`,
+      )
+      const finished = events
+        .filter(({ type }) => type === 'response.output_item.done')
+        .sort((one, other) => Number(one.output_index) - Number(other.output_index))
+      const last = events.at(-1)?.response as never as Response
+      t.same(
+        last.output,
+        finished.map(({ item }) => item),
+        `${recording.id} items`,
+      )
+      const announced = events.filter(({ type }) => type === 'response.output_item.added')
+      t.same(
+        announced.map(({ output_index: at }) => at),
+        announced.map((_, index) => index),
+        `${recording.id} places`,
+      )
+    }
+    t.end()
+  },
+)
+
+t.test('the official SDK reads the same from what is written again', { skip }, async t => {
+  const answers = new Map<string, Recording>(recorded.map(each => [each.id, each]))
+  const server = createServer((request, response) => {
+    const parts: Buffer[] = []
+    request.on('data', part => parts.push(part))
+    request.on('end', () => {
+      const { model, stream } = JSON.parse(Buffer.concat(parts).toString())
+      const recording = answers.get(model) as Recording
+      response.setHeader('content-type', stream ? 'text/event-stream' : 'application/json')
+      response.end(
+        stream
+          ? streamOf(recording)
+          : JSON.stringify(codec.encodeAnswer(answerOf(recording), contextOf(recording))),
+      )
+    })
+  }).listen(0, '127.0.0.1')
+  await new Promise(resolve => server.once('listening', resolve))
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const client = new OpenAI({ baseURL: `http://127.0.0.1:${port}/v1`, apiKey: 'k', maxRetries: 0 })
+  for (const recording of recorded) {
+    const given = recordedResponse(recording)
+    const asked = { model: recording.id, input: 'hi' }
+    const whole = await client.responses.create(asked)
+    const told = await client.responses.stream(asked).finalResponse()
+    for (const [how, answer] of [
+      ['plain', whole],
+      ['streamed', told],
+    ] as const) {
+      const again = JSON.parse(JSON.stringify(answer)) as Response
+      const [was, is] = [expected(given), expected(again)]
+      t.equal(answer.output_text, was.text, `${recording.id} ${how} output_text`)
+      t.same({ ...is, counts: 0 }, { ...was, counts: 0 }, `${recording.id} ${how}`)
+      if (given.usage && sane(given))
+        t.same(countsIn(again), countsIn(given), `${recording.id} ${how} counts`)
+    }
+  }
+})
+
+/** What a request says that comes out in other words, or not at all. */
+const RESTORED: Readonly<Record<string, string>> = {
+  stream: 'false says nothing',
+  store: 'nothing is kept upstream',
+  include: 'thoughts are always asked for',
+  instructions: 'the first system message is the instructions',
+  previous_response_id: 'null says nothing',
+}
+/** Of a recording, member by member. */
+const EXCEPTIONS: Readonly<Record<string, string>> = {
+  'rec-0095 reasoning': 'a summary is a summary, however detailed',
+  'rec-0129 reasoning': 'the same',
+  'rec-0192 reasoning': 'the same',
+  'rec-0193 reasoning': 'the same',
+  'rec-0169 text': 'text is the usual format',
+}
+t.test('requests come out as they went in', { skip }, t => {
+  for (const { id, request } of recorded) {
+    if (!request) continue
+    const { prompt, lost } = read(NAME, request as Json)
+    const { body } = written(NAME, prompt, { name: String(request.model) })
+    // Tools that are searched for come late: that they do is one provider's own affair.
+    t.same(
+      lost.filter(field => !/^(tools\[\d+\]\.defer_loading|reasoning\.context)/.test(field)),
+      [],
+      id,
+    )
+    for (const key of Object.keys(request).filter(name => !(name in RESTORED) && name !== 'input'))
+      if (!(`${id} ${key}` in EXCEPTIONS))
+        t.same(plainly(body[key] ?? {}), plainly(request[key] as Json), `${id} ${key}`)
+    t.same(said(body as Fields), said(request as Fields), `${id} input`)
+  }
+  t.end()
+})
+/** Without what is so in any case, or one provider's own affair. */
+const plainly = (value: Json | undefined): unknown =>
+  JSON.parse(
+    JSON.stringify(value ?? null, (key, each) =>
+      /^(defer_loading|context)$/.test(key) || (key !== '' && each === null) ? undefined : each,
+    ),
+  )
+/** Every item that says something, in its shortest form. An empty message says nothing. */
+const said = ({ instructions, input }: Fields): unknown => {
+  const items = typeof input === 'string' ? [{ role: 'user', content: input }] : (input as Json[])
+  const system = instructions ? [{ role: 'system', content: instructions }] : []
+  return [...system, ...(items as Fields[])].filter(({ content }) => content !== '').map(short)
+}
+const short = (item: Fields): unknown => {
+  if (item.role !== undefined) {
+    const { content } = item
+    const parts = typeof content === 'string' ? [content] : (content as readonly Fields[])
+    const words = parts.map(part => (typeof part === 'string' ? part : (part.text ?? part)))
+    return [item.role, item.phase, words]
+  }
+  const { id: _, status: __, ...rest } = item
+  const said = plainly(rest) as object
+  return Object.fromEntries(Object.entries(said).sort())
+}

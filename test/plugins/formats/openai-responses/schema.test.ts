@@ -1,0 +1,72 @@
+/** What a client of the responses format is told of a body that does not fit. */
+import t from 'tap'
+import type { Json } from '../../../../engine/plugin.ts'
+import { fileValidator } from '../../../../plugins/schema/compile.ts'
+import { fakeHost } from '../../../helpers/exchange.ts'
+
+const { judge } = fileValidator('schemas/responses.json', fakeHost())
+const tell = (members: object): Json => ({ model: 'm', input: 'hi', ...members })
+const said = (item: object): Json => tell({ input: [item] })
+
+type Row = readonly [body: Json, code: string, param: string, words: RegExp]
+const TABLE: readonly Row[] = [
+  [said({}), 'REQUIRED_PARAMETER', 'input[0].type', /type/],
+  [said({ role: 'boss' }), 'REQUIRED_PARAMETER', 'input[0].content', /content/],
+  [said({ role: 'boss', content: '' }), 'INVALID_VALUE', 'input[0].role', /'boss'/],
+  [
+    said({ role: 'user', content: [{ type: 'input_text' }] }),
+    'REQUIRED_PARAMETER',
+    'input[0].content[0].text',
+    /text/,
+  ],
+  [
+    said({ role: 'user', content: [{ type: 'input_image', image_url: { url: 'https://x' } }] }),
+    'INVALID_TYPE',
+    'input[0].content[0].image_url',
+    /the URL of the image as a string/,
+  ],
+  [
+    said({ role: 'user', content: [{ type: 'input_image' }] }),
+    'INVALID_VALUE',
+    'input[0].content[0]',
+    /needs an 'image_url' or a 'file_id'/,
+  ],
+  [
+    said({ type: 'function_call', call_id: 'c', name: 'f' }),
+    'REQUIRED_PARAMETER',
+    'input[0].arguments',
+    /arguments/,
+  ],
+  [
+    said({ type: 'function_call_output', output: '' }),
+    'REQUIRED_PARAMETER',
+    'input[0].call_id',
+    /call_id/,
+  ],
+  [tell({ tools: [{ type: 'function' }] }), 'REQUIRED_PARAMETER', 'tools[0].name', /./],
+  [tell({ tool_choice: 'maybe' }), 'INVALID_VALUE', 'tool_choice', /'maybe'/],
+  [tell({ max_output_tokens: 0 }), 'OUT_OF_RANGE', 'max_output_tokens', />= 1/],
+  [tell({ truncation: 'hard' }), 'INVALID_VALUE', 'truncation', /'hard'/],
+  [
+    tell({ text: { format: { type: 'json_schema', name: 'x' } } }),
+    'REQUIRED_PARAMETER',
+    'text.format.schema',
+    /schema/,
+  ],
+]
+
+for (const [body, code, param, words] of TABLE)
+  t.test(JSON.stringify(body).slice(0, 90), async t => {
+    const fault = judge(body)
+    t.match(fault, { code, status: 400, expose: true, message: words })
+    t.equal(fault?.param, param)
+  })
+
+t.test('what upstreams may learn passes', async t => {
+  const items = [
+    { role: 'user', content: 'hi' },
+    { type: 'smell_call', id: 'x', strength: 7 },
+    { role: 'assistant', content: [{ type: 'output_smell', smell: 'rose' }] },
+  ]
+  t.equal(judge(tell({ input: items, tools: [{ type: 'nose' }], smell: true })), undefined)
+})

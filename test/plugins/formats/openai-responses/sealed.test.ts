@@ -1,0 +1,101 @@
+/** What only its provider can read in a responses request, and items of hosted tools. */
+import t from 'tap'
+import { sealedFor } from '../../../../plugins/formats/seal.ts'
+import { itemsOf, sent, turnsOf } from '../../../helpers/responses-asked.ts'
+
+const NAME = 'openai-responses'
+const call = { type: 'function_call', call_id: 'c1', name: 'f', arguments: '{"a":1}' }
+const given = { type: 'function_call_output', call_id: 'c1', output: 'ok' }
+const url = 'data:image/png;base64,AAAA'
+
+t.test('edge 11: encrypted thoughts go back under their id, before their item', async t => {
+  const thought = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAA' }
+  const turns = turnsOf(thought, call, given)
+  const seal = { origin: NAME, data: 'gAAA', id: 'rs_1' }
+  t.match(turns[0]?.content, [{ type: 'thought', text: '', seal }, { type: 'call' }])
+  t.same(itemsOf(...turns), [thought, call, given])
+  const { body } = sent({ turns })
+  t.match(body, { store: false, include: ['reasoning.encrypted_content'] })
+  // One that nothing follows is refused upstream; one without its ciphertext says nothing there.
+  t.same(itemsOf(...turnsOf({ role: 'user', content: 'x' }, thought)).length, 1)
+  t.same(itemsOf(...turnsOf({ ...thought, encrypted_content: null }, call)), [call])
+})
+t.test('edge 11: what others sealed is unpacked for them, and never sent here', async t => {
+  const foreign = { origin: 'anthropic-messages', data: 'sig' }
+  const packed = {
+    ...{ type: 'reasoning', id: 'rs_2' },
+    encrypted_content: sealedFor(NAME, foreign),
+  }
+  const turns = turnsOf({ ...packed, summary: [{ type: 'summary_text', text: 'hm' }] }, call)
+  t.match(turns[0]?.content, [{ type: 'thought', text: 'hm', seal: foreign }, { type: 'call' }])
+  t.same(itemsOf(...turns), [call])
+})
+t.test('what we sealed for what follows is put back there', async t => {
+  const carried = (kind: string, data: string) =>
+    ({ type: 'thought', text: '', seal: { origin: NAME, kind, data } }) as const
+  const items = itemsOf({
+    role: 'assistant',
+    content: [
+      carried('phase', 'commentary'),
+      { type: 'text', text: 'wait' },
+      carried('namespace', 'ns'),
+      { type: 'call', id: 'c', name: 'f', input: '{}' },
+      { type: 'text', text: 'done' },
+    ],
+  })
+  t.match(items, [{ phase: 'commentary' }, { namespace: 'ns' }, { content: 'done' }])
+  t.notOk('phase' in (items[2] as object))
+})
+t.test('items of hosted tools are kept whole for their provider', async t => {
+  const items = [
+    {
+      ...{ type: 'web_search_call', id: 'ws_1', status: 'completed' },
+      action: { type: 'search', query: 'q', sources: [{ type: 'url', url: 'https://x' }] },
+    },
+    {
+      ...{ type: 'code_interpreter_call', id: 'ci_1', status: 'completed', container_id: 'k' },
+      ...{ code: '1+1', outputs: [{ type: 'logs', logs: '2' }] },
+    },
+    { type: 'file_search_call', id: 'fs_1', status: 'failed', queries: ['q'], results: null },
+    { type: 'mcp_call', id: 'mcp_1', name: 'x', arguments: '{}', server_label: 's' },
+    {
+      ...{ type: 'image_generation_call', id: 'ig_1', status: 'completed' },
+      ...{ output_format: 'webp', result: 'AAAA' },
+    },
+  ]
+  const turns = turnsOf(...items)
+  t.match(turns[0]?.content, [
+    { tool: 'web_search', input: { query: 'q' }, found: [{ url: 'https://x' }] },
+    { tool: 'code_execution', input: { code: '1+1' }, output: '2' },
+    { tool: 'file_search', failed: 'failed' },
+    { tool: 'other' },
+    { type: 'media', kind: 'image', source: { data: 'AAAA', mime: 'image/webp' } },
+  ])
+  t.same(itemsOf(...turns), items)
+})
+t.test(
+  'what hosted tools of others did is told in words, and their pictures are shown',
+  async t => {
+    const content = [
+      {
+        type: 'work',
+        tool: 'web_search',
+        id: 'x',
+        input: { query: 'q' },
+        found: [{ url: 'https://x' }],
+      },
+      { type: 'work', tool: 'other', id: 'y', input: null },
+      { type: 'media', kind: 'image', source: { type: 'data', data: 'AAAA', mime: 'image/png' } },
+    ] as const
+    t.match(itemsOf({ role: 'assistant', content }), [
+      { role: 'assistant', content: /https:\/\/x/ },
+      { role: 'user', content: [{ type: 'input_image', image_url: url }] },
+    ])
+  },
+)
+t.test('a refusal in the history stays one', async t => {
+  const spoken = { role: 'assistant', content: [{ type: 'refusal', refusal: 'no' }] }
+  const turns = turnsOf(spoken)
+  t.same(turns[0]?.content, [{ type: 'refusal', text: 'no' }])
+  t.match(itemsOf(...turns), [spoken])
+})

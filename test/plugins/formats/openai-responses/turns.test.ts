@@ -1,0 +1,182 @@
+/** Turns of a responses request: messages, calls and results, both ways. */
+import t from 'tap'
+import type { Turn } from '../../../../plugins/formats/hub.ts'
+import { written } from '../../../helpers/codec.ts'
+import { thrownBy } from '../../../helpers/exchange.ts'
+import { asked, itemsOf, sent, turnsOf } from '../../../helpers/responses-asked.ts'
+
+const NAME = 'openai-responses'
+const hi = { type: 'text', text: 'hi' } as const
+const call = { type: 'function_call', call_id: 'c1', name: 'f', arguments: '{"a":1}' }
+const given = { type: 'function_call_output', call_id: 'c1', output: 'ok' }
+const url = 'data:image/png;base64,AAAA'
+
+t.test('instructions are the system prompt, and the other way round', async t => {
+  const { prompt } = asked({ instructions: 'be short' })
+  t.same(prompt.turns, [
+    { role: 'system', content: [{ type: 'text', text: 'be short' }] },
+    { role: 'user', content: [hi] },
+  ])
+  t.match(written(NAME, prompt).body, { instructions: 'be short', input: [{ role: 'user' }] })
+  const alone: Turn = { role: 'system', content: [hi] }
+  t.match(sent({ turns: [alone] }).body, { input: [{ role: 'system', content: 'hi' }] })
+})
+t.test('edge 21: a system message in the middle keeps its place', async t => {
+  const turns = turnsOf(
+    { role: 'user', content: 'one' },
+    { role: 'developer', content: 'now in French' },
+    { role: 'user', content: 'two' },
+  )
+  t.same(
+    turns.map(({ role }) => role),
+    ['user', 'system', 'user'],
+  )
+  t.match(itemsOf(...turns), [{ role: 'user' }, { role: 'system' }, { role: 'user' }])
+})
+t.test('messages with a type and without, parts of every kind', async t => {
+  const [turn] = turnsOf({
+    type: 'message',
+    role: 'user',
+    content: [
+      { type: 'input_text', text: 'see' },
+      { type: 'input_image', image_url: url, detail: 'low' },
+      { type: 'input_image', image_url: 'https://x/y.png' },
+      { type: 'input_image', file_id: 'file-1' },
+      { type: 'input_file', file_data: 'data:application/pdf;base64,BBBB', filename: 'a.pdf' },
+      { type: 'input_file', file_data: 'aGk=', filename: 'a.txt' },
+      { type: 'input_file', file_url: 'https://x/y.pdf' },
+      { type: 'input_file', file_id: 'file-2' },
+    ],
+  })
+  t.match(turn?.content, [
+    { type: 'text', text: 'see' },
+    { kind: 'image', detail: 'low', source: { data: 'AAAA', mime: 'image/png' } },
+    { kind: 'image', source: { url: 'https://x/y.png' }, at: 'input[0].content[2]' },
+    { kind: 'image', source: { type: 'file', file: 'file-1' } },
+    { kind: 'document', name: 'a.pdf', source: { mime: 'application/pdf' } },
+    { kind: 'document', source: { mime: 'text/plain', data: 'aGk=' } },
+    { kind: 'document', source: { url: 'https://x/y.pdf' } },
+    { kind: 'document', source: { file: 'file-2' } },
+  ])
+  t.match(itemsOf(turn as Turn), [
+    {
+      content: [
+        { type: 'input_text', text: 'see' },
+        { type: 'input_image', image_url: url, detail: 'low' },
+        { type: 'input_image', image_url: 'https://x/y.png' },
+        { type: 'input_image', file_id: 'file-1' },
+        { type: 'input_file', file_data: 'data:application/pdf;base64,BBBB', filename: 'a.pdf' },
+        { type: 'input_file', file_data: 'data:text/plain;base64,aGk=' },
+        { type: 'input_file', file_url: 'https://x/y.pdf' },
+        { type: 'input_file', file_id: 'file-2' },
+      ],
+    },
+  ])
+})
+t.test('what this format has no part for is refused by its place', async t => {
+  const media = { type: 'media', source: { type: 'url', url: 'https://x' }, at: 'x[3]' } as const
+  for (const kind of ['audio', 'video'] as const) {
+    const turns: Turn[] = [{ role: 'user', content: [{ ...media, kind }] }]
+    const fault = await thrownBy(async () => sent({ turns }))
+    t.match(fault, { status: 400, param: 'x[3]', message: /cannot be sent to this model/ })
+  }
+  const source = { type: 'file', file: 'f', origin: 'elsewhere' } as const
+  const turns: Turn[] = [{ role: 'user', content: [{ ...media, kind: 'image', source }] }]
+  t.match(await thrownBy(async () => sent({ turns })), { status: 400, param: 'x[3]' })
+  const tools = [{ type: 'hosted', tool: 'url_context', asked: 'urlContext' }] as const
+  t.match(await thrownBy(async () => sent({ tools })), { status: 400, message: /'urlContext'/ })
+})
+
+t.test('calls and results find each other, and know their tool', async t => {
+  const turns = turnsOf({ role: 'user', content: 'go' }, call, given)
+  t.same(turns.slice(1), [
+    {
+      role: 'assistant',
+      content: [{ type: 'call', id: 'c1', name: 'f', input: '{"a":1}' }],
+    },
+    {
+      role: 'user',
+      content: [{ type: 'result', id: 'c1', name: 'f', content: [{ type: 'text', text: 'ok' }] }],
+    },
+  ])
+  t.same(itemsOf(...turns).slice(1), [call, given])
+})
+t.test('edge 16: no arguments are an empty object', async t => {
+  const [turn] = turnsOf({ ...call, arguments: '' })
+  t.match(turn?.content, [{ input: '{}' }])
+  const bare = { type: 'call', id: 'c', name: 'f', input: '' } as const
+  t.match(itemsOf({ role: 'assistant', content: [bare] }), [{ arguments: '{}' }])
+})
+t.test('edge 18: ids too long or odd are fitted on both sides, and read back', async t => {
+  for (const id of ['functions.f:0', 'x'.repeat(90)]) {
+    const items = itemsOf(
+      { role: 'assistant', content: [{ type: 'call', id, name: 'f', input: '{}' }] },
+      { role: 'user', content: [{ type: 'result', id, content: [hi] }] },
+    ) as readonly { readonly call_id: string }[]
+    const [first, second] = items.map(item => item.call_id)
+    t.equal(first, second)
+    t.match(first, /^[\w-]{1,64}$/)
+    if (id.length < 40) t.match(turnsOf(items[0] as object)[0]?.content, [{ id }])
+  }
+})
+t.test('edge 19: results stand before what the user says besides', async t => {
+  const turns = turnsOf(
+    call,
+    { ...call, call_id: 'c2' },
+    given,
+    { ...given, call_id: 'c2' },
+    { role: 'user', content: 'and?' },
+  )
+  t.match(turns[1]?.content, [{ id: 'c1' }, { id: 'c2' }, { text: 'and?' }])
+})
+t.test('edge 20: media in a result come and go with it', async t => {
+  const output = [
+    { type: 'input_text', text: 'a plot' },
+    { type: 'input_image', image_url: url, detail: 'auto' },
+  ]
+  const turns = turnsOf(call, { ...given, output })
+  t.match(turns[1]?.content, [{ content: [{ text: 'a plot' }, { kind: 'image' }] }])
+  t.match(itemsOf(...turns)[1], { output })
+})
+t.test('a free tool is called with text, and its result knows it', async t => {
+  const free = { type: 'custom_tool_call', call_id: 'c', name: 'sql', input: 'SELECT 1' }
+  const result = { type: 'custom_tool_call_output', call_id: 'c', output: '1' }
+  const turns = turnsOf(free, result)
+  t.match(turns, [{ content: [{ free: true, input: 'SELECT 1' }] }, { content: [{ free: true }] }])
+  t.same(itemsOf(...turns), [free, result])
+  const bare: Turn = { role: 'user', content: [{ type: 'result', id: 'c', content: [hi] }] }
+  t.match(itemsOf(turns[0] as Turn, bare)[1], { type: 'custom_tool_call_output' })
+})
+t.test('a tool that failed says so', async t => {
+  const result = { type: 'result', id: 'c', failed: true } as const
+  const image = { type: 'media', kind: 'image', source: { type: 'url', url: 'https://x' } } as const
+  const items = itemsOf({
+    role: 'user',
+    content: [
+      { ...result, content: [hi] },
+      { ...result, content: [image] },
+      { ...result, content: [], value: { a: 1 } },
+      { ...result, content: [], failed: false },
+    ],
+  })
+  t.match(items, [
+    { output: 'Error: hi' },
+    { output: [{ type: 'input_text', text: 'Error: ' }, { type: 'input_image' }] },
+    { output: 'Error: {"a":1}' },
+    { output: '' },
+  ])
+})
+t.test('what documents are about is said; hints that no part takes are named', async t => {
+  const source = { type: 'text', text: 'words' } as const
+  const document = {
+    type: 'media',
+    kind: 'document',
+    source,
+    context: 'of old',
+    cited: true,
+  } as const
+  const turns = [{ role: 'user', content: [document, { ...hi, cache: {} }], name: 'Ann' }] as const
+  const { body, lost } = sent({ turns })
+  t.match(body.input, [{ content: [{ text: 'of old' }, { text: 'words' }, { text: 'hi' }] }])
+  t.same(lost, ['name', 'cache_control', 'citations'])
+})

@@ -1,0 +1,152 @@
+/** Streams towards clients of the responses format: the whole life of every item, whatever order the parts come in. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import OpenAI from 'openai'
+import t from 'tap'
+import type { Part } from '../../../../plugins/formats/answer.ts'
+import { partsOf as partsOfAnswer } from '../../../../plugins/formats/collect.ts'
+import { codecOf, collected, contextWith } from '../../../helpers/codec.ts'
+import { CASES, ending, grow, open, said, text } from '../../../helpers/parts.ts'
+import { eventsOf, type Item } from '../../../helpers/responses.ts'
+import { lifecycle } from '../../../helpers/responses-lifecycle.ts'
+
+const NAME = 'openai-responses'
+const codec = codecOf(NAME)
+const context = contextWith({ id: 'abc' })
+const written = (parts: readonly Part[]): string => {
+  const encoder = codec.encodeStream(context)
+  return parts.map(part => encoder.part(part)).join('')
+}
+const last = (stream: string) => eventsOf(stream).at(-1)
+const outputOf = (stream: string): readonly Item[] => last(stream)?.response?.output ?? []
+const typesOf = (stream: string) =>
+  eventsOf(stream).map(
+    ({ type, output_index: at = '' }) => `${type.replace(/^response\./, '')} ${at}`,
+  )
+
+for (const [name, parts] of Object.entries(CASES))
+  t.test(name, async t => {
+    const stream = written(parts)
+    t.same(lifecycle(stream), [])
+    const finished = eventsOf(stream)
+      .filter(({ type }) => type === 'response.output_item.done')
+      .sort((one, other) => Number(one.output_index) - Number(other.output_index))
+    t.same(
+      outputOf(stream),
+      finished.map(({ item }) => item),
+      'all items are in the last event',
+    )
+    t.match(last(stream)?.response?.usage, { input_tokens: 3, output_tokens: 2, total_tokens: 5 })
+    t.notMatch(stream, /\[DONE\]/)
+  })
+
+t.test('what some of them say', async t => {
+  const output = (name: string) => outputOf(written(CASES[name] ?? []))
+  t.match(output('edge 1: calls whose arguments mix'), [
+    { id: 'fc_abc_0', call_id: 'a', arguments: '{"x":1}' },
+    { id: 'fc_abc_1', call_id: 'b', arguments: '{}' },
+  ])
+  t.match(output('edge 16: a call without arguments'), [{ arguments: '{}' }])
+  t.match(output('a text that goes on while a call is made'), [
+    { content: [{ text: 'one two' }] },
+    { type: 'function_call' },
+    { content: [{ text: 'three' }] },
+  ])
+  t.match(output('two texts at once'), [{ content: [{ text: 'a' }, { text: 'b' }] }])
+  t.match(output('a refusal behind a text'), [{ content: [{ text: 'well' }, { refusal: 'no' }] }])
+  t.match(output('edge 8: a sealed call'), [{ type: 'reasoning', summary: [] }, { call_id: 'c' }])
+  t.match(output('a text that is sealed at its end'), [
+    ...[{ type: 'message' }, { type: 'reasoning' }, { type: 'function_call' }],
+  ])
+  t.match(output('edge 25: other choices are not for this format'), [{ content: [{ text: 'a' }] }])
+  t.match(output('edge 3: cut off in a call'), [{ status: 'incomplete', arguments: '{"a' }])
+  const cut = last(written(CASES['edge 23: cut off'] ?? []))
+  t.match(cut, { type: 'response.incomplete', response: { status: 'incomplete' } })
+  t.match(cut?.response, { incomplete_details: { reason: 'max_output_tokens' } })
+})
+t.test('edge 24: items are finished as soon as something else begins', async t => {
+  t.same(
+    typesOf(written(CASES['edge 24: thoughts, a text and a call, each with its life'] ?? [])),
+    [
+      ...['created ', 'in_progress ', 'output_item.added 0', 'reasoning_summary_part.added 0'],
+      ...['reasoning_summary_text.delta 0', 'reasoning_summary_text.delta 0'],
+      ...['reasoning_summary_text.done 0', 'reasoning_summary_part.done 0', 'output_item.done 0'],
+      ...[
+        'output_item.added 1',
+        'content_part.added 1',
+        'output_text.delta 1',
+        'output_text.done 1',
+      ],
+      ...['content_part.done 1', 'output_item.done 1', 'output_item.added 2'],
+      ...['function_call_arguments.delta 2', 'function_call_arguments.delta 2'],
+      ...['function_call_arguments.done 2', 'output_item.done 2', 'completed '],
+    ],
+  )
+})
+t.test('the end is one piece, and all before it has left', async t => {
+  const encoder = codec.encodeStream(context)
+  const parts = CASES['a text'] ?? []
+  const before = parts.slice(0, -1).map(part => encoder.part(part))
+  t.notMatch(before.join(''), /response\.completed/)
+  t.match(encoder.part({ type: 'end' }), /event: response\.completed/)
+  t.match(before[1], /output_text\.delta/, 'a word leaves as it comes')
+})
+t.test('a stream equals the whole answer', async t => {
+  for (const [name, parts] of Object.entries(CASES)) {
+    if (name.includes('never closed')) continue
+    const answer = collected(NAME, written(parts))
+    const whole = codec.encodeAnswer(answer, context)
+    t.same(last(written(partsOfAnswer(answer)))?.response, JSON.parse(JSON.stringify(whole)), name)
+  }
+})
+t.test('edge 17: an error ends it, before anything and in the middle', async t => {
+  const body = {
+    error: { message: 'gone', type: 'server_error', code: 'upstream_error', param: null },
+  }
+  for (const parts of [[], [open(0, text), grow(0, 'he')], said(0, text, 'hello')]) {
+    const encoder = codec.encodeStream(context)
+    const stream = parts.map(part => encoder.part(part)).join('') + encoder.fail(body)
+    const [error, failed] = eventsOf(stream).slice(-2)
+    t.match(error, { type: 'error', code: 'upstream_error', message: 'gone', param: null })
+    t.match(failed, {
+      type: 'response.failed',
+      response: { status: 'failed', error: { message: 'gone' } },
+    })
+    t.same(lifecycle(stream), [])
+  }
+})
+t.test('edge 5: what failed is shown as an error', async t => {
+  const stream = written([...said(0, text, 'he'), ...ending('broken', { raw: 'MALFORMED_CALL' })])
+  t.match(eventsOf(stream).slice(-2), [
+    { type: 'error', message: /MALFORMED_CALL/ },
+    { type: 'response.failed' },
+  ])
+  t.same(lifecycle(stream), [])
+})
+
+t.test('the official SDK reads them all, and hears of every error', async t => {
+  const error = { error: { message: 'gone', type: 'server_error', code: 'x', param: null } }
+  const server = createServer((request, response) => {
+    const bytes: Buffer[] = []
+    request.on('data', part => bytes.push(part))
+    request.on('end', () => {
+      const { model } = JSON.parse(Buffer.concat(bytes).toString())
+      const encoder = codec.encodeStream(context)
+      const parts = CASES[model] ?? [open(0, text), grow(0, 'he')]
+      response.setHeader('content-type', 'text/event-stream')
+      for (const part of parts) response.write(encoder.part(part))
+      response.end(model in CASES ? '' : encoder.fail(error))
+    })
+  }).listen(0, '127.0.0.1')
+  await new Promise(resolve => server.once('listening', resolve))
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const client = new OpenAI({ baseURL: `http://127.0.0.1:${port}/v1`, apiKey: 'k', maxRetries: 0 })
+  for (const [name, parts] of Object.entries(CASES)) {
+    const told = await client.responses.stream({ model: name, input: 'hi' }).finalResponse()
+    t.match(told.output, outputOf(written(parts)), name)
+  }
+  await t.rejects(client.responses.stream({ model: 'gone', input: 'hi' }).finalResponse(), {
+    message: /gone/,
+  })
+})

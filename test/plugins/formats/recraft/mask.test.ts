@@ -1,0 +1,69 @@
+/** Masks: what is transparent becomes white, whatever the colours, the depth and the filters of the image that says so. */
+import t from 'tap'
+import { whitened } from '../../../../plugins/formats/recraft/mask.ts'
+import { greys, type Picture, pngOf } from '../../../helpers/png.ts'
+import fc from '../../../helpers/property.ts'
+
+const picture = fc
+  .record({
+    ...{ width: fc.integer({ min: 1, max: 9 }), height: fc.integer({ min: 1, max: 6 }) },
+    ...{ type: fc.constantFrom(4, 6), depth: fc.constantFrom(8, 16) },
+  })
+  .chain(({ width, height, type, depth }) => {
+    const bytes = ((type === 4 ? 2 : 4) * depth * width) / 8
+    const byte = fc.oneof(fc.constantFrom(0, 255), fc.integer({ min: 0, max: 255 }))
+    return fc.record({
+      ...{ width: fc.constant(width), type: fc.constant(type), depth: fc.constant(depth) },
+      rows: fc.array(fc.uint8Array({ minLength: bytes, maxLength: bytes }), {
+        ...{ minLength: height, maxLength: height },
+      }),
+      alphas: fc.array(byte, { minLength: width * height, maxLength: width * height }),
+      filters: fc.array(fc.integer({ min: 0, max: 4 }), { minLength: height, maxLength: height }),
+    })
+  })
+
+t.test('white where it is transparent, black elsewhere', async t => {
+  await fc.assert(
+    fc.asyncProperty(picture, async ({ alphas, ...given }) => {
+      const alpha = given.depth / 8
+      const pixel = ((given.type === 4 ? 2 : 4) * given.depth) / 8
+      const rows = given.rows.map((row, y) =>
+        row.map((value, at) =>
+          at % pixel === pixel - alpha
+            ? (alphas[y * given.width + Math.floor(at / pixel)] ?? 0)
+            : value,
+        ),
+      )
+      const mask = whitened(pngOf({ ...given, rows }))
+      const expected = rows.map(row =>
+        Array.from({ length: given.width }, (_, x) =>
+          row[x * pixel + pixel - alpha] === 0 ? 255 : 0,
+        ),
+      )
+      if (expected.flat().includes(255)) t.same(mask && greys(mask), expected)
+      else t.equal(mask, undefined)
+    }),
+    { numRuns: 60 },
+  )
+})
+
+t.test('what is no mask', async t => {
+  const clear: Picture = {
+    ...{ width: 1, rows: [Uint8Array.of(1, 2, 3, 0)], type: 6, depth: 8, filters: [0] },
+  }
+  const good = pngOf(clear)
+  t.ok(whitened(good))
+  for (const [what, bytes] of [
+    ['nothing', Buffer.alloc(0)],
+    ['a text', Buffer.from('x'.repeat(100))],
+    ['cut', good.subarray(0, 50)],
+    ['without transparency', pngOf({ ...clear, rows: [Uint8Array.of(1, 2, 3, 255)] })],
+    ['without alpha', pngOf({ ...clear, rows: [Uint8Array.of(1, 2, 3)], type: 2 })],
+    ['interlaced', pngOf({ ...clear, interlace: 1 })],
+    ['an unknown filter', pngOf({ ...clear, filters: [7] })],
+    ['fewer pixels than it says', pngOf({ ...clear, width: 2 })],
+    ['more than it says', pngOf({ ...clear, rows: [new Uint8Array(8)] })],
+    ['too large', pngOf({ ...clear, width: 65_536, rows: Array(65).fill(new Uint8Array(4)) })],
+  ] as const)
+    t.equal(whitened(bytes), undefined, what)
+})

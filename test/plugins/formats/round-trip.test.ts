@@ -1,0 +1,144 @@
+/** From one format through the hub to another and back: all that both carry is still there, and what is not was named. */
+import t from 'tap'
+import type { Json } from '../../../engine/plugin.ts'
+import type { Prompt, Settings } from '../../../plugins/formats/hub.ts'
+import { PROMPT, read } from '../../helpers/codec.ts'
+import { prompts } from '../../helpers/drawn-prompts.ts'
+import { scaled } from '../../helpers/long.ts'
+import fc from '../../helpers/property.ts'
+import { recordedFormat, recordings } from '../../helpers/recorded.ts'
+import { FORMATS } from '../../helpers/trip-way.ts'
+import { REASONS, through, unexcused } from '../../helpers/trips.ts'
+
+const asked = (recordings() ?? []).filter(
+  ({ request, format }) => request && recordedFormat(format),
+)
+const skip = asked.length === 0 && 'RECORDINGS is not set'
+/** Reasons that were needed. */
+const used = new Set<string>()
+
+/** Undefined: no such client could have been served. */
+const promptOf = (format: string, request: Json): Prompt | undefined => {
+  try {
+    return read(format, request, '/v1beta/models/m:generateContent').prompt
+  } catch (thrown) {
+    if ((thrown as { status?: number }).status === 400) return undefined
+    throw thrown
+  }
+}
+
+for (const from of FORMATS)
+  t.test(`recorded requests of ${from}`, { skip }, t => {
+    const found: string[] = []
+    let [trips, refused] = [0, 0]
+    for (const { id, format, request } of asked) {
+      const prompt = recordedFormat(format) === from && promptOf(from, request as Json)
+      if (!prompt) continue
+      for (const to of FORMATS)
+        for (const able of [true, false]) {
+          const trip = through(prompt, [to, from], able)
+          if (!trip) {
+            refused++
+            continue
+          }
+          trips++
+          const way = `${id} by ${to}${able ? '' : ', with a model that can little'}`
+          for (const each of unexcused({ from, to, able }, prompt, trip, used))
+            found.push(`${way}: ${each}`)
+        }
+    }
+    t.same(found, [], `${trips} trips, and ${refused} refused`)
+    t.ok(trips > 2 * refused, 'most can be sent')
+    t.end()
+  })
+
+for (const from of FORMATS)
+  t.test(`drawn requests of ${from}`, t => {
+    const property = fc.property(prompts, fc.boolean(), (drawn, able) => {
+      const said = through(drawn, [from], able)
+      if (!said) throw new Error(`${from} refuses it`)
+      const found = unexcused({ from, to: from, able }, drawn, said, used)
+      for (const to of FORMATS) {
+        const trip = through(said.prompt, [to, from], able)
+        if (!trip) throw new Error(`${to} refuses it`)
+        found.push(
+          ...unexcused({ from, to, able }, said.prompt, trip, used).map(each => `${to}: ${each}`),
+        )
+      }
+      if (found.length > 0) throw new Error(found.join('\n'))
+    })
+    const numRuns = scaled(50, 2_000)
+    t.doesNotThrow(() => fc.assert(property, { numRuns }), `${numRuns} requests`)
+    t.end()
+  })
+
+/** Settings and what stands beside them, as no format bounds or bends them. */
+const PLAIN: Settings = {
+  ...{ limit: 4_000, temperature: 0.3, topP: 0.96, topK: 40, stops: ['END'], candidates: 2 },
+  ...{ seed: 7, frequencyPenalty: 0.5, presencePenalty: -0.5, logprobs: true, alternatives: 3 },
+  ...{ parallel: false, user: 'u1', metadata: { team: 'blue' }, tier: 'default', store: true },
+  ...{ verbosity: 'low', cacheKey: 'k1' },
+}
+/** By the documentation of each. */
+const WORDS: Readonly<Record<string, readonly (keyof Settings)[]>> = {
+  'openai-chat': [
+    ...([
+      'limit',
+      'temperature',
+      'topP',
+      'stops',
+      'candidates',
+      'seed',
+      'frequencyPenalty',
+    ] as const),
+    ...(['presencePenalty', 'logprobs', 'alternatives', 'parallel', 'user', 'metadata'] as const),
+    ...(['tier', 'store', 'verbosity', 'cacheKey'] as const),
+  ],
+  'openai-responses': [
+    ...(['limit', 'temperature', 'topP', 'logprobs', 'alternatives', 'parallel', 'user'] as const),
+    ...(['metadata', 'tier', 'store', 'verbosity', 'cacheKey'] as const),
+  ],
+  'anthropic-messages': [
+    ...(['limit', 'temperature', 'topP', 'topK', 'stops', 'parallel', 'user', 'tier'] as const),
+  ],
+  'google-gemini': [
+    ...(['limit', 'temperature', 'topP', 'topK', 'stops', 'candidates', 'seed'] as const),
+    ...(['frequencyPenalty', 'presencePenalty', 'logprobs', 'alternatives', 'metadata'] as const),
+  ],
+}
+const ASKED: Partial<Prompt> = {
+  turns: [
+    { role: 'system', content: [{ type: 'text', text: 'Be kind.' }] },
+    { role: 'user', content: [{ type: 'text', text: 'hi' }] },
+    { role: 'assistant', content: [{ type: 'call', id: 'a', name: 'f', input: '{"x":1}' }] },
+    {
+      role: 'user',
+      content: [{ type: 'result', id: 'a', name: 'f', content: [{ type: 'text', text: 'ok' }] }],
+    },
+  ],
+  tools: [
+    { type: 'function', name: 'f', description: 'F.', schema: { type: 'object' }, strict: true },
+  ],
+  choice: { type: 'tool', name: 'f' },
+  form: { type: 'schema', schema: { type: 'object', properties: {} } },
+}
+t.test('nothing is named that both have a word for', t => {
+  for (const from of FORMATS)
+    for (const to of FORMATS) {
+      const both = WORDS[from]?.filter(name => WORDS[to]?.includes(name)) ?? []
+      const settings = Object.fromEntries(both.map(name => [name, PLAIN[name]]))
+      const prompt = { ...PROMPT, ...ASKED, settings }
+      const trip = through(prompt, [to, from], true)
+      t.same(trip?.lost, [], `${from} by ${to}: ${both}`)
+      t.same(trip && unexcused({ from, to, able: true }, prompt, trip, used), [])
+    }
+  t.end()
+})
+
+t.test('no reason stands here that nothing needs', { skip }, t => {
+  t.same(
+    REASONS.filter(reason => !used.has(reason)),
+    [],
+  )
+  t.end()
+})

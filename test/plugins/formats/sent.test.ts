@@ -1,0 +1,96 @@
+/** What is sent to an upstream is what its own SDK could have sent: recorded requests of every format, written for every format, against
+ *  schemas generated from the SDKs' types. */
+import { readFileSync } from 'node:fs'
+import { Ajv, type ValidateFunction } from 'ajv'
+import t from 'tap'
+import type { Json } from '../../../engine/plugin.ts'
+import { PROMPT, read, written } from '../../helpers/codec.ts'
+import { LONG } from '../../helpers/long.ts'
+import { type Recording, recordedFormat, recordings } from '../../helpers/recorded.ts'
+import { ASKED, fileOf, generated, NAMES, versions } from '../../laws/sdk-schemas.ts'
+
+/** Between messages and messages what its beta API alone knows passes: advisors, tools that join later. */
+const BETA = new Set(['rec-0040', 'rec-0041', 'rec-0062', 'rec-0063', 'rec-0064', 'rec-0067'])
+/** Gone from the types of an SDK, and not from its API. */
+const UNTYPED: Readonly<Record<string, readonly string[]>> = {
+  'anthropic-messages': ['top_k', 'top_p', 'temperature'],
+}
+
+const schemaOf = (name: string) => JSON.parse(readFileSync(fileOf(name), 'utf8'))
+const asked = (recordings() ?? []).filter(
+  ({ request, format, status }) => request && status === 200 && recordedFormat(format),
+)
+
+t.test('the schemas are those of the SDKs that are installed', t => {
+  for (const name of NAMES) {
+    t.equal(schemaOf(name).$comment, versions(), name)
+    // Reading all types of an SDK takes seconds.
+    if (LONG) t.equal(readFileSync(fileOf(name), 'utf8'), generated(name), name)
+  }
+  t.end()
+})
+
+t.test('what is left out of a body is nowhere in the types', t => {
+  for (const [target, members] of Object.entries(UNTYPED)) {
+    const types = JSON.stringify(schemaOf(target))
+    for (const member of members) t.notOk(types.includes(`"${member}":`), `${target} ${member}`)
+  }
+  t.end()
+})
+
+const typed = (target: string, body: object) => {
+  const untyped = UNTYPED[target] ?? []
+  return Object.fromEntries(Object.entries(body).filter(([key]) => !untyped.includes(key)))
+}
+const bodyOf = (target: string, { format, request }: Recording) => {
+  try {
+    const { prompt } = read(
+      recordedFormat(format) as string,
+      request as Json,
+      '/v1beta/models/m:generateContent',
+    )
+    return typed(target, written(target, prompt, { output: 8192 }).body)
+  } catch (thrown) {
+    // What a target cannot take is refused by name: other tests hold which and why.
+    if ((thrown as { status?: number }).status === 400) return undefined
+    throw thrown
+  }
+}
+
+const compiled = new Map<string, ValidateFunction>()
+const fitting = (target: string): ValidateFunction => {
+  const { $comment: _, ...schema } = schemaOf(target)
+  const fits = compiled.get(target) ?? new Ajv({ strict: false, allErrors: false }).compile(schema)
+  compiled.set(target, fits)
+  return fits
+}
+
+t.test('how to sample, which few recordings say', t => {
+  const turns = [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }] as const
+  const settings = { limit: 64, temperature: 0.5, topP: 0.9, topK: 5 }
+  for (const target of Object.keys(ASKED)) {
+    const { body, lost } = written(target, { ...PROMPT, turns, settings, stream: false })
+    const fits = fitting(target)
+    t.ok(fits(typed(target, body)), `${target}: ${JSON.stringify(fits.errors?.at(-1))}`)
+    t.match(JSON.stringify(body), /"temperature":0.5.*"top_?p":0.9/i, target)
+    t.same(lost, target.startsWith('openai-') ? ['topK'] : [], target)
+  }
+  t.end()
+})
+
+for (const target of Object.keys(ASKED))
+  t.test(`towards ${target}`, { skip: asked.length === 0 && 'RECORDINGS is not set' }, t => {
+    const fits = fitting(target)
+    let sent = 0
+    for (const recording of asked) {
+      const body = bodyOf(target, recording)
+      if (!body || (target === 'anthropic-messages' && BETA.has(recording.id))) continue
+      sent++
+      t.ok(
+        fits(body),
+        `${recording.format} ${recording.id}: ${JSON.stringify(fits.errors?.at(-1))}`,
+      )
+    }
+    t.ok(sent > asked.length / 2, `${sent} of ${asked.length} can be sent`)
+    t.end()
+  })

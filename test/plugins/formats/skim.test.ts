@@ -1,0 +1,130 @@
+/** A member of a JSON text found without parsing it: any text, any chunk boundary, and never somebody else's words. */
+
+import t from 'tap'
+import { renamed } from '../../../plugins/formats/rename.ts'
+import { Skimmer } from '../../../plugins/formats/skim.ts'
+import fc from '../../helpers/property.ts'
+import { recordings } from '../../helpers/recorded.ts'
+
+const find = (text: string | Buffer, key: string, sizes: readonly number[] = []) => {
+  const bytes = Buffer.from(text)
+  const skimmer = new Skimmer(Buffer.from(key))
+  let at = 0
+  for (const size of sizes) {
+    skimmer.push(bytes.subarray(at, at + size))
+    at += size
+  }
+  skimmer.push(bytes.subarray(at))
+  const { span, value } = skimmer
+  if (span) t.equal(bytes.subarray(span.start, span.end).compare(value ?? Buffer.alloc(0)), 0)
+  return value === undefined ? undefined : JSON.parse(Buffer.from(value).toString())
+}
+
+t.test('only members of the outermost object count', async t => {
+  for (const [text, expected] of [
+    ['{"usage":{"a":1}}', { a: 1 }],
+    [' \n{ "x" : 1 , "usage" : { "a" : [ 1 , { } ] } , "y" : 2 } ', { a: [1, {}] }],
+    ['{"usage":"text"}', 'text'],
+    ['{"usage":12,"x":1}', 12],
+    ['{"usage":null}', null],
+    ['{"x":{"usage":{"a":1}}}', undefined],
+    ['{"x":[{"usage":{"a":1}}]}', undefined],
+    ['{"x":"\\"usage\\":{\\"a\\":1}"}', undefined],
+    ['{"x\\"usage":{"a":1}}', undefined],
+    ['{"\\"usage":{"a":1}}', undefined],
+    ['{"usage2":{"a":1},"usag":{"a":2}}', undefined],
+    ['{"us\\u0061ge":{"a":1}}', undefined],
+    ['{"x":"usage","y":{"a":1}}', undefined],
+    ['{"x":"}","usage":{"a":"}]\\\\"}}', { a: '}]\\' }],
+    ['{"usage":{"a":1},"usage":{"a":2}}', { a: 2 }],
+    ['[{"usage":{"a":1}},{"usage":{"a":2},"x":{"usage":{"a":3}}}]', { a: 2 }],
+    ['"usage"', undefined],
+    ['', undefined],
+    ['{', undefined],
+    ['}}}{"usage":', undefined],
+  ] as const)
+    t.same(find(text, 'usage'), expected, text)
+})
+
+t.test('any JSON, any cuts: the same as a parser says', async () => {
+  const key = fc.constantFrom('usage', 'usage', 'x', 'us"age', 'usage\\', '')
+  const text = fc.oneof(
+    fc.string({ unit: 'grapheme' }),
+    fc.constantFrom('"usage":{', '\\', '\\\\"'),
+  )
+  const value = fc.letrec(tie => ({
+    any: fc.oneof(
+      { maxDepth: 3 },
+      text,
+      fc.integer(),
+      fc.constant(null),
+      fc.array(tie('any'), { maxLength: 3 }),
+      fc.dictionary(key, tie('any'), { maxKeys: 3, noNullPrototype: true }),
+    ),
+  })).any
+  const document = fc.dictionary(key, value, { maxKeys: 4, noNullPrototype: true })
+  const space = fc.constantFrom(undefined, 1, '\t')
+  fc.assert(
+    fc.property(document, space, fc.array(fc.integer({ min: 1, max: 40 })), (given, gap, sizes) => {
+      const json = JSON.stringify(given, null, gap)
+      const found = find(json, 'usage', sizes)
+      const expected = 'usage' in given ? given.usage : undefined
+      return JSON.stringify(found) === JSON.stringify(expected)
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
+t.test('one byte at a time', async t => {
+  const text = '{"a":"\\\\\\"","usage":{"n":"\\u00e9\\""},"z":[]}'
+  t.same(
+    find(
+      text,
+      'usage',
+      Array.from({ length: text.length }, () => 1),
+    ),
+    { n: 'é"' },
+  )
+})
+
+t.test('a value of no reasonable size is let go, however it arrives', async t => {
+  const text = `{"usage":{"a":"${'x'.repeat(200_000)}"},"z":1}`
+  t.equal(find(text, 'usage', [1_000, 100_000]), undefined)
+})
+
+t.test('a name is exchanged and nothing else', async t => {
+  const rename = (text: string, name = 'new'): string =>
+    Buffer.from(renamed(Buffer.from(text), name)).toString()
+  t.equal(rename('{"model":"old","x":1.0}'), '{"model":"new","x":1.0}')
+  t.equal(
+    rename('{"messages":[{"model":"a"}],"model":"old"}'),
+    '{"messages":[{"model":"a"}],"model":"new"}',
+  )
+  t.equal(rename('{\n  "model" : "old" ,\n  "ü":1e3}'), '{\n  "model" : "new",\n  "ü":1e3}')
+  t.equal(rename('{"model":"old"}', 'a"b\\c\u2028'), `{"model":${JSON.stringify('a"b\\c\u2028')}}`)
+  t.equal(rename('{"mod\\u0065l":"old","x":1}'), '{"model":"new","x":1}', 'spelt with escapes')
+})
+
+const recorded = recordings()
+t.test(
+  'recorded answers, in pieces of every size',
+  { skip: recorded === undefined && 'RECORDINGS is not set' },
+  async t => {
+    let compared = 0
+    for (const { id, format, stream, response_body } of recorded ?? []) {
+      if (stream || !/^(chat|responses|messages|gemini)/.test(format)) continue
+      const key = format.startsWith('gemini') ? 'usageMetadata' : 'usage'
+      const expected = JSON.parse(response_body)[key]
+      for (const size of [1, 7, 1_000]) {
+        const skimmer = new Skimmer(Buffer.from(key))
+        const bytes = Buffer.from(response_body)
+        for (let at = 0; at < Math.min(bytes.length, 300_000); at += size)
+          skimmer.push(bytes.subarray(at, at + size))
+        const found = skimmer.value && JSON.parse(Buffer.from(skimmer.value).toString())
+        compared++
+        if (JSON.stringify(found) !== JSON.stringify(expected)) t.fail(`${id} in pieces of ${size}`)
+      }
+    }
+    t.ok(compared > 600, `${compared} comparisons`)
+  },
+)

@@ -1,0 +1,163 @@
+/** Where events end: every framing there is, cut anywhere. */
+
+import t from 'tap'
+import { eventsIn, hasEvent, Splitter, writeEvent } from '../../../plugins/formats/sse.ts'
+import fc from '../../helpers/property.ts'
+
+/** Cuts, and what came out: pieces that are whole, and the rest. */
+const split = (bytes: Buffer, sizes: readonly number[]) => {
+  const splitter = new Splitter()
+  const whole: Buffer[] = []
+  let at = 0
+  const push = (end: number): void => {
+    const piece = splitter.push(bytes.subarray(at, end))
+    if (piece) whole.push(Buffer.from(piece))
+    at = end
+  }
+  for (const size of sizes) if (at < bytes.length) push(Math.min(at + size, bytes.length))
+  if (at < bytes.length) push(bytes.length)
+  return { whole, rest: Buffer.from(splitter.take() ?? '') }
+}
+
+/** The WHATWG algorithm on the whole text, in its plainest form. */
+const reference = (text: string): readonly { name: string; data: string }[] => {
+  const events: { name: string; data: string }[] = []
+  let name = ''
+  let lines: string[] = []
+  for (const line of text.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/)) {
+    if (line === '') {
+      if (lines.length > 0) events.push({ name, data: lines.join('\n') })
+      name = ''
+      lines = []
+      continue
+    }
+    const [, field = '', value = ''] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) ?? []
+    if (field === 'event') name = value
+    if (field === 'data') lines.push(value)
+  }
+  return events
+}
+const parsed = (bytes: Buffer) =>
+  eventsIn(bytes).flatMap(({ name, data }) => (data === undefined ? [] : [{ name, data }]))
+
+const line = fc.constantFrom('\n', '\r\n', '\r')
+const word = fc.constantFrom('ü', '東京', '👋🏽', 'a', '{"a":1}', '', ' ', ':', 'data: x')
+const field = fc.constantFrom(
+  'data: ',
+  'data:',
+  'data',
+  'event: ',
+  ': ',
+  'id: ',
+  'retry: ',
+  'odd: ',
+)
+/** A stream with one kind of line end, as real ones have; every event closed. */
+const stream = line.chain(end =>
+  fc
+    .array(fc.array(fc.tuple(field, word), { minLength: 1, maxLength: 4 }), { maxLength: 6 })
+    .chain(events =>
+      fc.constantFrom('', '\uFEFF').map(mark => {
+        const blocks = events.map(lines => lines.map(each => each.join('') + end).join('') + end)
+        return mark + blocks.join('')
+      }),
+    ),
+)
+const sizes = fc.array(fc.integer({ min: 1, max: 30 }), { maxLength: 60 })
+
+t.test(
+  'nothing is lost, nothing is cut in half, and events are what the standard says',
+  async () => {
+    fc.assert(
+      fc.property(stream, sizes, (text, cuts) => {
+        const bytes = Buffer.from(text)
+        const { whole, rest } = split(bytes, cuts)
+        const same = Buffer.concat([...whole, rest]).equals(bytes)
+        const events = whole.flatMap(parsed)
+        // A line feed that belongs to the carriage return of the piece before is a blank line of its own, and no event.
+        return same && JSON.stringify(events) === JSON.stringify(reference(text))
+      }),
+      { numRuns: 3_000 },
+    )
+  },
+)
+
+t.test('one stream, cut at every offset, and at every pair of offsets', async t => {
+  const text =
+    '\uFEFF: hi\n\ndata: {"c":"ü"}\n\nid: 7\r\ndata: 東\r\ndata: 京\r\n\r\nevent: x\ndata\n\ndata: [DONE]\n\n'
+  const bytes = Buffer.from(text)
+  const expected = JSON.stringify(reference(text))
+  let wrong = 0
+  for (let one = 1; one < bytes.length; one++)
+    for (let other = 1; other < bytes.length - one; other += 3) {
+      const { whole, rest } = split(bytes, [one, other])
+      if (!Buffer.concat([...whole, rest]).equals(bytes)) wrong++
+      if (JSON.stringify(whole.flatMap(parsed)) !== expected) wrong++
+    }
+  t.equal(wrong, 0)
+})
+
+t.test('what is whole leaves at once; what is not waits', async t => {
+  const splitter = new Splitter()
+  const push = (text: string) => {
+    const piece = splitter.push(Buffer.from(text))
+    return piece && Buffer.from(piece).toString()
+  }
+  t.equal(push('data: 1\n\n'), 'data: 1\n\n')
+  t.equal(push('data: 2\n\ndata: 3'), 'data: 2\n\n')
+  t.equal(push('\n'), undefined)
+  t.equal(push('\n'), 'data: 3\n\n')
+  t.equal(push('data: 4\r\n\r'), undefined, 'half a line end is not a blank line yet')
+  t.equal(push('\ndata: 5'), 'data: 4\r\n\r\n')
+  t.equal(push(''), undefined)
+  t.equal(Buffer.from(splitter.take() ?? '').toString(), 'data: 5')
+  t.equal(splitter.take(), undefined)
+})
+
+t.test('a chunk that is whole is handed on, not copied', async t => {
+  const chunk = Buffer.from('data: 1\n\n')
+  t.equal(new Splitter().push(chunk), chunk)
+})
+
+t.test('carriage returns alone', async t => {
+  const { whole, rest } = split(Buffer.from('data: 1\r\rdata: 2\r\rdata: 3'), [9, 3])
+  t.equal(whole.join('|'), 'data: 1\r\r|data: 2\r\r')
+  t.equal(rest.toString(), 'data: 3')
+})
+
+t.test('an event without end goes on in pieces instead of filling the memory', async t => {
+  const splitter = new Splitter()
+  const chunk = Buffer.alloc(1024 * 1024, 'x')
+  let passed = 0
+  for (let n = 0; n < 80; n++) passed += splitter.push(chunk)?.length ?? 0
+  t.ok(passed >= 64 * chunk.length, `${passed / chunk.length} MiB of 80 have passed`)
+  t.equal(passed + (splitter.take()?.length ?? 0), 80 * chunk.length)
+})
+
+t.test('where events stand', async t => {
+  const bytes = Buffer.from(': c\n\nevent: a\ndata: 1\ndata: 2\n\ndata: 3')
+  t.same(
+    eventsIn(bytes).map(({ name, data, start, end }) => [
+      name,
+      data,
+      bytes.toString('utf8', start, end),
+    ]),
+    [
+      ['', undefined, ': c\n\n'],
+      ['a', '1\n2', 'event: a\ndata: 1\ndata: 2\n\n'],
+      ['', '3', 'data: 3'],
+    ],
+  )
+  t.equal(hasEvent(Buffer.from('data: 1\n')), false)
+  t.equal(hasEvent(Buffer.from('data: 1\n\nx')), true)
+  t.same(eventsIn(Buffer.alloc(0)), [])
+})
+
+t.test('written events read back', async t => {
+  const value = { text: 'a\nb\r\u2028"' }
+  for (const bytes of [writeEvent('x', value), writeEvent(undefined, value, '\r\n')]) {
+    const [event] = eventsIn(bytes)
+    t.same(JSON.parse(event?.data ?? ''), value)
+    t.equal(event?.end, bytes.length)
+  }
+})

@@ -1,0 +1,224 @@
+/** A stream that passes untouched: its counts, its end, and every way it can fail to have one. */
+import t, { type Test } from 'tap'
+import { errors, TollgateError } from '../../../engine/errors.ts'
+import type { Bytes } from '../../../engine/plugin.ts'
+import { Answer } from '../../../engine/response/filters.ts'
+import type { Fields } from '../../../plugins/formats/fields.ts'
+import type { Format } from '../../../plugins/formats/format.ts'
+import { formats } from '../../../plugins/formats/index.ts'
+import { marksOf, StreamWatch } from '../../../plugins/formats/watch.ts'
+import { type Poured, pour, pushed } from '../../helpers/exchange.ts'
+import { recordedFormat, recordings } from '../../helpers/recorded.ts'
+
+const DEATH = new TollgateError('TARGET_CUT', 502, 'It broke.')
+const truncated = errors({ UPSTREAM_TRUNCATED: [502, 'It ended early.'] })
+
+interface Watched extends Poured {
+  readonly counts: Fields | undefined
+  readonly whole: boolean | undefined
+  readonly counted: number
+  readonly broke: boolean
+  /** The code of the fault that the reply ends in. */
+  readonly told: string | undefined
+}
+const formatOf = (name: string): Format => {
+  const format = formats.get(name)
+  if (!format) throw new Error(name)
+  return format
+}
+/** Runs a stream through a watcher, in pieces; `dies` behind the last. */
+const watch = async (
+  name: string,
+  text: string | Bytes,
+  { piece = 1_000_000, dies = false } = {},
+): Promise<Watched> => {
+  let counts: Fields | undefined
+  let whole: boolean | undefined
+  let counted = 0
+  let broke = false
+  const bytes = Buffer.from(text)
+  const pieces = []
+  for (let at = 0; at < bytes.length; at += piece) pieces.push(bytes.subarray(at, at + piece))
+  const answer = new Answer(200, {}, undefined, pushed(pieces, dies ? DEATH : undefined))
+  answer.through(
+    new StreamWatch(marksOf(formatOf(name)), {
+      counted(found, complete) {
+        counts = found
+        whole = complete
+        counted++
+      },
+      failure: (reason, last) => Buffer.from(`<${reason.code} after ${last?.data ?? 'nothing'}>`),
+      truncated: () => truncated('UPSTREAM_TRUNCATED'),
+      broke() {
+        broke = true
+      },
+      lingers() {},
+    }),
+  )
+  const poured = await pour(answer)
+  return { ...poured, counts, whole, counted, broke, told: answer.told?.code }
+}
+
+const chunk = (delta: object, more: object = {}): string =>
+  `data: ${JSON.stringify({ id: 'c', choices: [{ index: 0, delta, finish_reason: null }], ...more })}\n\n`
+const STREAMS: Readonly<Record<string, { body: string; end: string; counts: object }>> = {
+  'openai-chat': {
+    body: `${chunk({ role: 'assistant' })}${chunk({ content: 'Grüß [DONE] "usage"' })}data: {"id":"c","choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}}\n\n`,
+    end: 'data: [DONE]\n\n',
+    counts: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
+  },
+  'openai-responses': {
+    body: 'event: response.created\ndata: {"type":"response.created","sequence_number":0,"response":{"usage":null}}\n\nevent: response.output_text.delta\ndata: {"type":"response.output_text.delta","sequence_number":1,"delta":"response.completed\\"response\\":"}\n\n',
+    end: 'event: response.completed\ndata: {"type":"response.completed","sequence_number":2,"response":{"usage":{"input_tokens":3,"output_tokens":2}}}\n\n',
+    counts: { input_tokens: 3, output_tokens: 2 },
+  },
+  'anthropic-messages': {
+    body: 'event: message_start\ndata: {"type":"message_start","message":{"usage":{"input_tokens":3,"cache_read_input_tokens":4,"output_tokens":1}}}\n\nevent: ping\ndata: {"type": "ping"}\n\nevent: content_block_delta\ndata: {"type":"content_block_delta","delta":{"text":"message_stop"}}\n\nevent: message_delta\ndata: {"type":"message_delta","delta":{},"usage":{"output_tokens":9}}\n\n',
+    end: 'event: message_stop\ndata: {"type":"message_stop"      }\n\n',
+    counts: { input_tokens: 3, cache_read_input_tokens: 4, output_tokens: 9 },
+  },
+  'google-gemini': {
+    body: 'data: {"candidates":[{"content":{"parts":[{"text":"finishReason\\""}]}}],"usageMetadata":{"promptTokenCount":3,"trafficType":"A"}}\r\n\r\n',
+    end: 'data: {"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":2}}\r\n\r\n',
+    counts: { promptTokenCount: 3, candidatesTokenCount: 2 },
+  },
+}
+
+for (const [name, { body, end, counts }] of Object.entries(STREAMS)) {
+  t.test(`${name}: whole, in pieces of every size`, async t => {
+    for (const piece of [1, 2, 3, 7, 50, 1_000_000]) {
+      const seen = await watch(name, body + end, { piece })
+      t.equal(seen.text, body + end, `every byte, ${piece} at a time`)
+      t.equal(seen.tail, end, 'the event that ends it is kept to the last')
+      t.match(seen.counts, counts)
+      t.equal(seen.whole, true)
+      t.equal(seen.counted, 1, 'told once')
+      t.notOk(seen.broke)
+      t.notOk(seen.told)
+    }
+  })
+
+  t.test(`${name}: what follows the end belongs to it`, async t => {
+    for (const more of ['\n', ': bye\n\n', 'data: {"late":true}\n\n']) {
+      const seen = await watch(name, body + end + more, { piece: 5 })
+      t.equal(seen.text, body + end + more)
+      t.equal(seen.fault, undefined)
+    }
+  })
+
+  t.test(`${name}: an upstream that breaks off after its last word has said it`, async t => {
+    const seen = await watch(name, body + end, { dies: true })
+    t.equal(seen.text, body + end)
+    t.equal(seen.whole, true)
+  })
+
+  t.test(`${name}: death in mid-stream is an error event, never a clean stop`, async t => {
+    const [begun = ''] = /^.*?\r?\n\r?\n/s.exec(body) ?? []
+    for (const [how, text, dies] of [
+      ['between events', begun, true],
+      ['inside the last event', begun + end.slice(0, -10), true],
+      ['by a clean close', begun, false],
+    ] as const) {
+      const seen = await watch(name, text, { dies, piece: 9 })
+      const code = dies ? 'TARGET_CUT' : 'UPSTREAM_TRUNCATED'
+      t.ok(seen.text.startsWith(begun), `${how}: what was whole has arrived`)
+      t.match(seen.text.slice(begun.length), new RegExp(`^<${code} after .*>$`, 's'), how)
+      t.equal(seen.fault, undefined)
+      t.equal(seen.whole, false, 'and the counts are not final')
+      t.ok(seen.broke)
+      t.ok(seen.told, 'and counts as cut')
+    }
+  })
+
+  t.test(`${name}: death before the first event is an answer of its own`, async t => {
+    for (const text of ['', body.slice(0, 10)]) {
+      t.equal((await watch(name, text, { dies: true })).fault?.code, 'TARGET_CUT')
+      t.equal((await watch(name, text)).fault?.code, 'UPSTREAM_TRUNCATED')
+    }
+  })
+
+  t.test(`${name}: the last blank line may be missing`, async t => {
+    const text = body + end.trimEnd()
+    const seen = await watch(name, text, { piece: 4 })
+    t.equal(seen.text, text)
+    t.match(seen.counts, counts)
+  })
+}
+
+const passes = async (t: Test, name: string, text: string): Promise<void> => {
+  const seen = await watch(name, text, { piece: 11 })
+  t.equal(seen.text, text)
+  t.equal(seen.fault, undefined)
+}
+t.test('upstreams that forget the terminator are whole where they said why they stop', async t => {
+  const stop = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'
+  await passes(t, 'openai-chat', chunk({ content: 'a' }) + stop)
+  await passes(t, 'openai-chat', STREAMS['openai-chat']?.body ?? '')
+  const reason =
+    'event: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}\n\n'
+  await passes(t, 'anthropic-messages', `${STREAMS['anthropic-messages']?.body}${reason}`)
+})
+
+t.test('an error that the upstream told is not told again', async t => {
+  const error =
+    'data: {"error":{"message":"no","type":"server_error","param":null,"code":null}}\n\n'
+  await passes(t, 'openai-chat', chunk({ content: 'a' }) + error)
+  const named =
+    'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"x"}}\n\n'
+  await passes(t, 'anthropic-messages', `${STREAMS['anthropic-messages']?.body}${named}`)
+  const flat = 'event: error\ndata: {"type":"error","code":"server_error","message":"x"}\n\n'
+  await passes(t, 'openai-responses', `${STREAMS['openai-responses']?.body}${flat}`)
+  await passes(
+    t,
+    'google-gemini',
+    `${STREAMS['google-gemini']?.body}data: {"error":{"code":500}}\r\n\r\n`,
+  )
+  const died = await watch('openai-chat', chunk({ content: 'a' }) + error, { dies: true })
+  t.equal(died.text, chunk({ content: 'a' }) + error, 'nor when it breaks off behind it')
+  t.equal(died.whole, false)
+  t.ok(died.broke)
+  const terminated = `${chunk({ content: 'a' })}${error}data: [DONE]\n\n`
+  t.ok((await watch('openai-chat', terminated)).broke, 'whatever follows it')
+  t.notOk((await watch('openai-chat', `${chunk({ content: '"error"' })}data: [DONE]\n\n`)).broke)
+})
+
+t.test('every recorded end of a response ends it', async t => {
+  for (const type of ['incomplete', 'failed', 'cancelled'])
+    await passes(
+      t,
+      'openai-responses',
+      `event: response.${type}\ndata: {"type":"response.${type}","response":{}}\n\n`,
+    )
+  await passes(t, 'openai-responses', 'data: {"type":"response.completed","response":{}}\n\n')
+  await passes(t, 'google-gemini', 'data: {"promptFeedback":{"blockReason":"SAFETY"}}\r\n\r\n')
+})
+
+t.test('the counts of a google stream may stand before its last event', async t => {
+  const text =
+    'data: {"candidates":[{}],"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":2}}\r\n\r\n' +
+    'data: {"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"trafficType":"ON_DEMAND"}}\r\n\r\n'
+  t.match((await watch('google-gemini', text)).counts, { promptTokenCount: 3 })
+})
+
+const recorded = recordings()
+t.test(
+  'recorded streams: every byte, in pieces of every size',
+  { skip: recorded === undefined && 'RECORDINGS is not set' },
+  async t => {
+    // It holds chat chunks under the name of another format, and no terminator of either.
+    const FOREIGN = new Set(['rec-0344'])
+    let streams = 0
+    for (const { id, format, stream, status, response_body } of recorded ?? []) {
+      const name = recordedFormat(format)
+      if (!stream || status !== 200 || !name || FOREIGN.has(id)) continue
+      for (const piece of [response_body.length > 20_000 ? 61 : 1, 4_096]) {
+        const { text, counts } = await watch(name, response_body, { piece })
+        streams++
+        if (text !== response_body) t.fail(`${id} in pieces of ${piece}`)
+        if (!counts && /"(usage|usageMetadata)": ?\{/.test(response_body))
+          t.fail(`${id}: no counts`)
+      }
+    }
+    t.ok(streams > 240, `${streams} streams`)
+  },
+)

@@ -1,0 +1,30 @@
+/** Every trait that a format or the translation reads is in docs/formats.md, and no other is. */
+import { globSync, readFileSync } from 'node:fs'
+import t from 'tap'
+
+const root = new URL('../../../', import.meta.url)
+const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
+/** Made by the catalogue of what an entry says by itself. */
+const OWN: ReadonlySet<string> = new Set(['thinks'])
+
+t.test('the table is whole', async t => {
+  const table = read('docs/formats.md').split('### Traits')[1]?.split('\n## ')[0] ?? ''
+  const told = new Set(
+    table
+      .split('\n')
+      .filter(line => line.startsWith('| `'))
+      .flatMap(line => [...(line.split('|')[1] ?? '').matchAll(/`([a-z_]+)[:`]/g)])
+      .map(([, name]) => name),
+  )
+  const files = globSync('plugins/{formats,translation}/**/*.ts', { cwd: root.pathname })
+  const text = files.map(read).join('\n')
+  const used = new Set(
+    [...text.matchAll(/traits\??\.(?!ts\b)([a-z_]+)\b/g)].map(([, name]) => name ?? ''),
+  )
+  for (const [, name] of text.matchAll(/begin: \(\{ ([a-z_]+): \w+ \}\)/g)) used.add(name ?? '')
+  // Google's own reading of them, whose members have other names.
+  const camel = new Set(['signed', 'mixed', 'least', 'most', 'depths', 'levels', 'strict'])
+  const wanted = [...used].filter(name => !OWN.has(name) && !camel.has(name)).sort()
+  t.ok(wanted.length >= 15)
+  t.same([...told].sort(), wanted)
+})

@@ -1,0 +1,236 @@
+/** What a target's format has no words for is named, and refused where nothing may be lost: never written as something else. */
+import t from 'tap'
+import type { Json } from '../../../engine/plugin.ts'
+import type { Prompt } from '../../../plugins/formats/hub.ts'
+import { PROMPT, read, written } from '../../helpers/codec.ts'
+import { cross } from '../../helpers/crossed.ts'
+
+const FORMATS = ['openai-chat', 'openai-responses', 'anthropic-messages', 'google-gemini']
+const others = (name: string): readonly string[] => FORMATS.filter(each => each !== name)
+const hi = { role: 'user', content: 'hi' }
+
+/** Words of one provider to its own model, in the place it has for them. */
+const OWN: readonly (readonly [client: string, field: string, body: Json])[] = [
+  [
+    'anthropic-messages',
+    'tool_addition',
+    {
+      max_tokens: 9,
+      messages: [
+        hi,
+        {
+          role: 'system',
+          content: [{ type: 'tool_addition', tool: { type: 'tool_reference', name: 'look' } }],
+        },
+      ],
+    },
+  ],
+  [
+    'anthropic-messages',
+    'tool_addition',
+    {
+      max_tokens: 9,
+      system: [{ type: 'tool_addition', tool: { type: 'tool_reference', name: 'look' } }],
+      messages: [hi],
+    },
+  ],
+  [
+    'openai-responses',
+    'compaction',
+    { input: [{ type: 'compaction', id: 'cmp_1', encrypted_content: 'x' }, hi] },
+  ],
+  [
+    'google-gemini',
+    'toolCall',
+    {
+      contents: [
+        { role: 'user', parts: [{ text: 'hi' }] },
+        { role: 'model', parts: [{ toolCall: { toolType: 'NEW', id: 'a' } }] },
+      ],
+    },
+  ],
+]
+
+for (const [client, field, body] of OWN)
+  t.test(`${field} of ${client}`, async t => {
+    for (const target of others(client)) {
+      const { prompt } = read(client, body)
+      const { body: sent, lost } = written(target, prompt)
+      t.ok(lost.includes(field), `${target}: ${lost}`)
+      t.notMatch(JSON.stringify(sent), /other|null|"content":""/, `${target} is sent nothing of it`)
+      const headers = { 'x-tollgate-strict': 'true' }
+      const { fault } = await cross({ client, target, body, headers })
+      t.match(fault, { code: 'FIELD_LOST', param: field }, `${target} under strict`)
+    }
+    const own = written(client, read(client, body).prompt)
+    t.notOk(own.lost.includes(field), 'its own provider gets it')
+    t.match(JSON.stringify(own.body), new RegExp(field))
+  })
+
+t.test('what a tool of a server of the client’s gave is told everywhere', async t => {
+  const use = { type: 'mcp_tool_use', id: 'm1', name: 'ask', server_name: 's', input: { q: 1 } }
+  const result = { type: 'mcp_tool_result', tool_use_id: 'm1', content: 'forty-two' }
+  const messages = [hi, { role: 'assistant', content: [use, result] }, hi]
+  const { prompt } = read('anthropic-messages', { max_tokens: 9, messages })
+  for (const target of others('anthropic-messages')) {
+    const { body, lost } = written(target, prompt)
+    t.match(JSON.stringify(body), /forty-two/, target)
+    t.same(lost, [], target)
+  }
+})
+
+/** A prompt in the hub's words, what is lost of it, and by whom. */
+const HINTS: readonly (readonly [field: string, prompt: Partial<Prompt>, by: readonly string[]])[] =
+  [
+    [
+      'cache_control',
+      {
+        turns: [
+          { role: 'system', content: [{ type: 'text', text: 's', cache: {} }] },
+          { role: 'user', content: [{ type: 'text', text: 'hi' }] },
+        ],
+      },
+      others('anthropic-messages'),
+    ],
+    [
+      'cache_control',
+      {
+        turns: [
+          { role: 'user', content: [{ type: 'text', text: 'hi' }] },
+          { role: 'assistant', content: [{ type: 'text', text: 'a', cache: {} }] },
+          { role: 'user', content: [{ type: 'text', text: 'go on' }] },
+        ],
+      },
+      others('anthropic-messages'),
+    ],
+    [
+      'cache_control',
+      {
+        turns: [
+          { role: 'user', content: [{ type: 'text', text: 'hi' }] },
+          { role: 'assistant', content: [{ type: 'call', id: 'a', name: 'f', input: '{}' }] },
+          {
+            role: 'user',
+            content: [
+              { type: 'result', id: 'a', content: [{ type: 'text', text: 'b' }], cache: {} },
+            ],
+          },
+        ],
+      },
+      others('anthropic-messages'),
+    ],
+    [
+      'cache_control',
+      { turns: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }], cache: {} },
+      others('anthropic-messages'),
+    ],
+    [
+      'cache_control',
+      {
+        turns: [
+          { role: 'assistant', content: [{ type: 'call', id: 'a', name: 'f', input: '{}' }] },
+          {
+            role: 'user',
+            content: [
+              { type: 'result', id: 'a', content: [{ type: 'text', text: 'b', cache: {} }] },
+            ],
+          },
+        ],
+      },
+      others('anthropic-messages'),
+    ],
+    [
+      'citations',
+      {
+        turns: [
+          { role: 'user', content: [{ type: 'text', text: 'hi' }] },
+          {
+            role: 'assistant',
+            content: [{ type: 'text', text: 'a', citations: [{ url: 'https://a.example' }] }],
+          },
+          { role: 'user', content: [{ type: 'text', text: 'go on' }] },
+        ],
+      },
+      FORMATS,
+    ],
+    [
+      'filename',
+      {
+        turns: [
+          {
+            role: 'user',
+            content: [
+              { type: 'media', kind: 'document', source: { type: 'text', text: 'x' }, name: 'n' },
+            ],
+          },
+        ],
+      },
+      others('anthropic-messages'),
+    ],
+    [
+      'tool_choice',
+      {
+        turns: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }],
+        tools: [{ type: 'hosted', tool: 'web_search', asked: 'web_search_options' }],
+        choice: { type: 'required' },
+      },
+      ['openai-chat', 'google-gemini'],
+    ],
+    [
+      'tool_choice',
+      {
+        turns: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }],
+        tools: [{ type: 'hosted', tool: 'web_search', asked: 'web_search_options' }],
+        choice: { type: 'tool', name: 'web_search' },
+      },
+      ['openai-chat', 'google-gemini'],
+    ],
+  ]
+t.test('hints that a format has no word for', async t => {
+  for (const [field, prompt, by] of HINTS)
+    for (const target of FORMATS) {
+      const { lost } = written(target, { ...PROMPT, ...prompt })
+      t.equal(lost.includes(field), by.includes(target), `${target} ${field}`)
+    }
+})
+
+t.test('a free tool that is chosen is chosen by its kind', async t => {
+  const free = { type: 'free', name: 'f' } as const
+  const turns = [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }] as const
+  const prompt = { ...PROMPT, turns, tools: [free] }
+  const one = written('openai-chat', { ...prompt, choice: { type: 'tool', name: 'f' } })
+  t.same(one.body.tool_choice, { type: 'custom', custom: { name: 'f' } })
+  const some = { type: 'some', mode: 'required', names: ['f'] } as const
+  t.match(written('openai-chat', { ...prompt, choice: some }).body.tool_choice, {
+    allowed_tools: { tools: [{ type: 'custom', custom: { name: 'f' } }] },
+  })
+})
+
+t.test('a picture that the model drew is shown by the user, behind the results', async t => {
+  const image = {
+    type: 'media',
+    kind: 'image',
+    source: { type: 'data', data: 'eA==', mime: 'image/png' },
+  } as const
+  const { body } = written('openai-chat', {
+    ...PROMPT,
+    turns: [
+      { role: 'assistant', content: [image, { type: 'call', id: 'a', name: 'f', input: '{}' }] },
+      { role: 'user', content: [{ type: 'result', id: 'a', content: [] }] },
+      { role: 'assistant', content: [image] },
+    ],
+  })
+  const shown = [{ type: 'image_url', image_url: { url: 'data:image/png;base64,eA==' } }]
+  t.match(body.messages, [
+    { role: 'assistant' },
+    { role: 'tool' },
+    { role: 'user', content: shown },
+    { role: 'user', content: shown },
+  ])
+})
+
+t.test('what a form is about is said in its schema where there is no other place', async t => {
+  const form = { type: 'schema', schema: { type: 'object' }, description: 'A city' } as const
+  for (const target of ['anthropic-messages', 'google-gemini'])
+    t.match(JSON.stringify(written(target, { ...PROMPT, form }).body), /"A city"/, target)
+})

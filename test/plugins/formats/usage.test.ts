@@ -1,0 +1,221 @@
+/** Every upstream counts in its own way; this is the table of how each is read into our meters. */
+import t from 'tap'
+import type { Fields } from '../../../plugins/formats/fields.ts'
+import { formats } from '../../../plugins/formats/index.ts'
+import type { Meter } from '../../../plugins/slots.ts'
+import { recordedFormat, recordings } from '../../helpers/recorded.ts'
+
+type Row = readonly [format: string, what: string, counts: Fields, meters: object]
+const TABLE: readonly Row[] = [
+  [
+    'openai-chat',
+    'cached, written and heard are part of the prompt; thought and spoken of the completion',
+    {
+      prompt_tokens: 100,
+      completion_tokens: 50,
+      total_tokens: 150,
+      prompt_tokens_details: { cached_tokens: 30, cache_write_tokens: 5, audio_tokens: 10 },
+      completion_tokens_details: { reasoning_tokens: 20, audio_tokens: 7 },
+    },
+    {
+      ...{ input: 55, cached: 30, cache_write: 5, audio_input: 10 },
+      ...{ output: 23, thinking: 20, audio_output: 7 },
+    },
+  ],
+  [
+    'openai-chat',
+    'no details at all',
+    { prompt_tokens: 19, total_tokens: 1739, completion_tokens: 1720, prompt_tokens_details: null },
+    { input: 19, output: 1720 },
+  ],
+  [
+    'openai-chat',
+    'thinking beside the completion, as the total says',
+    {
+      prompt_tokens: 10,
+      completion_tokens: 5,
+      total_tokens: 35,
+      completion_tokens_details: { reasoning_tokens: 20 },
+    },
+    { input: 10, output: 5, thinking: 20 },
+  ],
+  [
+    'openai-chat',
+    'more cached than read never makes a negative',
+    { prompt_tokens: 10, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 500 } },
+    { cached: 10, output: 1 },
+  ],
+  [
+    'openai-chat',
+    'what was heard and cached is counted once',
+    {
+      prompt_tokens: 100,
+      completion_tokens: 1,
+      prompt_tokens_details: { cached_tokens: 50, audio_tokens: 80 },
+    },
+    { cached: 50, audio_input: 50, output: 1 },
+  ],
+  ['openai-chat', 'nonsense counts nothing', { prompt_tokens: '7', completion_tokens: -3 }, {}],
+  ['openai-chat', 'nothing', {}, {}],
+  [
+    'openai-responses',
+    'cached and written are part of the input, thought of the output',
+    {
+      input_tokens: 100,
+      input_tokens_details: { cached_tokens: 40, cache_write_tokens: 10 },
+      output_tokens: 30,
+      output_tokens_details: { reasoning_tokens: 25 },
+      total_tokens: 130,
+    },
+    { input: 50, cached: 40, cache_write: 10, output: 5, thinking: 25 },
+  ],
+  [
+    'anthropic-messages',
+    'cached and written stand beside the input; the hour is part of what was written',
+    {
+      input_tokens: 10,
+      cache_creation_input_tokens: 100,
+      cache_read_input_tokens: 200,
+      cache_creation: { ephemeral_5m_input_tokens: 40, ephemeral_1h_input_tokens: 60 },
+      output_tokens: 50,
+      server_tool_use: { web_search_requests: 2 },
+    },
+    { input: 10, cached: 200, cache_write: 40, cache_write_1h: 60, output: 50, web_search: 2 },
+  ],
+  [
+    'anthropic-messages',
+    'thinking is part of the output where it is told',
+    { input_tokens: 1, output_tokens: 50, output_tokens_details: { thinking_tokens: 30 } },
+    { input: 1, output: 20, thinking: 30 },
+  ],
+  [
+    'google-gemini',
+    'cached is part of the prompt; thoughts and what tools added stand beside',
+    {
+      promptTokenCount: 100,
+      cachedContentTokenCount: 60,
+      toolUsePromptTokenCount: 15,
+      candidatesTokenCount: 20,
+      thoughtsTokenCount: 30,
+      totalTokenCount: 165,
+    },
+    { input: 55, cached: 60, output: 20, thinking: 30 },
+  ],
+  [
+    'google-gemini',
+    'audio by its modality',
+    {
+      promptTokenCount: 100,
+      promptTokensDetails: [
+        { modality: 'TEXT', tokenCount: 20 },
+        { modality: 'AUDIO', tokenCount: 80 },
+      ],
+      candidatesTokenCount: 9,
+      candidatesTokensDetails: [{ modality: 'AUDIO', tokenCount: 9 }],
+    },
+    { input: 20, audio_input: 80, audio_output: 9 },
+  ],
+  [
+    'google-gemini',
+    'what was heard and cached is counted once',
+    {
+      promptTokenCount: 100,
+      cachedContentTokenCount: 60,
+      promptTokensDetails: [
+        { modality: 'TEXT', tokenCount: 20 },
+        { modality: 'AUDIO', tokenCount: 80 },
+      ],
+      cacheTokensDetails: [
+        { modality: 'TEXT', tokenCount: 10 },
+        { modality: 'AUDIO', tokenCount: 50 },
+      ],
+    },
+    { input: 10, cached: 60, audio_input: 30 },
+  ],
+  ['google-gemini', 'an answer without candidates', { promptTokenCount: 7 }, { input: 7 }],
+  [
+    'openai-images',
+    'images that were seen stand in what was read',
+    {
+      ...{ images: 2, input_tokens: 20, output_tokens: 272, total_tokens: 292 },
+      input_tokens_details: { text_tokens: 15, image_tokens: 5 },
+    },
+    { images: 2, input: 15, image_input: 5, output: 272 },
+  ],
+  ['openai-images', 'one that counts no tokens', { images: 1 }, { images: 1 }],
+  [
+    'openai-speech',
+    'what it writes is sound',
+    { input_tokens: 14, output_tokens: 101, total_tokens: 115 },
+    { input: 14, audio_output: 101 },
+  ],
+  [
+    'openai-transcription',
+    'what was heard stands in what was read',
+    {
+      ...{ type: 'tokens', input_tokens: 110, output_tokens: 9, total_tokens: 119 },
+      input_token_details: { text_tokens: 10, audio_tokens: 100 },
+    },
+    { input: 10, audio_input: 100, output: 9 },
+  ],
+  [
+    'openai-transcription',
+    'no details: all of it was heard',
+    { type: 'tokens', input_tokens: 30, output_tokens: 4, total_tokens: 34 },
+    { audio_input: 30, output: 4 },
+  ],
+  [
+    'openai-transcription',
+    'details that make no sense',
+    { input_tokens: 30, input_token_details: { audio_tokens: 99 } },
+    { audio_input: 30 },
+  ],
+  ['openai-transcription', 'seconds', { type: 'duration', seconds: 9.5 }, { seconds: 9.5 }],
+]
+
+for (const [name, what, counts, meters] of TABLE)
+  t.test(`${name}: ${what}`, async t => {
+    const { usage } = formats.get(name) ?? {}
+    t.same(usage?.meters(counts), meters)
+    for (const meter of Object.keys(meters)) t.ok(usage?.counts.includes(meter as Meter), meter)
+  })
+
+t.test('every meter a format says it counts is one that it was seen to count', async t => {
+  for (const [name, { usage }] of formats) {
+    const rows = TABLE.filter(([format]) => format === name)
+    const seen = new Set(rows.flatMap(([, , , meters]) => Object.keys(meters)))
+    t.same([...usage.counts].sort(), [...seen].sort(), name)
+  }
+})
+
+const recorded = recordings()
+t.test(
+  'the meters of every recorded answer add up to the upstream’s own totals',
+  { skip: recorded === undefined && 'RECORDINGS is not set' },
+  async t => {
+    // A chat answer under the name of another format.
+    const FOREIGN = new Set(['rec-0345'])
+    let added = 0
+    for (const { id, format, stream, status, response_body } of recorded ?? []) {
+      const usage = formats.get(recordedFormat(format) ?? '')?.usage
+      if (stream || status !== 200 || !usage || FOREIGN.has(id)) continue
+      const counts: Fields | undefined = JSON.parse(response_body)[usage.key]
+      if (!counts) continue
+      const { web_search: _, ...tokens } = usage.meters(counts)
+      const sum = Object.values(tokens).reduce((total, amount) => total + amount, 0)
+      added++
+      if (sum !== totalOf(counts)) t.fail(`${id}: ${sum} is not ${totalOf(counts)}`)
+    }
+    t.ok(added > 200, `${added} answers`)
+  },
+)
+const numberOf = (counts: Fields, name: string): number => Number(counts[name] ?? 0)
+const totalOf = (counts: Fields): number =>
+  numberOf(counts, 'total_tokens') ||
+  numberOf(counts, 'totalTokenCount') ||
+  [
+    'input_tokens',
+    'cache_creation_input_tokens',
+    'cache_read_input_tokens',
+    'output_tokens',
+  ].reduce((total, name) => total + numberOf(counts, name), 0)

@@ -1,0 +1,67 @@
+/** `tollgate export ledger`: all that was given and paid, in a form that nothing can be run from. */
+import t from 'tap'
+import type { Lent } from '../../../engine/plugin.ts'
+import { auditCommand } from '../../../plugins/ledger/commands.ts'
+import { exportCommand } from '../../../plugins/ledger/export.ts'
+import { call, openBooks, payer } from '../../helpers/ledger.ts'
+import { runCommand } from '../../helpers/printed.ts'
+import { ENGINES } from '../../helpers/store.ts'
+
+const opened = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
+
+for (const [at, books] of opened.entries())
+  t.test(`on ${ENGINES[at]}`, async t => {
+    const host = { database: books.database } as unknown as Lent
+    await books.credit(1, 5_000_000_000n)
+    const ledger = await books.ledger()
+    const paid = await call(books, ledger, 'a', payer(1, 7), 2_000_000_000n)
+    await paid.settle?.(1_500_000_000n)
+    const free = await call(books, ledger, 'b', payer(1), 1n)
+    await free.release?.()
+    await call(books, ledger, 'open', payer(1), 1n)
+    const spoilt =
+      "UPDATE charges SET model = '=cmd|x', lines = '[{\"meter\":\"input\"}]' WHERE request = 'c'"
+    const odd = await call(books, ledger, 'c', payer(1), 1n)
+    await books.database.write([{ sql: { name: spoilt, text: spoilt }, values: [] }])
+    await odd.release?.()
+
+    await t.test('JSON lines', async t => {
+      const { exit, out } = await runCommand(t, exportCommand, host, ['ledger', '--jsonl'])
+      const same = await runCommand(t, exportCommand, host, ['ledger', '--json'])
+      t.equal(same.out, out, 'as every verb prints JSON')
+      t.equal(exit, 0)
+      const lines = out
+        .trimEnd()
+        .split('\n')
+        .map(line => JSON.parse(line))
+      t.match(lines, [
+        { account: 1, kind: 'credit', amount: '5', note: 'test' },
+        { account: 1, kind: 'charge', request: 'a', amount: '-1.5', key: 7 },
+        { kind: 'released', request: 'b', amount: '0' },
+        { kind: 'released', request: 'c' },
+      ])
+      t.equal(lines.length, 4, 'what is open has not happened yet')
+    })
+    await t.test('CSV', async t => {
+      const { exit, out } = await runCommand(t, exportCommand, host, ['ledger'])
+      t.equal(exit, 0)
+      const [head, , charge, , last = ''] = out.split('\n')
+      t.match(head, /^at,account,kind,request,amount,key,model,/)
+      t.match(charge, /,1,charge,a,-1.5,7,m,chat,false,0,\{\},\[\],/)
+      t.match(last, ",'=cmd|x,", 'no formula')
+      t.match(last, '"[{""meter"":""input""}]"')
+    })
+  })
+
+t.test('asked for something else', async t => {
+  const host = {} as Lent
+  for (const args of [[], ['books'], ['ledger', 'x'], ['ledger', '--csv', '--jsonl']])
+    t.match(await runCommand(t, exportCommand, host, args), {
+      exit: 2,
+      err: /^It is: tollgate export/,
+    })
+  t.match(await runCommand(t, auditCommand, host, ['books']), {
+    exit: 2,
+    err: /^It is: tollgate audit/,
+  })
+})

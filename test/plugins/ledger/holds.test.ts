@@ -1,0 +1,190 @@
+/** Holds and what closes them: money is taken once, given back once, and never more than there is. */
+import t from 'tap'
+import { extendCharge, releaseCharge, settleCharge } from '../../../plugins/ledger/statements.ts'
+import { call, openBooks, payer } from '../../helpers/ledger.ts'
+import { buryAll, ledgerOn } from '../../helpers/standing.ts'
+import { ENGINES } from '../../helpers/store.ts'
+
+const opened = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
+
+for (const [at, books] of opened.entries())
+  t.test(`on ${ENGINES[at]}`, async t => {
+    t.test('a call that is settled lowers the balance by what it cost', async t => {
+      await books.credit(1, 1_000n)
+      const ledger = await books.ledger()
+      const held = await call(books, ledger, 'a1', payer(1, 11), 300n)
+      t.match(await books.wallet(1), { balance: 1_000n, used: 0n })
+      await held.settle?.(120n)
+      t.match(await books.wallet(1), { balance: 880n, used: 120n })
+      t.match(await books.rows('SELECT used, reserved FROM wallets WHERE id = 23'), [
+        { used: 120, reserved: 0 },
+      ])
+      await ledger.close()
+      t.match(await books.wallet(1), { balance: 880n, reserved: 0n }, 'nothing stays reserved')
+    })
+
+    t.test('a call that is released costs nothing', async t => {
+      await books.credit(2, 1_000n)
+      const ledger = await books.ledger()
+      const held = await call(books, ledger, 'b1', payer(2), 1_000n)
+      t.equal(await ledger.take(payer(2), 1n), 'account', 'all of it is held')
+      await held.release?.()
+      t.equal(await ledger.take(payer(2), 1_000n), undefined)
+    })
+
+    t.test('closed once, and for good', async t => {
+      await books.credit(3, 1_000n)
+      const ledger = await books.ledger()
+      const held = await call(books, ledger, 'c1', payer(3), 100n)
+      await held.settle?.(100n)
+      const again = {
+        request: 'c1',
+        amount: 5n,
+        uncollected: 0n,
+        estimated: false,
+        closed: 1,
+        wallets: [],
+      }
+      const closers = [
+        settleCharge({ ...again, usage: '{}', lines: '[]' }),
+        releaseCharge('c1', 1),
+        extendCharge('c1', 5n),
+      ]
+      for (const statement of closers)
+        await t.rejects(books.database.write([statement]), { code: 'CHARGE_CLOSED' })
+      await t.rejects(held.settle?.(1n) ?? Promise.resolve(), { code: 'CHARGE_CLOSED' })
+      const tampered = {
+        name: 'tamper',
+        text: "UPDATE charges SET amount = 1 WHERE request = 'c1'",
+      }
+      await t.rejects(books.database.write([{ sql: tampered, values: [] }]))
+      t.match(await books.wallet(3), { balance: 900n, used: 100n })
+      const twice = call(books, ledger, 'c1', payer(3), 1n)
+      await t.rejects(twice, { code: 'CHARGE_EXISTS' }, 'one row for a request, ever')
+    })
+
+    t.test('never more than is held', async t => {
+      await books.credit(4, 1_000n)
+      const ledger = await books.ledger()
+      const held = await call(books, ledger, 'd1', payer(4), 100n)
+      await t.rejects(held.settle?.(101n) ?? Promise.resolve(), { code: 'STORE_VIOLATION' })
+      await held.settle?.(100n, 1n)
+      t.match(await books.wallet(4), { balance: 900n }, 'what is beyond is written down, not taken')
+    })
+
+    t.test('nothing in the wallet, no wallet at all, a quota of the key', async t => {
+      const ledger = await books.ledger()
+      t.equal(await ledger.take(payer(5), 1n), 'account', 'no wallet')
+      await books.credit(5, 100n)
+      t.equal(await ledger.take(payer(5), 101n), 'account')
+      t.equal(await ledger.take(payer(5), 10n ** 30n), 'account', 'more than a store can count')
+      t.equal(await ledger.take(payer(5), 10n ** 18n), 'account')
+      t.equal(await ledger.take(payer(5, 51, 60n), 61n), 'key')
+      t.equal(await ledger.take(payer(5, 51, 60n), 60n), undefined)
+      t.equal(await ledger.take(payer(5, 51, 60n), 1n), 'key')
+      t.equal(await ledger.take(payer(5, 52), 40n), undefined, 'a key without one has what is left')
+      t.equal(await ledger.take(payer(5, 52), 1n), 'account')
+      t.equal(await ledger.take(payer(5, 52), 0n), undefined, 'what is free asks for nothing')
+    })
+
+    t.test('a hundred at once on money for ten, from two processes', async t => {
+      await books.credit(6, 10n)
+      const ledgers = [await books.ledger(), await books.ledger()]
+      const calls = Array.from({ length: 100 }, async (_, at) => {
+        const ledger = ledgers[at % 2]
+        const held = ledger && (await call(books, ledger, `f${at}`, payer(6), 1n))
+        await held?.settle?.(1n)
+        return held?.lack === undefined
+      })
+      const served = (await Promise.all(calls)).filter(Boolean).length
+      t.equal(served, 10)
+      t.match(await books.wallet(6), { balance: 0n, reserved: 0n, used: 10n })
+    })
+
+    t.test('what one process has and does not need, another gets', async t => {
+      await books.credit(7, 1_000n)
+      const [rich, poor] = [await books.ledger(), await books.ledger()]
+      t.equal(await rich.take(payer(7), 100n), undefined)
+      rich.give(payer(7), 100n, await rich.process())
+      t.equal(await poor.take(payer(7), 1_000n), undefined)
+    })
+
+    t.test('what two have left over, and lack, is put together by one of them', async t => {
+      await books.credit(20, 1_000n)
+      const ledgers = [await books.ledger(), await books.ledger()]
+      const both = (name: string, held: bigint) =>
+        Promise.all(
+          ledgers.map((ledger, at) => call(books, ledger, `${name}${at}`, payer(20), held)),
+        )
+      await both('both', 100n)
+      // Of 800 that are left some lies with either: more than one has, and the wallet.
+      const lacks = (await both('either', 795n)).map(({ lack }) => lack)
+      t.same(lacks.toSorted(), ['account', undefined])
+    })
+
+    t.test('a process that ends without a word: what it held goes back', async t => {
+      await books.credit(8, 1_000n)
+      const dead = await books.ledger()
+      const name = await dead.process()
+      const held = await call(books, dead, 'h1', payer(8, 81, 500n), 400n)
+      const done = await call(books, dead, 'h2', payer(8, 81, 500n), 100n)
+      await done.settle?.(70n)
+      t.ok((await buryAll(books.database)) > 0)
+      t.match(await books.wallet(8), { balance: 930n, reserved: 0n, used: 70n })
+      t.match(await books.rows(`SELECT * FROM shares WHERE process = '${name}'`), [])
+      t.match(await books.rows("SELECT state FROM charges WHERE request = 'h1'"), [
+        { state: 'released' },
+      ])
+      await t.rejects(held.settle?.(1n) ?? Promise.resolve(), { code: 'CHARGE_CLOSED' })
+    })
+
+    t.test(
+      'a charge whose group did not come through is closed when the store is back',
+      async t => {
+        await books.credit(9, 1_000n)
+        const ledger = await books.ledger()
+        const held = await call(books, ledger, 'i1', payer(9), 100n)
+        t.notOk(held.lack)
+        const settlement = {
+          request: 'i1',
+          amount: 40n,
+          uncollected: 0n,
+          estimated: true,
+          closed: 1,
+          wallets: [],
+        }
+        await new Promise<void>(resolve => {
+          const statement = settleCharge({ ...settlement, usage: '{}', lines: '[]' })
+          ledger.ensureClosed('i1', [statement], () => resolve())
+        })
+        t.match(await books.wallet(9), { balance: 960n })
+        await new Promise<void>(resolve =>
+          ledger.ensureClosed('i1', [releaseCharge('i1', 1)], () => resolve()),
+        )
+        t.match(await books.wallet(9), { balance: 960n }, 'closed before: nothing changes')
+      },
+    )
+
+    t.test('the books balance', async t => {
+      await new Promise(resolve => setTimeout(resolve, 1_100))
+      const [sums] = await books.rows(`SELECT
+      (SELECT sum(balance) FROM wallets WHERE id % 2 = 0) AS balances,
+      (SELECT sum(amount) FROM credits) - (SELECT sum(amount) FROM charges WHERE state = 'settled') AS entries,
+      (SELECT count(*) FROM wallets w WHERE w.reserved <>
+        coalesce((SELECT sum(s.amount) FROM shares s WHERE s.wallet = w.id), 0)) AS unequal`)
+      t.equal(sums?.balances, sums?.entries)
+      t.equal(sums?.unequal, 0)
+    })
+  })
+
+t.test('a store that forgets what it is told: a trial says whether it could be taken', async t => {
+  const room = { value: 100 }
+  const forgetful = {
+    write: async (list: readonly unknown[]) => list.map(() => []),
+    read: async () => [{ room: room.value }],
+  }
+  const ledger = ledgerOn(forgetful)
+  t.equal(await ledger.take(payer(1), 100n), undefined)
+  t.equal(await ledger.take(payer(1), 101n), 'account')
+  await ledger.close()
+})

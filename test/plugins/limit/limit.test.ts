@@ -1,0 +1,120 @@
+/** Limits over two gateways that share one owner, as the workers of a machine do. */
+import { request as httpRequest } from 'node:http'
+import t from 'tap'
+import limit from '../../../plugins/limit/index.ts'
+import { count, type Got, get, startLimited, storm } from '../../helpers/limited.ts'
+
+t.test('requests: exactly as many as allowed, by key and by route, over both', async t => {
+  const { urls } = await startLimited(t, { requests: '23/h' })
+  const all = await storm(urls, '/x', 80, '7')
+  t.equal(count(all, 200), 23)
+  t.equal(count(all, 429), 57)
+  const refused = all.find(got => got.status === 429)
+  t.match(refused?.body.error, { type: 'requests', code: 'rate_limit_exceeded' })
+  t.match(refused?.body.error?.message, /23 requests per h/)
+  const wait = Number(refused?.retryAfter)
+  t.ok(wait > 3_500 && wait <= 3_600, 'until the window ends')
+  t.equal(count(await storm(urls, '/x', 2, '8'), 200), 2, 'another key has its own')
+  t.equal(count(await storm(urls, '/y', 2, '7'), 200), 2, 'another route has its own')
+})
+
+t.test('a key of its own limits: in place of the route, over all routes', async t => {
+  const { urls } = await startLimited(t, { requests: '2/h', concurrency: 1 })
+  const headers = { key: '9', limits: '{"requests":"5/h","concurrency":50}' }
+  const statuses: number[] = []
+  for (const path of ['/x', '/y', '/x', '/y', '/x', '/y', '/x'])
+    statuses.push((await get(`${urls[statuses.length % 2]}${path}`, headers)).status)
+  t.same(statuses, [200, 200, 200, 200, 200, 429, 429])
+})
+
+t.test('without a key each client address counts', async t => {
+  const { urls } = await startLimited(t, { requests: '3/h' })
+  const all = await Promise.all([0, 1, 0, 1, 0].map(at => get(`${urls[at]}/x`)))
+  t.equal(count(all, 200), 3)
+})
+
+t.test('concurrency: at once, given back at the end, also when a client leaves', async t => {
+  const gateways = await startLimited(t, { concurrency: 3 })
+  const { urls } = gateways
+  const reached = async (wanted: number) => {
+    while (gateways.held < wanted) await new Promise(resolve => setImmediate(resolve))
+  }
+  const slow = [0, 1, 0].map(at => get(`${urls[at]}/held`, { key: '1' }))
+  await reached(3)
+  const refused = await get(`${urls[1]}/held`, { key: '1' })
+  t.equal(refused.status, 429)
+  t.equal(refused.retryAfter, '1')
+  t.equal((await get(`${urls[1]}/x`, { key: '2' })).status, 200, 'another key is free')
+  gateways.release()
+  t.same(
+    (await Promise.all(slow)).map(got => got.status),
+    [200, 200, 200],
+  )
+
+  const headers = { key: '1', limits: '{"concurrency":3}' }
+  const leaving = [0, 1, 0].map(at => {
+    const request = httpRequest(`${urls[at]}/held`, { headers }).end()
+    request.on('error', () => {})
+    return request
+  })
+  await reached(3)
+  t.equal((await get(`${urls[0]}/x`, headers)).status, 429, "a key's own limit is over all routes")
+  for (const request of leaving) request.destroy()
+  let again: Got
+  do again = await get(`${urls[0]}/x`, headers)
+  while (again.status === 429)
+  t.equal(again.status, 200)
+  gateways.release()
+})
+
+t.test('what concurrency refuses is no request of the rate', async t => {
+  const gateways = await startLimited(t, { concurrency: 1, requests: '2/h' })
+  const [url] = gateways.urls
+  const first = get(`${url}/held`, { key: '1' })
+  while (gateways.held === 0) await new Promise(resolve => setImmediate(resolve))
+  for (let times = 0; times < 5; times++)
+    t.equal((await get(`${url}/held`, { key: '1' })).status, 429)
+  gateways.release()
+  t.equal((await first).status, 200)
+  const second = get(`${url}/held`, { key: '1' })
+  while (gateways.held === 0) await new Promise(resolve => setImmediate(resolve))
+  gateways.release()
+  t.equal((await second).status, 200)
+  t.equal((await get(`${url}/held`, { key: '1' })).retryAfter?.length, 4, 'now the rate is spent')
+})
+
+t.test('the schema refuses what is no limit', async t => {
+  const pattern = new RegExp(limit.schema.properties.requests.pattern)
+  for (const wrong of ['60', '0/min', '-1/s', '60/day', '1.5/s', '60/min ', 'x/min'])
+    t.notMatch(wrong, pattern, wrong)
+  for (const right of ['1/s', '60/min', '5000/h']) t.match(right, pattern, right)
+})
+
+t.test('one household of IPv6 is one client', async t => {
+  const asked: string[] = []
+  const host = {
+    route: { name: 'x', option: () => undefined },
+    section: () => ({}),
+    allowance: () => ({ take: (key: string) => asked.push(key) > 0, reading: () => undefined }),
+  }
+  const stage = limit.setup({ requests: '1/s' }, host as never)
+  const onEnd = () => {}
+  for (const address of [
+    '2001:db8:1:2:aaaa::1',
+    '2001:db8:1:2:bbbb::2',
+    '::ffff:10.0.0.1',
+    '10.0.0.1',
+    'pipe',
+  ])
+    await stage.handle(
+      { slots: { get: () => undefined }, request: { client: { address } }, onEnd } as never,
+      async () => {},
+    )
+  t.same(asked, [
+    'address 2001:db8:1:2::',
+    'address 2001:db8:1:2::',
+    'address 10.0.0.1',
+    'address 10.0.0.1',
+    'address pipe',
+  ])
+})

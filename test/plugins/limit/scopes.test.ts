@@ -1,0 +1,120 @@
+/** Whom a limit counts: keys, accounts, models, on one route and over all. */
+import t, { type Test } from 'tap'
+import type { Json } from '../../../engine/plugin.ts'
+import limit from '../../../plugins/limit/index.ts'
+import { problemsIn } from '../../../plugins/limit/problems.ts'
+import { get, startLimited } from '../../helpers/limited.ts'
+
+type Call = readonly [path: string, headers: Record<string, string>, status: number]
+const calls = async (
+  test: Test,
+  options: Json,
+  section: Json,
+  list: readonly Call[],
+): Promise<void> => {
+  const { urls } = await startLimited(test, options, { section })
+  for (const [at, [path, headers, status]] of list.entries())
+    test.equal(
+      (await get(`${urls[at % 2]}${path}`, headers)).status,
+      status,
+      `${at}: ${path} ${JSON.stringify(headers)}`,
+    )
+}
+const one = (key: string, account: string, model = 'm') => ({ key, account, model })
+
+t.test('an account, with all its keys, on one route', t =>
+  calls(t, { account: { requests: '2/h' } }, {}, [
+    ['/x', one('1', '1'), 200],
+    ['/x', one('2', '1'), 200],
+    ['/x', one('3', '1'), 429],
+    ['/x', { account: '1' }, 429],
+    ['/x', one('4', '2'), 200],
+    ['/y', one('1', '1'), 200],
+  ]),
+)
+
+t.test('an account over all routes', t =>
+  calls(t, {}, { account: { requests: '2/h' } }, [
+    ['/x', one('1', '1'), 200],
+    ['/y', one('2', '1'), 200],
+    ['/x', one('3', '1'), 429],
+    ['/y', one('4', '2'), 200],
+  ]),
+)
+
+t.test('a key over all routes, and a key with limits of its own', t =>
+  calls(t, { requests: '50/h' }, { key: { requests: '2/h' } }, [
+    ['/x', one('1', '1'), 200],
+    ['/y', one('1', '1'), 200],
+    ['/x', one('1', '1'), 429],
+    ['/x', { ...one('9', '1'), limits: '{"requests":"3/h"}' }, 200],
+    ['/y', { ...one('9', '1'), limits: '{"requests":"3/h"}' }, 200],
+    ['/y', { ...one('9', '1'), limits: '{"requests":"3/h"}' }, 200],
+    ['/y', { ...one('9', '1'), limits: '{"requests":"3/h"}' }, 429],
+    ['/x', { ...one('8', '1'), limits: '{"tokens":"300/h"}' }, 200],
+    ['/x', { ...one('8', '1'), limits: '{"tokens":"300/h"}' }, 200],
+    ['/x', { ...one('8', '1'), limits: '{"tokens":"300/h"}' }, 429],
+  ]),
+)
+
+t.test('an account’s limit holds for a key with limits of its own', t =>
+  calls(t, {}, { account: { requests: '1/h' } }, [
+    ['/x', { ...one('9', '1'), limits: '{"requests":"3/h"}' }, 200],
+    ['/x', { ...one('9', '1'), limits: '{"requests":"3/h"}' }, 429],
+  ]),
+)
+
+t.test('a model, asked by everyone, on one route', t =>
+  calls(t, { model: { requests: '2/h' } }, {}, [
+    ['/x', one('1', '1', 'a'), 200],
+    ['/x', one('2', '2', 'a'), 200],
+    ['/x', one('3', '3', 'a'), 429],
+    ['/x', one('3', '3', 'b'), 200],
+    ['/y', one('3', '3', 'a'), 200],
+  ]),
+)
+
+t.test('models by name over all routes, in place of what holds for each', t =>
+  calls(
+    t,
+    {},
+    { model: { requests: '1/h', tokens: '2/h' }, models: { big: { requests: '3/h' } } },
+    [
+      ['/x', one('1', '1', 'small'), 200],
+      ['/y', one('2', '2', 'small'), 429],
+      ['/x', one('1', '1', 'big'), 200],
+      ['/y', one('2', '2', 'big'), 200],
+      ['/y', one('2', '2', 'big'), 429],
+    ],
+  ),
+)
+
+t.test('where nothing is set there is not even a promise', async t => {
+  const host = {
+    ...{ route: { name: 'x', option: () => 'openai' }, section: () => ({}) },
+    allowance: () => t.fail('no number is opened'),
+  }
+  const stage = limit.setup({}, host as never)
+  const given = Promise.resolve()
+  const exchange = {
+    slots: { get: () => undefined },
+    onEnd: () => t.fail('nothing is listened to'),
+  }
+  t.equal(
+    stage.handle(exchange as never, () => given),
+    given,
+  )
+})
+
+t.test('a limit of a model that is not there is a problem', async t => {
+  const found: unknown[] = []
+  problemsIn(
+    { models: { a: {} }, limits: { models: { a: {}, b: {}, constructor: {} } } },
+    (where, code) => found.push([code, ...where]),
+  )
+  t.same(found, [
+    ['LIMIT_MODEL', 'limits', 'models', 'b'],
+    ['LIMIT_MODEL', 'limits', 'models', 'constructor'],
+  ])
+  problemsIn({}, () => t.fail('no section, no problem'))
+})

@@ -1,0 +1,56 @@
+/** `tollgate models`: columns for people, JSON for programs, and what a name comes to. */
+import t, { type Test } from 'tap'
+import type { Document } from '../../../engine/plugin.ts'
+import model from '../../../plugins/model/index.ts'
+import { fakeHost } from '../../helpers/exchange.ts'
+import { runCommand } from '../../helpers/printed.ts'
+
+const models = {
+  'gp-4.1': { to: 'gp/gpt-4.1', price: { input: '2.00 USD / 1M', output: '8.00 USD / 1M' } },
+  'cl-*': { to: ['cl/*', 'spare'] },
+}
+const upstreams = { gp: { options: { formats: ['openai-chat'] } } }
+const run = (t: Test, args: readonly string[], given: object = models) => {
+  const routes = [{ path: 'POST /v1/chat/completions', translate: 'openai-chat' }]
+  const host = fakeHost({ document: { models: given, routes } as unknown as Document, upstreams })
+  return runCommand(t, model.commands.models, host, args)
+}
+
+t.test('all of them, patterns last', async t => {
+  const { exit, out } = await run(t, [])
+  t.equal(exit, 0)
+  t.equal(
+    out,
+    'gp-4.1  gp/gpt-4.1   input 2.00 USD / 1M; output 8.00 USD / 1M\ncl-*    cl/*, spare\n',
+  )
+})
+t.test('for programs', async t => {
+  t.match((await run(t, ['--json'])).json(), [
+    { name: 'gp-4.1', to: ['gp/gpt-4.1'], endpoints: ['openai'] },
+    { name: 'cl-*', price: {} },
+  ])
+})
+t.test('one name, as it would be served', async t => {
+  t.equal((await run(t, ['cl-opus'])).out, 'cl-opus  cl/opus, spare\n')
+})
+t.test('a name nobody serves', async t => {
+  const { exit, out, err } = await run(t, ['nope'])
+  t.same([exit, out, err], [3, '', 'no model answers to "nope"\n'])
+})
+t.test('an empty catalogue', async t => {
+  t.equal((await run(t, [], {})).out, 'none\n')
+})
+t.test('a price in its long form is read as a sentence', async t => {
+  const price = {
+    seconds: { by: 'resolution', price: { '540p': '10 CREDIT', default: '30 CREDIT' } },
+    images: { by: ['quality', 'size'], price: { low: { default: 0.12 }, default: 1.8 } },
+    output: [{ price: '15 USD', per: '1M', when: { prompt: '> 200k' } }, '10 USD / 1M'],
+  }
+  const { out } = await run(t, [], { vd: { to: 'vd', price } })
+  const read = [
+    'seconds by resolution (540p 10 CREDIT, default 30 CREDIT)',
+    'images by quality and size (low (default 0.12), default 1.8)',
+    'output 15 USD, per 1M when prompt > 200k or 10 USD / 1M',
+  ]
+  t.equal(out, `vd  vd  ${read.join('; ')}\n`)
+})

@@ -1,0 +1,152 @@
+/** The catalogue as lists: three shapes, pages, keys that see only their own. */
+import t from 'tap'
+import type { Document, Json } from '../../../engine/plugin.ts'
+import model, { type Options } from '../../../plugins/model/index.ts'
+import { ACCOUNT } from '../../../plugins/slots.ts'
+import {
+  fakeExchange,
+  fakeHost,
+  noNext,
+  pour,
+  type RequestOptions,
+  thrownBy,
+} from '../../helpers/exchange.ts'
+
+const models = {
+  'gp-4.1': { to: 'gp/gpt-4.1', title: 'GP 4.1', context: 1_000, output: 100, owner: 'us' },
+  'cl-x': { to: ['cl/x', 'gp/x'] },
+  'cl-*': { to: 'cl/*' },
+  'gx-2': { to: 'gx/2' },
+  'o-*': { to: 'gp/o', only: ['responses'] },
+  'f-*': { to: 'gp/f', traits: { formats: ['anthropic-messages'] } },
+  'e-*': { to: 'gp/e', traits: { formats: ['openai-embeddings'] } },
+  'n-*': { to: 'gp/n', accepts: { '*': false } },
+}
+const routes = [
+  { path: 'POST /v1/chat/completions', name: 'chat', translate: 'openai-chat' },
+  { path: 'POST /v1/responses', name: 'responses', translate: 'openai-responses' },
+  { path: 'POST /v1/messages', translate: { format: 'anthropic-messages', strict: true } },
+  { path: 'POST /v1beta/models/{model}:generateContent', translate: 'google-gemini' },
+  { path: 'POST /v1/embeddings', embed: 'openai' },
+]
+const host = fakeHost({
+  document: { models, routes } as unknown as Document,
+  upstreams: {
+    gp: { options: { formats: ['openai-chat', 'openai-responses'] } },
+    cl: { options: { formats: ['anthropic-messages'] } },
+    gx: { options: {} },
+  },
+})
+const read = async (
+  options: Options,
+  request: RequestOptions = {},
+  allowed?: readonly string[],
+) => {
+  const stage = model.setup(options, host)
+  const exchange = fakeExchange({ method: 'GET', ...request })
+  if (allowed)
+    exchange.slots.set(ACCOUNT, {
+      ...{ id: 1, name: 'ann', role: 'customer' },
+      key: { id: 1, name: 'k', models: allowed },
+    })
+  const fault = await thrownBy(() => stage.handle?.(exchange, noNext))
+  if (fault) return fault
+  t.equal(stage.answers, true)
+  return JSON.parse((await pour(exchange.need())).text) as Json
+}
+
+t.test('openai', async t => {
+  t.same(await read({ list: 'openai' }), {
+    object: 'list',
+    success: true,
+    data: [
+      {
+        ...{ id: 'gp-4.1', object: 'model', created: 1_626_777_600, owned_by: 'us' },
+        supported_endpoint_types: ['openai', 'openai-response', 'anthropic', 'gemini'],
+      },
+      {
+        ...{ id: 'cl-x', object: 'model', created: 1_626_777_600, owned_by: 'cl' },
+        supported_endpoint_types: ['anthropic', 'openai', 'openai-response', 'gemini'],
+      },
+      {
+        ...{ id: 'gx-2', object: 'model', created: 1_626_777_600, owned_by: 'gx' },
+        supported_endpoint_types: [
+          'openai',
+          'openai-response',
+          'anthropic',
+          'gemini',
+          'embeddings',
+        ],
+      },
+    ],
+  })
+  const one = { list: 'openai', one: 'model' } as const
+  t.match(await read(one, { params: { model: 'gp-4.1' } }), { id: 'gp-4.1', object: 'model' })
+  t.match(await read(one, { params: { model: 'o-1' } }), {
+    supported_endpoint_types: ['openai-response'],
+  })
+  t.match(await read(one, { params: { model: 'f-1' } }), {
+    supported_endpoint_types: ['anthropic', 'openai', 'openai-response', 'gemini'],
+  })
+  t.match(await read(one, { params: { model: 'n-1' } }), { supported_endpoint_types: [] })
+  t.match(await read(one, { params: { model: 'cl-any' } }), { id: 'cl-any', owned_by: 'cl' })
+  t.match(await read(one, { params: { model: 'nope' } }), { code: 'MODEL_UNKNOWN', status: 404 })
+})
+
+t.test('anthropic, in pages', async t => {
+  const page = (search: string) => read({ list: 'anthropic' }, { search })
+  t.same(await page('limit=1'), {
+    data: [
+      {
+        ...{ type: 'model', id: 'gp-4.1', display_name: 'GP 4.1' },
+        created_at: '2021-07-20T10:40:00.000Z',
+      },
+    ],
+    ...{ first_id: 'gp-4.1', last_id: 'gp-4.1', has_more: true },
+  })
+  t.match(await page('limit=1&after_id=gp-4.1'), { first_id: 'cl-x', has_more: true })
+  t.match(await page('after_id=gx-2'), { data: [], first_id: null, last_id: null, has_more: false })
+  t.match(await page('before_id=gx-2&limit=1'), { data: [{ id: 'cl-x' }], has_more: true })
+  for (const limit of ['0', '-1', '1e9', 'x', '1.5', ''])
+    t.match(await page(`limit=${limit}`), { data: { length: 3 } }, `limit=${limit}`)
+})
+
+t.test('google, in pages', async t => {
+  const page = (search: string) => read({ list: 'google' }, { search })
+  t.same(await page('pageSize=1'), {
+    models: [
+      {
+        ...{ name: 'models/gp-4.1', version: '001', displayName: 'GP 4.1' },
+        ...{ inputTokenLimit: 1_000, outputTokenLimit: 100 },
+        supportedGenerationMethods: ['generateContent'],
+      },
+    ],
+    nextPageToken: 'gp-4.1',
+  })
+  t.match(await read({ list: 'google', one: 'model' }, { params: { model: 'e-1' } }), {
+    supportedGenerationMethods: ['embedContent', 'batchEmbedContents'],
+  })
+  const last = (await page('pageSize=5&pageToken=gp-4.1')) as { nextPageToken?: string }
+  t.match(last, { models: [{ name: 'models/cl-x' }, { name: 'models/gx-2' }] })
+  t.equal(last.nextPageToken, undefined)
+})
+
+t.test('clients of other dialects announce themselves', async t => {
+  const as = (headers: Readonly<Record<string, string>>, list: 'openai' | 'google' = 'openai') =>
+    read({ list }, { headers })
+  t.match(await as({ 'anthropic-version': '2023-06-01' }), { first_id: 'gp-4.1' })
+  t.match(await as({ 'x-goog-api-key': 'k' }), { models: [{ name: 'models/gp-4.1' }] })
+  t.match(await as({ 'x-api-key': 'k' }), { object: 'list' })
+  t.match(
+    await as({ 'anthropic-version': '1' }, 'google'),
+    { models: [{}] },
+    'a google route is one',
+  )
+})
+
+t.test('a key with a list sees only its own', async t => {
+  t.match(await read({ list: 'openai' }, {}, ['gx-2']), { data: [{ id: 'gx-2' }] })
+  t.match(await read({ list: 'openai' }, {}, []), { data: [] })
+  const one = { list: 'openai', one: 'model' } as const
+  t.match(await read(one, { params: { model: 'gp-4.1' } }, ['gx-2']), { code: 'MODEL_FORBIDDEN' })
+})

@@ -1,0 +1,194 @@
+/** From a name in a request to where it is served: places, refusals, keys with lists, rules of a model's own. */
+import t from 'tap'
+import type { Document, Json } from '../../../engine/plugin.ts'
+import model, { type Options } from '../../../plugins/model/index.ts'
+import { ACCOUNT, MODEL } from '../../../plugins/slots.ts'
+import {
+  fakeAttempt,
+  fakeExchange,
+  fakeHost,
+  noNext,
+  type RequestOptions,
+  thrownBy,
+} from '../../helpers/exchange.ts'
+
+const models = {
+  'gp-4.1': { to: 'gp/gpt-4.1' },
+  'two-homes': {
+    to: ['gp/one', { to: 'spare/two', weight: 3, traits: { far: true } }],
+    traits: { region: 'eu' },
+  },
+  'as-asked': { to: 'gp' },
+  'deep/name': { to: 'gp/org/model' },
+  'gp-4-gizmo-g-{id:[A-Za-z0-9]+}': { to: 'gp/gpt-4-gizmo-g-{id}' },
+  'cl-*-thinking': { to: 'cl/claude-*' },
+  'cl-*': { to: 'cl/plain-*' },
+}
+const document = { models, upstreams: { gp: {}, cl: {}, spare: {} } } as unknown as Document
+
+const ask = async (
+  request: RequestOptions,
+  { options = 'body' as Options, given = document, key = undefined as Json | undefined } = {},
+) => {
+  const stage = model.setup(options, fakeHost({ document: given }))
+  const exchange = fakeExchange(request)
+  if (key !== undefined)
+    exchange.slots.set(ACCOUNT, { id: 1, name: 'ann', role: 'customer', key: key as never })
+  const fault = await thrownBy(() => stage.handle?.(exchange, noNext))
+  return { stage, exchange, fault, targets: exchange.targets }
+}
+const asked = (name: Json, more = {}) => ask({ body: { model: name } }, more)
+
+t.test('a name in the body', async t => {
+  const { targets, exchange, stage } = await asked('gp-4.1')
+  t.same(targets, [{ upstream: 'gp', name: 'gpt-4.1' }])
+  t.same(exchange.slots.get(MODEL), { asked: 'gp-4.1', entry: 'gp-4.1' })
+  t.same(exchange.slots.saved(), { model: { asked: 'gp-4.1', entry: 'gp-4.1' } }, 'and travels')
+  t.same(stage.explain?.(exchange), { asked: 'gp-4.1', entry: 'gp-4.1', targets: ['gp/gpt-4.1'] })
+  t.equal(stage.targets, true)
+})
+
+t.test('a name in the path, in the query', async t => {
+  const inPath = await ask({ params: { id: 'gp-4.1' } }, { options: { path: 'id' } })
+  t.same(inPath.targets, [{ upstream: 'gp', name: 'gpt-4.1' }])
+  const inQuery = await ask({ search: 'model=gp-4.1&x=1' }, { options: { query: 'model' } })
+  t.same(inQuery.targets, [{ upstream: 'gp', name: 'gpt-4.1' }])
+  const [target = { upstream: 'none' }] = inQuery.targets
+  const attempt = fakeAttempt(inQuery.exchange, target, {}, '/v1/realtime')
+  await inQuery.stage.forward?.(attempt, noNext)
+  t.equal(attempt.request.path, '/v1/realtime?model=gpt-4.1&x=1', 'by the target’s own name')
+})
+
+t.test('several targets, with weights and traits', async t => {
+  const { targets } = await asked('two-homes')
+  t.same(targets, [
+    { upstream: 'gp', name: 'one', traits: { region: 'eu' } },
+    { upstream: 'spare', name: 'two', weight: 3, traits: { region: 'eu', far: true } },
+  ])
+  t.same((await asked('as-asked')).targets, [{ upstream: 'gp' }])
+  t.same((await asked('deep/name')).targets, [{ upstream: 'gp', name: 'org/model' }])
+})
+
+t.test('names that fit a pattern, the most specific first', async t => {
+  const rows: readonly (readonly [name: string, target: string, entry: string])[] = [
+    ['cl-sonnet-4-5', 'plain-sonnet-4-5', 'cl-*'],
+    ['cl-sonnet-4-5-thinking', 'claude-sonnet-4-5', 'cl-*-thinking'],
+    ['cl-thinking', 'plain-thinking', 'cl-*'],
+    ['gp-4-gizmo-g-aB9', 'gpt-4-gizmo-g-aB9', 'gp-4-gizmo-g-{id:[A-Za-z0-9]+}'],
+  ]
+  for (const [name, target, entry] of rows) {
+    const { targets, exchange } = await asked(name)
+    t.equal(targets[0]?.name, target, name)
+    t.same(exchange.slots.get(MODEL), { asked: name, entry })
+  }
+})
+
+t.test('names nobody serves', async t => {
+  for (const name of [
+    'nope',
+    'gp-4.1 ',
+    'GP-4.1',
+    'cl-',
+    'gp-4-gizmo-g-',
+    'gp-4-gizmo-g-a_b',
+    'gp-4-gizmo-g-a/b',
+    'xgp-4-gizmo-g-a',
+    'cl-a\nb',
+    '__proto__',
+    'constructor',
+    `cl-${'x'.repeat(10_000)}`,
+  ]) {
+    const { fault, targets } = await asked(name)
+    t.match(
+      fault,
+      { code: 'MODEL_UNKNOWN', status: 404, param: 'model' },
+      JSON.stringify(name).slice(0, 40),
+    )
+    t.ok((fault?.message.length ?? 0) < 250)
+    t.same(targets, [])
+  }
+})
+
+t.test('no name at all', async t => {
+  for (const body of [
+    {},
+    { model: null },
+    { model: '' },
+    { model: 7 },
+    { model: {} },
+    [],
+    null,
+    'x',
+  ])
+    t.match((await ask({ body: body === 'x' ? '"x"' : body })).fault, {
+      code: 'MODEL_MISSING',
+      status: 400,
+      param: 'model',
+    })
+  t.match((await ask({}, { options: { query: 'model' } })).fault, { code: 'MODEL_MISSING' })
+  t.match((await ask({}, { options: { path: 'model' } })).fault, { code: 'MODEL_MISSING' })
+  t.match((await ask({ body: Buffer.from('{') })).fault, { code: 'BODY_NOT_JSON' })
+})
+
+t.test('a key with a list of models uses those and no others', async t => {
+  const key = { id: 1, name: 'k', models: ['gp-4.1', 'cl-*'] }
+  t.equal((await asked('gp-4.1', { key })).fault, undefined)
+  t.equal((await asked('cl-opus', { key })).fault, undefined, 'by the key of its entry')
+  t.match((await asked('two-homes', { key })).fault, { code: 'MODEL_FORBIDDEN', status: 403 })
+  t.match((await asked('nope', { key })).fault, { code: 'MODEL_UNKNOWN' })
+  t.match((await asked('gp-4.1', { key: { ...key, models: [] } })).fault, {
+    code: 'MODEL_FORBIDDEN',
+  })
+  t.equal((await asked('gp-4.1', { key: { id: 1, name: 'k' } })).fault, undefined)
+})
+
+t.test('a model that one route alone serves is refused elsewhere by that route’s path', async t => {
+  const given = {
+    models: { pro: { to: 'gp/pro', only: ['responses'] } },
+    upstreams: { gp: {} },
+    routes: [{ name: 'responses', path: 'POST /v1/responses' }],
+  } as unknown as Document
+  const on = (route: string) =>
+    ask({ route, path: '/v1/chat/completions', body: { model: 'pro' } }, { given })
+  t.match((await on('chat')).fault, {
+    ...{ code: 'MODEL_ONLY', status: 404, param: 'model' },
+    message: 'This model is only supported in v1/responses and not in v1/chat/completions.',
+  })
+  t.equal((await on('responses')).fault, undefined)
+})
+
+t.test('rules of a model’s own, for one route or for all others', async t => {
+  const limit = { type: 'object', required: ['max_tokens'] }
+  const given = {
+    models: {
+      pro: { to: 'gp/pro', accepts: { chat: false, '*': limit } },
+      file: { to: 'gp/file', accepts: { chat: 'schemas/messages.json' } },
+    },
+    upstreams: { gp: {} },
+  } as unknown as Document
+  const on = (route: string, body: Json) => ask({ route, body }, { given })
+  t.match((await on('chat', { model: 'pro' })).fault, { code: 'MODEL_NOT_HERE', status: 404 })
+  t.match((await on('messages', { model: 'pro' })).fault, {
+    code: 'REQUIRED_PARAMETER',
+    status: 400,
+    param: 'max_tokens',
+  })
+  t.equal((await on('messages', { model: 'pro', max_tokens: 1 })).fault, undefined)
+  t.match((await on('chat', { model: 'file' })).fault, { param: 'max_tokens' })
+  t.equal((await on('responses', { model: 'file' })).fault, undefined, 'no rule for that route')
+})
+
+t.test('ten thousand models on a thousand routes are read once and cost a lookup', async t => {
+  const many = Object.fromEntries(
+    Array.from({ length: 10_000 }, (_, n) => [`m-${n}`, { to: `gp/${n}` }]),
+  )
+  const host = fakeHost({ document: { models: { ...many, ...models } } as unknown as Document })
+  const stages = Array.from({ length: 1_000 }, () => model.setup('body', host))
+  t.same(host.made, ['catalogue'])
+  const first = fakeExchange({ body: { model: 'm-9999' } })
+  const again = fakeExchange({ body: { model: 'm-9999' } })
+  await stages[0]?.handle?.(first, noNext)
+  await stages[999]?.handle?.(again, noNext)
+  t.equal(first.targets, again.targets, 'the same object: nothing is built for a request')
+  t.same(first.targets, [{ upstream: 'gp', name: '9999' }])
+})

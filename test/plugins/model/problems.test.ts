@@ -1,0 +1,107 @@
+/** What `tollgate check` says of `models:`: each problem with its place, its code and what may have been meant. */
+import t from 'tap'
+import type { Document, Json } from '../../../engine/plugin.ts'
+import model from '../../../plugins/model/index.ts'
+import { nearest } from '../../../plugins/model/nearest.ts'
+
+const check = (models: Json): readonly string[] => {
+  const found: string[] = []
+  const document = {
+    models,
+    upstreams: { gp: {}, claude: {} },
+    routes: [{ path: 'POST /v1/chat', name: 'chat' }, { path: 'POST /v1/messages' }],
+  }
+  model.check(document as unknown as Document, (where, code, message, suggestion) => {
+    found.push(`${where.join('.')} ${code} ${message}${suggestion ? ` -> ${suggestion}` : ''}`)
+  })
+  return found
+}
+
+t.test('nothing to say', async t => {
+  t.same(
+    check({
+      a: { to: 'gp/a' },
+      'b-*': { to: ['gp/b-*', { to: 'claude', weight: 1 }] },
+      'c-{id:[0-9]+}': { to: 'gp/c-{id}-*'.replace('-*', ''), accepts: { chat: false } },
+      d: { to: 'gp/d', accepts: { '*': { type: 'object' }, 'POST /v1/messages': true } },
+    }),
+    [],
+  )
+  t.same(check(undefined as unknown as Json), [])
+})
+
+const TABLE: readonly (readonly [what: string, models: Json, expected: RegExp])[] = [
+  [
+    'an upstream there is not',
+    { a: { to: 'gq/a' } },
+    /^models\.a\.to UNKNOWN_UPSTREAM no upstream is called "gq" -> gp$/,
+  ],
+  ['in a list', { a: { to: ['gp/a', 'gg/a'] } }, /^models\.a\.to\.1 UNKNOWN_UPSTREAM .* -> gp$/],
+  [
+    'in a target',
+    { a: { to: [{ to: 'cluade/a' }] } },
+    /^models\.a\.to\.0\.to UNKNOWN_UPSTREAM .* -> claude$/,
+  ],
+  [
+    'not even near',
+    { a: { to: 'somewhere/a' } },
+    /UNKNOWN_UPSTREAM no upstream is called "somewhere"$/,
+  ],
+  ['a broken pattern', { 'a{b': { to: 'gp/x' } }, /^models\.a\{b MODEL_PATTERN .*never closes/],
+  [
+    'an evil expression',
+    { '{a:(?=x)}': { to: 'gp/x' } },
+    /^models\.\{a:\(\?=x\)\} MODEL_PATTERN .*\(\?=/,
+  ],
+  ['a star from nowhere', { a: { to: 'gp/a-*' } }, /^models\.a\.to MODEL_CARRY "a" has no \* for/],
+  ['more stars than there are', { 'a-*': { to: 'gp/*-*' } }, /MODEL_CARRY/],
+  [
+    'a hole there is not',
+    { 'a-{id:[0-9]+}': { to: 'gp/{ib}' } },
+    /^models\.a-\{id:\[0-9\]\+\}\.to MODEL_CARRY .*no hole \{ib\} -> id$/,
+  ],
+  [
+    'a pattern that another takes whole',
+    { 'a-*': { to: 'gp/x' }, 'a-{id:.+}': { to: 'gp/y' } },
+    /^models\.a-\* MODEL_SHADOWED "a-\{id:\.\+\}" takes every name that fits "a-\*"$/,
+  ],
+  [
+    'the same pattern under another name',
+    { 'a-{x:[0-9]}': { to: 'gp/x' }, 'a-{y:[0-9]}': { to: 'gp/y' } },
+    /^models\.a-\{y:\[0-9\]\} MODEL_SHADOWED/,
+  ],
+  [
+    'a route there is not',
+    { a: { to: 'gp/a', accepts: { chta: false } } },
+    /^models\.a\.accepts\.chta UNKNOWN_ROUTE no route is called "chta" -> chat$/,
+  ],
+  [
+    'a schema that is none',
+    { a: { to: 'gp/a', accepts: { chat: { type: 'objekt' } } } },
+    /^models\.a\.accepts\.chat MODEL_SCHEMA .*not a usable JSON Schema/,
+  ],
+]
+for (const [what, models, expected] of TABLE)
+  t.test(what, async t => {
+    const found = check(models)
+    t.equal(found.length, 1, found.join('\n'))
+    t.match(found[0], expected)
+  })
+
+t.test('every problem is told, not only the first', async t => {
+  const broken = { to: ['x1/a', 'x2/a'], accepts: { nope: { type: 'objekt' } } }
+  t.equal(check({ a: broken, b: broken }).length, 8)
+})
+
+t.test('ten thousand models are looked through', async t => {
+  const many = Array.from({ length: 10_000 }, (_, n) => [`m-${n}`, { to: `gp/${n}` }])
+  t.same(check(Object.fromEntries(many)), [])
+})
+
+t.test('did you mean', async t => {
+  t.equal(nearest('gpp', ['gp', 'cl']), 'gp')
+  t.equal(nearest('opnai', ['openai', 'open']), 'openai')
+  t.equal(nearest('x', ['y']), 'y', 'one letter for another')
+  t.equal(nearest('xyz', ['abc']), undefined)
+  t.equal(nearest('anything', []), undefined)
+})

@@ -1,0 +1,190 @@
+/** When a customer is told that the balance is low: on the crossing, once, merged within ten minutes, never lost; on both
+ *  engines of the store. */
+import t from 'tap'
+import type { Lent } from '../../../engine/plugin.ts'
+import { settleCharge } from '../../../plugins/ledger/statements.ts'
+import { walletsOf } from '../../../plugins/ledger/wallet.ts'
+import { commands } from '../../../plugins/notify/commands.ts'
+import { showSettings } from '../../../plugins/notify/settings.ts'
+import { tryDelivery } from '../../../plugins/notify/trial.ts'
+import { call, payer } from '../../helpers/ledger.ts'
+import { runCommand } from '../../helpers/printed.ts'
+import { ENGINES } from '../../helpers/store.ts'
+import { type Desk, openDesk } from '../../helpers/webhooks.ts'
+
+const UNIT = 1_000_000_000n
+const URL = 'https://127.0.0.1:8443/hook'
+const MERGE = 601_000
+
+/** Quotas of the events so far, oldest first. */
+const told = async ({ rows }: Desk, account: number): Promise<number[]> =>
+  (await rows(`SELECT body FROM webhook_events WHERE endpoint = ${account} ORDER BY id`)).map(
+    ({ body }) => JSON.parse(String(body)).data.quota,
+  )
+let calls = 0
+for (const engine of ENGINES)
+  t.test(engine, async t => {
+    const desk = await openDesk(t, engine)
+    const ledger = await desk.ledger()
+    const spend = async (account: number, amount: bigint): Promise<void> => {
+      const made = await call(desk, ledger, `r${++calls}`, payer(account), amount)
+      await made.settle?.(amount)
+    }
+    t.test('on the crossing, and not again below it', async t => {
+      await desk.credit(1, 10n * UNIT)
+      await desk.save(1, { url: URL, threshold: 5 })
+      t.equal(await desk.move(), 0, 'there is enough')
+      await spend(1, 5n * UNIT)
+      t.equal(await desk.move(), 0, 'at the threshold is not below it')
+      await spend(1, 1n)
+      t.equal(await desk.move(), 1)
+      const [event] = await desk.rows('SELECT body FROM webhook_events WHERE endpoint = 1')
+      t.equal(event?.body, '{"topic":"user_quota_too_low","data":{"quota":4.999998}}')
+      await spend(1, UNIT)
+      desk.ahead += MERGE
+      t.equal(await desk.move(), 0)
+    })
+
+    t.test('armed again above it', async t => {
+      await desk.credit(1, 2n * UNIT)
+      await spend(1, UNIT)
+      t.equal(await desk.move(), 1)
+      t.same(await told(desk, 1), [4.999998, 4.999998])
+      desk.ahead += MERGE
+    })
+
+    t.test('what happens within ten minutes is told once, at their end', async t => {
+      await desk.credit(2, 10n * UNIT)
+      await desk.save(2, { url: URL, threshold: 10 })
+      await spend(2, UNIT)
+      t.equal(await desk.move(), 1)
+      for (const [seconds, amount] of [
+        [0, 2n],
+        [590, 3n],
+      ] as const) {
+        desk.ahead += seconds * 1_000
+        await desk.credit(2, 5n * UNIT)
+        await spend(2, 5n * UNIT + amount * UNIT)
+        t.equal(await desk.move(), 0, `it waits, ${seconds} s after the last`)
+      }
+      desk.ahead += MERGE - 590_000
+      t.equal(await desk.move(), 1)
+      t.equal(await desk.move(), 0)
+      t.same(await told(desk, 2), [9, 4], 'the last of them')
+    })
+
+    t.test('a threshold that is raised above the balance', async t => {
+      await desk.credit(3, 10n * UNIT)
+      await desk.save(3, { url: URL, threshold: '2.5' })
+      t.equal(await desk.move(), 0)
+      await desk.save(3, { threshold: 20 })
+      t.equal(await desk.move(), 1)
+      desk.ahead += MERGE
+      for (const threshold of [20, 30]) await desk.save(3, { threshold })
+      t.equal(await desk.move(), 0, 'once')
+      await desk.save(3, { threshold: 1 })
+      await desk.save(3, { threshold: 11 })
+      t.equal(await desk.move(), 1)
+      t.same(await told(desk, 3), [10, 10])
+    })
+
+    t.test('whoever has no money at all is told so', async t => {
+      await desk.save(4, { url: URL, threshold: 1 })
+      t.equal(await desk.move(), 1)
+      t.same(await told(desk, 4), [0])
+    })
+
+    t.test('nobody to tell: nothing is kept for later, and then the balance counts', async t => {
+      await desk.credit(5, 10n * UNIT)
+      await desk.save(5, { threshold: 9 })
+      await spend(5, 2n * UNIT)
+      t.equal(await desk.move(), 0)
+      t.same(await desk.rows('SELECT * FROM notification_crossings WHERE account = 5'), [])
+      await desk.save(5, { url: URL })
+      t.equal(await desk.move(), 1)
+      desk.ahead += MERGE
+      await desk.credit(5, 5n * UNIT)
+      await desk.save(5, { url: null })
+      await spend(5, 5n * UNIT)
+      t.equal(await desk.move(), 0)
+      await desk.save(5, { threshold: null, url: URL })
+      t.equal(await desk.move(), 0)
+      t.same(await told(desk, 5), [8])
+    })
+
+    t.test('a settlement that does not come about crosses nothing', async t => {
+      await desk.credit(6, 10n * UNIT)
+      await desk.save(6, { url: URL, threshold: 5 })
+      const made = await call(desk, ledger, `s${engine}`, payer(6), 8n * UNIT)
+      const how = { estimated: false, usage: '{}', lines: '[]', closed: 1, uncollected: 0n }
+      const wallets = walletsOf(6, undefined)
+      const settle = settleCharge({ request: `s${engine}`, amount: 8n * UNIT, wallets, ...how })
+      const broken = {
+        sql: { name: 'broken', text: 'UPDATE wallets SET used = used WHERE id = -1' },
+      }
+      const list = [settle, { ...broken, values: [], rows: 1, otherwise: 'BROKEN' }]
+      await t.rejects(desk.database.write(list), { code: 'BROKEN' })
+      t.equal(await desk.move(), 0)
+      await made.settle?.(8n * UNIT)
+      t.equal(await desk.move(), 1)
+      t.same(await told(desk, 6), [2])
+    })
+
+    t.test('what a key spends of its quota crosses no threshold of an account', async t => {
+      // Wallet 15 is key 7's, 14 account 7's.
+      await desk.credit(7, 10n * UNIT)
+      await desk.save(7, { url: URL, threshold: 5 })
+      const made = await call(desk, ledger, `k${engine}`, payer(70, 7, 10n * UNIT), 0n)
+      await made.settle?.(0n)
+      await desk.database.write([
+        {
+          sql: { name: 'key', text: 'UPDATE wallets SET balance = 0, limited = 0 WHERE id = ?' },
+          values: [15],
+        },
+      ])
+      t.match(await desk.rows('SELECT balance FROM wallets WHERE id = 15'), [{ balance: 0 }])
+      t.equal(await desk.move(), 0)
+    })
+
+    t.test('two who move at once tell once', async t => {
+      await desk.credit(8, 10n * UNIT)
+      await desk.save(8, { url: URL, threshold: 11 })
+      const moved = await Promise.all([desk.move(), desk.move(), desk.move()])
+      t.equal(
+        moved.reduce((sum, each) => sum + each, 0),
+        1,
+      )
+      t.same(await told(desk, 8), [10])
+    })
+
+    t.test('charges and a raised threshold at once: told, however they meet', async t => {
+      for (let account = 100; account < 110; account++) {
+        await desk.credit(account, 10n * UNIT)
+        await desk.save(account, { url: URL, threshold: 1 })
+        const made = await call(desk, ledger, `m${engine}${account}`, payer(account), 5n * UNIT)
+        await Promise.all([made.settle?.(5n * UNIT), desk.save(account, { threshold: 8 })])
+        t.equal(await desk.move(), 1)
+        t.same(await told(desk, account), [5])
+      }
+    })
+
+    t.test('shown to its owner and to operators, tried, and sent again', async t => {
+      await desk.save(1, { url: `${URL}?token=t0ken` })
+      const shown = JSON.stringify(await showSettings(desk.database, 1))
+      t.match(JSON.parse(shown), {
+        ...{ url: `${URL}?token=t0ken`, threshold: 5, secret: /^whsec_….{4}$/, disabled: null },
+        deliveries: [{ state: 'pending', attempts: 0, status: null, message: '' }, {}],
+      })
+      const tried = await tryDelivery(desk.database, 1, 0)
+      t.match(tried, { state: 'pending', attempts: 0 })
+      await t.rejects(tryDelivery(desk.database, 999, 0), { code: 'NO_WEBHOOK', status: 409 })
+      const host = { database: desk.database } as Partial<Lent> as Lent
+      const run = (...args: string[]) => runCommand(t, commands.webhooks, host, [...args, '--json'])
+      const listed = (await run('list', '--state', 'pending')).json() as { id: string }[]
+      t.ok(listed.some(({ id }) => id === tried.id))
+      t.notMatch(JSON.stringify(listed), /t0ken|whsec/)
+      t.same((await run('list', '--state', 'delivered')).json(), [])
+      t.match((await run('replay', String(tried.id))).json(), [{ id: tried.id, state: 'pending' }])
+      t.match(await run('replay', "' OR 1=1 --"), { exit: 3, err: /EVENT_UNKNOWN/ })
+    })
+  })

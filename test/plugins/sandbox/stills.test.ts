@@ -1,0 +1,76 @@
+/** What the sandbox makes at once: embeddings and images. */
+import t from 'tap'
+import type { Json, Stage } from '../../../engine/plugin.ts'
+import { eventsIn } from '../../../plugins/formats/sse.ts'
+import sandbox from '../../../plugins/sandbox/index.ts'
+import { fakeAttempt, fakeExchange, fakeHost, pour } from '../../helpers/exchange.ts'
+import { coloured } from '../../helpers/png.ts'
+
+const upstreams = { gp: { inside: 'sandbox', options: {} } }
+const stage: Stage = sandbox.setup({}, fakeHost({ upstreams }))
+
+const ask = async (path: string, body: Json) => {
+  const attempt = fakeAttempt(fakeExchange({ path, body }), { upstream: 'gp' })
+  await stage.forward?.(attempt, attempt.next)
+  const { status, headers } = attempt.reply
+  const { text, bytes } = await pour(attempt.reply)
+  return { status, headers, text, bytes }
+}
+const norm = (vector: readonly number[]) => Math.hypot(...vector)
+
+t.test('embeddings: unit vectors, the same for the same words', async t => {
+  const embed = async (body: Json, path = '/v1/embeddings') => {
+    const { status, text, headers } = await ask(path, body)
+    t.equal(headers['x-tollgate-sandbox'], 'true')
+    return { status, ...JSON.parse(text) }
+  }
+  const both = await embed({ input: ['a', 'b'], dimensions: 8 })
+  const [a, b] = both.data.map(({ embedding }: { embedding: number[] }) => embedding)
+  t.equal(a.length, 8)
+  t.ok(Math.abs(norm(a) - 1) < 1e-5 && Math.abs(norm(b) - 1) < 1e-5)
+  t.notSame(a, b)
+  t.match(both.usage, { prompt_tokens: Number, total_tokens: Number })
+  const packed = await embed({ input: 'a', dimensions: 8, encoding_format: 'base64' })
+  const bytes = Buffer.from(packed.data[0].embedding, 'base64')
+  t.same([...new Float32Array(new Uint8Array(bytes).buffer)], a)
+  t.equal((await embed({ input: [1, 2, 3] })).data.length, 1, 'tokens are one item')
+  const content = { parts: [{ text: 'a' }] }
+  const google = '/v1beta/models/g:batchEmbedContents'
+  const { embeddings } = await embed({ requests: [{ content, outputDimensionality: 4 }] }, google)
+  t.equal(embeddings[0].values.length, 4)
+  const sizes = [4, 2].map(outputDimensionality => ({ content, outputDimensionality }))
+  t.same(
+    (await embed({ requests: sizes }, google)).embeddings.map(
+      ({ values }: { values: number[] }) => values.length,
+    ),
+    [4, 2],
+  )
+  const { embedding } = await embed({ content }, '/v1beta/models/g:embedContent')
+  t.equal(embedding.values.length, 768)
+  for (const dimensions of [0, 1.5, 1e9])
+    t.equal((await embed({ input: 'a', dimensions })).status, 400, `${dimensions}`)
+})
+
+t.test('images: small ones, as many as asked', { buffered: true }, async t => {
+  const generate = async (body: Json, path = '/v1/images/generations') => {
+    const { status, text } = await ask(path, body)
+    return { status, ...JSON.parse(text) }
+  }
+  const { data, usage } = await generate({ prompt: 'x', n: 3, response_format: 'b64_json' })
+  const drawn = data.map(({ b64_json }: { b64_json: string }) => Buffer.from(b64_json, 'base64'))
+  t.equal(new Set(drawn.map(String)).size, 3)
+  for (const png of drawn) {
+    const { width, height, pixels } = coloured(png)
+    t.same([width, height, pixels.length], [64, 64, 64 * 64 * 3])
+  }
+  t.match(usage, { input_tokens: 1, output_tokens: 48 })
+  t.match((await generate({ prompt: 'x' })).data, [{ url: /^data:image\/png;base64,/ }])
+  t.match((await generate({ model: 'gpt-image-1' })).data, [{ b64_json: String }])
+  t.match((await generate({ model: 'recraftv3_vector' })).data, [{ url: /svg\+xml/ }])
+  for (const n of [0, 11, 'many']) t.equal((await generate({ n })).status, 400, `${n}`)
+  const streamed = await ask('/v1/images/edits', { prompt: 'x', n: 2, stream: true })
+  t.same(
+    eventsIn(streamed.bytes).map(({ name }) => name),
+    ['image_edit.completed', 'image_edit.completed'],
+  )
+})

@@ -1,0 +1,178 @@
+/** Fifty patterns that stall JavaScript: a schema that holds one must bound its texts, and then it takes time in their length only. */
+import { readdirSync, readFileSync } from 'node:fs'
+import t from 'tap'
+import type { Json } from '../../../engine/plugin.ts'
+import { fileValidator } from '../../../plugins/schema/compile.ts'
+import { fakeHost } from '../../helpers/exchange.ts'
+import { scaled } from '../../helpers/long.ts'
+
+const LENGTH = scaled(5_000, 1 << 20)
+const SHAPES: readonly string[] = [
+  '(X+)+',
+  '(X*)*',
+  '(X|X)*',
+  '(X|XX)+',
+  '(X|X?)+',
+  '(X+|Y)*',
+  '(X*Y*)*',
+  '(X+X+)+',
+  '((X+)+)+',
+  '(X{1,9}){1,9}',
+]
+const PARTS: readonly string[] = ['a', '[a-z]', '\\w', '.', '(?:a|b)']
+const patterns = SHAPES.flatMap(shape =>
+  PARTS.map(part => `^${shape.replaceAll('X', part).replaceAll('Y', 'b')}$`),
+)
+
+const files: Record<string, string> = {}
+const host = fakeHost({ files }) // one, since to make a compiler of schemas takes longer than all else
+const validatorOf = (schema: object) => {
+  files['it.json'] = JSON.stringify(schema)
+  return fileValidator('it.json', host)
+}
+/** `ms`: of processor time. */
+const judge = (schema: object, body: object) => {
+  const validator = validatorOf(schema)
+  const before = process.cpuUsage()
+  const fault = validator.judge(body as Json)
+  const { user, system } = process.cpuUsage(before)
+  return { ms: (user + system) / 1_000, fault }
+}
+const text = (pattern: string, more: object = {}) => ({
+  properties: { a: { type: 'string', pattern, ...more } },
+})
+const refusal = (schema: object): string => {
+  try {
+    validatorOf(schema)
+    return 'none'
+  } catch (thrown) {
+    return String((thrown as Error).message)
+  }
+}
+
+t.test(`${patterns.length} of them`, { timeout: 600_000 }, t => {
+  let slowest = 0
+  for (const pattern of patterns) {
+    const message = refusal(text(pattern))
+    const maxLength = Number(/needs `maxLength` of at most (\d+) beside it$/.exec(message)?.[1])
+    if (!t.ok(maxLength > 0, `${pattern}: ${message}`)) continue
+    const length = Math.min(LENGTH, maxLength - 1)
+    const { ms, fault } = judge(text(pattern, { maxLength }), { a: `${'a'.repeat(length)}\n` })
+    t.ok(fault, 'it does not fit')
+    slowest = Math.max(slowest, ms)
+    t.match(refusal(text(pattern, { maxLength: maxLength + 1 })), /needs `maxLength`/)
+  }
+  t.equal(patterns.length, 50)
+  t.comment(`the slowest took ${slowest.toFixed(1)} ms for ${LENGTH} characters or its bound`)
+  t.end()
+})
+
+t.test('longer texts are refused before the pattern is asked', t => {
+  const schema = text('^(a+)+$', { maxLength: 10 })
+  t.equal(judge(schema, { a: 'a'.repeat(10) }).fault, undefined)
+  t.match(judge(schema, { a: '?'.repeat(11) }).fault, { message: /at most 10 characters/ })
+  t.end()
+})
+
+t.test('what is simple needs no bound', t => {
+  const simple = [
+    '^[a-z]+$',
+    '^\\S{1,256}$',
+    '^data:image/(png|jpeg);base64,',
+    'needle',
+    '^a\\.json$',
+  ]
+  for (const pattern of simple) {
+    t.equal(refusal(text(pattern)), 'none', pattern)
+    const { ms } = judge(text(pattern), { a: `${'a'.repeat(LENGTH)}\n` })
+    t.comment(`${pattern}: ${ms.toFixed(1)} ms`)
+  }
+  for (const pattern of [
+    '[a-z]+$',
+    '^a*b*$',
+    '^(a|b)*$',
+    '^a*aaaaaaaaaaaaaaaaab$',
+    '^a|b*$',
+    '^a\\$',
+  ])
+    t.match(refusal(text(pattern)), /needs `maxLength`/, pattern)
+  t.end()
+})
+
+t.test('names, lists, and schemas within schemas', t => {
+  const evil = '^(a+)+$'
+  const names = { patternProperties: { [evil]: { type: 'string' } } }
+  t.match(refusal(names), /of names at the top .* of at most \d+ in `propertyNames`$/)
+  t.equal(refusal({ ...names, propertyNames: { maxLength: 64 } }), 'none')
+  for (const schema of [
+    { anyOf: [{ type: 'object' }, { items: { pattern: evil, type: 'string' } }] },
+    { properties: { enum: { type: 'string', pattern: evil } } },
+    { $defs: { x: { propertyNames: { pattern: evil } } } },
+  ])
+    t.match(refusal(schema), /needs `maxLength`/, JSON.stringify(schema))
+  const harmless = { properties: { pattern: { enum: [{ pattern: evil }] }, b: { const: evil } } }
+  t.equal(refusal(harmless), 'none', 'a value is no pattern')
+  const list = (more: object) => ({
+    properties: { a: { type: 'array', uniqueItems: true, ...more } },
+  })
+  t.match(refusal(list({})), /`uniqueItems` at \/properties\/a .* `maxItems` of at most 256/)
+  t.match(refusal(list({ maxItems: 257 })), /uniqueItems/)
+  t.match(refusal(list({ items: { type: ['string', 'object'] } })), /uniqueItems/)
+  for (const more of [{ maxItems: 256 }, { items: { type: ['string', 'null'] } }])
+    t.equal(refusal(list(more)), 'none')
+  t.end()
+})
+
+t.test('both engines read a pattern as JavaScript does', t => {
+  const subjects = ['', 'a', 'ab', 'a\n', 'ä', '😀', '-', 'abc-1', 'A', 'a.json', 'ab\u0000', '١']
+  const all = [
+    '^[a-z]+$',
+    '^[^a]*$',
+    '^.$',
+    '^\\p{L}$',
+    '^\\u0061b?$',
+    '^(?:a|ab|-)$',
+    '^\\w{2,}$',
+    'b',
+  ]
+  for (const pattern of [...all, '(?:a|b)$', '^(?:[a-z]+-?)+1?$', '^(a+)+$'])
+    for (const a of subjects) {
+      const { fault } = judge(text(pattern, { maxLength: 99 }), { a })
+      t.equal(
+        fault === undefined,
+        new RegExp(pattern, 'u').test(a),
+        `${pattern} of ${JSON.stringify(a)}`,
+      )
+    }
+  t.end()
+})
+
+/** Bodies of so many bytes: one long text, many members, many messages. */
+const widest = (bytes: number): readonly object[] => [
+  { model: 'm', name: 'a'.repeat(bytes), messages: [{ role: 'user', content: 'a'.repeat(bytes) }] },
+  Object.fromEntries(
+    Array.from({ length: 9_999 }, (_, n) => [`${n}${'k'.repeat(bytes / 10_000)}`, n]),
+  ),
+  {
+    ...{ model: 'm', max_tokens: 1 },
+    messages: Array.from({ length: bytes / 32 }, () => ({ role: 'user', content: 'a' })),
+  },
+  { model: 'm', input: Array.from({ length: bytes / 32 }, () => ({ role: 'user', content: 'a' })) },
+  {
+    contents: Array.from({ length: bytes / 40 }, () => ({ role: 'user', parts: [{ text: 'a' }] })),
+  },
+]
+
+t.test('the shipped schemas bound what they ask', t => {
+  const folder = new URL('../../../schemas/', import.meta.url)
+  const bodies = readdirSync(folder).filter(name => !/^(engine|routes)\.json$/.test(name))
+  t.ok(bodies.length >= 7)
+  for (const name of bodies) {
+    const schema = JSON.parse(readFileSync(new URL(name, folder), 'utf8'))
+    t.equal(refusal(schema), 'none', name)
+    let slowest = 0
+    for (const body of widest(LENGTH)) slowest = Math.max(slowest, judge(schema, body).ms)
+    t.comment(`${name}: ${slowest.toFixed(1)} ms for ${LENGTH} bytes`)
+  }
+  t.end()
+})

@@ -1,0 +1,120 @@
+/** What a client of messages is told of a body that does not fit, before anything is sent. */
+import t from 'tap'
+import type { Json } from '../../../engine/plugin.ts'
+import type { Fields } from '../../../plugins/formats/fields.ts'
+import { fileValidator, validatorOf } from '../../../plugins/schema/compile.ts'
+import { fakeHost } from '../../helpers/exchange.ts'
+
+const schema = fileValidator('schemas/messages.json', fakeHost())
+const asking = (more: Fields): Fields => ({
+  ...{ model: 'm', max_tokens: 2_000 },
+  messages: [{ role: 'user', content: 'hi' }],
+  ...more,
+})
+const block = (one: Json): Fields => asking({ messages: [{ role: 'user', content: [one] }] })
+const AT = 'messages[0].content[0]'
+const enabled = (budget_tokens: Json): Fields => ({ thinking: { type: 'enabled', budget_tokens } })
+
+t.test('each field by its own name', async t => {
+  const rows: readonly (readonly [body: Fields, param: string, words: RegExp])[] = [
+    [asking({ max_tokens: null }), 'max_tokens', /an integer/],
+    [asking({ messages: [] }), 'messages', /at least one message/],
+    [
+      asking({ messages: [{ role: 'boss', content: '' }] }),
+      'messages[0].role',
+      /'user', 'assistant'/,
+    ],
+    [asking({ messages: [{ role: 'user' }] }), 'messages[0].content', /Missing/],
+    [
+      asking({ messages: [{ role: 'user', content: 7 }] }),
+      'messages[0].content',
+      /a string or an array/,
+    ],
+    [block({}), `${AT}.type`, /Missing/],
+    [block({ type: 'text' }), `${AT}.text`, /Missing/],
+    [block({ type: 'image' }), `${AT}.source`, /Missing/],
+    [block({ type: 'image', source: { type: 'ftp' } }), `${AT}.source.type`, /'base64', 'url'/],
+    [
+      block({ type: 'image', source: { type: 'base64', data: '' } }),
+      `${AT}.source.media_type`,
+      /Missing/,
+    ],
+    [block({ type: 'document', source: { type: 'url' } }), `${AT}.source.url`, /Missing/],
+    [block({ type: 'thinking', thinking: '' }), `${AT}.signature`, /Missing/],
+    [block({ type: 'redacted_thinking' }), `${AT}.data`, /Missing/],
+    [block({ type: 'tool_use', id: '1', name: 'f' }), `${AT}.input`, /Missing/],
+    [block({ type: 'tool_use', id: '1', name: 'f', input: '{}' }), `${AT}.input`, /an object/],
+    [block({ type: 'tool_result' }), `${AT}.tool_use_id`, /Missing/],
+    [
+      block({ type: 'tool_result', tool_use_id: '1', content: [{ type: 'text' }] }),
+      `${AT}.content[0].text`,
+      /Missing/,
+    ],
+    [
+      block({ type: 'text', text: '', cache_control: { type: 'forever' } }),
+      `${AT}.cache_control.type`,
+      /'ephemeral'/,
+    ],
+    [asking({ system: 7 }), 'system', /a string/],
+    [asking({ system: [{ type: 'image' }] }), 'system[0].text', /Missing/],
+    [asking({ temperature: 1.5 }), 'temperature', /<= 1/],
+    [asking({ top_p: -1 }), 'top_p', />= 0/],
+    [asking({ top_k: 1.5 }), 'top_k', /an integer/],
+    [asking({ stream: 'yes' }), 'stream', /a boolean/],
+    [asking({ stop_sequences: 'x' }), 'stop_sequences', /an array/],
+    [asking({ stop_sequences: [7] }), 'stop_sequences[0]', /a string/],
+    [asking({ tools: [{ name: 'f' }] }), 'tools[0].input_schema', /Missing/],
+    [asking({ tools: [{ type: 'custom', input_schema: {} }] }), 'tools[0].name', /Missing/],
+    [asking({ tool_choice: 'auto' }), 'tool_choice', /an object/],
+    [asking({ tool_choice: { type: 'maybe' } }), 'tool_choice.type', /'auto', 'any'/],
+    [asking({ tool_choice: { type: 'tool' } }), 'tool_choice.name', /Missing/],
+    [asking({ thinking: { type: 'hard' } }), 'thinking.type', /'enabled', 'disabled', 'adaptive'/],
+    [asking({ thinking: { type: 'enabled' } }), 'thinking.budget_tokens', /Missing/],
+    [asking(enabled(1_023)), 'thinking.budget_tokens', />= 1024/],
+    [asking({ ...enabled(100_001), max_tokens: 200_000 }), 'thinking.budget_tokens', /<= 100000/],
+    [asking(enabled(2_001)), 'thinking.budget_tokens', /<= 'max_tokens' \(2000\), but got 2001/],
+    [asking({ ...enabled(1_024), temperature: 0.5 }), 'temperature', /must be 1 while thinking/],
+    [asking({ output_config: { effort: 'huge' } }), 'output_config.effort', /'low', 'medium'/],
+    [
+      asking({ output_config: { format: { type: 'json_schema' } } }),
+      'output_config.format.schema',
+      /Missing/,
+    ],
+    [asking({ metadata: { user_id: 7 } }), 'metadata.user_id', /a string/],
+    [asking({ service_tier: 'flex' }), 'service_tier', /'auto', 'standard_only'/],
+  ]
+  for (const [body, param, words] of rows)
+    t.match(schema.judge(body), { status: 400, param, message: words }, param)
+})
+t.test('what fits passes, and so does what upstreams may learn', async t => {
+  const bodies: readonly Fields[] = [
+    asking({}),
+    asking({ ...enabled(2_000), temperature: 1 }),
+    asking({ thinking: { type: 'adaptive' }, temperature: null, stream: null }),
+    asking({
+      tools: [
+        { type: 'web_search_20250305', name: 'web_search' },
+        { type: 'mcp_toolset', mcp_server_name: 's' },
+      ],
+    }),
+    asking({ of_the_future: 1, thinking: { type: 'disabled', of_the_future: 1 } }),
+    block({ type: 'of_the_future', anything: 1 }),
+    block({ type: 'tool_result', tool_use_id: '1' }),
+  ]
+  for (const body of bodies) t.equal(schema.judge(body), undefined)
+})
+t.test('one number above another', async t => {
+  const judge = (body: Json) =>
+    validatorOf({ notAbove: { 'a.b': 'c' } }, 'x', fakeHost()).judge(body)
+  t.match(judge({ a: { b: 2 }, c: 1 }), { code: 'OUT_OF_RANGE', param: 'a.b' })
+  for (const body of [
+    { a: { b: 1 }, c: 1 },
+    { a: { b: 2 } },
+    { a: null, c: 1 },
+    { a: { b: 'x' }, c: 1 },
+    [],
+    7,
+  ])
+    t.equal(judge(body), undefined)
+  t.throws(() => validatorOf({ notAbove: 7 }, 'x', fakeHost()), { code: 'SCHEMA_REFUSED' })
+})

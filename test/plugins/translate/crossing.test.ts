@@ -1,0 +1,208 @@
+/** From one format to another: what is sent, what is said to be lost, and every way an answer can go wrong. */
+import t from 'tap'
+import { asFault } from '../../../engine/errors.ts'
+import type { Fault } from '../../../engine/plugin.ts'
+import { BROKEN, USAGE } from '../../../plugins/slots.ts'
+import { CrossedStream } from '../../../plugins/translate/crossed.ts'
+import { StreamSink } from '../../../plugins/translate/sink.ts'
+import { codecOf, contextWith } from '../../helpers/codec.ts'
+import { cross } from '../../helpers/crossed.ts'
+import { JSON_TYPE, SSE } from '../../helpers/translated.ts'
+
+const body = { model: 'asked', messages: [{ role: 'user', content: 'hi' }] }
+const answer = (message: object, reason = 'stop') =>
+  JSON.stringify({
+    id: 'theirs',
+    model: 'there',
+    choices: [{ index: 0, message: { role: 'assistant', ...message }, finish_reason: reason }],
+    usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
+  })
+const plain = { headers: JSON_TYPE, body: answer({ content: 'hello' }) }
+const chunk = (delta: object, reason: string | null = null) =>
+  `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: reason }] })}\n\n`
+const streaming = (...chunks: string[]) => ({ headers: SSE, chunks })
+const stream = { ...body, stream: true }
+
+t.test('a plain answer: the model by the client’s name, counts for whoever pays', async t => {
+  const { sent, poured, exchange } = await cross({ body, answered: plain })
+  t.match(sent, { model: 'there', messages: body.messages })
+  const said = JSON.parse(poured?.text ?? '')
+  t.match(said, { model: 'asked', choices: [{ message: { content: 'hello' } }] })
+  t.equal(poured?.tail, poured?.text, 'all of it waits until it is paid for')
+  t.same(exchange.slots.get(USAGE), { meters: { input: 3, output: 2 }, estimated: false })
+})
+
+t.test('a stream at any chunk boundary, its end kept back', async t => {
+  const whole = [
+    chunk({ content: 'hél' }),
+    chunk({ content: 'lo' }, 'stop'),
+    'data: [DONE]\n\n',
+  ].join('')
+  const bytes = Buffer.from(whole)
+  const single = [...bytes].map(byte => Buffer.from([byte]))
+  for (const chunks of [[whole], single]) {
+    const { poured } = await cross({ body: stream, answered: { headers: SSE, chunks } })
+    t.match(poured?.text, /"content":"hél"/)
+    t.equal(poured?.tail, 'data: [DONE]\n\n')
+  }
+})
+
+t.test('edge 17: a stream that dies, or only stops, ends in an error', async t => {
+  const dead = Object.assign(new Error('gone'), { code: 'TARGET_RESET', status: 502, expose: true })
+  for (const dies of [undefined, dead]) {
+    const chunks = [chunk({ content: 'a' })]
+    const { poured, exchange } = await cross({
+      body: stream,
+      answered: { headers: SSE, chunks, ...(dies && { dies }) },
+    })
+    t.match(poured?.text, /data: \{"error":/)
+    t.notMatch(poured?.text, /\[DONE\]/)
+    t.equal(exchange.slots.get(BROKEN), true)
+    t.match(exchange.slots.get(USAGE), { estimated: true })
+  }
+})
+t.test('an error in the first event is an answer, in the middle an event', async t => {
+  const error =
+    'data: {"error":{"message":"too many","type":"rate_limit_error","code":"rate_limit_exceeded"}}\n\n'
+  const first = await cross({ body: stream, answered: streaming(error) })
+  t.equal(first.reply?.status, 429)
+  t.match(first.poured?.text, /too many/)
+  // Behind a word that nobody has been sent yet it is still an answer of its own.
+  const second = await cross({ body: stream, answered: streaming(chunk({ content: 'a' }) + error) })
+  t.match(second.poured?.fault, { status: 429, message: 'too many' })
+})
+t.test('an error behind words that were sent is an event', t => {
+  const codec = codecOf('openai-chat')
+  const broken: string[] = []
+  const crossed = new CrossedStream(codec, 'openai-chat', new StreamSink(codec, contextWith()), {
+    ...{ heard() {}, heardWhole() {}, counted() {}, lingers() {} },
+    bodyOf: reason => ({ error: { message: reason.message } }),
+    errorIn: event =>
+      event.data?.includes('"error"') ? asFault(new Error('too many')) : undefined,
+    broke: reason => void broken.push(reason.message),
+  })
+  const written: string[] = []
+  const out = {
+    write: (bytes: Uint8Array) => void written.push(Buffer.from(bytes).toString()),
+    end: (tail?: Uint8Array, told?: Fault) =>
+      void written.push(`END ${Buffer.from(tail ?? []).toString()} ${told?.message}`),
+    fail: () => void written.push('FAIL'),
+  }
+  crossed.write(Buffer.from(chunk({ content: 'a' })), out)
+  crossed.write(Buffer.from('data: {"error":{}}\n\n'), out)
+  crossed.end(undefined, out)
+  t.match(written, [/"content":"a"/, /^END data: \{"error":\{"message":"too many".* too many$/s])
+  t.same(broken, ['too many'])
+  t.equal(written.length, 2, 'once')
+  t.end()
+})
+t.test('a refusal keeps status and words; one that blames our key is ours', async t => {
+  const refusal = { error: { message: 'no such thing', type: 'invalid_request_error', param: 'x' } }
+  const said = await cross({
+    body,
+    answered: { status: 429, headers: { 'retry-after': '7' }, body: JSON.stringify(refusal) },
+  })
+  t.match(said.reply, { status: 429, headers: { 'retry-after': '7' } })
+  t.match(said.poured?.text, /no such thing/)
+  const key = await cross({
+    body,
+    answered: { status: 401, body: '{"error":{"message":"sk-secret"}}' },
+  })
+  t.match(key.fault, { code: 'UPSTREAM_KEY_REFUSED', status: 502 })
+  t.notMatch(key.fault?.message, /secret/)
+})
+t.test('what is no answer at all is a 502', async t => {
+  for (const text of ['<html>', '[]', '']) {
+    const { poured, exchange } = await cross({ body, answered: { headers: JSON_TYPE, body: text } })
+    t.match(poured?.fault, { code: 'UPSTREAM_UNREADABLE', status: 502 }, text)
+    t.match(exchange.slots.get(USAGE), { estimated: true })
+  }
+})
+t.test('edge 5: a model that broke off without a word is no success', async t => {
+  const broken = { headers: JSON_TYPE, body: answer({ content: null }, 'error') }
+  const { poured } = await cross({ body, answered: broken })
+  t.match(poured?.fault, { code: 'UPSTREAM_BROKE_OFF' })
+  for (const content of [null, 'a']) {
+    const whole = { headers: JSON_TYPE, body: answer({ content }, 'error') }
+    const told = await cross({ body: stream, answered: whole })
+    t.match(told.poured?.fault, { code: 'UPSTREAM_BROKE_OFF' }, 'nor is it to who streams')
+  }
+  const chunks = [chunk({ content: 'a' }), chunk({}, 'error'), 'data: [DONE]\n\n']
+  const streamed = await cross({ body: stream, answered: { headers: SSE, chunks } })
+  t.match(streamed.poured?.fault ?? streamed.poured?.tail, /error|BROKE/)
+  t.notMatch(streamed.poured?.text, /DONE/)
+})
+
+t.test(
+  'what the model failed to write in one piece is an error to whoever streams, too',
+  async t => {
+    const google = (finishReason: string, parts: object[]) => ({
+      headers: JSON_TYPE,
+      body: JSON.stringify({ candidates: [{ content: { parts }, finishReason }] }),
+    })
+    for (const parts of [[], [{ text: 'so far' }]]) {
+      const answered = google('MALFORMED_FUNCTION_CALL', parts)
+      const { poured } = await cross({ body: stream, target: 'google-gemini', answered })
+      t.match(poured?.fault, { code: 'UPSTREAM_BROKE_OFF' })
+      t.equal(poured?.text, '', 'nothing that looks like an end')
+    }
+    const queued = { id: 'resp_1', object: 'response', status: 'queued', output: [] }
+    const { poured } = await cross({
+      ...{ client: 'google-gemini', target: 'openai-responses' },
+      path: '/v1beta/models/asked:streamGenerateContent?alt=sse',
+      body: { contents: [{ parts: [{ text: 'hi' }] }] },
+      answered: { headers: JSON_TYPE, body: JSON.stringify(queued) },
+    })
+    t.match(poured?.fault, { code: 'UPSTREAM_BROKE_OFF' })
+  },
+)
+t.test('a client that streams is streamed to, whatever the upstream does', async t => {
+  const { poured, reply } = await cross({ body: stream, answered: plain })
+  t.match(reply?.headers['content-type'], /event-stream/)
+  t.match(poured?.text, /"content":"hello"[\s\S]*\[DONE\]/)
+  const whole = streaming(
+    chunk({ content: 'hel' }),
+    chunk({ content: 'lo' }, 'stop'),
+    'data: [DONE]\n\n',
+  )
+  const collected = await cross({ body, answered: whole })
+  t.match(JSON.parse(collected.poured?.text ?? ''), {
+    choices: [{ message: { content: 'hello' } }],
+  })
+})
+
+t.test('what is lost is named in a header and the log, or refused', async t => {
+  const more = { ...body, moderation: {}, sniff: 1 }
+  const { reply, host } = await cross({ body: more, answered: plain })
+  t.equal(reply?.headers['x-tollgate-dropped'], 'moderation, sniff')
+  t.match(host.logged, ['info fields the target cannot carry'])
+  const strict = { code: 'FIELD_LOST', status: 400, param: 'moderation' }
+  const asked = await cross({
+    body: more,
+    headers: { 'x-tollgate-strict': 'true' },
+    answered: plain,
+  })
+  t.match(asked.fault, strict)
+  t.match((await cross({ body: more, answered: plain, ground: { strict: true } })).fault, strict)
+  const loose = { 'x-tollgate-strict': 'false' }
+  t.notOk(
+    (await cross({ body: more, answered: plain, headers: loose, ground: { strict: true } })).fault,
+  )
+  t.equal((await cross({ body, answered: plain })).reply?.headers['x-tollgate-dropped'], undefined)
+})
+t.test('a field with letters no header may hold does not break it', async t => {
+  const { reply } = await cross({ body: { ...body, 'schlüssel\n': 1 }, answered: plain })
+  t.match(reply?.headers['x-tollgate-dropped'], /^[\x20-\x7e]+$/)
+})
+
+t.test('a model that thinks by its name', async t => {
+  const traits = { thinks: { budget: '80%' } }
+  const thinking = async (more: object) =>
+    cross({ body: { ...body, ...more }, traits, answered: plain })
+  t.match((await thinking({})).sent, { max_completion_tokens: 8192, reasoning_effort: 'medium' })
+  t.match((await thinking({ max_tokens: 100 })).sent, { max_completion_tokens: 1280 })
+  const hot = await thinking({ temperature: 0.2, top_p: 0.5 })
+  t.equal(hot.reply?.headers['x-tollgate-dropped'], 'temperature, top_p')
+  t.equal(hot.sent?.temperature, undefined)
+  t.match((await thinking({ reasoning_effort: 'high' })).sent, { reasoning_effort: 'high' })
+})

@@ -1,0 +1,201 @@
+/** The outbox over real TLS receivers: what arrives, and what is tried again and when. */
+import { Webhook } from 'standardwebhooks'
+import t from 'tap'
+import { DELAYS } from '../../../plugins/webhooks/schedule.ts'
+import { replay } from '../../../plugins/webhooks/statements.ts'
+import { ok, outside, startReceiver, status } from '../../helpers/receiver.ts'
+import { ENGINES } from '../../helpers/store.ts'
+import { openDesk, SECRET } from '../../helpers/webhooks.ts'
+
+const over = ({ state }: { state?: unknown }) => state !== 'pending'
+const tried = (times: number) => (row: { attempts?: unknown }) => Number(row.attempts) >= times
+
+for (const engine of ENGINES)
+  t.test(`an event arrives, signed, with the query as it was: ${engine}`, async t => {
+    const desk = await openDesk(t, engine)
+    const receiver = await startReceiver(t)
+    await desk.endpoint(1, `${receiver.origin}/a%20b?token=s%2Fe+c%3Dret&x=1`)
+    desk.start()
+    const body = '{"topic":"user_quota_too_low","data":{"quota":0.5}}'
+    await desk.event('msg_1', 1, { body })
+    await desk.eventually('msg_1', over)
+    const [got] = receiver.received
+    t.match(got, { method: 'POST', url: '/a%20b?token=s%2Fe+c%3Dret&x=1', body })
+    t.equal(got?.headers['content-type'], 'application/json')
+    t.equal(got?.headers['webhook-id'], 'msg_1')
+    t.doesNotThrow(() => new Webhook(SECRET).verify(body, got?.headers ?? {}))
+    t.match(await desk.attempts('msg_1'), [{ number: 1, outcome: 'delivered', status: 200 }])
+    t.match(desk.counts, ['webhook_attempts_total delivered'])
+    t.notMatch(desk.lines.join('\n'), /token|s%2Fe|whsec|a%20b/, 'no secret in the log')
+    t.match(desk.lines.join('\n'), `127.0.0.1:${receiver.port}`)
+  })
+
+t.test('a receiver that fails: ten attempts, at their times, with one id', async t => {
+  const desk = await openDesk(t)
+  const receiver = await startReceiver(t, status(500))
+  await desk.endpoint(1, receiver.origin)
+  desk.start()
+  await desk.event('msg_1', 1)
+  for (const [index, delay] of DELAYS.entries()) {
+    const { due, state } = await desk.eventually('msg_1', tried(index + 1))
+    const wait = Number(due) - (Date.now() + desk.ahead)
+    t.ok(wait <= delay && wait > delay - 4_000, `attempt ${index + 2} in ${wait} of ${delay} ms`)
+    t.equal(state, 'pending')
+    desk.ahead += delay
+  }
+  const { state } = await desk.eventually('msg_1', tried(10))
+  t.equal(state, 'failed')
+  t.same(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])), new Set(['msg_1']))
+  for (const { body, headers } of receiver.received.slice(0, 1))
+    new Webhook(SECRET).verify(body, headers)
+  const stamps = receiver.received.map(({ headers }) => Number(headers['webhook-timestamp']))
+  t.same([...stamps].sort(), stamps, 'each attempt has its own time')
+  t.ok((stamps[9] ?? 0) - (stamps[0] ?? 0) > 75 * 3_600, 'over three days')
+  t.match(await desk.attempts('msg_1'), Array(10).fill({ outcome: 'refused', status: 500 }))
+})
+
+for (const engine of ENGINES)
+  t.test(`410 ends it, also for what waits: ${engine}`, async t => {
+    const desk = await openDesk(t, engine)
+    const receiver = await startReceiver(t, status(410))
+    await desk.endpoint(1, receiver.origin)
+    for (const id of ['msg_1', 'msg_2']) await desk.event(id, 1)
+    desk.start()
+    await desk.eventually('msg_1', over)
+    await desk.eventually('msg_2', over)
+    t.equal(receiver.received.length, 1)
+    t.match(await desk.rows('SELECT state FROM webhook_events'), [
+      { state: 'failed' },
+      { state: 'failed' },
+    ])
+    await t.rejects(desk.event('msg_3', 1), { code: 'NO_ENDPOINT' })
+    await t.rejects(desk.database.write([replay('msg_1', 10, 0)]), { code: 'NO_ENDPOINT' })
+    await desk.endpoint(1, receiver.origin)
+    await desk.event('msg_3', 1)
+    await receiver.until(2)
+  })
+
+t.test('a redirect is a failure, and nobody goes there', async t => {
+  const desk = await openDesk(t)
+  const elsewhere = await startReceiver(t)
+  const receiver = await startReceiver(t, status(307, { location: `${elsewhere.origin}/` }))
+  await desk.endpoint(1, receiver.origin)
+  desk.start()
+  await desk.event('msg_1', 1)
+  const { state } = await desk.eventually('msg_1', tried(1))
+  t.equal(state, 'pending', 'it will be tried again')
+  t.match(await desk.attempts('msg_1'), [{ outcome: 'redirected', status: 307 }])
+  t.equal(elsewhere.connections(), 0)
+})
+
+t.test('a receiver that is busy says for how long, and is left alone', async t => {
+  const desk = await openDesk(t)
+  let busy = true
+  const receiver = await startReceiver(t, (one, response) =>
+    (busy ? status(429, { 'retry-after': '600' }) : ok)(one, response, undefined as never),
+  )
+  await desk.endpoint(1, receiver.origin)
+  desk.start()
+  await desk.event('msg_1', 1)
+  const { due } = await desk.eventually('msg_1', tried(1))
+  t.ok(Math.abs(Number(due) - Date.now() - 600_000) < 5_000, 'not after 5 s, but when it said')
+  await desk.event('msg_2', 1)
+  await desk.endpoint(2, (await startReceiver(t)).origin)
+  await desk.event('msg_3', 2)
+  await desk.eventually('msg_3', over)
+  t.equal(receiver.received.length, 1, 'what comes after waits as well')
+  busy = false
+  desk.ahead = 610_000
+  for (const id of ['msg_1', 'msg_2'])
+    t.match(await desk.eventually(id, over), { state: 'delivered' })
+})
+
+t.test('connections that break or cannot be made', async t => {
+  const desk = await openDesk(t)
+  const reset = await startReceiver(t, (_, __, incoming) => void incoming.socket.destroy())
+  const wrong = await startReceiver(t, ok, '127.0.0.2')
+  const urls: Record<string, string> = {
+    ...{ reset: reset.origin, wrong: wrong.origin, nobody: 'https://127.0.0.1:1/' },
+    ...{ nameless: 'https://no-such-name.invalid/', inside: 'https://10.0.0.1/' },
+  }
+  for (const [index, name] of Object.keys(urls).entries()) {
+    await desk.endpoint(index + 1, urls[name] ?? '')
+    await desk.event(name, index + 1)
+  }
+  desk.start()
+  const outcomes: Record<string, unknown> = {}
+  for (const name in urls) {
+    await desk.eventually(name, tried(1))
+    const [last] = await desk.attempts(name)
+    outcomes[name] = last?.outcome
+  }
+  t.match(outcomes, {
+    ...{ reset: /^[A-Z_]+$/, nobody: 'ECONNREFUSED', wrong: 'ERR_TLS_CERT_ALTNAME_INVALID' },
+    ...{ nameless: 'EGRESS_NAME', inside: 'EGRESS_ADDRESS' },
+  })
+  t.equal(wrong.received.length, 0, 'whoever is not who the URL says gets nothing')
+})
+
+t.test('an attempt that cannot be written down is not made twice', async t => {
+  const desk = await openDesk(t)
+  const receiver = await startReceiver(t)
+  await desk.endpoint(1, receiver.origin)
+  await desk.event('msg_1', 1)
+  const { write } = desk.database
+  let broken = 3
+  desk.database.write = list => {
+    const records = list.some(({ sql }) => sql.name === 'webhooks: finish attempt')
+    return records && broken-- > 0
+      ? Promise.reject(Object.assign(new Error('away'), { code: 'STORE_UNAVAILABLE' }))
+      : write(list)
+  }
+  t.teardown(() => {
+    desk.database.write = write
+  })
+  desk.start()
+  t.match(await desk.eventually('msg_1', over), { state: 'delivered', attempts: 1 })
+  t.equal(receiver.received.length, 1)
+})
+
+t.test('a name that led to a public address and then does not', async t => {
+  const desk = await openDesk(t)
+  const inside = await startReceiver(t)
+  const answers = [['1.1.1.1'], ['127.0.0.1']]
+  let asked = 0
+  const world = outside('', async () => answers[Math.min(asked++, 1)] ?? [])
+  t.equal(await world.judge('https://hook.test/'), 'https://hook.test/', 'when it was saved')
+  await desk.endpoint(1, 'https://hook.test:8443/')
+  await desk.event('msg_1', 1)
+  desk.start(world)
+  await desk.eventually('msg_1', tried(1))
+  t.match(await desk.attempts('msg_1'), [{ outcome: 'EGRESS_ADDRESS' }])
+  t.equal(inside.connections(), 0)
+})
+
+t.test('what is not https is not sent, whoever wrote it there', async t => {
+  const desk = await openDesk(t)
+  await desk.endpoint(1, 'http://127.0.0.1:1/')
+  await desk.event('msg_1', 1)
+  desk.start()
+  await desk.eventually('msg_1', tried(1))
+  t.match(await desk.attempts('msg_1'), [{ outcome: 'WEBHOOK_URL' }])
+})
+
+for (const engine of ENGINES)
+  t.test(`what is over for a month is forgotten, what waits is not: ${engine}`, async t => {
+    const desk = await openDesk(t, engine)
+    const receiver = await startReceiver(t)
+    await desk.endpoint(1, receiver.origin)
+    await desk.endpoint(2, 'https://127.0.0.1:1/')
+    await desk.event('msg_1', 1)
+    await desk.event('msg_2', 2)
+    const stop = desk.start()
+    await desk.eventually('msg_1', over)
+    await desk.eventually('msg_2', tried(1))
+    await stop()
+    desk.ahead = 31 * 86_400_000
+    desk.start()
+    while ((await desk.rows("SELECT id FROM webhook_events WHERE id = 'msg_1'")).length > 0);
+    t.match(await desk.rows('SELECT DISTINCT event FROM webhook_attempts'), [{ event: 'msg_2' }])
+    t.match(await desk.rows('SELECT id FROM webhook_events'), [{ id: 'msg_2' }])
+  })

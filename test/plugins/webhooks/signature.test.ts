@@ -1,0 +1,69 @@
+/** Signatures as the public package of Standard Webhooks checks them, and as older receivers do. */
+import { createHmac, randomBytes } from 'node:crypto'
+import { Webhook } from 'standardwebhooks'
+import t from 'tap'
+import {
+  isSecret,
+  makeSecret,
+  maskSecret,
+  signatureHeaders,
+} from '../../../plugins/webhooks/signature.ts'
+import fc from '../../helpers/property.ts'
+
+const now = () => Date.now()
+const headersOf = (...given: Parameters<typeof signatureHeaders>) =>
+  signatureHeaders(...given) as Record<string, string>
+
+t.test('any body, any secret', async t => {
+  const bytes = fc.uint8Array({ minLength: 24, maxLength: 64 })
+  t.doesNotThrow(() =>
+    fc.assert(
+      fc.property(fc.string(), bytes, (text, key) => {
+        const secret = `whsec_${Buffer.from(key).toString('base64')}`
+        const body = JSON.stringify({ text })
+        const headers = headersOf({ id: 'msg_1', body, secret, at: now() })
+        new Webhook(secret).verify(body, headers)
+        const plain = createHmac('sha256', secret).update(body).digest('hex')
+        return isSecret(secret) && headers['x-webhook-signature'] === plain
+      }),
+    ),
+  )
+})
+
+t.test('nothing else passes', async t => {
+  const secret = makeSecret()
+  const body = '{"topic":"user_quota_too_low","data":{"quota":1}}'
+  const headers = headersOf({ id: 'msg_1', body, secret, at: now() })
+  const check =
+    (body: string, more = {}, key = secret) =>
+    () =>
+      new Webhook(key).verify(body, { ...headers, ...more })
+  t.doesNotThrow(check(body))
+  t.throws(check(body.replace('1', '2')))
+  t.throws(check(body, { 'webhook-id': 'msg_2' }))
+  t.throws(check(body, { 'webhook-timestamp': String(Math.floor(now() / 1_000) + 1) }))
+  t.throws(check(body, {}, makeSecret()))
+  const old = headersOf({ id: 'msg_1', body, secret, at: now() - 3_600_000 })
+  t.throws(check(body, old), 'a replay of last hour')
+})
+
+t.test('secrets', async t => {
+  const made = makeSecret()
+  t.ok(isSecret(made))
+  t.not(makeSecret(), made)
+  t.match(maskSecret(made), /^whsec_….{4}$/)
+  const of = (length: number) => randomBytes(length).toString('base64')
+  for (const wrong of [
+    '',
+    'whsec_',
+    of(32),
+    `whsec_${of(23)}`,
+    `whsec_${of(65)}`,
+    `whsec_${of(32)}\n`,
+    `whsec_ ${of(32)}`,
+    `WHSEC_${of(32)}`,
+    `whsec_${randomBytes(32).toString('hex')}z`,
+    `whsec_${'-_'.repeat(16)}`,
+  ])
+    t.notOk(isSecret(wrong), wrong)
+})
