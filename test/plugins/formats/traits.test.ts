@@ -16,7 +16,7 @@ t.test('the table is whole', async t => {
       .flatMap(line => [...(line.split('|')[1] ?? '').matchAll(/`([a-z_]+)[:`]/g)])
       .map(([, name]) => name),
   )
-  const files = globSync('plugins/{formats,translation}/**/*.ts', { cwd: root.pathname })
+  const files = globSync('plugins/{conversion,formats,translate}/**/*.ts', { cwd: root.pathname })
   const text = files.map(read).join('\n')
   const used = new Set(
     [...text.matchAll(/traits\??\.(?!ts\b)([a-z_]+)\b/g)].map(([, name]) => name ?? ''),
