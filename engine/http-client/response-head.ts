@@ -54,6 +54,9 @@ export const readFields = (text: string): AnswerHeaders => {
     const name = colon < 0 || colon > end ? '' : nameOf(text.slice(start, colon))
     if (name === '') throw new AnswerBroken('a header without a name')
     const value = trimmed(text, colon + 1, end)
+    // Some readers keep that tab, and take `chunked` with it for another coding.
+    if (text[end - 1] === '\t' && FRAMING.has(name))
+      throw new AnswerBroken(`a tab behind the ${FRAMING.get(name)}`)
     const before = headers[name]
     if (before === undefined) headers[name] = value
     else if (Array.isArray(before)) before.push(value)
@@ -61,14 +64,19 @@ export const readFields = (text: string): AnswerHeaders => {
   }
   return headers
 }
-/** Without the blanks around it, but with tabs behind it: some readers keep them, and `chunked` with a tab is another
- *  coding to those. */
+/** The headers that say where a message ends. */
+const FRAMING: ReadonlyMap<string, string> = new Map([
+  ['transfer-encoding', 'Transfer-Encoding'],
+  ['content-length', 'Content-Length'],
+])
+/** Without the spaces and tabs around it (RFC 9110 §5.5). */
 const trimmed = (text: string, from: number, to: number): string => {
   let [start, end] = [from, to]
-  while (start < end && (text[start] === ' ' || text[start] === '\t')) start++
-  while (end > start && text[end - 1] === ' ') end--
+  while (start < end && isBlank(text[start])) start++
+  while (end > start && isBlank(text[end - 1])) end--
   return text.slice(start, end)
 }
+const isBlank = (character: string | undefined): boolean => character === ' ' || character === '\t'
 
 const keepsOpen = (connection: string | string[] | undefined, since11: boolean): boolean => {
   if (connection === undefined) return since11

@@ -96,6 +96,11 @@ t.test('in one piece, byte by byte, and in any pieces', async t => {
   }
 })
 
+t.test('header values: spaces and tabs around a value are trimmed, those inside stay', async t => {
+  const seen = whole(`${OK}a: \t b \t c\t \t\r\nd:\t\r\ncontent-length: 0\r\n\r\n`) as Seen
+  t.same({ ...seen.headers }, { a: 'b \t c', d: '', 'content-length': '0' })
+})
+
 t.test('the answer to HEAD has no body, whatever its head says', async t => {
   const seen = whole(`${OK}content-length: 9\r\n\r\n`, 'HEAD')
   t.match(seen, { status: 200, body: '', reusable: true })
@@ -123,6 +128,7 @@ t.test('what could be read in two ways is broken, and cut is not whole', async t
     [`${OK}transfer-encoding: gzip, chunked\r\n\r\n`]: /Transfer-Encoding/,
     [`${OK}transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n\r\n`]: /Transfer-Encoding/,
     [`${OK}transfer-encoding: chunked\t\r\n\r\n`]: /Transfer-Encoding/,
+    [`${OK}content-length: 2\t\r\n\r\nok`]: /Content-Length/,
     [`${OK}transfer-encoding:\x0bchunked\r\n\r\n`]: /control character/,
     [`${OK}a : b\r\n\r\n`]: /without a name/,
     [`${OK}: b\r\n\r\n`]: /without a name/,

@@ -41,6 +41,13 @@ const arrange = async (t: Test, settings: object = {}, paths: readonly string[] 
   return { core, get, send }
 }
 
+t.test('request headers: spaces and tabs around a value are trimmed', async t => {
+  const { get } = await arrange(t)
+  const { reply, client } = await get('/a', 'accept:\t a\tb \t')
+  client.close()
+  t.match(JSON.parse(reply?.body ?? ''), { accept: /^a\tb$/ })
+})
+
 t.test('a request as its route sees it', async t => {
   const { get } = await arrange(t)
   const { reply, client } = await get('/b/%61%20b?x=1&x=2', 'accept: a', 'Accept: b')
