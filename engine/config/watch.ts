@@ -28,6 +28,8 @@ export const watchFiles = (options: WatchOptions): Watch => {
   const { changed, quiet = 40, atMost = 200 } = options
   // No file has a print at first: whatever happened before the watch stood is told by its first look.
   const prints = new Map<string, string>()
+  /** What stood at the path of each watched folder when it was last looked at. */
+  const folders = new Map<string, string>()
   let names = namesIn([])
   /** The newest last; those before it watch until it does. */
   const watchers = new Set<FSWatcher>()
@@ -43,7 +45,14 @@ export const watchFiles = (options: WatchOptions): Watch => {
     const gone = [...prints.keys()].some(path => !found.has(path))
     prints.clear()
     for (const [path, print] of found) prints.set(path, print)
-    if (!same || gone) changed()
+    const replaced = [...names.keys()].filter(path => folders.get(path) !== identityOf(path))
+    // A path that is a folder no more, or again, is found elsewhere by whoever reads it, also where
+    // the folder was empty.
+    const turned = replaced.some(path => folders.get(path) === NO_FOLDER || !isFolder(path))
+    for (const path of replaced) folders.set(path, identityOf(path))
+    if (!same || gone || turned) changed()
+    // A watch stays with the folder that it was opened on, not with its path.
+    if (replaced.length > 0) open()
   }
   const stir = (path: string) => {
     if (closed || names.get(dirname(path))?.(basename(path)) === false) return
@@ -53,9 +62,17 @@ export const watchFiles = (options: WatchOptions): Watch => {
     timer = setTimeout(look, Math.max(0, Math.min(quiet, since + atMost - now)))
   }
   const open = () => {
+    for (const path of names.keys()) if (!folders.has(path)) folders.set(path, identityOf(path))
     const next = watchFolders([...names.keys()], { depth: 0, ignoreInitial: true })
     watchers.add(next)
     next.on('all', (_event, path) => stir(path))
+    // A file that is a folder by the next look is no event of its own.
+    next.on('raw', (_event, name) => {
+      const counts = [...names].some(
+        ([folder, wanted]) => name === null || name === basename(folder) || wanted(name),
+      )
+      if (counts) stir('')
+    })
     // A folder that vanishes is an event like any other; the old version goes on serving.
     next.on('error', () => stir(''))
     next.on('ready', () => {
@@ -76,6 +93,7 @@ export const watchFiles = (options: WatchOptions): Watch => {
     names = namesIn(there)
     for (const path of prints.keys())
       if (!names.get(dirname(path))?.(basename(path))) prints.delete(path)
+    for (const path of folders.keys()) if (!names.has(path)) folders.delete(path)
     if ([...names.keys()].join('\n') !== before) open()
     else stir('')
   }
@@ -99,6 +117,12 @@ const statOf = (path: string, how: typeof statSync | typeof lstatSync = statSync
   }
 }
 const isFolder = (path: string) => statOf(path)?.isDirectory() === true
+const NO_FOLDER = ''
+/** Differs between two folders that stand at one path one after the other. */
+const identityOf = (path: string): string => {
+  const stat = statOf(path)
+  return stat?.isDirectory() ? `${stat.dev} ${stat.ino}` : NO_FOLDER
+}
 
 /** Whether what has this name in a folder counts. */
 type Wanted = (name: string) => boolean

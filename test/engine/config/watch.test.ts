@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { watchedPlaces } from '../../../engine/config/watch.ts'
 import { settled, untold, watched } from '../../helpers/watched.ts'
 
@@ -159,6 +159,50 @@ t.test('a folder that vanishes harms nobody', async t => {
   ])
   await told(() => rmSync(join(folder, 'plugins'), { recursive: true }))
   await told(() => writeFileSync(join(folder, 'routes.yaml'), 'b'))
+})
+
+/** As the primary does it: whatever changed, the places are found anew. */
+const following = async (t: Test, files: Record<string, unknown>, paths: readonly string[]) => {
+  const folder = t.testdir(files as Parameters<Test['testdir']>[0])
+  const each = await settled(t, folder, paths)
+  const at = (name: string) => join(folder, name)
+  const told = async (act: () => void) => {
+    await each.told(act)
+    each.watch.update(watchedPlaces(paths.map(at)))
+  }
+  return { ...each, told, at }
+}
+
+t.test('a file whose path was an empty folder for a while: watched again', async t => {
+  const { told, at } = await following(t, { 'routes.yaml': 'a', 'saved.yaml': 'a' }, [
+    'routes.yaml',
+  ])
+  await told(() => {
+    rmSync(at('routes.yaml'))
+    mkdirSync(at('routes.yaml'))
+  })
+  // The watch of the parent folder is closed once the new one stands.
+  await new Promise(resolve => setTimeout(resolve, 500))
+  await told(() => {
+    rmSync(at('routes.yaml'), { recursive: true })
+    writeFileSync(at('routes.yaml'), 'a')
+  })
+  await told(() => writeFileSync(at('routes.yaml'), 'b'))
+  await told(() => writeFileSync(at('routes.yaml'), 'c'))
+})
+
+t.test('a folder that another one replaces: files of the new one are watched', async t => {
+  const { told, at } = await following(t, { 'routes.yaml': 'a', plugins: { 'a.ts': '1' } }, [
+    'routes.yaml',
+    'plugins',
+  ])
+  await told(() => {
+    renameSync(at('plugins'), at('old'))
+    mkdirSync(at('plugins'))
+    writeFileSync(at('plugins/a.ts'), '2')
+  })
+  await told(() => writeFileSync(at('plugins/a.ts'), '3'))
+  await told(() => writeFileSync(at('plugins/a.ts'), '4'))
 })
 
 t.test('after close nothing is told', async t => {
