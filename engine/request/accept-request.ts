@@ -9,6 +9,8 @@ import type { Pace } from './body-pace.ts'
 import { Call } from './exchange.ts'
 import { readTarget } from './path.ts'
 import type { Match } from './router.ts'
+import { hideKeysInPath } from '../secret-text.ts'
+import type { CompiledRoute, Snapshot } from '../snapshot/snapshot.ts'
 import type { Store } from './writes.ts'
 
 const fault = errors({
@@ -58,7 +60,7 @@ export const openCall = (
     exact ?? (kind === 'http' ? snapshot.find(method, path) : snapshot.findWebSocket(path))
   const compiled = match?.value ?? snapshot.nearest(path)
   const refusal = match ? undefined : unmatched(snapshot, method, path)
-  if (!compiled) throw refusal ?? fault('ROUTE_NOT_FOUND', [method, path])
+  if (!compiled) throw refusal ?? fault('ROUTE_NOT_FOUND', [method, hideKeysInPath(path)])
   const head = { path, search, headers, encrypted: 'encrypted' in incoming.socket }
   const inbound = new Inbound(incoming, head, compiled.body, kit.pace)
   return { call: newCall(kind, match, compiled, inbound, kit), compiled, inbound, refusal }
@@ -104,7 +106,7 @@ const unmatched = (snapshot: Snapshot, method: string, path: string): Fault => {
   const named = (each: string): boolean =>
     !VERB.test(path) || VERB.test(snapshot.find(each, path)?.value.route.pattern ?? '')
   const allowed = snapshot.methods(path).filter(named)
-  if (allowed.length === 0) return fault('ROUTE_NOT_FOUND', [method, path])
+  if (allowed.length === 0) return fault('ROUTE_NOT_FOUND', [method, hideKeysInPath(path)])
   const allow = allowed.join(', ')
   return fault('METHOD_NOT_ALLOWED', [method, allow], { headers: { allow } })
 }
