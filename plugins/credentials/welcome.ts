@@ -3,7 +3,7 @@ import type { Lent, Sql, Statement } from '../../engine/plugin.ts'
 import { makeSecret } from './secret.ts'
 import { ANY_ACCOUNT, addKey, addToken, createFirstAccount } from './statements.ts'
 
-type Ground = Pick<Lent, 'database' | 'section' | 'upstreams' | 'log'>
+type Ground = Pick<Lent, 'database' | 'section' | 'upstreams' | 'log' | 'match'>
 
 /** Units of the currency. The dearest call of the shipped catalogue holds less. */
 const DEMO = 100n
@@ -13,7 +13,7 @@ export const welcome = async (
   ground: Ground,
   { url }: { readonly url: string },
 ): Promise<string | undefined> => {
-  const { database, section } = ground
+  const { database } = ground
   const [any] = await database.read(ANY_ACCOUNT, [])
   if (any) return undefined
   const now = await database.now()
@@ -31,21 +31,41 @@ export const welcome = async (
     throw error
   }
   const money = await demoMoney(ground, now)
-  const body = {
-    model: pickModel(section('models')),
-    messages: [{ role: 'user', content: 'Hello' }],
-  }
   return `An admin account was made. Its credentials are shown this once; the store keeps only digests.
 
   API key       ${key.text}
   System token  ${token.text}
 
 ${money}
+${firstCall(ground, url, key.text)}`
+}
 
-Try it:
-
-  curl ${url}/v1/chat/completions -H 'Authorization: Bearer ${key.text}' -H 'Content-Type: application/json' -d '${JSON.stringify(body)}'
-`
+/** A command to paste: a call of a route that takes an API key, if one speaks a format known here. */
+const firstCall = ({ section, match }: Ground, url: string, key: string): string => {
+  const routes = section<unknown>('routes')
+  const paths = (Array.isArray(routes) ? routes : []).map(({ path }) => String(path))
+  for (const [end, bodyOf] of FIRST_CALLS) {
+    const path = paths.map(pathOfPost).find(each => each.endsWith(end) && takesKey(match, each))
+    if (!path) continue
+    const body = JSON.stringify(bodyOf(pickModel(section('models'))))
+    const headers = `-H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json'`
+    return `\nTry it:\n\n  curl ${url}${path} ${headers} -d '${body}'\n`
+  }
+  return ''
+}
+/** How the usual paths end, and what is asked there. */
+const FIRST_CALLS: readonly (readonly [end: string, body: (model: string) => object])[] = [
+  ['/chat/completions', model => ({ model, messages: [HELLO] })],
+  ['/responses', model => ({ model, input: HELLO.content })],
+  ['/messages', model => ({ model, max_tokens: 256, messages: [HELLO] })],
+]
+const HELLO = { role: 'user', content: 'Hello' }
+/** The path of a route that takes POST and has no parameters; else empty. */
+const pathOfPost = (path: string): string =>
+  /^(?:\w+\|)*POST(?:\|\w+)*\s+(\/[^\s{*]*)$/.exec(path)?.[1] ?? ''
+const takesKey = (match: Ground['match'], path: string): boolean => {
+  const modes = match('POST', path).route?.option('auth')
+  return modes === 'key' || (Array.isArray(modes) && modes.includes('key'))
 }
 
 /** Calls are paid for, also the first. Where nothing but the sandbox answers, from a store of this machine's own, money that

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { openDatabase } from '../../../engine/store/database.ts'
 import auth from '../../../plugins/auth.ts'
-import { hostOver, openAccounts } from '../../helpers/accounts.ts'
+import { openAccounts } from '../../helpers/accounts.ts'
 import { makeLedger } from '../../helpers/standing.ts'
 import { sql, statement } from '../../helpers/store.ts'
 
@@ -12,7 +12,17 @@ const COUNTS = sql(
     (SELECT count(*) FROM system_tokens) AS tokens`,
 )
 
-const { host, store, database, ...accounts } = await openAccounts(t)
+const { host: bare, store, database, ...accounts } = await openAccounts(t)
+/** The sections of a configuration with these routes, each of which takes what `auth` says. */
+const withRoutes = (paths: readonly string[], auth: unknown = 'key') => ({
+  section: <T>(name: string) => (name === 'routes' ? paths.map(path => ({ path })) : {}) as T,
+  match: (method: string, target: string) => {
+    const found = paths.some(path => path.includes(method) && path.endsWith(` ${target}`))
+    const route = { ...bare.route, option: (name: string) => (name === 'auth' ? auth : undefined) }
+    return { params: {}, path: target, search: '', allowed: [], ...(found && { route }) } as never
+  },
+})
+const host = { ...bare, ...withRoutes(['GET /v1/models', 'POST /v1/chat/completions']) }
 const empty = () =>
   database.write(
     ['api_keys', 'system_tokens', 'accounts'].map(name => statement(name, `DELETE FROM ${name}`)),
@@ -50,7 +60,7 @@ t.test('two gateways start at once: one welcome', async t => {
   const other = await openDatabase({ url: 'sqlite:', data: store.data, patience: 10_000 })
   const texts = await Promise.all([
     auth.welcome(host, { url: 'http://x' }),
-    auth.welcome(hostOver(other), { url: 'http://x' }),
+    auth.welcome({ ...host, database: other }, { url: 'http://x' }),
   ])
   t.equal(texts.filter(Boolean).length, 1)
   t.same(await database.read(COUNTS, []), [{ accounts: 1, keys: 1, tokens: 1 }])
@@ -59,8 +69,39 @@ t.test('two gateways start at once: one welcome', async t => {
 
 t.test('the line to paste names a model that is there', async t => {
   await empty()
-  const section = <T>() => ({ 'cl-*': {}, 'only-one': {} }) as T
+  const models = { 'cl-*': {}, 'only-one': {} }
+  const section = <T>(name: string) => (name === 'models' ? models : host.section(name)) as T
   t.match(await auth.welcome({ ...host, section }, { url: 'http://x' }), /"model":"only-one"/)
+})
+
+t.test('first start: the command names a route that the configuration has', async t => {
+  for (const [path, body] of [
+    ['/v1/chat/completions', { messages: [{ role: 'user', content: 'Hello' }] }],
+    ['/team/a/chat/completions', { messages: [{ role: 'user', content: 'Hello' }] }],
+    ['/v1/responses', { input: 'Hello' }],
+    ['/anthropic/v1/messages', { max_tokens: 256, messages: [{ role: 'user', content: 'Hello' }] }],
+  ] as const) {
+    await empty()
+    const routes = withRoutes(['GET /v1/models', `GET|POST ${path}`], ['query-key', 'key'])
+    const text = (await auth.welcome({ ...host, ...routes }, { url: 'http://x' })) ?? ''
+    t.match(text, `Try it:\n\n  curl http://x${path} -H`)
+    t.match(JSON.parse(/-d '(.*)'/.exec(text)?.[1] ?? ''), { model: 'gp-4.1', ...body }, path)
+  }
+})
+
+t.test('first start: no command where no route takes a key and a known format', async t => {
+  for (const routes of [
+    withRoutes([]),
+    withRoutes(['GET /v1/chat/completions', 'WS /v1/responses', 'POST /v1/embeddings']),
+    withRoutes(['POST /{team}/chat/completions']),
+    withRoutes(['POST /v1/chat/completions'], 'system-token'),
+    withRoutes(['POST /v1/chat/completions'], 'none'),
+  ]) {
+    await empty()
+    const text = await auth.welcome({ ...host, ...routes }, { url: 'http://x' })
+    t.match(text, /API key {7}sk-\w{49}/)
+    t.notMatch(text, /curl|Try it/)
+  }
 })
 
 const inside = { options: {}, inside: 'sandbox' }
@@ -77,7 +118,7 @@ t.test('demo money only where nothing but the sandbox answers, and noted as such
   const settings =
     (more: object) =>
     <T>(name: string) =>
-      (name === 'settings' ? more : {}) as T
+      (name === 'settings' ? more : host.section(name)) as T
   const WITHOUT = [
     { upstreams: {} },
     { upstreams: { gp: inside, cl: { options: {} } } },
