@@ -3,6 +3,7 @@ import { fstatSync } from 'node:fs'
 import pino from 'pino'
 import type { Log } from '../plugin.ts'
 import { createRequestLines, type RequestLine } from './request-line.ts'
+import { HIDDEN, hideKeys } from './secret-text.ts'
 
 export interface LogOptions {
   readonly level: string
@@ -88,7 +89,6 @@ const toStdout = (): Destination => {
 const TO_FILE = { minLength: 65_536, maxWrite: 131_072 }
 const TO_PIPE = { minLength: 3584, maxWrite: 4096 }
 
-const HIDDEN = '[hidden]'
 const SECRET_NAME = /(?:authorization|cookie|secret|password|api[-_]?key)$/i
 const NAMES_KEPT = 1000
 const DEEPEST = 8
@@ -128,7 +128,7 @@ const createFieldCurtain = (): ((fields: object) => Record<string, unknown>) => 
 }
 
 // Any parameter of a query may be a credential (`?key=`), and so may what stands before an `@`.
-const SUSPECT = /[=@]|bearer |basic /i
+const SUSPECT = /[=@]|bearer |basic |(?:sk|st|pk|rk|key|token|secret|whsec)[-_]/i
 const QUERY = /([?&][\w.~-]+=)[^&"\s\\#]+/g
 const USERINFO = /:\/\/[^/?#\s"@]+@/g
 const CREDENTIAL = /\b((?:bearer|basic) )[\w.~+/=-]+/gi
@@ -154,7 +154,7 @@ const createValueCurtain = () => {
       let text = known ? line.replace(known, HIDDEN) : line
       if (!SUSPECT.test(text)) return text
       text = text.replace(QUERY, `$1${HIDDEN}`).replace(USERINFO, `://${HIDDEN}@`)
-      return text.replace(CREDENTIAL, `$1${HIDDEN}`)
+      return hideKeys(text.replace(CREDENTIAL, `$1${HIDDEN}`))
     },
   }
 }

@@ -1,4 +1,5 @@
 /** The line a finished request leaves in the log: written by hand, since it is the one that every request pays for. */
+import { hideKeysInPath } from './secret-text.ts'
 
 /** One finished request, in the order of its line. */
 export interface RequestLine {
@@ -22,6 +23,8 @@ export interface RequestLine {
 }
 type Hide = (text: string) => string
 
+/** The name of the route of a request that met none. */
+const NO_ROUTE = 'none'
 /** Names that are kept quoted; whoever invents more pays for each. */
 const NAMES_KEPT = 1_000
 /** Longer ones are nobody's usual path. */
@@ -48,6 +51,8 @@ export const createRequestLines = (base: object, hide: Hide) => {
     if (asked.length <= PATH_KEPT) paths.set(asked, made)
     return made
   }
+  // What met no route may hold anything, and is hardly asked twice.
+  const unmatched = (asked: string): string => hide(JSON.stringify(hideKeysInPath(asked)))
   const ours = `${JSON.stringify(base).slice(1, -1)},"id":"`
   return {
     write(line: RequestLine): string {
@@ -55,7 +60,8 @@ export const createRequestLines = (base: object, hide: Hide) => {
       if (line.requestId !== undefined)
         text += `,"request_id":${hide(JSON.stringify(line.requestId))}`
       text += `,"trace":"${line.trace}","route":${known(line.route)},"method":${known(line.method)}`
-      text += `,"path":${path(line.path)},"status":${line.status}`
+      text += `,"path":${line.route === NO_ROUTE ? unmatched(line.path) : path(line.path)}`
+      text += `,"status":${line.status}`
       text += `,"end":"${line.end}","ms":${round(line.ms)},"added":${round(line.added)}`
       text += `,"bytes":${line.bytes},"attempts":${line.attempts}`
       if (line.upstream !== undefined) text += `,"upstream":${known(line.upstream)}`

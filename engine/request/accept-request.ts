@@ -1,6 +1,7 @@
 /** From a request's head to a Call: judged, routed, given its ids. Nothing is read or sent yet. */
 import type { IncomingMessage } from 'node:http'
 import { errors } from '../errors.ts'
+import { hideKeysInPath } from '../observe/secret-text.ts'
 import type { Fault, Route } from '../plugin.ts'
 import { judgeHead, type RequestHeaders, readHead } from '../response/headers.ts'
 import type { CompiledRoute, Snapshot } from '../snapshot/snapshot.ts'
@@ -58,7 +59,7 @@ export const openCall = (
     exact ?? (kind === 'http' ? snapshot.find(method, path) : snapshot.findWebSocket(path))
   const compiled = match?.value ?? snapshot.nearest(path)
   const refusal = match ? undefined : unmatched(snapshot, method, path)
-  if (!compiled) throw refusal ?? fault('ROUTE_NOT_FOUND', [method, path])
+  if (!compiled) throw refusal ?? fault('ROUTE_NOT_FOUND', [method, hideKeysInPath(path)])
   const head = { path, search, headers, encrypted: 'encrypted' in incoming.socket }
   const inbound = new Inbound(incoming, head, compiled.body, kit.pace)
   return { call: newCall(kind, match, compiled, inbound, kit), compiled, inbound, refusal }
@@ -104,7 +105,7 @@ const unmatched = (snapshot: Snapshot, method: string, path: string): Fault => {
   const named = (each: string): boolean =>
     !VERB.test(path) || VERB.test(snapshot.find(each, path)?.value.route.pattern ?? '')
   const allowed = snapshot.methods(path).filter(named)
-  if (allowed.length === 0) return fault('ROUTE_NOT_FOUND', [method, path])
+  if (allowed.length === 0) return fault('ROUTE_NOT_FOUND', [method, hideKeysInPath(path)])
   const allow = allowed.join(', ')
   return fault('METHOD_NOT_ALLOWED', [method, allow], { headers: { allow } })
 }

@@ -54,6 +54,34 @@ t.test(
   },
 )
 
+t.test('log: keys in paths and messages are hidden, ids and words are not', async t => {
+  const { lines, log } = collect()
+  const line = {
+    ...{ id: 'req_1', requestId: undefined, trace: 't', route: 'chat', method: 'GET', path: '/' },
+    ...{ status: 200, end: 'complete', ms: 1, added: 1, bytes: 1, attempts: 1 },
+    ...{ upstream: undefined, target: undefined, code: undefined },
+  }
+  const paths: readonly (readonly [route: string, path: string, shown: string])[] = [
+    ['chat', '/v1/x/sk-Ab3dEf6hIj9lMn2pQr5t', '/v1/x/[hidden]'],
+    ['chat', '/v1/x/sk-proj-Ab3d_Ef6h-Ij9lMn2pQr5t/y', '/v1/x/[hidden]/y'],
+    ['none', '/nowhere/st-Ab3dEf6hIj9lMn2pQr5t', '/nowhere/[hidden]'],
+    ['none', '/nowhere/aBcD3fGh1jKlMn0pQrStUv/b', '/nowhere/[hidden]/b'],
+    ['none', '/nowhere/0123456789abcdef0123456789abcdef', '/nowhere/[hidden]'],
+    ['none', '/v1/models/claude-sonnet-4-20250514', '/v1/models/claude-sonnet-4-20250514'],
+    ['none', '/v1/chat/completionss', '/v1/chat/completionss'],
+    ['chat', '/v1/responses/resp_0123456789abcdef0123456789abcdef', ''],
+    ['chat', '/v1/files/file-aBcD3fGh1jKlMn0pQrStUv', ''],
+    ['chat', '/docs/key-management-of-tenants', ''],
+  ]
+  for (const [route, path, shown] of paths) {
+    for (let again = 0; again < 2; again++) log.request({ ...line, route, path })
+    for (const text of lines.splice(0)) t.equal(JSON.parse(text).path, shown || path)
+  }
+  log.request({ ...line, requestId: 'sk-Ab3dEf6hIj9lMn2pQr5t' })
+  log.warn({ at: '/x/sk-Ab3dEf6hIj9lMn2pQr5t?a=1' }, 'asked for /x/sk-Ab3dEf6hIj9lMn2pQr5t')
+  t.notMatch(lines.join(''), /Ab3d/)
+})
+
 t.test('known values are hidden in any text, also after a reload brought new ones', async t => {
   const { lines, log } = collect(['sk-canary.1', 'canary"quoted\\2', 'no'])
   log.info({ path: '/x/sk-canary.1' }, 'it said canary"quoted\\2; no')
