@@ -25,6 +25,7 @@ export const readSettings = (
   return {
     listen,
     admin: text('admin', env.ADMIN_PORT && `127.0.0.1:${env.ADMIN_PORT}`, '127.0.0.1:9090'),
+    admin_hosts: text('admin_hosts', env.ADMIN_HOSTS, ''),
     public_url: text('public_url', env.PUBLIC_URL, `http://${listen}`).replace(/\/+$/, ''),
     workers: workers === 'auto' ? 'auto' : Number(workers),
     data: text('data', env.TOLLGATE_DATA, 'data'),

@@ -33,9 +33,18 @@ export interface Admin {
   close(): Promise<void>
 }
 
-export const listenAdmin = (host: string, port: number, routes: AdminRoutes): Promise<Admin> => {
+export interface AdminOptions {
+  readonly host: string
+  readonly port: number
+  readonly routes: AdminRoutes
+  /** `Host` names that it answers besides loopback and `host`: with commas or spaces between them. */
+  hosts?(): string
+}
+
+export const listenAdmin = (options: AdminOptions): Promise<Admin> => {
+  const { host, port } = options
   const server = createServer((incoming, response) => {
-    answer(incoming, host, routes).then(
+    answer(incoming, options).then(
       reply => send(response, reply),
       error => send(response, { status: 500, body: { error: String(error?.message ?? error) } }),
     )
@@ -56,11 +65,16 @@ export const listenAdmin = (host: string, port: number, routes: AdminRoutes): Pr
   })
 }
 
-const answer = async (
-  { method = 'GET', url = '/', headers }: IncomingMessage,
-  host: string,
-  routes: AdminRoutes,
-): Promise<AdminReply> => {
+const answer = async (incoming: IncomingMessage, options: AdminOptions): Promise<AdminReply> => {
+  const { method = 'GET', url = '/', headers } = incoming
+  const { routes } = options
+  // A page in the operator's browser reaches loopback by a name that it rebinds to it.
+  if (!isServed(incoming, options)) {
+    const error =
+      `the admin listener does not answer to the Host "${headers.host ?? ''}": ask by a loopback ` +
+      'address, or add the name to settings.admin_hosts (ADMIN_HOSTS)'
+    return { status: 403, body: { error } }
+  }
   const [path, query] = url.split('?', 2)
   const route = routes[`${method === 'HEAD' ? 'GET' : method} ${path}`]
   if (!route) {
@@ -68,10 +82,9 @@ const answer = async (
     const elsewhere = known.some(each => each.endsWith(` ${path}`))
     return { status: elsewhere ? 405 : 404, body: { error: `try ${known.join(', ')}` } }
   }
-  // A page in the operator's browser reaches loopback as well: by a name it rebinds, or from its own origin.
-  if (method === 'POST' && !(isOurs(headers.host, host) && isSameOrigin(headers))) {
-    return { status: 403, body: { error: 'only for programs of this machine, by a local address' } }
-  }
+  // Or from its own origin: what it cannot read it could still change.
+  if (method === 'POST' && !isSameOrigin(headers))
+    return { status: 403, body: { error: 'a web page of another origin may change nothing here' } }
   return route(new URLSearchParams(query))
 }
 
@@ -82,9 +95,15 @@ const hostOf = (authority: string): string =>
     .toLowerCase()
 const isLoopback = (name: string): boolean =>
   name === 'localhost' || name === '::1' || (isIP(name) === 4 && name.startsWith('127.'))
-const isOurs = (authority: string | undefined, host: string): boolean => {
-  const name = hostOf(authority ?? '')
-  return isLoopback(name) || name === hostOf(host)
+/** Loopback, names that the operator chose, and the very address that the connection reached: no
+ *  name can be rebound to that one. */
+const isServed = ({ headers, socket }: IncomingMessage, options: AdminOptions): boolean => {
+  const name = hostOf(headers.host ?? '')
+  if (name === '') return false
+  if (isLoopback(name) || name === hostOf(options.host)) return true
+  if (isIP(name) !== 0 && name === socket.localAddress?.replace(/^::ffff:/, '')) return true
+  const hosts = options.hosts?.() ?? ''
+  return hosts.split(/[\s,]+/).some(each => hostOf(each) === name)
 }
 const isSameOrigin = ({ origin, host, ...headers }: IncomingHttpHeaders): boolean => {
   const site = headers['sec-fetch-site']

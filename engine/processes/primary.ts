@@ -179,14 +179,15 @@ class Primary {
       storeLost: () => this.#writer?.looping === true,
       report: () => this.#report(),
     })
+    const options = { host, routes, hosts: () => reloads.serving.settings.admin_hosts }
     try {
-      this.#admin = await listenAdmin(host, port, routes)
+      this.#admin = await listenAdmin({ ...options, port })
     } catch (error) {
       const why = cannotListen(written, error as NodeJS.ErrnoException, 'admin')
       this.#options.say(why)
       // Nobody asked for this very port; whoever did must not find another one.
       if (written !== DEFAULT_ADMIN) return undefined
-      this.#admin = await listenAdmin(host, 0, routes)
+      this.#admin = await listenAdmin({ ...options, port: 0 })
     }
     return urlOf(host, this.#admin.address.port)
   }

@@ -14,6 +14,8 @@ import type { Upstream } from '../upstream/upstreams.ts'
 export interface Settings {
   readonly listen: string
   readonly admin: string
+  /** `Host` names that the admin listener answers besides loopback. */
+  readonly admin_hosts: string
   readonly public_url: string
   readonly workers: number | 'auto'
   readonly data: string

@@ -6,6 +6,7 @@ t.test('nothing said: the defaults', async t => {
   t.same(readSettings(undefined, {}), {
     listen: '127.0.0.1:8080',
     admin: '127.0.0.1:9090',
+    admin_hosts: '',
     public_url: 'http://127.0.0.1:8080',
     workers: 'auto',
     data: 'data',
@@ -72,11 +73,13 @@ t.test(
         PUBLIC_URL: 'https://a.example/b/',
         EGRESS_ALLOW: '127.0.0.1',
         DATABASE_URL: 'sqlite:x',
+        ADMIN_HOSTS: 'admin.test',
       },
     }
     t.match(readSettings({}, env), {
       ...{ listen: '0.0.0.0:81', workers: 3, admin: '127.0.0.1:82', data: '/d' },
       ...{ public_url: 'https://a.example/b', egress_allow: '127.0.0.1', database: 'sqlite:x' },
+      admin_hosts: 'admin.test',
     })
     t.match(readSettings({ listen: '127.0.0.1:1', workers: 2 }, env), {
       ...{ listen: '127.0.0.1:1', workers: 2 },

@@ -1,8 +1,10 @@
 /** The admin listener: what each path answers, and whom it refuses. */
 import { request } from 'node:http'
+import { networkInterfaces } from 'node:os'
 import t from 'tap'
 import { type AdminRoutes, listenAdmin } from '../../../engine/processes/admin-listener.ts'
 import { cannotListen, splitAddress, urlOf } from '../../../engine/processes/listen-address.ts'
+import { rawClient } from '../../helpers/raw.ts'
 
 const asked: string[] = []
 const routes: AdminRoutes = {
@@ -16,7 +18,8 @@ const routes: AdminRoutes = {
     throw new Error('broken')
   },
 }
-const admin = await listenAdmin('127.0.0.1', 0, routes)
+let hosts = ''
+const admin = await listenAdmin({ host: '127.0.0.1', port: 0, routes, hosts: () => hosts })
 t.teardown(() => admin.close())
 const { port } = admin.address
 
@@ -69,6 +72,69 @@ t.test('changes only for programs of this machine, by a local name', async t => 
   for (const headers of refused)
     t.equal((await send('POST', '/-/reload', headers)).status, 403, JSON.stringify(headers))
   t.same(asked, [])
+})
+
+t.test(
+  'admin listener: a name that a page rebinds to loopback reads and changes nothing',
+  async t => {
+    const rebound = [
+      ...[
+        'evil.example',
+        `evil.example:${port}`,
+        'localhost.',
+        '127.0.0.1.evil.example',
+        '1.2.3.4',
+      ],
+      ...['[::2]', ':', ' ', 'localhost,evil.example', 'admin.test'],
+    ]
+    for (const host of rebound)
+      for (const [method, path] of [
+        ['GET', '/-/health'],
+        ['HEAD', '/-/health'],
+        ['GET', '/metrics'],
+        ['GET', '/nowhere'],
+        ['POST', '/-/reload'],
+      ] as const) {
+        const { status, text } = await send(method, path, { host })
+        t.equal(status, 403, `${method} ${path} ${host}`)
+        if (method === 'GET') t.match(JSON.parse(text).error, /Host ".*settings\.admin_hosts/)
+      }
+    t.same(asked, [])
+  },
+)
+
+t.test('admin listener: HTTP/1.0 without a Host is refused', async t => {
+  const client = await rawClient({ port })
+  await client.send('GET /-/health HTTP/1.0\r\n\r\n')
+  t.match(await client.until('admin_hosts'), /^HTTP\/1\.1 403 /)
+})
+
+t.test('admin listener: names of settings.admin_hosts are answered, as they are now', async t => {
+  const host = `Admin.test:${port}`
+  t.equal((await send('GET', '/-/health', { host })).status, 403)
+  hosts = 'other.test, admin.test'
+  t.equal((await send('GET', '/-/health', { host })).status, 200)
+  t.equal((await send('POST', '/-/reload', { host, origin: `http://${host}` })).status, 200)
+  t.equal((await send('POST', '/-/reload', { host, origin: 'http://evil.test' })).status, 403)
+  hosts = ''
+  asked.length = 0
+})
+
+t.test('admin listener on all interfaces: the address that was reached is answered', async t => {
+  const open = await listenAdmin({ host: '0.0.0.0', port: 0, routes })
+  t.teardown(() => open.close())
+  const get = async (address: string, host: string) => {
+    const client = await rawClient({ port: open.address.port, host: address })
+    await client.send(`GET /-/health HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`)
+    await client.closed
+    return client.text().slice(9, 12)
+  }
+  const own = Object.values(networkInterfaces())
+    .flatMap(each => each ?? [])
+    .find(({ family, internal }) => family === 'IPv4' && !internal)?.address
+  if (own) t.equal(await get(own, `${own}:9090`), '200')
+  t.equal(await get('127.0.0.1', '192.0.2.1:9090'), '403')
+  t.equal(await get('127.0.0.1', 'evil.example'), '403')
 })
 
 t.test('addresses as they are written and as they are told', async t => {
