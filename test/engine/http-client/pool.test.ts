@@ -1,4 +1,5 @@
 /** The connections to one address: how many, which one is used again and which one never is. */
+import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { Pool } from '../../../engine/http-client/pool.ts'
 import type { Bytes } from '../../../engine/plugin.ts'
@@ -47,6 +48,33 @@ t.test('one after another travel on one connection, unless it ends or says too m
     }
     t.equal(upstream.connections, same ? 1 : 3, JSON.stringify(text))
   }
+})
+
+t.test('pool: the connection that was idle longest is used next', async t => {
+  const sockets: Socket[] = []
+  const upstream = await startScripted(t, (socket, _, count) => {
+    sockets.push(socket)
+    return count > 3 ? OK : undefined
+  })
+  const pool = open(t, upstream.url, 3)
+  let answered = 0
+  const together = Array.from({ length: 3 }, () => askPool(pool).then(() => answered++))
+  while (sockets.length < 3) await turn()
+  const [first, second, third] = sockets.slice()
+  // They become idle in another order than they were opened in.
+  const order = [second, third, first]
+  for (const [at, socket] of order.entries()) {
+    socket?.write(OK)
+    while (answered <= at) await turn()
+  }
+  await Promise.all(together)
+  for (let n = 0; n < 5; n++) {
+    await askPool(pool)
+    await turn()
+  }
+  const used = sockets.slice(3).map(socket => sockets.indexOf(socket))
+  t.same(used, [1, 2, 0, 1, 2])
+  t.equal(upstream.connections, 3)
 })
 
 t.test('one that its upstream closed is not used, nor one that rested too long', async t => {

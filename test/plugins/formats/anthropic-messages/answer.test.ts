@@ -30,6 +30,28 @@ t.test('a text without words is no block: sent back, it would be refused', async
   const content = [{ type: 'text', text: '' }] as const
   t.same(write({ choices: [{ content, stop: { reason: 'end' } }] }).content, [])
 })
+t.test('hosted tool in a whole answer: its use stands before its result, under one id', async t => {
+  const kinds = {
+    web_search: 'web_search_tool_result',
+    web_fetch: 'web_fetch_tool_result',
+    url_context: 'web_fetch_tool_result',
+    code_execution: 'code_execution_tool_result',
+    file_search: undefined,
+  } as const
+  for (const [tool, result] of Object.entries(kinds)) {
+    const work = { type: 'work', id: 'ws_1', tool: tool as keyof typeof kinds, input: 'x' } as const
+    const content = [{ type: 'text', text: 'a' }, work, { type: 'text', text: 'b' }] as const
+    const blocks = write({ choices: [{ content, stop: { reason: 'end' } }] })
+      .content as readonly Fields[]
+    const between = result ? ['server_tool_use', result] : ['server_tool_use']
+    t.same(
+      blocks.map(({ type }) => type),
+      ['text', ...between, 'text'],
+    )
+    t.equal(blocks[1]?.id, 'srvtoolu_ws_1')
+    if (result) t.equal(blocks[2]?.tool_use_id, 'srvtoolu_ws_1')
+  }
+})
 t.test('every reason has a word of this format', async t => {
   const words = {
     ...{ end: 'end_turn', sequence: 'stop_sequence', length: 'max_tokens', call: 'tool_use' },

@@ -49,6 +49,16 @@ t.test('settings: by a table, and the rest is named', t => {
   ])
   t.end()
 })
+t.test('stop sequences: five reach the target, more are cut to five and named as lost', t => {
+  for (const count of [0, 1, 4, 5, 6, 7]) {
+    const stops = Array.from({ length: count }, (_, at) => `s${at}`)
+    const { body, lost } = sent(prompt([user(text('x'))], { settings: { stops } }))
+    const kept = count > 0 ? { stopSequences: stops.slice(0, 5) } : {}
+    t.same(body.generationConfig ?? {}, kept, `${count}`)
+    t.same(lost, count > 5 ? ['stops'] : [], `${count}`)
+  }
+  t.end()
+})
 t.test('structured output in both dialects', t => {
   const schema = {
     type: 'object',
