@@ -11,8 +11,9 @@ import { createTimedIds } from './request/ids.ts'
 import { Roster } from './request/indexed-set.ts'
 import { Overload } from './request/overload.ts'
 import { type Premises, Visit } from './request/request-lifecycle.ts'
+import { RequestOrder } from './request/request-order.ts'
 import { type Crowd, drain } from './response/drain.ts'
-import { lastWords, Parting, refuseSocket } from './response/lingering-close.ts'
+import { lastWords, Parting, refuseSocket, responseUnderWay } from './response/lingering-close.ts'
 import { plainRefusal } from './response/refusal.ts'
 import { Delivery } from './response/response-writer.ts'
 import type { Resources } from './snapshot/host.ts'
@@ -40,6 +41,7 @@ export class Gateway implements Crowd, Premises {
   readonly #overload = new Overload()
   readonly #active = new Roster<Visit>()
   readonly #parting = new Parting()
+  readonly #order = new RequestOrder()
   readonly #webSockets = new WebSockets()
   /** Replies that have ended and are still on their way to slow readers. */
   flushing = 0
@@ -59,6 +61,12 @@ export class Gateway implements Crowd, Premises {
   }
   /** `asks`: the client waits to be told to send its body. */
   accept(incoming: IncomingMessage, response: ServerResponse, asks = false): void {
+    // Without a socket it stands behind another response on its connection.
+    if (response.socket !== null) return this.#accept(incoming, response, asks)
+    const { socket, method } = incoming
+    this.#order.take(socket, method, response, () => this.#accept(incoming, response, asks))
+  }
+  #accept(incoming: IncomingMessage, response: ServerResponse, asks: boolean): void {
     if (this.#parting.has(incoming.socket)) return // it stands behind a refusal that ends the connection
     const started = performance.now()
     const snapshot = this.#current()
@@ -79,6 +87,19 @@ export class Gateway implements Crowd, Premises {
     void this.#serve(delivery, compiled, visit)
   }
   upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): void {
+    this.#behind(incoming, socket, () => this.#upgrade(incoming, socket, head))
+  }
+  connect(incoming: IncomingMessage, socket: Duplex): void {
+    const refusal = () => plainRefusal(fault('CONNECT_REFUSED'), nobody(incoming, this.#kit))
+    this.#behind(incoming, socket, () => refuseSocket(socket, refusal()))
+  }
+  /** What Node writes no response for must not be written into another one. */
+  #behind({ method }: IncomingMessage, socket: Duplex, start: () => void): void {
+    if (!responseUnderWay(socket)) return start()
+    socket.on('error', () => {})
+    this.#order.take(socket, method, undefined, start)
+  }
+  #upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): void {
     const started = performance.now()
     const snapshot = this.#current()
     let opened: Opened
@@ -109,9 +130,6 @@ export class Gateway implements Crowd, Premises {
         visit.ended({ end: 'refused', status, attempts: 0, bytes: 0, fault: reason }, openAt)
       },
     )
-  }
-  connect(incoming: IncomingMessage, socket: Duplex): void {
-    refuseSocket(socket, plainRefusal(fault('CONNECT_REFUSED'), nobody(incoming, this.#kit)))
   }
   malformed(error: NodeJS.ErrnoException, socket: Duplex): void {
     this.#parting.malformed(error, socket)

@@ -60,6 +60,8 @@ export const refuseSocket = (
 /** The connections of a server on which nothing more is a request. */
 export class Parting {
   readonly #parted = new WeakSet<Duplex>()
+  /** Those whose parser has stopped: the requests that it had read are still answered. */
+  readonly #broken = new WeakSet<Duplex>()
 
   has(socket: Duplex): boolean {
     return this.#parted.has(socket)
@@ -70,9 +72,10 @@ export class Parting {
   /** Bytes that the parser refused. There is no request to take a dialect from. */
   malformed(error: NodeJS.ErrnoException, socket: Duplex): void {
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
-    if (this.#parted.has(socket)) return // what ends it is on its way
-    this.#parted.add(socket)
-    const reply = underWay(socket)
+    // What ends it is on its way.
+    if (this.#parted.has(socket) || this.#broken.has(socket)) return
+    this.#broken.add(socket)
+    const reply = responseUnderWay(socket)
     if (reply?.req.complete) return finish(socket)
     if (reply?.headersSent) return void socket.destroy() // a 400 would land in the middle of it
     refuseSocket(socket, refusalOf(error.code))
@@ -80,12 +83,12 @@ export class Parting {
 }
 
 /** The reply that is being written there. Node's own handler of such errors looks at the same place. */
-const underWay = (socket: Duplex): ServerResponse | undefined =>
+export const responseUnderWay = (socket: Duplex): ServerResponse | undefined =>
   (socket as { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
 
 /** The requests before the malformed bytes are good: the last of their replies ends the connection. */
 const finish = (socket: Duplex): void => {
-  const reply = underWay(socket)
+  const reply = responseUnderWay(socket)
   if (reply) reply.once('finish', () => finish(socket))
   else leaveSocket(socket)
 }
