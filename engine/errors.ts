@@ -1,5 +1,5 @@
 /** Run-time faults from tables: one row per code, `CODE: [status, 'message with %s', more]`. */
-import { format } from 'node:util'
+import { format, types } from 'node:util'
 import type { Fault, Headers } from './plugin.ts'
 
 export interface ErrorTraits {
@@ -42,18 +42,39 @@ export const errors =
   }
 
 /** Any thrown value as a fault. What is not one already is ours to hide: 500, not exposed. */
-export const asFault = (thrown: unknown): Fault =>
-  isFault(thrown)
-    ? thrown
-    : new TollgateError(
-        'INTERNAL',
-        500,
-        thrown instanceof Error ? thrown.message : String(thrown),
-        {
-          expose: false,
-          cause: thrown,
-        },
-      )
+export const asFault = (thrown: unknown): Fault => {
+  if (!isReadable(thrown))
+    return internal('a stage threw an object whose properties cannot be read', undefined)
+  return isFault(thrown) ? thrown : internal(textOf(thrown), thrown)
+}
+const internal = (message: string, cause: unknown): TollgateError =>
+  new TollgateError('INTERNAL', 500, message, { expose: false, cause })
+
+/** Whether reading it runs no code that may throw: a Proxy's does, and so may an accessor's. */
+const isReadable = (thrown: unknown): boolean => {
+  if (types.isProxy(thrown)) return false
+  // Ours have no accessors; reading the stack of one that nobody shows would cost more than making it.
+  if (typeof thrown !== 'object' || thrown === null || thrown instanceof TollgateError) return true
+  try {
+    for (const name of READ) Reflect.get(thrown, name)
+    return true
+  } catch {
+    return false
+  }
+}
+/** What is read of a thrown value. */
+const READ = 'code status message expose retryable headers param cause stack'.split(' ')
+/** What may stand as the cause of a fault. */
+export const causeOf = (thrown: unknown): unknown => (isReadable(thrown) ? thrown : undefined)
+
+/** What a thrown value says of itself. */
+export const textOf = (thrown: unknown): string => {
+  try {
+    return thrown instanceof Error ? thrown.message : String(thrown)
+  } catch {
+    return 'a value without a text'
+  }
+}
 
 const isFault = (thrown: unknown): thrown is Fault =>
   typeof thrown === 'object' &&

@@ -3,19 +3,22 @@ import type http from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { asFault, errors } from './errors.ts'
-import type { Resources } from './snapshot/host.ts'
-import { createTimedIds } from './request/ids.ts'
-import { nobody, type Opened, type OpeningKit, openCall } from './opening.ts'
-import { Overload } from './request/overload.ts'
-import { Pace } from './pace.ts'
-import { lastWords, Parting, refuseSocket, responseUnderWay } from './parting.ts'
 import type { Fault } from './plugin.ts'
+import { nobody, type Opened, type OpeningKit, openCall } from './request/accept-request.ts'
+import type { Inbound } from './request/body.ts'
+import { Pace } from './request/body-pace.ts'
+import { createTimedIds } from './request/ids.ts'
+import { Roster } from './request/indexed-set.ts'
+import { Overload } from './request/overload.ts'
+import { type Premises, Visit } from './request/request-lifecycle.ts'
+import { RequestOrder } from './request/request-order.ts'
+import { type Crowd, drain } from './response/drain.ts'
+import { lastWords, Parting, refuseSocket, responseUnderWay } from './response/lingering-close.ts'
 import { plainRefusal } from './response/refusal.ts'
-import { RequestOrder } from './request-order.ts'
-import { Roster } from './roster.ts'
+import { Delivery } from './response/response-writer.ts'
+import type { Resources } from './snapshot/host.ts'
 import type { CompiledRoute, Snapshot } from './snapshot/snapshot.ts'
-import { type Premises, Visit } from './visit.ts'
-import { WebSockets } from '../test/fixtures/upstream/websocket.ts'
+import { WebSockets } from './websocket/upgrade.ts'
 
 const fault = errors({
   OVERLOADED: [
@@ -27,6 +30,8 @@ const fault = errors({
   DRAINING: [503, 'The gateway is shutting down.', { headers: { 'retry-after': '1' } }],
 })
 
+/** ms between two looks at stages that may be stuck. */
+const LOOK = 500
 /** How long a body may take before its pace counts, ms. */
 const BODY_GRACE = 10_000
 
@@ -40,6 +45,7 @@ export class Gateway implements Crowd, Premises {
   readonly #parting = new Parting()
   readonly #order = new RequestOrder()
   readonly #webSockets = new WebSockets()
+  readonly #stages: NodeJS.Timeout
   /** Replies that have ended and are still on their way to slow readers. */
   flushing = 0
   leaving = false
@@ -50,6 +56,7 @@ export class Gateway implements Crowd, Premises {
     this.#current = current
     this.resources = resources
     this.#pace = new Pace(current().settings.timeouts.body_rate, BODY_GRACE)
+    this.#stages = setInterval(() => this.#checkStages(), LOOK).unref()
     this.#kit = { store: resources.database, pace: this.#pace, makeId: createTimedIds() }
   }
   /** Requests and connections under way. */
@@ -78,6 +85,7 @@ export class Gateway implements Crowd, Premises {
     const visit = new Visit(opened, snapshot, this, started, response)
     const delivery = new Delivery(call, compiled, response, visit)
     this.#active.add(visit)
+    visit.delivery = delivery
     const refusal = this.#shed(started) ?? opened.refusal
     if (refusal) return delivery.refuse(refusal)
     if (compiled.ping > 0) this.#armPings(delivery, compiled.ping, inbound)
@@ -110,9 +118,17 @@ export class Gateway implements Crowd, Premises {
     const visit = new Visit(opened, snapshot, this, started)
     this.#active.add(visit)
     let openAt = 0
+    visit.delivery = {
+      settle: async reason => {
+        socket.destroy()
+        const { status } = reason
+        visit.ended({ end: 'refused', status, attempts: 0, bytes: 0, fault: reason }, 0)
+      },
+    }
     const given = {
       ...{ ...opened, incoming, socket, head, version: visit.version, idleWrite: visit.idleWrite },
       begun: () => {
+        visit.running = false
         openAt = performance.now()
         return visit.streaming('websocket')
       },
@@ -137,6 +153,7 @@ export class Gateway implements Crowd, Premises {
   async drain(server: http.Server, grace: number): Promise<void> {
     this.leaving = true
     await drain(server, grace, this)
+    clearInterval(this.#stages)
     this.#pace.close()
     this.#overload.close()
     this.#webSockets.close()
@@ -152,6 +169,10 @@ export class Gateway implements Crowd, Premises {
   flush(response: ServerResponse): void {
     this.flushing++
     response.once('close', () => this.flushing--)
+  }
+  #checkStages(): void {
+    const now = performance.now()
+    for (const visit of this.#active) visit.checkStages(now)
   }
   #shed(now: number): Fault | undefined {
     if (this.#ending) return fault('DRAINING')
@@ -186,9 +207,11 @@ export class Gateway implements Crowd, Premises {
     const { call } = delivery
     try {
       await compiled.run(call)
+      visit.running = false
       if (call.durable) await call.writes.commit()
       delivery.deliver()
     } catch (thrown) {
+      visit.running = false
       const reason = asFault(thrown)
       visit.stumbled(reason)
       void delivery.settle(reason)

@@ -394,6 +394,7 @@ export interface Outgoing {
   readonly body?: Bytes | AsyncIterable<Bytes>
   /** ms until the whole reply is there. */
   readonly timeout?: number
+  /** With an exchange's, the time until the reply has ended is not its stage's own. */
   readonly signal?: AbortSignal
 }
 export interface Allowance {

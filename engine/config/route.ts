@@ -2,7 +2,7 @@
 
 import type { Exchange, Json, Lent, Log, Plugin, Route, Stage, Target } from '../plugin.ts'
 import type { Call } from '../request/exchange.ts'
-import { compose, type Run, type Step } from '../request/pipeline.ts'
+import { compose, type Guard, type Run, type Step } from '../request/pipeline.ts'
 import { plainRefusal } from '../response/refusal.ts'
 import { hostFor, type Resources } from '../snapshot/host.ts'
 import type { CompiledRoute, NamedStage, Settings } from '../snapshot/snapshot.ts'
@@ -125,9 +125,10 @@ const assemble = (
   const handles = stages.flatMap(({ name, stage }) =>
     stage.handle ? [{ name, step: stage.handle.bind(stage) as unknown as Step<Call> }] : [],
   )
-  const ring = stages.flatMap(({ stage }) =>
-    stage.forward ? [stage.forward.bind(stage) as unknown as Step<Try>] : [],
+  const forwards = stages.flatMap(({ name, stage }) =>
+    stage.forward ? [{ name, step: stage.forward.bind(stage) as unknown as Step<Try> }] : [],
   )
+  const ring = forwards.map(each => each.step)
   const deadlines = deadlinesOf(options.timeout)
   const payload = size(options.websocket?.payload ?? '16MiB')
   const rules: DispatchRules = {
@@ -140,13 +141,20 @@ const assemble = (
     send: route.method === 'WS' ? dialer(payload) : sendTry,
     observe: (upstream, outcome) => kit.resources.metrics.attempt(upstream, outcome),
   }
-  const dispatch = dispatcher(rules, ring)
+  const dispatch = dispatcher(rules, ring, {
+    wait: ({ exchange }, stage, at) => exchange.guard(stage, forwards[at]?.name),
+    closed: ({ exchange }) => exchange.stalled,
+  })
   const steps = handles.map(each => each.step)
+  const guard: Guard<Call> = {
+    wait: (call, stage, at) => call.guard(stage, handles[at]?.name),
+    closed: call => call.stalled,
+  }
   const renderer = stages.find(({ stage }) => stage.fail)?.stage
   return {
     route,
     stages,
-    run: compose(steps, dispatch),
+    run: compose(steps, dispatch, guard),
     runWith: last => compose(steps, last),
     runAfter: plugin => {
       const behind = kit.pipeline.indexOf(plugin) + 1

@@ -44,6 +44,7 @@ export const readSettings = (
       body_rate: bytes(timeouts.body_rate, '1KiB'),
       keep_alive: ms('keep_alive', '65s'),
       idle_write: ms('idle_write', '60s'),
+      stage: ms('stage', '60s'),
       drain: ms('drain', '20s'),
     },
     log: { level: String(part(given, 'log').level ?? 'info') },

@@ -128,7 +128,7 @@ const createFieldCurtain = (): ((fields: object) => Record<string, unknown>) => 
 }
 
 // Any parameter of a query may be a credential (`?key=`), and so may what stands before an `@`.
-const SUSPECT = /[=@]|bearer |basic |(?:sk|st|pk|rk|key|token|secret|whsec)[-_]/i
+const SUSPECT = /[=@]|bearer |basic |(?:sk|st|pk|rk|key|secret|whsec)[-_]/i
 const QUERY = /([?&][\w.~-]+=)[^&"\s\\#]+/g
 const USERINFO = /:\/\/[^/?#\s"@]+@/g
 const CREDENTIAL = /\b((?:bearer|basic) )[\w.~+/=-]+/gi

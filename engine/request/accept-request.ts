@@ -1,6 +1,7 @@
 /** From a request's head to a Call: judged, routed, given its ids. Nothing is read or sent yet. */
 import type { IncomingMessage } from 'node:http'
 import { errors } from '../errors.ts'
+import { hideKeysInPath } from '../observe/secret-text.ts'
 import type { Fault, Route } from '../plugin.ts'
 import { judgeHead, type RequestHeaders, readHead } from '../response/headers.ts'
 import type { CompiledRoute, Snapshot } from '../snapshot/snapshot.ts'
@@ -9,8 +10,6 @@ import type { Pace } from './body-pace.ts'
 import { Call } from './exchange.ts'
 import { readTarget } from './path.ts'
 import type { Match } from './router.ts'
-import { hideKeysInPath } from '../secret-text.ts'
-import type { CompiledRoute, Snapshot } from '../snapshot/snapshot.ts'
 import type { Store } from './writes.ts'
 
 const fault = errors({

@@ -79,6 +79,12 @@ export class Call implements Exchange {
   #over = false
   #left: Fault | undefined
   #abort: ((reason: Fault) => void) | undefined
+  /** Stages that wait, the innermost last; also some that have ended since. */
+  #stages: { readonly name: string | undefined; reject(reason: Fault): void }[] | undefined
+  #stalled: Fault | undefined
+  #upstream: Awaited | undefined
+  /** Requests beside the pipeline that a stage waits for. */
+  #sends = 0
 
   constructor(options: CallOptions) {
     this.id = options.id
@@ -94,7 +100,10 @@ export class Call implements Exchange {
     this.#store = options.store
   }
   get signal(): AbortSignal {
-    this.#controller ??= new AbortController()
+    if (!this.#controller) {
+      this.#controller = new AbortController()
+      Object.assign(this.#controller.signal, { [CALL]: this })
+    }
     if (this.#left) this.#controller.abort(this.#left)
     return this.#controller.signal
   }
@@ -148,6 +157,45 @@ export class Call implements Exchange {
     this.#abort = abort
     if (this.#left) abort(this.#left)
   }
+  /** A promise of the stage's that `stall` can reject. */
+  guard(stage: Promise<void>, name: string | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#stages ??= []
+      this.#stages.push({ name, reject })
+      stage.then(resolve, reject)
+    })
+  }
+  /** Fails the innermost stage that waits, as if it had thrown, and lets no other begin. Returns the
+   *  fault where none waits. */
+  stall(reason: (stage: string | undefined) => Fault): Fault | undefined {
+    const stage = this.#stages?.pop()
+    const thrown = reason(stage?.name)
+    this.#stalled = thrown
+    this.leave(thrown)
+    stage?.reject(thrown)
+    return stage ? undefined : thrown
+  }
+  /** Why no stage may begin any more. */
+  get stalled(): Fault | undefined {
+    return this.#stalled
+  }
+  /** The attempt under way; only the last one counts. */
+  awaits(upstream: Awaited): void {
+    this.#upstream = upstream
+  }
+  /** A request beside the pipeline. Returns what to call when its reply has ended. */
+  awaitsSend(): () => void {
+    this.#sends++
+    let over = false
+    return () => {
+      if (!over) this.#sends--
+      over = true
+    }
+  }
+  /** Whether an upstream has the call, and no stage keeps it waiting. */
+  get waiting(): boolean {
+    return this.#sends > 0 || this.#upstream?.waiting === true
+  }
   onEnd(listener: (outcome: Outcome) => void): void {
     this.#ends ??= []
     this.#ends.push(listener)
@@ -172,6 +220,15 @@ export class Call implements Exchange {
 }
 
 const NONE: readonly Fault[] = []
+
+/** Something that has an end of its own: a deadline watches over it. */
+export interface Awaited {
+  readonly waiting: boolean
+}
+const CALL = Symbol('call')
+/** Whose `signal` it is. */
+export const callOf = (signal: AbortSignal | undefined): Call | undefined =>
+  (signal as { [CALL]?: Call } | undefined)?.[CALL]
 
 const isRaw = (body: Body | Json): body is Exclude<Body, undefined> =>
   body instanceof Uint8Array ||

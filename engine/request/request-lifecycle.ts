@@ -1,6 +1,7 @@
 /** One request's stay: what its delivery asks of the server, and what the log and the numbers are told when it is over.
  *  One object with methods, where closures would cost a kilobyte a request. */
 import type { ServerResponse } from 'node:http'
+import { errors } from '../errors.ts'
 import type { Fault, Outcome } from '../plugin.ts'
 import type { DeliveryFacts } from '../response/response-writer.ts'
 import type { Resources } from '../snapshot/host.ts'
@@ -20,8 +21,24 @@ export interface Premises {
   depart(visit: Visit): boolean
 }
 
+const fault = errors({
+  STAGE_STUCK: [
+    500,
+    '%s of route "%s" took longer than %d ms outside of `next()` (settings.timeouts.stage): does it wait for something that never comes?',
+    { expose: false },
+  ],
+})
+/** ms that the stages around one that was stuck have to clean up before they count as stuck. */
+const UNWINDING = 2_000
+
 export class Visit implements DeliveryFacts, Seated {
   seat = -1
+  /** While its stages run: until there is a reply, or none. */
+  running = true
+  /** What refuses it where no stage can be rejected. */
+  delivery: { settle(reason: Fault): Promise<void> } | undefined
+  /** Until when its stages have taken no time of their own, ms, monotonic. */
+  #since: number
   readonly opened: Opened
   readonly #snapshot: Snapshot
   readonly #premises: Premises
@@ -39,6 +56,7 @@ export class Visit implements DeliveryFacts, Seated {
     this.#snapshot = snapshot
     this.#premises = premises
     this.#started = started
+    this.#since = started
     this.#response = response
     snapshot.retain()
   }
@@ -57,6 +75,23 @@ export class Visit implements DeliveryFacts, Seated {
     return (
       this.#premises.leaving || (upgrade !== undefined && /\bupgrade\b/i.test(connection ?? ''))
     )
+  }
+  /** Ends a stage that takes too long by itself. Waiting for the client's body or for an upstream does
+   *  not count: these have deadlines of their own. */
+  checkStages(now: number): void {
+    const { stage: limit } = this.#snapshot.settings.timeouts
+    if (!this.running || limit === 0) return
+    const { call, inbound } = this.opened
+    if (call.waiting || inbound.seat >= 0) this.#since = now
+    if (now - this.#since <= limit) return
+    this.#since = now - limit + UNWINDING
+    const reason = call.stall(stage =>
+      fault('STAGE_STUCK', [stage ? `stage "${stage}"` : 'a stage', call.route.name, limit]),
+    )
+    if (!reason) return
+    this.running = false
+    this.stumbled(reason)
+    void this.delivery?.settle(reason)
   }
   streaming(kind: 'sse' | 'websocket' = 'sse'): () => void {
     return this.#premises.resources.metrics.route(this.call.route.name).open(kind)

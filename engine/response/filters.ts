@@ -1,5 +1,5 @@
 /** A reply's body on its way: a push source, synchronous filters, one sink. Knows nothing of sockets. */
-import { errors } from '../errors.ts'
+import { causeOf, errors, textOf } from '../errors.ts'
 import type { Body, Bytes, Fault, Filter, Headers, Out, Reply } from '../plugin.ts'
 import { fromIterable, OPEN, Pipe, type Source, type Valve } from './source.ts'
 
@@ -53,7 +53,7 @@ class Joint implements Out {
     }
   }
   #blame(thrown: unknown): void {
-    this.#out.fail(fault('STAGE_THREW', [String(thrown)], { cause: thrown }))
+    this.#out.fail(fault('STAGE_THREW', [textOf(thrown)], { cause: causeOf(thrown) }))
   }
 }
 

@@ -36,6 +36,8 @@ export interface Settings {
     readonly body_rate: number
     readonly keep_alive: number
     readonly idle_write: number
+    /** Of a stage's own, outside of `next()`; 0: any. */
+    readonly stage: number
     readonly drain: number
   }
   readonly log: { readonly level: string }

@@ -2,7 +2,7 @@
 
 import { errors } from '../errors.ts'
 import type { Lent, Outgoing, Reply, Route, UpstreamView } from '../plugin.ts'
-import type { Call } from '../request/exchange.ts'
+import { type Call, callOf } from '../request/exchange.ts'
 import { follow, openCall, received } from '../request/resumed-call.ts'
 import { matchIn } from '../request/route-match.ts'
 import type { Blueprint } from '../snapshot/blueprint.ts'
@@ -80,8 +80,10 @@ export const sendOutside = async (
   Object.assign(one.request.headers, request.headers)
   if (outgoing.body && !body) one.request.body = outgoing.body
   const stop = watch(call, outgoing, upstream)
+  const answered = callOf(outgoing.signal)?.awaitsSend()
   const done = (): void => {
     stop()
+    answered?.()
     aim.done()
   }
   try {

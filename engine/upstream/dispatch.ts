@@ -2,7 +2,7 @@
 import { asFault, errors } from '../errors.ts'
 import type { Target } from '../plugin.ts'
 import type { Call } from '../request/exchange.ts'
-import { compose, type Run, type Step } from '../request/pipeline.ts'
+import { compose, type Guard, type Run, type Step } from '../request/pipeline.ts'
 import type { Answer } from '../response/filters.ts'
 import { IDEMPOTENT, openTry, type Try } from './attempt.ts'
 import { type Balance, pick, type Turns } from './balance.ts'
@@ -39,10 +39,15 @@ const REFUSING = new Set([429, 500, 502, 503, 504, 529])
 const UNTOUCHED = new Set([429, 503, 529])
 
 /** Composes the forward ring of a route and the loop around it. */
-export const dispatcher = (rules: DispatchRules, ring: readonly Step<Try>[]): Run<Call> => {
+export const dispatcher = (
+  rules: DispatchRules,
+  ring: readonly Step<Try>[],
+  guard?: Guard<Try>,
+): Run<Call> => {
   const turns: Turns = { count: 0 }
   const known = new WeakMap<readonly Target[], readonly Candidate[]>()
-  const forward = compose(ring, one => rules.send(one, rules.deadlines(one.candidate.upstream)))
+  const sent = (one: Try): Promise<void> => rules.send(one, rules.deadlines(one.candidate.upstream))
+  const forward = compose(ring, sent, guard)
   const candidates = (targets: readonly Target[]): readonly Candidate[] => {
     const found = known.get(targets)
     if (found) return found

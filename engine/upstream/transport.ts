@@ -4,6 +4,7 @@ import type { Asker, Connection } from '../http-client/connection.ts'
 import { Unsendable } from '../http-client/request-head.ts'
 import type { AnswerHeaders } from '../http-client/response-head.ts'
 import type { Body, Bytes, Fault, Headers, Out } from '../plugin.ts'
+import type { Awaited } from '../request/exchange.ts'
 import { Answer } from '../response/filters.ts'
 import { passDown } from '../response/headers.ts'
 import type { Source } from '../response/source.ts'
@@ -44,7 +45,7 @@ export interface Sending {
 const EARLY = 4
 
 /** What a connection tells of an answer, as a Source. The chunk known to be the last is handed over as the tail. */
-class Transport implements Source, Watched, Asker {
+class Transport implements Source, Watched, Asker, Awaited {
   seat = -1
   heardAt = 0
   patience = 0
@@ -67,6 +68,10 @@ class Transport implements Source, Watched, Asker {
     // Counted from here, so that waiting for a connection has an end as well.
     this.patience = sending.deadlines.first_byte
     sending.origin.vigil.add(this)
+  }
+  /** Not while a stage leaves the body where it is. */
+  get waiting(): boolean {
+    return !this.over && this.#connection?.paused !== true
   }
   begun(connection: Connection): void {
     this.#connection = connection
@@ -215,6 +220,7 @@ const clientFault = (error: Error): Fault | undefined =>
 /** Whoever may want an attempt ended early; told of each one under way. */
 export interface Aborter {
   onLeave(abort: (reason: Fault) => void): void
+  awaits(upstream: Awaited): void
 }
 /** One of the two is called: with the head, or with why there is none. */
 export const send = (
@@ -229,5 +235,6 @@ export const send = (
   if (origin.health.doubtful) origin.health.tried(performance.now())
   const transport = new Transport(sending, headed, failed)
   aborter.onLeave(reason => transport.abort(reason))
+  aborter.awaits(transport)
   transport.go()
 }

@@ -69,6 +69,7 @@ export const dialer =
     origin.health.tried(began)
     handshake.socket.on('close', () => origin.busy--)
     exchange.onLeave(reason => handshake.fail(reason))
+    const answered = exchange.awaitsSend()
     try {
       const passed = await handshake.done
       origin.health.succeeded()
@@ -77,6 +78,7 @@ export const dialer =
       report(candidate, thrown as Fault, exchange.left !== undefined)
       throw thrown
     } finally {
+      answered()
       exchange.waited += performance.now() - began
     }
   }

@@ -26,7 +26,7 @@ export const aim = (t: Test, address: string, connections = 2) => {
   }
   const ask = (more: Partial<Sending> = {}, aborter = (_: (reason: Fault) => void): void => {}) =>
     new Promise<Answer>((resolve, reject) =>
-      send({ ...sending, ...more }, { onLeave: aborter }, resolve, reject),
+      send({ ...sending, ...more }, { onLeave: aborter, awaits() {} }, resolve, reject),
     )
   return { origin, ask }
 }

@@ -139,11 +139,8 @@ t.test('calls that are served, and calls that are not', async t => {
   t.equal(await chat('nowhere', `?key=${key.text}`), 404)
   t.equal(await ask(`/nowhere?key=${key.text}`, bearer(key.text)), 404)
   t.equal(await ask(`/raw?key=${key.text}&key=${unknownKey}`), 401)
-  for (const secret of [key.text, token.text, unknownKey, unknownToken]) {
-    t.equal(await ask(`/nowhere/${secret}`), 404)
-    t.equal(await ask(`/nowhere/${secret}/x`, { method: 'POST', body: {} }), 404)
-    t.equal(await ask(`/v1/chat/completions/${secret}`, bearer(key.text)), 404)
-  }
+  for (const secret of [key.text, unknownToken])
+    t.equal(await ask(`/nowhere/${secret}/x`, bearer(key.text)), 404)
 })
 
 t.test('what is asked about an account', async t => {

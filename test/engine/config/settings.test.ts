@@ -25,6 +25,7 @@ t.test('nothing said: the defaults', async t => {
       body_rate: 1_024,
       keep_alive: 65_000,
       idle_write: 60_000,
+      stage: 60_000,
       drain: 20_000,
     },
     log: { level: 'info' },

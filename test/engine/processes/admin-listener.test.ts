@@ -2,8 +2,8 @@
 import { request } from 'node:http'
 import { networkInterfaces } from 'node:os'
 import t from 'tap'
-import { type AdminRoutes, listenAdmin } from '../../engine/admin.ts'
-import { cannotListen, splitAddress, urlOf } from '../../engine/listening.ts'
+import { type AdminRoutes, listenAdmin } from '../../../engine/processes/admin-listener.ts'
+import { cannotListen, splitAddress, urlOf } from '../../../engine/processes/listen-address.ts'
 import { rawClient } from '../../helpers/raw.ts'
 
 const asked: string[] = []

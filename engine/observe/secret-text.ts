@@ -4,7 +4,7 @@
 export const HIDDEN = '[hidden]'
 
 /** A key that says by its prefix that it is one. */
-const KEY = /\b(?:sk|st|pk|rk|key|token|secret|whsec)[-_](?=[\w.~+%=-]*\d)[\w.~+%=-]{16,}/gi
+const KEY = /\b(?:sk|st|pk|rk|key|secret|whsec)[-_](?=[\w.~+%=-]*\d)[\w.~+%=-]{16,}/gi
 
 export const hideKeys = (text: string): string => text.replace(KEY, HIDDEN)
 

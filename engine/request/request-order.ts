@@ -2,7 +2,7 @@
  *  (RFC 9112 §9.3.2). Node's server writes the responses in order by itself. */
 import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { responseUnderWay } from './parting.ts'
+import { responseUnderWay } from '../response/lingering-close.ts'
 
 /** Methods that change nothing (RFC 9110 §9.2.1). */
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])

@@ -1,8 +1,8 @@
 /** Pipelined requests of one connection: what runs beside each other, and what waits for the one before. */
 import { createHash } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { plugin, startCore } from '../helpers/core.ts'
-import { rawClient, replies } from '../helpers/raw.ts'
+import { plugin, startCore } from '../../helpers/core.ts'
+import { rawClient, replies } from '../../helpers/raw.ts'
 
 const request = (method: string, path: string, ...lines: readonly string[]): string =>
   `${method} ${path} HTTP/1.1\r\n${['host: x', ...lines, '', ''].join('\r\n')}`

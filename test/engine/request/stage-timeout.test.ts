@@ -1,0 +1,238 @@
+/** Stages that never settle, and stages that wait for good reasons. */
+import t, { type Test } from 'tap'
+import type { Exchange, Host, Plugin, Stage, Statement } from '../../../engine/plugin.ts'
+import { plugin, startCore, startUpstream } from '../../helpers/core.ts'
+import { rawClient, replies } from '../../helpers/raw.ts'
+
+/** ms; the gateway looks twice a second. */
+const LIMIT = 200
+const LONG = 1_500
+const never = new Promise<never>(() => {})
+const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
+const settled: Statement = { sql: { name: 'settle', text: '' }, values: [] }
+
+const arrange = async (t: Test, plugins: Readonly<Record<string, Plugin>>, wait = 0) => {
+  const errors: string[] = []
+  let asked = 0
+  const upstream = await startUpstream(t, async (incoming, response) => {
+    asked++
+    incoming.resume()
+    if (incoming.url === '/body') {
+      response.write('{')
+      await pause(wait)
+      return void response.end('}')
+    }
+    await pause(wait)
+    response.end('{}')
+  })
+  const core = await startCore(
+    t,
+    plugins,
+    {
+      settings: { timeouts: { stage: `${LIMIT}ms` } },
+      upstreams: { up: { url: upstream } },
+      routes: [{ path: 'GET|POST /{id}', name: 'own', upstream: 'up' }],
+    },
+    { debug() {}, info() {}, warn() {}, error: (_, text = '') => void errors.push(text) },
+  )
+  const ask = async (path = '/x', init: RequestInit = {}) => {
+    const reply = await fetch(core.url + path, init)
+    return { status: reply.status, text: await reply.text() }
+  }
+  return { core, ask, errors, asked: () => asked }
+}
+
+const STUCK: Readonly<Record<string, Stage>> = {
+  'never calls next()': {
+    async handle() {
+      await never
+    },
+  },
+  'returns a promise that never settles': { handle: () => never },
+  'waits for ever behind next()': {
+    async handle(_, next) {
+      await next()
+      await never
+    },
+  },
+  'waits for ever once it has waited for something else': {
+    async handle(_, next) {
+      await pause(1)
+      await next()
+      await never
+    },
+  },
+  'never calls next() in an attempt': { forward: () => never },
+  'waits for ever behind an attempt': {
+    async forward(_, next) {
+      await next()
+      await never
+    },
+  },
+}
+for (const [what, stage] of Object.entries(STUCK))
+  t.test(`stage timeout: 500 where a stage ${what}`, async t => {
+    const { core, ask, errors } = await arrange(t, { stuck: plugin(stage) })
+    const { status, text } = await ask()
+    t.equal(status, 500)
+    t.match(JSON.parse(text), { error: { code: 'STAGE_STUCK', message: 'Internal error.' } })
+    t.match(errors, [/stage.* of route "own" took longer than 200 ms outside of `next\(\)`/])
+    t.equal(core.server.open, 0)
+  })
+
+t.test('stage timeout: the log names the stage that waits', async t => {
+  const passing = plugin({ handle: (_, next) => next() })
+  const { ask, errors } = await arrange(t, {
+    ...{ outer: passing, culprit: plugin({ handle: () => never }), inner: passing },
+  })
+  t.equal((await ask()).status, 500)
+  t.match(errors, [/^stage "culprit" of route "own"/])
+})
+
+t.test('stage timeout: the stages around it clean up, none begins behind it', async t => {
+  const log: string[] = []
+  let wake = (): void => {}
+  const outer: Stage = {
+    async handle({ writes }, next) {
+      try {
+        await next()
+      } catch (thrown) {
+        log.push((thrown as { code: string }).code)
+        writes.add(settled)
+        throw thrown
+      }
+    },
+  }
+  const late: Stage = {
+    async handle(_, next) {
+      await new Promise<void>(resolve => {
+        wake = resolve
+      })
+      await next().catch(() => log.push('refused'))
+    },
+  }
+  const inner: Stage = {
+    handle(_, next) {
+      log.push('begun')
+      return next()
+    },
+  }
+  const { core, ask, asked } = await arrange(t, {
+    ...{ outer: plugin(outer), late: plugin(late), inner: plugin(inner) },
+  })
+  t.equal((await ask()).status, 500)
+  t.ok(core.store.lines.includes('durable settle()'))
+  wake()
+  await pause(50)
+  t.same(log, ['STAGE_STUCK'])
+  t.equal(asked(), 0)
+})
+
+t.test('stage timeout: waiting for an upstream is not a stage of its own', async t => {
+  const reading: Stage = {
+    async handle(exchange, next) {
+      await next()
+      await exchange.reply.bytes(1_000)
+    },
+  }
+  const { ask } = await arrange(t, { reading: plugin(reading) }, LONG)
+  const both = await Promise.all([ask('/x'), ask('/body')])
+  t.same(
+    both.map(({ status, text }) => `${status} ${text}`),
+    ['200 {}', '200 {}'],
+  )
+})
+
+t.test('stage timeout: waiting for the body of the request does not count', async t => {
+  const reading: Stage = {
+    async handle(exchange, next) {
+      await exchange.request.bytes()
+      await next()
+    },
+  }
+  const { core } = await arrange(t, { reading: plugin(reading) })
+  const client = await rawClient({ port: Number(new URL(core.url).port) })
+  await client.send('POST /x HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\r\nab')
+  await pause(LONG)
+  await client.send('cd')
+  await client.until(received => replies(received).some(({ whole }) => whole))
+  client.close()
+  t.equal(replies(client.text())[0]?.status, 200)
+})
+
+t.test('stage timeout: a request beside the pipeline with the signal does not count', async t => {
+  const sending = (signalOf: (exchange: Exchange) => AbortSignal | undefined): Plugin => ({
+    schema: {},
+    default: {},
+    setup: (_, host: Host) => ({
+      async handle(exchange) {
+        const signal = signalOf(exchange)
+        const request = { method: 'GET', path: '/body', ...(signal && { signal }) }
+        const reply = await host.send('up', request)
+        exchange.answer(200, await reply.bytes(1_000))
+      },
+    }),
+  })
+  const with_ = await arrange(t, { sending: sending(({ signal }) => signal) }, LONG)
+  t.same(await with_.ask(), { status: 200, text: '{}' })
+  const without = await arrange(t, { sending: sending(() => undefined) }, LONG)
+  t.equal((await without.ask()).status, 500)
+})
+
+/** Throws whatever is read of it. */
+const evil = (): unknown =>
+  new Proxy(
+    {},
+    {
+      get() {
+        throw new Error('read')
+      },
+      getPrototypeOf() {
+        throw new Error('prototype')
+      },
+      has() {
+        throw new Error('has')
+      },
+    },
+  )
+const getters = (): unknown =>
+  Object.defineProperty(new Error('x'), 'message', {
+    get() {
+      throw new Error('read')
+    },
+  })
+const THROWING: Readonly<Record<string, (thrown: () => unknown) => Stage>> = {
+  handle: thrown => ({
+    async handle() {
+      throw thrown()
+    },
+  }),
+  'handle without a promise': thrown => ({
+    handle() {
+      throw thrown()
+    },
+  }),
+  forward: thrown => ({
+    async forward() {
+      throw thrown()
+    },
+  }),
+  'a filter': thrown => ({
+    async handle(exchange, next) {
+      await next()
+      const fail = (): never => {
+        throw thrown()
+      }
+      exchange.reply.through({ write: fail, end: fail })
+      await exchange.reply.bytes(1_000)
+    },
+  }),
+}
+for (const [where, stageOf] of Object.entries(THROWING))
+  t.test(`thrown proxies: 500 for one from ${where}`, async t => {
+    for (const thrown of [evil, getters, () => () => evil()]) {
+      const { core, ask } = await arrange(t, { evil: plugin(stageOf(thrown)) })
+      t.equal((await ask()).status, 500)
+      t.equal(core.server.open, 0)
+    }
+  })
