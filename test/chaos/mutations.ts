@@ -120,12 +120,12 @@ export const mutations: readonly Mutation[] = [
         '',
       ),
     ],
-    tests: ['test/engine/standing.test.ts'],
+    tests: ['test/engine/store/standing.test.ts'],
   },
   {
     bug: 'a crash charges a stream whose client has got nothing',
     edits: [edit('engine/store/values.ts', 'statements.some(isUntouched) ? [] :', '')],
-    tests: ['test/database/wills.test.ts'],
+    tests: ['test/engine/store/wills.test.ts'],
   },
   {
     bug: 'a process that was buried holds on',
