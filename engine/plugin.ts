@@ -268,7 +268,8 @@ export interface Statement {
   /** Rows it must touch; otherwise the whole list is rolled back and rejects with `otherwise`. */
   readonly rows?: number | 'some'
   readonly otherwise?: string
-  /** Of a will: the place in `values` of the last `progress`, whose value here is what it was when the will was made. */
+  /** Of a will: the place in `values` of the last `progress`, whose value here is what it was when the will was made. A will
+   *  that has such a place does not apply before there is any progress: the client has got nothing yet. */
   readonly progress?: number
   /** Unique or check violations that are an answer, not an accident: constraint or column name -> fault code. */
   readonly violates?: Readonly<Record<string, string>>

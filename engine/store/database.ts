@@ -9,6 +9,7 @@ import { type Address, isPostgres, locate } from './address.ts'
 import { fault } from './faults.ts'
 import type { DatabaseOptions, Durability, OpenDatabase } from './open-database.ts'
 import { pagesOf } from './pages.ts'
+import { newProcessKey } from './process-key.ts'
 import { folderOf, Progress } from './progress.ts'
 import { Reads } from './sqlite/reads.ts'
 import { Link } from './sqlite/store-client.ts'
@@ -24,7 +25,8 @@ export const openDatabase = async (options: DatabaseOptions): Promise<OpenDataba
   const address = locate(options.url, options.data)
   const writer =
     options.start && !(await answers(address.socket)) ? await startWriter(address) : undefined
-  const link = new Link(address.socket, options.patience ?? 1_000)
+  const key = newProcessKey()
+  const link = new Link(address.socket, options.patience ?? 1_000, key)
   const reads = new Reads(address.file)
   const progress = new Progress(folderOf(dirname(address.file)), link.client)
   const close = async (): Promise<void> => {
@@ -50,6 +52,7 @@ export const openDatabase = async (options: DatabaseOptions): Promise<OpenDataba
       link.will(name, statements)
       if (statements.length === 0) progress.drop(name)
     },
+    client: key,
     progress: (name, count) => progress.note(name, count),
     close,
   }

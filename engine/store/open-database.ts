@@ -26,7 +26,7 @@ export interface OpenDatabase extends Database {
   will(name: string, statements: readonly Statement[]): void
   /** How far the exchange of this name has come: its will is applied with it, whoever is killed. */
   progress(name: string, count: number): void
-  /** PostgreSQL: under which its wills stand. */
+  /** The key of this process, under which its wills stand; undefined before the store is opened. */
   readonly client?: bigint
   close(): Promise<void>
 }

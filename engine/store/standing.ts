@@ -19,13 +19,13 @@ const ENTER = sql(
 )
 const BEAT = sql('beat', 'UPDATE tollgate_processes SET beat = beat + 1 WHERE id = ?')
 const LEAVE = sql('leave', 'DELETE FROM tollgate_processes WHERE id = ?')
-const UNHEARD = 'DELETE FROM tollgate_processes WHERE id = ? AND beat = ?'
-// What it left to be applied comes before what it held goes back. The embedded store has applied it long before that; a server
-// that waits for a machine that vanished may be later.
-const BURY: Sql = {
-  ...sql('bury', UNHEARD),
-  postgres: `${UNHEARD} AND NOT EXISTS (SELECT 1 FROM tollgate_wills w WHERE w.client = tollgate_processes.client)`,
-}
+// Reaping releases what the process held; its on-crash statements say what of that is charged. A writer that dies again and
+// again keeps on-crash statements from being applied for longer than a heartbeat may stand still.
+const BURY = sql(
+  'bury',
+  `DELETE FROM tollgate_processes WHERE id = ? AND beat = ?
+   AND NOT EXISTS (SELECT 1 FROM tollgate_wills w WHERE w.client = tollgate_processes.client)`,
+)
 export const ALL = sql('all', 'SELECT id, beat FROM tollgate_processes ORDER BY id')
 
 /** The store knows no process of this name. */

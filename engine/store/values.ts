@@ -38,16 +38,20 @@ export const spell = (statement: Statement): Spelled => [
     at === statement.progress ? { p: Number(value) } : toWire(value),
   ),
 ]
-/** With what its exchange had come to in the end; it never goes back. */
+/** With the last progress of their exchange, which never goes back. None of them apply before there is any: the client has
+ *  got nothing yet. */
 export const progressed = (
   statements: readonly Spelled[],
   count: number | undefined,
 ): readonly Spelled[] => {
-  if (count === undefined) return statements
+  if (count === undefined) return statements.some(isUntouched) ? [] : statements
   const known = (wire: Wire): Wire =>
     typeof wire === 'object' && wire !== null && 'p' in wire ? Math.max(wire.p, count) : wire
   return statements.map(([text, rows, ...values]) => [text, rows, ...values.map(known)])
 }
+
+const isUntouched = ([, , ...values]: Spelled): boolean =>
+  values.some(wire => typeof wire === 'object' && wire !== null && 'p' in wire && wire.p === 0)
 
 /** As SQLite should take it. A number would be bound as REAL, and money added to REAL is no longer exact. */
 export const toBound = (value: Value): Value => {

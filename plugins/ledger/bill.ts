@@ -123,7 +123,7 @@ export class Bill {
    *  held; where the account has no more, what goes beyond is cut. */
   note(usage: Usage): void {
     if (this.#closed || !this.#written) return
-    const nanos = this.#will(usage)
+    const nanos = this.#will(usage, true)
     // What is asked bounds it, and as much is held.
     if (usage.gauged) return
     if (nanos >= this.#held && this.#lack)
@@ -138,21 +138,21 @@ export class Bill {
   async ahead(usage: Usage): Promise<Fault | undefined> {
     if (this.#closed || this.#priced?.usage === usage) return undefined
     const { payer, held } = this.#facts
-    const more = this.#will(usage) + held - this.#held
+    const more = this.#will(usage, false) + held - this.#held
     if (more <= 0n) return undefined
     const lack = await takeMore(this.#kit.ledger, payer, more, this.#process)
     if (this.#closed) return void (lack ?? this.#kit.ledger.give(payer, more, this.#process))
     const short = lack && fault(LACKS[lack], [printMoney(held)])
     if (short) return Promise.resolve(this.cover(usage)).then(() => short)
     this.#extendBy(more)
-    this.#will(usage)
+    this.#will(usage, false)
     return this.#exchange.writes.commit().then(() => undefined)
   }
   /** What it is settled at if this process dies without another word. */
-  #will(usage: Usage): bigint {
+  #will(usage: Usage, streaming: boolean): bigint {
     const nanos = this.priceOf(usage)
     const { id, writes } = this.#exchange
-    writes.will(holdAtLeast(id, this.dueFor(usage)), noteOf(id, usage, this.#facts))
+    writes.will(holdAtLeast(id, this.dueFor(usage)), noteOf(id, usage, this.#facts, streaming))
     return nanos
   }
   async #extend(): Promise<void> {

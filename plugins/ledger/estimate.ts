@@ -37,6 +37,8 @@ export class Watching {
   }
   saw(chunk: Bytes): void {
     if (!this.stream) {
+      // Its client has got something: from now on a crash charges what is known of it.
+      if (this.#passed === 0) this.#bill.passed(0)
       this.#passed += chunk.length
       return
     }
@@ -50,7 +52,7 @@ export class Watching {
   }
   /** The bytes that complete the reply. Of a stream that is its terminator, or the word of what broke it. */
   sawLast(tail: Bytes): void {
-    if (!this.stream) this.saw(tail)
+    if (!this.stream) this.#passed += tail.length
   }
   get any(): boolean {
     return this.#passed > 0

@@ -37,19 +37,22 @@ export const noteCharge = (note: {
 }): Statement => ({
   sql: NOTE,
   values: [note.output, note.usage, note.attributes, note.request],
-  progress: 0,
 })
 
-/** Of a usage so far. */
+/** Of a usage so far. `streaming`: the output grows with the progress of the exchange, and a crash before its first byte
+ *  charges nothing; otherwise all of this usage has been delivered. */
 export const noteOf = (
   request: string,
   { meters: { output = 0, ...others } }: Usage,
   { rule, facts }: { readonly rule: Rule; readonly facts: Facts },
-): Statement =>
-  noteCharge({
+  streaming: boolean,
+): Statement => ({
+  ...noteCharge({
     ...{ request, output, usage: JSON.stringify(others) },
     attributes: attributesOf(rule, facts),
-  })
+  }),
+  ...(streaming && { progress: 0 }),
+})
 
 /** Those of a request that its price goes by, as JSON; null: none. The rest is nobody's business. */
 export const attributesOf = (rule: Rule, { attributes = {} }: Facts): string | null => {

@@ -89,7 +89,7 @@ export const readBooks = async (ground: Ground, data: string): Promise<Books> =>
   await database.write([statement('chaos: leases', 'DELETE FROM tollgate_leases')])
   const rows = await rowsOf(
     database,
-    `SELECT c.request, c.account, c.state, c.amount, c.held, c.uncollected, coalesce(r.amount, 0) AS refunded
+    `SELECT c.request, c.account, c.state, c.amount, c.held, c.uncollected, c.estimated, coalesce(r.amount, 0) AS refunded
      FROM charges c LEFT JOIN credits r ON r.request = c.request`,
   )
   const purses = await rowsOf(
@@ -114,6 +114,7 @@ export const readBooks = async (ground: Ground, data: string): Promise<Books> =>
 const rowOf = (row: Row): LedgerRow => ({
   ...{ request: String(row.request), account: Number(row.account), state: String(row.state) },
   ...{ amount: nanos(row.amount), held: nanos(row.held), uncollected: nanos(row.uncollected) },
+  estimated: row.estimated === 1,
   refunded: nanos(row.refunded),
 })
 const purseOf = (row: Row): Purse => ({

@@ -25,6 +25,7 @@ const row: LedgerRow = {
   amount: 20n,
   held: 90n,
   uncollected: 0n,
+  estimated: false,
   refunded: 0n,
 }
 const right: Logs = {
@@ -86,6 +87,14 @@ const WRONG: Readonly<Record<string, readonly [string, Logs]>> = {
   'a charge without a call': [
     'I2',
     booked({ ...right, ledger: [row, { ...row, request: 'req_2' }] }),
+  ],
+  'a stream charged by a kill before its first word': [
+    'I2',
+    booked({
+      ...{ ...right, kills: [{ at: 9_990, kind: 'worker' }] },
+      clients: [{ ...cut, received: 0, came: [] }],
+      ledger: [{ ...row, amount: 0n, estimated: true }],
+    }),
   ],
   'two rows for one request': ['I3', booked({ ...right, ledger: [row, row] })],
   'a balance that is not the sum': ['I4', kept({ balance: 81n })],

@@ -31,6 +31,7 @@ export interface LedgerRow {
   readonly amount: bigint
   readonly held: bigint
   readonly uncollected: bigint
+  readonly estimated: boolean
   /** Given back later. */
   readonly refunded: bigint
 }
@@ -165,13 +166,13 @@ const ofCut = ({ client, calls: [call], rows: [row], price, killed, early }: Tra
   const charged = row?.state === 'settled' ? row.amount + row.uncollected : 0n
   const most = BigInt((call?.emitted ?? 0) + (call?.finished ? 1 : 0)) * price
   if (charged > most) return ['I8', `${call?.emitted} words were written, charged ${charged}`]
+  if (killed !== '' && client.received === 0 && row?.state === 'settled' && row.estimated)
+    return ['I2', `charged ${charged} by a kill, and the client had got nothing`]
   const least = BigInt(client.left && killed === '' ? client.received : early) * price
   if (charged >= least) return undefined
   const how = client.left ? 'left after' : `was cut (killed: ${killed || 'nothing'}) after`
-  return [
-    'I8',
-    `the client ${how} ${client.received} words, charged ${charged / price} (${row?.state})`,
-  ]
+  const paid = `charged ${charged / price} (${row?.state})`
+  return ['I8', `the client ${how} ${client.received} words, ${paid}`]
 }
 /** The upstream never fails and accounts have enough: only a store that is away refuses; and nobody pays for what nobody got. */
 const ofRefused = ({ client: { status }, rows: [row] }: Traced): Wrong => {

@@ -112,6 +112,22 @@ export const mutations: readonly Mutation[] = [
     tests: [MODEL],
   },
   {
+    bug: 'a process is reaped while its on-crash statements stand',
+    edits: [
+      edit(
+        STANDING,
+        'AND NOT EXISTS (SELECT 1 FROM tollgate_wills w WHERE w.client = tollgate_processes.client)',
+        '',
+      ),
+    ],
+    tests: ['test/engine/store/standing.test.ts'],
+  },
+  {
+    bug: 'a crash charges a stream whose client has got nothing',
+    edits: [edit('engine/store/values.ts', 'statements.some(isUntouched) ? [] :', '')],
+    tests: ['test/engine/store/wills.test.ts'],
+  },
+  {
     bug: 'a process that was buried holds on',
     edits: [
       edit(

@@ -20,6 +20,9 @@ const WORD = event({ choices: [{ index: 0, delta: { content: 'word' }, finish_re
 const LAST = event({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })
 
 const stream = async (call: Kept, tokens: number, response: ServerResponse): Promise<void> => {
+  // Some are killed before they have answered.
+  await pause(upTo(60))
+  if (response.destroyed) return
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   const every = upTo(40)
   while (call.emitted < tokens && !response.destroyed) {

@@ -3,6 +3,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import type { Database, Row, Statement, Value } from '../../engine/plugin.ts'
 import { toFault } from '../../engine/store/refused-list.ts'
 import { createGroup } from '../../engine/store/sqlite/group-commit.ts'
+import { prepareStore } from '../../engine/store/sqlite/migrate.ts'
 import type { Sqlite } from '../../engine/store/sqlite/sqlite.ts'
 import { STANDING_TABLE } from '../../engine/store/standing.ts'
 import { plainRow, toBound, wanted } from '../../engine/store/values.ts'
@@ -21,6 +22,7 @@ export interface Memory extends Pick<Database, 'read'> {
 export const openMemory = (): Memory => {
   const connection = new DatabaseSync(':memory:')
   connection.exec('PRAGMA foreign_keys = ON')
+  prepareStore(sqliteOver(connection))
   for (const { text } of [...STANDING_TABLE, ...migrations]) connection.exec(text)
   const store = sqliteOver(connection)
   const group = createGroup(store)

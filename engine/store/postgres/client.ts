@@ -1,7 +1,7 @@
 /** This process as the store knows it: a row under a key of its own, a connection that comes back by itself,
  *  a lock on that key for as long as it lives, and its wills. */
-import { randomBytes } from 'node:crypto'
 import type { Statement } from '../../plugin.ts'
+import { newProcessKey } from '../process-key.ts'
 import type { Outcome } from '../sqlite/group-commit.ts'
 import { rowFromWire, rowToWire, type Spelled, spell } from '../values.ts'
 import { isLasting } from './refused-statement.ts'
@@ -34,8 +34,7 @@ const FORGET = 'DELETE FROM tollgate_clients WHERE client = $1'
 
 export class Client {
   readonly #options: ClientOptions
-  /** Unique, and short enough to be the number of an advisory lock. */
-  readonly key = randomBytes(8).readBigUInt64BE() >> 2n
+  readonly key = newProcessKey()
   readonly #opened = Promise.withResolvers<void>()
   readonly #wills = new Map<string, readonly Spelled[]>()
   #newWills = new Set<string>()

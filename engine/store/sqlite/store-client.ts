@@ -1,5 +1,4 @@
 /** A process's side of the store: sends lists to the writer, waits for their answers, sends again what was not answered. */
-import { randomBytes } from 'node:crypto'
 import type { Migration, Row, Statement } from '../../plugin.ts'
 import { fault } from '../faults.ts'
 import { Waiting } from '../pending-lists.ts'
@@ -29,7 +28,7 @@ interface Pending {
 }
 
 export class Link {
-  readonly client = randomBytes(12).toString('base64url')
+  readonly client: string
   readonly #line: Line
   readonly #patience: number
   readonly #opened = Promise.withResolvers<void>()
@@ -44,7 +43,9 @@ export class Link {
   #closed = false
   #timer: NodeJS.Timeout | undefined
 
-  constructor(socket: string, patience: number) {
+  /** `key`: of this process, unique in the store. */
+  constructor(socket: string, patience: number, key: bigint) {
+    this.client = String(key)
     this.#patience = patience
     this.#line = openLine(socket, { greet: () => this.#greet(), heard: said => this.#heard(said) })
   }

@@ -74,6 +74,22 @@ for (const { engine, store, database } of await startBoth(t, [table], { postgres
     t.pass('the last it said, never less than its will; and its file is gone')
   })
 
+  t.test(
+    `${engine}: on-crash statements that wait for progress do not apply without any`,
+    async t => {
+      const { client } = await beginAgain(t)
+      await client.call('will', 'exchange 1', [{ ...settle('a', 0), progress: 1 }])
+      await client.call('will', 'exchange 2', [{ ...settle('b', 0), progress: 1 }])
+      await client.call('progress', 'exchange 2', 0)
+      await client.call('will', 'exchange 3', [settle('c', 0)])
+      await client.call('write', [statement('so that they are there', 'SELECT 1')])
+      await client.kill()
+      await until(database, ['open 0', 'will 0', 'will 0'])
+      await untilNoWills(database)
+      t.pass('only those whose exchange has delivered something')
+    },
+  )
+
   t.test(`${engine}: one that says bye leaves no will`, async t => {
     const { client } = await beginAgain(t)
     await client.call('will', 'exchange 1', [settle('a', 1)])
