@@ -1,6 +1,5 @@
 /** The money of one call: what is held for it, and the one way in which that ends. Knows amounts and prices, not replies. */
 import type { Exchange, Fault, Outcome, Statement } from '../../engine/plugin.ts'
-import { printMoney } from '../billing/money.ts'
 import { USAGE, type Usage } from '../slots.ts'
 import { chargeAtOnce } from './at-once.ts'
 import {
@@ -13,7 +12,7 @@ import {
   uncharged,
   uncollected,
 } from './charged.ts'
-import { fault, isCode, LACKS } from './faults.ts'
+import { isCode } from './faults.ts'
 import type { Lack } from './ledger.ts'
 import { takeMore, takeWhatIs } from './more.ts'
 import { noteOf } from './noted.ts'
@@ -139,7 +138,7 @@ export class Bill {
     if (more <= 0n) return undefined
     const lack = await takeMore(this.#kit.ledger, payer, more, this.#process)
     if (this.#closed) return void (lack ?? this.#kit.ledger.give(payer, more, this.#process))
-    const short = lack && fault(LACKS[lack], [printMoney(held)])
+    const short = lack && (await this.#kit.insufficient(lack, payer, held))
     if (short) return Promise.resolve(this.cover(usage)).then(() => short)
     this.#extendBy(more)
     this.#will(usage)
@@ -159,7 +158,10 @@ export class Bill {
     const more = nanos - this.#held + this.#held / 2n + 1n
     this.#lack = await takeMore(ledger, payer, more, this.#process)
     if (this.#closed) return void (this.#lack ?? ledger.give(payer, more, this.#process))
-    if (this.#lack) return this.#exchange.cut(fault('INSUFFICIENT', [printMoney(nanos)]))
+    if (this.#lack) {
+      const reason = await this.#kit.insufficient(this.#lack, payer, nanos)
+      return this.#closed ? undefined : this.#exchange.cut(reason)
+    }
     this.#extendBy(more)
     await this.#exchange.writes.commit().catch(() => {}) // whoever waits for the reply's groups sees it
   }
