@@ -23,11 +23,11 @@ import { WebSockets } from './websocket/upgrade.ts'
 const fault = errors({
   OVERLOADED: [
     503,
-    'The gateway is overloaded; try again in a moment.',
+    'The gateway is overloaded. Retry in a moment.',
     { headers: { 'retry-after': '1' } },
   ],
   CONNECT_REFUSED: [405, 'CONNECT is not served here: this gateway is no tunnel.'],
-  DRAINING: [503, 'The gateway is shutting down.', { headers: { 'retry-after': '1' } }],
+  DRAINING: [503, 'The gateway is shutting down. Retry.', { headers: { 'retry-after': '1' } }],
 })
 
 /** ms between two looks at stages that may be stuck. */

@@ -15,7 +15,7 @@ import type {
 } from '../engine/plugin.ts'
 import { type Asked, askedOf, calledIn, factsOf, saidIn } from './billing/asked.ts'
 import { CURRENCY } from './billing/currency.ts'
-import { parseQuota, printMoney } from './billing/money.ts'
+import { parseQuota } from './billing/money.ts'
 import { isFields } from './billing/problems.ts'
 import type { BillingOptions } from './billing/rule.ts'
 import { BILLING } from './billing/schema.ts'
@@ -30,7 +30,7 @@ import type { BillKit } from './ledger/charged.ts'
 import { auditCommand } from './ledger/commands.ts'
 import { Watching } from './ledger/estimate.ts'
 import { exportCommand } from './ledger/export.ts'
-import { fault, LACKS } from './ledger/faults.ts'
+import { insufficientFunds } from './ledger/insufficient-funds.ts'
 import { Ledger, type Payer } from './ledger/ledger.ts'
 import { settleNoted } from './ledger/noted.ts'
 import { type Override, overridden, overrideOf, type Price, Prices } from './ledger/prices.ts'
@@ -118,11 +118,13 @@ class Meter implements Stage {
   constructor(host: Host, ledger: Ledger, prices: Prices, override: Override | undefined) {
     this.#host = host
     this.#ledger = ledger
-    this.#kit = { ledger, log: host.log, metrics: host.metrics }
     this.#prices = prices
     this.#override = override
     const format = formatOf(host.route.option('translate'))
     this.#binds = format?.outputLimit !== undefined
+    const { name: currency } = prices.currency
+    const insufficient = insufficientFunds({ ledger, currency, limitField: format?.limitField })
+    this.#kit = { ledger, log: host.log, metrics: host.metrics, insufficient }
     this.#json = format?.codec !== undefined
   }
   handle(exchange: Exchange, next: Next): Promise<void> {
@@ -215,9 +217,9 @@ class Meter implements Stage {
     if (!lack) return most
     const room = limited || !this.#binds ? 0n : await this.#ledger.room(payer)
     const tokens = room > 0n ? coverable(rule, bounds, facts, room) : 0
-    if (tokens < USEFUL) throw fault(LACKS[lack], [printMoney(most)])
+    if (tokens < USEFUL) throw await this.#kit.insufficient(lack, payer, most)
     const { nanos } = worst(rule, { ...bounds, completion: tokens }, facts)
-    if (await this.#ledger.take(payer, nanos)) throw fault(LACKS[lack], [printMoney(most)])
+    if (await this.#ledger.take(payer, nanos)) throw await this.#kit.insufficient(lack, payer, most)
     exchange.slots.set(OUTPUT_LIMIT, tokens)
     return nanos
   }

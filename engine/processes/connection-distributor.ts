@@ -19,7 +19,7 @@ const PATIENCE = 1_000
 const OVERLOADED = {
   status: 503,
   body: Buffer.from(
-    '{"error":{"code":"OVERLOADED","message":"The gateway is overloaded; try again in a moment."}}',
+    '{"error":{"code":"OVERLOADED","message":"The gateway is overloaded. Retry in a moment."}}',
   ),
 }
 

@@ -5,7 +5,7 @@ import type { Call } from './exchange.ts'
 const fault = errors({
   TURN_DRAINED: [
     503,
-    'The gateway was stopped while it worked on this.',
+    'The gateway stopped before this request was finished. Retry.',
     { headers: { 'retry-after': '1' } },
   ],
 })

@@ -96,15 +96,17 @@ export class Visit implements DeliveryFacts, Seated {
   streaming(kind: 'sse' | 'websocket' = 'sse'): () => void {
     return this.#premises.resources.metrics.route(this.call.route.name).open(kind)
   }
-  /** What the client must not read stands in the log. */
+  /** Logs what the client does not read: a hidden fault, and the cause of a 503. */
   stumbled(reason: Fault): void {
-    if (reason.expose) return
     const { id, route } = this.call
-    const { stack } = (reason.cause instanceof Error ? reason.cause : reason) as { stack?: string }
-    this.#premises.resources.log.error(
-      { id, route: route.name, code: reason.code, stack },
-      reason.message,
-    )
+    const { code, cause } = reason
+    if (reason.expose) {
+      if (reason.status === 503 && typeof cause === 'string')
+        this.#premises.resources.log.warn({ id, route: route.name, code, cause }, reason.message)
+      return
+    }
+    const { stack } = (cause instanceof Error ? cause : reason) as { stack?: string }
+    this.#premises.resources.log.error({ id, route: route.name, code, stack }, reason.message)
   }
   /** `headAt`: when the head of the reply was written (ms, monotonic); 0 = it never was. */
   ended(outcome: Outcome, headAt: number): void {

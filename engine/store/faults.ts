@@ -4,12 +4,12 @@ import { errors } from '../errors.ts'
 export const fault = errors({
   STORE_UNAVAILABLE: [
     503,
-    'The store is away; nothing was written',
+    'Database unavailable; the request was not processed. Retry.',
     { headers: { 'retry-after': '1' } },
   ],
   STORE_UNKNOWN: [
     503,
-    'The answer to a commit was lost; write the same list again',
+    'The database did not confirm the request. Retry.',
     { headers: { 'retry-after': '1' } },
   ],
   STORE_EXPECTATION: [500, 'Statement "%s" touched %s rows, but %s were expected'],
@@ -34,7 +34,7 @@ export const fault = errors({
   ],
   STORE_READ_ONLY: [
     503,
-    'PostgreSQL only reads at present: it is a standby, or was set to read only; nothing was written',
+    'Database read-only (a standby, or set so); the request was not processed. Retry.',
     { headers: { 'retry-after': '1' } },
   ],
   STORE_NEWER: [

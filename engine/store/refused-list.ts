@@ -29,6 +29,8 @@ const REASONS: Readonly<
   unknown: ({ message }) => fault('STORE_UNKNOWN', [], { cause: message }),
 }
 
-/** The code its owner gave; the owner's table has the words, so whoever catches it may say it better. */
+/** The code its owner gave. The owner's table has the words: a client reads those, or none. */
 const foreseen = (code: string | undefined): TollgateError | undefined =>
-  code === undefined ? undefined : new TollgateError(code, 409, `The store refused it: ${code}`)
+  code === undefined
+    ? undefined
+    : new TollgateError(code, 409, `The store refused it: ${code}`, { expose: false })

@@ -17,6 +17,15 @@ export const parseMoney = (
 /** Every nano of it: `0.000000001`. */
 export const printMoney = (nanos: bigint): string => printDecimal(nanos, PLACES)
 
+/** For a reader: two places, or two digits of what is smaller; never below zero. `1.89`, `0.00094`. */
+export const roundMoney = (nanos: bigint, direction: 'up' | 'down'): string => {
+  let [places, step] = [2, UNIT / 100n]
+  for (; nanos > 0n && nanos < 10n * step && step > 1n && nanos < UNIT / 100n; places++) step /= 10n
+  const steps = direction === 'up' ? (nanos + step - 1n) / step : nanos / step
+  const digits = String(steps).padStart(places + 1, '0')
+  return `${digits.slice(0, -places)}.${digits.slice(-places)}`
+}
+
 /** A whole number of quota, in nanos. */
 export const parseQuota = (value: unknown): bigint =>
   parseDecimal(value, { places: 0, most: MOST / NANOS_PER_QUOTA }) * NANOS_PER_QUOTA

@@ -5,9 +5,6 @@ export const anthropic: Dialect = {
   faults: {
     INSUFFICIENT: { type: 'billing_error', status: 403 },
     KEY_EXHAUSTED: { type: 'billing_error', status: 403 },
-    // The process was taken for dead while it held money: another try finds one that lives.
-    SHARE_GONE: { type: 'overloaded_error', status: 529 },
-    CHARGE_CLOSED: { type: 'overloaded_error', status: 529 },
   },
   statuses: {
     400: { type: 'invalid_request_error' },

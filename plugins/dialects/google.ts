@@ -6,9 +6,6 @@ export const google: Dialect = {
   faults: {
     INSUFFICIENT: { type: 'PERMISSION_DENIED', status: 403 },
     KEY_EXHAUSTED: { type: 'PERMISSION_DENIED', status: 403 },
-    // The process was taken for dead while it held money: another try finds one that lives.
-    SHARE_GONE: { type: 'UNAVAILABLE', status: 503 },
-    CHARGE_CLOSED: { type: 'UNAVAILABLE', status: 503 },
   },
   statuses: {
     400: { type: 'INVALID_ARGUMENT' },

@@ -6,6 +6,7 @@ import { envelope } from './envelope.ts'
 import { google } from './google.ts'
 import { midjourney } from './midjourney.ts'
 import { openai } from './openai.ts'
+import { asUnavailable } from './unavailable.ts'
 import { vidu } from './vidu.ts'
 
 export const dialects = { openai, anthropic, google, vidu, midjourney, envelope } as const
@@ -31,7 +32,8 @@ export const render = (name: DialectName, fault: Fault, id: string): Refusal => 
 export const bodyOf = (name: DialectName, fault: Fault, id: string) =>
   answer(dialects[name], fault, id).body
 
-const answer = (dialect: Dialect, fault: Fault, id: string) => {
+const answer = (dialect: Dialect, thrown: Fault, id: string) => {
+  const fault = asUnavailable(thrown)
   const seen: View = {
     code: fault.code,
     status: fault.status,

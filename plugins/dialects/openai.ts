@@ -36,9 +36,6 @@ export const openai: Dialect = {
       code: 'pre_consume_token_quota_failed',
       status: 403,
     },
-    // The process was taken for dead while it held money: another try finds one that lives.
-    SHARE_GONE: { type: 'server_error', code: 'service_unavailable', status: 503 },
-    CHARGE_CLOSED: { type: 'server_error', code: 'service_unavailable', status: 503 },
     IDEMPOTENCY_IN_FLIGHT: { type: 'idempotency_error', code: 'idempotency_key_in_use' },
     IDEMPOTENCY_MISMATCH: { type: 'idempotency_error', code: 'idempotency_key_reused' },
     RATE_LIMITED: { type: 'requests', code: 'rate_limit_exceeded' },

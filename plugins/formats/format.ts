@@ -19,6 +19,8 @@ export interface Format {
   readonly stream: StreamFacts
   /** The member of a request that bounds what is written, with this bound. Absent: nothing bounds it. */
   outputLimit?(body: Fields, tokens: number): readonly [key: string, value: Json] | undefined
+  /** What its clients call that bound. */
+  readonly limitField?: string
   /** Whether a refusal blames the gateway's own key under a status that says something else. */
   blamesKey?(status: number, body: Bytes): boolean
   /** Both directions against the hub. */

@@ -21,7 +21,7 @@ export const fault = errors({
   ],
   IDEMPOTENCY_LOST: [
     503,
-    'The hold on this Idempotency-Key was lost, since the store did not answer in time. Try again.',
+    'This Idempotency-Key could not be kept in time. Retry.',
     { headers: { 'retry-after': '1' } },
   ],
 })

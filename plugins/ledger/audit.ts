@@ -16,12 +16,21 @@ interface Rule {
 }
 const sql = (name: string, text: string): Sql => ({ name: `audit: ${name}`, text })
 
-/** What every account has been given and has paid, in the order in which it happened. Credits first: what arrives in the
- *  same millisecond may be spent in it. */
+/** What every account has been given and has paid. */
 const ENTRIES = `
-  SELECT account, at, 0 AS turn, amount FROM credits
+  SELECT account, amount FROM credits
   UNION ALL
-  SELECT account, closed, 1, -amount FROM charges WHERE state = 'settled'`
+  SELECT account, -amount FROM charges WHERE state = 'settled'`
+
+/** The same in the order of the store, which no clock changes: a credit by its id, then the charges
+ *  settled behind it. Charges of before `serial` was kept come before all that have one: their order
+ *  among older credits is not known, so they stand behind those. */
+const ORDERED = `
+  SELECT account, id AS serial, 0 AS turn, amount FROM credits
+  UNION ALL
+  SELECT account, coalesce(serial, earliest), 1, -amount FROM charges,
+    (SELECT coalesce(min(serial), (SELECT max(id) FROM credits)) AS earliest FROM charges) first
+  WHERE state = 'settled'`
 
 const SPENT = `
   SELECT account, amount FROM charges WHERE state = 'settled'
@@ -49,8 +58,8 @@ const RULES: readonly Rule[] = [
     sql: sql(
       'prefix',
       `SELECT p.account, min(p.running) AS least, w.deepest FROM (
-         SELECT account, sum(amount) OVER (PARTITION BY account ORDER BY at, turn) AS running
-         FROM (${ENTRIES}) entries) p
+         SELECT account, sum(amount) OVER (PARTITION BY account ORDER BY serial, turn) AS running
+         FROM (${ORDERED}) entries) p
        JOIN wallets w ON w.id = p.account * 2
        GROUP BY p.account, w.deepest HAVING min(p.running) < -w.deepest LIMIT 100`,
     ),

@@ -1,6 +1,5 @@
 /** The money of one call: what is held for it, and the one way in which that ends. Knows amounts and prices, not replies. */
 import type { Exchange, Fault, Outcome, Statement } from '../../engine/plugin.ts'
-import { printMoney } from '../billing/money.ts'
 import { USAGE, type Usage } from '../slots.ts'
 import { chargeAtOnce } from './at-once.ts'
 import {
@@ -13,7 +12,7 @@ import {
   uncharged,
   uncollected,
 } from './charged.ts'
-import { fault, isCode, LACKS } from './faults.ts'
+import { isCode } from './faults.ts'
 import type { Lack } from './ledger.ts'
 import { takeMore, takeWhatIs } from './more.ts'
 import { noteOf } from './noted.ts'
@@ -119,19 +118,16 @@ export class Bill {
   passed(output: number): void {
     if (this.#written && !this.#closed) this.#exchange.writes.progress(output)
   }
-  /** How far it has come: what it is settled at if this process dies without another word. Near its hold more is
-   *  held; where the account has no more, what goes beyond is cut. */
+  /** Records the usage so far, for a settlement after a crash. Extends the hold once the call costs
+   *  more than is held, and not before: what one call may not need can pay for another call. */
   note(usage: Usage): void {
     if (this.#closed || !this.#written) return
     const nanos = this.#will(usage, true)
-    // What is asked bounds it, and as much is held.
-    if (usage.gauged) return
-    if (nanos >= this.#held && this.#lack)
-      return this.#exchange.cut(fault('INSUFFICIENT', [printMoney(nanos)]))
-    if (!this.#extending && !this.#lack && nanos * 10n > this.#held * 9n)
-      this.#extending = this.#extend().finally(() => {
-        this.#extending = undefined
-      })
+    // A gauged usage is bounded by the request, and as much is held.
+    if (usage.gauged || nanos <= this.#held || this.#lack || this.#extending) return
+    this.#extending = this.#extend(nanos).finally(() => {
+      this.#extending = undefined
+    })
   }
   /** Of a call that goes on, once it has used this: as much as it began with stays held beyond that. A fault where nobody
    *  has so much; what was used is covered as far as it goes. */
@@ -142,7 +138,7 @@ export class Bill {
     if (more <= 0n) return undefined
     const lack = await takeMore(this.#kit.ledger, payer, more, this.#process)
     if (this.#closed) return void (lack ?? this.#kit.ledger.give(payer, more, this.#process))
-    const short = lack && fault(LACKS[lack], [printMoney(held)])
+    const short = lack && (await this.#kit.insufficient(lack, payer, held))
     if (short) return Promise.resolve(this.cover(usage)).then(() => short)
     this.#extendBy(more)
     this.#will(usage, false)
@@ -155,13 +151,17 @@ export class Bill {
     writes.will(holdAtLeast(id, this.dueFor(usage)), noteOf(id, usage, this.#facts, streaming))
     return nanos
   }
-  async #extend(): Promise<void> {
+  /** Holds the cost so far and half of the hold beyond that. Cuts the call where the account lacks it. */
+  async #extend(nanos: bigint): Promise<void> {
     const { ledger } = this.#kit
     const { payer } = this.#facts
-    const more = this.#held / 2n + 1n
+    const more = nanos - this.#held + this.#held / 2n + 1n
     this.#lack = await takeMore(ledger, payer, more, this.#process)
-    if (this.#lack) return
-    if (this.#closed) return ledger.give(payer, more, this.#process)
+    if (this.#closed) return void (this.#lack ?? ledger.give(payer, more, this.#process))
+    if (this.#lack) {
+      const reason = await this.#kit.insufficient(this.#lack, payer, nanos)
+      return this.#closed ? undefined : this.#exchange.cut(reason)
+    }
     this.#extendBy(more)
     await this.#exchange.writes.commit().catch(() => {}) // whoever waits for the reply's groups sees it
   }

@@ -5,6 +5,7 @@ import { quickly } from '../billing/quick.ts'
 import { freeze, type Rule } from '../billing/rule.ts'
 import { counted, type Facts } from '../billing/usage.ts'
 import type { Usage } from '../slots.ts'
+import type { InsufficientFunds } from './insufficient-funds.ts'
 import type { Ledger, Payer } from './ledger.ts'
 import type { Hold } from './statements.ts'
 
@@ -21,6 +22,7 @@ export interface BillKit {
   readonly ledger: Ledger
   readonly log: Log
   readonly metrics: Metrics
+  readonly insufficient: InsufficientFunds
 }
 
 export interface Charged {

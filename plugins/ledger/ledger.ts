@@ -6,8 +6,8 @@ import { isCode } from './faults.ts'
 import { settleNoted } from './noted.ts'
 import { giveAllBack } from './processes.ts'
 import { Shares } from './shares.ts'
-import { BARRIER, nanosOf, openWallet, ROOM_IN } from './statements.ts'
-import { ADMISSION, writeSurely } from './surely.ts'
+import { nanosOf, openWallet, ROOM_IN } from './statements.ts'
+import { ADMISSION, BARRIER, writeSurely } from './surely.ts'
 import { walletOf } from './wallet.ts'
 
 /** Who pays. `quota`: what the key may spend in all, nanos; undefined: as much as the account has. */

@@ -52,9 +52,13 @@ const OPEN = ofTheLiving(
   `INSERT INTO charges (request, account, key, process, route, model, version, rule, state, held, opened, key_held)
    SELECT ?, ?, ?, id, ?, ?, ?, ?, 'open', ?, ?, CAST(? AS BIGINT) FROM tollgate_processes WHERE id = ?`,
 )
+/** The place of a charge among the credits: behind those that are in the books by now. What pays for
+ *  the charge was leased before, so that every credit it needs is among them. */
+export const SERIAL_NOW = '(SELECT coalesce(max(id), 0) FROM credits)'
 const SETTLE = sql(
   'settle',
-  `UPDATE charges SET state = 'settled', amount = ?, uncollected = ?, estimated = ?, usage = ?, lines = ?, closed = ?
+  `UPDATE charges SET state = 'settled', serial = ${SERIAL_NOW}, amount = ?, uncollected = ?,
+     estimated = ?, usage = ?, lines = ?, closed = ?
    WHERE request = ? AND state = 'open'`,
 )
 const RELEASE = sql(
@@ -185,12 +189,6 @@ export const returnShare = (
   { sql: SHRINK, values: [amount, process, wallet], rows: 1, otherwise: 'SHARE_GONE' },
   { sql: UNRESERVE, values: [amount, wallet], rows: 1 },
 ]
-
-/** Changes nothing: what this process wrote before it is decided when this is. */
-export const BARRIER: Statement = {
-  sql: sql('barrier', 'UPDATE wallets SET granted = granted WHERE id = 0'),
-  values: [],
-}
 
 // ---------------------------------------------------------------- wallets and credits
 

@@ -45,3 +45,9 @@ export const writeDecided = async (
     await pause(AGAIN)
   }
 }
+
+/** Changes nothing: what this process wrote before it is decided when this is. */
+export const BARRIER: Statement = {
+  sql: { name: 'ledger: barrier', text: 'UPDATE wallets SET granted = granted WHERE id = 0' },
+  values: [],
+}

@@ -103,6 +103,11 @@ const NOTED = `
   ALTER TABLE charges ADD COLUMN noted BIGINT;
   ALTER TABLE charges ADD COLUMN attributes TEXT`
 
+/** Of a settled charge: the `id` of the last credit before it. With it the entries of an account have
+ *  an order that no clock changes: a credit, then the charges that name it. Null: settled before this
+ *  column was there. */
+const SERIAL = 'ALTER TABLE charges ADD COLUMN serial BIGINT'
+
 export const migrations: readonly Migration[] = [
   {
     number: 1,
@@ -155,4 +160,5 @@ export const migrations: readonly Migration[] = [
     ${SETTLED_AS_HELD} RETURN NULL; END $$`,
   },
   { number: 7, text: NOTED },
+  { number: 8, text: SERIAL },
 ]

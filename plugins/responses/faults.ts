@@ -39,7 +39,7 @@ export const fault = errors({
   ],
   BACKGROUND_LOST: [
     503,
-    'The hold on this response was lost, since the store did not answer in time. Try again.',
+    'This response could not be kept in time. Retry.',
     { headers: { 'retry-after': '1' } },
   ],
   BACKGROUND_UNREADABLE: [502, 'The answer is no response, or larger than what is kept.'],

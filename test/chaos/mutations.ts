@@ -149,6 +149,25 @@ export const mutations: readonly Mutation[] = [
     tests: ['test/journeys/billed/cut.test.ts'],
   },
   {
+    bug: 'a hold is extended before the call costs more than it: others are refused meanwhile',
+    edits: [
+      edit(
+        'plugins/ledger/bill.ts',
+        'nanos <= this.#held || this.#lack',
+        'nanos * 10n <= this.#held * 9n || this.#lack',
+      ),
+    ],
+    tests: ['test/journeys/streams-for-ten.test.ts'],
+  },
+  {
+    bug: 'the audit orders the entries of an account by the clock',
+    edits: [
+      edit('plugins/ledger/audit.ts', 'id AS serial, 0 AS turn', 'at AS serial, 0 AS turn'),
+      edit('plugins/ledger/audit.ts', 'coalesce(serial, earliest), 1', 'closed, 1'),
+    ],
+    tests: ['test/plugins/ledger-audit-order.test.ts'],
+  },
+  {
     bug: 'what was taken before a burial is given to the new life',
     edits: [edit(STANDING, 'return this.#known === name', 'return name !== ""')],
     tests: ['test/plugins/ledger/buried.test.ts'],

@@ -35,6 +35,51 @@ const away = new TollgateError('STORE_UNAVAILABLE', 503, 'Later.', {
 
 t.equal(errors.default, 'openai', 'a route that says nothing speaks openai')
 
+const NOT_PROCESSED =
+  'The service is temporarily unavailable and did not process this request. Retry it.'
+const NOT_CONFIRMED =
+  'The service could not confirm this request in time. Retry it: a request that failed is not charged.'
+const TEXTS: Readonly<Record<DialectName, (body: Fields) => unknown>> = {
+  openai: ({ error }) => (error as Fields).message,
+  anthropic: ({ error }) => (error as Fields).message,
+  google: ({ error }) => (error as Fields).message,
+  vidu: ({ message }) => message,
+  midjourney: ({ description }) => description,
+  envelope: ({ message }) => message,
+}
+type Fields = Readonly<Record<string, unknown>>
+
+for (const dialect of Object.keys(dialects) as DialectName[])
+  t.test(`${dialect}: a 503 of the store is written for customers`, async t => {
+    const cases = {
+      STORE_UNAVAILABLE: NOT_PROCESSED,
+      STORE_READ_ONLY: NOT_PROCESSED,
+      STORE_UNKNOWN: NOT_CONFIRMED,
+      SHARE_GONE: NOT_CONFIRMED,
+      CHARGE_CLOSED: NOT_CONFIRMED,
+      CHARGE_EXISTS: NOT_CONFIRMED,
+    }
+    const suffix = dialect === 'openai' ? ` (request id: ${ID})` : ''
+    for (const [code, text] of Object.entries(cases)) {
+      // As the store says it to programmers.
+      const inside = new TollgateError(code, 409, 'write the same list again', { expose: false })
+      const refusal = render(dialect, inside)
+      t.equal(TEXTS[dialect](read(refusal)), text + suffix, code)
+      t.equal(refusal.status, dialect === 'anthropic' ? 529 : 503)
+      t.equal(refusal.headers['retry-after'], '1')
+      t.notMatch(`${refusal.body}${eventOf(refusal)}`, 'same list')
+    }
+  })
+
+for (const dialect of Object.keys(dialects) as DialectName[])
+  t.test(`${dialect}: a call that cannot be paid says what it costs`, async t => {
+    for (const code of ['INSUFFICIENT', 'KEY_EXHAUSTED']) {
+      const text = 'Insufficient balance: this call may cost up to 1.89 CNY, you have 0.40 CNY.'
+      const said = TEXTS[dialect](read(render(dialect, new TollgateError(code, 403, text))))
+      t.ok(String(said).startsWith(text), String(said))
+    }
+  })
+
 t.test('openai', async t => {
   const body = (fault: Fault) => read(render('openai', fault))
   t.same(body(missing), {

@@ -19,6 +19,7 @@ export const anthropicMessages: Format = {
   model: 'body',
   headers: { 'anthropic-version': '2023-06-01' },
   outputLimit: (_, tokens) => ['max_tokens', tokens],
+  limitField: 'max_tokens',
   usage: {
     key: 'usage',
     inEvent: event => {

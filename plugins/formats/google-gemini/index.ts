@@ -20,6 +20,7 @@ export const googleGemini: Format = {
         : 'generationConfig'
     return [key, { ...(isFields(given) && given), maxOutputTokens: tokens }]
   },
+  limitField: 'maxOutputTokens',
   usage: {
     key: 'usageMetadata',
     // Some pieces carry a traffic type and no counts; they complete the others and replace none.

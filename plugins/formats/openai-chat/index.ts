@@ -19,6 +19,7 @@ export const openaiChat: Format = {
   endpoint: 'openai',
   model: 'body',
   outputLimit: (_, tokens) => ['max_completion_tokens', tokens],
+  limitField: 'max_tokens',
   usage: {
     key: 'usage',
     inEvent: ({ usage }) => (isFields(usage) ? usage : undefined),

@@ -22,6 +22,7 @@ export const openaiResponses: Format = {
   endpoint: 'openai-response',
   model: 'body',
   outputLimit: (_, tokens) => ['max_output_tokens', tokens],
+  limitField: 'max_output_tokens',
   usage: {
     key: 'usage',
     inEvent: event => {

@@ -92,3 +92,26 @@ t.test('and what nobody complains of', async t => {
   t.match(seen, COMPLETE)
   t.equal(seen.cuts.length, 0)
 })
+
+t.test('a 503 with a cause: the cause stands in the log and not in the answer', async t => {
+  const warned: Parameters<Log['warn']>[] = []
+  const log: Log = { ...silent, warn: (...line) => void warned.push(line) }
+  const away: Fault = {
+    ...{ code: 'STORE_UNAVAILABLE', message: 'Database unavailable.', status: 503, expose: true },
+    cause: 'database or disk is full',
+  }
+  const inner = plugin({
+    answers: true,
+    handle: () => Promise.reject(Object.assign(new Error(away.message), away)),
+  })
+  const core = await startCore(t, { inner }, { routes: [{ path: 'GET /', name: 'r' }] }, log)
+  const response = await fetch(core.url)
+  t.equal(response.status, 503)
+  t.notMatch(await response.text(), 'disk')
+  t.match(warned, [
+    [
+      { route: 'r', code: 'STORE_UNAVAILABLE', cause: 'database or disk is full' },
+      'Database unavailable.',
+    ],
+  ])
+})

@@ -40,7 +40,12 @@ t.test('without money there is no call, but what is free is served', async t => 
   await upstream.script('chat', [{ do: 'send', bytes: answer(plain) }])
   const refused = await ask({ model: 'call' })
   t.equal(refused.status, 403)
-  t.match(await refused.json(), { error: { code: 'insufficient_user_quota' } })
+  const { error } = (await refused.json()) as { error: { code: string; message: string } }
+  t.equal(error.code, 'insufficient_user_quota')
+  t.match(
+    error.message,
+    /^Insufficient balance: this call may cost up to 1\.00 CNY, you have 0\.00 CNY\. Lower max_tokens or add credit\. \(/,
+  )
   t.equal((await ask({ model: 'gift' })).status, 200)
   t.same(await rows(`SELECT * FROM charges WHERE account = ${own.account}`), [])
 })
@@ -203,5 +208,11 @@ routes:
   t.equal((await call()).status, 200, 'one unit is 500,000 quota')
   const second = await call()
   t.equal(second.status, 403)
-  t.match(await second.json(), { error: { code: 'pre_consume_token_quota_failed' } })
+  t.match(await second.json(), {
+    error: {
+      code: 'pre_consume_token_quota_failed',
+      message:
+        /^Insufficient quota: this call may cost up to 1\.00 CNY, this API key has 0\.00 CNY\. Lower max_tokens or raise the quota of the key\. \(/,
+    },
+  })
 })

@@ -77,8 +77,8 @@ const WRONG: readonly (readonly [rule: string, spoil: string, mend: string])[] =
   ],
   [
     'balance never below the overdraft',
-    'UPDATE credits SET at = at + 100000000',
-    'UPDATE credits SET at = at - 100000000',
+    'UPDATE credits SET id = id + 1000',
+    'UPDATE credits SET id = id - 1000',
   ],
 ]
 for (const [rule, spoil, mend] of WRONG)

@@ -153,7 +153,7 @@ t.test('what waits is bounded', async t => {
 t.test('set to read only, as after a failover: refused, and said why', async t => {
   const { database } = await begin(t, 300)
   await readOnly(server, 'on')
-  await t.rejects(codeUntil(database, 'STORE_READ_ONLY'), { message: /only reads at present/ })
+  await t.rejects(codeUntil(database, 'STORE_READ_ONLY'), { message: /^Database read-only/ })
   await readOnly(server, 'off')
   await again(() => database.write(add('back')))
   t.same(await database.read(COUNT, []), [{ n: 1, sum: 1 }])

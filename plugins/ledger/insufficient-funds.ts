@@ -1,0 +1,35 @@
+/** The refusal of a call that its account or key cannot pay: what it may cost, what there is, what to do. */
+import type { Fault } from '../../engine/plugin.ts'
+import { roundMoney } from '../billing/money.ts'
+import { fault } from './faults.ts'
+import type { Lack, Ledger, Payer } from './ledger.ts'
+
+export interface RefusalTerms {
+  readonly ledger: Pick<Ledger, 'room'>
+  /** The name of the configured currency. */
+  readonly currency: string
+  /** The parameter of a request that bounds its output, if there is one. */
+  readonly limitField: string | undefined
+}
+/** `cost`: nanos, the most that the call may cost. */
+export type InsufficientFunds = (lack: Lack, payer: Payer, cost: bigint) => Promise<Fault>
+
+const WORDS = {
+  account: { code: 'INSUFFICIENT', left: 'you have', more: 'add credit' },
+  key: { code: 'KEY_EXHAUSTED', left: 'this API key has', more: 'raise the quota of the key' },
+} as const
+
+export const insufficientFunds =
+  ({ ledger, currency, limitField }: RefusalTerms): InsufficientFunds =>
+  async (lack, { account, ...key }, cost) => {
+    const { code, left, more } = WORDS[lack]
+    const payer = { account, ...(lack === 'key' ? key : { key: undefined, quota: undefined }) }
+    const room = await ledger.room(payer).catch(() => undefined)
+    const most = `${roundMoney(cost, 'up')} ${currency}`
+    // Another call has given back meanwhile what it held, or the store does not answer.
+    if (room === undefined || room >= cost)
+      return fault(code, [most, 'and other calls hold what is left. Retry when they have ended'])
+    const has = `${left} ${roundMoney(room > 0n ? room : 0n, 'down')} ${currency}`
+    const advice = limitField === undefined ? more : `lower ${limitField} or ${more}`
+    return fault(code, [most, `${has}. ${advice.replace(/^./, first => first.toUpperCase())}`])
+  }

@@ -1,0 +1,115 @@
+/** The audit takes the entries of an account in the order in which the store wrote them, whatever clocks said. */
+import t, { type Test } from 'tap'
+import type { Value } from '../../engine/plugin.ts'
+import { STANDING_TABLE } from '../../engine/store/standing.ts'
+import { chargeAtOnce } from '../../plugins/ledger/at-once.ts'
+import { audit } from '../../plugins/ledger/audit.ts'
+import { settleCharge } from '../../plugins/ledger/statements.ts'
+import { migrations } from '../../plugins/ledger/tables.ts'
+import { walletOf, walletsOf } from '../../plugins/ledger/wallet.ts'
+import { giveCredit } from '../helpers/credit.ts'
+import { type Books, call, openBooks, payer } from '../helpers/ledger.ts'
+import { ledgerOn } from '../helpers/standing.ts'
+import { ENGINES, sql, startAnyStore } from '../helpers/store.ts'
+
+const HOUR = 3_600_000
+const PREFIX = 'balance never below the overdraft'
+/** Before the column `serial`. */
+const OLD = migrations.filter(({ number }) => number < 8)
+
+const closing = (closed: number) => ({
+  ...{ amount: 100n, uncollected: 0n, estimated: false, usage: '{}', lines: '[]', closed },
+  wallets: walletsOf(1, undefined),
+})
+/** A charge as a row of its own: no trigger follows it, so that other sums are wrong beside it. */
+const plant = (
+  { database }: Pick<Books, 'database'>,
+  { account, ...row }: { account: number; request: string; closed: number; serial: number | null },
+) =>
+  database.write([
+    {
+      sql: sql(
+        'plant',
+        `INSERT INTO charges (request, account, process, route, model, version, rule, state, held, amount, opened,
+           closed, serial) VALUES (?, ?, 'gone', 'r', 'm', 1, '{}', 'settled', 100, 100, 0, ?, ?)`,
+      ),
+      values: [row.request, account, row.closed, row.serial],
+    },
+  ])
+const prefixes = async ({ database }: Pick<Books, 'database'>): Promise<readonly string[]> =>
+  (await audit(database)).filter(({ rule }) => rule === PREFIX).map(({ subject }) => subject)
+
+for (const engine of ENGINES)
+  t.test(`the audit's order, ${engine}`, async t => {
+    const books = await openBooks(t, engine)
+    const { database } = books
+
+    t.test('a clock that is set back between a credit and its charges: no alarm', async t => {
+      const ledger = await books.ledger()
+      const now = Date.now()
+      await giveCredit(database, 1, 200n, now)
+      await call(books, ledger, 'back-1', payer(1), 100n)
+      await database.write([settleCharge({ request: 'back-1', ...closing(now - HOUR) })])
+      t.equal(await ledger.take(payer(1), 100n), undefined)
+      const hold = {
+        ...{ request: 'back-2', account: 1, key: undefined, keyHeld: false, held: 100n },
+        ...{ process: await ledger.process(), route: 'r', model: 'm', version: 1, rule: '' },
+      }
+      const opened = now - HOUR
+      await database.write(chargeAtOnce({ ...hold, opened }, closing(now - HOUR)))
+      const next = now - 2 * HOUR
+      await giveCredit(database, 1, 50n, next)
+      t.same(await audit(database), [])
+      t.match(await books.wallet(1), { balance: 50n })
+    })
+
+    t.test('an overdraft in the order of the store: found, however the clock hides it', async t => {
+      const [last] = await books.rows('SELECT max(id) AS id FROM credits')
+      await giveCredit(database, 2, 100n, 0)
+      const before = { account: 2, request: 'early', closed: Date.now() }
+      await plant(books, { ...before, serial: Number(last?.id) })
+      t.same(await prefixes(books), ['account 2'])
+    })
+  })
+
+for (const engine of ENGINES)
+  t.test(`a store of before the order was kept is completed, ${engine}`, async t => {
+    const store = await startAnyStore(t, engine)
+    const database = await store.open()
+    await database.migrate('standing', STANDING_TABLE)
+    await database.migrate('meter', OLD)
+    const now = Date.now()
+    await giveCredit(database, 1, 300n, now)
+    await settledBefore(t, { database }, now - HOUR)
+    await database.migrate('meter', migrations)
+    const here = await store.open()
+    const ledger = ledgerOn(here)
+    t.teardown(() => ledger.close())
+    t.same(await audit(here), [], 'its clock was set back, and nothing says that this was wrong')
+    await giveCredit(here, 1, 10n, now - 2 * HOUR)
+    const after = await call({ database: here }, ledger, 'new', payer(1), 100n)
+    await after.settle?.(100n)
+    t.same(await audit(here), [])
+    const read = (text: string, ...values: readonly Value[]) => here.read(sql(text, text), values)
+    t.same(await read('SELECT request, serial FROM charges ORDER BY request'), [
+      { request: 'new', serial: 2 },
+      { request: 'old', serial: null },
+    ])
+    t.match(await read('SELECT balance FROM wallets WHERE id = ?', walletOf.account(1)), [
+      { balance: 110 },
+    ])
+    for (const request of ['more', 'and more', 'too much'])
+      await plant({ database: here }, { account: 1, request, closed: 0, serial: null })
+    t.same(await prefixes({ database: here }), ['account 1'], 'more than the account ever had')
+  })
+
+/** As the program of that time settled a call. */
+const settledBefore = async (t: Test, { database }: Pick<Books, 'database'>, closed: number) => {
+  const ledger = ledgerOn(database)
+  const held = await call({ database }, ledger, 'old', payer(1), 100n)
+  t.ok(held.release)
+  const text =
+    "UPDATE charges SET state = 'settled', amount = 100, usage = '{}', lines = '[]', closed = ? WHERE request = 'old'"
+  await database.write([{ sql: sql('settle of then', text), values: [closed] }])
+  await ledger.close()
+}

@@ -1,0 +1,72 @@
+/** What a call says that cannot be paid: its cost, what there is, in the currency, and what to do. */
+import t from 'tap'
+import { roundMoney } from '../../plugins/billing/money.ts'
+import { insufficientFunds, type RefusalTerms } from '../../plugins/ledger/insufficient-funds.ts'
+import type { Payer } from '../../plugins/ledger/ledger.ts'
+
+const CNY = 1_000_000_000n
+const COST = 1_888_372_800n
+const payer: Payer = { account: 1, key: 2, quota: 5n * CNY }
+
+const refuse = (room: RefusalTerms['ledger']['room'], limitField?: string) =>
+  insufficientFunds({ ledger: { room }, currency: 'CNY', limitField })
+
+t.test('an account: the cost rounded up, the balance down', async t => {
+  const asked: Payer[] = []
+  const fault = await refuse(async who => {
+    asked.push(who)
+    return 409_999_999n
+  }, 'max_tokens')('account', payer, COST)
+  t.match(fault, { code: 'INSUFFICIENT', status: 403, expose: true })
+  t.equal(
+    fault.message,
+    'Insufficient balance: this call may cost up to 1.89 CNY, you have 0.40 CNY. Lower max_tokens or add credit.',
+  )
+  t.same(asked, [{ account: 1, key: undefined, quota: undefined }], 'not what its key may spend')
+})
+
+t.test('a key: what is left of its quota', async t => {
+  const fault = await refuse(async who => who.quota ?? 0n, 'maxOutputTokens')(
+    'key',
+    payer,
+    6n * CNY,
+  )
+  t.equal(fault.code, 'KEY_EXHAUSTED')
+  t.equal(
+    fault.message,
+    'Insufficient quota: this call may cost up to 6.00 CNY, this API key has 5.00 CNY. Lower maxOutputTokens or raise the quota of the key.',
+  )
+})
+
+t.test('a request without a bound of its output, and an account in its overdraft', async t => {
+  const fault = await refuse(async () => -3n * CNY)('account', payer, 936_000n)
+  t.equal(
+    fault.message,
+    'Insufficient balance: this call may cost up to 0.00094 CNY, you have 0.00 CNY. Add credit.',
+  )
+})
+
+t.test(
+  'money that came back meanwhile, or a store that does not answer: no wrong number',
+  async t => {
+    const text =
+      'Insufficient balance: this call may cost up to 1.89 CNY, and other calls hold what is left. Retry when they have ended.'
+    const rooms = [async () => COST, () => Promise.reject(new Error('away'))]
+    for (const room of rooms) t.equal((await refuse(room)('account', payer, COST)).message, text)
+  },
+)
+
+t.test('amounts for a reader', async t => {
+  const cases: readonly (readonly [nanos: bigint, up: string, down: string])[] = [
+    [0n, '0.00', '0.00'],
+    [1n, '0.000000001', '0.000000001'],
+    [999n, '0.00000100', '0.00000099'],
+    [9_999_999n, '0.0100', '0.0099'],
+    [10_000_000n, '0.01', '0.01'],
+    [10_000_001n, '0.02', '0.01'],
+    [1_888_372_800n, '1.89', '1.88'],
+    [12_345n * CNY, '12345.00', '12345.00'],
+  ]
+  for (const [nanos, up, down] of cases)
+    t.same([roundMoney(nanos, 'up'), roundMoney(nanos, 'down')], [up, down], String(nanos))
+})
