@@ -16,6 +16,9 @@ export interface Plugin<Options = unknown> {
   /** Keys that this plugin adds to every entry of `upstreams:`, and to `settings:`. */
   readonly upstream?: Readonly<Record<string, object>>
   readonly settings?: Readonly<Record<string, object>>
+  /** Plugins that this one stands before or after in `pipeline:`, where they are in it. */
+  readonly before?: readonly string[]
+  readonly after?: readonly string[]
   /** Problems that no schema can see (a name that leads nowhere). Pure; runs behind all schemas. */
   check?(document: Document, report: Report): void
   /** Tables of this plugin, made before any `setup`, and plugins whose tables they refer to. */
