@@ -70,6 +70,8 @@ export default {
     description: 'What a call of this route costs, in place of what its model says.',
     minProperties: 0,
   },
+  // Who pays, for which model, and how much of the body is files.
+  after: ['auth', 'form', 'model'],
   // Whatever has a price is metered.
   default: {},
   settings: { currency: CURRENCY },

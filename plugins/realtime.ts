@@ -12,6 +12,8 @@ export default {
     type: 'boolean',
     examples: [true],
   },
+  // Messages of the upstream reach `meter` when their usage is counted.
+  after: ['meter'],
   setup(on) {
     if (!on) return {}
     return {

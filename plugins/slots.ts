@@ -1,4 +1,5 @@
-/** The words plugins share: names and types of slots. Nothing else may stand here. */
+/** The slots that plugins share: names and types, who sets each and when it is final. Nothing else
+ *  may stand here. */
 import type { Bytes, Fault, Json, Slot } from '../engine/plugin.ts'
 
 /** Who is calling. JSON, since it travels with a durable task. */
@@ -25,6 +26,7 @@ export interface AccountKey {
   /** What it may spend, in quota; absent: as much as the account has. */
   readonly quota?: number
 }
+/** Set by `auth` on the way down; final then. */
 export const ACCOUNT: Slot<Account> = { name: 'account', keep: true }
 
 /** Which model was asked for. JSON, since it travels with a durable task. */
@@ -34,9 +36,11 @@ export interface Model {
   /** The key in `models:` that answers to it: the name itself, or the pattern it fits. */
   readonly entry: string
 }
+/** Set by `model` on the way down; final then. */
 export const MODEL: Slot<Model> = { name: 'model', keep: true }
 
-/** What is counted and paid for. Disjoint: `input` excludes what was cached, `output` excludes thinking. */
+/** What is counted and paid for. Disjoint: `input` excludes what was cached, `output` excludes
+ *  thinking. */
 export type Meter =
   | 'input'
   | 'cached'
@@ -55,7 +59,7 @@ export type Meter =
   | 'seconds'
   | 'calls'
 export type Meters = Readonly<Partial<Record<Meter, number>>>
-/** What one exchange used. Set anew whenever more is known; final when the reply ends. */
+/** What one exchange used. */
 export interface Usage {
   readonly meters: Meters
   /** The upstream said nothing, or was cut before it did: the numbers are not its own. */
@@ -63,23 +67,29 @@ export interface Usage {
   /** Its format has estimated all that was not told: nobody adds to it. */
   readonly gauged?: true
 }
+/** Set by the codec's filter in `forward`, anew whenever more is known; final in the `end` or
+ *  `fail` of every filter of a `handle`. On a WebSocket by `realtime`, for each message before
+ *  `meter` sees it. */
 export const USAGE: Slot<Usage> = { name: 'usage' }
 
 /** The meters that have a price of their own. */
 export interface Paid {
   has(meter: Meter): boolean
 }
-/** Somebody pays for this exchange by what it uses: its counts must be known, whether its client wants them or not. */
+/** The exchange is paid for by what it uses, so its counts must be known, whether the client wants
+ *  them or not. Set by `meter` on the way down; final in every `forward`. */
 export const METERED: Slot<Paid> = { name: 'metered' }
 
-/** Bytes of the files in the form that a request is: no words. */
+/** Bytes of the files in a form, which are no text. Set by `form` on the way down; final then. */
 export const FILES: Slot<number> = { name: 'files' }
 
-/** Tokens that may be written: what the balance covers, where that is less than the client might expect. */
+/** Tokens that may be written, where the balance covers less than the client might expect. Set by
+ *  `meter` on the way down; final in every `forward`. */
 export const OUTPUT_LIMIT: Slot<number> = { name: 'output-limit' }
 
-/** What the request asks of its target in full, where its client said only what is new, or what is for the gateway alone: read
- *  in place of its body. */
+/** What the request asks of its target in full, where its client said only what is new, or what is
+ *  for the gateway alone: read in place of its body. Set by `responses` on the way down; final for
+ *  `meter` and every `forward`. */
 export interface Whole {
   readonly body: Json
   /** Bytes. */
@@ -89,8 +99,11 @@ export interface Whole {
 }
 export const WHOLE: Slot<Whole> = { name: 'whole' }
 
-/** The reply ends in an error told inside it, behind a status that says success: a stream that broke. */
+/** The reply ends in an error inside its body, behind a status of success: a stream that broke. Set
+ *  by the codec's filter in `forward`; final in the `end` or `fail` of every filter of a
+ *  `handle`. */
 export const BROKEN: Slot<true> = { name: 'broken' }
 
-/** What is said on a WebSocket before it is closed for a reason, as its clients read it. */
+/** Renders the message that a WebSocket's client gets before it is closed for a reason. Set by
+ *  `realtime` on the way down; final then. */
 export const PARTING: Slot<(reason: Fault) => Bytes> = { name: 'parting' }

@@ -19,6 +19,8 @@ export default {
     format: 'file',
     examples: ['schemas/chat-completions.json'],
   },
+  // A form is validated by its fields.
+  after: ['form'],
   setup: (path, host) => {
     const validator = fileValidator(path, host)
     return {

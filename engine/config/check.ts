@@ -51,7 +51,7 @@ export const check = (
       .map(({ name, file }) => problem('PLUGIN_SCHEMA', start(file), [name, refused.get(name)])),
     ...attached.problems,
     ...unclouded(faultsOf(errors, reading), reading.problems),
-    ...(whole ? unclouded(rules(document, reading, names), reading.problems) : []),
+    ...(whole ? unclouded(rules(document, reading, names, plugins), reading.problems) : []),
     ...(whole && errors.length === 0 ? pluginChecks(document, plugins, reading) : []),
   ]
   return { document, problems: found, files: attached.texts, paths: attached.paths, secrets }

@@ -40,19 +40,25 @@ export const importPlugin = async ({ bundle }: Bundle, limit = LIMIT): Promise<P
 }
 class ShapeError extends Error {}
 
-const OBJECTS = ['schema', 'sections', 'upstream', 'migrations', 'needs', 'commands']
-const FUNCTIONS = ['setup', 'check', 'welcome']
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null
+const isFunction = (value: unknown): boolean => typeof value === 'function'
+const isNames = (value: unknown): boolean =>
+  Array.isArray(value) && value.every(each => typeof each === 'string')
+/** Members by what they must be; those of `REQUIRED` must be there. */
+const SHAPES = [
+  ['an object', isObject, ['schema', 'sections', 'upstream', 'migrations', 'commands']],
+  ['an array of names', isNames, ['needs', 'before', 'after']],
+  ['a function', isFunction, ['setup', 'check', 'welcome']],
+] as const
+const REQUIRED: readonly string[] = ['schema', 'setup']
 const shapeFault = (plugin: unknown): string | undefined => {
-  if (typeof plugin !== 'object' || plugin === null) return 'must export an object as its default'
+  if (!isObject(plugin)) return 'must export an object as its default'
   const members = plugin as Readonly<Record<string, unknown>>
-  for (const name of [...OBJECTS, ...FUNCTIONS]) {
-    const [type, words] = OBJECTS.includes(name)
-      ? ['object', 'an object']
-      : ['function', 'a function']
-    const absent = members[name] === undefined && name !== 'schema' && name !== 'setup'
-    if (!absent && (typeof members[name] !== type || members[name] === null))
-      return `needs its member "${name}" to be ${words}`
-  }
+  for (const [words, fits, names] of SHAPES)
+    for (const name of names) {
+      const absent = members[name] === undefined && !REQUIRED.includes(name)
+      if (!absent && !fits(members[name])) return `needs its member "${name}" to be ${words}`
+    }
   return undefined
 }
 

@@ -5,12 +5,14 @@ import { readTarget } from '../request/path.ts'
 import { nearest } from './nearest.ts'
 import { type Problem, problems } from './problem.ts'
 import type { Reading } from './read.ts'
-import { TAKEN } from './schema.ts'
+import { type Plugins, TAKEN } from './schema.ts'
 import type { Path } from './source-positions.ts'
 
 const problem = problems({
   UNKNOWN_PLUGIN:
     'no plugin is called %j: no file of that name in a plugin folder exports a default',
+  PLUGIN_ORDER:
+    'the plugin %j must stand before %j, as %j declares (%s: [%s]); move it in front of %j',
   NOT_IN_PIPELINE: 'the plugin %j is not in the pipeline, so it would never run',
   UNKNOWN_UPSTREAM: 'no upstream is called %j',
   UNKNOWN_PARAMETER: 'the path %s has no parameter {%s}',
@@ -23,7 +25,9 @@ const problem = problems({
 interface Ground {
   readonly document: Document
   readonly routes: readonly { readonly [key: string]: Json }[]
+  /** Names, also of plugins that could not be loaded. */
   readonly plugins: readonly string[]
+  readonly loaded: Plugins
   readonly reading: Reading
   say(
     code: Parameters<typeof problem>[0],
@@ -38,17 +42,18 @@ export const rules = (
   document: Document,
   reading: Reading,
   plugins: readonly string[],
+  loaded: Plugins,
 ): Problem[] => {
   const found: Problem[] = []
   const ground: Ground = {
-    ...{ document, reading, plugins },
+    ...{ document, reading, plugins, loaded },
     routes: listOf(document.routes).map(mapOf),
     say: (code, where, args = [], hint) => {
       const what = code === 'NOT_IN_PIPELINE' && where[0] === 'routes' ? 'key' : 'value'
       found.push(problem(code, reading.find(where).place(what), args, hint))
     },
   }
-  for (const rule of [pipeline, inside, upstreams, patterns, twice]) rule(ground)
+  for (const rule of [pipeline, order, inside, upstreams, patterns, twice]) rule(ground)
   return found
 }
 
@@ -66,6 +71,23 @@ const pipeline = ({ document, routes, plugins, say }: Ground): void => {
     for (const name of Object.keys(route))
       if (plugins.includes(name) && !TAKEN.has(name) && !order.includes(name))
         say('NOT_IN_PIPELINE', ['routes', index, name], [name])
+}
+
+/** Each plugin stands where `before` and `after` of every plugin say. */
+const order = ({ document, loaded, say }: Ground): void => {
+  const names = listOf(document.pipeline)
+  for (const [plugin, { before = [], after = [] }] of loaded) {
+    const pairs = [
+      ...before.map(other => ['before', plugin, other] as const),
+      ...after.map(other => ['after', other, plugin] as const),
+    ]
+    for (const [word, first, second] of pairs) {
+      const [at, limit] = [names.indexOf(first), names.indexOf(second)]
+      const declared = word === 'before' ? second : first
+      if (limit >= 0 && at > limit)
+        say('PLUGIN_ORDER', ['pipeline', at], [first, second, plugin, word, declared, second])
+    }
+  }
 }
 
 /** `url: NAME:` is answered by that plugin. */

@@ -1,10 +1,10 @@
 /** Which route a request would meet, as commands ask: by method and target, `WS` for a WebSocket. */
 
-import type { Matched } from '../plugin.ts'
+import type { Matched, Route } from '../plugin.ts'
 import type { CompiledRoute, Snapshot } from '../snapshot/snapshot.ts'
 import { readTarget } from './path.ts'
 
-export interface Met extends Omit<Matched, 'route'> {
+export interface Met extends Omit<Matched<Route>, 'route'> {
   readonly compiled?: CompiledRoute
 }
 
@@ -20,7 +20,7 @@ export const meet = (snapshot: Snapshot, method: string, target: string, host = 
 const NO_PARAMS = Object.freeze({})
 
 /** The same, as plugins may know it. */
-export const matchIn = (snapshot: Snapshot, method: string, target: string): Matched => {
+export const matchIn = (snapshot: Snapshot, method: string, target: string): Matched<Route> => {
   const { compiled, ...rest } = meet(snapshot, method, target)
   return compiled ? { ...rest, route: compiled.route } : rest
 }

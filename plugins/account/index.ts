@@ -29,6 +29,8 @@ export default {
     enum: Object.keys(VIEWS),
     examples: ['info', 'list-keys'],
   },
+  // The account that is shown.
+  after: ['auth'],
   commands,
   setup(name, host): Stage {
     const view = VIEWS[name]

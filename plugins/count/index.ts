@@ -23,6 +23,9 @@ export default {
     enum: names,
     examples: names,
   },
+  // The sandbox answers in the format of the target; `model` chose the targets.
+  before: ['sandbox'],
+  after: ['model'],
   setup(name, host) {
     const [format, verb] = [formats.get(name), countVerbs.get(name)]
     if (!format?.codec || !verb)

@@ -38,6 +38,9 @@ export default {
     embeddingNames,
     'openai',
   ),
+  // The sandbox answers in the format of the target; `model` chose the targets.
+  before: ['sandbox'],
+  after: ['model'],
   upstream: {
     embeddings: {
       description:

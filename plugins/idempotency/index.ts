@@ -43,6 +43,9 @@ export default {
     ],
     examples: [true, { largest: '4MiB' }],
   },
+  // A reply that is given again is not paid again; keys belong to an account.
+  before: ['responses', 'meter'],
+  after: ['auth'],
   migrations,
   setup(options, host) {
     const largest = bytesOf(options === true ? USUAL : options.largest)

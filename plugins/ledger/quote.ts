@@ -53,13 +53,19 @@ interface Said {
 }
 
 /** In the words of `tollgate explain`; but there is no price to tell. */
-const nowhere = ({ allowed }: Matched): Said => ({
+const nowhere = ({ allowed }: Matched<Route>): Said => ({
   text: `${allowed.length > 0 ? `405: the path has ${allowed.join(', ')}` : '404: no route'}\n`,
   json: { route: null, allowed },
   exit: 3,
 })
 
-const costOn = (route: Route, met: Matched, file: unknown, find: FindModel, host: Lent): Said => {
+const costOn = (
+  route: Route,
+  met: Matched<Route>,
+  file: unknown,
+  find: FindModel,
+  host: Lent,
+): Said => {
   const prices = new Prices({ models: host.section('models'), settings: host.section('settings') })
   const { name: currency } = prices.currency
   const said = { route: route.name, currency, lacking: [] }
@@ -118,7 +124,7 @@ type NamedBy = 'body' | { readonly path: string } | { readonly query: string }
 const modelIn = (
   by: NamedBy,
   body: Json,
-  { params, search }: Pick<Matched, 'params' | 'search'>,
+  { params, search }: Pick<Matched<Route>, 'params' | 'search'>,
 ): string | undefined => {
   if (by === 'body') {
     const named = (body as { readonly model?: Json } | null)?.model

@@ -10,6 +10,8 @@ import { Stay } from './stay.ts'
 
 export default {
   schema: ROUTE,
+  // Whose limits, and how much is asked of which model.
+  after: ['auth', 'form', 'model'],
   sections: { limits: SECTION },
   check: problemsIn,
   // A key's own limits hold on every route.

@@ -61,6 +61,8 @@ export default {
     ],
     examples: ['body', { path: 'model' }, { query: 'model' }, { list: 'openai' }],
   },
+  // It judges by the key that `auth` found, and reads the body that `form` read.
+  after: ['auth', 'form'],
   sections: { models: SECTION },
   check: problemsIn,
   commands,

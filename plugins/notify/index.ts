@@ -16,6 +16,8 @@ export default {
     enum: ['show', 'save', 'test'],
     examples: ['show'],
   },
+  // The account whose settings they are.
+  after: ['auth'],
   // The balances that it watches.
   needs: ['meter'],
   migrations,

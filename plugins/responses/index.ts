@@ -25,6 +25,9 @@ export default {
     enum: ['create', ...Object.keys(VIEWS)],
     examples: ['create', 'show'],
   },
+  // What a response continues is paid for; what `translate` wrote is what is kept.
+  before: ['meter', 'translate'],
+  after: ['auth'],
   settings: {
     responses: {
       description: 'How long responses and conversations are kept, and how large they may be.',

@@ -10,6 +10,9 @@ const names = [...formats.keys()]
 
 export default {
   schema: spokenSchema('The wire format that clients of this route speak.', names, 'openai-chat'),
+  // The sandbox answers in the format of the target; `model` chose the targets.
+  before: ['sandbox'],
+  after: ['model'],
   upstream: {
     formats: {
       description: 'The wire formats this upstream speaks. Without it: whichever it is asked in.',

@@ -26,6 +26,11 @@ t.test('walls', async t => {
     ['engine/server.ts', '../../plugins/auth.ts', false],
     ['engine/config/load.ts', '../../plugins/slots.ts', false],
     ['engine/plugin.ts', './errors.ts', false],
+    ['engine/plugin.ts', './store/contract.ts', false],
+    ['engine/store/contract.ts', '../plugin.ts', false],
+    ['engine/store/contract.ts', 'node:http', false],
+    ['plugins/auth.ts', '../engine/store/contract.ts', true],
+    ['plugins/auth.ts', '../engine/store/jobs.ts', false],
     ['engine/plugin.ts', 'node:http', false],
     ['plugins/auth.ts', '../engine/plugin.ts', true],
     ['plugins/auth.ts', '../engine/errors.ts', true],
@@ -56,6 +61,8 @@ t.test('walls', async t => {
     const walls = broken({ ...plugin, [from]: imports(to) }).filter(text => text.endsWith('walls'))
     t.same(walls, allowed ? [] : [`${from}:2 walls`], `${from} -> ${to}`)
   }
+  const types = { 'engine/plugin.ts': "import type { Sql } from './store/contract.ts'\n" }
+  t.same(broken(types), [], 'the contract, types of its second page')
   const spread = {
     'engine/request/a.ts': "import {\n  one,\n  two,\n} from '../../plugins/auth.ts'\n",
   }
@@ -83,8 +90,8 @@ t.test('words of the trade', async t => {
 
 t.test('sizes: the request part, a folder and loose files are bounded', async t => {
   const lines = (count: number): string => 'x\n'.repeat(count - 1)
-  t.same(broken({ 'engine/server.ts': lines(250) }), [])
-  t.same(broken({ 'engine/server.ts': lines(251) }), ['engine/server.ts:251 length'])
+  t.same(broken({ 'engine/plugin.ts': lines(230) }), [])
+  t.same(broken({ 'engine/plugin.ts': lines(231) }), ['engine/plugin.ts:231 length'])
   const files = Array.from(
     { length: 28 },
     (_, index) =>

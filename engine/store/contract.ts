@@ -1,0 +1,231 @@
+/** The second page of the plugin contract, for plugins that write money or tasks: SQL,
+ *  transactions, later turns of tasks, membership of processes, background jobs, allowances. Types
+ *  only; imports nothing. */
+
+export type Bytes = Uint8Array
+export type Headers = Record<string, string | string[]>
+export type Json =
+  | null
+  | boolean
+  | number
+  | string
+  | readonly Json[]
+  | { readonly [key: string]: Json }
+
+// ---------------------------------------------------------------- statements
+
+/** A whole number is stored as such. It is read as a number up to 2^53, beyond that as a bigint. */
+export type Value = string | number | bigint | Uint8Array | null
+export type Row = Readonly<Record<string, Value>>
+/** Declared once at the top of a file. After its first use only the name and the values travel. */
+export interface Sql {
+  readonly name: string
+  /** Parameters are `?`. The text is for both stores; `postgres` replaces it where they truly
+   *  differ. */
+  readonly text: string
+  readonly postgres?: string
+  /** Positions of parameters that are only added to a column. The store may replace several such
+   *  statements, equal in all other values, by one with the sums, unless another statement stands
+   *  between them. Such a statement may expect rows, but no number of rows, and returns none. A
+   *  `once` statement must not touch the same rows. */
+  readonly sums?: readonly number[]
+}
+export interface Statement {
+  readonly sql: Sql
+  readonly values: readonly Value[]
+  /** Rows that it must touch. Otherwise the whole list is rolled back and rejects with code
+   *  `otherwise`. */
+  readonly rows?: number | 'some'
+  readonly otherwise?: string
+  /** Of an on-crash statement: the position in `values` that the last `Writes.progress`
+   *  replaces.
+   *  A list that has such a place is not applied before there is any progress: the client
+   *  has received nothing yet. */
+  readonly progress?: number
+  /** Violations that are an answer, not an accident: name of the constraint or column -> fault
+   *  code. */
+  readonly violates?: Readonly<Record<string, string>>
+  /** The statement's own unique key admits it once, and it returns no rows: the store need not
+   *  remember the list that begins with it to recognise a repetition. */
+  readonly once?: true
+  /** Rows that the statement changes without `UPDATE … WHERE id = ?`, for example by a trigger. All
+   *  machines lock them in one order, so that lists never deadlock. */
+  readonly locks?: readonly {
+    readonly table: string
+    readonly column: string
+    readonly value: string | number | bigint
+  }[]
+}
+/** Tables of one plugin: numbered, forward only. */
+export interface Migration {
+  readonly number: number
+  readonly text: string
+  readonly postgres?: string
+}
+
+// ---------------------------------------------------------------- transactions
+
+export interface Database {
+  /** One list is one transaction, durable when this resolves; one array of rows (RETURNING) a
+   *  statement. Rejects with the code of the broken expectation, with STORE_UNAVAILABLE, or with
+   *  STORE_UNKNOWN: the answer to the commit was lost. The caller then repeats the same list; its
+   *  unique ids make that harmless. */
+  write(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]>
+  /** Reads a committed snapshot off the serving thread. It contains every write acknowledged to
+   *  this process. */
+  read(sql: Sql, values: readonly Value[]): Promise<readonly Row[]>
+  /** A long read in pages, each from a new snapshot. The statement ends in two parameters, the key
+   *  to start after (the last of `values`) and the size, and its first column is that key: `SELECT
+   *  id, … WHERE … AND id > ? ORDER BY id LIMIT ?`. */
+  pages(sql: Sql, values: readonly Value[], size: number): AsyncIterable<readonly Row[]>
+  /** The clock of the store in ms, for times that several machines agree on. */
+  now(): Promise<number>
+}
+/** What must become durable with one exchange. The statements added between two commits form one
+ *  group, and one group is one transaction. The engine commits the pending group beside the first
+ *  attempt, and awaits all groups before the first byte and again before the tail. A stage that
+ *  needs it sooner awaits `commit()`. */
+export interface Writes {
+  add(...statements: readonly Statement[]): void
+  /** Statements that the store applies if this process dies (usage so far). A later call replaces
+   *  them. They end by themselves when the exchange is over and its groups are durable. */
+  will(...statements: readonly Statement[]): void
+  /** The count that replaces the value at `Statement.progress`. Call it for every chunk, before the
+   *  chunk leaves. */
+  progress(count: number): void
+  commit(): Promise<void>
+}
+
+// ---------------------------------------------------------------- tasks
+
+/** Where a call may be sent. */
+export interface Target {
+  /** Key in `upstreams:`. */
+  readonly upstream: string
+  /** The name by which the upstream knows it. */
+  readonly name?: string
+  readonly weight?: number
+  /** What a plugin wants to know of it in `forward`. */
+  readonly traits?: Readonly<Record<string, Json>>
+}
+export interface UpstreamView {
+  /** The plugin that answers in its place (`url: NAME:`). */
+  readonly inside?: string
+  /** Keys that plugins added to it (`Plugin.upstream`). */
+  readonly options: Readonly<Record<string, Json>>
+}
+export interface Matched<Route> {
+  readonly route?: Route
+  readonly params: Readonly<Record<string, string>>
+  /** Canonical, and the query without its question mark. */
+  readonly path: string
+  readonly search: string
+  /** The methods of this path, if no route has this one. */
+  readonly allowed: readonly string[]
+}
+/** A call without a client and without stages: `host.send`. */
+export interface Outgoing {
+  readonly method: string
+  readonly path: string
+  readonly headers?: Headers
+  readonly body?: Bytes | AsyncIterable<Bytes>
+  /** ms until the whole reply is there. */
+  readonly timeout?: number
+  /** With the signal of an exchange, the time until the response has ended does not count as the
+   *  stage's own. */
+  readonly signal?: AbortSignal
+}
+/** A later turn of a task: the stages behind `after` run on a request made anew. */
+export interface Turn {
+  readonly after: string
+  readonly id: string
+  readonly request: Omit<Outgoing, 'body' | 'timeout' | 'signal'> & { readonly body?: Bytes }
+  readonly slots: Readonly<Record<string, Json>>
+  readonly targets: readonly Target[]
+  readonly signal?: AbortSignal
+}
+
+// ---------------------------------------------------------------- processes
+
+/** What a host offers to plugins that keep state in the store or make calls of their own. */
+export interface Durable<Reply, Route> {
+  readonly database: Database
+  /** This process among the processes of the installation. */
+  readonly standing: Standing
+  /** Background work that one process of the installation does at a time, by a lease in the store.
+   *  `every`: ms. */
+  job(name: string, every: number, run: (signal: AbortSignal) => Promise<void>): void
+  /** A number that all processes share exactly: rate limits, concurrency. */
+  allowance(name: string, supply: Supply): Allowance
+  /** The `upstreams:` section, without addresses and keys. */
+  readonly upstreams: Readonly<Record<string, UpstreamView>>
+  /** The route that a request would take; method `WS` for a WebSocket. Throws PATH_REFUSED. */
+  match(method: string, target: string): Matched<Route>
+  /** Passes a later turn of a task through the stages behind `turn.after`. */
+  run(route: string, turn: Turn): Promise<Reply>
+  /** One call without stages. `upstream`: a key of `upstreams:`, or 'public': global addresses
+   *  only, no redirects. */
+  send(upstream: string, request: Outgoing): Promise<Reply>
+  /** The canonical URL, if `send('public', …)` may go there now; rejects with the reason. Resolves
+   *  its name. */
+  judge(url: string): Promise<string>
+}
+/** Membership of this process: a row of the table `tollgate_processes`, whose `id` is its name.
+ *  Reservations stand in the store under that name, so that another process can release them after
+ *  this one died. */
+export interface Standing {
+  /** Registers with the first call: most processes reserve nothing. */
+  name(): Promise<string>
+  /** False for an earlier name: what was reserved under it has been released. */
+  goesBy(name: string): boolean
+  /** The store no longer knows this name: the process registers again under another. */
+  lost(name: string): void
+  /** One listener an owner; a later one replaces the first. */
+  watch(owner: string, mourner: Mourner): void
+}
+/** What an owner of reservations does about processes that died. */
+export interface Mourner {
+  /** This process was expelled: its own reservations are released already. */
+  lost?(): void
+  /** The store has not answered for so long that this process may soon be expelled. Its name may
+   *  stay valid. */
+  doubtful?(): void
+  /** Runs before a dead process is reaped. May run again, and on several machines at once. */
+  dying?(name: string): Promise<void>
+  /** Statements of the list that reaps a dead process: they release what it reserved. */
+  buried?(name: string): readonly Statement[]
+}
+
+// ---------------------------------------------------------------- allowances
+
+/** `window`: `amount` per `ms`, counted from the first use of a key; `returns`: unused units may be
+ *  given back. `held`: at most `amount` at once, given back at the end. */
+export type Supply =
+  | {
+      readonly window: { readonly amount: bigint; readonly ms: number; readonly returns?: boolean }
+    }
+  | { readonly held: { readonly amount: bigint } }
+export interface Allowance {
+  /** Takes from the units at hand. `undefined`: `ask` has to decide; `false`: exhausted. */
+  take(key: string, amount: bigint): boolean | undefined
+  /** Asks the owner of the number for more. `false`: exhausted. */
+  ask(key: string, amount: bigint): Promise<boolean>
+  /** Gives units back. To a window only where it `returns`, and only to the `window` they were
+   *  taken from. */
+  give(key: string, amount: bigint, window?: number): void
+  /** Counts units that are used already, allowed or not: a window may fall below zero, and refuses
+   *  until it ends. */
+  spend(key: string, amount: bigint): void
+  /** ms until a refused key may be asked for again: the end of its window. 0: unknown. */
+  wait(key: string): number
+  /** The window as far as this process knows it; undefined if it has not asked of late. */
+  reading(key: string): Reading | undefined
+}
+export interface Reading {
+  /** Below zero when more was used than allowed. */
+  readonly left: bigint
+  /** ms until the window ends. */
+  readonly ms: number
+  /** Identifies the window. */
+  readonly window: number
+}

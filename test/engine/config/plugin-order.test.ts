@@ -1,0 +1,93 @@
+/** The order in which plugins must stand: what `before` and `after` declare, checked against `pipeline:`. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { prepare } from '../../../engine/config/load.ts'
+import { type Problem, ProblemsError } from '../../../engine/config/problem.ts'
+import { fileSource, type Source } from '../../../engine/config/read.ts'
+
+const ROOT = join(import.meta.dirname, '../../..')
+const CONFIG = join(ROOT, 'routes.yaml')
+const shipped = readFileSync(CONFIG, 'utf8')
+const cacheFolder = t.testdir()
+const PIPELINE = /^pipeline: \[(.*)\]$/m
+const names = PIPELINE.exec(shipped)?.[1]?.split(', ') ?? []
+
+/** Problems of the shipped configuration with another pipeline. */
+const problemsOf = async (pipeline: readonly string[]): Promise<readonly Problem[]> => {
+  const files = fileSource({})
+  const source: Source = {
+    ...files,
+    text: path =>
+      path === CONFIG
+        ? shipped.replace(PIPELINE, `pipeline: [${pipeline.join(', ')}]`)
+        : files.text(path),
+  }
+  try {
+    await prepare({ config: CONFIG, version: 1, cacheFolder, source })
+    return []
+  } catch (thrown) {
+    if (thrown instanceof ProblemsError) return thrown.problems
+    throw thrown
+  }
+}
+/** The pipeline as shipped, with `name` moved to the place in front of `other`, or behind it. */
+const moved = (name: string, where: 'before' | 'after', other: string): string[] => {
+  const rest = names.filter(each => each !== name)
+  rest.splice(rest.indexOf(other) + (where === 'after' ? 1 : 0), 0, name)
+  return rest
+}
+
+t.test('the pipeline as shipped: no problem', async t => {
+  t.ok(names.includes('meter'), 'the pipeline was found')
+  t.same(await problemsOf(names), [])
+})
+
+t.test('a plugin in the wrong place: one problem with line, sentence and way out', async t => {
+  const pipeline = moved('responses', 'after', 'meter')
+  const line = shipped.split('\n').findIndex(each => PIPELINE.test(each)) + 1
+  t.same(await problemsOf(pipeline), [
+    {
+      code: 'PLUGIN_ORDER',
+      message:
+        'the plugin "responses" must stand before "meter", as "responses" declares (before: [meter]); move it in front of "meter"',
+      file: 'routes.yaml',
+      line,
+      column: `pipeline: [${pipeline.join(', ')}]`.indexOf('responses') + 1,
+      length: 'responses'.length,
+    },
+  ])
+})
+
+t.test('each shipped plugin that relies on another one declares it', async t => {
+  const cases: [name: string, where: 'before' | 'after', other: string][] = [
+    ['model', 'before', 'auth'],
+    ['validate', 'before', 'form'],
+    ['limit', 'before', 'model'],
+    ['idempotency', 'after', 'responses'],
+    ['idempotency', 'after', 'meter'],
+    ['responses', 'after', 'meter'],
+    ['meter', 'before', 'model'],
+    ['account', 'before', 'auth'],
+    ['notify', 'before', 'auth'],
+    ['sandbox', 'before', 'translate'],
+    ['sandbox', 'before', 'embed'],
+    ['sandbox', 'before', 'count'],
+    ['realtime', 'before', 'meter'],
+  ]
+  for (const [name, where, other] of cases) {
+    const found = await problemsOf(moved(name, where, other))
+    const pairs = found.map(({ code, message }) => `${code} ${message}`)
+    const [first, second] = where === 'after' ? [name, other] : [other, name]
+    const wanted = new RegExp(`^PLUGIN_ORDER the plugin "${first}" must stand before "${second}"`)
+    t.ok(
+      pairs.some(each => wanted.test(each)),
+      `${name} ${where} ${other}: ${pairs[0] ?? 'no problem'}`,
+    )
+  }
+})
+
+t.test('a plugin that is not in the pipeline has no place in the order', async t => {
+  const some = names.filter(name => name !== 'sandbox' && name !== 'notify')
+  t.notOk((await problemsOf(some)).some(({ code }) => code === 'PLUGIN_ORDER'))
+})
