@@ -62,7 +62,17 @@ const change = binary => {
     stdio: 'inherit',
     env: { ...process.env, [CHANGED]: '1' },
   })
+  // The child sees this process as its parent: what becomes of npm is seen from here.
+  const { ppid } = process
+  const look = () => {
+    if (process.ppid === ppid) return
+    clearInterval(timer)
+    child.kill('SIGTERM')
+  }
+  const { npm_lifecycle_event: event, npm_package_name: name } = process.env
+  const timer = event === 'start' && name === 'tollgate' ? setInterval(look, 250) : undefined
   child.on('exit', (code, signal) => {
+    clearInterval(timer)
     if (!signal) process.exit(code ?? 1)
     process.removeAllListeners(signal)
     process.kill(process.pid, signal)

@@ -1,5 +1,6 @@
 /** `npm test`: runs test files, each in a plain process of its own, several at a time, and prints TAP. A file that passes is a
  *  line, one that fails is shown whole. */
+import './helpers/environment.ts'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { globSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'

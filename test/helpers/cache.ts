@@ -1,4 +1,5 @@
 /** What the gateways of tests share, as those of one data folder do: bundled plugins and compiled code. */
+import './environment.ts'
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'

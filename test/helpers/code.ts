@@ -1,5 +1,6 @@
 /** Loaded before a test file: compiled code comes from the cache that its gateways share, unless coverage is measured; and
  *  nobody follows each promise of it. */
+import './environment.ts'
 import hooks from 'node:async_hooks'
 import { enableCompileCache, syncBuiltinESMExports } from 'node:module'
 import { CODE_ENV, MEASURED } from './cache.ts'

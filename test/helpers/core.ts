@@ -1,4 +1,5 @@
 /** A gateway in this process over hand-made plugins: real sockets, no files, a store that writes down what it is told. */
+import './environment.ts'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'

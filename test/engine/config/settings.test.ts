@@ -1,4 +1,5 @@
 /** The `settings:` section: what is not said has a default, what is said has a unit. */
+import '../../helpers/environment.ts'
 import t from 'tap'
 import { readSettings } from '../../../engine/config/settings.ts'
 

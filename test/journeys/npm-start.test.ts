@@ -1,0 +1,105 @@
+/** `npm start` for real: whatever ends npm ends the gateway in order, and leaves nothing on the port. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { delimiter, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import { findRunning } from '../../engine/processes/running-gateway.ts'
+import { usedFolder } from '../helpers/cache.ts'
+import { operatorEnv, plainly } from '../helpers/operator.ts'
+import { eventually } from '../helpers/primary.ts'
+import { processesOf } from '../helpers/traces.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+
+/** What each case starts, and how it ends it. The child leads a process group of its own. */
+const ENDS: Readonly<Record<string, (child: ChildProcess) => boolean>> = {
+  'SIGTERM to npm': child => child.kill('SIGTERM'),
+  'SIGTERM to the process group of npm': child => process.kill(-groupOf(child), 'SIGTERM'),
+  'SIGINT to the process group of npm': child => process.kill(-groupOf(child), 'SIGINT'),
+  'SIGKILL to npm': child => child.kill('SIGKILL'),
+  'SIGTERM to the shell of the script': child => child.kill('SIGTERM'),
+}
+
+/** The group that it leads. */
+const groupOf = ({ pid }: ChildProcess): number => {
+  if (pid === undefined || pid < 2) throw new Error('it was not started')
+  return pid
+}
+const isThere = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+/** An upstream that answers when it is told to. */
+const startUpstream = async (t: Test) => {
+  const asked = Promise.withResolvers<() => void>()
+  const server = createServer((_, response) => asked.resolve(() => void response.end('whole')))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => server.close())
+  return { port: (server.address() as AddressInfo).port, asked: asked.promise }
+}
+
+const start = (t: Test, folder: string, byNpm: boolean) => {
+  const path = (process.env.PATH ?? '').split(delimiter)
+  const env = operatorEnv({
+    PATH: path.filter(each => !each.includes('node_modules')).join(delimiter),
+    ...{ HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0', WORKERS: '1', NO_COLOR: '1' },
+    ...{ TOLLGATE_CONFIG: join(folder, 'routes.yaml'), TOLLGATE_DATA: join(folder, 'data') },
+  })
+  const pinned = `${join(ROOT, 'node_modules/.bin')}${delimiter}${env.PATH}`
+  const lifecycle = { npm_lifecycle_event: 'start', npm_package_name: 'tollgate', PATH: pinned }
+  const command = byNpm ? ['npm', 'start'] : ['sh', '-c', scripts.start as string]
+  const [program, args] = byNpm ? plainly(...command) : (['sh', command.slice(1)] as const)
+  const child = spawn(program, args, {
+    ...{ cwd: ROOT, detached: true, env: byNpm ? env : { ...env, ...lifecycle } },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let said = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', text => {
+      said += text
+    })
+  t.teardown(() => {
+    if (isThere(-groupOf(child))) process.kill(-groupOf(child), 'SIGKILL')
+  })
+  return { child, said: () => said }
+}
+
+for (const [what, end] of Object.entries(ENDS))
+  t.test(`npm start: ${what} ends the gateway in order`, async t => {
+    const upstream = await startUpstream(t)
+    const folder = t.testdir({
+      'routes.yaml': `settings:
+  plugins: ${JSON.stringify([join(ROOT, 'test/fixtures/errors-only')])}
+pipeline: [errors]
+upstreams: { up: { url: 'http://127.0.0.1:${upstream.port}' } }
+routes: [{ path: GET /, upstream: up }]
+`,
+    })
+    usedFolder(join(folder, 'data'))
+    const { child, said } = start(t, folder, !what.includes('shell'))
+    const exit = once(child, 'exit')
+    const running = await eventually(() => {
+      if (child.exitCode !== null) throw new Error(said())
+      return findRunning(join(folder, 'data'))
+    })
+    const tree = processesOf(running.pid)
+    t.ok(tree.length >= 3, 'a primary, a worker, a builder')
+    const reply = fetch(running.url).then(response => response.text())
+    const answer = await upstream.asked
+    t.equal(end(child), true)
+    await eventually(() => (/"msg":"draining"/.test(said()) ? true : undefined))
+    answer()
+    t.equal(await reply, 'whole', 'what was under way is answered')
+    await exit
+    await eventually(() => (tree.some(isThere) ? undefined : true))
+    await t.rejects(fetch(running.url), 'nobody listens on the port')
+  })
