@@ -1,5 +1,7 @@
 /** Who is calling: finds the credential, looks up its account, refuses what is not to be let in. */
 import type { Exchange, Next, Plugin, Stage } from '../engine/plugin.ts'
+import { configuredCurrency } from './billing/currency.ts'
+import { exampleModel, modelsOf } from './catalogue/configured.ts'
 import { commands } from './credentials/commands.ts'
 import { Credentials, type Entry } from './credentials/credentials.ts'
 import { refusal } from './credentials/faults.ts'
@@ -8,6 +10,7 @@ import { claimedKind, type Kind } from './credentials/secret.ts'
 import { Strangers } from './credentials/strangers.ts'
 import { migrations } from './credentials/tables.ts'
 import { welcome } from './credentials/welcome.ts'
+import { creditAccount } from './ledger/views/wallets.ts'
 import { ACCOUNT } from './slots.ts'
 
 type Options = Mode | readonly Mode[]
@@ -39,7 +42,12 @@ export default {
   default: 'key',
   migrations,
   commands,
-  welcome,
+  welcome: (host, { url }) =>
+    welcome(host, {
+      ...{ url, model: exampleModel(modelsOf(host)), currency: configuredCurrency(host).name },
+      credit: (amount, at) =>
+        creditAccount({ account: 1, kind: 'credit', amount, note: 'demo', at }),
+    }),
   setup(options, host): Stage {
     const modes: readonly Mode[] = typeof options === 'string' ? [options] : options
     const kinds = new Set(modes.flatMap(each => KINDS[each] ?? []))

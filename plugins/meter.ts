@@ -21,20 +21,25 @@ import type { BillingOptions } from './billing/rule.ts'
 import { BILLING } from './billing/schema.ts'
 import type { Facts } from './billing/usage.ts'
 import { coverable, worst } from './billing/worst.ts'
-import { Catalogue } from './catalogue/catalogue.ts'
-import type { Section } from './catalogue/section.ts'
-import { formatOf } from './formats/index.ts'
-import { audit, chargedInAll } from './ledger/audit.ts'
+import {
+  askedModel,
+  callsModel,
+  findsModel,
+  modelsIn,
+  modelsOf,
+  readCatalogue,
+} from './catalogue/configured.ts'
+import { routeFormat } from './conversion/route-format.ts'
+import { audit, auditCommand, chargedInAll } from './ledger/audit.ts'
 import { Bill } from './ledger/bill.ts'
 import type { BillKit } from './ledger/charged.ts'
-import { auditCommand } from './ledger/commands.ts'
 import { Watching } from './ledger/estimate.ts'
 import { exportCommand } from './ledger/export.ts'
 import { insufficientFunds } from './ledger/insufficient-funds.ts'
 import { Ledger, type Payer } from './ledger/ledger.ts'
 import { settleNoted } from './ledger/noted.ts'
 import { type Override, overridden, overrideOf, type Price, Prices } from './ledger/prices.ts'
-import { quoteCommand } from './ledger/quote.ts'
+import { type Models, quoteCommand } from './ledger/quote.ts'
 import { holdAt, leavesWhole, Receipt } from './ledger/receipt.ts'
 import { Settling } from './ledger/settling.ts'
 import { migrations } from './ledger/tables.ts'
@@ -61,8 +66,14 @@ const AUDIT = 3_600_000
 /** ms between two looks for what streams that a death cut off have left behind. */
 const NOTES = 5_000
 
-const findModel = (name: string, host: Lent): string | undefined =>
-  new Catalogue(host.section<Section>('models'), host).find(name)?.entry.name
+const pricesOf = (host: Lent): Prices =>
+  new Prices({ models: modelsOf(host), settings: host.section('settings') })
+const quoted: Models = {
+  prices: pricesOf,
+  called: callsModel,
+  asked: askedModel,
+  find: (name, host) => readCatalogue(host).find(name)?.entry.name,
+}
 
 export default {
   schema: {
@@ -76,13 +87,13 @@ export default {
   default: {},
   settings: { currency: CURRENCY },
   migrations,
-  commands: { audit: auditCommand, export: exportCommand, quote: quoteCommand(findModel) },
+  commands: { audit: auditCommand, export: exportCommand, quote: quoteCommand(quoted) },
   check(document: Document, report: Report) {
     if (Array.isArray(document.pipeline) && document.pipeline.includes('meter'))
-      new Prices({ models: document.models, settings: document.settings }, report)
+      new Prices({ models: modelsIn(document), settings: document.settings }, report)
   },
   setup(options, host): Stage {
-    if (!host.route.has('model')) return {}
+    if (!findsModel(host.route)) return {}
     const ledger = host.share(
       'ledger',
       '1',
@@ -90,11 +101,7 @@ export default {
     )
     host.job('ledger notes', NOTES, () => settleNoted(host.database, host.log, Date.now()))
     host.job('ledger audit', AUDIT, () => auditAloud(host))
-    const prices = host.share(
-      'prices',
-      host.config.hash,
-      () => new Prices({ models: host.section('models'), settings: host.section('settings') }),
-    )
+    const prices = host.share('prices', host.config.hash, () => pricesOf(host))
     return new Meter(host, ledger, prices, overrideOf(options, prices.currency))
   },
 } satisfies Plugin<BillingOptions>
@@ -122,7 +129,7 @@ class Meter implements Stage {
     this.#ledger = ledger
     this.#prices = prices
     this.#override = override
-    const format = formatOf(host.route.option('translate'))
+    const format = routeFormat(host.route)
     this.#binds = format?.outputLimit !== undefined
     const { name: currency } = prices.currency
     const insufficient = insufficientFunds({ ledger, currency, limitField: format?.limitField })

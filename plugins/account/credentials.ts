@@ -5,12 +5,13 @@ import { type Kind, makeSecret } from '../credentials/secret.ts'
 import { addKey, addToken, changeCredential, revoke } from '../credentials/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { writeSurely } from '../ledger/surely.ts'
+import { changeQuota } from '../ledger/views/wallets.ts'
 import { ACCOUNT, type AccountKey } from '../slots.ts'
 import { exact, instant, succeed, type View } from './answer.ts'
 import { fault } from './faults.ts'
 import { keyFunds, masked } from './funds.ts'
 import { cursorOf, instantOf, limitOf, markOf, once } from './input.ts'
-import { CREDENTIAL, CREDENTIALS, changeQuota } from './statements.ts'
+import { CREDENTIAL, CREDENTIALS } from './statements.ts'
 
 /** As schemas/api-key.json and schemas/system-token.json let it through. */
 interface Asked {

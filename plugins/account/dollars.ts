@@ -1,11 +1,6 @@
-/** The configured currency, and amounts of it in dollars for clients that know nothing else. Pure. */
-import type { Lent } from '../../engine/plugin.ts'
-import { type Currency, compileCurrency } from '../billing/currency.ts'
+/** Amounts of the configured currency in dollars, for clients that know nothing else. Pure. */
+import type { Currency } from '../billing/currency.ts'
 import { printDecimal } from '../billing/decimal.ts'
-
-/** Its problems are those of the configuration, and were told there. */
-export const currencyOf = ({ section }: Pick<Lent, 'section'>): Currency =>
-  compileCurrency(section<{ readonly currency?: unknown }>('settings').currency, [], () => {})
 
 const PLACES = 6
 /** What one dollar is worth, in 1e-9; where nobody says it, the currency is taken for dollars. */

@@ -3,8 +3,8 @@ import type { Database, Row } from '../../engine/plugin.ts'
 import { parseQuota } from '../billing/money.ts'
 import { digestOf } from '../credentials/secret.ts'
 import { nanosOf } from '../ledger/statements.ts'
-import { walletOf } from '../ledger/wallet.ts'
-import { CREDENTIAL, KEY_BY_DIGEST, WALLET } from './statements.ts'
+import { readWallet } from '../ledger/views/wallets.ts'
+import { CREDENTIAL, KEY_BY_DIGEST } from './statements.ts'
 
 export interface Funds {
   readonly remaining: bigint
@@ -19,7 +19,7 @@ type Reads = Pick<Database, 'read'>
 
 /** An account that was never given anything has nothing. */
 export const fundsOf = async (database: Reads, account: number): Promise<Funds> => {
-  const [wallet] = await database.read(WALLET, [walletOf.account(account)])
+  const wallet = await readWallet(database, account)
   return { remaining: nanosOf(wallet?.balance), used: nanosOf(wallet?.used) }
 }
 

@@ -1,6 +1,7 @@
 /** The account endpoints: what an account has and has used, its keys, the prices. Answers by itself; `account:` on a route
  *  says with which view. */
 import type { Host, Plugin, Stage } from '../../engine/plugin.ts'
+import { isValidated } from '../schema/route.ts'
 import type { View } from './answer.ts'
 import { commands } from './command.ts'
 import { credentialViews } from './credentials.ts'
@@ -35,7 +36,7 @@ export default {
   setup(name, host): Stage {
     const view = VIEWS[name]
     if (!view) throw new Error(`there is no view "${name}"`)
-    if (WRITES.test(name) && !host.route.has('validate'))
+    if (WRITES.test(name) && !isValidated(host.route))
       throw new Error(`"${name}" takes a body: say by which schema, with \`validate:\``)
     const handle = view(host)
     return { answers: true, handle, explain: () => ({ view: name }) }

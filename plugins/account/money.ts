@@ -1,8 +1,8 @@
 /** What an operator does with an account's money, and with the account itself: `tollgate accounts credit | debit |
  *  refund | overdraft | suspend | resume`. */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Database, Row, Sql, Statement, Value } from '../../engine/plugin.ts'
-import { MOST, parseMoney, printMoney } from '../billing/money.ts'
+import type { Database, Row, Value } from '../../engine/plugin.ts'
+import { parseMoney, printMoney } from '../billing/money.ts'
 import { fault } from '../credentials/faults.ts'
 import { findAccount, type Named } from '../credentials/find.ts'
 import { noteOf, UsageError } from '../credentials/input.ts'
@@ -10,53 +10,30 @@ import type { Verb } from '../credentials/output.ts'
 import { suspendAccount } from '../credentials/statements.ts'
 import { addCredit, type Credit, nanosOf, openWallet, setOverdraft } from '../ledger/statements.ts'
 import { writeSurely } from '../ledger/surely.ts'
+import { CHARGE } from '../ledger/views/usage.ts'
+import { creditAccount, readWallet } from '../ledger/views/wallets.ts'
 import { walletOf } from '../ledger/wallet.ts'
-
-const sql = (name: string, text: string): Sql => ({ name: `accounts: ${name}`, text })
-// No wallet holds more than an amount may be: its sums then stay whole numbers in every store.
-const ROOM = sql('room', 'UPDATE wallets SET balance = balance WHERE id = ? AND balance <= ?')
-const WALLET = sql('wallet', 'SELECT balance, used, overdraft FROM wallets WHERE id = ?')
-const CHARGE = sql(
-  'charge',
-  `SELECT c.request, c.account, c.state, c.amount, a.name FROM charges c
-   LEFT JOIN accounts a ON a.id = c.account WHERE c.request = ?`,
-)
-
-/** An account has a wallet from its first credit on. Rejects with CREDIT_TOO_LARGE. */
-const creditStatements = (credit: Credit): readonly Statement[] => {
-  const wallet = walletOf.account(credit.account)
-  return [
-    openWallet(wallet, 0n),
-    {
-      sql: ROOM,
-      values: [wallet, MOST - credit.amount],
-      rows: 1,
-      otherwise: 'CREDIT_TOO_LARGE',
-    },
-    addCredit(credit),
-  ]
-}
 
 const TRIES = 6
 /** ms. */
 const PAUSE = 120
 /** What lies unused in the shares of processes comes back within half a second: until then it looks as if it were held. */
 const takeBack = async (database: Pick<Database, 'read' | 'write'>, debit: Credit) => {
-  const wallet = walletOf.account(debit.account)
-  const list = [openWallet(wallet, 0n), addCredit(debit)]
+  const list = [openWallet(walletOf.account(debit.account), 0n), addCredit(debit)]
   for (let left = TRIES; ; left--) {
     try {
       return await writeSurely(database, list)
     } catch (thrown) {
       const overdrawn = (thrown as { readonly code?: string }).code === 'OVERDRAWN'
-      if (!overdrawn || left === 0 || (await most(database, wallet)) < -debit.amount) throw thrown
+      if (!overdrawn || left === 0 || (await most(database, debit.account)) < -debit.amount)
+        throw thrown
       await pause(PAUSE)
     }
   }
 }
 /** What it could pay if no call held anything. */
-const most = async (database: Pick<Database, 'read'>, wallet: number): Promise<bigint> => {
-  const [row] = await database.read(WALLET, [wallet])
+const most = async (database: Pick<Database, 'read'>, account: number): Promise<bigint> => {
+  const row = await readWallet(database, account)
   return nanosOf(row?.balance) + nanosOf(row?.overdraft)
 }
 
@@ -68,7 +45,7 @@ export const moneyVerbs: Readonly<Record<string, Verb>> = {
     if (nanos === 0n) throw new UsageError('AMOUNT is more than nothing')
     const account = await findAccount(database, wanted)
     const credit = { account: account.id, kind: 'credit', amount: nanos, note } as const
-    const list = creditStatements({ ...credit, at: await database.now() })
+    const list = creditAccount({ ...credit, at: await database.now() })
     const rows = await writeSurely(database, list).catch(named('CREDIT_TOO_LARGE', account.name))
     const id = Number(rows.at(-1)?.[0]?.id)
     return said({ credit: id, ...(await standing(database, account)) })
@@ -93,9 +70,9 @@ export const moneyVerbs: Readonly<Record<string, Verb>> = {
     const [charge] = await database.read(CHARGE, [request])
     if (!charge) throw fault('CHARGE_UNKNOWN', [request])
     const amount = refundable(charge)
-    const account = { id: Number(charge.account), name: String(charge.name ?? charge.account) }
+    const account = await accountOf(database, Number(charge.account))
     const credit = { account: account.id, kind: 'refund', amount, request, note } as const
-    const list = creditStatements({ ...credit, at: await database.now() })
+    const list = creditAccount({ ...credit, at: await database.now() })
     await writeSurely(database, list)
       .catch(named('ALREADY_REFUNDED', request))
       .catch(named('CREDIT_TOO_LARGE', account.name))
@@ -132,9 +109,16 @@ const refundable = ({ state, amount, request }: Row): bigint => {
   return nanos
 }
 
+/** One whose row is gone goes by its number. */
+const accountOf = (database: Pick<Database, 'read'>, id: number): Promise<Named> =>
+  findAccount(database, String(id)).catch(thrown => {
+    if (thrown.code !== 'ACCOUNT_UNKNOWN') throw thrown
+    return { id, name: String(id) }
+  })
+
 /** In units of the currency. */
 const standing = async (database: Pick<Database, 'read'>, account: Named) => {
-  const [wallet] = await database.read(WALLET, [walletOf.account(account.id)])
+  const wallet = await readWallet(database, account.id)
   const print = (value: Value | undefined) => printMoney(nanosOf(value))
   const [balance, used] = [print(wallet?.balance), print(wallet?.used)]
   return { ...account, balance, used, overdraft: print(wallet?.overdraft) }

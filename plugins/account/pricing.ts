@@ -1,17 +1,17 @@
 /** The models with their prices and endpoints, for anyone: in the shape that clients of such services read, and beside it
  *  the prices themselves, exact. Made once for a configuration. */
 import type { Host, Json, Lent } from '../../engine/plugin.ts'
-import type { Currency } from '../billing/currency.ts'
+import { type Currency, configuredCurrency } from '../billing/currency.ts'
 import { printDecimal } from '../billing/decimal.ts'
 import type { Rate } from '../billing/rate.ts'
 import { compileRule, type Rule } from '../billing/rule.ts'
 import { ratesIn } from '../billing/table.ts'
-import { Catalogue, type Entry } from '../catalogue/catalogue.ts'
+import type { Entry } from '../catalogue/catalogue.ts'
+import { readCatalogue } from '../catalogue/configured.ts'
 import { endpointsOf, type RouteOptions, type Served, servedBy } from '../catalogue/endpoints.ts'
-import type { Section } from '../catalogue/section.ts'
 import type { Meter } from '../slots.ts'
 import { exact, type View } from './answer.ts'
-import { currencyOf, dollarOf } from './dollars.ts'
+import { dollarOf } from './dollars.ts'
 
 export const pricing: View<Host> = host => {
   const page = host.share('account/pricing', host.config.hash, () => new Page(host))
@@ -34,9 +34,9 @@ class Page {
 }
 
 export const pageOf = (ground: Ground): Json => {
-  const currency = currencyOf(ground)
+  const currency = configuredCurrency(ground)
   const served = servedBy(ground)
-  const catalogue = new Catalogue(ground.section<Section>('models'), ground)
+  const catalogue = readCatalogue(ground)
   const supported = Object.fromEntries(
     [...served].map(([endpoint, [route]]) => [endpoint, callOf(route)]),
   )

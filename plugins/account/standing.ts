@@ -1,9 +1,10 @@
 /** How an account or a key stands: user info, token balance, and the same as older clients ask for it. */
 import type { Exchange, Host } from '../../engine/plugin.ts'
+import { configuredCurrency } from '../billing/currency.ts'
 import { balanceOf, quotas } from '../billing/money.ts'
 import { ACCOUNT } from '../slots.ts'
 import { exact, PRIVATE, succeed, type View } from './answer.ts'
-import { currencyOf, dollars } from './dollars.ts'
+import { dollars } from './dollars.ts'
 import { fault } from './faults.ts'
 import { fundsOf, fundsOfKey, fundsOfSecret, type KeyFunds, masked } from './funds.ts'
 import { Guesses } from './guesses.ts'
@@ -86,7 +87,7 @@ export const tokenUsage: View<Host> = host => {
 
 /** `/v1/dashboard/billing/subscription`: what was ever granted, in dollars. */
 export const subscription: View<Host> = host => {
-  const currency = currencyOf(host)
+  const currency = configuredCurrency(host)
   return async exchange => {
     const funds = await ownFunds(host, exchange)
     const granted = exact(dollars(funds.remaining + funds.used, currency))
@@ -106,7 +107,7 @@ export const subscription: View<Host> = host => {
 }
 /** `/v1/dashboard/billing/usage`: all that was used, in cents. Clients take it from the limit, whatever dates they send. */
 export const spent: View<Host> = host => {
-  const currency = currencyOf(host)
+  const currency = configuredCurrency(host)
   return async exchange => {
     const { used } = await ownFunds(host, exchange)
     const body = { object: 'list', total_usage: exact(dollars(used * 100n, currency)) }

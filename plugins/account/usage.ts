@@ -3,12 +3,13 @@ import type { Database, Exchange, Host, Json, Row, Sql } from '../../engine/plug
 import { formula } from '../billing/formula.ts'
 import type { Line } from '../billing/sum.ts'
 import { nanosOf } from '../ledger/statements.ts'
+import { BY_DAY, BY_MODEL, CALLS, RECEIPT } from '../ledger/views/usage.ts'
 import { ACCOUNT } from '../slots.ts'
 import { instant, money, succeed, type View } from './answer.ts'
 import { fault } from './faults.ts'
 import { masked } from './funds.ts'
 import { cursorOf, limitOf, type Mark, markOf, once, type Period, periodOf } from './input.ts'
-import { BY_DAY, BY_KEY, BY_MODEL, CALLS, RECEIPT } from './statements.ts'
+import { BY_KEY } from './statements.ts'
 
 type Fields = { readonly [name: string]: Json }
 interface Grouping {

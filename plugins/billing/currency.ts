@@ -1,5 +1,5 @@
 /** The currency of all accounts, and what others are worth in it. */
-import type { Report } from '../../engine/plugin.ts'
+import type { Lent, Report } from '../../engine/plugin.ts'
 import { parseDecimal } from './decimal.ts'
 import { isFields, messageOf, type Say, sayer, type Where } from './problems.ts'
 
@@ -41,6 +41,10 @@ export const compileCurrency = (options: unknown, where: Where, report: Report):
   }
   return { name: String(name), rates, broken }
 }
+
+/** Its problems are those of the configuration, and were told there. */
+export const configuredCurrency = ({ section }: Pick<Lent, 'section'>): Currency =>
+  compileCurrency(section<{ readonly currency?: unknown }>('settings').currency, [], () => {})
 
 export const CURRENCY = {
   description: 'The currency of accounts and receipts, and what others are worth in it.',

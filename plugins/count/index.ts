@@ -9,6 +9,7 @@ import type { Format } from '../formats/format.ts'
 import { formats } from '../formats/index.ts'
 import { holdsSeal } from '../formats/seal.ts'
 import { speaks, spokenBy } from '../formats/spoken.ts'
+import { isPaid } from '../ledger/views/route.ts'
 import { MODEL } from '../slots.ts'
 import { type CountVerb, countVerbs } from './verbs.ts'
 
@@ -30,8 +31,7 @@ export default {
     const [format, verb] = [formats.get(name), countVerbs.get(name)]
     if (!format?.codec || !verb)
       throw new Error(`nobody counts in "${name}"; there are ${names.join(', ')}`)
-    const meter = host.route.option('meter')
-    if (host.route.has('meter') && !(isFields(meter) && meter.free === true))
+    if (isPaid(host.route))
       throw new Error('a count is never paid for: say `meter: { free: true }` on this route')
     const count = new Count(format, verb, host)
     return {

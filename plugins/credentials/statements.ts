@@ -202,3 +202,15 @@ export const FIND_ACCOUNT = sql(
   'SELECT id, name, role, suspended FROM accounts WHERE name = ? OR id = CAST(? AS BIGINT)',
 )
 export const ANY_ACCOUNT = sql('any', 'SELECT id FROM accounts LIMIT 1')
+
+/** For their owner: a credential as it is shown, without its digest. `where` names it `k`. */
+const OWN_COLUMNS =
+  'k.id, k.account, k.name, k.prefix, k.last_four, k.created, k.expires, k.revoked'
+export const keyRows = (where: string): string =>
+  `SELECT ${OWN_COLUMNS}, k.models, k.limits, k.quota FROM api_keys k WHERE ${where}`
+export const tokenRows = (where: string): string =>
+  `SELECT ${OWN_COLUMNS} FROM system_tokens k WHERE ${where}`
+/** The rows of a query whose `name` is the number of a key, in its order, with what the key is called. */
+export const withKeyNames = (rows: string): string =>
+  `SELECT s.*, k.name AS key_name, k.prefix, k.last_four
+   FROM (${rows}) s LEFT JOIN api_keys k ON k.id = s.name ORDER BY s.name`

@@ -1,5 +1,5 @@
 /** The first start on an empty store: one admin account, one key, one system token, shown once. */
-import type { Lent, Sql, Statement } from '../../engine/plugin.ts'
+import type { Lent, Statement } from '../../engine/plugin.ts'
 import { makeSecret } from './secret.ts'
 import { ANY_ACCOUNT, addKey, addToken, createFirstAccount } from './statements.ts'
 
@@ -9,10 +9,17 @@ type Ground = Pick<Lent, 'database' | 'section' | 'upstreams' | 'log' | 'match'>
 const DEMO = 100n
 const NANOS = 10n ** 9n
 
-export const welcome = async (
-  ground: Ground,
-  { url }: { readonly url: string },
-): Promise<string | undefined> => {
+/** What others own of the first start. */
+export interface Offer {
+  readonly url: string
+  /** The model that the printed call names. */
+  readonly model: string
+  readonly currency: string
+  /** Gives account 1 so many nanos. */
+  credit(nanos: bigint, now: number): readonly Statement[]
+}
+
+export const welcome = async (ground: Ground, offer: Offer): Promise<string | undefined> => {
   const { database } = ground
   const [any] = await database.read(ANY_ACCOUNT, [])
   if (any) return undefined
@@ -30,24 +37,24 @@ export const welcome = async (
     if ((error as { code?: string }).code === 'ACCOUNT_EXISTS') return undefined
     throw error
   }
-  const money = await demoMoney(ground, now)
+  const money = await demoMoney(ground, offer, now)
   return `An admin account was made. Its credentials are shown this once; the store keeps only digests.
 
   API key       ${key.text}
   System token  ${token.text}
 
 ${money}
-${firstCall(ground, url, key.text)}`
+${firstCall(ground, offer, key.text)}`
 }
 
 /** A command to paste: a call of a route that takes an API key, if one speaks a format known here. */
-const firstCall = ({ section, match }: Ground, url: string, key: string): string => {
+const firstCall = ({ section, match }: Ground, { url, model }: Offer, key: string): string => {
   const routes = section<unknown>('routes')
   const paths = (Array.isArray(routes) ? routes : []).map(({ path }) => String(path))
   for (const [end, bodyOf] of FIRST_CALLS) {
     const path = paths.map(pathOfPost).find(each => each.endsWith(end) && takesKey(match, each))
     if (!path) continue
-    const body = JSON.stringify(bodyOf(pickModel(section('models'))))
+    const body = JSON.stringify(bodyOf(model))
     const headers = `-H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json'`
     return `\nTry it:\n\n  curl ${url}${path} ${headers} -d '${body}'\n`
   }
@@ -70,41 +77,24 @@ const takesKey = (match: Ground['match'], path: string): boolean => {
 
 /** Calls are paid for, also the first. Where nothing but the sandbox answers, from a store of this machine's own, money that
  *  stands for nothing is given; it stands in the ledger as what it is. */
-const demoMoney = async ({ database, section, upstreams, log }: Ground, now: number) => {
-  const { currency, database: address = 'sqlite:' } = section<Settings>('settings')
+const demoMoney = async (
+  { database, section, upstreams, log }: Ground,
+  { credit, currency }: Offer,
+  now: number,
+) => {
+  const { database: address = 'sqlite:' } = section<Settings>('settings')
   const insides = Object.values(upstreams).map(({ inside }) => inside)
   const demo = insides.length > 0 && insides.every(inside => inside === 'sandbox')
   if (!demo || !address.startsWith('sqlite:')) return TO_CREDIT
   try {
-    await database.write(demoCredit(now))
+    await database.write(credit(DEMO * NANOS, now))
   } catch (error) {
     log.warn({ error }, 'no demo money was given')
     return TO_CREDIT
   }
-  return `It was given ${DEMO} ${currency?.name ?? 'CNY'} of demo money, since only the sandbox answers: a credit noted "demo" in the ledger.`
+  return `It was given ${DEMO} ${currency} of demo money, since only the sandbox answers: a credit noted "demo" in the ledger.`
 }
-// The ledger stands above this folder: these two rows, of an account that has nothing yet, are all that is needed of it.
-const WALLET: Sql = {
-  name: 'accounts: demo wallet',
-  text: 'INSERT INTO wallets (id, balance, limited) VALUES (2, 0, 1)',
-}
-const CREDIT: Sql = {
-  name: 'accounts: demo credit',
-  text: `INSERT INTO credits (id, account, kind, amount, note, at)
-   VALUES ((SELECT coalesce(max(id), 0) + 1 FROM credits), 1, 'credit', ?, 'demo', ?)`,
-}
-const demoCredit = (now: number): readonly Statement[] => [
-  { sql: WALLET, values: [], rows: 1 },
-  { sql: CREDIT, values: [DEMO * NANOS, now], rows: 1 },
-]
 interface Settings {
-  readonly currency?: { readonly name?: string }
   readonly database?: string
 }
 const TO_CREDIT = 'It has no money yet. To give it some: tollgate accounts credit admin 100'
-
-/** The one the documentation uses, else the first that is a name and not a pattern. */
-const pickModel = (models: Readonly<Record<string, unknown>>): string => {
-  if ('gp-4.1' in models) return 'gp-4.1'
-  return Object.keys(models).find(name => !/[*{]/.test(name)) ?? 'gp-4.1'
-}

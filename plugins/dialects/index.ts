@@ -1,5 +1,5 @@
 /** Any fault in the client's dialect: as an answer, and as an event of a stream. */
-import type { Fault, Refusal } from '../../engine/plugin.ts'
+import type { Fault, Refusal, Route } from '../../engine/plugin.ts'
 import { anthropic } from './anthropic.ts'
 import { type Dialect, type Row, rowOf, type View } from './dialect.ts'
 import { envelope } from './envelope.ts'
@@ -11,6 +11,10 @@ import { vidu } from './vidu.ts'
 
 export const dialects = { openai, anthropic, google, vidu, midjourney, envelope } as const
 export type DialectName = keyof typeof dialects
+
+/** In which the errors of a route are written; undefined: as the engine writes them. */
+export const dialectOf = (route: Pick<Route, 'option'>): DialectName | undefined =>
+  route.option('errors') as DialectName | undefined
 
 /** What a fault that may not be read says instead. */
 const HIDDEN = 'The gateway failed to process this request.'

@@ -1,5 +1,6 @@
 /** Whether the books balance: every sum that must hold, asked of the store itself. Finds; mends nothing. */
-import type { Database, Row, Sql } from '../../engine/plugin.ts'
+import type { Command, Database, Row, Sql } from '../../engine/plugin.ts'
+import { PROCESSES } from '../../engine/store/registered.ts'
 import { printMoney } from '../billing/money.ts'
 import { nanosOf } from './statements.ts'
 
@@ -37,19 +38,19 @@ const SPENT = `
   UNION ALL
   SELECT account, -amount FROM credits WHERE kind = 'refund'`
 
-// Sums are joined by a column of theirs: by `e.account * 2` SQLite would read all of them again for every wallet.
+// Wallets are joined by a column: by an expression SQLite would read all sums again for every wallet.
 const RULES: readonly Rule[] = [
   {
     name: 'balance = sum of entries',
     sql: sql(
       'balance',
-      `SELECT w.id, w.balance, coalesce(e.total, 0) AS total FROM wallets w
+      `SELECT w.account, w.balance, coalesce(e.total, 0) AS total FROM wallets w
        LEFT JOIN (SELECT account, sum(amount) AS total FROM (${ENTRIES}) entries GROUP BY account) e
-         ON e.account = w.id / 2
-       WHERE w.id % 2 = 0 AND w.balance <> coalesce(e.total, 0) LIMIT 100`,
+         ON e.account = w.account
+       WHERE w.account IS NOT NULL AND w.balance <> coalesce(e.total, 0) LIMIT 100`,
     ),
-    found: ({ id, balance, total }) => ({
-      subject: `account ${Number(id) / 2}`,
+    found: ({ account, balance, total }) => ({
+      subject: `account ${account}`,
       detail: `its balance is ${balance}, its entries come to ${total}`,
     }),
   },
@@ -60,7 +61,7 @@ const RULES: readonly Rule[] = [
       `SELECT p.account, min(p.running) AS least, w.deepest FROM (
          SELECT account, sum(amount) OVER (PARTITION BY account ORDER BY serial, turn) AS running
          FROM (${ORDERED}) entries) p
-       JOIN wallets w ON w.id = p.account * 2
+       JOIN wallets w ON w.account = p.account
        GROUP BY p.account, w.deepest HAVING min(p.running) < -w.deepest LIMIT 100`,
     ),
     found: ({ account, least, deepest }) => ({
@@ -88,7 +89,8 @@ const RULES: readonly Rule[] = [
       `SELECT h.process, h.account, h.held, coalesce(s.amount, 0) AS amount FROM (
          SELECT process, account, sum(held) AS held FROM charges WHERE state = 'open'
          GROUP BY process, account) h
-       LEFT JOIN shares s ON s.process = h.process AND s.wallet = h.account * 2
+       LEFT JOIN wallets w ON w.account = h.account
+       LEFT JOIN shares s ON s.process = h.process AND s.wallet = w.id
        WHERE h.held > coalesce(s.amount, 0) LIMIT 100`,
     ),
     found: ({ process, account, held, amount }) => ({
@@ -101,7 +103,7 @@ const RULES: readonly Rule[] = [
     sql: sql(
       'orphans',
       `SELECT c.request, c.process FROM charges c
-       LEFT JOIN tollgate_processes p ON p.id = c.process
+       LEFT JOIN ${PROCESSES} p ON p.id = c.process
        WHERE c.state = 'open' AND p.id IS NULL LIMIT 100`,
     ),
     found: ({ request, process }) => ({
@@ -113,13 +115,13 @@ const RULES: readonly Rule[] = [
     name: 'used = sum of charges less refunds',
     sql: sql(
       'used',
-      `SELECT w.id, w.used, coalesce(s.total, 0) AS total FROM wallets w
+      `SELECT w.account, w.used, coalesce(s.total, 0) AS total FROM wallets w
        LEFT JOIN (SELECT account, sum(amount) AS total FROM (${SPENT}) spent GROUP BY account) s
-         ON s.account = w.id / 2
-       WHERE w.id % 2 = 0 AND w.used <> coalesce(s.total, 0) LIMIT 100`,
+         ON s.account = w.account
+       WHERE w.account IS NOT NULL AND w.used <> coalesce(s.total, 0) LIMIT 100`,
     ),
-    found: ({ id, used, total }) => ({
-      subject: `account ${Number(id) / 2}`,
+    found: ({ account, used, total }) => ({
+      subject: `account ${account}`,
       detail: `it has used ${used}, its charges come to ${total}`,
     }),
   },
@@ -139,4 +141,26 @@ const CHARGED = sql('charged', "SELECT sum(amount) AS total FROM charges WHERE s
 export const chargedInAll = async (database: Pick<Database, 'read'>): Promise<number> => {
   const [row] = await database.read(CHARGED, [])
   return Number(printMoney(nanosOf(row?.total ?? 0)))
+}
+
+// ---------------------------------------------------------------- command
+
+const print = (json: boolean, value: unknown, text: string): void =>
+  void process.stdout.write(json ? `${JSON.stringify(value, null, 2)}\n` : text)
+const refuse = (code: number, sentence: string): number => {
+  process.stderr.write(`${sentence}\n`)
+  return code
+}
+
+export const auditCommand: Command = {
+  summary: 'ledger: whether the books balance',
+  example: 'tollgate audit ledger',
+  async run({ values, positionals }, { database }) {
+    if (positionals.join(' ') !== 'ledger') return refuse(2, 'It is: tollgate audit ledger')
+    const findings = await audit(database)
+    const lines = findings.map(({ rule, subject, detail }) => `${rule}: ${subject}: ${detail}\n`)
+    const text = findings.length === 0 ? 'the books balance\n' : lines.join('')
+    print(values.json === true, { balanced: findings.length === 0, findings }, text)
+    return findings.length === 0 ? 0 : 1
+  },
 }

@@ -17,7 +17,7 @@ export interface Price {
   readonly context: number | undefined
 }
 interface Sections {
-  readonly models: Document[string]
+  readonly models: Document[string] | Readonly<Record<string, object>>
   readonly settings: Document[string]
 }
 
@@ -37,8 +37,7 @@ export class Prices {
   /** Reports every price that cannot be meant; of such a model there is none. */
   constructor(sections: Sections, report: Report = IGNORED) {
     this.currency = currencyOf(sections, report)
-    const models = (sections.models ?? {}) as { readonly [name: string]: Json }
-    for (const [name, entry] of Object.entries(models)) {
+    for (const [name, entry] of Object.entries(sections.models ?? {})) {
       const { output, context, ...options } = entry as unknown as Priced
       const where = ['models', name]
       const rule = compileRule(options, { currency: this.currency, where, report })

@@ -4,12 +4,19 @@ import type { Command, Json, Lent, Matched, Route } from '../../engine/plugin.ts
 import { askedOf, factsOf } from '../billing/asked.ts'
 import { formula } from '../billing/formula.ts'
 import { printMoney } from '../billing/money.ts'
-import type { BillingOptions } from '../billing/rule.ts'
 import { quote } from '../billing/worst.ts'
-import { overridden, overrideOf, type Price, Prices } from './prices.ts'
+import { overridden, overrideOf, type Price, type Prices } from './prices.ts'
+import { isMetered, routePrice } from './views/route.ts'
 
-/** The key in `models:` that answers to a name. */
-export type FindModel = (name: string, host: Lent) => string | undefined
+/** What the configuration says of models, which this folder does not read. */
+export interface Models {
+  prices(host: Lent): Prices
+  /** Whether the requests of a route name one. */
+  called(route: Route): boolean
+  asked(route: Route, body: Json, request: Matched<Route>): string | undefined
+  /** The key in `models:` that answers to a name. */
+  find(name: string, host: Lent): string | undefined
+}
 
 const EXIT = { ok: 0, usage: 2, runTime: 3 } as const
 
@@ -23,7 +30,7 @@ class Refused extends Error {
 }
 const USAGE = 'It is: tollgate quote METHOD PATH --body FILE'
 
-export const quoteCommand = (find: FindModel): Command => ({
+export const quoteCommand = (models: Models): Command => ({
   summary: 'METHOD PATH --body FILE: the most a call can cost, and how that comes about',
   example: 'tollgate quote POST /v1/chat/completions --body request.json',
   options: { body: { type: 'string', summary: 'the file with the request' } },
@@ -34,7 +41,7 @@ export const quoteCommand = (find: FindModel): Command => ({
       if (!path.startsWith('/'))
         throw new Refused(EXIT.usage, `a path begins with "/": ${method} /${path}`)
       const met = host.match(method.toUpperCase(), path)
-      const said = met.route ? costOn(met.route, met, values.body, find, host) : nowhere(met)
+      const said = met.route ? costOn(met.route, met, values.body, models, host) : nowhere(met)
       const { text, json, exit = EXIT.ok } = said
       process.stdout.write(values.json === true ? `${JSON.stringify(json, null, 2)}\n` : text)
       return exit
@@ -63,25 +70,23 @@ const costOn = (
   route: Route,
   met: Matched<Route>,
   file: unknown,
-  find: FindModel,
+  models: Models,
   host: Lent,
 ): Said => {
-  const prices = new Prices({ models: host.section('models'), settings: host.section('settings') })
+  const prices = models.prices(host)
   const { name: currency } = prices.currency
   const said = { route: route.name, currency, lacking: [] }
   const nothing = (why: string): Said => ({
     text: `0 ${currency}: ${why}\n`,
     json: { ...said, most: '0', formula: '0' },
   })
-  const namedBy = route.option('model') as NamedBy | undefined
-  if (!route.has('meter') || namedBy === undefined || Object(namedBy).list !== undefined)
-    return nothing('the route calls no model')
-  const override = overrideOf((route.option('meter') ?? {}) as BillingOptions, prices.currency)
+  if (!isMetered(route) || !models.called(route)) return nothing('the route calls no model')
+  const override = overrideOf(routePrice(route), prices.currency)
   if (override?.rule.free) return nothing('the route is free')
   const live = route.method === 'WS'
   const { body, size } = live ? { body: null, size: 0 } : bodyIn(file)
-  const name = modelIn(namedBy, body, met)
-  const entry = name === undefined ? undefined : find(name, host)
+  const name = models.asked(route, body, met)
+  const entry = name === undefined ? undefined : models.find(name, host)
   if (name === undefined || entry === undefined)
     throw new Refused(EXIT.runTime, `no model answers to "${name ?? 'nothing'}"`)
   const price = overridden(prices.of(entry), override)
@@ -117,19 +122,4 @@ const bodyIn = (file: unknown): { readonly body: Json; readonly size: number } =
     const why = thrown instanceof Error ? thrown.message : String(thrown)
     throw new Refused(EXIT.usage, `cannot read ${file}: ${why}`)
   }
-}
-
-/** What a route says under `model:`. */
-type NamedBy = 'body' | { readonly path: string } | { readonly query: string }
-const modelIn = (
-  by: NamedBy,
-  body: Json,
-  { params, search }: Pick<Matched<Route>, 'params' | 'search'>,
-): string | undefined => {
-  if (by === 'body') {
-    const named = (body as { readonly model?: Json } | null)?.model
-    return typeof named === 'string' ? named : undefined
-  }
-  if ('path' in by) return params[by.path]
-  return new URLSearchParams(search).get(by.query) ?? undefined
 }

@@ -172,7 +172,7 @@ export class Shares {
       }
       share.tight = true
       if (share.free >= (share.waiting[0]?.amount ?? 0n)) return true
-      const values = [process, process, wallet, wallet, wallet]
+      const values = [process, process, wallet]
       const [elsewhere] = await this.#database.read(ELSEWHERE, values)
       if (left === 0 || nanosOf(elsewhere?.room) < least) return false
       // Where each of two waits for what lies with the other, neither would have enough.

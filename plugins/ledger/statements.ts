@@ -1,15 +1,9 @@
 /** Pure statements over the ledger: whoever writes may put them into one list with their own. */
 import type { Sql, Statement, Value } from '../../engine/plugin.ts'
+import { PROCESSES, whileRegistered } from '../../engine/store/registered.ts'
 import { walletOf } from './wallet.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `ledger: ${name}`, text })
-
-/** What only a process may write that lives: its row stays until this is committed. Where many write at once it must be
- *  locked, or a burial beside it would miss what is not committed yet, and nobody would bury that process again. */
-export const ofTheLiving = (name: string, text: string, rest = ''): Sql => ({
-  ...sql(name, `${text} ${rest}`),
-  postgres: `${text} FOR KEY SHARE OF tollgate_processes ${rest}`,
-})
 
 // ---------------------------------------------------------------- charges
 
@@ -47,10 +41,10 @@ export interface Settlement {
   readonly wallets: readonly number[]
 }
 
-const OPEN = ofTheLiving(
-  'open',
+const OPEN = whileRegistered(
+  'ledger: open',
   `INSERT INTO charges (request, account, key, process, route, model, version, rule, state, held, opened, key_held)
-   SELECT ?, ?, ?, id, ?, ?, ?, ?, 'open', ?, ?, CAST(? AS BIGINT) FROM tollgate_processes WHERE id = ?`,
+   SELECT ?, ?, ?, id, ?, ?, ?, ?, 'open', ?, ?, CAST(? AS BIGINT) FROM ${PROCESSES} WHERE id = ?`,
 )
 /** The place of a charge among the credits: behind those that are in the books by now. What pays for
  *  the charge was leased before, so that every credit it needs is among them. */
@@ -134,15 +128,15 @@ export const ELSEWHERE = sql(
   'elsewhere',
   `SELECT w.balance + w.overdraft - w.reserved
      + coalesce((SELECT sum(s.amount) FROM shares s WHERE s.wallet = w.id AND s.process <> ?), 0)
-     - coalesce((SELECT sum(c.held) FROM charges c WHERE c.state = 'open'
-         AND c.process <> ? AND (c.account * 2 = ? OR (c.key * 2 + 1 = ? AND coalesce(c.key_held, 1) = 1))), 0) AS room
+     - coalesce((SELECT sum(c.held) FROM charges c WHERE c.state = 'open' AND c.process <> ?
+         AND (c.account = w.account OR (c.key = w.key AND coalesce(c.key_held, 1) = 1))), 0) AS room
    FROM wallets w WHERE w.id = ?`,
 )
-const KEEP_SHARE = ofTheLiving(
-  'keep share',
+const KEEP_SHARE = whileRegistered(
+  'ledger: keep share',
   `INSERT INTO shares (process, wallet, amount)
-   SELECT tollgate_processes.id, w.id, w.granted FROM tollgate_processes, wallets w
-   WHERE tollgate_processes.id = ? AND w.id = ?`,
+   SELECT ${PROCESSES}.id, w.id, w.granted FROM ${PROCESSES}, wallets w
+   WHERE ${PROCESSES}.id = ? AND w.id = ?`,
   `ON CONFLICT (process, wallet) DO UPDATE SET amount = shares.amount + excluded.amount
    RETURNING amount`,
 )

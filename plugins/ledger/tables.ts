@@ -1,6 +1,8 @@
 /** The tables of the ledger, in nanos and ms. Balances are kept by triggers: whoever closes a charge, the wallets follow
  *  in the same statement, and no code path can forget to. */
 import type { Migration } from '../../engine/plugin.ts'
+import { PROCESSES } from '../../engine/store/registered.ts'
+import { OWNER_COLUMNS, walletInSql } from './wallet.ts'
 
 /** A wallet is an account's or a key's: see `walletOf`. `limited` 0: no constraint guards it, as a key's that has no quota of
  *  its own, or once had none: a call that held nothing of it may still be charged to it. `granted` is what the last lease was given, for whoever asked to read; `deepest` is the greatest overdraft
@@ -55,15 +57,15 @@ const TABLES = `
 
 const SETTLED = `
     UPDATE shares SET amount = amount - NEW.amount
-      WHERE process = NEW.process AND wallet IN (NEW.account * 2, NEW.key * 2 + 1);
+      WHERE process = NEW.process AND wallet IN (${walletInSql.account('NEW.account')}, ${walletInSql.key('NEW.key')});
     UPDATE wallets SET balance = balance - NEW.amount, used = used + NEW.amount,
         reserved = reserved - NEW.amount * limited
-      WHERE id IN (NEW.account * 2, NEW.key * 2 + 1);`
+      WHERE id IN (${walletInSql.account('NEW.account')}, ${walletInSql.key('NEW.key')});`
 /** A refund gives the account its money back; what a key has used of its quota stays used. */
 const CREDITED = `
     UPDATE wallets SET balance = balance + NEW.amount,
         used = used - CASE WHEN NEW.kind = 'refund' THEN NEW.amount ELSE 0 END
-      WHERE id = NEW.account * 2;`
+      WHERE id = ${walletInSql.account('NEW.account')};`
 
 /** SQLite changes no constraint of a table that is there: it is made anew. */
 const DEBITS = `
@@ -91,11 +93,11 @@ const KEY_HELD = 'ALTER TABLE charges ADD COLUMN key_held BIGINT'
 const SETTLED_AS_HELD = `
     UPDATE shares SET amount = amount - NEW.amount
       WHERE process = NEW.process
-        AND wallet IN (NEW.account * 2, CASE WHEN NEW.key_held = 0 THEN NULL ELSE NEW.key * 2 + 1 END);
+        AND wallet IN (${walletInSql.account('NEW.account')}, CASE WHEN NEW.key_held = 0 THEN NULL ELSE ${walletInSql.key('NEW.key')} END);
     UPDATE wallets SET balance = balance - NEW.amount, used = used + NEW.amount,
         reserved = reserved - NEW.amount *
-          CASE WHEN id % 2 = 0 OR NEW.key_held IS NULL THEN limited ELSE NEW.key_held END
-      WHERE id IN (NEW.account * 2, NEW.key * 2 + 1);`
+          CASE WHEN ${walletInSql.isAccount('id')} OR NEW.key_held IS NULL THEN limited ELSE NEW.key_held END
+      WHERE id IN (${walletInSql.account('NEW.account')}, ${walletInSql.key('NEW.key')});`
 
 /** Of an open charge whose process died: how far its stream had come (`usage`: the rest of what it used), and the attributes of
  *  the request that its price goes by. */
@@ -107,6 +109,16 @@ const NOTED = `
  *  an order that no clock changes: a credit, then the charges that name it. Null: settled before this
  *  column was there. */
 const SERIAL = 'ALTER TABLE charges ADD COLUMN serial BIGINT'
+
+/** Whose a wallet is, for statements that join wallets by their owners. */
+const owners = (kind: 'VIRTUAL' | 'STORED'): string =>
+  Object.entries(OWNER_COLUMNS)
+    .map(
+      ([name, text]) => `
+  ALTER TABLE wallets ADD COLUMN ${name} BIGINT GENERATED ALWAYS AS (${text}) ${kind};
+  CREATE UNIQUE INDEX wallets_${name} ON wallets (${name})`,
+    )
+    .join(';')
 
 export const migrations: readonly Migration[] = [
   {
@@ -139,7 +151,7 @@ export const migrations: readonly Migration[] = [
   // Who lives is asked of the engine. Those that the ledger knew are looked at there, and found.
   {
     number: 3,
-    text: `INSERT INTO tollgate_processes (id, beat) SELECT id, 0 FROM ledger_processes;
+    text: `INSERT INTO ${PROCESSES} (id, beat) SELECT id, 0 FROM ledger_processes;
   DROP TABLE ledger_processes`,
   },
   // What it did is said with the row, for all that one commit charges: see `chargeAtOnce`.
@@ -161,4 +173,5 @@ export const migrations: readonly Migration[] = [
   },
   { number: 7, text: NOTED },
   { number: 8, text: SERIAL },
+  { number: 9, text: owners('VIRTUAL'), postgres: owners('STORED') },
 ]

@@ -1,6 +1,7 @@
 /** How much one caller may ask for: requests and tokens per time, and at once, exact over the workers of the machine. */
 import type { Exchange, Host, Next, Plugin } from '../../engine/plugin.ts'
 import { networkOf } from '../credentials/network.ts'
+import { dialectOf } from '../dialects/index.ts'
 import { ACCOUNT, type Account, MODEL } from '../slots.ts'
 import { type Gate, MEMBERS, OPEN, type Scope } from './gates.ts'
 import { type Tell, tellerOf } from './headers.ts'
@@ -18,7 +19,7 @@ export default {
   default: {},
   setup(options, host) {
     const gates = new Gates(options, host)
-    const tell = tellerOf(host.route.option('errors'))
+    const tell = tellerOf(dialectOf(host.route))
     return {
       handle(exchange, next) {
         const through = gates.of(exchange)

@@ -1,10 +1,11 @@
 /** What no schema can see of `limits:`: a model that is not there would be a limit that never holds. */
 import type { Document, Report } from '../../engine/plugin.ts'
+import { modelsIn } from '../catalogue/configured.ts'
 import type { Section } from './section.ts'
 
 export const problemsIn = (document: Document, report: Report): void => {
   const { models = {} } = (document.limits ?? {}) as Section
-  const known = (document.models ?? {}) as Readonly<Record<string, unknown>>
+  const known = modelsIn(document)
   for (const name of Object.keys(models))
     if (!Object.hasOwn(known, name))
       report(

@@ -1,8 +1,8 @@
 /** `tollgate models`: the catalogue as an operator reads it, and what a name would come to. */
 import type { Command, Json, Lent, Target } from '../../engine/plugin.ts'
-import { Catalogue, type Entry } from '../catalogue/catalogue.ts'
+import type { Catalogue, Entry } from '../catalogue/catalogue.ts'
+import { readCatalogue } from '../catalogue/configured.ts'
 import { endpointsOf, servedBy } from '../catalogue/endpoints.ts'
-import type { Section } from '../catalogue/section.ts'
 
 /** The exit code of what cannot be had as things stand. */
 const RUN_TIME = 3
@@ -20,8 +20,7 @@ export const commands: Readonly<Record<string, Command>> = {
     example: 'tollgate models gp-4.1',
     async run({ values, positionals }, host) {
       const [name] = positionals
-      const section = host.section<Section>('models')
-      const catalogue = new Catalogue(section, host)
+      const catalogue = readCatalogue(host)
       const found = name === undefined ? catalogue.all.map(show(host)) : one(name, catalogue, host)
       if (!found) {
         process.stderr.write(`no model answers to "${name}"\n`)

@@ -1,9 +1,10 @@
 /** Which model is asked for: finds where it is served, who may use it and what it accepts. Owns the `models:` section. */
 import { errors } from '../../engine/errors.ts'
 import type { Exchange, Fault, Host, Json, Next, Plugin, Stage } from '../../engine/plugin.ts'
-import { Catalogue, type Entry, type Found } from '../catalogue/catalogue.ts'
+import type { Catalogue, Entry, Found } from '../catalogue/catalogue.ts'
+import { catalogueOf } from '../catalogue/configured.ts'
 import { endpointsOf, servedBy } from '../catalogue/endpoints.ts'
-import { SECTION, type Section } from '../catalogue/section.ts'
+import { SECTION } from '../catalogue/section.ts'
 import type { Validator } from '../schema/compile.ts'
 import { ACCOUNT, type Account, MODEL } from '../slots.ts'
 import { commands } from './command.ts'
@@ -75,14 +76,6 @@ export default {
       : stage
   },
 } satisfies Plugin<Options>
-
-/** Ten thousand models are read once for each configuration, not once for each route. */
-const catalogueOf = (host: Host): Catalogue =>
-  host.share(
-    'catalogue',
-    host.config.hash,
-    () => new Catalogue(host.section<Section>('models'), host),
-  )
 
 // ---------------------------------------------------------------- finding one
 

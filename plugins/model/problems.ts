@@ -1,13 +1,14 @@
 /** What no schema can see in `models:`: upstreams and routes that are not there, patterns that cannot be meant. Pure. */
 import type { Document, Json, Report } from '../../engine/plugin.ts'
 import { bySpecificity, targetsOf } from '../catalogue/catalogue.ts'
+import { modelsIn } from '../catalogue/configured.ts'
 import { isPattern, type Pattern, parsePattern } from '../catalogue/pattern.ts'
-import type { ModelOptions, Section } from '../catalogue/section.ts'
+import type { ModelOptions } from '../catalogue/section.ts'
 import { validatorOf } from '../schema/compile.ts'
 import { nearest } from './nearest.ts'
 
 export const problemsIn = (document: Document, report: Report): void => {
-  const section = (document.models ?? {}) as unknown as Section
+  const section = modelsIn(document)
   const upstreams = new Set(Object.keys((document.upstreams ?? {}) as object))
   const routes = new Set(routeNames(document))
   const patterns: Pattern[] = []

@@ -1,8 +1,10 @@
 /** From a balance that fell below its threshold to an event in the outbox: at most one in ten minutes, none lost. */
 import type { Database, Row, Sql, Statement } from '../../engine/plugin.ts'
+import { lockOf } from '../ledger/statements.ts'
+import { balanceInSql } from '../ledger/views/wallets.ts'
 import { walletOf } from '../ledger/wallet.ts'
 import { ATTEMPTS } from '../webhooks/schedule.ts'
-import { enqueue, makeEventId } from '../webhooks/statements.ts'
+import { enqueue, makeEventId, OPEN_ENDPOINTS } from '../webhooks/statements.ts'
 import { bodyOf } from './event.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `notifications: ${name}`, text })
@@ -16,7 +18,7 @@ const READY = sql(
   'ready',
   `SELECT c.account, c.balance, c.at, p.id AS endpoint FROM notification_crossings c
      LEFT JOIN notification_settings s ON s.account = c.account
-     LEFT JOIN webhook_endpoints p ON p.id = c.account AND p.disabled IS NULL
+     LEFT JOIN ${OPEN_ENDPOINTS} p ON p.id = c.account
    WHERE coalesce(s.noted, 0) <= ? ORDER BY c.at LIMIT ?`,
 )
 const TAKE = sql(
@@ -28,9 +30,9 @@ const CROSS = sql(
   'cross',
   `INSERT INTO notification_crossings (account, balance, at)
    SELECT CAST(? AS BIGINT), b.balance, CAST(? AS BIGINT)
-   FROM (SELECT coalesce((SELECT balance FROM wallets WHERE id = ?), 0) AS balance) b
+   FROM (SELECT ${balanceInSql('?')} AS balance) b
    WHERE b.balance < ? AND NOT EXISTS (
-     SELECT 1 FROM notification_settings s JOIN webhook_endpoints p ON p.id = s.account AND p.disabled IS NULL
+     SELECT 1 FROM notification_settings s JOIN ${OPEN_ENDPOINTS} p ON p.id = s.account
      WHERE s.account = ? AND s.threshold > b.balance)
    ON CONFLICT (account) DO UPDATE SET balance = excluded.balance, at = excluded.at`,
 )
@@ -40,7 +42,7 @@ const FORGET = sql('forget crossing', 'DELETE FROM notification_crossings WHERE 
  *  the statements that change it. */
 export const crossByHand = (account: number, threshold: bigint, now: number): Statement => ({
   sql: CROSS,
-  values: [account, now, walletOf.account(account), threshold, account],
+  values: [account, now, account, threshold, account],
 })
 export const forgetCrossing = (account: number): Statement => ({ sql: FORGET, values: [account] })
 
@@ -69,7 +71,7 @@ const listOf = (row: Row, now: number): readonly Statement[] => {
     values: [account, balance, row.at ?? null],
     ...{ rows: 1, otherwise: 'CROSSING_MOVED' },
     // As a charge takes them: first the wallet, and by its trigger the crossing.
-    locks: [{ table: 'wallets', column: 'id', value: walletOf.account(account) }],
+    locks: [lockOf(walletOf.account(account))],
   }
   // Nobody is there to be told. Whoever comes back is told when the endpoint is opened, if it is still so.
   if (row.endpoint === null) return [take]

@@ -2,11 +2,17 @@
 import { errors } from '../../engine/errors.ts'
 import type { Database, Json, Lent, Row, Sql, Statement } from '../../engine/plugin.ts'
 import { parseMoney, printMoney } from '../billing/money.ts'
-import { walletOf } from '../ledger/wallet.ts'
+import { balanceInSql, lockWallet } from '../ledger/views/wallets.ts'
 import { admitAddress } from '../webhooks/address.ts'
 import { sentenceOf } from '../webhooks/delivery.ts'
 import { isSecret, makeSecret, maskSecret } from '../webhooks/signature.ts'
-import { changeSecret, closeEndpoint, LIST_OF, openEndpoint } from '../webhooks/statements.ts'
+import {
+  changeSecret,
+  closeEndpoint,
+  ENDPOINTS,
+  LIST_OF,
+  openEndpoint,
+} from '../webhooks/statements.ts'
 import { crossByHand, forgetCrossing } from './crossings.ts'
 
 const fault = errors({
@@ -22,18 +28,16 @@ const sql = (name: string, text: string): Sql => ({ name: `notifications: ${name
 const FIND = sql(
   'find',
   `SELECT s.threshold, p.url, p.secret, p.disabled,
-     coalesce((SELECT balance FROM wallets WHERE id = ?), 0) AS balance
+     ${balanceInSql('a.id')} AS balance
    FROM (SELECT CAST(? AS BIGINT) AS id) a
      LEFT JOIN notification_settings s ON s.account = a.id
-     LEFT JOIN webhook_endpoints p ON p.id = a.id`,
+     LEFT JOIN ${ENDPOINTS} p ON p.id = a.id`,
 )
 const THRESHOLD = sql(
   'threshold',
   `INSERT INTO notification_settings (account, threshold) VALUES (?, ?)
    ON CONFLICT (account) DO UPDATE SET threshold = excluded.threshold`,
 )
-// The row of the wallet is locked: a charge beside us sees the old threshold or the new one, and so do we its balance.
-const LOCK = sql('lock wallet', 'UPDATE wallets SET granted = granted WHERE id = ?')
 const SHOWN = 10
 
 export interface Settings {
@@ -48,7 +52,7 @@ type Reader = Pick<Database, 'read'>
 type Writer = Pick<Database, 'read' | 'write' | 'now'>
 
 export const readSettings = async (database: Reader, account: number): Promise<Settings> => {
-  const [row = {}] = await database.read(FIND, [walletOf.account(account), account])
+  const [row = {}] = await database.read(FIND, [account])
   return {
     threshold: row.threshold == null ? undefined : nanos(row.threshold),
     url: row.url == null ? undefined : String(row.url),
@@ -82,7 +86,8 @@ export const saveSettings = async (
     threshold: threshold === undefined ? before.threshold : (threshold ?? undefined),
   }
   await database.write([
-    { sql: LOCK, values: [walletOf.account(account)] },
+    // A charge beside us sees the old threshold or the new one, and so do we its balance.
+    lockWallet(account),
     after.url === undefined || after.threshold === undefined
       ? forgetCrossing(account)
       : crossByHand(account, after.threshold, now),

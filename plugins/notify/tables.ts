@@ -1,6 +1,7 @@
 /** The tables of notifications, and the trigger by which a balance that falls below its account's threshold is noted in
  *  the transaction that lowers it: whoever lowers it, and however the process ends afterwards. */
 import type { Migration } from '../../engine/plugin.ts'
+import { whenBalanceFalls } from '../ledger/views/wallets.ts'
 import { SLOW, TABLES } from '../webhooks/tables.ts'
 
 /** An account's endpoint has the account's number. `threshold`: nanos; `noted`: when its last event entered the outbox,
@@ -17,8 +18,15 @@ const CROSSED = (now: string) => `
       SELECT account, NEW.balance, ${now} FROM notification_settings
       WHERE account = NEW.id / 2 AND threshold > NEW.balance AND threshold <= OLD.balance
       ON CONFLICT (account) DO UPDATE SET balance = excluded.balance, at = excluded.at;`
-// Of an account, not of a key: see `walletOf`.
+// As it was first: what has been applied keeps its text.
 const WHEN = 'NEW.balance < OLD.balance AND NEW.id % 2 = 0'
+
+/** By what the ledger tells of a balance that falls. */
+const NOTED = (now: string): string => `
+    INSERT INTO notification_crossings (account, balance, at)
+      SELECT account, NEW.balance, ${now} FROM notification_settings
+      WHERE account = NEW.account AND threshold > NEW.balance AND threshold <= OLD.balance
+      ON CONFLICT (account) DO UPDATE SET balance = excluded.balance, at = excluded.at`
 
 export const migrations: readonly Migration[] = [
   {
@@ -33,4 +41,5 @@ export const migrations: readonly Migration[] = [
     WHEN (${WHEN}) EXECUTE FUNCTION tollgate_crossed()`,
   },
   { number: 2, text: SLOW },
+  { number: 3, ...whenBalanceFalls({ name: 'wallets_crossed', call: 'tollgate_crossed' }, NOTED) },
 ]

@@ -34,6 +34,10 @@ export const closeEndpoint = (id: number): readonly Statement[] => [
   { sql: DROP, values: [id] },
 ]
 
+/** Within a statement: every endpoint, and those that take events. Their `id` is that of whom they belong to. */
+export const ENDPOINTS = '(SELECT id, url, secret, disabled FROM webhook_endpoints)'
+export const OPEN_ENDPOINTS = '(SELECT id FROM webhook_endpoints WHERE disabled IS NULL)'
+
 // ---------------------------------------------------------------- events
 
 const ENQUEUE = sql(

@@ -132,8 +132,8 @@ export const mutations: readonly Mutation[] = [
     edits: [
       edit(
         STATEMENTS,
-        "'open', ?, ?, CAST(? AS BIGINT) FROM tollgate_processes WHERE id = ?`,",
-        "'open', ?, ?, CAST(? AS BIGINT) FROM (SELECT ? AS id) AS tollgate_processes`,",
+        "'open', ?, ?, CAST(? AS BIGINT) FROM ${PROCESSES} WHERE id = ?`,",
+        "'open', ?, ?, CAST(? AS BIGINT) FROM (SELECT ? AS id) AS ${PROCESSES}`,",
       ),
     ],
     tests: [MODEL],
@@ -165,7 +165,7 @@ export const mutations: readonly Mutation[] = [
       edit('plugins/ledger/audit.ts', 'id AS serial, 0 AS turn', 'at AS serial, 0 AS turn'),
       edit('plugins/ledger/audit.ts', 'coalesce(serial, earliest), 1', 'closed, 1'),
     ],
-    tests: ['test/plugins/ledger-audit-order.test.ts'],
+    tests: ['test/plugins/ledger/audit-order.test.ts'],
   },
   {
     bug: 'what was taken before a burial is given to the new life',

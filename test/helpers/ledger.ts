@@ -38,7 +38,8 @@ export const openBooks = async (t: Test, engine: Engine = 'sqlite'): Promise<Boo
     credit: (account, amount) => giveCredit(database, account, amount),
     async wallet(account) {
       const [row] = await rows(`SELECT * FROM wallets WHERE id = ${walletOf.account(account)}`)
-      return Object.fromEntries(Object.entries(row ?? {}).map(([k, v]) => [k, BigInt(v as number)]))
+      const amounts = Object.entries(row ?? {}).filter(([, value]) => value !== null)
+      return Object.fromEntries(amounts.map(([k, v]) => [k, BigInt(v as number)]))
     },
   }
 }

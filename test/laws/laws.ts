@@ -3,7 +3,9 @@ import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { circlesIn, importsOf, lineAt, type SourceFile } from './imports.ts'
 import { pluginFolders, wallBroken } from './layers.ts'
+import { optionBreaches } from './options.ts'
 import { sizeBreaches } from './sizes.ts'
+import { tableBreaches } from './tables.ts'
 
 export interface Breach {
   readonly path: string
@@ -86,6 +88,9 @@ export const laws: Readonly<Record<string, Law>> = {
         text => `state of a module: "${text}"; let host.share or a closure hold it`,
       ),
     ),
+
+  tables: files => [...tableBreaches(files)],
+  options: files => [...optionBreaches(files)],
 
   dependencies: files => {
     const manifest = files.find(file => file.path === 'package.json')

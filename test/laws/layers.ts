@@ -13,7 +13,13 @@ const LADDER: Readonly<Record<string, number>> = {
 /** Pages of the contract of plugins behind engine/plugin.ts; they import nothing. */
 const PAGES = ['engine/store/contract.ts', 'engine/cli/contract.ts']
 /** What every plugin and every shared folder may see of the engine, and the words plugins meet at. */
-const OPEN = ['engine/plugin.ts', ...PAGES, 'engine/errors.ts', 'plugins/slots.ts']
+const OPEN = [
+  'engine/plugin.ts',
+  ...PAGES,
+  'engine/errors.ts',
+  'engine/store/registered.ts',
+  'plugins/slots.ts',
+]
 
 /** Folders whose index exports a plugin: `plugins/NAME/index.ts`. The others hold what plugins share. */
 export const pluginFolders = (files: readonly SourceFile[]): ReadonlySet<string> =>

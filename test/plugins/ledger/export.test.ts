@@ -1,7 +1,7 @@
 /** `tollgate export ledger`: all that was given and paid, in a form that nothing can be run from. */
 import t from 'tap'
 import type { Lent } from '../../../engine/plugin.ts'
-import { auditCommand } from '../../../plugins/ledger/commands.ts'
+import { auditCommand } from '../../../plugins/ledger/audit.ts'
 import { exportCommand } from '../../../plugins/ledger/export.ts'
 import { call, openBooks, payer } from '../../helpers/ledger.ts'
 import { runCommand } from '../../helpers/printed.ts'

@@ -2,9 +2,9 @@
  *  then. It ends as it began. */
 import t from 'tap'
 import type { Plugin } from '../../../engine/plugin.ts'
-import { changeQuota } from '../../../plugins/account/statements.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
+import { changeQuota } from '../../../plugins/ledger/views/wallets.ts'
 import { walletOf } from '../../../plugins/ledger/wallet.ts'
 import meter from '../../../plugins/meter.ts'
 import model from '../../../plugins/model/index.ts'

@@ -1,8 +1,8 @@
 /** A key that gets a quota of its own, loses it and gets another, while calls of every kind are under way: they end as they
  *  began, and what the books say of the key is what its calls have cost. */
 import t from 'tap'
-import { changeQuota } from '../../../plugins/account/statements.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
+import { changeQuota } from '../../../plugins/ledger/views/wallets.ts'
 import { call, openBooks, payer } from '../../helpers/ledger.ts'
 import { createChance, seed } from '../../helpers/seeded.ts'
 import { buryAll } from '../../helpers/standing.ts'

@@ -1,8 +1,8 @@
 /** What a call says that cannot be paid: its cost, what there is, in the currency, and what to do. */
 import t from 'tap'
-import { roundMoney } from '../../plugins/billing/money.ts'
-import { insufficientFunds, type RefusalTerms } from '../../plugins/ledger/insufficient-funds.ts'
-import type { Payer } from '../../plugins/ledger/ledger.ts'
+import { roundMoney } from '../../../plugins/billing/money.ts'
+import { insufficientFunds, type RefusalTerms } from '../../../plugins/ledger/insufficient-funds.ts'
+import type { Payer } from '../../../plugins/ledger/ledger.ts'
 
 const CNY = 1_000_000_000n
 const COST = 1_888_372_800n
