@@ -1,12 +1,12 @@
 /** Answers without counts: every format, plain and streamed, passed through and translated, comes to one estimate. */
 import t from 'tap'
-import type { Json } from '../../engine/plugin.ts'
-import { promptTokens } from '../../plugins/formats/prompt-tokens.ts'
-import { textPattern, WrittenText } from '../../plugins/formats/written-text.ts'
-import { METERED, MODEL, USAGE, WRITTEN } from '../../plugins/slots.ts'
-import translate from '../../plugins/translate/index.ts'
-import { fakeAttempt, fakeExchange, fakeHost, pour } from '../helpers/exchange.ts'
-import { JSON_TYPE, SSE } from '../helpers/translated.ts'
+import type { Json } from '../../../engine/plugin.ts'
+import { promptTokens } from '../../../plugins/formats/prompt-tokens.ts'
+import { textPattern, WrittenText } from '../../../plugins/formats/written-text.ts'
+import { METERED, MODEL, USAGE, WRITTEN } from '../../../plugins/slots.ts'
+import translate from '../../../plugins/translate/index.ts'
+import { fakeAttempt, fakeExchange, fakeHost, pour } from '../../helpers/exchange.ts'
+import { JSON_TYPE, SSE } from '../../helpers/translated.ts'
 
 /** What an upstream writes. */
 interface Said {
