@@ -8,6 +8,8 @@ export interface ErrorTraits {
   readonly expose?: boolean
   readonly headers?: Headers
   readonly param?: string
+  /** See `Fault`. */
+  readonly paid?: boolean
   readonly cause?: unknown
 }
 export type ErrorTable = Readonly<
@@ -21,6 +23,7 @@ export class TollgateError extends Error implements Fault {
   readonly retryable: boolean
   readonly headers: Headers | undefined
   readonly param: string | undefined
+  readonly paid: boolean
 
   constructor(code: string, status: number, message: string, traits: ErrorTraits = {}) {
     super(message, traits.cause === undefined ? undefined : { cause: traits.cause })
@@ -30,6 +33,7 @@ export class TollgateError extends Error implements Fault {
     this.retryable = traits.retryable ?? false
     this.headers = traits.headers
     this.param = traits.param
+    this.paid = traits.paid ?? false
   }
 }
 

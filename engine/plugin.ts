@@ -92,6 +92,8 @@ export interface Exchange {
   targets: readonly Target[]
   /** Present once `next()` resolved or a stage answered; `answered` tells. */
   readonly reply: Reply
+  /** Upstreams that were asked so far. */
+  readonly attempts: number
   readonly answered: boolean
   answer(status: number, body?: Body | Json, headers?: Headers): Reply
   /** Ends the body early: the fault passes every filter, as if the upstream had died. */
@@ -185,6 +187,8 @@ export interface Fault {
   readonly headers?: Headers | undefined
   /** The field at fault, as a client would name it. */
   readonly param?: string | undefined
+  /** A call that ends in this fault after an upstream has answered it is paid for all the same. */
+  readonly paid?: boolean | undefined
   readonly cause?: unknown
 }
 export interface Refusal {

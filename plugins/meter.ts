@@ -32,8 +32,8 @@ import {
 import { routeFormat } from './conversion/route-format.ts'
 import { audit, auditCommand, chargedInAll } from './ledger/audit.ts'
 import { Bill } from './ledger/bill.ts'
-import type { BillKit } from './ledger/charged.ts'
-import { Watching } from './ledger/estimate.ts'
+import { type BillKit, mostCharged } from './ledger/charged.ts'
+import { knownOf, Watching } from './ledger/estimate.ts'
 import { exportCommand } from './ledger/export.ts'
 import { insufficientFunds } from './ledger/insufficient-funds.ts'
 import { Ledger, type Payer } from './ledger/ledger.ts'
@@ -180,21 +180,22 @@ class Meter implements Stage {
     const facts = price.rule.quick ? { at } : factsOf(body, at)
     const files = exchange.slots.get(FILES) ?? 0
     const asked = askedOf(body, size, price, files)
-    const { nanos: most, unpriced, unbounded } = price.most.of(asked, facts)
+    const { nanos: worstPrice, unpriced, unbounded } = price.most.of(asked, facts)
     const without = [...unpriced, ...unbounded]
     if (without.length > 0) throw refusal('METER_UNPRICED', [calledIn(body, without).join(', ')])
     const payer = payerOf(account)
-    const held = this.#ledger.takeNow(payer, most)
-      ? most
-      : await this.#take(exchange, payer, price, asked, facts, most)
+    const held = this.#ledger.takeNow(payer, worstPrice)
+      ? worstPrice
+      : await this.#take(exchange, payer, price, asked, facts, worstPrice)
     const { version } = this.#host.config
     const process = this.#ledger.processNow ?? (await this.#ledger.process())
-    const terms = { payer, rule: price.rule, facts, model, version, held }
+    const most = mostCharged(held, live || asked.hosted)
+    const terms = { payer, rule: price.rule, facts, model, version, held, most }
     const bill = new Bill(this.#kit, exchange, terms, process)
     exchange.slots.set(METERED, price.rule.priced)
     if (live) exchange.slots.set(BILL, bill)
     if (exchange.kind !== 'http' || asksForStream(request) || this.#ledger.tight(payer)) bill.hold()
-    const seen = new Watching(size - files, bill, () => exchange.slots.get(USAGE))
+    const seen = new Watching(knownOf(exchange, body, size - files), bill)
     if (asksForStream(request)) seen.begin()
     let whole = false
     try {

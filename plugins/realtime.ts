@@ -1,7 +1,7 @@
 /** Conversations over a WebSocket: what each answer used, as the upstream counts it, and the event that says why one ends. */
 import type { Bytes, Exchange, Message, Plugin, Slot } from '../engine/plugin.ts'
 import { bodyOf } from './dialects/index.ts'
-import { count, type Fields, inner, isFields, parsed } from './formats/fields.ts'
+import { count, type Fields, inner, isCount, isFields, parsed } from './formats/fields.ts'
 import { positive } from './formats/format.ts'
 import { type Meter, type Meters, PARTING, USAGE } from './slots.ts'
 
@@ -74,12 +74,13 @@ class Talk {
     if (!isFields(event) || event.type !== 'response.done') return
     const { usage } = inner(event, 'response')
     const guessed = { ...this.#read, output: this.#text, audio_output: Math.ceil(this.#sound) }
-    const meters = isFields(usage) ? spokenMeters(usage) : positive(guessed)
+    const told = isFields(usage) && isCount(usage.input_tokens) && isCount(usage.output_tokens)
+    const meters = told ? spokenMeters(usage) : positive(guessed)
     const { output: _, audio_output: __, ...read } = meters
     this.#read = read
     this.#text = this.#sound = 0
     this.#total = added(this.#total, meters)
-    this.#exchange.slots.set(USAGE, { meters: this.#total, estimated: !isFields(usage) })
+    this.#exchange.slots.set(USAGE, { meters: this.#total, estimated: !told })
   }
 }
 const TALK: Slot<Talk> = { name: 'talk' }
@@ -90,14 +91,17 @@ const spokenMeters = (usage: Fields): Meters => {
   const kept = inner(read, 'cached_tokens_details')
   const cached = Math.min(count(read.cached_tokens), count(usage.input_tokens))
   const fresh = (name: string): number => Math.max(0, count(read[name]) - count(kept[name]))
-  const [heard, seen] = [fresh('audio_tokens'), fresh('image_tokens')]
-  const spoken = count(inner(usage, 'output_token_details').audio_tokens)
+  const rest = count(usage.input_tokens) - cached
+  const heard = Math.min(fresh('audio_tokens'), rest)
+  const seen = Math.min(fresh('image_tokens'), rest - heard)
+  const output = count(usage.output_tokens)
+  const spoken = Math.min(count(inner(usage, 'output_token_details').audio_tokens), output)
   return positive({
-    input: count(usage.input_tokens) - cached - heard - seen,
+    input: rest - heard - seen,
     cached,
     audio_input: heard,
     image_input: seen,
-    output: count(usage.output_tokens) - spoken,
+    output: output - spoken,
     audio_output: spoken,
   })
 }

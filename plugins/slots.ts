@@ -72,6 +72,12 @@ export interface Usage {
  *  `meter` sees it. */
 export const USAGE: Slot<Usage> = { name: 'usage' }
 
+/** What the answer under way has written so far, in tokens estimated by its text. */
+export interface Written {
+  readonly tokens: number
+}
+export const WRITTEN: Slot<Written> = { name: 'written' }
+
 /** The meters that have a price of their own. */
 export interface Paid {
   has(meter: Meter): boolean

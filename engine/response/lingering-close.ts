@@ -2,6 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Bytes, Refusal } from '../plugin.ts'
+import { asBuffer, ONE_WRITE } from '../request/bytes.ts'
 import { STATUS_CODES } from '../request/node-http.ts'
 
 /** How long a client that is still sending has to read its answer, ms. */
@@ -104,4 +105,17 @@ const PARSER_ERRORS: Readonly<Record<string, readonly [status: number, message: 
   HPE_HEADER_OVERFLOW: [431, 'The request head is too large.'],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'The chunk extensions are too large.'],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request head arrived too slowly.'],
+}
+
+/** Ends a response of `size` bytes in all. As a one-byte string a short answer leaves in one write with its head; as bytes it
+ *  costs a gathering write. */
+export const writeLast = (
+  response: ServerResponse,
+  tail: Bytes | undefined,
+  size: number,
+): void => {
+  if (tail === undefined) response.end()
+  else if (tail.length <= ONE_WRITE && size === tail.length)
+    response.end(asBuffer(tail).toString('latin1'), 'latin1')
+  else response.end(tail)
 }

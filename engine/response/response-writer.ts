@@ -2,11 +2,10 @@
 import type { ServerResponse } from 'node:http'
 import { asFault, errors } from '../errors.ts'
 import type { Bytes, Fault, Headers, Out, Outcome, Refusal } from '../plugin.ts'
-import { asBuffer, ONE_WRITE } from '../request/bytes.ts'
 import type { Call } from '../request/exchange.ts'
 import type { CompiledRoute } from '../snapshot/snapshot.ts'
 import { unframed } from './headers.ts'
-import { awaitRest, lastWords } from './lingering-close.ts'
+import { awaitRest, lastWords, writeLast } from './lingering-close.ts'
 import { plainRefusal } from './refusal.ts'
 import { OPEN, type Valve } from './source.ts'
 
@@ -108,13 +107,14 @@ export class Delivery implements Out {
   }
   /** A stage made of the reply what cannot be sent. */
   #break(reason: Fault): void {
-    this.#broken = true
-    this.call.need().cut(reason)
-    this.fail(reason)
+    this.#endSource(reason)
+    this.#fail(reason)
   }
   end(tail?: Bytes, reason?: Fault): void {
     if (this.#broken) return
-    if (reason) this.call.need().told = reason
+    const reply = this.call.need()
+    if (reason) reply.told = reason
+    if (reply.told) this.#endSource(reply.told)
     // The last byte waits until what the stages wrote down is durable.
     if (!this.call.durable) return this.#complete(tail)
     this.call.writes.commit().then(
@@ -122,7 +122,15 @@ export class Delivery implements Out {
       thrown => this.refuse(asFault(thrown)),
     )
   }
+  /** A filter that ends a reply in a fault ends its source: what was used is settled before the tail leaves. */
+  #endSource(reason: Fault): void {
+    this.#broken = true
+    this.call.need().cut(reason)
+  }
   fail(reason: Fault): void {
+    if (!this.#broken) this.#fail(reason)
+  }
+  #fail(reason: Fault): void {
     this.#facts.stumbled(reason)
     if (this.call.durable) void this.settle(reason)
     else this.refuse(reason)
@@ -163,24 +171,15 @@ export class Delivery implements Out {
     const size = this.#bytes + (tail?.length ?? 0)
     if (this.#headAt > 0 && this.#declared >= 0 && this.#declared !== size && !this.#bodiless())
       return this.#break(fault('LENGTH_WRONG', [this.#declared]))
-    if (!this.#opened(this.#declaredOr(size))) return
+    // Of HEAD the length is the one GET would have.
+    const headOnly = this.call.request.method === 'HEAD' && this.#declared >= 0
+    if (!this.#opened(headOnly ? this.#declared : size)) return
     this.#bytes = size
-    this.#last(tail)
+    writeLast(this.#response, this.#bodiless() ? undefined : tail, this.#bytes)
     awaitRest(this.#response)
     if (this.#response.writableLength > 0) this.#mind()
     const { status, told } = this.call.need()
     this.#finish(told ? 'cut' : 'complete', status, told)
-  }
-  #last(tail: Bytes | undefined): void {
-    if (tail === undefined || this.#bodiless()) return void this.#response.end()
-    // As a one-byte string a short answer leaves in one write with its head; as bytes it costs a gathering write.
-    if (tail.length <= ONE_WRITE && this.#bytes === tail.length)
-      this.#response.end(asBuffer(tail).toString('latin1'), 'latin1')
-    else this.#response.end(tail)
-  }
-  /** Of HEAD the length is the one GET would have; of everything else the one it has. */
-  #declaredOr(size: number): number {
-    return this.call.request.method === 'HEAD' && this.#declared >= 0 ? this.#declared : size
   }
   /** False when the reply can have no head; then it is refused. */
   #opened(length: number): boolean {

@@ -1,6 +1,7 @@
 /** What a request body bounds: how much it may write, and which tools it may use. The names are those of every format the
  *  gateway speaks; a body holds those of one. Pure. */
 import type { Exchange, Json } from '../../engine/plugin.ts'
+import { offersHosted } from '../formats/tally.ts'
 import { type Meter, type Meters, WHOLE } from '../slots.ts'
 import type { Bounds } from './bounds.ts'
 import { type Fields, isFields } from './problems.ts'
@@ -34,8 +35,10 @@ const OUTPUT = 65_536
 
 export interface Asked {
   readonly bounds: Bounds
-  /** Whether it offers no tool that is paid for by the call. */
+  /** Whether it offers no tool at all. */
   readonly plain: boolean
+  /** Whether it offers a tool that its upstream runs. */
+  readonly hosted: boolean
   /** Whether the client said how much may be written, or wants several answers at once. */
   readonly limited: boolean
 }
@@ -78,11 +81,13 @@ export const askedOf = (
     ...[generation.maxOutputTokens, generation.max_output_tokens],
   )
   const most = output ?? context ?? OUTPUT
-  const each = limit === undefined ? most : Math.min(limit, most)
+  // A limit of 0 is none: some upstreams take it for "as much as there is".
+  const each = limit === undefined || limit === 0 ? most : Math.min(limit, most)
   const copies = whole(fields.n) ?? whole(generation.candidateCount) ?? 1
   const tools = toolsIn(fields, rule)
   return {
     plain: tools === NO_TOOLS,
+    hosted: TOOLS.some(([meter]) => tools[meter] !== 0) || offersHosted(body),
     // What hears and what speaks does so for as long as it takes: no bound of ours would be read.
     limited: limit !== undefined || copies > 1 || files > 0 || rule.homes.has('characters'),
     bounds: {

@@ -3,7 +3,7 @@ import type { Meter, Meters } from '../slots.ts'
 import { attributeOf, type Known } from './known.ts'
 import { isSum, SUM_OF, SUMS, type Sum } from './meters.ts'
 import type { Rule } from './rule.ts'
-import { type Facts, millionths } from './usage.ts'
+import { type Facts, MOST_ASKED, millionths } from './usage.ts'
 
 export interface Bounds {
   /** The most tokens it reads, of every kind together. */
@@ -24,8 +24,8 @@ export interface Mosts {
 
 export const mostsOf = (bounds: Bounds, rule: Rule): Mosts => {
   const said = (meter: Meter): bigint | undefined =>
-    millionths(bounds.meters?.[meter] ?? rule.maxCalls.get(meter) ?? (meter === 'calls' ? 1 : null))
-  const whole = (name: Sum): bigint | undefined => millionths(bounds[name] ?? null)
+    bound(bounds.meters?.[meter] ?? rule.maxCalls.get(meter) ?? (meter === 'calls' ? 1 : null))
+  const whole = (name: Sum): bigint | undefined => bound(bounds[name] ?? null)
   const meter = (name: Meter): bigint | undefined => {
     const sum = SUM_OF[name]
     return least(said(name), sum && whole(sum))
@@ -49,6 +49,7 @@ export const mostsOf = (bounds: Bounds, rule: Rule): Mosts => {
     },
   }
 }
+const bound = (count: number | null): bigint | undefined => millionths(count, MOST_ASKED)
 /** The smaller one that is known. */
 export const least = (one: bigint | undefined, other: bigint | undefined): bigint | undefined => {
   if (one === undefined || other === undefined) return one ?? other

@@ -4,7 +4,7 @@ import type { Meter, Meters } from '../slots.ts'
 import type { RuleLine } from './line.ts'
 import { type Home, METERS } from './meters.ts'
 import { PRICE_PLACES, type Rate } from './rate.ts'
-import { MOST_USED } from './usage.ts'
+import { MOST_ASKED } from './usage.ts'
 
 /** Plain values, as all of a rule. */
 export interface Quick {
@@ -104,9 +104,9 @@ export const quickly = ({ lines, nano, places }: Quick, meters: Meters): Quickly
   }
   return { nanos: BigInt(nanos), lines: `[${text}]` }
 }
-/** Of what is believed at all. */
+/** Larger ones go the long way. */
 const isWhole = (count: number | undefined): count is number =>
-  Number.isInteger(count) && Number(count) >= 0 && Number(count) <= MOST_USED
+  Number.isInteger(count) && Number(count) >= 0 && Number(count) <= MOST_ASKED
 
 /** Half up. A quotient of whole numbers is exact where nothing is left over. */
 const roundedTo = (nano: number, sum: number): number => {

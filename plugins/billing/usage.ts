@@ -4,8 +4,10 @@ import { METERS } from './meters.ts'
 
 /** Quantities are counted in millionths: a clip may last 3.85 seconds. */
 export const QUANTITY_PLACES = 6
-/** What no call can use; whoever says so is not believed. */
-export const MOST_USED = 1e12
+/** Counts beyond 2^53 are not exact: they are not believed. */
+const MOST_USED = Number.MAX_SAFE_INTEGER
+/** What no call can be asked for: a larger number bounds nothing. */
+export const MOST_ASKED = 1e12
 const MILLION = 1_000_000n
 
 export interface Counted {
@@ -35,8 +37,8 @@ export const counted = ({ meters }: Pick<Usage, 'meters'>): Counted => {
   return { quantities, nonsense }
 }
 
-export const millionths = (count: unknown): bigint | undefined => {
-  if (typeof count !== 'number' || !(count >= 0 && count <= MOST_USED)) return undefined
+export const millionths = (count: unknown, most = MOST_USED): bigint | undefined => {
+  if (typeof count !== 'number' || !(count >= 0 && count <= most)) return undefined
   if (Number.isInteger(count)) return BigInt(count) * MILLION
   // `toFixed` is exact by its definition: no arithmetic on floats takes place.
   return BigInt(count.toFixed(QUANTITY_PLACES).replace('.', ''))

@@ -3,7 +3,7 @@ import type { Bytes, Json } from '../../engine/plugin.ts'
 import type { Loss } from '../formats/codec.ts'
 import type { Media, Text } from '../formats/content.ts'
 import { fault } from '../formats/faults.ts'
-import { count, type Fields, isFields, itemsIn, present } from '../formats/fields.ts'
+import { type Fields, isCount, isFields, itemsIn, present } from '../formats/fields.ts'
 import { bad, Given } from '../formats/google-gemini/given.ts'
 import { kindOfMime } from '../formats/media.ts'
 import { renamed } from '../formats/rename.ts'
@@ -46,7 +46,8 @@ export const google: EmbeddingFormat = {
       vectors: rows.map(({ values }) =>
         Array.isArray(values) ? (values as readonly number[]) : [],
       ),
-      ...(isFields(usage) && { meters: { input: count(usage.promptTokenCount) } }),
+      ...(isFields(usage) &&
+        isCount(usage.promptTokenCount) && { meters: { input: usage.promptTokenCount } }),
     }
   },
   writeAnswer({ vectors, meters }, { many }) {

@@ -9,6 +9,7 @@ import {
   element,
   type Fields,
   fieldsIn,
+  isCount,
   isFields,
   itemsIn,
   need,
@@ -74,7 +75,8 @@ export const openai: EmbeddingFormat = {
     const { usage } = body
     return {
       vectors: rows.map(({ embedding }) => vectorOf(embedding)),
-      ...(isFields(usage) && { meters: { input: count(usage.prompt_tokens) } }),
+      ...(isFields(usage) &&
+        isCount(usage.prompt_tokens) && { meters: { input: usage.prompt_tokens } }),
     }
   },
   writeAnswer({ vectors, meters }, { encoding }, model) {

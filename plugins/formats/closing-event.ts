@@ -17,6 +17,7 @@ export const endedBy = (type: string): Format['stream'] => {
     cumulative: false,
     endMarks: [type],
     ends,
+    afterEnd: 'dropped',
     suffices: ends,
     error: openaiErrorIn,
   }

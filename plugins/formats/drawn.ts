@@ -63,7 +63,8 @@ export const added = (one: Fields, other: Fields): Fields => {
   const sum: { [key: string]: Json } = { ...one }
   for (const [key, value] of Object.entries(other)) {
     const before = sum[key]
-    if (typeof value === 'number') sum[key] = count(before) + value
+    // What cannot be a count is none in the sum either.
+    if (typeof value === 'number') sum[key] = typeof before === 'number' ? before + value : value
     else if (isFields(value)) sum[key] = added(isFields(before) ? before : {}, value)
   }
   return sum

@@ -7,9 +7,14 @@ export type Fields = { readonly [key: string]: Json }
 export const isFields = (value: Json | undefined): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** A count, or 0 where there is none. Upstreams write null, leave out, and once in a while send text. */
-export const count = (value: Json | undefined): number =>
-  typeof value === 'number' && Number.isFinite(value) && value > 0 ? value : 0
+/** A whole number that is not negative and exact: up to 2^53. */
+export const isCount = (value: Json | undefined): value is number =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+/** A count, or 0 where there is none. Upstreams write null, leave out, and once in a while send text or nonsense. */
+export const count = (value: Json | undefined): number => (isCount(value) ? value : 0)
+/** A quantity that may be a fraction: seconds. 0 where there is none. */
+export const quantity = (value: Json | undefined): number =>
+  typeof value === 'number' && value > 0 && value <= Number.MAX_SAFE_INTEGER ? value : 0
 
 /** A member that is an object, or one without members. */
 export const inner = (fields: Fields, key: string): Fields => {

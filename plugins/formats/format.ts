@@ -4,6 +4,7 @@ import type { Meter, Meters, Paid, Usage } from '../slots.ts'
 import type { Codec, TargetCodec } from './codec.ts'
 import type { Fields } from './fields.ts'
 import type { SseEvent } from './sse.ts'
+import type { TextPattern } from './written-text.ts'
 
 export interface Format {
   readonly name: string
@@ -30,17 +31,23 @@ export interface Format {
 /** What a target speaks, be there clients that speak it or not. */
 export interface TargetFormat extends Pick<Format, 'name' | 'headers' | 'blamesKey'> {
   readonly stream: Pick<StreamFacts, 'error'>
-  readonly usage?: Pick<UsageFacts, 'hosted'>
+  readonly usage?: UsageFacts
   readonly codec: TargetCodec
 }
 
-interface UsageFacts {
+export interface UsageFacts {
   /** The member of an answer that holds the counts. */
   readonly key: string
   /** The upstream's counts in an event of a stream, as they are written. */
   inEvent(event: Fields): Fields | undefined
-  /** The same in our meters. Every upstream counts in its own way: this is the one place that knows it. */
+  /** The same in our meters. Every upstream counts in its own way: this is the one place that knows it. A part that is
+   *  counted inside its whole is never more than that. */
   meters(counts: Fields): Meters
+  /** Members of the counts that sum what was read and what was written. Where none can be believed, that is estimated. */
+  readonly sums: { readonly read: readonly string[]; readonly written: readonly string[] }
+  /** What the model wrote, in a plain answer and in events: estimated where it is not counted. Absent: a `gauge`, or counts
+   *  of our own, tell all. */
+  readonly text?: { readonly plain: TextPattern; readonly events: TextPattern }
   /** All that `meters` may count: what its models need prices for. */
   readonly counts: readonly Meter[]
   /** Counts what plain answers hold beside what they say of it. */
@@ -87,6 +94,9 @@ export interface StreamFacts {
   readonly endMarks: readonly string[]
   /** Whether this event ends it, as its upstream meant it. */
   ends(event: SseEvent): boolean
+  /** What becomes of data behind that event. `dropped`: clients do not read it. `added`: it is another answer, whose counts
+   *  are added. `same`: the answer goes on, and later counts include what was counted before. */
+  readonly afterEnd: 'dropped' | 'added' | 'same'
   /** Whether an upstream that hangs up behind this event has said all, though its terminator is missing. */
   suffices(event: SseEvent): boolean
   /** The error this event reports, as the body of a refusal, and the status it would have had. */

@@ -1,17 +1,17 @@
-/** Lets an answer pass byte for byte and sees what it says on its way: counts, its end, an upstream that dies. */
-import type { Bytes, Fault, Filter, Json, Out } from '../../engine/plugin.ts'
+/** Lets a stream pass byte for byte and reads what it says: counts, its end, an upstream that fails. */
+import type { Bytes, Fault, Filter, Out } from '../../engine/plugin.ts'
 import { added } from './drawn.ts'
-import { type Fields, isFields } from './fields.ts'
+import type { Fields } from './fields.ts'
 import { type Format, fieldsOf, type StreamFacts } from './format.ts'
-import { Skimmer } from './skim.ts'
+import { mergedCounts } from './reported-usage.ts'
 import { eventsIn, Splitter, type SseEvent } from './sse.ts'
 
 /** What the watcher tells, and what it must be told. */
 export interface Watch {
   /** The upstream's own counts, once and last, undefined where it named none; `whole`: they are all there will be. */
   counted(counts: Fields | undefined, whole: boolean): void
-  /** What passes: whole events of a stream, and pieces of anything else. */
-  passed?(bytes: Bytes): void
+  /** What passes: whole events of a stream, and pieces of anything else. `counts`: the upstream's own may stand in it. */
+  passed?(bytes: Bytes, counts: boolean): void
   /** The event that ends a stream in an error, in the client's format. */
   failure(reason: Fault, last: SseEvent | undefined): Bytes
   /** The fault of a stream that ends without its terminator. */
@@ -42,46 +42,6 @@ export const marksOf = ({ stream, usage }: Format): Marks => {
   }
 }
 
-/** A plain answer. */
-export class AnswerWatch implements Filter {
-  /** Undefined where the answer is no JSON. */
-  readonly #skimmer: Skimmer | undefined
-  readonly #watch: Watch
-  readonly #tally: ReturnType<NonNullable<Marks['count']['tally']>> | undefined
-  constructor(marks: Marks, watch: Watch, json = true) {
-    this.#skimmer = json ? new Skimmer(marks.key) : undefined
-    this.#watch = watch
-    this.#tally = marks.count.tally?.()
-  }
-  write(chunk: Bytes, out: Out): void {
-    this.#see(chunk)
-    out.write(chunk)
-  }
-  end(tail: Bytes | undefined, out: Out): void {
-    if (tail) this.#see(tail)
-    const counts = parse(this.#skimmer?.value)
-    this.#watch.counted(this.#tally ? { ...counts, ...this.#tally.counts } : counts, true)
-    out.end(tail)
-  }
-  #see(chunk: Bytes): void {
-    this.#skimmer?.push(chunk)
-    this.#tally?.push(chunk)
-    this.#watch.passed?.(chunk)
-  }
-  fail(reason: Fault, out: Out): void {
-    this.#watch.counted(undefined, false)
-    out.fail(reason)
-  }
-}
-const parse = (value: Bytes | undefined): Fields | undefined => {
-  if (!value) return undefined
-  try {
-    const counts = JSON.parse(asBuffer(value).toString()) as Json
-    return isFields(counts) ? counts : undefined
-  } catch {
-    return undefined
-  }
-}
 const asBuffer = (bytes: Bytes): Buffer =>
   bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 const holds = (bytes: Bytes, mark: Bytes): boolean => asBuffer(bytes).indexOf(mark) >= 0
@@ -99,6 +59,8 @@ export class StreamWatch implements Filter {
   readonly #hidden: ((event: SseEvent) => boolean) | undefined
   readonly #splitter = new Splitter()
   #counts: Fields | undefined
+  /** Counts of the answers before this one in the same stream. */
+  #before: Fields | undefined
   /** The last piece that held cumulative counts: read when somebody asks. */
   #unread: Bytes | undefined
   #last: Bytes | undefined
@@ -140,10 +102,27 @@ export class StreamWatch implements Filter {
       this.#watch.broke()
     out.end(this.#kept && join(this.#kept))
   }
+  /** What stands behind the event that ends the stream is passed, or dropped, by itself. */
   #pass(all: Bytes, out: Out): void {
+    const { afterEnd, ends } = this.#marks.facts
+    if (this.#kept && afterEnd === 'dropped') return this.#drop(all)
+    const last = this.#marks.ends.some(mark => holds(all, mark))
+      ? eventsIn(all).find(event => ends(event))
+      : undefined
+    if (!last || last.end === all.length) return this.#passPiece(all, out)
+    this.#passPiece(all.subarray(0, last.end), out)
+    this.#pass(all.subarray(last.end), out)
+  }
+  /** All but comments and blank lines. */
+  #drop(all: Bytes): void {
+    const kept = eventsIn(all).filter(({ data }) => data === undefined)
+    this.#kept?.push(...kept.map(({ start, end }) => all.subarray(start, end)))
+  }
+  #passPiece(all: Bytes, out: Out): void {
     const counts = holds(all, this.#marks.usage)
+    if (this.#kept && this.#marks.facts.afterEnd === 'added' && hasData(all)) this.#beginAnother()
     if (counts) this.#count(all)
-    this.#watch.passed?.(all)
+    this.#watch.passed?.(all, counts)
     const whole = counts && this.#hidden ? without(all, this.#hidden) : all
     if (whole.length === 0) return
     if (this.#kept) return this.#after(whole, out)
@@ -159,10 +138,15 @@ export class StreamWatch implements Filter {
     }
     this.#keep(whole.subarray(at))
   }
+  #beginAnother(): void {
+    this.#readCounts()
+    if (this.#counts) this.#before = added(this.#before ?? {}, this.#counts)
+    this.#counts = undefined
+  }
   /** Something follows the end: more of the same stream (then this is not the end yet), or only white space. */
   #after(whole: Bytes, out: Out): void {
     const before = this.#kept ?? []
-    if (!eventsIn(whole).some(event => event.data !== undefined)) {
+    if (!hasData(whole)) {
       before.push(whole)
       return
     }
@@ -198,14 +182,18 @@ export class StreamWatch implements Filter {
       if (counts)
         this.#counts = count.adds
           ? added(this.#counts ?? {}, counts)
-          : { ...this.#counts, ...counts }
+          : mergedCounts(this.#counts, counts)
     }
   }
   #settle(): void {
     clearTimeout(this.#linger)
+    this.#readCounts()
+    const counts = this.#before ? added(this.#before, this.#counts ?? {}) : this.#counts
+    this.#watch.counted(counts, this.#kept !== undefined)
+  }
+  #readCounts(): void {
     if (this.#unread) this.#read(this.#unread)
     this.#unread = undefined
-    this.#watch.counted(this.#counts, this.#kept !== undefined)
   }
   /** Whether nothing is missing behind this but a terminator that some upstreams never send. */
   #closes(bytes: Bytes): boolean {
@@ -228,6 +216,7 @@ const without = (bytes: Bytes, hidden: (event: SseEvent) => boolean): Bytes => {
   const kept = eventsIn(bytes).filter(event => !hidden(event))
   return join(kept.map(({ start, end }) => bytes.subarray(start, end)))
 }
+const hasData = (bytes: Bytes): boolean => eventsIn(bytes).some(({ data }) => data !== undefined)
 const lastEvent = (bytes: Bytes | undefined): SseEvent | undefined =>
   bytes && eventsIn(bytes).findLast(event => event.data !== undefined)
 const join = (parts: readonly Bytes[]): Bytes =>

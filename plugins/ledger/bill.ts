@@ -3,14 +3,16 @@ import type { Exchange, Fault, Outcome, Statement } from '../../engine/plugin.ts
 import { USAGE, type Usage } from '../slots.ts'
 import { chargeAtOnce } from './at-once.ts'
 import {
-  alarm,
+  alarmUncollected,
+  alarmUnpriced,
   type BillFacts,
   type BillKit,
+  bounded,
   type Charged,
   chargeOf,
   rowOf,
+  settlementOf,
   uncharged,
-  uncollected,
 } from './charged.ts'
 import { isCode } from './faults.ts'
 import type { Lack } from './ledger.ts'
@@ -25,7 +27,6 @@ import {
   settleCharge,
 } from './statements.ts'
 import { undo } from './undone.ts'
-import { walletsOf } from './wallet.ts'
 
 export class Bill {
   readonly #kit: BillKit
@@ -47,6 +48,8 @@ export class Bill {
   #decided = 0n
   /** The account was asked for what its usage costs beyond the hold. */
   #covered = false
+  /** What it cost beyond that. */
+  #uncollected = 0n
   /** From then on nothing changes it. */
   #closed = false
   /** What the store is told of that. */
@@ -95,18 +98,16 @@ export class Bill {
   /** Takes what a usage costs beyond what is held; undefined where it costs no more. What the account does not have is
    *  written down as uncollected. */
   cover(usage: Usage): Promise<void> | undefined {
-    const beyond = this.priceOf(usage) - this.#held
+    const beyond = bounded(this.priceOf(usage), this.#facts) - this.#held
     if (beyond <= 0n || this.#covered || this.#closed) return undefined
     return this.#collect(beyond)
   }
   async #collect(beyond: bigint): Promise<void> {
-    const { payer, model } = this.#facts
+    const { payer } = this.#facts
     this.#covered = true
     const more = await takeWhatIs(this.#kit.ledger, payer, beyond, this.#process)
     if (this.#closed) return this.#kit.ledger.give(payer, more, this.#process)
     if (more > 0n) this.#extendBy(more)
-    if (more < beyond)
-      uncollected(this.#kit, this.#process, this.#exchange.id, model, beyond - more)
   }
   /** Charges what was used. A promise only where that is more than is held, and nobody has covered it yet. */
   settle(usage: Usage): Promise<void> | undefined {
@@ -155,7 +156,8 @@ export class Bill {
   async #extend(nanos: bigint): Promise<void> {
     const { ledger } = this.#kit
     const { payer } = this.#facts
-    const more = nanos - this.#held + this.#held / 2n + 1n
+    const more = bounded(nanos + this.#held / 2n + 1n, this.#facts) - this.#held
+    if (more <= 0n) return
     this.#lack = await takeMore(ledger, payer, more, this.#process)
     if (this.#closed) return void (this.#lack ?? ledger.give(payer, more, this.#process))
     if (this.#lack) {
@@ -175,11 +177,11 @@ export class Bill {
     const amount = this.dueFor(usage)
     this.#closed = true
     this.#charged = amount
+    this.#uncollected = this.priceOf(usage) - amount
     this.#decide(amount)
     this.#closing = this.#settlement(usage, amount)
     this.#exchange.writes.add(...this.#closing)
-    const { unpriced } = this.#chargeFor(usage)
-    if (unpriced.length > 0) alarm(this.#kit, this.#exchange.id, this.#facts.model, unpriced)
+    alarmUnpriced(this.#kit, this.#exchange.id, this.#facts.model, this.#chargeFor(usage).unpriced)
   }
   #decide(amount: bigint): void {
     this.#kit.ledger.charged(this.#facts.payer, amount - this.#decided, this.#process)
@@ -191,17 +193,8 @@ export class Bill {
     return this.#priced.charge
   }
   #settlement(usage: Usage, amount: bigint): readonly Statement[] {
-    const { payer } = this.#facts
-    const settlement = {
-      request: this.#exchange.id,
-      amount,
-      uncollected: this.priceOf(usage) - amount,
-      estimated: usage.estimated,
-      wallets: walletsOf(payer.account, payer.key),
-      closed: Date.now(),
-      usage: JSON.stringify(usage.meters),
-      lines: this.#chargeFor(usage).lines,
-    }
+    const charge = this.#chargeFor(usage)
+    const settlement = settlementOf(this.#exchange.id, this.#facts.payer, usage, charge, amount)
     return this.#written ? [settleCharge(settlement)] : chargeAtOnce(this.#row(), settlement)
   }
   /** As the store is told of it. */
@@ -209,7 +202,7 @@ export class Bill {
     return { ...rowOf(this.#exchange, this.#facts), process: this.#process, held: this.#held }
   }
   /** The exchange is over. Its groups may have failed, or it ended before anything closed this. */
-  #ended({ end, attempts }: Outcome): void {
+  #ended({ end, attempts, fault: reason }: Outcome): void {
     const { id, kind, slots, writes } = this.#exchange
     // A conversation has no last byte to wait for: it is charged for what was said in it.
     const said = kind === 'websocket' && attempts > 0 ? slots.get(USAGE) : undefined
@@ -218,24 +211,31 @@ export class Bill {
     const { ledger } = this.#kit
     const rest = (): bigint => this.#held - (this.#charged ?? 0n)
     const back = (): void => ledger.give(this.#facts.payer, rest(), this.#process)
+    const settled = (): void => {
+      alarmUncollected(this.#kit, id, this.#facts.model, this.#uncollected)
+      back()
+    }
     const left = end === 'hangup' || end === 'cut'
     if (this.#charged === undefined && attempts > 0 && left) uncharged(this.#kit, this.#facts.model)
     const closing = this.#closing
     // The last byte left, and had waited for the store.
-    if (!closing || (end === 'complete' && kind === 'http')) return back()
+    if (!closing || (end === 'complete' && kind === 'http')) return settled()
     const list = this.#written ? [holdAtLeast(id, this.#held), ...closing] : closing
-    writes.commit().then(back, thrown => {
+    // A stage refused what was charged already: nobody pays for what the client did not get.
+    const undone = end === 'refused' && this.#charged !== undefined && !reason?.paid
+    const written = (): void => (undone ? this.#undo(back) : settled())
+    writes.commit().then(written, thrown => {
       if (isCode(thrown, 'SHARE_GONE')) {
         ledger.lost(this.#process)
         if (!this.#written) uncharged(this.#kit, this.#facts.model)
       }
       // Refused in the end, since its charge could not be written: nobody pays for what nobody got.
-      if (end === 'refused') return this.#undo(back)
+      if (end === 'refused' && !reason?.paid) return this.#undo(back)
       // If this process dies before it could tell, the store closes it just so.
       writes.will(...list)
       ledger.ensureClosed(id, list, () => {
         writes.will()
-        back()
+        settled()
       })
     })
   }

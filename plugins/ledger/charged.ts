@@ -7,7 +7,8 @@ import { counted, type Facts } from '../billing/usage.ts'
 import type { Usage } from '../slots.ts'
 import type { InsufficientFunds } from './insufficient-funds.ts'
 import type { Ledger, Payer } from './ledger.ts'
-import type { Hold } from './statements.ts'
+import type { Hold, Settlement } from './statements.ts'
+import { walletsOf } from './wallet.ts'
 
 export interface BillFacts {
   readonly payer: Payer
@@ -17,7 +18,18 @@ export interface BillFacts {
   readonly version: number
   /** Nanos. */
   readonly held: bigint
+  /** Nanos that are charged at most, whatever was used. Absent: as much as the account has. */
+  readonly most?: bigint | undefined
 }
+/** How often its hold a call may cost at most. Absent for tools that upstreams run: nothing that is asked bounds them. */
+const TIMES_HELD = 2n
+export const mostCharged = (held: bigint, hosted: boolean): bigint | undefined =>
+  hosted ? undefined : held * TIMES_HELD
+
+/** No more than a call may be charged at most. */
+export const bounded = (nanos: bigint, { most = nanos }: Pick<BillFacts, 'most'>): bigint =>
+  nanos < most ? nanos : most
+
 export interface BillKit {
   readonly ledger: Ledger
   readonly log: Log
@@ -58,28 +70,50 @@ export const rowOf = (
   opened: facts.at,
 })
 
-export const alarm = (
-  { log, metrics }: { readonly log: Log; readonly metrics: Metrics },
+/** Tells operators of a call that used what has no price. */
+export const alarmUnpriced = (
+  { log, metrics }: BillKit,
   id: string,
   model: string,
   unpriced: readonly string[],
 ): void => {
+  if (unpriced.length === 0) return
   for (const meter of unpriced) metrics.count('unpriced_total', { model, meter })
   log.warn({ id, model, unpriced }, 'a call used what has no price')
 }
-/** It cost more than is held for it and more than the account had: it stands in the books, and is worth somebody's look. */
-export const uncollected = (
-  { ledger, log, metrics }: BillKit,
-  process: string,
+/** The same of a call that cost more than it may be charged, or than the account had. */
+export const alarmUncollected = (
+  { log, metrics }: BillKit,
   id: string,
   model: string,
   nanos: bigint,
 ): void => {
-  // What was buried is charged to nobody.
-  if (!ledger.goesBy(process)) return
+  if (nanos <= 0n) return
   metrics.count('uncollected_total', { model })
   log.warn({ id, model, uncollected: String(nanos) }, 'a call cost more than could be collected')
 }
+export const settlementOf = (
+  request: string,
+  { account, key }: Payer,
+  { meters, estimated }: Usage,
+  { nanos, lines }: Charged,
+  amount: bigint,
+): Settlement => {
+  const uncollected = nanos - amount
+  return {
+    request,
+    amount,
+    uncollected: uncollected < MOST_STORED ? uncollected : MOST_STORED,
+    estimated,
+    wallets: walletsOf(account, key),
+    closed: Date.now(),
+    usage: JSON.stringify(meters),
+    lines,
+  }
+}
+/** The largest number of a column: counts up to 2^53 may cost more. */
+const MOST_STORED = 2n ** 63n - 1n
+
 /** What an upstream did before anything held it in the store is paid for by nobody. */
 export const uncharged = ({ metrics }: Pick<BillKit, 'metrics'>, model: string): void =>
   metrics.count('uncharged_total', { model })

@@ -1,9 +1,8 @@
-/** What a reply has used, as far as its bytes tell: for a death in the middle, and for upstreams that count nothing. */
-import type { Bytes } from '../../engine/plugin.ts'
-import type { Usage } from '../slots.ts'
+/** What a reply has used so far: for crash checkpoints while it flows, and where nobody counted it. */
+import type { Bytes, Exchange, Json } from '../../engine/plugin.ts'
+import { BYTES_PER_TOKEN, promptTokens } from '../formats/prompt-tokens.ts'
+import { USAGE, type Usage, WRITTEN, type Written } from '../slots.ts'
 
-/** Text of this many bytes is about one token. */
-const BYTES_PER_TOKEN = 4
 /** ms between two notes of how far a stream has come. */
 const NOTE_EVERY = 250
 const LINE_END = 0x0a
@@ -12,22 +11,46 @@ interface Noting {
   passed(output: number): void
   note(usage: Usage): void
 }
+/** Where the usage of a reply is found. */
+export interface Known {
+  /** Tokens of the prompt. */
+  readonly input: number
+  /** What is known so far of what was used. */
+  used(): Usage | undefined
+  /** What was written, where its format is read. */
+  written(): Written | undefined
+  /** An upstream was asked. */
+  attempted(): boolean
+}
+/** `size`: bytes of the request that are no file. */
+export const knownOf = (exchange: Exchange, body: Json, size: number): Known => {
+  const { slots } = exchange
+  let input: number | undefined
+  return {
+    get input() {
+      input ??= promptTokens(body, size)
+      return input
+    },
+    used: () => slots.get(USAGE),
+    written: () => slots.get(WRITTEN),
+    attempted: () => exchange.attempts > 0,
+  }
+}
+
 export class Watching {
   /** Whether it comes as events. */
   stream = false
-  readonly #input: number
+  readonly #known: Known
   readonly #bill: Noting
-  readonly #told: () => Usage | undefined
-  /** Bytes of a plain answer, blank lines of a stream: upstreams send about one token an event. */
+  #any = false
+  /** Of a format that nobody reads: bytes of a plain answer, blank lines of a stream. */
   #passed = 0
   #notedAt = 0
   #last = 0
 
-  /** `size`: bytes of text in the request. `told`: what is known so far of what was used. */
-  constructor(size: number, bill: Noting, told: () => Usage | undefined = () => undefined) {
-    this.#input = Math.ceil(size / BYTES_PER_TOKEN)
+  constructor(known: Known, bill: Noting) {
+    this.#known = known
     this.#bill = bill
-    this.#told = told
   }
   /** A stream is asked for: its note is there before its first byte is. */
   begin(): void {
@@ -36,33 +59,42 @@ export class Watching {
     this.#bill.note(this.#guess(0, 0))
   }
   saw(chunk: Bytes): void {
+    const first = !this.#any
+    this.#any ||= chunk.length > 0
+    const written = this.#known.written()
+    if (!written) this.#count(chunk)
+    if (this.isFree) return
     if (!this.stream) {
       // Its client has got something: from now on a crash charges what is known of it.
-      if (this.#passed === 0) this.#bill.passed(0)
-      this.#passed += chunk.length
+      if (first) this.#bill.passed(0)
       return
     }
-    this.#countEvents(chunk)
-    this.#bill.passed(this.#passed)
+    this.#bill.passed(written?.tokens ?? this.#passed)
     const now = performance.now()
     if (now - this.#notedAt < NOTE_EVERY) return
     this.#notedAt = now
-    const told = this.#told()
-    this.#bill.note(told?.gauged ? told : this.#guess())
+    const used = this.#known.used()
+    this.#bill.note(used?.gauged ? used : this.#guess())
   }
   /** The bytes that complete the reply. Of a stream that is its terminator, or the word of what broke it. */
   sawLast(tail: Bytes): void {
-    if (!this.stream) this.#passed += tail.length
+    this.#any ||= tail.length > 0
+    if (!this.stream) this.#count(tail)
   }
   get any(): boolean {
-    return this.#passed > 0
+    return this.#any
+  }
+  /** No upstream was asked, and nobody says what was used: there is nothing to pay for. */
+  get isFree(): boolean {
+    return !this.#known.attempted() && !this.#known.used()
   }
   /** The upstream's own numbers; where it was cut before it gave all of them, never less than what has passed. */
-  complete(usage: Usage | undefined): Usage {
-    return this.guessing(0, usage)
+  complete(): Usage {
+    return this.guessing(0)
   }
   /** The same of a reply of which this many more bytes are known. */
-  guessing(more: number, usage: Usage | undefined): Usage {
+  guessing(more: number): Usage {
+    const usage = this.#known.used()
     if (usage && (!usage.estimated || usage.gauged)) return usage
     const guess = this.#guess(more)
     const { input = guess.meters.input, output = 0 } = usage?.meters ?? {}
@@ -70,10 +102,15 @@ export class Watching {
     return { meters: { ...usage?.meters, input, output: most }, estimated: true }
   }
   #guess(more = 0, passed = this.#passed + more) {
-    const output = this.stream ? passed : Math.ceil(passed / BYTES_PER_TOKEN)
-    return { meters: { input: this.#input, output }, estimated: true } satisfies Usage
+    const bytes = this.stream ? passed : Math.ceil(passed / BYTES_PER_TOKEN)
+    const output = this.#known.written()?.tokens ?? bytes
+    return { meters: { input: this.#known.input, output }, estimated: true } satisfies Usage
   }
-  /** Ends of lines behind an end of a line, across chunks. */
+  #count(chunk: Bytes): void {
+    if (this.stream) this.#countEvents(chunk)
+    else this.#passed += chunk.length
+  }
+  /** Ends of lines behind an end of a line, across chunks: upstreams send about one token an event. */
   #countEvents(chunk: Bytes): void {
     for (let at = chunk.indexOf(LINE_END); at >= 0; at = chunk.indexOf(LINE_END, at + 1)) {
       const before = at === 0 ? this.#last : chunk[at - 1]

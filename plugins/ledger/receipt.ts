@@ -53,7 +53,11 @@ export class Receipt implements Filter {
   }
   end(tail: Bytes | undefined, out: Out): void {
     const whole = this.#whole(tail)
-    const usage = this.#seen.guessing(whole?.length ?? 0, this.#exchange.slots.get(USAGE))
+    if (this.#seen.isFree) {
+      this.#bill.release()
+      return out.end(whole)
+    }
+    const usage = this.#seen.guessing(whole?.length ?? 0)
     const charge = (): Promise<void> | undefined => {
       this.#say(this.#bill.dueFor(usage))
       return this.#bill.settle(usage)

@@ -2,7 +2,6 @@
 import { asFault } from '../../engine/errors.ts'
 import type { Bytes, Exchange, Filter, Out } from '../../engine/plugin.ts'
 import { isEventStream } from '../formats/sse.ts'
-import { USAGE } from '../slots.ts'
 import type { Bill } from './bill.ts'
 import type { Watching } from './estimate.ts'
 
@@ -16,11 +15,9 @@ export const endBehind = (more: Promise<void> | undefined, tail: Bytes | undefin
 }
 
 export class Settling implements Filter {
-  readonly #exchange: Exchange
   readonly #bill: Bill
   readonly #seen: Watching
   constructor(exchange: Exchange, bill: Bill, seen: Watching) {
-    this.#exchange = exchange
     this.#bill = bill
     this.#seen = seen
     seen.stream = isEventStream(exchange.reply)
@@ -40,6 +37,7 @@ export class Settling implements Filter {
     void more.then(() => out.fail(reason))
   }
   #settle(): Promise<void> | undefined {
-    return this.#bill.settle(this.#seen.complete(this.#exchange.slots.get(USAGE)))
+    if (this.#seen.isFree) return this.#bill.release()
+    return this.#bill.settle(this.#seen.complete())
   }
 }

@@ -12,6 +12,10 @@ import type { Sink } from './sink.ts'
 
 /** What the crossing of one attempt tells, and what it must be told. */
 export interface Report {
+  /** Bytes of the upstream's answer, before they are decoded: of a stream an event, with what it says. */
+  passed(bytes: Bytes, event?: Fields): void
+  /** Its answer in one piece. */
+  readWhole(answer: Fields): void
   /** Every part, before it is written. */
   heard(part: Part): void
   /** The same of one that came in one piece. */
@@ -71,6 +75,7 @@ export class CrossedStream implements Filter {
   #read(bytes: Bytes, out: Out): void {
     for (const event of eventsIn(bytes)) {
       if (this.#ended || event.data === undefined) continue
+      this.#report.passed(bytes.subarray(event.start, event.end), fieldsOf(event))
       const error = this.#report.errorIn(event)
       if (error) return this.#break(error, out)
       if (isMangled(event)) return this.#break(fault('UPSTREAM_UNREADABLE', [this.#format]), out)
@@ -135,10 +140,11 @@ export class CrossedAnswer implements Filter {
     this.#report = report
   }
   write(chunk: Bytes): void {
+    this.#report.passed(chunk)
     this.#parts.push(chunk)
   }
   end(tail: Bytes | undefined, out: Out): void {
-    if (tail) this.#parts.push(tail)
+    if (tail) this.write(tail)
     const { answer, error } = this.#decoded()
     this.#report.counted(answer?.meters, answer !== undefined)
     if (!answer) return out.fail(error ?? fault('UPSTREAM_UNREADABLE', [this.#format]))
@@ -153,6 +159,7 @@ export class CrossedAnswer implements Filter {
   #decoded(): { readonly answer?: Answer; readonly error?: Fault | undefined } {
     const body = { name: '', data: Buffer.concat(this.#parts).toString(), start: 0, end: 0 }
     const fields = fieldsOf(body)
+    if (fields) this.#report.readWhole(fields)
     try {
       const answer = fields && this.#target.decodeAnswer(fields)
       if (answer?.choices.some(({ content }) => content.length > 0)) return { answer }

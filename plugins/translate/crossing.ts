@@ -158,6 +158,7 @@ export class Crossing {
       attempt,
       listener,
       tallied(attempt, this.#target, { offers: mayRunTools(context.prompt), streamed }),
+      streamed,
     )
     const target = this.#target.codec
     reply.through(

@@ -4,13 +4,15 @@ import type { Attempt, Bytes, Exchange, Fault, Log, Reply, Target } from '../../
 import { fault } from '../conversion/faults.ts'
 import { abandon, blame, isKeyStatus, letPass } from '../conversion/refusal.ts'
 import { bodyOf, render } from '../dialects/index.ts'
+import { AnswerWatch } from '../formats/answer-watch.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import type { Asking, Format, Gauge, Tally } from '../formats/format.ts'
 import { isForm, put, rename } from '../formats/outgoing.ts'
 import { eventsIn, hasEvent, isEventStream, type SseEvent } from '../formats/sse.ts'
 import { offersHosted } from '../formats/tally.ts'
-import { AnswerWatch, type Marks, marksOf, StreamWatch, type Watch } from '../formats/watch.ts'
+import { type Marks, marksOf, StreamWatch, type Watch } from '../formats/watch.ts'
 import { BROKEN, METERED, MODEL, OUTPUT_LIMIT, type Paid, USAGE } from '../slots.ts'
+import { AnswerUsage } from './answer-usage.ts'
 import { tallied } from './tallied.ts'
 
 /** A first event longer than this is no error. */
@@ -48,7 +50,7 @@ export class Identity {
     const offers = offersHosted(attempt.exchange.request.parsed)
     if (isEventStream(reply)) return this.#stream(attempt, reply, { hidden, offers, gauge })
     const tally = tallied(attempt, this.#format, { offers, streamed: false })
-    const watch = this.#watch(attempt, tally, gauge)
+    const watch = this.#watch(attempt, tally, gauge, false)
     begin(attempt, gauge)
     reply.through(new AnswerWatch(this.#marks, watch, !gauge || isJson(reply)))
     return undefined
@@ -103,7 +105,7 @@ export class Identity {
     begin(attempt, gauge)
     delete reply.headers['content-length'] // an error event would not fit into what was promised
     const tally = tallied(attempt, this.#format, { offers, streamed: true })
-    reply.through(new StreamWatch(this.#marks, this.#watch(attempt, tally, gauge), hidden))
+    reply.through(new StreamWatch(this.#marks, this.#watch(attempt, tally, gauge, true), hidden))
   }
   /** An error behind a 200 is the error it says it is, as long as nothing has been sent. */
   async #failed(
@@ -116,8 +118,15 @@ export class Identity {
     const { 'retry-after': wait } = reply.headers
     attempt.answer(status, body, wait === undefined ? {} : { 'retry-after': wait })
   }
-  #watch({ exchange, target }: Attempt, tally: Tally | undefined, gauge: Gauge | undefined): Watch {
-    return new AttemptWatch(this.#format, this.#log, exchange, target, tally, gauge)
+  #watch(
+    attempt: Attempt,
+    tally: Tally | undefined,
+    gauge: Gauge | undefined,
+    streamed: boolean,
+  ): Watch {
+    const answer = { facts: this.#format.usage, streamed }
+    const usage = gauge ? undefined : new AnswerUsage(attempt, answer, tally, this.#log)
+    return new AttemptWatch(this.#format, this.#log, attempt, gauge, usage)
   }
 }
 
@@ -139,35 +148,31 @@ class AttemptWatch implements Watch {
   readonly #log: Log
   readonly #exchange: Exchange
   readonly #target: Target
-  readonly #tally: Tally | undefined
   readonly #gauge: Gauge | undefined
+  readonly #usage: AnswerUsage | undefined
   constructor(
     format: Format,
     log: Log,
-    exchange: Exchange,
-    target: Target,
-    tally: Tally | undefined,
+    { exchange, target }: Attempt,
     gauge: Gauge | undefined,
+    usage: AnswerUsage | undefined,
   ) {
     this.#format = format
     this.#log = log
     this.#exchange = exchange
     this.#target = target
-    this.#tally = tally
     this.#gauge = gauge
+    this.#usage = usage
   }
-  passed(bytes: Bytes): void {
+  passed(bytes: Bytes, counts: boolean): void {
+    this.#usage?.passed(bytes, counts)
     if (!this.#gauge) return
     this.#gauge.saw(bytes)
     this.#exchange.slots.set(USAGE, this.#gauge.usage(undefined, false))
   }
   counted(counts: Fields | undefined, whole: boolean): void {
     if (this.#gauge) return this.#exchange.slots.set(USAGE, this.#gauge.usage(counts, whole))
-    const counted = counts !== undefined && Object.values(counts).some(Number.isFinite)
-    const said = counted ? this.#format.usage.meters(counts) : {}
-    const meters = this.#tally ? { ...said, ...this.#tally.meters } : said
-    // What names a tier and no number counts nothing.
-    this.#exchange.slots.set(USAGE, { meters, estimated: !whole || !counted })
+    this.#usage?.counted(whole, counts ?? {})
   }
   failure(reason: Fault, last: SseEvent | undefined): Bytes {
     const { dialect, stream } = this.#format

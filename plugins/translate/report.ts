@@ -1,5 +1,5 @@
 /** What the crossing of one attempt's answer tells the rest of the gateway, in the words of both formats. */
-import type { Attempt, Fault, Log } from '../../engine/plugin.ts'
+import type { Attempt, Bytes, Fault, Log } from '../../engine/plugin.ts'
 import { fault } from '../conversion/faults.ts'
 import { blame, isKeyStatus, refusalOf } from '../conversion/refusal.ts'
 import { bodyOf } from '../dialects/index.ts'
@@ -9,6 +9,7 @@ import type { Fields } from '../formats/fields.ts'
 import type { Format, Tally, TargetFormat } from '../formats/format.ts'
 import type { SseEvent } from '../formats/sse.ts'
 import { BROKEN, type Meters, USAGE } from '../slots.ts'
+import { AnswerUsage } from './answer-usage.ts'
 import type { Report } from './crossed.ts'
 import type { Listener } from './memory.ts'
 
@@ -19,6 +20,8 @@ export class AttemptReport implements Report {
   readonly #attempt: Attempt
   readonly #listener: Listener | undefined
   readonly #tally: Tally | undefined
+  /** Absent of a target whose counts are our own. */
+  readonly #usage: AnswerUsage | undefined
 
   constructor(
     client: Format,
@@ -27,6 +30,7 @@ export class AttemptReport implements Report {
     attempt: Attempt,
     listener: Listener | undefined,
     tally: Tally | undefined,
+    streamed: boolean,
   ) {
     this.#dialect = client.dialect
     this.#target = target
@@ -34,6 +38,15 @@ export class AttemptReport implements Report {
     this.#attempt = attempt
     this.#listener = listener
     this.#tally = tally
+    const { usage: facts } = target
+    if (facts?.text) this.#usage = new AnswerUsage(attempt, { facts, streamed }, tally, log)
+  }
+  passed(bytes: Bytes, event?: Fields): void {
+    const counts = event !== undefined && this.#usage?.event(event) === true
+    this.#usage?.passed(bytes, counts)
+  }
+  readWhole(answer: Fields): void {
+    this.#usage?.answer(answer)
   }
   heard(part: Part): void {
     this.#listener?.hear(part)
@@ -42,6 +55,7 @@ export class AttemptReport implements Report {
     if (this.#listener) for (const part of partsOf(answer)) this.#listener.hear(part)
   }
   counted(meters: Meters | undefined, whole: boolean): void {
+    if (this.#usage) return this.#usage.counted(whole)
     const estimated = !whole || meters === undefined
     const all = { ...meters, ...this.#tally?.meters }
     this.#attempt.exchange.slots.set(USAGE, { meters: all, estimated })

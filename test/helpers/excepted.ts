@@ -98,12 +98,17 @@ const EXCEPTIONS: readonly Exception[] = [
 
 /** What is charged where it is not what the upstream counted of the one answer that was asked for. */
 interface Uncounted extends Where {
-  readonly charged: 'nothing' | 'an estimate' | 'the last counts'
+  readonly charged: 'nothing' | 'an estimate' | 'all counts'
 }
 const UNCOUNTED: readonly Uncounted[] = [
   {
     ids: ['rec-0102'],
     reason: 'the prompt was blocked, and its counts hold no number',
+    charged: 'an estimate',
+  },
+  {
+    ids: ['rec-0345'],
+    reason: 'a chat completion under the name of responses: it has no counts of theirs',
     charged: 'an estimate',
   },
   {
@@ -134,9 +139,9 @@ const UNCOUNTED: readonly Uncounted[] = [
       ...['rec-0236', 'rec-0245', 'rec-0248', 'rec-0250', 'rec-0251'],
       ...['rec-0299', 'rec-0309', 'rec-0348'],
     ],
-    reason: 'several answers in one stream that passes as it is: the later counts stand',
+    reason: 'several answers in one stream that passes as it is: all of them are charged',
     cells: 'own',
-    charged: 'the last counts',
+    charged: 'all counts',
   },
 ]
 

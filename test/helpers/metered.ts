@@ -10,21 +10,36 @@ export type Counts = Readonly<Record<string, number>>
 interface Asked {
   /** The request offered tools that the provider runs. */
   readonly search: boolean
-  /** Of several answers in one stream the last, where otherwise the first is meant. */
-  readonly last?: boolean
+  /** All of several answers in one stream, where otherwise the first is meant. */
+  readonly all?: boolean
 }
 /** Undefined: it counted nothing. */
-export const countedBy = (recording: Recording, { search, last }: Asked): Counts | undefined => {
+export const countedBy = (recording: Recording, { search, all }: Asked): Counts | undefined => {
   const { format, stream, response_body: body } = recording
   const family = format.split('-')[0] ?? ''
   const told = stream ? events(body) : [JSON.parse(body) as Any]
   const end = told.findIndex(({ type }) => type === 'message_stop' || isEnd(type))
-  const all = last || end < 0 ? told : told.slice(0, end + 1)
-  const usage = USAGES[family]?.(all)
+  const first = end < 0 ? told : told.slice(0, end + 1)
+  const usage = USAGES[family]?.(first)
   if (!usage) return undefined
-  const tools = search ? WORKS[family]?.(all, recording) : {}
-  const counts = { ...METERS[family]?.(usage), ...tools }
+  const tools = search ? WORKS[family]?.(all ? told : first, recording) : {}
+  const rest = all && end >= 0 ? countsOfRest(told.slice(end + 1), family) : {}
+  const counts = { ...sumOf(METERS[family]?.(usage) ?? {}, rest), ...tools }
   return Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))
+}
+
+const sumOf = (one: Counts, other: Counts): Counts => {
+  const names = [...new Set([...Object.keys(one), ...Object.keys(other)])]
+  return Object.fromEntries(names.map(name => [name, (one[name] ?? 0) + (other[name] ?? 0)]))
+}
+/** Of the answers behind the first one. */
+const countsOfRest = (told: readonly Any[], family: string): Counts => {
+  const end = told.findIndex(({ type }) => type === 'message_stop' || isEnd(type))
+  const next = end < 0 ? told : told.slice(0, end + 1)
+  const usage = next.length > 0 ? USAGES[family]?.(next) : undefined
+  if (!usage) return {}
+  const counts = METERS[family]?.(usage) ?? {}
+  return end < 0 ? counts : sumOf(counts, countsOfRest(told.slice(end + 1), family))
 }
 
 /** The counts as its provider has them. */

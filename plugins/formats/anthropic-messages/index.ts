@@ -1,6 +1,7 @@
 /** Anthropic messages: named events, counts at the start and near the end, `message_stop` last. */
 import { inner, isFields } from '../fields.ts'
 import { type Format, fieldsOf } from '../format.ts'
+import { textPattern } from '../written-text.ts'
 import { decodeError, errorOf, typeOf } from './errors.ts'
 import { OWN } from './read.ts'
 import { decodeAnswer } from './read-answer.ts'
@@ -11,6 +12,12 @@ import { metersOf } from './usage.ts'
 import { encodeAnswer } from './write-answer.ts'
 import { encodePrompt } from './write-prompt.ts'
 import { encodeStream } from './write-stream.ts'
+
+const TEXT = textPattern({
+  text: ['text', 'thinking', 'partial_json'],
+  objects: ['input'],
+  skip: ['citations'],
+})
 
 export const anthropicMessages: Format = {
   name: OWN,
@@ -27,6 +34,11 @@ export const anthropicMessages: Format = {
       return isFields(usage) ? usage : undefined
     },
     meters: usage => metersOf(usage),
+    sums: {
+      read: ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'],
+      written: ['output_tokens'],
+    },
+    text: { plain: TEXT, events: TEXT },
     counts: [
       'input',
       'cached',
@@ -42,6 +54,7 @@ export const anthropicMessages: Format = {
     cumulative: false, // what was read is counted at the start, what was written at the end
     endMarks: ['message_stop'],
     ends: event => typeOf(event) === 'message_stop',
+    afterEnd: 'added',
     suffices: event => Boolean(inner(fieldsOf(event) ?? {}, 'delta').stop_reason),
     error: event => errorOf(event),
   },

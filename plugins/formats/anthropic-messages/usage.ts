@@ -2,19 +2,21 @@
 import type { Meters } from '../../slots.ts'
 import { count, type Fields, inner } from '../fields.ts'
 import { positive } from '../format.ts'
+import { partOf } from '../reported-usage.ts'
 
 /** `input_tokens` is what was neither cached nor written to the cache; `output_tokens` holds what was thought. */
 export const metersOf = (usage: Fields): Meters => {
   const written = count(usage.cache_creation_input_tokens)
-  const hour = Math.min(count(inner(usage, 'cache_creation').ephemeral_1h_input_tokens), written)
-  const thinking = count(inner(usage, 'output_tokens_details').thinking_tokens)
+  const output = count(usage.output_tokens)
+  const hour = partOf(inner(usage, 'cache_creation').ephemeral_1h_input_tokens, written)
+  const thinking = partOf(inner(usage, 'output_tokens_details').thinking_tokens, output)
   const ran = inner(usage, 'server_tool_use')
   return positive({
     input: count(usage.input_tokens),
     cached: count(usage.cache_read_input_tokens),
     cache_write: written - hour,
     cache_write_1h: hour,
-    output: count(usage.output_tokens) - thinking,
+    output: output - thinking,
     thinking,
     web_search: count(ran.web_search_requests),
     code_execution: count(ran.code_execution_requests),

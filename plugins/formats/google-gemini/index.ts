@@ -3,9 +3,16 @@ import type { Json } from '../../../engine/plugin.ts'
 import { count, type Fields, inner, isFields } from '../fields.ts'
 import { type Format, fieldsOf } from '../format.ts'
 import type { SseEvent } from '../sse.ts'
+import { textPattern } from '../written-text.ts'
 import { codec } from './codec.ts'
 import { hosted } from './tally.ts'
 import { metersOf } from './usage.ts'
+
+const TEXT = textPattern({
+  text: ['text', 'code'],
+  objects: ['args'],
+  skip: ['groundingMetadata', 'citationMetadata', 'urlContextMetadata'],
+})
 
 export const googleGemini: Format = {
   name: 'google-gemini',
@@ -26,6 +33,11 @@ export const googleGemini: Format = {
     // Some pieces carry a traffic type and no counts; they complete the others and replace none.
     inEvent: ({ usageMetadata }) => (isFields(usageMetadata) ? usageMetadata : undefined),
     meters: usage => metersOf(usage),
+    sums: {
+      read: ['promptTokenCount'],
+      written: ['candidatesTokenCount', 'thoughtsTokenCount'],
+    },
+    text: { plain: TEXT, events: TEXT },
     counts: ['input', 'cached', 'audio_input', 'output', 'thinking', 'audio_output'],
     hosted,
   },
@@ -34,6 +46,7 @@ export const googleGemini: Format = {
     cumulative: true,
     endMarks: ['Reason"'], // finishReason, or blockReason where the prompt was refused
     ends: event => ends(event),
+    afterEnd: 'same', // every candidate has its reason, and counts may follow
     suffices: () => false,
     error: event => errorOf(event),
   },

@@ -5,6 +5,7 @@ import { type Format, fieldsOf } from '../format.ts'
 import { openaiError } from '../openai-error.ts'
 import { decodeError } from '../openai-refusal.ts'
 import type { SseEvent } from '../sse.ts'
+import { textPattern } from '../written-text.ts'
 import { decodeAnswer, encodeAnswer } from './answer.ts'
 import { decodePrompt, encodePrompt, needsReading } from './prompt.ts'
 import { decodeStream } from './read-stream.ts'
@@ -12,6 +13,13 @@ import { NAMES } from './settings.ts'
 import { hosted } from './tally.ts'
 import { metersOf } from './usage.ts'
 import { encodeStream } from './write-stream.ts'
+
+/** Thoughts may be told by several members at once. */
+const TEXT = textPattern({
+  text: ['content', 'refusal', 'arguments', 'input', 'transcript'],
+  either: ['reasoning_content', 'reasoning', 'text'],
+  skip: ['annotations'],
+})
 
 export const openaiChat: Format = {
   name: 'openai-chat',
@@ -24,6 +32,8 @@ export const openaiChat: Format = {
     key: 'usage',
     inEvent: ({ usage }) => (isFields(usage) ? usage : undefined),
     meters: usage => metersOf(usage),
+    sums: { read: ['prompt_tokens'], written: ['completion_tokens'] },
+    text: { plain: TEXT, events: TEXT },
     counts: ['input', 'cached', 'cache_write', 'audio_input', 'output', 'thinking', 'audio_output'],
     hosted,
   },
@@ -32,6 +42,7 @@ export const openaiChat: Format = {
     cumulative: true,
     endMarks: ['[DONE]'],
     ends: ({ data }) => data?.trim() === '[DONE]',
+    afterEnd: 'dropped',
     suffices: event => isFinished(event),
     asking: { member: body => asksFor(body), only: event => isCounts(event) },
     error: event => errorOf(event),

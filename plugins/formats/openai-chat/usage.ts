@@ -2,6 +2,7 @@
 import type { Meters } from '../../slots.ts'
 import { count, type Fields, inner } from '../fields.ts'
 import { positive } from '../format.ts'
+import { partOf } from '../reported-usage.ts'
 
 /** `prompt_tokens` holds what was cached, written to the cache and heard; `completion_tokens` what was thought. */
 export const metersOf = (usage: Fields): Meters => {
@@ -9,14 +10,15 @@ export const metersOf = (usage: Fields): Meters => {
   const completion = count(usage.completion_tokens)
   const read = inner(usage, 'prompt_tokens_details')
   const written = inner(usage, 'completion_tokens_details')
-  const cached = Math.min(count(read.cached_tokens), prompt)
-  const cacheWrite = count(read.cache_write_tokens)
+  const cached = partOf(read.cached_tokens, prompt)
+  const cacheWrite = partOf(read.cache_write_tokens, prompt - cached)
   // Of what was heard some may be cached, and is counted there.
-  const heard = Math.min(count(read.audio_tokens), Math.max(0, prompt - cached - cacheWrite))
-  const thinking = count(written.reasoning_tokens)
-  const spoken = count(written.audio_tokens)
+  const heard = partOf(read.audio_tokens, prompt - cached - cacheWrite)
+  const spoken = partOf(written.audio_tokens, completion)
   // xAI counts thinking beside the completion, and its total says so.
-  const beside = thinking > 0 && count(usage.total_tokens) === prompt + completion + thinking
+  const told = count(written.reasoning_tokens)
+  const beside = told > 0 && count(usage.total_tokens) === prompt + completion + told
+  const thinking = beside ? told : partOf(told, completion - spoken)
   return positive({
     input: prompt - cached - cacheWrite - heard,
     cached,

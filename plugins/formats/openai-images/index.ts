@@ -27,6 +27,7 @@ export const openaiImages: Format = {
     },
     counts: ['images', 'input', 'image_input', 'output'],
     meters: usage => metersOf(usage, count(usage.images)),
+    sums: { read: ['images'], written: ['images'] },
     tally: () => new ImageTally(),
     adds: true,
   },
@@ -35,6 +36,7 @@ export const openaiImages: Format = {
     cumulative: false,
     endMarks: ['.completed"'],
     ends: isCompleted,
+    afterEnd: 'same', // one for each image
     suffices: isCompleted,
     error: openaiErrorIn,
   },

@@ -4,6 +4,7 @@ import { type Fields, inner, isFields } from '../fields.ts'
 import { type Format, fieldsOf } from '../format.ts'
 import { openaiError } from '../openai-error.ts'
 import { type SseEvent, writeEvent } from '../sse.ts'
+import { textPattern } from '../written-text.ts'
 import { codec } from './codec.ts'
 import { NAME } from './name.ts'
 import { hosted } from './tally.ts'
@@ -15,6 +16,15 @@ const ENDS: ReadonlySet<string> = new Set([
   'response.failed',
   'response.cancelled',
 ])
+
+/** Events repeat the whole text when it is done: only what grows counts. */
+const TEXT = {
+  plain: textPattern({
+    text: ['text', 'refusal', 'arguments', 'input', 'code'],
+    skip: ['annotations', 'tools', 'instructions', 'format', 'results', 'prompt', 'error'],
+  }),
+  events: textPattern({ text: ['delta'] }),
+}
 
 export const openaiResponses: Format = {
   name: NAME,
@@ -30,6 +40,8 @@ export const openaiResponses: Format = {
       return isFields(usage) ? usage : undefined
     },
     meters: metersOf,
+    sums: { read: ['input_tokens'], written: ['output_tokens'] },
+    text: TEXT,
     counts: ['input', 'cached', 'cache_write', 'output', 'thinking'],
     hosted,
   },
@@ -39,6 +51,7 @@ export const openaiResponses: Format = {
     cumulative: true,
     endMarks: ['ponse":'],
     ends: event => ENDS.has(typeOf(event)),
+    afterEnd: 'added',
     suffices: () => false,
     error: event => errorOf(event),
     failure: (body, last) => failure(body, last),

@@ -3,18 +3,20 @@
 import type { Meters } from '../../slots.ts'
 import { count, type Fields, inner } from '../fields.ts'
 import { positive } from '../format.ts'
+import { partOf } from '../reported-usage.ts'
 
 export const metersOf = (usage: Fields): Meters => {
   const input = count(usage.input_tokens)
   const read = inner(usage, 'input_tokens_details')
-  const cached = Math.min(count(read.cached_tokens), input)
-  const cacheWrite = count(read.cache_write_tokens)
-  const thinking = count(inner(usage, 'output_tokens_details').reasoning_tokens)
+  const output = count(usage.output_tokens)
+  const cached = partOf(read.cached_tokens, input)
+  const cacheWrite = partOf(read.cache_write_tokens, input - cached)
+  const thinking = partOf(inner(usage, 'output_tokens_details').reasoning_tokens, output)
   return positive({
     input: input - cached - cacheWrite,
     cached,
     cache_write: cacheWrite,
-    output: count(usage.output_tokens) - thinking,
+    output: output - thinking,
     thinking,
   })
 }

@@ -22,7 +22,8 @@ export const speechGauge = (request: Fields, paid: Paid): Gauge => {
     saw() {},
     usage(counts, whole) {
       const told = counts && metersOf(counts)
-      if (told && byTokens) return { meters: told, ...sure(whole) }
+      const counted = told && Object.keys(told).length > 0
+      if (counted && byTokens) return { meters: told, ...sure(whole) }
       // Letters are read before the first sound: a voice that breaks off has been given all of them.
       if (paid.has('characters') || !byTokens)
         return { meters: { ...told, characters }, ...sure(whole) }

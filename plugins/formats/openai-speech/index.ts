@@ -15,6 +15,7 @@ export const openaiSpeech: Format = {
     inEvent: usageWith(DONE),
     counts: ['input', 'audio_output'],
     meters: metersOf,
+    sums: { read: ['input_tokens'], written: ['output_tokens'] },
     gauge: speechGauge,
   },
   stream: endedBy(DONE),

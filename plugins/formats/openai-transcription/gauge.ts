@@ -1,6 +1,6 @@
 /** What writing down used: the upstream's own seconds or tokens, or what its answer tells of how long was spoken. */
 import type { Meters, Paid, Usage } from '../../slots.ts'
-import { count, type Fields, inner, itemsIn } from '../fields.ts'
+import { count, type Fields, inner, itemsIn, quantity } from '../fields.ts'
 import { type Gauge, positive } from '../format.ts'
 import { sure } from '../gauged.ts'
 import { Transcript } from './transcript.ts'
@@ -11,7 +11,7 @@ export const metersOf = (usage: Fields): Meters => {
   const { text_tokens: text, audio_tokens: sound } = inner(usage, 'input_token_details')
   const heard = typeof sound === 'number' ? Math.min(read, count(sound)) : read - count(text)
   return positive({
-    seconds: count(usage.seconds),
+    seconds: quantity(usage.seconds),
     input: read - Math.max(0, heard),
     audio_input: heard,
     output: count(usage.output_tokens),

@@ -16,6 +16,7 @@ export const openaiTranscription: Format = {
     inEvent: usageWith(DONE),
     counts: ['seconds', 'input', 'audio_input', 'output'],
     meters: metersOf,
+    sums: { read: ['input_tokens'], written: ['output_tokens'] },
     gauge: transcriptionGauge,
   },
   stream: endedBy(DONE),

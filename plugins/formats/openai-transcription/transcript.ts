@@ -1,6 +1,6 @@
 /** How long was spoken, as far as a transcript tells: by a duration, by its last time stamp, by how much was said. */
 import type { Bytes } from '../../../engine/plugin.ts'
-import { count, wordIn } from '../fields.ts'
+import { quantity, wordIn } from '../fields.ts'
 import { fieldsOf } from '../format.ts'
 import { Skimmer } from '../skim.ts'
 import { eventsIn } from '../sse.ts'
@@ -72,7 +72,7 @@ class Whole implements Reader {
   get duration(): number {
     const { value } = this.#skimmer
     // Some write it as a text.
-    return count(value && Number(Buffer.from(value).toString().replaceAll('"', '')))
+    return quantity(value && Number(Buffer.from(value).toString().replaceAll('"', '')))
   }
 }
 
@@ -85,7 +85,7 @@ class Events implements Reader {
       if (!fields) continue
       if (fields.type === 'transcript.text.delta')
         this.bytes += Buffer.byteLength(wordIn(fields, 'delta') ?? '')
-      if (count(fields.end) > 0) this.end = Math.max(this.end ?? 0, count(fields.end))
+      if (quantity(fields.end) > 0) this.end = Math.max(this.end ?? 0, quantity(fields.end))
     }
   }
 }

@@ -1,20 +1,25 @@
 /** A call that came to more than was held, and a store that does not answer at once: the rest is collected if it answers the
  *  second time. */
 import t from 'tap'
-import type { Exchange, Statement } from '../../../engine/plugin.ts'
+import type { Exchange, Outcome, Statement } from '../../../engine/plugin.ts'
 import { compileCurrency } from '../../../plugins/billing/currency.ts'
 import { compileRule } from '../../../plugins/billing/rule.ts'
 import { Bill } from '../../../plugins/ledger/bill.ts'
 import type { BillKit } from '../../../plugins/ledger/charged.ts'
 import type { Lack } from '../../../plugins/ledger/ledger.ts'
+import type { Usage } from '../../../plugins/slots.ts'
 
 const currency = compileCurrency({ name: 'USD' }, [], () => {})
 const rule = compileRule({ price: { output: 1 } }, { currency, where: [], report: () => {} })
 const NANOS = 10n ** 9n
 const payer = { account: 1, key: undefined, quota: undefined }
 
-/** `answers`: what the store says each time it is asked for more; an Error is what it throws. `room`: what there is. */
-const billOver = (answers: (Lack | Error | undefined)[], room: bigint | Error = 0n) => {
+/** `answers`: what the store says each time it is asked for more; an Error is what it throws. `room`: what there is; `most`: what is charged at most. */
+const billOver = (
+  answers: (Lack | Error | undefined)[],
+  room: bigint | Error = 0n,
+  most?: bigint,
+) => {
   const told: Statement[] = []
   const warned: object[] = []
   const counted: string[] = []
@@ -37,10 +42,20 @@ const billOver = (answers: (Lack | Error | undefined)[], room: bigint | Error = 
     metrics: { count: (name: string) => void counted.push(name) },
   } as unknown as BillKit
   const writes = { add: (...list: Statement[]) => void told.push(...list), will() {} }
-  const exchange = { id: 'r1', route: { name: 'chat' }, onEnd() {}, writes } as unknown as Exchange
+  let end: (outcome: Outcome) => void = () => {}
+  const onEnd = (listener: typeof end): void => {
+    end = listener
+  }
+  const slots = { get: () => undefined }
+  const exchange = { id: 'r1', kind: 'http', route: { name: 'chat' }, onEnd, slots, writes }
   if (!rule) throw new Error('no rule')
   const facts = { payer, rule, facts: { at: 0 }, model: 'm', version: '1', held: NANOS }
-  return { bill: new Bill(kit, exchange, facts as never, 'p1'), told, warned, counted, answers }
+  const bill = new Bill(kit, exchange as unknown as Exchange, { ...facts, most } as never, 'p1')
+  const settle = async (usage: Usage): Promise<void> => {
+    await bill.settle(usage)
+    end({ end: 'complete', status: 200, attempts: 1, bytes: 9 })
+  }
+  return { settle, told, warned, counted, answers }
 }
 const USED = { meters: { output: 3 }, estimated: false } as const
 const away = () => new Error('STORE_UNAVAILABLE')
@@ -48,34 +63,50 @@ const closed = (told: readonly Statement[]) =>
   JSON.stringify(told, (_, value) => (typeof value === 'bigint' ? `${value}n` : value))
 
 t.test('the first answer was lost: asked again, and collected', async t => {
-  const { bill, told, warned, answers } = billOver([away(), undefined])
-  await bill.settle(USED)
+  const { settle, told, warned, answers } = billOver([away(), undefined])
+  await settle(USED)
   t.same(answers, [], 'asked twice')
   t.match(closed(told), '"3000000000n"')
   t.same(warned, [])
 })
 t.test('no answer at all: what is held is charged, the rest is written down', async t => {
-  const { bill, told, warned, counted } = billOver([away(), away()], away())
-  await bill.settle(USED)
+  const { settle, told, warned, counted } = billOver([away(), away()], away())
+  await settle(USED)
   t.match(closed(told), '"2000000000n"')
   t.match(warned, [{ id: 'r1', model: 'm', uncollected: '2000000000' }])
   t.same(counted, ['uncollected_total'])
 })
 t.test('an account without more is not asked again', async t => {
-  const { bill, warned, answers } = billOver(['account', undefined])
-  await bill.settle(USED)
+  const { settle, warned, answers } = billOver(['account', undefined])
+  await settle(USED)
   t.equal(answers.length, 1)
   t.equal(warned.length, 1)
 })
 t.test('an account with less than that gives what it has', async t => {
-  const { bill, told, warned } = billOver(['account', undefined], NANOS / 2n)
-  await bill.settle(USED)
+  const { settle, told, warned } = billOver(['account', undefined], NANOS / 2n)
+  await settle(USED)
   t.match(closed(told), '"1500000000n","1500000000n"', 'charged, and not collected')
   t.match(warned, [{ uncollected: '1500000000' }])
 })
 t.test('somebody else was first: what is held is charged', async t => {
-  const { bill, told, warned } = billOver(['account', 'account', 'account', 'account'], NANOS / 2n)
-  await bill.settle(USED)
+  const { settle, told, warned } = billOver(
+    ['account', 'account', 'account', 'account'],
+    NANOS / 2n,
+  )
+  await settle(USED)
   t.match(closed(told), '"1000000000n","2000000000n"')
   t.equal(warned.length, 1)
+})
+t.test('bill: charges at most twice its hold, and alarms about the rest', async t => {
+  const { settle, told, warned, counted, answers } = billOver([undefined], 0n, 2n * NANOS)
+  await settle(USED)
+  t.same(answers, [], 'one unit beyond the hold is asked for, not two')
+  t.match(closed(told), '"2000000000n","1000000000n"', 'charged, and not collected')
+  t.match(warned, [{ id: 'r1', model: 'm', uncollected: '1000000000' }])
+  t.same(counted, ['uncollected_total'])
+})
+t.test('bill: stores the largest number a column takes for what costs more', async t => {
+  const { settle, told } = billOver([undefined], 0n, 2n * NANOS)
+  await settle({ meters: { output: Number.MAX_SAFE_INTEGER }, estimated: false })
+  t.match(closed(told), `"${2n ** 63n - 1n}n"`)
 })

@@ -75,7 +75,14 @@ t.test('an error behind words that were sent is an event', t => {
   const codec = codecOf('openai-chat')
   const broken: string[] = []
   const crossed = new CrossedStream(codec, 'openai-chat', new StreamSink(codec, contextWith()), {
-    ...{ heard() {}, heardWhole() {}, counted() {}, lingers() {} },
+    ...{
+      passed() {},
+      readWhole() {},
+      heard() {},
+      heardWhole() {},
+      counted() {},
+      lingers() {},
+    },
     bodyOf: reason => ({ error: { message: reason.message } }),
     errorIn: event =>
       event.data?.includes('"error"') ? asFault(new Error('too many')) : undefined,

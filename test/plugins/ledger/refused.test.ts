@@ -1,0 +1,206 @@
+/** Stages around the meter: an answer without an upstream costs nothing, and what a filter refuses is not paid for. */
+import t, { type Test } from 'tap'
+import { errors } from '../../../engine/errors.ts'
+import type { Bytes, Exchange, Filter, Out, Plugin, Stage } from '../../../engine/plugin.ts'
+import { audit } from '../../../plugins/ledger/audit.ts'
+import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
+import { walletOf } from '../../../plugins/ledger/wallet.ts'
+import meter from '../../../plugins/meter.ts'
+import model from '../../../plugins/model/index.ts'
+import { USAGE } from '../../../plugins/slots.ts'
+import translate from '../../../plugins/translate/index.ts'
+import { plugin } from '../../helpers/core.ts'
+import { installOn, post } from '../../helpers/idempotent.ts'
+import { eventually } from '../../helpers/primary.ts'
+import { ENGINES, sql, startAnyStore } from '../../helpers/store.ts'
+
+const PLENTY = 1_000_000_000_000n
+/** Nanos: a call and a token. */
+const [CALL, TOKEN] = [1_000_000, 8_000]
+const USED = { usage: { prompt_tokens: 0, completion_tokens: 500 } }
+const CHARGE = CALL + 500 * TOKEN
+const DOCUMENT = {
+  models: { m: { to: 'main/m', price: { output: '8.00 / 1M', calls: '0.001' } } },
+}
+const fault = errors({ BLOCKED: [451, 'It is blocked.'] })
+const event = (data: object): string => `data: ${JSON.stringify(data)}\n\n`
+const WORD = event({ choices: [{ index: 0, delta: { content: ' word' }, finish_reason: null }] })
+const WHOLE = `${WORD}${event({ choices: [], ...USED })}data: [DONE]\n\n`
+const body = (stream: boolean) =>
+  JSON.stringify({ model: 'm', max_tokens: 500, messages: [], ...(stream && { stream }) })
+
+/** What stands in front of the meter, and what behind it. */
+interface Around {
+  readonly front?: Stage['handle']
+  readonly behind?: (exchange: Exchange) => void
+}
+const guardedBy =
+  (filter: () => Filter): Stage['handle'] =>
+  async (exchange, next) => {
+    await next()
+    exchange.reply.through(filter())
+  }
+const arrange = async (t: Test, engine: (typeof ENGINES)[number], { front, behind }: Around) => {
+  const here = await installOn(t, await startAnyStore(t, engine))
+  const inner: Stage = {
+    handle: async (exchange, next) => (behind ? behind(exchange) : next()),
+  }
+  const stages = {
+    model: model as Plugin,
+    front: plugin(front ? { handle: front } : {}),
+    meter: meter as Plugin,
+    inner: plugin(inner),
+    translate: translate as Plugin,
+  }
+  const route = { model: 'body', translate: 'openai-chat' }
+  const { url } = await here.worker({ stages, document: DOCUMENT, route })
+  await here.database.write([
+    openWallet(walletOf.account(1), 0n),
+    addCredit({ account: 1, kind: 'credit', amount: PLENTY, note: 'test', at: 1 }),
+  ])
+  const read = (text: string) => here.database.read(sql(text, text), [])
+  const paid = async (): Promise<number> => {
+    const [row] = await read(`SELECT balance FROM wallets WHERE id = ${walletOf.account(1)}`)
+    return Number(PLENTY - BigInt(Number(row?.balance)))
+  }
+  here.script = (request, response) => {
+    const streams = request.headers['x-streams'] !== undefined
+    response.setHeader('content-type', streams ? 'text/event-stream' : 'application/json')
+    response.end(streams ? WHOLE : JSON.stringify(USED))
+  }
+  return {
+    here,
+    ask: (stream: boolean) =>
+      post(`${url}/a`, '', {
+        body: body(stream),
+        headers: stream ? { 'x-streams': '1' } : {},
+      }),
+    charges: () => read('SELECT state, amount, estimated, usage FROM charges ORDER BY opened'),
+    /** When the store was told of all. */
+    closed: async (nanos: number) => {
+      await eventually(async () => {
+        const [row] = await read("SELECT count(*) AS open FROM charges WHERE state = 'open'")
+        return (Number(row?.open) === 0 && (await paid()) === nanos) || undefined
+      }).catch(() => {})
+      t.equal(await paid(), nanos)
+      t.same(await audit(here.database), [])
+    },
+  }
+}
+
+/** Keeps the whole reply, and then does this in place of sending it. */
+const keeping = (end: (out: Out, whole: Bytes) => void) => (): Filter => {
+  const parts: Bytes[] = []
+  return {
+    write: chunk => void parts.push(chunk),
+    end(tail, out) {
+      end(out, Buffer.concat(tail ? [...parts, tail] : parts))
+    },
+  }
+}
+/** Lets two words of a stream pass and does this at the third. */
+const cutting = (cut: (out: Out) => void) => (): Filter => {
+  let words = 0
+  return {
+    write(chunk, out) {
+      words += Buffer.from(chunk).toString().split('word').length - 1
+      if (words > 2) cut(out)
+      else out.write(chunk)
+    },
+  }
+}
+const thrown = (): never => {
+  throw new Error('a filter threw')
+}
+const REFUSALS: readonly (readonly [what: string, front: Stage['handle'], status: number])[] = [
+  ['a filter throws at the end', guardedBy(keeping(thrown)), 500],
+  ['a filter fails at the end', guardedBy(keeping(out => out.fail(fault('BLOCKED')))), 451],
+  [
+    'a stage throws that has read the reply',
+    async (exchange, next) => {
+      await next()
+      await exchange.reply.bytes(1_000_000)
+      throw fault('BLOCKED')
+    },
+    451,
+  ],
+]
+const CUTS: readonly (readonly [what: string, filter: () => Filter])[] = [
+  ['throws', cutting(thrown)],
+  ['fails', cutting(out => out.fail(fault('BLOCKED')))],
+  ['ends it in a fault', cutting(out => out.end(Buffer.from(WORD), fault('BLOCKED')))],
+]
+
+for (const engine of ENGINES)
+  t.test(engine, async t => {
+    t.test('meter: charges nothing for an answer without an upstream', async t => {
+      const events = async function* () {
+        yield Buffer.from(WORD.repeat(20))
+        yield Buffer.from('data: [DONE]\n\n')
+      }
+      const json = { choices: [{ message: { content: 'from a cache' } }] }
+      for (const behind of [
+        (exchange: Exchange) => void exchange.answer(200, json),
+        (exchange: Exchange) =>
+          void exchange.answer(200, events(), { 'content-type': 'text/event-stream' }),
+      ]) {
+        const { ask, charges, closed, here } = await arrange(t, engine, { behind })
+        for (const stream of [false, true]) {
+          const { status, headers } = await ask(stream)
+          t.equal(status, 200)
+          t.equal(headers.get('x-tollgate-charge'), null)
+        }
+        t.same(
+          (await charges()).filter(({ state }) => state === 'settled'),
+          [],
+        )
+        t.equal(here.calls, 0)
+        await closed(0)
+      }
+    })
+
+    t.test('meter: charges the usage that a stage says of its own answer', async t => {
+      const behind = (exchange: Exchange): void => {
+        exchange.slots.set(USAGE, { meters: { output: 2 }, estimated: false })
+        exchange.answer(200, { own: true })
+      }
+      const { ask, closed } = await arrange(t, engine, { behind })
+      t.equal((await ask(false)).headers.get('x-tollgate-charge'), '0.001016')
+      await closed(CALL + 2 * TOKEN)
+    })
+
+    for (const [what, front, status] of REFUSALS)
+      t.test(`meter: gives back what was charged when ${what}`, async t => {
+        const { ask, closed, here } = await arrange(t, engine, { ...(front && { front }) })
+        for (const stream of [false, true]) t.equal((await ask(stream)).status, status)
+        t.equal(here.calls, 2)
+        await closed(0)
+      })
+
+    t.test('meter: keeps what was charged when the fault says that it is paid', async t => {
+      const paid = fault('BLOCKED', [], { paid: true })
+      const front = guardedBy(keeping(out => out.fail(paid)))
+      const { ask, closed } = await arrange(t, engine, { ...(front && { front }) })
+      for (const stream of [false, true]) t.equal((await ask(stream)).status, 451)
+      await closed(2 * CHARGE)
+    })
+
+    for (const [what, filter] of CUTS)
+      t.test(`meter: charges what was written of a stream when a filter ${what}`, async t => {
+        const front = guardedBy(filter)
+        const { ask, charges, closed, here } = await arrange(t, engine, { ...(front && { front }) })
+        const left = Promise.withResolvers<void>()
+        here.script = async (_, response) => {
+          response.setHeader('content-type', 'text/event-stream')
+          response.on('close', left.resolve)
+          for (let words = 0; words < 3; words++) {
+            response.write(WORD)
+            await new Promise(resolve => setTimeout(resolve, 20))
+          }
+        }
+        t.match((await ask(true)).text, /word/)
+        await left.promise
+        await closed(CALL + 3 * TOKEN)
+        t.match(await charges(), [{ state: 'settled', estimated: 1, usage: /"output":3/ }])
+      })
+  })
