@@ -2,6 +2,7 @@
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { type Watch, watchFiles } from '../config/watch.ts'
+import { EXIT } from '../kit.ts'
 import { createLog } from '../observe/log.ts'
 import { createMetrics } from '../observe/metrics.ts'
 import { createAllowanceOwner } from '../quota/counter-owner.ts'
@@ -29,7 +30,6 @@ export interface StartOptions {
   /** Where people read: stderr, since stdout is the log's. */
   say(text: string): void
 }
-const EXIT = { ok: 0, problems: 1, runTime: 3 } as const
 const DEFAULT_ADMIN = '127.0.0.1:9090'
 const METRICS = 5_000
 interface WriterMessage {

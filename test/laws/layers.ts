@@ -17,6 +17,7 @@ const OPEN = [
   'engine/plugin.ts',
   ...PAGES,
   'engine/errors.ts',
+  'engine/kit.ts',
   'engine/store/registered.ts',
   'plugins/slots.ts',
 ]
@@ -40,6 +41,8 @@ export const wallBroken = (
     return typeOnly && PAGES.includes(to)
       ? undefined
       : 'the contract imports only types of its other pages'
+  if (from === 'engine/kit.ts' && !(typeOnly && to === 'engine/plugin.ts'))
+    return 'the kit is bundled into plugins: it imports only types of the contract'
   if (!relative) return undefined
   if (from.startsWith('engine/'))
     return /^(?:engine|schemas)\//.test(to)
