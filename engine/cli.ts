@@ -1,6 +1,7 @@
 /** The command line: finds the verb, parses its options, turns faults into exit codes. Verbs live in cli/, or in plugins. */
 import { parseArgs } from 'node:util'
 import { helpOf, overview } from './cli/help.ts'
+import { EXIT, isUsageError, UsageError } from './cli/kit.ts'
 import {
   type Arguments,
   configOf,
@@ -10,7 +11,7 @@ import {
   type Verb,
 } from './cli/verb.ts'
 import { format, ProblemsError } from './config/problem.ts'
-import { EXIT, isUsageError, nearest, UsageError } from './kit.ts'
+import { nearest } from './kit.ts'
 
 /** Loaded when asked for: `version` must not wait for the YAML parser. */
 const VERBS: Readonly<Record<string, () => Promise<Verb>>> = {

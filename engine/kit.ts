@@ -1,8 +1,6 @@
 /** Small functions that the engine and plugins share. Imports types only. */
 import type { Bytes, Json } from './plugin.ts'
 
-// ---------------------------------------------------------------- values
-
 /** Whether a value is an object with members: neither null nor an array. */
 export const isFields = (value: unknown): value is { readonly [name: string]: Json } =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -18,48 +16,10 @@ export const isCode = (thrown: unknown, ...codes: readonly string[]): boolean =>
 /** ms. */
 export const DURATIONS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 /** Bytes. */
-export const SIZES = {
-  B: 1,
-  KB: 1e3,
-  MB: 1e6,
-  GB: 1e9,
-  KiB: 2 ** 10,
-  MiB: 2 ** 20,
-  GiB: 2 ** 30,
-}
+export const SIZES = { B: 1, KB: 1e3, MB: 1e6, GB: 1e9, KiB: 1024, MiB: 2 ** 20, GiB: 2 ** 30 }
 /** `1.5h` or `8MiB` as a number; without a unit the number itself. The text must have been checked. */
 export const amountIn = (text: string, units: Readonly<Record<string, number>>): number =>
   Math.round(Number.parseFloat(text) * (units[text.replace(/^[0-9.]+/, '')] ?? 1))
-
-// ---------------------------------------------------------------- the command line
-
-/** Exit codes of every command. */
-export const EXIT = { ok: 0, problems: 1, usage: 2, runTime: 3 } as const
-
-/** A mistake in how a command was called: exit code 2. */
-export class UsageError extends Error {
-  // A plugin has a copy of this class in its bundle, so that `instanceof` would not know it.
-  readonly code = 'USAGE'
-}
-export const isUsageError = (thrown: unknown): boolean => isCode(thrown, 'USAGE')
-
-export const textOf = (value: unknown): string | undefined =>
-  typeof value === 'string' ? value : undefined
-
-/** Rows as lines, their cells in columns of equal width. */
-export const columns = (rows: readonly (readonly string[])[]): string[] => {
-  const widths: number[] = []
-  for (const row of rows)
-    for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, cell.length)
-  return rows.map(row =>
-    row
-      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  )
-}
-
-// ---------------------------------------------------------------- did you mean …?
 
 /** The word of `words` that was probably meant: one slip away, or two in a word of six letters and more. */
 export const nearest = (word: string, words: Iterable<string>): string | undefined => {

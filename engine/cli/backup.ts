@@ -1,8 +1,8 @@
 /** `tollgate backup`: a copy of the embedded store as it is at one instant, beside a running gateway or without one. */
 import { existsSync, statSync } from 'node:fs'
-import { EXIT, UsageError } from '../kit.ts'
 import { isPostgres, locate } from '../store/address.ts'
 import { copyStore } from '../store/sqlite/copy.ts'
+import { EXIT, UsageError } from './kit.ts'
 import { settingsOf } from './offline.ts'
 import { configOf, type Verb } from './verb.ts'
 

@@ -1,6 +1,6 @@
 /** `tollgate check`: every problem of the configuration at once, without a gateway. */
 import { format } from '../config/problem.ts'
-import { UsageError } from '../kit.ts'
+import { UsageError } from './kit.ts'
 import { readOnlyDatabase, withLoaded } from './offline.ts'
 import { configOf, type Verb } from './verb.ts'
 

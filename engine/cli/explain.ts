@@ -1,7 +1,7 @@
 /** `tollgate explain`: what one request would meet, without sending it and without a gateway. */
 import { readFileSync } from 'node:fs'
 import { type Asked, type Explanation, explain, type StageNote } from '../config/explain.ts'
-import { textOf, UsageError } from '../kit.ts'
+import { textOf, UsageError } from './kit.ts'
 import { readOnlyDatabase, withLoaded } from './offline.ts'
 import { type Arguments, configOf, type Terminal, type Verb } from './verb.ts'
 

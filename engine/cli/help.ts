@@ -1,5 +1,5 @@
 /** The help pages, made from the same tables that parse the arguments. */
-import { columns } from '../kit.ts'
+import { columns } from './kit.ts'
 import { EVERYWHERE, type Option, type Options, type Terminal, type Verb } from './verb.ts'
 
 export const helpOf = (name: string, verb: Verb, terminal: Terminal): string =>

@@ -1,5 +1,5 @@
 /** `tollgate status`, `reload` and `rollback`: what a running gateway of this data folder is asked. */
-import { EXIT, UsageError } from '../kit.ts'
+
 import type { ConfigView } from '../processes/admin-listener.ts'
 import type { Report } from '../processes/reload.ts'
 import {
@@ -9,6 +9,7 @@ import {
   findRunning,
   type Running,
 } from '../processes/running-gateway.ts'
+import { EXIT, UsageError } from './kit.ts'
 import { settingsOf } from './offline.ts'
 import { configOf, type Terminal, type Verb } from './verb.ts'
 

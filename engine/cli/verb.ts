@@ -1,6 +1,6 @@
 /** What a verb of the command line is, and what it may touch of the terminal. */
 import { styleText } from 'node:util'
-import { columns, textOf } from '../kit.ts'
+import { columns, textOf } from './kit.ts'
 
 export interface Option {
   readonly type: 'string' | 'boolean'

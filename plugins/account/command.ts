@@ -1,5 +1,5 @@
 /** `tollgate accounts` and `tollgate usage`: accounts and their money, for the operator. */
-import { textOf, UsageError } from '../../engine/kit.ts'
+import { textOf, UsageError } from '../../engine/cli/kit.ts'
 import type { Command, Json, Lent } from '../../engine/plugin.ts'
 import { accountVerbs } from '../credentials/commands.ts'
 import { findAccount } from '../credentials/find.ts'

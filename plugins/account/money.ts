@@ -1,7 +1,7 @@
 /** What an operator does with an account's money, and with the account itself: `tollgate accounts credit | debit |
  *  refund | overdraft | suspend | resume`. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { UsageError } from '../../engine/kit.ts'
+import { UsageError } from '../../engine/cli/kit.ts'
 import type { Database, Row, Value } from '../../engine/plugin.ts'
 import { parseMoney, printMoney } from '../billing/money.ts'
 import { fault } from '../credentials/faults.ts'

@@ -1,5 +1,5 @@
 /** `tollgate keys`, and the verbs of `tollgate accounts` that make and list them. */
-import { textOf, UsageError } from '../../engine/kit.ts'
+import { textOf, UsageError } from '../../engine/cli/kit.ts'
 import type { Command, Database, Row, Sql, Value } from '../../engine/plugin.ts'
 import { fault } from './faults.ts'
 import { findAccount } from './find.ts'

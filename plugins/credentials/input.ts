@@ -1,5 +1,6 @@
 /** What an operator types, checked: names, numbers, expiry, limits. Throws a sentence that says what would do. */
-import { amountIn, DURATIONS, UsageError } from '../../engine/kit.ts'
+import { UsageError } from '../../engine/cli/kit.ts'
+import { amountIn, DURATIONS } from '../../engine/kit.ts'
 
 export const nameOf = (text: string | undefined, what: string): string => {
   const name = text?.trim() ?? ''

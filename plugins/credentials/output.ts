@@ -1,5 +1,5 @@
 /** Runs one verb of a command and prints what it says: columns for people, JSON for programs. */
-import { columns, EXIT, UsageError } from '../../engine/kit.ts'
+import { columns, EXIT, UsageError } from '../../engine/cli/kit.ts'
 import type { Command, Fault, Lent } from '../../engine/plugin.ts'
 
 export type Args = Parameters<Command['run']>[0]

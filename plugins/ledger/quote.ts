@@ -1,6 +1,6 @@
 /** `tollgate quote`: the most that one request can cost on the route it would meet, and how that comes about. */
 import { readFileSync } from 'node:fs'
-import { EXIT } from '../../engine/kit.ts'
+import { EXIT } from '../../engine/cli/kit.ts'
 import type { Command, Json, Lent, Matched, Route } from '../../engine/plugin.ts'
 import { askedOf, factsOf } from '../billing/asked.ts'
 import { formula } from '../billing/formula.ts'

@@ -1,5 +1,5 @@
 /** `tollgate models`: the catalogue as an operator reads it, and what a name would come to. */
-import { columns, EXIT } from '../../engine/kit.ts'
+import { columns, EXIT } from '../../engine/cli/kit.ts'
 import type { Command, Json, Lent, Target } from '../../engine/plugin.ts'
 import type { Catalogue, Entry } from '../catalogue/catalogue.ts'
 import { readCatalogue } from '../catalogue/configured.ts'

@@ -1,6 +1,7 @@
 /** `tollgate webhooks`: what was sent to whom, and sending it again. */
+
+import { UsageError } from '../../engine/cli/kit.ts'
 import { errors } from '../../engine/errors.ts'
-import { UsageError } from '../../engine/kit.ts'
 import type { Command, Row } from '../../engine/plugin.ts'
 import { runVerb, type Verb } from '../credentials/output.ts'
 import { hostOf } from '../webhooks/address.ts'

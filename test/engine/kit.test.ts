@@ -1,18 +1,8 @@
 /** The functions that the engine and plugins share; `nearest` has a test of its own. */
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
-import {
-  amountIn,
-  asBuffer,
-  columns,
-  DURATIONS,
-  isCode,
-  isFields,
-  isUsageError,
-  SIZES,
-  textOf,
-  UsageError,
-} from '../../engine/kit.ts'
+import { columns, isUsageError, textOf, UsageError } from '../../engine/cli/kit.ts'
+import { amountIn, asBuffer, DURATIONS, isCode, isFields, SIZES } from '../../engine/kit.ts'
 
 t.test('isFields: objects with members only', async t => {
   for (const value of [{}, { a: 1 }, runInNewContext('({})')]) t.ok(isFields(value))
