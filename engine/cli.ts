@@ -1,18 +1,17 @@
 /** The command line: finds the verb, parses its options, turns faults into exit codes. Verbs live in cli/, or in plugins. */
 import { parseArgs } from 'node:util'
 import { helpOf, overview } from './cli/help.ts'
+import { EXIT, isUsageError, UsageError } from './cli/kit.ts'
 import {
   type Arguments,
   configOf,
   EVERYWHERE,
-  EXIT,
   processTerminal,
   type Terminal,
-  UsageError,
   type Verb,
 } from './cli/verb.ts'
-import { nearest } from './config/nearest.ts'
 import { format, ProblemsError } from './config/problem.ts'
+import { nearest } from './kit.ts'
 
 /** Loaded when asked for: `version` must not wait for the YAML parser. */
 const VERBS: Readonly<Record<string, () => Promise<Verb>>> = {
@@ -39,8 +38,8 @@ export const main = async (
     if (thrown instanceof ProblemsError) return showProblems(thrown, argv, terminal)
     const { message, stack, code } = thrown as Error & { code?: string }
     // A fault with a code explains itself; anything else is ours to repair.
-    terminal.say(thrown instanceof UsageError || code ? message : (stack ?? message))
-    return thrown instanceof UsageError ? EXIT.usage : EXIT.runTime
+    terminal.say(code ? message : (stack ?? message))
+    return isUsageError(thrown) ? EXIT.usage : EXIT.runTime
   }
 }
 

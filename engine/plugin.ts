@@ -1,5 +1,5 @@
 /** The contract of plugins, types only. More: store/contract.ts (money, tasks), cli/contract.ts. */
-import type { CommandOf } from './cli/contract.ts'
+import type { AdminHandlerOf, CommandOf } from './cli/contract.ts'
 import type { Bytes, Durable, Headers, Json, Migration, Target, Writes } from './store/contract.ts'
 
 export type * from './cli/contract.ts'
@@ -28,6 +28,8 @@ export interface Plugin<Options = unknown> {
   setup(options: Options, host: Host): Stage | Promise<Stage>
   /** Commands: `tollgate NAME …`. */
   readonly commands?: Readonly<Record<string, Command>>
+  /** Endpoints of the admin listener: `'GET /-/spenders'` -> handler. */
+  readonly admin?: Readonly<Record<string, AdminHandlerOf<Lent>>>
   /** Runs in one process after the first version serves. Its text is printed under the banner. */
   welcome?(host: Lent, gateway: { readonly url: string }): Promise<string | undefined>
 }

@@ -1,6 +1,7 @@
 /** What a call costs: held before its first byte leaves, settled at what it used before its last one does, released when
  *  it failed. Owns the ledger. */
 import { errors } from '../engine/errors.ts'
+import { isFields } from '../engine/kit.ts'
 import type {
   Document,
   Exchange,
@@ -16,7 +17,6 @@ import type {
 import { type Asked, askedOf, calledIn, factsOf, saidIn } from './billing/asked.ts'
 import { CURRENCY } from './billing/currency.ts'
 import { parseQuota } from './billing/money.ts'
-import { isFields } from './billing/problems.ts'
 import type { BillingOptions } from './billing/rule.ts'
 import { BILLING } from './billing/schema.ts'
 import type { Facts } from './billing/usage.ts'

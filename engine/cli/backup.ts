@@ -2,8 +2,9 @@
 import { existsSync, statSync } from 'node:fs'
 import { isPostgres, locate } from '../store/address.ts'
 import { copyStore } from '../store/sqlite/copy.ts'
+import { EXIT, UsageError } from './kit.ts'
 import { settingsOf } from './offline.ts'
-import { configOf, EXIT, UsageError, type Verb } from './verb.ts'
+import { configOf, type Verb } from './verb.ts'
 
 export default {
   usage: 'FILE',

@@ -1,7 +1,8 @@
 /** `tollgate check`: every problem of the configuration at once, without a gateway. */
 import { format } from '../config/problem.ts'
+import { UsageError } from './kit.ts'
 import { readOnlyDatabase, withLoaded } from './offline.ts'
-import { configOf, UsageError, type Verb } from './verb.ts'
+import { configOf, type Verb } from './verb.ts'
 
 export default {
   summary: 'Checks the configuration and its plugins; prints every problem with its place.',

@@ -1,8 +1,9 @@
 /** `tollgate explain`: what one request would meet, without sending it and without a gateway. */
 import { readFileSync } from 'node:fs'
 import { type Asked, type Explanation, explain, type StageNote } from '../config/explain.ts'
+import { textOf, UsageError } from './kit.ts'
 import { readOnlyDatabase, withLoaded } from './offline.ts'
-import { type Arguments, configOf, type Terminal, textOf, UsageError, type Verb } from './verb.ts'
+import { type Arguments, configOf, type Terminal, type Verb } from './verb.ts'
 
 export default {
   usage: 'METHOD PATH',

@@ -1,11 +1,12 @@
 /** The help pages, made from the same tables that parse the arguments. */
+import { columns } from './kit.ts'
 import { EVERYWHERE, type Option, type Options, type Terminal, type Verb } from './verb.ts'
 
 export const helpOf = (name: string, verb: Verb, terminal: Terminal): string =>
   [
     `${terminal.paint('bold', `tollgate ${name}`)}${verb.usage ? ` ${verb.usage}` : ''} [options]`,
     verb.summary,
-    columns(optionRows({ ...verb.options, ...EVERYWHERE })),
+    indented(optionRows({ ...verb.options, ...EVERYWHERE })),
     `Example\n  $ tollgate ${verb.example}`,
   ].join('\n\n')
 
@@ -15,7 +16,7 @@ type Rows = readonly (readonly [string, string])[]
 export const overview = (own: Rows, lent: Rows, terminal: Terminal): string =>
   [
     `${terminal.paint('bold', 'tollgate VERB')} [options]`,
-    columns([...own, ...lent]),
+    indented([...own, ...lent]),
     'tollgate VERB --help explains one verb.\nExit codes: 0 ok, 1 problems in the configuration, 2 wrong use, 3 a fault at run time.',
     'Example\n  $ tollgate start',
   ].join('\n\n')
@@ -28,7 +29,7 @@ const flags = (name: string, { short, type, value, multiple }: Option): string =
   return `${short ? `-${short}, ` : '    '}--${name}${word}${multiple ? ' …' : ''}`
 }
 
-const columns = (rows: Rows): string => {
-  const width = Math.max(...rows.map(([left]) => left.length))
-  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`.trimEnd()).join('\n')
-}
+const indented = (rows: Rows): string =>
+  columns(rows)
+    .map(line => `  ${line}`)
+    .join('\n')

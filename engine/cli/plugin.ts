@@ -5,7 +5,8 @@ import { fileURLToPath } from 'node:url'
 import { pluginFolders } from '../config/load.ts'
 import { fileSource, read } from '../config/read.ts'
 import { TAKEN } from '../config/schema.ts'
-import { configOf, UsageError, type Verb } from './verb.ts'
+import { UsageError } from './kit.ts'
+import { configOf, type Verb } from './verb.ts'
 
 const CONTRACT = fileURLToPath(new URL('../plugin.ts', import.meta.url))
 

@@ -1,4 +1,5 @@
 /** `tollgate status`, `reload` and `rollback`: what a running gateway of this data folder is asked. */
+
 import type { ConfigView } from '../processes/admin-listener.ts'
 import type { Report } from '../processes/reload.ts'
 import {
@@ -8,8 +9,9 @@ import {
   findRunning,
   type Running,
 } from '../processes/running-gateway.ts'
+import { EXIT, UsageError } from './kit.ts'
 import { settingsOf } from './offline.ts'
-import { configOf, EXIT, type Terminal, UsageError, type Verb } from './verb.ts'
+import { configOf, type Terminal, type Verb } from './verb.ts'
 
 export const status = {
   summary: 'Shows what the running gateway serves, and its last failed reload.',

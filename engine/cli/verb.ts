@@ -1,5 +1,6 @@
 /** What a verb of the command line is, and what it may touch of the terminal. */
 import { styleText } from 'node:util'
+import { columns, textOf } from './kit.ts'
 
 export interface Option {
   readonly type: 'string' | 'boolean'
@@ -42,8 +43,6 @@ export const EVERYWHERE: Options = {
   help: { type: 'boolean', short: 'h', summary: 'print this page' },
 }
 
-export const EXIT = { ok: 0, problems: 1, usage: 2, runTime: 3 } as const
-
 export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>
   /** A line, or lines, on stdout. */
@@ -67,28 +66,12 @@ export const processTerminal = (): Terminal => {
   }
 }
 
-/** A mistake in how the program was called: exit 2. */
-export class UsageError extends Error {}
-
 /** The configuration a verb works on. */
 export const configOf = ({ values }: Arguments, { env }: Terminal): string =>
   textOf(values.config) ?? (env.TOLLGATE_CONFIG || 'routes.yaml')
 
-export const textOf = (
-  value: string | boolean | readonly string[] | undefined,
-): string | undefined => (typeof value === 'string' ? value : undefined)
-
 /** Rows as columns of equal width, the first row painted as a head. */
-export const table = (rows: readonly (readonly string[])[], terminal: Terminal): string => {
-  const widths = (rows[0] ?? []).map((_, column) =>
-    Math.max(...rows.map(row => (row[column] ?? '').length)),
-  )
-  const line = (row: readonly string[]) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd()
-  return rows
-    .map((row, index) => (index === 0 ? terminal.paint('bold', line(row)) : line(row)))
+export const table = (rows: readonly (readonly string[])[], terminal: Terminal): string =>
+  columns(rows)
+    .map((line, index) => (index === 0 ? terminal.paint('bold', line) : line))
     .join('\n')
-}

@@ -1,11 +1,10 @@
 /** What differs between two versions, in the few words that a reload prints. Names only: values may be secret. */
 import { isDeepStrictEqual } from 'node:util'
+import { isFields } from '../kit.ts'
 import type { Json } from '../plugin.ts'
 import type { Blueprint } from '../snapshot/blueprint.ts'
 
 type Map = { readonly [key: string]: Json }
-const isMap = (value: Json | undefined): value is Map =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** How many changes are said before the rest are counted. */
 const SAID = 6
@@ -28,10 +27,10 @@ const section = (name: string, before: Json | undefined, after: Json | undefined
   if (isDeepStrictEqual(before, after)) return []
   if (name === 'routes') return entries('route', routes(before), routes(after), 'routes reordered')
   if (name === 'settings') {
-    const keys = differing(isMap(before) ? before : {}, isMap(after) ? after : {})
+    const keys = differing(isFields(before) ? before : {}, isFields(after) ? after : {})
     return [`settings ${keys.join(' and ')} changed`]
   }
-  if ((before === undefined || isMap(before)) && (after === undefined || isMap(after)))
+  if ((before === undefined || isFields(before)) && (after === undefined || isFields(after)))
     return entries(name.replace(/s$/, ''), before ?? {}, after ?? {}, `${name} reordered`)
   return [`${name} changed`]
 }
@@ -63,7 +62,7 @@ const counted = (count: number, noun: string, what: string) =>
 
 /** Which keys of one entry changed, if they are few. */
 const keysOf = (before: Json | undefined, after: Json | undefined): string => {
-  if (!isMap(before) || !isMap(after)) return ''
+  if (!isFields(before) || !isFields(after)) return ''
   const keys = differing(before, after)
   return keys.length > 2 ? '' : ` ${keys.join(' and ')}`
 }

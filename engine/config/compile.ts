@@ -1,13 +1,13 @@
 /** Document to snapshot: upstreams, tables, then every route. All faults at once. */
 
 import { errors } from '../errors.ts'
-import type { Document, Plugin } from '../plugin.ts'
+import type { Document, Lent, Plugin } from '../plugin.ts'
 import { createIds } from '../request/ids.ts'
 import { runTurn } from '../request/resumed-call.ts'
 import { matchIn } from '../request/route-match.ts'
 import type { Blueprint } from '../snapshot/blueprint.ts'
 import { lend, type Resources } from '../snapshot/host.ts'
-import { type CompiledRoute, Snapshot } from '../snapshot/snapshot.ts'
+import { type CompiledRoute, type Endpoint, Snapshot } from '../snapshot/snapshot.ts'
 import { STANDING_TABLE } from '../store/standing.ts'
 import { sendOutside, viewsOf } from '../upstream/direct-send.ts'
 import { createEgress, type Egress } from '../upstream/egress.ts'
@@ -82,9 +82,21 @@ const build = async (
   for (const [index, options] of ((document.routes ?? []) as unknown as RouteOptions[]).entries())
     routes.push(await compileRoute(options, index, kit))
   if (faults.length > 0) throw new CompileError(faults)
-  snapshot = new Snapshot({ version, hash, settings, upstreams, egress, routes, release })
+  const parts = { version, hash, settings, upstreams, egress, routes, release }
+  snapshot = new Snapshot({ ...parts, admin: endpointsOf(plugins, lent) })
   return snapshot
 }
+
+/** The admin endpoints of all plugins, by method and path. */
+const endpointsOf = (plugins: ReadonlyMap<string, Plugin>, lent: Lent): Snapshot['admin'] =>
+  new Map(
+    [...plugins].flatMap(([plugin, { admin = {} }]) =>
+      Object.entries(admin).map(([name, handler]): [string, Endpoint] => [
+        name,
+        { plugin, answer: (request, gateway) => handler(request, { ...lent, gateway }) },
+      ]),
+    ),
+  )
 
 const openUpstreams = (
   document: Document,

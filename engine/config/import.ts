@@ -2,11 +2,13 @@
 import { setSourceMapsSupport } from 'node:module'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { isFields } from '../kit.ts'
 import type { Plugin } from '../plugin.ts'
 import type { Blueprint, Bundle } from '../snapshot/blueprint.ts'
 import type { Resources } from '../snapshot/host.ts'
 import { shownPath } from '../snapshot/shown-path.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
+import { ENDPOINT, ENDPOINTS } from './admin-endpoints.ts'
 import { compile } from './compile.ts'
 import { type Place, type Problem, problems } from './problem.ts'
 import { SECTIONS } from './schema.ts'
@@ -44,11 +46,15 @@ const isObject = (value: unknown): boolean => typeof value === 'object' && value
 const isFunction = (value: unknown): boolean => typeof value === 'function'
 const isNames = (value: unknown): boolean =>
   Array.isArray(value) && value.every(each => typeof each === 'string')
+const isEndpoints = (value: unknown): boolean =>
+  isFields(value) &&
+  Object.entries(value as object).every(([name, each]) => ENDPOINT.test(name) && isFunction(each))
 /** Members by what they must be; those of `REQUIRED` must be there. */
 const SHAPES = [
   ['an object', isObject, ['schema', 'sections', 'upstream', 'migrations', 'commands']],
   ['an array of names', isNames, ['needs', 'before', 'after']],
   ['a function', isFunction, ['setup', 'check', 'welcome']],
+  ['an object of functions, by `METHOD /-/path`', isEndpoints, ['admin']],
 ] as const
 const REQUIRED: readonly string[] = ['schema', 'setup']
 const shapeFault = (plugin: unknown): string | undefined => {
@@ -126,13 +132,17 @@ export const placeInStack = (
   return undefined
 }
 
-/** A section and a key of upstreams have one owner. */
+/** A section, a key of upstreams and an admin endpoint have one owner. */
 const clashes = (plugins: ReadonlyMap<string, Plugin>, bundles: readonly Bundle[]): Problem[] => {
   const found: Problem[] = []
-  const owners = new Map(SECTIONS.map(name => [`section ${name}`, 'the engine']))
+  const owners = new Map<string, string>([
+    ...SECTIONS.map(name => [`section ${name}`, 'the engine'] as const),
+    ...ENDPOINTS.map(name => [`admin endpoint ${name}`, 'the engine'] as const),
+  ])
   for (const { name, file } of bundles) {
-    const { sections = {}, upstream = {} } = plugins.get(name) ?? {}
-    for (const [kind, keys] of Object.entries({ section: sections, 'upstream key': upstream }))
+    const { sections = {}, upstream = {}, admin = {} } = plugins.get(name) ?? {}
+    const kinds = { section: sections, 'upstream key': upstream, 'admin endpoint': admin }
+    for (const [kind, keys] of Object.entries(kinds))
       for (const key of Object.keys(keys)) {
         const owner = owners.get(`${kind} ${key}`)
         owners.set(`${kind} ${key}`, owner ?? file)

@@ -1,6 +1,7 @@
 /** The text of a configuration: one main file, what it includes, and where each key and value stands. */
 import { globSync, readFileSync, statSync } from 'node:fs'
 import { dirname, matchesGlob, resolve } from 'node:path'
+import { isFields } from '../kit.ts'
 import type { Document, Json } from '../plugin.ts'
 import { shownPath } from '../snapshot/shown-path.ts'
 import { type Problem, problems } from './problem.ts'
@@ -98,7 +99,7 @@ export const read = (path: string, source: Source): Reading => {
 
 /** The files that `include:` names, each once, in the order of the patterns and then of their names. */
 const includes = (head: YamlFile, root: string, source: Source, found: Problem[]): string[] => {
-  const patterns = isMap(head.value) ? head.value.include : undefined
+  const patterns = isFields(head.value) ? head.value.include : undefined
   const files = new Set<string>()
   for (const [index, pattern] of (Array.isArray(patterns) ? patterns : []).entries()) {
     if (typeof pattern !== 'string') continue
@@ -110,10 +111,8 @@ const includes = (head: YamlFile, root: string, source: Source, found: Problem[]
   return [...files]
 }
 
-const isMap = (value: Json | undefined): value is { readonly [key: string]: Json } =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 const kind = (value: Json) =>
-  isMap(value) ? 'map' : Array.isArray(value) ? 'list' : 'single value'
+  isFields(value) ? 'map' : Array.isArray(value) ? 'list' : 'single value'
 
 /** Order is written once, and what is included may include nothing: no circle can arise. */
 const HEAD_ONLY = ['include', 'pipeline']
@@ -128,8 +127,8 @@ type Sections = ReadonlyMap<string, readonly Piece[]>
 const collect = (parts: readonly YamlFile[], found: Problem[]): Sections => {
   const sections = new Map<string, Piece[]>()
   for (const part of parts.filter(each => each.value !== null)) {
-    const own = isMap(part.value) ? Object.entries(part.value) : []
-    if (!isMap(part.value)) found.push(problem('NOT_A_MAP', part.find([]).place('value')))
+    const own = isFields(part.value) ? Object.entries(part.value) : []
+    if (!isFields(part.value)) found.push(problem('NOT_A_MAP', part.find([]).place('value')))
     for (const [name, value] of own) {
       const pieces = sections.get(name) ?? []
       const place = part.find([name]).place('key')
@@ -158,13 +157,13 @@ const fits = (name: string, { part, value }: Piece, pieces: readonly Piece[], fo
   }
   const [here, there] = [kind(value), kind(first.value)]
   if (here !== there) say('INCLUDE_KIND', [name], first, [name, here, there])
-  else if (!isMap(value)) say('DUPLICATE_NAME', [name], first, [name])
+  else if (!isFields(value)) say('DUPLICATE_NAME', [name], first, [name])
   else
     for (const key of Object.keys(value)) {
-      const other = pieces.find(each => isMap(each.value) && Object.hasOwn(each.value, key))
+      const other = pieces.find(each => isFields(each.value) && Object.hasOwn(each.value, key))
       if (other) say('DUPLICATE_NAME', [name, key], other, [key])
     }
-  return here === there && isMap(value)
+  return here === there && isFields(value)
 }
 
 /** Lists are joined, maps united: names are unique by now. */
@@ -183,7 +182,7 @@ const finding =
     for (const { part, value } of where.length > 1 ? pieces : []) {
       if (Array.isArray(value) && index >= value.length) index -= value.length
       else if (Array.isArray(value)) return part.find([name, index, ...rest])
-      else if (isMap(value) && Object.hasOwn(value, step)) return part.find(where)
+      else if (isFields(value) && Object.hasOwn(value, step)) return part.find(where)
     }
     return (pieces[0]?.part ?? head).find(where)
   }

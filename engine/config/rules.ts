@@ -1,8 +1,8 @@
 /** The engine's own rules that no schema can say: names that point nowhere, routes that answer nothing. */
 
+import { isFields, nearest } from '../kit.ts'
 import type { Document, Json } from '../plugin.ts'
 import { readTarget } from '../request/path.ts'
-import { nearest } from './nearest.ts'
 import { type Problem, problems } from './problem.ts'
 import type { Reading } from './read.ts'
 import { type Plugins, TAKEN } from './schema.ts'
@@ -57,9 +57,7 @@ export const rules = (
   return found
 }
 
-const isMap = (value: Json | undefined): value is { readonly [key: string]: Json } =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-const mapOf = (value: Json | undefined) => (isMap(value) ? value : {})
+const mapOf = (value: Json | undefined) => (isFields(value) ? value : {})
 const listOf = (value: Json | undefined) => (Array.isArray(value) ? (value as readonly Json[]) : [])
 
 const pipeline = ({ document, routes, plugins, say }: Ground): void => {
@@ -112,7 +110,7 @@ const upstreams = ({ document, routes, say }: Ground): void => {
     const where = ['routes', index, 'upstream']
     look(upstream, where)
     for (const [place, each] of listOf(upstream).entries())
-      if (isMap(each)) look(each.to, [...where, place, 'to'])
+      if (isFields(each)) look(each.to, [...where, place, 'to'])
       else look(each, [...where, place])
   }
 }

@@ -1,7 +1,8 @@
 /** One connection to an upstream: sends one request at a time and reads its answer. */
 import type { Socket } from 'node:net'
+import { asBuffer } from '../kit.ts'
 import type { Bytes } from '../plugin.ts'
-import { asBuffer, ONE_WRITE } from '../request/bytes.ts'
+import { ONE_WRITE } from '../request/bytes.ts'
 import { type Request, type RequestHead, Unsendable } from './request-head.ts'
 import { AnswerParser, type Parts } from './response-parser.ts'
 

@@ -2,17 +2,28 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { type AddressInfo, isIP } from 'node:net'
 import type { Problem } from '../config/problem.ts'
+import type { AdminRequest, Json } from '../plugin.ts'
 import { createServer } from '../request/node-http.ts'
 
 /** What a request to it is answered with. */
 export interface AdminReply {
   readonly status: number
+  /** A text is sent as `type`, plain without it; an object as JSON. */
   readonly body: string | object
+  readonly type?: string
 }
 /** `POST /-/reload` and the like: method and path to what answers. */
 export type AdminRoutes = Readonly<
   Record<string, (query: URLSearchParams) => AdminReply | Promise<AdminReply>>
 >
+/** Endpoints that plugins add. */
+export interface PluginEndpoints {
+  /** `GET /-/spenders` and the like, of the version that serves. */
+  names(): readonly string[]
+  ask(request: PluginRequest): Promise<AdminReply>
+}
+/** As it travels to the worker that answers. */
+export type PluginRequest = Omit<AdminRequest, 'query'> & { readonly query: string }
 /** What `GET /-/config` tells. */
 export interface ConfigView {
   readonly version: number
@@ -37,6 +48,7 @@ export interface AdminOptions {
   readonly host: string
   readonly port: number
   readonly routes: AdminRoutes
+  readonly plugins?: PluginEndpoints
   /** `Host` names that it answers besides loopback and `host`: with commas or spaces between them. */
   hosts?(): string
 }
@@ -67,7 +79,7 @@ export const listenAdmin = (options: AdminOptions): Promise<Admin> => {
 
 const answer = async (incoming: IncomingMessage, options: AdminOptions): Promise<AdminReply> => {
   const { method = 'GET', url = '/', headers } = incoming
-  const { routes } = options
+  const { routes, plugins } = options
   // A page in the operator's browser reaches loopback by a name that it rebinds to it.
   if (!isServed(incoming, options)) {
     const error =
@@ -76,16 +88,44 @@ const answer = async (incoming: IncomingMessage, options: AdminOptions): Promise
     return { status: 403, body: { error } }
   }
   const [path, query] = url.split('?', 2)
-  const route = routes[`${method === 'HEAD' ? 'GET' : method} ${path}`]
-  if (!route) {
-    const known = Object.keys(routes)
+  const verb = method === 'HEAD' ? 'GET' : method
+  const name = `${verb} ${path}`
+  const route = routes[name]
+  const added = plugins?.names() ?? []
+  if (!route && !added.includes(name)) {
+    const known = [...Object.keys(routes), ...added]
     const elsewhere = known.some(each => each.endsWith(` ${path}`))
     return { status: elsewhere ? 405 : 404, body: { error: `try ${known.join(', ')}` } }
   }
   // Or from its own origin: what it cannot read it could still change.
-  if (method === 'POST' && !isSameOrigin(headers))
+  if (verb !== 'GET' && !isSameOrigin(headers))
     return { status: 403, body: { error: 'a web page of another origin may change nothing here' } }
-  return route(new URLSearchParams(query))
+  if (route) return route(new URLSearchParams(query))
+  const body = await bodyOf(incoming)
+  if ('refused' in body) return body.refused
+  const request = { method: verb, path: path ?? '', query: query ?? '', body: body.json }
+  return plugins?.ask(request) ?? { status: 404, body: { error: 'no plugin answers this' } }
+}
+
+/** Bytes of a body that a plugin's endpoint is given. */
+const LARGEST = 1024 * 1024
+const bodyOf = async (
+  incoming: IncomingMessage,
+): Promise<{ readonly json: Json | undefined } | { readonly refused: AdminReply }> => {
+  const parts: Buffer[] = []
+  let size = 0
+  for await (const part of incoming as AsyncIterable<Buffer>) {
+    size += part.length
+    if (size <= LARGEST) parts.push(part)
+  }
+  if (size > LARGEST)
+    return { refused: { status: 413, body: { error: `the body is larger than ${LARGEST} bytes` } } }
+  if (size === 0) return { json: undefined }
+  try {
+    return { json: JSON.parse(Buffer.concat(parts).toString()) as Json }
+  } catch {
+    return { refused: { status: 400, body: { error: 'the body is no JSON' } } }
+  }
 }
 
 const hostOf = (authority: string): string =>
@@ -111,10 +151,11 @@ const isSameOrigin = ({ origin, host, ...headers }: IncomingHttpHeaders): boolea
   return origin === undefined || origin === `http://${host}`
 }
 
-const send = (response: ServerResponse, { status, body }: AdminReply): void => {
+const send = (response: ServerResponse, { status, body, type }: AdminReply): void => {
   const isText = typeof body === 'string'
+  const usual = isText ? 'text/plain; version=0.0.4; charset=utf-8' : 'application/json'
   response.writeHead(status, {
-    'content-type': isText ? 'text/plain; version=0.0.4; charset=utf-8' : 'application/json',
+    'content-type': type ?? usual,
     'cache-control': 'no-store',
   })
   response.end(isText ? body : `${JSON.stringify(body)}\n`)

@@ -1,6 +1,8 @@
 /** What the admin listener answers. */
+import { ENDPOINTS } from '../config/admin-endpoints.ts'
 import type { AdminReply, AdminRoutes, ConfigView } from './admin-listener.ts'
 import type { Exposition } from './metrics-exposition.ts'
+import { pluginEndpoints } from './plugin-endpoints.ts'
 import type { Reloads, Report } from './reload.ts'
 import type { Crew } from './worker-pool.ts'
 
@@ -16,9 +18,11 @@ export interface AnswersOptions {
   report(): void
 }
 
-export const adminRoutes = (options: AnswersOptions): AdminRoutes => {
+/** `names`: endpoints of plugins, for the index. */
+const adminRoutes = (options: AnswersOptions, names: () => readonly string[]) => {
   const { crew, reloads, exposition } = options
   return {
+    'GET /-/': () => ({ status: 200, body: { endpoints: [...ENDPOINTS, ...names()] } }),
     'GET /-/health': () => ({ status: 200, body: { status: 'ok', pid: process.pid } }),
     'GET /-/ready': () => {
       const reasons = unready(options)
@@ -34,13 +38,22 @@ export const adminRoutes = (options: AnswersOptions): AdminRoutes => {
       return { status: 200, body: await exposition.text() }
     },
     'POST /-/reload': async () => told(await reloads.reload()),
-    'POST /-/rollback': async query => {
+    'POST /-/rollback': async (query: URLSearchParams) => {
       const to = query.get('to')
       if (to !== null && !/^[1-9]\d*$/.test(to)) {
         return { status: 400, body: { error: `"to" must be the number of a version, not "${to}"` } }
       }
       return told(await reloads.rollback(to === null ? 'previous' : Number(to)))
     },
+  } satisfies Record<(typeof ENDPOINTS)[number], AdminRoutes[string]>
+}
+/** Everything that the admin listener answers. */
+export const adminEndpoints = (options: AnswersOptions) => {
+  const { crew, reloads } = options
+  const names = (): readonly string[] => reloads.serving.admin
+  return {
+    routes: adminRoutes(options, names),
+    plugins: pluginEndpoints(crew, names, () => view(options)),
   }
 }
 

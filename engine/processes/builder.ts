@@ -111,6 +111,7 @@ const describe = (tried: Tried, before: Blueprint | undefined, { unless }: Build
     blueprint: JSON.stringify(blueprint),
     secrets: [...secrets],
     change: from === undefined ? change : `back to #${from}: ${change}`,
+    admin: [...snapshot.admin.keys()].sort(),
     inside: [...snapshot.upstreams].flatMap(([name, { view }]) => (view.inside ? name : [])),
   }
 }

@@ -2,6 +2,7 @@
 import type { Problem } from '../config/problem.ts'
 import type { Sample } from '../observe/metrics.ts'
 import type { Settings } from '../snapshot/snapshot.ts'
+import type { ConfigView, PluginRequest } from './admin-listener.ts'
 
 export type StoreSettings = Pick<Settings, 'database' | 'data' | 'durability'>
 
@@ -23,6 +24,8 @@ export interface Built extends Sealed {
   readonly change: string
   /** Upstreams that plugins answer in-process, for the banner. */
   readonly inside: readonly string[]
+  /** Admin endpoints of plugins: `GET /-/spenders`. */
+  readonly admin: readonly string[]
 }
 export interface Unchanged {
   readonly type: 'unchanged'
@@ -60,6 +63,13 @@ export type FromBuilder =
   | { readonly type: 'welcomed'; readonly texts: readonly string[] }
   | { readonly type: 'metrics'; readonly samples: readonly Sample[] }
 
+/** A request to an admin endpoint of a plugin, and what the primary knows of the gateway. */
+export interface AdminQuestion {
+  readonly id: number
+  readonly request: PluginRequest
+  readonly view: ConfigView
+}
+
 export type ToWorker =
   | { readonly type: 'prepare'; readonly sealed: Sealed }
   | { readonly type: 'swap' | 'discard'; readonly version: number }
@@ -67,6 +77,7 @@ export type ToWorker =
   | { readonly type: 'connection'; readonly id: number }
   | { readonly type: 'drain'; readonly grace: number; readonly patient?: boolean }
   | { readonly type: 'metrics' }
+  | ({ readonly type: 'admin' } & AdminQuestion)
 export type FromWorker =
   | { readonly type: 'up' }
   | { readonly type: 'prepared'; readonly version: number }
@@ -78,6 +89,8 @@ export type FromWorker =
   /** Somebody asked it to end: it wants to be replaced first. */
   | { readonly type: 'renew' }
   | { readonly type: 'metrics'; readonly samples: readonly Sample[] }
+  /** `body`: JSON. */
+  | { readonly type: 'admin'; readonly id: number; readonly status: number; readonly body: string }
 
 /** ms between signs of life. */
 export const BEAT = 250

@@ -1,13 +1,14 @@
 /** The primary: starts the builder, the store's writer and the workers, heeds signals and the operator, ends them in order. */
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
+import { EXIT } from '../cli/kit.ts'
 import { type Watch, watchFiles } from '../config/watch.ts'
 import { createLog } from '../observe/log.ts'
 import { createMetrics } from '../observe/metrics.ts'
 import { createAllowanceOwner } from '../quota/counter-owner.ts'
 import { forkWriter, isPostgres, locate } from '../store/database.ts'
 import { type Admin, listenAdmin } from './admin-listener.ts'
-import { adminRoutes } from './admin-routes.ts'
+import { adminEndpoints } from './admin-routes.ts'
 import { banner } from './banner.ts'
 import { Workshop } from './builder-client.ts'
 import { Child } from './child.ts'
@@ -29,7 +30,6 @@ export interface StartOptions {
   /** Where people read: stderr, since stdout is the log's. */
   say(text: string): void
 }
-const EXIT = { ok: 0, problems: 1, runTime: 3 } as const
 const DEFAULT_ADMIN = '127.0.0.1:9090'
 const METRICS = 5_000
 interface WriterMessage {
@@ -173,13 +173,13 @@ class Primary {
   }
   async #listenAdmin(written: string, crew: Crew, reloads: Reloads, url: string) {
     const { host, port } = splitAddress(written)
-    const routes = adminRoutes({
+    const endpoints = adminEndpoints({
       ...{ crew, reloads, url, exposition: this.#exposition },
       draining: () => this.#signals > 0,
       storeLost: () => this.#writer?.looping === true,
       report: () => this.#report(),
     })
-    const options = { host, routes, hosts: () => reloads.serving.settings.admin_hosts }
+    const options = { host, ...endpoints, hosts: () => reloads.serving.settings.admin_hosts }
     try {
       this.#admin = await listenAdmin({ ...options, port })
     } catch (error) {

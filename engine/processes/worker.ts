@@ -16,7 +16,14 @@ import type { Snapshot } from '../snapshot/snapshot.ts'
 import { isPostgres, type OpenDatabase, openDatabase } from '../store/database.ts'
 import { createJobs } from '../store/jobs.ts'
 import { createStanding, type OwnStanding } from '../store/standing.ts'
-import { BEAT, type FromWorker, type Sealed, type ToWorker } from './messages.ts'
+import {
+  type AdminQuestion,
+  BEAT,
+  type FromWorker,
+  type Sealed,
+  type ToWorker,
+} from './messages.ts'
+import { answerAdmin } from './plugin-endpoints.ts'
 
 /** Sent without being asked, so that a killed worker takes little with it; ms. */
 const METRICS = 5_000
@@ -82,6 +89,11 @@ class Working {
     // Its client may have left on the way.
     if (!handle) return
     this.#server?.take(new Socket({ handle, readable: true, writable: true } as object))
+  }
+  /** One request to the admin listener that a plugin answers. */
+  async answer(question: AdminQuestion): Promise<void> {
+    const reply = await answerAdmin(this.#serving(), question, this.#log)
+    void tell({ type: 'admin', id: question.id, ...reply })
   }
   discard(version: number): void {
     void this.#prepared.get(version)?.retire()
@@ -195,6 +207,7 @@ const start = (name: string): void => {
     if (message.type === 'discard') inOrder(() => working.discard(message.version))
     if (message.type === 'drain') void working.drain(message.grace, message.patient)
     if (message.type === 'metrics') void working.report()
+    if (message.type === 'admin') void working.answer(message)
   })
   process.on('uncaughtException', error => working.crashed(error))
   process.on('unhandledRejection', error => working.rejected(error))

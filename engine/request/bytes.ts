@@ -1,9 +1,4 @@
-/** Bytes as Node's Buffer: the same memory, with more to ask of it. */
-import type { Bytes } from '../plugin.ts'
-
-export const asBuffer = (bytes: Bytes): Buffer =>
-  bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
-
+/** How pieces of bytes are joined before they are written. */
 /** Bytes up to which a copy as one-byte text, in one write with the head, costs less than a second buffer. */
 export const ONE_WRITE = 64 * 1024
 

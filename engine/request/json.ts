@@ -1,8 +1,8 @@
 /** JSON bodies read with suspicion: one pass over the bytes before `JSON.parse`, so that no input can hurt by its shape. */
 import { isUtf8 } from 'node:buffer'
 import { errors } from '../errors.ts'
+import { asBuffer } from '../kit.ts'
 import type { Bytes, Json } from '../plugin.ts'
-import { asBuffer } from './bytes.ts'
 
 const fault = errors({
   BODY_NOT_UTF8: [400, 'The request body is not valid UTF-8.'],

@@ -1,8 +1,9 @@
 /** How connections end that must not go on: nothing behind a refusal is served, and the refusal is read. */
 import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { asBuffer } from '../kit.ts'
 import type { Bytes, Refusal } from '../plugin.ts'
-import { asBuffer, ONE_WRITE } from '../request/bytes.ts'
+import { ONE_WRITE } from '../request/bytes.ts'
 import { STATUS_CODES } from '../request/node-http.ts'
 
 /** How long a client that is still sending has to read its answer, ms. */

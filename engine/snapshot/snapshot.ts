@@ -1,6 +1,16 @@
 /** The compiled, frozen gateway: found by every request, retained while one runs in it, retired after the last. */
 
-import type { Exchange, Fault, Refusal, Route, Stage, Target } from '../plugin.ts'
+import type {
+  AdminRequest,
+  Exchange,
+  Fault,
+  GatewayView,
+  Json,
+  Refusal,
+  Route,
+  Stage,
+  Target,
+} from '../plugin.ts'
 import type { BodyRules } from '../request/body.ts'
 import type { Call } from '../request/exchange.ts'
 import type { Run } from '../request/pipeline.ts'
@@ -70,6 +80,12 @@ export interface CompiledRoute {
   readonly websocket: { readonly payload: number }
 }
 
+/** An admin endpoint of a plugin, with what its handler runs with. */
+export interface Endpoint {
+  readonly plugin: string
+  answer(request: AdminRequest, gateway: GatewayView): Json | Promise<Json>
+}
+
 export interface SnapshotParts {
   readonly version: number
   readonly hash: string
@@ -78,6 +94,7 @@ export interface SnapshotParts {
   /** Which addresses of customers it connects to. */
   readonly egress: Egress
   readonly routes: readonly CompiledRoute[]
+  readonly admin: ReadonlyMap<string, Endpoint>
   /** Lets go of everything counted. */
   release(): void
 }
@@ -89,6 +106,7 @@ export class Snapshot {
   readonly upstreams: ReadonlyMap<string, Upstream>
   readonly egress: Egress
   readonly routes: readonly CompiledRoute[]
+  readonly admin: ReadonlyMap<string, Endpoint>
   readonly #http = new Router<CompiledRoute>()
   readonly #websocket = new Router<CompiledRoute>()
   readonly #names = new Map<string, CompiledRoute>()
@@ -105,6 +123,7 @@ export class Snapshot {
     this.upstreams = parts.upstreams
     this.egress = parts.egress
     this.routes = parts.routes
+    this.admin = parts.admin
     this.#release = parts.release
     for (const compiled of parts.routes) {
       const { method, pattern, name } = compiled.route

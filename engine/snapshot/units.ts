@@ -1,7 +1,7 @@
 /** Durations and sizes as people write them: `5s` is 5000 ms, `32MiB` is 33554432 bytes. */
+import { DURATIONS as ALL, amountIn, SIZES } from '../kit.ts'
 
-const DURATIONS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
-const SIZES = { B: 1, KB: 1e3, MB: 1e6, GB: 1e9, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 }
+const { d: _, ...DURATIONS } = ALL
 /** What a Node timer can hold; a longer wait would fire at once. */
 const LONGEST = 2 ** 31 - 1
 
@@ -24,7 +24,5 @@ const measure = (
   wanted: string,
 ) => {
   if (!new RegExp(pattern).test(text)) throw new RangeError(`"${text}" is not a ${wanted}`)
-  const digits = Number.parseFloat(text)
-  const unit = text.replace(/^[0-9.]+/, '')
-  return Math.round(digits * (units[unit] ?? 1))
+  return amountIn(text, units)
 }

@@ -1,5 +1,6 @@
 /** Who lives: this process counts a beat up in the store, and buries those whose beat stands still, with what they held. */
 import { randomBytes } from 'node:crypto'
+import { isCode } from '../kit.ts'
 import type { Database, Log, Migration, Mourner, Sql, Standing, Statement } from '../plugin.ts'
 import { monotonic } from './clock.ts'
 
@@ -204,6 +205,3 @@ class Own implements OwnStanding {
     }
   }
 }
-
-const isCode = (thrown: unknown, code: string): boolean =>
-  (thrown as { readonly code?: string } | null)?.code === code

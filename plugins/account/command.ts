@@ -1,8 +1,8 @@
 /** `tollgate accounts` and `tollgate usage`: accounts and their money, for the operator. */
+import { textOf, UsageError } from '../../engine/cli/kit.ts'
 import type { Command, Json, Lent } from '../../engine/plugin.ts'
 import { accountVerbs } from '../credentials/commands.ts'
 import { findAccount } from '../credentials/find.ts'
-import { UsageError } from '../credentials/input.ts'
 import { type Args, runOne, runVerb, type Said } from '../credentials/output.ts'
 import { instant } from './answer.ts'
 import { periodOf } from './input.ts'
@@ -30,8 +30,6 @@ const say = async ({ positionals, values }: Args, { database }: Lent): Promise<S
     json: { account: name, from: instant(from), to: instant(to), rows },
   }
 }
-const textOf = (value: unknown): string | undefined =>
-  typeof value === 'string' ? value : undefined
 /** An exact number prints its own digits. */
 const asText = (row: { readonly [name: string]: Json }): Readonly<Record<string, string>> =>
   Object.fromEntries(

@@ -1,11 +1,12 @@
 /** What an operator does with an account's money, and with the account itself: `tollgate accounts credit | debit |
  *  refund | overdraft | suspend | resume`. */
 import { setTimeout as pause } from 'node:timers/promises'
+import { UsageError } from '../../engine/cli/kit.ts'
 import type { Database, Row, Value } from '../../engine/plugin.ts'
 import { parseMoney, printMoney } from '../billing/money.ts'
 import { fault } from '../credentials/faults.ts'
 import { findAccount, type Named } from '../credentials/find.ts'
-import { noteOf, UsageError } from '../credentials/input.ts'
+import { noteOf } from '../credentials/input.ts'
 import type { Verb } from '../credentials/output.ts'
 import { suspendAccount } from '../credentials/statements.ts'
 import { addCredit, type Credit, nanosOf, openWallet, setOverdraft } from '../ledger/statements.ts'

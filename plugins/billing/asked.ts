@@ -1,10 +1,11 @@
 /** What a request body bounds: how much it may write, and which tools it may use. The names are those of every format the
  *  gateway speaks; a body holds those of one. Pure. */
+import { isFields } from '../../engine/kit.ts'
 import type { Exchange, Json } from '../../engine/plugin.ts'
 import { offersHosted } from '../formats/tally.ts'
 import { type Meter, type Meters, WHOLE } from '../slots.ts'
 import type { Bounds } from './bounds.ts'
-import { type Fields, isFields } from './problems.ts'
+import type { Fields } from './problems.ts'
 import type { Rule } from './rule.ts'
 import type { Attribute, Facts } from './usage.ts'
 

@@ -1,4 +1,5 @@
 /** When a line of a price holds: `{ prompt: '> 200k' }`, `{ off_peak: true }`, `{ weekdays: [sat, sun] }`. Pure. */
+import { isFields } from '../../engine/kit.ts'
 import {
   compileTime,
   compileWeekdays,
@@ -10,7 +11,7 @@ import {
 import { parseDecimal, printDecimal } from './decimal.ts'
 import { type Known, numberOf, type Range } from './known.ts'
 import { isMeter, isSum } from './meters.ts'
-import { type Fields, isFields, messageOf, type Say, type Where } from './problems.ts'
+import { type Fields, messageOf, type Say, type Where } from './problems.ts'
 import { QUANTITY_PLACES } from './usage.ts'
 
 export type Condition =

@@ -1,7 +1,8 @@
 /** The currency of all accounts, and what others are worth in it. */
+import { isFields } from '../../engine/kit.ts'
 import type { Lent, Report } from '../../engine/plugin.ts'
 import { parseDecimal } from './decimal.ts'
-import { isFields, messageOf, type Say, sayer, type Where } from './problems.ts'
+import { messageOf, type Say, sayer, type Where } from './problems.ts'
 
 export interface Currency {
   readonly name: string

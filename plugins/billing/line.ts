@@ -1,8 +1,9 @@
 /** One line of a price as an operator writes it: `{ meter, price, per?, by?, when?, min?, step? }`. */
+import { isFields } from '../../engine/kit.ts'
 import type { Meter } from '../slots.ts'
 import { type Condition, compileWhen, printWhen } from './condition.ts'
 import { isMeter, METERS } from './meters.ts'
-import { type Fields, isFields, type Where } from './problems.ts'
+import type { Fields, Where } from './problems.ts'
 import { compileAmount, compilePer, type Ground, printPrice } from './rate.ts'
 import { compileBy, compileTable, type Printed, printTable, type Table } from './table.ts'
 

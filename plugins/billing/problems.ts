@@ -27,7 +27,5 @@ export const sayer =
     report(where, code, problem(code, args).message)
 
 export type Fields = Readonly<Record<string, unknown>>
-export const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 export const messageOf = (thrown: unknown): string =>
   thrown instanceof Error ? thrown.message : String(thrown)

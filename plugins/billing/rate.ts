@@ -1,7 +1,8 @@
 /** A price as it is written, `2.00 USD / 1M`: an amount, its currency, and per how many. Exact. */
+import { isFields } from '../../engine/kit.ts'
 import { type Currency, RATE_PLACES } from './currency.ts'
 import { parseDecimal, printDecimal } from './decimal.ts'
-import { isFields, messageOf, type Say, type Where } from './problems.ts'
+import { messageOf, type Say, type Where } from './problems.ts'
 
 /** Prices are kept in 1e-18: what 9 places of a price times 9 of a rate come to, with nothing lost. */
 export const PRICE_PLACES = 18

@@ -1,11 +1,12 @@
 /** A billing rule: what a call costs, compiled once, and the text of it that is frozen onto a hold. Pure. */
 import { errors } from '../../engine/errors.ts'
+import { isFields } from '../../engine/kit.ts'
 import type { Report } from '../../engine/plugin.ts'
 import type { Meter } from '../slots.ts'
 import type { Currency } from './currency.ts'
 import { compileLine, type Placed, placedUnder, printLine, type RuleLine } from './line.ts'
 import { type Home, homeOf, isMeter, METERS } from './meters.ts'
-import { type Fields, isFields, type Say, sayer, type Where } from './problems.ts'
+import { type Fields, type Say, sayer, type Where } from './problems.ts'
 import { type Quick, quickOf } from './quick.ts'
 import { compileAmount, type Ground, printPrice } from './rate.ts'
 import { ratesIn } from './table.ts'

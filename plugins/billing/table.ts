@@ -1,8 +1,9 @@
 /** Prices by attributes: `{ by: [quality, size], price: { high: { 1024x1024: 0.167, default: 0.25 } } }`. Pure. */
+import { isFields } from '../../engine/kit.ts'
 import { ATTRIBUTE } from './condition.ts'
 import type { Known } from './known.ts'
 import { isMeter, isSum } from './meters.ts'
-import { isFields, type Say, type Where } from './problems.ts'
+import type { Say, Where } from './problems.ts'
 import { compileRate, type Ground, printRate, type Rate } from './rate.ts'
 
 /** As deep as there are attributes to look up; a rate where there are none. */

@@ -1,17 +1,9 @@
 /** `tollgate keys`, and the verbs of `tollgate accounts` that make and list them. */
+import { textOf, UsageError } from '../../engine/cli/kit.ts'
 import type { Command, Database, Row, Sql, Value } from '../../engine/plugin.ts'
 import { fault } from './faults.ts'
 import { findAccount } from './find.ts'
-import {
-  expiryOf,
-  limitsOf,
-  modelsOf,
-  nameOf,
-  numberOf,
-  quotaOf,
-  roleOf,
-  UsageError,
-} from './input.ts'
+import { expiryOf, limitsOf, modelsOf, nameOf, numberOf, quotaOf, roleOf } from './input.ts'
 import { type Args, runVerb, type Verb } from './output.ts'
 import { type Kind, makeSecret, shown } from './secret.ts'
 import {
@@ -152,8 +144,6 @@ const only = (positionals: readonly string[], usage: string): string => {
   return first
 }
 const kindOf = ({ system }: Args['values']): Kind => (system === true ? 'system-token' : 'key')
-const textOf = (value: unknown): string | undefined =>
-  typeof value === 'string' ? value : undefined
 const timeOf = (at: unknown): string => new Date(Number(at)).toISOString()
 const jsonOf = (text: unknown): unknown => (typeof text === 'string' ? JSON.parse(text) : null)
 

@@ -1,7 +1,6 @@
 /** What an operator types, checked: names, numbers, expiry, limits. Throws a sentence that says what would do. */
-
-/** A mistake in what was typed: exit code 2. */
-export class UsageError extends Error {}
+import { UsageError } from '../../engine/cli/kit.ts'
+import { amountIn, DURATIONS } from '../../engine/kit.ts'
 
 export const nameOf = (text: string | undefined, what: string): string => {
   const name = text?.trim() ?? ''
@@ -28,12 +27,10 @@ export const roleOf = (text: string | undefined): 'customer' | 'admin' => {
   throw new UsageError('--role is customer or admin')
 }
 
-const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 /** `30d`, `12h`, `90m`, or a date such as 2030-01-31 or 2030-01-31T12:00:00Z. ms since 1970. */
 export const expiryOf = (text: string | undefined, now: number): number | undefined => {
   if (text === undefined) return undefined
-  const [, amount, unit = ''] = /^(\d{1,6})([mhd])$/.exec(text) ?? []
-  const at = amount ? now + Number(amount) * (UNITS[unit] ?? 0) : dateOf(text)
+  const at = /^\d{1,6}[mhd]$/.test(text) ? now + amountIn(text, DURATIONS) : dateOf(text)
   if (Number.isNaN(at)) throw new UsageError('--expires is a time such as 30d, 12h or 2030-01-31')
   if (at <= now) throw new UsageError(`--expires ${text} lies in the past`)
   return at

@@ -1,6 +1,6 @@
 /** Runs one verb of a command and prints what it says: columns for people, JSON for programs. */
+import { columns, EXIT, UsageError } from '../../engine/cli/kit.ts'
 import type { Command, Fault, Lent } from '../../engine/plugin.ts'
-import { UsageError } from './input.ts'
 
 export type Args = Parameters<Command['run']>[0]
 /** `rows` are printed as columns; `json`, where it says more, in their place for programs. */
@@ -11,7 +11,6 @@ export interface Said {
 }
 export type Verb = (args: Args, host: Lent) => Promise<Said>
 
-const EXIT = { ok: 0, usage: 2, runTime: 3 } as const
 /** Of a fault whose cause is how something was written, not how things stand. */
 const MALFORMED = 400
 
@@ -52,13 +51,5 @@ const text = ({ rows, after = '' }: Said): string => {
   if (!first) return `none\n${after}`
   const names = Object.keys(first)
   const lines = [names, ...rows.map(row => names.map(name => String(row[name] ?? '')))]
-  const widths = names.map((_, column) =>
-    Math.max(...lines.map(line => (line[column] ?? '').length)),
-  )
-  const print = (line: readonly string[]) =>
-    line
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd()
-  return `${lines.map(print).join('\n')}\n${after}`
+  return `${columns(lines).join('\n')}\n${after}`
 }

@@ -1,11 +1,11 @@
 /** Reading JSON that others wrote: of clients, whose mistakes are named, and of upstreams, whose are let pass. */
+import { isFields } from '../../engine/kit.ts'
 import type { Json } from '../../engine/plugin.ts'
 import { fault } from './faults.ts'
 
 export type Fields = { readonly [key: string]: Json }
 
-export const isFields = (value: Json | undefined): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+export { isFields }
 
 /** A whole number that is not negative and exact: up to 2^53. */
 export const isCount = (value: Json | undefined): value is number =>

@@ -1,4 +1,5 @@
 /** Lets a stream pass byte for byte and reads what it says: counts, its end, an upstream that fails. */
+import { asBuffer } from '../../engine/kit.ts'
 import type { Bytes, Fault, Filter, Out } from '../../engine/plugin.ts'
 import { added } from './drawn.ts'
 import type { Fields } from './fields.ts'
@@ -42,8 +43,6 @@ export const marksOf = ({ stream, usage }: Format): Marks => {
   }
 }
 
-const asBuffer = (bytes: Bytes): Buffer =>
-  bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 const holds = (bytes: Bytes, mark: Bytes): boolean => asBuffer(bytes).indexOf(mark) >= 0
 
 /** In every event that tells of an error, and in few others. */

@@ -1,4 +1,5 @@
 /** Claims keys, finds what was answered to them, frees them. One per process, shared by its routes. */
+import { isCode } from '../../engine/kit.ts'
 import type {
   Bytes,
   Database,
@@ -9,7 +10,6 @@ import type {
   Standing,
   Statement,
 } from '../../engine/plugin.ts'
-import { isCode } from '../ledger/faults.ts'
 import { ADMISSION, writeSurely } from '../ledger/surely.ts'
 import { fault } from './faults.ts'
 import { claimKey, cleanKeys, expireKey, freeKey, type Name, REPLY } from './statements.ts'

@@ -1,5 +1,6 @@
 /** Idempotency-Key: the same request again is given the same reply, and runs and is billed once. */
 import { createHash } from 'node:crypto'
+import { amountIn, SIZES } from '../../engine/kit.ts'
 import type { Exchange, Next, Outcome, Plugin, Request, Statement } from '../../engine/plugin.ts'
 import { ACCOUNT, BROKEN } from '../slots.ts'
 import { Claims } from './claims.ts'
@@ -12,7 +13,6 @@ type Options = true | { readonly largest: string }
 
 const HEADER = 'idempotency-key'
 const KEY = /^[!-~]{1,255}$/
-const UNITS: Readonly<Record<string, number>> = { KiB: 2 ** 10, MiB: 2 ** 20 }
 const SIZE = /^([1-9][0-9]{0,3})(KiB|MiB)$/
 const USUAL = '1MiB'
 /** ms between two cleanings. */
@@ -48,7 +48,7 @@ export default {
   after: ['auth'],
   migrations,
   setup(options, host) {
-    const largest = bytesOf(options === true ? USUAL : options.largest)
+    const largest = amountIn(options === true ? USUAL : options.largest, SIZES)
     const claims = host.share(
       'idempotency/claims',
       '1',
@@ -68,11 +68,6 @@ export default {
     }
   },
 } satisfies Plugin<Options>
-
-const bytesOf = (size: string): number => {
-  const [, amount = '1', unit = 'MiB'] = SIZE.exec(size) ?? []
-  return Number(amount) * (UNITS[unit] ?? 1)
-}
 
 const once = async (
   claims: Claims,

@@ -1,11 +1,11 @@
 /** What the ledger refuses, and how the store says so. */
 import { errors } from '../../engine/errors.ts'
 
+export { isCode } from '../../engine/kit.ts'
+
 export const fault = errors({
   INSUFFICIENT: [403, 'Insufficient balance: this call may cost up to %s, %s.'],
   KEY_EXHAUSTED: [403, 'Insufficient quota: this call may cost up to %s, %s.'],
 })
 
 export const INSUFFICIENT = 'INSUFFICIENT'
-export const isCode = (thrown: unknown, ...codes: readonly string[]): boolean =>
-  codes.includes((thrown as { readonly code?: string } | null)?.code ?? '')

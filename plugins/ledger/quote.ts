@@ -1,5 +1,6 @@
 /** `tollgate quote`: the most that one request can cost on the route it would meet, and how that comes about. */
 import { readFileSync } from 'node:fs'
+import { EXIT } from '../../engine/cli/kit.ts'
 import type { Command, Json, Lent, Matched, Route } from '../../engine/plugin.ts'
 import { askedOf, factsOf } from '../billing/asked.ts'
 import { formula } from '../billing/formula.ts'
@@ -17,8 +18,6 @@ export interface Models {
   /** The key in `models:` that answers to a name. */
   find(name: string, host: Lent): string | undefined
 }
-
-const EXIT = { ok: 0, usage: 2, runTime: 3 } as const
 
 /** What is printed instead of a price, and where. */
 class Refused extends Error {
@@ -63,7 +62,7 @@ interface Said {
 const nowhere = ({ allowed }: Matched<Route>): Said => ({
   text: `${allowed.length > 0 ? `405: the path has ${allowed.join(', ')}` : '404: no route'}\n`,
   json: { route: null, allowed },
-  exit: 3,
+  exit: EXIT.runTime,
 })
 
 const costOn = (

@@ -1,11 +1,9 @@
 /** `tollgate models`: the catalogue as an operator reads it, and what a name would come to. */
+import { columns, EXIT } from '../../engine/cli/kit.ts'
 import type { Command, Json, Lent, Target } from '../../engine/plugin.ts'
 import type { Catalogue, Entry } from '../catalogue/catalogue.ts'
 import { readCatalogue } from '../catalogue/configured.ts'
 import { endpointsOf, servedBy } from '../catalogue/endpoints.ts'
-
-/** The exit code of what cannot be had as things stand. */
-const RUN_TIME = 3
 
 interface Shown {
   readonly name: string
@@ -24,12 +22,12 @@ export const commands: Readonly<Record<string, Command>> = {
       const found = name === undefined ? catalogue.all.map(show(host)) : one(name, catalogue, host)
       if (!found) {
         process.stderr.write(`no model answers to "${name}"\n`)
-        return RUN_TIME
+        return EXIT.runTime
       }
       process.stdout.write(
-        values.json === true ? `${JSON.stringify(found, null, 2)}\n` : columns(found),
+        values.json === true ? `${JSON.stringify(found, null, 2)}\n` : printed(found),
       )
-      return 0
+      return EXIT.ok
     },
   },
 }
@@ -75,15 +73,7 @@ interface Line {
   readonly when?: { readonly [what: string]: Json }
 }
 
-const columns = (list: readonly Shown[]): string => {
-  const rows = list.map(({ name, to, price }) => {
-    return [name, to.join(', '), shown(price)]
-  })
-  const widths = [0, 1].map(column => Math.max(...rows.map(row => row[column]?.length ?? 0)))
-  const print = (row: readonly string[]): string =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd()
-  return rows.length === 0 ? 'none\n' : `${rows.map(print).join('\n')}\n`
+const printed = (list: readonly Shown[]): string => {
+  const rows = list.map(({ name, to, price }) => [name, to.join(', '), shown(price)])
+  return rows.length === 0 ? 'none\n' : `${columns(rows).join('\n')}\n`
 }

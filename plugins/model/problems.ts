@@ -1,11 +1,11 @@
 /** What no schema can see in `models:`: upstreams and routes that are not there, patterns that cannot be meant. Pure. */
+import { nearest } from '../../engine/kit.ts'
 import type { Document, Json, Report } from '../../engine/plugin.ts'
 import { bySpecificity, targetsOf } from '../catalogue/catalogue.ts'
 import { modelsIn } from '../catalogue/configured.ts'
 import { isPattern, type Pattern, parsePattern } from '../catalogue/pattern.ts'
 import type { ModelOptions } from '../catalogue/section.ts'
 import { validatorOf } from '../schema/compile.ts'
-import { nearest } from './nearest.ts'
 
 export const problemsIn = (document: Document, report: Report): void => {
   const section = modelsIn(document)

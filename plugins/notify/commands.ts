@@ -1,7 +1,8 @@
 /** `tollgate webhooks`: what was sent to whom, and sending it again. */
+
+import { UsageError } from '../../engine/cli/kit.ts'
 import { errors } from '../../engine/errors.ts'
 import type { Command, Row } from '../../engine/plugin.ts'
-import { UsageError } from '../credentials/input.ts'
 import { runVerb, type Verb } from '../credentials/output.ts'
 import { hostOf } from '../webhooks/address.ts'
 import { ATTEMPTS } from '../webhooks/schedule.ts'

@@ -1,8 +1,8 @@
 /** Conversations and their items, asked for by their ids. */
+import { isCode } from '../../engine/kit.ts'
 import type { Database, Exchange, Json, Row } from '../../engine/plugin.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import { itemsOf } from '../formats/openai-responses/history.ts'
-import { isCode } from '../ledger/faults.ts'
 import { writeSurely } from '../ledger/surely.ts'
 import {
   addTurn,

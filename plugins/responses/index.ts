@@ -1,5 +1,6 @@
 /** Stored responses: what was answered is kept for its account, and whoever continues it need not send it again, whatever
  *  upstream answers next. `responses:` on a route says what it does. */
+import { amountIn, DURATIONS, SIZES } from '../../engine/kit.ts'
 import type { Host, Plugin, Stage } from '../../engine/plugin.ts'
 import { Create } from './create.ts'
 import type { Limits } from './keeping.ts'
@@ -11,10 +12,6 @@ import { VIEWS } from './views.ts'
 const TIME = /^([1-9][0-9]{0,3})(h|d)$/
 const SIZE = /^([1-9][0-9]{0,3})(KiB|MiB)$/
 const USUAL = { keep: '30d', largest: '8MiB' }
-const UNITS: Readonly<Record<string, number>> = {
-  ...{ h: 3_600_000, d: 86_400_000 },
-  ...{ KiB: 2 ** 10, MiB: 2 ** 20 },
-}
 /** ms between two cleanings. */
 const CLEANING = 600_000
 
@@ -80,9 +77,5 @@ interface Section {
 }
 const limitsOf = (host: Host): Limits => {
   const { keep, largest } = { ...USUAL, ...host.section<Section>('settings').responses }
-  return { kept: amountOf(TIME, keep), largest: amountOf(SIZE, largest) }
-}
-const amountOf = (form: RegExp, text: string): number => {
-  const [, amount = '1', unit = ''] = form.exec(text) ?? []
-  return Number(amount) * (UNITS[unit] ?? 1)
+  return { kept: amountIn(keep, DURATIONS), largest: amountIn(largest, SIZES) }
 }

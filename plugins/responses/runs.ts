@@ -1,9 +1,9 @@
 /** Responses that are made in the background: written down, answered at once, and then called as any request is, by the
  *  stages behind. One per process: what it makes is its own, and fails with it. */
 import { asFault } from '../../engine/errors.ts'
+import { isCode } from '../../engine/kit.ts'
 import type { Database, Exchange, Fault, Host, Log, Standing } from '../../engine/plugin.ts'
 import { type Fields, inner, isFields, wordIn } from '../formats/fields.ts'
-import { isCode } from '../ledger/faults.ts'
 import { writeSurely } from '../ledger/surely.ts'
 import { MODEL } from '../slots.ts'
 import { fault } from './faults.ts'

@@ -1,4 +1,5 @@
 /** One route's ways to its targets: which of the formats a target speaks a request is sent in. */
+import { amountIn, SIZES } from '../../engine/kit.ts'
 import type { Attempt, Exchange, Host, Json, Target } from '../../engine/plugin.ts'
 import { fault } from '../conversion/faults.ts'
 import { isFields } from '../formats/fields.ts'
@@ -28,7 +29,7 @@ export class Ways {
     const uploads = new Map(
       Object.entries(upstreams).flatMap(([name, { options, inside }]) =>
         typeof options.upload === 'string' && inside === undefined
-          ? [[name, sizeOf(options.upload)] as const]
+          ? [[name, amountIn(options.upload, SIZES)] as const]
           : [],
       ),
     )
@@ -94,7 +95,5 @@ export class Ways {
   }
 }
 
-const UNITS: Readonly<Record<string, number>> = { MiB: 2 ** 20, GiB: 2 ** 30 }
-const sizeOf = (text: string): number => Number.parseInt(text, 10) * (UNITS[text.slice(-3)] ?? 1)
 const listOf = (given: Json | undefined): readonly string[] =>
   Array.isArray(given) ? given.map(String) : []

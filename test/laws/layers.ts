@@ -10,12 +10,15 @@ const LADDER: Readonly<Record<string, number>> = {
   catalogue: 2,
   ledger: 2,
 }
-/** Pages of the contract of plugins behind engine/plugin.ts; they import nothing. */
+/** Pages of the contract of plugins behind engine/plugin.ts. Each imports types of those before it. */
 const PAGES = ['engine/store/contract.ts', 'engine/cli/contract.ts']
+/** Small functions that the engine and plugins share. */
+const KITS = ['engine/kit.ts', 'engine/cli/kit.ts']
 /** What every plugin and every shared folder may see of the engine, and the words plugins meet at. */
 const OPEN = [
   'engine/plugin.ts',
   ...PAGES,
+  ...KITS,
   'engine/errors.ts',
   'engine/store/registered.ts',
   'plugins/slots.ts',
@@ -35,11 +38,13 @@ export const wallBroken = (
   { from, to, relative, typeOnly }: Import,
   plugins: ReadonlySet<string>,
 ): string | undefined => {
-  if (PAGES.includes(from)) return 'this page of the contract imports nothing'
-  if (from === 'engine/plugin.ts')
-    return typeOnly && PAGES.includes(to)
+  const page = [...PAGES, 'engine/plugin.ts'].indexOf(from)
+  if (page >= 0)
+    return typeOnly && PAGES.slice(0, page).includes(to)
       ? undefined
       : 'the contract imports only types of its other pages'
+  if (KITS.includes(from) && !(typeOnly && to === 'engine/plugin.ts') && !KITS.includes(to))
+    return 'a kit is bundled into plugins: it imports only types of the contract'
   if (!relative) return undefined
   if (from.startsWith('engine/'))
     return /^(?:engine|schemas)\//.test(to)

@@ -1,7 +1,7 @@
 /** Which typing mistakes are recognised, and which words are simply others. */
 
 import t from 'tap'
-import { nearest } from '../../../engine/config/nearest.ts'
+import { nearest } from '../../../engine/kit.ts'
 import fc from '../../helpers/property.ts'
 
 const KEYS = ['timeout', 'retries', 'balance', 'upstream', 'path', 'name', 'to', 'url']
@@ -18,6 +18,7 @@ t.test('typing mistakes are recognised', async t => {
     nmae: 'name',
     two: 'to',
     URL: 'url',
+    uppstream: 'upstream',
   }
   for (const [typed, meant] of Object.entries(slips)) t.equal(nearest(typed, KEYS), meant, typed)
 })
@@ -27,6 +28,10 @@ t.test('another word is no mistake', async t => {
     t.equal(nearest(word, KEYS), undefined, word)
   t.equal(nearest('path', ['path']), undefined, 'nor is the word itself')
   t.equal(nearest('anything', []), undefined)
+  t.equal(nearest('x', ['y']), 'y', 'one letter for another')
+  t.equal(nearest('xyz', ['abc']), undefined)
+  t.equal(nearest('gpp', ['gp', 'cl']), 'gp')
+  t.equal(nearest('opnai', ['openai', 'open']), 'openai')
 })
 
 t.test('any single slip in a word of four letters or more is found', async t => {

@@ -2,7 +2,6 @@
 import t from 'tap'
 import type { Document, Json } from '../../../engine/plugin.ts'
 import model from '../../../plugins/model/index.ts'
-import { nearest } from '../../../plugins/model/nearest.ts'
 
 const check = (models: Json): readonly string[] => {
   const found: string[] = []
@@ -96,12 +95,4 @@ t.test('every problem is told, not only the first', async t => {
 t.test('ten thousand models are looked through', async t => {
   const many = Array.from({ length: 10_000 }, (_, n) => [`m-${n}`, { to: `gp/${n}` }])
   t.same(check(Object.fromEntries(many)), [])
-})
-
-t.test('did you mean', async t => {
-  t.equal(nearest('gpp', ['gp', 'cl']), 'gp')
-  t.equal(nearest('opnai', ['openai', 'open']), 'openai')
-  t.equal(nearest('x', ['y']), 'y', 'one letter for another')
-  t.equal(nearest('xyz', ['abc']), undefined)
-  t.equal(nearest('anything', []), undefined)
 })

@@ -1,0 +1,28 @@
+/** Small functions that commands of the engine and of plugins share. */
+import { isCode } from '../kit.ts'
+
+/** Exit codes of every command. */
+export const EXIT = { ok: 0, problems: 1, usage: 2, runTime: 3 } as const
+
+/** A mistake in how a command was called: exit code 2. */
+export class UsageError extends Error {
+  // A plugin has a copy of this class in its bundle, so that `instanceof` would not know it.
+  readonly code = 'USAGE'
+}
+export const isUsageError = (thrown: unknown): boolean => isCode(thrown, 'USAGE')
+
+export const textOf = (value: unknown): string | undefined =>
+  typeof value === 'string' ? value : undefined
+
+/** Rows as lines, their cells in columns of equal width. */
+export const columns = (rows: readonly (readonly string[])[]): string[] => {
+  const widths: number[] = []
+  for (const row of rows)
+    for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, cell.length)
+  return rows.map(row =>
+    row
+      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
+}

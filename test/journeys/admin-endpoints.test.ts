@@ -1,0 +1,132 @@
+/** Admin endpoints of plugins: one file added to a running gateway, answered by one worker with what the gateway knows. */
+import { once } from 'node:events'
+import t from 'tap'
+import { ENDPOINTS } from '../../engine/config/admin-endpoints.ts'
+import type { GatewayView } from '../../engine/plugin.ts'
+import { eventually, folderWith, routes, startPrimary } from '../helpers/primary.ts'
+
+const files = folderWith()
+const primary = await startPrimary(t, {
+  files: {
+    ...files,
+    'routes.yaml': routes('one').replace(
+      'pipeline:',
+      "upstreams: { up: { url: ['http://127.0.0.1:9/', 'http://127.0.0.2:9/v1'] } }\npipeline:",
+    ),
+  },
+})
+const ask = async (path: string, init?: RequestInit) => {
+  const response = await fetch(`${primary.admin}${path}`, init)
+  return { status: response.status, json: (await response.json()) as Record<string, unknown> }
+}
+const OVERVIEW = `
+export default {
+  schema: {},
+  setup: () => ({}),
+  admin: {
+    'GET /-/overview': ({ query }, { gateway, config, section }) => ({
+      gateway,
+      config,
+      wanted: query.get('wanted'),
+      pid: process.pid,
+      level: section('settings').log.level,
+    }),
+    'POST /-/echo': ({ body }) => ({ body: body ?? 'none' }),
+    'GET /-/refuse': () => {
+      throw Object.assign(new Error('not today'), { code: 'CLOSED', status: 409, expose: true })
+    },
+    'GET /-/throw': () => {
+      throw new Error('a secret of the plugin')
+    },
+    'GET /-/big': () => ({ number: 1n }),
+    'GET /-/exit': () => process.kill(process.pid, 'SIGKILL'),
+  },
+}
+`
+
+t.test('one plugin file with `admin` answers without a restart', async t => {
+  t.match(await ask('/-/overview'), { status: 404, json: { error: /GET \/-\/health/ } })
+  primary.write('plugins/overview.ts', OVERVIEW)
+  await primary.until(/reload #2: plugins\/overview\.ts added/)
+  const { status, json } = await ask('/-/overview?wanted=all%20of%20it')
+  t.equal(status, 200)
+  const { gateway, ...rest } = json as { readonly gateway: GatewayView }
+  const { workers } = await primary.config()
+  t.match(rest, {
+    wanted: 'all of it',
+    pid: workers[0]?.pid,
+    level: 'info',
+    config: { version: 2, hash: gateway.hash },
+  })
+  t.match(gateway, {
+    url: primary.url,
+    version: 2,
+    workers: [{ number: 1, state: 'serving', version: 2 }],
+    failure: null,
+  })
+  t.same(gateway.routes[0], {
+    ...{ name: 'stamp', method: 'GET', path: '/stamp', stages: ['stamp'], upstreams: [] },
+  })
+  t.same(gateway.upstreams, {
+    up: [
+      { address: 'http://127.0.0.1:9', state: 'ready', busy: 0 },
+      { address: 'http://127.0.0.2:9', state: 'ready', busy: 0 },
+    ],
+  })
+})
+
+t.test('the index lists endpoints of the engine and of plugins', async t => {
+  const { endpoints } = (await ask('/-/')).json as { readonly endpoints: readonly string[] }
+  t.same(endpoints.slice(0, ENDPOINTS.length), ENDPOINTS)
+  t.same(endpoints.slice(ENDPOINTS.length), [
+    ...['GET /-/big', 'GET /-/exit', 'GET /-/overview', 'GET /-/refuse', 'GET /-/throw'],
+    'POST /-/echo',
+  ])
+})
+
+t.test('an unknown path is 404, another method 405, and both name what there is', async t => {
+  t.match(await ask('/-/nothing'), { status: 404, json: { error: /GET \/-\/overview/ } })
+  t.match(await ask('/-/echo'), { status: 405, json: { error: /POST \/-\/echo/ } })
+})
+
+t.test('a body is JSON of at most 1 MiB', async t => {
+  const post = (body?: string) => ask('/-/echo', { method: 'POST', ...(body && { body }) })
+  t.match(await post('{"a":[1]}'), { status: 200, json: { body: { a: [1] } } })
+  t.match(await post(), { status: 200, json: { body: 'none' } })
+  t.match(await post('{'), { status: 400, json: { error: 'the body is no JSON' } })
+  t.match(await post(`"${'x'.repeat(1024 * 1024)}"`), { status: 413 })
+  const page = { method: 'POST', headers: { origin: 'http://evil.example' } }
+  t.equal((await ask('/-/echo', page)).status, 403, 'nor from a web page')
+})
+
+t.test('a fault answers its status; another error is 500 and logged', async t => {
+  t.match(await ask('/-/refuse'), {
+    ...{ status: 409, json: { error: { code: 'CLOSED', message: 'not today' } } },
+  })
+  for (const name of ['throw', 'big']) {
+    const { status, json } = await ask(`/-/${name}`)
+    t.match({ status, json }, { status: 500, json: { error: { code: 'ENDPOINT_THREW' } } })
+    t.notMatch(JSON.stringify(json), /secret/)
+    const line = await eventually(() =>
+      primary.log().find(each => each.endpoint === `GET /-/${name}`),
+    )
+    t.match(line, { plugin: 'overview', level: 'error', process: 'worker 1' })
+  }
+})
+
+t.test('a worker that ends meanwhile is 503, and the next one answers', async t => {
+  const [worker] = (await primary.config()).workers
+  t.match(await ask('/-/exit'), { status: 503, json: { error: { code: 'WORKER_ENDED' } } })
+  await primary.state(({ workers }) =>
+    workers.some(({ version, pid }) => version === 2 && pid !== worker?.pid),
+  )
+  t.equal((await ask('/-/overview')).status, 200)
+})
+
+t.test('an endpoint whose plugin is taken away is 404', async t => {
+  primary.write('plugins/overview.ts', 'export const nothing = 1\n')
+  await primary.until(/reload #3: plugins\/overview\.ts removed/)
+  t.equal((await ask('/-/overview')).status, 404)
+  primary.child.kill('SIGTERM')
+  await once(primary.child, 'exit')
+})
