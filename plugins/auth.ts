@@ -5,7 +5,13 @@ import { exampleModel, modelsOf } from './catalogue/configured.ts'
 import { commands } from './credentials/commands.ts'
 import { Credentials, type Entry } from './credentials/credentials.ts'
 import { refusal } from './credentials/faults.ts'
-import { type Mode, readerOf, withholdCredential, withoutKey } from './credentials/presented.ts'
+import {
+  CREDENTIAL_HEADERS,
+  type Mode,
+  readerOf,
+  withholdCredential,
+  withoutKey,
+} from './credentials/presented.ts'
 import { claimedKind, type Kind } from './credentials/secret.ts'
 import { Strangers } from './credentials/strangers.ts'
 import { migrations } from './credentials/tables.ts'
@@ -38,6 +44,7 @@ export default {
     examples: ['key', ['key', 'query-key']],
     anyOf: [mode, { type: 'array', items: mode, minItems: 1, uniqueItems: true }],
   },
+  credentialHeaders: CREDENTIAL_HEADERS,
   // A route that says nothing must not stand open.
   default: 'key',
   migrations,

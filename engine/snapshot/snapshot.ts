@@ -1,6 +1,6 @@
 /** The compiled, frozen gateway: found by every request, retained while one runs in it, retired after the last. */
 
-import type { Exchange, Fault, Refusal, Route, Stage, Target } from '../plugin.ts'
+import type { Exchange, Fault, Refusal, Request, Route, Stage, Target } from '../plugin.ts'
 import type { BodyRules } from '../request/body.ts'
 import type { Call } from '../request/exchange.ts'
 import type { Run } from '../request/pipeline.ts'
@@ -64,6 +64,8 @@ export interface CompiledRoute {
   /** How it is sent. */
   readonly rules: DispatchRules
   readonly hangup: Exchange['hangup']
+  /** Whether a client asks for a stream, as far as a stage can tell. */
+  streams(request: Request): Promise<boolean>
   /** ms between `: ping` comments while a stream has not begun; 0: none. */
   readonly ping: number
   /** Of a WebSocket route. */

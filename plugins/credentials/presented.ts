@@ -57,15 +57,11 @@ const subprotocol: Place = ({ headers }, kind) =>
         .find(each => each.startsWith(PROTOCOL))
         ?.slice(PROTOCOL.length)
 
+/** Beside Authorization: headers that SDKs send an API key in. */
+export const CREDENTIAL_HEADERS = ['x-api-key', 'x-goog-api-key', 'api-key', 'mj-api-secret']
+
 const PLACES: Readonly<Record<Mode, readonly Place[]>> = {
-  key: [
-    schemed(/^(?:Bearer|Token) +([^ ]+) *$/i),
-    header('x-api-key'),
-    header('x-goog-api-key'),
-    header('api-key'),
-    header('mj-api-secret'),
-    subprotocol,
-  ],
+  key: [schemed(/^(?:Bearer|Token) +([^ ]+) *$/i), ...CREDENTIAL_HEADERS.map(header), subprotocol],
   'query-key': [],
   'system-token': [schemed(/^(?:Bearer +)?([^ ]+) *$/i)],
   none: [],
