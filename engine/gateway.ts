@@ -5,7 +5,6 @@ import type { Duplex } from 'node:stream'
 import { asFault, errors } from './errors.ts'
 import type { Fault } from './plugin.ts'
 import { nobody, type Opened, type OpeningKit, openCall } from './request/accept-request.ts'
-import type { Inbound } from './request/body.ts'
 import { Pace } from './request/body-pace.ts'
 import { createTimedIds } from './request/ids.ts'
 import { Roster } from './request/indexed-set.ts'
@@ -88,7 +87,7 @@ export class Gateway implements Crowd, Premises {
     visit.delivery = delivery
     const refusal = this.#shed(started) ?? opened.refusal
     if (refusal) return delivery.refuse(refusal)
-    if (compiled.ping > 0) this.#armPings(delivery, compiled.ping, inbound)
+    if (compiled.ping > 0) this.#armPings(delivery, compiled)
     void this.#serve(delivery, compiled, visit)
   }
   upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): void {
@@ -217,13 +216,16 @@ export class Gateway implements Crowd, Premises {
       void delivery.settle(reason)
     }
   }
-  #armPings(delivery: Delivery, every: number, inbound: Inbound): void {
-    const asked = inbound.headers.accept?.includes('text/event-stream')
+  #armPings(delivery: Delivery, { ping, streams }: CompiledRoute): void {
+    const { call } = delivery
+    const { accept } = call.request.headers
+    const asked = accept?.includes('text/event-stream')
       ? Promise.resolve(true)
-      : inbound.json().then(asksForStream, () => false)
-    void asked.then(yes => {
-      if (yes && !delivery.call.over) delivery.startPings(every)
-    })
+      : streams(call.request)
+    const arm = (yes: boolean): void => {
+      if (yes && !call.over) delivery.startPings(ping)
+    }
+    void asked.then(arm, () => {})
   }
 }
 
@@ -233,6 +235,3 @@ const roughPath = (target: string): string =>
     .slice(0, 1_000)
     .replace(/^\w+:\/\/[^/]*/, '')
     .replace(/[?#].*$/s, '')
-
-const asksForStream = (body: unknown): boolean =>
-  typeof body === 'object' && body !== null && (body as { stream?: unknown }).stream === true

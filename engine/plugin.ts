@@ -16,6 +16,8 @@ export interface Plugin<Options = unknown> {
   /** Keys that this plugin adds to every entry of `upstreams:`, and to `settings:`. */
   readonly upstream?: Readonly<Record<string, object>>
   readonly settings?: Readonly<Record<string, object>>
+  /** Request headers that carry a credential of the client, in lower case: no upstream gets them. */
+  readonly credentialHeaders?: readonly string[]
   /** Plugins that this one stands before or after in `pipeline:`, where they are in it. */
   readonly before?: readonly string[]
   readonly after?: readonly string[]
@@ -46,6 +48,8 @@ export interface Stage {
   message?(message: Message, out: (m: Message) => void, exchange: Exchange): void | Promise<void>
   /** Renders a fault in the client's dialect, also 404, a failed commit, a broken plugin. Pure. */
   fail?(fault: Fault, exchange: Exchange): Refusal
+  /** Whether the client asks for a stream. Decides on `: ping` comments, the first such stage alone. */
+  streams?(request: Request): boolean | Promise<boolean>
   /** What this stage would do, for `tollgate explain`. */
   explain?(exchange: Exchange): Json
 }

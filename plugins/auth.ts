@@ -5,7 +5,16 @@ import { exampleModel, modelsOf } from './catalogue/configured.ts'
 import { commands } from './credentials/commands.ts'
 import { Credentials, type Entry } from './credentials/credentials.ts'
 import { refusal } from './credentials/faults.ts'
-import { type Mode, readerOf, withholdCredential, withoutKey } from './credentials/presented.ts'
+import {
+  type AuthOptions,
+  CREDENTIAL_HEADERS,
+  type Demand,
+  demandOf,
+  type Mode,
+  readerOf,
+  withholdCredential,
+  withoutKey,
+} from './credentials/presented.ts'
 import { claimedKind, type Kind } from './credentials/secret.ts'
 import { Strangers } from './credentials/strangers.ts'
 import { migrations } from './credentials/tables.ts'
@@ -13,14 +22,14 @@ import { welcome } from './credentials/welcome.ts'
 import { creditAccount } from './ledger/views/wallets.ts'
 import { ACCOUNT } from './slots.ts'
 
-type Options = Mode | readonly Mode[]
-
 const mode = {
   enum: ['key', 'query-key', 'system-token', 'none'],
   description:
     'key: an API key in a header (Authorization: Bearer or Token, x-api-key, x-goog-api-key, api-key, mj-api-secret, a realtime subprotocol); ' +
     'query-key: an API key as ?key=; system-token: a system token in Authorization, with or without Bearer; none: anyone',
 }
+const known = { ...mode, enum: mode.enum.filter(each => each !== 'none') }
+const anyOf = (one: object) => [one, { type: 'array', items: one, minItems: 1, uniqueItems: true }]
 const KINDS: Readonly<Record<Mode, Kind | undefined>> = {
   key: 'key',
   'query-key': 'key',
@@ -34,10 +43,34 @@ const NAMES: Readonly<Record<Kind, string>> = {
 
 export default {
   schema: {
-    description: 'Who may call this route: one mode, or several of which any will do.',
-    examples: ['key', ['key', 'query-key']],
-    anyOf: [mode, { type: 'array', items: mode, minItems: 1, uniqueItems: true }],
+    description:
+      'Who may call this route: one mode, or several of which any will do; or modes and a role.',
+    examples: ['key', ['key', 'query-key'], { by: 'system-token', role: 'admin' }],
+    anyOf: [
+      ...anyOf(mode),
+      {
+        type: 'object',
+        description: 'Modes, and the role that the account must have.',
+        required: ['role'],
+        additionalProperties: false,
+        properties: {
+          by: {
+            description: 'One mode, or several of which any will do; key by default.',
+            anyOf: anyOf(known),
+            examples: ['key', ['key', 'system-token']],
+          },
+          role: {
+            description: 'customer: any account; admin: refuses others with 403.',
+            type: 'string',
+            enum: ['customer', 'admin'],
+            examples: ['admin'],
+          },
+        },
+        examples: [{ role: 'admin' }],
+      },
+    ],
   },
+  credentialHeaders: CREDENTIAL_HEADERS,
   // A route that says nothing must not stand open.
   default: 'key',
   migrations,
@@ -49,8 +82,8 @@ export default {
         creditAccount({ account: 1, kind: 'credit', amount, note: 'demo', at }),
     }),
   setup(options, host): Stage {
-    const modes: readonly Mode[] = typeof options === 'string' ? [options] : options
-    const kinds = new Set(modes.flatMap(each => KINDS[each] ?? []))
+    const demand = demandOf(options)
+    const kinds = new Set(demand.modes.flatMap(each => KINDS[each] ?? []))
     if (kinds.size === 0) return {}
     const credentials = host.share(
       'accounts/credentials',
@@ -58,16 +91,16 @@ export default {
       () => new Credentials(host.database),
     )
     const strangers = host.share('accounts/strangers', '1', () => new Strangers())
-    return stage(modes, kinds, { credentials, strangers }, host.route.method === 'WS')
+    return stage(demand, kinds, { credentials, strangers }, host.route.method === 'WS')
   },
-} satisfies Plugin<Options>
+} satisfies Plugin<AuthOptions>
 
 interface Known {
   readonly credentials: Credentials
   readonly strangers: Strangers
 }
 const stage = (
-  modes: readonly Mode[],
+  { modes, role }: Demand,
   kinds: ReadonlySet<Kind>,
   { credentials, strangers }: Known,
   socket: boolean,
@@ -100,6 +133,7 @@ const stage = (
     if (refused === 'AUTH_UNKNOWN') throw strangers.refuse(exchange.request.client.address)
     if (refused) throw refusal(refused)
     if (expires <= Date.now()) throw refusal('AUTH_EXPIRED')
+    if (role === 'admin' && account?.role !== 'admin') throw refusal('AUTH_ROLE', [role])
     if (account) exchange.slots.set(ACCOUNT, account)
   }
   return {
@@ -119,7 +153,11 @@ const stage = (
         await next()
       },
     }),
-    explain: exchange => ({ takes: modes, given: describe(read(exchange)) }),
+    explain: exchange => ({
+      takes: modes,
+      ...(role === 'admin' && { role }),
+      given: describe(read(exchange)),
+    }),
   }
 }
 

@@ -1,6 +1,6 @@
 /** Renders every fault of a route in the dialect its clients read: also 404, 405, drain and a commit that failed. */
 import type { Plugin } from '../engine/plugin.ts'
-import { type DialectName, dialects, render } from './dialects/index.ts'
+import { type DialectName, dialects, render, streams } from './dialects/index.ts'
 
 export default {
   schema: {
@@ -11,6 +11,7 @@ export default {
   },
   default: 'openai',
   setup: dialect => ({
+    streams: request => streams(dialect, request),
     fail: (fault, exchange) => render(dialect, fault, exchange.id),
     explain: () => ({ dialect }),
   }),

@@ -57,7 +57,7 @@ const build = async (
 ): Promise<Snapshot> => {
   const faults: CompileFault[] = []
   const settings = readSettings(document.settings as Record<string, unknown>)
-  const upstreams = openUpstreams(document, resources, held, faults)
+  const upstreams = openUpstreams(document, plugins, resources, held, faults)
   const egress = openEgress(settings.egress_allow, faults)
   let snapshot: Snapshot | undefined
   const current = (): Snapshot => {
@@ -100,11 +100,13 @@ const endpointsOf = (plugins: ReadonlyMap<string, Plugin>, lent: Lent): Snapshot
 
 const openUpstreams = (
   document: Document,
+  plugins: ReadonlyMap<string, Plugin>,
   { shared }: Resources,
   held: (() => void)[],
   faults: CompileFault[],
 ): ReadonlyMap<string, Upstream> => {
   const section = (document.upstreams ?? {}) as unknown as Record<string, UpstreamOptions>
+  const credentials = [...plugins.values()].flatMap(plugin => plugin.credentialHeaders ?? [])
   const upstreams = new Map<string, Upstream>()
   const share: Lend = (key, version, create) => {
     const { value, release } = shared.acquire(key, version, create)
@@ -113,7 +115,7 @@ const openUpstreams = (
   }
   for (const [name, options] of Object.entries(section))
     try {
-      upstreams.set(name, compileUpstream(name, options, share))
+      upstreams.set(name, compileUpstream(name, options, share, credentials))
     } catch {
       faults.push({
         where: ['upstreams', name, 'url'],

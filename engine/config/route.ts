@@ -151,6 +151,8 @@ const assemble = (
     closed: call => call.stalled,
   }
   const renderer = stages.find(({ stage }) => stage.fail)?.stage
+  const asked = stages.find(({ stage }) => stage.streams)?.stage
+  const streams = asked?.streams?.bind(asked)
   return {
     route,
     stages,
@@ -175,6 +177,7 @@ const assemble = (
     rules,
     hangup: hangupOf(options.hangup),
     ping: options.ping ? duration(options.ping) : 0,
+    streams: async request => streams?.(request) ?? false,
     websocket: { payload },
   }
 }

@@ -139,10 +139,6 @@ const NEVER_UP = new Set([
   'content-length',
   'content-encoding', // bodies go up inflated
   'expect',
-  'x-api-key',
-  'x-goog-api-key',
-  'api-key',
-  'mj-api-secret',
   'accept-encoding',
   'forwarded',
   'x-real-ip',
@@ -152,12 +148,20 @@ const NEVER_UP = new Set([
 ])
 const mayLeave = (name: string): boolean => !NEVER_UP.has(name) && !name.startsWith('x-forwarded-')
 
-/** The rule of one upstream: names, and prefixes ending in `*`. Compiled once; a name is judged once. */
-export const passRule = (extra: readonly string[]): ((headers: RequestHeaders) => Headers) => {
+/** The rule of one upstream: names, and prefixes ending in `*`. Compiled once; a name is judged once.
+ *  `credentials`: names, in lower case, that pass as little as those listed here. */
+export const passRule = (
+  extra: readonly string[],
+  credentials: readonly string[] = [],
+): ((headers: RequestHeaders) => Headers) => {
+  const secret = new Set(credentials)
   const names = new Set([...PASS_UP, ...extra.filter(name => !name.endsWith('*')).map(lower)])
   const prefixes = extra.filter(name => name.endsWith('*')).map(name => lower(name.slice(0, -1)))
   const passes = remembered(
-    name => mayLeave(name) && (names.has(name) || prefixes.some(prefix => name.startsWith(prefix))),
+    name =>
+      mayLeave(name) &&
+      !secret.has(name) &&
+      (names.has(name) || prefixes.some(prefix => name.startsWith(prefix))),
   )
   return headers => {
     const passed: Headers = {}

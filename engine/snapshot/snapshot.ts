@@ -7,6 +7,7 @@ import type {
   GatewayView,
   Json,
   Refusal,
+  Request,
   Route,
   Stage,
   Target,
@@ -74,6 +75,8 @@ export interface CompiledRoute {
   /** How it is sent. */
   readonly rules: DispatchRules
   readonly hangup: Exchange['hangup']
+  /** Whether a client asks for a stream, as far as a stage can tell. */
+  streams(request: Request): Promise<boolean>
   /** ms between `: ping` comments while a stream has not begun; 0: none. */
   readonly ping: number
   /** Of a WebSocket route. */

@@ -51,7 +51,13 @@ const listOf = <T>(value: T | readonly T[] | undefined): readonly T[] =>
 
 export type Lend = <T extends object>(key: string, version: string, create: () => T) => T
 
-export const compileUpstream = (name: string, options: UpstreamOptions, share: Lend): Upstream => {
+/** `credentials`: headers with credentials of clients, see `Plugin.credentialHeaders`. */
+export const compileUpstream = (
+  name: string,
+  options: UpstreamOptions,
+  share: Lend,
+  credentials: readonly string[] = [],
+): Upstream => {
   const urls = listOf(options.url)
   const inside = INSIDE.exec(urls[0] ?? '')?.[1]
   const deadlines = readDeadlines(options.timeout, DEADLINES)
@@ -73,7 +79,7 @@ export const compileUpstream = (name: string, options: UpstreamOptions, share: L
         Object.entries(options).filter(([key]) => !OWN.has(key)) as [string, Json][],
       ),
     },
-    pass: passRule(options.headers?.pass ?? []),
+    pass: passRule(options.headers?.pass ?? [], credentials),
     sign: signer(options),
   }
 }

@@ -26,6 +26,7 @@ export const refusal = errors({
   AUTH_UNKNOWN: [401, 'This credential is not known here', unauthorized],
   AUTH_REVOKED: [401, 'This credential was revoked', unauthorized],
   AUTH_EXPIRED: [401, 'This credential has expired', unauthorized],
+  AUTH_ROLE: [403, 'This route is for accounts with the role "%s"'],
   AUTH_SUSPENDED: [403, 'This account is suspended'],
   AUTH_GUESSED: [
     429,

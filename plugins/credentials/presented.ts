@@ -1,7 +1,32 @@
 /** Where a request carries its credential: one reader per place, one list of places per mode. */
-import type { Exchange, Headers, Request } from '../../engine/plugin.ts'
+import type { Exchange, Headers, Request, Route } from '../../engine/plugin.ts'
+import type { Account } from '../slots.ts'
 
 export type Mode = 'key' | 'query-key' | 'system-token' | 'none'
+/** Any of these, for any account. */
+type Modes = Mode | readonly Mode[]
+/** What a route says under `auth`. */
+export type AuthOptions = Modes | { readonly by?: Modes; readonly role: Account['role'] }
+export interface Demand {
+  readonly modes: readonly Mode[]
+  /** An admin may do what a customer may. */
+  readonly role: Account['role']
+}
+export const demandOf = (options: AuthOptions): Demand => {
+  const plain = typeof options === 'string' || Array.isArray(options)
+  const { by = 'key', role } = plain
+    ? { by: options as Modes, role: 'customer' as const }
+    : (options as Exclude<AuthOptions, Modes>)
+  return { modes: typeof by === 'string' ? [by] : by, role }
+}
+/** Whether whoever has an API key in a header, and no role, may call it. */
+export const takesAnyKey = (route: Pick<Route, 'option'> | undefined): boolean => {
+  const options = route?.option('auth') as AuthOptions | undefined
+  const { modes, role } = options === undefined ? NO_DEMAND : demandOf(options)
+  return role === 'customer' && modes.includes('key')
+}
+const NO_DEMAND: Demand = { modes: [], role: 'customer' }
+
 /** What was found; `null`: two that differ. */
 type Presented = string | undefined | null
 type Reader = (exchange: Exchange) => Presented
@@ -57,15 +82,11 @@ const subprotocol: Place = ({ headers }, kind) =>
         .find(each => each.startsWith(PROTOCOL))
         ?.slice(PROTOCOL.length)
 
+/** Beside Authorization: headers that SDKs send an API key in. */
+export const CREDENTIAL_HEADERS = ['x-api-key', 'x-goog-api-key', 'api-key', 'mj-api-secret']
+
 const PLACES: Readonly<Record<Mode, readonly Place[]>> = {
-  key: [
-    schemed(/^(?:Bearer|Token) +([^ ]+) *$/i),
-    header('x-api-key'),
-    header('x-goog-api-key'),
-    header('api-key'),
-    header('mj-api-secret'),
-    subprotocol,
-  ],
+  key: [schemed(/^(?:Bearer|Token) +([^ ]+) *$/i), ...CREDENTIAL_HEADERS.map(header), subprotocol],
   'query-key': [],
   'system-token': [schemed(/^(?:Bearer +)?([^ ]+) *$/i)],
   none: [],

@@ -1,5 +1,6 @@
 /** The first start on an empty store: one admin account, one key, one system token, shown once. */
 import type { Lent, Statement } from '../../engine/plugin.ts'
+import { takesAnyKey } from './presented.ts'
 import { makeSecret } from './secret.ts'
 import { ANY_ACCOUNT, addKey, addToken, createFirstAccount } from './statements.ts'
 
@@ -70,10 +71,8 @@ const HELLO = { role: 'user', content: 'Hello' }
 /** The path of a route that takes POST and has no parameters; else empty. */
 const pathOfPost = (path: string): string =>
   /^(?:\w+\|)*POST(?:\|\w+)*\s+(\/[^\s{*]*)$/.exec(path)?.[1] ?? ''
-const takesKey = (match: Ground['match'], path: string): boolean => {
-  const modes = match('POST', path).route?.option('auth')
-  return modes === 'key' || (Array.isArray(modes) && modes.includes('key'))
-}
+const takesKey = (match: Ground['match'], path: string): boolean =>
+  takesAnyKey(match('POST', path).route)
 
 /** Calls are paid for, also the first. Where nothing but the sandbox answers, from a store of this machine's own, money that
  *  stands for nothing is given; it stands in the ledger as what it is. */

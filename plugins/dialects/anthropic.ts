@@ -1,5 +1,5 @@
 /** Errors as Anthropic's clients read them: /v1/messages. */
-import type { Dialect } from './dialect.ts'
+import { type Dialect, streamsInBody } from './dialect.ts'
 
 export const anthropic: Dialect = {
   faults: {
@@ -26,5 +26,6 @@ export const anthropic: Dialect = {
     request_id: id,
   }),
   headers: ({ id }) => ({ 'request-id': id }),
+  streams: streamsInBody,
   event: body => `event: error\ndata: ${JSON.stringify(body)}\n\n`,
 }

@@ -1,5 +1,5 @@
 /** What a dialect of errors is: one table of rows by fault code, one by status, and the shape its clients read. */
-import type { Headers, Json } from '../../engine/plugin.ts'
+import type { Headers, Json, Request } from '../../engine/plugin.ts'
 
 /** What a client may learn of a fault. */
 export interface View {
@@ -29,8 +29,16 @@ export interface Dialect {
   body(view: View, row: Row): { readonly [key: string]: Json }
   /** Its headers beside those of the fault. */
   headers?(view: View): Headers
+  /** Whether its clients ask for a stream; a dialect without it has none. */
+  streams?(request: Pick<Request, 'path' | 'json'>): boolean | Promise<boolean>
   /** The body as an event of a stream; a dialect without streams has none. */
   event?(body: { readonly [key: string]: Json }): string
+}
+
+/** As OpenAI's and Anthropic's clients ask: in the body. */
+export const streamsInBody = async (request: Pick<Request, 'json'>): Promise<boolean> => {
+  const body = await request.json()
+  return typeof body === 'object' && body !== null && 'stream' in body && body.stream === true
 }
 
 const UNNAMED: Row = { type: 'error' }

@@ -27,6 +27,7 @@ export const google: Dialect = {
   body: (view, { type, status }) => ({
     error: { code: status ?? view.status, message: view.message, status: type, ...details(view) },
   }),
+  streams: ({ path }) => path.includes(':stream'),
   event: body => `data: ${JSON.stringify(body)}\r\n\r\n`,
 }
 

@@ -1,5 +1,5 @@
 /** Any fault in the client's dialect: as an answer, and as an event of a stream. */
-import type { Fault, Refusal, Route } from '../../engine/plugin.ts'
+import type { Fault, Refusal, Request, Route } from '../../engine/plugin.ts'
 import { anthropic } from './anthropic.ts'
 import { type Dialect, type Row, rowOf, type View } from './dialect.ts'
 import { envelope } from './envelope.ts'
@@ -30,6 +30,12 @@ export const render = (name: DialectName, fault: Fault, id: string): Refusal => 
     body: Buffer.from(JSON.stringify(body)),
     ...(event !== undefined && { event: Buffer.from(event) }),
   }
+}
+
+/** Whether a client of this dialect asks for a stream. */
+export const streams = (name: DialectName, request: Request): boolean | Promise<boolean> => {
+  const dialect: Dialect = dialects[name]
+  return dialect.streams?.(request) ?? false
 }
 
 /** Only the body, for whoever frames the event himself. */

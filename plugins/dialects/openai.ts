@@ -1,5 +1,5 @@
 /** Errors as OpenAI's clients read them: /v1 except messages. */
-import type { Dialect, Row } from './dialect.ts'
+import { type Dialect, type Row, streamsInBody } from './dialect.ts'
 
 const invalid = (code?: string): Row => ({
   type: 'invalid_request_error',
@@ -68,5 +68,6 @@ export const openai: Dialect = {
       code: code ?? null,
     },
   }),
+  streams: streamsInBody,
   event: body => `data: ${JSON.stringify(body)}\n\n`,
 }

@@ -93,6 +93,12 @@ t.test('words of the trade', async t => {
     t.same(broken({ 'engine/request/a.ts': `// ${word}\n` }), ['engine/request/a.ts:2 trade'], word)
   t.same(broken({ 'engine/request/a.ts': '// promptly, remodelled\n' }), [])
   t.same(broken({ 'plugins/model.ts': '// model\n' }), [], 'plugins know the trade')
+  const wire = ["'x-api-key'", "'x-goog-api-key'", "'api-key'", "'mj-api-secret'"]
+  for (const text of [...wire, 'body.stream === true', '{ stream?: unknown }']) {
+    const path = 'engine/request/a.ts'
+    t.same(broken({ [path]: `const wire = ${text}\n` }), [`${path}:2 trade`], text)
+    t.same(broken({ 'plugins/credentials/a.ts': `const wire = ${text}\n` }), [], text)
+  }
 })
 
 t.test('sizes: the request part, a folder and loose files are bounded', async t => {

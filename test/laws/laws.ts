@@ -22,6 +22,9 @@ const LINES_OF: Readonly<Record<string, number>> = { 'engine/plugin.ts': 230 }
 const TRADE =
   /\b(?:models?|tokens?|tokeni[sz]e\w*|chats?|prompts?|completions?|llms?|gpt|embeddings?)\b/gi
 const NAMES = /openai|anthropic|gemini|claude|vidu|recraft|midjourney/gi
+// Headers and members of bodies that only vendors' clients use.
+const WIRE =
+  /\bx-api-key\b|\bx-goog-[\w-]+|'api-key'|\bmj-api-secret\b|\bstream\?:|\.stream === true/g
 // Names that say nothing. `data` and `info` stay allowed as keys (settings.data, log.info): declarations are meant.
 const EMPTY = /^(?:utils?|helpers?|managers?|services?|common|misc|data|info|handler2)$/i
 const EMPTY_END = /(?:Util|Utils|Helper|Helpers|Manager|Service|Impl|Info)$/
@@ -50,6 +53,7 @@ export const laws: Readonly<Record<string, Law>> = {
     within(files, 'engine/').flatMap(file => [
       ...found(file, split(file.text), TRADE, word => `the engine knows no "${word}"`),
       ...found(file, file.text, NAMES, word => `the engine knows no "${word}"`),
+      ...found(file, file.text, WIRE, word => `the engine knows no "${word}"`),
     ]),
 
   sizes: files => sizeBreaches(files).map(breach => ({ line: 1, ...breach })),

@@ -1,7 +1,7 @@
 /** Every fault in every dialect: the body its clients read, the status, the headers, and the event of a stream. */
 import t from 'tap'
 import { TollgateError } from '../../engine/errors.ts'
-import type { Fault, Refusal } from '../../engine/plugin.ts'
+import type { Fault, Json, Refusal, Request } from '../../engine/plugin.ts'
 import { type DialectName, dialects } from '../../plugins/dialects/index.ts'
 import errors from '../../plugins/errors.ts'
 import { fakeExchange } from '../helpers/exchange.ts'
@@ -79,6 +79,23 @@ for (const dialect of Object.keys(dialects) as DialectName[])
       t.ok(String(said).startsWith(text), String(said))
     }
   })
+
+t.test('whether a client asks for a stream is read as its dialect says it', async t => {
+  const asked = (dialect: DialectName, body: Json, path = '/v1/x') => {
+    const request = { path, json: async () => body } as unknown as Request
+    return errors.setup(dialect).streams(request)
+  }
+  const STREAM = '/v1beta/models/m:streamGenerateContent'
+  for (const dialect of ['openai', 'anthropic'] as const) {
+    t.equal(await asked(dialect, { stream: true }), true, dialect)
+    for (const body of [{ stream: 'true' }, {}, [true], null, 'stream'])
+      t.equal(await asked(dialect, body, STREAM), false, `${dialect} ${JSON.stringify(body)}`)
+  }
+  t.equal(await asked('google', {}, STREAM), true)
+  t.equal(await asked('google', { stream: true }), false)
+  for (const dialect of ['vidu', 'midjourney', 'envelope'] as const)
+    t.equal(await asked(dialect, { stream: true }, STREAM), false, dialect)
+})
 
 t.test('openai', async t => {
   const body = (fault: Fault) => read(render('openai', fault))

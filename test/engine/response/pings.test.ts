@@ -7,6 +7,10 @@ import { byHand } from '../../helpers/ticks.ts'
 
 const EVERY = 15_000
 const errorEvents: Stage = {
+  streams: async request => {
+    const body = await request.json()
+    return typeof body === 'object' && body !== null && 'stream' in body && body.stream === true
+  },
   fail: ({ code, status }) => ({
     status,
     headers: {},

@@ -11,14 +11,20 @@ interface Seen {
   readonly body: string
 }
 /** What the upstream sees of a request to a gateway like this. */
-const arrange = async (t: Test, upstream: object = {}, route: object = {}, stage: Stage = {}) => {
+const arrange = async (
+  t: Test,
+  upstream: object = {},
+  route: object = {},
+  stage: Stage = {},
+  credentialHeaders: readonly string[] = [],
+) => {
   const url = await startUpstream(t, async (incoming, response) => {
     const parts: Buffer[] = []
     for await (const part of incoming) parts.push(part as Buffer)
     const { method, url, headers } = incoming
     response.end(JSON.stringify({ method, url, headers, body: Buffer.concat(parts).toString() }))
   })
-  const core = await startCore(t, { own: plugin(stage) }, {
+  const core = await startCore(t, { own: { ...plugin(stage), credentialHeaders } }, {
     upstreams: { up: { url: `${url}/base/v1`, ...upstream } },
     routes: [{ path: 'GET|POST|DELETE /v1/{id}', upstream: 'up', ...route }],
   } as Document)
@@ -52,6 +58,19 @@ t.test('our credential, and none of the client’s', async t => {
   const none = await arrange(t)
   t.notMatch(JSON.stringify(await none('/v1/x', { headers })), /client/)
 })
+
+t.test(
+  'a header that a plugin names as a credential: to no upstream that passes it on',
+  async t => {
+    const headers = { 'x-secret': 'client', 'x-other': 'client' }
+    const pass = { headers: { pass: ['x-secret', 'x-*'] } }
+    const ask = await arrange(t, pass, {}, {}, ['x-secret'])
+    const seen = await ask('/v1/x', { headers })
+    t.match(seen.headers, { 'x-secret': undefined, 'x-other': 'client' })
+    const open = await arrange(t, pass)
+    t.match((await open('/v1/x', { headers })).headers, headers, 'where no plugin names it')
+  },
+)
 
 t.test('what the operator sets is said, whatever client or stage say', async t => {
   const stage: Stage = {

@@ -1,0 +1,131 @@
+/** A route that demands the role `admin`: other accounts get 403 in the route's dialect, and no mode is lost. */
+import { execFile } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { openDatabase } from '../../../engine/store/database.ts'
+import auth from '../../../plugins/auth.ts'
+import { makeSecret } from '../../../plugins/credentials/secret.ts'
+import { addKey, addToken, createAccount } from '../../../plugins/credentials/statements.ts'
+import { openAccounts, passThrough } from '../../helpers/accounts.ts'
+import { startGateway } from '../../helpers/gateway.ts'
+import { operatorEnv, swiftly } from '../../helpers/operator.ts'
+
+const REFUSED = { code: 'AUTH_ROLE', status: 403 }
+
+t.test('by an API key, as every route that says nothing else', async t => {
+  const { account, key, token, route } = await openAccounts(t)
+  const [ann, eve] = [await account('ann', 'admin'), await account('eve')]
+  const admins = route({ role: 'admin' })
+  const bearer = (text: string) => ({ headers: { authorization: `Bearer ${text}` } })
+  t.match(await admins(bearer((await key(ann)).text)), { id: ann, role: 'admin' })
+  const customer = bearer((await key(eve)).text)
+  await t.rejects(admins(customer), REFUSED)
+  await t.rejects(admins(customer), REFUSED, 'also from memory')
+  await t.rejects(admins(bearer((await token(ann)).text)), { code: 'AUTH_KIND', status: 401 })
+  await t.rejects(admins({}), { code: 'AUTH_MISSING', status: 401 })
+  t.match(await route('key')(customer), { id: eve }, 'no demand, no refusal')
+})
+
+t.test('by the modes that stand beside it', async t => {
+  const { account, key, token, route } = await openAccounts(t)
+  const [ann, eve] = [await account('ann', 'admin'), await account('eve')]
+  const admins = route({ by: ['query-key', 'system-token'], role: 'admin' })
+  const ask = (text: string) => ({ headers: { authorization: text } })
+  t.match(await admins(ask((await token(ann)).text)), { id: ann })
+  await t.rejects(admins(ask((await token(eve)).text)), REFUSED)
+  t.match(await admins({ query: `key=${(await key(ann)).text}` }), { id: ann })
+  await t.rejects(admins({ query: `key=${(await key(eve)).text}` }), REFUSED)
+})
+
+t.test('any account is a customer, an admin too', async t => {
+  const { account, key, host } = await openAccounts(t)
+  const stage = auth.setup({ by: 'key', role: 'customer' }, host)
+  for (const role of ['admin', 'customer'] as const) {
+    const { text } = await key(await account(role, role))
+    t.match(await passThrough(stage, { headers: { 'x-api-key': text } }), { role })
+  }
+})
+
+t.test('in the dialect of the route', async t => {
+  const gateway = await startGateway({
+    routes: `
+pipeline: [errors, auth]
+upstreams: { up: { url: 'http://127.0.0.1:1' } }
+routes:
+  - { path: GET /openai, upstream: up, auth: { role: admin } }
+  - { path: GET /anthropic, upstream: up, auth: { role: admin }, errors: anthropic }
+  - { path: GET /google, upstream: up, auth: { role: admin }, errors: google }
+  - { path: GET /vidu, upstream: up, auth: { role: admin }, errors: vidu }
+  - { path: GET /midjourney, upstream: up, auth: { role: admin }, errors: midjourney }
+  - { path: GET /envelope, upstream: up, auth: { by: system-token, role: admin }, errors: envelope }
+`,
+  })
+  const database = await openDatabase({ url: 'sqlite:', data: gateway.data, patience: 10_000 })
+  t.teardown(async () => {
+    await database.close()
+    await gateway.stop()
+  })
+  const now = Date.now()
+  const made = await database.write(createAccount({ name: 'eve', role: 'customer' }, now))
+  const account = Number(made.at(-1)?.[0]?.id)
+  const [key, token] = [makeSecret('key'), makeSecret('system-token')]
+  await database.write(addKey({ account, name: 'test', secret: key }, now))
+  await database.write(addToken({ account, name: 'test', secret: token }, now))
+  const ask = (dialect: string, secret: string) =>
+    fetch(`${gateway.url}/${dialect}`, { headers: { authorization: `Bearer ${secret}` } })
+  const text = 'This route is for accounts with the role "admin"'
+  const BODIES = {
+    openai: { error: { type: 'permission_error', code: 'permission_denied' } },
+    anthropic: { type: 'error', error: { type: 'permission_error', message: text } },
+    google: { error: { code: 403, status: 'PERMISSION_DENIED', message: text } },
+    vidu: { code: 403, reason: 'Forbidden', message: text },
+    midjourney: { description: text, type: 'gateway_error' },
+    envelope: { success: false, message: text },
+  }
+  for (const [dialect, body] of Object.entries(BODIES)) {
+    const response = await ask(dialect, dialect === 'envelope' ? token.text : key.text)
+    t.equal(response.status, 403, dialect)
+    const said = await response.text()
+    t.match(JSON.parse(said), body, dialect)
+    t.match(said, /accounts with the role/)
+  }
+  // Whoever is let in meets an upstream that is not there.
+  t.equal((await ask('openai', await gateway.key())).status, 502)
+})
+
+const WRONG: readonly (readonly [auth: string, said: RegExp])[] = [
+  [
+    '{ role: admn }',
+    /routes\.yaml:5:\d+ {2}UNKNOWN_VALUE .*auth\.role cannot be admn.*did you mean "admin"\?/,
+  ],
+  ['{ by: key }', /MISSING_KEY .*auth needs the key "role"/],
+  ['{ by: none, role: admin }', /UNKNOWN_VALUE .*auth\.by cannot be none/],
+  ['{ by: system-tokn, role: admin }', /UNKNOWN_VALUE .*did you mean "system-token"\?/],
+]
+t.test('a demand that cannot be meant: a problem with its place', async t => {
+  const root = fileURLToPath(new URL('../../../', import.meta.url))
+  const folder = t.testdir({})
+  const config = join(folder, 'routes.yaml')
+  for (const [demand, said] of WRONG) {
+    writeFileSync(
+      config,
+      `settings: { plugins: [${join(root, 'plugins')}] }
+pipeline: [errors, auth]
+upstreams: { up: { url: http://127.0.0.1:1 } }
+routes:
+  - { path: GET /x, upstream: up, auth: ${demand} }
+`,
+    )
+    const env = operatorEnv({ TOLLGATE_CONFIG: config, TOLLGATE_DATA: join(folder, 'data') })
+    const [program, args] = swiftly(join(root, 'engine/bin.cjs'), 'check')
+    const ended = await promisify(execFile)(program, args, { env }).then(
+      ({ stdout }) => ({ code: 0, text: stdout }),
+      thrown => ({ code: thrown.code, text: `${thrown.stdout}${thrown.stderr}` }),
+    )
+    t.not(ended.code, 0, demand)
+    t.match(ended.text, said, demand)
+  }
+})
