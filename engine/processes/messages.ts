@@ -67,6 +67,8 @@ export type ToWorker =
   | { readonly type: 'connection'; readonly id: number }
   | { readonly type: 'drain'; readonly grace: number; readonly patient?: boolean }
   | { readonly type: 'metrics' }
+  /** A worker has ended without a word: what it held is to be released. */
+  | { readonly type: 'peer-exited' }
 export type FromWorker =
   | { readonly type: 'up' }
   | { readonly type: 'prepared'; readonly version: number }

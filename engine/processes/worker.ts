@@ -15,7 +15,8 @@ import { Shared } from '../snapshot/shared-resources.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { isPostgres, type OpenDatabase, openDatabase } from '../store/database.ts'
 import { createJobs } from '../store/jobs.ts'
-import { createStanding, type OwnStanding } from '../store/standing.ts'
+import { Leases } from '../store/leases.ts'
+import { createMembership, type OwnMembership } from '../store/membership.ts'
 import { BEAT, type FromWorker, type Sealed, type ToWorker } from './messages.ts'
 
 /** Sent without being asked, so that a killed worker takes little with it; ms. */
@@ -37,7 +38,7 @@ class Working {
   readonly #bundles = new Set<string>()
   #database: OpenDatabase | undefined
   #resources: Resources | undefined
-  #standing: OwnStanding | undefined
+  #membership: OwnMembership | undefined
   #lender: Lender | undefined
   #current: Snapshot | undefined
   readonly #prepared = new Map<number, Snapshot>()
@@ -73,6 +74,8 @@ class Working {
     if (this.#resources) {
       this.#server ??= createGatewayServer(() => this.#serving(), this.#resources)
     }
+    // Every listener of its plugins is there.
+    this.#membership?.start()
     void tell({ type: 'serving', version })
     if (old !== this.#current) void old?.retire()
   }
@@ -82,6 +85,10 @@ class Working {
     // Its client may have left on the way.
     if (!handle) return
     this.#server?.take(new Socket({ handle, readable: true, writable: true } as object))
+  }
+  /** Another process of this gateway has ended. */
+  peerExited(): void {
+    this.#membership?.look()
   }
   discard(version: number): void {
     void this.#prepared.get(version)?.retire()
@@ -104,7 +111,7 @@ class Working {
     await jobs
     this.#lender?.close()
     // What it held and could not give back is found by others.
-    await this.#standing?.close().catch(() => {})
+    await this.#membership?.close().catch(() => {})
     await this.#database?.close()
     await this.report()
     await this.#log.flush()
@@ -150,21 +157,21 @@ class Working {
       report: message => this.#log.warn({ message }, 'the store warns'),
     })
     this.#database = database
-    const standing = createStanding({ database, log: this.#log })
+    const membership = createMembership({ database, log: this.#log })
     const channel = {
       send: (message: unknown) => void tell(message as FromWorker),
       on: (listener: (message: unknown) => void) => void process.on('message', listener),
     }
     // Only there other machines may count the same.
     if (isPostgres(url)) this.#lender = createLender({ database, log: this.#log, channel })
-    this.#standing = standing
+    this.#membership = membership
     return {
       role: 'worker',
       ...{ log: this.#log, metrics: this.#metrics, database, shared: new Shared() },
       allowances: createAllowances(channel),
-      jobs: createJobs({ database, log: this.#log }),
+      jobs: createJobs({ leases: new Leases({ database, membership }), log: this.#log }),
       turns: this.#turns,
-      standing,
+      membership,
     }
   }
 }
@@ -195,6 +202,7 @@ const start = (name: string): void => {
     if (message.type === 'discard') inOrder(() => working.discard(message.version))
     if (message.type === 'drain') void working.drain(message.grace, message.patient)
     if (message.type === 'metrics') void working.report()
+    if (message.type === 'peer-exited') working.peerExited()
   })
   process.on('uncaughtException', error => working.crashed(error))
   process.on('unhandledRejection', error => working.rejected(error))
