@@ -97,7 +97,7 @@ export default {
     const ledger = host.share(
       'ledger',
       '1',
-      () => new Ledger(host.database, host.log, host.standing),
+      () => new Ledger(host.database, host.log, host.membership),
     )
     host.job('ledger notes', NOTES, () => settleNoted(host.database, host.log, Date.now()))
     host.job('ledger audit', AUDIT, () => auditAloud(host))

@@ -15,7 +15,7 @@ import { Shared } from '../snapshot/shared-resources.ts'
 import type { Settings } from '../snapshot/snapshot.ts'
 import { type OpenDatabase, openDatabase, openForReading } from '../store/database.ts'
 import { noJobs } from '../store/jobs.ts'
-import { createStanding } from '../store/standing.ts'
+import { createMembership } from '../store/membership.ts'
 import type { Terminal } from './verb.ts'
 
 /** As far as they can be known before anything is checked. */
@@ -49,7 +49,7 @@ export const withLoaded = async <T>(
     ...{ database, metrics, shared: new Shared(), allowances: createLocalAllowances() },
     log,
     ...{ jobs: noJobs, turns: new Turns() },
-    standing: createStanding({ database, log, looks: false }),
+    membership: createMembership({ database, log }),
   }
   const source = fileSource(terminal.env)
   try {

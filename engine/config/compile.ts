@@ -8,7 +8,7 @@ import { matchIn } from '../request/route-match.ts'
 import type { Blueprint } from '../snapshot/blueprint.ts'
 import { lend, type Resources } from '../snapshot/host.ts'
 import { type CompiledRoute, type Endpoint, Snapshot } from '../snapshot/snapshot.ts'
-import { STANDING_TABLE } from '../store/standing.ts'
+import { MEMBERSHIP_TABLES } from '../store/membership.ts'
 import { sendOutside, viewsOf } from '../upstream/direct-send.ts'
 import { createEgress, type Egress } from '../upstream/egress.ts'
 import {
@@ -154,7 +154,7 @@ const migrate = async ({ plugins, resources, faults }: Kit): Promise<void> => {
     if (!plugin?.migrations || !database.migrate) return
     try {
       // Those of the engine, on which a plugin's may stand.
-      if (!prepared) await database.migrate('standing', STANDING_TABLE)
+      if (!prepared) await database.migrate('standing', MEMBERSHIP_TABLES)
       prepared = true
       await database.migrate(name, plugin.migrations)
     } catch (thrown) {

@@ -13,7 +13,7 @@ import { Shared } from '../snapshot/shared-resources.ts'
 import type { Settings } from '../snapshot/snapshot.ts'
 import { openDatabase } from '../store/database.ts'
 import { noJobs } from '../store/jobs.ts'
-import { createStanding } from '../store/standing.ts'
+import { createMembership } from '../store/membership.ts'
 import { lendBeside } from '../upstream/direct-send.ts'
 import { History } from './history.ts'
 import { lateDatabase } from './lazy-database.ts'
@@ -66,7 +66,7 @@ const openBench = (config: string): Bench => {
     resources: {
       ...{ role: 'builder', log, metrics, database, shared, allowances, jobs: noJobs },
       turns: new Turns(),
-      standing: createStanding({ database, log, looks: false }),
+      membership: createMembership({ database, log }),
     },
   }
 }

@@ -78,6 +78,8 @@ export type ToWorker =
   | { readonly type: 'drain'; readonly grace: number; readonly patient?: boolean }
   | { readonly type: 'metrics' }
   | ({ readonly type: 'admin' } & AdminQuestion)
+  /** A worker has ended without a word: what it held is to be released. */
+  | { readonly type: 'peer-exited' }
 export type FromWorker =
   | { readonly type: 'up' }
   | { readonly type: 'prepared'; readonly version: number }

@@ -203,6 +203,7 @@ export class Crew {
     allowances.detach(member.pid)
     exposition.forget(String(member.pid))
     if (this.#draining) return
+    if (code !== 0) for (const other of this.#all) other.send({ type: 'peer-exited' })
     if (member.state === 'leaving') return
     const { reason } = member
     metrics.count('worker_restarts_total', { reason })

@@ -15,7 +15,8 @@ import { Shared } from '../snapshot/shared-resources.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { isPostgres, type OpenDatabase, openDatabase } from '../store/database.ts'
 import { createJobs } from '../store/jobs.ts'
-import { createStanding, type OwnStanding } from '../store/standing.ts'
+import { Leases } from '../store/leases.ts'
+import { createMembership, type OwnMembership } from '../store/membership.ts'
 import {
   type AdminQuestion,
   BEAT,
@@ -44,7 +45,7 @@ class Working {
   readonly #bundles = new Set<string>()
   #database: OpenDatabase | undefined
   #resources: Resources | undefined
-  #standing: OwnStanding | undefined
+  #membership: OwnMembership | undefined
   #lender: Lender | undefined
   #current: Snapshot | undefined
   readonly #prepared = new Map<number, Snapshot>()
@@ -80,6 +81,8 @@ class Working {
     if (this.#resources) {
       this.#server ??= createGatewayServer(() => this.#serving(), this.#resources)
     }
+    // Every listener of its plugins is there.
+    this.#membership?.start()
     void tell({ type: 'serving', version })
     if (old !== this.#current) void old?.retire()
   }
@@ -94,6 +97,10 @@ class Working {
   async answer(question: AdminQuestion): Promise<void> {
     const reply = await answerAdmin(this.#serving(), question, this.#log)
     void tell({ type: 'admin', id: question.id, ...reply })
+  }
+  /** Another process of this gateway has ended. */
+  peerExited(): void {
+    this.#membership?.look()
   }
   discard(version: number): void {
     void this.#prepared.get(version)?.retire()
@@ -116,7 +123,7 @@ class Working {
     await jobs
     this.#lender?.close()
     // What it held and could not give back is found by others.
-    await this.#standing?.close().catch(() => {})
+    await this.#membership?.close().catch(() => {})
     await this.#database?.close()
     await this.report()
     await this.#log.flush()
@@ -162,21 +169,21 @@ class Working {
       report: message => this.#log.warn({ message }, 'the store warns'),
     })
     this.#database = database
-    const standing = createStanding({ database, log: this.#log })
+    const membership = createMembership({ database, log: this.#log })
     const channel = {
       send: (message: unknown) => void tell(message as FromWorker),
       on: (listener: (message: unknown) => void) => void process.on('message', listener),
     }
     // Only there other machines may count the same.
     if (isPostgres(url)) this.#lender = createLender({ database, log: this.#log, channel })
-    this.#standing = standing
+    this.#membership = membership
     return {
       role: 'worker',
       ...{ log: this.#log, metrics: this.#metrics, database, shared: new Shared() },
       allowances: createAllowances(channel),
-      jobs: createJobs({ database, log: this.#log }),
+      jobs: createJobs({ leases: new Leases({ database, membership }), log: this.#log }),
       turns: this.#turns,
-      standing,
+      membership,
     }
   }
 }
@@ -208,6 +215,7 @@ const start = (name: string): void => {
     if (message.type === 'drain') void working.drain(message.grace, message.patient)
     if (message.type === 'metrics') void working.report()
     if (message.type === 'admin') void working.answer(message)
+    if (message.type === 'peer-exited') working.peerExited()
   })
   process.on('uncaughtException', error => working.crashed(error))
   process.on('unhandledRejection', error => working.rejected(error))

@@ -2,7 +2,8 @@
  *  the machine alive there. */
 import type { Database, Log, Migration, Row } from '../plugin.ts'
 import { monotonic } from '../store/clock.ts'
-import { createStanding, type OwnStanding, STANDING_TABLE } from '../store/standing.ts'
+import { createMembership, MEMBERSHIP_TABLES, type OwnMembership } from '../store/membership.ts'
+import type { Timeouts } from '../store/timeouts.ts'
 import type { Channel, Leased, Lend } from './channel.ts'
 import {
   clean,
@@ -21,8 +22,7 @@ export interface LenderOptions {
   readonly log: Log
   readonly channel: Channel
   readonly now?: () => number
-  /** ms between two signs of life. */
-  readonly every?: number
+  readonly timeouts?: Timeouts
 }
 export interface Lender {
   close(): void
@@ -45,7 +45,7 @@ class Lending implements Lender {
   readonly #options: LenderOptions
   readonly #now: () => number
   #tables: Promise<void> | undefined
-  #machine: { readonly name: string; readonly standing: OwnStanding } | undefined
+  #machine: { readonly name: string; readonly membership: OwnMembership } | undefined
   #cleaned: number
   #closed = false
 
@@ -71,7 +71,7 @@ class Lending implements Lender {
     const machine = this.#machine
     this.#machine = undefined
     // Others of this machine may live on: it stays, and without them is soon found to be gone.
-    machine?.standing.rest()
+    machine?.membership.rest()
     this.#say({ verb: 'resign' })
   }
   async #lease(message: Extract<Lend, { verb: 'lease' }>): Promise<void> {
@@ -117,18 +117,18 @@ class Lending implements Lender {
   async #join(name: string): Promise<void> {
     await this.prepare()
     if (this.#machine?.name !== name) {
-      this.#machine?.standing.rest()
-      const { database, log, every } = this.#options
-      const given = { database, log, name, looks: false, ...(every !== undefined && { every }) }
-      const standing = createStanding(given)
-      standing.watch('machine', { lost: () => this.#gone(name) })
-      this.#machine = { name, standing }
+      this.#machine?.membership.rest()
+      const { database, log, timeouts } = this.#options
+      const given = { database, log, name, ...(timeouts && { timeouts }) }
+      const membership = createMembership(given)
+      membership.listen('machine', { onExpelled: () => this.#gone(name) })
+      this.#machine = { name, membership }
     }
-    await this.#machine?.standing.name()
+    await this.#machine?.membership.name()
   }
   #gone(machine: string): void {
     if (this.#machine?.name !== machine) return
-    this.#machine.standing.rest()
+    this.#machine.membership.rest()
     this.#machine = undefined
     this.#say({ verb: 'gone', machine })
   }
@@ -142,7 +142,7 @@ class Lending implements Lender {
   }
   async #make(): Promise<void> {
     const { database } = this.#options
-    await database.migrate('standing', STANDING_TABLE)
+    await database.migrate('standing', MEMBERSHIP_TABLES)
     await database.migrate('allowance', LEASE_TABLES)
   }
   #say(message: Told): void {

@@ -9,8 +9,8 @@ import type {
   Host,
   Lent,
   Log,
+  Membership,
   Route,
-  Standing,
   UpstreamView,
 } from '../plugin.ts'
 import type { Allowances } from '../quota/allowance.ts'
@@ -30,7 +30,7 @@ export interface Resources {
   readonly allowances: Allowances
   readonly jobs: Jobs
   readonly turns: Turns
-  readonly standing: Standing
+  readonly membership: Membership
 }
 
 /** What a snapshot adds to it. */
@@ -73,7 +73,7 @@ export const lend = (resources: Resources, ground: Ground): Lent => ({
   job: (name, every, run) => {
     ground.held.push(resources.jobs.start(name, every, run))
   },
-  standing: resources.standing,
+  membership: resources.membership,
   allowance: (name, supply) => resources.allowances.open(name, supply),
 })
 

@@ -1,4 +1,5 @@
-/** From a database url to the engine, the file and the writer's socket. The same for every process of a data folder. */
+/** From a database url to the engine, the file and the writer's socket. The same for every process
+ *  of a data folder. */
 import { createHash } from 'node:crypto'
 import { lstatSync, mkdirSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
@@ -16,7 +17,8 @@ const LONGEST = 103
 
 export const isPostgres = (url: string): boolean => /^postgres(ql)?:/.test(url)
 
-/** `sqlite:` alone is tollgate.db in the data folder; a relative path stands where the process stands. */
+/** `sqlite:` alone is tollgate.db in the data folder; a relative path stands where the process
+ *  stands. */
 export const locate = (url: string, data = 'data'): Address => {
   if (isPostgres(url)) throw fault('STORE_POSTGRES')
   const path = /^sqlite:(?:\/\/)?(.*)$/.exec(url)?.[1]
@@ -27,7 +29,8 @@ export const locate = (url: string, data = 'data'): Address => {
   return { url: `sqlite:${file}`, file, socket: socketOf(file) }
 }
 
-const socketOf = (file: string): string => {
+/** Beside the file, where its path is short enough for a socket. */
+export const socketOf = (file: string): string => {
   const near = `${file}.socket`
   if (Buffer.byteLength(near) <= LONGEST) return near
   const name = `${createHash('sha256').update(file).digest('hex').slice(0, 16)}.socket`
@@ -35,11 +38,14 @@ const socketOf = (file: string): string => {
   return join(folder, name)
 }
 
-/** Makes the folders of a database and of its socket; the one in a shared place must be ours alone. */
+/** Makes the folders of a database and of its socket. */
 export const makeFolders = (address: Address): void => {
   mkdirSync(dirname(address.file), { recursive: true })
-  const folder = dirname(address.socket)
-  if (folder === dirname(address.file)) return
+  if (dirname(address.socket) !== dirname(address.file)) makeSocketFolder(address.socket)
+}
+/** The folder of a socket, which must be ours alone: it may stand in a shared place. */
+export const makeSocketFolder = (socket: string): void => {
+  const folder = dirname(socket)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const found = lstatSync(folder)
   const ours = found.isDirectory() && found.uid === userInfo().uid && (found.mode & 0o077) === 0

@@ -91,7 +91,11 @@ export interface Writes {
    *  them. They end by themselves when the exchange is over and its groups are durable. */
   will(...statements: readonly Statement[]): void
   /** The count that replaces the value at `Statement.progress`. Call it for every chunk, before the
-   *  chunk leaves. */
+   *  chunk leaves: it is one small write into a file of the data folder (`progress/`), no message
+   *  to the store. A process of that folder reads the file when this one dies, so that no
+   *  delivered chunk is lost. A process of another machine cannot, and leaves the on-crash
+   *  statements alone as long as any process of the folder beats; after that the values count that
+   *  the statements had in the store. */
   progress(count: number): void
   commit(): Promise<void>
 }
@@ -151,7 +155,7 @@ export interface Turn {
 export interface Durable<Reply, Route> {
   readonly database: Database
   /** This process among the processes of the installation. */
-  readonly standing: Standing
+  readonly membership: Membership
   /** Background work that one process of the installation does at a time, by a lease in the store.
    *  `every`: ms. */
   job(name: string, every: number, run: (signal: AbortSignal) => Promise<void>): void
@@ -171,29 +175,29 @@ export interface Durable<Reply, Route> {
   judge(url: string): Promise<string>
 }
 /** Membership of this process: a row of the table `tollgate_processes`, whose `id` is its name.
- *  Reservations stand in the store under that name, so that another process can release them after
- *  this one died. */
-export interface Standing {
+ *  Reservations stand in the store under that name, so that a peer can release them after this
+ *  process died. */
+export interface Membership {
   /** Registers with the first call: most processes reserve nothing. */
   name(): Promise<string>
   /** False for an earlier name: what was reserved under it has been released. */
-  goesBy(name: string): boolean
+  isCurrent(name: string): boolean
   /** The store no longer knows this name: the process registers again under another. */
-  lost(name: string): void
+  expelled(name: string): void
   /** One listener an owner; a later one replaces the first. */
-  watch(owner: string, mourner: Mourner): void
+  listen(owner: string, listener: PeerListener): void
 }
 /** What an owner of reservations does about processes that died. */
-export interface Mourner {
+export interface PeerListener {
   /** This process was expelled: its own reservations are released already. */
-  lost?(): void
+  onExpelled?(): void
   /** The store has not answered for so long that this process may soon be expelled. Its name may
    *  stay valid. */
-  doubtful?(): void
+  onSuspect?(): void
   /** Runs before a dead process is reaped. May run again, and on several machines at once. */
-  dying?(name: string): Promise<void>
+  beforeReap?(name: string): Promise<void>
   /** Statements of the list that reaps a dead process: they release what it reserved. */
-  buried?(name: string): readonly Statement[]
+  reapStatements?(name: string): readonly Statement[]
 }
 
 // ---------------------------------------------------------------- allowances

@@ -9,6 +9,7 @@ import { type Address, isPostgres, locate } from './address.ts'
 import { fault } from './faults.ts'
 import type { DatabaseOptions, Durability, OpenDatabase } from './open-database.ts'
 import { pagesOf } from './pages.ts'
+import { ProcessFolder } from './process-folder.ts'
 import { newProcessKey } from './process-key.ts'
 import { folderOf, Progress } from './progress.ts'
 import { Reads } from './sqlite/reads.ts'
@@ -28,10 +29,12 @@ export const openDatabase = async (options: DatabaseOptions): Promise<OpenDataba
   const key = newProcessKey()
   const link = new Link(address.socket, options.patience ?? 1_000, key)
   const reads = new Reads(address.file)
+  const folder = new ProcessFolder(dirname(address.file))
   const progress = new Progress(folderOf(dirname(address.file)), link.client)
   const close = async (): Promise<void> => {
     await Promise.all([link.close(), reads.close()])
     progress.close()
+    folder.close()
     if (writer) await stop(writer)
   }
   try {
@@ -52,7 +55,7 @@ export const openDatabase = async (options: DatabaseOptions): Promise<OpenDataba
       link.will(name, statements)
       if (statements.length === 0) progress.drop(name)
     },
-    client: key,
+    process: { key, folder },
     progress: (name, count) => progress.note(name, count),
     close,
   }

@@ -1,8 +1,8 @@
-/** Background work, done by one process of the installation at a time: the one that holds the lease of its name. */
-import { randomUUID } from 'node:crypto'
-import type { Database, Log, Migration } from '../plugin.ts'
+/** Background work, done by one process of the installation at a time: the one that holds the lease
+ *  of its name. */
+import type { Log } from '../plugin.ts'
 import { monotonic } from './clock.ts'
-import { LEASE_TABLE, Lease } from './lease.ts'
+import type { Lease, Leases } from './leases.ts'
 
 export interface Jobs {
   /** Runs it every so often (ms) in whichever process holds the lease. Returns how to stop. */
@@ -11,37 +11,17 @@ export interface Jobs {
   close(): Promise<void>
 }
 export interface JobsOptions {
-  readonly database: Pick<Database, 'read' | 'write'> & {
-    migrate(owner: string, migrations: readonly Migration[]): Promise<void>
-  }
+  readonly leases: Leases
   readonly log: Log
-  /** ms without a sign of life until another process takes over. */
-  readonly lease?: number
 }
 
 /** What runs no background work: commands, trials, tests. */
 export const noJobs: Jobs = { start: () => () => {}, close: async () => {} }
 
-export const createJobs = ({ database, log, lease = 15_000 }: JobsOptions): Jobs => {
-  const holder = randomUUID()
+export const createJobs = ({ leases, log }: JobsOptions): Jobs => {
   const jobs = new Map<string, Job>()
-  let table: Promise<void> | undefined
-  /** Made when the first job starts; asked again if the store was away. */
-  const ready = (): Promise<void> => {
-    table ??= database.migrate('jobs', LEASE_TABLE).catch(error => {
-      table = undefined
-      throw error
-    })
-    return table
-  }
   const open = (name: string): Job => {
-    const job: Job = new Job({
-      name,
-      log,
-      beat: lease / BEATS,
-      ready,
-      lease: new Lease({ database, name, holder, ms: lease, lost: () => job.abort() }),
-    })
+    const job = new Job({ name, log, leases })
     jobs.set(name, job)
     return job
   }
@@ -52,15 +32,11 @@ export const createJobs = ({ database, log, lease = 15_000 }: JobsOptions): Jobs
     },
   }
 }
-const BEATS = 4
 
 interface JobParts {
   readonly name: string
   readonly log: Log
-  /** ms. */
-  readonly beat: number
-  readonly lease: Lease
-  ready(): Promise<void>
+  readonly leases: Leases
 }
 interface Runner {
   readonly every: number
@@ -75,12 +51,12 @@ interface Run {
 /** One name: at most one run at a time here, and none without the lease. */
 class Job {
   readonly #parts: JobParts
-  /** Of the snapshots that want it, the last one's runs: a reload keeps the lease within the process. */
+  /** Of the snapshots that want it, the last one's runs: a reload keeps the lease within the
+   *  process. */
   #runners: Runner[] = []
   #loop: Promise<void> | undefined
   #run: Run | undefined
   #next = 0
-  #beatAt = 0
   #wake = (): void => {}
 
   constructor(parts: JobParts) {
@@ -91,40 +67,41 @@ class Job {
     this.#loop ??= this.#live()
     return () => {
       this.#runners = this.#runners.filter(each => each !== runner)
-      if (this.#run?.runner === runner) this.abort()
+      if (this.#run?.runner === runner) this.#abort()
       this.#wake()
     }
   }
-  abort(): void {
-    this.#run?.stop.abort()
-  }
   async close(): Promise<void> {
     this.#runners = []
-    this.abort()
+    this.#abort()
     this.#wake()
     await this.#loop
   }
-  /** Beats as long as anything runs, even what was told to stop: nobody else may begin before it has. */
+  #abort(): void {
+    this.#run?.stop.abort()
+  }
+  /** Keeps the lease as long as anything runs, even what was told to stop: no other process may
+   *  begin before it has ended. */
   async #live(): Promise<void> {
-    const { lease, beat } = this.#parts
+    const { name, leases } = this.#parts
+    const lease = leases.open(name, {
+      onHeld: () => this.#wake(),
+      onLost: () => this.#abort(),
+    })
+    await this.#attempt(() => leases.look())
     while (this.#runners.length > 0 || this.#run) {
-      if (!lease.held || monotonic() >= this.#beatAt) {
-        this.#beatAt = monotonic() + beat
-        await this.#tryTo(() => lease.keep())
-      }
       const runner = this.#runners.at(-1)
       if (runner && !this.#run && lease.held && monotonic() >= this.#next) this.#begin(runner)
-      if (runner || this.#run) await this.#nap()
+      if (runner || this.#run) await this.#nap(lease)
     }
-    await this.#tryTo(() => lease.leave())
+    await this.#attempt(() => lease.release())
     this.#loop = this.#runners.length > 0 ? this.#live() : undefined
   }
-  async #tryTo(act: () => Promise<void>): Promise<void> {
-    const { name, log, ready } = this.#parts
+  async #attempt(act: () => Promise<void>): Promise<void> {
     try {
-      await ready()
       await act()
     } catch (error) {
+      const { name, log } = this.#parts
       log.warn({ job: name, error }, 'the store did not answer for the lease of a job')
     }
   }
@@ -142,12 +119,11 @@ class Job {
       })
     this.#run = { runner, stop, done }
   }
-  /** Until the next beat or the next run is due, or somebody starts, ends or stops. */
-  #nap(): Promise<void> {
-    const { beat, lease } = this.#parts
-    const due = this.#run || !lease.held ? beat : this.#next - monotonic()
+  /** Until the next run is due, or the lease, a runner or the run changes. */
+  #nap(lease: Lease): Promise<void> {
+    const due = this.#run || !lease.held ? undefined : this.#next - monotonic()
     return new Promise(resolve => {
-      const timer = setTimeout(resolve, Math.max(1, Math.min(beat, due))).unref()
+      const timer = due === undefined ? undefined : setTimeout(resolve, Math.max(1, due)).unref()
       this.#wake = () => {
         clearTimeout(timer)
         resolve()

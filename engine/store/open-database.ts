@@ -1,5 +1,6 @@
 /** What whoever opens a store says and gets, whichever engine it is. */
 import type { Database, Migration, Statement } from '../plugin.ts'
+import type { ProcessFolder } from './process-folder.ts'
 
 /** What an acknowledged write survives: also a power cut, or the end of every process of ours, even kill -9. */
 export type Durability = 'power' | 'process'
@@ -14,8 +15,6 @@ export interface DatabaseOptions {
   readonly patience?: number
   /** ms until the store must have answered for the first time. */
   readonly opening?: number
-  /** PostgreSQL: ms for which a process may be cut off before its wills are applied. */
-  readonly grace?: number
   /** PostgreSQL: what an operator should know; with SQLite the writer says it. */
   report?(text: string): void
 }
@@ -26,7 +25,12 @@ export interface OpenDatabase extends Database {
   will(name: string, statements: readonly Statement[]): void
   /** How far the exchange of this name has come: its will is applied with it, whoever is killed. */
   progress(name: string, count: number): void
-  /** The key of this process, under which its wills stand; undefined before the store is opened. */
-  readonly client?: bigint
+  /** This process, as its peers find it; undefined before the store is opened. */
+  readonly process?: {
+    /** Under which its on-crash statements stand. */
+    readonly key: bigint
+    /** The data folder in which its progress can be read. */
+    readonly folder: ProcessFolder | undefined
+  }
   close(): Promise<void>
 }

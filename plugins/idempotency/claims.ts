@@ -6,8 +6,8 @@ import type {
   Exchange,
   Headers,
   Log,
+  Membership,
   Row,
-  Standing,
   Statement,
 } from '../../engine/plugin.ts'
 import { ADMISSION, writeSurely } from '../ledger/surely.ts'
@@ -35,19 +35,19 @@ const PAGE = 500
 export class Claims {
   readonly #database: Store
   readonly #log: Log
-  readonly #standing: Standing
+  readonly #membership: Membership
   readonly #running = new Map<string, Claimant>()
   /** What became of a key, where the store could not be told yet. */
   readonly #untold = new Map<string, Statement>()
   #timer: NodeJS.Timeout | undefined
 
-  constructor(database: Store, log: Log, standing: Standing) {
+  constructor(database: Store, log: Log, membership: Membership) {
     this.#database = database
     this.#log = log
-    this.#standing = standing
+    this.#membership = membership
     // Where another may soon have its claims it lets go of them. A burial takes them along by a foreign key.
     const letGo = (): void => this.#lost()
-    standing.watch('idempotency', { lost: letGo, doubtful: letGo })
+    membership.listen('idempotency', { onExpelled: letGo, onSuspect: letGo })
   }
   /** What was answered to this key; undefined: it is claimed for this exchange, which must be `ended`. */
   async claim(
@@ -96,7 +96,7 @@ export class Claims {
     exchange: Claimant,
     claimed: number,
   ): Promise<Row | undefined> {
-    const process = await this.#standing.name()
+    const process = await this.#membership.name()
     // Before the answer: if the claim is lost on its way, this exchange is one of those that are cut.
     this.#running.set(exchange.id, exchange)
     try {
@@ -109,7 +109,7 @@ export class Claims {
       const unknown = isCode(thrown, 'STORE_UNKNOWN')
       this.ended(exchange.id, unknown ? freeKey(exchange.id) : undefined)
       if (!isCode(thrown, 'IDEMPOTENCY_BURIED')) throw thrown
-      this.#standing.lost(process)
+      this.#membership.expelled(process)
       throw fault('IDEMPOTENCY_LOST')
     }
   }

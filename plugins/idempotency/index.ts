@@ -52,7 +52,7 @@ export default {
     const claims = host.share(
       'idempotency/claims',
       '1',
-      () => new Claims(host.database, host.log, host.standing),
+      () => new Claims(host.database, host.log, host.membership),
     )
     host.job('idempotency', CLEANING, signal => claims.clean(signal))
     return {

@@ -1,7 +1,7 @@
 /** Holds money for calls and closes what it holds. One per process; knows amounts, not prices. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
-import type { Database, Log, Row, Standing, Statement } from '../../engine/plugin.ts'
+import type { Database, Log, Membership, Row, Statement } from '../../engine/plugin.ts'
 import { isCode } from './faults.ts'
 import { settleNoted } from './noted.ts'
 import { giveAllBack } from './processes.ts'
@@ -35,7 +35,7 @@ const MOST_OPENED = 100_000
 export class Ledger {
   readonly #database: Store
   readonly #log: Log
-  readonly #standing: Standing
+  readonly #membership: Membership
   readonly #shares: Shares
   /** Keys whose wallet is known to be there. */
   readonly #opened = new LRUCache<number, true>({ maxSize: MOST_OPENED, sizeCalculation: () => 1 })
@@ -45,39 +45,41 @@ export class Ledger {
   /** As it was last heard. */
   #name: string | undefined
 
-  constructor(database: Store, log: Log, standing: Standing) {
+  constructor(database: Store, log: Log, membership: Membership) {
     this.#database = database
     this.#log = log
-    this.#standing = standing
+    this.#membership = membership
     this.#shares = new Shares({
       database,
-      process: () => this.#standing.name(),
-      lost: process => this.#standing.lost(process),
+      process: () => this.#membership.name(),
+      lost: process => this.#membership.expelled(process),
     })
-    standing.watch('ledger', {
-      lost: () => this.#shares.forget(),
-      dying: process => settleNoted(database, log, Date.now(), process),
-      buried: process => giveAllBack(process, Date.now()),
+    membership.listen('ledger', {
+      onExpelled: () => this.#shares.forget(),
+      beforeReap: process => settleNoted(database, log, Date.now(), process),
+      reapStatements: process => giveAllBack(process, Date.now()),
     })
     this.#timer = setInterval(() => void this.#closeOpen(), AGAIN)
     this.#timer.unref()
   }
   /** The name that goes onto every charge of this process. */
   async process(): Promise<string> {
-    this.#name = await this.#standing.name()
+    this.#name = await this.#membership.name()
     return this.#name
   }
   /** The same, where it has one already. */
   get processNow(): string | undefined {
-    return this.#name !== undefined && this.#standing.goesBy(this.#name) ? this.#name : undefined
+    return this.#name !== undefined && this.#membership.isCurrent(this.#name)
+      ? this.#name
+      : undefined
   }
   /** Whether what is held under this name is still ours. */
   goesBy(process: string): boolean {
-    return this.#standing.goesBy(process)
+    return this.#membership.isCurrent(process)
   }
   /** The store holds nothing under this name any more: this process begins anew, under another. */
   lost(process: string): void {
-    this.#standing.lost(process)
+    this.#membership.expelled(process)
   }
   /** Takes `amount` for a call where it lies here already. False: `take` it. */
   takeNow({ account, key, quota }: Payer, amount: bigint): boolean {
@@ -121,13 +123,13 @@ export class Ledger {
   /** What a call did not need after all. `process`: under whose name it was taken; what was taken before a burial went
    *  back with it. */
   give({ account, key, quota }: Payer, amount: bigint, process: string): void {
-    if (!this.#standing.goesBy(process)) return
+    if (!this.#membership.isCurrent(process)) return
     this.#shares.give(walletOf.account(account), amount)
     if (key !== undefined && quota !== undefined) this.#shares.give(walletOf.key(key), amount)
   }
   /** What a call is charged was decided, be it written already or not. Below zero: less than was decided before. */
   charged({ account, key, quota }: Payer, amount: bigint, process: string): void {
-    if (!this.#standing.goesBy(process)) return
+    if (!this.#membership.isCurrent(process)) return
     this.#shares.balances.charged(walletOf.account(account), amount)
     if (key !== undefined && quota !== undefined)
       this.#shares.balances.charged(walletOf.key(key), amount)

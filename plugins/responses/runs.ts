@@ -2,7 +2,7 @@
  *  stages behind. One per process: what it makes is its own, and fails with it. */
 import { asFault } from '../../engine/errors.ts'
 import { isCode } from '../../engine/kit.ts'
-import type { Database, Exchange, Fault, Host, Log, Standing } from '../../engine/plugin.ts'
+import type { Database, Exchange, Fault, Host, Log, Membership } from '../../engine/plugin.ts'
 import { type Fields, inner, isFields, wordIn } from '../formats/fields.ts'
 import { writeSurely } from '../ledger/surely.ts'
 import { MODEL } from '../slots.ts'
@@ -17,15 +17,15 @@ const LOOK = 500
 export class Runs {
   readonly #database: Pick<Database, 'read' | 'write'>
   readonly #log: Log
-  readonly #standing: Standing
+  readonly #membership: Membership
   readonly #limits: Limits
   readonly #running = new Map<string, { readonly stop: AbortController; over: Promise<void> }>()
   #timer: NodeJS.Timeout | undefined
 
-  constructor({ database, log, standing }: Host, limits: Limits) {
+  constructor({ database, log, membership }: Host, limits: Limits) {
     this.#database = database
     this.#log = log
-    this.#standing = standing
+    this.#membership = membership
     this.#limits = limits
   }
   /** Resolves when it is written down and answered. */
@@ -62,12 +62,12 @@ export class Runs {
       ...{ account, id, created, expires: created + this.#limits.kept },
       ...{ previous, conversation, status: 'in_progress', input, response },
     }
-    const process = await this.#standing.name()
+    const process = await this.#membership.name()
     try {
       await writeSurely(this.#database, [beginResponse(row, process)])
     } catch (thrown) {
       if (!isCode(thrown, 'RESPONSE_BURIED')) throw thrown
-      this.#standing.lost(process)
+      this.#membership.expelled(process)
       throw fault('BACKGROUND_LOST')
     }
   }
@@ -115,7 +115,7 @@ export class Runs {
       this.#timer = undefined
       return
     }
-    const process = await this.#standing.name()
+    const process = await this.#membership.name()
     const rows = await this.#database.read(RUNNING, [process]).catch(() => undefined)
     if (!rows) return
     const still = new Set(rows.map(({ account, id }) => nameOf(Number(account), String(id))))

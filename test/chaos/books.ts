@@ -7,11 +7,12 @@ import { makeSecret } from '../../plugins/credentials/secret.ts'
 import { addKey, addToken, createAccount } from '../../plugins/credentials/statements.ts'
 import { audit } from '../../plugins/ledger/audit.ts'
 import { settleNoted } from '../../plugins/ledger/noted.ts'
+import { giveAllBack } from '../../plugins/ledger/processes.ts'
 import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'
 import { openEndpoint } from '../../plugins/webhooks/statements.ts'
 import { silent } from '../helpers/core.ts'
+import { reapAll } from '../helpers/membership.ts'
 import { eventually } from '../helpers/primary.ts'
-import { buryAll } from '../helpers/standing.ts'
 import { sql, statement } from '../helpers/store.ts'
 import { SECRET } from '../helpers/webhooks.ts'
 import type { LedgerRow, Purse, Said, Violation } from './checker.ts'
@@ -76,17 +77,15 @@ export interface Books {
   readonly purses: readonly Purse[]
   readonly findings: readonly Violation[]
 }
-/** Everybody is gone: last wills are read, the dead are buried, and then nothing may be held any more. */
+/** No process is left: all of them are reaped, and then nothing may be held any more. */
 export const readBooks = async (ground: Ground, data: string): Promise<Books> => {
   const { database, close } = await ground.openLast(data)
-  await eventually(async () => {
-    const [left] = await rowsOf(database, 'SELECT count(*) AS wills FROM tollgate_wills')
-    return left?.wills === 0 ? true : undefined
-  })
-  await settleNoted(database, silent, Date.now())
-  await buryAll(database)
-  // As if they had been gone for as long as a lease lasts.
-  await database.write([statement('chaos: leases', 'DELETE FROM tollgate_leases')])
+  await reapAll(database, [
+    {
+      beforeReap: name => settleNoted(database, silent, Date.now(), name),
+      reapStatements: name => giveAllBack(name, Date.now()),
+    },
+  ])
   const rows = await rowsOf(
     database,
     `SELECT c.request, c.account, c.state, c.amount, c.held, c.uncollected, c.estimated, coalesce(r.amount, 0) AS refunded

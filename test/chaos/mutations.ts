@@ -9,7 +9,8 @@ const HOLDS = 'test/plugins/ledger/holds.test.ts'
 const BILLED = 'test/rooms/billed.test.ts'
 const TABLES = 'plugins/ledger/tables.ts'
 const STATEMENTS = 'plugins/ledger/statements.ts'
-const STANDING = 'engine/store/standing.ts'
+const MEMBERSHIP = 'engine/store/membership.ts'
+const REAPER = 'engine/store/reaper.ts'
 const UNDONE = 'plugins/ledger/undone.ts'
 const PROCESSES = 'plugins/ledger/processes.ts'
 
@@ -110,24 +111,24 @@ export const mutations: readonly Mutation[] = [
   },
   {
     bug: 'the living are buried',
-    edits: [edit(STANDING, 'WHERE id = ? AND beat = ?', 'WHERE id = ? AND ? IS NOT NULL')],
+    edits: [
+      edit(
+        REAPER,
+        'DELETE FROM tollgate_processes WHERE id = ? AND beat = ?',
+        'DELETE FROM tollgate_processes WHERE id = ? AND ? IS NOT NULL',
+      ),
+    ],
     tests: [MODEL],
   },
   {
     bug: 'a process is reaped while its on-crash statements stand',
-    edits: [
-      edit(
-        STANDING,
-        'AND NOT EXISTS (SELECT 1 FROM tollgate_wills w WHERE w.client = tollgate_processes.client)',
-        '',
-      ),
-    ],
-    tests: ['test/engine/store/standing.test.ts'],
+    edits: [edit(REAPER, 'w.client = tollgate_processes.client OR', 'w.client = NULL OR')],
+    tests: ['test/engine/store/membership.test.ts'],
   },
   {
     bug: 'a crash charges a stream whose client has got nothing',
     edits: [edit('engine/store/values.ts', 'statements.some(isUntouched) ? [] :', '')],
-    tests: ['test/engine/store/wills.test.ts'],
+    tests: ['test/engine/store/on-crash-statements.test.ts'],
   },
   {
     bug: 'a process that was buried holds on',
@@ -171,7 +172,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     bug: 'what was taken before a burial is given to the new life',
-    edits: [edit(STANDING, 'return this.#known === name', 'return name !== ""')],
+    edits: [edit(MEMBERSHIP, 'return this.#known === name', 'return name !== ""')],
     tests: ['test/plugins/ledger/buried.test.ts'],
   },
   {

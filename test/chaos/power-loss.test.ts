@@ -14,9 +14,9 @@ import { walletOf } from '../../plugins/ledger/wallet.ts'
 import { giveCredit } from '../helpers/credit.ts'
 import { call, payer } from '../helpers/ledger.ts'
 import { LONG, scaled } from '../helpers/long.ts'
+import { ledgerOn, makeLedger } from '../helpers/membership.ts'
 import { inMemory } from '../helpers/postgres.ts'
 import { createChance } from '../helpers/seeded.ts'
-import { ledgerOn, makeLedger } from '../helpers/standing.ts'
 import { startStore } from '../helpers/store.ts'
 import { type Files, type Image, imagesOf, record } from './power.ts'
 import { canSpoil } from './trouble.ts'
@@ -35,7 +35,7 @@ const filesOf = (file: string): Files => {
 }
 /** Calls of two processes, many at once: held, settled, given back, and charged in one. */
 const recordCalls = async (t: Test, durability: Durability): Promise<Recorded> => {
-  const { writer, address, data, open } = await startStore(t, 5_000, durability)
+  const { writer, address, data, open } = await startStore(t, durability)
   const first = await open()
   await makeLedger(first)
   await giveCredit(first, 1, 10n ** 12n)

@@ -1,5 +1,6 @@
-/** Streams that a kill of the whole gateway cuts off, while its store dies again and again during the recovery: what was
- *  delivered is charged, and a stream whose client got nothing is not. The long form tries 50 timings. */
+/** Streams that a kill of the whole gateway cuts off, while its store dies again and again during
+ *  the recovery: what was delivered is charged, and a stream whose client got nothing is not. The
+ *  long form tries 50 timings. */
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -113,7 +114,8 @@ const charges = async (ground: Ground, tree: Tree) => {
 }
 
 const chance = createChance()
-/** Kills of the store during the recovery, ms after the restart: those that lost money once come first. */
+/** Kills of the store during the recovery, ms after the restart: those that lost money once come
+ *  first. */
 const TIMINGS = [
   [3_000, 6_000, 9_000],
   [300, 900, 1_500, 2_100],

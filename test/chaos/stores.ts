@@ -28,7 +28,7 @@ const sqlite = async (): Promise<Ground> => ({
   async openLast(data) {
     const { url } = locate('sqlite:', data)
     const program = new URL('../../engine/store/sqlite/writer.ts', import.meta.url)
-    const writer = forkSwiftly(program, [url, 'power', '0'])
+    const writer = forkSwiftly(program, [url, 'power'])
     await once(writer, 'message')
     const database = await openDatabase({ url: 'sqlite:', data, patience: 10_000 })
     return {
@@ -77,7 +77,7 @@ const postgres = async (): Promise<Ground> => {
     },
     open: data => openDatabase({ url, data, patience: 10_000 }),
     async openLast(data) {
-      const database = await openDatabase({ url, data, patience: 10_000, grace: 1 })
+      const database = await openDatabase({ url, data, patience: 10_000 })
       return { database, close: () => database.close() }
     },
     // The server checks its pages itself, and says so when one is read.

@@ -1,7 +1,7 @@
 /** The whole gateway as a process group of its own, that can be killed in part or as one and started again on its folder. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -23,6 +23,8 @@ export interface Tree {
   kill(kind: string, chance: () => number): Promise<void>
   /** Serves again, with all it had. */
   recovered(): Promise<void>
+  /** To every process of it. */
+  signal(name: NodeJS.Signals): void
   /** Resolves when nothing is left of it. */
   stop(): Promise<void>
   remove(): void
@@ -32,16 +34,22 @@ const PROGRAM = fileURLToPath(new URL('../../engine/bin.cjs', import.meta.url))
 const PLUGINS = fileURLToPath(new URL('../../plugins', import.meta.url))
 const WORKERS = 2
 
-/** `database`: its url; `env`: what else it is given. */
+/** `database`: its url; `more`: what else its environment has; `plugins`: its own, by the names of their files. */
 export const createTree = (
   routes: string,
   database: string,
   more: Readonly<Record<string, string>>,
+  plugins: Readonly<Record<string, string>> = {},
 ): Tree => {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-chaos-'))
   const store = usedFolder(join(folder, 'data'))
   const settings = { listen: '127.0.0.1:0', admin: '127.0.0.1:0', workers: WORKERS, data: store }
-  const text = JSON.stringify({ ...settings, database, plugins: [PLUGINS] })
+  const own = Object.keys(plugins).length > 0
+  const folders = own ? [PLUGINS, 'plugins'] : [PLUGINS]
+  const text = JSON.stringify({ ...settings, database, plugins: folders })
+  if (own) mkdirSync(join(folder, 'plugins'))
+  for (const [name, source] of Object.entries(plugins))
+    writeFileSync(join(folder, 'plugins', name), source)
   writeFileSync(join(folder, 'routes.yaml'), `settings: ${text}\n${routes}`)
   const groups: number[] = []
   let child: ChildProcess | undefined
@@ -98,6 +106,9 @@ export const createTree = (
         await eventually(async () =>
           (await serving())?.includes(one) === false ? true : undefined,
         )
+    },
+    signal(name) {
+      for (const group of groups) signal(group, name)
     },
     recovered: async () => void (await eventually(serving)),
     async stop() {

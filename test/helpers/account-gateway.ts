@@ -13,7 +13,7 @@ import { addCredit, openCharge, openWallet, settleCharge } from '../../plugins/l
 import { walletOf, walletsOf } from '../../plugins/ledger/wallet.ts'
 import type { Meters } from '../../plugins/slots.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
-import { ledgerOn, makeLedger } from './standing.ts'
+import { ledgerOn, makeLedger } from './membership.ts'
 
 const root = new URL('../../', import.meta.url)
 const shipped = (path: string): string => readFileSync(new URL(path, root), 'utf8')

@@ -37,7 +37,12 @@ export const fakeResources = (store: FakeStore, log: Log = silent): Resources =>
       close() {},
     },
     jobs: { start: () => () => {}, close: async () => {} } as unknown as Resources['jobs'],
-    standing: { name: async () => 'p_test', goesBy: () => true, lost() {}, watch() {} },
+    membership: {
+      name: async () => 'p_test',
+      isCurrent: () => true,
+      expelled() {},
+      listen() {},
+    },
     database: {
       async write(list) {
         const names = list.map(name)

@@ -71,7 +71,7 @@ export const fakeHost = (options: HostOptions = {}): FakeHost => {
       return value as ReturnType<typeof create>
     },
     ...{ match: absent, run: absent, send: absent, judge: absent, job: absent, allowance: absent },
-    standing: { name: absent, goesBy: absent, lost: absent, watch() {} },
+    membership: { name: absent, isCurrent: absent, expelled: absent, listen() {} },
   }
 }
 

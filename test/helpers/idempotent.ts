@@ -3,11 +3,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Test } from 'tap'
 import type { Json, Plugin, Stage } from '../../engine/plugin.ts'
 import type { OpenDatabase } from '../../engine/store/database.ts'
-import { createStanding } from '../../engine/store/standing.ts'
 import errorsPlugin from '../../plugins/errors.ts'
 import idempotency from '../../plugins/idempotency/index.ts'
 import { ACCOUNT } from '../../plugins/slots.ts'
 import { plugin, silent, startCore, startUpstream } from './core.ts'
+import { reaperOn } from './membership.ts'
 import { type Store, sql, startStore } from './store.ts'
 
 /** Answers one call of the upstream. `call`: counted from 1. */
@@ -71,7 +71,7 @@ export const installOn = async (t: Test, store: Pick<Store, 'open'>): Promise<In
     async worker({
       stages = {},
       options = true,
-      beat = 2_000,
+      beat = 1_000,
       route = {},
       document: more = {},
     } = {}) {
@@ -94,7 +94,7 @@ export const installOn = async (t: Test, store: Pick<Store, 'open'>): Promise<In
         set,
         document as unknown as Parameters<typeof startCore>[2],
         silent,
-        { database: lent, standing: createStanding({ database: lent, log: silent, every: beat }) },
+        { database: lent, membership: reaperOn(t, lent, beat) },
       )
       return {
         url: core.url,
@@ -113,8 +113,10 @@ const lineOver = (own: OpenDatabase, line: { cut: boolean }, clock: { ahead: num
     line.cut
       ? Promise.reject(Object.assign(new Error('cut'), { code: 'STORE_UNAVAILABLE' }))
       : act()
+  // Its process lives on in this one: silence alone tells that it is dead.
+  const { process: _, ...others } = own
   return {
-    ...own,
+    ...others,
     write: (list: Parameters<OpenDatabase['write']>[0]) => unless(() => own.write(list)),
     read: (...args: Parameters<OpenDatabase['read']>) => unless(() => own.read(...args)),
     now: async () => (await own.now()) + clock.ahead,

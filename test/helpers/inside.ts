@@ -58,6 +58,6 @@ const resourcesOf = (): Resources => {
     turns: new Turns(),
     allowances: createLocalAllowances(),
     jobs: { start: absent } as unknown as Resources['jobs'],
-    standing: { name: absent, goesBy: absent, lost: absent, watch() {} },
+    membership: { name: absent, isCurrent: absent, expelled: absent, listen() {} },
   }
 }

@@ -1,12 +1,17 @@
-/** A process that does a job: `node job-process.ts <options of the store as JSON> <lease ms>`. Says when a run begins and ends. */
+/** A process that does a job: `node job-process.ts <options of the store as JSON> <ms between two heartbeats>`. Says when a run begins and ends. */
 import { openDatabase } from '../../engine/store/database.ts'
 import { createJobs } from '../../engine/store/jobs.ts'
+import { Leases } from '../../engine/store/leases.ts'
+import { createMembership } from '../../engine/store/membership.ts'
+import { timeoutsAt } from './timeouts.ts'
 
-const [options = '{}', lease = '1000'] = process.argv.slice(2)
+const [options = '{}', heartbeat = '1000'] = process.argv.slice(2)
 const database = await openDatabase(JSON.parse(options))
 const quiet = () => {}
 const log = { debug: quiet, info: quiet, warn: quiet, error: quiet }
-const jobs = createJobs({ database, log, lease: Number(lease) })
+const membership = createMembership({ database, log, timeouts: timeoutsAt(Number(heartbeat)) })
+const jobs = createJobs({ leases: new Leases({ database, membership }), log })
+membership.start()
 const say = (what: string): void => {
   process.send?.({ what, pid: process.pid })
 }
@@ -24,6 +29,7 @@ process.on('message', async message => {
   if (message !== 'stop') return
   stop()
   await jobs.close()
+  await membership.close()
   await database.close()
   process.disconnect?.()
 })

@@ -1,6 +1,7 @@
 /** What processes do to the ledger: each deed as the statements it sends, and as what the model makes of it. */
 import type { Statement } from '../../engine/plugin.ts'
-import { burial, entrance } from '../../engine/store/standing.ts'
+import { registration } from '../../engine/store/membership.ts'
+import { reaping } from '../../engine/store/reaper.ts'
 import { chargeAtOnce } from '../../plugins/ledger/at-once.ts'
 import { giveAllBack } from '../../plugins/ledger/processes.ts'
 import {
@@ -58,12 +59,12 @@ export class Play {
     // In one list: ten thousand histories begin so.
     memory.apply([
       ...[...QUOTAS].map(([wallet, quota]) => openWallet(wallet, quota)),
-      ...this.clients.map(({ name }) => entrance(name)),
+      ...this.clients.map(({ name }) => registration(name)),
     ])
   }
   /** Under a name that nobody had. */
   enter(client: Client): void {
-    this.memory.apply([entrance(this.#named(client).name)])
+    this.memory.apply([registration(this.#named(client).name)])
   }
   #named(client: Client): Client {
     client.name = `p${String(this.#names++).padStart(3, '0')}`
@@ -242,8 +243,8 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
   bury(play, order) {
     const { name } = play.client(order)
     // Somebody looked at it before its last sign of life: it is left alone.
-    const ledger = { buried: () => giveAllBack(name, play.now) }
-    if (order.pick > 3) return { list: burial(name, 1, [ledger]), expected: 'STILL_ALIVE' }
-    return { list: burial(name, 0, [ledger]), expected: play.model.bury(name) }
+    const ledger = { reapStatements: () => giveAllBack(name, play.now) }
+    if (order.pick > 3) return { list: reaping(name, 1, [ledger]), expected: 'STILL_ALIVE' }
+    return { list: reaping(name, 0, [ledger]), expected: play.model.bury(name) }
   },
 }

@@ -1,11 +1,11 @@
 /** The ledger's own SQL on an SQLite in memory: the store's grouping and expectations, without its disk and its process. */
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import type { Database, Row, Statement, Value } from '../../engine/plugin.ts'
+import { MEMBERSHIP_TABLES } from '../../engine/store/membership.ts'
 import { toFault } from '../../engine/store/refused-list.ts'
 import { createGroup } from '../../engine/store/sqlite/group-commit.ts'
 import { prepareStore } from '../../engine/store/sqlite/migrate.ts'
 import type { Sqlite } from '../../engine/store/sqlite/sqlite.ts'
-import { STANDING_TABLE } from '../../engine/store/standing.ts'
 import { plainRow, toBound, wanted } from '../../engine/store/values.ts'
 import { migrations } from '../../plugins/ledger/tables.ts'
 
@@ -23,7 +23,7 @@ export const openMemory = (): Memory => {
   const connection = new DatabaseSync(':memory:')
   connection.exec('PRAGMA foreign_keys = ON')
   prepareStore(sqliteOver(connection))
-  for (const { text } of [...STANDING_TABLE, ...migrations]) connection.exec(text)
+  for (const { text } of [...MEMBERSHIP_TABLES, ...migrations]) connection.exec(text)
   const store = sqliteOver(connection)
   const group = createGroup(store)
   const clear = TABLES.map(table => connection.prepare(`DELETE FROM ${table}`))

@@ -6,7 +6,7 @@ import type { Ledger, Payer } from '../../plugins/ledger/ledger.ts'
 import { openCharge, releaseCharge, settleCharge } from '../../plugins/ledger/statements.ts'
 import { walletOf, walletsOf } from '../../plugins/ledger/wallet.ts'
 import { giveCredit } from './credit.ts'
-import { ledgerOn, makeLedger } from './standing.ts'
+import { ledgerOn, makeLedger } from './membership.ts'
 import { type Engine, startAnyStore } from './store.ts'
 
 const sql = (text: string): Sql => ({ name: `test: ${text}`, text })

@@ -7,6 +7,7 @@ import { createAllowanceOwner } from '../../engine/quota/counter-owner.ts'
 import { createLender, type Lender } from '../../engine/quota/lender.ts'
 import type { OpenDatabase } from '../../engine/store/database.ts'
 import { silent } from './core.ts'
+import { timeoutsAt } from './timeouts.ts'
 
 /** Two ends that answer in a later turn, like IPC. */
 export const pair = (): [Channel, Channel] => {
@@ -45,7 +46,7 @@ const KEY = 'somebody'
 export const startMachine = (
   t: Test,
   own: OpenDatabase,
-  { workers = 2, every = 2_000 }: MachineOptions = {},
+  { workers = 2, every = 1_000 }: MachineOptions = {},
 ): Machine => {
   const line = { cut: false, lists: 0 }
   const unless = <T>(act: () => Promise<T>): Promise<T> =>
@@ -65,7 +66,12 @@ export const startMachine = (
   for (let worker = 0; worker < workers; worker++) {
     const [near, far] = pair()
     owner.attach(worker, far)
-    const lender = createLender({ database, log: silent, channel: near, every })
+    const lender = createLender({
+      database,
+      log: silent,
+      channel: near,
+      timeouts: timeoutsAt(every),
+    })
     crew.push({ ...createAllowances(near), lender })
   }
   const living = new Set(crew.keys())

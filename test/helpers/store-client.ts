@@ -1,12 +1,17 @@
 /** A client of the store as a process: `node store-client.ts <options as JSON>`, methods over IPC. */
-import { type OpenDatabase, openDatabase } from '../../engine/store/database.ts'
+import { openDatabase } from '../../engine/store/database.ts'
+import { createMembership } from '../../engine/store/membership.ts'
 
 const database = await openDatabase(JSON.parse(process.argv[2] ?? '{}'))
+const quiet = () => {}
+const log = { debug: quiet, info: quiet, warn: quiet, error: quiet }
+const membership = createMembership({ database, log })
+const methods = { ...database, register: () => membership.name() }
 process.on(
   'message',
-  async ({ id, method, args }: { id: number; method: keyof OpenDatabase; args: never[] }) => {
+  async ({ id, method, args }: { id: number; method: keyof typeof methods; args: never[] }) => {
     try {
-      const run = database[method] as (...args: never[]) => unknown
+      const run = methods[method] as unknown as (...args: never[]) => unknown
       process.send?.({ id, result: (await run(...args)) ?? null })
     } catch (error) {
       const { code, message } = error as { code: string; message: string }

@@ -39,27 +39,22 @@ const PATIENCE = 10_000
 const WRITER = new URL('../../engine/store/sqlite/writer.ts', import.meta.url)
 const startWriter = async (
   address: Address,
-  grace = 5_000,
   durability: Durability = 'power',
 ): Promise<ChildProcess> => {
-  const writer = forkSwiftly(WRITER, [address.url, durability, String(grace)])
+  const writer = forkSwiftly(WRITER, [address.url, durability])
   const [said] = (await once(writer, 'message')) as [{ type: string; message?: string }]
   if (said.type !== 'ready') throw new Error(said.message)
   return writer
 }
 
-export const startStore = async (
-  t: Test,
-  grace?: number,
-  durability?: Durability,
-): Promise<Store> => {
+export const startStore = async (t: Test, durability?: Durability): Promise<Store> => {
   const folder = temporaryFolder(t)
   const address = locate('sqlite:', folder)
   const open: OpenDatabase[] = []
   const store: Store = {
     data: folder,
     address,
-    writer: await startWriter(address, grace, durability),
+    writer: await startWriter(address, durability),
     async open(options = {}) {
       const database = await openDatabase({
         url: 'sqlite:',
@@ -71,7 +66,7 @@ export const startStore = async (
       return database
     },
     async respawn() {
-      store.writer = await startWriter(address, grace, durability)
+      store.writer = await startWriter(address, durability)
     },
     async kill() {
       const gone = once(store.writer, 'exit')
@@ -134,27 +129,25 @@ export interface AnyStore {
   readonly options: DatabaseOptions
   open(options?: Partial<DatabaseOptions>): Promise<OpenDatabase>
 }
-/** `grace`: ms for which a process may be away before its wills are applied. */
-export const startAnyStore = async (t: Test, engine: Engine, grace?: number): Promise<AnyStore> => {
+export const startAnyStore = async (t: Test, engine: Engine): Promise<AnyStore> => {
   if (engine === 'sqlite') {
-    const { data, open } = await startStore(t, grace)
+    const { data, open } = await startStore(t)
     return { engine, options: { url: 'sqlite:', data }, open }
   }
   const server = await sharedPostgres()
   const url = await server.create()
-  return openAt(t, { url, data: temporaryFolder(t), ...(grace !== undefined && { grace }) })
+  return openAt(t, { url, data: temporaryFolder(t) })
 }
 /** Both, opened and with these tables, before the first test of a file: tap ends it when it has nothing left to do. */
-export const startBoth = (t: Test, tables: readonly Migration[], grace?: Partial<Grace>) =>
+export const startBoth = (t: Test, tables: readonly Migration[]) =>
   Promise.all(
     ENGINES.map(async engine => {
-      const store = await startAnyStore(t, engine, grace?.[engine])
+      const store = await startAnyStore(t, engine)
       const database = await store.open()
       await database.migrate('test', tables)
       return { engine, store, database }
     }),
   )
-type Grace = Readonly<Record<Engine, number>>
 /** Of a server of one's own. */
 export const openAt = (t: Test, options: DatabaseOptions): AnyStore => {
   const open: OpenDatabase[] = []

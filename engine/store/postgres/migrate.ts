@@ -20,6 +20,16 @@ const OWN: readonly Migration[] = [
   },
 ]
 
+/** Clients without their lock are gone, or connect just now. Ten minutes after its end nobody comes back with a list whose answer
+ *  was lost, and the row of a client may go. */
+const LOCKED = `SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks WHERE locktype = 'advisory'
+  AND objsubid = 1 AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
+const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
+const CLEAN = `UPDATE tollgate_clients SET gone = ${NOW} WHERE client IN (
+    SELECT client FROM tollgate_clients WHERE gone IS NULL AND client NOT IN (${LOCKED}) FOR UPDATE SKIP LOCKED);
+  DELETE FROM tollgate_clients WHERE client IN (
+    SELECT client FROM tollgate_clients WHERE gone < ${NOW} - 600000 AND client NOT IN (${LOCKED}) FOR UPDATE SKIP LOCKED)`
+
 /** Makes or completes the store's own tables; refuses a store that a newer program has changed. */
 export const prepareStore = async (options: SessionOptions): Promise<void> => {
   const session = await Session.open(options)
@@ -29,6 +39,7 @@ export const prepareStore = async (options: SessionOptions): Promise<void> => {
     const newest = Math.max(0, ...applied.keys())
     if (newest > OWN.length) throw fault('STORE_NEWER', [newest, OWN.length])
     await run(session, OWNER, OWN)
+    await session.script(CLEAN)
   } finally {
     await session.end()
   }

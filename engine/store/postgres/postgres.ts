@@ -3,8 +3,8 @@ import type { Sql, Value } from '../../plugin.ts'
 import { fault } from '../faults.ts'
 import type { DatabaseOptions, OpenDatabase } from '../open-database.ts'
 import { pagesOf } from '../pages.ts'
+import { ProcessFolder } from '../process-folder.ts'
 import { folderOf, Progress } from '../progress.ts'
-import { Burials } from './burials.ts'
 import { Commits } from './commits.ts'
 import { Phrases } from './dialect-cache.ts'
 import { migrate, prepareStore } from './migrate.ts'
@@ -18,28 +18,23 @@ const NOW: Sql = {
 }
 const PATIENCE = 1_000
 const OPENING = 5_000
-/** With the look of a second, a killed process's wills are applied 4 to 6 s after its end. */
-const GRACE = 4_000
-const LOOK = 1_000
 const AGAIN = 100
 
 export const openPostgres = async (options: DatabaseOptions): Promise<OpenDatabase> => {
-  const { patience = PATIENCE, opening = OPENING, grace = GRACE } = options
+  const { patience = PATIENCE, opening = OPENING } = options
   const url = checked(options.url)
   await prepare(url, opening)
   const phrases = new Phrases()
   const commits = new Commits({ url, patience, phrases })
   const reads = new Reads({ url, patience, phrases })
-  const report = options.report ?? (() => {})
-  const every = Math.min(LOOK, grace)
-  const folder = options.data === undefined ? undefined : folderOf(options.data)
-  const progress =
-    folder === undefined ? undefined : new Progress(folder, String(commits.client.key))
-  const burials = new Burials({ url, reads, grace, every, report, folder })
+  const { data } = options
+  const { key } = commits.client
+  const folder = data === undefined ? undefined : new ProcessFolder(data)
+  const progress = data === undefined ? undefined : new Progress(folderOf(data), String(key))
   const close = async (): Promise<void> => {
-    await burials.close()
     await Promise.all([commits.close(), reads.close()])
     progress?.close()
+    folder?.close()
   }
   try {
     await commits.client.open(opening)
@@ -57,7 +52,7 @@ export const openPostgres = async (options: DatabaseOptions): Promise<OpenDataba
       migrate({ url, within: opening }, owner, migrations).catch(error => {
         throw isStoreFault(error) ? error : awayFault(error)
       }),
-    client: commits.client.key,
+    process: { key, folder },
     will(name, statements) {
       commits.will(name, statements)
       if (statements.length === 0) progress?.drop(name)

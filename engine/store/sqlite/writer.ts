@@ -1,19 +1,18 @@
-/** The process that alone writes the embedded SQLite: `node writer.ts <url> [durability] [grace]`, forked.
- *  It outlives its parent until the last client is gone, so that streams under way can still be settled. */
+/** The process that alone writes the embedded SQLite: `node writer.ts <url> [durability]`, forked.
+ *  It outlives its parent until the last client is gone, so that streams under way can still be
+ *  settled. */
 import { rmSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
-import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type Address, locate, makeFolders } from '../address.ts'
 import type { Durability } from '../open-database.ts'
-import { folderOf } from '../progress.ts'
 import { prepareStore } from './migrate.ts'
 import { createQueue, type Queue } from './queue.ts'
 import { attend } from './session.ts'
 import { isBusy, openForWriting, type Sqlite } from './sqlite.ts'
 
-// ms in which a client of the writer before this one must come back, or count as dead.
-const GRACE = 5_000
+// ms in which a client of the writer before this one may repeat its lists.
+const REPEATABLE = 600_000
 const LOCK_POLL = 25
 
 /** Says it to the parent, or to the log where there is none. */
@@ -29,7 +28,8 @@ const fail = (error: unknown): void => {
   if (process.connected) process.disconnect?.()
 }
 
-/** Held by the kernel for as long as this process lives, so it can be neither stale nor held twice. */
+/** Held by the kernel for as long as this process lives, so it can be neither stale nor held twice.
+ *  */
 const holdLock = async (address: Address): Promise<DatabaseSync> => {
   const lock = new DatabaseSync(`${address.file}.lock`, { timeout: 0 })
   for (let tries = 0; ; tries++) {
@@ -38,7 +38,8 @@ const holdLock = async (address: Address): Promise<DatabaseSync> => {
       return lock
     } catch (error) {
       if (!isBusy(error)) throw error
-      // A command, or a gateway on its way out, writes at present: its socket serves until we take over.
+      // A command, or a gateway on its way out, writes at present: its socket serves until we take
+      // over.
       if (tries === 0) tell({ type: 'ready', socket: address.socket, standby: true })
       if (tries > 0 && !process.connected) process.exit(0)
       await new Promise(resolve => setTimeout(resolve, LOCK_POLL))
@@ -46,7 +47,7 @@ const holdLock = async (address: Address): Promise<DatabaseSync> => {
   }
 }
 
-const serve = (address: Address, store: Sqlite, grace: number, lock: DatabaseSync): void => {
+const serve = (address: Address, store: Sqlite, lock: DatabaseSync): void => {
   const clients = new Map<string, Socket>()
   const sockets = new Set<Socket>()
   // After a failed fsync nobody knows what the disk holds: a fresh process reads the log again.
@@ -54,7 +55,7 @@ const serve = (address: Address, store: Sqlite, grace: number, lock: DatabaseSyn
     warn(String(error))
     process.exit(3)
   }
-  const queue = createQueue(store, folderOf(dirname(address.file)), warn, fatal)
+  const queue = createQueue(store, fatal)
   const leave = (): void => {
     queue.flush()
     server.close()
@@ -71,7 +72,10 @@ const serve = (address: Address, store: Sqlite, grace: number, lock: DatabaseSyn
       arrived: client => clients.set(client, socket),
       gone(client = '', bye) {
         sockets.delete(socket)
-        if (clients.get(client) === socket && clients.delete(client)) queue.bury(client, bye)
+        if (clients.get(client) === socket && clients.delete(client)) {
+          queue.forgetAll(client)
+          if (bye) queue.withdraw(client)
+        }
         leaveIfDone()
       },
     })
@@ -82,22 +86,22 @@ const serve = (address: Address, store: Sqlite, grace: number, lock: DatabaseSyn
     // The parent may have left while we stood by.
     leaveIfDone()
   })
-  buryOthers(queue, clients, grace)
+  forgetAbsent(queue, clients)
   process.on('message', (message: { type?: string }) => message.type === 'stop' && leave())
   // A terminal or a supervisor signals the whole group, but the store must be the last to go.
   for (const event of ['disconnect', 'SIGINT', 'SIGTERM']) process.on(event, leaveIfDone)
 }
 
-/** Clients of the writer before this one may come back for a while; then their wills are read. */
-const buryOthers = (queue: Queue, clients: ReadonlyMap<string, Socket>, grace: number): void => {
+/** Clients of the writer before this one that have not come back repeat nothing any more. */
+const forgetAbsent = (queue: Queue, clients: ReadonlyMap<string, Socket>): void => {
   const before = queue.known()
-  const bury = () => {
-    for (const client of before) if (!clients.has(client)) queue.bury(client, false)
+  const forget = () => {
+    for (const client of before) if (!clients.has(client)) queue.forgetAll(client)
   }
-  setTimeout(bury, grace).unref()
+  setTimeout(forget, REPEATABLE).unref()
 }
 
-const start = async (url: string, durability: Durability, grace: number): Promise<void> => {
+const start = async (url: string, durability: Durability): Promise<void> => {
   const address = locate(url)
   makeFolders(address)
   // The database, its log and the socket are for our own eyes.
@@ -105,7 +109,7 @@ const start = async (url: string, durability: Durability, grace: number): Promis
   const lock = await holdLock(address)
   const store = openForWriting(address.file, durability)
   prepareStore(store)
-  serve(address, store, grace, lock)
+  serve(address, store, lock)
 }
-const [url = '', durability = '', grace = GRACE] = process.argv.slice(2)
-start(url, durability === 'process' ? 'process' : 'power', Number(grace)).catch(fail)
+const [url = '', durability = ''] = process.argv.slice(2)
+start(url, durability === 'process' ? 'process' : 'power').catch(fail)

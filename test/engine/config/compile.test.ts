@@ -1,8 +1,10 @@
 /** Document to snapshot: all faults at once with their places, and nothing held after a failure. */
+
 import t from 'tap'
 import { CompileError } from '../../../engine/config/compile.ts'
 import { errors } from '../../../engine/errors.ts'
 import type { Host, Migration, Plugin } from '../../../engine/plugin.ts'
+import { MEMBERSHIP_TABLES } from '../../../engine/store/membership.ts'
 import { compiled, faultsOf, freshResources } from '../../helpers/compiled.ts'
 import { plugin } from '../../helpers/core.ts'
 
@@ -144,7 +146,7 @@ t.test('tables are there before the first setup sees them', async t => {
   const resources = freshResources({ database: { ...database, migrate } as typeof database })
   const document = { routes: [{ path: 'GET /' }] }
   await compiled({ own, plain: plugin({}) }, document, resources)
-  t.same(log, ['standing 2', 'own 1', 'setup'])
+  t.same(log, [`standing ${MEMBERSHIP_TABLES.length}`, 'own 1', 'setup'])
   t.match(await faultsOf({ own, second: own }, document, resources), [
     { plugin: 'second', code: 'MIGRATION_FAILED', message: 'no such column' },
   ])

@@ -1,9 +1,8 @@
 /** Numbers that machines share in a store: never more than the limit while it answers, and nothing is lost with a machine. */
 import t, { type Test } from 'tap'
 import type { Supply } from '../../../engine/plugin.ts'
-import { createStanding } from '../../../engine/store/standing.ts'
-import { silent } from '../../helpers/core.ts'
 import { type Machine, startMachine } from '../../helpers/machines.ts'
+import { reaperOn } from '../../helpers/membership.ts'
 import { eventually } from '../../helpers/primary.ts'
 import { ENGINES, startAnyStore } from '../../helpers/store.ts'
 
@@ -118,9 +117,7 @@ for (const engine of ENGINES) {
     const { one, database, machine } = await begin(t, 40)
     t.equal(await one.use(held(9n), 9), 9)
     one.kill()
-    const looking = createStanding({ database, log: silent, every: 40 })
-    looking.watch('test', {})
-    t.teardown(() => looking.close())
+    reaperOn(t, database, 40)
     const two = machine()
     let got = 0
     await eventually(async () => {

@@ -5,17 +5,20 @@ import t, { type Test } from 'tap'
 import type { Log } from '../../../engine/plugin.ts'
 import type { DatabaseOptions } from '../../../engine/store/database.ts'
 import { createJobs } from '../../../engine/store/jobs.ts'
-import { LEASE_TABLE, Lease } from '../../../engine/store/lease.ts'
+import { Leases } from '../../../engine/store/leases.ts'
+import { createMembership, MEMBERSHIP_TABLES } from '../../../engine/store/membership.ts'
 import { forkSwiftly } from '../../helpers/operator.ts'
 import { ENGINES, type Engine, sql, startAnyStore, startStore } from '../../helpers/store.ts'
+import { timeoutsAt } from '../../helpers/timeouts.ts'
 
 const quiet = () => {}
 const log: Log = { debug: quiet, info: quiet, warn: quiet, error: quiet }
-const LEASE = 400
+/** ms between two heartbeats. */
+const SWIFT = 100
 
 const worker = async (t: Test, options: DatabaseOptions): Promise<ChildProcess> => {
   const program = new URL('../../helpers/job-process.ts', import.meta.url)
-  const child = forkSwiftly(program, [JSON.stringify(options), String(LEASE)])
+  const child = forkSwiftly(program, [JSON.stringify(options), String(SWIFT)])
   t.teardown(() => child.kill('SIGKILL'))
   await said(child, 'up')
   return child
@@ -31,6 +34,7 @@ const said = async (child: ChildProcess, wanted: string): Promise<void> => {
 const stand = async (t: Test, engine: Engine) => {
   const store = await startAnyStore(t, engine)
   const database = await store.open()
+  await database.migrate('standing', MEMBERSHIP_TABLES)
   await database.migrate('test', [
     {
       number: 1,
@@ -49,8 +53,8 @@ for (const engine of ENGINES) {
     async t => {
       const { store, database, first, second, took } = await stand(t, engine)
       const holder = async () => {
-        const look = sql('holder', 'SELECT holder FROM tollgate_leases WHERE name = ?')
-        return (await database.read(look, ['sweep']))[0]?.holder
+        const look = sql('holder', 'SELECT process FROM tollgate_leases WHERE name = ?')
+        return (await database.read(look, ['sweep']))[0]?.process
       }
       const before = await holder()
       first.kill('SIGKILL')
@@ -85,50 +89,23 @@ for (const engine of ENGINES) {
   )
 }
 
-t.test(
-  'a lease passes on when its holder stood still for all of it, whatever clocks say',
-  async t => {
-    const store = await startStore(t)
-    const database = await store.open()
-    await database.migrate('jobs', LEASE_TABLE)
-    const clocks = { holder: 0, rival: 40 * 86_400_000 }
-    const lease = (holder: keyof typeof clocks) =>
-      new Lease({
-        ...{ database, name: 'audit', holder, ms: 1_000 },
-        ...{ now: () => clocks[holder], lost: () => void lost.push(holder) },
-      })
-    const lost: string[] = []
-    const holder = lease('holder')
-    const rival = lease('rival')
-    await holder.keep()
-    t.equal(holder.held, true)
-    for (let beat = 0; beat < 3; beat++) {
-      await rival.keep()
-      clocks.rival += 999
-      await rival.keep()
-      t.equal(rival.held, false, 'not a moment too soon')
-      await holder.keep()
-      clocks.rival += 999
-    }
-    await rival.keep()
-    clocks.holder += 700
-    t.equal(holder.held, false, 'the holder lets go before')
-    clocks.rival += 1_000
-    await rival.keep()
-    t.equal(rival.held, true)
-    await holder.keep()
-    t.equal(holder.held, false)
-    t.ok(lost.includes('holder'), 'and is told')
-    await rival.leave()
-    await holder.keep()
-    t.equal(holder.held, true, 'a lease handed back is free at once')
-  },
-)
+/** What one process has of background work. */
+const alone = async (t: Test, lines: string[] = []) => {
+  const store = await startStore(t)
+  const database = await store.open({ patience: 100 })
+  await database.migrate('standing', MEMBERSHIP_TABLES)
+  const timeouts = timeoutsAt(SWIFT)
+  const membership = createMembership({ database, log, timeouts })
+  t.teardown(() => membership.close().catch(() => {}))
+  const jobs = createJobs({
+    leases: new Leases({ database, membership }),
+    log: { ...log, error: (_, text) => void lines.push(text ?? '') },
+  })
+  return { store, database, membership, jobs }
+}
 
 t.test('a reload keeps the lease in the process and runs the new code next', async t => {
-  const store = await startStore(t)
-  const database = await store.open()
-  const jobs = createJobs({ database, log, lease: LEASE })
+  const { database, jobs } = await alone(t)
   const order: string[] = []
   let running = 0
   const turn = (name: string, reached: () => void) => async (signal: AbortSignal) => {
@@ -153,13 +130,8 @@ t.test('a reload keeps the lease in the process and runs the new code next', asy
 })
 
 t.test('a run that fails is logged and comes again', async t => {
-  const store = await startStore(t)
-  const database = await store.open()
   const lines: string[] = []
-  const jobs = createJobs({
-    ...{ database, lease: LEASE },
-    log: { ...log, error: (_, text) => void lines.push(text ?? '') },
-  })
+  const { jobs } = await alone(t, lines)
   let runs = 0
   await new Promise<void>(resolve =>
     jobs.start('sweep', 1, async () => {
@@ -173,9 +145,7 @@ t.test('a run that fails is logged and comes again', async t => {
 })
 
 t.test('the store gone: the work stops before the lease could pass on', async t => {
-  const store = await startStore(t)
-  const database = await store.open({ patience: 100 })
-  const jobs = createJobs({ database, log, lease: LEASE })
+  const { store, jobs } = await alone(t)
   const begun = Promise.withResolvers<void>()
   const stopped = Promise.withResolvers<void>()
   jobs.start('sweep', 1, async signal => {
@@ -188,5 +158,25 @@ t.test('the store gone: the work stops before the lease could pass on', async t 
   await stopped.promise
   t.pass('aborted')
   await store.respawn()
+  await jobs.close()
+})
+
+t.test('a process that was expelled has lost its leases, and takes them anew', async t => {
+  const { database, membership, jobs } = await alone(t)
+  const order: string[] = []
+  let begun = Promise.withResolvers<void>()
+  jobs.start('sweep', 1, async signal => {
+    order.push('begin')
+    begun.resolve()
+    await once(signal, 'abort')
+    order.push('end')
+  })
+  await begun.promise
+  begun = Promise.withResolvers<void>()
+  const before = await membership.name()
+  await database.write([{ sql: sql('expel', 'DELETE FROM tollgate_processes'), values: [] }])
+  await begun.promise
+  t.not(await membership.name(), before)
+  t.same(order, ['begin', 'end', 'begin'])
   await jobs.close()
 })

@@ -1,12 +1,12 @@
 /** Idempotency-Key when a process dies or loses the store: its claims fall, not before it has let go, and not later. */
 import t from 'tap'
-import { createStanding } from '../../../engine/store/standing.ts'
+import { createMembership } from '../../../engine/store/membership.ts'
 import { Claims } from '../../../plugins/idempotency/claims.ts'
 import { freeKey } from '../../../plugins/idempotency/statements.ts'
 import { silent } from '../../helpers/core.ts'
 import { install, installOn, post } from '../../helpers/idempotent.ts'
+import { membershipOn } from '../../helpers/membership.ts'
 import { eventually } from '../../helpers/primary.ts'
-import { standingOn } from '../../helpers/standing.ts'
 import { ENGINES, sql, startAnyStore } from '../../helpers/store.ts'
 
 /** ms. A process that stands still for three of them has lost its claims, and this one may stand still. */
@@ -81,7 +81,7 @@ for (const engine of ENGINES)
     async t => {
       const here = await installOn(t, await startAnyStore(t, engine))
       await here.worker()
-      const claims = new Claims(here.database, silent, standingOn(here.database))
+      const claims = new Claims(here.database, silent, membershipOn(here.database))
       t.teardown(() => claims.close())
       const one = someone('one')
       t.equal(await claims.claim(NAME, 'b', one, 1), undefined)
@@ -99,11 +99,11 @@ for (const engine of ENGINES)
 t.test('a process that leaves leaves nothing behind', async t => {
   const here = await install(t)
   await here.worker()
-  const standing = createStanding({ database: here.database, log: silent })
-  const claims = new Claims(here.database, silent, standing)
+  const membership = createMembership({ database: here.database, log: silent })
+  const claims = new Claims(here.database, silent, membership)
   await claims.claim(NAME, 'b', someone('one'), 1)
   await claims.close()
-  await standing.close()
+  await membership.close()
   t.same(await here.rows(), [])
   t.same(await here.database.read(sql('p', 'SELECT id FROM tollgate_processes'), []), [])
 })
@@ -111,7 +111,7 @@ t.test('a process that leaves leaves nothing behind', async t => {
 t.test('a key that could not be freed is freed when the store is back', async t => {
   const here = await install(t)
   await here.worker()
-  const claims = new Claims(here.database, silent, standingOn(here.database))
+  const claims = new Claims(here.database, silent, membershipOn(here.database))
   t.teardown(() => claims.close())
   await claims.claim(NAME, 'b', someone('one'), 1)
   await here.store.kill()
@@ -136,7 +136,7 @@ t.test('the cleaning takes what is old, and nothing else', async t => {
   const here = await install(t)
   const { url } = await here.worker()
   const store = { ...here.database, now: async () => Date.now() + here.ahead }
-  const claims = new Claims(store, silent, standingOn(store))
+  const claims = new Claims(store, silent, membershipOn(store))
   t.teardown(() => claims.close())
   for (let at = 0; at < 1_203; at += 200)
     await Promise.all(

@@ -6,7 +6,7 @@ import { balance, tokenUsage } from '../../../plugins/account/standing.ts'
 import { KEY_BY_DIGEST } from '../../../plugins/account/statements.ts'
 import { digestOf, makeSecret } from '../../../plugins/credentials/secret.ts'
 import { type Caller, exchangeOf, hostOver, openAccountsIn } from '../../helpers/accounts.ts'
-import { makeLedger } from '../../helpers/standing.ts'
+import { makeLedger } from '../../helpers/membership.ts'
 import { ENGINES, type Engine, startAnyStore } from '../../helpers/store.ts'
 
 /** What a store would answer to that takes them for a part of its question; in place of a space where a header has none. */

@@ -5,8 +5,8 @@ import { commands } from '../../../plugins/account/command.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import { openAccounts } from '../../helpers/accounts.ts'
 import { call, openBooks, payer } from '../../helpers/ledger.ts'
+import { ledgerOn, makeLedger } from '../../helpers/membership.ts'
 import { runCommand } from '../../helpers/printed.ts'
-import { ledgerOn, makeLedger } from '../../helpers/standing.ts'
 
 const { host, database, ...opened } = await openAccounts(t)
 await makeLedger(database)

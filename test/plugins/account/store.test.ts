@@ -18,8 +18,8 @@ import { RECEIPT } from '../../../plugins/ledger/views/usage.ts'
 import { changeQuota } from '../../../plugins/ledger/views/wallets.ts'
 import { pay } from '../../helpers/account-gateway.ts'
 import { hostOver } from '../../helpers/accounts.ts'
+import { ledgerOn, makeLedger } from '../../helpers/membership.ts'
 import { runCommand } from '../../helpers/printed.ts'
-import { ledgerOn, makeLedger } from '../../helpers/standing.ts'
 import { ENGINES, type Engine, startAnyStore } from '../../helpers/store.ts'
 
 const DAY = 86_400_000

@@ -8,8 +8,8 @@ import { isWellFormed, makeSecret } from '../../../plugins/credentials/secret.ts
 import { addKey } from '../../../plugins/credentials/statements.ts'
 import { openAccounts } from '../../helpers/accounts.ts'
 import { LONG } from '../../helpers/long.ts'
+import { makeLedger } from '../../helpers/membership.ts'
 import { createChance } from '../../helpers/seeded.ts'
-import { makeLedger } from '../../helpers/standing.ts'
 import { differenceOf } from '../../helpers/welch.ts'
 
 /** Of each of the two. */

@@ -3,7 +3,7 @@ import t from 'tap'
 import { openDatabase } from '../../../engine/store/database.ts'
 import auth from '../../../plugins/auth.ts'
 import { openAccounts } from '../../helpers/accounts.ts'
-import { makeLedger } from '../../helpers/standing.ts'
+import { makeLedger } from '../../helpers/membership.ts'
 import { sql, statement } from '../../helpers/store.ts'
 
 const COUNTS = sql(

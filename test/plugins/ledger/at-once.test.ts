@@ -10,8 +10,8 @@ import meter from '../../../plugins/meter.ts'
 import model from '../../../plugins/model/index.ts'
 import translate from '../../../plugins/translate/index.ts'
 import { type Installation, installOn, post } from '../../helpers/idempotent.ts'
+import { reapAll } from '../../helpers/membership.ts'
 import { eventually } from '../../helpers/primary.ts'
-import { buryAll } from '../../helpers/standing.ts'
 import { ENGINES, sql, startAnyStore } from '../../helpers/store.ts'
 
 const USED = { usage: { prompt_tokens: 1_000, completion_tokens: 500 } }
@@ -124,7 +124,7 @@ for (const engine of ENGINES)
       for (const [head, body] of replies) {
         here.script = async (_, response) => {
           // It took so long that its process counts as dead: what it had taken went back.
-          await buryAll(here.database)
+          await reapAll(here.database)
           response.writeHead(200, head).write(body.slice(0, 40))
           setImmediate(() => response.end(body.slice(40)))
         }

@@ -1,7 +1,7 @@
 /** The audit takes the entries of an account in the order in which the store wrote them, whatever clocks said. */
 import t, { type Test } from 'tap'
 import type { Value } from '../../../engine/plugin.ts'
-import { STANDING_TABLE } from '../../../engine/store/standing.ts'
+import { MEMBERSHIP_TABLES } from '../../../engine/store/membership.ts'
 import { chargeAtOnce } from '../../../plugins/ledger/at-once.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import { settleCharge } from '../../../plugins/ledger/statements.ts'
@@ -9,7 +9,7 @@ import { migrations } from '../../../plugins/ledger/tables.ts'
 import { walletOf, walletsOf } from '../../../plugins/ledger/wallet.ts'
 import { giveCredit } from '../../helpers/credit.ts'
 import { type Books, call, openBooks, payer } from '../../helpers/ledger.ts'
-import { ledgerOn } from '../../helpers/standing.ts'
+import { ledgerOn } from '../../helpers/membership.ts'
 import { ENGINES, sql, startAnyStore } from '../../helpers/store.ts'
 
 const HOUR = 3_600_000
@@ -76,7 +76,7 @@ for (const engine of ENGINES)
   t.test(`a store of before the order was kept is completed, ${engine}`, async t => {
     const store = await startAnyStore(t, engine)
     const database = await store.open()
-    await database.migrate('standing', STANDING_TABLE)
+    await database.migrate('standing', MEMBERSHIP_TABLES)
     await database.migrate('meter', OLD)
     const now = Date.now()
     await giveCredit(database, 1, 300n, now)

@@ -16,9 +16,9 @@ import { silent, startCore } from '../../helpers/core.ts'
 import { call, openBooks, payer } from '../../helpers/ledger.ts'
 import { openMemory } from '../../helpers/ledger-memory.ts'
 import { LONG } from '../../helpers/long.ts'
+import { makeLedger, membershipOn } from '../../helpers/membership.ts'
 import { workedDuring } from '../../helpers/memory.ts'
 import { operatorEnv, swiftly } from '../../helpers/operator.ts'
-import { makeLedger, standingOn } from '../../helpers/standing.ts'
 import { startStore } from '../../helpers/store.ts'
 
 const books = await openBooks(t)
@@ -109,7 +109,7 @@ const startMetered = async (t: Test) => {
     { model: model as Plugin, meter: meter as Plugin },
     DOCUMENT as unknown as Parameters<typeof startCore>[2],
     log,
-    { database, standing: standingOn(database), jobs: { start, close: async () => {} } },
+    { database, membership: membershipOn(database), jobs: { start, close: async () => {} } },
   )
   const exposition = createExposition()
   /** What is read from outside once the job is done. */

@@ -2,13 +2,13 @@
 import t, { type Test } from 'tap'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import { call, openBooks, payer } from '../../helpers/ledger.ts'
-import { buryAll } from '../../helpers/standing.ts'
+import { reapAll } from '../../helpers/membership.ts'
 import { ENGINES } from '../../helpers/store.ts'
 
 const opened = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
 
 for (const [index, books] of opened.entries()) {
-  const bury = () => buryAll(books.database)
+  const bury = () => reapAll(books.database)
   const balanced = async (t: Test) => t.same(await audit(books.database), [])
 
   t.test(`${ENGINES[index]}: it cannot hold from a share that went back`, async t => {

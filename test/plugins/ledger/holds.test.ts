@@ -2,7 +2,7 @@
 import t from 'tap'
 import { extendCharge, releaseCharge, settleCharge } from '../../../plugins/ledger/statements.ts'
 import { call, openBooks, payer } from '../../helpers/ledger.ts'
-import { buryAll, ledgerOn } from '../../helpers/standing.ts'
+import { ledgerOn, reapAll } from '../../helpers/membership.ts'
 import { ENGINES } from '../../helpers/store.ts'
 
 const opened = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
@@ -129,7 +129,7 @@ for (const [at, books] of opened.entries())
       const held = await call(books, dead, 'h1', payer(8, 81, 500n), 400n)
       const done = await call(books, dead, 'h2', payer(8, 81, 500n), 100n)
       await done.settle?.(70n)
-      t.ok((await buryAll(books.database)) > 0)
+      t.ok((await reapAll(books.database)) > 0)
       t.match(await books.wallet(8), { balance: 930n, reserved: 0n, used: 70n })
       t.match(await books.rows(`SELECT * FROM shares WHERE process = '${name}'`), [])
       t.match(await books.rows("SELECT state FROM charges WHERE request = 'h1'"), [

@@ -7,7 +7,7 @@ import { openCharge } from '../../../plugins/ledger/statements.ts'
 import { ruleIn } from '../../helpers/billing.ts'
 import { silent } from '../../helpers/core.ts'
 import { openBooks, payer } from '../../helpers/ledger.ts'
-import { buryAll } from '../../helpers/standing.ts'
+import { reapAll } from '../../helpers/membership.ts'
 import { ENGINES } from '../../helpers/store.ts'
 
 const rule = ruleIn(`price:
@@ -56,13 +56,13 @@ for (const [at, books] of opened.entries())
     t.match(await row('a1'), { noted: 3 }, 'closed is closed')
     await open('a5', 10n ** 9n)
     await note('a5', 7)
-    await t.rejects(buryAll(database), { code: 'CHARGES_NOTED' }, 'what was noted comes first')
+    await t.rejects(reapAll(database), { code: 'CHARGES_NOTED' }, 'what was noted comes first')
     t.match(await row('a4'), { state: 'open' }, 'and nothing was released')
     await settleNoted(database, silent, Date.now(), 'somebody else')
     t.match(await row('a5'), { state: 'open' })
     await settleNoted(database, silent, Date.now(), await ledger.process())
     t.match(await row('a5'), { state: 'settled', amount: 7_005_000 })
-    await buryAll(database)
+    await reapAll(database)
     t.match(await row('a4'), { state: 'released', amount: 0 })
     t.same(await audit(database), [])
   })

@@ -4,8 +4,8 @@ import t from 'tap'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import { changeQuota } from '../../../plugins/ledger/views/wallets.ts'
 import { call, openBooks, payer } from '../../helpers/ledger.ts'
+import { reapAll } from '../../helpers/membership.ts'
 import { createChance, seed } from '../../helpers/seeded.ts'
-import { buryAll } from '../../helpers/standing.ts'
 import { ENGINES } from '../../helpers/store.ts'
 
 const opened = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
@@ -64,7 +64,7 @@ for (const [at, books] of opened.entries())
       await call(books, ledger, 'c1', payer(3, 31, 500n), 100n)
       await database.write(changeQuota(31, 500n, undefined))
       await call(books, ledger, 'c2', payer(3, 31), 100n)
-      await buryAll(database)
+      await reapAll(database)
       t.match(await key(31), { used: 0, reserved: 0 })
       t.match(await books.wallet(3), { balance: 1_000n, reserved: 0n })
     })

@@ -2,8 +2,8 @@
 import pg from 'pg'
 import t from 'tap'
 import type { Statement } from '../../../engine/plugin.ts'
+import { registration } from '../../../engine/store/membership.ts'
 import { speak } from '../../../engine/store/postgres/dialect.ts'
-import { entrance } from '../../../engine/store/standing.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import {
   addCredit,
@@ -11,8 +11,8 @@ import {
   openCharge,
   openWallet,
 } from '../../../plugins/ledger/statements.ts'
+import { makeLedger, reapAll } from '../../helpers/membership.ts'
 import { eventually } from '../../helpers/primary.ts'
-import { buryAll, makeLedger } from '../../helpers/standing.ts'
 import { startAnyStore } from '../../helpers/store.ts'
 
 const store = await startAnyStore(t, 'postgres')
@@ -44,7 +44,7 @@ const hold = (request: string, held: bigint) =>
   })
 /** Buried as soon as the store lets go of its row. */
 const buried = () =>
-  eventually(() => buryAll(database).catch(() => undefined)).then(count => t.equal(count, 1))
+  eventually(() => reapAll(database).catch(() => undefined)).then(count => t.equal(count, 1))
 const waits = async (): Promise<true | undefined> => {
   const text = `SELECT 1 AS yes FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`
   return (await database.read({ name: 'waits', text }, [])).length > 0 || undefined
@@ -55,7 +55,7 @@ for (const [what, list] of Object.entries({
   'a share': leaseShare('p_1', 2, 10n, 10n),
 }))
   t.test(`${what} that is not committed when the burial comes goes back with it`, async t => {
-    await database.write([entrance('p_1')])
+    await database.write([registration('p_1')])
     await client.query('BEGIN')
     await run(list)
     const burial = buried()

@@ -9,8 +9,8 @@ import { audit } from '../../../plugins/ledger/audit.ts'
 import { Bill } from '../../../plugins/ledger/bill.ts'
 import type { BillKit } from '../../../plugins/ledger/charged.ts'
 import { call, openBooks, payer } from '../../helpers/ledger.ts'
+import { reapAll } from '../../helpers/membership.ts'
 import { eventually } from '../../helpers/primary.ts'
-import { buryAll } from '../../helpers/standing.ts'
 import { ENGINES } from '../../helpers/store.ts'
 
 const currency = compileCurrency({ name: 'USD' }, [], () => {})
@@ -32,7 +32,7 @@ for (const [at, books] of opened.entries())
         ['a2', 100n],
       ] as const)
         await (await call(books, ledger, request, who, held)).settle?.(held)
-      await buryAll(books.database)
+      await reapAll(books.database)
       const other = await books.ledger()
       await (await call(books, other, 'a3', payer(1), 1_000n)).settle?.(0n)
       await (await call(books, ledger, 'a4', who, 400n)).settle?.(400n)
@@ -44,7 +44,7 @@ for (const [at, books] of opened.entries())
       const ledger = await books.ledger()
       const who = payer(2, 12, 500n)
       await (await call(books, ledger, 'b1', who, 300n)).settle?.(300n)
-      await buryAll(books.database)
+      await reapAll(books.database)
       t.equal((await call(books, ledger, 'b2', who, 400n)).lack, 'key')
       t.same(await audit(books.database), [])
     })
@@ -67,7 +67,7 @@ for (const [at, books] of opened.entries())
       const kit = { ledger, log: { warn() {}, info() {} }, metrics: { count() {} } }
       const facts = { payer: who, rule, facts: { at: 1 }, model: 'm', version: 1, held: 1_000n }
       const bill = new Bill(kit as unknown as BillKit, exchange, facts as never, process)
-      await buryAll(books.database)
+      await reapAll(books.database)
       await bill.settle({ meters: { output: 60 }, estimated: false })
       await t.rejects(writes.commit(), { code: 'SHARE_GONE' })
       end({ end: 'refused', attempts: 1 } as Outcome)

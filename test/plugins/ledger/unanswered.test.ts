@@ -6,8 +6,8 @@ import { audit } from '../../../plugins/ledger/audit.ts'
 import type { Ledger, Payer } from '../../../plugins/ledger/ledger.ts'
 import { undoCharge } from '../../../plugins/ledger/undone.ts'
 import { type Books, call, openBooks, payer } from '../../helpers/ledger.ts'
+import { ledgerOn } from '../../helpers/membership.ts'
 import { eventually } from '../../helpers/primary.ts'
-import { ledgerOn } from '../../helpers/standing.ts'
 import { ENGINES } from '../../helpers/store.ts'
 
 /** The same store: what is written is written, but its answers are held back, or lost until the list is asked about again. */

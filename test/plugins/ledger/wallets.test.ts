@@ -1,6 +1,6 @@
 /** A wallet says whose it is, also one of a store that was made before it did. */
 import t from 'tap'
-import { STANDING_TABLE } from '../../../engine/store/standing.ts'
+import { MEMBERSHIP_TABLES } from '../../../engine/store/membership.ts'
 import { migrations } from '../../../plugins/ledger/tables.ts'
 import { balanceInSql, withFunds } from '../../../plugins/ledger/views/wallets.ts'
 import { walletOf } from '../../../plugins/ledger/wallet.ts'
@@ -18,7 +18,7 @@ for (const engine of ENGINES)
   t.test(`wallets of a store of before, ${engine}`, async t => {
     const store = await startAnyStore(t, engine)
     const database = await store.open()
-    await database.migrate('standing', STANDING_TABLE)
+    await database.migrate('standing', MEMBERSHIP_TABLES)
     await database.migrate('meter', OLD)
     const add = sql('old wallet', 'INSERT INTO wallets (id, balance) VALUES (?, ?)')
     await database.write(WALLETS.map(({ id, balance }) => ({ sql: add, values: [id, balance] })))

@@ -1,7 +1,7 @@
 /** What is kept of responses, on both stores: statements alone, and what becomes of a response whose process is buried. */
 import t from 'tap'
 import type { Row } from '../../../engine/plugin.ts'
-import { entrance, STANDING_TABLE } from '../../../engine/store/standing.ts'
+import { MEMBERSHIP_TABLES, registration } from '../../../engine/store/membership.ts'
 import {
   addTurn,
   changeTurn,
@@ -47,8 +47,8 @@ const asked = { store: true, background: false }
 const open = { status: 'in_progress' }
 
 for (const { engine, database } of await startBoth(t, [
-  ...STANDING_TABLE,
-  ...migrations.map(each => ({ ...each, number: each.number + STANDING_TABLE.length })),
+  ...MEMBERSHIP_TABLES,
+  ...migrations.map(each => ({ ...each, number: each.number + MEMBERSHIP_TABLES.length })),
 ])) {
   const bury = (id: string) =>
     statement('bury', 'DELETE FROM tollgate_processes WHERE id = ?', [id])
@@ -92,7 +92,7 @@ for (const { engine, database } of await startBoth(t, [
   )
 
   t.test(`${engine}: what is made in the background is finished once, by one`, async t => {
-    await database.write([entrance('p1'), entrance('p2')])
+    await database.write([registration('p1'), registration('p2')])
     for (const id of ['b1', 'b2', 'b3', 'b4'])
       await database.write([beginResponse(stored(id, open), id === 'b4' ? 'p2' : 'p1')])
     t.equal(toldOf(await found('b1')).status, 'in_progress')
@@ -163,7 +163,7 @@ for (const { engine, database } of await startBoth(t, [
   t.test(`${engine}: what is too old goes, but nothing under way`, async t => {
     const past = { created: 1, expires: 2 }
     await database.write([
-      entrance('p3'),
+      registration('p3'),
       beginResponse(stored('going', { ...open, ...past }), 'p3'),
     ])
     const conversation = { account: 1, id: 'gone', ...past }

@@ -6,8 +6,8 @@ import { openCharge, settleCharge } from '../../../../plugins/ledger/statements.
 import { writeSurely } from '../../../../plugins/ledger/surely.ts'
 import { walletsOf } from '../../../../plugins/ledger/wallet.ts'
 import { giveCredit } from '../../../helpers/credit.ts'
+import { ledgerOn, makeLedger } from '../../../helpers/membership.ts'
 import { sharedPostgres } from '../../../helpers/postgres.ts'
-import { ledgerOn, makeLedger } from '../../../helpers/standing.ts'
 import { openAt, sql, statement } from '../../../helpers/store.ts'
 import { startProxy } from '../../../helpers/swallowing-proxy.ts'
 

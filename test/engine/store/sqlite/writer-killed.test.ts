@@ -16,7 +16,7 @@ const killAndRespawn = async (store: Store, times: number) => {
 
 for (const durability of ['power', 'process'] as const)
   t.test(`under load (${durability}): nothing lost, nothing twice`, async t => {
-    const store = await startStore(t, undefined, durability)
+    const store = await startStore(t, durability)
     const database = await store.open({ patience: 10_000 })
     await database.migrate('test', [tally])
     let over = false

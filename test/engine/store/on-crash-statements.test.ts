@@ -1,13 +1,15 @@
-/** A will is what the store applies when a process dies without another word. */
+/** On-crash statements: applied by a peer when their process dies without another word. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import type { OpenDatabase } from '../../../engine/store/database.ts'
+import type { DatabaseOptions, OpenDatabase } from '../../../engine/store/database.ts'
+import { MEMBERSHIP_TABLES } from '../../../engine/store/membership.ts'
+import { reaperOn } from '../../helpers/membership.ts'
 import { sql, startBoth, startClient, startStore, statement } from '../../helpers/store.ts'
 
-const table = {
-  number: 1,
+const last = {
+  number: MEMBERSHIP_TABLES.length + 1,
   text: `CREATE TABLE hold (id TEXT PRIMARY KEY, state TEXT NOT NULL, used BIGINT);
     INSERT INTO hold VALUES ('a', 'open', 0), ('b', 'open', 0), ('c', 'open', 0)`,
 }
@@ -17,8 +19,8 @@ const settle = (id: string, used: number, by = 'will') =>
 const HOLDS = sql('holds', 'SELECT id, state, used FROM hold ORDER BY id')
 const WILLS = sql('wills', 'SELECT name FROM tollgate_wills')
 
-/** Short enough to wait for, long enough not to bury a process that is only slow. */
-const GRACE = 500
+/** ms between two heartbeats. */
+const SWIFT = 100
 /** Asks until it is so; the test's own timeout is the limit. */
 const until = async (database: OpenDatabase, wanted: string[]): Promise<void> => {
   for (;;) {
@@ -33,12 +35,19 @@ const untilNoWills = async (database: OpenDatabase): Promise<void> => {
   while ((await database.read(WILLS, [])).length > 0) await later(10)
 }
 
-for (const { engine, store, database } of await startBoth(t, [table], { postgres: GRACE })) {
+const register = async (t: Test, options: DatabaseOptions) => {
+  const client = await startClient(t, options)
+  await client.call('register')
+  return client
+}
+
+for (const { engine, store, database } of await startBoth(t, [...MEMBERSHIP_TABLES, last])) {
   const folder = store.options.data ?? ''
+  reaperOn(t, database, SWIFT)
   /** A client of the same store, with every hold open again. */
   const beginAgain = async (t: Test) => {
     await database.write([statement('open', `UPDATE hold SET state = 'open', used = 0`)])
-    return { client: await startClient(t, store.options) }
+    return { client: await register(t, store.options) }
   }
 
   t.test(`${engine}: killed: the last will of each name counts`, async t => {
@@ -55,7 +64,7 @@ for (const { engine, store, database } of await startBoth(t, [table], { postgres
 
   t.test(`${engine}: with how far it had come, which nobody was told`, async t => {
     await database.write([statement('open', `UPDATE hold SET state = 'open', used = 0`)])
-    const client = await startClient(t, store.options)
+    const client = await register(t, store.options)
     const come = (id: string, used: number) => ({ ...settle(id, used), progress: 1 })
     await client.call('progress', 'exchange 0', 77)
     await client.call('will', 'exchange 1', [come('a', 1)])
@@ -115,23 +124,25 @@ for (const { engine, store, database } of await startBoth(t, [table], { postgres
   })
 }
 
-const beginWithWriter = async (t: Test, grace: number) => {
-  const store = await startStore(t, grace)
+const beginWithWriter = async (t: Test) => {
+  const store = await startStore(t)
   const database = await store.open()
-  await database.migrate('test', [table])
-  return { store, database, client: await startClient(t, { url: 'sqlite:', data: store.data }) }
+  await database.migrate('test', [...MEMBERSHIP_TABLES, last])
+  return { store, database, client: await register(t, { url: 'sqlite:', data: store.data }) }
 }
-t.test('the writer dies too: the next one applies it after a grace', async t => {
-  const { store, database, client } = await beginWithWriter(t, 300)
+t.test('SQLite: the next writer has what the last one was told, and a peer applies it', async t => {
+  const { store, database, client } = await beginWithWriter(t)
   await client.call('will', 'exchange 1', [settle('a', 3)])
   await client.call('write', [settle('b', 2, 'itself')])
   await Promise.all([store.kill(), client.kill()])
+  reaperOn(t, database, SWIFT)
   await store.respawn()
   await until(database, ['will 3', 'itself 2', 'open 0'])
 })
 
-t.test('the writer dies, the client lives: its will stays a will', async t => {
-  const { store, database, client } = await beginWithWriter(t, 500)
+t.test('SQLite: on-crash statements of a process that lives outlast their writer', async t => {
+  const { store, database, client } = await beginWithWriter(t)
+  reaperOn(t, database, SWIFT)
   await client.call('will', 'exchange 1', [settle('a', 3)])
   await client.call('will', 'exchange 2', [settle('b', 3)])
   await client.call('write', [settle('c', 2, 'itself')])

@@ -1,0 +1,54 @@
+/** Applies the on-crash statements of a process that died: each once, with the progress that its
+ *  exchange had made. */
+import type { Log, Sql, Statement } from '../plugin.ts'
+import type { OpenDatabase } from './open-database.ts'
+import { fromWire, progressed, type Spelled } from './values.ts'
+
+const sql = (name: string, text: string): Sql => ({ name: `on-crash statements: ${name}`, text })
+const FIND = sql(
+  'find',
+  'SELECT name, statements FROM tollgate_wills WHERE client = ? ORDER BY name',
+)
+const REMOVE = sql('remove', 'DELETE FROM tollgate_wills WHERE client = ? AND name = ?')
+/** Another process has applied them. */
+const APPLIED = 'ALREADY_APPLIED'
+/** The store could not take them, or nobody knows: they are tried again with the next look. */
+const LATER: ReadonlySet<unknown> = new Set(['STORE_UNAVAILABLE', 'STORE_UNKNOWN'])
+
+interface Crashed {
+  readonly database: Pick<OpenDatabase, 'read' | 'write' | 'process'>
+  readonly log: Log
+}
+/** `key`: of the process. `here`: whether its progress can be read on this machine. */
+export const applyOnCrashStatements = async (
+  { database, log }: Crashed,
+  key: string,
+  here: boolean,
+): Promise<void> => {
+  const rows = await database.read(FIND, [key])
+  if (rows.length === 0) return
+  const progress = here ? database.process?.folder?.progressOf(key) : undefined
+  const apply = async (name: string, text: string): Promise<void> => {
+    const statements = progressed(JSON.parse(text) as readonly Spelled[], progress?.get(name))
+    const remove = { sql: REMOVE, values: [key, name] }
+    try {
+      const first = { ...remove, rows: 1, otherwise: APPLIED }
+      await database.write([first, ...statements.map(statementOf)])
+    } catch (thrown) {
+      const { code, message } = thrown as { readonly code?: string; readonly message: string }
+      if (code === APPLIED) return
+      if (LATER.has(code)) throw thrown
+      // Its exchange was settled after all, or the rows are gone.
+      log.warn({ name, code, message }, 'on-crash statements were refused')
+      await database.write([remove])
+    }
+  }
+  await Promise.all(rows.map(row => apply(String(row.name), String(row.statements))))
+}
+
+const statementOf = ([text, rows, ...values]: Spelled): Statement => ({
+  sql: { name: text, text },
+  values: values.map(fromWire),
+  ...(rows === -2 && { rows: 'some' }),
+  ...(rows >= 0 && { rows }),
+})

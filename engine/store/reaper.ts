@@ -1,0 +1,253 @@
+/** Looks at the heartbeats of a process's peers: finds out who is dead, applies their on-crash
+ *  statements and releases what they held; who is only silent loses its leases. */
+import type { Log, PeerListener, Row, Sql, Statement } from '../plugin.ts'
+import { applyOnCrashStatements } from './on-crash-statements.ts'
+import type { OpenDatabase } from './open-database.ts'
+import type { Timeouts } from './timeouts.ts'
+
+const sql = (name: string, text: string, postgres = text): Sql => ({
+  ...{ name: `reaper: ${name}`, text, postgres },
+})
+/** `connected`: whether the process holds the lock of its key, where the store knows. */
+const ALL = sql(
+  'all',
+  'SELECT id, beat, client, folder, NULL AS connected FROM tollgate_processes ORDER BY id',
+  `SELECT id, beat, client, folder, CASE WHEN client IS NULL THEN NULL WHEN client IN (
+     SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1
+       AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))
+     THEN 1 ELSE 0 END AS connected FROM tollgate_processes ORDER BY id`,
+)
+// Reaping releases what the process held; its on-crash statements say what of that is charged, so
+// they are applied before. Those of a process that did not name its key may be any that an older
+// program left.
+const REAP = sql(
+  'reap',
+  `DELETE FROM tollgate_processes WHERE id = ? AND beat = ?
+   AND NOT EXISTS (SELECT 1 FROM tollgate_wills w WHERE w.client = tollgate_processes.client OR
+     (tollgate_processes.client IS NULL AND w.client IN
+       (SELECT client FROM tollgate_processes WHERE id LIKE 'p_client_%')))`,
+)
+const SAME_BEAT = sql(
+  'same beat',
+  'UPDATE tollgate_processes SET beat = beat WHERE id = ? AND beat = ?',
+)
+const EXPIRE = sql('expire leases', 'DELETE FROM tollgate_leases WHERE process = ? RETURNING name')
+const REMOVE_ALL = sql('remove on-crash statements', 'DELETE FROM tollgate_wills WHERE client = ?')
+const ALIVE = 'STILL_ALIVE'
+
+export interface ReaperOptions {
+  readonly database: Pick<OpenDatabase, 'read' | 'write' | 'process'>
+  readonly log: Log
+  readonly timeouts: Timeouts
+  listeners(): readonly PeerListener[]
+  isOwn(name: string): boolean
+}
+export interface Peer {
+  readonly name: string
+  readonly beat: number
+  readonly key: string | undefined
+  readonly folder: string | undefined
+  readonly connected: boolean | undefined
+}
+interface Seen {
+  readonly beat: number
+  /** How often this heartbeat was seen again, and for how many looks it is known that the process
+   *  is dead. */
+  readonly looks: number
+  readonly dead: number
+}
+
+/** A process that has not beaten since `beat` is over. Rejects with STILL_ALIVE when it has, when
+ *  on-crash statements of it still stand, or when another process was faster. */
+export const reaping = (
+  name: string,
+  beat: number,
+  listeners: readonly PeerListener[],
+): readonly Statement[] => [
+  { sql: REAP, values: [name, beat], rows: 1, otherwise: ALIVE },
+  ...listeners.flatMap(each => each.reapStatements?.(name) ?? []),
+]
+
+/** Everything of a dead process, in its order. `here`: whether its progress can be read on this
+ *  machine. */
+export const reap = async (
+  {
+    database,
+    log,
+    listeners,
+  }: Pick<ReaperOptions, 'database' | 'log'> & { readonly listeners: readonly PeerListener[] },
+  { name, beat, key }: Pick<Peer, 'name' | 'beat' | 'key'>,
+  here: boolean,
+): Promise<void> => {
+  if (key !== undefined) await applyOnCrashStatements({ database, log }, key, here)
+  for (const listener of listeners) await listener.beforeReap?.(name)
+  await database.write(reaping(name, beat, listeners))
+}
+/** Every process that the store knows. */
+export const peersIn = async (database: Pick<OpenDatabase, 'read'>): Promise<readonly Peer[]> =>
+  (await database.read(ALL, [])).map(peerOf)
+
+export class Reaper {
+  readonly #options: ReaperOptions
+  readonly #peerLost = new Set<() => void>()
+  #seen = new Map<string, Seen>()
+  #timer: NodeJS.Timeout | undefined
+  /** Keys of processes that were reaped since the last look. */
+  readonly #reaped = new Set<string>()
+  #looking: Promise<void> | undefined
+  /** Asked for while a look was under way. */
+  #again = false
+  #started = false
+
+  constructor(options: ReaperOptions) {
+    this.#options = options
+  }
+  start(): void {
+    if (this.#started) return
+    this.#started = true
+    this.look()
+  }
+  stop(): void {
+    this.#started = false
+    clearTimeout(this.#timer)
+  }
+  onPeerLost(listener: () => void): void {
+    this.#peerLost.add(listener)
+  }
+  look(): void {
+    if (!this.#started) return
+    this.#again = this.#looking !== undefined
+    this.#begin(true)
+  }
+  /** `asked`: beside those that come by themselves; every peer's socket is asked, and silence is
+   *  not counted. */
+  #begin(asked: boolean): void {
+    // The store is away, or another process was faster: the next look tells.
+    this.#looking ??= this.#look(asked)
+      .catch(error => this.#options.log.debug({ error }, 'the peers could not be looked at'))
+      .finally(() => {
+        this.#looking = undefined
+        clearTimeout(this.#timer)
+        if (this.#again) return this.look()
+        const { look } = this.#options.timeouts
+        if (this.#started) this.#timer = setTimeout(() => this.#begin(false), look).unref()
+      })
+  }
+  async #look(asked: boolean): Promise<void> {
+    const { database, isOwn } = this.#options
+    const peers = await peersIn(database)
+    const before = this.#seen
+    this.#seen = new Map(
+      peers.map(({ name, beat }) => {
+        const last = before.get(name)
+        if (last?.beat !== beat) return [name, { beat, looks: 0, dead: 0 }]
+        return [name, asked ? last : { ...last, looks: last.looks + 1 }]
+      }),
+    )
+    await this.#removeLate()
+    const others = peers.filter(({ name }) => !isOwn(name))
+    const dead: Peer[] = []
+    for (const peer of others) if (await this.#isDead(peer, peers, asked)) dead.push(peer)
+    for (const { name } of dead) this.#count(name)
+    const living = peers.filter(peer => !dead.includes(peer))
+    for (const peer of dead)
+      if (this.#isMyTurn(peer, living)) await this.#attempt(peer, () => this.#reap(peer))
+    for (const peer of others)
+      if (living.includes(peer) && this.#isSilent(peer))
+        await this.#attempt(peer, () => this.#expireLeases(peer))
+  }
+  /** What a writer still found on the connection of a process that was reaped stands for nothing
+   *  any more. */
+  async #removeLate(): Promise<void> {
+    for (const key of this.#reaped) {
+      await this.#options.database.write([{ sql: REMOVE_ALL, values: [key] }])
+      this.#reaped.delete(key)
+    }
+  }
+  #count(name: string): void {
+    const seen = this.#seen.get(name)
+    if (seen) this.#seen.set(name, { ...seen, dead: seen.dead + 1 })
+  }
+  #looksAt(name: string): number {
+    return this.#seen.get(name)?.looks ?? 0
+  }
+  async #isDead(peer: Peer, all: readonly Peer[], asked: boolean): Promise<boolean> {
+    const { timeouts } = this.#options
+    const here = this.#isHere(peer)
+    const looks = this.#looksAt(peer.name)
+    // Between two heartbeats no socket is asked, unless a process is said to have ended.
+    const alive = here && (asked || looks >= 2) ? await this.#isAlive(peer) : undefined
+    const silence = looks * timeouts.look
+    // Its last statements may still be under way as long as PostgreSQL keeps its connection.
+    if (alive === false) return peer.connected !== true || silence >= timeouts.silent
+    const span = peer.connected === false ? timeouts.disconnected : timeouts.silent
+    // One that keeps its connection, or its socket, lives, however silent it is.
+    if (alive || peer.connected || silence < span) return false
+    // Its counts can only be read in its own folder: as long as any process of that beats, it is
+    // theirs.
+    return here || peer.folder === undefined || this.#isQuiet(peer.folder, span, all)
+  }
+  #isQuiet(folder: string, span: number, all: readonly Peer[]): boolean {
+    const { timeouts } = this.#options
+    const members = all.filter(each => each.folder === folder)
+    return members.every(({ name }) => this.#looksAt(name) * timeouts.look >= span)
+  }
+  #isSilent({ name }: Peer): boolean {
+    const { timeouts } = this.#options
+    const span = Math.ceil(timeouts.silent / timeouts.look)
+    const looks = this.#looksAt(name)
+    return looks > 0 && looks % span === 0
+  }
+  /** One process reaps at a time: the first of those of its folder, or of all; the next one a look
+   *  later, if it is still there. */
+  #isMyTurn(peer: Peer, living: readonly Peer[]): boolean {
+    const able = living.filter(({ key }) => key !== undefined)
+    const own = able.filter(({ folder }) => folder === peer.folder)
+    const candidates = own.length > 0 ? own : able
+    const rank = candidates.findIndex(({ name }) => this.#options.isOwn(name))
+    return (this.#seen.get(peer.name)?.dead ?? 0) > Math.max(0, rank)
+  }
+  get #folder() {
+    return this.#options.database.process?.folder
+  }
+  async #isAlive({ key }: Peer): Promise<boolean | undefined> {
+    return key === undefined ? undefined : this.#folder?.isAlive(key)
+  }
+  #isHere({ folder }: Peer): boolean {
+    return folder !== undefined && folder === this.#folder?.id
+  }
+  async #reap(peer: Peer): Promise<void> {
+    const { database, log, listeners } = this.#options
+    const here = this.#isHere(peer)
+    await reap({ database, log, listeners: listeners() }, peer, here || peer.folder === undefined)
+    if (peer.key !== undefined && here && (await this.#isAlive(peer)) === false) {
+      this.#folder?.remove(peer.key)
+      this.#reaped.add(peer.key)
+    }
+    log.info({ dead: peer.name }, 'a process died: what it held was released')
+    for (const listener of this.#peerLost) listener()
+  }
+  /** What fails is tried again with the next look, and keeps nobody else from being reaped. */
+  async #attempt({ name }: Peer, act: () => Promise<void>): Promise<void> {
+    try {
+      await act()
+    } catch (error) {
+      if ((error as { readonly code?: string }).code === ALIVE) return
+      this.#options.log.warn({ process: name, error }, 'a dead process could not be reaped yet')
+    }
+  }
+  /** Another process may do its background work, until it is heard of again. */
+  async #expireLeases({ name, beat }: Peer): Promise<void> {
+    const same = { sql: SAME_BEAT, values: [name, beat], rows: 1, otherwise: ALIVE }
+    const rows = await this.#options.database.write([same, { sql: EXPIRE, values: [name] }])
+    if (rows[1]?.length) for (const listener of this.#peerLost) listener()
+  }
+}
+
+const peerOf = ({ id, beat, client, folder, connected }: Row): Peer => ({
+  name: String(id),
+  beat: Number(beat),
+  key: client === null || client === undefined ? undefined : String(client),
+  folder: folder === null ? undefined : String(folder),
+  connected: connected === null ? undefined : connected === 1,
+})

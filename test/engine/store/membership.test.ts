@@ -1,0 +1,183 @@
+/** Membership: a process whose heartbeat stopped is reaped once, with what it held; one that beats
+ *  is left alone. */
+import t, { type Test } from 'tap'
+import type { PeerListener, Statement } from '../../../engine/plugin.ts'
+import {
+  createMembership,
+  MEMBERSHIP_TABLES,
+  registration,
+} from '../../../engine/store/membership.ts'
+import { peersIn, reaping } from '../../../engine/store/reaper.ts'
+import { silent } from '../../helpers/core.ts'
+import { reaperOn } from '../../helpers/membership.ts'
+import { eventually } from '../../helpers/primary.ts'
+import { ENGINES, sql, startAnyStore, startBoth, statement } from '../../helpers/store.ts'
+import { timeoutsAt } from '../../helpers/timeouts.ts'
+
+/** ms between two heartbeats. A process that is silent for four of them is dead. */
+const SWIFT = 40
+const STEADY = 1_000
+const HELD = 'CREATE TABLE held (process TEXT NOT NULL)'
+const both = await startBoth(t, [
+  ...MEMBERSHIP_TABLES,
+  { number: MEMBERSHIP_TABLES.length + 1, text: HELD },
+])
+const freed = (name: string): Statement =>
+  statement('free', 'DELETE FROM held WHERE process = ?', [name])
+const listener: PeerListener = { reapStatements: name => [freed(name)] }
+
+for (const { engine, store, database } of both) {
+  const names = async () => (await peersIn(database)).map(({ name }) => name)
+  /** One that shares its process with others: silence alone tells that it is dead. */
+  const member = (t: Test, heartbeat: number, looks = true) => {
+    const { process: _, ...own } = database
+    const made = createMembership({ database: own, log: silent, timeouts: timeoutsAt(heartbeat) })
+    t.teardown(() => made.close().catch(() => {}))
+    if (looks) made.start()
+    return made
+  }
+
+  t.test(
+    `${engine}: a process that falls silent is reaped by one of its peers, with what it held`,
+    async t => {
+      await database.write([
+        registration('p_dead'),
+        statement('hold', "INSERT INTO held VALUES ('p_dead')"),
+      ])
+      const reapings: string[] = []
+      for (const each of [member(t, SWIFT), member(t, SWIFT)])
+        each.listen('test', {
+          reapStatements: name => {
+            reapings.push(name)
+            return [freed(name)]
+          },
+        })
+      await eventually(async () => ((await names()).includes('p_dead') ? undefined : true))
+      t.same(await database.read(sql('held', 'SELECT process FROM held'), []), [])
+      t.ok(reapings.length > 0)
+    },
+  )
+
+  t.test(
+    `${engine}: a process that beats is left alone, and one that leaves releases what it held`,
+    async t => {
+      const alive = member(t, STEADY, false)
+      const looking = member(t, STEADY / 2)
+      looking.listen('test', listener)
+      alive.listen('test', listener)
+      const name = await alive.name()
+      t.equal(await alive.name(), name)
+      await database.write([statement('hold', 'INSERT INTO held VALUES (?)', [name])])
+      const beat = async () =>
+        Number((await peersIn(database)).find(each => each.name === name)?.beat)
+      await eventually(async () => (await beat()) >= 2 || undefined)
+      t.ok(alive.isCurrent(name))
+      await alive.close()
+      t.notOk((await names()).includes(name))
+      t.same(await database.read(sql('held', 'SELECT process FROM held'), []), [])
+    },
+  )
+
+  t.test(`${engine}: of two processes that reap the same one only the first does`, async t => {
+    await database.write([registration('p_once')])
+    const reapOnce = () => database.write(reaping('p_once', 0, [listener]))
+    await reapOnce()
+    await t.rejects(reapOnce(), { code: 'STILL_ALIVE' })
+    await database.write([registration('p_once')])
+    await t.rejects(database.write(reaping('p_once', 7, [listener])), { code: 'STILL_ALIVE' })
+    t.ok((await names()).includes('p_once'), 'it was heard of since')
+    await database.write(reaping('p_once', 0, []))
+  })
+
+  t.test(`${engine}: a process is not reaped while its on-crash statements stand`, async t => {
+    const left = "INSERT INTO tollgate_wills (client, name, statements) VALUES (42, 'left', '[]')"
+    await database.write([registration('p_will', 42n), statement('left', left)])
+    await t.rejects(database.write(reaping('p_will', 0, [])), { code: 'STILL_ALIVE' })
+    await database.write([statement('applied', 'DELETE FROM tollgate_wills WHERE client = 42')])
+    await database.write(reaping('p_will', 0, []))
+    t.notOk((await names()).includes('p_will'))
+  })
+
+  t.test(
+    `${engine}: a process that was reaped in its sleep is told so, and registers anew`,
+    async t => {
+      const asleep = member(t, SWIFT, false)
+      let lost = 0
+      asleep.listen('test', { onExpelled: () => void lost++ })
+      const name = await asleep.name()
+      await database.write([statement('bury', 'DELETE FROM tollgate_processes', [])])
+      await eventually(() => lost === 1 || undefined)
+      t.notOk(asleep.isCurrent(name))
+      asleep.expelled(name)
+      t.equal(lost, 1, 'once')
+      t.not(await asleep.name(), name)
+    },
+  )
+
+  t.test(
+    `${engine}: a process that is cut off suspects itself and keeps its name when the store is back`,
+    async t => {
+      const own = await store.open({ patience: 1_000 })
+      const line = { cut: false }
+      const lent = {
+        read: own.read,
+        write: (list: readonly Statement[]) =>
+          line.cut
+            ? Promise.reject(Object.assign(new Error('cut'), { code: 'CUT' }))
+            : own.write(list),
+      }
+      const timeouts = timeoutsAt(SWIFT)
+      const membership = createMembership({ database: lent, log: silent, timeouts })
+      t.teardown(() => membership.close())
+      const seen = { expelled: 0, suspect: 0 }
+      membership.listen('test', {
+        onExpelled: () => void seen.expelled++,
+        onSuspect: () => void seen.suspect++,
+      })
+      const name = await membership.name()
+      line.cut = true
+      await eventually(() => seen.suspect === 1 || undefined)
+      await t.rejects(membership.name(), { code: 'CUT' }, 'nothing is held by one who may be dead')
+      line.cut = false
+      t.equal(await membership.name(), name)
+      t.equal(seen.expelled, 0)
+    },
+  )
+}
+
+for (const engine of ENGINES)
+  t.test(
+    `${engine}: what a process of an older program left is applied before it is reaped`,
+    async t => {
+      const store = await startAnyStore(t, engine)
+      const database = await store.open()
+      await database.migrate('standing', MEMBERSHIP_TABLES.slice(0, 2))
+      await database.migrate('test', [
+        { number: 1, text: 'CREATE TABLE charged (id TEXT PRIMARY KEY, state TEXT NOT NULL)' },
+      ])
+      // The embedded store had keys of its own, which its processes did not name.
+      const key = engine === 'sqlite' ? 'q83EfwkRZ_4aBc' : '42'
+      const charge = "UPDATE charged SET state = 'charged' WHERE state = 'open'"
+      await database.write([
+        statement('hold', "INSERT INTO charged VALUES ('a', 'open')"),
+        statement('old process', "INSERT INTO tollgate_processes (id, beat) VALUES ('p_old', 7)"),
+        statement(
+          'old statements',
+          'INSERT INTO tollgate_wills (client, name, statements) VALUES (?, ?, ?)',
+          [key, 'exchange', JSON.stringify([[charge, 1]])],
+        ),
+      ])
+      await database.migrate('standing', MEMBERSHIP_TABLES)
+      const release = "UPDATE charged SET state = 'released' WHERE state = 'open'"
+      const reaper = reaperOn(t, database, SWIFT)
+      reaper.listen('test', { reapStatements: () => [statement('release', release)] })
+      await eventually(async () => {
+        const left = await peersIn(database)
+        return left.some(({ name }) => name.startsWith('p_client_') || name === 'p_old')
+          ? undefined
+          : true
+      })
+      const rows = await database.read(sql('charged', 'SELECT state FROM charged'), [])
+      t.same(rows, [{ state: 'charged' }])
+    },
+  )

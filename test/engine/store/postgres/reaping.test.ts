@@ -1,0 +1,164 @@
+/** PostgreSQL: the on-crash statements of a dead process are applied once, whichever peer is first,
+ *  and never those of the living. */
+import { setTimeout as later } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import type { DatabaseOptions, OpenDatabase } from '../../../../engine/store/database.ts'
+import { createMembership, MEMBERSHIP_TABLES } from '../../../../engine/store/membership.ts'
+import { silent } from '../../../helpers/core.ts'
+import { reaperOn } from '../../../helpers/membership.ts'
+import { harmedPostgres } from '../../../helpers/postgres.ts'
+import {
+  type AnyStore,
+  openAt,
+  sql,
+  startAnyStore,
+  startClient,
+  statement,
+  temporaryFolder,
+} from '../../../helpers/store.ts'
+import { timeoutsAt } from '../../../helpers/timeouts.ts'
+
+const table = {
+  number: MEMBERSHIP_TABLES.length + 1,
+  text: `CREATE TABLE total (id BIGINT PRIMARY KEY, sum BIGINT NOT NULL);
+    INSERT INTO total VALUES (1, 0), (2, 0)`,
+}
+/** ms between two heartbeats. */
+const SWIFT = 50
+const STEADY = 1_000
+// Applied twice, the sum shows it.
+const add = (id: number, amount: number) =>
+  statement('add', 'UPDATE total SET sum = sum + ? WHERE id = ?', [amount, id], { rows: 1 })
+const SUMS = sql('sums', 'SELECT sum FROM total ORDER BY id')
+const WILLS = sql('wills', 'SELECT name FROM tollgate_wills ORDER BY name')
+const GONE = sql('gone', 'SELECT client FROM tollgate_clients WHERE gone IS NOT NULL')
+const server = await harmedPostgres()
+
+const sums = async (database: OpenDatabase) =>
+  (await database.read(SUMS, [])).map(({ sum }) => Number(sum))
+/** Asks until it is so; the test's own timeout is the limit. */
+const until = async (look: () => Promise<boolean>): Promise<void> => {
+  while (!(await look().catch(() => false))) await later(20)
+}
+const register = async (t: Test, options: DatabaseOptions) => {
+  const client = await startClient(t, options)
+  await client.call('register')
+  return client
+}
+const begin = async (t: Test, store: AnyStore, heartbeat: number) => {
+  const survivors = await Promise.all([1, 2, 3].map(() => store.open()))
+  const [database] = survivors as [OpenDatabase]
+  await database.migrate('test', [...MEMBERSHIP_TABLES, table])
+  for (const each of survivors) await reaperOn(t, each, heartbeat).name()
+  return { database, client: await register(t, store.options) }
+}
+
+t.test('of three survivors one applies them, once', async t => {
+  const store = await startAnyStore(t, 'postgres')
+  const { database, client } = await begin(t, store, STEADY)
+  const names = Array.from({ length: 50 }, (_, index) => `exchange ${index}`)
+  for (const name of names) await client.call('will', name, [add(1, 1)])
+  await client.call('will', 'broken', [statement('broken', 'UPDATE nowhere SET x = 1')])
+  await client.call('will', 'refused', [add(2, 1), { ...add(2, 5), rows: 7 }])
+  await client.call('write', [add(2, 100)])
+  await client.kill()
+  await until(async () => (await database.read(WILLS, [])).length === 0)
+  await later(700)
+  t.same(await sums(database), [50, 100], 'and what was refused left nothing behind')
+  await (await store.open()).close()
+  t.equal(
+    (await database.read(GONE, [])).length,
+    1,
+    'its row stays, should its answers be asked for',
+  )
+})
+
+t.test('on-crash statements of a process outlast a restart of the server', async t => {
+  const store = openAt(t, { url: await server.create(), data: temporaryFolder(t) })
+  const { database, client } = await begin(t, store, STEADY)
+  await client.call('will', 'exchange 1', [add(1, 7)])
+  await client.call('will', 'exchange 2', [add(2, 7)])
+  await client.call('write', [add(2, 100)])
+  await server.stop()
+  await client.call('will', 'exchange 2', [])
+  await server.start()
+  await until(async () => {
+    const rows = await database.read(WILLS, [])
+    return rows.map(({ name }) => name).join() === 'exchange 1'
+  })
+  await later(1_200)
+  t.same(await sums(database), [0, 100])
+  await client.kill()
+  await until(async () => (await sums(database))[0] === 7)
+  t.same(await sums(database), [7, 100])
+})
+
+t.test('the next process that starts applies them where none survived', async t => {
+  const store = openAt(t, { url: await server.create(), data: temporaryFolder(t) })
+  const first = await store.open()
+  await first.migrate('test', [...MEMBERSHIP_TABLES, table])
+  const client = await register(t, store.options)
+  await first.close()
+  await client.call('will', 'exchange 1', [add(1, 3)])
+  await client.call('write', [add(2, 1)])
+  await client.kill()
+  const next = await store.open()
+  reaperOn(t, next, STEADY)
+  await until(async () => (await sums(next))[0] === 3)
+  t.same(await sums(next), [3, 1])
+})
+
+t.test('a process that is stopped keeps its connection, so it lives', async t => {
+  const store = openAt(t, { url: await server.create() })
+  const { database, client } = await begin(t, store, SWIFT)
+  await client.call('will', 'exchange 1', [add(1, 3)])
+  await client.call('write', [add(2, 1)])
+  client.process.kill('SIGSTOP')
+  await later(1_000)
+  t.same(await sums(database), [0, 1])
+  client.process.kill('SIGCONT')
+  await client.call('write', [add(2, 1)])
+  await client.call('close')
+  t.same(await sums(database), [0, 2])
+})
+
+t.test('a process is left to those who can read its progress while any of them beats', async t => {
+  const url = await server.create()
+  const own = openAt(t, { url, data: temporaryFolder(t) })
+  const peer = await own.open()
+  await peer.migrate('test', [...MEMBERSHIP_TABLES, table])
+  const timeouts = { ...timeoutsAt(STEADY), heartbeat: 10 }
+  const beating = createMembership({ database: peer, log: silent, timeouts })
+  t.teardown(() => beating.close())
+  await beating.name()
+  const stranger = await openAt(t, { url, data: temporaryFolder(t) }).open()
+  await reaperOn(t, stranger, SWIFT * 2).name()
+  const client = await register(t, own.options)
+  await client.call('will', 'exchange', [{ ...add(1, 1), progress: 0 }])
+  await client.call('progress', 'exchange', 42)
+  await client.call('write', [add(2, 1)])
+  await client.kill()
+  await later(1_000)
+  t.same(await sums(peer), [0, 1], 'a stranger cannot know how far it had come')
+  beating.start()
+  await until(async () => (await sums(peer))[0] !== 0)
+  t.same(await sums(peer), [42, 1], 'its own folder does')
+})
+
+t.test('a process whose machine is gone is reaped at what the store knows', async t => {
+  const url = await server.create()
+  const own = openAt(t, { url, data: temporaryFolder(t) })
+  const first = await own.open()
+  await first.migrate('test', [...MEMBERSHIP_TABLES, table])
+  await first.close()
+  const client = await register(t, own.options)
+  await client.call('will', 'exchange', [{ ...add(1, 5), progress: 0 }])
+  await client.call('progress', 'exchange', 42)
+  await client.call('will', 'untouched', [{ ...add(2, 0), progress: 0 }])
+  await client.call('write', [add(2, 1)])
+  await client.kill()
+  const stranger = await openAt(t, { url, data: temporaryFolder(t) }).open()
+  reaperOn(t, stranger, SWIFT)
+  await until(async () => (await stranger.read(WILLS, [])).length === 0)
+  t.same(await sums(stranger), [5, 1])
+})
