@@ -1,6 +1,7 @@
 /** Process membership: registers this process in the store, sends its heartbeat, and reaps its dead
  *  peers with what they held. */
 import { randomBytes } from 'node:crypto'
+import { isCode } from '../kit.ts'
 import type { Log, Membership, Migration, PeerListener, Sql, Statement } from '../plugin.ts'
 import { monotonic } from './clock.ts'
 import type { OpenDatabase } from './open-database.ts'
@@ -206,6 +207,3 @@ class Own implements OwnMembership {
     for (const listener of this.#listeners.values()) listener.onSuspect?.()
   }
 }
-
-const isCode = (thrown: unknown, code: string): boolean =>
-  (thrown as { readonly code?: string } | null)?.code === code

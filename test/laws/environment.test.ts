@@ -15,9 +15,9 @@ const FILES = [
   'test/engine/upstream/public-address.test.ts',
   'test/journeys/reload.test.ts',
 ]
-const data = join(t.testdir(), 'operators-data')
+const dataFolder = join(t.testdir(), 'operators-data')
 const HOSTILE: Readonly<Record<string, string>> = {
-  ...{ TOLLGATE_DATA: data, TOLLGATE_CONFIG: '/nowhere/routes.yaml' },
+  ...{ TOLLGATE_DATA: dataFolder, TOLLGATE_CONFIG: '/nowhere/routes.yaml' },
   ...{ HOST: '203.0.113.1', PORT: '1', ADMIN_PORT: '1', WORKERS: '7', EGRESS_ALLOW: '0.0.0.0/0' },
   ...{ ADMIN_HOSTS: 'evil.example', PUBLIC_URL: 'https://hostile.example' },
   ...{ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/x', PGHOST: '203.0.113.1', PGUSER: 'nobody' },
@@ -45,7 +45,7 @@ t.test('tests by the runner: exported settings, stores and keys reach none of th
   const { code, said } = await run('test/run.ts', ...FILES)
   t.equal(code, 0, code === 0 ? 'exit code' : said)
   t.match(said, /^# \{ total: \d+, pass: \d+ \}$/m)
-  t.notOk(existsSync(data), 'the data folder of the operator was not made')
+  t.notOk(existsSync(dataFolder), 'the data folder of the operator was not made')
 })
 
 t.test('tests by themselves: exported settings, stores and keys reach none of them', async t => {
@@ -55,5 +55,5 @@ t.test('tests by themselves: exported settings, stores and keys reach none of th
       t.equal(code, 0, code === 0 ? 'exit code' : said)
       t.match(said, /^# \{ total: \d+, pass: \d+ \}$/m, file)
     }
-  t.notOk(existsSync(data), 'the data folder of the operator was not made')
+  t.notOk(existsSync(dataFolder), 'the data folder of the operator was not made')
 })
