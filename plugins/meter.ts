@@ -33,7 +33,7 @@ import { routeFormat } from './conversion/route-format.ts'
 import { audit, auditCommand, chargedInAll } from './ledger/audit.ts'
 import { Bill } from './ledger/bill.ts'
 import { type BillKit, mostCharged } from './ledger/charged.ts'
-import { knownOf, Watching } from './ledger/estimate.ts'
+import { Watching } from './ledger/estimate.ts'
 import { exportCommand } from './ledger/export.ts'
 import { insufficientFunds } from './ledger/insufficient-funds.ts'
 import { Ledger, type Payer } from './ledger/ledger.ts'
@@ -195,7 +195,7 @@ class Meter implements Stage {
     exchange.slots.set(METERED, price.rule.priced)
     if (live) exchange.slots.set(BILL, bill)
     if (exchange.kind !== 'http' || asksForStream(request) || this.#ledger.tight(payer)) bill.hold()
-    const seen = new Watching(knownOf(exchange, body, size - files), bill)
+    const seen = new Watching(exchange, { body, size: size - files }, bill)
     if (asksForStream(request)) seen.begin()
     let whole = false
     try {

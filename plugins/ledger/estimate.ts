@@ -11,46 +11,37 @@ interface Noting {
   passed(output: number): void
   note(usage: Usage): void
 }
-/** Where the usage of a reply is found. */
-export interface Known {
-  /** Tokens of the prompt. */
-  readonly input: number
-  /** What is known so far of what was used. */
-  used(): Usage | undefined
-  /** What was written, where its format is read. */
-  written(): Written | undefined
-  /** An upstream was asked. */
-  attempted(): boolean
+/** What the prompt's tokens are estimated by. */
+interface Asked {
+  readonly body: Json
+  /** Bytes that are no file. */
+  readonly size: number
 }
-/** `size`: bytes of the request that are no file. */
-export const knownOf = (exchange: Exchange, body: Json, size: number): Known => {
-  const { slots } = exchange
-  let input: number | undefined
-  return {
-    get input() {
-      input ??= promptTokens(body, size)
-      return input
-    },
-    used: () => slots.get(USAGE),
-    written: () => slots.get(WRITTEN),
-    attempted: () => exchange.attempts > 0,
-  }
-}
-
 export class Watching {
   /** Whether it comes as events. */
   stream = false
-  readonly #known: Known
+  readonly #exchange: Exchange
+  readonly #asked: Asked
   readonly #bill: Noting
+  #input: number | undefined
   #any = false
   /** Of a format that nobody reads: bytes of a plain answer, blank lines of a stream. */
   #passed = 0
   #notedAt = 0
   #last = 0
 
-  constructor(known: Known, bill: Noting) {
-    this.#known = known
+  constructor(exchange: Exchange, asked: Asked, bill: Noting) {
+    this.#exchange = exchange
+    this.#asked = asked
     this.#bill = bill
+  }
+  /** What is known so far of what was used. */
+  get #used(): Usage | undefined {
+    return this.#exchange.slots.get(USAGE)
+  }
+  /** What was written, where its format is read. */
+  get #written(): Written | undefined {
+    return this.#exchange.slots.get(WRITTEN)
   }
   /** A stream is asked for: its note is there before its first byte is. */
   begin(): void {
@@ -61,7 +52,7 @@ export class Watching {
   saw(chunk: Bytes): void {
     const first = !this.#any
     this.#any ||= chunk.length > 0
-    const written = this.#known.written()
+    const written = this.#written
     if (!written) this.#count(chunk)
     if (this.isFree) return
     if (!this.stream) {
@@ -73,7 +64,7 @@ export class Watching {
     const now = performance.now()
     if (now - this.#notedAt < NOTE_EVERY) return
     this.#notedAt = now
-    const used = this.#known.used()
+    const used = this.#used
     this.#bill.note(used?.gauged ? used : this.#guess())
   }
   /** The bytes that complete the reply. Of a stream that is its terminator, or the word of what broke it. */
@@ -86,7 +77,7 @@ export class Watching {
   }
   /** No upstream was asked, and nobody says what was used: there is nothing to pay for. */
   get isFree(): boolean {
-    return !this.#known.attempted() && !this.#known.used()
+    return this.#exchange.attempts === 0 && !this.#used
   }
   /** The upstream's own numbers; where it was cut before it gave all of them, never less than what has passed. */
   complete(): Usage {
@@ -94,7 +85,7 @@ export class Watching {
   }
   /** The same of a reply of which this many more bytes are known. */
   guessing(more: number): Usage {
-    const usage = this.#known.used()
+    const usage = this.#used
     if (usage && (!usage.estimated || usage.gauged)) return usage
     const guess = this.#guess(more)
     const { input = guess.meters.input, output = 0 } = usage?.meters ?? {}
@@ -103,8 +94,9 @@ export class Watching {
   }
   #guess(more = 0, passed = this.#passed + more) {
     const bytes = this.stream ? passed : Math.ceil(passed / BYTES_PER_TOKEN)
-    const output = this.#known.written()?.tokens ?? bytes
-    return { meters: { input: this.#known.input, output }, estimated: true } satisfies Usage
+    const output = this.#written?.tokens ?? bytes
+    this.#input ??= promptTokens(this.#asked.body, this.#asked.size)
+    return { meters: { input: this.#input, output }, estimated: true } satisfies Usage
   }
   #count(chunk: Bytes): void {
     if (this.stream) this.#countEvents(chunk)

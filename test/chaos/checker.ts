@@ -160,11 +160,10 @@ const ofComplete = ({ calls: [call], rows: [row], price }: Traced): Wrong => {
         `${call.emitted} words cost ${due}, charged ${row.amount}, uncollected ${row.uncollected}`,
       ]
 }
-/** Between what arrived and what was written, to the word. Words are estimated by events: that which says why it ended counts as
- *  one, where its counts came too late to be read. */
+/** Between what arrived and what was written, to the word. */
 const ofCut = ({ client, calls: [call], rows: [row], price, killed, early }: Traced): Wrong => {
   const charged = row?.state === 'settled' ? row.amount + row.uncollected : 0n
-  const most = BigInt((call?.emitted ?? 0) + (call?.finished ? 1 : 0)) * price
+  const most = BigInt(call?.emitted ?? 0) * price
   if (charged > most) return ['I8', `${call?.emitted} words were written, charged ${charged}`]
   if (killed !== '' && client.received === 0 && row?.state === 'settled' && row.estimated)
     return ['I2', `charged ${charged} by a kill, and the client had got nothing`]

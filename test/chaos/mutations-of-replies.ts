@@ -46,7 +46,13 @@ export const ofReplies: readonly Mutation[] = [
   },
   {
     bug: 'the words of a stream leave before anybody notes them',
-    edits: [edit('plugins/ledger/estimate.ts', '    this.#bill.passed(this.#passed)\n', '')],
+    edits: [
+      edit(
+        'plugins/ledger/estimate.ts',
+        '    this.#bill.passed(written?.tokens ?? this.#passed)\n',
+        '',
+      ),
+    ],
     tests: ['test/chaos/chaos.test.ts'],
   },
   {

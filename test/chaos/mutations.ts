@@ -1,6 +1,7 @@
 /** Money bugs that somebody could write, and the tests that must turn red at each. */
 import { edit, type Mutation } from './mutation.ts'
 import { ofReplies } from './mutations-of-replies.ts'
+import { ofUsage } from './mutations-of-usage.ts'
 
 const MODEL = 'test/plugins/ledger/model.property.test.ts'
 const AT_ONCE = 'test/plugins/ledger/at-once.test.ts'
@@ -14,6 +15,7 @@ const PROCESSES = 'plugins/ledger/processes.ts'
 
 export const mutations: readonly Mutation[] = [
   ...ofReplies,
+  ...ofUsage,
   {
     bug: 'no unique request: the same call can be held and charged twice',
     edits: [edit(TABLES, 'request TEXT PRIMARY KEY,', 'request TEXT NOT NULL,')],

@@ -1,0 +1,103 @@
+/** Bugs in what a call is charged for: estimates, counts that cannot be, bounds, refusals. */
+import { edit, type Mutation } from './mutation.ts'
+
+const ESTIMATE = 'test/plugins/translate/usage-estimate.test.ts'
+const REFUSED = 'test/plugins/ledger/refused.test.ts'
+const BILLED = 'test/rooms/billed.test.ts'
+const ANSWER = 'plugins/translate/answer-usage.ts'
+const BILL = 'plugins/ledger/bill.ts'
+
+export const ofUsage: readonly Mutation[] = [
+  {
+    bug: 'a plain answer without counts is estimated by the bytes of its JSON',
+    edits: [
+      edit(
+        ANSWER,
+        'const text = whole ? (this.#read()?.tokens ?? 0) : this.tokens',
+        'const text = this.#unread ? Math.ceil(this.#size / 4) : this.tokens',
+      ),
+    ],
+    tests: [ESTIMATE],
+  },
+  {
+    bug: 'counts that are negative, fractional or beyond 2^53 are believed',
+    edits: [
+      edit(
+        'plugins/formats/fields.ts',
+        'Number.isSafeInteger(value) && value >= 0',
+        'Number.isFinite(value)',
+      ),
+    ],
+    tests: [ESTIMATE],
+  },
+  {
+    bug: 'a part of the counts is not bounded by its whole',
+    edits: [
+      edit('plugins/formats/reported-usage.ts', 'Math.min(count(part), whole)', 'count(part)'),
+    ],
+    tests: [ESTIMATE],
+  },
+  {
+    bug: 'a call is charged more than twice its hold',
+    edits: [
+      edit('plugins/ledger/charged.ts', 'hosted ? undefined : held * TIMES_HELD', 'undefined'),
+    ],
+    tests: [BILLED],
+  },
+  {
+    bug: 'an answer without an upstream is charged',
+    edits: [
+      edit(
+        'plugins/ledger/estimate.ts',
+        'return this.#exchange.attempts === 0 && !this.#used',
+        'return false',
+      ),
+    ],
+    tests: [REFUSED],
+  },
+  {
+    bug: 'a refused call stays charged',
+    edits: [
+      edit(
+        BILL,
+        "const undone = end === 'refused' && this.#charged !== undefined && !reason?.paid",
+        'const undone = false',
+      ),
+    ],
+    tests: [REFUSED],
+  },
+  {
+    bug: 'a refused call is not charged although its fault says that it is paid',
+    edits: [
+      edit(BILL, 'this.#charged !== undefined && !reason?.paid', 'this.#charged !== undefined'),
+    ],
+    tests: [REFUSED],
+  },
+  {
+    bug: 'a stream that a filter ends in a fault is not charged',
+    edits: [
+      edit(
+        'engine/response/response-writer.ts',
+        '    if (reply.told) this.#endSource(reply.told)\n',
+        '',
+      ),
+    ],
+    tests: [REFUSED],
+  },
+  {
+    bug: 'data behind [DONE] is delivered',
+    edits: [
+      edit(
+        'plugins/formats/watch.ts',
+        "if (this.#kept && afterEnd === 'dropped') return this.#drop(all)",
+        '',
+      ),
+    ],
+    tests: [ESTIMATE],
+  },
+  {
+    bug: 'text behind the last counts is delivered and not charged',
+    edits: [edit(ANSWER, 'output + Math.max(0, uncounted)', 'output')],
+    tests: [ESTIMATE],
+  },
+]
