@@ -117,13 +117,13 @@ export class Gateway implements Crowd, Premises {
     const visit = new Visit(opened, snapshot, this, started)
     this.#active.add(visit)
     let openAt = 0
-    visit.delivery = {
-      settle: async reason => {
-        socket.destroy()
-        const { status } = reason
-        visit.ended({ end: 'refused', status, attempts: 0, bytes: 0, fault: reason }, 0)
-      },
+    const refuse = (thrown: unknown): void => {
+      const reason = asFault(thrown)
+      socket.destroy()
+      const { status } = reason
+      visit.ended({ end: 'refused', status, attempts: 0, bytes: 0, fault: reason }, openAt)
     }
+    visit.delivery = { settle: async reason => refuse(reason) }
     const given = {
       ...{ ...opened, incoming, socket, head, version: visit.version, idleWrite: visit.idleWrite },
       begun: () => {
@@ -133,15 +133,7 @@ export class Gateway implements Crowd, Premises {
       },
       stumbled: (reason: Fault) => visit.stumbled(reason),
     }
-    this.#webSockets.upgrade(given).then(
-      outcome => visit.ended(outcome, openAt),
-      (thrown: unknown) => {
-        const reason = asFault(thrown)
-        socket.destroy()
-        const { status } = reason
-        visit.ended({ end: 'refused', status, attempts: 0, bytes: 0, fault: reason }, openAt)
-      },
-    )
+    this.#webSockets.upgrade(given).then(outcome => visit.ended(outcome, openAt), refuse)
   }
   malformed(error: NodeJS.ErrnoException, socket: Duplex): void {
     this.#parting.malformed(error, socket)

@@ -7,10 +7,8 @@ export interface Place {
   readonly host: string
   readonly port: number
   readonly secure: boolean
-  /** Whose certificate is asked for, where `host` is the address of a name. */
-  readonly servername?: string
 }
-export interface Connecting {
+interface Connecting {
   /** ms until the connection must stand. */
   readonly timeout: number
   /** Where what arrives is put, and who is told. Without it the socket is read as a stream. */
@@ -33,7 +31,7 @@ export const connect: Connect = (place, { timeout, onread, session }, done) => {
         host,
         port,
         // RFC 6066 §3: an address is no server name.
-        servername: place.servername ?? (isIP(host) ? '' : host),
+        servername: isIP(host) ? '' : host,
         ALPNProtocols: ['http/1.1'],
         ...(session && { session }),
         ...reading,

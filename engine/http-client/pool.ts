@@ -9,7 +9,7 @@ export interface PoolOptions {
   readonly connect: number
   /** At most so many at once. */
   readonly connections: number
-  /** Connects in its own way: to judged addresses only. */
+  /** Opens sockets in another way. */
   readonly connector?: Connect
 }
 interface Waiting {

@@ -71,6 +71,8 @@ export class Call implements Exchange {
   target: Target | undefined
   /** ms spent waiting for upstreams: what is beside it is the gateway's own time. */
   waited = 0
+  /** Why no stage may begin any more. */
+  stalled: Fault | undefined
   #store: Store
   #writes: Groups | undefined
   #reply: Answer | undefined
@@ -81,7 +83,6 @@ export class Call implements Exchange {
   #abort: ((reason: Fault) => void) | undefined
   /** Stages that wait, the innermost last; also some that have ended since. */
   #stages: { readonly name: string | undefined; reject(reason: Fault): void }[] | undefined
-  #stalled: Fault | undefined
   #upstream: Awaited | undefined
   /** Requests beside the pipeline that a stage waits for. */
   #sends = 0
@@ -170,14 +171,10 @@ export class Call implements Exchange {
   stall(reason: (stage: string | undefined) => Fault): Fault | undefined {
     const stage = this.#stages?.pop()
     const thrown = reason(stage?.name)
-    this.#stalled = thrown
+    this.stalled = thrown
     this.leave(thrown)
     stage?.reject(thrown)
     return stage ? undefined : thrown
-  }
-  /** Why no stage may begin any more. */
-  get stalled(): Fault | undefined {
-    return this.#stalled
   }
   /** The attempt under way; only the last one counts. */
   awaits(upstream: Awaited): void {
@@ -186,11 +183,7 @@ export class Call implements Exchange {
   /** A request beside the pipeline. Returns what to call when its reply has ended. */
   awaitsSend(): () => void {
     this.#sends++
-    let over = false
-    return () => {
-      if (!over) this.#sends--
-      over = true
-    }
+    return () => void this.#sends--
   }
   /** Whether an upstream has the call, and no stage keeps it waiting. */
   get waiting(): boolean {

@@ -1,7 +1,7 @@
 /** One request without stages, retries or a ledger: to an upstream by name, or to a public address that somebody gave. */
 
 import { errors } from '../errors.ts'
-import type { Lent, Outgoing, Reply, Route, UpstreamView } from '../plugin.ts'
+import type { Headers, Lent, Outgoing, Reply, Route, UpstreamView } from '../plugin.ts'
 import { type Call, callOf } from '../request/exchange.ts'
 import { follow, openCall, received } from '../request/resumed-call.ts'
 import { matchIn } from '../request/route-match.ts'
@@ -9,10 +9,10 @@ import type { Blueprint } from '../snapshot/blueprint.ts'
 import { lend, type Resources } from '../snapshot/host.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { openTry, sendTry } from './attempt.ts'
-import { type Candidate, candidatesOf } from './candidate.ts'
+import { candidatesOf } from './candidate.ts'
 import type { Egress } from './egress.ts'
-import { Origin } from './origin.ts'
-import { compileUpstream, type Upstream } from './upstreams.ts'
+import { type Sent, sendGuarded } from './guarded-client.ts'
+import type { Upstream } from './upstreams.ts'
 
 const fault = errors({
   UPSTREAM_GONE: [404, 'There is no upstream "%s".'],
@@ -29,15 +29,8 @@ const NO_ROUTE: Route = {
 const NO_STORE = { write: () => Promise.resolve([]) }
 /** Nobody's span: such a call is one by itself. */
 const SPAN = '0000000000000001'
-/** A host we know nothing of is given less time than an operator's own. */
-const PUBLIC = { auth: 'none', timeout: { connect: '5s', first_byte: '30s', idle: '30s' } } as const
-
-interface Aim {
-  readonly candidate: Candidate
-  readonly path: string
-  /** Nobody needs the connection any more. */
-  done(): void
-}
+/** What `send` calls addresses that are no upstream's. */
+const PUBLIC = 'public'
 
 /** What plugins may know of upstreams. */
 export const viewsOf = (
@@ -69,45 +62,49 @@ export const sendOutside = async (
   upstream: string,
   outgoing: Outgoing,
 ): Promise<Reply> => {
-  const aim =
-    upstream === 'public'
-      ? aimAtUrl(snapshot.egress, outgoing.path)
-      : aimAtUpstream(snapshot, upstream, outgoing.path)
+  const url = upstream === PUBLIC ? snapshot.egress.judge(outgoing.path) : undefined
+  const path = url ? url.pathname + url.search : outgoing.path
   const body = outgoing.body instanceof Uint8Array ? outgoing.body : undefined
-  const request = received({ ...outgoing, path: aim.path }, body)
+  const request = received({ ...outgoing, path }, body)
   const call = openCall(NO_ROUTE, { id: 'outside', store: NO_STORE, request })
-  const one = openTry(call, aim.candidate, aim.path, SPAN)
-  Object.assign(one.request.headers, request.headers)
-  if (outgoing.body && !body) one.request.body = outgoing.body
   const stop = watch(call, outgoing, upstream)
   const answered = callOf(outgoing.signal)?.awaitsSend()
+  let sent: Sent | undefined
   const done = (): void => {
     stop()
     answered?.()
-    aim.done()
+    sent?.close()
   }
   try {
-    await sendTry(one, aim.candidate.upstream.deadlines)
+    sent = url
+      ? sendPublic(call, url, outgoing, snapshot.egress)
+      : sendUpstream(call, snapshot, upstream, outgoing)
+    return endsWith(call.take(await sent.answer), done)
   } catch (thrown) {
     done()
     throw thrown
   }
-  return endsWith(call.take(one.need()), done)
 }
 
-const aimAtUpstream = (snapshot: Snapshot, upstream: string, path: string): Aim => {
+const sendUpstream = (
+  call: Call,
+  snapshot: Snapshot,
+  upstream: string,
+  { path, body }: Outgoing,
+): Sent => {
   const candidate = candidatesOf([{ upstream }], snapshot.upstreams)[0]
   if (!candidate) throw fault('UPSTREAM_GONE', [upstream])
-  return { candidate, path, done() {} }
+  const one = openTry(call, candidate, path, SPAN)
+  Object.assign(one.request.headers, call.request.headers)
+  if (body && !(body instanceof Uint8Array)) one.request.body = body
+  const answer = sendTry(one, candidate.upstream.deadlines).then(() => one.need())
+  return { answer, close() {} }
 }
-
-const aimAtUrl = (egress: Egress, text: string): Aim => {
-  const { origin: address, pathname, search } = egress.judge(text)
-  const options = { connect: 5_000, connections: 1, connector: egress.connector }
-  const origin = new Origin(address, options)
-  const upstream = compileUpstream('public', { ...PUBLIC, url: address }, () => origin as never)
-  const candidate = { target: { upstream: 'public' }, upstream, origin, base: '' }
-  return { candidate, path: pathname + search, done: () => void origin.close() }
+const sendPublic = (call: Call, url: URL, { method, body }: Outgoing, egress: Egress): Sent => {
+  const { requestId, traceId, request } = call
+  const traced = { 'x-request-id': requestId, traceparent: `00-${traceId}-${SPAN}-01` }
+  const headers = { ...traced, ...(request.headers as Headers) }
+  return sendGuarded(url, { method, headers, body }, call, egress)
 }
 
 /** Ends the call when its signal or its time says so. Returns how to stop watching. */

@@ -2,14 +2,9 @@
 import { lookup } from 'node:dns/promises'
 import { isIP, type Socket } from 'node:net'
 import ipaddr from 'ipaddr.js'
+import type { buildConnector } from 'undici'
 import { errors } from '../errors.ts'
-import {
-  type Connect,
-  type Connecting,
-  connect,
-  type Place,
-  placeOf,
-} from '../http-client/connect.ts'
+import { placeOf } from '../http-client/connect.ts'
 
 const fault = errors({
   EGRESS_URL: [400, 'This URL cannot be reached from here: %s.'],
@@ -22,9 +17,10 @@ export interface Egress {
   judge(url: string | URL): URL
   /** The same, its name resolved now as well: no address of it may be closed. */
   admit(url: string): Promise<string>
-  /** For `new Pool(address, { connector })`: connects to judged addresses only. */
-  readonly connector: Connect
+  /** A connector of undici's that opens sockets to judged addresses only, with one that opens any. */
+  guard(connect: Connector): Connector
 }
+export type Connector = buildConnector.connector
 export interface EgressOptions {
   /** Every address of a name. */
   readonly resolve?: (name: string) => Promise<readonly string[]>
@@ -48,13 +44,13 @@ export const createEgress = (allow: string, options: EgressOptions = {}): Egress
   const check = (text: string, port: number): void => {
     if (!mayReach(text, port, list)) throw fault('EGRESS_ADDRESS', [text])
   }
-  const open = (place: Place, connecting: Connecting) =>
+  const open = (connect: Connector, options: buildConnector.Options, port: number) =>
     new Promise<Socket>((done, failed) => {
-      check(place.host, place.port)
-      connect(place, connecting, (error, socket) => {
+      check(options.hostname, port)
+      connect(options, (error, socket) => {
         if (error) return failed(error)
         try {
-          check(socket.remoteAddress ?? '', place.port)
+          check(socket.remoteAddress ?? '', port)
           done(socket)
         } catch (thrown) {
           socket.destroy()
@@ -62,19 +58,23 @@ export const createEgress = (allow: string, options: EgressOptions = {}): Egress
         }
       })
     })
-  const find = async ({ host, port }: Place): Promise<readonly string[]> => {
+  const find = async (host: string, port: number): Promise<readonly string[]> => {
     const addresses = isIP(host) ? [host] : await resolve(host)
     // One address that is not public betrays the name: the next answer may hold no other.
     for (const address of addresses) check(address, port)
     return addresses
   }
-  const reach = async (place: Place, connecting: Connecting): Promise<Socket> => {
-    const { host } = place
+  const reach = async (connect: Connector, options: buildConnector.Options): Promise<Socket> => {
+    const { hostname: host, protocol, port: written } = options
+    const secure = protocol === 'https:'
+    const port = Number(written) || (secure ? 443 : 80)
     let last: unknown = fault('EGRESS_NAME', [host])
-    const servername = isIP(host) ? '' : host
-    for (const address of (await find(place)).slice(0, TRIES)) {
+    // The address that was judged is connected to, never the name; its certificate is the name's.
+    const { servername: _, ...rest } = options
+    const named = secure && !isIP(host) ? { ...rest, servername: host } : rest
+    for (const address of (await find(host, port)).slice(0, TRIES)) {
       try {
-        return await open({ ...place, host: address, servername }, connecting)
+        return await open(connect, { ...named, hostname: address }, port)
       } catch (thrown) {
         last = thrown
       }
@@ -85,15 +85,15 @@ export const createEgress = (allow: string, options: EgressOptions = {}): Egress
     judge: url => judgeUrl(url, list),
     async admit(text) {
       const url = judgeUrl(text, list)
-      const place = placeOf(url)
-      const addresses = await find(place)
-      if (addresses.length === 0) throw fault('EGRESS_NAME', [place.host])
+      const { host, port } = placeOf(url)
+      const addresses = await find(host, port)
+      if (addresses.length === 0) throw fault('EGRESS_NAME', [host])
       return url.href
     },
-    connector: (place, connecting, done) => {
-      reach(place, connecting).then(
-        socket => done(undefined, socket),
-        thrown => done(thrown, undefined),
+    guard: connect => (options, done) => {
+      reach(connect, options).then(
+        socket => done(null, socket),
+        thrown => done(thrown, null),
       )
     },
   }

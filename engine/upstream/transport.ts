@@ -13,7 +13,8 @@ import type { Watched } from './inactivity-timer.ts'
 import type { Origin } from './origin.ts'
 import type { Deadlines } from './upstreams.ts'
 
-const fault = errors({
+/** What goes wrong with a target, on whatever wire. */
+export const targetFault = errors({
   INSIDE_SILENT: [500, 'no stage answered for the upstream "%s"', { expose: false }],
   REQUEST_UNSENDABLE: [500, 'the request to "%s" cannot be sent: %s', { expose: false }],
   TARGET_UNREACHABLE: [502, 'The upstream %s cannot be reached.', { retryable: true }],
@@ -189,20 +190,20 @@ class Transport implements Source, Watched, Asker, Awaited {
   }
   #silence(): Fault {
     const { upstream, deadlines } = this.#sending
-    if (!this.#connection) return fault('TARGET_BUSY', [upstream, deadlines.first_byte])
+    if (!this.#connection) return targetFault('TARGET_BUSY', [upstream, deadlines.first_byte])
     return this.#headDone
-      ? fault('TARGET_STALLED', [upstream, deadlines.idle])
-      : fault('TARGET_TIMEOUT', [upstream, deadlines.first_byte])
+      ? targetFault('TARGET_STALLED', [upstream, deadlines.idle])
+      : targetFault('TARGET_TIMEOUT', [upstream, deadlines.first_byte])
   }
   #unsendable(cause: Unsendable): Fault {
-    return fault('REQUEST_UNSENDABLE', [this.#sending.upstream, cause.message], { cause })
+    return targetFault('REQUEST_UNSENDABLE', [this.#sending.upstream, cause.message], { cause })
   }
   #named(cause: Error): Fault {
     const { upstream, idempotent } = this.#sending
-    if (this.#headDone) return fault('TARGET_CUT', [upstream], { cause })
+    if (this.#headDone) return targetFault('TARGET_CUT', [upstream], { cause })
     // Without a start nothing was sent: the one case in which any request may be tried again.
-    if (!this.#connection) return fault('TARGET_UNREACHABLE', [upstream], { cause })
-    return fault('TARGET_BROKE', [upstream], { cause, retryable: idempotent })
+    if (!this.#connection) return targetFault('TARGET_UNREACHABLE', [upstream], { cause })
+    return targetFault('TARGET_BROKE', [upstream], { cause, retryable: idempotent })
   }
 }
 /** How long a target rests that says 429 without saying how long, and the longest rest taken from its word, ms. */
@@ -230,7 +231,7 @@ export const send = (
   failed: (reason: Fault) => void,
 ): void => {
   const { origin } = sending
-  if (!origin.pool) return failed(fault('INSIDE_SILENT', [sending.upstream]))
+  if (!origin.pool) return failed(targetFault('INSIDE_SILENT', [sending.upstream]))
   origin.busy++
   if (origin.health.doubtful) origin.health.tried(performance.now())
   const transport = new Transport(sending, headed, failed)

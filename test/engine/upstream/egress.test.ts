@@ -1,9 +1,10 @@
 /** Customer URLs reach public addresses only, however they are spelled and whatever their names resolve to. */
 import { BlockList, createServer, isIPv4, type Server } from 'node:net'
 import t, { type Test } from 'tap'
-import { Pool } from '../../../engine/http-client/pool.ts'
+import { buildConnector, Client } from 'undici'
+import type { Snapshot } from '../../../engine/snapshot/snapshot.ts'
+import { sendOutside } from '../../../engine/upstream/direct-send.ts'
 import { createEgress, mayReach, readAllow } from '../../../engine/upstream/egress.ts'
-import { askPool } from '../../helpers/asked.ts'
 import { scaled } from '../../helpers/long.ts'
 import fc from '../../helpers/property.ts'
 import { startReceiver, trustReceivers } from '../../helpers/receiver.ts'
@@ -168,12 +169,12 @@ const listen = async (t: Test): Promise<{ server: Server; port: number; count():
   return { server, port: (server.address() as { port: number }).port, count: () => count }
 }
 const ask = async (url: string, egress: ReturnType<typeof createEgress>): Promise<string> => {
-  const { origin } = new URL(url)
-  const pool = new Pool(origin, { connect: 5_000, connections: 1, connector: egress.connector })
+  const connect = egress.guard(buildConnector({ allowH2: false }))
+  const client = new Client(new URL(url).origin, { connect })
   try {
-    return (await askPool(pool)).body
+    return await (await client.request({ method: 'GET', path: '/' })).body.text()
   } finally {
-    pool.destroy()
+    await client.destroy()
   }
 }
 
@@ -212,6 +213,61 @@ t.test('a name that flips after it was judged is connected to as it was judged',
   t.equal(asked, 1, 'resolved once for the judgement and the connection')
   await t.rejects(ask(`http://hook.test:${port}`, egress), { code: 'EGRESS_ADDRESS' })
   t.equal(count(), 1)
+})
+
+/** Requests through the guarded client, as plugins send them. */
+const sender = (egress: ReturnType<typeof createEgress>) => {
+  const snapshot = { egress, upstreams: new Map() } as unknown as Snapshot
+  return async (url: string): Promise<string> => {
+    const reply = await sendOutside(snapshot, 'public', { method: 'GET', path: url })
+    return Buffer.from(await reply.bytes(100)).toString()
+  }
+}
+
+t.test('DNS rebinding: a name that flips between judge and connect reaches no trap', async t => {
+  const trap = await listen(t)
+  // Every answer names another address: the one that was judged is not the one that is connected to.
+  for (const first of [0, 1]) {
+    let asked = first
+    const egress = createEgress(`127.0.0.2:${trap.port}`, {
+      resolve: async () => [asked++ % 2 === 0 ? '127.0.0.2' : '127.0.0.1'],
+    })
+    const send = sender(egress)
+    for (let n = 0; n < 20; n++) {
+      const url = `http://hook.test:${trap.port}/`
+      await egress.admit(url).catch(() => {})
+      // Nobody listens on 127.0.0.2, and the trap listens on 127.0.0.1 only.
+      await t.rejects(send(url), { code: /^(?:EGRESS_ADDRESS|TARGET_UNREACHABLE)$/ })
+    }
+  }
+  t.equal(trap.count(), 0)
+})
+
+t.test('DNS rebinding: a name that flips every 2 ms reaches the open address only', async t => {
+  const trap = await listen(t)
+  let opened = 0
+  const open = createServer(socket => {
+    opened++
+    socket.on('error', () => {})
+    socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nopen'))
+  })
+  await new Promise<void>(resolve => open.listen(trap.port, '127.0.0.2', resolve))
+  t.teardown(() => open.close())
+  const address = () => (Math.floor(performance.now() / 2) % 2 === 0 ? '127.0.0.2' : '127.0.0.1')
+  const egress = createEgress(`127.0.0.2:${trap.port}`, { resolve: async () => [address()] })
+  const send = sender(egress)
+  const url = `http://hook.test:${trap.port}/`
+  let [whole, refused] = [0, 0]
+  for (let n = 0; n < scaled(300, 5_000); n++) {
+    const said = await send(url).catch((thrown: { code?: string }) => thrown.code)
+    if (said === 'open') whole++
+    else if (said === 'EGRESS_ADDRESS') refused++
+    else t.fail(String(said))
+    await new Promise(resolve => setTimeout(resolve, n % 3))
+  }
+  t.equal(trap.count(), 0)
+  t.equal(opened, whole)
+  t.ok(whole > 0 && refused > 0, `${whole} whole, ${refused} refused`)
 })
 
 t.test('over TLS, by address and by name', async t => {

@@ -1,0 +1,136 @@
+/** Requests through undici: what comes back, what each failure is called, and that nothing stays open. */
+import type { Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import type { Outgoing } from '../../../engine/plugin.ts'
+import type { Snapshot } from '../../../engine/snapshot/snapshot.ts'
+import { sendOutside } from '../../../engine/upstream/direct-send.ts'
+import { createEgress } from '../../../engine/upstream/egress.ts'
+import { OK, startScripted } from '../../helpers/scripted.ts'
+
+const HEAD = 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n'
+
+const arrange = async (
+  t: Test,
+  answer: (socket: Socket, request: string) => string | undefined,
+) => {
+  const upstream = await startScripted(t, answer)
+  const egress = createEgress(`127.0.0.1:${upstream.port}`)
+  const snapshot = { egress, upstreams: new Map() } as unknown as Snapshot
+  const send = (outgoing: Partial<Outgoing> = {}) =>
+    sendOutside(snapshot, 'public', { method: 'GET', path: `${upstream.url}/a?b=c`, ...outgoing })
+  return { upstream, send }
+}
+const parts = async function* (...chunks: readonly string[]) {
+  for (const chunk of chunks) yield Buffer.from(chunk)
+}
+
+t.test('guarded client: method, path, headers and body arrive as they were given', async t => {
+  const seen: string[] = []
+  const { upstream, send } = await arrange(t, (_, request) => {
+    seen.push(request)
+    return OK
+  })
+  const headers = { 'Content-Type': 'text/plain', 'x-own': 'a' }
+  const reply = await send({ method: 'POST', headers, body: Buffer.from('body') })
+  t.equal(Buffer.from(await reply.bytes(10)).toString(), 'ok')
+  t.match(seen[0], /^POST \/a\?b=c HTTP\/1\.1\r\nhost: 127\.0\.0\.1:\d+\r\n/)
+  t.match(seen[0], /\r\ncontent-type: text\/plain\r\nx-own: a\r\n/)
+  t.match(seen[0], /\r\ntraceparent: 00-[0-9a-f]{32}-0{15}1-01\r\n/)
+  t.match(seen[0], /\r\ncontent-length: 4\r\n\r\nbody$/)
+  await upstream.ended(1)
+})
+
+t.test('guarded client: a streamed body goes in chunks', async t => {
+  let seen = ''
+  const { send } = await arrange(t, (socket, request) => {
+    seen += request
+    socket.on('data', part => {
+      seen += part
+      if (seen.endsWith('0\r\n\r\n')) socket.write(OK)
+    })
+    return seen.endsWith('0\r\n\r\n') ? OK : undefined
+  })
+  await (await send({ method: 'PUT', body: parts('one', 'two') })).bytes(10)
+  t.match(seen, /transfer-encoding: chunked/)
+  t.match(seen, /3\r\none\r\n/)
+})
+
+t.test('guarded client: what fails has the code of what failed', async t => {
+  const bad: readonly (readonly [
+    code: string,
+    answer: string | undefined,
+    more?: Partial<Outgoing>,
+  ])[] = [
+    ['TARGET_BROKE', undefined],
+    ['TARGET_BROKE', 'no HTTP\r\n\r\n'],
+    ['TARGET_BROKE', `HTTP/1.1 200 OK\r\na: ${'x'.repeat(17_000)}\r\n\r\n`],
+    ['TARGET_CUT', `${HEAD}half`],
+    ['REQUEST_UNSENDABLE', OK, { headers: { 'x-bad': 'line\nbreak' } }],
+    [
+      'REQUEST_UNSENDABLE',
+      OK,
+      { method: 'POST', headers: { 'content-length': '9' }, body: Buffer.from('x') },
+    ],
+    ['EGRESS_ADDRESS', OK, { path: 'http://127.0.0.2:80/' }],
+    ['TARGET_UNREACHABLE', OK, { path: 'http://127.0.0.1:1/' }],
+  ]
+  for (const [code, answer, more] of bad) {
+    const { upstream, send } = await arrange(t, socket => {
+      if (answer) socket.write(answer)
+      socket.end()
+      return undefined
+    })
+    const allowed = createEgress(`127.0.0.1:${upstream.port} 127.0.0.1:1`)
+    const snapshot = { egress: allowed, upstreams: new Map() } as unknown as Snapshot
+    const asked = more?.path
+      ? sendOutside(snapshot, 'public', { method: 'GET', path: more.path })
+      : send(more)
+    await t.rejects(
+      asked.then(reply => reply.bytes(100)),
+      { code },
+      JSON.stringify([code, answer?.slice(0, 30), more]),
+    )
+  }
+})
+
+t.test('guarded client: a signal and a time end it, and its connection', async t => {
+  const { upstream, send } = await arrange(t, socket => {
+    socket.write(`${HEAD}half`)
+    return undefined
+  })
+  const aborter = new AbortController()
+  const reply = await send({ signal: aborter.signal })
+  const whole = reply.bytes(100)
+  aborter.abort()
+  await t.rejects(whole, { code: 'TURN_CANCELLED' })
+  await upstream.ended(1)
+  await t.rejects(send({ signal: AbortSignal.abort() }), { code: 'TURN_CANCELLED' })
+  const late = await send({ timeout: 200 })
+  await t.rejects(late.bytes(100), { code: 'SEND_TIMEOUT' })
+  await upstream.ended(2)
+  t.equal(upstream.connections, 2)
+})
+
+t.test('guarded client: a slow reader holds back what arrives', async t => {
+  const size = 50_000_000
+  let written = 0
+  const { upstream, send } = await arrange(t, socket => {
+    socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${size}\r\n\r\n`)
+    const piece = Buffer.alloc(1_000_000, 'x')
+    const push = (): void => {
+      while (written < size) {
+        written += piece.length
+        if (!socket.write(piece)) return void socket.once('drain', push)
+      }
+    }
+    push()
+    return undefined
+  })
+  const reply = await send()
+  await new Promise(resolve => setTimeout(resolve, 300))
+  t.ok(written < size / 2, `${written} of ${size} were taken while nobody read`)
+  let read = 0
+  for await (const chunk of reply.body as AsyncIterable<Uint8Array>) read += chunk.length
+  t.equal(read, size)
+  await upstream.ended(1)
+})
