@@ -31,7 +31,7 @@ export const shareOf = (file: string): string =>
 /** What money must survive, and the tests that show it: in their short form a minute in all (`npm test -- --share faults`), in their
  *  long one with `--long`. They are run by their rooms as well. */
 export const FAULTS: Readonly<Record<string, readonly string[]>> = {
-  'kills of any process': ['test/chaos/{chaos,checker}.test.ts'],
+  'kills of any process': ['test/chaos/{chaos,checker,recovery-kills}.test.ts'],
   'a kill at each write': ['test/chaos/{write-kills,store-trouble}.test.ts'],
   'five hundred on money for ten': ['test/journeys/billed/calls.test.ts'],
   'power loss': ['test/chaos/power-loss.test.ts'],

@@ -82,7 +82,7 @@ export class Progress {
     for (let slot = this.#size - 1; slot > first; slot--) this.#free.push(slot)
     return first
   }
-  /** Who was taken for dead and came back finds its file read and removed: it goes on in another one. */
+  /** A file that stood still for a week may have been removed: the process goes on in another one. */
   #there(): number {
     this.#file ??= this.#open()
     if (statSync(this.#path, { throwIfNoEntry: false })) return this.#file

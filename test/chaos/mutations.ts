@@ -126,6 +126,17 @@ export const mutations: readonly Mutation[] = [
     tests: ['test/engine/store/membership.test.ts'],
   },
   {
+    bug: 'a stranger applies on-crash statements whose progress it cannot read',
+    edits: [
+      edit(
+        REAPER,
+        'return here || peer.folder === undefined || this.#isQuiet(peer.folder, span, all)',
+        'return true',
+      ),
+    ],
+    tests: ['test/engine/store/postgres/reaping.test.ts'],
+  },
+  {
     bug: 'a crash charges a stream whose client has got nothing',
     edits: [edit('engine/store/values.ts', 'statements.some(isUntouched) ? [] :', '')],
     tests: ['test/engine/store/on-crash-statements.test.ts'],
