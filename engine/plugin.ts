@@ -1,5 +1,5 @@
 /** The contract of plugins, types only. More: store/contract.ts (money, tasks), cli/contract.ts. */
-import type { AdminHandlerOf, CommandOf } from './cli/contract.ts'
+import type { AdminHandlerOf, CommandOf, VerbOf } from './cli/contract.ts'
 import type { Bytes, Durable, Headers, Json, Migration, Target, Writes } from './store/contract.ts'
 
 export type * from './cli/contract.ts'
@@ -216,6 +216,7 @@ export interface Lent extends Durable<Reply, Route> {
   share<T extends object>(key: string, version: string, create: (previous: T | undefined) => T): T
 }
 export type Command = CommandOf<Lent>
+export type Verb = VerbOf<Lent>
 /** What `setup` is offered. */
 export type Host = Lent & { readonly route: Route }
 export interface Log {
