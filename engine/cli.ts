@@ -10,8 +10,8 @@ import {
   processTerminal,
   type Terminal,
 } from './cli/verb.ts'
+import { nearest } from './config/nearest.ts'
 import { format, ProblemsError } from './config/problem.ts'
-import { nearest } from './kit.ts'
 
 /** Every command of the engine, a file each; loaded when asked for: `version` must not wait for the YAML parser. */
 export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {

@@ -1,6 +1,6 @@
 /** Runs one command: picks its verb, parses its arguments, prints what it returns. */
 import { parseArgs } from 'node:util'
-import { nearest } from '../kit.ts'
+import { nearest } from '../config/nearest.ts'
 import type { Fault } from '../plugin.ts'
 import type { CommandResult } from './contract.ts'
 import { helpOf, usageOf } from './help.ts'
