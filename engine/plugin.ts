@@ -1,5 +1,5 @@
 /** The contract of plugins, types only. More: store/contract.ts (money, tasks), cli/contract.ts. */
-import type { AdminHandlerOf, CommandOf } from './cli/contract.ts'
+import type { AdminHandlerOf, CommandOf, VerbOf } from './cli/contract.ts'
 import type { Bytes, Durable, Headers, Json, Migration, Target, Writes } from './store/contract.ts'
 
 export type * from './cli/contract.ts'
@@ -66,8 +66,7 @@ export type KeyPath = readonly (string | number)[]
 // stage's first (so do WebSocket messages of the upstream; the client's go down). A `write`, `end`
 // or `fail` runs through all filters in one synchronous call. A slot set on the way down is final
 // for all stages behind; a slot set in a filter's `end` or `fail` is final for the filters that run
-// after it: the codec's `forward` sets USAGE there, the meter's `handle` reads it. `before` and
-// `after` secure it.
+// after it: the codec's `forward` sets USAGE there, the meter's `handle` reads it.
 
 /** Where plugins meet; `name` is the identity. A `keep` slot is JSON and travels with a task. */
 export interface Slot<T> {
@@ -216,7 +215,7 @@ export interface Lent extends Durable<Reply, Route> {
   share<T extends object>(key: string, version: string, create: (previous: T | undefined) => T): T
 }
 export type Command = CommandOf<Lent>
-/** What `setup` is offered. */
+export type Verb = VerbOf<Lent>
 export type Host = Lent & { readonly route: Route }
 export interface Log {
   debug(fields: object, text?: string): void

@@ -7,10 +7,9 @@ import { settingsOf } from './offline.ts'
 import { configOf, type Verb } from './verb.ts'
 
 export default {
-  usage: 'FILE',
+  arguments: 'FILE',
   summary: 'Copies the embedded store into a file, whole and checked, while the gateway serves.',
   example: 'backup tollgate-monday.db',
-  takes: [1, 1],
   async run(args, terminal) {
     const [file = ''] = args.positionals
     const { database, data } = settingsOf(configOf(args, terminal), terminal)

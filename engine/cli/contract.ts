@@ -2,25 +2,50 @@
  *  Types only. */
 import type { Json } from '../store/contract.ts'
 
-/** `tollgate NAME …`. `Host`: what it runs with. */
-export interface CommandOf<Host> {
+// ---------------------------------------------------------------- commands
+
+/** `tollgate NAME …`: one verb, or a table of verbs as in `tollgate keys create ann`. Its help, its usage line and
+ *  docs/cli.md are made from it. `Host`: what it runs with. */
+export type CommandOf<Host> = VerbOf<Host> | VerbTableOf<Host>
+export interface VerbTableOf<Host> {
   readonly summary: string
-  /** One line a user can paste. */
-  readonly example?: string
-  readonly options?: Readonly<
-    Record<
-      string,
-      { readonly type: 'string' | 'boolean'; readonly short?: string; readonly summary?: string }
-    >
-  >
-  /** Resolves to the exit code. */
-  run(
-    args: {
-      readonly values: Readonly<Record<string, string | boolean | undefined>>
-      readonly positionals: readonly string[]
-    },
-    host: Host,
-  ): Promise<number>
+  readonly verbs: Readonly<Record<string, VerbOf<Host>>>
+}
+export interface VerbOf<Host> {
+  /** One sentence. */
+  readonly summary: string
+  /** A line a user can paste. */
+  readonly example: string
+  /** What follows the name: `ACCOUNT AMOUNT`, `[NAME]`. Too few and too many are refused with the usage line. */
+  readonly arguments?: string
+  readonly options?: Readonly<Record<string, CommandOption>>
+  /** Resolves to what is printed, or, where it prints by itself, to the exit code. A thrown UsageError, or Fault of
+   *  status 400, is exit code 2; any other Fault 3. */
+  run(args: CommandArguments, host: Host): Promise<CommandResult | number>
+}
+export interface CommandOption {
+  readonly type: 'string' | 'boolean'
+  readonly summary: string
+  readonly short?: string
+  /** May be given more than once. */
+  readonly multiple?: boolean
+  /** The word for the value: `--body FILE`. */
+  readonly value?: string
+}
+export interface CommandArguments {
+  readonly values: Readonly<Record<string, string | boolean | readonly string[] | undefined>>
+  readonly positionals: readonly string[]
+}
+export interface CommandResult {
+  /** Printed as columns under the names of the first row; `none` where there are no rows. */
+  readonly rows?: readonly Readonly<Record<string, string | number>>[]
+  /** Printed in place of the rows, as it is. */
+  readonly text?: string
+  /** Printed behind the rows. */
+  readonly after?: string
+  /** What `--json` prints; the rows without it. */
+  readonly json?: unknown
+  readonly exit?: number
 }
 
 // ---------------------------------------------------------------- the admin listener

@@ -6,10 +6,9 @@ import { readOnlyDatabase, withLoaded } from './offline.ts'
 import { type Arguments, configOf, type Terminal, type Verb } from './verb.ts'
 
 export default {
-  usage: 'METHOD PATH',
+  arguments: 'METHOD PATH',
   summary: 'Shows what one request would meet, stage by stage, without sending it.',
   example: 'explain POST /v1/items --body item.json --key "$KEY"',
-  takes: [2, 2],
   options: {
     body: { type: 'string', short: 'b', value: 'FILE', summary: 'the body; - reads stdin' },
     header: {

@@ -1,18 +1,56 @@
-/** The help pages, made from the same tables that parse the arguments. */
+/** The help pages and usage lines, made from the same tables that parse the arguments. */
+import type { CommandOption } from './contract.ts'
 import { columns } from './kit.ts'
-import { EVERYWHERE, type Option, type Options, type Terminal, type Verb } from './verb.ts'
+import { type Command, EVERYWHERE, type Options, type Terminal, type Verb } from './verb.ts'
 
-export const helpOf = (name: string, verb: Verb, terminal: Terminal): string =>
+/** The page of a verb, or of a table of verbs. `name`: `keys`, or `keys create`. */
+export const helpOf = (name: string, command: Command, terminal: Terminal): string =>
+  'verbs' in command ? tablePage(name, command, terminal) : verbPage(name, command, terminal)
+
+const verbPage = (name: string, verb: Verb, terminal: Terminal): string =>
   [
-    `${terminal.paint('bold', `tollgate ${name}`)}${verb.usage ? ` ${verb.usage}` : ''} [options]`,
+    `${terminal.paint('bold', `tollgate ${name}`)}${behind(verb.arguments)} [options]`,
     verb.summary,
     indented(optionRows({ ...verb.options, ...EVERYWHERE })),
-    `Example\n  $ tollgate ${verb.example}`,
+    exampleOf(verb),
   ].join('\n\n')
+
+const tablePage = (
+  name: string,
+  { summary, verbs }: Extract<Command, { verbs: unknown }>,
+  terminal: Terminal,
+): string => {
+  const entries = Object.entries(verbs)
+  return [
+    `${terminal.paint('bold', `tollgate ${name} VERB`)} [options]`,
+    summary,
+    indented(entries.map(([word, verb]) => [`${word}${behind(verb.arguments)}`, verb.summary])),
+    `tollgate ${name} VERB --help explains one verb.`,
+    indented(optionRows(EVERYWHERE)),
+    ...entries.slice(0, 1).map(([, verb]) => exampleOf(verb)),
+  ].join('\n\n')
+}
+const behind = (words: string | undefined): string => (words === undefined ? '' : ` ${words}`)
+const exampleOf = ({ example }: Verb): string =>
+  `Example\n  $ tollgate ${example.replace(/^tollgate /, '')}`
+
+/** `Usage: tollgate keys create ACCOUNT [--name NAME]`: a line a verb. */
+export const usageOf = (name: string, command: Command): string => {
+  const lines =
+    'verbs' in command
+      ? Object.entries(command.verbs).map(([word, verb]) => usageLine(`${name} ${word}`, verb))
+      : [usageLine(name, command)]
+  return lines.map((line, at) => `${at === 0 ? 'Usage:' : '      '} ${line}`).join('\n')
+}
+const usageLine = (name: string, { arguments: words, options = {} }: Verb): string =>
+  [
+    `tollgate ${name}${behind(words)}`,
+    ...Object.entries(options).map(([option, each]) => `[--${option}${wordOf(each)}]`),
+  ].join(' ')
 
 type Rows = readonly (readonly [string, string])[]
 
-/** `lent`: the verbs of the configuration's plugins, with their summaries. */
+/** `own`: commands of the engine; `lent`: those of the configuration's plugins. */
 export const overview = (own: Rows, lent: Rows, terminal: Terminal): string =>
   [
     `${terminal.paint('bold', 'tollgate VERB')} [options]`,
@@ -21,13 +59,21 @@ export const overview = (own: Rows, lent: Rows, terminal: Terminal): string =>
     'Example\n  $ tollgate start',
   ].join('\n\n')
 
+/** A command in the overview: its sentence, and its verbs. */
+export const summaryOf = (command: Command): string =>
+  'verbs' in command
+    ? `${command.summary.replace(/\.$/, '')}: ${Object.keys(command.verbs).join(', ')}.`
+    : command.summary
+
 const optionRows = (options: Options): Rows =>
   Object.entries(options).map(([name, option]) => [flags(name, option), option.summary])
 
-const flags = (name: string, { short, type, value, multiple }: Option): string => {
-  const word = type === 'string' ? ` ${value ?? 'VALUE'}` : ''
-  return `${short ? `-${short}, ` : '    '}--${name}${word}${multiple ? ' …' : ''}`
+const flags = (name: string, option: CommandOption): string => {
+  const { short, multiple } = option
+  return `${short ? `-${short}, ` : '    '}--${name}${wordOf(option)}${multiple ? ' …' : ''}`
 }
+const wordOf = ({ type, value }: CommandOption): string =>
+  type === 'string' ? ` ${value ?? 'VALUE'}` : ''
 
 const indented = (rows: Rows): string =>
   columns(rows)

@@ -1,42 +1,47 @@
-/** Verbs that plugins lend: found in the configuration, run with its database and its snapshot. */
-
-import type { Command } from '../plugin.ts'
+/** Commands of plugins: found in the configuration, run with its database and its snapshot. */
+import type { CommandOf, Lent } from '../plugin.ts'
 import { lendBeside } from '../upstream/direct-send.ts'
+import type { VerbOf } from './contract.ts'
 import { type Offline, type Open, withLoaded } from './offline.ts'
-import type { Options, Terminal, Verb } from './verb.ts'
+import type { Command, Terminal, Verb } from './verb.ts'
 
-const ANY = 99
-
-/** Runs with what the plugins of this configuration lend, by name. Throws ProblemsError. */
+/** Runs with the commands of this configuration's plugins, by name. Throws ProblemsError. */
 export const withLent = <T>(
   config: string,
   terminal: Terminal,
   open: Open,
-  run: (verbs: ReadonlyMap<string, Verb>) => Promise<T>,
+  run: (commands: ReadonlyMap<string, Command>) => Promise<T>,
 ): Promise<T> =>
-  withLoaded(config, terminal, open, loaded => {
-    const commands = [...loaded.plugins.values()].flatMap(({ commands = {} }) =>
-      Object.entries(commands),
-    )
-    return run(new Map(commands.map(([name, command]) => [name, asVerb(name, command, loaded)])))
-  })
+  withLoaded(config, terminal, open, loaded =>
+    run(
+      new Map(
+        [...loaded.plugins.values()].flatMap(({ commands = {} }) =>
+          Object.entries(commands).map(([name, command]) => [
+            name,
+            withHost(command, run => inHost(loaded, run)),
+          ]),
+        ),
+      ),
+    ),
+  )
 
-const asVerb = (name: string, command: Command, loaded: Offline): Verb => ({
-  usage: '[ACTION]',
-  summary: command.summary,
-  example: (command.example ?? name).replace(/^tollgate /, ''),
-  options: Object.fromEntries(
-    Object.entries(command.options ?? {}).map(([key, option]) => [key, { summary: '', ...option }]),
-  ) as Options,
-  takes: [0, ANY],
-  run: async ({ values, positionals }) => {
-    const held: (() => void)[] = []
-    try {
-      const lent = lendBeside(loaded.resources, loaded, held, 'a command runs no routes')
-      return await command.run({ values: values as Given, positionals }, lent)
-    } finally {
-      for (const release of held) release()
-    }
-  },
-})
-type Given = Parameters<Command['run']>[0]['values']
+const inHost = async <T>(loaded: Offline, run: (host: Lent) => Promise<T>): Promise<T> => {
+  const held: (() => void)[] = []
+  try {
+    return await run(lendBeside(loaded.resources, loaded, held, 'a command runs no routes'))
+  } finally {
+    for (const release of held) release()
+  }
+}
+type WithHost = <T>(run: (host: Lent) => Promise<T>) => Promise<T>
+
+/** A plugin's command as one of the engine: `lend` gives its verbs the host. */
+export const withHost = (command: CommandOf<Lent>, lend: WithHost): Command => {
+  const bound = (verb: VerbOf<Lent>): Verb => ({
+    ...verb,
+    run: args => lend(host => verb.run(args, host)),
+  })
+  if (!('verbs' in command)) return bound(command)
+  const verbs = Object.entries(command.verbs).map(([name, verb]) => [name, bound(verb)] as const)
+  return { ...command, verbs: Object.fromEntries(verbs) }
+}

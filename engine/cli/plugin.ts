@@ -6,18 +6,16 @@ import { pluginFolders } from '../config/load.ts'
 import { fileSource, read } from '../config/read.ts'
 import { TAKEN } from '../config/schema.ts'
 import { UsageError } from './kit.ts'
-import { configOf, type Verb } from './verb.ts'
+import { type Command, configOf, type Verb } from './verb.ts'
 
 const CONTRACT = fileURLToPath(new URL('../plugin.ts', import.meta.url))
 
-export default {
-  usage: 'new NAME',
+const create: Verb = {
+  arguments: 'NAME',
   summary: 'Writes a small plugin that works, and its test.',
   example: 'plugin new stamp',
-  takes: [2, 2],
   async run(args, terminal) {
-    const [action, name = ''] = args.positionals
-    if (action !== 'new') throw new UsageError('write: tollgate plugin new NAME')
+    const [name = ''] = args.positionals
     if (!/^[a-z][a-z0-9-]*$/.test(name) || [...TAKEN].includes(name))
       throw new UsageError(
         `"${name}" cannot name a plugin: lower-case letters, digits and - only, a letter first, and no key that routes have`,
@@ -34,7 +32,12 @@ export default {
     else terminal.out(`${shown.plugin} and ${shown.test} written\n\n${nextSteps(name, shown.test)}`)
     return 0
   },
-} satisfies Verb
+}
+
+export default {
+  summary: 'Makes plugins.',
+  verbs: { new: create },
+} satisfies Command
 
 const write = (file: string, lines: readonly string[]): void => {
   mkdirSync(dirname(file), { recursive: true })

@@ -1,35 +1,13 @@
 /** What a verb of the command line is, and what it may touch of the terminal. */
 import { styleText } from 'node:util'
+import type { CommandArguments, CommandOf, CommandOption, VerbOf } from './contract.ts'
 import { columns, textOf } from './kit.ts'
 
-export interface Option {
-  readonly type: 'string' | 'boolean'
-  readonly short?: string
-  /** May be given more than once. */
-  readonly multiple?: boolean
-  /** The word for the value in the help: `--body FILE`. */
-  readonly value?: string
-  readonly summary: string
-}
-export type Options = Readonly<Record<string, Option>>
-
-export interface Arguments {
-  readonly values: Readonly<Record<string, string | boolean | readonly string[] | undefined>>
-  readonly positionals: readonly string[]
-}
-export interface Verb {
-  /** What follows the verb's name: `METHOD PATH`. */
-  readonly usage?: string
-  readonly summary: string
-  /** A line a user can paste, without the `tollgate`. */
-  readonly example: string
-  /** Beside those of every verb. */
-  readonly options?: Options
-  /** How many positionals it takes, at least and at most. */
-  readonly takes?: readonly [least: number, most: number]
-  /** Resolves to the exit code. */
-  run(args: Arguments, terminal: Terminal): Promise<number>
-}
+/** Commands of the engine run with the terminal. */
+export type Verb = VerbOf<Terminal>
+export type Command = CommandOf<Terminal>
+export type Arguments = CommandArguments
+export type Options = Readonly<Record<string, CommandOption>>
 
 /** Options that every verb has. */
 export const EVERYWHERE: Options = {

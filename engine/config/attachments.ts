@@ -1,7 +1,7 @@
 /** Files that a document names (`format: file`) and those that they name: read once, part of the version. */
 import { dirname, relative, resolve } from 'node:path'
-import { nearest } from '../kit.ts'
 import { shownPath } from '../snapshot/shown-path.ts'
+import { nearest } from './nearest.ts'
 import { type Place, type Problem, problems } from './problem.ts'
 import type { Source } from './read.ts'
 

@@ -1,7 +1,7 @@
 /** What ajv found, in words an operator can act on, with the path of the key or value at fault. */
 import type { ErrorObject } from 'ajv'
-import { nearest } from '../kit.ts'
 import type { Json } from '../plugin.ts'
+import { nearest } from './nearest.ts'
 import { type Problem, problems } from './problem.ts'
 import type { Reading } from './read.ts'
 import type { Path } from './source-positions.ts'

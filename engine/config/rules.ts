@@ -1,8 +1,9 @@
 /** The engine's own rules that no schema can say: names that point nowhere, routes that answer nothing. */
 
-import { isFields, nearest } from '../kit.ts'
+import { isFields } from '../kit.ts'
 import type { Document, Json } from '../plugin.ts'
 import { readTarget } from '../request/path.ts'
+import { nearest } from './nearest.ts'
 import { type Problem, problems } from './problem.ts'
 import type { Reading } from './read.ts'
 import { type Plugins, TAKEN } from './schema.ts'

@@ -1,5 +1,5 @@
 /** `${NAME}`, `${NAME:-default}` and `${file:path}` inside one text; `$${` stands for a plain `${`. Pure. */
-import { nearest } from '../kit.ts'
+import { nearest } from './nearest.ts'
 
 /** What a text may draw on. `file` is relative to the folder of routes.yaml; `undefined`: not readable. */
 export interface Supply {

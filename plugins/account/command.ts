@@ -1,19 +1,18 @@
 /** `tollgate accounts` and `tollgate usage`: accounts and their money, for the operator. */
-import { textOf, UsageError } from '../../engine/cli/kit.ts'
-import type { Command, Json, Lent } from '../../engine/plugin.ts'
+import { textOf } from '../../engine/cli/kit.ts'
+import type { Command, Json, Verb } from '../../engine/plugin.ts'
 import { accountVerbs } from '../credentials/commands.ts'
 import { findAccount } from '../credentials/find.ts'
-import { type Args, runOne, runVerb, type Said } from '../credentials/output.ts'
 import { instant } from './answer.ts'
 import { periodOf } from './input.ts'
 import { moneyVerbs } from './money.ts'
+import { show } from './show.ts'
 import { byOf, usagePage } from './usage.ts'
 
 const PAGE = 1_000
 
-const say = async ({ positionals, values }: Args, { database }: Lent): Promise<Said> => {
-  const [wanted, ...more] = positionals
-  if (wanted === undefined || more.length > 0) throw new UsageError('It is: tollgate usage NAME')
+const printUsage: Verb['run'] = async ({ positionals, values }, { database }) => {
+  const [wanted = ''] = positionals
   const by = byOf(textOf(values.by), 'day')
   const given = { from: textOf(values.from), to: textOf(values.to) }
   const { from, to } = periodOf(given, await database.now())
@@ -41,23 +40,22 @@ const asText = (row: { readonly [name: string]: Json }): Readonly<Record<string,
 
 export const commands: Readonly<Record<string, Command>> = {
   accounts: {
-    summary:
-      'create | suspend | resume NAME, list, credit | debit | overdraft NAME AMOUNT, refund REQUEST: who may call, and who pays',
-    example: 'tollgate accounts credit ann 12.50 --note invoice-17',
-    options: {
-      role: { type: 'string', summary: 'of a new account: customer (default) or admin' },
-      note: { type: 'string', summary: 'of a credit, debit or refund: why' },
-    },
-    run: (args, host) => runVerb({ ...accountVerbs, ...moneyVerbs }, args, host),
+    summary: 'Manages accounts and their money.',
+    verbs: { ...accountVerbs, show, ...moneyVerbs },
   },
   usage: {
-    summary: 'NAME: what an account has used, in units of the currency',
+    arguments: 'NAME',
+    summary: 'Shows what an account has used, in units of the currency.',
     example: 'tollgate usage ann --from 2026-11-01 --by model',
     options: {
-      from: { type: 'string', summary: 'a date or time; thirty days before the end by default' },
-      to: { type: 'string', summary: 'the first instant outside; now by default' },
-      by: { type: 'string', summary: 'day (default), model, key or call' },
+      from: {
+        type: 'string',
+        value: 'TIME',
+        summary: 'a date or time; thirty days before the end by default',
+      },
+      to: { type: 'string', value: 'TIME', summary: 'the first instant outside; now by default' },
+      by: { type: 'string', value: 'WORD', summary: 'day (default), model, key or call' },
     },
-    run: (args, host) => runOne(say, args, host),
+    run: printUsage,
   },
 }

@@ -2,12 +2,11 @@
  *  refund | overdraft | suspend | resume`. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { UsageError } from '../../engine/cli/kit.ts'
-import type { Database, Row, Value } from '../../engine/plugin.ts'
+import type { Database, Row, Value, Verb } from '../../engine/plugin.ts'
 import { parseMoney, printMoney } from '../billing/money.ts'
 import { fault } from '../credentials/faults.ts'
 import { findAccount, type Named } from '../credentials/find.ts'
 import { noteOf } from '../credentials/input.ts'
-import type { Verb } from '../credentials/output.ts'
 import { suspendAccount } from '../credentials/statements.ts'
 import { addCredit, type Credit, nanosOf, openWallet, setOverdraft } from '../ledger/statements.ts'
 import { writeSurely } from '../ledger/surely.ts'
@@ -38,65 +37,96 @@ const most = async (database: Pick<Database, 'read'>, account: number): Promise<
   return nanosOf(row?.balance) + nanosOf(row?.overdraft)
 }
 
+const NOTE = { type: 'string', value: 'TEXT', summary: 'why' } as const
+
 export const moneyVerbs: Readonly<Record<string, Verb>> = {
-  async credit({ positionals, values }, { database }) {
-    const [wanted, amount] = both(positionals, 'credit NAME AMOUNT')
-    const note = noteOf(values.note)
-    const nanos = parseMoney(amount)
-    if (nanos === 0n) throw new UsageError('AMOUNT is more than nothing')
-    const account = await findAccount(database, wanted)
-    const credit = { account: account.id, kind: 'credit', amount: nanos, note } as const
-    const list = creditAccount({ ...credit, at: await database.now() })
-    const rows = await writeSurely(database, list).catch(named('CREDIT_TOO_LARGE', account.name))
-    const id = Number(rows.at(-1)?.[0]?.id)
-    return said({ credit: id, ...(await standing(database, account)) })
+  credit: {
+    arguments: 'NAME AMOUNT',
+    summary: 'Adds money to an account.',
+    example: 'tollgate accounts credit ann 12.50 --note invoice-17',
+    options: { note: NOTE },
+    async run({ positionals, values }, { database }) {
+      const [wanted = '', amount = ''] = positionals
+      const note = noteOf(values.note)
+      const nanos = parseMoney(amount)
+      if (nanos === 0n) throw new UsageError('AMOUNT is more than nothing')
+      const account = await findAccount(database, wanted)
+      const credit = { account: account.id, kind: 'credit', amount: nanos, note } as const
+      const list = creditAccount({ ...credit, at: await database.now() })
+      const rows = await writeSurely(database, list).catch(named('CREDIT_TOO_LARGE', account.name))
+      const id = Number(rows.at(-1)?.[0]?.id)
+      return said({ credit: id, ...(await standing(database, account)) })
+    },
   },
-  async debit({ positionals, values }, { database }) {
-    const [wanted, amount] = both(positionals, 'debit NAME AMOUNT')
-    const note = noteOf(values.note)
-    const nanos = parseMoney(amount)
-    if (nanos === 0n) throw new UsageError('AMOUNT is more than nothing')
-    const account = await findAccount(database, wanted)
-    const debit = { account: account.id, kind: 'debit', amount: -nanos, note } as const
-    const rows = await takeBack(database, { ...debit, at: await database.now() }).catch(
-      named('OVERDRAWN', account.name, 'DEBIT_TOO_LARGE'),
-    )
-    return said({ debit: Number(rows.at(-1)?.[0]?.id), ...(await standing(database, account)) })
+  debit: {
+    arguments: 'NAME AMOUNT',
+    summary: 'Takes money from an account.',
+    example: 'tollgate accounts debit ann 2 --note correction',
+    options: { note: NOTE },
+    async run({ positionals, values }, { database }) {
+      const [wanted = '', amount = ''] = positionals
+      const note = noteOf(values.note)
+      const nanos = parseMoney(amount)
+      if (nanos === 0n) throw new UsageError('AMOUNT is more than nothing')
+      const account = await findAccount(database, wanted)
+      const debit = { account: account.id, kind: 'debit', amount: -nanos, note } as const
+      const rows = await takeBack(database, { ...debit, at: await database.now() }).catch(
+        named('OVERDRAWN', account.name, 'DEBIT_TOO_LARGE'),
+      )
+      return said({ debit: Number(rows.at(-1)?.[0]?.id), ...(await standing(database, account)) })
+    },
   },
-  async refund({ positionals, values }, { database }) {
-    const [request, ...more] = positionals
-    if (request === undefined || more.length > 0)
-      throw new UsageError('It is: tollgate accounts refund REQUEST')
-    const note = noteOf(values.note)
-    const [charge] = await database.read(CHARGE, [request])
-    if (!charge) throw fault('CHARGE_UNKNOWN', [request])
-    const amount = refundable(charge)
-    const account = await accountOf(database, Number(charge.account))
-    const credit = { account: account.id, kind: 'refund', amount, request, note } as const
-    const list = creditAccount({ ...credit, at: await database.now() })
-    await writeSurely(database, list)
-      .catch(named('ALREADY_REFUNDED', request))
-      .catch(named('CREDIT_TOO_LARGE', account.name))
-    return said({ refunded: printMoney(amount), ...(await standing(database, account)) })
+  refund: {
+    arguments: 'REQUEST',
+    summary: 'Gives back what a call has cost.',
+    example: 'tollgate accounts refund req_0123',
+    options: { note: NOTE },
+    async run({ positionals, values }, { database }) {
+      const [request = ''] = positionals
+      const note = noteOf(values.note)
+      const [charge] = await database.read(CHARGE, [request])
+      if (!charge) throw fault('CHARGE_UNKNOWN', [request])
+      const amount = refundable(charge)
+      const account = await accountOf(database, Number(charge.account))
+      const credit = { account: account.id, kind: 'refund', amount, request, note } as const
+      const list = creditAccount({ ...credit, at: await database.now() })
+      await writeSurely(database, list)
+        .catch(named('ALREADY_REFUNDED', request))
+        .catch(named('CREDIT_TOO_LARGE', account.name))
+      return said({ refunded: printMoney(amount), ...(await standing(database, account)) })
+    },
   },
-  async overdraft({ positionals }, { database }) {
-    const [wanted, amount] = both(positionals, 'overdraft NAME AMOUNT')
-    const nanos = parseMoney(amount)
-    const account = await findAccount(database, wanted)
-    const wallet = walletOf.account(account.id)
-    const list = [openWallet(wallet, 0n), setOverdraft(wallet, nanos)]
-    await writeSurely(database, list).catch(named('OVERDRAWN', account.name))
-    return said(await standing(database, account))
+  overdraft: {
+    arguments: 'NAME AMOUNT',
+    summary: 'Sets how far below zero an account may go.',
+    example: 'tollgate accounts overdraft ann 10',
+    async run({ positionals }, { database }) {
+      const [wanted = '', amount = ''] = positionals
+      const nanos = parseMoney(amount)
+      const account = await findAccount(database, wanted)
+      const wallet = walletOf.account(account.id)
+      const list = [openWallet(wallet, 0n), setOverdraft(wallet, nanos)]
+      await writeSurely(database, list).catch(named('OVERDRAWN', account.name))
+      return said(await standing(database, account))
+    },
   },
-  suspend: lock('suspend', now => now),
-  resume: lock('resume', () => null),
+  suspend: {
+    arguments: 'NAME',
+    summary: 'Refuses every call of an account until it is resumed.',
+    example: 'tollgate accounts suspend ann',
+    run: lock(now => now),
+  },
+  resume: {
+    arguments: 'NAME',
+    summary: 'Lets a suspended account call again.',
+    example: 'tollgate accounts resume ann',
+    run: lock(() => null),
+  },
 }
 
-function lock(verb: string, since: (now: number) => number | null): Verb {
+function lock(since: (now: number) => number | null): Verb['run'] {
   return async ({ positionals }, { database }) => {
-    const [wanted, ...more] = positionals
-    if (wanted === undefined || more.length > 0)
-      throw new UsageError(`It is: tollgate accounts ${verb} NAME`)
+    const [wanted = ''] = positionals
     const account = await findAccount(database, wanted)
     const at = since(await database.now())
     await writeSurely(database, suspendAccount(account.id, at))
@@ -118,7 +148,7 @@ const accountOf = (database: Pick<Database, 'read'>, id: number): Promise<Named>
   })
 
 /** In units of the currency. */
-const standing = async (database: Pick<Database, 'read'>, account: Named) => {
+export const standing = async (database: Pick<Database, 'read'>, account: Named) => {
   const wallet = await readWallet(database, account.id)
   const print = (value: Value | undefined) => printMoney(nanosOf(value))
   const [balance, used] = [print(wallet?.balance), print(wallet?.used)]
@@ -126,12 +156,6 @@ const standing = async (database: Pick<Database, 'read'>, account: Named) => {
 }
 const said = (row: Readonly<Record<string, string | number>>) => ({ rows: [row], json: row })
 
-const both = (positionals: readonly string[], usage: string): readonly [string, string] => {
-  const [first, second, ...more] = positionals
-  if (first === undefined || second === undefined || more.length > 0)
-    throw new UsageError(`It is: tollgate accounts ${usage}`)
-  return [first, second]
-}
 type Code = Parameters<typeof fault>[0]
 /** The store answers with a code; its sentence stands in our table. */
 const named =

@@ -1,5 +1,6 @@
 /** Whether the books balance: every sum that must hold, asked of the store itself. Finds; mends nothing. */
-import type { Command, Database, Row, Sql } from '../../engine/plugin.ts'
+import { EXIT } from '../../engine/cli/kit.ts'
+import type { Command, Database, Row, Sql, Verb } from '../../engine/plugin.ts'
 import { PROCESSES } from '../../engine/store/registered.ts'
 import { printMoney } from '../billing/money.ts'
 import { nanosOf } from './statements.ts'
@@ -145,22 +146,21 @@ export const chargedInAll = async (database: Pick<Database, 'read'>): Promise<nu
 
 // ---------------------------------------------------------------- command
 
-const print = (json: boolean, value: unknown, text: string): void =>
-  void process.stdout.write(json ? `${JSON.stringify(value, null, 2)}\n` : text)
-const refuse = (code: number, sentence: string): number => {
-  process.stderr.write(`${sentence}\n`)
-  return code
-}
-
-export const auditCommand: Command = {
-  summary: 'ledger: whether the books balance',
+const auditLedger: Verb = {
+  summary: 'Checks whether the books balance.',
   example: 'tollgate audit ledger',
-  async run({ values, positionals }, { database }) {
-    if (positionals.join(' ') !== 'ledger') return refuse(2, 'It is: tollgate audit ledger')
+  async run(_, { database }) {
     const findings = await audit(database)
-    const lines = findings.map(({ rule, subject, detail }) => `${rule}: ${subject}: ${detail}\n`)
-    const text = findings.length === 0 ? 'the books balance\n' : lines.join('')
-    print(values.json === true, { balanced: findings.length === 0, findings }, text)
-    return findings.length === 0 ? 0 : 1
+    const lines = findings.map(({ rule, subject, detail }) => `${rule}: ${subject}: ${detail}`)
+    const balanced = findings.length === 0
+    return {
+      text: balanced ? 'the books balance' : lines.join('\n'),
+      json: { balanced, findings },
+      exit: balanced ? EXIT.ok : EXIT.problems,
+    }
   },
+}
+export const auditCommand: Command = {
+  summary: 'Checks what the store holds.',
+  verbs: { ledger: auditLedger },
 }

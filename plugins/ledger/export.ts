@@ -1,5 +1,6 @@
 /** `tollgate export ledger`: every credit and every closed charge, for spreadsheets (CSV) or programs (JSON lines). */
-import type { Command, Database, Row, Sql, Value } from '../../engine/plugin.ts'
+import { EXIT, UsageError } from '../../engine/cli/kit.ts'
+import type { Command, Database, Row, Sql, Value, Verb } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
 import { nanosOf } from './statements.ts'
 
@@ -54,22 +55,24 @@ const cellOf = (value: unknown): string => {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
 
-export const exportCommand: Command = {
-  summary: 'ledger [--csv | --jsonl]: every credit and every closed charge',
+const exportLedger: Verb = {
+  summary: 'Prints every credit and every closed charge.',
   example: 'tollgate export ledger --csv > ledger.csv',
   options: {
     csv: { type: 'boolean', summary: 'for spreadsheets (default)' },
     jsonl: { type: 'boolean', summary: 'an object a line' },
   },
-  async run({ values, positionals }, { database }) {
-    if (positionals.join(' ') !== 'ledger' || (values.csv === true && values.jsonl === true)) {
-      process.stderr.write('It is: tollgate export ledger [--csv | --jsonl]\n')
-      return 2
-    }
+  async run({ values }, { database }) {
+    if (values.csv === true && values.jsonl === true)
+      throw new UsageError('--csv or --jsonl, not both')
     const lines = values.jsonl === true || values.json === true
     if (!lines) process.stdout.write(`${COLUMNS.join(',')}\n`)
     for await (const entry of entries(database))
       process.stdout.write(`${lines ? JSON.stringify(entry) : csvLine(entry)}\n`)
-    return 0
+    return EXIT.ok
   },
+}
+export const exportCommand: Command = {
+  summary: 'Prints what the ledger holds.',
+  verbs: { ledger: exportLedger },
 }

@@ -27,23 +27,19 @@ class Refused extends Error {
     this.exit = exit
   }
 }
-const USAGE = 'It is: tollgate quote METHOD PATH --body FILE'
+const USAGE = 'Usage: tollgate quote METHOD PATH --body FILE'
 
 export const quoteCommand = (models: Models): Command => ({
-  summary: 'METHOD PATH --body FILE: the most a call can cost, and how that comes about',
+  arguments: 'METHOD PATH',
+  summary: 'Shows the most a call can cost, and how that comes about.',
   example: 'tollgate quote POST /v1/chat/completions --body request.json',
-  options: { body: { type: 'string', summary: 'the file with the request' } },
-  async run({ values, positionals }, host) {
+  options: { body: { type: 'string', value: 'FILE', summary: 'the file with the request' } },
+  async run({ values, positionals: [method = '', path = ''] }, host) {
     try {
-      const [method = '', path = '', ...more] = positionals
-      if (method === '' || path === '' || more.length > 0) throw new Refused(EXIT.usage, USAGE)
       if (!path.startsWith('/'))
         throw new Refused(EXIT.usage, `a path begins with "/": ${method} /${path}`)
       const met = host.match(method.toUpperCase(), path)
-      const said = met.route ? costOn(met.route, met, values.body, models, host) : nowhere(met)
-      const { text, json, exit = EXIT.ok } = said
-      process.stdout.write(values.json === true ? `${JSON.stringify(json, null, 2)}\n` : text)
-      return exit
+      return met.route ? costOn(met.route, met, values.body, models, host) : nowhere(met)
     } catch (thrown) {
       if (!(thrown instanceof Refused)) throw thrown
       process.stderr.write(`${thrown.message}\n`)

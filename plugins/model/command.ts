@@ -1,5 +1,6 @@
 /** `tollgate models`: the catalogue as an operator reads it, and what a name would come to. */
-import { columns, EXIT } from '../../engine/cli/kit.ts'
+import { columns } from '../../engine/cli/kit.ts'
+import { errors } from '../../engine/errors.ts'
 import type { Command, Json, Lent, Target } from '../../engine/plugin.ts'
 import type { Catalogue, Entry } from '../catalogue/catalogue.ts'
 import { readCatalogue } from '../catalogue/configured.ts'
@@ -14,23 +15,19 @@ interface Shown {
 
 export const commands: Readonly<Record<string, Command>> = {
   models: {
-    summary: '[NAME]: what customers may ask for, and where it is served',
+    arguments: '[NAME]',
+    summary: 'Lists what customers may ask for, where it is served and what it costs.',
     example: 'tollgate models gp-4.1',
-    async run({ values, positionals }, host) {
+    async run({ positionals }, host) {
       const [name] = positionals
       const catalogue = readCatalogue(host)
       const found = name === undefined ? catalogue.all.map(show(host)) : one(name, catalogue, host)
-      if (!found) {
-        process.stderr.write(`no model answers to "${name}"\n`)
-        return EXIT.runTime
-      }
-      process.stdout.write(
-        values.json === true ? `${JSON.stringify(found, null, 2)}\n` : printed(found),
-      )
-      return EXIT.ok
+      if (!found) throw fault('MODEL_UNKNOWN', [name])
+      return { text: printed(found), json: found }
     },
   },
 }
+const fault = errors({ MODEL_UNKNOWN: [404, 'no model answers to "%s"'] })
 
 const show =
   (host: Pick<Lent, 'upstreams' | 'section'>, served = servedBy(host)) =>
@@ -75,5 +72,5 @@ interface Line {
 
 const printed = (list: readonly Shown[]): string => {
   const rows = list.map(({ name, to, price }) => [name, to.join(', '), shown(price)])
-  return rows.length === 0 ? 'none\n' : `${columns(rows).join('\n')}\n`
+  return rows.length === 0 ? 'none' : columns(rows).join('\n')
 }

@@ -1,5 +1,5 @@
 /** What no schema can see in `models:`: upstreams and routes that are not there, patterns that cannot be meant. Pure. */
-import { nearest } from '../../engine/kit.ts'
+import { nearest } from '../../engine/config/nearest.ts'
 import type { Document, Json, Report } from '../../engine/plugin.ts'
 import { bySpecificity, targetsOf } from '../catalogue/catalogue.ts'
 import { modelsIn } from '../catalogue/configured.ts'

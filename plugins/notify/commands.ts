@@ -2,8 +2,7 @@
 
 import { UsageError } from '../../engine/cli/kit.ts'
 import { errors } from '../../engine/errors.ts'
-import type { Command, Row } from '../../engine/plugin.ts'
-import { runVerb, type Verb } from '../credentials/output.ts'
+import type { Command, Row, Verb } from '../../engine/plugin.ts'
 import { hostOf } from '../webhooks/address.ts'
 import { ATTEMPTS } from '../webhooks/schedule.ts'
 import { FIND, LIST, replay } from '../webhooks/statements.ts'
@@ -20,25 +19,34 @@ const SHOWN = 100
 const STATES: readonly unknown[] = ['pending', 'delivered', 'failed']
 
 const verbs: Readonly<Record<string, Verb>> = {
-  async list({ positionals, values }, { database }) {
-    if (positionals.length > 0) throw new UsageError('webhooks list takes no name')
-    const { state = null } = values
-    if (state !== null && !STATES.includes(state))
-      throw new UsageError(`--state is one of ${STATES.join(', ')}`)
-    const wanted = state === null ? null : String(state)
-    const rows = await database.read(LIST, [wanted, wanted, SHOWN])
-    return { rows: rows.map(shown) }
+  list: {
+    summary: 'Lists the last events, the newest first.',
+    example: 'tollgate webhooks list --state failed',
+    options: {
+      state: { type: 'string', value: 'STATE', summary: 'only pending, delivered or failed ones' },
+    },
+    async run({ values }, { database }) {
+      const { state = null } = values
+      if (state !== null && !STATES.includes(state))
+        throw new UsageError(`--state is one of ${STATES.join(', ')}`)
+      const wanted = state === null ? null : String(state)
+      const rows = await database.read(LIST, [wanted, wanted, SHOWN])
+      return { rows: rows.map(shown) }
+    },
   },
-  async replay({ positionals: [id, ...more] }, { database }) {
-    if (id === undefined || more.length > 0)
-      throw new UsageError('It is: tollgate webhooks replay ID')
-    const [found] = await database.read(FIND, [id])
-    if (!found) throw fault('EVENT_UNKNOWN', [id])
-    await database.write([replay(id, ATTEMPTS, await database.now())]).catch(thrown => {
-      throw thrown.code === 'NO_ENDPOINT' ? fault('EVENT_UNWANTED', [id]) : thrown
-    })
-    const [after = found] = await database.read(FIND, [id])
-    return { rows: [shown(after)] }
+  replay: {
+    arguments: 'ID',
+    summary: 'Sends an event again.',
+    example: 'tollgate webhooks replay msg_0123',
+    async run({ positionals: [id = ''] }, { database }) {
+      const [found] = await database.read(FIND, [id])
+      if (!found) throw fault('EVENT_UNKNOWN', [id])
+      await database.write([replay(id, ATTEMPTS, await database.now())]).catch(thrown => {
+        throw thrown.code === 'NO_ENDPOINT' ? fault('EVENT_UNWANTED', [id]) : thrown
+      })
+      const [after = found] = await database.read(FIND, [id])
+      return { rows: [shown(after)] }
+    },
   },
 }
 const shown = (row: Row) => {
@@ -54,10 +62,5 @@ const shown = (row: Row) => {
 }
 
 export const commands: Readonly<Record<string, Command>> = {
-  webhooks: {
-    summary: 'list [--state pending] | replay ID: what receivers were sent',
-    example: 'tollgate webhooks list --state failed',
-    options: { state: { type: 'string', summary: 'only pending, delivered or failed ones' } },
-    run: (args, host) => runVerb(verbs, args, host),
-  },
+  webhooks: { summary: 'Shows what webhook receivers were sent.', verbs },
 }

@@ -4,6 +4,8 @@ import { fileURLToPath } from 'node:url'
 import { helpOf } from '../../engine/cli/help.ts'
 import { readOnlyDatabase } from '../../engine/cli/offline.ts'
 import { withLent } from '../../engine/cli/plugin-commands.ts'
+import type { Command, Terminal } from '../../engine/cli/verb.ts'
+import { COMMANDS } from '../../engine/cli.ts'
 import { remembering, tollgate } from '../helpers/terminal.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -11,31 +13,34 @@ export const PAGE = `${root}/docs/cli.md`
 
 const INTRODUCTION = `# The command line
 
-\`tollgate\` is \`node engine/bin.cjs\`. Verbs that plugins lend (\`accounts\`, \`keys\`, \`models\`, \`usage\` and more as shipped) come with the configuration. With
-\`--json\` every verb prints JSON for programs. Nothing asks questions; \`NO_COLOR\` is respected. This page is made from the help of each verb
-(\`npm run docs\`).
+\`tollgate\` is \`node engine/bin.cjs\`. Commands of plugins (\`accounts\`, \`keys\`, \`models\`, \`usage\` and more as shipped) come with the configuration.
+With \`--json\` every command prints JSON for programs. Nothing asks questions; \`NO_COLOR\` is respected. This page is made from the tables of
+the commands (\`npm run docs\`).
 `
+
+/** The help of a command, and below it that of each of its verbs. */
+const pagesOf = (name: string, command: Command, terminal: Terminal): string => {
+  const verbs = 'verbs' in command ? Object.entries(command.verbs) : []
+  return [
+    `## ${name}\n\n${fenced(helpOf(name, command, terminal))}`,
+    ...verbs.map(([word, verb]) => {
+      const path = `${name} ${word}`
+      return `### ${path}\n\n${fenced(helpOf(path, verb, terminal))}`
+    }),
+  ].join('\n')
+}
 
 export const cliPage = async (env: Readonly<Record<string, string>> = {}): Promise<string> => {
   const config = `${root}/routes.yaml`
-  const help = async (...argv: string[]): Promise<string> =>
-    (await tollgate([...argv, '--help'], { ...env, TOLLGATE_CONFIG: config })).out
-  const overview = await help()
-  const verbs = [...overview.matchAll(/^ {2}([a-z]+) {2,}/gm)].map(([, verb = '']) => verb)
   const terminal = remembering(env)
-  // The configuration is loaded once for all that it lends; the last of them is asked as anybody would.
-  const lent = await withLent(
-    config,
-    terminal,
-    readOnlyDatabase,
-    async lent => new Map([...lent].map(([name, verb]) => [name, helpOf(name, verb, terminal)])),
+  const overview = (await tollgate(['--help'], { ...env, TOLLGATE_CONFIG: config })).out
+  const own = await Promise.all(
+    Object.entries(COMMANDS).map(async ([name, load]) => pagesOf(name, await load(), terminal)),
   )
-  const pages = []
-  for (const verb of verbs) {
-    const known = verb === verbs.at(-1) ? undefined : lent.get(verb)
-    pages.push(`## ${verb}\n\n${fenced(known ?? (await help(verb)))}`)
-  }
-  return [INTRODUCTION, fenced(overview), ...pages].join('\n')
+  const lent = await withLent(config, terminal, readOnlyDatabase, async commands =>
+    [...commands].map(([name, command]) => pagesOf(name, command, terminal)),
+  )
+  return [INTRODUCTION, fenced(overview), ...own, ...lent].join('\n')
 }
 const fenced = (text: string): string => `\`\`\`\n${text}\n\`\`\`\n`
 

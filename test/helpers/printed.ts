@@ -1,37 +1,43 @@
-/** Runs a plugin's command as the command line does and keeps what it prints. */
-import { parseArgs } from 'node:util'
+/** Runs a command of a plugin as the command line does, and remembers what it prints. */
 import type { Test } from 'tap'
+import { withHost } from '../../engine/cli/plugin-commands.ts'
+import { runPluginCommand } from '../../engine/cli/run-command.ts'
 import type { Command, Lent } from '../../engine/plugin.ts'
+import { remembering } from './terminal.ts'
 
-export interface Printed {
+interface Printed {
   readonly exit: number
   readonly out: string
   readonly err: string
-  /** `out`, where it is JSON. */
   json(): unknown
 }
-
+/** `name`: of the command in `commands`. */
 export const runCommand = async (
   t: Test,
-  command: Command | undefined,
+  name: string,
+  commands: Readonly<Record<string, Command>>,
   host: Lent,
   args: readonly string[],
 ): Promise<Printed> => {
+  const command = commands[name]
   if (!command) throw new Error('there is no such command')
-  const { values, positionals } = parseArgs({
-    args: [...args],
-    options: { ...command.options, json: { type: 'boolean' } },
-    allowPositionals: true,
-  })
+  const terminal = remembering({})
+  const bound = withHost(command, run => run(host))
   const [out, err] = [process.stdout, process.stderr].map(stream => t.capture(stream, 'write'))
   let exit: number
   try {
-    exit = await command.run({ values, positionals }, host)
+    exit = await runPluginCommand(name, bound, args, terminal)
   } finally {
     out?.restore()
     err?.restore()
   }
-  const textOf = (of: typeof out) => of?.args().flat().join('') ?? ''
-  const [stdout, stderr] = [textOf(out), textOf(err)]
-  return { exit, out: stdout, err: stderr, json: () => JSON.parse(stdout) }
+  const written = (of: typeof out): string => of?.args().flat().join('') ?? ''
+  const lines = (texts: readonly string[]): string => texts.map(text => `${text}\n`).join('')
+  const stdout = written(out) + lines(terminal.outs)
+  return {
+    exit,
+    out: stdout,
+    err: written(err) + lines(terminal.errs),
+    json: () => JSON.parse(stdout),
+  }
 }

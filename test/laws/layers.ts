@@ -13,7 +13,7 @@ const LADDER: Readonly<Record<string, number>> = {
 /** Pages of the contract of plugins behind engine/plugin.ts. Each imports types of those before it. */
 const PAGES = ['engine/store/contract.ts', 'engine/cli/contract.ts']
 /** Small functions that the engine and plugins share. */
-const KITS = ['engine/kit.ts', 'engine/cli/kit.ts']
+const KITS = ['engine/kit.ts', 'engine/cli/kit.ts', 'engine/config/nearest.ts']
 /** What every plugin and every shared folder may see of the engine, and the words plugins meet at. */
 const OPEN = [
   'engine/plugin.ts',

@@ -40,7 +40,7 @@ t.test('a copy while somebody writes', async t => {
 
 t.test('what cannot be copied', async t => {
   const file = join(folder, 'other.db')
-  t.match(await backup(), { code: 2, err: 'write: tollgate backup FILE' })
+  t.match(await backup(), { code: 2, err: 'Usage: tollgate backup FILE' })
   t.match(await backup(join(folder, 'no', 'such', 'folder.db')), { code: 3 })
   writeFileSync(config, `settings: { data: '${join(folder, 'empty')}' }\nroutes: []\n`)
   t.match(await backup(file), { code: 3, err: /there is no store at/ })

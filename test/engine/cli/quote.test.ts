@@ -30,17 +30,21 @@ routes:
 `,
 })
 
-/** A plugin's verb writes to the process's own streams. */
+/** What it prints, by the terminal or by itself. */
 const quote = async (t: Test, ...argv: readonly string[]): Promise<Said> => {
   const [out, err] = [process.stdout, process.stderr].map(stream => t.capture(stream, 'write'))
   const config = ['--config', join(folder, 'routes.yaml')]
   const env = { DATA: await used }
-  const { code, err: said } = await tollgate(['quote', ...argv, ...config], env).finally(() => {
+  const {
+    code,
+    out: shown,
+    err: said,
+  } = await tollgate(['quote', ...argv, ...config], env).finally(() => {
     out?.restore()
     err?.restore()
   })
   const text = (of: typeof out) => of?.args().flat().join('') ?? ''
-  return { code, out: text(out), err: text(err) + said }
+  return { code, out: text(out) + (shown && `${shown}\n`), err: text(err) + said }
 }
 const body = (name = 'body'): string[] => ['--body', join(folder, `${name}.json`)]
 
@@ -71,8 +75,8 @@ t.test('no route, as explain says it', async t => {
 })
 
 t.test('wrong use, and what nobody answers to', async t => {
-  t.match(await quote(t, 'POST'), { code: 2, out: '', err: /It is: tollgate quote/ })
-  t.match(await quote(t, 'POST', '/plain'), { code: 2, err: /It is: tollgate quote/ })
+  t.match(await quote(t, 'POST'), { code: 2, out: '', err: /Usage: tollgate quote METHOD PATH/ })
+  t.match(await quote(t, 'POST', '/plain'), { code: 2, err: /Usage: tollgate quote METHOD PATH/ })
   t.match(await quote(t, 'POST', 'plain', ...body()), { code: 2, err: 'a path begins with "/"' })
   t.match(await quote(t, 'POST', '/plain', ...body('nofile')), { code: 2, err: /cannot read/ })
   t.match(await quote(t, 'POST', '/plain', ...body('bad')), { code: 2, err: /cannot read/ })

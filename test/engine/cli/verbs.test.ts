@@ -41,11 +41,13 @@ t.test('a slip of the pen is met with the word that was meant', async t => {
     [['check', '--zzz'], /^unknown option "zzz"; see tollgate check --help$/],
     [['check', '--format'], /format/],
     [['check', '--format', 'xml'], /^--format is pretty, json or github, not "xml"$/],
-    [['check', 'routes.yaml'], /^write: tollgate check$/],
-    [['explain', 'GET'], /^write: tollgate explain METHOD PATH$/],
+    [['check', 'routes.yaml'], /^Usage: tollgate check \[--format FORMAT\]$/],
+    [['explain', 'GET'], /^Usage: tollgate explain METHOD PATH \[--body FILE\] /],
     [['explain', 'GET', '/', '-H', 'nonsense'], /^--header wants 'NAME: VALUE', not "nonsense"$/],
     [['rollback', 'yesterday'], /^a version is a number/],
-    [['plugin', 'old', 'x'], /^write: tollgate plugin new NAME$/],
+    [['plugin', 'old', 'x'], /^unknown verb "old"; Usage: tollgate plugin new NAME$/],
+    [['plugin', 'new'], /^Usage: tollgate plugin new NAME$/],
+    [['plugin'], /^Usage: tollgate plugin new NAME$/],
   ]
   const config = t.testdir({ 'routes.yaml': 'settings: { data: /nowhere }\nroutes: []\n' })
   for (const [argv, says] of cases) {

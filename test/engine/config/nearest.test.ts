@@ -1,7 +1,7 @@
 /** Which typing mistakes are recognised, and which words are simply others. */
 
 import t from 'tap'
-import { nearest } from '../../../engine/kit.ts'
+import { nearest } from '../../../engine/config/nearest.ts'
 import fc from '../../helpers/property.ts'
 
 const KEYS = ['timeout', 'retries', 'balance', 'upstream', 'path', 'name', 'to', 'url']

@@ -13,8 +13,8 @@ const both = await Promise.all(
   })),
 )
 for (const { engine, host, ...opened } of both) {
-  const accounts = (t: Test, ...args: string[]) => runCommand(t, commands.accounts, host, args)
-  const keys = (t: Test, ...args: string[]) => runCommand(t, auth.commands.keys, host, args)
+  const accounts = (t: Test, ...args: string[]) => runCommand(t, 'accounts', commands, host, args)
+  const keys = (t: Test, ...args: string[]) => runCommand(t, 'keys', auth.commands, host, args)
 
   t.test(`${engine}: an account, a key, a call; revoked, no more calls`, async t => {
     t.match(await accounts(t, 'create', 'ann'), {
@@ -105,17 +105,24 @@ for (const { engine, host, ...opened } of both) {
 
   t.test(`${engine}: what is refused, with which exit code and sentence`, async t => {
     const wrong: [run: typeof keys, args: string, exit: number, sentence: RegExp][] = [
-      [accounts, '', 2, /Say which: create, list/],
-      [accounts, 'delete ann', 2, /Say which: create, list/],
-      [accounts, 'constructor', 2, /Say which/],
-      [accounts, 'create', 2, /It is: tollgate accounts create NAME/],
-      [accounts, 'create a b', 2, /It is: tollgate/],
+      [
+        accounts,
+        '',
+        2,
+        /^Usage: tollgate accounts create NAME \[--role ROLE\]\n +tollgate accounts list\n/,
+      ],
+      [accounts, 'delete ann', 2, /^unknown verb "delete"; Usage: tollgate accounts create/],
+      [accounts, 'creat ann', 2, /^unknown verb "creat"; did you mean "create"\?/],
+      [accounts, 'constructor', 2, /unknown verb "constructor"/],
+      [accounts, 'create', 2, /Usage: tollgate accounts create NAME/],
+      [accounts, 'create a b', 2, /Usage: tollgate accounts create NAME/],
       [accounts, 'create 42', 2, /not a number alone/],
       [accounts, `create ${'x'.repeat(65)}`, 2, /1 to 64 letters/],
       [accounts, "create x';DROP", 2, /1 to 64 letters/],
       [accounts, 'create dan --role king', 2, /--role is customer or admin/],
       [accounts, 'create ann', 3, /There is an account "ann" already/],
-      [accounts, 'list ann', 2, /takes no name/],
+      [accounts, 'list ann', 2, /^Usage: tollgate accounts list$/m],
+      [accounts, 'list --note x', 2, /^--note is no option here\nUsage: tollgate accounts list$/m],
       [keys, 'create', 2, /tollgate keys create ACCOUNT/],
       [keys, 'create nobody', 3, /There is no account "nobody"; `tollgate accounts list`/],
       [keys, 'create 99', 3, /There is no account "99"/],
@@ -131,7 +138,7 @@ for (const { engine, host, ...opened } of both) {
       [keys, 'create ann --concurrency 0', 2, /--concurrency is a whole number above 0/],
       [keys, 'create ann --name 7', 2, /--name needs a name/],
       [keys, 'list nobody', 3, /There is no account "nobody"/],
-      [keys, 'list ann bob', 2, /one account, or none/],
+      [keys, 'list ann bob', 2, /^Usage: tollgate keys list \[ACCOUNT\] \[--system\]$/m],
       [keys, 'revoke', 2, /tollgate keys revoke ID/],
       [keys, 'revoke first', 2, /a whole number above 0/],
       [keys, 'revoke 999', 3, /There is no API key 999; `tollgate keys list`/],

@@ -41,7 +41,7 @@ const check = async (t: Test, engine: Engine): Promise<void> => {
   const ledger = ledgerOn(database)
   t.teardown(() => ledger.close())
   const accounts = async (...args: string[]) => {
-    const said = await runCommand(t, commands.accounts, hostOver(database), [...args, '--json'])
+    const said = await runCommand(t, 'accounts', commands, hostOver(database), [...args, '--json'])
     return { ...said, error: said.err && JSON.parse(said.err).error.code }
   }
   const now = Date.now()

@@ -26,8 +26,14 @@ for (const [at, books] of opened.entries())
     await odd.release?.()
 
     await t.test('JSON lines', async t => {
-      const { exit, out } = await runCommand(t, exportCommand, host, ['ledger', '--jsonl'])
-      const same = await runCommand(t, exportCommand, host, ['ledger', '--json'])
+      const { exit, out } = await runCommand(t, 'export', { export: exportCommand }, host, [
+        'ledger',
+        '--jsonl',
+      ])
+      const same = await runCommand(t, 'export', { export: exportCommand }, host, [
+        'ledger',
+        '--json',
+      ])
       t.equal(same.out, out, 'as every verb prints JSON')
       t.equal(exit, 0)
       const lines = out
@@ -43,7 +49,9 @@ for (const [at, books] of opened.entries())
       t.equal(lines.length, 4, 'what is open has not happened yet')
     })
     await t.test('CSV', async t => {
-      const { exit, out } = await runCommand(t, exportCommand, host, ['ledger'])
+      const { exit, out } = await runCommand(t, 'export', { export: exportCommand }, host, [
+        'ledger',
+      ])
       t.equal(exit, 0)
       const [head, , charge, , last = ''] = out.split('\n')
       t.match(head, /^at,account,kind,request,amount,key,model,/)
@@ -56,12 +64,12 @@ for (const [at, books] of opened.entries())
 t.test('asked for something else', async t => {
   const host = {} as Lent
   for (const args of [[], ['books'], ['ledger', 'x'], ['ledger', '--csv', '--jsonl']])
-    t.match(await runCommand(t, exportCommand, host, args), {
+    t.match(await runCommand(t, 'export', { export: exportCommand }, host, args), {
       exit: 2,
-      err: /^It is: tollgate export/,
+      err: /^(Usage: tollgate export ledger|unknown verb "books"; Usage: tollgate export|--csv or --jsonl)/,
     })
-  t.match(await runCommand(t, auditCommand, host, ['books']), {
+  t.match(await runCommand(t, 'audit', { audit: auditCommand }, host, ['books']), {
     exit: 2,
-    err: /^It is: tollgate audit/,
+    err: /^unknown verb "books"; Usage: tollgate audit ledger/,
   })
 })

@@ -13,7 +13,7 @@ const upstreams = { gp: { options: { formats: ['openai-chat'] } } }
 const run = (t: Test, args: readonly string[], given: object = models) => {
   const routes = [{ path: 'POST /v1/chat/completions', translate: 'openai-chat' }]
   const host = fakeHost({ document: { models: given, routes } as unknown as Document, upstreams })
-  return runCommand(t, model.commands.models, host, args)
+  return runCommand(t, 'models', model.commands, host, args)
 }
 
 t.test('all of them, patterns last', async t => {

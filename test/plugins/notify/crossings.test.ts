@@ -179,7 +179,8 @@ for (const engine of ENGINES)
       t.match(tried, { state: 'pending', attempts: 0 })
       await t.rejects(tryDelivery(desk.database, 999, 0), { code: 'NO_WEBHOOK', status: 409 })
       const host = { database: desk.database } as Partial<Lent> as Lent
-      const run = (...args: string[]) => runCommand(t, commands.webhooks, host, [...args, '--json'])
+      const run = (...args: string[]) =>
+        runCommand(t, 'webhooks', commands, host, [...args, '--json'])
       const listed = (await run('list', '--state', 'pending')).json() as { id: string }[]
       t.ok(listed.some(({ id }) => id === tried.id))
       t.notMatch(JSON.stringify(listed), /t0ken|whsec/)

@@ -1,0 +1,32 @@
+/** `tollgate status`: what the running gateway serves. */
+import type { ConfigView } from '../processes/admin-listener.ts'
+import { askStatus } from '../processes/running-gateway.ts'
+import { EXIT } from './kit.ts'
+import { asking } from './running.ts'
+import type { Terminal, Verb } from './verb.ts'
+
+export default {
+  summary: 'Shows what the running gateway serves, and its last failed reload.',
+  example: 'status --json',
+  run: asking(askStatus, (view, terminal) => {
+    terminal.out(describe(view, terminal))
+    return EXIT.ok
+  }),
+} satisfies Verb
+
+const describe = (view: ConfigView, terminal: Terminal): string => {
+  const { version, hash, time, url, workers, failure } = view
+  const lines = [
+    `${terminal.paint('bold', url)} serves #${version} (${hash}) since ${time}`,
+    ...workers.map(
+      each => `  worker ${each.number}: ${each.state}, #${each.version}, pid ${each.pid}`,
+    ),
+  ]
+  if (failure) {
+    const { problems } = failure
+    lines.push(terminal.paint('red', `a reload failed at ${failure.time}:`))
+    for (const { file, line, column, code, message } of problems)
+      lines.push(`  ${file}:${line}:${column}  ${code}  ${message}`)
+  }
+  return lines.join('\n')
+}

@@ -1,0 +1,38 @@
+/** Did you mean …? The word a typing mistake away from the one that was written. */
+
+/** The word of `words` that was probably meant: one slip away, or two in a word of six letters and more. */
+export const nearest = (word: string, words: Iterable<string>): string | undefined => {
+  const typed = plain(word)
+  let best: string | undefined
+  let least = word.length < 6 ? 2 : 3
+  for (const candidate of words) {
+    if (candidate === word || Math.abs(candidate.length - word.length) > 3) continue
+    const far = distance(typed, plain(candidate), least)
+    if (far < least) [best, least] = [candidate, far]
+  }
+  return best
+}
+
+/** Case, and the choice between `-`, `_` and a space, make no difference. */
+const plain = (word: string): string => word.toLowerCase().replace(/[-_ ]/g, '')
+
+/** Edits that lead from one to the other, two swapped letters counting once; gives up at `limit`. */
+const distance = (from: string, to: string, limit: number): number => {
+  let before: number[] = []
+  let last = Array.from({ length: to.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= from.length; i++) {
+    const row = [i]
+    for (let j = 1; j <= to.length; j++) {
+      const same = from[i - 1] === to[j - 1]
+      let cost = Math.min(at(last, j) + 1, at(row, j - 1) + 1, at(last, j - 1) + (same ? 0 : 1))
+      if (!same && from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1])
+        cost = Math.min(cost, at(before, j - 2) + 1)
+      row.push(cost)
+    }
+    if (Math.min(...row) >= limit) return limit
+    before = last
+    last = row
+  }
+  return at(last, to.length)
+}
+const at = (row: readonly number[], index: number): number => row[index] ?? Number.POSITIVE_INFINITY
