@@ -1,15 +1,15 @@
-/** Between the two shapes of an answer: the parts of a stream put together, and a whole one taken apart. Pure. */
+/** Converts between a whole answer and the parts of a stream, in both directions. Pure. */
 import type { Answer, Choice, Part, Stop } from './answer.ts'
 import type { Content, Text } from './content.ts'
 
-/** Puts the parts of a stream together. */
+/** Collects the parts of a stream into a whole answer. */
 export class Collector {
   #answer: Omit<Answer, 'choices'> = {}
   readonly #blocks = new Map<number, { readonly choice: number; content: Content }>()
   readonly #stops = new Map<number, Stop>()
   #ended = false
 
-  /** Whether the stream came to its own end. */
+  /** Whether the stream reached its own end. */
   get ended(): boolean {
     return this.#ended
   }
@@ -27,7 +27,7 @@ export class Collector {
   #change(part: Extract<Part, { readonly type: 'grow' | 'seal' | 'cite' | 'close' }>): void {
     const block = this.#blocks.get(part.index)
     if (!block) return
-    if (part.type === 'grow') block.content = grown(block.content, part.text)
+    if (part.type === 'grow') block.content = appendText(block.content, part.text)
     else if (part.type === 'seal') block.content = { ...block.content, seal: part.seal } as Content
     else if (part.type === 'close') block.content = part.content ?? block.content
     else if (block.content.type === 'text')
@@ -52,12 +52,12 @@ export class Collector {
     return { ...this.#answer, choices }
   }
 }
-const grown = (content: Content, text: string): Content => {
+const appendText = (content: Content, text: string): Content => {
   if (content.type === 'call') return { ...content, input: content.input + text }
   return 'text' in content ? { ...content, text: content.text + text } : content
 }
 
-/** The parts a whole answer would have come in: each block in one piece. */
+/** Splits a whole answer into the parts of a stream, each block in one piece. */
 export const partsOf = ({ choices, meters, ...facts }: Answer): readonly Part[] => {
   const parts: Part[] = [{ type: 'begin', ...facts }]
   let index = 0

@@ -1,4 +1,5 @@
-/** The hub's content as blocks for a client: what it cannot read it keeps, sealed, and gives back. */
+/** Encodes hub content as blocks for a client. Data that the client cannot read travels as an
+ *  opaque payload, which the client sends back. */
 import { fitted, NARROW } from '../call-id.ts'
 import type { Call, Content, Seal, Text, Thought, Work } from '../content.ts'
 import { type Fields, isFields } from '../fields.ts'
@@ -13,7 +14,7 @@ import { serverId, workBlocks } from './write-work.ts'
 type Writer<T extends Content> = (content: T) => readonly Fields[]
 type Writers = { readonly [T in Content['type']]: Writer<Extract<Content, { readonly type: T }>> }
 
-/** A text without words. */
+/** The start of a text block, without its text. */
 export const textStart = (): Fields => ({ type: 'text', text: '', citations: null })
 export const thoughtBlock = ({ text, seal }: Pick<Thought, 'text' | 'seal'>): Fields =>
   isRedacted(seal)
@@ -22,11 +23,12 @@ export const thoughtBlock = ({ text, seal }: Pick<Thought, 'text' | 'seal'>): Fi
 export const isRedacted = (seal: Seal | undefined): seal is Seal =>
   seal?.origin === OWN && seal.kind === REDACTED
 
-/** No block but a thought has a place for a seal: one without words carries it, in front. */
+/** Only thinking blocks have a field for a payload: an empty thinking block before the content
+ *  carries it. */
 export const carried = (seal: Seal | undefined): readonly Fields[] =>
   seal && seal.origin !== OWN ? [thoughtBlock({ text: '', seal })] : []
 
-/** A call whose arguments are yet to come. */
+/** The start of a tool call, without its arguments. */
 export const callStart = (call: Call): Fields => ({
   type: 'tool_use',
   id: fitted(call.id, NARROW),
@@ -44,7 +46,8 @@ const writeText = ({ text, citations = [], seal }: Text): readonly Fields[] => {
 }
 export const packedBlocks = ({ raw, id }: Work): readonly Fields[] =>
   raw && raw.origin !== OWN ? carried(workSeal(raw, serverId(id))) : []
-/** Its own blocks as they were; another's work as its like here, with what that other wrote sealed in front of it. */
+/** This provider's own blocks unchanged. Another provider's hosted call becomes the equivalent
+ *  blocks, preceded by its original items as a payload. */
 const writeWork = (work: Work): readonly Fields[] => {
   if (work.raw?.origin === OWN) return work.raw.items.filter(isFields)
   return [...carried(work.seal), ...packedBlocks(work), ...workBlocks(work)]

@@ -1,4 +1,4 @@
-/** Where a prompt is cut for its cache, both ways; and blocks that only this format has words for. */
+/** Converts cache breakpoints, and keeps whole blocks that only this format can express. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Cache, Seal } from '../content.ts'
 import { type Fields, isFields, parsed } from '../fields.ts'
@@ -15,7 +15,8 @@ export const writeCache = ({ cache }: { readonly cache?: Cache | undefined }): F
     ? { cache_control: { type: 'ephemeral', ...(cache.ttl !== undefined && { ttl: cache.ttl }) } }
     : {}
 
-/** A block kept whole: other formats read what the hub has words for, our own upstream gets it as it was. */
+/** The kind of a payload that holds a whole block. Other formats use the hub content; an upstream
+ *  of this format receives the original block. */
 const BLOCK = 'block'
 export const blockSeal = (block: Fields): Seal => ({
   origin: OWN,
@@ -27,7 +28,7 @@ export const sealedBlock = (seal: Seal | undefined): Fields | undefined => {
   return parsedObject(seal.data)
 }
 
-/** What a seal of ours says, if it still says anything. */
+/** Parses the JSON object of a payload; undefined if it is invalid. */
 export const parsedObject = (text: string): Fields | undefined => {
   const value = parsed(text)
   return isFields(value) ? value : undefined

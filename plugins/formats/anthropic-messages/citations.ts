@@ -1,4 +1,5 @@
-/** What stands behind a text, both ways. Here a citation stands for its whole block: that is why answers come in many. */
+/** Converts citations. In this format a citation covers its whole block, which is why answers come
+ *  in many blocks. */
 import type { Citation } from '../content.ts'
 import type { Fields } from '../fields.ts'
 import { sealedFor, unsealed } from '../seal.ts'
@@ -24,12 +25,12 @@ export const readCitation = (citation: Fields, at: Place): Citation => {
     ...(document !== undefined && { document }),
     ...(file !== undefined && { file }),
     ...(source !== undefined && /^https?:/.test(source) && { url: source }),
-    // Where in the document: no other format has words for it.
+    // The location inside the document, which no other format can express.
     seal: { origin: OWN, kind: type, data: JSON.stringify(citation) },
   }
 }
 
-/** A page, and what its provider wants to see again. */
+/** A page with the provider's opaque reference to it. */
 export const readFound = (fields: Fields, key: string, at: Place): Citation => {
   const url = text(fields, 'url', at)
   const sealed = text(fields, key, at)
@@ -48,14 +49,14 @@ export const readCitations = (
   return { citations: found.map(each => readCitation(each.fields, each.at)) }
 }
 
-/** As our own provider wrote it; undefined where another did. */
+/** The citation as this format's provider sent it; undefined for other providers. */
 export const ownCitation = (citation: Citation): Fields | undefined => {
   const { seal } = citation
   if (seal?.origin !== OWN) return undefined
   return seal.kind === undefined ? webCitation(citation) : parsedObject(seal.data)
 }
 
-/** For a client, whoever found it. */
+/** Encodes a citation of any provider for a client. */
 export const writeCitation = (citation: Citation): Fields => {
   const own = ownCitation(citation)
   if (own) return own

@@ -1,4 +1,5 @@
-/** Blocks as the hub's content: of a client's turns, strictly, and of an upstream's answer, leniently. */
+/** Decodes blocks to hub content: strictly from a client's turns, leniently from an upstream's
+ *  answer. */
 import type { Json } from '../../../engine/plugin.ts'
 import { original } from '../call-id.ts'
 import type { Call, Content, Media, Result, Seal, Text, Thought, Work } from '../content.ts'
@@ -19,7 +20,7 @@ const readText: Read = (block, at): Text => ({
   ...readCitations(block, at),
   ...readCache(block, at),
 })
-/** One without a signature was never an own one. */
+/** A thinking block without signature did not come from this provider. */
 const readThinking: Read = (block, at): Thought => {
   const signature = text(block, 'signature', at)
   return {
@@ -35,7 +36,8 @@ const readRedacted: Read = (block, at): Thought => ({
   seal: unsealed(OWN, neededText(block, 'data', at), { kind: REDACTED }),
 })
 
-/** What a call says of itself beyond its name: which of the model's programs made it. */
+/** The kind of a payload with a call's `caller` and `toolset_name`: which program of the model made
+ *  the call. */
 const CALLER = 'call'
 const readCall: Read = (block, at): Call => {
   const { caller, toolset_name } = block
@@ -59,7 +61,7 @@ const calledWith = (name: string, input: Json): Pick<Call, 'name' | 'input' | 'f
   const said = isFields(input) && typeof input.input === 'string' ? input.input : undefined
   return { name: free, input: said ?? JSON.stringify(input), free: true }
 }
-/** The members of a call that only this format has. */
+/** The fields of a call that only this format has. */
 export const callerOf = (seal: Seal | undefined): Fields =>
   (seal?.origin === OWN && seal.kind === CALLER && parsedObject(seal.data)) || {}
 
@@ -81,7 +83,8 @@ const resultContent = (block: Fields, at: Place): readonly (Text | Media)[] => {
     return read(fields, at) as Text | Media
   })
 }
-/** What a result holds that the hub has no word for: its text, or all of it, and to our own upstream the block itself. */
+/** Content of a result that the hub cannot express: its text or JSON, with the block itself as
+ *  payload for upstreams of this format. */
 const foreign: Read = (block): Text => ({
   type: 'text',
   text: typeof block.tool_name === 'string' ? block.tool_name : JSON.stringify(block),
@@ -102,7 +105,8 @@ const READ: Readonly<Record<string, Read>> = {
   tool_use: readCall,
   tool_result: readResult,
 }
-/** What we never heard of is its provider's own affair: a summary of what was, a switch to another model. */
+/** A block of an unknown type concerns its provider only, such as a compaction summary or a switch
+ *  of models. */
 const unknown: Read = (block): Work => ({
   type: 'work',
   tool: 'other',
@@ -112,11 +116,11 @@ const unknown: Read = (block): Work => ({
   raw: { origin: OWN, items: [block] },
 })
 
-/** A block that stands for itself. */
+/** Decodes a block that does not depend on its neighbours. */
 export const readBlock: Read = (block, at) =>
   (READ[neededText(block, 'type', at)] ?? unknown)(block, at)
 
-/** Blocks in their order; what a provider's tool did stands where it began. */
+/** Decodes blocks in order; a hosted call takes the position of its first block. */
 export const readBlocks = (values: readonly Json[], at: Place): readonly Content[] => {
   const reading = new Reading()
   for (const { fields, at: place } of objects(values, at)) reading.take(fields, place)
@@ -126,9 +130,9 @@ export const readBlocks = (values: readonly Json[], at: Place): readonly Content
 class Reading {
   readonly #content: Content[] = []
   readonly #works = new Works()
-  /** Where the works stand that are not done. */
+  /** Positions of unfinished hosted calls in the content. */
   readonly #places = new Map<string, number>()
-  /** What other providers wrote, by the id of the work that pictures it. */
+  /** Another provider's items, by the id of the hosted call that represents them here. */
   readonly #raw = new Map<string, NonNullable<Work['raw']>>()
 
   take(block: Fields, at: Place): void {
@@ -145,7 +149,7 @@ class Reading {
     if (raw) this.#attach(...raw)
     else this.#content.push(content)
   }
-  /** It stands before its work, or behind one that came in a stream. */
+  /** The payload precedes its hosted call, or follows it if it came in a stream. */
   #attach(id: string, raw: NonNullable<Work['raw']>): void {
     const place = this.#content.findLastIndex(each => each.type === 'work' && each.id === id)
     const work = this.#content[place]
@@ -172,8 +176,8 @@ class Reading {
   }
 }
 
-/** A work of another provider, as it comes back from a client of ours: its items in the seal of a thought beside it.
- *  `id`: as the blocks that picture it have it. */
+/** The kind of a payload with another provider's hosted call: its items, carried by a thought
+ *  beside the blocks. `id`: the id in those blocks. */
 const PACKED = 'work-items'
 export const workSeal = ({ origin, items }: NonNullable<Work['raw']>, id: string): Seal => ({
   origin,

@@ -1,11 +1,13 @@
-/** Answers in a form of the client's, both ways: by the member for it, by a tool on models that lack it, or by words. */
+/** Structured output: through the format's own field, through a tool on models without that field,
+ *  or through instructions. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { TargetFacts } from '../codec.ts'
 import { type Fields, isFields } from '../fields.ts'
 import type { Form, Prompt } from '../hub.ts'
 import { misplaced, neededObject, neededText, object } from './read.ts'
 
-/** The tool that stands for the form. Its name tells the answer's reader, who turns the call back into text. */
+/** The tool that stands in for structured output. Its name tells the decoder to convert the call
+ *  back to text. */
 export const FORM_TOOL = 'tollgate_answer_in_form'
 
 export const readForm = (body: Fields): { readonly form?: Form } => {
@@ -19,11 +21,11 @@ export const readForm = (body: Fields): { readonly form?: Form } => {
   return { form: { type: 'schema', schema: neededObject(format, 'schema', at) } }
 }
 
-/** What asks for the form, wherever it goes. */
+/** The parts of a request that ask for structured output. */
 export interface Asked {
   readonly format?: Fields
   readonly tool?: Fields
-  /** To be said in the system prompt. */
+  /** Instructions for the system prompt. */
   readonly words?: string
 }
 export const writeForm = ({ form, tools }: Prompt, target: TargetFacts, thinks: boolean): Asked => {
@@ -32,7 +34,7 @@ export const writeForm = ({ form, tools }: Prompt, target: TargetFacts, thinks: 
   const { schema } = form
   if (target.traits.structured !== false)
     return { format: { type: 'json_schema', schema: closed(described(schema, form)) } }
-  // A tool that must be called leaves no room for others, nor for thoughts.
+  // A forced tool leaves no room for other tools or for thinking.
   if (thinks || tools.length > 0 || !isFields(schema) || schema.type !== 'object')
     return {
       words: `Answer with JSON that fits this schema, and nothing else: ${JSON.stringify(schema)}`,
@@ -41,13 +43,13 @@ export const writeForm = ({ form, tools }: Prompt, target: TargetFacts, thinks: 
   return { tool: { name: FORM_TOOL, description, input_schema: schema } }
 }
 
-/** Only the schema itself can say what it is about. */
+/** Moves the description into the schema, the only field for it. */
 const described = (schema: Json, { description }: Extract<Form, { type: 'schema' }>): Json =>
   description === undefined || !isFields(schema) || 'description' in schema
     ? schema
     : { ...schema, description }
 
-/** This format insists that objects say they are closed. */
+/** Adds `additionalProperties: false` to objects, which this format requires. */
 const closed = (schema: Json): Json => {
   if (Array.isArray(schema)) return schema.map(closed)
   if (!isFields(schema)) return schema
@@ -62,6 +64,6 @@ const within = (key: string, value: Json): Json => {
   if (!NAMED.has(key) || !isFields(value)) return closed(value)
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, closed(each)]))
 }
-/** Members that hold values, and those that hold schemas by names of the client's. */
+/** Schema members that hold values, and members that map the client's names to schemas. */
 const LITERAL: ReadonlySet<string> = new Set(['enum', 'const', 'default', 'examples', 'required'])
 const NAMED: ReadonlySet<string> = new Set(['properties', '$defs', 'definitions'])

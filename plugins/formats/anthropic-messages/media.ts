@@ -1,4 +1,4 @@
-/** Images and documents, both ways. */
+/** Converts images and documents. */
 import type { Media, Source, Text } from '../content.ts'
 import { fault } from '../faults.ts'
 import { type Fields, isFields } from '../fields.ts'
@@ -38,7 +38,7 @@ const readSource = (block: Fields, at: Place): Source => {
   const read = SOURCES[neededText(source, 'type', place)]
   return read?.(source, place) ?? misplaced(within(place, 'type'), 'no such source') ?? NONE
 }
-/** The text of a document that is given in blocks. */
+/** The text of a document whose content is a list of blocks. */
 const contentText = (source: Fields, at: Place): string => {
   if (typeof source.content === 'string') return source.content
   return joined(source, at)
@@ -75,7 +75,7 @@ export const readDocument = (block: Fields, at: Place): Media => {
   }
 }
 
-/** What a search of the client's own found: to others a document. */
+/** A result of the client's own search; a document for other formats. */
 export const readSearchResult = (block: Fields, at: Place): Media => ({
   type: 'media',
   kind: 'document',
@@ -87,7 +87,7 @@ export const readSearchResult = (block: Fields, at: Place): Media => ({
   ...(at !== undefined && { at }),
 })
 
-/** A file for the container that runs the model's code. */
+/** A file for the container in which the model runs code. */
 export const readUpload = (block: Fields, at: Place): Media => ({
   type: 'media',
   kind: 'document',
@@ -102,7 +102,7 @@ export const readUpload = (block: Fields, at: Place): Media => ({
 const IMAGES: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp'])
 const TEXTUAL = /^(?:text\/|application\/(?:json|xml|yaml|x-yaml|javascript|x-ndjson)\b)/
 
-/** Refuses what no block can hold. */
+/** Throws a fault for media that no block can hold. */
 export const writeMedia = (media: Media): Fields => {
   const whole = sealedBlock(media.seal)
   if (whole) return whole
@@ -149,7 +149,7 @@ const elsewhere = (media: Media, source: Extract<Source, { type: 'url' | 'file' 
 const unsupported = ({ at = 'messages' }: Media, what: string): Error =>
   fault('CONTENT_UNSUPPORTED', [at, what], { param: at })
 
-/** For a client, whose answers hold no media: as text that shows it. */
+/** Converts media to Markdown text, because answers of this format hold no media. */
 export const shownMedia = ({ kind, source, name = kind }: Media): Text => ({
   type: 'text',
   text: `${kind === 'image' ? '!' : ''}[${name}](${addressOf(source)})`,

@@ -1,4 +1,4 @@
-/** Names of tools within the limits of this format. */
+/** Converts tool names to the limits of this format. */
 import { fitted, NARROW, original } from '../call-id.ts'
 import type { Call } from '../content.ts'
 
@@ -8,11 +8,12 @@ export const fittedName = (name: string): string => (LEGAL.test(name) ? name : f
 
 export const originalName = original
 
-/** A tool that is called with plain text is a function with one argument here; its name tells the reader of the call. */
+/** A tool with free text input becomes a function with one argument; the prefix tells the
+ *  decoder. */
 const FREE = 'tollgate_text_'
 export const freeName = (name: string): string => FREE + fittedName(name)
 export const calledName = ({ name, free }: Pick<Call, 'name' | 'free'>): string =>
   free ? freeName(name) : fittedName(name)
-/** Undefined where it is the name of a function. */
+/** Undefined for the name of a function. */
 export const freeOf = (name: string): string | undefined =>
   name.startsWith(FREE) ? originalName(name.slice(FREE.length)) : undefined

@@ -1,4 +1,4 @@
-/** An upstream's whole answer, read into the hub. */
+/** Decodes an upstream's whole answer. */
 import type { Answer } from '../answer.ts'
 import type { Content } from '../content.ts'
 import { type Fields, isFields } from '../fields.ts'
@@ -23,7 +23,7 @@ export const decodeAnswer = (body: Fields): Answer => {
     ...(tier !== undefined && { tier }),
   }
 }
-/** The call that stands for an answer in a form is the answer. */
+/** Converts the call that stands in for structured output to text. */
 const formed = (content: Content): Content =>
   content.type === 'call' && content.name === FORM_TOOL
     ? { type: 'text', text: content.input }

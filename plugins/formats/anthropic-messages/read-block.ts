@@ -1,4 +1,4 @@
-/** One block of an upstream's stream, from its start to its stop. */
+/** Decodes one block of an upstream's stream, from its start to its stop. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Part } from '../answer.ts'
 import type { Content } from '../content.ts'
@@ -13,14 +13,14 @@ import { begunWork, isUse } from './work.ts'
 type Emit = (part: Part) => void
 
 export class BlockReader {
-  /** In the hub. */
+  /** The block's index in the hub. */
   readonly index: number
   readonly #block: Fields
-  /** As far as it is known at its start. */
+  /** The content known at the start of the block. */
   readonly content: Content
-  /** The input of a provider's tool, and what of a block that nobody knows came in pieces. */
+  /** Buffered fragments: the input of a hosted tool or the content of an unknown block. */
   #pieces = ''
-  /** Whether anything of a call's input came after its start. */
+  /** Whether a fragment of the call's input arrived. */
   #grown = false
 
   constructor(block: Fields, index: number) {
@@ -28,7 +28,7 @@ export class BlockReader {
     this.#block = block
     this.content = opened(block)
   }
-  /** The use of a provider's tool, whole by now; undefined for any other block. */
+  /** The complete call block of a hosted tool; undefined for other blocks. */
   get use(): Fields | undefined {
     if (!isUse(String(this.#block.type))) return undefined
     return { ...this.#block, input: this.#input() }
@@ -49,7 +49,7 @@ export class BlockReader {
   get #isCall(): boolean {
     return this.#block.type === 'tool_use'
   }
-  /** Called with plain text, which is whole only at the end. */
+  /** A free-text call: its input is complete only at the end. */
   get #isFree(): boolean {
     return this.content.type === 'call' && this.content.free === true
   }
@@ -61,7 +61,7 @@ export class BlockReader {
     if (this.#pieces === '') return this.#block.input ?? {}
     return parsed(this.#pieces) ?? this.#pieces
   }
-  /** A block that nobody knows, with what came of it. */
+  /** An unknown block with its buffered content. */
   #whole(): Content {
     return readBlock({ ...this.#block, content: this.#pieces }, undefined)
   }
@@ -73,7 +73,7 @@ export class BlockReader {
   }
 }
 
-/** Of a call only what is sure at its start: arguments come in pieces, or not at all. */
+/** Omits the input of a call, which arrives in fragments or not at all. */
 const opened = (block: Fields): Content => {
   if (block.type !== 'tool_use')
     return isUse(String(block.type)) ? begunWork(block, undefined) : readBlock(block, undefined)

@@ -1,4 +1,4 @@
-/** An upstream's stream, event by event. */
+/** Decodes an upstream's stream event by event. */
 import type { Part, Stop } from '../answer.ts'
 import type { StreamDecoder } from '../codec.ts'
 import type { Content, Work } from '../content.ts'
@@ -19,9 +19,9 @@ export const decodeStream = (): StreamDecoder => new Decoder()
 
 class Decoder implements StreamDecoder {
   readonly #works = new Works()
-  /** Works that are not done: id -> index in the hub. */
+  /** Unfinished hosted calls: id -> index in the hub. */
   readonly #running = new Map<string, number>()
-  /** By the index that the upstream gave. */
+  /** Open blocks by the upstream's index. */
   readonly #open = new Map<number, BlockReader>()
   #usage: Fields = {}
   #next = 0
@@ -41,7 +41,8 @@ class Decoder implements StreamDecoder {
     if (!this.#ended && this.#stop) this.finish({}, emit)
     return this.#ended
   }
-  /** Spliced streams start twice: the first one counts. What began anew in the middle of a block left that block broken. */
+  /** A spliced stream starts twice; the first start counts. A restart inside a block leaves that
+   *  block incomplete, which is a fault. */
   start(event: Fields, emit: Emit): void {
     if (this.#open.size > 0) throw fault('ANSWER_TANGLED')
     const message = inner(event, 'message')
@@ -67,7 +68,7 @@ class Decoder implements StreamDecoder {
   grow(event: Fields, emit: Emit): void {
     const index = indexOf(event)
     const delta = inner(event, 'delta')
-    // Some upstreams open nothing.
+    // Some upstreams omit the start of a block.
     if (!this.#open.has(index) && delta.type === 'text_delta')
       this.#start(index, { type: 'text', text: '' }, emit)
     this.#open.get(index)?.delta(delta, emit)
@@ -117,7 +118,7 @@ class Decoder implements StreamDecoder {
   #settle(emit: Emit): void {
     for (const work of this.#works.rest()) this.#done(work, emit)
   }
-  /** Whatever is open has been said by now. */
+  /** Closes all open blocks at the stop. */
   #end(stop: Stop, emit: Emit): void {
     if (this.#stop) return
     for (const index of [...this.#open.keys()]) this.stop({ index }, emit)

@@ -1,13 +1,14 @@
-/** Reads members of a body: a client's strictly, so that what makes no sense is refused by its name; an upstream's
- *  leniently, so that what makes no sense is not there. */
+/** Reads members of a body: strictly from a client (an invalid member is a fault that names it),
+ *  leniently from an upstream (an invalid member counts as missing). */
 import type { Json } from '../../../engine/plugin.ts'
 import { fault } from '../faults.ts'
 import { type Fields, isFields } from '../fields.ts'
 
-/** The name of this format: whose seals are our own. */
+/** The name of this format, the origin of its own payloads. */
 export const OWN = 'anthropic-messages'
 
-/** Where in a client's request something stands; undefined in an upstream's answer, of which nothing is demanded. */
+/** The field's path in a client's request; undefined for an upstream's answer, which is read
+ *  leniently. */
 export type Place = string | undefined
 
 export const within = (at: Place, key: string | number): Place => {
@@ -18,7 +19,7 @@ export const within = (at: Place, key: string | number): Place => {
 
 type Reader<T> = (fields: Fields, key: string, at: Place) => T | undefined
 
-/** Null says no more than a member that is missing. */
+/** Null counts as missing. */
 const reader =
   <T extends Json>(is: (value: Json) => value is T, expected: string): Reader<T> =>
   (fields, key, at) => {
@@ -33,13 +34,13 @@ export const flag = reader((value): value is boolean => typeof value === 'boolea
 export const object = reader(isFields, 'an object')
 export const list = reader((value): value is Json[] => Array.isArray(value), 'an array')
 
-/** What is wrong in an answer is passed over. */
+/** Ignores invalid members of an answer. */
 const amiss = (code: 'MEMBER_TYPE' | 'MEMBER_VALUE', at: Place, expected: string): undefined => {
   if (at !== undefined) throw fault(code, [at, expected], { param: at })
   return undefined
 }
 
-/** A member that must be there: `otherwise` stands in for it in an answer. */
+/** A required member; `otherwise` replaces it in an answer. */
 export const needed = <T>(
   read: Reader<T>,
   otherwise: T,
@@ -55,7 +56,7 @@ export const needed = <T>(
 export const neededText = needed(text, '')
 export const neededObject = needed<Fields>(object, {})
 
-/** The objects of a list, each with its place. */
+/** The objects of a list, each with its path. */
 export const objects = (
   values: readonly Json[],
   at: Place,
@@ -73,5 +74,5 @@ export const texts = (fields: Fields, key: string, at: Place): readonly string[]
     return []
   })
 
-/** A value that is none of those it may be. */
+/** A value outside the allowed ones. */
 export const misplaced = (at: Place, why: string): undefined => amiss('MEMBER_VALUE', at, why)

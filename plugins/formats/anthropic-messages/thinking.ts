@@ -1,10 +1,10 @@
-/** How much is thought, both ways, and what may not be asked beside it. */
+/** Converts the thinking settings, and resolves their conflicts with other settings. */
 import type { Loss, TargetFacts } from '../codec.ts'
 import { type Fields, isFields } from '../fields.ts'
 import type { Prompt, Thinking } from '../hub.ts'
 import { misplaced, number, OWN, object, type Place, text } from './read.ts'
 
-// ---------------------------------------------------------------- a client's wish
+// ---------------------------------------------------------------- decoding
 
 type Read = (thinking: Fields, at: Place) => Thinking
 const MODES: Readonly<Record<string, Read>> = {
@@ -34,9 +34,9 @@ export const readThinkingWish = (body: Fields): { readonly thinking?: Thinking }
   }
 }
 
-// ---------------------------------------------------------------- for an upstream
+// ---------------------------------------------------------------- encoding
 
-/** Google's own bridge between the two ways of saying it: 1k, 8k, 24k. */
+/** Effort -> budget in tokens, with the values of Google's compatibility layer. */
 const BUDGETS: Readonly<Record<string, number>> = {
   minimal: 1_024,
   low: 1_024,
@@ -45,32 +45,32 @@ const BUDGETS: Readonly<Record<string, number>> = {
   xhigh: 24_576,
   max: 24_576,
 }
-/** Words for effort that this format lacks. */
+/** Efforts that this format lacks -> the nearest one. */
 const EFFORTS: Readonly<Record<string, string>> = { minimal: 'low' }
 const effortOf = (budget: number): string => {
   if (budget <= 1_024) return 'low'
   return budget <= 8_192 ? 'medium' : 'high'
 }
 
-/** The least there is, tokens. */
+/** The smallest valid budget, in tokens. */
 const LEAST = 1_024
-/** Of what may be written, thoughts take at most this part: the rest is for the answer. */
+/** The maximum share of the output for thoughts; the rest is for the answer. */
 const SHARE = 0.8
-/** What may be written where nobody says. */
+/** The default output limit, in tokens. */
 const USUAL = 8_192
 
 export interface Measured {
   readonly limit: number
-  /** Undefined: nothing is said of it. */
+  /** Undefined: the request does not mention thinking. */
   readonly thinking?: Fields
   readonly effort?: string
   readonly on: boolean
 }
 
-/** `max_tokens` has to be said, and what is thought has to fit into it. */
-export const measured = (prompt: Prompt, target: TargetFacts, loss: Loss): Measured => {
+/** Computes `max_tokens`, which is required, and a thinking budget that fits into it. */
+export const measured = (prompt: Prompt, target: TargetFacts, dropped: Loss): Measured => {
   const { thinking: wish, settings } = prompt
-  // More than it can write is refused, and would not be written anyway.
+  // The provider rejects a limit above the model's maximum.
   const asked = settings.limit && Math.min(settings.limit, target.output ?? settings.limit)
   const limit = asked ?? target.output ?? USUAL
   if (!wish) return { limit, on: false }
@@ -78,15 +78,16 @@ export const measured = (prompt: Prompt, target: TargetFacts, loss: Loss): Measu
     return { limit, thinking: { type: 'disabled' }, on: false, ...effortWord(wish) }
   if (target.traits.thinking === 'adaptive') return adaptive(wish, limit)
   if (resumesWithoutThought(prompt)) {
-    loss.drop('thinking')
+    dropped.drop('thinking')
     return { limit, on: false }
   }
-  return budgeted(wish, asked, limit, target, loss)
+  return budgeted(wish, asked, limit, target, dropped)
 }
 const effortWord = ({ effort }: Thinking): { readonly effort?: string } =>
   effort === undefined || effort === 'none' ? {} : { effort: EFFORTS[effort] ?? effort }
 
-/** Models that think by budget show their thoughts unless told otherwise, and not all know the word for it. */
+/** Models with a thinking budget show their thoughts by default, and not all of them know
+ *  `display`. */
 const display = ({ show }: Thinking, usual: boolean | undefined): Fields =>
   show === undefined || show === usual ? {} : { display: show ? 'summarized' : 'omitted' }
 
@@ -105,15 +106,15 @@ const budgeted = (
   asked: number | undefined,
   usual: number,
   target: TargetFacts,
-  loss: Loss,
+  dropped: Loss,
 ): Measured => {
   const wanted = Math.max(wish.budget ?? BUDGETS[wish.effort ?? 'medium'] ?? USUAL, LEAST)
-  // Only a bound that the client did not set itself may be raised.
+  // Only a default limit may be raised.
   const limit = asked ?? Math.min(Math.max(usual, wanted + USUAL), target.output ?? Infinity)
   const most = wish.budget !== undefined && wanted < limit ? wanted : Math.floor(limit * SHARE)
   const budget = Math.min(wanted, Math.max(most, LEAST))
   if (budget >= limit) {
-    loss.drop('thinking')
+    dropped.drop('thinking')
     return { limit, on: false }
   }
   const both = wish.mode === 'budget' ? effortWord(wish) : {}
@@ -125,8 +126,8 @@ const budgeted = (
   }
 }
 
-/** A turn that called a tool has to begin with its thought while budgets are on; of a turn that another provider
- *  began there is none that this one could read. */
+/** With a budget, a turn that called a tool must begin with its thought. A turn of another provider
+ *  has no thought that this provider can read. */
 const resumesWithoutThought = ({ turns }: Prompt): boolean => {
   const last = turns.findLastIndex(({ role }) => role === 'assistant')
   const answered = turns
@@ -137,12 +138,12 @@ const resumesWithoutThought = ({ turns }: Prompt): boolean => {
   return !(first?.type === 'thought' && first.seal?.origin === OWN)
 }
 
-/** Settings that thinking forbids: what they are is left to the model. */
-export const heldBack = (body: Fields, loss: Loss): Fields => {
+/** Removes settings that conflict with thinking and reports them as dropped. */
+export const heldBack = (body: Fields, dropped: Loss): Fields => {
   const kept: { [key: string]: Fields[string] } = { ...body }
   const drop = (key: string, hub: string): void => {
     delete kept[key]
-    loss.drop(hub)
+    dropped.drop(hub)
   }
   if (kept.temperature !== undefined && kept.temperature !== 1) drop('temperature', 'temperature')
   if (kept.top_k !== undefined) drop('top_k', 'topK')
@@ -151,7 +152,7 @@ export const heldBack = (body: Fields, loss: Loss): Fields => {
   if (isFields(choice) && (choice.type === 'any' || choice.type === 'tool')) {
     const { disable_parallel_tool_use: single } = choice
     kept.tool_choice = { type: 'auto', ...(single && { disable_parallel_tool_use: true }) }
-    loss.drop('choice')
+    dropped.drop('choice')
   }
   return kept
 }

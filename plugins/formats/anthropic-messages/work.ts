@@ -1,4 +1,4 @@
-/** Tools that the provider runs: a use and a result here, one piece of work in the hub. */
+/** Decodes hosted tools: a use block and a result block become one hosted call of the hub. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Citation, HostedName, Work } from '../content.ts'
 import { type Fields, isFields } from '../fields.ts'
@@ -14,7 +14,7 @@ const TOOLS: Readonly<Record<string, HostedName>> = {
   file_search: 'file_search',
   image_generation: 'image_generation',
 }
-/** What of its input others know: the query, the code, the address. */
+/** Input members that other formats know: the query, the code, the URL. */
 const ASKED: readonly string[] = ['query', 'code', 'command', 'url']
 
 const USES: ReadonlySet<string> = new Set(['server_tool_use', 'mcp_tool_use'])
@@ -24,13 +24,14 @@ export const isResult = (type: string): boolean =>
 
 type Raw = NonNullable<Work['raw']>
 
-/** Puts uses and results together. Several may run at once, or within each other; what belongs together stands in a row,
- *  and the last that is done keeps the blocks of all, so that they can be given back in their order. */
+/** Pairs use and result blocks. Several calls may run at once or nested. Their blocks form one
+ *  group, and the call that ends last keeps the group's blocks, so that they can be sent back in
+ *  order. */
 export class Works {
   readonly #open = new Map<string, Work>()
   #items: Json[] = []
 
-  /** `raw`: what another provider wrote, of which these blocks are only the picture. */
+  /** `raw`: another provider's items, which these blocks only represent. */
   use(block: Fields, at: Place, raw?: Raw): Work {
     const work = { ...begunWork(block, at), ...(raw && { raw }) }
     if (!raw) this.#items.push(block)
@@ -52,7 +53,7 @@ export class Works {
     this.#open.delete(id)
     return this.#done({ ...work, ...outcome(block) })
   }
-  /** What nothing was heard of. */
+  /** Returns the calls without a result. */
   rest(): readonly Work[] {
     const left = [...this.#open.values()]
     this.#open.clear()
@@ -65,7 +66,7 @@ export class Works {
     return { ...work, raw: { origin: OWN, items } }
   }
 }
-/** What is known while it runs. */
+/** A call without its result. */
 export const begunWork = (block: Fields, at: Place): Work => ({
   type: 'work',
   tool: toolOf(block, neededText(block, 'name', at)),
@@ -73,7 +74,7 @@ export const begunWork = (block: Fields, at: Place): Work => ({
   input: askedOf(block.input ?? {}),
   raw: NOTHING,
 })
-/** A tool of a server that the client named is nobody's hosted tool. */
+/** A tool of an MCP server of the client is not a hosted tool. */
 const toolOf = (block: Fields, name: string): Work['tool'] =>
   (typeof block.server_name === 'string' ? undefined : TOOLS[name]) ?? 'other'
 
@@ -86,7 +87,7 @@ const askedOf = (input: Json): Json => {
   return known ? (input[key] ?? null) : input
 }
 
-/** What came of it, as far as others can read it. */
+/** The result as far as other formats can express it. */
 const outcome = (block: Fields): Pick<Work, 'output' | 'found' | 'failed'> => {
   const content = block.content ?? null
   if (Array.isArray(content)) return listed(content)
@@ -122,7 +123,7 @@ const fetched = (content: Fields): Pick<Work, 'output' | 'found'> => {
     ...(page !== undefined && { output: page }),
   }
 }
-/** What code printed; of other results everything. */
+/** The output of code; the whole content of other results. */
 const printed = (content: Fields): Pick<Work, 'output'> => {
   const { stdout, stderr } = content
   if (typeof stdout !== 'string') return { output: content }

@@ -1,5 +1,5 @@
-/** One block of a client's stream. What the hub has as one may take several here: a seal that needs a thought of its own to
- *  carry it, the use of a tool and its result. */
+/** Encodes one block of a client's stream. One block of the hub may become several: a payload needs
+ *  its own thinking block, a hosted call a use and a result. */
 import type { Call, Citation, Content, Seal, Work } from '../content.ts'
 import type { Fields } from '../fields.ts'
 import { sealedFor } from '../seal.ts'
@@ -16,16 +16,16 @@ import { writeCitation } from './citations.ts'
 import { OWN } from './read.ts'
 import { workInput, workResult, workStart } from './write-work.ts'
 
-/** Writes an event of the block at hand. */
+/** Writes an event of the current block. */
 type Tell = (type: string, fields: Fields) => void
 
 export class BlockWriter {
   readonly #content: Content
   readonly #tell: Tell
   #begun = false
-  /** That came while the block was open. */
+  /** The payload that arrived while the block was open. */
   #sealed: Seal | undefined
-  /** What a call with free text is called with: JSON only once it is whole. */
+  /** The buffered input of a free-text call, which is valid JSON only when complete. */
   #held = ''
 
   constructor(content: Content, tell: Tell) {
@@ -61,7 +61,7 @@ export class BlockWriter {
     this.#text()
     this.#delta({ type: 'citations_delta', citation: writeCitation(citation) })
   }
-  /** `known`: what it turned out to be. */
+  /** `known`: the final content. */
   close(known: Content = this.#content): void {
     const { type } = this.#content
     if (type === 'thought') return this.#closeThought()
@@ -69,7 +69,7 @@ export class BlockWriter {
     else if (type === 'media') for (const block of answerBlocks(known)) this.#whole(block)
     if (this.#held !== '') this.#delta(inputDelta(JSON.stringify({ input: this.#held })))
     this.#finish()
-    // Where a seal came after the words it belongs to, it stands behind them.
+    // A payload that arrived after its text follows it.
     for (const block of carried(this.#sealed)) this.#whole(block)
   }
   #text(): void {
@@ -122,7 +122,7 @@ export class BlockWriter {
     this.#begun = false
     this.#tell('content_block_stop', {})
   }
-  /** A block that is known as a whole, in the pieces its kind comes in. */
+  /** Writes a complete block in the fragments of its type. */
   #whole(block: Fields): void {
     const [start, ...deltas] = piecesOf(block)
     this.#start(start)

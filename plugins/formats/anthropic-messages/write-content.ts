@@ -1,4 +1,4 @@
-/** The hub's content as blocks for an upstream: what another provider sealed never reaches it. */
+/** Encodes hub content as blocks for an upstream. Payloads of other providers are never sent. */
 import type { Json } from '../../../engine/plugin.ts'
 import { fitted, NARROW } from '../call-id.ts'
 import type { Loss } from '../codec.ts'
@@ -12,19 +12,19 @@ import { writeMedia } from './media.ts'
 import { calledName } from './names.ts'
 import { OWN } from './read.ts'
 
-type Writer<T extends Content> = (content: T, loss: Loss) => readonly Fields[]
+type Writer<T extends Content> = (content: T, dropped: Loss) => readonly Fields[]
 type Writers = { readonly [T in Content['type']]: Writer<Extract<Content, { readonly type: T }>> }
 
 export const textBlock = (text: string): Fields => ({ type: 'text', text })
 
-/** An empty text says nothing, and is not accepted. */
-const writeText = (content: Text, loss: Loss): readonly Fields[] => {
+/** Omits an empty text, which the provider rejects. */
+const writeText = (content: Text, dropped: Loss): readonly Fields[] => {
   const whole = sealedBlock(content.seal)
   if (whole) return [whole]
   if (content.text === '') return []
   const { citations = [] } = content
   const own = citations.flatMap(each => ownCitation(each) ?? [])
-  if (own.length < citations.length) loss.drop('citations')
+  if (own.length < citations.length) dropped.drop('citations')
   return [
     {
       ...textBlock(content.text),
@@ -33,7 +33,7 @@ const writeText = (content: Text, loss: Loss): readonly Fields[] => {
     },
   ]
 }
-/** Thoughts of other providers are not given out as its own. */
+/** Omits thoughts of other providers. */
 const writeThought = ({ text, seal }: Thought): readonly Fields[] => {
   if (seal?.origin !== OWN) return []
   if (seal.kind === REDACTED) return [{ type: 'redacted_thinking', data: seal.data }]
@@ -49,16 +49,16 @@ const writeCall = (call: Call): readonly Fields[] => [
     ...writeCache(call),
   },
 ]
-/** Arguments are an object here, whatever the model once wrote. */
+/** Arguments must be an object here, whatever the model wrote. */
 export const argumentsOf = (input: string): Fields => {
   if (input.trim() === '') return {}
   const value = parsed(input)
   if (value === undefined) return { input }
   return isFields(value) ? value : { input: value }
 }
-const writeResult = (result: Result, loss: Loss): readonly Fields[] => {
+const writeResult = (result: Result, dropped: Loss): readonly Fields[] => {
   const { content, value, failed } = result
-  const given = content.flatMap(each => writeGiven(each, loss))
+  const given = content.flatMap(each => writeGiven(each, dropped))
   const whole = given.length === 0 && value !== undefined && value !== null
   const blocks = whole ? [textBlock(said(value))] : given
   return [
@@ -71,25 +71,25 @@ const writeResult = (result: Result, loss: Loss): readonly Fields[] => {
     },
   ]
 }
-const writeGiven = (content: Text | Media, loss: Loss): readonly Fields[] =>
-  content.type === 'text' ? writeText(content, loss) : writeShown(content, loss)
-const writeShown = (media: Media, loss: Loss): readonly Fields[] => {
+const writeGiven = (content: Text | Media, dropped: Loss): readonly Fields[] =>
+  content.type === 'text' ? writeText(content, dropped) : writeShown(content, dropped)
+const writeShown = (media: Media, dropped: Loss): readonly Fields[] => {
   const { kind, detail, name, clip } = media
-  if (detail !== undefined && detail !== 'auto') loss.drop('detail')
-  if (kind !== 'document' && name !== undefined) loss.drop('filename')
-  if (clip !== undefined) loss.drop('videoMetadata')
+  if (detail !== undefined && detail !== 'auto') dropped.drop('detail')
+  if (kind !== 'document' && name !== undefined) dropped.drop('filename')
+  if (clip !== undefined) dropped.drop('videoMetadata')
   return [writeMedia(media)]
 }
 const said = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-/** Work of its own as it was; of another's, what can be told in words. */
-const writeWork = (work: Work, loss: Loss): readonly Fields[] => {
+/** This provider's own blocks unchanged; another provider's hosted call as text. */
+const writeWork = (work: Work, dropped: Loss): readonly Fields[] => {
   if (work.raw?.origin === OWN) return work.raw.items.filter(isFields)
-  const text = retold(work, loss)
+  const text = retold(work, dropped)
   return text ? [textBlock(text.text)] : []
 }
 
-/** By type: what a block of it becomes. */
+/** Content type -> encoder. */
 const WRITERS: Writers = {
   text: writeText,
   refusal: ({ text }) => (text === '' ? [] : [textBlock(text)]),
@@ -99,5 +99,5 @@ const WRITERS: Writers = {
   result: writeResult,
   work: writeWork,
 }
-export const writeBlock = (content: Content, loss: Loss): readonly Fields[] =>
-  (WRITERS[content.type] as Writer<Content>)(content, loss)
+export const writeBlock = (content: Content, dropped: Loss): readonly Fields[] =>
+  (WRITERS[content.type] as Writer<Content>)(content, dropped)

@@ -1,4 +1,5 @@
-/** A stream for a client of this format: blocks strictly one after the other, all counts at the end. */
+/** Encodes a stream for a client of this format: blocks strictly in sequence, full usage at the
+ *  end. */
 import type { Meters } from '../../slots.ts'
 import type { Part, Stop } from '../answer.ts'
 import type { Context, StreamEncoder } from '../codec.ts'
@@ -20,11 +21,11 @@ const event = (type: string, fields: Fields): string =>
 class Encoder implements StreamEncoder {
   readonly #context: Context
   readonly #sequence = new Sequence(part => this.#write(part))
-  /** Of candidates beyond the first, which this format has no place for. */
+  /** Blocks of further candidates, which this format cannot carry. */
   readonly #others = new Set<number>()
   #out = ''
   #begun = false
-  /** Blocks written so far. */
+  /** The number of blocks written so far. */
   #count = 0
   #block: BlockWriter | undefined
   #meters: Meters | undefined
@@ -63,7 +64,7 @@ class Encoder implements StreamEncoder {
       stop_reason: null,
       stop_sequence: null,
       stop_details: null,
-      // What was written is told at the end.
+      // The output count is known at the end.
       usage: { ...usageOf(part.meters, part.tier), output_tokens: 0 },
     }
     this.#out += event('message_start', { message })
@@ -84,7 +85,7 @@ class Encoder implements StreamEncoder {
       block.close(part.content)
     }
   }
-  /** An event of the block at hand: the next one begins where it stops. */
+  /** Writes an event of the current block; the next block begins after its stop. */
   #tell(type: string, fields: Fields): void {
     this.#out += event(type, { index: this.#count, ...fields })
     if (type === 'content_block_stop') this.#count++

@@ -1,4 +1,4 @@
-/** What a hosted tool of another provider did, as this format's own tools would have told it. */
+/** Encodes another provider's hosted call in the blocks of this format's own tools. */
 import type { Citation, Work } from '../content.ts'
 import type { Fields } from '../fields.ts'
 import { isFields } from '../fields.ts'
@@ -7,12 +7,12 @@ import { OWN } from './read.ts'
 
 interface Kind {
   readonly name: string
-  /** What its input is called. */
+  /** The name of the input member. */
   readonly key: string
   result?(work: Work): Fields
 }
 
-/** By the model itself, not by a program that it wrote. */
+/** Called by the model itself, not by a program that the model wrote. */
 const DIRECT: Fields = Object.freeze({ type: 'direct' })
 const searched = ({ found = [], failed }: Work): Fields => ({
   type: 'web_search_tool_result',
@@ -72,7 +72,7 @@ const KINDS: Readonly<Record<Work['tool'], Kind>> = {
   other: { name: 'other', key: 'input' },
 }
 
-/** The use, its input yet to come. */
+/** The use block, without its input. */
 export const workStart = ({ tool, id }: Pick<Work, 'tool' | 'id'>): Fields => ({
   type: 'server_tool_use',
   id: serverId(id),
@@ -84,7 +84,7 @@ export const workInput = ({ tool, input }: Work): Fields => {
   if (input === null || input === undefined) return {}
   return isFields(input) ? input : { [KINDS[tool].key]: input }
 }
-/** Undefined where this format has no result for it. */
+/** Undefined if this format has no result block for the tool. */
 export const workResult = (work: Work): Fields | undefined => {
   const result = KINDS[work.tool].result?.(work)
   return result && { ...result, tool_use_id: serverId(work.id) }

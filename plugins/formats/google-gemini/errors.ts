@@ -1,15 +1,16 @@
-/** An upstream's refusal: `{error: {code, message, status, details}}`, in an array where a stream was asked for without events. */
+/** Decodes error replies: `{error: {code, message, status, details}}`, inside an array for streams
+ *  without `alt=sse`. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Refused } from '../codec.ts'
 import { entryOf, type Fields, inner, isFields, itemsIn, wordIn } from '../fields.ts'
 
-/** Reasons that say more than the status they come with. */
+/** Reasons that are more specific than the HTTP status. */
 const STATUSES: Readonly<Record<string, number>> = {
   API_KEY_INVALID: 401,
   API_KEY_EXPIRED: 401,
   API_KEY_SERVICE_BLOCKED: 403,
 }
-/** What only the message says. */
+/** Errors that only the message identifies. */
 const CODES: readonly (readonly [said: RegExp, code: string])[] = [
   [/exceeds the maximum number of tokens/i, 'context_length_exceeded'],
 ]
@@ -43,7 +44,7 @@ const fieldIn = (details: readonly Fields[]): string | undefined =>
     .flatMap(each => itemsIn(each, 'fieldViolations'))
     .map(each => wordIn(each, 'field'))
     .find(Boolean)
-/** `{retryDelay: '34.4s'}`; whole seconds, never too few. */
+/** `{retryDelay: '34.4s'}`, rounded up to whole seconds. */
 const waitIn = (details: readonly Fields[]): number | undefined => {
   const retry = details.find(each => is(each, 'RetryInfo')) ?? {}
   const given = retry.retryDelay

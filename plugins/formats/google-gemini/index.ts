@@ -1,4 +1,5 @@
-/** Google generateContent: the model in the path, whole answers as events, no terminator but the last one's reason. */
+/** Google generateContent: the model in the path, whole answers as events, and no terminator except
+ *  the finish reason of the last one. */
 import type { Json } from '../../../engine/plugin.ts'
 import { count, type Fields, inner, isFields } from '../fields.ts'
 import { type Format, fieldsOf } from '../format.ts'
@@ -30,7 +31,8 @@ export const googleGemini: Format = {
   limitField: 'maxOutputTokens',
   usage: {
     key: 'usageMetadata',
-    // Some pieces carry a traffic type and no counts; they complete the others and replace none.
+    // Some events carry a traffic type without counts, so events are merged and do not replace each
+    // other.
     inEvent: ({ usageMetadata }) => (isFields(usageMetadata) ? usageMetadata : undefined),
     meters: usage => metersOf(usage),
     sums: {
@@ -44,7 +46,7 @@ export const googleGemini: Format = {
   stream: {
     usageMark: 'TokenCount"',
     cumulative: true,
-    endMarks: ['Reason"'], // finishReason, or blockReason where the prompt was refused
+    endMarks: ['Reason"'], // finishReason, or blockReason if the prompt was refused
     ends: event => ends(event),
     afterEnd: 'same', // every candidate has its reason, and counts may follow
     suffices: () => false,
@@ -54,7 +56,8 @@ export const googleGemini: Format = {
   blamesKey: (status, body) => status === 400 && Buffer.from(body).includes('API_KEY_INVALID'),
 }
 
-/** `…/models/NAME:verb?query`: the name is one segment and never more than that. The client's key ends here. */
+/** `…/models/NAME:verb?query`: the name is encoded as one segment. The client's API key is removed
+ *  from the query. */
 const rename = (path: string, name: string | undefined): string => {
   const mark = path.indexOf('?')
   const local = mark < 0 ? path : path.slice(0, mark)

@@ -1,4 +1,5 @@
-/** Logarithms of probabilities: Google's two lists, and the one list of tokens that the hub has them in (OpenAI's shape). */
+/** Converts log probabilities between Google's two lists and the hub's list of tokens (OpenAI's
+ *  shape). */
 import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, inner, isFields, itemsIn, wordIn } from '../fields.ts'
 

@@ -1,5 +1,5 @@
-/** Offsets in a text that comes in pieces: Google counts bytes of UTF-8, the hub UTF-16 units. Pieces of plain ASCII need not
- *  be kept for that: there both are the same. */
+/** Converts offsets in a text that arrives in pieces: Google counts UTF-8 bytes, the hub UTF-16
+ *  units. ASCII pieces are not kept, because both offsets are equal in them. */
 
 interface Piece {
   readonly byte: number
@@ -11,7 +11,7 @@ interface Piece {
 export class Offsets {
   #bytes = 0
   #units = 0
-  /** Those that are more than ASCII, in their order. */
+  /** Pieces with non-ASCII text, in order. */
   readonly #wide: Piece[] = []
 
   get bytes(): number {

@@ -1,8 +1,8 @@
-/** Google's subset of OpenAPI, read as the JSON Schema it means. */
+/** Converts Google's subset of OpenAPI to the equivalent JSON Schema. */
 import type { Json } from '../../../engine/plugin.ts'
 import { entryOf, type Fields, isFields } from '../fields.ts'
 
-/** Numbers that Google writes as text. */
+/** Numbers that Google sends as strings. */
 const COUNTS = new Set([
   'minItems',
   'maxItems',
@@ -11,7 +11,7 @@ const COUNTS = new Set([
   'minProperties',
   'maxProperties',
 ])
-/** Words of its own: what they say is said otherwise, or is no schema at all. */
+/** Google's own keywords, which are converted elsewhere or do not constrain values. */
 const OWN = new Set(['nullable', 'propertyOrdering', 'property_ordering', 'example'])
 const snakes = /_([a-z])/g
 

@@ -1,4 +1,5 @@
-/** The arguments of a call that come value by value: `{jsonPath: '$.a[0].b', stringValue, willContinue}`. */
+/** Collects the arguments of a call that arrive value by value: `{jsonPath: '$.a[0].b',
+ *  stringValue, willContinue}`. */
 import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, itemsIn, wordIn } from '../fields.ts'
 
@@ -6,7 +7,7 @@ type Node = Map<string, Node | Json> | (Node | Json)[]
 
 export class PartialArgs {
   readonly #root: Map<string, Node | Json> = new Map()
-  /** The text that goes on. */
+  /** The path of the string that continues in the next piece. */
   #unfinished: string | undefined
 
   constructor(args: Fields = {}) {
@@ -21,7 +22,7 @@ export class PartialArgs {
   get json(): string {
     return JSON.stringify(plain(this.#root))
   }
-  /** The one argument of a tool that is called with plain text. */
+  /** The single argument of a free-text tool. */
   get input(): string {
     const input = this.#root.get('input')
     return typeof input === 'string' ? input : this.json
@@ -54,7 +55,8 @@ const stepsOf = (path: string): (string | number)[] =>
     index === undefined ? (name ?? single ?? double ?? '').replace(/\\(.)/g, '$1') : Number(index),
   )
 
-/** A list grows by one at a time, whatever index is said: nobody makes it long with one number. */
+/** A list grows by at most one element per step, so that a large index cannot allocate a long
+ *  list. */
 const slot = (list: readonly unknown[], step: string | number): number =>
   Math.min(Number(step) || 0, list.length)
 const read = (node: Node, step: string | number): Node | Json | undefined =>

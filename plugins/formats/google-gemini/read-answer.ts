@@ -1,4 +1,5 @@
-/** An upstream's answer: whole, or in the events of a stream, each of which is an answer with nothing but what is new. */
+/** Decodes an upstream's answer: whole, or as stream events, each of which is an answer with the
+ *  new content only. */
 import { randomUUID } from 'node:crypto'
 import type { Answer, Part } from '../answer.ts'
 import { fitted, NARROW } from '../call-id.ts'
@@ -36,7 +37,7 @@ class AnswerReader {
     const all = [...this.#candidates.values()]
     if (all.length > 0 && all.every(({ stopped }) => stopped)) this.#end(emit)
   }
-  /** All that comes has come: what did not say why it ended has ended. */
+  /** Ends the candidates that have no finish reason. */
   finish(emit: (part: Part) => void): void {
     if (this.#ended) return
     for (const candidate of this.#candidates.values()) candidate.stop(undefined)
@@ -68,7 +69,7 @@ class AnswerReader {
     this.#candidates.set(choice, reader)
     return reader
   }
-  /** The prompt itself was refused: nobody answers it. */
+  /** The prompt itself was refused, so there is no candidate. */
   #block(answer: Fields, emit: (part: Part) => void): void {
     const feedback = inner(answer, 'promptFeedback')
     const reason = wordIn(feedback, 'blockReason')
@@ -109,7 +110,7 @@ export const decodeAnswer = (body: Fields): Answer => {
   }
 }
 
-/** The last word of a stream is the reason it ended for: it has no other terminator. */
+/** A stream's only terminator is its finish reason. */
 export const decodeStream = (): StreamDecoder => {
   const reader = new AnswerReader()
   return {

@@ -1,4 +1,4 @@
-/** One candidate of an upstream's answer, piece by piece: its parts become blocks of the hub. */
+/** Decodes one candidate of an upstream's answer piece by piece to blocks of the hub. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Part } from '../answer.ts'
 import type { Call, Content, Seal, Text, Thought, Work } from '../content.ts'
@@ -12,12 +12,12 @@ import { citationsIn, worksIn } from './read-grounding.ts'
 import { saysReason, stopOf } from './stops.ts'
 import { answered, begun, done } from './work.ts'
 
-/** What all candidates of an answer share. */
+/** State that all candidates of an answer share. */
 export interface Shared {
   readonly emit: (part: Part) => void
-  /** The next index of a block. */
+  /** Returns the next block index. */
   readonly index: () => number
-  /** An id of this answer's own. */
+  /** Makes an id that is unique in this answer. */
   readonly id: (kind: 'call' | 'work') => string
 }
 interface Open<T extends Content> {
@@ -26,7 +26,7 @@ interface Open<T extends Content> {
 }
 interface Said extends Open<Text | Thought> {
   seal: Seal | undefined
-  /** Where it begins in all the text, in UTF-16 units. */
+  /** The start of the block in the candidate's whole text, in UTF-16 units. */
   readonly unit: number
 }
 
@@ -37,9 +37,9 @@ export class CandidateReader {
   #said: Said | undefined
   #call: (Open<Call> & { readonly args: PartialArgs }) | undefined
   readonly #works = new Map<string, Open<Work>>()
-  /** Sources that have been told. */
+  /** Citations that were emitted. */
   readonly #cited = new Set<string>()
-  /** Tools whose work has been told part by part. */
+  /** Hosted tools whose calls were emitted from parts. */
   readonly #shown = new Set<string>()
   #grounding: Fields = {}
   #called = false
@@ -53,7 +53,7 @@ export class CandidateReader {
   get stopped(): boolean {
     return this.#stopped
   }
-  /** A piece of it, or all. */
+  /** Decodes a piece of the candidate, or all of it. */
   take(candidate: Fields, shared: Shared): void {
     if (this.#stopped) return
     this.#shared = shared
@@ -92,7 +92,7 @@ export class CandidateReader {
     this.#settle()
     const type = thought ? 'thought' : 'text'
     if (this.#said && (this.#said.content.type !== type || this.#said.seal)) this.#hush()
-    // A signature without words, and no words of its kind before it: a thought that is nothing but sealed.
+    // A signature without text after content of another kind becomes a thought without text.
     const said = this.#said ?? this.#begin(text === '' ? 'thought' : type)
     if (text !== '') {
       const { index } = said
@@ -110,8 +110,8 @@ export class CandidateReader {
     this.#said = { index: this.#open(content), content, seal: undefined, unit: this.#text.units }
     return this.#said
   }
-  /** What seals a text stands behind it, in a thought without words: most clients have a field for that one only, and it
-   *  comes when they have been sent the text. */
+  /** A text's payload follows it in a thought without text: most clients have a field for payloads
+   *  of thoughts only, and the payload arrives after the text was sent. */
   #hush(): void {
     const said = this.#said
     if (!said) return
@@ -125,7 +125,8 @@ export class CandidateReader {
 
   // ---------------------------------------------------------------- calls
 
-  /** Whole: `{name, args}`. In pieces: `{name, willContinue}`, `{partialArgs, willContinue}`…, `{}`; the last may be missing. */
+  /** A whole call: `{name, args}`. In pieces: `{name, willContinue}`, `{partialArgs,
+   *  willContinue}`…, `{}`; the last piece may be missing. */
   #functionCall(call: Fields, seal: Seal | undefined): void {
     const name = wordIn(call, 'name')
     if (name !== undefined) {
@@ -141,7 +142,7 @@ export class CandidateReader {
     this.#call.args.take(call)
     if (call.willContinue !== true) this.#settle()
   }
-  /** Ends the call that waits for more, and the works that wait for what came of them. */
+  /** Closes the open call and the hosted calls without a result. */
   #settle(): void {
     if (this.#call) {
       const { index, args, content } = this.#call
@@ -153,7 +154,7 @@ export class CandidateReader {
     this.#works.clear()
   }
 
-  // ---------------------------------------------------------------- works and media
+  // ---------------------------------------------------------------- hosted calls and media
 
   #work(part: Fields): boolean {
     const id = (): string => this.#shared.id('work')
@@ -187,9 +188,9 @@ export class CandidateReader {
     return index
   }
 
-  // ---------------------------------------------------------------- what stands behind it
+  // ---------------------------------------------------------------- grounding
 
-  /** Each piece may carry all that is known so far: what has been told is not told again. */
+  /** Each piece may repeat all earlier citations; only new ones are emitted. */
   #ground(candidate: Fields): void {
     for (const key of ['groundingMetadata', 'urlContextMetadata']) {
       const value = candidate[key]
@@ -206,7 +207,7 @@ export class CandidateReader {
       this.#shared.emit({ type: 'cite', index: said.index, citation: { ...citation, ...where } })
     }
   }
-  /** Nothing where it lies in text that has been closed: only what is open can still be cited. */
+  /** Undefined for a span in a closed block: only the open block can be cited. */
   #within(
     { unit }: Said,
     start: number,

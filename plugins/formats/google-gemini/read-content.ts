@@ -1,4 +1,4 @@
-/** What a client's conversation is made of: contents and their parts, read into turns. */
+/** Decodes a client's contents and parts to turns. */
 import type { Json } from '../../../engine/plugin.ts'
 import { original } from '../call-id.ts'
 import type { Loss } from '../codec.ts'
@@ -20,26 +20,27 @@ const ROLES: Readonly<Record<string, Turn['role']>> = {
   system: 'system',
 }
 
-/** Reads contents in their order: calls without ids, and results that only name their tool, are paired on the way. */
+/** Reads contents in order, and pairs calls without ids with results that name only their tool. */
 export class History {
   readonly turns: Turn[] = []
-  readonly #loss: Loss
-  /** Calls that wait for their result. */
+  readonly #dropped: Loss
+  /** Calls without a result so far. */
   #open: Call[] = []
   #calls = 0
 
-  constructor(loss: Loss) {
-    this.#loss = loss
+  constructor(dropped: Loss) {
+    this.#dropped = dropped
   }
   read(content: Given): void {
     const role = entryOf(ROLES, (content.text('role') || 'user').toLowerCase())
-    if (!role) throw bad(content.place('role'), "it is 'user' or 'model'")
+    if (!role) throw bad(content.place('role'), "expected 'user' or 'model'")
     const read: Content[] = []
     for (const part of content.objects('parts')) this.#part(part, read)
-    content.rest(this.#loss)
+    content.rest(this.#dropped)
     this.#add({ role, content: read })
   }
-  /** What a client kept of a stream piece by piece is one turn, and so are results that came one by one. */
+  /** Merges a stream that a client stored piece by piece into one turn, and consecutive results
+   *  likewise. */
   #add({ role, content }: Turn): void {
     const last = this.turns.at(-1)
     const goes = last?.role === role && (role === 'assistant' || content.some(isResult))
@@ -54,8 +55,8 @@ export class History {
     const key = KINDS.find(each => part.has(each))
     if (key !== undefined) this.#kind(key, part, seal, read)
     else if (seal) read.push({ type: 'thought', text: '', seal })
-    else throw bad(part.at, `it needs one of ${KINDS.join(', ')}`)
-    part.rest(this.#loss, 'thought', 'thoughtSignature', 'partMetadata', 'part_metadata')
+    else throw bad(part.at, `expected one of ${KINDS.join(', ')}`)
+    part.rest(this.#dropped, 'thought', 'thoughtSignature', 'partMetadata', 'part_metadata')
   }
   #kind(key: (typeof KINDS)[number], part: Given, seal: Seal | undefined, read: Content[]): void {
     if (key === 'text') return void read.push(textOf(part, seal))
@@ -69,10 +70,10 @@ export class History {
   #call(given: Given, seal: Seal | undefined): Call {
     const name = given.need('name')
     const args = given.raw('args') ?? {}
-    if (!isFields(args)) throw bad(given.place('args'), 'it is an object')
+    if (!isFields(args)) throw bad(given.place('args'), 'expected an object')
     const number = this.#calls++
     const id = original(given.text('id') || `call_${number}`)
-    given.rest(this.#loss)
+    given.rest(this.#dropped)
     const call: Call = {
       type: 'call',
       id,
@@ -92,10 +93,10 @@ export class History {
     if (!said && !call) throw fault('CALL_UNKNOWN', [given.at], { param: given.at })
     this.#open = this.#open.filter(each => each !== call)
     const value = given.raw('response') ?? {}
-    if (!isFields(value)) throw bad(given.place('response'), 'it is an object')
+    if (!isFields(value)) throw bad(given.place('response'), 'expected an object')
     const { text, failed } = unwrapped(value)
     const media = given.objects('parts').map(part => this.#media(part))
-    given.rest(this.#loss)
+    given.rest(this.#dropped)
     return {
       type: 'result',
       id: call?.id ?? original(said as string),
@@ -110,7 +111,7 @@ export class History {
     const file = part.object('fileData')
     if (inline) return readInline(inline, part)
     if (file) return readFile(file, part)
-    throw bad(part.at, 'it needs one of inlineData, fileData')
+    throw bad(part.at, 'expected inlineData or fileData')
   }
 }
 const KINDS = [
@@ -134,7 +135,7 @@ const textOf = (part: Given, seal: Seal | undefined): Text | Thought => {
   return sealed({ type: part.flag('thought') ? 'thought' : 'text', text } as Text | Thought, seal)
 }
 
-/** A signature that came at the end of a stream, in a part without text, belongs to the text before it. */
+/** A signature from the end of a stream, in a part without text, belongs to the preceding text. */
 const joined = (contents: readonly Content[]): readonly Content[] => {
   const kept: Content[] = []
   for (const content of contents) {
@@ -149,17 +150,18 @@ const joined = (contents: readonly Content[]): readonly Content[] => {
   return kept
 }
 
-// ---------------------------------------------------------------- what Google's own tools did
+// ---------------------------------------------------------------- hosted calls
 
 type WorkPart = 'executableCode' | 'codeExecutionResult' | 'toolCall' | 'toolResponse'
 
-/** What another provider sealed never reaches Google, not even inside a part of its own. */
+/** Removes another provider's payload, which must not reach Google even inside Google's own
+ *  part. */
 const withoutForeign = (part: Fields, seal: Seal | undefined): Fields => {
   if (!seal || seal.origin === NAME) return part
   const { thoughtSignature: _, thought_signature: __, ...rest } = part
   return rest
 }
-/** What was done and what came of it stand in two parts: one work. */
+/** Joins a call part and its result part to one hosted call. */
 const addWork = (read: Content[], key: WorkPart, data: Given, raw: Json): void => {
   const id = data.text('id')
   const answers = key === 'codeExecutionResult' || key === 'toolResponse'

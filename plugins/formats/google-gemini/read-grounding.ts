@@ -1,16 +1,16 @@
-/** What stands behind an answer: Google's grounding, its addresses and its recitations, read as citations and works. */
+/** Decodes grounding, URL context and recitations of an answer to citations and hosted calls. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Citation, Work } from '../content.ts'
 import { type Fields, inner, isFields, itemsIn, wordIn } from '../fields.ts'
 
-/** A stretch of the whole text of an answer, in bytes; absent: nobody knows which. */
+/** A span of the answer's whole text in bytes; absent if unknown. */
 interface Stretch {
   readonly start?: number
   readonly end?: number
 }
 type Cited = readonly [citation: Citation, where: Stretch]
 
-/** Each source of each stretch. */
+/** Each source of each span. */
 export const citationsIn = (candidate: Fields): readonly Cited[] => [
   ...grounded(inner(candidate, 'groundingMetadata')),
   ...recited(inner(candidate, 'citationMetadata')),
@@ -55,9 +55,10 @@ const recited = (metadata: Fields): readonly Cited[] =>
     stretchOf(source),
   ])
 
-// ---------------------------------------------------------------- tools that left no parts of their own
+// ---------------------------------------------------------------- hosted calls without parts of
+// their own
 
-/** `id`: makes one for each. */
+/** `id`: makes an id for each call. */
 export const worksIn = (candidate: Fields, id: () => string): readonly Work[] => {
   const grounding = inner(candidate, 'groundingMetadata')
   return [

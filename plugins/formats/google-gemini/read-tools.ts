@@ -1,4 +1,4 @@
-/** Tools of a client's request, and how one is chosen. */
+/** Decodes tools and tool choice of a client's request. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Loss } from '../codec.ts'
 import type { HostedName } from '../content.ts'
@@ -8,7 +8,7 @@ import { bad, type Given } from './given.ts'
 import { NAME } from './name.ts'
 import { jsonSchema } from './open-api.ts'
 
-/** Member of a tool -> the tool that Google runs. */
+/** Member of a tool -> hosted tool. */
 const HOSTED: Readonly<Record<string, HostedName>> = {
   googleSearch: 'web_search',
   googleSearchRetrieval: 'web_search',
@@ -18,21 +18,21 @@ const HOSTED: Readonly<Record<string, HostedName>> = {
   fileSearch: 'file_search',
 }
 
-export const readTools = (body: Given, loss: Loss): readonly Tool[] => {
+export const readTools = (body: Given, dropped: Loss): readonly Tool[] => {
   const validated = modeOf(body) === 'VALIDATED'
-  return body.objects('tools').flatMap(tool => readTool(tool, validated, loss))
+  return body.objects('tools').flatMap(tool => readTool(tool, validated, dropped))
 }
-const readTool = (given: Given, validated: boolean, loss: Loss): readonly Tool[] => {
+const readTool = (given: Given, validated: boolean, dropped: Loss): readonly Tool[] => {
   const tools: Tool[] = given
     .objects('functionDeclarations')
-    .map(each => readFunction(each, validated, loss))
+    .map(each => readFunction(each, validated, dropped))
   for (const [member, tool] of Object.entries(HOSTED))
-    if (given.has(member)) tools.push(readHosted(given, member, tool, loss))
+    if (given.has(member)) tools.push(readHosted(given, member, tool, dropped))
   for (const key in given.fields) {
     const raw = given.fields[key]
     if (isFields(raw) && !isKnown(key)) tools.push(foreign(key, raw, given))
   }
-  given.rest(loss)
+  given.rest(dropped)
   return tools
 }
 const isKnown = (key: string): boolean => {
@@ -44,12 +44,12 @@ const foreign = (key: string, raw: Json, given: Given): Tool => {
   return { type: 'foreign', origin: NAME, name: key, raw: { [key]: raw } }
 }
 
-const readFunction = (given: Given, validated: boolean, loss: Loss): FunctionTool => {
+const readFunction = (given: Given, validated: boolean, dropped: Loss): FunctionTool => {
   const name = given.need('name')
   const description = given.text('description')
   const own = given.object('parameters')?.fields
   const schema = given.object('parametersJsonSchema')?.fields ?? (own && jsonSchema(own))
-  given.rest(loss)
+  given.rest(dropped)
   return {
     type: 'function',
     name,
@@ -58,11 +58,11 @@ const readFunction = (given: Given, validated: boolean, loss: Loss): FunctionToo
     ...(validated && { strict: true }),
   }
 }
-const readHosted = (given: Given, member: string, tool: HostedName, loss: Loss): HostedTool => {
+const readHosted = (given: Given, member: string, tool: HostedName, dropped: Loss): HostedTool => {
   const options = given.object(member) as Given
   const blocked = member === 'googleSearch' ? options.texts('excludeDomains') : []
   const stores = member === 'fileSearch' ? options.texts('fileSearchStoreNames') : []
-  options.rest(loss)
+  options.rest(dropped)
   return {
     type: 'hosted',
     tool,
@@ -90,15 +90,15 @@ const MODES: Readonly<Record<string, Chosen>> = {
     names.length === 1 ? { type: 'tool', name: names[0] as string } : some('required')(names),
 }
 
-export const readChoice = (body: Given, loss: Loss): ToolChoice | undefined => {
+export const readChoice = (body: Given, dropped: Loss): ToolChoice | undefined => {
   const config = body.object('toolConfig')
   const calling = config?.object('functionCallingConfig')
-  config?.rest(loss, 'includeServerSideToolInvocations', 'include_server_side_tool_invocations')
+  config?.rest(dropped, 'includeServerSideToolInvocations', 'include_server_side_tool_invocations')
   if (!calling) return undefined
   const names = calling.texts('allowedFunctionNames')
   const mode = calling.text('mode')
-  calling.rest(loss)
+  calling.rest(dropped)
   const chosen = entryOf(MODES, (mode || 'AUTO').toUpperCase())
-  if (!chosen) throw bad(calling.place('mode'), 'it is AUTO, ANY, NONE or VALIDATED')
+  if (!chosen) throw bad(calling.place('mode'), 'expected AUTO, ANY, NONE or VALIDATED')
   return chosen(names)
 }

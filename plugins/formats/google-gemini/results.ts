@@ -1,12 +1,13 @@
-/** What a client's tool gave: an object here, text and media elsewhere. */
+/** Converts tool results: an object in this format, text and media in others. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Media, Result, Text } from '../content.ts'
 import { type Fields, isFields, parsed } from '../fields.ts'
 
-/** Members that hold nothing but the output, by Google's convention and by those of others. */
+/** Members that hold the whole output, by the conventions of Google and of others. */
 const OUTPUTS = ['output', 'result', 'return_value']
 
-/** The text of a response. An object with one of the known members alone is what stands in it. */
+/** The text of a response. If the object has only one of these members, the text is that member's
+ *  value. */
 export const unwrapped = (
   value: Fields,
 ): { readonly text: string | undefined; readonly failed: boolean } => {
@@ -19,7 +20,8 @@ export const unwrapped = (
 }
 const textOf = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-/** The object for a result: as it was given, or what its text says, or the text under the name Google reads. */
+/** The response object: the original object, the JSON in the text, or the text under the member
+ *  that Google reads. */
 export const wrapped = ({ value, content, failed }: Result): Fields => {
   if (isFields(value)) return value
   const text = content

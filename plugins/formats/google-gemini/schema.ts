@@ -1,15 +1,17 @@
-/** JSON Schema written in Google's subset of OpenAPI, for models that take no other: a table of what becomes of each word. */
+/** Converts JSON Schema to Google's subset of OpenAPI, for models that accept nothing else. A table
+ *  holds the rule for each keyword. */
 import type { Json } from '../../../engine/plugin.ts'
 import { entryOf, type Fields, isFields } from '../fields.ts'
 
-/** Told of every word that is left out though it says something. */
+/** Receives every constraining keyword that is dropped. */
 type Lost = (word: string) => void
 interface Walk {
   readonly lost: Lost
   readonly root: Fields
-  /** References that are being written: one inside itself ends here. */
+  /** The references being resolved; a recursive one ends here. */
   readonly inside: readonly string[]
-  /** Schemas that may still be written: references upon references could make a book of a page. */
+  /** The number of schemas that may still be written: nested references could expand
+   *  exponentially. */
   readonly budget: { left: number }
 }
 const MOST = 5_000
@@ -20,7 +22,7 @@ export const openApi = (schema: Json, lost: Lost): Fields => {
   const root = isFields(schema) ? schema : {}
   return write(root, { lost, root, inside: [], budget: { left: MOST } })
 }
-/** A function without parameters has none: an object without properties is refused. */
+/** Google rejects an object without properties, so a function without parameters has no schema. */
 export const isEmpty = ({ type, properties }: Fields): boolean =>
   type === 'OBJECT' && (!isFields(properties) || Object.keys(properties).length === 0)
 
@@ -35,7 +37,7 @@ const write = (given: Json | undefined, walk: Walk): Fields => {
   }
   return complete(schema)
 }
-/** What a reference points at, with what stands beside it. */
+/** Resolves a reference and merges the keywords beside it. */
 const resolved = (given: Fields, walk: Walk): readonly [Fields, Walk] => {
   const { $ref: reference, ...beside } = given
   if (typeof reference !== 'string') return [given, walk]
@@ -50,7 +52,7 @@ const resolved = (given: Fields, walk: Walk): readonly [Fields, Walk] => {
   const inside = [...walk.inside, reference]
   return resolved({ ...(isFields(found) ? found : {}), ...beside }, { ...walk, inside })
 }
-/** What Google insists on. */
+/** Adds the keywords that Google requires. */
 const complete = (schema: Written): Fields => {
   if (schema.anyOf !== undefined) return schema
   schema.type ??= schema.properties ? 'OBJECT' : schema.items ? 'ARRAY' : 'STRING'
@@ -78,7 +80,7 @@ const type: Rule = (schema, value) => {
   if (named.length === 1) schema.type = named[0] as string
   else if (named.length > 1) schema.anyOf = named.map(each => complete({ type: each }))
 }
-/** Only texts may be enumerated; of anything else the values are told in words. */
+/** Google allows `enum` for strings only; other values go into the description. */
 const values: Rule = (schema, value) => {
   const all = Array.isArray(value) ? value : [value]
   const said = all.filter(each => each !== null)
@@ -99,7 +101,7 @@ const any: Rule = (schema, value, walk) => {
   if (kept.length === 1 && only) Object.assign(schema, { ...write(only, walk), ...schema })
   else if (kept.length > 1) schema.anyOf = kept.map(each => write(each, walk))
 }
-/** What must hold together is one schema; where two say different things the later one is right. */
+/** Merges `allOf` into one schema; on conflict the later one wins. */
 const all: Rule = (schema, value, walk) => {
   for (const each of Array.isArray(value) ? value : []) {
     const { properties, required, ...rest } = write(each, walk)
@@ -145,13 +147,34 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
   ...Object.fromEntries(
     [
-      ...['title', 'nullable', 'required', 'minItems', 'maxItems', 'minLength', 'maxLength'],
-      ...['minimum', 'maximum', 'pattern', 'default', 'minProperties', 'maxProperties'],
+      'title',
+      'nullable',
+      'required',
+      'minItems',
+      'maxItems',
+      'minLength',
+      'maxLength',
+      'minimum',
+      'maximum',
+      'pattern',
+      'default',
+      'minProperties',
+      'maxProperties',
     ].map(word => [word, keep(word)]),
   ),
 }
-/** Words that bind nobody, or that Google means anyway. */
+/** Keywords that constrain nothing, or that Google implies. */
 const SILENT: ReadonlySet<string> = new Set([
-  ...['$schema', '$id', '$comment', '$defs', 'definitions', '$anchor', 'strict'],
-  ...['additionalProperties', 'examples', 'readOnly', 'writeOnly', 'deprecated'],
+  '$schema',
+  '$id',
+  '$comment',
+  '$defs',
+  'definitions',
+  '$anchor',
+  'strict',
+  'additionalProperties',
+  'examples',
+  'readOnly',
+  'writeOnly',
+  'deprecated',
 ])

@@ -1,4 +1,4 @@
-/** Plain settings and structured output: most stand in `generationConfig`, some beside it. */
+/** Converts plain settings and structured output: most in `generationConfig`, some beside it. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Loss, TargetFacts } from '../codec.ts'
 import { entryOf, type Fields, inner, isFields, present, wordIn } from '../fields.ts'
@@ -30,7 +30,7 @@ const CONFIG = {
   modalities: ['responseModalities', (given, name) => lower(texts(given, name))],
   audio: ['speechConfig', (given, name) => spoken(given.object(name))],
 } as const satisfies Partial<Record<keyof Settings, readonly [string, Read]>>
-/** Hub name -> name beside it. */
+/** Hub name -> name beside `generationConfig`. */
 const BESIDE = {
   safety: ['safetySettings', (given, name) => (given.has(name) ? given.list(name) : undefined)],
   metadata: ['labels', object],
@@ -49,7 +49,7 @@ export const SETTINGS: Readonly<Record<string, string>> = {
 
 const lower = (words: Json | undefined): Json | undefined =>
   Array.isArray(words) ? words.map(word => String(word).toLowerCase()) : undefined
-/** `{voice, format}`; what only Google knows of a voice stays as it is. */
+/** `{voice, format}`; a voice configuration of another shape stays as it is. */
 const spoken = (given: Given | undefined): Json | undefined => {
   if (!given) return undefined
   const voice = wordIn(
@@ -72,68 +72,75 @@ export const readSettings = (body: Given, config: Given | undefined): Settings =
   return settings
 }
 
-// ---------------------------------------------------------------- towards an upstream
+// ---------------------------------------------------------------- encoding
 
 type Write = (value: Json, context: Writing) => Json | undefined
 interface Writing {
-  readonly loss: Loss
+  readonly dropped: Loss
   readonly traits: Traits
   readonly output: number | undefined
 }
 const MOST_STOPS = 5
-/** OpenAI's words, which the hub has, and Google's own -> Google's; undefined: as whoever is asked sees fit. */
+/** Service tiers of the hub (OpenAI's names) and of Google -> Google's; undefined: the provider's
+ *  default. */
 const TIERS: Readonly<Record<string, string | undefined>> = {
-  ...{ auto: undefined, default: 'standard', standard: 'standard' },
-  ...{ flex: 'flex', priority: 'priority' },
+  auto: undefined,
+  default: 'standard',
+  standard: 'standard',
+  flex: 'flex',
+  priority: 'priority',
 }
-/** What is not written as it is. */
+/** Settings whose values are converted. */
 const WRITERS: Readonly<Record<string, Write>> = {
   limit: (value, { output }) => Math.min(Number(value), output ?? Number(value)),
-  stops: (value, { loss }) => {
+  stops: (value, { dropped }) => {
     if (!Array.isArray(value)) return undefined
-    if (value.length > MOST_STOPS) loss.drop('stops')
+    if (value.length > MOST_STOPS) dropped.drop('stops')
     return value.length === 0 ? undefined : value.slice(0, MOST_STOPS)
   },
   modalities: value =>
     Array.isArray(value) ? value.map(each => String(each).toUpperCase()) : undefined,
-  audio: (value, { loss }) => {
+  audio: (value, { dropped }) => {
     if (!isFields(value)) return undefined
     const { voice, ...rest } = value
     if (typeof voice !== 'string') return value
-    for (const key in rest) if (rest[key] !== 'pcm16') loss.drop(`audio.${key}`)
+    for (const key in rest) if (rest[key] !== 'pcm16') dropped.drop(`audio.${key}`)
     return { voiceConfig: { prebuiltVoiceConfig: { voiceName: voice } } }
   },
-  metadata: (value, { loss, traits }) => {
+  metadata: (value, { dropped, traits }) => {
     if (traits.vertex) return value
-    if (isFields(value) && Object.keys(value).length > 0) loss.drop('metadata')
+    if (isFields(value) && Object.keys(value).length > 0) dropped.drop('metadata')
     return undefined
   },
-  tier: (value, { loss }) => {
+  tier: (value, { dropped }) => {
     const tier = String(value).toLowerCase()
-    if (!Object.hasOwn(TIERS, tier)) loss.drop('tier')
+    if (!Object.hasOwn(TIERS, tier)) dropped.drop('tier')
     return entryOf(TIERS, tier)
   },
 }
-/** Values that ask for nothing, of settings that have no name here. */
+/** Values that request nothing, of settings without a name in this format. */
 const IDLE: Readonly<Record<string, Json>> = {
-  ...{ parallel: true, store: false, background: false, verbosity: 'medium' },
+  parallel: true,
+  store: false,
+  background: false,
+  verbosity: 'medium',
 }
 
-/** What has no name here is lost. */
+/** Reports settings without a name in this format. */
 export const writeSettings = (
   settings: Settings,
   { output }: TargetFacts,
   traits: Traits,
-  loss: Loss,
+  dropped: Loss,
 ): { readonly config: Fields; readonly beside: Fields } => {
   const config: { [key: string]: Json | undefined } = {}
   const beside: { [key: string]: Json | undefined } = {}
   for (const [name, value] of Object.entries(settings) as [string, Json][]) {
     const writer = WRITERS[name]
-    const written = writer ? writer(value, { loss, traits, output }) : value
+    const written = writer ? writer(value, { dropped, traits, output }) : value
     if (name in CONFIG) config[CONFIG[name as keyof typeof CONFIG][0]] = written
     else if (name in BESIDE) beside[BESIDE[name as keyof typeof BESIDE][0]] = written
-    else if (IDLE[name] !== value) loss.drop(name)
+    else if (IDLE[name] !== value) dropped.drop(name)
   }
   return { config: present(config), beside: present(beside) }
 }
@@ -143,19 +150,19 @@ export const writeSettings = (
 const JSON_TYPE = 'application/json'
 const PLAIN = new Set(['', 'text/plain'])
 
-export const readForm = (config: Given, loss: Loss): Form | undefined => {
+export const readForm = (config: Given, dropped: Loss): Form | undefined => {
   const type = config.text('responseMimeType') ?? ''
   const plain = config.object('responseJsonSchema')?.fields
   const own = config.object('responseSchema')?.fields
   const schema = plain ?? (own && jsonSchema(own))
   if (schema && (type === JSON_TYPE || type === '')) return { type: 'schema', schema }
   if (type === JSON_TYPE) return { type: 'json' }
-  if (type === 'text/x.enum') loss.drop(config.place('responseMimeType'))
-  else if (!PLAIN.has(type)) throw bad(config.place('responseMimeType'), `it is ${JSON_TYPE}`)
+  if (type === 'text/x.enum') dropped.drop(config.place('responseMimeType'))
+  else if (!PLAIN.has(type)) throw bad(config.place('responseMimeType'), `expected ${JSON_TYPE}`)
   return undefined
 }
 
-export const writeForm = (form: Form, { jsonSchema: takesAny }: Traits, loss: Loss): Fields => {
+export const writeForm = (form: Form, { jsonSchema: takesAny }: Traits, dropped: Loss): Fields => {
   if (form.type === 'json') return { responseMimeType: JSON_TYPE }
   const { description } = form
   const schema = isFields(form.schema) ? form.schema : {}
@@ -165,6 +172,6 @@ export const writeForm = (form: Form, { jsonSchema: takesAny }: Traits, loss: Lo
     ? { responseMimeType: JSON_TYPE, responseJsonSchema: described }
     : {
         responseMimeType: JSON_TYPE,
-        responseSchema: openApi(described, word => loss.drop(`schema.${word}`)),
+        responseSchema: openApi(described, word => dropped.drop(`schema.${word}`)),
       }
 }

@@ -1,4 +1,4 @@
-/** Why an answer ended, in Google's words and ours. */
+/** Maps stop reasons in both directions. */
 
 import type { Stop } from '../answer.ts'
 import { entryOf } from '../fields.ts'
@@ -23,13 +23,14 @@ const REASONS: Readonly<Record<string, Reason>> = {
   MISSING_THOUGHT_SIGNATURE: 'broken',
   MALFORMED_RESPONSE: 'broken',
 }
-/** Says nothing: as if it were absent. */
+/** Counts as no reason. */
 const NOTHING = 'FINISH_REASON_UNSPECIFIED'
 
 export const saysReason = (given: unknown): given is string =>
   typeof given === 'string' && given !== '' && given !== NOTHING
 
-/** `called`: one of the client's tools. `empty`: nothing was said: then a word we do not know is no good end. */
+/** `called`: the answer contains a call of a client's tool. `empty`: it has no content; then an
+ *  unknown reason counts as broken. */
 export const stopOf = (
   raw: string | undefined,
   message: string | undefined,
@@ -43,7 +44,7 @@ export const stopOf = (
     ...(message !== undefined && { message }),
   }
 }
-/** The prompt itself was refused. */
+/** The stop of a refused prompt. */
 export const blockedBy = (raw: string, message: string | undefined): Stop => ({
   reason: 'filter',
   raw,
@@ -60,12 +61,17 @@ const WRITTEN: Readonly<Record<Reason, string>> = {
   filter: 'SAFETY',
   broken: 'OTHER',
 }
-/** Google's own word where it meant the same. */
+/** Google's own value if it has the same meaning. */
 export const finishReason = ({ reason, raw }: Stop): string =>
   raw !== undefined && entryOf(REASONS, raw) === reason ? raw : WRITTEN[reason]
 
 const BLOCKS = new Set([
-  ...['SAFETY', 'OTHER', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'IMAGE_SAFETY', 'MODEL_ARMOR'],
+  'SAFETY',
+  'OTHER',
+  'BLOCKLIST',
+  'PROHIBITED_CONTENT',
+  'IMAGE_SAFETY',
+  'MODEL_ARMOR',
   'JAILBREAK',
 ])
 export const blockReason = ({ raw }: Stop): string =>

@@ -1,11 +1,11 @@
-/** How much is thought: tokens on some models, a level on others; both ways by tables. */
+/** Converts the thinking settings: a token budget on some models, a level on others. */
 import type { Loss } from '../codec.ts'
 import { entryOf, type Fields, present } from '../fields.ts'
 import type { Thinking } from '../hub.ts'
 import { bad, type Given } from './given.ts'
 import { DEPTHS, type Traits } from './traits.ts'
 
-/** Effort -> tokens and level, as Google's own layer for OpenAI's clients has them. */
+/** Effort -> budget in tokens and level, as in Google's compatibility layer for OpenAI. */
 const EFFORTS: Readonly<Record<string, readonly [budget: number, level: string]>> = {
   none: [0, 'MINIMAL'],
   minimal: [1024, 'MINIMAL'],
@@ -15,7 +15,7 @@ const EFFORTS: Readonly<Record<string, readonly [budget: number, level: string]>
   xhigh: [24576, 'HIGH'],
   max: [24576, 'HIGH'],
 }
-/** Tokens -> level: the most each level stands for. */
+/** The maximum budget of each level. */
 const LEVELS: readonly (readonly [most: number, level: string])[] = [
   [0, 'MINIMAL'],
   [1024, 'LOW'],
@@ -25,35 +25,35 @@ const LEVELS: readonly (readonly [most: number, level: string])[] = [
 const DYNAMIC = -1
 const NAMED = new Set(['minimal', 'low', 'medium', 'high'])
 
-export const readThinking = (config: Given, loss: Loss): Thinking | undefined => {
+export const readThinking = (config: Given, dropped: Loss): Thinking | undefined => {
   const given = config.object('thinkingConfig')
   if (!given) return undefined
   const show = given.flag('includeThoughts')
   const budget = given.number('thinkingBudget')
   const level = given.text('thinkingLevel')?.toLowerCase()
-  given.rest(loss)
+  given.rest(dropped)
   if (budget !== undefined && level !== undefined)
-    throw bad(given.at, 'a budget and a level exclude each other')
+    throw bad(given.at, 'thinkingBudget and thinkingLevel cannot be combined')
   const shown = show !== undefined && { show }
   if (level !== undefined && NAMED.has(level)) return { mode: 'effort', effort: level, ...shown }
   if (level !== undefined && level !== 'thinking_level_unspecified')
-    throw bad(given.place('thinkingLevel'), 'it is MINIMAL, LOW, MEDIUM or HIGH')
+    throw bad(given.place('thinkingLevel'), 'expected MINIMAL, LOW, MEDIUM or HIGH')
   if (budget === 0) return { mode: 'off', ...shown }
   if (budget !== undefined && budget > 0) return { mode: 'budget', budget, ...shown }
   return { mode: 'adaptive', ...shown }
 }
 
-/** `limit`: tokens that may be written, thoughts included. */
+/** `limit`: the maximum output in tokens, thoughts included. */
 export const writeThinking = (
   thinking: Thinking,
   traits: Traits,
   limit: number | undefined,
-  loss: Loss,
+  dropped: Loss,
 ): Fields | undefined => {
   const { thinking: way, least } = traits
   const off = thinking.mode === 'off' || thinking.effort === 'none'
-  // What does not think cannot be made to, and what always does cannot be kept from it.
-  if (way ? off && way === 'budget' && least > 0 : !off) loss.drop('thinking')
+  // A model without thinking cannot think, and one with a minimum budget cannot stop.
+  if (way ? off && way === 'budget' && least > 0 : !off) dropped.drop('thinking')
   if (!way) return undefined
   const amount =
     way === 'level'
@@ -66,13 +66,13 @@ const levelOf = ({ mode, effort, budget }: Thinking): string | undefined => {
   if (mode === 'budget' && budget !== undefined) return LEVELS.find(([most]) => budget <= most)?.[1]
   return effort === undefined ? undefined : entryOf(EFFORTS, effort)?.[1]
 }
-/** The level itself, or the next deeper one that the model takes. */
+/** The level, or the next higher one that the model accepts. */
 const depthOf = (level: string | undefined, { depths }: Traits): string | undefined => {
   if (level === undefined) return undefined
   const wanted = DEPTHS.indexOf(level)
   return depths.find(each => DEPTHS.indexOf(each) >= wanted) ?? depths.at(-1)
 }
-/** A share of what may be written stays for the answer. */
+/** The maximum share of the output for thoughts; the rest is for the answer. */
 const SHARE = 0.8
 const budgetOf = (
   { mode, effort, budget }: Thinking,

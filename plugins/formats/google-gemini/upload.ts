@@ -1,4 +1,5 @@
-/** Files that are given to Google before the request that names them: its resumable protocol, in one piece. Pure. */
+/** Uploads files before the request that refers to them: Google's resumable protocol, with one
+ *  chunk. Pure. */
 import { type Fields, inner, isFields, wordIn } from '../fields.ts'
 import type { Upload, Uploaded } from '../upload.ts'
 import { mimeFor } from './media.ts'
@@ -17,7 +18,7 @@ export const upload: Upload = {
     },
     body: { file: {} },
   }),
-  // Whatever host it names: what goes to this upstream goes to its address.
+  // Ignores the host of the upload URL: all requests to this upstream use its configured address.
   place(headers) {
     const url = URL.parse(String(headers['x-goog-upload-url'] ?? ''))
     return url ? url.pathname + url.search : undefined
@@ -38,5 +39,8 @@ const stateOf = (file: Fields): Pick<Uploaded, 'state' | 'said'> => {
   const { state } = file
   if (state === 'PROCESSING' || state === 'STATE_UNSPECIFIED') return { state: 'waiting' }
   if (state !== 'FAILED') return { state: 'ready' }
-  return { state: 'failed', said: wordIn(inner(file, 'error'), 'message') ?? 'it cannot be read' }
+  return {
+    state: 'failed',
+    said: wordIn(inner(file, 'error'), 'message') ?? 'the provider could not process it',
+  }
 }

@@ -1,5 +1,5 @@
-/** Google's counts and our meters. `promptTokenCount` holds what was cached, heard and seen, not what tools added; thoughts
- *  stand beside the answer. */
+/** Converts usage counts to and from our meters. `promptTokenCount` includes cached tokens, audio
+ *  and images, and excludes tokens that tools added; thoughts are counted beside the answer. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Meters } from '../../slots.ts'
 import { count, type Fields, isFields, present } from '../fields.ts'
@@ -9,7 +9,7 @@ export const metersOf = (usage: Fields): Meters => {
   const prompt = count(usage.promptTokenCount)
   const cached = Math.min(count(usage.cachedContentTokenCount), prompt)
   const read = prompt + count(usage.toolUsePromptTokenCount) - cached
-  // Of what was heard some may be cached, and is counted there.
+  // Cached audio tokens are counted as cached.
   const sounds =
     modality(usage.promptTokensDetails, 'AUDIO') - modality(usage.cacheTokensDetails, 'AUDIO')
   const heard = Math.min(Math.max(0, sounds), read)
@@ -30,11 +30,11 @@ const modality = (details: Json | undefined, name: string): number => {
   return isFields(found) ? count(found.tokenCount) : 0
 }
 
-/** Some pieces of a stream carry a traffic type and no counts. */
+/** Some events of a stream carry a traffic type without counts. */
 export const hasCounts = (usage: Json | undefined): usage is Fields =>
   isFields(usage) && ('promptTokenCount' in usage || 'totalTokenCount' in usage)
 
-/** The other way: what our meters say, so that the total is the sum of its parts. */
+/** Writes our meters so that the total is the sum of its parts. */
 export const countsOf = (meters: Meters): Fields => {
   const { input = 0, cached = 0, cache_write = 0, cache_write_1h = 0 } = meters
   const { audio_input: heard = 0, image_input = 0, audio_output: spoken = 0 } = meters

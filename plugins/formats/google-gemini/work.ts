@@ -1,10 +1,11 @@
-/** The tools Google runs itself: `executableCode` with its result, and the calls of newer models that name their tool. */
+/** Converts hosted tool calls: `executableCode` with its result, and the tool calls of newer
+ *  models, which name their tool. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { HostedName, Work } from '../content.ts'
 import { entryOf, type Fields, inner, isFields, wordIn } from '../fields.ts'
 import { NAME } from './name.ts'
 
-/** `toolType` -> the tool. */
+/** `toolType` -> hosted tool. */
 export const WORK_TOOLS: Readonly<Record<string, HostedName>> = {
   GOOGLE_SEARCH_WEB: 'web_search',
   GOOGLE_SEARCH_IMAGE: 'web_search',
@@ -14,7 +15,8 @@ export const WORK_TOOLS: Readonly<Record<string, HostedName>> = {
 }
 const OK = 'OUTCOME_OK'
 
-/** What an upstream begins to do; undefined where the part is none of this. `id`: where it gives none. */
+/** The start of a hosted call; undefined for other parts. `id`: makes an id if the part has
+ *  none. */
 export const begun = (part: Fields, id: () => string): Work | undefined => {
   const { executableCode: code, toolCall: call } = part
   const raw = { origin: NAME, items: [part] }
@@ -32,7 +34,7 @@ export const codeOf = (code: Fields): Json => ({
   code: wordIn(code, 'code') ?? '',
 })
 
-/** What came of it. `of`: the work that waits for it, if there is one. */
+/** Completes a hosted call with its result. `of`: the waiting call, if there is one. */
 export const done = (part: Fields, of: Work | undefined, id: () => string): Work | undefined => {
   const { codeExecutionResult: result, toolResponse: response } = part
   const given = isFields(result) ? result : response
@@ -51,11 +53,12 @@ export const done = (part: Fields, of: Work | undefined, id: () => string): Work
     raw: { origin: NAME, items: [...(begin.raw?.items ?? []), part] },
   }
 }
-/** The id of the work this part answers. */
+/** The id of the call that this part completes. */
 export const answered = (part: Fields): string | undefined =>
   wordIn(inner(part, 'toolResponse'), 'id') ?? wordIn(inner(part, 'codeExecutionResult'), 'id')
 
-/** For a client: code and what it printed, in the two parts this format has for them. Other tools show in the grounding. */
+/** Encodes a call for a client: code and its output as two parts. Other tools appear in the
+ *  grounding metadata. */
 export const worked = (work: Work): readonly Json[] => {
   if (work.raw?.origin === NAME) return work.raw.items
   if (work.tool !== 'code_execution') return []

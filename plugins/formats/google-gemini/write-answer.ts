@@ -1,4 +1,4 @@
-/** An answer of the hub, written whole for a client. */
+/** Encodes a whole answer for a client. */
 import type { Answer, Choice } from '../answer.ts'
 import type { Context } from '../codec.ts'
 import type { Content } from '../content.ts'
@@ -21,11 +21,11 @@ export const encodeAnswer = (answer: Answer, context: Context): Fields => {
     responseId: answer.id ?? context.id,
   })
 }
-/** Where there is no answer at all, the question was refused. */
+/** No answer means that the prompt was refused. */
 const NOBODY: Choice = { content: [], stop: { reason: 'filter' } }
 export const timeOf = (seconds: number): string => new Date(seconds * 1000).toISOString()
 
-/** Nothing was said because nothing may be said to this prompt. */
+/** The feedback for a refused prompt. */
 const blockOf = (choices: readonly Pick<Choice, 'content' | 'stop'>[]): Fields | undefined => {
   const [only, more] = choices
   if (!only || more || only.content.length > 0 || only.stop.reason !== 'filter') return undefined

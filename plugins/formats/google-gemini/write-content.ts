@@ -1,4 +1,4 @@
-/** Turns of the hub as Google's contents. */
+/** Encodes turns as Google's contents. */
 import type { Json } from '../../../engine/plugin.ts'
 import { fitted, NARROW } from '../call-id.ts'
 import type { Loss } from '../codec.ts'
@@ -19,14 +19,14 @@ interface Written {
   readonly contents: readonly Fields[]
 }
 
-export const writeTurns = (turns: readonly Turn[], traits: Traits, loss: Loss): Written => {
+export const writeTurns = (turns: readonly Turn[], traits: Traits, dropped: Loss): Written => {
   const first = turns.findIndex(({ role }) => role !== 'system')
   const start = first < 0 ? turns.length : first
-  const writer = new Writer(traits, loss)
+  const writer = new Writer(traits, dropped)
   const system = turns.slice(0, start).flatMap(turn => writer.instruct(turn))
   for (const turn of turns.slice(start)) writer.turn(turn)
   const { contents, cachedContent } = writer
-  // Nothing but instructions: Google wants somebody to say something.
+  // Google requires a user content, so a prompt of instructions only is sent as one.
   if (contents.length === 0 && cachedContent === undefined && system.length > 0)
     return { contents: [{ role: 'user', parts: system }] }
   return {
@@ -40,23 +40,23 @@ class Writer {
   readonly contents: { readonly role: string; readonly parts: Part[] }[] = []
   cachedContent: string | undefined
   readonly #traits: Traits
-  readonly #loss: Loss
-  /** Id of a call -> its function: results are known by name here. */
+  readonly #dropped: Loss
+  /** Id of a call -> name of its function, which results of this format need. */
   readonly #names = new Map<string, string>()
 
-  constructor(traits: Traits, loss: Loss) {
+  constructor(traits: Traits, dropped: Loss) {
     this.#traits = traits
-    this.#loss = loss
+    this.#dropped = dropped
   }
   instruct({ content, name }: Turn): readonly Part[] {
-    if (name !== undefined) this.#loss.drop('name')
+    if (name !== undefined) this.#dropped.drop('name')
     return content.flatMap(each => {
-      if (each.type === 'media') throw refused(each, 'media among the instructions')
+      if (each.type === 'media') throw refused(each, 'media in a system prompt')
       return this.#parts(each)
     })
   }
   turn({ role, content, name }: Turn): void {
-    if (name !== undefined) this.#loss.drop('name')
+    if (name !== undefined) this.#dropped.drop('name')
     const parts = role === 'assistant' ? this.#said(content) : this.#asked(content)
     if (parts.length === 0) return
     const own = role === 'assistant' ? 'model' : 'user'
@@ -64,7 +64,8 @@ class Writer {
     if (last?.role === own) last.parts.push(...parts)
     else this.contents.push({ role: own, parts })
   }
-  /** Results first, and the media they brought behind all of them where the model takes none inside. */
+  /** Results first; their media follow all results if the model accepts no media inside a
+   *  result. */
   #asked(content: readonly Content[]): Part[] {
     const results = content.filter((each): each is Result => each.type === 'result')
     const parts: Part[] = results.map(result => this.#result(result))
@@ -78,7 +79,8 @@ class Writer {
     const text = `Returned by ${name ?? this.#names.get(id)}:`
     return [{ text }, ...media.flatMap(each => this.#parts(each))]
   }
-  /** What the model said. A signature without words belongs to what follows it, or to what came last. */
+  /** An assistant turn. A signature without text belongs to the next part, or else to the last
+   *  one. */
   #said(content: readonly Content[]): Part[] {
     const parts: Part[] = []
     let waiting: string | undefined
@@ -91,7 +93,7 @@ class Writer {
       }
       const [part, ...more] = this.#parts(each)
       if (!part) continue
-      // What follows has its own: then it belongs to what came before.
+      // The next part has its own signature, so this one belongs to the preceding part.
       if (waiting !== undefined && signatureOf(part, seal) !== undefined) sign(parts, waiting)
       const signature = signatureOf(part, seal) ?? waiting
       if (signature !== undefined) part.thoughtSignature = signature
@@ -103,10 +105,10 @@ class Writer {
     return parts
   }
   #parts(content: Content): Part[] {
-    if ('cache' in content && content.cache) this.#loss.drop('cache_control')
+    if ('cache' in content && content.cache) this.#dropped.drop('cache_control')
     switch (content.type) {
       case 'text':
-        if (content.citations && content.citations.length > 0) this.#loss.drop('citations')
+        if (content.citations && content.citations.length > 0) this.#dropped.drop('citations')
         return content.text === '' && !ownSeal(content) ? [] : [{ text: content.text }]
       case 'refusal':
         return content.text === '' ? [] : [{ text: content.text }]
@@ -124,7 +126,7 @@ class Writer {
   }
   #work(work: Work): Part[] {
     if (work.raw?.origin === NAME) return work.raw.items.map(item => ({ ...(item as Part) }))
-    const text = retold(work, this.#loss)
+    const text = retold(work, this.#dropped)
     return text ? [{ text: text.text }] : []
   }
   #media(media: Media): Part[] {
@@ -137,7 +139,7 @@ class Writer {
       this.cachedContent = source.file
       return []
     }
-    return [{ ...writeMedia(media, this.#traits.levels, this.#loss) }]
+    return [{ ...writeMedia(media, this.#traits.levels, this.#dropped) }]
   }
   #call({ id, name, input, free }: Call): Fields {
     const fit = toolName({ name, ...(free && { free }) })
@@ -149,9 +151,9 @@ class Writer {
     const name =
       this.#names.get(id) ?? (result.name && toolName(result as Pick<Call, 'name' | 'free'>))
     if (name === undefined) throw fault('CALL_UNKNOWN', [id])
-    if ([result, ...result.content].some(({ cache }) => cache)) this.#loss.drop('cache_control')
+    if ([result, ...result.content].some(({ cache }) => cache)) this.#dropped.drop('cache_control')
     const media = this.#traits.toolMedia ? mediaIn(result) : []
-    const parts = media.map(each => writeMedia(each, false, this.#loss))
+    const parts = media.map(each => writeMedia(each, false, this.#dropped))
     return {
       functionResponse: present({
         id: fitted(id, NARROW),
@@ -163,7 +165,7 @@ class Writer {
   }
 }
 
-/** Arguments are an object here, whatever was written. */
+/** Arguments must be an object here, whatever the model wrote. */
 export const argsOf = (input: string): Fields => {
   if (input.trim() === '') return {}
   const value = parsed(input)
@@ -180,8 +182,8 @@ const sign = (parts: Part[], thoughtSignature: string): void => {
   if (last && last.thoughtSignature === undefined) last.thoughtSignature = thoughtSignature
   else parts.push({ text: '', thoughtSignature })
 }
-/** Calls that another provider's model made carry no signature: Google names a word that lets them pass. It looks at the
- *  first of those made at once. */
+/** Calls of another provider's model have no signature; Google documents a placeholder. It checks
+ *  only the first of several parallel calls. */
 const vouch = (parts: readonly Part[]): void => {
   const first = parts.find(part => 'functionCall' in part)
   if (first) first.thoughtSignature ??= PLACEHOLDER

@@ -1,17 +1,17 @@
-/** What stands behind an answer, written for a client: citations and works as Google's grounding. */
+/** Encodes citations and hosted calls as Google's grounding metadata for a client. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Citation, Work } from '../content.ts'
 import { type Fields, isFields, present } from '../fields.ts'
 import { Offsets } from './offsets.ts'
 
-/** One candidate's. Text is told as it comes, so that offsets can be counted in all of it. */
+/** The grounding of one candidate. Receives all text, so that offsets refer to the whole of it. */
 export class Grounding {
   readonly #text = new Offsets()
   #begin = 0
-  /** Of the block at hand: where they end is known when it ends. */
+  /** Citations of the current block; their default end is the block's end. */
   #waiting: Citation[] = []
   readonly #chunks: Fields[] = []
-  /** What a source is known by -> its number. */
+  /** Key of a source -> its index. */
   readonly #numbers = new Map<string, number>()
   readonly #supports = new Map<string, { readonly segment: Fields; readonly sources: number[] }>()
   readonly #queries: string[] = []
@@ -36,7 +36,7 @@ export class Grounding {
     if (record) this[record](queriesOf(input), input, failed)
     for (const citation of found) this.#number(citation, citation.quote)
   }
-  /** Members of a candidate. */
+  /** Fields of a candidate. */
   get metadata(): Fields {
     this.end()
     const supports = [...this.#supports.values()].map(({ segment, sources }) => ({
@@ -71,7 +71,7 @@ export class Grounding {
     const first = this.#begin
     const startIndex = this.#text.byteAt(first + (start ?? 0))
     const endIndex = this.#text.byteAt(end === undefined ? this.#text.units : first + end)
-    // Words cited without a place are those of the source, others those of the answer.
+    // A quote without offsets comes from the source, one with offsets from the answer.
     const placed = start !== undefined
     const number = this.#number(citation, placed ? undefined : quote)
     const key = `${startIndex} ${endIndex}`

@@ -1,4 +1,4 @@
-/** Blocks of the hub as the parts of an answer, for a client. */
+/** Encodes blocks of the hub as parts of an answer for a client. */
 import type { Json } from '../../../engine/plugin.ts'
 import { fitted, NARROW } from '../call-id.ts'
 import type { Content, Seal } from '../content.ts'
@@ -9,11 +9,12 @@ import { NAME } from './name.ts'
 import { worked } from './work.ts'
 import { argsOf } from './write-content.ts'
 
-/** What came back sealed goes to the client in the field it gives back with the part. */
+/** A payload goes into the field that the client sends back with the part. */
 export const signed = (seal: Seal | undefined): Fields =>
   seal ? { thoughtSignature: sealedFor(NAME, seal) } : {}
 
-/** A thought that is nothing but Google's own seal of a text is written as Google writes it. */
+/** A thought without text that only carries Google's own signature of a text is sent as Google
+ *  sends it. */
 export const thinking = (said: boolean, seal: Seal | undefined): Fields =>
   said || seal?.origin !== NAME ? { thought: true } : {}
 

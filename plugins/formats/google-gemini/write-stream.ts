@@ -1,5 +1,6 @@
-/** A stream for a client: each event an answer that holds what is new, the last one why it ended and what it cost. With
- *  `alt=sse` they are events; without, the elements of one JSON array that is written piece by piece. */
+/** Encodes a stream for a client: each event is an answer with the new content, the last one has
+ *  the finish reason and usage. With `alt=sse` they are events, otherwise the elements of one JSON
+ *  array. */
 
 import type { Meters } from '../../slots.ts'
 import type { Part, Stop } from '../answer.ts'
@@ -52,7 +53,7 @@ class Elements implements Framing {
 class StreamWriter {
   readonly #framing: Framing
   readonly #candidates = new Map<number, Candidate>()
-  /** Index of a block -> the choice it belongs to. */
+  /** Block index -> candidate. */
   readonly #choices = new Map<number, Candidate>()
   #facts: Fields
   #meters: Meters | undefined
@@ -111,14 +112,14 @@ class StreamWriter {
 
 type Emit = (parts: readonly Fields[], more?: Fields) => void
 
-/** One candidate: its blocks one after the other, a call in one piece. */
+/** One candidate: its blocks in sequence, each call in one piece. */
 class Candidate {
   readonly #emit: Emit
   readonly #grounding = new Grounding()
   readonly #sequence = new Sequence(part => this.#write(part))
   #content: Content | undefined
   #seal: Seal | undefined
-  /** Whether the open block has said anything. */
+  /** Whether the open block has emitted text. */
   #spoken = false
   #stop: Stop | undefined
   #empty = true
@@ -129,7 +130,7 @@ class Candidate {
   take(part: Part): boolean {
     return this.#sequence.take(part)
   }
-  /** What the last event says of it. */
+  /** The candidate in the last event. */
   get last(): Fields {
     const stop = this.#stop ?? { reason: 'end' }
     return present({
@@ -173,7 +174,7 @@ class Candidate {
     if (!thought) this.#grounding.add(text)
     this.#emit([thought ? { text, thought } : { text }], more)
   }
-  /** A signature comes at the end of its text, in a part of its own, as Google sends it. */
+  /** A signature follows its text in a part of its own, as Google sends it. */
   #close(final: Content | undefined): void {
     const content = final ?? this.#content
     this.#content = undefined

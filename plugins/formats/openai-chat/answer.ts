@@ -1,4 +1,4 @@
-/** A whole chat answer, both ways, and its reasons to end. */
+/** Decodes and encodes whole chat answers, and maps finish reasons. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Answer, Choice, Stop } from '../answer.ts'
 import { original } from '../call-id.ts'
@@ -21,7 +21,7 @@ const STOPS: Readonly<Record<string, Stop['reason']>> = {
 export const stopOf = (raw: Json | undefined, called: boolean): Stop => {
   if (typeof raw !== 'string') return { reason: called ? 'call' : 'end' }
   const reason = entryOf(STOPS, raw) ?? 'end'
-  // Some upstreams say `stop` behind a call.
+  // Some upstreams send `stop` after a tool call.
   return { reason: reason === 'end' && called ? 'call' : reason, raw }
 }
 const REASONS: Readonly<Record<Stop['reason'], string>> = {
@@ -91,7 +91,7 @@ export const citationOf = (annotation: Fields): readonly Citation[] => {
     },
   ]
 }
-/** Beside the text, as some upstreams that draw have them. */
+/** Generated images, which some upstreams send beside the text. */
 export const readImages = (message: Fields): readonly Media[] =>
   itemsIn(message, 'images').flatMap(image => {
     const url = wordIn(inner(image, 'image_url'), 'url')
@@ -112,7 +112,7 @@ const readCall = (call: Fields, index: number): Content => {
     type: 'call',
     id: original(wordIn(call, 'id') || `call_${index}`),
     name: wordIn(given, 'name') ?? '',
-    // Some write the arguments as an object.
+    // Some upstreams send the arguments as an object.
     input: isFields(custom)
       ? (wordIn(custom, 'input') ?? '')
       : text || JSON.stringify(given.arguments || {}),
@@ -137,7 +137,7 @@ export const encodeAnswer = (answer: Answer, context: Context): Fields => {
     service_tier: tier !== undefined && TIERS.has(tier) ? tier : undefined,
   })
 }
-/** Others have more. */
+/** Other upstreams use further values, which the SDK's types do not know. */
 const TIERS = new Set(['auto', 'default', 'flex', 'scale', 'priority'])
 export const idOf = ({ id }: Context): string => `chatcmpl-${id}`
 
@@ -164,20 +164,20 @@ export const writeCitation = ({ url, title, start, end }: Citation): readonly Fi
   const cited = { url, title: title ?? url, start_index: start ?? 0, end_index: end ?? 0 }
   return [{ type: 'url_citation', url_citation: cited }]
 }
-/** A text's own seal has no field here: an empty thought carries it. */
+/** A text has no field for a payload: an empty thought carries it. */
 const sealedThoughts = (content: Content): readonly Thought[] => {
   if (content.type === 'thought') return [content]
   return content.type === 'text' && content.seal
     ? [{ type: 'thought', text: '', seal: content.seal }]
     : []
 }
-/** An image that was drawn, as clients of this format look for it in the text. */
+/** Converts a generated image to Markdown text, where clients of this format look for it. */
 const shown = (content: Content, index: number, all: readonly Content[]): Content => {
   if (content.type !== 'media') return content
   const text = markdown(content)
   return { type: 'text', text: all[index - 1]?.type === 'media' ? `\n${text}` : text }
 }
-/** Each on a line of its own. */
+/** Consecutive images each get their own line. */
 export const markdown = ({ kind, source, bare }: Media): string => {
   if (bare) return source.type === 'url' ? source.url : source.type === 'data' ? source.data : ''
   const address = source.type === 'url' ? source.url : source.type === 'data' ? dataUrl(source) : ''

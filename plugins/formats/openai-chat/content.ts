@@ -1,4 +1,4 @@
-/** Parts of a user's message: text, images, sound, files, and films that come as an image's address. */
+/** Parts of a user message: text, images, audio, files, and videos given as an image URL. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Loss } from '../codec.ts'
 import type { Content, Media, Source, Text } from '../content.ts'
@@ -15,7 +15,7 @@ import {
 } from '../fields.ts'
 import { dataUrl, OPENAI_FILES, parseDataUrl } from '../media.ts'
 
-/** `content` of a message: text, or parts. */
+/** `content` of a message: text or a list of parts. */
 export const readContent = (message: Fields, at: string): readonly (Text | Media)[] => {
   const { content } = message
   if (content === undefined || content === null) return []
@@ -28,7 +28,7 @@ type Reader = (part: Fields, at: string) => Text | Media
 const readPart: Reader = (part, at) => {
   const reader = entryOf(READERS, String(part.type))
   if (!reader)
-    throw fault('MEMBER_VALUE', [`${at}.type`, `there is no such part as ${String(part.type)}`], {
+    throw fault('MEMBER_VALUE', [`${at}.type`, `unknown part type ${String(part.type)}`], {
       param: `${at}.type`,
     })
   return reader(part, at)
@@ -39,7 +39,7 @@ const READERS: Readonly<Record<string, Reader>> = {
     text: need(textIn(part, 'text', `${at}.text`), `${at}.text`),
     ...(part.prompt_cache_breakpoint !== undefined && { cache: {} }),
   }),
-  // Assistants may repeat what they refused as text.
+  // Clients may send an assistant's refusal back as a part.
   refusal: (part, at) => ({ type: 'text', text: textIn(part, 'refusal', `${at}.refusal`) ?? '' }),
   image_url: (part, at) => readImage(part, at),
   input_audio: (part, at) => {
@@ -68,14 +68,14 @@ const readImage: Reader = (part, at) => {
     at,
   }
 }
-/** By the extension of its path, whatever the query says; data by its own type. */
+/** Classifies a URL by the extension of its path, without the query; data by its media type. */
 const FILM = /\.(?:mp4|m4v|mov|avi|webm|mkv|mpe?g|wmv|flv|3gpp?)$/i
 const kindOf = (mime: string, url: string): Media['kind'] => {
   if (mime !== '') return mime.startsWith('video/') ? 'video' : 'image'
   const path = URL.parse(url)?.pathname ?? url.replace(/[?#].*$/s, '')
   return FILM.test(path) ? 'video' : 'image'
 }
-/** Whether a part names a film: upstreams of this format see none. */
+/** Whether a part is a video, which upstreams of this format do not accept as an image URL. */
 export const isFilm = (part: Fields): boolean => {
   if (part.type !== 'image_url') return false
   const { image_url: given } = part
@@ -104,24 +104,25 @@ const readFile = (file: Fields, at: string): Media => {
 
 // ---------------------------------------------------------------- towards an upstream
 
-/** What no part of this format can say. */
-export const sayLost = (content: Content, loss: Loss): void => {
-  if ('cache' in content && content.cache) loss.drop('cache_control')
+/** Reports what no part of this format can express. */
+export const sayLost = (content: Content, dropped: Loss): void => {
+  if ('cache' in content && content.cache) dropped.drop('cache_control')
   const cites = content.type === 'text' && content.citations && content.citations.length > 0
-  if (cites || (content.type === 'media' && content.cited)) loss.drop('citations')
-  if (content.type === 'media') sayUntitled(content, loss)
+  if (cites || (content.type === 'media' && content.cited)) dropped.drop('citations')
+  if (content.type === 'media') sayUntitled(content, dropped)
 }
-/** Only a file that comes along with its bytes has a name. */
-const sayUntitled = ({ kind, source, name, context, clip }: Media, loss: Loss): void => {
-  if (name !== undefined && !(kind === 'document' && source.type === 'data')) loss.drop('filename')
-  if (context !== undefined) loss.drop('context')
-  if (clip !== undefined) loss.drop('videoMetadata')
+/** Only a file with inline data has a name. */
+const sayUntitled = ({ kind, source, name, context, clip }: Media, dropped: Loss): void => {
+  if (name !== undefined && !(kind === 'document' && source.type === 'data'))
+    dropped.drop('filename')
+  if (context !== undefined) dropped.drop('context')
+  if (clip !== undefined) dropped.drop('videoMetadata')
 }
-export const writePart = (content: Content, loss: Loss): Fields => {
-  sayLost(content, loss)
+export const writePart = (content: Content, dropped: Loss): Fields => {
+  sayLost(content, dropped)
   if (content.type === 'text') return { type: 'text', text: content.text }
   if (content.type === 'media') return writeMedia(content)
-  throw fault('CONTENT_UNSUPPORTED', ['messages', `what a ${content.type} says`])
+  throw fault('CONTENT_UNSUPPORTED', ['messages', `a ${content.type}`])
 }
 const refused = ({ at, kind, source }: Media) => {
   const how = source.type === 'data' ? source.mime : `a ${kind} by its ${source.type}`
@@ -157,7 +158,7 @@ const writeDocument = (media: Media, name: string | undefined): Fields => {
   return { type: 'file', file: { filename: name ?? 'document.pdf', file_data: dataUrl(source) } }
 }
 
-/** One text as a string, anything else as parts. */
+/** A single text as a string, anything else as parts. */
 export const writeContent = (parts: readonly Fields[]): Json => {
   const [only] = parts
   return parts.length === 1 && only?.type === 'text' ? (only.text as string) : (parts as Json)

@@ -1,4 +1,5 @@
-/** Messages of a chat and turns of the hub. Results of tools are messages of their own here, right behind their calls. */
+/** Converts between chat messages and turns of the hub. In this format a tool result is a message
+ *  of its own, directly after the call. */
 import type { Json } from '../../../engine/plugin.ts'
 import { fitted, NARROW, original } from '../call-id.ts'
 import type { Loss } from '../codec.ts'
@@ -26,7 +27,7 @@ import {
   writeThoughts,
 } from './reasoning.ts'
 
-/** Names of calls by their id: results of this format do not repeat them. */
+/** Names of tool calls by id; results of this format do not repeat them. */
 type Names = Map<string, string>
 
 export const readMessages = (body: Fields): readonly Turn[] => {
@@ -37,11 +38,10 @@ export const readMessages = (body: Fields): readonly Turn[] => {
     const at = `messages[${index}]`
     const message = element(each, at)
     const read = entryOf(ROLES, String(message.role))
-    if (!read)
-      throw fault('MEMBER_VALUE', [`${at}.role`, 'there is no such role'], { param: `${at}.role` })
+    if (!read) throw fault('MEMBER_VALUE', [`${at}.role`, 'unknown role'], { param: `${at}.role` })
     const turn = read(message, at, names)
     const last = turns.at(-1)
-    // Results of parallel calls are one turn, as the calls were.
+    // Results of parallel calls form one turn.
     if (last && isResults(last) && isResults(turn))
       turns[turns.length - 1] = { ...last, content: [...last.content, ...turn.content] }
     else turns.push(turn)
@@ -104,7 +104,9 @@ const readCall = (call: Fields, at: string): Call => {
   const custom = fieldsIn(call, 'custom', `${at}.custom`)
   if (custom)
     return {
-      ...{ type: 'call', id, free: true },
+      type: 'call',
+      id,
+      free: true,
       name: need(textIn(custom, 'name', `${at}.custom.name`), `${at}.custom.name`),
       input: textIn(custom, 'input', `${at}.custom.input`) ?? '',
     }
@@ -120,16 +122,17 @@ const readFunctionCall = (given: Fields, id: string, at: string): Call => ({
 
 // ---------------------------------------------------------------- towards an upstream
 
-export const writeMessages = (turns: readonly Turn[], loss: Loss): readonly Fields[] => {
+export const writeMessages = (turns: readonly Turn[], dropped: Loss): readonly Fields[] => {
   const messages: Fields[] = []
-  // What the model drew: only the user can show it here.
+  // Images that the model generated: this format accepts images in user messages only.
   let drawn: Fields[] = []
   for (const turn of turns) {
     if (turn.role === 'assistant') {
-      messages.push(...writeAssistant(turn, loss))
-      for (const each of turn.content) if (each.type === 'media') drawn.push(writePart(each, loss))
+      messages.push(...writeAssistant(turn, dropped))
+      for (const each of turn.content)
+        if (each.type === 'media') drawn.push(writePart(each, dropped))
     } else {
-      messages.push(...writeOthers(turn, turn.role === 'user' ? drawn : [], loss))
+      messages.push(...writeOthers(turn, turn.role === 'user' ? drawn : [], dropped))
       if (turn.role === 'user') drawn = []
     }
   }
@@ -137,35 +140,35 @@ export const writeMessages = (turns: readonly Turn[], loss: Loss): readonly Fiel
   return messages
 }
 
-/** Results first, each by itself; what they show beside text, in one message of the user behind them all. */
+/** Each tool result becomes a message; images from the results follow in one user message. */
 const writeOthers = (
   { role, content, name }: Turn,
   before: readonly Fields[],
-  loss: Loss,
+  dropped: Loss,
 ): readonly Fields[] => {
   const messages: Fields[] = []
   const shown: Fields[] = [...before]
   const said: Fields[] = []
   for (const each of content) {
     if (each.type === 'result') {
-      messages.push(writeResult(each, loss))
+      messages.push(writeResult(each, dropped))
       for (const media of each.content)
-        if (media.type === 'media') shown.push(writePart(media, loss))
+        if (media.type === 'media') shown.push(writePart(media, dropped))
     } else if (each.type !== 'thought') {
-      const part = each.type === 'work' ? retold(each, loss) : each
-      if (part) said.push(writePart(part, loss))
+      const part = each.type === 'work' ? retold(each, dropped) : each
+      if (part) said.push(writePart(part, dropped))
     }
   }
   const parts = [...shown, ...said]
-  // A turn of which nothing could be told is not there.
+  // Omits a turn whose content was all dropped.
   if (parts.length > 0 || content.length === 0)
     messages.push(present({ role, content: parts.length > 0 ? writeContent(parts) : '', name }))
   return messages
 }
-const writeResult = (result: Result, loss: Loss): Fields => {
+const writeResult = (result: Result, dropped: Loss): Fields => {
   const { id, content, value, failed } = result
-  sayLost(result, loss)
-  for (const each of content) if (each.type === 'text') sayLost(each, loss)
+  sayLost(result, dropped)
+  for (const each of content) if (each.type === 'text') sayLost(each, dropped)
   const texts = content.map(each => (each.type === 'text' ? each.text : `[${each.kind} below]`))
   const text =
     texts.length > 0 ? texts.join('\n') : value === undefined ? '' : JSON.stringify(value)
@@ -176,9 +179,11 @@ const writeResult = (result: Result, loss: Loss): Fields => {
   }
 }
 
-const writeAssistant = ({ content: given, name }: Turn, loss: Loss): readonly Fields[] => {
-  const content = given.flatMap(each => (each.type === 'work' ? (retold(each, loss) ?? []) : each))
-  for (const each of content) if (each.type !== 'media') sayLost(each, loss)
+const writeAssistant = ({ content: given, name }: Turn, dropped: Loss): readonly Fields[] => {
+  const content = given.flatMap(each =>
+    each.type === 'work' ? (retold(each, dropped) ?? []) : each,
+  )
+  for (const each of content) if (each.type !== 'media') sayLost(each, dropped)
   const thoughts = content.filter((each): each is Thought => each.type === 'thought')
   const refusals = content.flatMap(each => (each.type === 'refusal' ? [each.text] : []))
   const said: Fields = {
@@ -186,11 +191,12 @@ const writeAssistant = ({ content: given, name }: Turn, loss: Loss): readonly Fi
     ...(refusals.length > 0 && { refusal: refusals.join('') }),
     ...writeThoughts(ownThoughts(thoughts)),
   }
-  // A message that says nothing is refused: of a turn of which nothing could be told none is left.
+  // The provider rejects an empty message: a turn whose content was all dropped is omitted.
   if (given.length > 0 && said.content === null && Object.keys(said).length === 1) return []
   return [present({ role: 'assistant', ...said, name })]
 }
-/** Text and calls. Text may be absent where there are calls. `ours`: only what this format's own providers sealed. */
+/** Text and calls; the text is null if there is none. `ours`: include only payloads of this
+ *  format's own providers. */
 export const writeSaid = (content: readonly Content[], ours: boolean): Fields => {
   const texts: string[] = []
   const calls: Json[] = []

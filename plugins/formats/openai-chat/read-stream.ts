@@ -1,5 +1,6 @@
-/** A streamed chat answer of an upstream. Text, thoughts and calls have no ends of their own here: a block ends where one of
- *  another kind begins, calls at the reason to stop, since their fragments may interleave. */
+/** Decodes an upstream's chat stream. This format marks no ends of blocks: a text or thought ends
+ *  where a block of another kind begins; calls end at the finish reason, because their fragments
+ *  may interleave. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Part } from '../answer.ts'
 import { original } from '../call-id.ts'
@@ -14,7 +15,7 @@ import { metersOf } from './usage.ts'
 
 type Emit = (part: Part) => void
 
-/** A call whose name has not come yet keeps its input. */
+/** Buffers the input of a call until its name arrives. */
 interface OpenCall {
   readonly id: string
   name: string
@@ -73,7 +74,7 @@ class ChoiceReader {
   readonly #number: number
   readonly #claim: () => number
   readonly #calls = new Map<number, OpenCall>()
-  /** The text or thought that is open. */
+  /** The open text, thought or refusal. */
   #open: { readonly type: 'text' | 'thought' | 'refusal'; readonly index: number } | undefined
   #called = false
   stopped = false
@@ -94,7 +95,7 @@ class ChoiceReader {
         emit({ type: 'cite', index: this.#opened('text', emit), citation })
     for (const image of readImages(delta)) this.#whole(image, emit)
     for (const [at, call] of itemsIn(delta, 'tool_calls').entries()) this.#call(call, at, emit)
-    // As calls were told before there could be several.
+    // The older form for a single call.
     const { function_call: old } = delta
     if (isFields(old)) this.#call({ index: 0, id: old.name ?? '', function: old }, 0, emit)
     if (typeof chunk.finish_reason === 'string') this.finish(chunk.finish_reason, emit)
@@ -107,7 +108,7 @@ class ChoiceReader {
       if (call.index !== undefined) emit({ type: 'close', index: call.index })
     emit({ type: 'stop', choice: this.#number, stop: stopOf(reason, this.#called) })
   }
-  /** Words may come as plain text and in details both: then the details are the ones with seals. */
+  /** Thoughts may come both as plain text and as details; only the details carry payloads. */
   #think(delta: Fields, emit: Emit): void {
     for (const { text, seal } of readThoughts(delta)) {
       if (text !== '') this.#grow('thought', text, emit)
@@ -145,7 +146,8 @@ class ChoiceReader {
     if (this.#open) emit({ type: 'close', index: this.#open.index })
     this.#open = undefined
   }
-  /** A fragment. The first tells id and name; some upstreams tell them with each, some number none of them. */
+  /** A fragment of a call. Usually only the first has id and name; some upstreams repeat them, some
+   *  omit the index. */
   #call(fragment: Fields, at: number, emit: Emit): void {
     const free = isFields(fragment.custom)
     const given = free ? inner(fragment, 'custom') : inner(fragment, 'function')

@@ -1,12 +1,14 @@
-/** Thoughts in a format that has no field for them: `reasoning_content`, as many upstreams write it, for the text, and
- *  `reasoning_details` for what its provider must get back. Both are read from messages of the assistant, too. */
+/** Thoughts in a format without a field for them: `reasoning_content` (used by many upstreams) for
+ *  the text, and `reasoning_details` for payloads. Both are also read from a client's assistant
+ *  messages. */
 import type { Seal, Thought } from '../content.ts'
 import { type Fields, inner, itemsIn, wordIn } from '../fields.ts'
 import { sealedFor, unsealed } from '../seal.ts'
 
 const NAME = 'openai-chat'
 
-/** `{type: 'reasoning.text', text, signature}`: a thought; `{type: 'reasoning.encrypted', data}`: one without words. */
+/** `{type: 'reasoning.text', text, signature}`: a thought; `{type: 'reasoning.encrypted', data}`:
+ *  one without text. */
 export const readThoughts = (message: Fields): readonly Thought[] => {
   const details = itemsIn(message, 'reasoning_details')
   const thoughts = details.flatMap(readDetail)
@@ -29,7 +31,7 @@ export const writeDetail = ({ text, seal }: Thought): Fields => {
     : { type: 'reasoning.text', text, signature: sealed }
 }
 
-/** Members of a message. Plain thoughts need no details. */
+/** Fields of a message. Thoughts without payload need no details. */
 export const writeThoughts = (thoughts: readonly Thought[]): Fields => {
   if (thoughts.length === 0) return {}
   const text = thoughts.map(thought => thought.text).join('')
@@ -39,7 +41,8 @@ export const writeThoughts = (thoughts: readonly Thought[]): Fields => {
   }
 }
 
-/** On a call, as Google's own layer for this format has it: `extra_content.google.thought_signature`. */
+/** The payload of a call is in `extra_content.google.thought_signature`, as in Google's
+ *  compatibility layer for this format. */
 export const callSeal = (call: Fields): Seal | undefined => {
   const signature = inner(inner(call, 'extra_content'), 'google').thought_signature
   return typeof signature === 'string' ? unsealed(NAME, signature) : undefined
@@ -47,7 +50,7 @@ export const callSeal = (call: Fields): Seal | undefined => {
 export const writeCallSeal = (seal: Seal | undefined): Fields =>
   seal ? { extra_content: { google: { thought_signature: sealedFor(NAME, seal) } } } : {}
 
-/** What an upstream of this format is given back: only what it sealed itself. */
+/** An upstream of this format receives only payloads of its own. */
 export const ownThoughts = (thoughts: readonly Thought[]): readonly Thought[] =>
   thoughts.filter(({ seal }) => isOwn(seal))
 export const isOwn = (seal: Seal | undefined): boolean => seal?.origin === NAME

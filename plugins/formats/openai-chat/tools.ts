@@ -1,4 +1,4 @@
-/** Tools of a chat request, and how one is chosen. */
+/** Tools and tool choice of a chat request. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Loss } from '../codec.ts'
 import type { HostedName } from '../content.ts'
@@ -18,7 +18,7 @@ import {
 } from '../fields.ts'
 import type { FreeTool, FunctionTool, Prompt, Tool, ToolChoice } from '../hub.ts'
 
-/** Names under which clients of this format ask for tools that whoever answers runs. */
+/** Names by which clients of this format request hosted tools. */
 const PRESETS: Readonly<Record<string, HostedName>> = {
   gx_search: 'web_search',
   google_search: 'web_search',
@@ -32,7 +32,8 @@ const PRESETS: Readonly<Record<string, HostedName>> = {
   urlContext: 'url_context',
 }
 
-/** A preset is a name of ours without parameters; with them it is a function of the client's that happens to be called so. */
+/** A preset is one of our names without parameters. With parameters it is the client's own function
+ *  of that name. */
 export const presetOf = (tool: Json): string | undefined => {
   if (!isFields(tool)) return undefined
   if (tool.type !== 'function')
@@ -69,7 +70,9 @@ const readTool = (given: Json, at: string): Tool => {
     }
   }
   if (tool.type !== 'function')
-    throw fault('MEMBER_VALUE', [`${at}.type`, 'it is function or custom'], { param: `${at}.type` })
+    throw fault('MEMBER_VALUE', [`${at}.type`, "expected 'function' or 'custom'"], {
+      param: `${at}.type`,
+    })
   return readFunction(
     need(fieldsIn(tool, 'function', `${at}.function`), `${at}.function`),
     `${at}.function`,
@@ -107,9 +110,13 @@ export const readChoice = ({
   if (given === undefined || given === null) return undefined
   if (given === 'auto' || given === 'none' || given === 'required') return { type: given }
   if (!isFields(given))
-    throw fault('MEMBER_VALUE', ['tool_choice', 'it is auto, none, required or an object'], {
-      param: 'tool_choice',
-    })
+    throw fault(
+      'MEMBER_VALUE',
+      ['tool_choice', "expected 'auto', 'none', 'required' or an object"],
+      {
+        param: 'tool_choice',
+      },
+    )
   if (given.type === 'allowed_tools') return readAllowed(inner(given, 'allowed_tools'))
   const named = [given, inner(given, 'function'), inner(given, 'custom')]
   const name = named.map(each => each.name).find(each => typeof each === 'string')
@@ -128,12 +135,12 @@ const readAllowed = (allowed: Fields): ToolChoice => ({
 
 // ---------------------------------------------------------------- towards an upstream
 
-/** Members of the body. Of hosted tools this format has a search only, and that as an option. */
-export const writeTools = ({ tools, choice }: Prompt, loss: Loss): Fields => {
+/** Fields of the body. The only hosted tool of this format is web search, which is an option. */
+export const writeTools = ({ tools, choice }: Prompt, dropped: Loss): Fields => {
   const written: Fields[] = []
   let search: Fields | undefined
   for (const tool of tools) {
-    if (tool.type === 'function') written.push(writeFunction(tool, loss))
+    if (tool.type === 'function') written.push(writeFunction(tool, dropped))
     else if (tool.type === 'free') {
       const { name, description, grammar } = tool
       written.push({ type: 'custom', custom: present({ name, description, format: grammar }) })
@@ -152,25 +159,32 @@ export const writeTools = ({ tools, choice }: Prompt, loss: Loss): Fields => {
   }
   return present({
     ...(written.length > 0 && { tools: written }),
-    tool_choice: choice && writeChoice(choice, tools, loss),
+    tool_choice: choice && writeChoice(choice, tools, dropped),
     web_search_options: search,
   })
 }
-const writeFunction = (tool: Extract<Tool, { readonly type: 'function' }>, loss: Loss): Fields => {
+const writeFunction = (
+  tool: Extract<Tool, { readonly type: 'function' }>,
+  dropped: Loss,
+): Fields => {
   const { name, description, schema, strict, cache } = tool
-  if (cache) loss.drop('cache_control')
+  if (cache) dropped.drop('cache_control')
   return {
     type: 'function',
     function: present({ name, description, parameters: schema, strict }),
   }
 }
-/** Only the client's own tools are chosen here: whether there is a search is left to the model. */
-const writeChoice = (choice: ToolChoice, tools: readonly Tool[], loss: Loss): Json | undefined => {
+/** The choice covers the client's own tools only; web search is always left to the model. */
+const writeChoice = (
+  choice: ToolChoice,
+  tools: readonly Tool[],
+  dropped: Loss,
+): Json | undefined => {
   const own = tools.filter(tool => tool.type === 'function' || tool.type === 'free')
   const named = choice.type === 'tool' ? [choice.name] : choice.type === 'some' ? choice.names : []
   const chosen = own.filter(({ name }) => named.includes(name)).map(choiceOf)
   const lost = chosen.length < named.length || (own.length === 0 && choice.type === 'required')
-  if (lost && tools.length > 0) loss.drop('tool_choice')
+  if (lost && tools.length > 0) dropped.drop('tool_choice')
   const [only] = chosen
   if (choice.type === 'tool') return only
   if (choice.type === 'some')

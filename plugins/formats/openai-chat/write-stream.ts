@@ -1,4 +1,5 @@
-/** A streamed chat answer for a client: chunks without names, a role first, a reason to stop, counts for who asked. */
+/** Encodes a chat stream for a client: unnamed chunks, the role first, a finish reason last, and
+ *  usage if the client requested it. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Meters } from '../../slots.ts'
 import type { Part } from '../answer.ts'
@@ -13,7 +14,7 @@ import { countsOf } from './usage.ts'
 interface Block {
   readonly choice: number
   readonly content: Content
-  /** Which of the choice's calls it is. */
+  /** The index of this call within its choice. */
   readonly call: number
   seal: Seal | undefined
   grown: boolean
@@ -23,7 +24,7 @@ export const encodeStream = (context: Context): StreamEncoder => {
   const blocks = new Map<number, Block>()
   const calls = new Map<number, number>()
   const greeted = new Set<number>()
-  /** Choices that show an image already. */
+  /** Choices that contain an image already. */
   const drawn = new Set<number>()
   const wanted = context.prompt.counts
   let created = context.now
@@ -73,10 +74,10 @@ export const encodeStream = (context: Context): StreamEncoder => {
   }
   const closing = (block: Block): string => {
     const { choice, content, seal, grown } = block
-    // A call without arguments has empty ones: clients parse what they were sent.
+    // A call without arguments gets an empty object, because clients parse the arguments.
     if (content.type === 'call')
       return grown || content.free ? '' : say(choice, growth(block, '{}'))
-    // Behind the words it seals; of a text it is all there is of a thought.
+    // The payload follows its text; a payload on a text becomes an empty thought.
     return seal
       ? say(choice, { reasoning_details: [writeDetail({ type: 'thought', text: '', seal })] })
       : ''

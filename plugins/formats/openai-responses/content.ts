@@ -1,4 +1,4 @@
-/** Parts of what a client or one of its tools says: text, images, files, both ways. */
+/** Converts parts of client messages and tool results: text, images, files. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Cache, Media, Source, Text } from '../content.ts'
 import { fault } from '../faults.ts'
@@ -7,7 +7,7 @@ import { dataUrl, kindOfMime, OPENAI_FILES, parseDataUrl } from '../media.ts'
 
 // ---------------------------------------------------------------- read
 
-/** A string, or a list of parts. */
+/** A string or a list of parts. */
 export const readContent = (value: Json | undefined, at: string): readonly (Text | Media)[] => {
   if (typeof value === 'string') return [{ type: 'text', text: value }]
   if (value === undefined || value === null) throw fault('MEMBER_MISSING', [at], { param: at })
@@ -59,7 +59,7 @@ const audio = (part: Fields, at: string): Media => {
   const mime = format === 'mp3' ? 'audio/mpeg' : `audio/${format}`
   return { type: 'media', kind: 'audio', source: { type: 'data', data: sound, mime }, at }
 }
-/** `text` stands for what several clients write by mistake, and upstreams let pass. */
+/** Accepts `text`, which several clients send by mistake and upstreams tolerate. */
 const PARTS: Readonly<Record<string, (part: Fields, at: string) => Text | Media>> = {
   input_text: text,
   output_text: text,
@@ -71,15 +71,15 @@ const PARTS: Readonly<Record<string, (part: Fields, at: string) => Text | Media>
 
 const fileOf = (id: string): Source => ({ type: 'file', file: id, origin: OPENAI_FILES })
 
-/** An address, or the bytes themselves. */
+/** A URL, or inline data. */
 const sourceOf = (url: string, at: string): Source => {
   const inline = parseDataUrl(url)
   if (inline) return inline
   if (!/^[a-z][a-z0-9+.-]*:/i.test(url))
-    throw fault('MEMBER_VALUE', [at, 'it must be a URL or a data URL'], { param: at })
+    throw fault('MEMBER_VALUE', [at, 'expected a URL or a data URL'], { param: at })
   return { type: 'url', url }
 }
-/** Bytes of a file: as a data URL, or bare. */
+/** File data: a data URL or plain base64. */
 const dataOf = (data: string, name: string | undefined): Source =>
   parseDataUrl(data) ?? { type: 'data', data, mime: mimeOf(name) }
 
@@ -146,7 +146,7 @@ const WRITERS: Readonly<Partial<Record<Media['kind'], (media: Media) => Fields>>
 const ending = (mime: string): string | undefined =>
   Object.keys(MIMES).find(name => MIMES[name] === mime)
 
-/** Files of others cannot be opened. */
+/** Other providers' files are not accessible. */
 const ownFile = (media: Media): string => {
   const { source } = media
   return source.type === 'file' && source.origin === OPENAI_FILES ? source.file : refused(media)

@@ -1,4 +1,4 @@
-/** What upstreams of this format write when they refuse. */
+/** Decodes error replies of upstreams of this format. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Refused } from '../codec.ts'
 import { type Fields, isFields, wordIn } from '../fields.ts'
@@ -20,7 +20,7 @@ export const decodeError = (status: number, body: Json | undefined): Refused => 
 const textOf = (value: Json | undefined): string | undefined =>
   typeof value === 'string' && value.trim() !== '' ? value : undefined
 
-/** Where compatible upstreams put it. */
+/** Compatible upstreams use other members for the message. */
 const messageOf = (error: Fields): string | undefined =>
   textOf(error.message) ?? textOf(error.error) ?? textOf(error.detail)
 

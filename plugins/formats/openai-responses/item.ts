@@ -1,4 +1,5 @@
-/** Output items as the hub's content, as an upstream wrote them: nothing that is missing or odd is an error. */
+/** Decodes an upstream's output items to hub content. Missing or unexpected members are not
+ *  errors. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Call, Content, Media, Refused, Seal, Text, Thought } from '../content.ts'
 import { type Fields, isFields, itemsIn, wordIn } from '../fields.ts'
@@ -11,7 +12,7 @@ export const contentOf = (item: Fields): readonly Content[] => {
   return type === undefined ? [] : (READERS[type] ?? work)(item)
 }
 
-/** A part of a message; undefined where it says nothing. */
+/** A part of a message; undefined if it is empty. */
 export const spoken = (part: Fields, item: Fields): Text | Refused | undefined => {
   const { type } = part
   if (type === 'refusal') {
@@ -29,12 +30,12 @@ export const spoken = (part: Fields, item: Fields): Text | Refused | undefined =
     ...(seal && { seal }),
   }
 }
-/** Only what is said by the way must be known for that when it comes back: it stands before other things anyway, so that
- *  clients with no place for it lose nothing by what carries it. */
+/** Only the phase `commentary` must return to the provider. Commentary precedes other content, so
+ *  clients without a field for the payload lose nothing by the thought that carries it. */
 export const phaseOf = (item: Fields): Seal | undefined =>
   item.phase === 'commentary' ? { origin: NAME, kind: 'phase', data: item.phase } : undefined
 
-/** A thought that nobody can read is none. */
+/** Drops a thought with neither text nor ciphertext. */
 const thoughtOf = (item: Fields): Thought | undefined => {
   const text = thoughtText(item)
   const seal = sealOf(item)
@@ -47,7 +48,7 @@ const sealOf = (item: Fields): Seal | undefined => {
   const id = wordIn(item, 'id')
   return sealed ? { origin: NAME, data: sealed, ...(id && { id }) } : undefined
 }
-/** The summary; where there is none, the thoughts themselves. */
+/** The summary, or else the full thoughts. */
 export const thoughtText = (item: Fields): string => {
   const summary = textsIn(item, 'summary')
   return (summary.length > 0 ? summary : textsIn(item, 'content')).join('\n\n')
@@ -55,7 +56,7 @@ export const thoughtText = (item: Fields): string => {
 const textsIn = (item: Fields, key: string): readonly string[] =>
   itemsIn(item, key).flatMap(part => wordIn(part, 'text') || [])
 
-/** A call of the client's; `input` as far as it is known. */
+/** A call of a client's tool, with its input so far. */
 export const callOf = (item: Fields): Call => {
   const free = item.type === 'custom_tool_call'
   const input = wordIn(item, free ? 'input' : 'arguments') ?? objectText(item.arguments)
@@ -70,7 +71,7 @@ export const callOf = (item: Fields): Call => {
 const objectText = (given: Json | undefined): string =>
   isFields(given) ? JSON.stringify(given) : ''
 
-/** One upstream writes the calls of its own searches like those of the client's free tools. */
+/** One upstream sends its own searches in the shape of free-text tool calls. */
 export const isCall = (item: Fields): boolean =>
   item.type === 'function_call' ||
   (item.type === 'custom_tool_call' && !wordIn(item, 'call_id')?.startsWith('xs_call'))

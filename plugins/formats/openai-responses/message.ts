@@ -1,4 +1,4 @@
-/** A message while it is written: texts and refusals that follow one another. */
+/** Writes a message with its consecutive texts and refusals as stream events. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Citation, Refused, Text } from '../content.ts'
 import { type Fields, isFields, itemsIn } from '../fields.ts'
@@ -6,7 +6,7 @@ import { annotationOf } from './citations.ts'
 import { itemId } from './name.ts'
 import type { Place, Status, Tell } from './writing.ts'
 
-/** A text goes on where the text before it ended. */
+/** A new text continues the preceding text part. */
 export const writeMessage = (phase: string | undefined, place: Place, tell: Tell): Message => {
   const id = itemId('msg', place.id, place.index)
   const item = {
@@ -39,7 +39,7 @@ type Spoken = (Text | Refused)['type']
 
 export class Part {
   readonly kind: Spoken
-  /** Nobody is writing it. */
+  /** True while no block writes this part. */
   free = false
   readonly #at: Fields
   readonly #tell: Tell
@@ -47,7 +47,7 @@ export class Part {
   readonly #logprobs: Json[] = []
   readonly #waiting: Citation[] = []
   #text = ''
-  /** Where the text that is written now began. */
+  /** The offset at which the current block's text begins. */
   #from = 0
 
   constructor(kind: Spoken, at: Fields, tell: Tell) {
@@ -68,12 +68,12 @@ export class Part {
     this.#logprobs.push(...list)
     this.#tell('response.output_text.delta', { ...this.#at, delta, logprobs: list })
   }
-  /** Without offsets it is of all that is written until the text ends. */
+  /** A citation without offsets waits for the end of the text and covers all of it. */
   cite(citation: Citation): void {
     if (citation.end === undefined) this.#waiting.push(citation)
     else this.#annotate(citation)
   }
-  /** The text ends here; another may go on behind it. */
+  /** Ends the current block; another block may continue the part. */
   release(): void {
     for (const citation of this.#waiting.splice(0)) this.#annotate(citation)
     this.free = true
@@ -107,7 +107,7 @@ export class Part {
     }
   }
 }
-/** As the hub has them. */
+/** The entries of the hub's log probabilities. */
 const entriesOf = (logprobs: Json | undefined): readonly Json[] => {
   if (Array.isArray(logprobs)) return logprobs
   return isFields(logprobs) ? itemsIn(logprobs, 'content') : []

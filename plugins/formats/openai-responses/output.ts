@@ -1,4 +1,5 @@
-/** The output of an answer, item by item, made of the hub's parts: items are finished when something else begins. */
+/** Builds the output of an answer item by item from the hub's parts. An item is finished when the
+ *  next one begins. */
 import type { Part } from '../answer.ts'
 import type { Content, Seal } from '../content.ts'
 import type { Fields } from '../fields.ts'
@@ -15,14 +16,14 @@ import {
   writeWork,
 } from './writing.ts'
 
-/** An item on its way. */
+/** An unfinished item. */
 interface Item {
   readonly index: number
   readonly writing: Writing | Message
-  /** How many blocks are still writing it. */
+  /** The number of open blocks that write to this item. */
   open: number
 }
-/** A block of the hub, as far as it is written. */
+/** An open block of the hub. */
 interface Block {
   readonly item: Item
   readonly text?: TextPart
@@ -33,19 +34,19 @@ export class Output {
   readonly #id: string
   readonly #tell: Tell
   readonly #blocks = new Map<number, Block>()
-  /** Announced and not finished. */
+  /** Items that were announced and are not finished. */
   readonly #items = new Set<Item>()
   readonly #done: Fields[] = []
   #count = 0
   #message: Item | undefined
-  /** Whether the model said that it will not. */
+  /** Whether the answer contains a refusal. */
   refused = false
 
   constructor(id: string, tell: Tell) {
     this.#id = id
     this.#tell = tell
   }
-  /** What is finished, in the order it began. */
+  /** Finished items, in the order in which they began. */
   get items(): readonly Fields[] {
     return this.#done.filter(item => item !== undefined)
   }
@@ -60,14 +61,14 @@ export class Output {
     else if (part.type === 'seal') this.#seal(block, part.seal)
     else this.#close(part.index, block, part.content)
   }
-  /** It said so in why it ended, and in no words of the answer. */
+  /** Adds a refusal that the stop reason holds and the content does not. */
   refuse(message: string | undefined): void {
     if (this.refused || !message) return
     const content = { type: 'refusal', text: message } as const
     this.take({ type: 'open', index: -1, choice: 0, content })
     this.take({ type: 'close', index: -1 })
   }
-  /** Nothing more will come. */
+  /** Ends the output. */
   finish(status: Status): void {
     const last = [...this.#items].at(-1)
     for (const item of this.#items) this.#finish(item, item === last ? status : 'completed')
@@ -125,7 +126,7 @@ export class Output {
     if (!text && item.writing.item.type === 'reasoning') (item.writing as Writing).seal(seal)
     else if (seal.kind === undefined) this.#carry(seal)
   }
-  /** What has no place of its own at this content goes in an empty thought. */
+  /** A payload without a field at its content becomes an empty thought. */
   #carry(seal: Seal): void {
     this.#settle()
     const place = { id: this.#id, index: this.#count }
@@ -145,7 +146,7 @@ export class Output {
     this.#tell('response.output_item.added', { output_index: item.index, item: announced })
     return item
   }
-  /** Whoever is no longer written is finished. */
+  /** Finishes items that no open block writes to. */
   #settle(): void {
     for (const item of this.#items) if (item.open <= 0) this.#finish(item, 'completed')
   }

@@ -1,4 +1,4 @@
-/** Items of a client's input: a flat list, read into turns. */
+/** Decodes the flat list of a client's input items to turns. */
 import type { Json } from '../../../engine/plugin.ts'
 import { original } from '../call-id.ts'
 import type { Content, Result, Seal } from '../content.ts'
@@ -17,10 +17,10 @@ interface Said {
   readonly role: Role
   readonly content: readonly Content[]
 }
-/** `names`: of tools, by the ids of their calls so far. */
+/** `names`: tool names by the ids of the calls so far. */
 type Read = (item: Fields, at: string, names: Map<string, string>) => Said
 
-/** What one side says in a row becomes one turn; messages stay apart, each where it stands. */
+/** Merges consecutive items of one side into a turn; consecutive messages stay separate turns. */
 export const readItems = (input: Json | undefined): readonly Turn[] => {
   if (typeof input === 'string') return [{ role: 'user', content: [{ type: 'text', text: input }] }]
   if (!Array.isArray(input))
@@ -71,7 +71,7 @@ const readMessage: Read = (item, at) => {
   if (role !== 'assistant') return { role, content: readContent(item.content, place) }
   return { role, content: readSpoken(item, place) }
 }
-/** What the model said: refusals stand among its texts, and some say in which phase it spoke. */
+/** An assistant message: its parts may include refusals, and it may name its phase. */
 const readSpoken = (item: Fields, at: string): readonly Content[] => {
   const phase = textIn(item, 'phase', at)
   const seal: Seal | undefined =
@@ -131,7 +131,7 @@ const readResult =
 const callId = (item: Fields, at: string): string =>
   original(need(textIn(item, 'call_id', `${at}.call_id`), `${at}.call_id`))
 
-// ---------------------------------------------------------------- what only its provider reads
+// ---------------------------------------------------------------- provider-specific items
 
 const readReasoning: Read = (item, at) => {
   for (const list of ['summary', 'content'])
@@ -153,7 +153,7 @@ const readReasoning: Read = (item, at) => {
     ],
   }
 }
-/** The picture is for every model, the item it stands in for its own provider. */
+/** The image is content for every model; the rest of the item is a payload for its own provider. */
 const readImage: Read = (item, at) => {
   textIn(item, 'result', `${at}.result`)
   const image = imageOf(item)

@@ -1,5 +1,5 @@
-/** An upstream's stream, event by event. What a late event says of an item already told is completed, never repeated; an
- *  upstream that leaves out the events between first and last is read from the last. */
+/** Decodes an upstream's stream event by event. A late event completes an item and never repeats
+ *  it. If an upstream omits the events between the first and the last, the last one is decoded. */
 import type { Part } from '../answer.ts'
 import type { StreamDecoder } from '../codec.ts'
 import type { Call, Content, Seal } from '../content.ts'
@@ -15,10 +15,10 @@ import { metersOf } from './usage.ts'
 
 type Emit = (part: Part) => void
 
-/** A block of the hub, as far as it is told. */
+/** An open block of the hub. */
 interface Block {
   readonly index: number
-  /** Characters of its text. */
+  /** Characters of the text that were emitted. */
   sent: number
   cited: number
 }
@@ -34,7 +34,7 @@ interface Item {
 export const decodeStream = (): StreamDecoder => new Reading()
 
 class Reading implements StreamDecoder {
-  /** By their places in the output. */
+  /** Items by their position in the output. */
   readonly #items = new Map<number, Item>()
   readonly #types = new Set<Content['type']>()
   #emit: Emit = () => undefined
@@ -53,7 +53,7 @@ class Reading implements StreamDecoder {
     return this.#ended
   }
 
-  // -------------------------------------------------------------- what events say
+  // -------------------------------------------------------------- handlers of events
 
   begin(response: Fields): void {
     if (this.#begun) return
@@ -65,13 +65,13 @@ class Reading implements StreamDecoder {
     const item = this.#item(placeOf(event), given)
     const { type } = given
     if (isCall(given)) {
-      // Arguments that are known already are told by their own events as well.
+      // Complete arguments are also sent by their own events.
       const call: Call = { ...callOf(given), input: '' }
       this.#open(item, INPUT, call)
     } else if (typeof type === 'string' && !LATE.has(type))
       for (const content of contentOf(given)) this.#open(item, WHOLE, content)
   }
-  /** More of a text. */
+  /** Appends to a text. */
   grow(event: Fields, kind: Content['type'], key: string): void {
     const item = this.#item(placeOf(event), {})
     const delta = wordIn(event, 'delta') ?? ''
@@ -96,7 +96,7 @@ class Reading implements StreamDecoder {
     block.cited++
     this.#emit({ type: 'cite', index: block.index, citation: citationOf(annotation) })
   }
-  /** Between two parts of a summary. */
+  /** Separates two parts of a summary. */
   paragraph(event: Fields): void {
     const block = this.#item(placeOf(event), {}).blocks.get(THOUGHT)
     if (!block || block.sent === 0 || event.summary_index === 0 || event.content_index === 0) return
@@ -133,12 +133,15 @@ class Reading implements StreamDecoder {
 
   // -------------------------------------------------------------- items and blocks
 
-  /** What is known of it may come late. */
+  /** Members of an item may arrive after its first event. */
   #item(place: number, given: Fields): Item {
     this.begin({})
     const item = this.#items.get(place) ?? {
-      ...{ type: '', id: '', phase: undefined },
-      ...{ blocks: new Map(), done: false },
+      type: '',
+      id: '',
+      phase: undefined,
+      blocks: new Map(),
+      done: false,
     }
     item.type ||= wordIn(given, 'type') ?? ''
     item.id ||= wordIn(given, 'id') ?? ''
@@ -146,13 +149,14 @@ class Reading implements StreamDecoder {
     this.#items.set(place, item)
     return item
   }
-  /** Some upstreams order the whole otherwise than its parts; some give other ids in it. */
+  /** Some upstreams order the whole response differently from its events, or use other ids in
+   *  it. */
   #isDone(given: Fields, place: number): boolean {
     const same = this.#items.get(place)
     if (same?.done && same.type === given.type) return true
     return [...this.#items.values()].some(({ done, id }) => done && id !== '' && id === given.id)
   }
-  /** Where an item that began and did not end stands; or a place of its own. */
+  /** The position of the unfinished item with this id, or a new position. */
   #placeOf(given: Fields, place: number): number {
     for (const [at, { done, id }] of this.#items)
       if (!done && id !== '' && id === given.id) return at
@@ -168,7 +172,7 @@ class Reading implements StreamDecoder {
     this.#emit({ type: 'open', index: block.index, choice: 0, content })
     return block
   }
-  /** A text that begins with its first words. Of a call, more must be known than that. */
+  /** Opens a text at its first delta. A call needs its id and name first. */
   #text(item: Item, kind: Content['type'], key: string): Block | undefined {
     const { phase: seal } = item
     if (kind === 'text')
@@ -177,7 +181,7 @@ class Reading implements StreamDecoder {
       return this.#open(item, key, { type: kind, text: '' })
     return undefined
   }
-  /** What the whole says beyond what was told. */
+  /** Emits what the whole item holds beyond its earlier events. */
   #complete(item: Item, key: string, content: Content | undefined): void {
     if (!content) return
     const known = item.blocks.get(key)
@@ -203,10 +207,10 @@ const PARAGRAPH = '\n\n'
 const INPUT = 'input'
 const THOUGHT = 'thought'
 const WHOLE = 'whole'
-/** What begins with its first words, or is told when it is whole. */
+/** Items that open at their first delta or once they are complete. */
 const LATE: ReadonlySet<string> = new Set(['message', 'reasoning', 'image_generation_call'])
 
-/** As it opens: its words are told one by one. */
+/** The content as it opens, without its text. */
 const bare = (content: Content): Content => {
   if (content.type === 'call') return { ...content, input: '' }
   if (content.type === 'text') {

@@ -1,4 +1,5 @@
-/** The response object around the output: every member that its schema wants, the client's own settings among them. */
+/** Builds the response object around the output: all members that the schema requires, including
+ *  the client's own settings. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Meters } from '../../slots.ts'
 import type { Context } from '../codec.ts'
@@ -6,7 +7,7 @@ import { type Fields, inner, isFields, itemsIn, wordIn } from '../fields.ts'
 import type { Ending } from './stops.ts'
 import { countsOf } from './usage.ts'
 
-/** How far it has come. */
+/** The progress of the response. */
 export interface State {
   readonly status: 'in_progress' | Ending['status']
   readonly reason?: Ending['reason']
@@ -48,7 +49,7 @@ const echoOf = (body: Fields): Fields => {
     ...(body.conversation && { conversation: conversationOf(body.conversation) }),
   }
 }
-/** With what it is where the client says nothing. */
+/** Fields that the response echoes, with their defaults. */
 const ECHOED: readonly (readonly [key: string, usual: Json])[] = [
   ['background', false],
   ['frequency_penalty', 0],

@@ -1,4 +1,4 @@
-/** Tools and which of them shall be called, both ways. */
+/** Converts tools and tool choice in both directions. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Loss } from '../codec.ts'
 import type { HostedName } from '../content.ts'
@@ -22,23 +22,23 @@ import { dropOthers } from './settings.ts'
 
 // ---------------------------------------------------------------- read
 
-export const readTools = (body: Fields, loss: Loss): readonly Tool[] => {
+export const readTools = (body: Fields, dropped: Loss): readonly Tool[] => {
   const maxCalls = numberIn(body, 'max_tool_calls')
   const tools = (listIn(body, 'tools') ?? []).map((value, index) => {
     const at = `tools[${index}]`
     const tool = element(value, at)
     const type = need(textIn(tool, 'type', `${at}.type`), `${at}.type`)
-    return (READERS[type] ?? (HOSTED[type] ? readHosted : readForeign))(tool, at, loss)
+    return (READERS[type] ?? (HOSTED[type] ? readHosted : readForeign))(tool, at, dropped)
   })
   if (maxCalls === undefined) return tools
-  if (!tools.some(tool => tool.type === 'hosted')) loss.drop('max_tool_calls')
+  if (!tools.some(tool => tool.type === 'hosted')) dropped.drop('max_tool_calls')
   return tools.map(tool => (tool.type === 'hosted' ? { ...tool, maxCalls } : tool))
 }
-const readFunction = (tool: Fields, at: string, loss: Loss): Tool => {
+const readFunction = (tool: Fields, at: string, dropped: Loss): Tool => {
   const description = textIn(tool, 'description', `${at}.description`)
   const schema = fieldsIn(tool, 'parameters', `${at}.parameters`)
   const strict = flagIn(tool, 'strict', `${at}.strict`)
-  dropOthers(tool, FUNCTION, at, loss)
+  dropOthers(tool, FUNCTION, at, dropped)
   return {
     type: 'function',
     name: need(textIn(tool, 'name', `${at}.name`), `${at}.name`),
@@ -54,10 +54,10 @@ const FUNCTION: ReadonlySet<string> = new Set([
   'parameters',
   'strict',
 ])
-const readFree = (tool: Fields, at: string, loss: Loss): Tool => {
+const readFree = (tool: Fields, at: string, dropped: Loss): Tool => {
   const description = textIn(tool, 'description', `${at}.description`)
   const grammar = fieldsIn(tool, 'format', `${at}.format`)
-  dropOthers(tool, FREE, at, loss)
+  dropOthers(tool, FREE, at, dropped)
   return {
     type: 'free',
     name: need(textIn(tool, 'name', `${at}.name`), `${at}.name`),
@@ -67,7 +67,7 @@ const readFree = (tool: Fields, at: string, loss: Loss): Tool => {
 }
 const FREE: ReadonlySet<string> = new Set(['type', 'name', 'description', 'format'])
 
-const readHosted = (tool: Fields, at: string, loss: Loss): HostedTool => {
+const readHosted = (tool: Fields, at: string, dropped: Loss): HostedTool => {
   const asked = textIn(tool, 'type') ?? ''
   const filters = fieldsIn(tool, 'filters', `${at}.filters`) ?? {}
   const allowed = textsIn(filters, 'allowed_domains', `${at}.filters.allowed_domains`)
@@ -75,9 +75,14 @@ const readHosted = (tool: Fields, at: string, loss: Loss): HostedTool => {
   const { type: _, ...place } = fieldsIn(tool, 'user_location', `${at}.user_location`) ?? {}
   const depth = textIn(tool, 'search_context_size', `${at}.search_context_size`)
   const stores = textsIn(tool, 'vector_store_ids', `${at}.vector_store_ids`)
-  // A container of their own making, and made when first needed, is what every provider gives.
+  // A container that the provider creates when needed is what every provider offers.
   const container = isFields(tool.container) && inner(tool, 'container').type === 'auto'
-  dropOthers(tool, container ? new Set([...HOSTED_MEMBERS, 'container']) : HOSTED_MEMBERS, at, loss)
+  dropOthers(
+    tool,
+    container ? new Set([...HOSTED_MEMBERS, 'container']) : HOSTED_MEMBERS,
+    at,
+    dropped,
+  )
   return {
     type: 'hosted',
     tool: HOSTED[asked] ?? 'web_search',
@@ -112,7 +117,7 @@ const readForeign = (tool: Fields): Tool => ({
   name: textIn(tool, 'type') ?? '',
   raw: tool,
 })
-const READERS: Readonly<Record<string, (tool: Fields, at: string, loss: Loss) => Tool>> = {
+const READERS: Readonly<Record<string, (tool: Fields, at: string, dropped: Loss) => Tool>> = {
   function: readFunction,
   custom: readFree,
 }
@@ -123,15 +128,17 @@ const textsIn = (fields: Fields, key: string, at: string): readonly string[] | u
     throw fault('MEMBER_TYPE', [place, 'a string'], { param: place })
   })
 
-export const readChoice = (value: Json | undefined, loss: Loss): ToolChoice | undefined => {
+export const readChoice = (value: Json | undefined, dropped: Loss): ToolChoice | undefined => {
   if (value === undefined || value === null) return undefined
   if (value === 'auto' || value === 'none' || value === 'required') return { type: value }
   if (!isFields(value))
-    throw fault('MEMBER_VALUE', ['tool_choice', 'it is not known'], { param: 'tool_choice' })
+    throw fault('MEMBER_VALUE', ['tool_choice', 'expected a string or an object'], {
+      param: 'tool_choice',
+    })
   const name = nameOf(value, 'tool_choice')
   if (value.type !== 'allowed_tools') {
     if (name !== undefined) return { type: 'tool', name }
-    loss.drop('tool_choice')
+    dropped.drop('tool_choice')
     return undefined
   }
   const mode = textIn(value, 'mode', 'tool_choice.mode') === 'required' ? 'required' : 'auto'
@@ -141,7 +148,7 @@ export const readChoice = (value: Json | undefined, loss: Loss): ToolChoice | un
   })
   return { type: 'some', mode, names }
 }
-/** Hosted tools go by our name for them. */
+/** The tool's name; for hosted tools the hub's name. */
 const nameOf = (tool: Fields, at: string): string | undefined => {
   const type = textIn(tool, 'type', `${at}.type`) ?? ''
   return type in READERS ? need(textIn(tool, 'name', `${at}.name`), `${at}.name`) : HOSTED[type]
@@ -149,20 +156,20 @@ const nameOf = (tool: Fields, at: string): string | undefined => {
 
 // ---------------------------------------------------------------- write
 
-export const writeTools = ({ tools, choice }: Prompt, loss: Loss): Fields => {
+export const writeTools = ({ tools, choice }: Prompt, dropped: Loss): Fields => {
   const bounded = tools.flatMap(tool =>
     tool.type === 'hosted' && tool.maxCalls !== undefined ? [tool] : [],
   )
-  // There is one bound for all of them.
+  // This format has one limit for all hosted tools.
   const maxCalls = bounded[0]?.maxCalls
-  for (const tool of bounded) if (tool.maxCalls !== maxCalls) loss.drop(`${tool.asked}.max_uses`)
+  for (const tool of bounded) if (tool.maxCalls !== maxCalls) dropped.drop(`${tool.asked}.max_uses`)
   return present({
-    ...(tools.length > 0 && { tools: tools.map(tool => writeTool(tool, loss)) }),
+    ...(tools.length > 0 && { tools: tools.map(tool => writeTool(tool, dropped)) }),
     tool_choice: choice && tools.length > 0 ? writeChoice(choice, tools) : undefined,
     max_tool_calls: maxCalls,
   })
 }
-const writeTool = (tool: Tool, loss: Loss): Json => {
+const writeTool = (tool: Tool, dropped: Loss): Json => {
   if (tool.type === 'function') return writeFunction(tool)
   if (tool.type === 'free')
     return present({
@@ -171,11 +178,11 @@ const writeTool = (tool: Tool, loss: Loss): Json => {
       description: tool.description,
       format: tool.grammar,
     })
-  if (tool.type === 'hosted') return writeHosted(tool, loss)
+  if (tool.type === 'hosted') return writeHosted(tool, dropped)
   if (tool.origin !== NAME) throw fault('TOOL_UNSUPPORTED', [tool.name])
   return tool.raw
 }
-/** Here a schema is strict unless it says otherwise; everywhere else it is not. */
+/** This format's default is a strict schema; all other formats default to non-strict. */
 const writeFunction = ({ name, description, schema, strict }: FunctionTool): Fields =>
   present({
     type: 'function',
@@ -187,11 +194,11 @@ const writeFunction = ({ name, description, schema, strict }: FunctionTool): Fie
 
 const writeHosted = (
   { tool, asked, domains, place, depth, stores = [] }: HostedTool,
-  loss: Loss,
+  dropped: Loss,
 ): Fields => {
   const type = WIRE[tool]
   if (!type) throw fault('TOOL_UNSUPPORTED', [asked])
-  if (domains?.blocked) loss.drop('blocked_domains')
+  if (domains?.blocked) dropped.drop('blocked_domains')
   if (tool === 'code_execution') return { type, container: { type: 'auto' } }
   if (tool === 'file_search') return { type, vector_store_ids: stores }
   if (tool === 'image_generation') return { type }

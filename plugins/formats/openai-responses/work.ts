@@ -1,10 +1,11 @@
-/** What hosted tools did: items of their own, both ways. */
+/** Converts hosted tool calls to and from their items. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Citation, HostedName, Work } from '../content.ts'
 import { type Fields, isFields, itemsIn, parsed, present, wordIn } from '../fields.ts'
 import { NAME } from './name.ts'
 
-/** As far as other formats can understand it; the item itself goes with it, for its own provider. */
+/** Decodes the parts that other formats can express; the item itself is kept for its own
+ *  provider. */
 export const workOf = (item: Fields): Work => {
   const { tool, read } = READ[wordIn(item, 'type') ?? ''] ?? { tool: 'other', read: () => ({}) }
   const failed = wordIn(item, 'status') === 'failed'
@@ -21,7 +22,7 @@ export const workOf = (item: Fields): Work => {
 type Read = (item: Fields) => Partial<Work>
 
 const search: Read = item => {
-  // One compatible upstream writes its searches like calls of functions.
+  // One compatible upstream sends its searches in the shape of function calls.
   const given = parsed(wordIn(item, 'arguments') ?? '')
   const action = isFields(item.action) ? item.action : isFields(given) ? given : {}
   const found: Citation[] = []
@@ -50,8 +51,8 @@ const READ: Readonly<Record<string, { readonly tool: HostedName; readonly read: 
   file_search_call: { tool: 'file_search', read: files },
 }
 
-/** The item this work is written as; undefined where this format has none for it. */
-/** `id`: what the item's own is made of, where it does not have one. */
+/** Encodes a call as an item; undefined if this format has no item for it. `id`: the base of the
+ *  item's id if it has none. */
 export const itemOf = (work: Work, id: string, status: string): Fields | undefined => {
   const own = ownItem(work)
   if (own) return own
@@ -60,7 +61,7 @@ export const itemOf = (work: Work, id: string, status: string): Fields | undefin
   const { type, prefix, ...members } = write(work)
   return { id: `${prefix}_${id}`, type, status: work.failed ? 'failed' : status, ...members }
 }
-/** As this format's provider wrote it. */
+/** The item as this format's provider sent it. */
 export const ownItem = ({ raw }: Work): Fields | undefined => {
   const [item] = raw?.origin === NAME ? raw.items : []
   return isFields(item) ? item : undefined

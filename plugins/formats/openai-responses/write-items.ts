@@ -1,4 +1,4 @@
-/** Turns, written as the items of an upstream's input. */
+/** Encodes turns as the items of an upstream's input. */
 import type { Json } from '../../../engine/plugin.ts'
 import { fitted } from '../call-id.ts'
 import type { Loss } from '../codec.ts'
@@ -10,21 +10,21 @@ import { writePart } from './content.ts'
 import { CALL_ID, NAME } from './name.ts'
 import { ownItem } from './work.ts'
 
-export const writeItems = (turns: readonly Turn[], loss: Loss): readonly Fields[] => {
+export const writeItems = (turns: readonly Turn[], dropped: Loss): readonly Fields[] => {
   const free = new Set<string>()
   return turns.flatMap(turn => {
-    if (turn.role === 'assistant') return new Spoken(free, loss).write(turn.content)
+    if (turn.role === 'assistant') return new Spoken(free, dropped).write(turn.content)
     const results = turn.content.flatMap(content =>
       content.type === 'result' ? [writeResult(content, free)] : [],
     )
-    const parts = turn.content.flatMap(content => partOf(content, loss) ?? [])
+    const parts = turn.content.flatMap(content => partOf(content, dropped) ?? [])
     return parts.length > 0 ? [...results, writeMessage(turn.role, parts)] : results
   })
 }
-/** What somebody other than the model says; undefined where it is no part of a message. */
-const partOf = (content: Content, loss: Loss): Text | Media | undefined => {
+/** The content of system and user messages; undefined if it is not part of a message. */
+const partOf = (content: Content, dropped: Loss): Text | Media | undefined => {
   if (content.type === 'text' || content.type === 'media') return content
-  return content.type === 'work' ? retold(content, loss) : undefined
+  return content.type === 'work' ? retold(content, dropped) : undefined
 }
 
 const writeMessage = (role: Turn['role'], parts: readonly (Text | Media)[]): Fields => {
@@ -33,13 +33,13 @@ const writeMessage = (role: Turn['role'], parts: readonly (Text | Media)[]): Fie
   return { type: 'message', role, content: alone ? first.text : parts.flatMap(writeParts) }
 }
 
-/** What a document is about stands before it. */
+/** A document's description becomes a text before it. */
 const writeParts = (part: Text | Media): readonly Fields[] => {
   const about = part.type === 'media' ? part.context : undefined
   const before = about === undefined ? [] : [{ type: 'input_text', text: about }]
   return [...before, writePart(part)]
 }
-/** There is no flag for a tool that failed: it is said. */
+/** This format has no flag for a failed tool; the text says so. */
 const writeResult = (
   { id, content, value, failed, ...rest }: Result,
   free: ReadonlySet<string>,
@@ -59,25 +59,26 @@ const FAILED = 'Error: '
 const text = (words: string): Text => ({ type: 'text', text: words })
 const isShort = (parts: readonly unknown[]): boolean => parts.length <= 1
 
-/** What the model said, item by item. */
+/** Encodes an assistant turn item by item. */
 class Spoken {
   readonly #items: Fields[] = []
   readonly #free: Set<string>
-  readonly #loss: Loss
-  /** Texts that follow one another are one message. */
+  readonly #dropped: Loss
+  /** Consecutive texts form one message. */
   #texts: string[] = []
   #phase: string | undefined
-  /** Sealed by us, for what follows, on its way through a client that has no place for it there. */
+  /** Payloads by kind, which an empty thought carried through a client without a field for them.
+   *  They belong to the next item. */
   readonly #carried = new Map<string, string>()
 
-  constructor(free: Set<string>, loss: Loss) {
+  constructor(free: Set<string>, dropped: Loss) {
     this.#free = free
-    this.#loss = loss
+    this.#dropped = dropped
   }
   write(contents: readonly Content[]): readonly Fields[] {
     for (const content of contents) this.#take(content)
     this.#flush()
-    // Thoughts that nothing follows are refused.
+    // The provider rejects thoughts that nothing follows.
     while (this.#items.at(-1)?.type === 'reasoning') this.#items.pop()
     return this.#items
   }
@@ -97,7 +98,7 @@ class Spoken {
   }
   #work(work: Work): void {
     const own = ownItem(work)
-    const text = own ? undefined : retold(work, this.#loss)?.text
+    const text = own ? undefined : retold(work, this.#dropped)?.text
     if (own) this.#put(own)
     else if (text !== undefined) this.#put(spoken(text))
   }
@@ -111,7 +112,7 @@ class Spoken {
     this.#flush()
     this.#items.push(item)
   }
-  /** Those of other providers are not sent as if they were this one's. */
+  /** Omits thoughts of other providers. */
   #thought({ text, seal }: Thought): void {
     if (seal?.origin !== NAME) return
     if (seal.kind !== undefined) {
@@ -149,7 +150,8 @@ class Spoken {
 const spoken = (content: string, phase?: string): Fields =>
   present({ type: 'message', role: 'assistant', content, phase })
 
-/** A picture of this provider's goes back as it came. That of another becomes one that the user shows. */
+/** Returns this provider's own image item unchanged; another provider's image becomes a user
+ *  message. */
 const image = (media: Media): Fields => {
   const { seal, source } = media
   const item: Json | undefined =

@@ -1,4 +1,4 @@
-/** Settings, thinking and structured output, written for an upstream. */
+/** Encodes settings, thinking and structured output for an upstream. */
 import { createHash } from 'node:crypto'
 import type { Json } from '../../../engine/plugin.ts'
 import type { Loss, TargetFacts } from '../codec.ts'
@@ -6,27 +6,28 @@ import { type Fields, present } from '../fields.ts'
 import type { Form, Prompt, Settings, Thinking } from '../hub.ts'
 import { LOGPROBS, PLAIN, settings, THOUGHTS } from './settings.ts'
 
-/** Models that think by themselves refuse to be told how to sample: trait `sampling: false`. */
+/** Reasoning models reject sampling settings: trait `sampling: false`. */
 const SAMPLING: ReadonlySet<string> = new Set(['temperature', 'topP', 'alternatives', 'logprobs'])
 
-export const writeSettings = (prompt: Prompt, { traits }: TargetFacts, loss: Loss): Fields => {
+export const writeSettings = (prompt: Prompt, { traits }: TargetFacts, dropped: Loss): Fields => {
   const body: { [key: string]: Json } = {}
   for (const [name, value] of Object.entries(prompt.settings) as [keyof Settings, Json][]) {
     if (traits.sampling === false && SAMPLING.has(name)) {
-      if (name !== 'temperature' || value !== 1) loss.drop(name)
-    } else if (name === 'tier' && !TIERS.has(value)) loss.drop(name)
+      if (name !== 'temperature' || value !== 1) dropped.drop(name)
+    } else if (name === 'tier' && !TIERS.has(value)) dropped.drop(name)
     else if (PLAIN[name]) body[PLAIN[name][0]] = FITTED[name]?.(value) ?? value
-    else if (!(name in settings) && !isUsual(name, value)) loss.drop(name)
+    else if (!(name in settings) && !isUsual(name, value)) dropped.drop(name)
   }
   const { answer, conversation } = prompt.before ?? {}
   const { thinking } = prompt
   const thinks = traits.thinking !== false
-  if (thinking && thinking.mode !== 'off' && !thinks) loss.drop('thinking')
+  if (thinking && thinking.mode !== 'off' && !thinks) dropped.drop('thinking')
   const reasoning = thinks ? writeReasoning(thinking) : undefined
   const include = writeInclude(prompt, traits)
   return present({
     ...body,
-    // Whoever keeps nothing gets the thoughts back from its client, and must be sent all of them.
+    // Without storage, the client sends the thoughts back, so the response must include all of
+    // them.
     store: body.store ?? (prompt.before ? undefined : false),
     include: include.length > 0 ? include : undefined,
     previous_response_id: answer,
@@ -37,8 +38,8 @@ export const writeSettings = (prompt: Prompt, { traits }: TargetFacts, loss: Los
 }
 const TIERS: ReadonlySet<Json> = new Set(['auto', 'default', 'flex', 'scale', 'priority'])
 
-/** What this format's provider refuses otherwise: fewer tokens than these, and names longer than these, which only have to
- *  stay the same from one request to the next. */
+/** The provider rejects smaller token limits and longer names; a name only has to be stable across
+ *  requests, so a digest of it suffices. */
 const LEAST = 16
 const LONGEST = 64
 const digest = (value: Json): Json => {
@@ -50,7 +51,7 @@ const FITTED: Readonly<Partial<Record<keyof Settings, (value: Json) => Json>>> =
   user: digest,
   cacheKey: digest,
 }
-/** What is so in any case. */
+/** Values that equal this format's default. */
 const isUsual = (name: string, value: Json): boolean =>
   (name === 'candidates' && value === 1) ||
   (name === 'modalities' && JSON.stringify(value) === '["text"]') ||
@@ -88,7 +89,7 @@ const writeReasoning = (thinking: Thinking | undefined): Fields | undefined => {
   })
   return Object.keys(written).length > 0 ? written : undefined
 }
-/** As Google's own layer of compatibility counts it. */
+/** The thresholds of Google's compatibility layer. */
 const effortOf = (budget: number): string => EFFORTS.find(([most]) => budget <= most)?.[1] ?? 'high'
 const EFFORTS: readonly (readonly [most: number, effort: string])[] = [
   [1_024, 'low'],

@@ -1,4 +1,5 @@
-/** A client's stream: numbered events from `response.created` to the one that holds the whole response. No `[DONE]`. */
+/** Encodes a client's stream: numbered events from `response.created` to the one that holds the
+ *  whole response. No `[DONE]`. */
 import type { Meters } from '../../slots.ts'
 import type { Stop } from '../answer.ts'
 import type { Context, StreamEncoder } from '../codec.ts'
@@ -50,7 +51,7 @@ export const encodeStream = (context: Context): StreamEncoder => {
         meters = part.meters
         tier = part.tier
       }
-      // One answer is all this format can give.
+      // This format carries one answer only.
       else if (part.type === 'stop') stop = part.choice === 0 ? part.stop : stop
       else if (part.type === 'end') finish(stop ?? { reason: 'end' })
       else if (part.type !== 'open' || part.choice === 0) output.take(part)
@@ -68,7 +69,7 @@ export const encodeStream = (context: Context): StreamEncoder => {
   }
 }
 
-/** As the client's dialect writes it. */
+/** Reads the error from the body in the client's dialect. */
 const errorIn = (
   body: Fields,
 ): { readonly code: string | null; readonly message: string; readonly param: string | null } => {

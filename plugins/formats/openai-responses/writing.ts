@@ -1,4 +1,4 @@
-/** Output items while they are written: which events tell of their beginning, growth and end. */
+/** Writers of output items: each emits the events for the beginning, growth and end of one item. */
 import type { Json } from '../../../engine/plugin.ts'
 import { fitted } from '../call-id.ts'
 import type { Call, Content, Media, Seal, Thought, Work } from '../content.ts'
@@ -7,28 +7,29 @@ import { sealedFor } from '../seal.ts'
 import { CALL_ID, itemId, NAME } from './name.ts'
 import { itemOf } from './work.ts'
 
-/** Tells of one event of the item at hand: place and number are put in by whoever sends it. */
+/** Emits one event of the current item; the caller adds position and sequence number. */
 export type Tell = (type: string, members: Fields) => void
 export type Status = 'completed' | 'incomplete'
 
-/** One item. Its methods are called in any order that the hub's parts may come in. */
+/** The writer of one item. Its methods may be called in any order in which the hub's parts can
+ *  arrive. */
 export interface Writing {
-  /** As it is announced. */
+  /** The item as announced. */
   readonly item: Fields
   grow(text: string, logprobs?: Json): void
   seal(seal: Seal): void
-  /** What it turned out to be. */
+  /** Sets the final content. */
   become(content: Content): void
-  /** All of it, once its last events are told. */
+  /** Emits the last events and returns the whole item. */
   finish(status: Status): Fields
 }
-/** What most items have no ear for. */
+/** Defaults for methods that most items ignore. */
 const DEAF = {
   grow: () => undefined,
   seal: () => undefined,
   become: () => undefined,
 }
-/** Where it stands: what ids are made of. */
+/** The answer's id and the item's position, from which ids are made. */
 export interface Place {
   readonly id: string
   readonly index: number
@@ -68,7 +69,8 @@ export const writeThought = (thought: Thought, place: Place, tell: Tell): Writin
     },
   }
 }
-/** Ciphertext is bound to the id of its item: under another id it is packed with its own. */
+/** A ciphertext is bound to the id of its item: under another id it is packed together with its
+ *  own. */
 const sealText = (seal: Seal, id: string): string => sealedFor(seal.id === id ? NAME : '', seal)
 
 export const writeCall = (call: Call, place: Place, tell: Tell): Writing => {
@@ -104,7 +106,7 @@ const FREE = {
   event: 'custom_tool_call_input',
 }
 
-/** Undefined where this format has no item for it. */
+/** Undefined if this format has no item for it. */
 export const writeWork = (work: Work, place: Place, tell: Tell): Writing | undefined => {
   const base = `${place.id}_${place.index}`
   const item = itemOf(work, base, 'in_progress')
@@ -113,7 +115,7 @@ export const writeWork = (work: Work, place: Place, tell: Tell): Writing | undef
   const { began = [], ended = [] } = PHASES[wordIn(item, 'type') ?? ''] ?? {}
   let last = work
   let announced = false
-  /** Behind the item's own announcement. */
+  /** Runs after the item was announced. */
   const begin = (): void => {
     if (announced) return
     announced = true
@@ -149,7 +151,7 @@ const PHASES: Readonly<
   code_interpreter_call: { began: ['in_progress'], ended: ['interpreting', 'completed'] },
 }
 
-/** A picture. Where there is only an address, it is shown in words. */
+/** An image. If there is only a URL, the image is written as text. */
 export const writeImage = (media: Media, place: Place, tell: Tell): Writing | undefined => {
   const { source } = media
   if (media.kind !== 'image' || source.type !== 'data') return undefined

@@ -1,4 +1,4 @@
-/** Changes of an image, in forms: of all of it, or of what a mask shows. */
+/** Encodes image edits as forms: of the whole image, or of the area that a mask selects. */
 import type { Loss, Sent } from '../codec.ts'
 import type { Media } from '../content.ts'
 import { fileName, fileOf } from '../drawing.ts'
@@ -7,19 +7,19 @@ import type { Fields } from '../fields.ts'
 import { writeForm } from '../multipart.ts'
 import { whitened } from './mask.ts'
 
-/** How far from the image its own programs go, where nobody says: 0 to 1. */
+/** Default strength of a change (0 to 1), as Recraft's own programs use. */
 const STRENGTH = 0.5
-/** An image keeps its size. */
+/** Not accepted: an edited image keeps its size. */
 const LOST = ['size']
-/** What is kept of it is not redrawn. */
+/** Not accepted with a mask: the area outside the mask stays as it is. */
 const LOST_BY_MASK = ['strength', 'controls']
 
-/** `members`: without those that say how many. */
+/** `members`: the fields without the number of images. */
 export const changing = (
   image: Media,
   mask: Media | undefined,
   members: Fields,
-  loss: Loss,
+  dropped: Loss,
 ): ((n: number) => Sent) => {
   const { bytes, type } = fileOf(image)
   const files = [{ name: 'image', file: fileName('image', type), type, bytes }]
@@ -27,7 +27,7 @@ export const changing = (
   const lost = new Set(mask ? [...LOST, ...LOST_BY_MASK] : LOST)
   const kept: [string, string][] = mask ? [] : [['strength', String(STRENGTH)]]
   for (const [name, value] of Object.entries(members))
-    if (lost.has(name)) loss.drop(name)
+    if (lost.has(name)) dropped.drop(name)
     else kept.push([name, typeof value === 'string' ? value : JSON.stringify(value)])
   const path = mask ? '/v1/images/inpaint' : '/v1/images/imageToImage'
   return n => {
@@ -40,8 +40,12 @@ const fileOfMask = (mask: Media) => {
   const bytes = whitened(fileOf(mask).bytes)
   const { at = 'mask' } = mask
   if (!bytes)
-    throw fault('MEMBER_VALUE', [at, 'it is no PNG of up to 4 megapixels with transparent parts'], {
-      param: at,
-    })
+    throw fault(
+      'MEMBER_VALUE',
+      [at, 'expected a PNG of at most 4 megapixels with transparent pixels'],
+      {
+        param: at,
+      },
+    )
   return { name: 'mask', file: 'mask.png', type: 'image/png', bytes }
 }

@@ -1,8 +1,9 @@
-/** A mask of OpenAI's, transparent where an image is to be changed, as Recraft has it: white there, black elsewhere. Pure. */
+/** Converts OpenAI's mask (transparent where the image shall change) to Recraft's (white there,
+ *  black elsewhere). Pure. */
 import { inflateSync } from 'node:zlib'
 import { GREY, pngOf, SIGNATURE } from '../png.ts'
 
-/** Pixels: what is read in a few hundredths of a second. */
+/** The maximum number of pixels: decoding takes a few hundredths of a second. */
 const MOST = 2_048 * 2_048
 /** Colour types that end in an alpha channel -> channels. */
 const CHANNELS: Readonly<Record<number, number>> = { 4: 2, 6: 4 }
@@ -11,12 +12,13 @@ const WHITE = 255
 interface Head {
   readonly width: number
   readonly height: number
-  /** Bytes of a pixel, and of its alpha. */
+  /** Bytes of a pixel, and of its alpha channel. */
   readonly pixel: number
   readonly alpha: number
 }
 
-/** Undefined where it is no PNG with an alpha channel, not interlaced, or where none of it is transparent. */
+/** Undefined if the file is no PNG with an alpha channel, is interlaced, or has no transparent
+ *  pixel. */
 export const whitened = (png: Buffer): Buffer | undefined => {
   try {
     const chunks = chunksIn(png)
@@ -53,15 +55,16 @@ const headOf = (bytes: Buffer | undefined): Head | undefined => {
   return { width, height, alpha, pixel: channels * alpha }
 }
 
-/** The alpha channel, each row behind its filter of none. A filter reaches to the same byte of other pixels only, so that
- *  the colours need not be read; of an alpha of 16 bits the first 8 are looked at, which is exact enough. */
+/** Extracts the alpha channel as rows with filter 0. A filter refers only to the same byte of other
+ *  pixels, so that the colours need not be decoded. Of a 16-bit alpha only the first byte is
+ *  read. */
 const shadeOf = (rows: Buffer, { width, height, pixel, alpha }: Head): Buffer => {
   const shade = Buffer.alloc(height * (1 + width))
   let above = new Uint8Array(width)
   for (let y = 0; y < height; y++) {
     const from = y * (1 + width * pixel)
     const undo = FILTERS[rows[from] ?? 0]
-    if (!undo) throw new Error('no such filter')
+    if (!undo) throw new Error('unknown PNG filter')
     const row = new Uint8Array(width)
     for (let x = 0; x < width; x++) {
       const left = x > 0 ? (row[x - 1] as number) : 0
@@ -74,7 +77,7 @@ const shadeOf = (rows: Buffer, { width, height, pixel, alpha }: Head): Buffer =>
   }
   return shade
 }
-/** PNG §9.2: what stands in a row is the difference to these. */
+/** PNG §9.2: a row holds differences to these predictions. */
 const FILTERS: readonly ((left: number, above: number, corner: number) => number)[] = [
   () => 0,
   left => left,
