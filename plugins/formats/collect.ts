@@ -7,11 +7,11 @@ export class Collector {
   #answer: Omit<Answer, 'choices'> = {}
   readonly #blocks = new Map<number, { readonly choice: number; content: Content }>()
   readonly #stops = new Map<number, Stop>()
-  #ended = false
+  #hasEnded = false
 
   /** Whether the stream reached its own end. */
   get ended(): boolean {
-    return this.#ended
+    return this.#hasEnded
   }
   take(part: Part): void {
     if (part.type === 'begin') {
@@ -19,7 +19,7 @@ export class Collector {
       this.#answer = { ...this.#answer, ...facts }
     } else if (part.type === 'count') this.#answer = { ...this.#answer, meters: part.meters }
     else if (part.type === 'stop') this.#stops.set(part.choice, part.stop)
-    else if (part.type === 'end') this.#ended = true
+    else if (part.type === 'end') this.#hasEnded = true
     else if (part.type === 'open')
       this.#blocks.set(part.index, { choice: part.choice, content: part.content })
     else this.#change(part)
@@ -40,9 +40,9 @@ export class Collector {
     const choices: Choice[] = []
     const numbers = new Set([
       ...this.#stops.keys(),
-      ...[...this.#blocks.values()].map(of => of.choice),
+      ...[...this.#blocks.values()].map(block => block.choice),
     ])
-    for (const number of [...numbers].sort((one, other) => one - other))
+    for (const number of [...numbers].sort((left, right) => left - right))
       choices.push({
         content: [...this.#blocks.values()]
           .filter(({ choice }) => choice === number)
@@ -71,18 +71,18 @@ export const partsOf = ({ choices, meters, ...facts }: Answer): readonly Part[] 
 }
 const blockParts = (content: Content, index: number, choice: number): readonly Part[] => {
   const parts: Part[] = []
-  const open = (skeleton: Content, text: string): void => {
+  const openBlock = (skeleton: Content, text: string): void => {
     parts.push({ type: 'open', index, choice, content: skeleton })
     if (text !== '') parts.push({ type: 'grow', index, text })
   }
   if (content.type === 'text') {
     const { citations = [], ...rest } = content
-    open({ ...rest, text: '' } satisfies Text, content.text)
+    openBlock({ ...rest, text: '' } satisfies Text, content.text)
     for (const citation of citations) parts.push({ type: 'cite', index, citation })
-  } else if (content.type === 'call') open({ ...content, input: '' }, content.input)
+  } else if (content.type === 'call') openBlock({ ...content, input: '' }, content.input)
   else if (content.type === 'thought' || content.type === 'refusal')
-    open({ ...content, text: '' }, content.text)
-  else open(content, '')
+    openBlock({ ...content, text: '' }, content.text)
+  else openBlock(content, '')
   parts.push({ type: 'close', index })
   return parts
 }

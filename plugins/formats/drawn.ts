@@ -66,9 +66,9 @@ export const joined = (bodies: readonly Fields[]): Fields => {
   }
 }
 /** Adds two usage records, number by number. */
-export const added = (one: Fields, other: Fields): Fields => {
-  const sum: { [key: string]: Json } = { ...one }
-  for (const [key, value] of Object.entries(other)) {
+export const added = (left: Fields, right: Fields): Fields => {
+  const sum: { [key: string]: Json } = { ...left }
+  for (const [key, value] of Object.entries(right)) {
     const current = sum[key]
     // A value that cannot be a count makes a sum that cannot be one either.
     if (typeof value === 'number') sum[key] = typeof current === 'number' ? current + value : value

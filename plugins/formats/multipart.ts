@@ -66,22 +66,22 @@ export const partsIn = (bytes: Bytes, boundary: string): readonly FormPart[] | u
   const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   const delimiter = Buffer.from(`${CRLF}--${boundary}`)
   const parts: FormPart[] = []
-  let at = delimiter.length - CRLF.length
-  if (!body.subarray(0, at).equals(delimiter.subarray(CRLF.length))) return undefined
+  let offset = delimiter.length - CRLF.length
+  if (!body.subarray(0, offset).equals(delimiter.subarray(CRLF.length))) return undefined
   while (parts.length <= MAX_PARTS) {
-    const next = body.toString('latin1', at, at + 2)
+    const next = body.toString('latin1', offset, offset + 2)
     if (next === '--') return parts
     if (next !== CRLF) return undefined
-    const start = body.subarray(at, at + MAX_HEAD).indexOf(HEAD_END)
+    const start = body.subarray(offset, offset + MAX_HEAD).indexOf(HEAD_END)
     if (start < 0) return undefined
-    const from = at + start + HEAD_END.length
+    const contentStart = offset + start + HEAD_END.length
     // Search from the end of the head, so that a part without content is found.
-    const end = body.indexOf(delimiter, from - CRLF.length)
+    const end = body.indexOf(delimiter, contentStart - CRLF.length)
     const head =
-      end < 0 ? undefined : parseHead(body.toString('utf8', at + CRLF.length, at + start))
+      end < 0 ? undefined : parseHead(body.toString('utf8', offset + CRLF.length, offset + start))
     if (!head) return undefined
-    parts.push({ ...head, start: from, end: Math.max(from, end) })
-    at = end + delimiter.length
+    parts.push({ ...head, start: contentStart, end: Math.max(contentStart, end) })
+    offset = end + delimiter.length
   }
   return undefined
 }

@@ -3,10 +3,10 @@ import type { Bytes } from '../../engine/plugin.ts'
 import { rewritten } from './member.ts'
 import { Skimmer } from './skim.ts'
 
-const MODEL = Buffer.from('model')
+const MODEL_KEY = Buffer.from('model')
 
 export const renamed = (body: Bytes, name: string): Bytes => {
-  const skimmer = new Skimmer(MODEL)
+  const skimmer = new Skimmer(MODEL_KEY)
   skimmer.push(body, true)
   const { span } = skimmer
   // The key is spelt with escapes (`"mod\u0065l"`): valid JSON that no real client sends, so its

@@ -3,7 +3,7 @@
 import type { Part } from './answer.ts'
 
 /** The maximum length of waiting text, in characters; no valid upstream reaches it. */
-const WAITING_LIMIT = 4 * 1024 * 1024
+const MAX_WAITING = 4 * 1024 * 1024
 
 type Block = Extract<Part, { readonly index: number }>
 
@@ -15,7 +15,7 @@ export class Sequence {
   readonly #waiting = new Map<number, Block[]>()
   /** Indices of blocks that were closed here before their own `close`. */
   readonly #closedEarly = new Set<number>()
-  #open: number | undefined
+  #openIndex: number | undefined
   /** The input of the open call so far; undefined if the open block is not a call. */
   #input: string | undefined
   #size = 0
@@ -31,15 +31,15 @@ export class Sequence {
       return true
     }
     if (this.#closedEarly.has(part.index)) return true
-    if (part.type === 'open' && this.#open !== undefined && isCompleteJson(this.#input))
+    if (part.type === 'open' && this.#openIndex !== undefined && isCompleteJson(this.#input))
       this.#closeOpen()
-    if (this.#open === undefined || this.#open === part.index) this.#forward(part)
+    if (this.#openIndex === undefined || this.#openIndex === part.index) this.#forward(part)
     else this.#queue(part)
-    return this.#size <= WAITING_LIMIT
+    return this.#size <= MAX_WAITING
   }
   #forward(part: Block): void {
     if (part.type === 'open') {
-      this.#open = part.index
+      this.#openIndex = part.index
       this.#input = part.content.type === 'call' ? part.content.input : undefined
     } else if (part.type === 'grow' && this.#input !== undefined) this.#input += part.text
     this.#emit(part)
@@ -52,13 +52,13 @@ export class Sequence {
     if (part.type === 'grow') this.#size += part.text.length
   }
   #closeOpen(): void {
-    const index = this.#open as number
+    const index = this.#openIndex as number
     this.#closedEarly.add(index)
     this.#forward({ type: 'close', index })
   }
   /** Continues with the block that has waited longest. */
   #openNext(): void {
-    this.#open = undefined
+    this.#openIndex = undefined
     this.#input = undefined
     const [first] = this.#waiting
     if (!first) return
@@ -71,7 +71,7 @@ export class Sequence {
   }
   /** Closes every open block in turn: after a stop, no more content follows. */
   #flush(): void {
-    while (this.#open !== undefined) this.#closeOpen()
+    while (this.#openIndex !== undefined) this.#closeOpen()
   }
 }
 const isCompleteJson = (input: string | undefined): boolean => {

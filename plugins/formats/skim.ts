@@ -37,7 +37,7 @@ export class Skimmer {
   /** The depth at which members match; 0 until the first bracket. */
   #matchDepth = 0
   #inString = false
-  #escaped = false
+  #isEscaped = false
   /** The next string at the matching depth is a key. */
   #expectsKey = false
   /** The number of bytes of the current key that match; -1: no match. */
@@ -122,26 +122,26 @@ export class Skimmer {
    *  does not match. */
   #readKey(chunk: Bytes, from: number): number {
     const key = this.#key
-    let fits = this.#matchLength
+    let matchLength = this.#matchLength
     for (let at = from; at < chunk.length; at++) {
       const byte = chunk[at] as number
-      if (this.#escaped) this.#escaped = false
+      if (this.#isEscaped) this.#isEscaped = false
       else if (byte === QUOTE) {
-        this.#matchLength = fits
+        this.#matchLength = matchLength
         this.#inString = false
         return at + 1
-      } else if (byte === BACKSLASH) this.#escaped = true
-      fits = fits >= 0 && byte === key[fits] ? fits + 1 : -1
+      } else if (byte === BACKSLASH) this.#isEscaped = true
+      matchLength = matchLength >= 0 && byte === key[matchLength] ? matchLength + 1 : -1
     }
-    this.#matchLength = fits
+    this.#matchLength = matchLength
     this.#inString = true
     return chunk.length
   }
   /** Returns the position after the closing quote, or the end of the chunk. */
   #skipString(chunk: Bytes, from: number): number {
     const { length } = chunk
-    let at = this.#escaped ? from + 1 : from
-    this.#escaped = false
+    let at = this.#isEscaped ? from + 1 : from
+    this.#isEscaped = false
     for (const near = Math.min(at + LOOP_LENGTH, length); at < near; at++) {
       const byte = chunk[at] as number
       if (byte === QUOTE) {
@@ -150,7 +150,7 @@ export class Skimmer {
       }
       if (byte === BACKSLASH) at++
     }
-    if (at > length) this.#escaped = true
+    if (at > length) this.#isEscaped = true
     this.#inString = true
     return at < length ? this.#skipLong(chunk, at) : length
   }
@@ -161,12 +161,12 @@ export class Skimmer {
       const end = quote < 0 ? chunk.length : quote
       let slashes = 0
       while (end - 1 - slashes >= start && chunk[end - 1 - slashes] === BACKSLASH) slashes++
-      const escaped = slashes % 2 === 1
+      const isEscaped = slashes % 2 === 1
       if (quote < 0) {
-        this.#escaped = escaped
+        this.#isEscaped = isEscaped
         return chunk.length
       }
-      if (!escaped) {
+      if (!isEscaped) {
         this.#inString = false
         return quote + 1
       }

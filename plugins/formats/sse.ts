@@ -12,7 +12,7 @@ const MAX_HELD = 32 * 1024 * 1024
  *  the start of the next event is held until it is complete, so that a stream can always be ended
  *  between two events. */
 export class Splitter {
-  #held: Bytes[] = []
+  #chunks: Bytes[] = []
   #size = 0
   /** The last two bytes before the current chunk: a blank line may span the boundary. */
   #secondLast = 0
@@ -28,9 +28,9 @@ export class Splitter {
       this.#hold(chunk)
       return this.#size > MAX_HELD ? this.take() : undefined
     }
-    this.#held.push(chunk.subarray(0, end))
-    const whole = this.#joined()
-    this.#held = []
+    this.#chunks.push(chunk.subarray(0, end))
+    const whole = this.#joinChunks()
+    this.#chunks = []
     this.#size = 0
     if (end < chunk.length) this.#hold(chunk.subarray(end))
     return whole
@@ -38,17 +38,19 @@ export class Splitter {
   /** Returns the held bytes: an event without its blank line. */
   take(): Bytes | undefined {
     if (this.#size === 0) return undefined
-    const rest = this.#joined()
-    this.#held = []
+    const rest = this.#joinChunks()
+    this.#chunks = []
     this.#size = 0
     return rest
   }
   #hold(part: Bytes): void {
-    this.#held.push(part)
+    this.#chunks.push(part)
     this.#size += part.length
   }
-  #joined(): Bytes {
-    return this.#held.length === 1 && this.#held[0] ? this.#held[0] : Buffer.concat(this.#held)
+  #joinChunks(): Bytes {
+    return this.#chunks.length === 1 && this.#chunks[0]
+      ? this.#chunks[0]
+      : Buffer.concat(this.#chunks)
   }
   #rememberLast(chunk: Bytes): void {
     const { length } = chunk
@@ -83,8 +85,8 @@ export class Splitter {
   /** Whether the line that ends here is empty. WHATWG HTML §9.2.5: a line ends with CR LF, LF or
    *  CR. */
   #isBlank(chunk: Bytes, at: number): boolean {
-    const paired = chunk[at] === LF && this.#byte(chunk, at - 1) === CR
-    const before = this.#byte(chunk, paired ? at - 2 : at - 1)
+    const isPair = chunk[at] === LF && this.#byte(chunk, at - 1) === CR
+    const before = this.#byte(chunk, isPair ? at - 2 : at - 1)
     return before === LF || before === CR
   }
   #byte(chunk: Bytes, at: number): number {
@@ -122,8 +124,8 @@ export const eventsIn = (bytes: Bytes): readonly SseEvent[] => {
   let name = ''
   let lines: string[] = []
   const close = (end: number): void => {
-    const joined = lines.length > 1 ? lines.join('\n') : lines[0]
-    events.push({ name, data: joined, start, end, fields: undefined })
+    const value = lines.length > 1 ? lines.join('\n') : lines[0]
+    events.push({ name, data: value, start, end, fields: undefined })
     start = end
     name = ''
     lines = []

@@ -34,15 +34,15 @@ export const callStart = (call: Call): Fields => ({
   id: fitted(call.id, NARROW),
   name: call.name,
   input: {},
-  caller: DIRECT,
+  caller: DIRECT_CALLER,
   ...callerOf(call.seal),
 })
-const DIRECT: Fields = Object.freeze({ type: 'direct' })
+const DIRECT_CALLER: Fields = Object.freeze({ type: 'direct' })
 
 const writeText = ({ text, citations = [], seal }: Text): readonly Fields[] => {
   if (text === '' && citations.length === 0) return carried(seal)
-  const cited = citations.length > 0 ? citations.map(writeCitation) : null
-  return [...carried(seal), { type: 'text', text, citations: cited }]
+  const citationList = citations.length > 0 ? citations.map(writeCitation) : null
+  return [...carried(seal), { type: 'text', text, citations: citationList }]
 }
 export const packedBlocks = ({ raw, id }: Work): readonly Fields[] =>
   raw && raw.origin !== OWN ? carried(workSeal(raw, serverId(id))) : []

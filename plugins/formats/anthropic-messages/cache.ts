@@ -17,14 +17,14 @@ export const writeCache = ({ cache }: { readonly cache?: Cache | undefined }): F
 
 /** The kind of a payload that holds a whole block. Other formats use the hub content; an upstream
  *  of this format receives the original block. */
-const BLOCK = 'block'
+const BLOCK_KIND = 'block'
 export const blockSeal = (block: Fields): Seal => ({
   origin: OWN,
-  kind: BLOCK,
+  kind: BLOCK_KIND,
   data: JSON.stringify(block),
 })
 export const sealedBlock = (seal: Seal | undefined): Fields | undefined => {
-  if (seal?.origin !== OWN || seal.kind !== BLOCK) return undefined
+  if (seal?.origin !== OWN || seal.kind !== BLOCK_KIND) return undefined
   return parsedObject(seal.data)
 }
 

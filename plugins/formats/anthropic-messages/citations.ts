@@ -6,22 +6,26 @@ import { sealedFor, unsealed } from '../seal.ts'
 import { parsedObject } from './cache.ts'
 import { list, number, OWN, objects, type Place, text, within } from './read.ts'
 
-const WEB = 'web_search_result_location'
+const WEB_CITATION = 'web_search_result_location'
 
 export const readCitation = (citation: Fields, at: Place): Citation => {
   const type = text(citation, 'type', at) ?? ''
-  const title = text(citation, type === WEB || 'title' in citation ? 'title' : 'document_title', at)
+  const title = text(
+    citation,
+    type === WEB_CITATION || 'title' in citation ? 'title' : 'document_title',
+    at,
+  )
   const quote = text(citation, 'cited_text', at)
-  const told = {
+  const labels = {
     ...(title !== undefined && { title }),
     ...(quote !== undefined && { quote }),
   }
-  if (type === WEB) return { ...told, ...readFound(citation, 'encrypted_index', at) }
+  if (type === WEB_CITATION) return { ...labels, ...readFound(citation, 'encrypted_index', at) }
   const document = number(citation, 'document_index', at)
   const file = text(citation, 'file_id', at)
   const source = text(citation, 'source', at)
   return {
-    ...told,
+    ...labels,
     ...(document !== undefined && { document }),
     ...(file !== undefined && { file }),
     ...(source !== undefined && /^https?:/.test(source) && { url: source }),
@@ -33,10 +37,10 @@ export const readCitation = (citation: Fields, at: Place): Citation => {
 /** A page with the provider's opaque reference to it. */
 export const readFound = (fields: Fields, key: string, at: Place): Citation => {
   const url = text(fields, 'url', at)
-  const sealed = text(fields, key, at)
+  const reference = text(fields, key, at)
   return {
     ...(url !== undefined && { url }),
-    ...(sealed && { seal: unsealed(OWN, sealed) }),
+    ...(reference && { seal: unsealed(OWN, reference) }),
   }
 }
 
@@ -44,9 +48,9 @@ export const readCitations = (
   block: Fields,
   at: Place,
 ): { readonly citations?: readonly Citation[] } => {
-  const found = objects(list(block, 'citations', at) ?? [], within(at, 'citations'))
-  if (found.length === 0) return {}
-  return { citations: found.map(each => readCitation(each.fields, each.at)) }
+  const entries = objects(list(block, 'citations', at) ?? [], within(at, 'citations'))
+  if (entries.length === 0) return {}
+  return { citations: entries.map(each => readCitation(each.fields, each.at)) }
 }
 
 /** The citation as this format's provider sent it; undefined for other providers. */
@@ -58,8 +62,8 @@ export const ownCitation = (citation: Citation): Fields | undefined => {
 
 /** Encodes a citation of any provider for a client. */
 export const writeCitation = (citation: Citation): Fields => {
-  const own = ownCitation(citation)
-  if (own) return own
+  const ownFields = ownCitation(citation)
+  if (ownFields) return ownFields
   if (citation.url !== undefined) return webCitation(citation)
   const { document = 0, title, quote = '', file } = citation
   return {
@@ -73,7 +77,7 @@ export const writeCitation = (citation: Citation): Fields => {
   }
 }
 const webCitation = ({ url = '', title, quote = '', seal }: Citation): Fields => ({
-  type: WEB,
+  type: WEB_CITATION,
   cited_text: quote,
   encrypted_index: seal ? sealedFor(OWN, seal) : '',
   title: title ?? null,

@@ -30,7 +30,7 @@ const readThinking: Read = (block, at): Thought => {
   }
 }
 export const REDACTED = 'redacted'
-const readRedacted: Read = (block, at): Thought => ({
+const readRedactedThinking: Read = (block, at): Thought => ({
   type: 'thought',
   text: '',
   seal: unsealed(OWN, neededText(block, 'data', at), { kind: REDACTED }),
@@ -38,10 +38,10 @@ const readRedacted: Read = (block, at): Thought => ({
 
 /** The kind of a payload with a call's `caller` and `toolset_name`: which program of the model made
  *  the call. */
-const CALLER = 'call'
+const CALLER_KIND = 'call'
 const readCall: Read = (block, at): Call => {
   const { caller, toolset_name } = block
-  const kept = {
+  const callerFields = {
     ...(isFields(caller) && caller.type !== 'direct' && { caller }),
     ...(typeof toolset_name === 'string' && { toolset_name }),
   }
@@ -49,21 +49,21 @@ const readCall: Read = (block, at): Call => {
     type: 'call',
     id: original(neededText(block, 'id', at)),
     ...calledWith(neededText(block, 'name', at), block.input ?? {}),
-    ...(Object.keys(kept).length > 0 && {
-      seal: { origin: OWN, kind: CALLER, data: JSON.stringify(kept) },
+    ...(Object.keys(callerFields).length > 0 && {
+      seal: { origin: OWN, kind: CALLER_KIND, data: JSON.stringify(callerFields) },
     }),
     ...readCache(block, at),
   }
 }
 const calledWith = (name: string, input: Json): Pick<Call, 'name' | 'input' | 'free'> => {
-  const free = freeOf(name)
-  if (free === undefined) return { name: originalName(name), input: JSON.stringify(input) }
-  const said = isFields(input) && typeof input.input === 'string' ? input.input : undefined
-  return { name: free, input: said ?? JSON.stringify(input), free: true }
+  const toolName = freeOf(name)
+  if (toolName === undefined) return { name: originalName(name), input: JSON.stringify(input) }
+  const inputText = isFields(input) && typeof input.input === 'string' ? input.input : undefined
+  return { name: toolName, input: inputText ?? JSON.stringify(input), free: true }
 }
 /** The fields of a call that only this format has. */
 export const callerOf = (seal: Seal | undefined): Fields =>
-  (seal?.origin === OWN && seal.kind === CALLER && parsedObject(seal.data)) || {}
+  (seal?.origin === OWN && seal.kind === CALLER_KIND && parsedObject(seal.data)) || {}
 
 const readResult: Read = (block, at): Result => {
   const failed = flag(block, 'is_error', at)
@@ -79,35 +79,35 @@ const resultContent = (block: Fields, at: Place): readonly (Text | Media)[] => {
   const { content } = block
   if (typeof content === 'string') return [{ type: 'text', text: content }]
   return objects(list(block, 'content', at) ?? [], within(at, 'content')).map(({ fields, at }) => {
-    const read = IN_RESULTS[neededText(fields, 'type', at)] ?? foreign
+    const read = RESULT_PART_DECODERS[neededText(fields, 'type', at)] ?? unknownResultPart
     return read(fields, at) as Text | Media
   })
 }
 /** Content of a result that the hub cannot express: its text or JSON, with the block itself as
  *  payload for upstreams of this format. */
-const foreign: Read = (block): Text => ({
+const unknownResultPart: Read = (block): Text => ({
   type: 'text',
   text: typeof block.tool_name === 'string' ? block.tool_name : JSON.stringify(block),
   seal: blockSeal(block),
 })
 
-const IN_RESULTS: Readonly<Record<string, Read>> = {
+const RESULT_PART_DECODERS: Readonly<Record<string, Read>> = {
   text: readText,
   image: readImage,
   document: readDocument,
   search_result: readSearchResult,
 }
-const READ: Readonly<Record<string, Read>> = {
-  ...IN_RESULTS,
+const DECODERS: Readonly<Record<string, Read>> = {
+  ...RESULT_PART_DECODERS,
   container_upload: readUpload,
   thinking: readThinking,
-  redacted_thinking: readRedacted,
+  redacted_thinking: readRedactedThinking,
   tool_use: readCall,
   tool_result: readResult,
 }
 /** A block of an unknown type concerns its provider only, such as a compaction summary or a switch
  *  of models. */
-const unknown: Read = (block): Work => ({
+const unknownBlock: Read = (block): Work => ({
   type: 'work',
   tool: 'other',
   id: '',
@@ -118,16 +118,16 @@ const unknown: Read = (block): Work => ({
 
 /** Decodes a block that does not depend on its neighbours. */
 export const readBlock: Read = (block, at) =>
-  (READ[neededText(block, 'type', at)] ?? unknown)(block, at)
+  (DECODERS[neededText(block, 'type', at)] ?? unknownBlock)(block, at)
 
 /** Decodes blocks in order; a hosted call takes the position of its first block. */
 export const readBlocks = (values: readonly Json[], at: Place): readonly Content[] => {
-  const reading = new Reading()
-  for (const { fields, at: place } of objects(values, at)) reading.take(fields, place)
-  return reading.done()
+  const reading = new BlocksReader()
+  for (const { fields, at: path } of objects(values, at)) reading.take(fields, path)
+  return reading.finish()
 }
 
-class Reading {
+class BlocksReader {
   readonly #content: Content[] = []
   readonly #works = new Works()
   /** Positions of unfinished hosted calls in the content. */
@@ -138,26 +138,26 @@ class Reading {
   take(block: Fields, at: Place): void {
     const type = neededText(block, 'type', at)
     if (isUse(type)) this.#use(block, at)
-    else if (isResult(type)) this.#put(this.#works.result(block, at))
+    else if (isResult(type)) this.#place(this.#works.result(block, at))
     else {
-      this.#settle()
-      this.#plain(readBlock(block, at))
+      this.#closeOpen()
+      this.#add(readBlock(block, at))
     }
   }
-  #plain(content: Content): void {
-    const raw = packedWork(content)
+  #add(content: Content): void {
+    const raw = hostedCallIn(content)
     if (raw) this.#attach(...raw)
     else this.#content.push(content)
   }
   /** The payload precedes its hosted call, or follows it if it came in a stream. */
   #attach(id: string, raw: NonNullable<Work['raw']>): void {
-    const place = this.#content.findLastIndex(each => each.type === 'work' && each.id === id)
-    const work = this.#content[place]
-    if (work?.type === 'work') this.#content[place] = { ...work, raw }
+    const index = this.#content.findLastIndex(each => each.type === 'work' && each.id === id)
+    const work = this.#content[index]
+    if (work?.type === 'work') this.#content[index] = { ...work, raw }
     else this.#raw.set(id, raw)
   }
-  done(): readonly Content[] {
-    this.#settle()
+  finish(): readonly Content[] {
+    this.#closeOpen()
     return this.#content
   }
   #use(block: Fields, at: Place): void {
@@ -165,30 +165,30 @@ class Reading {
     const work = this.#works.use(block, at, raw)
     this.#places.set(work.id, this.#content.push(work) - 1)
   }
-  #put(work: Work): void {
-    const place = this.#places.get(work.id)
-    if (place === undefined) this.#content.push(work)
-    else this.#content[place] = work
+  #place(work: Work): void {
+    const index = this.#places.get(work.id)
+    if (index === undefined) this.#content.push(work)
+    else this.#content[index] = work
     this.#places.delete(work.id)
   }
-  #settle(): void {
-    for (const work of this.#works.rest()) this.#put(work)
+  #closeOpen(): void {
+    for (const work of this.#works.rest()) this.#place(work)
   }
 }
 
 /** The kind of a payload with another provider's hosted call: its items, carried by a thought
  *  beside the blocks. `id`: the id in those blocks. */
-const PACKED = 'work-items'
+const HOSTED_ITEMS_KIND = 'work-items'
 export const workSeal = ({ origin, items }: NonNullable<Work['raw']>, id: string): Seal => ({
   origin,
-  kind: PACKED,
+  kind: HOSTED_ITEMS_KIND,
   id,
   data: JSON.stringify(items),
 })
-const packedWork = (
+const hostedCallIn = (
   content: Content,
 ): readonly [id: string, raw: NonNullable<Work['raw']>] | undefined => {
-  if (content.type !== 'thought' || content.seal?.kind !== PACKED) return undefined
+  if (content.type !== 'thought' || content.seal?.kind !== HOSTED_ITEMS_KIND) return undefined
   const { origin, id = '', data } = content.seal
   const items = parsedList(data)
   return items && [id, { origin, items }]

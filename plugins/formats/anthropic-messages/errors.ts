@@ -45,9 +45,10 @@ const FIELD = /^([a-z_]+(?:\.[a-z0-9_]+)*): /i
 export const decodeError = (status: number, body: Json | undefined): Refused => {
   const fields = isFields(body) ? body : {}
   const error = isFields(fields.error) ? fields.error : fields
-  const message = said(error.message, fields.error, fields.detail, body) ?? silent(status)
+  const message =
+    firstText(error.message, fields.error, fields.detail, body) ?? defaultMessage(status)
   const type = typeof error.type === 'string' && error.type !== 'error' ? error.type : undefined
-  const code = CODES.find(([words]) => words.test(message))?.[1]
+  const code = CODES.find(([pattern]) => pattern.test(message))?.[1]
   const param = status === 400 ? FIELD.exec(message)?.[1] : undefined
   return {
     status,
@@ -57,6 +58,6 @@ export const decodeError = (status: number, body: Json | undefined): Refused => 
     ...(param !== undefined && { param }),
   }
 }
-const said = (...places: readonly (Json | undefined)[]): string | undefined =>
-  places.find((place): place is string => typeof place === 'string' && place !== '')
-const silent = (status: number): string => `The upstream refused with status ${status}.`
+const firstText = (...places: readonly (Json | undefined)[]): string | undefined =>
+  places.find((value): value is string => typeof value === 'string' && value !== '')
+const defaultMessage = (status: number): string => `The upstream refused with status ${status}.`

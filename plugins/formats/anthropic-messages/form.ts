@@ -12,10 +12,10 @@ export const FORM_TOOL = 'tollgate_answer_in_form'
 
 export const readForm = (body: Fields): { readonly form?: Form } => {
   const config = object(body, 'output_config', '') ?? {}
-  const inside = object(config, 'format', 'output_config')
-  const format = inside ?? object(body, 'output_format', '')
+  const current = object(config, 'format', 'output_config')
+  const format = current ?? object(body, 'output_format', '')
   if (!format) return {}
-  const at = inside ? 'output_config.format' : 'output_format'
+  const at = current ? 'output_config.format' : 'output_format'
   const type = neededText(format, 'type', at)
   if (type !== 'json_schema') misplaced(`${at}.type`, `'${type}'`)
   return { form: { type: 'schema', schema: neededObject(format, 'schema', at) } }
@@ -33,7 +33,7 @@ export const writeForm = ({ form, tools }: Prompt, target: TargetFacts, thinks: 
   if (form.type === 'json') return { words: 'Answer with one valid JSON object and nothing else.' }
   const { schema } = form
   if (target.traits.structured !== false)
-    return { format: { type: 'json_schema', schema: closed(described(schema, form)) } }
+    return { format: { type: 'json_schema', schema: closeObjects(withDescription(schema, form)) } }
   // A forced tool leaves no room for other tools or for thinking.
   if (thinks || tools.length > 0 || !isFields(schema) || schema.type !== 'object')
     return {
@@ -44,26 +44,32 @@ export const writeForm = ({ form, tools }: Prompt, target: TargetFacts, thinks: 
 }
 
 /** Moves the description into the schema, the only field for it. */
-const described = (schema: Json, { description }: Extract<Form, { type: 'schema' }>): Json =>
+const withDescription = (schema: Json, { description }: Extract<Form, { type: 'schema' }>): Json =>
   description === undefined || !isFields(schema) || 'description' in schema
     ? schema
     : { ...schema, description }
 
 /** Adds `additionalProperties: false` to objects, which this format requires. */
-const closed = (schema: Json): Json => {
-  if (Array.isArray(schema)) return schema.map(closed)
+const closeObjects = (schema: Json): Json => {
+  if (Array.isArray(schema)) return schema.map(closeObjects)
   if (!isFields(schema)) return schema
-  const inside: { [key: string]: Json } = {}
-  for (const [key, value] of Object.entries(schema)) inside[key] = within(key, value)
+  const result: { [key: string]: Json } = {}
+  for (const [key, value] of Object.entries(schema)) result[key] = closeMember(key, value)
   if (schema.type === 'object' && schema.additionalProperties === undefined)
-    inside.additionalProperties = false
-  return inside
+    result.additionalProperties = false
+  return result
 }
-const within = (key: string, value: Json): Json => {
-  if (LITERAL.has(key)) return value
-  if (!NAMED.has(key) || !isFields(value)) return closed(value)
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, closed(each)]))
+const closeMember = (key: string, value: Json): Json => {
+  if (VALUE_KEYWORDS.has(key)) return value
+  if (!MAP_KEYWORDS.has(key) || !isFields(value)) return closeObjects(value)
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, closeObjects(each)]))
 }
 /** Schema members that hold values, and members that map the client's names to schemas. */
-const LITERAL: ReadonlySet<string> = new Set(['enum', 'const', 'default', 'examples', 'required'])
-const NAMED: ReadonlySet<string> = new Set(['properties', '$defs', 'definitions'])
+const VALUE_KEYWORDS: ReadonlySet<string> = new Set([
+  'enum',
+  'const',
+  'default',
+  'examples',
+  'required',
+])
+const MAP_KEYWORDS: ReadonlySet<string> = new Set(['properties', '$defs', 'definitions'])

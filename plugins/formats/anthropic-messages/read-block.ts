@@ -21,12 +21,12 @@ export class BlockReader {
   /** Buffered fragments: the input of a hosted tool or the content of an unknown block. */
   #pieces = ''
   /** Whether a fragment of the call's input arrived. */
-  #grown = false
+  #hasInput = false
 
   constructor(block: Fields, index: number) {
     this.index = index
     this.#block = block
-    this.content = opened(block)
+    this.content = initialContent(block)
   }
   /** The complete call block of a hosted tool; undefined for other blocks. */
   get use(): Fields | undefined {
@@ -41,10 +41,11 @@ export class BlockReader {
   }
   close(emit: Emit): void {
     const { index } = this
-    if (this.#isFree) emit({ type: 'grow', index, text: this.#said() })
-    else if (this.#isCall && !this.#grown) emit({ type: 'grow', index, text: inputOf(this.#block) })
-    const told = this.content.type === 'work' && this.#pieces !== ''
-    emit({ type: 'close', index, ...(told && { content: this.#whole() }) })
+    if (this.#isFree) emit({ type: 'grow', index, text: this.#freeInput() })
+    else if (this.#isCall && !this.#hasInput)
+      emit({ type: 'grow', index, text: inputOf(this.#block) })
+    const hasContent = this.content.type === 'work' && this.#pieces !== ''
+    emit({ type: 'close', index, ...(hasContent && { content: this.#wholeBlock() }) })
   }
   get #isCall(): boolean {
     return this.#block.type === 'tool_use'
@@ -53,7 +54,7 @@ export class BlockReader {
   get #isFree(): boolean {
     return this.content.type === 'call' && this.content.free === true
   }
-  #said(): string {
+  #freeInput(): string {
     const call = readBlock({ ...this.#block, input: this.#input() }, undefined)
     return call.type === 'call' ? call.input : ''
   }
@@ -62,19 +63,19 @@ export class BlockReader {
     return parsed(this.#pieces) ?? this.#pieces
   }
   /** An unknown block with its buffered content. */
-  #whole(): Content {
+  #wholeBlock(): Content {
     return readBlock({ ...this.#block, content: this.#pieces }, undefined)
   }
   grow(text: string | undefined, emit: Emit): void {
     if (text === undefined || text === '') return
-    this.#grown = true
+    this.#hasInput = true
     if (this.content.type === 'work' || this.#isFree) this.#pieces += text
     else emit({ type: 'grow', index: this.index, text })
   }
 }
 
 /** Omits the input of a call, which arrives in fragments or not at all. */
-const opened = (block: Fields): Content => {
+const initialContent = (block: Fields): Content => {
   if (block.type !== 'tool_use')
     return isUse(String(block.type)) ? begunWork(block, undefined) : readBlock(block, undefined)
   if (block.name === FORM_TOOL) return { type: 'text', text: '' }

@@ -28,7 +28,7 @@ import { readThinkingWish } from './thinking.ts'
 import { readChoice, readTools } from './tools.ts'
 
 /** Fields that are decoded below or have no meaning of their own. */
-const KNOWN: ReadonlySet<string> = new Set([
+const DECODED_FIELDS: ReadonlySet<string> = new Set([
   'model',
   'messages',
   'system',
@@ -49,11 +49,11 @@ const KNOWN: ReadonlySet<string> = new Set([
 ])
 
 export const decodePrompt = (body: Fields, _path: string, dropped: Loss): Prompt => {
-  for (const key in body) if (!KNOWN.has(key) && body[key] !== null) dropped.drop(key)
+  for (const key in body) if (!DECODED_FIELDS.has(key) && body[key] !== null) dropped.drop(key)
   dropOthers(body, 'output_config', ['effort', 'format'], dropped)
   dropOthers(body, 'metadata', ['user_id'], dropped)
   return {
-    turns: named([...readSystem(body), ...readTurns(body)]),
+    turns: withToolNames([...readSystem(body), ...readTurns(body)]),
     tools: readTools(body, dropped),
     ...readChoice(body),
     settings: readSettings(body),
@@ -66,9 +66,9 @@ export const decodePrompt = (body: Fields, _path: string, dropped: Loss): Prompt
   }
 }
 const dropOthers = (body: Fields, key: string, known: readonly string[], dropped: Loss): void => {
-  const inside = object(body, key, '') ?? {}
-  for (const name in inside)
-    if (!known.includes(name) && inside[name] !== null) dropped.drop(`${key}.${name}`)
+  const members = object(body, key, '') ?? {}
+  for (const name in members)
+    if (!known.includes(name) && members[name] !== null) dropped.drop(`${key}.${name}`)
 }
 
 const readSettings = (body: Fields): Settings => {
@@ -85,8 +85,8 @@ const readSettings = (body: Fields): Settings => {
   // Omits settings that the client did not send.
   return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))
 }
-const tierOf = (asked: string | undefined): string | undefined =>
-  TIERS.find(([, own]) => own === asked)?.[0] ?? asked
+const tierOf = (clientTier: string | undefined): string | undefined =>
+  TIERS.find(([, name]) => name === clientTier)?.[0] ?? clientTier
 const parallelOf = (body: Fields): boolean | undefined => {
   const choice = object(body, 'tool_choice', '') ?? {}
   return flag(choice, 'disable_parallel_tool_use', 'tool_choice') ? false : undefined
@@ -111,16 +111,15 @@ const readTurns = (body: Fields): readonly Turn[] =>
 const readContent = (fields: Fields, key: string, at: Place): readonly Content[] => {
   const value: Json | undefined = fields[key]
   if (typeof value === 'string') return value === '' ? [] : [{ type: 'text', text: value }]
-  const place = within(at, key) ?? key
-  if (value === undefined || value === null)
-    throw fault('MEMBER_MISSING', [place], { param: place })
+  const path = within(at, key) ?? key
+  if (value === undefined || value === null) throw fault('MEMBER_MISSING', [path], { param: path })
   if (!Array.isArray(value))
-    throw fault('MEMBER_TYPE', [place, 'a string or an array'], { param: place })
-  return readBlocks(value, place)
+    throw fault('MEMBER_TYPE', [path, 'a string or an array'], { param: path })
+  return readBlocks(value, path)
 }
 
 /** Adds tool names to results, which name only the id of their call. */
-const named = (turns: readonly Turn[]): readonly Turn[] => {
+const withToolNames = (turns: readonly Turn[]): readonly Turn[] => {
   const names = new Map<string, string>()
   return turns.map(turn => ({
     ...turn,

@@ -26,7 +26,7 @@ const reader =
     const value = fields[key]
     if (value === undefined || value === null) return undefined
     if (is(value)) return value
-    return amiss('MEMBER_TYPE', within(at, key), expected)
+    return reject('MEMBER_TYPE', within(at, key), expected)
   }
 export const text = reader((value): value is string => typeof value === 'string', 'a string')
 export const number = reader((value): value is number => typeof value === 'number', 'a number')
@@ -35,7 +35,7 @@ export const object = reader(isFields, 'an object')
 export const list = reader((value): value is Json[] => Array.isArray(value), 'an array')
 
 /** Ignores invalid members of an answer. */
-const amiss = (code: 'MEMBER_TYPE' | 'MEMBER_VALUE', at: Place, expected: string): undefined => {
+const reject = (code: 'MEMBER_TYPE' | 'MEMBER_VALUE', at: Place, expected: string): undefined => {
   if (at !== undefined) throw fault(code, [at, expected], { param: at })
   return undefined
 }
@@ -43,14 +43,14 @@ const amiss = (code: 'MEMBER_TYPE' | 'MEMBER_VALUE', at: Place, expected: string
 /** A required member; `otherwise` replaces it in an answer. */
 export const needed = <T>(
   read: Reader<T>,
-  otherwise: T,
+  fallback: T,
 ): ((fields: Fields, key: string, at: Place) => T) => {
   return (fields, key, at) => {
     const value = read(fields, key, at)
     if (value !== undefined) return value
     const name = within(at, key)
     if (name !== undefined) throw fault('MEMBER_MISSING', [name], { param: name })
-    return otherwise
+    return fallback
   }
 }
 export const neededText = needed(text, '')
@@ -62,17 +62,17 @@ export const objects = (
   at: Place,
 ): readonly { readonly fields: Fields; readonly at: Place }[] =>
   values.flatMap((value, index) => {
-    const place = within(at, index)
-    if (isFields(value)) return [{ fields: value, at: place }]
-    amiss('MEMBER_TYPE', place, 'an object')
+    const path = within(at, index)
+    if (isFields(value)) return [{ fields: value, at: path }]
+    reject('MEMBER_TYPE', path, 'an object')
     return []
   })
 export const texts = (fields: Fields, key: string, at: Place): readonly string[] | undefined =>
   list(fields, key, at)?.flatMap((value, index) => {
     if (typeof value === 'string') return [value]
-    amiss('MEMBER_TYPE', within(within(at, key), index), 'a string')
+    reject('MEMBER_TYPE', within(within(at, key), index), 'a string')
     return []
   })
 
 /** A value outside the allowed ones. */
-export const misplaced = (at: Place, why: string): undefined => amiss('MEMBER_VALUE', at, why)
+export const misplaced = (at: Place, why: string): undefined => reject('MEMBER_VALUE', at, why)

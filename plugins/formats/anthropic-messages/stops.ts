@@ -14,7 +14,7 @@ const REASONS: Readonly<Record<string, Stop['reason']>> = {
   compaction: 'end',
 }
 /** A broken answer must not look usable; of this format's values, `refusal` says that best. */
-const WORDS: Readonly<Record<Stop['reason'], string>> = {
+const STOP_REASONS: Readonly<Record<Stop['reason'], string>> = {
   end: 'end_turn',
   sequence: 'stop_sequence',
   length: 'max_tokens',
@@ -40,7 +40,7 @@ export const stopOf = (fields: Fields, called: Called): Stop | undefined => {
   const { explanation, category } = inner(fields, 'stop_details')
   const message = explanation ?? category
   return {
-    reason: judged(REASONS[raw] ?? 'end', called),
+    reason: correctReason(REASONS[raw] ?? 'end', called),
     raw,
     ...(typeof sequence === 'string' && { sequence }),
     ...(typeof message === 'string' && { message }),
@@ -48,7 +48,7 @@ export const stopOf = (fields: Fields, called: Called): Stop | undefined => {
 }
 /** Some upstreams end a tool call with `end_turn`. Calls made only by a program may already have
  *  been answered. */
-const judged = (reason: Stop['reason'], called: Called): Stop['reason'] => {
+const correctReason = (reason: Stop['reason'], called: Called): Stop['reason'] => {
   if (reason === 'call') return called === 'nobody' ? 'end' : 'call'
   return reason === 'end' && called === 'model' ? 'call' : reason
 }
@@ -60,7 +60,7 @@ export const silentStop = (called: Called): Stop => ({
 
 /** The stop fields of an answer. */
 export const stopFields = ({ reason, sequence, message }: Stop): Fields => {
-  const word = WORDS[reason]
+  const word = STOP_REASONS[reason]
   return {
     stop_reason: word,
     stop_sequence: sequence ?? null,

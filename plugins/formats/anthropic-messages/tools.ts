@@ -30,7 +30,7 @@ const HOSTED: readonly (readonly [type: RegExp, tool: HostedName])[] = [
   [/^code_execution_\d{8}$/, 'code_execution'],
 ]
 /** Fields of a tool that the hub can express. */
-const READ: ReadonlySet<string> = new Set([
+const SUPPORTED_FIELDS: ReadonlySet<string> = new Set([
   'type',
   'name',
   'cache_control',
@@ -54,7 +54,7 @@ const readTool = (tool: Fields, at: Place, dropped: Loss): Tool => {
   if (type !== 'custom' && hosted === undefined)
     return { type: 'foreign', origin: OWN, name: text(tool, 'name', at) ?? type, raw: tool }
   for (const key in tool)
-    if (!READ.has(key) && tool[key] !== null) dropped.drop(within(at, key) ?? key)
+    if (!SUPPORTED_FIELDS.has(key) && tool[key] !== null) dropped.drop(within(at, key) ?? key)
   return hosted === undefined ? readFunction(tool, at) : readHosted(tool, hosted, type, at)
 }
 const readFunction = (tool: Fields, at: Place): FunctionTool => {
@@ -70,7 +70,7 @@ const readFunction = (tool: Fields, at: Place): FunctionTool => {
     ...readCache(tool, at),
   }
 }
-const readHosted = (tool: Fields, name: HostedName, asked: string, at: Place): HostedTool => {
+const readHosted = (tool: Fields, name: HostedName, clientName: string, at: Place): HostedTool => {
   const allowed = texts(tool, 'allowed_domains', at)
   const blocked = texts(tool, 'blocked_domains', at)
   const { type: _, ...place } = object(tool, 'user_location', at) ?? {}
@@ -79,7 +79,7 @@ const readHosted = (tool: Fields, name: HostedName, asked: string, at: Place): H
   return {
     type: 'hosted',
     tool: name,
-    asked,
+    asked: clientName,
     ...(Object.keys(domains).length > 0 && { domains }),
     ...(Object.keys(place).length > 0 && { place }),
     ...(maxCalls !== undefined && { maxCalls }),
@@ -87,18 +87,18 @@ const readHosted = (tool: Fields, name: HostedName, asked: string, at: Place): H
   }
 }
 
-type Choose = (choice: Fields, at: Place) => ToolChoice
-const CHOICES: Readonly<Record<string, Choose>> = {
+type ReadChoice = (choice: Fields, at: Place) => ToolChoice
+const CHOICES: Readonly<Record<string, ReadChoice>> = {
   auto: () => ({ type: 'auto' }),
   any: () => ({ type: 'required' }),
   none: () => ({ type: 'none' }),
   tool: (choice, at) => ({ type: 'tool', name: neededText(choice, 'name', at) }),
 }
 export const readChoice = (body: Fields): { readonly choice?: ToolChoice } => {
-  const asked = object(body, 'tool_choice', '')
-  if (!asked) return {}
-  const type = neededText(asked, 'type', 'tool_choice')
-  const choice = CHOICES[type]?.(asked, 'tool_choice') ?? misplaced('tool_choice.type', `'${type}'`)
+  const value = object(body, 'tool_choice', '')
+  if (!value) return {}
+  const type = neededText(value, 'type', 'tool_choice')
+  const choice = CHOICES[type]?.(value, 'tool_choice') ?? misplaced('tool_choice.type', `'${type}'`)
   return choice ? { choice } : {}
 }
 
@@ -109,10 +109,11 @@ export const writeTools = (
   target: TargetFacts,
   dropped: Loss,
 ): readonly Fields[] => {
-  const among = choice?.type === 'some' ? tools.filter(tool => isNamed(tool, choice.names)) : tools
-  return among.map(tool => writeTool(tool, target, dropped))
+  const offeredTools =
+    choice?.type === 'some' ? tools.filter(tool => matchesName(tool, choice.names)) : tools
+  return offeredTools.map(tool => writeTool(tool, target, dropped))
 }
-const isNamed = (tool: Tool, names: readonly string[]): boolean =>
+const matchesName = (tool: Tool, names: readonly string[]): boolean =>
   tool.type === 'hosted'
     ? names.includes(tool.tool) || names.includes(tool.asked)
     : names.includes(tool.name)
@@ -143,10 +144,10 @@ const argumentSchema = (schema: Json | undefined): Fields => {
 /** A tool with free text input becomes a function with one argument. */
 const writeFree = ({ name, description, grammar }: FreeTool): Fields => {
   const form = grammar === undefined ? undefined : `Its input follows: ${JSON.stringify(grammar)}`
-  const words = [description, form].filter(each => each !== undefined).join('\n\n')
+  const fullDescription = [description, form].filter(each => each !== undefined).join('\n\n')
   return {
     name: freeName(name),
-    ...(words !== '' && { description: words }),
+    ...(fullDescription !== '' && { description: fullDescription }),
     input_schema: FREE_INPUT,
   }
 }
@@ -167,14 +168,14 @@ const VERSIONS: Readonly<Partial<Record<HostedName, readonly [type: string, name
 const writeHosted = (tool: HostedTool, dropped: Loss): Fields => {
   const version = VERSIONS[tool.tool]
   if (!version || tool.stores) throw fault('TOOL_UNSUPPORTED', [tool.asked])
-  const [usual, name] = version
-  const type = HOSTED.some(([pattern]) => pattern.test(tool.asked)) ? tool.asked : usual
+  const [defaultType, name] = version
+  const type = HOSTED.some(([pattern]) => pattern.test(tool.asked)) ? tool.asked : defaultType
   if (tool.depth !== undefined && tool.depth !== 'medium')
     dropped.drop(`${tool.asked}.search_context_size`)
-  return { type, name, ...reach(tool, dropped), ...writeCache(tool) }
+  return { type, name, ...limitsOf(tool, dropped), ...writeCache(tool) }
 }
 /** Limits of a hosted tool: domains, location and number of calls. */
-const reach = (
+const limitsOf = (
   { tool, asked, domains = {}, place, maxCalls }: HostedTool,
   dropped: Loss,
 ): Fields => {
@@ -184,38 +185,41 @@ const reach = (
   }
   const { allowed = [], blocked = [] } = domains
   if (allowed.length > 0 && blocked.length > 0) dropped.drop(`${asked}.blocked_domains`)
-  const located = tool === 'web_search' && isFields(place)
+  const hasLocation = tool === 'web_search' && isFields(place)
   return {
     ...(allowed.length > 0 && { allowed_domains: [...allowed] }),
     ...(allowed.length === 0 && blocked.length > 0 && { blocked_domains: [...blocked] }),
-    ...(located && { user_location: { type: 'approximate', ...place } }),
+    ...(hasLocation && { user_location: { type: 'approximate', ...place } }),
     ...(maxCalls !== undefined && { max_uses: maxCalls }),
   }
 }
 
 /** Undefined if the request needs no choice. */
 export const writeChoice = ({ choice, settings, tools }: Prompt): Fields | undefined => {
-  const single = settings.parallel === false
-  const chosen = CHOSEN[choice?.type ?? 'auto'](choice, tools)
-  if (!choice && !single) return undefined
-  return { ...chosen, ...(single && chosen.type !== 'none' && { disable_parallel_tool_use: true }) }
+  const isSequential = settings.parallel === false
+  const written = CHOICE_WRITERS[choice?.type ?? 'auto'](choice, tools)
+  if (!choice && !isSequential) return undefined
+  return {
+    ...written,
+    ...(isSequential && written.type !== 'none' && { disable_parallel_tool_use: true }),
+  }
 }
-type Chosen = (choice: ToolChoice | undefined, tools: readonly Tool[]) => Fields
-const CHOSEN: Readonly<Record<ToolChoice['type'], Chosen>> = {
+type WriteChoice = (choice: ToolChoice | undefined, tools: readonly Tool[]) => Fields
+const CHOICE_WRITERS: Readonly<Record<ToolChoice['type'], WriteChoice>> = {
   auto: () => ({ type: 'auto' }),
   none: () => ({ type: 'none' }),
   required: () => ({ type: 'any' }),
   tool: (choice, tools) => ({
     type: 'tool',
-    name: choice?.type === 'tool' ? calledAs(choice.name, tools) : '',
+    name: choice?.type === 'tool' ? wireName(choice.name, tools) : '',
   }),
   some: choice => ({
     type: choice?.type === 'some' && choice.mode === 'required' ? 'any' : 'auto',
   }),
 }
 /** The name of a tool in this format. */
-const calledAs = (name: string, tools: readonly Tool[]): string => {
-  const tool = tools.find(each => isNamed(each, [name]))
+const wireName = (name: string, tools: readonly Tool[]): string => {
+  const tool = tools.find(each => matchesName(each, [name]))
   if (tool?.type === 'free') return freeName(name)
   return (tool?.type === 'hosted' && VERSIONS[tool.tool]?.[1]) || fittedName(name)
 }

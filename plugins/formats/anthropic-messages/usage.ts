@@ -7,20 +7,23 @@ import { partOf } from '../reported-usage.ts'
 /** `input_tokens` excludes tokens read from and written to the cache; `output_tokens` includes
  *  thoughts. */
 export const metersOf = (usage: Fields): Meters => {
-  const written = count(usage.cache_creation_input_tokens)
+  const cacheWrite = count(usage.cache_creation_input_tokens)
   const output = count(usage.output_tokens)
-  const hour = partOf(inner(usage, 'cache_creation').ephemeral_1h_input_tokens, written)
+  const cacheWriteHour = partOf(
+    inner(usage, 'cache_creation').ephemeral_1h_input_tokens,
+    cacheWrite,
+  )
   const thinking = partOf(inner(usage, 'output_tokens_details').thinking_tokens, output)
-  const ran = inner(usage, 'server_tool_use')
+  const toolCounts = inner(usage, 'server_tool_use')
   return positive({
     input: count(usage.input_tokens),
     cached: count(usage.cache_read_input_tokens),
-    cache_write: written - hour,
-    cache_write_1h: hour,
+    cache_write: cacheWrite - cacheWriteHour,
+    cache_write_1h: cacheWriteHour,
     output: output - thinking,
     thinking,
-    web_search: count(ran.web_search_requests),
-    code_execution: count(ran.code_execution_requests),
+    web_search: count(toolCounts.web_search_requests),
+    code_execution: count(toolCounts.code_execution_requests),
   })
 }
 

@@ -19,16 +19,16 @@ export const textBlock = (text: string): Fields => ({ type: 'text', text })
 
 /** Omits an empty text, which the provider rejects. */
 const writeText = (content: Text, dropped: Loss): readonly Fields[] => {
-  const whole = sealedBlock(content.seal)
-  if (whole) return [whole]
+  const block = sealedBlock(content.seal)
+  if (block) return [block]
   if (content.text === '') return []
   const { citations = [] } = content
-  const own = citations.flatMap(each => ownCitation(each) ?? [])
-  if (own.length < citations.length) dropped.drop('citations')
+  const ownCitations = citations.flatMap(each => ownCitation(each) ?? [])
+  if (ownCitations.length < citations.length) dropped.drop('citations')
   return [
     {
       ...textBlock(content.text),
-      ...(own.length > 0 && { citations: own }),
+      ...(ownCitations.length > 0 && { citations: ownCitations }),
       ...writeCache(content),
     },
   ]
@@ -58,9 +58,9 @@ export const argumentsOf = (input: string): Fields => {
 }
 const writeResult = (result: Result, dropped: Loss): readonly Fields[] => {
   const { content, value, failed } = result
-  const given = content.flatMap(each => writeGiven(each, dropped))
-  const whole = given.length === 0 && value !== undefined && value !== null
-  const blocks = whole ? [textBlock(said(value))] : given
+  const contentBlocks = content.flatMap(each => writeResultPart(each, dropped))
+  const useValue = contentBlocks.length === 0 && value !== undefined && value !== null
+  const blocks = useValue ? [textBlock(asText(value))] : contentBlocks
   return [
     {
       type: 'tool_result',
@@ -71,7 +71,7 @@ const writeResult = (result: Result, dropped: Loss): readonly Fields[] => {
     },
   ]
 }
-const writeGiven = (content: Text | Media, dropped: Loss): readonly Fields[] =>
+const writeResultPart = (content: Text | Media, dropped: Loss): readonly Fields[] =>
   content.type === 'text' ? writeText(content, dropped) : writeShown(content, dropped)
 const writeShown = (media: Media, dropped: Loss): readonly Fields[] => {
   const { kind, detail, name, clip } = media
@@ -80,7 +80,7 @@ const writeShown = (media: Media, dropped: Loss): readonly Fields[] => {
   if (clip !== undefined) dropped.drop('videoMetadata')
   return [writeMedia(media)]
 }
-const said = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value))
+const asText = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 /** This provider's own blocks unchanged; another provider's hosted call as text. */
 const writeWork = (work: Work, dropped: Loss): readonly Fields[] => {

@@ -22,27 +22,27 @@ export const encodePrompt = (prompt: Prompt, target: TargetFacts, dropped: Loss)
   )
   if (prompt.before?.answer !== undefined) dropped.drop('previous_response_id')
   if (prompt.before?.conversation !== undefined) dropped.drop('conversation')
-  const instructed = form.words === undefined ? system : [...system, textBlock(form.words)]
+  const systemBlocks = form.words === undefined ? system : [...system, textBlock(form.words)]
   const body: Fields = {
     model: target.name,
     max_tokens: limit,
     messages: [...messages],
-    ...(instructed.length > 0 && { system: [...instructed] }),
-    ...asked(prompt.settings, dropped),
-    ...offered(prompt, target, form.tool, dropped),
-    ...configured(form.format, effort),
+    ...(systemBlocks.length > 0 && { system: [...systemBlocks] }),
+    ...settingFields(prompt.settings, dropped),
+    ...toolFields(prompt, target, form.tool, dropped),
+    ...outputConfig(form.format, effort),
     ...(thinking && { thinking }),
     ...writeCache(prompt),
     ...(prompt.stream && { stream: true }),
   }
   return { path: '/v1/messages', body: on ? heldBack(body, dropped) : body }
 }
-const configured = (format: Fields | undefined, effort: string | undefined): Fields =>
+const outputConfig = (format: Fields | undefined, effort: string | undefined): Fields =>
   format || effort !== undefined
     ? { output_config: { ...(effort !== undefined && { effort }), ...(format && { format }) } }
     : {}
 
-const offered = (
+const toolFields = (
   prompt: Prompt,
   target: TargetFacts,
   answer: Fields | undefined,
@@ -50,14 +50,14 @@ const offered = (
 ): Fields => {
   if (answer) return { tools: [answer], tool_choice: { type: 'tool', name: FORM_TOOL } }
   const tools = writeTools(prompt, target, dropped)
-  if (tools.length === 0) return remembered(prompt)
+  if (tools.length === 0) return earlierTools(prompt)
   const choice = writeChoice(prompt)
   return { tools: [...tools], ...(choice && { tool_choice: choice }) }
 }
 
 /** Declares the tools of earlier calls, which the provider requires even if no tool may be called
  *  any more. */
-const remembered = ({ turns }: Prompt): Fields => {
+const earlierTools = ({ turns }: Prompt): Fields => {
   const names = new Set<string>()
   for (const { content } of turns)
     for (const each of content) if (each.type === 'call') names.add(calledName(each))
@@ -68,7 +68,7 @@ const remembered = ({ turns }: Prompt): Fields => {
 
 type Write = (value: never, dropped: Loss) => Fields
 /** Settings that are more than a renamed field. */
-const SPECIAL: Readonly<Partial<Record<keyof Settings, Write>>> = {
+const SPECIAL_SETTINGS: Readonly<Partial<Record<keyof Settings, Write>>> = {
   limit: () => ({}), // computed together with the thinking budget
   parallel: () => ({}), // part of the tool choice
   temperature: (value: number, dropped) => {
@@ -78,20 +78,20 @@ const SPECIAL: Readonly<Partial<Record<keyof Settings, Write>>> = {
   stops: (value: readonly string[], dropped) => stopsOf(value, dropped),
   user: (value: string) => ({ metadata: { user_id: value } }),
   tier: (value: string, dropped) => {
-    const own = TIERS.find(([hub]) => hub === value)?.[1]
-    if (own === undefined) dropped.drop('tier')
-    return own === undefined ? {} : { service_tier: own }
+    const name = TIERS.find(([hub]) => hub === value)?.[1]
+    if (name === undefined) dropped.drop('tier')
+    return name === undefined ? {} : { service_tier: name }
   },
 }
 const stopsOf = (stops: readonly string[], dropped: Loss): Fields => {
   // The provider rejects blank stop sequences.
-  const kept = stops.filter(stop => stop.trim() !== '')
-  if (kept.length < stops.length) dropped.drop('stops')
-  return kept.length > 0 ? { stop_sequences: kept } : {}
+  const accepted = stops.filter(stop => stop.trim() !== '')
+  if (accepted.length < stops.length) dropped.drop('stops')
+  return accepted.length > 0 ? { stop_sequences: accepted } : {}
 }
 
 /** Values that request nothing are not reported as dropped. */
-const NEUTRAL: Readonly<Partial<Record<keyof Settings, (value: never) => boolean>>> = {
+const IS_NEUTRAL: Readonly<Partial<Record<keyof Settings, (value: never) => boolean>>> = {
   candidates: (value: number) => value <= 1,
   frequencyPenalty: (value: number) => value === 0,
   presencePenalty: (value: number) => value === 0,
@@ -103,15 +103,15 @@ const NEUTRAL: Readonly<Partial<Record<keyof Settings, (value: never) => boolean
 }
 
 /** Plain settings; settings without a name in this format are reported as dropped. */
-const asked = (settings: Settings, dropped: Loss): Fields => {
+const settingFields = (settings: Settings, dropped: Loss): Fields => {
   let body: Fields = {}
   for (const [name, value] of Object.entries(settings)) {
     if (value === undefined || value === null) continue
-    const special = SPECIAL[name as keyof Settings]
+    const special = SPECIAL_SETTINGS[name as keyof Settings]
     const member = (MEMBERS as Readonly<Record<string, string>>)[name]
     if (special) body = { ...body, ...special(value as never, dropped) }
     else if (member !== undefined) body = { ...body, [member]: value }
-    else if (!NEUTRAL[name as keyof Settings]?.(value as never)) dropped.drop(name)
+    else if (!IS_NEUTRAL[name as keyof Settings]?.(value as never)) dropped.drop(name)
   }
   return body
 }

@@ -22,9 +22,9 @@ class Encoder implements StreamEncoder {
   readonly #context: Context
   readonly #sequence = new Sequence(part => this.#write(part))
   /** Blocks of further candidates, which this format cannot carry. */
-  readonly #others = new Set<number>()
+  readonly #skippedBlocks = new Set<number>()
   #out = ''
-  #begun = false
+  #hasBegun = false
   /** The number of blocks written so far. */
   #count = 0
   #block: BlockWriter | undefined
@@ -43,9 +43,9 @@ class Encoder implements StreamEncoder {
     return `event: error\ndata: ${JSON.stringify(body)}\n\n`
   }
   #isOther(part: Part): boolean {
-    if (part.type === 'open' && part.choice > 0) this.#others.add(part.index)
+    if (part.type === 'open' && part.choice > 0) this.#skippedBlocks.add(part.index)
     if (part.type === 'stop') return part.choice > 0
-    return 'index' in part && this.#others.has(part.index)
+    return 'index' in part && this.#skippedBlocks.has(part.index)
   }
   #write(part: Part): void {
     if (part.type === 'begin') this.#begin(part)
@@ -56,8 +56,8 @@ class Encoder implements StreamEncoder {
   }
   #begin(part: Omit<PartOf<'begin'>, 'type'>): void {
     this.#meters = part.meters ?? this.#meters
-    if (this.#begun) return
-    this.#begun = true
+    if (this.#hasBegun) return
+    this.#hasBegun = true
     const message = {
       ...messageHead(part, this.#context),
       content: [],
@@ -70,9 +70,9 @@ class Encoder implements StreamEncoder {
     this.#out += event('message_start', { message })
   }
   #change(part: PartOf<'open' | 'grow' | 'seal' | 'cite' | 'close'>): void {
-    if (!this.#begun) this.#begin({})
+    if (!this.#hasBegun) this.#begin({})
     if (part.type === 'open') {
-      this.#block = new BlockWriter(part.content, (type, fields) => this.#tell(type, fields))
+      this.#block = new BlockWriter(part.content, (type, fields) => this.#emit(type, fields))
       return this.#block.open()
     }
     const block = this.#block
@@ -86,16 +86,16 @@ class Encoder implements StreamEncoder {
     }
   }
   /** Writes an event of the current block; the next block begins after its stop. */
-  #tell(type: string, fields: Fields): void {
+  #emit(type: string, fields: Fields): void {
     this.#out += event(type, { index: this.#count, ...fields })
     if (type === 'content_block_stop') this.#count++
   }
   #end(): void {
-    if (!this.#begun) this.#begin({})
+    if (!this.#hasBegun) this.#begin({})
     const { reason, message } = this.#stop
     if (reason === 'broken') {
-      const said = message ?? 'The model failed to write its answer.'
-      this.#out += event('error', { error: { type: 'api_error', message: said } })
+      const text = message ?? 'The model failed to write its answer.'
+      this.#out += event('error', { error: { type: 'api_error', message: text } })
       return
     }
     const delta = { ...stopFields(this.#stop), container: null }

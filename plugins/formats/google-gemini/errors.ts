@@ -16,12 +16,12 @@ const CODES: readonly (readonly [said: RegExp, code: string])[] = [
 ]
 
 export const decodeError = (status: number, body: Json | undefined): Refused => {
-  const given = Array.isArray(body) ? (body[0] as Json | undefined) : body
-  const error = isFields(given) && isFields(given.error) ? given.error : {}
+  const object = Array.isArray(body) ? (body[0] as Json | undefined) : body
+  const error = isFields(object) && isFields(object.error) ? object.error : {}
   const details = itemsIn(error, 'details')
   const message = wordIn(error, 'message') || `The upstream answered with status ${status}.`
   const type = wordIn(error, 'status') ?? wordIn(error, 'type')
-  const code = reasonIn(details) ?? CODES.find(([said]) => said.test(message))?.[1]
+  const code = reasonIn(details) ?? CODES.find(([pattern]) => pattern.test(message))?.[1]
   const param = fieldIn(details)
   const wait = waitIn(details)
   return {
@@ -47,10 +47,10 @@ const fieldIn = (details: readonly Fields[]): string | undefined =>
 /** `{retryDelay: '34.4s'}`, rounded up to whole seconds. */
 const waitIn = (details: readonly Fields[]): number | undefined => {
   const retry = details.find(each => is(each, 'RetryInfo')) ?? {}
-  const given = retry.retryDelay
+  const retryDelay = retry.retryDelay
   const seconds =
-    typeof given === 'string'
-      ? Number(/^([\d.]+)s$/.exec(given)?.[1])
+    typeof retryDelay === 'string'
+      ? Number(/^([\d.]+)s$/.exec(retryDelay)?.[1])
       : Number(inner(retry, 'retryDelay').seconds)
   return Number.isFinite(seconds) ? Math.ceil(seconds) : undefined
 }

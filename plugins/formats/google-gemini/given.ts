@@ -9,7 +9,7 @@ export class Given {
   readonly fields: Fields
   /** The path of the object for error messages; '' for the body. */
   readonly at: string
-  readonly #asked = new Set<string>()
+  readonly #readNames = new Set<string>()
 
   constructor(fields: Fields, at = '') {
     this.fields = fields
@@ -22,7 +22,7 @@ export class Given {
   /** The unchecked value. */
   raw(name: string): Json | undefined {
     const key = this.#key(name)
-    this.#asked.add(key)
+    this.#readNames.add(key)
     return this.fields[key] ?? undefined
   }
   has(name: string): boolean {
@@ -68,20 +68,20 @@ export class Given {
     throw wrong(this.place(name), 'an array')
   }
   objects(name: string): readonly Given[] {
-    const place = this.place(name)
-    return this.list(name).map((value, index) => Given.of(value, `${place}[${index}]`))
+    const path = this.place(name)
+    return this.list(name).map((value, index) => Given.of(value, `${path}[${index}]`))
   }
   texts(name: string): readonly string[] {
-    const place = this.place(name)
+    const path = this.place(name)
     return this.list(name).map((value, index) => {
       if (typeof value === 'string') return value
-      throw wrong(`${place}[${index}]`, 'a string')
+      throw wrong(`${path}[${index}]`, 'a string')
     })
   }
   /** Reports the members that were not read, except the `harmless` ones. */
   rest(dropped: Loss, ...harmless: readonly string[]): void {
     for (const key in this.fields)
-      if (this.fields[key] !== null && !this.#asked.has(key) && !harmless.includes(key))
+      if (this.fields[key] !== null && !this.#readNames.has(key) && !harmless.includes(key))
         dropped.drop(this.at === '' ? key : `${this.at}.${key}`)
   }
   #key(name: string): string {

@@ -21,12 +21,12 @@ export const googleGemini: Format = {
   endpoint: 'gemini',
   model: { rename: (path, name) => rename(path, name) },
   outputLimit: ({ generationConfig, generation_config: snake }, tokens) => {
-    const given = generationConfig ?? snake
+    const config = generationConfig ?? snake
     const key =
       generationConfig === undefined && snake !== undefined
         ? 'generation_config'
         : 'generationConfig'
-    return [key, { ...(isFields(given) && given), maxOutputTokens: tokens }]
+    return [key, { ...(isFields(config) && config), maxOutputTokens: tokens }]
   },
   limitField: 'maxOutputTokens',
   usage: {
@@ -62,19 +62,19 @@ const rename = (path: string, name: string | undefined): string => {
   const mark = path.indexOf('?')
   const local = mark < 0 ? path : path.slice(0, mark)
   const query = mark < 0 ? '' : withoutKey(path.slice(mark + 1))
-  const renamed = name === undefined ? local : named(local, name)
-  return query === '' ? renamed : `${renamed}?${query}`
+  const newPath = name === undefined ? local : replaceName(local, name)
+  return query === '' ? newPath : `${newPath}?${query}`
 }
-const named = (path: string, name: string): string => {
+const replaceName = (path: string, name: string): string => {
   const start = path.lastIndexOf('/') + 1
   const verb = path.indexOf(':', start)
   return `${path.slice(0, start)}${encodeURIComponent(name)}${verb < 0 ? '' : path.slice(verb)}`
 }
 const withoutKey = (query: string): string => {
   if (query === 'alt=sse') return query
-  const kept = new URLSearchParams(query)
-  kept.delete('key')
-  return kept.toString()
+  const parameters = new URLSearchParams(query)
+  parameters.delete('key')
+  return parameters.toString()
 }
 
 const ends = (event: SseEvent): boolean => {

@@ -27,18 +27,18 @@ const tokenOf = (each: Fields): Fields => {
   }
 }
 
-export const writeLogprobs = (given: Json | undefined): Fields => {
-  const tokens = isFields(given) ? itemsIn(given, 'content') : []
+export const writeLogprobs = (logprobs: Json | undefined): Fields => {
+  const tokens = isFields(logprobs) ? itemsIn(logprobs, 'content') : []
   if (tokens.length === 0) return {}
-  const written = (each: Fields): Fields => ({
+  const writeToken = (each: Fields): Fields => ({
     token: each.token ?? '',
     logProbability: each.logprob ?? 0,
   })
   return {
     logprobsResult: {
-      chosenCandidates: tokens.map(written),
+      chosenCandidates: tokens.map(writeToken),
       topCandidates: tokens.map(each => ({
-        candidates: itemsIn(each, 'top_logprobs').map(written),
+        candidates: itemsIn(each, 'top_logprobs').map(writeToken),
       })),
     },
   }

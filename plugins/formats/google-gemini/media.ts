@@ -11,9 +11,11 @@ import { NAME } from './name.ts'
 /** Google accepts the standard and the URL-safe alphabet without padding; others require standard
  *  base64. */
 const standardBase64 = (data: string): string => {
-  const plain = /[-_]/.test(data) ? data.replace(/-/g, '+').replace(/_/g, '/') : data
-  const missing = plain.length % 4
-  return missing === 0 || plain.includes('\n') ? plain : plain + '='.repeat(4 - missing)
+  const standard = /[-_]/.test(data) ? data.replace(/-/g, '+').replace(/_/g, '/') : data
+  const remainder = standard.length % 4
+  return remainder === 0 || standard.includes('\n')
+    ? standard
+    : standard + '='.repeat(4 - remainder)
 }
 
 // ---------------------------------------------------------------- decoding
@@ -26,16 +28,16 @@ export const readInline = (blob: Given, part: Given): Media => {
 
 /** URIs that only Google can open: its files, Cloud Storage and YouTube videos. */
 const OWN_FILE = /^(?:gs:\/\/|https:\/\/generativelanguage\.googleapis\.com\/|files\/)/
-const FILM = /^https:\/\/(?:www\.|m\.)?(?:youtube\.com|youtu\.be)\//
+const YOUTUBE_URL = /^https:\/\/(?:www\.|m\.)?(?:youtube\.com|youtu\.be)\//
 
 export const readFile = (file: Given, part: Given): Media => {
   const uri = file.need('fileUri')
   const mime = file.text('mimeType')?.toLowerCase() ?? mimeOfUrl(uri)
-  const kind = FILM.test(uri) ? 'video' : kindOfMime(mime ?? '')
-  const known = mime !== undefined && { mime }
+  const kind = YOUTUBE_URL.test(uri) ? 'video' : kindOfMime(mime ?? '')
+  const mimeMember = mime !== undefined && { mime }
   const source: Source = OWN_FILE.test(uri)
-    ? { type: 'file', file: uri, origin: NAME, ...known }
-    : { type: 'url', url: uri, ...known }
+    ? { type: 'file', file: uri, origin: NAME, ...mimeMember }
+    : { type: 'url', url: uri, ...mimeMember }
   return mediaOf(source, kind, file, part)
 }
 const mediaOf = (source: Source, kind: Media['kind'], data: Given, part: Given): Media => {

@@ -8,14 +8,14 @@ export const NAME = 'google-gemini'
 /** A signature that Google accepts in place of a missing one. */
 export const PLACEHOLDER = 'skip_thought_signature_validator'
 
-const RULE: IdRule = { allowed: /^[A-Za-z_][A-Za-z0-9_.:-]*$/, longest: 128 }
+const NAME_RULE: IdRule = { allowed: /^[A-Za-z_][A-Za-z0-9_.:-]*$/, longest: 128 }
 
 /** A tool with free text input becomes a function with one argument; the prefix tells the
  *  decoder. */
-const FREE = 'tollgate_text_'
+const FREE_PREFIX = 'tollgate_text_'
 export const toolName = ({ name, free }: Pick<Call, 'name' | 'free'>): string =>
-  free ? FREE + fitted(name, RULE) : fitted(name, RULE)
+  free ? FREE_PREFIX + fitted(name, NAME_RULE) : fitted(name, NAME_RULE)
 export const toolOf = (name: string): Pick<Call, 'name' | 'free'> =>
-  name.startsWith(FREE)
-    ? { name: original(name.slice(FREE.length)), free: true }
+  name.startsWith(FREE_PREFIX)
+    ? { name: original(name.slice(FREE_PREFIX.length)), free: true }
     : { name: original(name) }

@@ -29,26 +29,26 @@ export class Offsets {
   }
   unitAt(byte: number): number {
     if (byte >= this.#bytes) return this.#units
-    const piece = this.#before(each => each.byte <= byte)
+    const piece = this.#lastPiece(each => each.byte <= byte)
     if (!piece) return Math.max(0, byte)
-    const inside = byte - piece.byte
-    if (inside >= piece.bytes) return piece.unit + piece.text.length + inside - piece.bytes
-    return piece.unit + Buffer.from(piece.text).subarray(0, inside).toString().length
+    const offset = byte - piece.byte
+    if (offset >= piece.bytes) return piece.unit + piece.text.length + offset - piece.bytes
+    return piece.unit + Buffer.from(piece.text).subarray(0, offset).toString().length
   }
   byteAt(unit: number): number {
     if (unit >= this.#units) return this.#bytes
-    const piece = this.#before(each => each.unit <= unit)
+    const piece = this.#lastPiece(each => each.unit <= unit)
     if (!piece) return Math.max(0, unit)
-    const inside = unit - piece.unit
-    if (inside >= piece.text.length) return piece.byte + piece.bytes + inside - piece.text.length
-    return piece.byte + Buffer.byteLength(piece.text.slice(0, inside))
+    const offset = unit - piece.unit
+    if (offset >= piece.text.length) return piece.byte + piece.bytes + offset - piece.text.length
+    return piece.byte + Buffer.byteLength(piece.text.slice(0, offset))
   }
-  #before(fits: (piece: Piece) => boolean): Piece | undefined {
+  #lastPiece(matches: (piece: Piece) => boolean): Piece | undefined {
     let low = 0
     let high = this.#wide.length
     while (low < high) {
       const middle = (low + high) >> 1
-      if (fits(this.#wide[middle] as Piece)) low = middle + 1
+      if (matches(this.#wide[middle] as Piece)) low = middle + 1
       else high = middle
     }
     return this.#wide[low - 1]

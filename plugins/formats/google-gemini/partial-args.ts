@@ -8,26 +8,26 @@ type Node = Map<string, Node | Json> | (Node | Json)[]
 export class PartialArgs {
   readonly #root: Map<string, Node | Json> = new Map()
   /** The path of the string that continues in the next piece. */
-  #unfinished: string | undefined
+  #openPath: string | undefined
 
   constructor(args: Fields = {}) {
     for (const key in args) this.#root.set(key, args[key] ?? null)
   }
   take(call: Fields): void {
-    for (const given of itemsIn(call, 'partialArgs')) {
-      const path = wordIn(given, 'jsonPath')
-      if (path !== undefined) this.#put(path, given)
+    for (const argument of itemsIn(call, 'partialArgs')) {
+      const path = wordIn(argument, 'jsonPath')
+      if (path !== undefined) this.#set(path, argument)
     }
   }
   get json(): string {
-    return JSON.stringify(plain(this.#root))
+    return JSON.stringify(toJson(this.#root))
   }
   /** The single argument of a free-text tool. */
   get input(): string {
     const input = this.#root.get('input')
     return typeof input === 'string' ? input : this.json
   }
-  #put(path: string, given: Fields): void {
+  #set(path: string, argument: Fields): void {
     const steps = stepsOf(path)
     const last = steps.pop()
     if (last === undefined) return
@@ -35,17 +35,21 @@ export class PartialArgs {
     steps.forEach((step, index) => {
       node = child(node, step, typeof (steps[index + 1] ?? last) === 'number')
     })
-    const more = this.#unfinished === path ? read(node, last) : undefined
-    const value = scalarIn(given)
+    const prefix = this.#openPath === path ? read(node, last) : undefined
+    const value = scalarIn(argument)
     if (value === undefined) return
-    write(node, last, typeof more === 'string' && typeof value === 'string' ? more + value : value)
-    this.#unfinished = given.willContinue === true ? path : undefined
+    write(
+      node,
+      last,
+      typeof prefix === 'string' && typeof value === 'string' ? prefix + value : value,
+    )
+    this.#openPath = argument.willContinue === true ? path : undefined
   }
 }
 
-const scalarIn = (given: Fields): Json | undefined => {
-  if ('nullValue' in given) return null
-  return given.stringValue ?? given.numberValue ?? given.boolValue ?? undefined
+const scalarIn = (argument: Fields): Json | undefined => {
+  if ('nullValue' in argument) return null
+  return argument.stringValue ?? argument.numberValue ?? argument.boolValue ?? undefined
 }
 
 /** `$.a[0]['b.c']` */
@@ -68,14 +72,14 @@ const write = (node: Node, step: string | number, value: Node | Json): void => {
 const isNode = (value: Node | Json | undefined): value is Node =>
   value instanceof Map || Array.isArray(value)
 const child = (node: Node, step: string | number, list: boolean): Node => {
-  const found = read(node, step)
-  if (isNode(found)) return found
-  const made: Node = list ? [] : new Map()
-  write(node, step, made)
-  return made
+  const existing = read(node, step)
+  if (isNode(existing)) return existing
+  const created: Node = list ? [] : new Map()
+  write(node, step, created)
+  return created
 }
-const plain = (value: Node | Json): Json => {
+const toJson = (value: Node | Json): Json => {
   if (value instanceof Map)
-    return Object.fromEntries([...value].map(([key, each]) => [key, plain(each)]))
-  return Array.isArray(value) ? (value as (Node | Json)[]).map(plain) : (value as Json)
+    return Object.fromEntries([...value].map(([key, each]) => [key, toJson(each)]))
+  return Array.isArray(value) ? (value as (Node | Json)[]).map(toJson) : (value as Json)
 }

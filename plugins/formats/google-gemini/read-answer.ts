@@ -15,17 +15,17 @@ import { hasCounts, metersOf } from './usage.ts'
 
 class AnswerReader {
   readonly #candidates = new Map<number, CandidateReader>()
-  #begun = false
-  #ended = false
+  #hasBegun = false
+  #hasEnded = false
   #blocks = 0
   #ids = 0
   #name: string | undefined
 
   get ended(): boolean {
-    return this.#ended
+    return this.#hasEnded
   }
   take(answer: Fields, emit: (part: Part) => void): void {
-    if (this.#ended) return
+    if (this.#hasEnded) return
     this.#begin(answer, emit)
     const { usageMetadata: usage } = answer
     if (hasCounts(usage)) emit({ type: 'count', meters: metersOf(usage) })
@@ -39,14 +39,14 @@ class AnswerReader {
   }
   /** Ends the candidates that have no finish reason. */
   finish(emit: (part: Part) => void): void {
-    if (this.#ended) return
+    if (this.#hasEnded) return
     for (const candidate of this.#candidates.values()) candidate.stop(undefined)
     if (this.#candidates.size === 0) emit({ type: 'stop', choice: 0, stop: { reason: 'broken' } })
     this.#end(emit)
   }
   #begin(answer: Fields, emit: (part: Part) => void): void {
-    if (this.#begun) return
-    this.#begun = true
+    if (this.#hasBegun) return
+    this.#hasBegun = true
     const id = wordIn(answer, 'responseId')
     const model = wordIn(answer, 'modelVersion')
     const created = Math.floor(Date.parse(wordIn(answer, 'createTime') ?? '') / 1000)
@@ -63,8 +63,8 @@ class AnswerReader {
   #candidate(candidate: Fields, position: number, shared: Shared): CandidateReader {
     const { index } = candidate
     const choice = typeof index === 'number' && index >= 0 ? index : position
-    const known = this.#candidates.get(choice)
-    if (known) return known
+    const existing = this.#candidates.get(choice)
+    if (existing) return existing
     const reader = new CandidateReader(choice, shared)
     this.#candidates.set(choice, reader)
     return reader
@@ -79,7 +79,7 @@ class AnswerReader {
     this.#end(emit)
   }
   #end(emit: (part: Part) => void): void {
-    this.#ended = true
+    this.#hasEnded = true
     emit({ type: 'end' })
   }
   #shared(emit: (part: Part) => void): Shared {

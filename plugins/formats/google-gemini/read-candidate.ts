@@ -20,11 +20,11 @@ export interface Shared {
   /** Makes an id that is unique in this answer. */
   readonly id: (kind: 'call' | 'work') => string
 }
-interface Open<T extends Content> {
+interface OpenBlock<T extends Content> {
   readonly index: number
   readonly content: T
 }
-interface Said extends Open<Text | Thought> {
+interface OpenText extends OpenBlock<Text | Thought> {
   seal: Seal | undefined
   /** The start of the block in the candidate's whole text, in UTF-16 units. */
   readonly unit: number
@@ -34,28 +34,28 @@ export class CandidateReader {
   readonly #choice: number
   #shared: Shared
   readonly #text = new Offsets()
-  #said: Said | undefined
-  #call: (Open<Call> & { readonly args: PartialArgs }) | undefined
-  readonly #works = new Map<string, Open<Work>>()
+  #openText: OpenText | undefined
+  #call: (OpenBlock<Call> & { readonly args: PartialArgs }) | undefined
+  readonly #works = new Map<string, OpenBlock<Work>>()
   /** Citations that were emitted. */
-  readonly #cited = new Set<string>()
+  readonly #citationKeys = new Set<string>()
   /** Hosted tools whose calls were emitted from parts. */
-  readonly #shown = new Set<string>()
+  readonly #emittedTools = new Set<string>()
   #grounding: Fields = {}
-  #called = false
+  #hasCalls = false
   #empty = true
-  #stopped = false
+  #hasStopped = false
 
   constructor(choice: number, shared: Shared) {
     this.#choice = choice
     this.#shared = shared
   }
   get stopped(): boolean {
-    return this.#stopped
+    return this.#hasStopped
   }
   /** Decodes a piece of the candidate, or all of it. */
   take(candidate: Fields, shared: Shared): void {
-    if (this.#stopped) return
+    if (this.#hasStopped) return
     this.#shared = shared
     const logprobs = readLogprobs(candidate)
     for (const part of itemsIn(inner(candidate, 'content'), 'parts')) this.#part(part, logprobs)
@@ -64,13 +64,13 @@ export class CandidateReader {
     if (saysReason(reason)) this.stop(reason, wordIn(candidate, 'finishMessage'))
   }
   stop(raw: string | undefined, message?: string): void {
-    if (this.#stopped) return
-    this.#settle()
-    this.#hush()
+    if (this.#hasStopped) return
+    this.#closeCalls()
+    this.#closeText()
     const tools = worksIn(this.#grounding, () => this.#shared.id('work'))
-    for (const work of tools) if (!this.#shown.has(work.tool)) this.#whole(work)
-    this.#stopped = true
-    const stop = stopOf(raw, message, { called: this.#called, empty: this.#empty })
+    for (const work of tools) if (!this.#emittedTools.has(work.tool)) this.#emitWhole(work)
+    this.#hasStopped = true
+    const stop = stopOf(raw, message, { called: this.#hasCalls, empty: this.#empty })
     this.#shared.emit({ type: 'stop', choice: this.#choice, stop })
   }
   #part(part: Fields, logprobs: Json | undefined): void {
@@ -78,48 +78,54 @@ export class CandidateReader {
     const seal = signature === undefined ? undefined : { origin: NAME, data: signature }
     if (isFields(part.functionCall)) return this.#functionCall(part.functionCall, seal)
     if (typeof part.text === 'string')
-      return this.#speak(part.text, part.thought === true, seal, logprobs)
+      return this.#addText(part.text, part.thought === true, seal, logprobs)
     if (this.#work(part)) return
     const media = part.thought === true ? undefined : drawn(part)
-    if (media) this.#whole(seal ? { ...media, seal } : media)
-    else if (seal) this.#speak('', false, seal)
+    if (media) this.#emitWhole(seal ? { ...media, seal } : media)
+    else if (seal) this.#addText('', false, seal)
   }
 
   // ---------------------------------------------------------------- text and thoughts
 
-  #speak(text: string, thought: boolean, seal: Seal | undefined, logprobs?: Json): void {
+  #addText(text: string, thought: boolean, seal: Seal | undefined, logprobs?: Json): void {
     if (text === '' && !seal) return
-    this.#settle()
+    this.#closeCalls()
     const type = thought ? 'thought' : 'text'
-    if (this.#said && (this.#said.content.type !== type || this.#said.seal)) this.#hush()
+    if (this.#openText && (this.#openText.content.type !== type || this.#openText.seal))
+      this.#closeText()
     // A signature without text after content of another kind becomes a thought without text.
-    const said = this.#said ?? this.#begin(text === '' ? 'thought' : type)
+    const block = this.#openText ?? this.#openTextBlock(text === '' ? 'thought' : type)
     if (text !== '') {
-      const { index } = said
-      if (said.content.type === 'text') this.#text.add(text)
-      const grown = { type: 'grow', index, text } as const
-      this.#shared.emit(logprobs === undefined ? grown : { ...grown, logprobs })
+      const { index } = block
+      if (block.content.type === 'text') this.#text.add(text)
+      const delta = { type: 'grow', index, text } as const
+      this.#shared.emit(logprobs === undefined ? delta : { ...delta, logprobs })
     }
     if (!seal) return
-    if (said.content.type === 'thought')
-      this.#shared.emit({ type: 'seal', index: said.index, seal })
-    said.seal = seal
+    if (block.content.type === 'thought')
+      this.#shared.emit({ type: 'seal', index: block.index, seal })
+    block.seal = seal
   }
-  #begin(type: 'text' | 'thought'): Said {
+  #openTextBlock(type: 'text' | 'thought'): OpenText {
     const content = { type, text: '' } satisfies Content
-    this.#said = { index: this.#open(content), content, seal: undefined, unit: this.#text.units }
-    return this.#said
+    this.#openText = {
+      index: this.#open(content),
+      content,
+      seal: undefined,
+      unit: this.#text.units,
+    }
+    return this.#openText
   }
   /** A text's payload follows it in a thought without text: most clients have a field for payloads
    *  of thoughts only, and the payload arrives after the text was sent. */
-  #hush(): void {
-    const said = this.#said
-    if (!said) return
-    this.#said = undefined
-    this.#shared.emit({ type: 'close', index: said.index })
-    if (said.content.type !== 'text' || !said.seal) return
+  #closeText(): void {
+    const block = this.#openText
+    if (!block) return
+    this.#openText = undefined
+    this.#shared.emit({ type: 'close', index: block.index })
+    if (block.content.type !== 'text' || !block.seal) return
     const index = this.#open({ type: 'thought', text: '' })
-    this.#shared.emit({ type: 'seal', index, seal: said.seal })
+    this.#shared.emit({ type: 'seal', index, seal: block.seal })
     this.#shared.emit({ type: 'close', index })
   }
 
@@ -130,20 +136,20 @@ export class CandidateReader {
   #functionCall(call: Fields, seal: Seal | undefined): void {
     const name = wordIn(call, 'name')
     if (name !== undefined) {
-      this.#settle()
-      this.#hush()
+      this.#closeCalls()
+      this.#closeText()
       const id = wordIn(call, 'id') || this.#shared.id('call')
       const content: Call = { type: 'call', id, ...toolOf(name), input: '', ...(seal && { seal }) }
       const args = new PartialArgs(inner(call, 'args'))
       this.#call = { index: this.#open(content), content, args }
-      this.#called = true
+      this.#hasCalls = true
     }
     if (!this.#call) return
     this.#call.args.take(call)
-    if (call.willContinue !== true) this.#settle()
+    if (call.willContinue !== true) this.#closeCalls()
   }
   /** Closes the open call and the hosted calls without a result. */
-  #settle(): void {
+  #closeCalls(): void {
     if (this.#call) {
       const { index, args, content } = this.#call
       this.#call = undefined
@@ -160,25 +166,25 @@ export class CandidateReader {
     const id = (): string => this.#shared.id('work')
     const work = begun(part, id)
     if (work) {
-      this.#hush()
-      this.#shown.add(work.tool)
+      this.#closeText()
+      this.#emittedTools.add(work.tool)
       this.#works.set(work.id, { index: this.#open(work), content: work })
       return true
     }
-    const open = this.#works.get(answered(part) ?? '') ?? [...this.#works.values()].at(-1)
-    const whole = done(part, open?.content, id)
-    if (!whole) return false
-    this.#shown.add(whole.tool)
-    if (!open) this.#whole(whole)
+    const openCall = this.#works.get(answered(part) ?? '') ?? [...this.#works.values()].at(-1)
+    const call = done(part, openCall?.content, id)
+    if (!call) return false
+    this.#emittedTools.add(call.tool)
+    if (!openCall) this.#emitWhole(call)
     else {
-      this.#works.delete(open.content.id)
-      this.#shared.emit({ type: 'close', index: open.index, content: whole })
+      this.#works.delete(openCall.content.id)
+      this.#shared.emit({ type: 'close', index: openCall.index, content: call })
     }
     return true
   }
-  #whole(content: Content): void {
-    this.#settle()
-    this.#hush()
+  #emitWhole(content: Content): void {
+    this.#closeCalls()
+    this.#closeText()
     this.#shared.emit({ type: 'close', index: this.#open(content) })
   }
   #open(content: Content): number {
@@ -199,21 +205,24 @@ export class CandidateReader {
     }
     for (const [citation, { start, end }] of citationsIn(candidate)) {
       const mark = JSON.stringify([citation, start, end])
-      if (this.#cited.has(mark)) continue
-      this.#cited.add(mark)
-      const said = this.#said?.content.type === 'text' ? this.#said : this.#begin('text')
-      const where =
-        start === undefined || end === undefined ? undefined : this.#within(said, start, end)
-      this.#shared.emit({ type: 'cite', index: said.index, citation: { ...citation, ...where } })
+      if (this.#citationKeys.has(mark)) continue
+      this.#citationKeys.add(mark)
+      const block =
+        this.#openText?.content.type === 'text' ? this.#openText : this.#openTextBlock('text')
+      const span =
+        start === undefined || end === undefined ? undefined : this.#spanIn(block, start, end)
+      this.#shared.emit({ type: 'cite', index: block.index, citation: { ...citation, ...span } })
     }
   }
   /** Undefined for a span in a closed block: only the open block can be cited. */
-  #within(
-    { unit }: Said,
+  #spanIn(
+    { unit }: OpenText,
     start: number,
     end: number,
   ): { readonly start: number; readonly end: number } | undefined {
-    const from = this.#text.unitAt(start)
-    return from < unit ? undefined : { start: from - unit, end: this.#text.unitAt(end) - unit }
+    const startUnit = this.#text.unitAt(start)
+    return startUnit < unit
+      ? undefined
+      : { start: startUnit - unit, end: this.#text.unitAt(end) - unit }
   }
 }

@@ -25,7 +25,7 @@ export class History {
   readonly turns: Turn[] = []
   readonly #dropped: Loss
   /** Calls without a result so far. */
-  #open: Call[] = []
+  #openCalls: Call[] = []
   #calls = 0
 
   constructor(dropped: Loss) {
@@ -43,37 +43,42 @@ export class History {
    *  likewise. */
   #add({ role, content }: Turn): void {
     const last = this.turns.at(-1)
-    const goes = last?.role === role && (role === 'assistant' || content.some(isResult))
-    if (goes) this.turns.pop()
-    const all = goes ? [...last.content, ...content] : content
-    const sorted = [...all.filter(isResult), ...all.filter(each => !isResult(each))]
-    this.turns.push({ role, content: joined(role === 'assistant' ? all : sorted) })
+    const isMerged = last?.role === role && (role === 'assistant' || content.some(isResult))
+    if (isMerged) this.turns.pop()
+    const merged = isMerged ? [...last.content, ...content] : content
+    const sorted = [...merged.filter(isResult), ...merged.filter(each => !isResult(each))]
+    this.turns.push({ role, content: joinEmpty(role === 'assistant' ? merged : sorted) })
   }
   #part(part: Given, read: Content[]): void {
     const signature = part.text('thoughtSignature')
     const seal = signature === undefined ? undefined : unsealed(NAME, signature)
     const key = KINDS.find(each => part.has(each))
-    if (key !== undefined) this.#kind(key, part, seal, read)
+    if (key !== undefined) this.#readKind(key, part, seal, read)
     else if (seal) read.push({ type: 'thought', text: '', seal })
     else throw bad(part.at, `expected one of ${KINDS.join(', ')}`)
     part.rest(this.#dropped, 'thought', 'thoughtSignature', 'partMetadata', 'part_metadata')
   }
-  #kind(key: (typeof KINDS)[number], part: Given, seal: Seal | undefined, read: Content[]): void {
+  #readKind(
+    key: (typeof KINDS)[number],
+    part: Given,
+    seal: Seal | undefined,
+    read: Content[],
+  ): void {
     if (key === 'text') return void read.push(textOf(part, seal))
-    const given = part.object(key) as Given
-    if (key === 'inlineData') read.push(sealed(readInline(given, part), seal))
-    else if (key === 'fileData') read.push(sealed(readFile(given, part), seal))
-    else if (key === 'functionCall') read.push(this.#call(given, seal))
-    else if (key === 'functionResponse') read.push(this.#result(given))
-    else addWork(read, key, given, withoutForeign(part.fields, seal))
+    const object = part.object(key) as Given
+    if (key === 'inlineData') read.push(withPayload(readInline(object, part), seal))
+    else if (key === 'fileData') read.push(withPayload(readFile(object, part), seal))
+    else if (key === 'functionCall') read.push(this.#call(object, seal))
+    else if (key === 'functionResponse') read.push(this.#result(object))
+    else addWork(read, key, object, withoutForeign(part.fields, seal))
   }
-  #call(given: Given, seal: Seal | undefined): Call {
-    const name = given.need('name')
-    const args = given.raw('args') ?? {}
-    if (!isFields(args)) throw bad(given.place('args'), 'expected an object')
+  #call(object: Given, seal: Seal | undefined): Call {
+    const name = object.need('name')
+    const args = object.raw('args') ?? {}
+    if (!isFields(args)) throw bad(object.place('args'), 'expected an object')
     const number = this.#calls++
-    const id = original(given.text('id') || `call_${number}`)
-    given.rest(this.#dropped)
+    const id = original(object.text('id') || `call_${number}`)
+    object.rest(this.#dropped)
     const call: Call = {
       type: 'call',
       id,
@@ -81,25 +86,25 @@ export class History {
       input: JSON.stringify(args),
       ...(seal && { seal }),
     }
-    this.#open.push(call)
+    this.#openCalls.push(call)
     return call
   }
-  #result(given: Given): Result {
-    const name = given.need('name')
-    const said = given.text('id')
-    const call = said
-      ? this.#open.find(({ id }) => id === original(said))
-      : this.#open.find(each => each.name === name)
-    if (!said && !call) throw fault('CALL_UNKNOWN', [given.at], { param: given.at })
-    this.#open = this.#open.filter(each => each !== call)
-    const value = given.raw('response') ?? {}
-    if (!isFields(value)) throw bad(given.place('response'), 'expected an object')
+  #result(object: Given): Result {
+    const name = object.need('name')
+    const givenId = object.text('id')
+    const call = givenId
+      ? this.#openCalls.find(({ id }) => id === original(givenId))
+      : this.#openCalls.find(each => each.name === name)
+    if (!givenId && !call) throw fault('CALL_UNKNOWN', [object.at], { param: object.at })
+    this.#openCalls = this.#openCalls.filter(each => each !== call)
+    const value = object.raw('response') ?? {}
+    if (!isFields(value)) throw bad(object.place('response'), 'expected an object')
     const { text, failed } = unwrapped(value)
-    const media = given.objects('parts').map(part => this.#media(part))
-    given.rest(this.#dropped)
+    const media = object.objects('parts').map(part => this.#media(part))
+    object.rest(this.#dropped)
     return {
       type: 'result',
-      id: call?.id ?? original(said as string),
+      id: call?.id ?? original(givenId as string),
       name,
       content: [...(text === undefined ? [] : [{ type: 'text' as const, text }]), ...media],
       value,
@@ -127,27 +132,30 @@ const KINDS = [
 ] as const
 
 const isResult = ({ type }: Content): boolean => type === 'result'
-const sealed = <T extends Content>(content: T, seal: Seal | undefined): T =>
+const withPayload = <T extends Content>(content: T, seal: Seal | undefined): T =>
   seal ? { ...content, seal } : content
 
 const textOf = (part: Given, seal: Seal | undefined): Text | Thought => {
   const text = part.text('text') ?? ''
-  return sealed({ type: part.flag('thought') ? 'thought' : 'text', text } as Text | Thought, seal)
+  return withPayload(
+    { type: part.flag('thought') ? 'thought' : 'text', text } as Text | Thought,
+    seal,
+  )
 }
 
 /** A signature from the end of a stream, in a part without text, belongs to the preceding text. */
-const joined = (contents: readonly Content[]): readonly Content[] => {
-  const kept: Content[] = []
+const joinEmpty = (contents: readonly Content[]): readonly Content[] => {
+  const result: Content[] = []
   for (const content of contents) {
-    const last = kept.at(-1)
+    const last = result.at(-1)
     const empty = (content.type === 'text' || content.type === 'thought') && content.text === ''
-    if (!empty) kept.push(content)
+    if (!empty) result.push(content)
     else if (!content.seal) continue
     else if (last?.type === content.type && !last.seal)
-      kept[kept.length - 1] = { ...last, seal: content.seal }
-    else kept.push({ type: 'thought', text: '', seal: content.seal })
+      result[result.length - 1] = { ...last, seal: content.seal }
+    else result.push({ type: 'thought', text: '', seal: content.seal })
   }
-  return kept
+  return result
 }
 
 // ---------------------------------------------------------------- hosted calls
@@ -164,12 +172,12 @@ const withoutForeign = (part: Fields, seal: Seal | undefined): Fields => {
 /** Joins a call part and its result part to one hosted call. */
 const addWork = (read: Content[], key: WorkPart, data: Given, raw: Json): void => {
   const id = data.text('id')
-  const answers = key === 'codeExecutionResult' || key === 'toolResponse'
-  const at = answers ? read.findLastIndex(each => isOpenWork(each, id)) : -1
-  const before = read[at]
-  if (before?.type === 'work' && before.raw) {
-    const items = [...before.raw.items, raw]
-    read[at] = { ...before, output: outputOf(key, data), raw: { origin: NAME, items } }
+  const isResultPart = key === 'codeExecutionResult' || key === 'toolResponse'
+  const at = isResultPart ? read.findLastIndex(each => isOpenWork(each, id)) : -1
+  const openCall = read[at]
+  if (openCall?.type === 'work' && openCall.raw) {
+    const items = [...openCall.raw.items, raw]
+    read[at] = { ...openCall, output: outputOf(key, data), raw: { origin: NAME, items } }
     return
   }
   const tool = key.startsWith('tool')
@@ -179,8 +187,8 @@ const addWork = (read: Content[], key: WorkPart, data: Given, raw: Json): void =
     type: 'work',
     tool: tool ?? 'other',
     id: id ?? `work_${read.length}`,
-    input: answers ? {} : key === 'toolCall' ? (data.raw('args') ?? {}) : codeOf(data.fields),
-    ...(answers && { output: outputOf(key, data) }),
+    input: isResultPart ? {} : key === 'toolCall' ? (data.raw('args') ?? {}) : codeOf(data.fields),
+    ...(isResultPart && { output: outputOf(key, data) }),
     raw: { origin: NAME, items: [raw] },
   })
 }

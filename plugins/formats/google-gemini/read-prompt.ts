@@ -19,7 +19,11 @@ export const decodePrompt = (fields: Fields, path: string, dropped: Loss): Promp
   const tools = readTools(body, dropped)
   const choice = readChoice(body, dropped)
   const settings = readSettings(body, config)
-  const turns = [...instruction(body, dropped), ...cached(body), ...conversation(body, dropped)]
+  const turns = [
+    ...instruction(body, dropped),
+    ...cachedTurns(body),
+    ...conversation(body, dropped),
+  ]
   config?.rest(dropped)
   body.rest(dropped, 'model', 'stream')
   return {
@@ -48,25 +52,25 @@ const conversation = (body: Given, dropped: Loss): readonly Turn[] => {
 
 /** Clients send a content, a part, a list of either, or plain text. */
 const instruction = (body: Given, dropped: Loss): readonly Turn[] => {
-  const given = body.raw('systemInstruction')
-  if (given === undefined) return []
+  const value = body.raw('systemInstruction')
+  if (value === undefined) return []
   const at = body.place('systemInstruction')
   const history = new History(dropped)
-  history.read(new Given({ role: 'system', parts: partsOf(given, at) }, at))
+  history.read(new Given({ role: 'system', parts: partsOf(value, at) }, at))
   return history.turns.filter(({ content }) => content.length > 0)
 }
-const partsOf = (given: Json, at: string): readonly Json[] => {
-  if (typeof given === 'string') return [{ text: given }]
-  if (Array.isArray(given)) return given.flatMap(each => partsOf(each as Json, at))
-  if (!isFields(given)) throw wrong(at, 'an object')
-  const { parts } = given
+const partsOf = (value: Json, at: string): readonly Json[] => {
+  if (typeof value === 'string') return [{ text: value }]
+  if (Array.isArray(value)) return value.flatMap(each => partsOf(each as Json, at))
+  if (!isFields(value)) throw wrong(at, 'an object')
+  const { parts } = value
   if (parts === undefined || parts === null)
-    return 'role' in given && !('text' in given) ? [] : [given]
+    return 'role' in value && !('text' in value) ? [] : [value]
   return Array.isArray(parts) ? parts : [parts as Json]
 }
 
 /** Cached content is a document that only Google can open; other targets reject it. */
-const cached = (body: Given): readonly Turn[] => {
+const cachedTurns = (body: Given): readonly Turn[] => {
   const file = body.text('cachedContent')
   if (file === undefined) return []
   const source = { type: 'file' as const, file, origin: NAME }
@@ -76,6 +80,6 @@ const cached = (body: Given): readonly Turn[] => {
 
 /** The request whose tokens a client wants counted: a whole request or its contents only. */
 export const countedRequest = (fields: Fields): Fields => {
-  const given = new Given(fields).object('generateContentRequest')
-  return given ? given.fields : fields
+  const request = new Given(fields).object('generateContentRequest')
+  return request ? request.fields : fields
 }

@@ -4,7 +4,7 @@ import type { Media, Result, Text } from '../content.ts'
 import { type Fields, isFields, parsed } from '../fields.ts'
 
 /** Members that hold the whole output, by the conventions of Google and of others. */
-const OUTPUTS = ['output', 'result', 'return_value']
+const OUTPUT_MEMBERS = ['output', 'result', 'return_value']
 
 /** The text of a response. If the object has only one of these members, the text is that member's
  *  value. */
@@ -13,10 +13,10 @@ export const unwrapped = (
 ): { readonly text: string | undefined; readonly failed: boolean } => {
   const keys = Object.keys(value)
   if (keys.length === 0) return { text: undefined, failed: false }
-  const failed = keys.includes('error') && !keys.some(key => OUTPUTS.includes(key))
+  const failed = keys.includes('error') && !keys.some(key => OUTPUT_MEMBERS.includes(key))
   const [only = ''] = keys
-  const alone = keys.length === 1 && (failed || OUTPUTS.includes(only))
-  return { text: textOf(alone ? (value[only] as Json) : value), failed }
+  const isSingle = keys.length === 1 && (failed || OUTPUT_MEMBERS.includes(only))
+  return { text: textOf(isSingle ? (value[only] as Json) : value), failed }
 }
 const textOf = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
@@ -28,9 +28,9 @@ export const wrapped = ({ value, content, failed }: Result): Fields => {
     .filter((each): each is Text => each.type === 'text')
     .map(each => each.text)
     .join('\n')
-  const said = parsed(text)
-  if (failed) return { error: isFields(said) ? said : text }
-  if (isFields(said)) return said
+  const json = parsed(text)
+  if (failed) return { error: isFields(json) ? json : text }
+  if (isFields(json)) return json
   return text === '' ? {} : { output: text }
 }
 export const mediaIn = ({ content }: Result): readonly Media[] =>

@@ -24,10 +24,10 @@ const REASONS: Readonly<Record<string, Reason>> = {
   MALFORMED_RESPONSE: 'broken',
 }
 /** Counts as no reason. */
-const NOTHING = 'FINISH_REASON_UNSPECIFIED'
+const UNSPECIFIED = 'FINISH_REASON_UNSPECIFIED'
 
-export const saysReason = (given: unknown): given is string =>
-  typeof given === 'string' && given !== '' && given !== NOTHING
+export const saysReason = (value: unknown): value is string =>
+  typeof value === 'string' && value !== '' && value !== UNSPECIFIED
 
 /** `called`: the answer contains a call of a client's tool. `empty`: it has no content; then an
  *  unknown reason counts as broken. */
@@ -36,8 +36,8 @@ export const stopOf = (
   message: string | undefined,
   { called, empty }: { readonly called: boolean; readonly empty: boolean },
 ): Stop => {
-  const known = raw === undefined ? undefined : entryOf(REASONS, raw)
-  const reason = known ?? (empty ? 'broken' : 'end')
+  const mapped = raw === undefined ? undefined : entryOf(REASONS, raw)
+  const reason = mapped ?? (empty ? 'broken' : 'end')
   return {
     reason: reason === 'end' && called ? 'call' : reason,
     ...(raw !== undefined && { raw }),
@@ -51,7 +51,7 @@ export const blockedBy = (raw: string, message: string | undefined): Stop => ({
   ...(message !== undefined && { message }),
 })
 
-const WRITTEN: Readonly<Record<Reason, string>> = {
+const FINISH_REASONS: Readonly<Record<Reason, string>> = {
   end: 'STOP',
   sequence: 'STOP',
   call: 'STOP',
@@ -63,9 +63,9 @@ const WRITTEN: Readonly<Record<Reason, string>> = {
 }
 /** Google's own value if it has the same meaning. */
 export const finishReason = ({ reason, raw }: Stop): string =>
-  raw !== undefined && entryOf(REASONS, raw) === reason ? raw : WRITTEN[reason]
+  raw !== undefined && entryOf(REASONS, raw) === reason ? raw : FINISH_REASONS[reason]
 
-const BLOCKS = new Set([
+const BLOCK_REASONS = new Set([
   'SAFETY',
   'OTHER',
   'BLOCKLIST',
@@ -75,4 +75,4 @@ const BLOCKS = new Set([
   'JAILBREAK',
 ])
 export const blockReason = ({ raw }: Stop): string =>
-  raw !== undefined && BLOCKS.has(raw) ? raw : 'SAFETY'
+  raw !== undefined && BLOCK_REASONS.has(raw) ? raw : 'SAFETY'

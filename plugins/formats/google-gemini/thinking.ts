@@ -23,24 +23,25 @@ const LEVELS: readonly (readonly [most: number, level: string])[] = [
   [Number.POSITIVE_INFINITY, 'HIGH'],
 ]
 const DYNAMIC = -1
-const NAMED = new Set(['minimal', 'low', 'medium', 'high'])
+const NAMED_LEVELS = new Set(['minimal', 'low', 'medium', 'high'])
 
 export const readThinking = (config: Given, dropped: Loss): Thinking | undefined => {
-  const given = config.object('thinkingConfig')
-  if (!given) return undefined
-  const show = given.flag('includeThoughts')
-  const budget = given.number('thinkingBudget')
-  const level = given.text('thinkingLevel')?.toLowerCase()
-  given.rest(dropped)
+  const object = config.object('thinkingConfig')
+  if (!object) return undefined
+  const show = object.flag('includeThoughts')
+  const budget = object.number('thinkingBudget')
+  const level = object.text('thinkingLevel')?.toLowerCase()
+  object.rest(dropped)
   if (budget !== undefined && level !== undefined)
-    throw bad(given.at, 'thinkingBudget and thinkingLevel cannot be combined')
-  const shown = show !== undefined && { show }
-  if (level !== undefined && NAMED.has(level)) return { mode: 'effort', effort: level, ...shown }
+    throw bad(object.at, 'thinkingBudget and thinkingLevel cannot be combined')
+  const showMember = show !== undefined && { show }
+  if (level !== undefined && NAMED_LEVELS.has(level))
+    return { mode: 'effort', effort: level, ...showMember }
   if (level !== undefined && level !== 'thinking_level_unspecified')
-    throw bad(given.place('thinkingLevel'), 'expected MINIMAL, LOW, MEDIUM or HIGH')
-  if (budget === 0) return { mode: 'off', ...shown }
-  if (budget !== undefined && budget > 0) return { mode: 'budget', budget, ...shown }
-  return { mode: 'adaptive', ...shown }
+    throw bad(object.place('thinkingLevel'), 'expected MINIMAL, LOW, MEDIUM or HIGH')
+  if (budget === 0) return { mode: 'off', ...showMember }
+  if (budget !== undefined && budget > 0) return { mode: 'budget', budget, ...showMember }
+  return { mode: 'adaptive', ...showMember }
 }
 
 /** `limit`: the maximum output in tokens, thoughts included. */
@@ -50,14 +51,14 @@ export const writeThinking = (
   limit: number | undefined,
   dropped: Loss,
 ): Fields | undefined => {
-  const { thinking: way, least } = traits
+  const { thinking: mode, least } = traits
   const off = thinking.mode === 'off' || thinking.effort === 'none'
   // A model without thinking cannot think, and one with a minimum budget cannot stop.
-  if (way ? off && way === 'budget' && least > 0 : !off) dropped.drop('thinking')
-  if (!way) return undefined
+  if (mode ? off && mode === 'budget' && least > 0 : !off) dropped.drop('thinking')
+  if (!mode) return undefined
   const amount =
-    way === 'level'
-      ? { thinkingLevel: depthOf(levelOf(thinking), traits) }
+    mode === 'level'
+      ? { thinkingLevel: acceptedLevel(levelOf(thinking), traits) }
       : { thinkingBudget: budgetOf(thinking, traits, limit) }
   return present({ ...amount, includeThoughts: thinking.show })
 }
@@ -67,22 +68,24 @@ const levelOf = ({ mode, effort, budget }: Thinking): string | undefined => {
   return effort === undefined ? undefined : entryOf(EFFORTS, effort)?.[1]
 }
 /** The level, or the next higher one that the model accepts. */
-const depthOf = (level: string | undefined, { depths }: Traits): string | undefined => {
+const acceptedLevel = (level: string | undefined, { depths }: Traits): string | undefined => {
   if (level === undefined) return undefined
-  const wanted = DEPTHS.indexOf(level)
-  return depths.find(each => DEPTHS.indexOf(each) >= wanted) ?? depths.at(-1)
+  const wantedIndex = DEPTHS.indexOf(level)
+  return depths.find(each => DEPTHS.indexOf(each) >= wantedIndex) ?? depths.at(-1)
 }
 /** The maximum share of the output for thoughts; the rest is for the answer. */
-const SHARE = 0.8
+const MAX_THINKING_SHARE = 0.8
 const budgetOf = (
   { mode, effort, budget }: Thinking,
   { least, most }: Traits,
   limit: number | undefined,
 ): number => {
-  const held = (tokens: number): number => Math.max(least, Math.min(tokens, most))
-  if (mode === 'off') return held(0)
-  if (mode === 'budget' && budget !== undefined) return held(budget)
+  const clamp = (tokens: number): number => Math.max(least, Math.min(tokens, most))
+  if (mode === 'off') return clamp(0)
+  if (mode === 'budget' && budget !== undefined) return clamp(budget)
   const tokens = effort === undefined ? undefined : entryOf(EFFORTS, effort)?.[0]
   if (tokens === undefined) return DYNAMIC
-  return held(limit === undefined ? tokens : Math.min(tokens, Math.floor(limit * SHARE)))
+  return clamp(
+    limit === undefined ? tokens : Math.min(tokens, Math.floor(limit * MAX_THINKING_SHARE)),
+  )
 }

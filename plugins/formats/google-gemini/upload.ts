@@ -5,7 +5,7 @@ import type { Upload, Uploaded } from '../upload.ts'
 import { mimeFor } from './media.ts'
 import { NAME } from './name.ts'
 
-const FILE = /^files\/[A-Za-z0-9_-]{1,64}$/
+const FILE_NAME = /^files\/[A-Za-z0-9_-]{1,64}$/
 
 export const upload: Upload = {
   begin: ({ size, mime }) => ({
@@ -27,7 +27,7 @@ export const upload: Upload = {
   read(body) {
     const file = isFields(body.file) ? body.file : body
     const [name = '', uri, mime] = ['name', 'uri', 'mimeType'].map(key => wordIn(file, key))
-    if (!FILE.test(name) || !uri) return undefined
+    if (!FILE_NAME.test(name) || !uri) return undefined
     return {
       path: `/v1beta/${name}`,
       source: { type: 'file', file: uri, origin: NAME, ...(mime && { mime }) },

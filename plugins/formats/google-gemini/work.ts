@@ -21,8 +21,8 @@ export const begun = (part: Fields, id: () => string): Work | undefined => {
   const { executableCode: code, toolCall: call } = part
   const raw = { origin: NAME, items: [part] }
   if (isFields(code)) {
-    const given = wordIn(code, 'id') ?? id()
-    return { type: 'work', tool: 'code_execution', id: given, input: codeOf(code), raw }
+    const callId = wordIn(code, 'id') ?? id()
+    return { type: 'work', tool: 'code_execution', id: callId, input: codeOf(code), raw }
   }
   if (!isFields(call)) return undefined
   const tool = entryOf(WORK_TOOLS, wordIn(call, 'toolType') ?? '') ?? 'other'
@@ -37,20 +37,20 @@ export const codeOf = (code: Fields): Json => ({
 /** Completes a hosted call with its result. `of`: the waiting call, if there is one. */
 export const done = (part: Fields, of: Work | undefined, id: () => string): Work | undefined => {
   const { codeExecutionResult: result, toolResponse: response } = part
-  const given = isFields(result) ? result : response
-  if (!isFields(given)) return undefined
+  const fields = isFields(result) ? result : response
+  if (!isFields(fields)) return undefined
   const tool = isFields(result)
     ? 'code_execution'
-    : (entryOf(WORK_TOOLS, wordIn(given, 'toolType') ?? '') ?? 'other')
-  const begin: Work = of ?? { type: 'work', tool, id: wordIn(given, 'id') ?? id(), input: {} }
-  const outcome = wordIn(given, 'outcome') ?? OK
+    : (entryOf(WORK_TOOLS, wordIn(fields, 'toolType') ?? '') ?? 'other')
+  const call: Work = of ?? { type: 'work', tool, id: wordIn(fields, 'id') ?? id(), input: {} }
+  const outcome = wordIn(fields, 'outcome') ?? OK
   return {
-    ...begin,
+    ...call,
     output: isFields(result)
       ? { output: wordIn(result, 'output') ?? '', outcome }
-      : (given.response ?? {}),
+      : (fields.response ?? {}),
     ...(outcome !== OK && { failed: outcome }),
-    raw: { origin: NAME, items: [...(begin.raw?.items ?? []), part] },
+    raw: { origin: NAME, items: [...(call.raw?.items ?? []), part] },
   }
 }
 /** The id of the call that this part completes. */
@@ -70,12 +70,12 @@ export const worked = (work: Work): readonly Json[] => {
     parts.push({
       codeExecutionResult: {
         outcome: work.failed === undefined ? OK : 'OUTCOME_FAILED',
-        output: work.failed ?? printed(work.output),
+        output: work.failed ?? outputText(work.output),
       },
     })
   return parts
 }
-const printed = (output: Json | undefined): string => {
+const outputText = (output: Json | undefined): string => {
   if (typeof output === 'string') return output
   if (!isFields(output)) return output === undefined ? '' : JSON.stringify(output)
   return wordIn(output, 'output') ?? wordIn(output, 'stdout') ?? JSON.stringify(output)

@@ -11,10 +11,12 @@ import { partsOf } from './write-parts.ts'
 
 export const encodeAnswer = (answer: Answer, context: Context): Fields => {
   const { meters, created } = answer
-  const choices = answer.choices.length > 0 ? answer.choices : [NOBODY]
-  const blocked = blockOf(choices)
+  const choices = answer.choices.length > 0 ? answer.choices : [NO_CHOICE]
+  const blockFeedback = blockOf(choices)
   return present({
-    ...(blocked ? { promptFeedback: blocked } : { candidates: choices.map(candidateOf) }),
+    ...(blockFeedback
+      ? { promptFeedback: blockFeedback }
+      : { candidates: choices.map(candidateOf) }),
     usageMetadata: meters ? countsOf(meters) : undefined,
     modelVersion: context.model,
     createTime: created === undefined ? undefined : timeOf(created),
@@ -22,7 +24,7 @@ export const encodeAnswer = (answer: Answer, context: Context): Fields => {
   })
 }
 /** No answer means that the prompt was refused. */
-const NOBODY: Choice = { content: [], stop: { reason: 'filter' } }
+const NO_CHOICE: Choice = { content: [], stop: { reason: 'filter' } }
 export const timeOf = (seconds: number): string => new Date(seconds * 1000).toISOString()
 
 /** The feedback for a refused prompt. */

@@ -13,13 +13,13 @@ import { mediaIn, wrapped } from './results.ts'
 import type { Traits } from './traits.ts'
 
 type Part = { [key: string]: Json }
-interface Written {
+interface Contents {
   readonly systemInstruction?: Fields
   readonly cachedContent?: string
   readonly contents: readonly Fields[]
 }
 
-export const writeTurns = (turns: readonly Turn[], traits: Traits, dropped: Loss): Written => {
+export const writeTurns = (turns: readonly Turn[], traits: Traits, dropped: Loss): Contents => {
   const first = turns.findIndex(({ role }) => role !== 'system')
   const start = first < 0 ? turns.length : first
   const writer = new Writer(traits, dropped)
@@ -57,16 +57,16 @@ class Writer {
   }
   turn({ role, content, name }: Turn): void {
     if (name !== undefined) this.#dropped.drop('name')
-    const parts = role === 'assistant' ? this.#said(content) : this.#asked(content)
+    const parts = role === 'assistant' ? this.#modelParts(content) : this.#userParts(content)
     if (parts.length === 0) return
-    const own = role === 'assistant' ? 'model' : 'user'
+    const googleRole = role === 'assistant' ? 'model' : 'user'
     const last = this.contents.at(-1)
-    if (last?.role === own) last.parts.push(...parts)
-    else this.contents.push({ role: own, parts })
+    if (last?.role === googleRole) last.parts.push(...parts)
+    else this.contents.push({ role: googleRole, parts })
   }
   /** Results first; their media follow all results if the model accepts no media inside a
    *  result. */
-  #asked(content: readonly Content[]): Part[] {
+  #userParts(content: readonly Content[]): Part[] {
     const results = content.filter((each): each is Result => each.type === 'result')
     const parts: Part[] = results.map(result => this.#result(result))
     if (!this.#traits.toolMedia)
@@ -81,27 +81,28 @@ class Writer {
   }
   /** An assistant turn. A signature without text belongs to the next part, or else to the last
    *  one. */
-  #said(content: readonly Content[]): Part[] {
+  #modelParts(content: readonly Content[]): Part[] {
     const parts: Part[] = []
     let waiting: string | undefined
     for (const each of content) {
-      const seal = ownSeal(each)
+      const seal = ownPayload(each)
       if (each.type === 'thought' && each.text === '') {
-        if (waiting !== undefined && seal !== undefined) sign(parts, waiting)
+        if (waiting !== undefined && seal !== undefined) addSignature(parts, waiting)
         waiting = seal ?? waiting
         continue
       }
       const [part, ...more] = this.#parts(each)
       if (!part) continue
       // The next part has its own signature, so this one belongs to the preceding part.
-      if (waiting !== undefined && signatureOf(part, seal) !== undefined) sign(parts, waiting)
+      if (waiting !== undefined && signatureOf(part, seal) !== undefined)
+        addSignature(parts, waiting)
       const signature = signatureOf(part, seal) ?? waiting
       if (signature !== undefined) part.thoughtSignature = signature
       waiting = undefined
       parts.push(part, ...more)
     }
-    if (waiting !== undefined) sign(parts, waiting)
-    if (this.#traits.signed) vouch(parts)
+    if (waiting !== undefined) addSignature(parts, waiting)
+    if (this.#traits.signed) addPlaceholder(parts)
     return parts
   }
   #parts(content: Content): Part[] {
@@ -109,11 +110,11 @@ class Writer {
     switch (content.type) {
       case 'text':
         if (content.citations && content.citations.length > 0) this.#dropped.drop('citations')
-        return content.text === '' && !ownSeal(content) ? [] : [{ text: content.text }]
+        return content.text === '' && !ownPayload(content) ? [] : [{ text: content.text }]
       case 'refusal':
         return content.text === '' ? [] : [{ text: content.text }]
       case 'thought':
-        return ownSeal(content) ? [{ text: content.text, thought: true }] : []
+        return ownPayload(content) ? [{ text: content.text, thought: true }] : []
       case 'media':
         return this.#media(content)
       case 'call':
@@ -142,9 +143,9 @@ class Writer {
     return [{ ...writeMedia(media, this.#traits.levels, this.#dropped) }]
   }
   #call({ id, name, input, free }: Call): Fields {
-    const fit = toolName({ name, ...(free && { free }) })
-    this.#names.set(id, fit)
-    return { id: fitted(id, NARROW), name: fit, args: free ? { input } : argsOf(input) }
+    const functionName = toolName({ name, ...(free && { free }) })
+    this.#names.set(id, functionName)
+    return { id: fitted(id, NARROW), name: functionName, args: free ? { input } : argsOf(input) }
   }
   #result(result: Result): Part {
     const { id } = result
@@ -171,20 +172,20 @@ export const argsOf = (input: string): Fields => {
   const value = parsed(input)
   return isFields(value) ? value : { input: value ?? input }
 }
-const ownSeal = (content: Content): string | undefined => {
+const ownPayload = (content: Content): string | undefined => {
   const seal = 'seal' in content ? (content as Thought).seal : undefined
   return seal?.origin === NAME ? seal.data : undefined
 }
 const signatureOf = (part: Part, seal: string | undefined): Json | undefined =>
   part.thoughtSignature ?? seal
-const sign = (parts: Part[], thoughtSignature: string): void => {
+const addSignature = (parts: Part[], thoughtSignature: string): void => {
   const last = parts.at(-1)
   if (last && last.thoughtSignature === undefined) last.thoughtSignature = thoughtSignature
   else parts.push({ text: '', thoughtSignature })
 }
 /** Calls of another provider's model have no signature; Google documents a placeholder. It checks
  *  only the first of several parallel calls. */
-const vouch = (parts: readonly Part[]): void => {
+const addPlaceholder = (parts: readonly Part[]): void => {
   const first = parts.find(part => 'functionCall' in part)
   if (first) first.thoughtSignature ??= PLACEHOLDER
 }

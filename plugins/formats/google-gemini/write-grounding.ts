@@ -7,7 +7,7 @@ import { Offsets } from './offsets.ts'
 /** The grounding of one candidate. Receives all text, so that offsets refer to the whole of it. */
 export class Grounding {
   readonly #text = new Offsets()
-  #begin = 0
+  #blockStart = 0
   /** Citations of the current block; their default end is the block's end. */
   #waiting: Citation[] = []
   readonly #chunks: Fields[] = []
@@ -19,7 +19,7 @@ export class Grounding {
   readonly #urls: Fields[] = []
 
   begin(): void {
-    this.#begin = this.#text.units
+    this.#blockStart = this.#text.units
   }
   add(text: string): void {
     this.#text.add(text)
@@ -32,7 +32,7 @@ export class Grounding {
     this.#waiting = []
   }
   work({ tool, input, found = [], failed }: Work): void {
-    const record = WORKS[tool]
+    const record = RECORD_METHODS[tool]
     if (record) this[record](queriesOf(input), input, failed)
     for (const citation of found) this.#number(citation, citation.quote)
   }
@@ -44,10 +44,10 @@ export class Grounding {
       groundingChunkIndices: sources,
     }))
     const grounding = present({
-      webSearchQueries: someOf(this.#queries),
-      retrievalQueries: someOf(this.#retrievals),
-      groundingChunks: someOf(this.#chunks),
-      groundingSupports: someOf(supports),
+      webSearchQueries: omitEmpty(this.#queries),
+      retrievalQueries: omitEmpty(this.#retrievals),
+      groundingChunks: omitEmpty(this.#chunks),
+      groundingSupports: omitEmpty(supports),
     })
     return present({
       groundingMetadata: Object.keys(grounding).length > 0 ? grounding : undefined,
@@ -68,46 +68,48 @@ export class Grounding {
   }
   #support(citation: Citation): void {
     const { start, end, quote } = citation
-    const first = this.#begin
-    const startIndex = this.#text.byteAt(first + (start ?? 0))
-    const endIndex = this.#text.byteAt(end === undefined ? this.#text.units : first + end)
+    const blockStart = this.#blockStart
+    const startIndex = this.#text.byteAt(blockStart + (start ?? 0))
+    const endIndex = this.#text.byteAt(end === undefined ? this.#text.units : blockStart + end)
     // A quote without offsets comes from the source, one with offsets from the answer.
-    const placed = start !== undefined
-    const number = this.#number(citation, placed ? undefined : quote)
+    const hasOffsets = start !== undefined
+    const number = this.#number(citation, hasOffsets ? undefined : quote)
     const key = `${startIndex} ${endIndex}`
-    const known = this.#supports.get(key)
-    if (known) return void (known.sources.includes(number) || known.sources.push(number))
+    const support = this.#supports.get(key)
+    if (support) return void (support.sources.includes(number) || support.sources.push(number))
     const segment = present({
       startIndex: startIndex > 0 ? startIndex : undefined,
       endIndex,
-      text: placed ? quote : undefined,
+      text: hasOffsets ? quote : undefined,
     })
     this.#supports.set(key, { segment, sources: [number] })
   }
   #number(citation: Citation, text: string | undefined): number {
     const { url, file, title, document } = citation
     const key = url ?? file ?? `${document} ${title}`
-    const known = this.#numbers.get(key)
-    const number = known ?? this.#chunks.length
-    if (known === undefined || text !== undefined) this.#chunks[number] = chunkOf(citation, text)
+    const existing = this.#numbers.get(key)
+    const number = existing ?? this.#chunks.length
+    if (existing === undefined || text !== undefined) this.#chunks[number] = chunkOf(citation, text)
     this.#numbers.set(key, number)
     return number
   }
 }
-const WORKS: Readonly<Partial<Record<Work['tool'], 'searched' | 'retrieved' | 'fetched'>>> = {
+const RECORD_METHODS: Readonly<
+  Partial<Record<Work['tool'], 'searched' | 'retrieved' | 'fetched'>>
+> = {
   web_search: 'searched',
   file_search: 'retrieved',
   web_fetch: 'fetched',
   url_context: 'fetched',
 }
-const someOf = (list: readonly Json[]): Json | undefined => (list.length > 0 ? list : undefined)
+const omitEmpty = (list: readonly Json[]): Json | undefined => (list.length > 0 ? list : undefined)
 
 const queriesOf = (input: Json): readonly string[] => {
   if (typeof input === 'string') return [input]
   if (!isFields(input)) return []
   const { query, queries } = input
-  const all = Array.isArray(queries) ? queries : [query]
-  return all.filter((each): each is string => typeof each === 'string' && each !== '')
+  const candidates = Array.isArray(queries) ? queries : [query]
+  return candidates.filter((each): each is string => typeof each === 'string' && each !== '')
 }
 const chunkOf = ({ url, title, file, document }: Citation, text: string | undefined): Fields => {
   if (url !== undefined && file === undefined) return { web: present({ uri: url, title }) }

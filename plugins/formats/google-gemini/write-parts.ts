@@ -15,8 +15,8 @@ export const signed = (seal: Seal | undefined): Fields =>
 
 /** A thought without text that only carries Google's own signature of a text is sent as Google
  *  sends it. */
-export const thinking = (said: boolean, seal: Seal | undefined): Fields =>
-  said || seal?.origin !== NAME ? { thought: true } : {}
+export const thinking = (hasText: boolean, seal: Seal | undefined): Fields =>
+  hasText || seal?.origin !== NAME ? { thought: true } : {}
 
 export const partsOf = (content: Content): readonly Json[] => {
   switch (content.type) {

@@ -42,11 +42,11 @@ class Events implements Framing {
 class Elements implements Framing {
   readonly type = 'application/json'
   readonly end = ']'
-  #first = true
+  #isFirst = true
   piece(body: Fields): string {
-    const before = this.#first ? '[' : ',\r\n'
-    this.#first = false
-    return before + JSON.stringify(body)
+    const separator = this.#isFirst ? '[' : ',\r\n'
+    this.#isFirst = false
+    return separator + JSON.stringify(body)
   }
 }
 
@@ -85,8 +85,8 @@ class StreamWriter {
     if (!candidate.take(part)) throw fault('ANSWER_TANGLED')
   }
   #candidate(choice: number): Candidate {
-    const known = this.#candidates.get(choice)
-    if (known) return known
+    const existing = this.#candidates.get(choice)
+    if (existing) return existing
     const candidate = new Candidate((parts, more) => {
       const content = { parts, role: 'model' }
       const candidates = [{ content, index: choice, ...more }]
@@ -96,13 +96,13 @@ class StreamWriter {
     return candidate
   }
   #end(): void {
-    const all = [...this.#candidates]
-    const [first] = all
-    const blocked = all.length === 1 ? first?.[1].block : undefined
+    const candidates = [...this.#candidates]
+    const [first] = candidates
+    const blockFeedback = candidates.length === 1 ? first?.[1].block : undefined
     const last = present({
-      ...(blocked
-        ? { promptFeedback: blocked }
-        : { candidates: all.map(([index, each]) => ({ ...each.last, index })) }),
+      ...(blockFeedback
+        ? { promptFeedback: blockFeedback }
+        : { candidates: candidates.map(([index, each]) => ({ ...each.last, index })) }),
       usageMetadata: this.#meters ? countsOf(this.#meters) : undefined,
       ...this.#facts,
     })
@@ -120,7 +120,7 @@ class Candidate {
   #content: Content | undefined
   #seal: Seal | undefined
   /** Whether the open block has emitted text. */
-  #spoken = false
+  #hasText = false
   #stop: Stop | undefined
   #empty = true
 
@@ -157,20 +157,20 @@ class Candidate {
     this.#content = content
     this.#seal = 'seal' in content ? content.seal : undefined
     this.#empty = false
-    this.#spoken = false
+    this.#hasText = false
     this.#grounding.begin()
-    if (isSpoken(content) && content.text !== '') this.#say(content, content.text, {})
+    if (isTextual(content) && content.text !== '') this.#emitText(content, content.text, {})
     if (content.type === 'text')
       for (const each of content.citations ?? []) this.#grounding.cite(each)
   }
   #grow({ text, logprobs }: Extract<Part, { readonly type: 'grow' }>): void {
     const content = this.#content
     if (content?.type === 'call') this.#content = { ...content, input: content.input + text }
-    else if (content && isSpoken(content)) this.#say(content, text, writeLogprobs(logprobs))
+    else if (content && isTextual(content)) this.#emitText(content, text, writeLogprobs(logprobs))
   }
-  #say(content: Content, text: string, more: Fields): void {
+  #emitText(content: Content, text: string, more: Fields): void {
     const thought = content.type === 'thought'
-    this.#spoken ||= text !== ''
+    this.#hasText ||= text !== ''
     if (!thought) this.#grounding.add(text)
     this.#emit([thought ? { text, thought } : { text }], more)
   }
@@ -180,17 +180,17 @@ class Candidate {
     this.#content = undefined
     this.#grounding.end()
     if (!content) return
-    if (isSpoken(content)) {
-      const thought = content.type === 'thought' && thinking(this.#spoken, this.#seal)
+    if (isTextual(content)) {
+      const thought = content.type === 'thought' && thinking(this.#hasText, this.#seal)
       if (this.#seal) this.#emit([{ text: '', ...thought, ...signed(this.#seal) }])
       return
     }
     if (content.type === 'work') this.#grounding.work(content)
-    const sealed =
+    const withPayload =
       this.#seal && content.type !== 'result' ? { ...content, seal: this.#seal } : content
-    const parts = partsOf(sealed as Content)
+    const parts = partsOf(withPayload as Content)
     if (parts.length > 0) this.#emit(parts as readonly Fields[])
   }
 }
-const isSpoken = (content: Content): content is Extract<Content, { readonly text: string }> =>
+const isTextual = (content: Content): content is Extract<Content, { readonly text: string }> =>
   content.type === 'text' || content.type === 'thought' || content.type === 'refusal'

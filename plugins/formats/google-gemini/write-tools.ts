@@ -18,59 +18,70 @@ const HOSTED: Readonly<Partial<Record<HostedName, string>>> = {
 
 export const writeTools = (prompt: Prompt, traits: Traits, dropped: Loss): Fields => {
   const { choice } = prompt
-  const tools = offered(prompt.tools, choice)
+  const tools = offeredTools(prompt.tools, choice)
   const functions = tools.filter(tool => tool.type === 'function' || tool.type === 'free')
-  const own =
-    choice?.type === 'none' ? [] : once(tools.flatMap(tool => writeOwn(tool, traits, dropped)))
+  const hostedTools =
+    choice?.type === 'none'
+      ? []
+      : withoutDuplicates(tools.flatMap(tool => writeOwn(tool, traits, dropped)))
   const strict = functions.some(tool => tool.type === 'function' && tool.strict)
   if (strict && !traits.strict) dropped.drop('strict')
-  if (own.length > 0 && functions.length > 0 && !traits.mixed) throw mixed(tools)
-  const declared = functions.map(tool => declare(tool, traits, dropped))
-  const written = [...own, ...(declared.length > 0 ? [{ functionDeclarations: declared }] : [])]
-  if (written.length === 0) return {}
-  const chosen = choice && among(choice, functions, dropped)
+  if (hostedTools.length > 0 && functions.length > 0 && !traits.mixed) throw mixedToolsFault(tools)
+  const declarations = functions.map(tool => declare(tool, traits, dropped))
+  const entries = [
+    ...hostedTools,
+    ...(declarations.length > 0 ? [{ functionDeclarations: declarations }] : []),
+  ]
+  if (entries.length === 0) return {}
+  const functionChoice = choice && amongFunctions(choice, functions, dropped)
   const calling =
-    functions.length > 0 ? callingOf(chosen, functions, strict && traits.strict) : undefined
+    functions.length > 0 ? callingOf(functionChoice, functions, strict && traits.strict) : undefined
   const config = present({
     functionCallingConfig: calling,
     // Makes the model return its hosted calls, which the next turn must send back.
-    includeServerSideToolInvocations: own.length > 0 && traits.mixed ? true : undefined,
+    includeServerSideToolInvocations: hostedTools.length > 0 && traits.mixed ? true : undefined,
   })
   return {
-    tools: written,
+    tools: entries,
     ...(Object.keys(config).length > 0 && { toolConfig: config }),
   }
 }
 
 /** A client may have requested the same tool under two names. */
-const once = (tools: readonly Fields[]): readonly Fields[] => [
+const withoutDuplicates = (tools: readonly Fields[]): readonly Fields[] => [
   ...new Map(tools.map(tool => [Object.keys(tool).join(), tool])).values(),
 ]
 /** This format cannot restrict the choice without forcing a call, so tools outside the choice are
  *  omitted. */
-const offered = (tools: readonly Tool[], choice: ToolChoice | undefined): readonly Tool[] => {
+const offeredTools = (tools: readonly Tool[], choice: ToolChoice | undefined): readonly Tool[] => {
   if (choice?.type !== 'some' || choice.mode !== 'auto') return tools
   return tools.filter(tool => !('name' in tool) || choice.names.includes(tool.name))
 }
 /** Hosted tools cannot be forced; only functions are chosen by name. */
-const among = (
+const amongFunctions = (
   choice: ToolChoice,
   functions: readonly (FunctionTool | FreeTool)[],
   dropped: Loss,
 ): ToolChoice | undefined => {
   const forces = choice.type === 'tool' || (choice.type === 'some' && choice.mode === 'required')
-  const asked = choice.type === 'tool' ? [choice.name] : choice.type === 'some' ? choice.names : []
-  const names = asked.filter(asked => functions.some(({ name }) => name === asked))
+  const askedNames =
+    choice.type === 'tool' ? [choice.name] : choice.type === 'some' ? choice.names : []
+  const names = askedNames.filter(asked => functions.some(({ name }) => name === asked))
   const none = functions.length === 0 && choice.type === 'required'
-  if (none || (forces && names.length < asked.length)) dropped.drop('tool_choice')
+  if (none || (forces && names.length < askedNames.length)) dropped.drop('tool_choice')
   if (choice.type === 'tool') return names.length > 0 ? choice : undefined
-  return choice.type === 'some' && names.length > 0 ? { ...choice, names } : plain(choice)
+  return choice.type === 'some' && names.length > 0 ? { ...choice, names } : withoutNames(choice)
 }
-const plain = (choice: ToolChoice): ToolChoice =>
+const withoutNames = (choice: ToolChoice): ToolChoice =>
   choice.type === 'some' ? { type: 'auto' } : choice
-const mixed = (tools: readonly Tool[]): Error => {
-  const own = tools.find(tool => tool.type === 'hosted' || tool.type === 'foreign')
-  const name = own?.type === 'hosted' ? own.asked : own?.type === 'foreign' ? own.name : ''
+const mixedToolsFault = (tools: readonly Tool[]): Error => {
+  const hostedTool = tools.find(tool => tool.type === 'hosted' || tool.type === 'foreign')
+  const name =
+    hostedTool?.type === 'hosted'
+      ? hostedTool.asked
+      : hostedTool?.type === 'foreign'
+        ? hostedTool.name
+        : ''
   return fault('TOOLS_MIXED', [name])
 }
 
@@ -79,18 +90,20 @@ const callingOf = (
   functions: readonly (FunctionTool | FreeTool)[],
   strict: boolean,
 ): Fields | undefined => {
-  const named = (names: readonly string[]): Fields => ({
+  const forceFunctions = (names: readonly string[]): Fields => ({
     mode: 'ANY',
     allowedFunctionNames: names.map(name =>
       toolName({ name, free: functions.some(each => each.name === name && each.type === 'free') }),
     ),
   })
-  const open = strict ? { mode: 'VALIDATED' } : undefined
-  if (!choice) return open
-  if (choice.type === 'tool') return named([choice.name])
+  const defaultMode = strict ? { mode: 'VALIDATED' } : undefined
+  if (!choice) return defaultMode
+  if (choice.type === 'tool') return forceFunctions([choice.name])
   if (choice.type === 'some')
-    return choice.mode === 'required' ? named(choice.names) : (open ?? { mode: 'AUTO' })
-  return choice.type === 'auto' ? (open ?? { mode: 'AUTO' }) : { mode: MODES[choice.type] }
+    return choice.mode === 'required'
+      ? forceFunctions(choice.names)
+      : (defaultMode ?? { mode: 'AUTO' })
+  return choice.type === 'auto' ? (defaultMode ?? { mode: 'AUTO' }) : { mode: MODES[choice.type] }
 }
 const MODES = { none: 'NONE', required: 'ANY' } as const
 
@@ -135,15 +148,15 @@ const writeOwn = (tool: Tool, traits: Traits, dropped: Loss): readonly Fields[] 
   return tool.type === 'hosted' ? [writeHosted(tool, traits, dropped)] : []
 }
 const STORE = /^(?:projects\/.+\/)?fileSearchStores\//
-const writeHosted = (hosted: HostedTool, traits: Traits, dropped: Loss): Fields => {
-  const { tool, asked, domains, stores = [] } = hosted
+const writeHosted = (hostedTool: HostedTool, traits: Traits, dropped: Loss): Fields => {
+  const { tool, asked, domains, stores = [] } = hostedTool
   const member = HOSTED[tool]
   if (!member) throw fault('TOOL_UNSUPPORTED', [asked])
-  if (hosted.cache) dropped.drop('cache_control')
+  if (hostedTool.cache) dropped.drop('cache_control')
   if (domains?.allowed) dropped.drop(`${asked}.allowed_domains`)
-  if (hosted.place !== undefined) dropped.drop(`${asked}.user_location`)
-  if (hosted.depth !== undefined) dropped.drop(`${asked}.search_context_size`)
-  if (hosted.maxCalls !== undefined) dropped.drop(`${asked}.max_uses`)
+  if (hostedTool.place !== undefined) dropped.drop(`${asked}.user_location`)
+  if (hostedTool.depth !== undefined) dropped.drop(`${asked}.search_context_size`)
+  if (hostedTool.maxCalls !== undefined) dropped.drop(`${asked}.max_uses`)
   if (tool === 'file_search') {
     // Other providers' stores are unknown to Google, and a search without stores would find
     // nothing.

@@ -18,11 +18,11 @@ const STOPS: Readonly<Record<string, Stop['reason']>> = {
   content_filter: 'filter',
   error: 'broken',
 }
-export const stopOf = (raw: Json | undefined, called: boolean): Stop => {
-  if (typeof raw !== 'string') return { reason: called ? 'call' : 'end' }
+export const stopOf = (raw: Json | undefined, hasCalls: boolean): Stop => {
+  if (typeof raw !== 'string') return { reason: hasCalls ? 'call' : 'end' }
   const reason = entryOf(STOPS, raw) ?? 'end'
   // Some upstreams send `stop` after a tool call.
-  return { reason: reason === 'end' && called ? 'call' : reason, raw }
+  return { reason: reason === 'end' && hasCalls ? 'call' : reason, raw }
 }
 const REASONS: Readonly<Record<Stop['reason'], string>> = {
   end: 'stop',
@@ -67,20 +67,20 @@ const readChoice = (choice: Fields): Choice => {
 }
 const readTexts = (message: Fields): readonly Text[] => {
   const { content } = message
-  const spoken = wordIn(inner(message, 'audio'), 'transcript')
+  const transcript = wordIn(inner(message, 'audio'), 'transcript')
   const parts = Array.isArray(content)
     ? itemsIn(message, 'content').map(part => part.text)
-    : [content ?? spoken]
+    : [content ?? transcript]
   const text = parts.filter(part => typeof part === 'string').join('')
   if (text === '') return []
   const citations = itemsIn(message, 'annotations').flatMap(citationOf)
   return [{ type: 'text', text, ...(citations.length > 0 && { citations }) }]
 }
 export const citationOf = (annotation: Fields): readonly Citation[] => {
-  const cited = inner(annotation, 'url_citation')
-  const { start_index: start, end_index: end } = cited
-  const url = wordIn(cited, 'url')
-  const title = wordIn(cited, 'title')
+  const source = inner(annotation, 'url_citation')
+  const { start_index: start, end_index: end } = source
+  const url = wordIn(source, 'url')
+  const title = wordIn(source, 'title')
   if (url === undefined) return []
   return [
     {
@@ -105,17 +105,17 @@ const readCalls = (message: Fields): readonly Content[] => {
 }
 const readCall = (call: Fields, index: number): Content => {
   const custom = call.custom
-  const given = isFields(custom) ? custom : inner(call, 'function')
+  const fields = isFields(custom) ? custom : inner(call, 'function')
   const seal = callSeal(call)
-  const text = wordIn(given, 'arguments')
+  const text = wordIn(fields, 'arguments')
   return {
     type: 'call',
     id: original(wordIn(call, 'id') || `call_${index}`),
-    name: wordIn(given, 'name') ?? '',
+    name: wordIn(fields, 'name') ?? '',
     // Some upstreams send the arguments as an object.
     input: isFields(custom)
       ? (wordIn(custom, 'input') ?? '')
-      : text || JSON.stringify(given.arguments || {}),
+      : text || JSON.stringify(fields.arguments || {}),
     ...(isFields(custom) && { free: true }),
     ...(seal && { seal }),
   }
@@ -125,32 +125,32 @@ const readCall = (call: Fields, index: number): Content => {
 
 export const encodeAnswer = (answer: Answer, context: Context): Fields => {
   const { choices, meters, created, tier } = answer
-  const given =
+  const choicesOrRefusal =
     choices.length > 0 ? choices : [{ content: [], stop: { reason: 'filter' } as const }]
   return present({
     id: idOf(context),
     object: 'chat.completion',
     created: created ?? context.now,
     model: context.model,
-    choices: given.map(writeChoice),
+    choices: choicesOrRefusal.map(writeChoice),
     usage: meters && countsOf(meters),
-    service_tier: tier !== undefined && TIERS.has(tier) ? tier : undefined,
+    service_tier: tier !== undefined && KNOWN_TIERS.has(tier) ? tier : undefined,
   })
 }
 /** Other upstreams use further values, which the SDK's types do not know. */
-const TIERS = new Set(['auto', 'default', 'flex', 'scale', 'priority'])
+const KNOWN_TIERS = new Set(['auto', 'default', 'flex', 'scale', 'priority'])
 export const idOf = ({ id }: Context): string => `chatcmpl-${id}`
 
 const writeChoice = ({ content, stop, logprobs }: Choice, index: number): Fields => {
   const refusals = content.flatMap(each => (each.type === 'refusal' ? [each.text] : []))
   const annotations = content.flatMap(each => (each.type === 'text' ? (each.citations ?? []) : []))
   const thoughts = content.flatMap(sealedThoughts)
-  const said = content.filter(({ type }) => type !== 'work').map(shown)
+  const textAndCalls = content.filter(({ type }) => type !== 'work').map(withMarkdown)
   return {
     index,
     message: {
       role: 'assistant',
-      ...writeSaid(said, false),
+      ...writeSaid(textAndCalls, false),
       refusal: refusals.length > 0 ? refusals.join('') : null,
       ...(annotations.length > 0 && { annotations: annotations.flatMap(writeCitation) }),
       ...writeThoughts(thoughts),
@@ -161,8 +161,8 @@ const writeChoice = ({ content, stop, logprobs }: Choice, index: number): Fields
 }
 export const writeCitation = ({ url, title, start, end }: Citation): readonly Fields[] => {
   if (url === undefined) return []
-  const cited = { url, title: title ?? url, start_index: start ?? 0, end_index: end ?? 0 }
-  return [{ type: 'url_citation', url_citation: cited }]
+  const source = { url, title: title ?? url, start_index: start ?? 0, end_index: end ?? 0 }
+  return [{ type: 'url_citation', url_citation: source }]
 }
 /** A text has no field for a payload: an empty thought carries it. */
 const sealedThoughts = (content: Content): readonly Thought[] => {
@@ -172,7 +172,7 @@ const sealedThoughts = (content: Content): readonly Thought[] => {
     : []
 }
 /** Converts a generated image to Markdown text, where clients of this format look for it. */
-const shown = (content: Content, index: number, all: readonly Content[]): Content => {
+const withMarkdown = (content: Content, index: number, all: readonly Content[]): Content => {
   if (content.type !== 'media') return content
   const text = markdown(content)
   return { type: 'text', text: all[index - 1]?.type === 'media' ? `\n${text}` : text }

@@ -54,9 +54,11 @@ const READERS: Readonly<Record<string, Reader>> = {
 }
 
 const readImage: Reader = (part, at) => {
-  const { image_url: given } = part
+  const { image_url: imageUrl } = part
   const image =
-    typeof given === 'string' ? { url: given } : fieldsIn(part, 'image_url', `${at}.image_url`)
+    typeof imageUrl === 'string'
+      ? { url: imageUrl }
+      : fieldsIn(part, 'image_url', `${at}.image_url`)
   const url = need(textIn(image ?? {}, 'url', `${at}.image_url.url`), `${at}.image_url.url`)
   const detail = textIn(image ?? {}, 'detail', `${at}.image_url.detail`)
   const inline = parseDataUrl(url)
@@ -69,17 +71,17 @@ const readImage: Reader = (part, at) => {
   }
 }
 /** Classifies a URL by the extension of its path, without the query; data by its media type. */
-const FILM = /\.(?:mp4|m4v|mov|avi|webm|mkv|mpe?g|wmv|flv|3gpp?)$/i
+const VIDEO_EXTENSION = /\.(?:mp4|m4v|mov|avi|webm|mkv|mpe?g|wmv|flv|3gpp?)$/i
 const kindOf = (mime: string, url: string): Media['kind'] => {
   if (mime !== '') return mime.startsWith('video/') ? 'video' : 'image'
   const path = URL.parse(url)?.pathname ?? url.replace(/[?#].*$/s, '')
-  return FILM.test(path) ? 'video' : 'image'
+  return VIDEO_EXTENSION.test(path) ? 'video' : 'image'
 }
 /** Whether a part is a video, which upstreams of this format do not accept as an image URL. */
 export const isFilm = (part: Fields): boolean => {
   if (part.type !== 'image_url') return false
-  const { image_url: given } = part
-  const url = typeof given === 'string' ? given : (given as Fields | null)?.url
+  const { image_url: imageUrl } = part
+  const url = typeof imageUrl === 'string' ? imageUrl : (imageUrl as Fields | null)?.url
   return typeof url === 'string' && kindOf(parseDataUrl(url)?.mime ?? '', url) === 'video'
 }
 
@@ -109,10 +111,10 @@ export const sayLost = (content: Content, dropped: Loss): void => {
   if ('cache' in content && content.cache) dropped.drop('cache_control')
   const cites = content.type === 'text' && content.citations && content.citations.length > 0
   if (cites || (content.type === 'media' && content.cited)) dropped.drop('citations')
-  if (content.type === 'media') sayUntitled(content, dropped)
+  if (content.type === 'media') reportMediaFields(content, dropped)
 }
 /** Only a file with inline data has a name. */
-const sayUntitled = ({ kind, source, name, context, clip }: Media, dropped: Loss): void => {
+const reportMediaFields = ({ kind, source, name, context, clip }: Media, dropped: Loss): void => {
   if (name !== undefined && !(kind === 'document' && source.type === 'data'))
     dropped.drop('filename')
   if (context !== undefined) dropped.drop('context')
@@ -124,11 +126,11 @@ export const writePart = (content: Content, dropped: Loss): Fields => {
   if (content.type === 'media') return writeMedia(content)
   throw fault('CONTENT_UNSUPPORTED', ['messages', `a ${content.type}`])
 }
-const refused = ({ at, kind, source }: Media) => {
+const unsupportedMedia = ({ at, kind, source }: Media) => {
   const how = source.type === 'data' ? source.mime : `a ${kind} by its ${source.type}`
   return fault('CONTENT_UNSUPPORTED', [at ?? 'messages', how], { param: at ?? 'messages' })
 }
-const SOUNDS: Readonly<Record<string, string>> = {
+const AUDIO_FORMATS: Readonly<Record<string, string>> = {
   'audio/wav': 'wav',
   'audio/x-wav': 'wav',
   'audio/wave': 'wav',
@@ -142,19 +144,19 @@ const writeMedia = (media: Media): Fields => {
     return { type: 'image_url', image_url: present({ url, detail }) }
   }
   if (kind === 'audio' && source.type === 'data') {
-    const format = entryOf(SOUNDS, source.mime)
+    const format = entryOf(AUDIO_FORMATS, source.mime)
     if (format !== undefined)
       return { type: 'input_audio', input_audio: { data: source.data, format } }
   }
   if (kind === 'document') return writeDocument(media, name)
-  throw refused(media)
+  throw unsupportedMedia(media)
 }
 const writeDocument = (media: Media, name: string | undefined): Fields => {
   const { source } = media
   if (source.type === 'text') return { type: 'text', text: source.text }
   if (source.type === 'file' && source.origin === OPENAI_FILES)
     return { type: 'file', file: { file_id: source.file } }
-  if (source.type !== 'data') throw refused(media)
+  if (source.type !== 'data') throw unsupportedMedia(media)
   return { type: 'file', file: { filename: name ?? 'document.pdf', file_data: dataUrl(source) } }
 }
 

@@ -77,9 +77,9 @@ const asksFor = ({
   stream_options: options,
 }: Fields): readonly [string, Json] | undefined => {
   if (stream !== true) return undefined
-  const given = isFields(options) ? options : {}
-  if (given.include_usage === true) return undefined
-  return ['stream_options', { ...given, include_usage: true }]
+  const current = isFields(options) ? options : {}
+  if (current.include_usage === true) return undefined
+  return ['stream_options', { ...current, include_usage: true }]
 }
 const isCounts = (event: SseEvent): boolean => {
   const { choices, usage } = fieldsOf(event) ?? {}

@@ -52,16 +52,16 @@ const isResults = ({ role, content }: Turn): boolean =>
   role === 'user' && content.length > 0 && content.every(({ type }) => type === 'result')
 
 type Reader = (message: Fields, at: string, names: Names) => Turn
-const plain =
+const messageReader =
   (role: 'system' | 'user'): Reader =>
   (message, at) => {
     const name = textIn(message, 'name', `${at}.name`)
     return { role, content: readContent(message, at), ...(name !== undefined && { name }) }
   }
 const ROLES: Readonly<Record<string, Reader>> = {
-  system: plain('system'),
-  developer: plain('system'),
-  user: plain('user'),
+  system: messageReader('system'),
+  developer: messageReader('system'),
+  user: messageReader('user'),
   assistant: (message, at, names) => readAssistant(message, at, names),
   tool: (message, at, names) => {
     const id = original(
@@ -110,14 +110,14 @@ const readCall = (call: Fields, at: string): Call => {
       name: need(textIn(custom, 'name', `${at}.custom.name`), `${at}.custom.name`),
       input: textIn(custom, 'input', `${at}.custom.input`) ?? '',
     }
-  const given = need(fieldsIn(call, 'function', `${at}.function`), `${at}.function`)
-  return { ...readFunctionCall(given, id, `${at}.function`), ...(seal && { seal }) }
+  const callFunction = need(fieldsIn(call, 'function', `${at}.function`), `${at}.function`)
+  return { ...readFunctionCall(callFunction, id, `${at}.function`), ...(seal && { seal }) }
 }
-const readFunctionCall = (given: Fields, id: string, at: string): Call => ({
+const readFunctionCall = (callFunction: Fields, id: string, at: string): Call => ({
   type: 'call',
   id,
-  name: need(textIn(given, 'name', `${at}.name`), `${at}.name`),
-  input: textIn(given, 'arguments', `${at}.arguments`) || '{}',
+  name: need(textIn(callFunction, 'name', `${at}.name`), `${at}.name`),
+  input: textIn(callFunction, 'arguments', `${at}.arguments`) || '{}',
 })
 
 // ---------------------------------------------------------------- towards an upstream
@@ -125,41 +125,41 @@ const readFunctionCall = (given: Fields, id: string, at: string): Call => ({
 export const writeMessages = (turns: readonly Turn[], dropped: Loss): readonly Fields[] => {
   const messages: Fields[] = []
   // Images that the model generated: this format accepts images in user messages only.
-  let drawn: Fields[] = []
+  let images: Fields[] = []
   for (const turn of turns) {
     if (turn.role === 'assistant') {
       messages.push(...writeAssistant(turn, dropped))
       for (const each of turn.content)
-        if (each.type === 'media') drawn.push(writePart(each, dropped))
+        if (each.type === 'media') images.push(writePart(each, dropped))
     } else {
-      messages.push(...writeOthers(turn, turn.role === 'user' ? drawn : [], dropped))
-      if (turn.role === 'user') drawn = []
+      messages.push(...writeOthers(turn, turn.role === 'user' ? images : [], dropped))
+      if (turn.role === 'user') images = []
     }
   }
-  if (drawn.length > 0) messages.push({ role: 'user', content: writeContent(drawn) })
+  if (images.length > 0) messages.push({ role: 'user', content: writeContent(images) })
   return messages
 }
 
 /** Each tool result becomes a message; images from the results follow in one user message. */
 const writeOthers = (
   { role, content, name }: Turn,
-  before: readonly Fields[],
+  images: readonly Fields[],
   dropped: Loss,
 ): readonly Fields[] => {
   const messages: Fields[] = []
-  const shown: Fields[] = [...before]
-  const said: Fields[] = []
+  const media: Fields[] = [...images]
+  const ownParts: Fields[] = []
   for (const each of content) {
     if (each.type === 'result') {
       messages.push(writeResult(each, dropped))
-      for (const media of each.content)
-        if (media.type === 'media') shown.push(writePart(media, dropped))
+      for (const part of each.content)
+        if (part.type === 'media') media.push(writePart(part, dropped))
     } else if (each.type !== 'thought') {
       const part = each.type === 'work' ? retold(each, dropped) : each
-      if (part) said.push(writePart(part, dropped))
+      if (part) ownParts.push(writePart(part, dropped))
     }
   }
-  const parts = [...shown, ...said]
+  const parts = [...media, ...ownParts]
   // Omits a turn whose content was all dropped.
   if (parts.length > 0 || content.length === 0)
     messages.push(present({ role, content: parts.length > 0 ? writeContent(parts) : '', name }))
@@ -179,21 +179,22 @@ const writeResult = (result: Result, dropped: Loss): Fields => {
   }
 }
 
-const writeAssistant = ({ content: given, name }: Turn, dropped: Loss): readonly Fields[] => {
-  const content = given.flatMap(each =>
+const writeAssistant = ({ content: allContent, name }: Turn, dropped: Loss): readonly Fields[] => {
+  const content = allContent.flatMap(each =>
     each.type === 'work' ? (retold(each, dropped) ?? []) : each,
   )
   for (const each of content) if (each.type !== 'media') sayLost(each, dropped)
   const thoughts = content.filter((each): each is Thought => each.type === 'thought')
   const refusals = content.flatMap(each => (each.type === 'refusal' ? [each.text] : []))
-  const said: Fields = {
+  const members: Fields = {
     ...writeSaid(content, true),
     ...(refusals.length > 0 && { refusal: refusals.join('') }),
     ...writeThoughts(ownThoughts(thoughts)),
   }
   // The provider rejects an empty message: a turn whose content was all dropped is omitted.
-  if (given.length > 0 && said.content === null && Object.keys(said).length === 1) return []
-  return [present({ role: 'assistant', ...said, name })]
+  if (allContent.length > 0 && members.content === null && Object.keys(members).length === 1)
+    return []
+  return [present({ role: 'assistant', ...members, name })]
 }
 /** Text and calls; the text is null if there is none. `ours`: include only payloads of this
  *  format's own providers. */

@@ -19,7 +19,7 @@ import {
 import { presetOf, readChoice, readTools, writeTools } from './tools.ts'
 
 /** Fields that are read; any other field is reported as dropped. */
-const READ: ReadonlySet<string> = new Set([
+const DECODED_FIELDS: ReadonlySet<string> = new Set([
   ...Object.values(SETTINGS),
   'model',
   'messages',
@@ -37,7 +37,7 @@ const READ: ReadonlySet<string> = new Set([
 ])
 
 export const decodePrompt = (body: Fields, _path: string, dropped: Loss): Prompt => {
-  for (const key in body) if (!READ.has(key) && body[key] !== null) dropped.drop(key)
+  for (const key in body) if (!DECODED_FIELDS.has(key) && body[key] !== null) dropped.drop(key)
   const choice = readChoice(body)
   const form = readForm(body)
   const thinking = readThinking(body)
@@ -85,8 +85,8 @@ export const encodePrompt = (
 /** Preset tools and videos are our extensions, which upstreams of this format do not know. */
 export const needsReading = ({ tools, messages }: Fields): boolean =>
   (Array.isArray(tools) && tools.some(tool => presetOf(tool) !== undefined)) ||
-  (Array.isArray(messages) && messages.some(hasFilm))
-const hasFilm = (message: Json): boolean =>
+  (Array.isArray(messages) && messages.some(hasVideo))
+const hasVideo = (message: Json): boolean =>
   isFields(message) &&
   Array.isArray(message.content) &&
   message.content.some((part: Json) => isFields(part) && isFilm(part))

@@ -18,17 +18,17 @@ export const readThoughts = (message: Fields): readonly Thought[] => {
 }
 const readDetail = (detail: Fields): readonly Thought[] => {
   const text = wordIn(detail, 'text') ?? wordIn(detail, 'summary') ?? ''
-  const sealed = wordIn(detail, 'signature') ?? wordIn(detail, 'data')
-  if (text === '' && !sealed) return []
-  return [{ type: 'thought', text, ...(sealed && { seal: unsealed(NAME, sealed) }) }]
+  const encoded = wordIn(detail, 'signature') ?? wordIn(detail, 'data')
+  if (text === '' && !encoded) return []
+  return [{ type: 'thought', text, ...(encoded && { seal: unsealed(NAME, encoded) }) }]
 }
 
 export const writeDetail = ({ text, seal }: Thought): Fields => {
   if (!seal) return { type: 'reasoning.text', text }
-  const sealed = sealedFor(NAME, seal)
+  const encoded = sealedFor(NAME, seal)
   return text === ''
-    ? { type: 'reasoning.encrypted', data: sealed }
-    : { type: 'reasoning.text', text, signature: sealed }
+    ? { type: 'reasoning.encrypted', data: encoded }
+    : { type: 'reasoning.text', text, signature: encoded }
 }
 
 /** Fields of a message. Thoughts without payload need no details. */

@@ -94,8 +94,8 @@ export const writeSettings = (settings: Settings, dropped: Loss): Fields => {
 // ---------------------------------------------------------------- structured output
 
 export const readForm = (body: Fields): Form | undefined => {
-  const { response_format: given } = body
-  const form = given as Fields | null | undefined
+  const { response_format: responseFormat } = body
+  const form = responseFormat as Fields | null | undefined
   if (!form || typeof form !== 'object' || form.type === 'text') return undefined
   if (form.type !== 'json_schema') return { type: 'json' }
   const shape = (form.json_schema ?? {}) as Fields

@@ -54,8 +54,8 @@ export const readTools = (body: Fields): readonly Tool[] => {
   const search = fieldsIn(body, 'web_search_options')
   return [...tools, ...functions, ...(search ? [readSearch(search)] : [])]
 }
-const readTool = (given: Json, at: string): Tool => {
-  const tool = element(given, at)
+const readTool = (value: Json, at: string): Tool => {
+  const tool = element(value, at)
   const preset = presetOf(tool)
   if (preset !== undefined)
     return { type: 'hosted', tool: PRESETS[preset] as HostedName, asked: preset }
@@ -78,13 +78,13 @@ const readTool = (given: Json, at: string): Tool => {
     `${at}.function`,
   )
 }
-const readFunction = (given: Fields, at: string): Tool => {
-  const description = textIn(given, 'description', `${at}.description`)
-  const strict = flagIn(given, 'strict', `${at}.strict`)
-  const schema = fieldsIn(given, 'parameters', `${at}.parameters`)
+const readFunction = (declaration: Fields, at: string): Tool => {
+  const description = textIn(declaration, 'description', `${at}.description`)
+  const strict = flagIn(declaration, 'strict', `${at}.strict`)
+  const schema = fieldsIn(declaration, 'parameters', `${at}.parameters`)
   return {
     type: 'function',
-    name: need(textIn(given, 'name', `${at}.name`), `${at}.name`),
+    name: need(textIn(declaration, 'name', `${at}.name`), `${at}.name`),
     ...(description !== undefined && { description }),
     ...(schema && { schema }),
     ...(strict !== undefined && { strict }),
@@ -92,13 +92,13 @@ const readFunction = (given: Fields, at: string): Tool => {
 }
 const readSearch = (options: Fields): Tool => {
   const depth = textIn(options, 'search_context_size', 'web_search_options.search_context_size')
-  const place = inner(inner(options, 'user_location'), 'approximate')
+  const location = inner(inner(options, 'user_location'), 'approximate')
   return {
     type: 'hosted',
     tool: 'web_search',
     asked: 'web_search_options',
     ...(depth !== undefined && { depth }),
-    ...(Object.keys(place).length > 0 && { place }),
+    ...(Object.keys(location).length > 0 && { place: location }),
   }
 }
 
@@ -106,10 +106,10 @@ export const readChoice = ({
   tool_choice: choice,
   function_call: old,
 }: Fields): ToolChoice | undefined => {
-  const given = choice ?? old
-  if (given === undefined || given === null) return undefined
-  if (given === 'auto' || given === 'none' || given === 'required') return { type: given }
-  if (!isFields(given))
+  const value = choice ?? old
+  if (value === undefined || value === null) return undefined
+  if (value === 'auto' || value === 'none' || value === 'required') return { type: value }
+  if (!isFields(value))
     throw fault(
       'MEMBER_VALUE',
       ['tool_choice', "expected 'auto', 'none', 'required' or an object"],
@@ -117,12 +117,12 @@ export const readChoice = ({
         param: 'tool_choice',
       },
     )
-  if (given.type === 'allowed_tools') return readAllowed(inner(given, 'allowed_tools'))
-  const named = [given, inner(given, 'function'), inner(given, 'custom')]
-  const name = named.map(each => each.name).find(each => typeof each === 'string')
+  if (value.type === 'allowed_tools') return readAllowedTools(inner(value, 'allowed_tools'))
+  const candidates = [value, inner(value, 'function'), inner(value, 'custom')]
+  const name = candidates.map(each => each.name).find(each => typeof each === 'string')
   return { type: 'tool', name: need(name as string | undefined, 'tool_choice.function.name') }
 }
-const readAllowed = (allowed: Fields): ToolChoice => ({
+const readAllowedTools = (allowed: Fields): ToolChoice => ({
   type: 'some',
   mode: allowed.mode === 'required' ? 'required' : 'auto',
   names: (listIn(allowed, 'tools', 'tool_choice.allowed_tools.tools') ?? []).flatMap(tool => {
@@ -137,13 +137,13 @@ const readAllowed = (allowed: Fields): ToolChoice => ({
 
 /** Fields of the body. The only hosted tool of this format is web search, which is an option. */
 export const writeTools = ({ tools, choice }: Prompt, dropped: Loss): Fields => {
-  const written: Fields[] = []
+  const declarations: Fields[] = []
   let search: Fields | undefined
   for (const tool of tools) {
-    if (tool.type === 'function') written.push(writeFunction(tool, dropped))
+    if (tool.type === 'function') declarations.push(writeFunction(tool, dropped))
     else if (tool.type === 'free') {
       const { name, description, grammar } = tool
-      written.push({ type: 'custom', custom: present({ name, description, format: grammar }) })
+      declarations.push({ type: 'custom', custom: present({ name, description, format: grammar }) })
     } else if (
       tool.type === 'hosted' &&
       tool.tool === 'web_search' &&
@@ -158,7 +158,7 @@ export const writeTools = ({ tools, choice }: Prompt, dropped: Loss): Fields => 
     else throw fault('TOOL_UNSUPPORTED', [tool.type === 'hosted' ? tool.asked : tool.name])
   }
   return present({
-    ...(written.length > 0 && { tools: written }),
+    ...(declarations.length > 0 && { tools: declarations }),
     tool_choice: choice && writeChoice(choice, tools, dropped),
     web_search_options: search,
   })
@@ -180,16 +180,17 @@ const writeChoice = (
   tools: readonly Tool[],
   dropped: Loss,
 ): Json | undefined => {
-  const own = tools.filter(tool => tool.type === 'function' || tool.type === 'free')
-  const named = choice.type === 'tool' ? [choice.name] : choice.type === 'some' ? choice.names : []
-  const chosen = own.filter(({ name }) => named.includes(name)).map(choiceOf)
-  const lost = chosen.length < named.length || (own.length === 0 && choice.type === 'required')
+  const ownTools = tools.filter(tool => tool.type === 'function' || tool.type === 'free')
+  const names = choice.type === 'tool' ? [choice.name] : choice.type === 'some' ? choice.names : []
+  const choices = ownTools.filter(({ name }) => names.includes(name)).map(choiceOf)
+  const lost =
+    choices.length < names.length || (ownTools.length === 0 && choice.type === 'required')
   if (lost && tools.length > 0) dropped.drop('tool_choice')
-  const [only] = chosen
+  const [only] = choices
   if (choice.type === 'tool') return only
   if (choice.type === 'some')
-    return only && { type: 'allowed_tools', allowed_tools: { mode: choice.mode, tools: chosen } }
-  return own.length > 0 ? choice.type : undefined
+    return only && { type: 'allowed_tools', allowed_tools: { mode: choice.mode, tools: choices } }
+  return ownTools.length > 0 ? choice.type : undefined
 }
 const choiceOf = ({ type, name }: FunctionTool | FreeTool): Fields =>
   type === 'free' ? { type: 'custom', custom: { name } } : { type: 'function', function: { name } }

@@ -17,16 +17,16 @@ interface Block {
   /** The index of this call within its choice. */
   readonly call: number
   seal: Seal | undefined
-  grown: boolean
+  hasText: boolean
 }
 
 export const encodeStream = (context: Context): StreamEncoder => {
   const blocks = new Map<number, Block>()
   const calls = new Map<number, number>()
-  const greeted = new Set<number>()
+  const choicesWithRole = new Set<number>()
   /** Choices that contain an image already. */
-  const drawn = new Set<number>()
-  const wanted = context.prompt.counts
+  const choicesWithImage = new Set<number>()
+  const includeUsage = context.prompt.counts
   let created = context.now
   let meters: Meters | undefined
 
@@ -37,49 +37,55 @@ export const encodeStream = (context: Context): StreamEncoder => {
       created,
       model: context.model,
       choices,
-      ...(wanted && { usage }),
+      ...(includeUsage && { usage }),
     })}\n\n`
-  const say = (
+  const writeDelta = (
     choice: number,
     delta: Fields,
     reason: string | null = null,
     logprobs: Json = null,
   ) => {
-    const first = greeted.has(choice)
+    const roleChunk = choicesWithRole.has(choice)
       ? ''
       : chunk([{ ...empty(choice), delta: { role: 'assistant', content: '' } }])
-    greeted.add(choice)
-    return first + chunk([{ ...empty(choice), delta, logprobs, finish_reason: reason }])
+    choicesWithRole.add(choice)
+    return roleChunk + chunk([{ ...empty(choice), delta, logprobs, finish_reason: reason }])
   }
-  const draw = (choice: number, media: Media): string => {
-    const line = drawn.has(choice) ? '\n' : ''
-    drawn.add(choice)
-    return say(choice, { content: line + markdown(media) })
+  const writeImage = (choice: number, media: Media): string => {
+    const line = choicesWithImage.has(choice) ? '\n' : ''
+    choicesWithImage.add(choice)
+    return writeDelta(choice, { content: line + markdown(media) })
   }
   const grow = (index: number, text: string, logprobs: Json = null): string => {
     const block = blocks.get(index)
     if (!block) return ''
-    block.grown = true
-    return say(block.choice, growth(block, text), null, logprobs)
+    block.hasText = true
+    return writeDelta(block.choice, deltaOf(block, text), null, logprobs)
   }
-  const open = ({ index, choice, content }: Extract<Part, { readonly type: 'open' }>): string => {
+  const openBlock = ({
+    index,
+    choice,
+    content,
+  }: Extract<Part, { readonly type: 'open' }>): string => {
     const call = calls.get(choice) ?? 0
     const seal = 'seal' in content ? content.seal : undefined
-    blocks.set(index, { choice, content, call, seal, grown: false })
-    if (content.type === 'media') return draw(choice, content)
+    blocks.set(index, { choice, content, call, seal, hasText: false })
+    if (content.type === 'media') return writeImage(choice, content)
     if ('text' in content && content.text !== '') return grow(index, content.text)
     if (content.type !== 'call') return ''
     calls.set(choice, call + 1)
-    return say(choice, { tool_calls: [opening(content, call)] })
+    return writeDelta(choice, { tool_calls: [opening(content, call)] })
   }
-  const closing = (block: Block): string => {
-    const { choice, content, seal, grown } = block
+  const closeBlock = (block: Block): string => {
+    const { choice, content, seal, hasText } = block
     // A call without arguments gets an empty object, because clients parse the arguments.
     if (content.type === 'call')
-      return grown || content.free ? '' : say(choice, growth(block, '{}'))
+      return hasText || content.free ? '' : writeDelta(choice, deltaOf(block, '{}'))
     // The payload follows its text; a payload on a text becomes an empty thought.
     return seal
-      ? say(choice, { reasoning_details: [writeDetail({ type: 'thought', text: '', seal })] })
+      ? writeDelta(choice, {
+          reasoning_details: [writeDetail({ type: 'thought', text: '', seal })],
+        })
       : ''
   }
   const WRITERS: {
@@ -90,7 +96,7 @@ export const encodeStream = (context: Context): StreamEncoder => {
       meters = part.meters ?? meters
       return ''
     },
-    open,
+    open: openBlock,
     grow: ({ index, text, logprobs }) => grow(index, text, logprobs),
     seal({ index, seal }) {
       const block = blocks.get(index)
@@ -100,19 +106,19 @@ export const encodeStream = (context: Context): StreamEncoder => {
     cite({ index, citation }) {
       const block = blocks.get(index)
       const annotations = writeCitation(citation)
-      return block && annotations.length > 0 ? say(block.choice, { annotations }) : ''
+      return block && annotations.length > 0 ? writeDelta(block.choice, { annotations }) : ''
     },
     close({ index }) {
       const block = blocks.get(index)
       blocks.delete(index)
-      return block ? closing(block) : ''
+      return block ? closeBlock(block) : ''
     },
-    stop: ({ choice, stop }) => say(choice, {}, reasonOf(stop)),
+    stop: ({ choice, stop }) => writeDelta(choice, {}, reasonOf(stop)),
     count(part) {
       meters = part.meters
       return ''
     },
-    end: () => `${wanted ? chunk([], meters ? countsOf(meters) : null) : ''}data: [DONE]\n\n`,
+    end: () => `${includeUsage ? chunk([], meters ? countsOf(meters) : null) : ''}data: [DONE]\n\n`,
   }
   return {
     part: part => (WRITERS[part.type] as ((part: Part) => string) | undefined)?.(part) ?? '',
@@ -129,10 +135,10 @@ const opening = ({ id, name, free, seal }: Call, index: number): Fields => ({
     : { type: 'function', function: { name, arguments: '' } }),
   ...writeCallSeal(seal),
 })
-const growth = ({ content, call }: Block, text: string): Fields => {
+const deltaOf = ({ content, call }: Block, text: string): Fields => {
   if (content.type === 'thought') return { reasoning_content: text }
   if (content.type === 'refusal') return { refusal: text }
   if (content.type !== 'call') return { content: text }
-  const grown = content.free ? { custom: { input: text } } : { function: { arguments: text } }
-  return present({ tool_calls: [{ index: call, ...grown }] })
+  const input = content.free ? { custom: { input: text } } : { function: { arguments: text } }
+  return present({ tool_calls: [{ index: call, ...input }] })
 }

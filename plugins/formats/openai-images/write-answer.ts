@@ -16,9 +16,9 @@ export const encodeAnswer = ({ choices, created, meters }: Answer, { now }: Cont
 const row = (content: Content): readonly Fields[] => {
   if (content.type !== 'media') return []
   const { source, revised } = content
-  const more = present({ revised_prompt: revised })
-  if (source.type === 'url') return [{ url: source.url, ...more }]
-  return source.type === 'data' ? [{ b64_json: source.data, ...more }] : []
+  const prompt = present({ revised_prompt: revised })
+  if (source.type === 'url') return [{ url: source.url, ...prompt }]
+  return source.type === 'data' ? [{ b64_json: source.data, ...prompt }] : []
 }
 
 /** Each image is one event; no terminator follows the last. */

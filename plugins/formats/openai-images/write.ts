@@ -28,11 +28,11 @@ export const encodePrompt = (prompt: Prompt, { name, traits }: TargetFacts, _: L
   const { user } = prompt.settings
   const members = present({ model: name, prompt: text, ...taken(prompt.body, takes), user })
   const [first = 1, ...rest] = shares(count, mostOf(traits))
-  const sent = (n: number): Sent =>
+  const requestFor = (n: number): Sent =>
     images.length > 0
       ? edit({ ...members, n }, images, mask)
       : { path: '/v1/images/generations', body: { ...members, n } }
-  return { ...sent(first), more: rest.map(sent) }
+  return { ...requestFor(first), more: rest.map(requestFor) }
 }
 
 const edit = (members: Fields, images: readonly Media[], mask: Media | undefined): Sent => {

@@ -13,8 +13,8 @@ export const readContent = (value: Json | undefined, at: string): readonly (Text
   if (value === undefined || value === null) throw fault('MEMBER_MISSING', [at], { param: at })
   if (!Array.isArray(value)) throw fault('MEMBER_TYPE', [at, 'a string or an array'], { param: at })
   return value.map((part, index) => {
-    const place = `${at}[${index}]`
-    return readPart(element(part, place), place)
+    const path = `${at}[${index}]`
+    return readPart(element(part, path), path)
   })
 }
 const readPart = (part: Fields, at: string): Text | Media => {
@@ -34,8 +34,8 @@ const image = (part: Fields, at: string): Media => {
   const detail = textIn(part, 'detail', `${at}.detail`)
   const url = textIn(part, 'image_url', `${at}.image_url`)
   const file = textIn(part, 'file_id', `${at}.file_id`)
-  const place = `${at}.image_url`
-  const source = file === undefined ? sourceOf(need(url, place), place) : fileOf(file)
+  const path = `${at}.image_url`
+  const source = file === undefined ? sourceOf(need(url, path), path) : fileOf(file)
   return { type: 'media', kind: 'image', source, at, ...(detail !== undefined && { detail }) }
 }
 const file = (part: Fields, at: string): Media => {
@@ -52,10 +52,10 @@ const file = (part: Fields, at: string): Media => {
   return { type: 'media', kind: kindOf(source), source, at, ...(name !== undefined && { name }) }
 }
 const audio = (part: Fields, at: string): Media => {
-  const place = `${at}.input_audio`
-  const given = need(fieldsIn(part, 'input_audio', place), place)
-  const sound = need(textIn(given, 'data', `${place}.data`), `${place}.data`)
-  const format = need(textIn(given, 'format', `${place}.format`), `${place}.format`)
+  const path = `${at}.input_audio`
+  const inputAudio = need(fieldsIn(part, 'input_audio', path), path)
+  const sound = need(textIn(inputAudio, 'data', `${path}.data`), `${path}.data`)
+  const format = need(textIn(inputAudio, 'format', `${path}.format`), `${path}.format`)
   const mime = format === 'mp3' ? 'audio/mpeg' : `audio/${format}`
   return { type: 'media', kind: 'audio', source: { type: 'data', data: sound, mime }, at }
 }
@@ -106,12 +106,12 @@ const kindOf = (source: Source): Media['kind'] =>
 export const writePart = (part: Text | Media): Fields =>
   part.type === 'text'
     ? { type: 'input_text', text: part.text }
-    : (WRITERS[part.kind] ?? refused)(part)
+    : (WRITERS[part.kind] ?? rejectMedia)(part)
 
-const refused = ({ at = 'input', kind }: Media): never => {
-  throw fault('CONTENT_UNSUPPORTED', [at, NOUNS[kind]], { param: at })
+const rejectMedia = ({ at = 'input', kind }: Media): never => {
+  throw fault('CONTENT_UNSUPPORTED', [at, MEDIA_NAMES[kind]], { param: at })
 }
-const NOUNS: Readonly<Record<Media['kind'], string>> = {
+const MEDIA_NAMES: Readonly<Record<Media['kind'], string>> = {
   image: 'This image',
   document: 'This document',
   audio: 'Audio',
@@ -119,13 +119,13 @@ const NOUNS: Readonly<Record<Media['kind'], string>> = {
 }
 const writeImage = (media: Media): Fields => {
   const { source } = media
-  const place =
+  const member =
     source.type === 'url'
       ? { image_url: source.url }
       : source.type === 'data'
         ? { image_url: dataUrl(source) }
         : { file_id: ownFile(media) }
-  return { type: 'input_image', detail: media.detail ?? 'auto', ...place }
+  return { type: 'input_image', detail: media.detail ?? 'auto', ...member }
 }
 const writeDocument = (media: Media): Fields => {
   const { source, name } = media
@@ -149,5 +149,5 @@ const ending = (mime: string): string | undefined =>
 /** Other providers' files are not accessible. */
 const ownFile = (media: Media): string => {
   const { source } = media
-  return source.type === 'file' && source.origin === OPENAI_FILES ? source.file : refused(media)
+  return source.type === 'file' && source.origin === OPENAI_FILES ? source.file : rejectMedia(media)
 }

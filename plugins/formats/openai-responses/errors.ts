@@ -4,14 +4,14 @@ import type { Refused } from '../codec.ts'
 import { type Fields, isFields, wordIn } from '../fields.ts'
 
 export const decodeError = (status: number, body: Json | undefined): Refused => {
-  const given = Array.isArray(body) ? body[0] : body
-  if (!isFields(given)) return { status, message: textOf(given) ?? unsaid(status) }
-  const error = isFields(given.error) ? given.error : given
+  const object = Array.isArray(body) ? body[0] : body
+  if (!isFields(object)) return { status, message: textOf(object) ?? defaultMessage(status) }
+  const error = isFields(object.error) ? object.error : object
   const type = wordIn(error, 'type')
   const param = wordIn(error, 'param')
   return {
     status,
-    message: messageOf(error) ?? unsaid(status),
+    message: messageOf(error) ?? defaultMessage(status),
     ...(type && { type }),
     ...codeOf(error.code),
     ...(param && { param }),
@@ -27,4 +27,5 @@ const messageOf = (error: Fields): string | undefined =>
 const codeOf = (code: Json | undefined): { readonly code?: string } =>
   typeof code === 'number' || (typeof code === 'string' && code !== '') ? { code: `${code}` } : {}
 
-const unsaid = (status: number): string => `The upstream refused the request with ${status}.`
+const defaultMessage = (status: number): string =>
+  `The upstream refused the request with ${status}.`

@@ -81,7 +81,7 @@ const errorOf = (event: SseEvent): ReturnType<typeof openaiError> => {
 
 const failure = (body: Fields, last: SseEvent | undefined): Bytes => {
   const { code = null, message = '', param = null } = isFields(body.error) ? body.error : {}
-  const before = last && fieldsOf(last)?.sequence_number
-  const sequence = typeof before === 'number' ? before + 1 : 0
+  const lastNumber = last && fieldsOf(last)?.sequence_number
+  const sequence = typeof lastNumber === 'number' ? lastNumber + 1 : 0
   return writeEvent('error', { type: 'error', code, message, param, sequence_number: sequence })
 }

@@ -44,9 +44,9 @@ const thoughtOf = (item: Fields): Thought | undefined => {
 }
 /** The ciphertext is bound to the id of its item. */
 const sealOf = (item: Fields): Seal | undefined => {
-  const sealed = wordIn(item, 'encrypted_content')
+  const ciphertext = wordIn(item, 'encrypted_content')
   const id = wordIn(item, 'id')
-  return sealed ? { origin: NAME, data: sealed, ...(id && { id }) } : undefined
+  return ciphertext ? { origin: NAME, data: ciphertext, ...(id && { id }) } : undefined
 }
 /** The summary, or else the full thoughts. */
 export const thoughtText = (item: Fields): string => {
@@ -58,18 +58,18 @@ const textsIn = (item: Fields, key: string): readonly string[] =>
 
 /** A call of a client's tool, with its input so far. */
 export const callOf = (item: Fields): Call => {
-  const free = item.type === 'custom_tool_call'
-  const input = wordIn(item, free ? 'input' : 'arguments') ?? objectText(item.arguments)
+  const isFree = item.type === 'custom_tool_call'
+  const input = wordIn(item, isFree ? 'input' : 'arguments') ?? objectText(item.arguments)
   return {
     type: 'call',
     id: wordIn(item, 'call_id') ?? wordIn(item, 'id') ?? '',
     name: wordIn(item, 'name') ?? '',
-    input: input === '' && !free ? '{}' : input,
-    ...(free && { free }),
+    input: input === '' && !isFree ? '{}' : input,
+    ...(isFree && { free: isFree }),
   }
 }
-const objectText = (given: Json | undefined): string =>
-  isFields(given) ? JSON.stringify(given) : ''
+const objectText = (value: Json | undefined): string =>
+  isFields(value) ? JSON.stringify(value) : ''
 
 /** One upstream sends its own searches in the shape of free-text tool calls. */
 export const isCall = (item: Fields): boolean =>
@@ -84,11 +84,11 @@ export const imageOf = (item: Fields): Media | undefined => {
 }
 
 const work = (item: Fields): readonly Content[] => [workOf(item)]
-const some = (content: Content | undefined): readonly Content[] => (content ? [content] : [])
+const asList = (content: Content | undefined): readonly Content[] => (content ? [content] : [])
 const READERS: Readonly<Record<string, (item: Fields) => readonly Content[]>> = {
   message: item => itemsIn(item, 'content').flatMap(part => spoken(part, item) ?? []),
-  reasoning: item => some(thoughtOf(item)),
+  reasoning: item => asList(thoughtOf(item)),
   function_call: item => [callOf(item)],
   custom_tool_call: item => (isCall(item) ? [callOf(item)] : work(item)),
-  image_generation_call: item => some(imageOf(item)),
+  image_generation_call: item => asList(imageOf(item)),
 }

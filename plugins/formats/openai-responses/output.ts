@@ -21,7 +21,7 @@ interface Item {
   readonly index: number
   readonly writing: Writing | Message
   /** The number of open blocks that write to this item. */
-  open: number
+  openBlocks: number
 }
 /** An open block of the hub. */
 interface Block {
@@ -32,26 +32,26 @@ type BlockPart = Extract<Part, { readonly index: number }>
 
 export class Output {
   readonly #id: string
-  readonly #tell: Tell
+  readonly #emit: Tell
   readonly #blocks = new Map<number, Block>()
   /** Items that were announced and are not finished. */
   readonly #items = new Set<Item>()
-  readonly #done: Fields[] = []
+  readonly #finished: Fields[] = []
   #count = 0
   #message: Item | undefined
   /** Whether the answer contains a refusal. */
   refused = false
 
-  constructor(id: string, tell: Tell) {
+  constructor(id: string, emit: Tell) {
     this.#id = id
-    this.#tell = tell
+    this.#emit = emit
   }
   /** Finished items, in the order in which they began. */
   get items(): readonly Fields[] {
-    return this.#done.filter(item => item !== undefined)
+    return this.#finished.filter(item => item !== undefined)
   }
   take(part: BlockPart): void {
-    if (part.type === 'open') return this.#open(part.index, part.content)
+    if (part.type === 'open') return this.#openBlock(part.index, part.content)
     const block = this.#blocks.get(part.index)
     if (!block) return
     const { item, text } = block
@@ -77,49 +77,50 @@ export class Output {
 
   // -------------------------------------------------------------- blocks
 
-  #open(index: number, content: Content): void {
+  #openBlock(index: number, content: Content): void {
     const { seal } = content as { readonly seal?: Seal }
     if (seal && seal.kind === undefined && content.type !== 'thought') this.#carry(seal)
     if (content.type === 'text' || content.type === 'refusal') {
       const phase = seal?.origin === NAME && seal.kind === 'phase' ? seal.data : undefined
-      this.#speak(index, content.type, phase)
+      this.#openText(index, content.type, phase)
       if (content.type === 'refusal') this.refused = true
       if (content.text !== '') this.#blocks.get(index)?.text?.grow(content.text)
       return
     }
-    const words = content.type === 'media' ? imageText(content) : undefined
-    if (words !== undefined) {
-      this.#speak(index, 'text', undefined)
-      this.#blocks.get(index)?.text?.grow(words)
+    const markdown = content.type === 'media' ? imageText(content) : undefined
+    if (markdown !== undefined) {
+      this.#openText(index, 'text', undefined)
+      this.#blocks.get(index)?.text?.grow(markdown)
       return
     }
-    this.#begin(index, content)
+    this.#openItem(index, content)
   }
-  #begin(index: number, content: Content): void {
-    this.#settle()
+  #openItem(index: number, content: Content): void {
+    this.#finishIdle()
     const place = { id: this.#id, index: this.#count }
     const writing = WRITERS[content.type]?.(content, place, this.#tellOf(place.index))
     if (!writing) return
     this.#message = undefined
     this.#blocks.set(index, { item: this.#announce(writing) })
-    const known = content.type === 'call' ? content.input : 'text' in content ? content.text : ''
-    if (known !== '') writing.grow(known)
+    const initialText =
+      content.type === 'call' ? content.input : 'text' in content ? content.text : ''
+    if (initialText !== '') writing.grow(initialText)
     writing.become(content)
   }
-  #speak(index: number, kind: 'text' | 'refusal', phase: string | undefined): void {
+  #openText(index: number, kind: 'text' | 'refusal', phase: string | undefined): void {
     const message = this.#message
     if (!message || !this.#items.has(message) || (message.writing as Message).phase !== phase) {
-      this.#settle()
+      this.#finishIdle()
       const place = { id: this.#id, index: this.#count }
       this.#message = this.#announce(writeMessage(phase, place, this.#tellOf(place.index)))
-    } else message.open++
+    } else message.openBlocks++
     const item = this.#message as Item
     this.#blocks.set(index, { item, text: (item.writing as Message).part(kind) })
   }
   #close(index: number, { item, text }: Block, content: Content | undefined): void {
     if (content && !text) (item.writing as Writing).become(content)
     text?.release()
-    item.open--
+    item.openBlocks--
     this.#blocks.delete(index)
   }
   #seal({ item, text }: Block, seal: Seal): void {
@@ -128,43 +129,43 @@ export class Output {
   }
   /** A payload without a field at its content becomes an empty thought. */
   #carry(seal: Seal): void {
-    this.#settle()
+    this.#finishIdle()
     const place = { id: this.#id, index: this.#count }
-    const tell = this.#tellOf(place.index)
-    const item = this.#announce(writeThought({ type: 'thought', text: '', seal }, place, tell))
-    item.open = 0
+    const emit = this.#tellOf(place.index)
+    const item = this.#announce(writeThought({ type: 'thought', text: '', seal }, place, emit))
+    item.openBlocks = 0
     this.#message = undefined
-    this.#settle()
+    this.#finishIdle()
   }
 
   // -------------------------------------------------------------- items
 
   #announce(writing: Writing | Message): Item {
-    const item = { index: this.#count++, writing, open: 1 }
+    const item = { index: this.#count++, writing, openBlocks: 1 }
     this.#items.add(item)
-    const { item: announced } = writing
-    this.#tell('response.output_item.added', { output_index: item.index, item: announced })
+    const { item: initialItem } = writing
+    this.#emit('response.output_item.added', { output_index: item.index, item: initialItem })
     return item
   }
   /** Finishes items that no open block writes to. */
-  #settle(): void {
-    for (const item of this.#items) if (item.open <= 0) this.#finish(item, 'completed')
+  #finishIdle(): void {
+    for (const item of this.#items) if (item.openBlocks <= 0) this.#finish(item, 'completed')
   }
   #finish(item: Item, status: Status): void {
     this.#items.delete(item)
-    const whole = item.writing.finish(status)
-    this.#done[item.index] = whole
-    this.#tell('response.output_item.done', { output_index: item.index, item: whole })
+    const finalItem = item.writing.finish(status)
+    this.#finished[item.index] = finalItem
+    this.#emit('response.output_item.done', { output_index: item.index, item: finalItem })
   }
   #tellOf(output_index: number): Tell {
-    return (type, members) => this.#tell(type, { output_index, ...members })
+    return (type, members) => this.#emit(type, { output_index, ...members })
   }
 }
 
 type Writer = (
   content: Content,
   place: { readonly id: string; readonly index: number },
-  tell: Tell,
+  emit: Tell,
 ) => Writing | undefined
 const WRITERS: Readonly<Partial<Record<Content['type'], Writer>>> = {
   thought: (content, ...more) =>

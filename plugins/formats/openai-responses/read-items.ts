@@ -13,36 +13,36 @@ import { NAME } from './name.ts'
 import { workOf } from './work.ts'
 
 type Role = Turn['role']
-interface Said {
+interface DecodedItem {
   readonly role: Role
   readonly content: readonly Content[]
 }
 /** `names`: tool names by the ids of the calls so far. */
-type Read = (item: Fields, at: string, names: Map<string, string>) => Said
+type Read = (item: Fields, at: string, names: Map<string, string>) => DecodedItem
 
 /** Merges consecutive items of one side into a turn; consecutive messages stay separate turns. */
 export const readItems = (input: Json | undefined): readonly Turn[] => {
   if (typeof input === 'string') return [{ role: 'user', content: [{ type: 'text', text: input }] }]
   if (!Array.isArray(input))
     throw fault('MEMBER_TYPE', ['input', 'a string or an array'], { param: 'input' })
-  const turns: Said[] = []
+  const turns: DecodedItem[] = []
   const names = new Map<string, string>()
-  let before: string | undefined
+  let previousType: string | undefined
   input.forEach((value: Json, index) => {
     const at = `input[${index}]`
     const item = element(value, at)
     const type = typeOf(item, at)
-    const said = (READERS[type] ?? readWork)(item, at, names)
+    const decoded = (READERS[type] ?? readWork)(item, at, names)
     const last = turns.at(-1)
-    const apart = type === 'message' && before === type
-    if (last && last.role === said.role && !apart)
-      turns[turns.length - 1] = { ...last, content: [...last.content, ...said.content] }
-    else turns.push(said)
-    before = type
+    const isSeparate = type === 'message' && previousType === type
+    if (last && last.role === decoded.role && !isSeparate)
+      turns[turns.length - 1] = { ...last, content: [...last.content, ...decoded.content] }
+    else turns.push(decoded)
+    previousType = type
   })
   return turns.map(turn => (turn.role === 'user' ? resultsFirst(turn) : turn))
 }
-const resultsFirst = (turn: Said): Said => {
+const resultsFirst = (turn: DecodedItem): DecodedItem => {
   const { content } = turn
   if (!content.some(({ type }) => type === 'result')) return turn
   const [results, rest] = [
@@ -63,25 +63,27 @@ const ROLES: Readonly<Record<string, Role>> = {
   developer: 'system',
 }
 const readMessage: Read = (item, at) => {
-  const named = need(textIn(item, 'role', `${at}.role`), `${at}.role`)
-  const role = ROLES[named]
+  const roleName = need(textIn(item, 'role', `${at}.role`), `${at}.role`)
+  const role = ROLES[roleName]
   if (!role)
-    throw fault('MEMBER_VALUE', [`${at}.role`, `'${named}' is not known`], { param: `${at}.role` })
-  const place = `${at}.content`
-  if (role !== 'assistant') return { role, content: readContent(item.content, place) }
-  return { role, content: readSpoken(item, place) }
+    throw fault('MEMBER_VALUE', [`${at}.role`, `'${roleName}' is not known`], {
+      param: `${at}.role`,
+    })
+  const path = `${at}.content`
+  if (role !== 'assistant') return { role, content: readContent(item.content, path) }
+  return { role, content: readAssistant(item, path) }
 }
 /** An assistant message: its parts may include refusals, and it may name its phase. */
-const readSpoken = (item: Fields, at: string): readonly Content[] => {
+const readAssistant = (item: Fields, at: string): readonly Content[] => {
   const phase = textIn(item, 'phase', at)
   const seal: Seal | undefined =
     phase === undefined ? undefined : { origin: NAME, kind: 'phase', data: phase }
   const parts = Array.isArray(item.content) ? item.content : [item.content]
   return parts.flatMap((part: Json | undefined, index): readonly Content[] => {
-    const place = `${at}[${index}]`
+    const path = `${at}[${index}]`
     if (isFields(part) && part.type === 'refusal') {
-      const words = need(textIn(part, 'refusal', `${place}.refusal`), `${place}.refusal`)
-      return [{ type: 'refusal', text: words }]
+      const refusal = need(textIn(part, 'refusal', `${path}.refusal`), `${path}.refusal`)
+      return [{ type: 'refusal', text: refusal }]
     }
     const read = readContent(isFields(part) ? [part] : part, at)
     return seal ? read.map(content => ({ ...content, seal })) : read
@@ -115,7 +117,7 @@ const readCall =
     }
   }
 const readResult =
-  (free: boolean): Read =>
+  (isFree: boolean): Read =>
   (item, at, names) => {
     const id = callId(item, at)
     const name = names.get(id)
@@ -124,7 +126,7 @@ const readResult =
       id,
       content: readContent(item.output, `${at}.output`),
       ...(name !== undefined && { name }),
-      ...(free && { free }),
+      ...(isFree && { free: isFree }),
     }
     return { role: 'user', content: [result] }
   }
@@ -138,17 +140,17 @@ const readReasoning: Read = (item, at) => {
     listIn(item, list, `${at}.${list}`)?.forEach((part, index) => {
       element(part, `${at}.${list}[${index}]`)
     })
-  const sealed = textIn(item, 'encrypted_content', `${at}.encrypted_content`)
+  const ciphertext = textIn(item, 'encrypted_content', `${at}.encrypted_content`)
   const id = textIn(item, 'id', `${at}.id`)
   const text = thoughtText(item)
-  if (!sealed && text === '') return { role: 'assistant', content: [] }
+  if (!ciphertext && text === '') return { role: 'assistant', content: [] }
   return {
     role: 'assistant',
     content: [
       {
         type: 'thought',
         text,
-        ...(sealed && { seal: unsealed(NAME, sealed, { ...(id && { id }) }) }),
+        ...(ciphertext && { seal: unsealed(NAME, ciphertext, { ...(id && { id }) }) }),
       },
     ],
   }

@@ -16,16 +16,16 @@ export const decodePrompt = (body: Fields, _: string, dropped: Loss): Prompt => 
   const choice = readChoice(body.tool_choice, dropped)
   const form = readForm(body)
   const thinking = readThinking(body, dropped)
-  const before = readBefore(body)
+  const previous = readBefore(body)
   return {
-    turns: readTurns(body, before !== undefined),
+    turns: readTurns(body, previous !== undefined),
     tools: readTools(body, dropped),
     settings: readSettings(body, dropped),
     ...calledIn(body, SPELLINGS, dropped),
     ...(choice && { choice }),
     ...(form && { form }),
     ...(thinking && { thinking }),
-    ...(before && { before }),
+    ...(previous && { before: previous }),
     stream: flagIn(body, 'stream') ?? false,
     counts: true,
     body,

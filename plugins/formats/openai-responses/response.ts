@@ -20,7 +20,7 @@ export interface State {
 export const responseOf = (context: Context, state: State): Fields => {
   const { status, reason, error = null, output, meters, tier } = state
   const { id, model, now } = context
-  const asked = echoOf(context.prompt.body)
+  const echo = echoOf(context.prompt.body)
   return {
     id: `resp_${id}`,
     access_programs: null,
@@ -32,15 +32,15 @@ export const responseOf = (context: Context, state: State): Fields => {
     incomplete_details: reason ? { reason } : null,
     model,
     output,
-    ...asked,
-    service_tier: tier ?? asked.service_tier ?? 'default',
+    ...echo,
+    service_tier: tier ?? echo.service_tier ?? 'default',
     usage: meters ? countsOf(meters) : null,
   }
 }
 
 const echoOf = (body: Fields): Fields => {
   const echo: { [key: string]: Json } = {}
-  for (const [key, usual] of ECHOED) echo[key] = body[key] ?? usual
+  for (const [key, fallback] of ECHOED) echo[key] = body[key] ?? fallback
   return {
     ...echo,
     tools: itemsIn(body, 'tools').map(tool => (tool.type === 'function' ? wholeTool(tool) : tool)),
@@ -77,5 +77,5 @@ const wholeTool = (tool: Fields): Fields => ({
   strict: true,
   ...tool,
 })
-const conversationOf = (given: Json): Json =>
-  isFields(given) ? { id: wordIn(given, 'id') ?? '' } : { id: given }
+const conversationOf = (value: Json): Json =>
+  isFields(value) ? { id: wordIn(value, 'id') ?? '' } : { id: value }

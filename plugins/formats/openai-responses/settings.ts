@@ -42,7 +42,7 @@ export const settings: Readonly<Record<string, string>> = {
 // ---------------------------------------------------------------- read
 
 /** Fields that are decoded elsewhere or have no meaning of their own. */
-const READ: ReadonlySet<string> = new Set([
+const DECODED_FIELDS: ReadonlySet<string> = new Set([
   ...Object.values(PLAIN).map(([key]) => key),
   'model',
   'input',
@@ -59,9 +59,9 @@ const READ: ReadonlySet<string> = new Set([
   'previous_response_id',
   'conversation',
 ])
-const TEXT: ReadonlySet<string> = new Set(['format', 'verbosity'])
+const TEXT_FIELDS: ReadonlySet<string> = new Set(['format', 'verbosity'])
 /** Values of `include` that are always included or change nothing. */
-const INCLUDED: ReadonlySet<string> = new Set([
+const SUPPORTED_INCLUDES: ReadonlySet<string> = new Set([
   THOUGHTS,
   LOGPROBS,
   'web_search_call.action.sources',
@@ -79,10 +79,10 @@ export const readSettings = (body: Fields, dropped: Loss): Settings => {
   const verbosity = textIn(text, 'verbosity', 'text.verbosity')
   const include = listIn(body, 'include') ?? []
   for (const item of include)
-    if (typeof item !== 'string' || !INCLUDED.has(item)) dropped.drop(`include[${item}]`)
+    if (typeof item !== 'string' || !SUPPORTED_INCLUDES.has(item)) dropped.drop(`include[${item}]`)
   const { truncation, ...members } = body
-  dropOthers(truncation === 'disabled' ? members : body, READ, '', dropped)
-  dropOthers(text, TEXT, 'text', dropped)
+  dropOthers(truncation === 'disabled' ? members : body, DECODED_FIELDS, '', dropped)
+  dropOthers(text, TEXT_FIELDS, 'text', dropped)
   return {
     ...read,
     ...(user !== undefined && { user: user as string }),
@@ -104,7 +104,7 @@ export const dropOthers = (
 export const readThinking = (body: Fields, dropped: Loss): Thinking | undefined => {
   const reasoning = fieldsIn(body, 'reasoning')
   if (!reasoning) return undefined
-  dropOthers(reasoning, REASONING, 'reasoning', dropped)
+  dropOthers(reasoning, REASONING_FIELDS, 'reasoning', dropped)
   const effort = textIn(reasoning, 'effort', 'reasoning.effort')
   const summary =
     textIn(reasoning, 'summary', 'reasoning.summary') ??
@@ -115,7 +115,7 @@ export const readThinking = (body: Fields, dropped: Loss): Thinking | undefined 
   return summary === undefined ? undefined : { mode: 'adaptive', ...show }
 }
 
-const REASONING: ReadonlySet<string> = new Set(['effort', 'summary', 'generate_summary'])
+const REASONING_FIELDS: ReadonlySet<string> = new Set(['effort', 'summary', 'generate_summary'])
 
 export const readForm = (body: Fields): Form | undefined => {
   const format = fieldsIn(fieldsIn(body, 'text') ?? {}, 'format', 'text.format')
@@ -138,10 +138,10 @@ export const readForm = (body: Fields): Form | undefined => {
 
 export const readBefore = (body: Fields): Prompt['before'] => {
   const answer = textIn(body, 'previous_response_id')
-  const given = body.conversation
+  const value = body.conversation
   const conversation =
-    typeof given === 'string'
-      ? given
+    typeof value === 'string'
+      ? value
       : textIn(fieldsIn(body, 'conversation') ?? {}, 'id', 'conversation.id')
   if (answer === undefined && conversation === undefined) return undefined
   return {

@@ -34,12 +34,12 @@ export interface Ending {
   readonly error?: { readonly code: string; readonly message: string }
 }
 /** `refused`: the answer contains the text of a refusal. */
-export const endingOf = (stop: Stop, refused: boolean): Ending => {
+export const endingOf = (stop: Stop, hasRefusal: boolean): Ending => {
   if (stop.reason === 'length') return { status: 'incomplete', reason: 'max_output_tokens' }
-  if (stop.reason === 'filter' || (stop.reason === 'refusal' && !refused))
+  if (stop.reason === 'filter' || (stop.reason === 'refusal' && !hasRefusal))
     return { status: 'incomplete', reason: 'content_filter' }
   if (stop.reason !== 'broken') return { status: 'completed' }
-  const said = stop.message ?? stop.raw ?? 'no reason given'
-  const message = `The model failed to write its answer: ${said}`
+  const reason = stop.message ?? stop.raw ?? 'no reason given'
+  const message = `The model failed to write its answer: ${reason}`
   return { status: 'failed', error: { code: 'server_error', message } }
 }

@@ -38,7 +38,7 @@ const readFunction = (tool: Fields, at: string, dropped: Loss): Tool => {
   const description = textIn(tool, 'description', `${at}.description`)
   const schema = fieldsIn(tool, 'parameters', `${at}.parameters`)
   const strict = flagIn(tool, 'strict', `${at}.strict`)
-  dropOthers(tool, FUNCTION, at, dropped)
+  dropOthers(tool, FUNCTION_FIELDS, at, dropped)
   return {
     type: 'function',
     name: need(textIn(tool, 'name', `${at}.name`), `${at}.name`),
@@ -47,7 +47,7 @@ const readFunction = (tool: Fields, at: string, dropped: Loss): Tool => {
     ...(strict !== undefined && { strict }),
   }
 }
-const FUNCTION: ReadonlySet<string> = new Set([
+const FUNCTION_FIELDS: ReadonlySet<string> = new Set([
   'type',
   'name',
   'description',
@@ -57,7 +57,7 @@ const FUNCTION: ReadonlySet<string> = new Set([
 const readFree = (tool: Fields, at: string, dropped: Loss): Tool => {
   const description = textIn(tool, 'description', `${at}.description`)
   const grammar = fieldsIn(tool, 'format', `${at}.format`)
-  dropOthers(tool, FREE, at, dropped)
+  dropOthers(tool, FREE_FIELDS, at, dropped)
   return {
     type: 'free',
     name: need(textIn(tool, 'name', `${at}.name`), `${at}.name`),
@@ -65,37 +65,37 @@ const readFree = (tool: Fields, at: string, dropped: Loss): Tool => {
     ...(grammar !== undefined && { grammar }),
   }
 }
-const FREE: ReadonlySet<string> = new Set(['type', 'name', 'description', 'format'])
+const FREE_FIELDS: ReadonlySet<string> = new Set(['type', 'name', 'description', 'format'])
 
 const readHosted = (tool: Fields, at: string, dropped: Loss): HostedTool => {
-  const asked = textIn(tool, 'type') ?? ''
+  const clientName = textIn(tool, 'type') ?? ''
   const filters = fieldsIn(tool, 'filters', `${at}.filters`) ?? {}
   const allowed = textsIn(filters, 'allowed_domains', `${at}.filters.allowed_domains`)
   const blocked = textsIn(filters, 'blocked_domains', `${at}.filters.blocked_domains`)
-  const { type: _, ...place } = fieldsIn(tool, 'user_location', `${at}.user_location`) ?? {}
+  const { type: _, ...location } = fieldsIn(tool, 'user_location', `${at}.user_location`) ?? {}
   const depth = textIn(tool, 'search_context_size', `${at}.search_context_size`)
   const stores = textsIn(tool, 'vector_store_ids', `${at}.vector_store_ids`)
   // A container that the provider creates when needed is what every provider offers.
   const container = isFields(tool.container) && inner(tool, 'container').type === 'auto'
   dropOthers(
     tool,
-    container ? new Set([...HOSTED_MEMBERS, 'container']) : HOSTED_MEMBERS,
+    container ? new Set([...HOSTED_FIELDS, 'container']) : HOSTED_FIELDS,
     at,
     dropped,
   )
   return {
     type: 'hosted',
-    tool: HOSTED[asked] ?? 'web_search',
-    asked,
+    tool: HOSTED[clientName] ?? 'web_search',
+    asked: clientName,
     ...((allowed || blocked) && {
       domains: { ...(allowed && { allowed }), ...(blocked && { blocked }) },
     }),
-    ...(Object.keys(place).length > 0 && { place }),
+    ...(Object.keys(location).length > 0 && { place: location }),
     ...(depth !== undefined && { depth }),
     ...(stores && { stores }),
   }
 }
-const HOSTED_MEMBERS: ReadonlySet<string> = new Set([
+const HOSTED_FIELDS: ReadonlySet<string> = new Set([
   'type',
   'filters',
   'user_location',
@@ -124,8 +124,8 @@ const READERS: Readonly<Record<string, (tool: Fields, at: string, dropped: Loss)
 const textsIn = (fields: Fields, key: string, at: string): readonly string[] | undefined =>
   listIn(fields, key, at)?.map((value, index) => {
     if (typeof value === 'string') return value
-    const place = `${at}[${index}]`
-    throw fault('MEMBER_TYPE', [place, 'a string'], { param: place })
+    const path = `${at}[${index}]`
+    throw fault('MEMBER_TYPE', [path, 'a string'], { param: path })
   })
 
 export const readChoice = (value: Json | undefined, dropped: Loss): ToolChoice | undefined => {
@@ -157,12 +157,13 @@ const nameOf = (tool: Fields, at: string): string | undefined => {
 // ---------------------------------------------------------------- write
 
 export const writeTools = ({ tools, choice }: Prompt, dropped: Loss): Fields => {
-  const bounded = tools.flatMap(tool =>
+  const limitedTools = tools.flatMap(tool =>
     tool.type === 'hosted' && tool.maxCalls !== undefined ? [tool] : [],
   )
   // This format has one limit for all hosted tools.
-  const maxCalls = bounded[0]?.maxCalls
-  for (const tool of bounded) if (tool.maxCalls !== maxCalls) dropped.drop(`${tool.asked}.max_uses`)
+  const maxCalls = limitedTools[0]?.maxCalls
+  for (const tool of limitedTools)
+    if (tool.maxCalls !== maxCalls) dropped.drop(`${tool.asked}.max_uses`)
   return present({
     ...(tools.length > 0 && { tools: tools.map(tool => writeTool(tool, dropped)) }),
     tool_choice: choice && tools.length > 0 ? writeChoice(choice, tools) : undefined,
@@ -196,7 +197,7 @@ const writeHosted = (
   { tool, asked, domains, place, depth, stores = [] }: HostedTool,
   dropped: Loss,
 ): Fields => {
-  const type = WIRE[tool]
+  const type = WIRE_TYPES[tool]
   if (!type) throw fault('TOOL_UNSUPPORTED', [asked])
   if (domains?.blocked) dropped.drop('blocked_domains')
   if (tool === 'code_execution') return { type, container: { type: 'auto' } }
@@ -209,7 +210,7 @@ const writeHosted = (
     search_context_size: depth,
   })
 }
-const WIRE: Readonly<Partial<Record<HostedName, string>>> = {
+const WIRE_TYPES: Readonly<Partial<Record<HostedName, string>>> = {
   web_search: 'web_search',
   code_execution: 'code_interpreter',
   file_search: 'file_search',
@@ -223,7 +224,9 @@ const writeChoice = (choice: ToolChoice, tools: readonly Tool[]): Json => {
   return { type: 'allowed_tools', mode, tools: names.map(name => choiceOf(name, tools)) }
 }
 const choiceOf = (name: string, tools: readonly Tool[]): Fields => {
-  const tool = tools.find(of => (of.type === 'hosted' ? of.tool === name : of.name === name))
-  if (tool?.type === 'hosted') return { type: WIRE[tool.tool] ?? name }
+  const tool = tools.find(candidate =>
+    candidate.type === 'hosted' ? candidate.tool === name : candidate.name === name,
+  )
+  if (tool?.type === 'hosted') return { type: WIRE_TYPES[tool.tool] ?? name }
   return { type: tool?.type === 'free' ? 'custom' : 'function', name }
 }

@@ -11,11 +11,12 @@ import { CALL_ID, NAME } from './name.ts'
 import { ownItem } from './work.ts'
 
 export const writeItems = (turns: readonly Turn[], dropped: Loss): readonly Fields[] => {
-  const free = new Set<string>()
+  const freeCallIds = new Set<string>()
   return turns.flatMap(turn => {
-    if (turn.role === 'assistant') return new Spoken(free, dropped).write(turn.content)
+    if (turn.role === 'assistant')
+      return new AssistantItems(freeCallIds, dropped).write(turn.content)
     const results = turn.content.flatMap(content =>
-      content.type === 'result' ? [writeResult(content, free)] : [],
+      content.type === 'result' ? [writeResult(content, freeCallIds)] : [],
     )
     const parts = turn.content.flatMap(content => partOf(content, dropped) ?? [])
     return parts.length > 0 ? [...results, writeMessage(turn.role, parts)] : results
@@ -29,50 +30,52 @@ const partOf = (content: Content, dropped: Loss): Text | Media | undefined => {
 
 const writeMessage = (role: Turn['role'], parts: readonly (Text | Media)[]): Fields => {
   const [first] = parts
-  const alone = parts.length === 1 && first?.type === 'text'
-  return { type: 'message', role, content: alone ? first.text : parts.flatMap(writeParts) }
+  const isSingleText = parts.length === 1 && first?.type === 'text'
+  return { type: 'message', role, content: isSingleText ? first.text : parts.flatMap(writeParts) }
 }
 
 /** A document's description becomes a text before it. */
 const writeParts = (part: Text | Media): readonly Fields[] => {
   const about = part.type === 'media' ? part.context : undefined
-  const before = about === undefined ? [] : [{ type: 'input_text', text: about }]
-  return [...before, writePart(part)]
+  const description = about === undefined ? [] : [{ type: 'input_text', text: about }]
+  return [...description, writePart(part)]
 }
 /** This format has no flag for a failed tool; the text says so. */
 const writeResult = (
   { id, content, value, failed, ...rest }: Result,
-  free: ReadonlySet<string>,
+  freeCallIds: ReadonlySet<string>,
 ): Fields => {
-  const given =
+  const partsOfResult =
     content.length === 0 && value !== undefined ? [text(JSON.stringify(value))] : content
-  const parts = failed ? [text(FAILED), ...given] : given
+  const parts = failed ? [text(ERROR_PREFIX), ...partsOfResult] : partsOfResult
   const texts = parts.flatMap(part => (part.type === 'text' ? [part.text] : []))
   return {
-    type: rest.free || free.has(id) ? 'custom_tool_call_output' : 'function_call_output',
+    type: rest.free || freeCallIds.has(id) ? 'custom_tool_call_output' : 'function_call_output',
     call_id: fitted(id, CALL_ID),
     output:
-      texts.length === parts.length && isShort(given) ? texts.join('') : parts.flatMap(writeParts),
+      texts.length === parts.length && isShort(partsOfResult)
+        ? texts.join('')
+        : parts.flatMap(writeParts),
   }
 }
-const FAILED = 'Error: '
-const text = (words: string): Text => ({ type: 'text', text: words })
+const ERROR_PREFIX = 'Error: '
+const text = (value: string): Text => ({ type: 'text', text: value })
 const isShort = (parts: readonly unknown[]): boolean => parts.length <= 1
 
 /** Encodes an assistant turn item by item. */
-class Spoken {
+class AssistantItems {
   readonly #items: Fields[] = []
-  readonly #free: Set<string>
+  readonly #freeCallIds: Set<string>
   readonly #dropped: Loss
   /** Consecutive texts form one message. */
   #texts: string[] = []
   #phase: string | undefined
   /** Payloads by kind, which an empty thought carried through a client without a field for them.
    *  They belong to the next item. */
-  readonly #carried = new Map<string, string>()
+  readonly #payloads = new Map<string, string>()
 
-  constructor(free: Set<string>, dropped: Loss) {
-    this.#free = free
+  constructor(freeCallIds: Set<string>, dropped: Loss) {
+    this.#freeCallIds = freeCallIds
     this.#dropped = dropped
   }
   write(contents: readonly Content[]): readonly Fields[] {
@@ -86,29 +89,29 @@ class Spoken {
     if (content.type === 'text') return this.#text(content)
     if (content.type === 'thought') return this.#thought(content)
     if (content.type === 'work') this.#work(content)
-    else if (content.type === 'call') this.#put(this.#call(content))
-    else if (content.type === 'media') this.#put(image(content))
-    else if (content.type === 'refusal') this.#put(refusal(content.text, this.#items.length))
+    else if (content.type === 'call') this.#add(this.#call(content))
+    else if (content.type === 'media') this.#add(image(content))
+    else if (content.type === 'refusal') this.#add(refusal(content.text, this.#items.length))
   }
   #text({ text, seal }: Text): void {
-    const phase = this.#own('phase', seal)
+    const phase = this.#payloadOf('phase', seal)
     if (phase !== this.#phase) this.#flush()
     this.#phase = phase
     this.#texts.push(text)
   }
   #work(work: Work): void {
-    const own = ownItem(work)
-    const text = own ? undefined : retold(work, this.#dropped)?.text
-    if (own) this.#put(own)
-    else if (text !== undefined) this.#put(spoken(text))
+    const ownFields = ownItem(work)
+    const text = ownFields ? undefined : retold(work, this.#dropped)?.text
+    if (ownFields) this.#add(ownFields)
+    else if (text !== undefined) this.#add(assistantMessage(text))
   }
   #flush(): void {
     const text = this.#texts.join('')
-    if (text !== '') this.#items.push(spoken(text, this.#phase))
+    if (text !== '') this.#items.push(assistantMessage(text, this.#phase))
     this.#texts = []
     this.#phase = undefined
   }
-  #put(item: Fields): void {
+  #add(item: Fields): void {
     this.#flush()
     this.#items.push(item)
   }
@@ -116,10 +119,10 @@ class Spoken {
   #thought({ text, seal }: Thought): void {
     if (seal?.origin !== NAME) return
     if (seal.kind !== undefined) {
-      this.#carried.set(seal.kind, seal.data)
+      this.#payloads.set(seal.kind, seal.data)
       return
     }
-    this.#put(
+    this.#add(
       present({
         type: 'reasoning',
         id: seal.id,
@@ -130,9 +133,9 @@ class Spoken {
   }
   #call({ id, name, input, free, seal }: Call): Fields {
     const call = { call_id: fitted(id, CALL_ID), name }
-    if (free) this.#free.add(id)
+    if (free) this.#freeCallIds.add(id)
     if (free) return { type: 'custom_tool_call', ...call, input }
-    const namespace = this.#own('namespace', seal)
+    const namespace = this.#payloadOf('namespace', seal)
     return present({
       type: 'function_call',
       ...call,
@@ -140,14 +143,14 @@ class Spoken {
       arguments: input.trim() === '' ? '{}' : input,
     })
   }
-  #own(kind: string, seal: Seal | undefined): string | undefined {
-    const carried = this.#carried.get(kind)
-    this.#carried.delete(kind)
-    return seal?.origin === NAME && seal.kind === kind ? seal.data : carried
+  #payloadOf(kind: string, seal: Seal | undefined): string | undefined {
+    const payload = this.#payloads.get(kind)
+    this.#payloads.delete(kind)
+    return seal?.origin === NAME && seal.kind === kind ? seal.data : payload
   }
 }
 
-const spoken = (content: string, phase?: string): Fields =>
+const assistantMessage = (content: string, phase?: string): Fields =>
   present({ type: 'message', role: 'assistant', content, phase })
 
 /** Returns this provider's own image item unchanged; another provider's image becomes a user

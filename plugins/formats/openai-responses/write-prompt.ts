@@ -8,8 +8,8 @@ import { writeItems } from './write-items.ts'
 import { writeSettings } from './write-settings.ts'
 
 export const encodePrompt = (prompt: Prompt, target: TargetFacts, dropped: Loss): Sent => {
-  const { instructions, turns } = opened(prompt.turns)
-  sayLost(prompt, dropped)
+  const { instructions, turns } = withInstructions(prompt.turns)
+  reportDropped(prompt, dropped)
   return {
     path: '/v1/responses',
     body: present({
@@ -23,7 +23,7 @@ export const encodePrompt = (prompt: Prompt, target: TargetFacts, dropped: Loss)
   }
 }
 /** Reports what no item, part or tool of this format can express. */
-const sayLost = ({ turns, tools, cache }: Prompt, dropped: Loss): void => {
+const reportDropped = ({ turns, tools, cache }: Prompt, dropped: Loss): void => {
   const contents = turns.flatMap(({ content }) => content)
   if (turns.some(({ name }) => name !== undefined)) dropped.drop('name')
   if (
@@ -37,16 +37,16 @@ const sayLost = ({ turns, tools, cache }: Prompt, dropped: Loss): void => {
   const cites = contents.some(each => each.type === 'text' && each.citations?.length)
   if (cites || media.some(({ cited }) => cited)) dropped.drop('citations')
   // Only a file with inline data has a name.
-  const untitled = ({ kind, source }: Media): boolean =>
+  const isUntitled = ({ kind, source }: Media): boolean =>
     kind !== 'document' || source.type !== 'data'
-  if (media.some(each => each.name !== undefined && untitled(each))) dropped.drop('filename')
+  if (media.some(each => each.name !== undefined && isUntitled(each))) dropped.drop('filename')
   if (media.some(({ clip }) => clip !== undefined)) dropped.drop('videoMetadata')
 }
 const inResults = (contents: readonly Content[]): readonly Content[] =>
   contents.flatMap(each => (each.type === 'result' ? each.content : []))
 
 /** A leading system turn becomes the instructions, unless it is the only turn. */
-const opened = (
+const withInstructions = (
   turns: readonly Turn[],
 ): { readonly instructions?: string; readonly turns: readonly Turn[] } => {
   const [first, ...rest] = turns

@@ -7,16 +7,21 @@ import type { Form, Prompt, Settings, Thinking } from '../hub.ts'
 import { LOGPROBS, PLAIN, settings, THOUGHTS } from './settings.ts'
 
 /** Reasoning models reject sampling settings: trait `sampling: false`. */
-const SAMPLING: ReadonlySet<string> = new Set(['temperature', 'topP', 'alternatives', 'logprobs'])
+const SAMPLING_SETTINGS: ReadonlySet<string> = new Set([
+  'temperature',
+  'topP',
+  'alternatives',
+  'logprobs',
+])
 
 export const writeSettings = (prompt: Prompt, { traits }: TargetFacts, dropped: Loss): Fields => {
   const body: { [key: string]: Json } = {}
   for (const [name, value] of Object.entries(prompt.settings) as [keyof Settings, Json][]) {
-    if (traits.sampling === false && SAMPLING.has(name)) {
+    if (traits.sampling === false && SAMPLING_SETTINGS.has(name)) {
       if (name !== 'temperature' || value !== 1) dropped.drop(name)
     } else if (name === 'tier' && !TIERS.has(value)) dropped.drop(name)
-    else if (PLAIN[name]) body[PLAIN[name][0]] = FITTED[name]?.(value) ?? value
-    else if (!(name in settings) && !isUsual(name, value)) dropped.drop(name)
+    else if (PLAIN[name]) body[PLAIN[name][0]] = VALUE_RULES[name]?.(value) ?? value
+    else if (!(name in settings) && !isDefault(name, value)) dropped.drop(name)
   }
   const { answer, conversation } = prompt.before ?? {}
   const { thinking } = prompt
@@ -40,19 +45,19 @@ const TIERS: ReadonlySet<Json> = new Set(['auto', 'default', 'flex', 'scale', 'p
 
 /** The provider rejects smaller token limits and longer names; a name only has to be stable across
  *  requests, so a digest of it suffices. */
-const LEAST = 16
-const LONGEST = 64
+const MIN_TOKENS = 16
+const MAX_NAME = 64
 const digest = (value: Json): Json => {
-  if (typeof value !== 'string' || value.length <= LONGEST) return value
+  if (typeof value !== 'string' || value.length <= MAX_NAME) return value
   return createHash('sha256').update(value).digest('base64url')
 }
-const FITTED: Readonly<Partial<Record<keyof Settings, (value: Json) => Json>>> = {
-  limit: value => (typeof value === 'number' ? Math.max(LEAST, value) : value),
+const VALUE_RULES: Readonly<Partial<Record<keyof Settings, (value: Json) => Json>>> = {
+  limit: value => (typeof value === 'number' ? Math.max(MIN_TOKENS, value) : value),
   user: digest,
   cacheKey: digest,
 }
 /** Values that equal this format's default. */
-const isUsual = (name: string, value: Json): boolean =>
+const isDefault = (name: string, value: Json): boolean =>
   (name === 'candidates' && value === 1) ||
   (name === 'modalities' && JSON.stringify(value) === '["text"]') ||
   ((name === 'frequencyPenalty' || name === 'presencePenalty') && value === 0)
@@ -83,11 +88,11 @@ const writeReasoning = (thinking: Thinking | undefined): Fields | undefined => {
   if (!thinking) return undefined
   const { mode, effort, budget, show = mode === 'budget' || mode === 'adaptive' } = thinking
   if (mode === 'off') return { effort: 'none' }
-  const written = present({
+  const reasoning = present({
     effort: effort ?? (budget === undefined ? undefined : effortOf(budget)),
     summary: show ? 'auto' : undefined,
   })
-  return Object.keys(written).length > 0 ? written : undefined
+  return Object.keys(reasoning).length > 0 ? reasoning : undefined
 }
 /** The thresholds of Google's compatibility layer. */
 const effortOf = (budget: number): string => EFFORTS.find(([most]) => budget <= most)?.[1] ?? 'high'

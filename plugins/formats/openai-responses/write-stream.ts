@@ -11,25 +11,25 @@ import { endingOf } from './stops.ts'
 export const encodeStream = (context: Context): StreamEncoder => {
   let sequence = 0
   let text = ''
-  let begun = false
+  let hasBegun = false
   let meters: Meters | undefined
   let stop: Stop | undefined
   let tier: string | undefined
-  const tell = (type: string, members: Fields): void => {
+  const emit = (type: string, members: Fields): void => {
     const event = { type, sequence_number: sequence++, ...members }
     text += `event: ${type}\ndata: ${JSON.stringify(event)}\n\n`
   }
-  const output = new Output(context.id, tell)
+  const output = new Output(context.id, emit)
   const respond = (type: string, state: Omit<State, 'output'>, items: readonly Fields[]): void =>
-    tell(type, { response: responseOf(context, { ...state, output: items }) })
+    emit(type, { response: responseOf(context, { ...state, output: items }) })
   const begin = (): void => {
-    if (begun) return
-    begun = true
+    if (hasBegun) return
+    hasBegun = true
     respond('response.created', { status: 'in_progress' }, [])
     respond('response.in_progress', { status: 'in_progress' }, [])
   }
   const complain = (error: Fields): void =>
-    tell('error', { code: null, message: '', param: null, ...error })
+    emit('error', { code: null, message: '', param: null, ...error })
   const finish = (why: Stop): void => {
     if (why.reason === 'refusal') output.refuse(why.message)
     const ending = endingOf(why, output.refused)
@@ -38,10 +38,10 @@ export const encodeStream = (context: Context): StreamEncoder => {
     if (error) complain(error)
     respond(`response.${status}`, { ...ending, meters, tier }, output.items)
   }
-  const taken = (): string => {
-    const written = text
+  const takeText = (): string => {
+    const pending = text
     text = ''
-    return written
+    return pending
   }
   return {
     part: part => {
@@ -55,7 +55,7 @@ export const encodeStream = (context: Context): StreamEncoder => {
       else if (part.type === 'stop') stop = part.choice === 0 ? part.stop : stop
       else if (part.type === 'end') finish(stop ?? { reason: 'end' })
       else if (part.type !== 'open' || part.choice === 0) output.take(part)
-      return taken()
+      return takeText()
     },
     fail: body => {
       begin()
@@ -64,7 +64,7 @@ export const encodeStream = (context: Context): StreamEncoder => {
       const error = { code: code ?? 'server_error', message }
       const state = { status: 'failed', error, meters } as const
       respond('response.failed', state, output.items)
-      return taken()
+      return takeText()
     },
   }
 }

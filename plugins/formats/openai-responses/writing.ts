@@ -24,7 +24,7 @@ export interface Writing {
   finish(status: Status): Fields
 }
 /** Defaults for methods that most items ignore. */
-const DEAF = {
+const NO_OP = {
   grow: () => undefined,
   seal: () => undefined,
   become: () => undefined,
@@ -35,37 +35,37 @@ export interface Place {
   readonly index: number
 }
 
-export const writeThought = (thought: Thought, place: Place, tell: Tell): Writing => {
+export const writeThought = (thought: Thought, place: Place, emit: Tell): Writing => {
   const id = itemId('rs', place.id, place.index)
   const item = { id, type: 'reasoning', summary: [] }
   let text = ''
-  let sealed = thought.seal
+  let payload = thought.seal
   const begin = (): void => {
     const part = { type: 'summary_text', text: '' }
-    tell('response.reasoning_summary_part.added', { item_id: id, summary_index: 0, part })
+    emit('response.reasoning_summary_part.added', { item_id: id, summary_index: 0, part })
   }
   return {
-    ...DEAF,
+    ...NO_OP,
     item,
     grow: delta => {
       if (text === '') begin()
       text += delta
       const members = { item_id: id, summary_index: 0, delta }
-      tell('response.reasoning_summary_text.delta', members)
+      emit('response.reasoning_summary_text.delta', members)
     },
     seal: seal => {
-      sealed = seal
+      payload = seal
     },
     finish: () => {
       const part = { type: 'summary_text', text }
       const at = { item_id: id, summary_index: 0 }
       if (text !== '') {
-        tell('response.reasoning_summary_text.done', { ...at, text })
-        tell('response.reasoning_summary_part.done', { ...at, part })
+        emit('response.reasoning_summary_text.done', { ...at, text })
+        emit('response.reasoning_summary_part.done', { ...at, part })
       }
-      const encrypted = sealed && sealText(sealed, id)
+      const ciphertext = payload && sealText(payload, id)
       const summary = text === '' ? [] : [part]
-      return { ...item, summary, ...(encrypted && { encrypted_content: encrypted }) }
+      return { ...item, summary, ...(ciphertext && { encrypted_content: ciphertext }) }
     },
   }
 }
@@ -73,22 +73,22 @@ export const writeThought = (thought: Thought, place: Place, tell: Tell): Writin
  *  own. */
 const sealText = (seal: Seal, id: string): string => sealedFor(seal.id === id ? NAME : '', seal)
 
-export const writeCall = (call: Call, place: Place, tell: Tell): Writing => {
+export const writeCall = (call: Call, place: Place, emit: Tell): Writing => {
   const { type, prefix, member, event } = call.free ? FREE : FUNCTION
   const id = itemId(prefix, place.id, place.index)
   const facts = { id, type, call_id: fitted(call.id, CALL_ID), name: call.name }
   let input = ''
   const grow = (delta: string): void => {
     input += delta
-    tell(`response.${event}.delta`, { item_id: id, delta })
+    emit(`response.${event}.delta`, { item_id: id, delta })
   }
   return {
-    ...DEAF,
+    ...NO_OP,
     item: { ...facts, [member]: '', status: 'in_progress' },
     grow,
     finish: status => {
       if (input === '' && !call.free) grow('{}')
-      tell(`response.${event}.done`, { item_id: id, [member]: input })
+      emit(`response.${event}.done`, { item_id: id, [member]: input })
       return { ...facts, [member]: input, status }
     },
   }
@@ -107,22 +107,22 @@ const FREE = {
 }
 
 /** Undefined if this format has no item for it. */
-export const writeWork = (work: Work, place: Place, tell: Tell): Writing | undefined => {
+export const writeWork = (work: Work, place: Place, emit: Tell): Writing | undefined => {
   const base = `${place.id}_${place.index}`
   const item = itemOf(work, base, 'in_progress')
   if (!item) return undefined
   const id = wordIn(item, 'id') ?? base
   const { began = [], ended = [] } = PHASES[wordIn(item, 'type') ?? ''] ?? {}
   let last = work
-  let announced = false
+  let hasBegun = false
   /** Runs after the item was announced. */
   const begin = (): void => {
-    if (announced) return
-    announced = true
-    for (const phase of began) tell(`response.${item.type}.${phase}`, { item_id: id })
+    if (hasBegun) return
+    hasBegun = true
+    for (const phase of began) emit(`response.${item.type}.${phase}`, { item_id: id })
   }
   return {
-    ...DEAF,
+    ...NO_OP,
     item,
     become: content => {
       begin()
@@ -130,18 +130,18 @@ export const writeWork = (work: Work, place: Place, tell: Tell): Writing | undef
     },
     finish: status => {
       begin()
-      const whole = { ...itemOf(last, base, status), id }
-      tellCode(whole, id, tell)
-      for (const phase of ended) tell(`response.${item.type}.${phase}`, { item_id: id })
-      return whole
+      const finalItem = { ...itemOf(last, base, status), id }
+      emitCode(finalItem, id, emit)
+      for (const phase of ended) emit(`response.${item.type}.${phase}`, { item_id: id })
+      return finalItem
     },
   }
 }
-const tellCode = (item: Fields, id: string, tell: Tell): void => {
+const emitCode = (item: Fields, id: string, emit: Tell): void => {
   if (item.type !== 'code_interpreter_call') return
   const code = wordIn(item, 'code') ?? ''
-  tell('response.code_interpreter_call_code.delta', { item_id: id, delta: code })
-  tell('response.code_interpreter_call_code.done', { item_id: id, code })
+  emit('response.code_interpreter_call_code.delta', { item_id: id, delta: code })
+  emit('response.code_interpreter_call_code.done', { item_id: id, code })
 }
 const PHASES: Readonly<
   Record<string, { readonly began: readonly string[]; readonly ended: readonly string[] }>
@@ -152,17 +152,17 @@ const PHASES: Readonly<
 }
 
 /** An image. If there is only a URL, the image is written as text. */
-export const writeImage = (media: Media, place: Place, tell: Tell): Writing | undefined => {
+export const writeImage = (media: Media, place: Place, emit: Tell): Writing | undefined => {
   const { source } = media
   if (media.kind !== 'image' || source.type !== 'data') return undefined
   const id = itemId('ig', place.id, place.index)
   const item = { id, type: 'image_generation_call', result: null, status: 'in_progress' }
   return {
-    ...DEAF,
+    ...NO_OP,
     item,
     finish: () => {
       for (const phase of ['in_progress', 'generating', 'completed'])
-        tell(`response.image_generation_call.${phase}`, { item_id: id })
+        emit(`response.image_generation_call.${phase}`, { item_id: id })
       const format = source.mime.replace(/^image\//, '')
       return { ...item, output_format: format, result: source.data, status: 'completed' }
     },

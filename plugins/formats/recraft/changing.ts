@@ -8,11 +8,11 @@ import { writeForm } from '../multipart.ts'
 import { whitened } from './mask.ts'
 
 /** Default strength of a change (0 to 1), as Recraft's own programs use. */
-const STRENGTH = 0.5
+const DEFAULT_STRENGTH = 0.5
 /** Not accepted: an edited image keeps its size. */
-const LOST = ['size']
+const UNSUPPORTED_FIELDS = ['size']
 /** Not accepted with a mask: the area outside the mask stays as it is. */
-const LOST_BY_MASK = ['strength', 'controls']
+const UNSUPPORTED_WITH_MASK = ['strength', 'controls']
 
 /** `members`: the fields without the number of images. */
 export const changing = (
@@ -24,15 +24,17 @@ export const changing = (
   const { bytes, type } = fileOf(image)
   const files = [{ name: 'image', file: fileName('image', type), type, bytes }]
   if (mask) files.push(fileOfMask(mask))
-  const lost = new Set(mask ? [...LOST, ...LOST_BY_MASK] : LOST)
-  const kept: [string, string][] = mask ? [] : [['strength', String(STRENGTH)]]
+  const unsupported = new Set(
+    mask ? [...UNSUPPORTED_FIELDS, ...UNSUPPORTED_WITH_MASK] : UNSUPPORTED_FIELDS,
+  )
+  const fields: [string, string][] = mask ? [] : [['strength', String(DEFAULT_STRENGTH)]]
   for (const [name, value] of Object.entries(members))
-    if (lost.has(name)) dropped.drop(name)
-    else kept.push([name, typeof value === 'string' ? value : JSON.stringify(value)])
+    if (unsupported.has(name)) dropped.drop(name)
+    else fields.push([name, typeof value === 'string' ? value : JSON.stringify(value)])
   const path = mask ? '/v1/images/inpaint' : '/v1/images/imageToImage'
   return n => {
-    const fields = new Map([...kept, ['n', String(n)]])
-    const form = writeForm([...fields], files)
+    const formFields = new Map([...fields, ['n', String(n)]])
+    const form = writeForm([...formFields], files)
     return { path, body: form.body, headers: { 'content-type': form.type } }
   }
 }

@@ -10,7 +10,7 @@ import { decodeError } from '../openai-refusal.ts'
 import { changing } from './changing.ts'
 
 /** The maximum number of images per call. */
-const MOST = 6
+const MAX_IMAGES = 6
 
 const takes: ReadonlySet<string> = new Set([
   'size',
@@ -35,31 +35,33 @@ const SIZES: Readonly<Record<string, string>> = {
   auto: '',
 }
 /** Styles of OpenAI's image models without an equivalent here. */
-const FOREIGN: ReadonlySet<unknown> = new Set(['vivid', 'natural'])
+const OPENAI_STYLES: ReadonlySet<unknown> = new Set(['vivid', 'natural'])
 
 const encodePrompt = (prompt: Prompt, { name }: TargetFacts, dropped: Loss): Sent => {
   const { text, images, mask, count } = askedOf(prompt)
   if (prompt.settings.user !== undefined) dropped.drop('user')
   const { style, ...more } = taken(prompt.body, takes)
-  if (FOREIGN.has(style)) dropped.drop('style')
+  if (OPENAI_STYLES.has(style)) dropped.drop('style')
   const members: Fields = {
     prompt: text,
     model: name,
     ...more,
-    ...(style !== undefined && !FOREIGN.has(style) && { style }),
+    ...(style !== undefined && !OPENAI_STYLES.has(style) && { style }),
   }
-  const [first = 1, ...rest] = shares(count, MOST)
+  const [first = 1, ...rest] = shares(count, MAX_IMAGES)
   const [image, another] = images
   if (another) throw unsupported(another)
-  const write = image ? changing(image, mask, members, dropped) : drawing(members, dropped)
+  const write = image
+    ? changing(image, mask, members, dropped)
+    : generationRequest(members, dropped)
   return { ...write(first), more: rest.map(write) }
 }
-const drawing = (given: Fields, dropped: Loss): ((n: number) => Sent) => {
-  const { size, strength, ...members } = given
+const generationRequest = (fields: Fields, dropped: Loss): ((n: number) => Sent) => {
+  const { size, strength, ...members } = fields
   if (strength !== undefined) dropped.drop('strength')
-  const wanted = typeof size === 'string' ? (entryOf(SIZES, size) ?? size) : size
-  const sized = wanted !== undefined && wanted !== '' && { size: wanted }
-  return n => ({ path: '/v1/images/generations', body: { ...members, ...sized, n } })
+  const sizeName = typeof size === 'string' ? (entryOf(SIZES, size) ?? size) : size
+  const sizeMember = sizeName !== undefined && sizeName !== '' && { size: sizeName }
+  return n => ({ path: '/v1/images/generations', body: { ...members, ...sizeMember, n } })
 }
 
 export const recraft: TargetFormat = {
