@@ -22,7 +22,6 @@ interface Block {
   length: number
   citationCount: number
 }
-/** An item of the output. */
 interface Item {
   type: string
   id: string
