@@ -1,7 +1,7 @@
 /** Types of the hub, part three: an answer, either whole or as the parts of a stream. */
 import type { Json } from '../../engine/plugin.ts'
 import type { Meters } from '../slots.ts'
-import type { Citation, Content, Seal } from './content.ts'
+import type { Citation, Content, OpaquePayload } from './content.ts'
 
 /** A whole answer. */
 export interface Answer {
@@ -65,7 +65,7 @@ export type Part =
       readonly text: string
       readonly logprobs?: Json
     }
-  | { readonly type: 'seal'; readonly index: number; readonly seal: Seal }
+  | { readonly type: 'payload'; readonly index: number; readonly payload: OpaquePayload }
   | { readonly type: 'cite'; readonly index: number; readonly citation: Citation }
   /** `content` replaces the block's content: the finished hosted tool call. */
   | { readonly type: 'close'; readonly index: number; readonly content?: Content }

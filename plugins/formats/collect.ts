@@ -24,11 +24,12 @@ export class Collector {
       this.#blocks.set(part.index, { choice: part.choice, content: part.content })
     else this.#change(part)
   }
-  #change(part: Extract<Part, { readonly type: 'grow' | 'seal' | 'cite' | 'close' }>): void {
+  #change(part: Extract<Part, { readonly type: 'grow' | 'payload' | 'cite' | 'close' }>): void {
     const block = this.#blocks.get(part.index)
     if (!block) return
     if (part.type === 'grow') block.content = appendText(block.content, part.text)
-    else if (part.type === 'seal') block.content = { ...block.content, seal: part.seal } as Content
+    else if (part.type === 'payload')
+      block.content = { ...block.content, payload: part.payload } as Content
     else if (part.type === 'close') block.content = part.content ?? block.content
     else if (block.content.type === 'text')
       block.content = {

@@ -7,11 +7,11 @@ export type Content = Text | Refused | Thought | Media | Call | Result | Work
 
 interface Sealable {
   /** Must return to its provider unchanged, at the same position. */
-  readonly seal?: Seal
+  readonly payload?: OpaquePayload
   readonly cache?: Cache
 }
 /** Data that only one provider can read. `origin`: the name of its format. */
-export interface Seal {
+export interface OpaquePayload {
   readonly origin: string
   readonly data: string
   /** Distinguishes the kinds of payload of one provider. */
@@ -96,7 +96,7 @@ export interface Result extends Sealable {
 }
 /** A call of a hosted tool, which the provider runs itself; never a call of the client's tools. */
 export interface Work extends Sealable {
-  readonly type: 'work'
+  readonly type: 'hostedCall'
   readonly tool: HostedName | 'other'
   readonly id: string
   /** The query, the code or the URL. */
@@ -119,7 +119,7 @@ export interface Citation {
   /** The index of a document of the prompt, if the citation has no URL. */
   readonly document?: number
   readonly file?: string
-  readonly seal?: Seal
+  readonly payload?: OpaquePayload
 }
 
 /** Tools that the provider runs itself. */

@@ -2,7 +2,7 @@
  *  encoded as base64, which every signature field accepts. A tagged payload that comes back is
  *  unpacked and sent to its origin only. */
 import type { Bytes } from '../../engine/plugin.ts'
-import type { Seal } from './content.ts'
+import type { OpaquePayload } from './content.ts'
 
 /** `tollgate:` has nine bytes, so that its base64 is the same twelve letters in every payload. */
 const PREFIX = 'tollgate:'
@@ -11,20 +11,20 @@ const PREFIX_BYTES = Buffer.from(BASE64_PREFIX)
 
 /** Encodes a payload for a client of `format`: unchanged for its own provider's, tagged
  *  otherwise. */
-export const sealedFor = (format: string, seal: Seal): string =>
-  seal.origin === format ? seal.data : encodeTagged(seal)
+export const sealedFor = (format: string, payload: OpaquePayload): string =>
+  payload.origin === format ? payload.data : encodeTagged(payload)
 
 /** Decodes a payload from a client of `format`: tagged, or written by the client's own provider. */
 export const unsealed = (
   format: string,
   text: string,
-  properties: Pick<Seal, 'kind' | 'id'> = {},
-): Seal => decodeTagged(text) ?? { origin: format, data: text, ...properties }
+  properties: Pick<OpaquePayload, 'kind' | 'id'> = {},
+): OpaquePayload => decodeTagged(text) ?? { origin: format, data: text, ...properties }
 
-const encodeTagged = ({ origin, data, kind, id }: Seal): string =>
+const encodeTagged = ({ origin, data, kind, id }: OpaquePayload): string =>
   Buffer.from(PREFIX + JSON.stringify([origin, data, kind ?? null, id ?? null])).toString('base64')
 
-const decodeTagged = (text: string): Seal | undefined => {
+const decodeTagged = (text: string): OpaquePayload | undefined => {
   if (!text.startsWith(BASE64_PREFIX)) return undefined
   try {
     const json = Buffer.from(text, 'base64').toString().slice(PREFIX.length)

@@ -15,7 +15,10 @@ export type Piece = { readonly role: Turn['role'] } & (
       readonly free: boolean
     }
   | { readonly type: 'result'; readonly id: string; readonly text: string; readonly media: Media[] }
-  | { readonly type: 'work'; readonly work: Extract<Content, { readonly type: 'work' }> }
+  | {
+      readonly type: 'hostedCall'
+      readonly work: Extract<Content, { readonly type: 'hostedCall' }>
+    }
 )
 export interface Asked {
   readonly said: readonly Piece[]
@@ -85,7 +88,7 @@ const pieces = ({ role, content }: Turn): readonly Piece[] =>
       return [{ role, type: 'call', id, name, input: free ? input : parsed(input), free }]
     }
     if (each.type === 'result') return [{ role, type: 'result', id: each.id, ...given(each) }]
-    return each.type === 'work' ? [{ role, type: 'work', work: each }] : []
+    return each.type === 'hostedCall' ? [{ role, type: 'hostedCall', work: each }] : []
   })
 const source = ({ kind, source: { ...from } }: Media): Media => {
   // A media type by another name, or one that is only told by the address.
@@ -136,9 +139,9 @@ const hints = (turns: readonly Turn[]): ReadonlyMap<string, readonly unknown[]> 
     ['turns.citations', all.flatMap(each => (each.type === 'text' ? (each.citations ?? []) : []))],
     ['turns.thoughts', contents.filter(({ type }) => type === 'thought')],
     [
-      'turns.seals',
+      'turns.payloads',
       contents.flatMap(each =>
-        'seal' in each && each.type !== 'thought' && each.seal ? [each.seal] : [],
+        'payload' in each && each.type !== 'thought' && each.payload ? [each.payload] : [],
       ),
     ],
     ['turns.failed', contents.flatMap(each => ('failed' in each && each.failed ? [true] : []))],

@@ -150,9 +150,9 @@ export const factsOf = (choices: Answer['choices']): Omit<Facts, 'total'> => {
   }
 }
 const signaturesOf = (content: Answer['choices'][number]['content'][number]): readonly string[] => {
-  if (content.type === 'work')
+  if (content.type === 'hostedCall')
     return (content.raw?.items ?? []).flatMap(item => (item as GeminiPart).thoughtSignature ?? [])
-  return 'seal' in content && content.seal ? [content.seal.data] : []
+  return 'payload' in content && content.payload ? [content.payload.data] : []
 }
 
 /** A request in the names of the specification: camelCase, standard base64, one function of one. */

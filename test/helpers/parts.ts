@@ -81,27 +81,30 @@ export const CASES: Readonly<Record<string, readonly Part[]>> = {
   ],
   'a refusal that only its reason tells': ending('refusal', { message: 'no' }),
   'edge 10: a thought without words': [
-    ...[open(0, thought), { type: 'seal', index: 0, seal: { origin: 'x', data: 'y' } } as const],
+    ...[
+      open(0, thought),
+      { type: 'payload', index: 0, payload: { origin: 'x', data: 'y' } } as const,
+    ],
     ...[close(0), ...said(1, text, 'hi'), ...ending()],
   ],
   'edge 8: a sealed call': [
-    ...[open(0, { ...call('c'), seal: { origin: 'google-gemini', data: 'c2ln' } } as Content)],
+    ...[open(0, { ...call('c'), payload: { origin: 'google-gemini', data: 'c2ln' } } as Content)],
     ...[grow(0, '{}'), close(0), ...ending('call')],
   ],
   'a text that is sealed at its end': [
     ...[
       open(0, text),
       grow(0, 'hi'),
-      { type: 'seal', index: 0, seal: { origin: 'x', data: 'y' } } as const,
+      { type: 'payload', index: 0, payload: { origin: 'x', data: 'y' } } as const,
     ],
     ...[close(0), ...said(1, call('c'), '{}'), ...ending('call')],
   ],
   'edge 26: a search, what it found, and what is cited': [
-    ...[open(0, { type: 'work', tool: 'web_search', id: 'w', input: { query: 'q' } })],
+    ...[open(0, { type: 'hostedCall', tool: 'web_search', id: 'w', input: { query: 'q' } })],
     {
       ...{ type: 'close', index: 0 },
       content: {
-        type: 'work',
+        type: 'hostedCall',
         tool: 'web_search',
         id: 'w',
         input: { query: 'q' },
@@ -117,16 +120,19 @@ export const CASES: Readonly<Record<string, readonly Part[]>> = {
   ],
   'code that was run': [
     ...said(0, {
-      type: 'work',
+      type: 'hostedCall',
       tool: 'code_execution',
       id: 'w',
       input: { code: '1' },
       output: '1',
     }),
-    ...[...said(1, { type: 'work', tool: 'file_search', id: 'v', input: 'q' }), ...ending()],
+    ...[...said(1, { type: 'hostedCall', tool: 'file_search', id: 'v', input: 'q' }), ...ending()],
   ],
   'work that has no item here': [
-    ...[...said(0, { type: 'work', tool: 'other', id: 'w', input: null }), ...said(1, text, 'hi')],
+    ...[
+      ...said(0, { type: 'hostedCall', tool: 'other', id: 'w', input: null }),
+      ...said(1, text, 'hi'),
+    ],
     ...ending(),
   ],
   'a picture': [

@@ -90,7 +90,9 @@ export const CHANGES: readonly ChangeReason[] = [
     holds: ({ before, after }, { from, to }) =>
       same(
         list(after),
-        from === to ? list(before).filter(each => Object(Object(each).seal).origin === from) : [],
+        from === to
+          ? list(before).filter(each => Object(Object(each).payload).origin === from)
+          : [],
       ),
   },
   {

@@ -30,7 +30,7 @@ export const SAYINGS: readonly SayingReason[] = [
     where: ({ from, to }) => from !== to,
     grant: (said, { lost }) =>
       each(piece => {
-        if (piece.type !== 'work') return [piece]
+        if (piece.type !== 'hostedCall') return [piece]
         const named: string[] = []
         const text = retold(piece.work, { drop: field => void named.push(field) })
         if (text) return [{ role: piece.role, type: 'text', text: text.text }]

@@ -30,7 +30,7 @@ export const readCitation = (citation: Fields, at: Place): Citation => {
     ...(file !== undefined && { file }),
     ...(source !== undefined && /^https?:/.test(source) && { url: source }),
     // The location inside the document, which no other format can express.
-    seal: { origin: OWN, kind: type, data: JSON.stringify(citation) },
+    payload: { origin: OWN, kind: type, data: JSON.stringify(citation) },
   }
 }
 
@@ -40,7 +40,7 @@ export const readFound = (fields: Fields, key: string, at: Place): Citation => {
   const reference = text(fields, key, at)
   return {
     ...(url !== undefined && { url }),
-    ...(reference && { seal: unsealed(OWN, reference) }),
+    ...(reference && { payload: unsealed(OWN, reference) }),
   }
 }
 
@@ -55,9 +55,9 @@ export const readCitations = (
 
 /** The citation as this format's provider sent it; undefined for other providers. */
 export const ownCitation = (citation: Citation): Fields | undefined => {
-  const { seal } = citation
-  if (seal?.origin !== OWN) return undefined
-  return seal.kind === undefined ? webCitation(citation) : parsedObject(seal.data)
+  const { payload } = citation
+  if (payload?.origin !== OWN) return undefined
+  return payload.kind === undefined ? webCitation(citation) : parsedObject(payload.data)
 }
 
 /** Encodes a citation of any provider for a client. */
@@ -76,10 +76,10 @@ export const writeCitation = (citation: Citation): Fields => {
     file_id: file ?? null,
   }
 }
-const webCitation = ({ url = '', title, quote = '', seal }: Citation): Fields => ({
+const webCitation = ({ url = '', title, quote = '', payload }: Citation): Fields => ({
   type: WEB_CITATION,
   cited_text: quote,
-  encrypted_index: seal ? sealedFor(OWN, seal) : '',
+  encrypted_index: payload ? sealedFor(OWN, payload) : '',
   title: title ?? null,
   url,
 })

@@ -2,7 +2,16 @@
  *  answer. */
 import type { Json } from '../../../engine/plugin.ts'
 import { original } from '../call-id.ts'
-import type { Call, Content, Media, Result, Seal, Text, Thought, Work } from '../content.ts'
+import type {
+  Call,
+  Content,
+  Media,
+  OpaquePayload,
+  Result,
+  Text,
+  Thought,
+  Work,
+} from '../content.ts'
 import { type Fields, isFields } from '../fields.ts'
 import { unsealed } from '../seal.ts'
 import { blockSeal, parsedList, parsedObject, readCache } from './cache.ts'
@@ -26,14 +35,14 @@ const readThinking: Read = (block, at): Thought => {
   return {
     type: 'thought',
     text: neededText(block, 'thinking', at),
-    ...(signature && { seal: unsealed(OWN, signature) }),
+    ...(signature && { payload: unsealed(OWN, signature) }),
   }
 }
 export const REDACTED = 'redacted'
 const readRedactedThinking: Read = (block, at): Thought => ({
   type: 'thought',
   text: '',
-  seal: unsealed(OWN, neededText(block, 'data', at), { kind: REDACTED }),
+  payload: unsealed(OWN, neededText(block, 'data', at), { kind: REDACTED }),
 })
 
 /** The kind of a payload with a call's `caller` and `toolset_name`: which program of the model made
@@ -50,7 +59,7 @@ const readCall: Read = (block, at): Call => {
     id: original(neededText(block, 'id', at)),
     ...calledWith(neededText(block, 'name', at), block.input ?? {}),
     ...(Object.keys(callerFields).length > 0 && {
-      seal: { origin: OWN, kind: CALLER_KIND, data: JSON.stringify(callerFields) },
+      payload: { origin: OWN, kind: CALLER_KIND, data: JSON.stringify(callerFields) },
     }),
     ...readCache(block, at),
   }
@@ -62,8 +71,8 @@ const calledWith = (name: string, input: Json): Pick<Call, 'name' | 'input' | 'f
   return { name: toolName, input: inputText ?? JSON.stringify(input), free: true }
 }
 /** The fields of a call that only this format has. */
-export const callerOf = (seal: Seal | undefined): Fields =>
-  (seal?.origin === OWN && seal.kind === CALLER_KIND && parsedObject(seal.data)) || {}
+export const callerOf = (payload: OpaquePayload | undefined): Fields =>
+  (payload?.origin === OWN && payload.kind === CALLER_KIND && parsedObject(payload.data)) || {}
 
 const readResult: Read = (block, at): Result => {
   const failed = flag(block, 'is_error', at)
@@ -88,7 +97,7 @@ const resultContent = (block: Fields, at: Place): readonly (Text | Media)[] => {
 const unknownResultPart: Read = (block): Text => ({
   type: 'text',
   text: typeof block.tool_name === 'string' ? block.tool_name : JSON.stringify(block),
-  seal: blockSeal(block),
+  payload: blockSeal(block),
 })
 
 const RESULT_PART_DECODERS: Readonly<Record<string, Read>> = {
@@ -108,7 +117,7 @@ const DECODERS: Readonly<Record<string, Read>> = {
 /** A block of an unknown type concerns its provider only, such as a compaction summary or a switch
  *  of models. */
 const unknownBlock: Read = (block): Work => ({
-  type: 'work',
+  type: 'hostedCall',
   tool: 'other',
   id: '',
   input: null,
@@ -151,9 +160,9 @@ class BlocksReader {
   }
   /** The payload precedes its hosted call, or follows it if it came in a stream. */
   #attach(id: string, raw: NonNullable<Work['raw']>): void {
-    const index = this.#content.findLastIndex(each => each.type === 'work' && each.id === id)
+    const index = this.#content.findLastIndex(each => each.type === 'hostedCall' && each.id === id)
     const work = this.#content[index]
-    if (work?.type === 'work') this.#content[index] = { ...work, raw }
+    if (work?.type === 'hostedCall') this.#content[index] = { ...work, raw }
     else this.#raw.set(id, raw)
   }
   finish(): readonly Content[] {
@@ -179,7 +188,10 @@ class BlocksReader {
 /** The kind of a payload with another provider's hosted call: its items, carried by a thought
  *  beside the blocks. `id`: the id in those blocks. */
 const HOSTED_ITEMS_KIND = 'work-items'
-export const workSeal = ({ origin, items }: NonNullable<Work['raw']>, id: string): Seal => ({
+export const workSeal = (
+  { origin, items }: NonNullable<Work['raw']>,
+  id: string,
+): OpaquePayload => ({
   origin,
   kind: HOSTED_ITEMS_KIND,
   id,
@@ -188,8 +200,8 @@ export const workSeal = ({ origin, items }: NonNullable<Work['raw']>, id: string
 const hostedCallIn = (
   content: Content,
 ): readonly [id: string, raw: NonNullable<Work['raw']>] | undefined => {
-  if (content.type !== 'thought' || content.seal?.kind !== HOSTED_ITEMS_KIND) return undefined
-  const { origin, id = '', data } = content.seal
+  if (content.type !== 'thought' || content.payload?.kind !== HOSTED_ITEMS_KIND) return undefined
+  const { origin, id = '', data } = content.payload
   const items = parsedList(data)
   return items && [id, { origin, items }]
 }

@@ -70,7 +70,7 @@ export const readDocument = (block: Fields, at: Place): Media => {
     ...(context !== undefined && { context }),
     ...(cited !== undefined && { cited }),
     ...readCache(block, at),
-    ...(inBlocks && { seal: blockSeal(block) }),
+    ...(inBlocks && { payload: blockSeal(block) }),
     ...(at !== undefined && { at }),
   }
 }
@@ -83,7 +83,7 @@ export const readSearchResult = (block: Fields, at: Place): Media => ({
   name: neededText(block, 'title', at),
   context: neededText(block, 'source', at),
   ...readCache(block, at),
-  seal: blockSeal(block),
+  payload: blockSeal(block),
   ...(at !== undefined && { at }),
 })
 
@@ -93,7 +93,7 @@ export const readUpload = (block: Fields, at: Place): Media => ({
   kind: 'document',
   source: { type: 'file', file: neededText(block, 'file_id', at), origin: OWN },
   ...readCache(block, at),
-  seal: blockSeal(block),
+  payload: blockSeal(block),
   ...(at !== undefined && { at }),
 })
 
@@ -109,7 +109,7 @@ const TEXT_TYPES = /^(?:text\/|application\/(?:json|xml|yaml|x-yaml|javascript|x
 
 /** Throws a fault for media that no block can hold. */
 export const writeMedia = (media: Media): Fields => {
-  const original = sealedBlock(media.seal)
+  const original = sealedBlock(media.payload)
   if (original) return original
   if (media.kind === 'image')
     return { type: 'image', source: imageSource(media), ...writeCache(media) }

@@ -44,7 +44,7 @@ export class BlockReader {
     if (this.#isFree) emit({ type: 'grow', index, text: this.#freeInput() })
     else if (this.#isCall && !this.#hasInput)
       emit({ type: 'grow', index, text: inputOf(this.#block) })
-    const hasContent = this.content.type === 'work' && this.#pieces !== ''
+    const hasContent = this.content.type === 'hostedCall' && this.#pieces !== ''
     emit({ type: 'close', index, ...(hasContent && { content: this.#wholeBlock() }) })
   }
   get #isCall(): boolean {
@@ -69,7 +69,7 @@ export class BlockReader {
   grow(text: string | undefined, emit: Emit): void {
     if (text === undefined || text === '') return
     this.#hasInput = true
-    if (this.content.type === 'work' || this.#isFree) this.#pieces += text
+    if (this.content.type === 'hostedCall' || this.#isFree) this.#pieces += text
     else emit({ type: 'grow', index: this.index, text })
   }
 }
@@ -96,7 +96,7 @@ const DELTAS: Readonly<Record<string, Delta>> = {
   compaction_delta: growing('content'),
   signature_delta: (delta, { index }, emit) => {
     const signature = text(delta, 'signature', undefined)
-    if (signature) emit({ type: 'seal', index, seal: unsealed(OWN, signature) })
+    if (signature) emit({ type: 'payload', index, payload: unsealed(OWN, signature) })
   },
   citations_delta: (delta, { index }, emit) => {
     if (!isFields(delta.citation)) return

@@ -30,7 +30,7 @@ export type Called = 'nobody' | 'program' | 'model'
 export const calledBy = (content: readonly Content[]): Called => {
   const calls = content.filter(({ type }) => type === 'call')
   if (calls.length === 0) return 'nobody'
-  return calls.some(call => call.type === 'call' && !call.seal) ? 'model' : 'program'
+  return calls.some(call => call.type === 'call' && !call.payload) ? 'model' : 'program'
 }
 
 /** Undefined if the fields hold no stop reason. */

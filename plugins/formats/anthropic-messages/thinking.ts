@@ -143,7 +143,7 @@ const resumesWithoutThought = ({ turns }: Prompt): boolean => {
     .some(({ content }) => content.some(({ type }) => type === 'result'))
   if (last < 0 || !hasResult) return false
   const first = turns[last]?.content.find(({ type }) => type === 'thought' || type === 'call')
-  return !(first?.type === 'thought' && first.seal?.origin === OWN)
+  return !(first?.type === 'thought' && first.payload?.origin === OWN)
 }
 
 /** Removes settings that conflict with thinking and reports them as dropped. */

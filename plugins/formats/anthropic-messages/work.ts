@@ -43,7 +43,7 @@ export class Works {
     const type = neededText(block, 'type', at)
     const openCall = this.#openCalls.get(id)
     const work = openCall ?? {
-      type: 'work',
+      type: 'hostedCall',
       tool: TOOLS[type.slice(0, -'_tool_result'.length)] ?? 'other',
       id,
       input: null,
@@ -70,7 +70,7 @@ export class Works {
 }
 /** A call without its result. */
 export const begunWork = (block: Fields, at: Place): Work => ({
-  type: 'work',
+  type: 'hostedCall',
   tool: toolOf(block, neededText(block, 'name', at)),
   id: neededText(block, 'id', at),
   input: inputOf(block.input ?? {}),

@@ -1,6 +1,6 @@
 /** Encodes one block of a client's stream. One block of the hub may become several: a payload needs
  *  its own thinking block, a hosted call a use and a result. */
-import type { Call, Citation, Content, Seal, Work } from '../content.ts'
+import type { Call, Citation, Content, OpaquePayload, Work } from '../content.ts'
 import type { Fields } from '../fields.ts'
 import { sealedFor } from '../seal.ts'
 import {
@@ -24,7 +24,7 @@ export class BlockWriter {
   readonly #emit: Emit
   #isOpen = false
   /** The payload that arrived while the block was open. */
-  #payload: Seal | undefined
+  #payload: OpaquePayload | undefined
   /** The buffered input of a free-text call, which is valid JSON only when complete. */
   #freeInput = ''
 
@@ -34,11 +34,12 @@ export class BlockWriter {
   }
   open(): void {
     const content = this.#content
-    if (content.type === 'thought') this.#payload = content.seal
-    else if ('seal' in content) for (const block of carried(content.seal)) this.#writeWhole(block)
-    if (content.type === 'thought' && !isRedacted(content.seal)) this.#openThinking()
+    if (content.type === 'thought') this.#payload = content.payload
+    else if ('payload' in content)
+      for (const block of carried(content.payload)) this.#writeWhole(block)
+    if (content.type === 'thought' && !isRedacted(content.payload)) this.#openThinking()
     if (content.type === 'call') this.#call(content)
-    if (content.type === 'work' && content.raw?.origin !== OWN) this.#work(content)
+    if (content.type === 'hostedCall' && content.raw?.origin !== OWN) this.#work(content)
     if (content.type === 'text' || content.type === 'refusal' || content.type === 'thought')
       this.grow(content.text)
     if (content.type === 'text') for (const citation of content.citations ?? []) this.cite(citation)
@@ -53,8 +54,8 @@ export class BlockWriter {
       this.#delta({ type: 'text_delta', text })
     }
   }
-  seal(seal: Seal): void {
-    this.#payload = seal
+  setPayload(payload: OpaquePayload): void {
+    this.#payload = payload
   }
   cite(citation: Citation): void {
     if (this.#content.type !== 'text') return
@@ -65,7 +66,7 @@ export class BlockWriter {
   close(known: Content = this.#content): void {
     const { type } = this.#content
     if (type === 'thought') return this.#closeThought()
-    if (known.type === 'work') this.#closeWork(known)
+    if (known.type === 'hostedCall') this.#closeWork(known)
     else if (type === 'media') for (const block of answerBlocks(known)) this.#writeWhole(block)
     if (this.#freeInput !== '') this.#delta(inputDelta(JSON.stringify({ input: this.#freeInput })))
     this.#finish()
@@ -102,12 +103,12 @@ export class BlockWriter {
     for (const block of packedBlocks(work)) this.#writeWhole(block)
   }
   #closeThought(): void {
-    const seal = this.#payload
+    const payload = this.#payload
     if (!this.#isOpen) {
-      if (isRedacted(seal)) return this.#writeWhole(thoughtBlock({ text: '', seal }))
+      if (isRedacted(payload)) return this.#writeWhole(thoughtBlock({ text: '', payload }))
       this.#openThinking()
     }
-    if (seal) this.#delta({ type: 'signature_delta', signature: sealedFor(OWN, seal) })
+    if (payload) this.#delta({ type: 'signature_delta', signature: sealedFor(OWN, payload) })
     this.#finish()
   }
   #start(block: Fields): void {

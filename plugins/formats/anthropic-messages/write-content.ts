@@ -19,7 +19,7 @@ export const textBlock = (text: string): Fields => ({ type: 'text', text })
 
 /** Omits an empty text, which the provider rejects. */
 const writeText = (content: Text, dropped: Loss): readonly Fields[] => {
-  const block = sealedBlock(content.seal)
+  const block = sealedBlock(content.payload)
   if (block) return [block]
   if (content.text === '') return []
   const { citations = [] } = content
@@ -34,10 +34,10 @@ const writeText = (content: Text, dropped: Loss): readonly Fields[] => {
   ]
 }
 /** Omits thoughts of other providers. */
-const writeThought = ({ text, seal }: Thought): readonly Fields[] => {
-  if (seal?.origin !== OWN) return []
-  if (seal.kind === REDACTED) return [{ type: 'redacted_thinking', data: seal.data }]
-  return [{ type: 'thinking', thinking: text, signature: seal.data }]
+const writeThought = ({ text, payload }: Thought): readonly Fields[] => {
+  if (payload?.origin !== OWN) return []
+  if (payload.kind === REDACTED) return [{ type: 'redacted_thinking', data: payload.data }]
+  return [{ type: 'thinking', thinking: text, signature: payload.data }]
 }
 const writeCall = (call: Call): readonly Fields[] => [
   {
@@ -45,7 +45,7 @@ const writeCall = (call: Call): readonly Fields[] => [
     id: fitted(call.id, NARROW),
     name: calledName(call),
     input: call.free ? { input: call.input } : argumentsOf(call.input),
-    ...callerOf(call.seal),
+    ...callerOf(call.payload),
     ...writeCache(call),
   },
 ]
@@ -97,7 +97,7 @@ const WRITERS: Writers = {
   media: writeShown,
   call: writeCall,
   result: writeResult,
-  work: writeWork,
+  hostedCall: writeWork,
 }
 export const writeBlock = (content: Content, dropped: Loss): readonly Fields[] =>
   (WRITERS[content.type] as Writer<Content>)(content, dropped)

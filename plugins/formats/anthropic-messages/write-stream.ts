@@ -69,7 +69,7 @@ class Encoder implements StreamEncoder {
     }
     this.#out += event('message_start', { message })
   }
-  #change(part: PartOf<'open' | 'grow' | 'seal' | 'cite' | 'close'>): void {
+  #change(part: PartOf<'open' | 'grow' | 'payload' | 'cite' | 'close'>): void {
     if (!this.#hasBegun) this.#begin({})
     if (part.type === 'open') {
       this.#block = new BlockWriter(part.content, (type, fields) => this.#emit(type, fields))
@@ -78,7 +78,7 @@ class Encoder implements StreamEncoder {
     const block = this.#block
     if (!block) return
     if (part.type === 'grow') block.grow(part.text)
-    else if (part.type === 'seal') block.seal(part.seal)
+    else if (part.type === 'payload') block.setPayload(part.payload)
     else if (part.type === 'cite') block.cite(part.citation)
     else {
       this.#block = undefined

@@ -22,11 +22,11 @@ const searchResult = ({ found = [], failed }: Work): Fields => ({
       ? found.map(pageOf)
       : { type: 'web_search_tool_result_error', error_code: 'unavailable' },
 })
-const pageOf = ({ url = '', title, seal }: Citation): Fields => ({
+const pageOf = ({ url = '', title, payload }: Citation): Fields => ({
   type: 'web_search_result',
   url,
   title: title ?? url,
-  encrypted_content: seal ? sealedFor(OWN, seal) : '',
+  encrypted_content: payload ? sealedFor(OWN, payload) : '',
   page_age: null,
 })
 const fetchResult = (work: Work): Fields => {

@@ -1,7 +1,7 @@
 /** Decodes one candidate of an upstream's answer piece by piece to blocks of the hub. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Part } from '../answer.ts'
-import type { Call, Content, Seal, Text, Thought, Work } from '../content.ts'
+import type { Call, Content, OpaquePayload, Text, Thought, Work } from '../content.ts'
 import { type Fields, inner, isFields, itemsIn, wordIn } from '../fields.ts'
 import { readLogprobs } from './logprobs.ts'
 import { drawn } from './media.ts'
@@ -25,7 +25,7 @@ interface OpenBlock<T extends Content> {
   readonly content: T
 }
 interface OpenText extends OpenBlock<Text | Thought> {
-  seal: Seal | undefined
+  payload: OpaquePayload | undefined
   /** The start of the block in the candidate's whole text, in UTF-16 units. */
   readonly unit: number
 }
@@ -75,23 +75,28 @@ export class CandidateReader {
   }
   #part(part: Fields, logprobs: Json | undefined): void {
     const signature = wordIn(part, 'thoughtSignature')
-    const seal = signature === undefined ? undefined : { origin: NAME, data: signature }
-    if (isFields(part.functionCall)) return this.#functionCall(part.functionCall, seal)
+    const payload = signature === undefined ? undefined : { origin: NAME, data: signature }
+    if (isFields(part.functionCall)) return this.#functionCall(part.functionCall, payload)
     if (typeof part.text === 'string')
-      return this.#addText(part.text, part.thought === true, seal, logprobs)
+      return this.#addText(part.text, part.thought === true, payload, logprobs)
     if (this.#work(part)) return
     const media = part.thought === true ? undefined : drawn(part)
-    if (media) this.#emitWhole(seal ? { ...media, seal } : media)
-    else if (seal) this.#addText('', false, seal)
+    if (media) this.#emitWhole(payload ? { ...media, payload } : media)
+    else if (payload) this.#addText('', false, payload)
   }
 
   // ---------------------------------------------------------------- text and thoughts
 
-  #addText(text: string, thought: boolean, seal: Seal | undefined, logprobs?: Json): void {
-    if (text === '' && !seal) return
+  #addText(
+    text: string,
+    thought: boolean,
+    payload: OpaquePayload | undefined,
+    logprobs?: Json,
+  ): void {
+    if (text === '' && !payload) return
     this.#closeCalls()
     const type = thought ? 'thought' : 'text'
-    if (this.#openText && (this.#openText.content.type !== type || this.#openText.seal))
+    if (this.#openText && (this.#openText.content.type !== type || this.#openText.payload))
       this.#closeText()
     // A signature without text after content of another kind becomes a thought without text.
     const block = this.#openText ?? this.#openTextBlock(text === '' ? 'thought' : type)
@@ -101,17 +106,17 @@ export class CandidateReader {
       const delta = { type: 'grow', index, text } as const
       this.#shared.emit(logprobs === undefined ? delta : { ...delta, logprobs })
     }
-    if (!seal) return
+    if (!payload) return
     if (block.content.type === 'thought')
-      this.#shared.emit({ type: 'seal', index: block.index, seal })
-    block.seal = seal
+      this.#shared.emit({ type: 'payload', index: block.index, payload })
+    block.payload = payload
   }
   #openTextBlock(type: 'text' | 'thought'): OpenText {
     const content = { type, text: '' } satisfies Content
     this.#openText = {
       index: this.#open(content),
       content,
-      seal: undefined,
+      payload: undefined,
       unit: this.#text.units,
     }
     return this.#openText
@@ -123,9 +128,9 @@ export class CandidateReader {
     if (!block) return
     this.#openText = undefined
     this.#shared.emit({ type: 'close', index: block.index })
-    if (block.content.type !== 'text' || !block.seal) return
+    if (block.content.type !== 'text' || !block.payload) return
     const index = this.#open({ type: 'thought', text: '' })
-    this.#shared.emit({ type: 'seal', index, seal: block.seal })
+    this.#shared.emit({ type: 'payload', index, payload: block.payload })
     this.#shared.emit({ type: 'close', index })
   }
 
@@ -133,13 +138,19 @@ export class CandidateReader {
 
   /** A whole call: `{name, args}`. In pieces: `{name, willContinue}`, `{partialArgs,
    *  willContinue}`…, `{}`; the last piece may be missing. */
-  #functionCall(call: Fields, seal: Seal | undefined): void {
+  #functionCall(call: Fields, payload: OpaquePayload | undefined): void {
     const name = wordIn(call, 'name')
     if (name !== undefined) {
       this.#closeCalls()
       this.#closeText()
       const id = wordIn(call, 'id') || this.#shared.id('call')
-      const content: Call = { type: 'call', id, ...toolOf(name), input: '', ...(seal && { seal }) }
+      const content: Call = {
+        type: 'call',
+        id,
+        ...toolOf(name),
+        input: '',
+        ...(payload && { payload }),
+      }
       const args = new PartialArgs(inner(call, 'args'))
       this.#call = { index: this.#open(content), content, args }
       this.#hasCalls = true

@@ -2,7 +2,16 @@
 import type { Json } from '../../../engine/plugin.ts'
 import { original } from '../call-id.ts'
 import type { Loss } from '../codec.ts'
-import type { Call, Content, Media, Result, Seal, Text, Thought, Work } from '../content.ts'
+import type {
+  Call,
+  Content,
+  Media,
+  OpaquePayload,
+  Result,
+  Text,
+  Thought,
+  Work,
+} from '../content.ts'
 import { fault } from '../faults.ts'
 import { entryOf, type Fields, isFields } from '../fields.ts'
 import type { Turn } from '../hub.ts'
@@ -51,28 +60,28 @@ export class History {
   }
   #part(part: Given, read: Content[]): void {
     const signature = part.text('thoughtSignature')
-    const seal = signature === undefined ? undefined : unsealed(NAME, signature)
+    const payload = signature === undefined ? undefined : unsealed(NAME, signature)
     const key = KINDS.find(each => part.has(each))
-    if (key !== undefined) this.#readKind(key, part, seal, read)
-    else if (seal) read.push({ type: 'thought', text: '', seal })
+    if (key !== undefined) this.#readKind(key, part, payload, read)
+    else if (payload) read.push({ type: 'thought', text: '', payload })
     else throw bad(part.at, `expected one of ${KINDS.join(', ')}`)
     part.rest(this.#dropped, 'thought', 'thoughtSignature', 'partMetadata', 'part_metadata')
   }
   #readKind(
     key: (typeof KINDS)[number],
     part: Given,
-    seal: Seal | undefined,
+    payload: OpaquePayload | undefined,
     read: Content[],
   ): void {
-    if (key === 'text') return void read.push(textOf(part, seal))
+    if (key === 'text') return void read.push(textOf(part, payload))
     const object = part.object(key) as Given
-    if (key === 'inlineData') read.push(withPayload(readInline(object, part), seal))
-    else if (key === 'fileData') read.push(withPayload(readFile(object, part), seal))
-    else if (key === 'functionCall') read.push(this.#call(object, seal))
+    if (key === 'inlineData') read.push(withPayload(readInline(object, part), payload))
+    else if (key === 'fileData') read.push(withPayload(readFile(object, part), payload))
+    else if (key === 'functionCall') read.push(this.#call(object, payload))
     else if (key === 'functionResponse') read.push(this.#result(object))
-    else addWork(read, key, object, withoutForeign(part.fields, seal))
+    else addWork(read, key, object, withoutForeign(part.fields, payload))
   }
-  #call(object: Given, seal: Seal | undefined): Call {
+  #call(object: Given, payload: OpaquePayload | undefined): Call {
     const name = object.need('name')
     const args = object.raw('args') ?? {}
     if (!isFields(args)) throw bad(object.place('args'), 'expected an object')
@@ -84,7 +93,7 @@ export class History {
       id,
       name,
       input: JSON.stringify(args),
-      ...(seal && { seal }),
+      ...(payload && { payload }),
     }
     this.#openCalls.push(call)
     return call
@@ -132,14 +141,14 @@ const KINDS = [
 ] as const
 
 const isResult = ({ type }: Content): boolean => type === 'result'
-const withPayload = <T extends Content>(content: T, seal: Seal | undefined): T =>
-  seal ? { ...content, seal } : content
+const withPayload = <T extends Content>(content: T, payload: OpaquePayload | undefined): T =>
+  payload ? { ...content, payload } : content
 
-const textOf = (part: Given, seal: Seal | undefined): Text | Thought => {
+const textOf = (part: Given, payload: OpaquePayload | undefined): Text | Thought => {
   const text = part.text('text') ?? ''
   return withPayload(
     { type: part.flag('thought') ? 'thought' : 'text', text } as Text | Thought,
-    seal,
+    payload,
   )
 }
 
@@ -150,10 +159,10 @@ const joinEmpty = (contents: readonly Content[]): readonly Content[] => {
     const last = result.at(-1)
     const empty = (content.type === 'text' || content.type === 'thought') && content.text === ''
     if (!empty) result.push(content)
-    else if (!content.seal) continue
-    else if (last?.type === content.type && !last.seal)
-      result[result.length - 1] = { ...last, seal: content.seal }
-    else result.push({ type: 'thought', text: '', seal: content.seal })
+    else if (!content.payload) continue
+    else if (last?.type === content.type && !last.payload)
+      result[result.length - 1] = { ...last, payload: content.payload }
+    else result.push({ type: 'thought', text: '', payload: content.payload })
   }
   return result
 }
@@ -164,8 +173,8 @@ type WorkPart = 'executableCode' | 'codeExecutionResult' | 'toolCall' | 'toolRes
 
 /** Removes another provider's payload, which must not reach Google even inside Google's own
  *  part. */
-const withoutForeign = (part: Fields, seal: Seal | undefined): Fields => {
-  if (!seal || seal.origin === NAME) return part
+const withoutForeign = (part: Fields, payload: OpaquePayload | undefined): Fields => {
+  if (!payload || payload.origin === NAME) return part
   const { thoughtSignature: _, thought_signature: __, ...rest } = part
   return rest
 }
@@ -175,7 +184,7 @@ const addWork = (read: Content[], key: WorkPart, data: Given, raw: Json): void =
   const isResultPart = key === 'codeExecutionResult' || key === 'toolResponse'
   const at = isResultPart ? read.findLastIndex(each => isOpenWork(each, id)) : -1
   const openCall = read[at]
-  if (openCall?.type === 'work' && openCall.raw) {
+  if (openCall?.type === 'hostedCall' && openCall.raw) {
     const items = [...openCall.raw.items, raw]
     read[at] = { ...openCall, output: outputOf(key, data), raw: { origin: NAME, items } }
     return
@@ -184,7 +193,7 @@ const addWork = (read: Content[], key: WorkPart, data: Given, raw: Json): void =
     ? entryOf(WORK_TOOLS, data.text('toolType') ?? '')
     : 'code_execution'
   read.push({
-    type: 'work',
+    type: 'hostedCall',
     tool: tool ?? 'other',
     id: id ?? `work_${read.length}`,
     input: isResultPart ? {} : key === 'toolCall' ? (data.raw('args') ?? {}) : codeOf(data.fields),
@@ -193,6 +202,8 @@ const addWork = (read: Content[], key: WorkPart, data: Given, raw: Json): void =
   })
 }
 const isOpenWork = (content: Content, id: string | undefined): content is Work =>
-  content.type === 'work' && content.output === undefined && (id === undefined || content.id === id)
+  content.type === 'hostedCall' &&
+  content.output === undefined &&
+  (id === undefined || content.id === id)
 const outputOf = (key: WorkPart, data: Given): Json =>
   key === 'toolResponse' ? (data.raw('response') ?? {}) : data.fields

@@ -22,12 +22,12 @@ export const begun = (part: Fields, id: () => string): Work | undefined => {
   const raw = { origin: NAME, items: [part] }
   if (isFields(code)) {
     const callId = wordIn(code, 'id') ?? id()
-    return { type: 'work', tool: 'code_execution', id: callId, input: codeOf(code), raw }
+    return { type: 'hostedCall', tool: 'code_execution', id: callId, input: codeOf(code), raw }
   }
   if (!isFields(call)) return undefined
   const tool = entryOf(WORK_TOOLS, wordIn(call, 'toolType') ?? '') ?? 'other'
   const input = call.args ?? {}
-  return { type: 'work', tool, id: wordIn(call, 'id') ?? id(), input, raw }
+  return { type: 'hostedCall', tool, id: wordIn(call, 'id') ?? id(), input, raw }
 }
 export const codeOf = (code: Fields): Json => ({
   language: (wordIn(code, 'language') ?? 'PYTHON').toLowerCase(),
@@ -42,7 +42,7 @@ export const done = (part: Fields, of: Work | undefined, id: () => string): Work
   const tool = isFields(result)
     ? 'code_execution'
     : (entryOf(WORK_TOOLS, wordIn(fields, 'toolType') ?? '') ?? 'other')
-  const call: Work = of ?? { type: 'work', tool, id: wordIn(fields, 'id') ?? id(), input: {} }
+  const call: Work = of ?? { type: 'hostedCall', tool, id: wordIn(fields, 'id') ?? id(), input: {} }
   const outcome = wordIn(fields, 'outcome') ?? OK
   return {
     ...call,

@@ -49,7 +49,7 @@ const candidateOf = ({ content, stop, logprobs }: Choice, index: number): Fields
   })
 }
 const ground = (grounding: Grounding, content: Content): void => {
-  if (content.type === 'work') grounding.work(content)
+  if (content.type === 'hostedCall') grounding.work(content)
   if (content.type !== 'text' && content.type !== 'refusal') return
   grounding.begin()
   grounding.add(content.text)

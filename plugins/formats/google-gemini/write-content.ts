@@ -85,18 +85,18 @@ class Writer {
     const parts: Part[] = []
     let waiting: string | undefined
     for (const each of content) {
-      const seal = ownPayload(each)
+      const payload = ownPayload(each)
       if (each.type === 'thought' && each.text === '') {
-        if (waiting !== undefined && seal !== undefined) addSignature(parts, waiting)
-        waiting = seal ?? waiting
+        if (waiting !== undefined && payload !== undefined) addSignature(parts, waiting)
+        waiting = payload ?? waiting
         continue
       }
       const [part, ...more] = this.#parts(each)
       if (!part) continue
       // The next part has its own signature, so this one belongs to the preceding part.
-      if (waiting !== undefined && signatureOf(part, seal) !== undefined)
+      if (waiting !== undefined && signatureOf(part, payload) !== undefined)
         addSignature(parts, waiting)
-      const signature = signatureOf(part, seal) ?? waiting
+      const signature = signatureOf(part, payload) ?? waiting
       if (signature !== undefined) part.thoughtSignature = signature
       waiting = undefined
       parts.push(part, ...more)
@@ -121,7 +121,7 @@ class Writer {
         return [{ functionCall: this.#call(content) }]
       case 'result':
         return [this.#result(content)]
-      case 'work':
+      case 'hostedCall':
         return this.#work(content)
     }
   }
@@ -173,11 +173,11 @@ export const argsOf = (input: string): Fields => {
   return isFields(value) ? value : { input: value ?? input }
 }
 const ownPayload = (content: Content): string | undefined => {
-  const seal = 'seal' in content ? (content as Thought).seal : undefined
-  return seal?.origin === NAME ? seal.data : undefined
+  const payload = 'payload' in content ? (content as Thought).payload : undefined
+  return payload?.origin === NAME ? payload.data : undefined
 }
-const signatureOf = (part: Part, seal: string | undefined): Json | undefined =>
-  part.thoughtSignature ?? seal
+const signatureOf = (part: Part, payload: string | undefined): Json | undefined =>
+  part.thoughtSignature ?? payload
 const addSignature = (parts: Part[], thoughtSignature: string): void => {
   const last = parts.at(-1)
   if (last && last.thoughtSignature === undefined) last.thoughtSignature = thoughtSignature

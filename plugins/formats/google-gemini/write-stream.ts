@@ -5,7 +5,7 @@
 import type { Meters } from '../../slots.ts'
 import type { Part, Stop } from '../answer.ts'
 import type { Context, StreamEncoder } from '../codec.ts'
-import type { Content, Seal } from '../content.ts'
+import type { Content, OpaquePayload } from '../content.ts'
 import { fault } from '../faults.ts'
 import { type Fields, present } from '../fields.ts'
 import { Sequence } from '../sequence.ts'
@@ -118,7 +118,7 @@ class Candidate {
   readonly #grounding = new Grounding()
   readonly #sequence = new Sequence(part => this.#write(part))
   #content: Content | undefined
-  #seal: Seal | undefined
+  #payload: OpaquePayload | undefined
   /** Whether the open block has emitted text. */
   #hasText = false
   #stop: Stop | undefined
@@ -148,14 +148,14 @@ class Candidate {
   #write(part: Part): void {
     if (part.type === 'open') this.#open(part.content)
     else if (part.type === 'grow') this.#grow(part)
-    else if (part.type === 'seal') this.#seal = part.seal
+    else if (part.type === 'payload') this.#payload = part.payload
     else if (part.type === 'cite') this.#grounding.cite(part.citation)
     else if (part.type === 'close') this.#close(part.content)
     else if (part.type === 'stop') this.#stop = part.stop
   }
   #open(content: Content): void {
     this.#content = content
-    this.#seal = 'seal' in content ? content.seal : undefined
+    this.#payload = 'payload' in content ? content.payload : undefined
     this.#empty = false
     this.#hasText = false
     this.#grounding.begin()
@@ -181,13 +181,13 @@ class Candidate {
     this.#grounding.end()
     if (!content) return
     if (isTextual(content)) {
-      const thought = content.type === 'thought' && thinking(this.#hasText, this.#seal)
-      if (this.#seal) this.#emit([{ text: '', ...thought, ...signed(this.#seal) }])
+      const thought = content.type === 'thought' && thinking(this.#hasText, this.#payload)
+      if (this.#payload) this.#emit([{ text: '', ...thought, ...signed(this.#payload) }])
       return
     }
-    if (content.type === 'work') this.#grounding.work(content)
+    if (content.type === 'hostedCall') this.#grounding.work(content)
     const withPayload =
-      this.#seal && content.type !== 'result' ? { ...content, seal: this.#seal } : content
+      this.#payload && content.type !== 'result' ? { ...content, payload: this.#payload } : content
     const parts = partsOf(withPayload as Content)
     if (parts.length > 0) this.#emit(parts as readonly Fields[])
   }

@@ -106,7 +106,7 @@ const readCalls = (message: Fields): readonly Content[] => {
 const readCall = (call: Fields, index: number): Content => {
   const custom = call.custom
   const fields = isFields(custom) ? custom : inner(call, 'function')
-  const seal = callSeal(call)
+  const payload = callSeal(call)
   const text = wordIn(fields, 'arguments')
   return {
     type: 'call',
@@ -117,7 +117,7 @@ const readCall = (call: Fields, index: number): Content => {
       ? (wordIn(custom, 'input') ?? '')
       : text || JSON.stringify(fields.arguments || {}),
     ...(isFields(custom) && { free: true }),
-    ...(seal && { seal }),
+    ...(payload && { payload }),
   }
 }
 
@@ -145,7 +145,7 @@ const writeChoice = ({ content, stop, logprobs }: Choice, index: number): Fields
   const refusals = content.flatMap(each => (each.type === 'refusal' ? [each.text] : []))
   const annotations = content.flatMap(each => (each.type === 'text' ? (each.citations ?? []) : []))
   const thoughts = content.flatMap(sealedThoughts)
-  const textAndCalls = content.filter(({ type }) => type !== 'work').map(withMarkdown)
+  const textAndCalls = content.filter(({ type }) => type !== 'hostedCall').map(withMarkdown)
   return {
     index,
     message: {
@@ -167,8 +167,8 @@ export const writeCitation = ({ url, title, start, end }: Citation): readonly Fi
 /** A text has no field for a payload: an empty thought carries it. */
 const sealedThoughts = (content: Content): readonly Thought[] => {
   if (content.type === 'thought') return [content]
-  return content.type === 'text' && content.seal
-    ? [{ type: 'thought', text: '', seal: content.seal }]
+  return content.type === 'text' && content.payload
+    ? [{ type: 'thought', text: '', payload: content.payload }]
     : []
 }
 /** Converts a generated image to Markdown text, where clients of this format look for it. */

@@ -100,7 +100,7 @@ const readAssistant: Reader = (message, at, names) => {
 }
 const readCall = (call: Fields, at: string): Call => {
   const id = original(need(textIn(call, 'id', `${at}.id`), `${at}.id`))
-  const seal = callSeal(call)
+  const payload = callSeal(call)
   const custom = fieldsIn(call, 'custom', `${at}.custom`)
   if (custom)
     return {
@@ -111,7 +111,7 @@ const readCall = (call: Fields, at: string): Call => {
       input: textIn(custom, 'input', `${at}.custom.input`) ?? '',
     }
   const callFunction = need(fieldsIn(call, 'function', `${at}.function`), `${at}.function`)
-  return { ...readFunctionCall(callFunction, id, `${at}.function`), ...(seal && { seal }) }
+  return { ...readFunctionCall(callFunction, id, `${at}.function`), ...(payload && { payload }) }
 }
 const readFunctionCall = (callFunction: Fields, id: string, at: string): Call => ({
   type: 'call',
@@ -155,7 +155,7 @@ const writeOthers = (
       for (const part of each.content)
         if (part.type === 'media') media.push(writePart(part, dropped))
     } else if (each.type !== 'thought') {
-      const part = each.type === 'work' ? retold(each, dropped) : each
+      const part = each.type === 'hostedCall' ? retold(each, dropped) : each
       if (part) ownParts.push(writePart(part, dropped))
     }
   }
@@ -181,7 +181,7 @@ const writeResult = (result: Result, dropped: Loss): Fields => {
 
 const writeAssistant = ({ content: allContent, name }: Turn, dropped: Loss): readonly Fields[] => {
   const content = allContent.flatMap(each =>
-    each.type === 'work' ? (retold(each, dropped) ?? []) : each,
+    each.type === 'hostedCall' ? (retold(each, dropped) ?? []) : each,
   )
   for (const each of content) if (each.type !== 'media') sayLost(each, dropped)
   const thoughts = content.filter((each): each is Thought => each.type === 'thought')
@@ -210,10 +210,10 @@ export const writeSaid = (content: readonly Content[], ours: boolean): Fields =>
     ...(calls.length > 0 && { tool_calls: calls }),
   }
 }
-const writeCall = ({ id, name, input, free, seal }: Call, ours: boolean): Fields => ({
+const writeCall = ({ id, name, input, free, payload }: Call, ours: boolean): Fields => ({
   id: fitted(id, NARROW),
   ...(free
     ? { type: 'custom', custom: { name, input } }
     : { type: 'function', function: { name, arguments: input || '{}' } }),
-  ...writeCallSeal(ours && !isOwn(seal) ? undefined : seal),
+  ...writeCallSeal(ours && !isOwn(payload) ? undefined : payload),
 })

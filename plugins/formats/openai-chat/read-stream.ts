@@ -110,10 +110,10 @@ class ChoiceReader {
   }
   /** Thoughts may come both as plain text and as details; only the details carry payloads. */
   #readThoughts(delta: Fields, emit: Emit): void {
-    for (const { text, seal } of readThoughts(delta)) {
+    for (const { text, payload } of readThoughts(delta)) {
       if (text !== '') this.#grow('thought', text, emit)
-      if (!seal) continue
-      emit({ type: 'seal', index: this.#ensureOpen('thought', emit), seal })
+      if (!payload) continue
+      emit({ type: 'payload', index: this.#ensureOpen('thought', emit), payload })
       this.#closeOpen(emit)
     }
   }
@@ -169,7 +169,7 @@ class ChoiceReader {
     if (call.name === '') return
     this.#closeOpen(emit)
     this.#hasCalls = true
-    const seal = callSeal(fragment)
+    const payload = callSeal(fragment)
     const { id, name } = call
     call.index = this.#openContent(
       {
@@ -178,7 +178,7 @@ class ChoiceReader {
         name,
         input: '',
         ...(isFree && { free: isFree }),
-        ...(seal && { seal }),
+        ...(payload && { payload }),
       },
       emit,
     )

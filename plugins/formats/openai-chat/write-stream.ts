@@ -5,7 +5,7 @@ import type { Meters } from '../../slots.ts'
 import type { Part } from '../answer.ts'
 import { fitted, NARROW } from '../call-id.ts'
 import type { Context, StreamEncoder } from '../codec.ts'
-import type { Call, Content, Media, Seal } from '../content.ts'
+import type { Call, Content, Media, OpaquePayload } from '../content.ts'
 import { type Fields, present } from '../fields.ts'
 import { idOf, markdown, reasonOf, writeCitation } from './answer.ts'
 import { writeCallSeal, writeDetail } from './reasoning.ts'
@@ -16,7 +16,7 @@ interface Block {
   readonly content: Content
   /** The index of this call within its choice. */
   readonly call: number
-  seal: Seal | undefined
+  payload: OpaquePayload | undefined
   hasText: boolean
 }
 
@@ -68,8 +68,8 @@ export const encodeStream = (context: Context): StreamEncoder => {
     content,
   }: Extract<Part, { readonly type: 'open' }>): string => {
     const call = calls.get(choice) ?? 0
-    const seal = 'seal' in content ? content.seal : undefined
-    blocks.set(index, { choice, content, call, seal, hasText: false })
+    const payload = 'payload' in content ? content.payload : undefined
+    blocks.set(index, { choice, content, call, payload, hasText: false })
     if (content.type === 'media') return writeImage(choice, content)
     if ('text' in content && content.text !== '') return grow(index, content.text)
     if (content.type !== 'call') return ''
@@ -77,14 +77,14 @@ export const encodeStream = (context: Context): StreamEncoder => {
     return writeDelta(choice, { tool_calls: [opening(content, call)] })
   }
   const closeBlock = (block: Block): string => {
-    const { choice, content, seal, hasText } = block
+    const { choice, content, payload, hasText } = block
     // A call without arguments gets an empty object, because clients parse the arguments.
     if (content.type === 'call')
       return hasText || content.free ? '' : writeDelta(choice, deltaOf(block, '{}'))
     // The payload follows its text; a payload on a text becomes an empty thought.
-    return seal
+    return payload
       ? writeDelta(choice, {
-          reasoning_details: [writeDetail({ type: 'thought', text: '', seal })],
+          reasoning_details: [writeDetail({ type: 'thought', text: '', payload })],
         })
       : ''
   }
@@ -98,9 +98,9 @@ export const encodeStream = (context: Context): StreamEncoder => {
     },
     open: openBlock,
     grow: ({ index, text, logprobs }) => grow(index, text, logprobs),
-    seal({ index, seal }) {
+    payload({ index, payload }) {
       const block = blocks.get(index)
-      if (block) block.seal = seal
+      if (block) block.payload = payload
       return ''
     },
     cite({ index, citation }) {
@@ -127,13 +127,13 @@ export const encodeStream = (context: Context): StreamEncoder => {
 }
 
 const empty = (index: number): Fields => ({ index, delta: {}, logprobs: null, finish_reason: null })
-const opening = ({ id, name, free, seal }: Call, index: number): Fields => ({
+const opening = ({ id, name, free, payload }: Call, index: number): Fields => ({
   index,
   id: fitted(id, NARROW),
   ...(free
     ? { type: 'custom', custom: { name, input: '' } }
     : { type: 'function', function: { name, arguments: '' } }),
-  ...writeCallSeal(seal),
+  ...writeCallSeal(payload),
 })
 const deltaOf = ({ content, call }: Block, text: string): Fields => {
   if (content.type === 'thought') return { reasoning_content: text }

@@ -1,7 +1,7 @@
 /** Decodes an upstream's output items to hub content. Missing or unexpected members are not
  *  errors. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { Call, Content, Media, Refused, Seal, Text, Thought } from '../content.ts'
+import type { Call, Content, Media, OpaquePayload, Refused, Text, Thought } from '../content.ts'
 import { type Fields, isFields, itemsIn, wordIn } from '../fields.ts'
 import { citationOf } from './citations.ts'
 import { NAME } from './name.ts'
@@ -22,28 +22,28 @@ export const spoken = (part: Fields, item: Fields): Text | Refused | undefined =
   const text = wordIn(part, 'text') ?? ''
   const citations = itemsIn(part, 'annotations').map(citationOf)
   if (text === '' && citations.length === 0) return undefined
-  const seal = phaseOf(item)
+  const payload = phaseOf(item)
   return {
     type: 'text',
     text,
     ...(citations.length > 0 && { citations }),
-    ...(seal && { seal }),
+    ...(payload && { payload }),
   }
 }
 /** Only the phase `commentary` must return to the provider. Commentary precedes other content, so
  *  clients without a field for the payload lose nothing by the thought that carries it. */
-export const phaseOf = (item: Fields): Seal | undefined =>
+export const phaseOf = (item: Fields): OpaquePayload | undefined =>
   item.phase === 'commentary' ? { origin: NAME, kind: 'phase', data: item.phase } : undefined
 
 /** Drops a thought with neither text nor ciphertext. */
 const thoughtOf = (item: Fields): Thought | undefined => {
   const text = thoughtText(item)
-  const seal = sealOf(item)
-  if (text === '' && !seal) return undefined
-  return { type: 'thought', text, ...(seal && { seal }) }
+  const payload = payloadOf(item)
+  if (text === '' && !payload) return undefined
+  return { type: 'thought', text, ...(payload && { payload }) }
 }
 /** The ciphertext is bound to the id of its item. */
-const sealOf = (item: Fields): Seal | undefined => {
+const payloadOf = (item: Fields): OpaquePayload | undefined => {
   const ciphertext = wordIn(item, 'encrypted_content')
   const id = wordIn(item, 'id')
   return ciphertext ? { origin: NAME, data: ciphertext, ...(id && { id }) } : undefined

@@ -1,7 +1,7 @@
 /** Builds the output of an answer item by item from the hub's parts. An item is finished when the
  *  next one begins. */
 import type { Part } from '../answer.ts'
-import type { Content, Seal } from '../content.ts'
+import type { Content, OpaquePayload } from '../content.ts'
 import type { Fields } from '../fields.ts'
 import { type Message, type Part as TextPart, writeMessage } from './message.ts'
 import { NAME } from './name.ts'
@@ -58,7 +58,7 @@ export class Output {
     const target = text ?? (item.writing as Writing)
     if (part.type === 'grow') target.grow(part.text, part.logprobs)
     else if (part.type === 'cite') text?.cite(part.citation)
-    else if (part.type === 'seal') this.#seal(block, part.seal)
+    else if (part.type === 'payload') this.#addPayload(block, part.payload)
     else this.#close(part.index, block, part.content)
   }
   /** Adds a refusal that the stop reason holds and the content does not. */
@@ -78,10 +78,10 @@ export class Output {
   // -------------------------------------------------------------- blocks
 
   #openBlock(index: number, content: Content): void {
-    const { seal } = content as { readonly seal?: Seal }
-    if (seal && seal.kind === undefined && content.type !== 'thought') this.#carry(seal)
+    const { payload } = content as { readonly payload?: OpaquePayload }
+    if (payload && payload.kind === undefined && content.type !== 'thought') this.#carry(payload)
     if (content.type === 'text' || content.type === 'refusal') {
-      const phase = seal?.origin === NAME && seal.kind === 'phase' ? seal.data : undefined
+      const phase = payload?.origin === NAME && payload.kind === 'phase' ? payload.data : undefined
       this.#openText(index, content.type, phase)
       if (content.type === 'refusal') this.refused = true
       if (content.text !== '') this.#blocks.get(index)?.text?.grow(content.text)
@@ -123,16 +123,17 @@ export class Output {
     item.openBlocks--
     this.#blocks.delete(index)
   }
-  #seal({ item, text }: Block, seal: Seal): void {
-    if (!text && item.writing.item.type === 'reasoning') (item.writing as Writing).seal(seal)
-    else if (seal.kind === undefined) this.#carry(seal)
+  #addPayload({ item, text }: Block, payload: OpaquePayload): void {
+    if (!text && item.writing.item.type === 'reasoning')
+      (item.writing as Writing).setPayload(payload)
+    else if (payload.kind === undefined) this.#carry(payload)
   }
   /** A payload without a field at its content becomes an empty thought. */
-  #carry(seal: Seal): void {
+  #carry(payload: OpaquePayload): void {
     this.#finishIdle()
     const place = { id: this.#id, index: this.#count }
     const emit = this.#tellOf(place.index)
-    const item = this.#announce(writeThought({ type: 'thought', text: '', seal }, place, emit))
+    const item = this.#announce(writeThought({ type: 'thought', text: '', payload }, place, emit))
     item.openBlocks = 0
     this.#message = undefined
     this.#finishIdle()
@@ -171,7 +172,8 @@ const WRITERS: Readonly<Partial<Record<Content['type'], Writer>>> = {
   thought: (content, ...more) =>
     content.type === 'thought' ? writeThought(content, ...more) : undefined,
   call: (content, ...more) => (content.type === 'call' ? writeCall(content, ...more) : undefined),
-  work: (content, ...more) => (content.type === 'work' ? writeWork(content, ...more) : undefined),
+  hostedCall: (content, ...more) =>
+    content.type === 'hostedCall' ? writeWork(content, ...more) : undefined,
   media: (content, ...more) =>
     content.type === 'media' ? writeImage(content, ...more) : undefined,
 }

@@ -1,7 +1,7 @@
 /** Decodes the flat list of a client's input items to turns. */
 import type { Json } from '../../../engine/plugin.ts'
 import { original } from '../call-id.ts'
-import type { Content, Result, Seal } from '../content.ts'
+import type { Content, OpaquePayload, Result } from '../content.ts'
 import { fault } from '../faults.ts'
 import { element, type Fields, isFields, listIn, need, textIn } from '../fields.ts'
 import type { Turn } from '../hub.ts'
@@ -76,7 +76,7 @@ const readMessage: Read = (item, at) => {
 /** An assistant message: its parts may include refusals, and it may name its phase. */
 const readAssistant = (item: Fields, at: string): readonly Content[] => {
   const phase = textIn(item, 'phase', at)
-  const seal: Seal | undefined =
+  const payload: OpaquePayload | undefined =
     phase === undefined ? undefined : { origin: NAME, kind: 'phase', data: phase }
   const parts = Array.isArray(item.content) ? item.content : [item.content]
   return parts.flatMap((part: Json | undefined, index): readonly Content[] => {
@@ -86,7 +86,7 @@ const readAssistant = (item: Fields, at: string): readonly Content[] => {
       return [{ type: 'refusal', text: refusal }]
     }
     const read = readContent(isFields(part) ? [part] : part, at)
-    return seal ? read.map(content => ({ ...content, seal })) : read
+    return payload ? read.map(content => ({ ...content, payload })) : read
   })
 }
 
@@ -110,7 +110,7 @@ const readCall =
           input: member === 'arguments' && input.trim() === '' ? '{}' : input,
           ...(member === 'input' && { free: true }),
           ...(namespace !== undefined && {
-            seal: { origin: NAME, kind: 'namespace', data: namespace },
+            payload: { origin: NAME, kind: 'namespace', data: namespace },
           }),
         },
       ],
@@ -150,7 +150,7 @@ const readReasoning: Read = (item, at) => {
       {
         type: 'thought',
         text,
-        ...(ciphertext && { seal: unsealed(NAME, ciphertext, { ...(id && { id }) }) }),
+        ...(ciphertext && { payload: unsealed(NAME, ciphertext, { ...(id && { id }) }) }),
       },
     ],
   }
@@ -161,8 +161,8 @@ const readImage: Read = (item, at) => {
   const image = imageOf(item)
   if (!image) return readWork(item, at, new Map())
   const { result: _, ...rest } = item
-  const seal = { origin: NAME, kind: 'image', data: JSON.stringify(rest) }
-  return { role: 'assistant', content: [{ ...image, at, seal }] }
+  const payload = { origin: NAME, kind: 'image', data: JSON.stringify(rest) }
+  return { role: 'assistant', content: [{ ...image, at, payload }] }
 }
 const readReference: Read = (item, at) => {
   const id = textIn(item, 'id', `${at}.id`) ?? ''

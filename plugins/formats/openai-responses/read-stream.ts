@@ -2,7 +2,7 @@
  *  it. If an upstream omits the events between the first and the last, the last one is decoded. */
 import type { Part } from '../answer.ts'
 import type { StreamDecoder } from '../codec.ts'
-import type { Call, Content, Seal } from '../content.ts'
+import type { Call, Content, OpaquePayload } from '../content.ts'
 import { type Fields, inner, isFields, itemsIn, wordIn } from '../fields.ts'
 import { fieldsOf } from '../format.ts'
 import type { SseEvent } from '../sse.ts'
@@ -25,7 +25,7 @@ interface Block {
 interface Item {
   type: string
   id: string
-  phase: Seal | undefined
+  phase: OpaquePayload | undefined
   readonly blocks: Map<string, Block>
   isDone: boolean
 }
@@ -175,9 +175,9 @@ class Decoder implements StreamDecoder {
   }
   /** Opens a text at its first delta. A call needs its id and name first. */
   #text(item: Item, kind: Content['type'], key: string): Block | undefined {
-    const { phase: seal } = item
+    const { phase: payload } = item
     if (kind === 'text')
-      return this.#open(item, key, { type: kind, text: '', ...(seal && { seal }) })
+      return this.#open(item, key, { type: kind, text: '', ...(payload && { payload }) })
     if (kind === 'refusal' || kind === 'thought')
       return this.#open(item, key, { type: kind, text: '' })
     return undefined
@@ -186,7 +186,7 @@ class Decoder implements StreamDecoder {
   #complete(item: Item, key: string, content: Content | undefined): void {
     if (!content) return
     const openBlock = item.blocks.get(key)
-    if (content.type === 'work' || content.type === 'media') {
+    if (content.type === 'hostedCall' || content.type === 'media') {
       const { index } = openBlock ?? this.#open(item, key, content)
       this.#emit({ type: 'close', index, content })
       item.blocks.delete(key)
@@ -199,8 +199,8 @@ class Decoder implements StreamDecoder {
     if (content.type === 'text')
       for (const citation of content.citations?.slice(block.citationCount) ?? [])
         this.#emit({ type: 'cite', index: block.index, citation })
-    if (content.type === 'thought' && content.seal?.origin === NAME)
-      this.#emit({ type: 'seal', index: block.index, seal: content.seal })
+    if (content.type === 'thought' && content.payload?.origin === NAME)
+      this.#emit({ type: 'payload', index: block.index, payload: content.payload })
   }
 }
 

@@ -10,7 +10,7 @@ export const workOf = (item: Fields): Work => {
   const { tool, read } = DECODERS[wordIn(item, 'type') ?? ''] ?? { tool: 'other', read: () => ({}) }
   const hasFailed = wordIn(item, 'status') === 'failed'
   return {
-    type: 'work',
+    type: 'hostedCall',
     tool,
     id: wordIn(item, 'id') ?? '',
     input: null,

@@ -2,7 +2,16 @@
 import type { Json } from '../../../engine/plugin.ts'
 import { fitted } from '../call-id.ts'
 import type { Loss } from '../codec.ts'
-import type { Call, Content, Media, Result, Seal, Text, Thought, Work } from '../content.ts'
+import type {
+  Call,
+  Content,
+  Media,
+  OpaquePayload,
+  Result,
+  Text,
+  Thought,
+  Work,
+} from '../content.ts'
 import { type Fields, isFields, parsed, present } from '../fields.ts'
 import type { Turn } from '../hub.ts'
 import { retold } from '../work.ts'
@@ -25,7 +34,7 @@ export const writeItems = (turns: readonly Turn[], dropped: Loss): readonly Fiel
 /** The content of system and user messages; undefined if it is not part of a message. */
 const partOf = (content: Content, dropped: Loss): Text | Media | undefined => {
   if (content.type === 'text' || content.type === 'media') return content
-  return content.type === 'work' ? retold(content, dropped) : undefined
+  return content.type === 'hostedCall' ? retold(content, dropped) : undefined
 }
 
 const writeMessage = (role: Turn['role'], parts: readonly (Text | Media)[]): Fields => {
@@ -88,13 +97,13 @@ class AssistantItems {
   #take(content: Content): void {
     if (content.type === 'text') return this.#text(content)
     if (content.type === 'thought') return this.#thought(content)
-    if (content.type === 'work') this.#work(content)
+    if (content.type === 'hostedCall') this.#work(content)
     else if (content.type === 'call') this.#add(this.#call(content))
     else if (content.type === 'media') this.#add(image(content))
     else if (content.type === 'refusal') this.#add(refusal(content.text, this.#items.length))
   }
-  #text({ text, seal }: Text): void {
-    const phase = this.#payloadOf('phase', seal)
+  #text({ text, payload }: Text): void {
+    const phase = this.#payloadOf('phase', payload)
     if (phase !== this.#phase) this.#flush()
     this.#phase = phase
     this.#texts.push(text)
@@ -116,26 +125,26 @@ class AssistantItems {
     this.#items.push(item)
   }
   /** Omits thoughts of other providers. */
-  #thought({ text, seal }: Thought): void {
-    if (seal?.origin !== NAME) return
-    if (seal.kind !== undefined) {
-      this.#payloads.set(seal.kind, seal.data)
+  #thought({ text, payload }: Thought): void {
+    if (payload?.origin !== NAME) return
+    if (payload.kind !== undefined) {
+      this.#payloads.set(payload.kind, payload.data)
       return
     }
     this.#add(
       present({
         type: 'reasoning',
-        id: seal.id,
+        id: payload.id,
         summary: text === '' ? [] : [{ type: 'summary_text', text }],
-        encrypted_content: seal.data,
+        encrypted_content: payload.data,
       }),
     )
   }
-  #call({ id, name, input, free, seal }: Call): Fields {
+  #call({ id, name, input, free, payload }: Call): Fields {
     const call = { call_id: fitted(id, CALL_ID), name }
     if (free) this.#freeCallIds.add(id)
     if (free) return { type: 'custom_tool_call', ...call, input }
-    const namespace = this.#payloadOf('namespace', seal)
+    const namespace = this.#payloadOf('namespace', payload)
     return present({
       type: 'function_call',
       ...call,
@@ -143,10 +152,10 @@ class AssistantItems {
       arguments: input.trim() === '' ? '{}' : input,
     })
   }
-  #payloadOf(kind: string, seal: Seal | undefined): string | undefined {
-    const payload = this.#payloads.get(kind)
+  #payloadOf(kind: string, payload: OpaquePayload | undefined): string | undefined {
+    const storedPayload = this.#payloads.get(kind)
     this.#payloads.delete(kind)
-    return seal?.origin === NAME && seal.kind === kind ? seal.data : payload
+    return payload?.origin === NAME && payload.kind === kind ? payload.data : storedPayload
   }
 }
 
@@ -156,9 +165,9 @@ const assistantMessage = (content: string, phase?: string): Fields =>
 /** Returns this provider's own image item unchanged; another provider's image becomes a user
  *  message. */
 const image = (media: Media): Fields => {
-  const { seal, source } = media
+  const { payload, source } = media
   const item: Json | undefined =
-    seal?.origin === NAME && seal.kind === 'image' ? parsed(seal.data) : undefined
+    payload?.origin === NAME && payload.kind === 'image' ? parsed(payload.data) : undefined
   if (isFields(item) && source.type === 'data') return { ...item, result: source.data }
   return { type: 'message', role: 'user', content: [writePart(media)] }
 }

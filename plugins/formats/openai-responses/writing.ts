@@ -1,7 +1,7 @@
 /** Writers of output items: each emits the events for the beginning, growth and end of one item. */
 import type { Json } from '../../../engine/plugin.ts'
 import { fitted } from '../call-id.ts'
-import type { Call, Content, Media, Seal, Thought, Work } from '../content.ts'
+import type { Call, Content, Media, OpaquePayload, Thought, Work } from '../content.ts'
 import { type Fields, wordIn } from '../fields.ts'
 import { sealedFor } from '../seal.ts'
 import { CALL_ID, itemId, NAME } from './name.ts'
@@ -17,7 +17,7 @@ export interface Writing {
   /** The item as announced. */
   readonly item: Fields
   grow(text: string, logprobs?: Json): void
-  seal(seal: Seal): void
+  setPayload(payload: OpaquePayload): void
   /** Sets the final content. */
   become(content: Content): void
   /** Emits the last events and returns the whole item. */
@@ -26,7 +26,7 @@ export interface Writing {
 /** Defaults for methods that most items ignore. */
 const NO_OP = {
   grow: () => undefined,
-  seal: () => undefined,
+  setPayload: () => undefined,
   become: () => undefined,
 }
 /** The answer's id and the item's position, from which ids are made. */
@@ -39,7 +39,7 @@ export const writeThought = (thought: Thought, place: Place, emit: Tell): Writin
   const id = itemId('rs', place.id, place.index)
   const item = { id, type: 'reasoning', summary: [] }
   let text = ''
-  let payload = thought.seal
+  let lastPayload = thought.payload
   const begin = (): void => {
     const part = { type: 'summary_text', text: '' }
     emit('response.reasoning_summary_part.added', { item_id: id, summary_index: 0, part })
@@ -53,8 +53,8 @@ export const writeThought = (thought: Thought, place: Place, emit: Tell): Writin
       const members = { item_id: id, summary_index: 0, delta }
       emit('response.reasoning_summary_text.delta', members)
     },
-    seal: seal => {
-      payload = seal
+    setPayload: payload => {
+      lastPayload = payload
     },
     finish: () => {
       const part = { type: 'summary_text', text }
@@ -63,7 +63,7 @@ export const writeThought = (thought: Thought, place: Place, emit: Tell): Writin
         emit('response.reasoning_summary_text.done', { ...at, text })
         emit('response.reasoning_summary_part.done', { ...at, part })
       }
-      const ciphertext = payload && sealText(payload, id)
+      const ciphertext = lastPayload && ciphertextOf(lastPayload, id)
       const summary = text === '' ? [] : [part]
       return { ...item, summary, ...(ciphertext && { encrypted_content: ciphertext }) }
     },
@@ -71,7 +71,8 @@ export const writeThought = (thought: Thought, place: Place, emit: Tell): Writin
 }
 /** A ciphertext is bound to the id of its item: under another id it is packed together with its
  *  own. */
-const sealText = (seal: Seal, id: string): string => sealedFor(seal.id === id ? NAME : '', seal)
+const ciphertextOf = (payload: OpaquePayload, id: string): string =>
+  sealedFor(payload.id === id ? NAME : '', payload)
 
 export const writeCall = (call: Call, place: Place, emit: Tell): Writing => {
   const { type, prefix, member, event } = call.free ? FREE : FUNCTION
@@ -126,7 +127,7 @@ export const writeWork = (work: Work, place: Place, emit: Tell): Writing | undef
     item,
     become: content => {
       begin()
-      if (content.type === 'work') last = content
+      if (content.type === 'hostedCall') last = content
     },
     finish: status => {
       begin()

@@ -39,7 +39,12 @@ t.test('hosted tool in a whole answer: its use stands before its result, under o
     file_search: undefined,
   } as const
   for (const [tool, result] of Object.entries(kinds)) {
-    const work = { type: 'work', id: 'ws_1', tool: tool as keyof typeof kinds, input: 'x' } as const
+    const work = {
+      type: 'hostedCall',
+      id: 'ws_1',
+      tool: tool as keyof typeof kinds,
+      input: 'x',
+    } as const
     const content = [{ type: 'text', text: 'a' }, work, { type: 'text', text: 'b' }] as const
     const blocks = write({ choices: [{ content, stop: { reason: 'end' } }] })
       .content as readonly Fields[]

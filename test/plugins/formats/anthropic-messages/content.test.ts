@@ -119,23 +119,23 @@ t.test('documents: PDF as it is, text as text, whatever it was wrapped in', asyn
   t.same(source('text/csv', csv), { type: 'text', media_type: 'text/plain', data: 'a,b' })
 })
 t.test('thoughts and seals of other providers never reach it', async t => {
-  const seal = { origin: 'google-gemini', data: 'SECRET' }
+  const payload = { origin: 'google-gemini', data: 'SECRET' }
   const raw = { origin: 'openai-responses', items: [{ type: 'web_search_call', id: 'SECRET' }] }
   const turns = [
     ...HI,
     model(
-      { type: 'thought', text: 'SECRET', seal },
+      { type: 'thought', text: 'SECRET', payload },
       { type: 'thought', text: 'SECRET' },
-      { type: 'text', text: 'said', seal, citations: [{ url: 'https://a', seal }] },
+      { type: 'text', text: 'said', payload, citations: [{ url: 'https://a', payload }] },
       {
-        type: 'work',
+        type: 'hostedCall',
         tool: 'web_search',
         id: 'w',
         input: 'news',
         found: [{ url: 'https://b', title: 'B' }],
         raw,
       },
-      { ...(call('1') as object), seal } as Content,
+      { ...(call('1') as object), payload } as Content,
     ),
     user(result('1')),
   ]
@@ -152,9 +152,9 @@ t.test('its own thoughts go back unchanged, with or without words', async t => {
   const turns = [
     ...HI,
     model(
-      { type: 'thought', text: 'hm', seal: { origin: NAME, data: 's1' } },
-      { type: 'thought', text: '', seal: { origin: NAME, data: 's2' } },
-      { type: 'thought', text: '', seal: { origin: NAME, data: 'd', kind: 'redacted' } },
+      { type: 'thought', text: 'hm', payload: { origin: NAME, data: 's1' } },
+      { type: 'thought', text: '', payload: { origin: NAME, data: 's2' } },
+      { type: 'thought', text: '', payload: { origin: NAME, data: 'd', kind: 'redacted' } },
       call('1'),
     ),
     user(result('1')),
@@ -200,7 +200,7 @@ t.test(
       { type: 'media', kind: 'document', source: { text: 'x' }, name: 'T' },
       { type: 'media', source: { type: 'file', origin: NAME } },
       { type: 'media', source: { text: 'y' } },
-      { type: 'work', tool: 'other' },
+      { type: 'hostedCall', tool: 'other' },
     ])
   },
 )

@@ -58,8 +58,8 @@ t.test('edge 10: thoughts without words are kept for their signature', async t =
     ...[shut(0), open(1, { type: 'redacted_thinking', data: 'd' }), shut(1), STOP],
   )
   t.same(content, [
-    { type: 'thought', text: '', seal: { origin: NAME, data: 's' } },
-    { type: 'thought', text: '', seal: { origin: NAME, data: 'd', kind: 'redacted' } },
+    { type: 'thought', text: '', payload: { origin: NAME, data: 's' } },
+    { type: 'thought', text: '', payload: { origin: NAME, data: 'd', kind: 'redacted' } },
   ])
 })
 t.test('blocks left open, opened again, never opened', async t => {
@@ -89,7 +89,7 @@ t.test('what nobody knows is passed over, or kept for its provider', async t => 
   )
   t.match(content, [
     { text: 'a' },
-    { type: 'work', tool: 'other', raw: { items: [{ type: 'of_the_future', x: 1 }] } },
+    { type: 'hostedCall', tool: 'other', raw: { items: [{ type: 'of_the_future', x: 1 }] } },
   ])
 })
 t.test('edge 26: a search and what it found are one work, and no call', async t => {
@@ -123,13 +123,16 @@ t.test('edge 26: a search and what it found are one work, and no call', async t 
   )
   t.match(content, [
     {
-      type: 'work',
+      type: 'hostedCall',
       tool: 'web_search',
       input: 'x',
-      found: [{ url: 'https://a', title: 'A', seal: { data: 'e' } }],
+      found: [{ url: 'https://a', title: 'A', payload: { data: 'e' } }],
       raw: { origin: NAME, items: [{ input: { query: 'x' } }, result] },
     },
-    { text: 'b', citations: [{ url: 'https://a', title: 'A', quote: 'q', seal: { data: 'i' } }] },
+    {
+      text: 'b',
+      citations: [{ url: 'https://a', title: 'A', quote: 'q', payload: { data: 'i' } }],
+    },
   ])
   t.match(stop, { reason: 'end' })
 })

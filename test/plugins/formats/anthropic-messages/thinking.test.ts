@@ -82,14 +82,19 @@ t.test('edge 9: a turn that another provider began to think cannot be thought on
   ]
   const thinking = { mode: 'budget', budget: 2_000 } as const
   const foreign = write(
-    asking(turns([{ type: 'thought', text: 'x', seal: { origin: 'google-gemini', data: 's' } }]), {
-      thinking,
-    }),
+    asking(
+      turns([{ type: 'thought', text: 'x', payload: { origin: 'google-gemini', data: 's' } }]),
+      {
+        thinking,
+      },
+    ),
   )
   t.notOk('thinking' in foreign.body)
   t.same(foreign.lost, ['thinking'])
   const own = write(
-    asking(turns([{ type: 'thought', text: '', seal: { origin: NAME, data: 's' } }]), { thinking }),
+    asking(turns([{ type: 'thought', text: '', payload: { origin: NAME, data: 's' } }]), {
+      thinking,
+    }),
   )
   t.match(own.body, { thinking: { type: 'enabled' } })
   t.match(

@@ -118,7 +118,7 @@ t.test('the start of an answer, and models that do not go on from one', async t 
 t.test('a turn that a provider’s tool paused is sent again as it is', async t => {
   const items = [{ type: 'server_tool_use', id: 's', name: 'web_search', input: {} }]
   const work: Content = {
-    type: 'work',
+    type: 'hostedCall',
     tool: 'web_search',
     id: 's',
     input: 'x',

@@ -41,18 +41,24 @@ t.test('edge 18: ids that this format does not take are fitted, and read back', 
   t.match(prompt.turns[0]?.content[0], { id: 'call|1' })
 })
 t.test('thoughts, signed at any time or never', async t => {
-  const seal = { origin: NAME, data: 's' }
+  const payload = { origin: NAME, data: 's' }
   const message = await shown(
-    ...[BEGIN, open(0, THOUGHT), grow(0, 'hm'), { type: 'seal', index: 0, seal } as Part, close(0)],
     ...[
-      open(1, { ...THOUGHT, seal } as Content),
+      BEGIN,
+      open(0, THOUGHT),
+      grow(0, 'hm'),
+      { type: 'payload', index: 0, payload } as Part,
+      close(0),
+    ],
+    ...[
+      open(1, { ...THOUGHT, payload } as Content),
       close(1),
       open(2, THOUGHT),
       grow(2, 'so'),
       close(2),
     ],
     ...[
-      open(3, { ...THOUGHT, seal: { ...seal, kind: 'redacted' } } as Content),
+      open(3, { ...THOUGHT, payload: { ...payload, kind: 'redacted' } } as Content),
       close(3),
       stop('end'),
       END,
@@ -66,21 +72,21 @@ t.test('thoughts, signed at any time or never', async t => {
   ])
 })
 t.test('edge 7 and 8: what another provider sealed comes back at its place', async t => {
-  const seal = { origin: 'google-gemini', data: 'signed' }
+  const payload = { origin: 'google-gemini', data: 'signed' }
   const thought = { origin: 'openai-responses', data: 'encrypted', id: 'rs_1' }
   const message = await shown(
     ...[
       BEGIN,
       open(0, THOUGHT),
       grow(0, 'hm'),
-      { type: 'seal', index: 0, seal: thought } as Part,
+      { type: 'payload', index: 0, payload: thought } as Part,
       close(0),
     ],
-    ...[open(1, { ...call('a'), seal } as Content), close(1), open(2, call('b')), close(2)],
+    ...[open(1, { ...call('a'), payload } as Content), close(1), open(2, call('b')), close(2)],
     ...[
       open(3, TEXT),
       grow(3, 'x'),
-      { type: 'seal', index: 3, seal } as Part,
+      { type: 'payload', index: 3, payload } as Part,
       close(3),
       stop('call'),
       END,
@@ -91,12 +97,12 @@ t.test('edge 7 and 8: what another provider sealed comes back at its place', asy
     messages: [{ role: 'assistant', content: message.content as Json }],
   })
   t.match(prompt.turns[0]?.content, [
-    { type: 'thought', text: 'hm', seal: thought },
-    { type: 'thought', text: '', seal },
+    { type: 'thought', text: 'hm', payload: thought },
+    { type: 'thought', text: '', payload },
     { type: 'call', id: 'a' },
     { type: 'call', id: 'b' },
     { type: 'text', text: 'x' },
-    { type: 'thought', text: '', seal },
+    { type: 'thought', text: '', payload },
   ])
   const sent = written(NAME, prompt).body
   t.notMatch(
@@ -109,7 +115,7 @@ t.test(
   'the work of another provider is told as this format tells its own, and comes back whole',
   async t => {
     const raw = { origin: 'openai-responses', items: [{ type: 'web_search_call', id: 'ws_1' }] }
-    const begun: Content = { type: 'work', tool: 'web_search', id: 'ws_1', input: {} }
+    const begun: Content = { type: 'hostedCall', tool: 'web_search', id: 'ws_1', input: {} }
     const done: Content = {
       ...begun,
       input: 'news',
@@ -117,7 +123,7 @@ t.test(
       raw,
     }
     const code: Content = {
-      type: 'work',
+      type: 'hostedCall',
       tool: 'code_execution',
       id: 'ci',
       input: 'print(1)',
@@ -152,8 +158,8 @@ t.test(
       messages: [{ role: 'assistant', content: message.content as Json }],
     })
     const [search, ran, ...others] = prompt.turns[0]?.content ?? []
-    t.match(search, { type: 'work', tool: 'web_search', input: 'news', raw })
-    t.match(ran, { type: 'work', tool: 'code_execution', output: '1\n' })
+    t.match(search, { type: 'hostedCall', tool: 'web_search', input: 'news', raw })
+    t.match(ran, { type: 'hostedCall', tool: 'code_execution', output: '1\n' })
     t.same(others, [])
   },
 )
@@ -169,7 +175,13 @@ t.test('every hosted tool, done and failed', async t => {
   ] as const
   for (const tool of tools)
     for (const failed of [undefined, 'unavailable']) {
-      const work: Content = { type: 'work', tool, id: 'w', input: null, ...(failed && { failed }) }
+      const work: Content = {
+        type: 'hostedCall',
+        tool,
+        id: 'w',
+        input: null,
+        ...(failed && { failed }),
+      }
       const message = await shown(BEGIN, open(0, work), close(0), stop('end'), END)
       t.match(message.content, [{ type: 'server_tool_use' }], tool)
     }

@@ -79,7 +79,7 @@ t.test(
       finishReason: 'STOP',
     })
     t.same(
-      choices[0]?.content.map(each => ('seal' in each ? each.seal?.data : 'none')),
+      choices[0]?.content.map(each => ('payload' in each ? each.payload?.data : 'none')),
       ['S1', 'none'],
     )
     t.end()
@@ -89,11 +89,11 @@ t.test('edge 10: a signature without words', t => {
   const sealed = [{ text: '', thoughtSignature: 'S' }]
   t.match(contentOf(piece([{ text: 'a' }]), piece(sealed, { finishReason: 'STOP' })), [
     { type: 'text', text: 'a' },
-    { type: 'thought', text: '', seal: { origin: NAME, data: 'S' } },
+    { type: 'thought', text: '', payload: { origin: NAME, data: 'S' } },
   ])
   t.match(
     contentOf(call({ name: 'f' }), piece(sealed), stop()),
-    [{ type: 'call' }, { type: 'thought', text: '', seal: { data: 'S' } }],
+    [{ type: 'call' }, { type: 'thought', text: '', payload: { data: 'S' } }],
     'behind no text it is a thought of its own',
   )
   t.match(
@@ -102,7 +102,7 @@ t.test('edge 10: a signature without words', t => {
       piece([{ ...sealed[0], thought: true }]),
       stop(),
     ),
-    [{ type: 'thought', text: 't', seal: { data: 'S' } }],
+    [{ type: 'thought', text: 't', payload: { data: 'S' } }],
   )
   t.end()
 })
@@ -136,7 +136,7 @@ t.test("code and what it printed are one work, and none of the client's calls", 
   t.match(content, [
     { type: 'text', text: 'a' },
     {
-      type: 'work',
+      type: 'hostedCall',
       tool: 'code_execution',
       input: { language: 'python', code: 'print(1)' },
       output: { output: '1\n' },
@@ -147,9 +147,13 @@ t.test("code and what it printed are one work, and none of the client's calls", 
   t.match(stopOf(piece([code, result]), stop()), { reason: 'end' })
   const failed = { codeExecutionResult: { outcome: 'OUTCOME_FAILED', output: 'x' } }
   t.match(contentOf(piece([code, failed]), stop()), [{ failed: 'OUTCOME_FAILED' }])
-  t.match(contentOf(piece([result]), stop()), [{ type: 'work', output: {} }], 'a result alone')
+  t.match(
+    contentOf(piece([result]), stop()),
+    [{ type: 'hostedCall', output: {} }],
+    'a result alone',
+  )
   t.match(contentOf(piece([code]), piece([{ text: 'c' }]), stop()), [
-    { type: 'work', output: undefined },
+    { type: 'hostedCall', output: undefined },
     { type: 'text' },
   ])
   t.end()
@@ -166,8 +170,8 @@ t.test('calls of its own tools that a newer model shows', t => {
   t.match(
     contentOf(piece([asked('a'), asked('b'), gave('a'), gave('b')]), stop('STOP', grounded)),
     [
-      { type: 'work', tool: 'web_search', id: 'a', output: { id: 'a' } },
-      { type: 'work', tool: 'web_search', id: 'b', output: { id: 'b' } },
+      { type: 'hostedCall', tool: 'web_search', id: 'a', output: { id: 'a' } },
+      { type: 'hostedCall', tool: 'web_search', id: 'b', output: { id: 'b' } },
     ],
     'and the search is not told twice',
   )
@@ -196,7 +200,7 @@ t.test('sources: bytes become units, and each is told once', t => {
   })
   t.equal(said?.type === 'text' && said.citations?.length, 1)
   t.equal(text.slice(10, 21), 'liegt schön')
-  t.match(work, { type: 'work', tool: 'web_search', input: { query: 'zürich' } })
+  t.match(work, { type: 'hostedCall', tool: 'web_search', input: { query: 'zürich' } })
   t.end()
 })
 t.test('sources that come when the text is closed still are told', t => {

@@ -44,7 +44,7 @@ t.test('sources are told in bytes of all the text', t => {
       citations: [{ url: 'https://a.example', title: 'A', start: 0, end: 6 }],
     },
     {
-      type: 'work',
+      type: 'hostedCall',
       tool: 'web_search',
       id: 'w',
       input: { query: 'q' },
@@ -73,21 +73,21 @@ t.test('sources are told in bytes of all the text', t => {
 t.test('what other tools did', t => {
   const content: Content[] = [
     {
-      type: 'work',
+      type: 'hostedCall',
       tool: 'code_execution',
       id: 'c',
       input: { code: '1+1' },
       output: { stdout: '2' },
     },
-    { type: 'work', tool: 'code_execution', id: 'd', input: 'x', failed: 'it broke' },
+    { type: 'hostedCall', tool: 'code_execution', id: 'd', input: 'x', failed: 'it broke' },
     {
-      type: 'work',
+      type: 'hostedCall',
       tool: 'web_fetch',
       id: 'e',
       input: { url: 'https://a.example' },
       failed: 'gone',
     },
-    { type: 'work', tool: 'file_search', id: 'f', input: { queries: ['q'] } },
+    { type: 'hostedCall', tool: 'file_search', id: 'f', input: { queries: ['q'] } },
   ]
   for (const written of [[whole(content)], stream(content)]) {
     t.match(partsIn(written).slice(0, 4), [

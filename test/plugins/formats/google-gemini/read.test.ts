@@ -153,8 +153,8 @@ t.test('edge 10: a signature in a part without text goes to the text before it',
   t.match(prompt.turns, [
     {
       content: [
-        { type: 'text', text: 'a', seal: { origin: NAME, data: 'S' } },
-        { type: 'thought', text: '', seal: { data: 'T' } },
+        { type: 'text', text: 'a', payload: { origin: NAME, data: 'S' } },
+        { type: 'thought', text: '', payload: { data: 'T' } },
       ],
     },
   ])

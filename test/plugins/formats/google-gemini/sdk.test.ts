@@ -70,9 +70,9 @@ t.test('streams', { skip }, async t => {
   }
 })
 t.test('a conversation goes on from what was streamed', async t => {
-  const seal = { origin: 'anthropic-messages', data: 'secret' }
+  const payload = { origin: 'anthropic-messages', data: 'secret' }
   const content: readonly Content[] = [
-    { type: 'thought', text: 'hm', seal },
+    { type: 'thought', text: 'hm', payload },
     { type: 'text', text: 'hello' },
     { type: 'call', id: 'toolu_1', name: 'f', input: '{"a":1}' },
   ]

@@ -125,12 +125,12 @@ t.test('edge 7 and 8: signatures return to where they stood, foreign ones nowher
     contentsOf([
       assistant(
         ...[
-          { type: 'thought', text: 'hm', seal: own } as const,
-          { type: 'thought', text: 'foreign', seal: foreign } as const,
+          { type: 'thought', text: 'hm', payload: own } as const,
+          { type: 'thought', text: 'foreign', payload: foreign } as const,
         ],
         ...[
-          { type: 'text', text: 'a', seal: foreign } as const,
-          called('a', { seal: own }),
+          { type: 'text', text: 'a', payload: foreign } as const,
+          called('a', { payload: own }),
           called('b'),
         ],
       ),
@@ -150,7 +150,7 @@ t.test('edge 7 and 8: signatures return to where they stood, foreign ones nowher
   t.end()
 })
 t.test('edge 7: a thought without words carries the signature of what follows it', t => {
-  const thought: Content = { type: 'thought', text: '', seal: { origin: NAME, data: 'S' } }
+  const thought: Content = { type: 'thought', text: '', payload: { origin: NAME, data: 'S' } }
   const signatures = (...content: Content[]) =>
     (
       contentsOf([assistant(...content)]) as { parts: { thoughtSignature?: string }[] }[]
@@ -158,9 +158,9 @@ t.test('edge 7: a thought without words carries the signature of what follows it
   t.same(signatures(thought, called('a'), called('b')), ['S', undefined])
   t.same(signatures(text('a'), thought), ['S'], 'or of what came last')
   t.same(signatures(thought), ['S'], 'or stands alone')
-  const sealed = called('a', { seal: { origin: NAME, data: 'OWN' } })
+  const sealed = called('a', { payload: { origin: NAME, data: 'OWN' } })
   t.same(signatures(text('a'), thought, sealed), ['S', 'OWN'], 'what has its own keeps it')
-  const other: Content = { ...thought, seal: { origin: NAME, data: 'T' } }
+  const other: Content = { ...thought, payload: { origin: NAME, data: 'T' } }
   t.same(signatures(text('a'), thought, other, called('a')), ['S', 'T'], 'one before, one after')
   t.end()
 })
@@ -169,7 +169,7 @@ t.test(
   t => {
     const turns = [
       ...[user(text('x')), assistant(called('a'), called('b')), user(result('a'), result('b'))],
-      assistant(called('c', { seal: { origin: NAME, data: 'S' } })),
+      assistant(called('c', { payload: { origin: NAME, data: 'S' } })),
     ]
     const signatures = (traits = {}) =>
       (
@@ -204,7 +204,7 @@ t.test('what another provider sealed never reaches Google', t => {
       },
     ],
   })
-  t.match(given.turns[0]?.content[0], { seal: { origin: 'openai-responses', data: 'SECRET' } })
+  t.match(given.turns[0]?.content[0], { payload: { origin: 'openai-responses', data: 'SECRET' } })
   const { body } = sent(given)
   t.notOk(holdsSeal(Buffer.from(JSON.stringify(body))))
   t.notMatch(JSON.stringify(body), /SECRET/)
@@ -212,7 +212,7 @@ t.test('what another provider sealed never reaches Google', t => {
 })
 t.test('what hosted tools of others did is told in words, its own given back as it was', t => {
   const work = (origin: string): Content => ({
-    ...{ type: 'work', tool: 'web_search', id: 'w', input: { query: 'x' } },
+    ...{ type: 'hostedCall', tool: 'web_search', id: 'w', input: { query: 'x' } },
     raw: { origin, items: [{ toolCall: { id: 'w' }, thoughtSignature: 'S' }] },
   })
   t.match(contentsOf([assistant(work(NAME))]), [

@@ -147,13 +147,13 @@ t.test('edge 6: no candidates at all still make an answer', t => {
 })
 
 t.test('thoughts: words for whoever shows them, seals for whoever gives them back', t => {
-  const seal = { origin: 'anthropic-messages', data: 'sig' }
+  const payload = { origin: 'anthropic-messages', data: 'sig' }
   const thoughts: Content[] = [
-    { type: 'thought', text: 'hm', seal },
+    { type: 'thought', text: 'hm', payload },
     {
       type: 'thought',
       text: '',
-      seal: { origin: 'anthropic-messages', data: 'red', kind: 'redacted' },
+      payload: { origin: 'anthropic-messages', data: 'red', kind: 'redacted' },
     },
   ]
   const [choice] = encoded([...thoughts, { type: 'text', text: 'yes' }]).choices
@@ -170,11 +170,11 @@ t.test('thoughts: words for whoever shows them, seals for whoever gives them bac
   t.end()
 })
 t.test('edge 7: the signature of a call comes back with it, streamed too', t => {
-  const seal = { origin: 'google-gemini', data: 'c2ln' }
+  const payload = { origin: 'google-gemini', data: 'c2ln' }
   const answer = {
     choices: [
       {
-        content: [{ type: 'call', id: 'a', name: 'f', input: '{}', seal } as const],
+        content: [{ type: 'call', id: 'a', name: 'f', input: '{}', payload } as const],
         stop: { reason: 'call' } as const,
       },
     ],
@@ -185,8 +185,8 @@ t.test('edge 7: the signature of a call comes back with it, streamed too', t => 
     '/',
     { drop() {} },
   )
-  t.match(back.turns[0]?.content, [{ type: 'call', seal }])
-  t.match(collected(NAME, streamed(NAME, unrolled(answer))).choices[0]?.content, [{ seal }])
+  t.match(back.turns[0]?.content, [{ type: 'call', payload }])
+  t.match(collected(NAME, streamed(NAME, unrolled(answer))).choices[0]?.content, [{ payload }])
   t.end()
 })
 t.test('citations stand at the message, and are found again', t => {

@@ -64,37 +64,40 @@ t.test('edge 33: the model is called as the client called it', async t => {
   t.match(codec.encodeAnswer(answer, contextWith()), { model: 'asked', id: /^resp_0123/ })
 })
 
-t.test('edge 10: a thought without words keeps its seal; one without either is none', async t => {
-  const seal = { origin: NAME, data: 'gAAA', id: 'rs_1' }
-  t.same(output({ type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAA' }), [
-    { type: 'thought', text: '', seal },
-  ])
-  t.same(output({ type: 'reasoning', id: 'rs_1', summary: [] }), [])
-  t.same(output({ type: 'reasoning', content: [{ type: 'reasoning_text', text: 'hm' }] }), [
-    { type: 'thought', text: 'hm' },
-  ])
-  const summary = [{ text: 'one' }, { text: 'two' }]
-  t.match(output({ type: 'reasoning', summary }), [{ text: 'one\n\ntwo' }])
-})
+t.test(
+  'edge 10: a thought without words keeps its payload; one without either is none',
+  async t => {
+    const payload = { origin: NAME, data: 'gAAA', id: 'rs_1' }
+    t.same(output({ type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAA' }), [
+      { type: 'thought', text: '', payload },
+    ])
+    t.same(output({ type: 'reasoning', id: 'rs_1', summary: [] }), [])
+    t.same(output({ type: 'reasoning', content: [{ type: 'reasoning_text', text: 'hm' }] }), [
+      { type: 'thought', text: 'hm' },
+    ])
+    const summary = [{ text: 'one' }, { text: 'two' }]
+    t.match(output({ type: 'reasoning', summary }), [{ text: 'one\n\ntwo' }])
+  },
+)
 t.test('thoughts of others come back to them through a client of this format', async t => {
-  const seal = { origin: 'anthropic-messages', data: 'sig', kind: 'signature' }
+  const payload = { origin: 'anthropic-messages', data: 'sig', kind: 'signature' }
   const call = { type: 'call', id: 'c', name: 'f', input: '{}' } as const
   const google = { origin: 'google-gemini', data: 'c2ln' }
-  const thought = { type: 'thought', text: 'hm', seal } as const
-  const { output: items } = said([thought, { ...call, seal: google }], { reason: 'call' })
+  const thought = { type: 'thought', text: 'hm', payload } as const
+  const { output: items } = said([thought, { ...call, payload: google }], { reason: 'call' })
   t.match(items, [
     { type: 'reasoning', id: 'rs_abc_0', summary: [{ type: 'summary_text', text: 'hm' }] },
     { type: 'reasoning', id: 'rs_abc_1', summary: [] },
     { type: 'function_call', id: 'fc_abc_2', call_id: 'c' },
   ])
   const [turn] = read(NAME, { input: items as Json }).prompt.turns
-  t.same(turn?.content, [thought, { type: 'thought', text: '', seal: google }, call])
+  t.same(turn?.content, [thought, { type: 'thought', text: '', payload: google }, call])
 })
-t.test('a seal of ours under another id is packed with its own', async t => {
-  const seal = { origin: NAME, data: 'gAAA', id: 'rs_theirs' }
-  const { output: items } = said([{ type: 'thought', text: '', seal }, text('hi')])
+t.test('a payload of ours under another id is packed with its own', async t => {
+  const payload = { origin: NAME, data: 'gAAA', id: 'rs_theirs' }
+  const { output: items } = said([{ type: 'thought', text: '', payload }, text('hi')])
   const [turn] = read(NAME, { input: items as Json }).prompt.turns
-  t.match(turn?.content, [{ type: 'thought', seal }])
+  t.match(turn?.content, [{ type: 'thought', payload }])
 })
 t.test('texts that follow one another are one, and what they cite is found in it', async t => {
   const url = 'https://x'
@@ -157,18 +160,18 @@ t.test('calls: edge 16 no arguments, edge 18 fitted ids, free tools', async t =>
 })
 t.test('an upstream’s own searches are no calls of the client’s', async t => {
   const search = { type: 'custom_tool_call', call_id: 'xs_call_1', name: 'x_search', input: '{}' }
-  t.match(output(search), [{ type: 'work', tool: 'other' }])
+  t.match(output(search), [{ type: 'hostedCall', tool: 'other' }])
   const odd = {
     type: 'web_search_call',
     arguments: '{"query":"q"}',
     call_id: '',
     name: 'web_search',
   }
-  t.match(output(odd), [{ type: 'work', tool: 'web_search', input: { query: 'q' } }])
+  t.match(output(odd), [{ type: 'hostedCall', tool: 'web_search', input: { query: 'q' } }])
 })
 t.test('edge 26: searches and code of others are items of this format', async t => {
   const work = (tool: string, input: Json, more: object = {}) =>
-    ({ type: 'work', id: 'w', tool, input, ...more }) as Content
+    ({ type: 'hostedCall', id: 'w', tool, input, ...more }) as Content
   const { output: items } = said([
     work('web_search', { query: 'q' }, { found: [{ url: 'https://x' }] }),
     work('web_fetch', { url: 'https://x' }),

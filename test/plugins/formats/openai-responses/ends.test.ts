@@ -92,7 +92,7 @@ t.test('edge 4: nulls, odd types and unknown items are no errors', async t => {
     ...[{ type: 'function_call', arguments: { a: 1 }, name: null }, {}, { type: null }],
   ]
   t.match(decoded({ output: [...odd, null, 7] }).choices[0]?.content, [
-    { type: 'work', tool: 'other', id: 's' },
+    { type: 'hostedCall', tool: 'other', id: 's' },
     { type: 'call', input: '{"a":1}' },
   ])
 })

@@ -113,8 +113,8 @@ t.test('thoughts: paragraphs, the ciphertext of the finished item, none at all',
     ...[added(thought({ encrypted_content: 'first' })), part(0), summed('one'), part(1)],
     ...[summed('two', 1), done(whole), completed([whole])],
   ]
-  const seal = { origin: NAME, data: 'final', id: 'rs_1' }
-  t.same(content(...events), [{ type: 'thought', text: 'one\n\ntwo', seal }])
+  const payload = { origin: NAME, data: 'final', id: 'rs_1' }
+  t.same(content(...events), [{ type: 'thought', text: 'one\n\ntwo', payload }])
   t.same(content(added(thought()), done(thought()), completed([thought()])), [])
   const raw = { type: 'response.reasoning_text.delta', output_index: 0, delta: 'hm' }
   t.match(content(raw, completed()), [{ type: 'thought', text: 'hm' }])
@@ -145,7 +145,7 @@ t.test('hosted tools open when they begin and tell at their end what they did', 
   const over = { ...begun, status: 'completed', action: { type: 'search', query: 'q' } }
   const { parts } = read(added(begun), done(over), completed([over]))
   t.match(parts.slice(1, 3), [
-    { type: 'open', content: { type: 'work', tool: 'web_search' } },
+    { type: 'open', content: { type: 'hostedCall', tool: 'web_search' } },
     { type: 'close', content: { input: { query: 'q' } } },
   ])
   const image = { type: 'image_generation_call', id: 'ig', result: 'AAAA' }

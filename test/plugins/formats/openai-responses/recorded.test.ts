@@ -96,7 +96,7 @@ t.test('encrypted thoughts come out sealed, with the id they are bound to', { sk
   for (const recording of recorded) {
     const [{ content = [] } = {}] = answerOf(recording).choices
     const seals = content.flatMap(each =>
-      each.type === 'thought' && each.seal ? [[each.seal.id, each.seal.data]] : [],
+      each.type === 'thought' && each.payload ? [[each.payload.id, each.payload.data]] : [],
     )
     const given = recordedResponse(recording).output.flatMap(item =>
       item.type === 'reasoning' && item.encrypted_content

@@ -11,8 +11,8 @@ const url = 'data:image/png;base64,AAAA'
 t.test('edge 11: encrypted thoughts go back under their id, before their item', async t => {
   const thought = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAA' }
   const turns = turnsOf(thought, call, given)
-  const seal = { origin: NAME, data: 'gAAA', id: 'rs_1' }
-  t.match(turns[0]?.content, [{ type: 'thought', text: '', seal }, { type: 'call' }])
+  const payload = { origin: NAME, data: 'gAAA', id: 'rs_1' }
+  t.match(turns[0]?.content, [{ type: 'thought', text: '', payload }, { type: 'call' }])
   t.same(itemsOf(...turns), [thought, call, given])
   const { body } = sent({ turns })
   t.match(body, { store: false, include: ['reasoning.encrypted_content'] })
@@ -27,12 +27,12 @@ t.test('edge 11: what others sealed is unpacked for them, and never sent here', 
     encrypted_content: sealedFor(NAME, foreign),
   }
   const turns = turnsOf({ ...packed, summary: [{ type: 'summary_text', text: 'hm' }] }, call)
-  t.match(turns[0]?.content, [{ type: 'thought', text: 'hm', seal: foreign }, { type: 'call' }])
+  t.match(turns[0]?.content, [{ type: 'thought', text: 'hm', payload: foreign }, { type: 'call' }])
   t.same(itemsOf(...turns), [call])
 })
 t.test('what we sealed for what follows is put back there', async t => {
   const carried = (kind: string, data: string) =>
-    ({ type: 'thought', text: '', seal: { origin: NAME, kind, data } }) as const
+    ({ type: 'thought', text: '', payload: { origin: NAME, kind, data } }) as const
   const items = itemsOf({
     role: 'assistant',
     content: [
@@ -78,13 +78,13 @@ t.test(
   async t => {
     const content = [
       {
-        type: 'work',
+        type: 'hostedCall',
         tool: 'web_search',
         id: 'x',
         input: { query: 'q' },
         found: [{ url: 'https://x' }],
       },
-      { type: 'work', tool: 'other', id: 'y', input: null },
+      { type: 'hostedCall', tool: 'other', id: 'y', input: null },
       { type: 'media', kind: 'image', source: { type: 'data', data: 'AAAA', mime: 'image/png' } },
     ] as const
     t.match(itemsOf({ role: 'assistant', content }), [
