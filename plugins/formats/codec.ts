@@ -66,7 +66,7 @@ export interface Sent {
   readonly body: Fields | Bytes
   readonly headers?: Headers
   /** Further requests for the rest of the answer, sent after the first succeeded. */
-  readonly more?: readonly Sent[]
+  readonly followUps?: readonly Sent[]
 }
 
 /** Properties of a target, from its entry in `models:`. */
@@ -126,5 +126,5 @@ export interface Refused {
   readonly code?: string
   readonly param?: string
   /** Seconds after which to retry, if the body names them. */
-  readonly wait?: number
+  readonly retryAfter?: number
 }

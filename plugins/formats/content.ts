@@ -48,15 +48,15 @@ export interface Media extends Sealable {
   readonly name?: string
   /** For a document: a description, and whether the model shall cite it. */
   readonly context?: string
-  readonly cited?: boolean
+  readonly citationsEnabled?: boolean
   /** For a video: `{startOffset, endOffset, fps}`. */
   readonly clip?: Json
   /** For a generated image: the prompt as revised by the model. */
-  readonly revised?: string
+  readonly revisedPrompt?: string
   /** True for the mask of an image edit, transparent where the image shall change. */
-  readonly mask?: boolean
+  readonly isMask?: boolean
   /** Chat clients of this model expect the bare URL or base64, without Markdown around it. */
-  readonly bare?: boolean
+  readonly isBare?: boolean
   /** The path in the client's request for error messages: `messages[2].content[1]`. */
   readonly at?: string
 }
@@ -79,7 +79,7 @@ export interface Call extends Sealable {
   readonly name: string
   /** The arguments as JSON text, `{}` for none; for a free-text tool the text itself. */
   readonly input: string
-  readonly free?: boolean
+  readonly isFreeText?: boolean
 }
 /** The result of a client's tool. */
 export interface Result extends Sealable {
@@ -91,8 +91,8 @@ export interface Result extends Sealable {
   readonly content: readonly (Text | Media)[]
   /** The whole result, if the format carries objects. */
   readonly value?: Json
-  readonly failed?: boolean
-  readonly free?: boolean
+  readonly hasFailed?: boolean
+  readonly isFreeText?: boolean
 }
 /** A call of a hosted tool, which the provider runs itself; never a call of the client's tools. */
 export interface Work extends Sealable {
@@ -103,8 +103,8 @@ export interface Work extends Sealable {
   readonly input: Json
   readonly output?: Json
   /** Pages that the tool found. */
-  readonly found?: readonly Citation[]
-  readonly failed?: string
+  readonly sources?: readonly Citation[]
+  readonly error?: string
   /** The provider's own items, sent back to this provider only. */
   readonly raw?: { readonly origin: string; readonly items: readonly Json[] }
 }

@@ -43,11 +43,11 @@ export const askedOf = ({ turns, settings }: Prompt) => {
   const [turn] = turns
   const content = turn?.content ?? []
   const media = content.filter(each => each.type === 'media')
-  const [mask, second] = media.filter(each => each.mask)
+  const [mask, second] = media.filter(each => each.isMask)
   if (second) throw unsupported(second)
   return {
     text: content.map(each => (each.type === 'text' ? each.text : '')).join(''),
-    images: media.filter(each => !each.mask),
+    images: media.filter(each => !each.isMask),
     ...(mask && { mask }),
     count: settings.candidates ?? 1,
   }
@@ -98,7 +98,7 @@ const SUPPORTED_SETTINGS: ReadonlySet<string> = new Set(['candidates', 'user', '
 /** Settings that request nothing if they are false. */
 const OFF_IF_FALSE: ReadonlySet<string> = new Set(['store', 'background', 'logprobs'])
 const reportDropped = (
-  { settings, tools, choice, form, thinking, before, body }: Prompt,
+  { settings, tools, choice, form, thinking, previous, body }: Prompt,
   dropped: Loss,
 ): void => {
   for (const [name, value] of Object.entries(settings))
@@ -106,7 +106,7 @@ const reportDropped = (
       dropped.drop(name)
   for (const tool of tools) {
     if (tool.type === 'hosted' && tool.tool !== 'image_generation')
-      throw fault('TOOL_UNSUPPORTED', [tool.asked])
+      throw fault('TOOL_UNSUPPORTED', [tool.clientName])
     if (tool.type !== 'hosted') dropped.drop('tools')
   }
   if (form && taken(body, new Set()).response_format === undefined) dropped.drop('form')
@@ -114,8 +114,8 @@ const reportDropped = (
   // An image model generates an image whatever the choice.
   if (choice && choice.type !== 'none' && !tools.some(({ type }) => type === 'hosted'))
     dropped.drop('choice')
-  if (before?.answer !== undefined) dropped.drop('previous_response_id')
-  if (before?.conversation !== undefined) dropped.drop('conversation')
+  if (previous?.answer !== undefined) dropped.drop('previous_response_id')
+  if (previous?.conversation !== undefined) dropped.drop('conversation')
 }
 
 // ---------------------------------------------------------------- text and images of a turn

@@ -15,7 +15,7 @@ const readImage = (item: Fields): readonly Media[] => {
   const [url, data, revisedPrompt] = ['url', 'b64_json', 'revised_prompt'].map(key =>
     wordIn(item, key),
   )
-  const metadata = { ...(revisedPrompt !== undefined && { revised: revisedPrompt }) }
+  const metadata = { ...(revisedPrompt !== undefined && { revisedPrompt }) }
   if (data) {
     const source = { type: 'data' as const, data, mime: mimeOf(data) }
     return [{ type: 'media', kind: 'image', source, ...metadata }]

@@ -20,11 +20,11 @@ export interface Prompt {
   readonly cache?: Cache
   readonly stream: boolean
   /** Whether the client wants usage counts in its stream, if its format offers the choice. */
-  readonly counts: boolean
+  readonly includeUsage: boolean
   /** Ids of an earlier response or conversation that the provider stores. */
-  readonly before?: { readonly answer?: string; readonly conversation?: string }
+  readonly previous?: { readonly answer?: string; readonly conversation?: string }
   /** Hub name of a setting -> the name that the client used, if its format has two. */
-  readonly called?: Readonly<Partial<Record<keyof Settings, string>>>
+  readonly clientNames?: Readonly<Partial<Record<keyof Settings, string>>>
   /** The original body, for formats whose answers echo it. */
   readonly body: { readonly [key: string]: Json }
 }
@@ -119,10 +119,10 @@ export interface HostedTool {
   readonly type: 'hosted'
   readonly tool: HostedName
   /** The client's name for the tool, for error messages if no target has it. */
-  readonly asked: string
+  readonly clientName: string
   readonly domains?: { readonly allowed?: readonly string[]; readonly blocked?: readonly string[] }
   /** The user's location: `{country, city, region, timezone}`. */
-  readonly place?: Json
+  readonly location?: Json
   /** low, medium or high: how much of the search results the model reads. */
   readonly depth?: string
   readonly maxCalls?: number

@@ -15,7 +15,7 @@ export const calledIn = (
   body: Fields,
   spellings: Spellings,
   dropped: Loss,
-): Required<Pick<Prompt, 'called'>> => {
+): Required<Pick<Prompt, 'clientNames'>> => {
   const names: { [setting: string]: string } = {}
   for (const [name, [first, second]] of Object.entries(spellings)) {
     const preferred = body[first] ?? undefined
@@ -24,5 +24,5 @@ export const calledIn = (
     else if (alias !== undefined) names[name] = second
     if (preferred !== undefined && alias !== undefined && preferred !== alias) dropped.drop(second)
   }
-  return { called: names }
+  return { clientNames: names }
 }

@@ -7,8 +7,8 @@ import { isFields } from './fields.ts'
 /** Returns undefined and reports the call as dropped if it holds only opaque data of its
  *  provider. */
 export const retold = (work: Work, dropped: Loss): Text | undefined => {
-  const { tool, output, found } = work
-  if (tool !== 'other' || output !== undefined || found !== undefined) return describe(work)
+  const { tool, output, sources } = work
+  if (tool !== 'other' || output !== undefined || sources !== undefined) return describe(work)
   dropped.drop(providerName(work))
   return undefined
 }
@@ -19,12 +19,12 @@ const providerName = ({ raw, tool }: Work): string => {
   return typeof item.type === 'string' ? item.type : (Object.keys(item)[0] ?? tool)
 }
 
-const describe = ({ tool, input, output, found = [], failed }: Work): Text => {
+const describe = ({ tool, input, output, sources = [], error }: Work): Text => {
   const lines = [`[${tool}] ${asText(input)}`]
-  for (const { title, url } of found)
+  for (const { title, url } of sources)
     lines.push(`- ${title ?? url ?? ''}${title && url ? `: ${url}` : ''}`)
   if (output !== undefined) lines.push(asText(output))
-  if (failed !== undefined) lines.push(`failed: ${failed}`)
+  if (error !== undefined) lines.push(`failed: ${error}`)
   return { type: 'text', text: lines.join('\n') }
 }
 const asText = (value: unknown): string =>

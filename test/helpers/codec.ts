@@ -40,7 +40,7 @@ export const PROMPT: Prompt = {
   tools: [],
   settings: {},
   stream: true,
-  counts: true,
+  includeUsage: true,
   body: {},
 }
 export const contextWith = (context: Partial<Context> = {}): Context => ({

@@ -55,13 +55,13 @@ const document: fc.Arbitrary<Media> = fc
     ),
     name: maybe(fc.constantFrom('paper.pdf', 'Notes')),
     context: maybe(fc.constant('What this is about.')),
-    cited: maybe(fc.boolean()),
+    citationsEnabled: maybe(fc.boolean()),
   })
-  .map(({ source, name, context, cited }) => ({
+  .map(({ source, name, context, citationsEnabled }) => ({
     ...{ type: 'media', kind: 'document', source },
     ...(name && { name }),
     ...(context && { context }),
-    ...(cited !== undefined && { cited }),
+    ...(citationsEnabled !== undefined && { citationsEnabled }),
   }))
 
 // ---------------------------------------------------------------- tools
@@ -126,15 +126,21 @@ const exchange: fc.Arbitrary<readonly Turn[]> = fc
     name: fc.constantFrom(...NAMES),
     input: inputs,
     given: fc.array(fc.oneof({ weight: 4, arbitrary: text }, image, cached), { maxLength: 2 }),
-    failed: fc.boolean(),
+    hasFailed: fc.boolean(),
     more: maybe(asked),
   })
-  .map(({ said, refused, calls, name, input, given, failed, more }) => {
+  .map(({ said, refused, calls, name, input, given, hasFailed, more }) => {
     const asks = calls.map((id): Content => ({ type: 'call', id, name, input }))
     const refusal: readonly Content[] =
       refused !== undefined && calls.length === 0 ? [{ type: 'refusal', text: refused }] : []
     const results = calls.map(
-      (id): Content => ({ type: 'result', id, name, content: given, ...(failed && { failed }) }),
+      (id): Content => ({
+        type: 'result',
+        id,
+        name,
+        content: given,
+        ...(hasFailed && { hasFailed }),
+      }),
     )
     return [
       { role: 'assistant', content: [...said, ...refusal, ...asks] },

@@ -56,11 +56,11 @@ export const askedIn = (prompt: Prompt): Asked => {
   const members = (group: string, fields: object = {}, of = ''): void => {
     for (const [name, value] of Object.entries(fields)) put(`${group}.${name}`, value, of)
   }
-  const { turns, tools, settings, form, thinking, before, choice, cache, stream } = prompt
+  const { turns, tools, settings, form, thinking, previous, choice, cache, stream } = prompt
   members('settings', settings)
   members('form', form)
   members('thinking', thinking)
-  members('before', before)
+  members('previous', previous)
   put('choice', choice)
   put('cache', cache)
   put('stream', stream)
@@ -84,8 +84,17 @@ const pieces = ({ role, content }: Turn): readonly Piece[] =>
       return [{ role, type: each.type, text: each.text }]
     if (each.type === 'media') return [{ role, type: 'media', media: source(each) }]
     if (each.type === 'call') {
-      const { id, name, input, free = false } = each
-      return [{ role, type: 'call', id, name, input: free ? input : parsed(input), free }]
+      const { id, name, input, isFreeText = false } = each
+      return [
+        {
+          role,
+          type: 'call',
+          id,
+          name,
+          input: isFreeText ? input : parsed(input),
+          free: isFreeText,
+        },
+      ]
     }
     if (each.type === 'result') return [{ role, type: 'result', id: each.id, ...given(each) }]
     return each.type === 'hostedCall' ? [{ role, type: 'hostedCall', work: each }] : []
@@ -144,11 +153,14 @@ const hints = (turns: readonly Turn[]): ReadonlyMap<string, readonly unknown[]> 
         'payload' in each && each.type !== 'thought' && each.payload ? [each.payload] : [],
       ),
     ],
-    ['turns.failed', contents.flatMap(each => ('failed' in each && each.failed ? [true] : []))],
+    [
+      'turns.failed',
+      contents.flatMap(each => ('hasFailed' in each && each.hasFailed ? [true] : [])),
+    ],
     ['media.detail', details],
     ['media.name', told(media, 'name')],
     ['media.context', told(media, 'context')],
-    ['media.cited', told(media, 'cited').filter(Boolean)],
+    ['media.cited', told(media, 'citationsEnabled').filter(Boolean)],
     ['media.clip', told(media, 'clip')],
   ])
 }

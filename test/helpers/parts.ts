@@ -69,7 +69,7 @@ export const CASES: Readonly<Record<string, readonly Part[]>> = {
     ],
   ],
   'a free tool': [
-    ...said(0, { type: 'call', id: 'c', name: 'sql', input: '', free: true }, 'SELECT ', '1'),
+    ...said(0, { type: 'call', id: 'c', name: 'sql', input: '', isFreeText: true }, 'SELECT ', '1'),
     ...ending('call'),
   ],
   'a refusal that streams': [
@@ -108,7 +108,7 @@ export const CASES: Readonly<Record<string, readonly Part[]>> = {
         tool: 'web_search',
         id: 'w',
         input: { query: 'q' },
-        found: [{ url: 'https://x' }],
+        sources: [{ url: 'https://x' }],
       },
     },
     ...[

@@ -142,7 +142,7 @@ export const CHANGES: readonly ChangeReason[] = [
   },
   {
     reason: 'a tool that whoever answers runs is asked for by the name it has there',
-    fact: /^tool\.asked /,
+    fact: /^tool\.clientName /,
     holds: change => !added(change) && !gone(change),
   },
   {

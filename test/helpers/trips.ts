@@ -65,10 +65,10 @@ const NAMES: readonly (readonly [lost: RegExp, fact: RegExp])[] = [
   [/^format$/, /^tool\.grammar /],
   [/^schema\./, /^form\.schema$/],
   [/^parameters\./, /^tool\.schema /],
-  [/^previous_response_id$/, /^before\.answer$/],
-  [/^conversation$/, /^before\.conversation$/],
+  [/^previous_response_id$/, /^previous\.answer$/],
+  [/^conversation$/, /^previous\.conversation$/],
   [/\.search_context_size$/, /^tool\.depth /],
-  [/\.user_location$/, /^tool\.place /],
+  [/\.user_location$/, /^tool\.location /],
   [/\.max_uses$/, /^tool\.maxCalls /],
   [/(allowed|blocked)_domains$/, /^tool\.domains /],
 ]

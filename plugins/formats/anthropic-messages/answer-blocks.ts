@@ -60,7 +60,10 @@ const WRITERS: Writers = {
   media: media => [...carried(media.payload), ...writeText(shownMedia(media))],
   call: call => [
     ...carried(call.payload),
-    { ...callStart(call), input: call.free ? { input: call.input } : argumentsOf(call.input) },
+    {
+      ...callStart(call),
+      input: call.isFreeText ? { input: call.input } : argumentsOf(call.input),
+    },
   ],
   result: () => [],
   hostedCall: writeWork,

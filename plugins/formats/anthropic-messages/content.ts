@@ -64,23 +64,23 @@ const readCall: Read = (block, at): Call => {
     ...readCache(block, at),
   }
 }
-const calledWith = (name: string, input: Json): Pick<Call, 'name' | 'input' | 'free'> => {
+const calledWith = (name: string, input: Json): Pick<Call, 'name' | 'input' | 'isFreeText'> => {
   const toolName = freeOf(name)
   if (toolName === undefined) return { name: originalName(name), input: JSON.stringify(input) }
   const inputText = isFields(input) && typeof input.input === 'string' ? input.input : undefined
-  return { name: toolName, input: inputText ?? JSON.stringify(input), free: true }
+  return { name: toolName, input: inputText ?? JSON.stringify(input), isFreeText: true }
 }
 /** The fields of a call that only this format has. */
 export const callerOf = (payload: OpaquePayload | undefined): Fields =>
   (payload?.origin === OWN && payload.kind === CALLER_KIND && parsedObject(payload.data)) || {}
 
 const readResult: Read = (block, at): Result => {
-  const failed = flag(block, 'is_error', at)
+  const hasFailed = flag(block, 'is_error', at)
   return {
     type: 'result',
     id: original(neededText(block, 'tool_use_id', at)),
     content: resultContent(block, at),
-    ...(failed && { failed }),
+    ...(hasFailed && { hasFailed }),
     ...readCache(block, at),
   }
 }

@@ -59,7 +59,11 @@ export const readImage = (block: Fields, at: Place): Media => ({
 export const readDocument = (block: Fields, at: Place): Media => {
   const name = text(block, 'title', at)
   const context = text(block, 'context', at)
-  const cited = flag(object(block, 'citations', at) ?? {}, 'enabled', within(at, 'citations'))
+  const citationsEnabled = flag(
+    object(block, 'citations', at) ?? {},
+    'enabled',
+    within(at, 'citations'),
+  )
   const source = readSource(block, at)
   const inBlocks = isFields(block.source) && block.source.type === 'content'
   return {
@@ -68,7 +72,7 @@ export const readDocument = (block: Fields, at: Place): Media => {
     source,
     ...(name !== undefined && { name }),
     ...(context !== undefined && { context }),
-    ...(cited !== undefined && { cited }),
+    ...(citationsEnabled !== undefined && { citationsEnabled }),
     ...readCache(block, at),
     ...(inBlocks && { payload: blockSeal(block) }),
     ...(at !== undefined && { at }),
@@ -114,13 +118,13 @@ export const writeMedia = (media: Media): Fields => {
   if (media.kind === 'image')
     return { type: 'image', source: imageSource(media), ...writeCache(media) }
   if (media.kind !== 'document') throw unsupportedMedia(media, media.kind)
-  const { name, context, cited } = media
+  const { name, context, citationsEnabled } = media
   return {
     type: 'document',
     source: documentSource(media),
     ...(name !== undefined && { title: name }),
     ...(context !== undefined && { context }),
-    ...(cited !== undefined && { citations: { enabled: cited } }),
+    ...(citationsEnabled !== undefined && { citations: { enabled: citationsEnabled } }),
     ...writeCache(media),
   }
 }

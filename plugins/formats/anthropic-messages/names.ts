@@ -13,8 +13,8 @@ export const originalName = original
  *  decoder. */
 const FREE_PREFIX = 'tollgate_text_'
 export const freeName = (name: string): string => FREE_PREFIX + fittedName(name)
-export const calledName = ({ name, free }: Pick<Call, 'name' | 'free'>): string =>
-  free ? freeName(name) : fittedName(name)
+export const calledName = ({ name, isFreeText }: Pick<Call, 'name' | 'isFreeText'>): string =>
+  isFreeText ? freeName(name) : fittedName(name)
 /** Undefined for the name of a function. */
 export const freeOf = (name: string): string | undefined =>
   name.startsWith(FREE_PREFIX) ? originalName(name.slice(FREE_PREFIX.length)) : undefined

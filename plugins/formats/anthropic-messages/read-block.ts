@@ -52,7 +52,7 @@ export class BlockReader {
   }
   /** A free-text call: its input is complete only at the end. */
   get #isFree(): boolean {
-    return this.content.type === 'call' && this.content.free === true
+    return this.content.type === 'call' && this.content.isFreeText === true
   }
   #freeInput(): string {
     const call = readBlock({ ...this.#block, input: this.#input() }, undefined)

@@ -61,7 +61,7 @@ export const decodePrompt = (body: Fields, _path: string, dropped: Loss): Prompt
     ...readThinkingWish(body),
     ...readCache(body, ''),
     stream: flag(body, 'stream', '') ?? false,
-    counts: true,
+    includeUsage: true,
     body,
   }
 }

@@ -73,15 +73,15 @@ const readFunction = (tool: Fields, at: Place): FunctionTool => {
 const readHosted = (tool: Fields, name: HostedName, clientName: string, at: Place): HostedTool => {
   const allowed = texts(tool, 'allowed_domains', at)
   const blocked = texts(tool, 'blocked_domains', at)
-  const { type: _, ...place } = object(tool, 'user_location', at) ?? {}
+  const { type: _, ...location } = object(tool, 'user_location', at) ?? {}
   const maxCalls = number(tool, 'max_uses', at)
   const domains = { ...(allowed && { allowed }), ...(blocked && { blocked }) }
   return {
     type: 'hosted',
     tool: name,
-    asked: clientName,
+    clientName,
     ...(Object.keys(domains).length > 0 && { domains }),
-    ...(Object.keys(place).length > 0 && { place }),
+    ...(Object.keys(location).length > 0 && { location }),
     ...(maxCalls !== undefined && { maxCalls }),
     ...readCache(tool, at),
   }
@@ -115,7 +115,7 @@ export const writeTools = (
 }
 const matchesName = (tool: Tool, names: readonly string[]): boolean =>
   tool.type === 'hosted'
-    ? names.includes(tool.tool) || names.includes(tool.asked)
+    ? names.includes(tool.tool) || names.includes(tool.clientName)
     : names.includes(tool.name)
 
 const writeTool = (tool: Tool, target: TargetFacts, dropped: Loss): Fields => {
@@ -167,29 +167,31 @@ const VERSIONS: Readonly<Partial<Record<HostedName, readonly [type: string, name
 }
 const writeHosted = (tool: HostedTool, dropped: Loss): Fields => {
   const version = VERSIONS[tool.tool]
-  if (!version || tool.stores) throw fault('TOOL_UNSUPPORTED', [tool.asked])
+  if (!version || tool.stores) throw fault('TOOL_UNSUPPORTED', [tool.clientName])
   const [defaultType, name] = version
-  const type = HOSTED.some(([pattern]) => pattern.test(tool.asked)) ? tool.asked : defaultType
+  const type = HOSTED.some(([pattern]) => pattern.test(tool.clientName))
+    ? tool.clientName
+    : defaultType
   if (tool.depth !== undefined && tool.depth !== 'medium')
-    dropped.drop(`${tool.asked}.search_context_size`)
+    dropped.drop(`${tool.clientName}.search_context_size`)
   return { type, name, ...limitsOf(tool, dropped), ...writeCache(tool) }
 }
 /** Limits of a hosted tool: domains, location and number of calls. */
 const limitsOf = (
-  { tool, asked, domains = {}, place, maxCalls }: HostedTool,
+  { tool, clientName, domains = {}, location, maxCalls }: HostedTool,
   dropped: Loss,
 ): Fields => {
   if (tool === 'code_execution') {
-    if (maxCalls !== undefined) dropped.drop(`${asked}.max_uses`)
+    if (maxCalls !== undefined) dropped.drop(`${clientName}.max_uses`)
     return {}
   }
   const { allowed = [], blocked = [] } = domains
-  if (allowed.length > 0 && blocked.length > 0) dropped.drop(`${asked}.blocked_domains`)
-  const hasLocation = tool === 'web_search' && isFields(place)
+  if (allowed.length > 0 && blocked.length > 0) dropped.drop(`${clientName}.blocked_domains`)
+  const hasLocation = tool === 'web_search' && isFields(location)
   return {
     ...(allowed.length > 0 && { allowed_domains: [...allowed] }),
     ...(allowed.length === 0 && blocked.length > 0 && { blocked_domains: [...blocked] }),
-    ...(hasLocation && { user_location: { type: 'approximate', ...place } }),
+    ...(hasLocation && { user_location: { type: 'approximate', ...location } }),
     ...(maxCalls !== undefined && { max_uses: maxCalls }),
   }
 }

@@ -90,21 +90,21 @@ const inputOf = (input: Json): Json => {
 }
 
 /** The result as far as other formats can express it. */
-const outcomeOf = (block: Fields): Pick<Work, 'output' | 'found' | 'failed'> => {
+const outcomeOf = (block: Fields): Pick<Work, 'output' | 'sources' | 'error'> => {
   const content = block.content ?? null
   if (Array.isArray(content)) return listOutcome(content)
   if (!isFields(content)) return typeof content === 'string' ? { output: content } : {}
   const type = text(content, 'type', undefined) ?? ''
-  if (type.endsWith('_error')) return { failed: text(content, 'error_code', undefined) ?? type }
+  if (type.endsWith('_error')) return { error: text(content, 'error_code', undefined) ?? type }
   if (type === 'web_fetch_result') return fetchOutcome(content)
   return outputOf(content)
 }
-const listOutcome = (content: readonly Json[]): Pick<Work, 'output' | 'found'> => {
+const listOutcome = (content: readonly Json[]): Pick<Work, 'output' | 'sources'> => {
   const blocks = objects(content, undefined)
   const pages = blocks.filter(({ fields }) => typeof fields.url === 'string')
   const texts = blocks.flatMap(({ fields }) => text(fields, 'text', undefined) ?? [])
   return {
-    found: pages.map(({ fields }) => pageOf(fields)),
+    sources: pages.map(({ fields }) => pageOf(fields)),
     ...(texts.length > 0 && { output: texts.join('\n') }),
   }
 }
@@ -115,13 +115,13 @@ const pageOf = (fields: Fields): Citation => {
     ...(title !== undefined && { title }),
   }
 }
-const fetchOutcome = (content: Fields): Pick<Work, 'output' | 'found'> => {
+const fetchOutcome = (content: Fields): Pick<Work, 'output' | 'sources'> => {
   const document = isFields(content.content) ? content.content : {}
   const source = isFields(document.source) ? document.source : {}
   const page = source.type === 'text' ? text(source, 'data', undefined) : undefined
   const title = text(document, 'title', undefined)
   return {
-    found: [{ ...readFound(content, '', undefined), ...(title !== undefined && { title }) }],
+    sources: [{ ...readFound(content, '', undefined), ...(title !== undefined && { title }) }],
     ...(page !== undefined && { output: page }),
   }
 }

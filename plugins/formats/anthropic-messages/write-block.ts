@@ -84,7 +84,7 @@ export class BlockWriter {
     if (call.input !== '') this.#input(call.input)
   }
   #input(text: string): void {
-    if (this.#content.type === 'call' && this.#content.free) this.#freeInput += text
+    if (this.#content.type === 'call' && this.#content.isFreeText) this.#freeInput += text
     else this.#delta(inputDelta(text))
   }
   #work(work: Work): void {

@@ -44,7 +44,7 @@ const writeCall = (call: Call): readonly Fields[] => [
     type: 'tool_use',
     id: fitted(call.id, NARROW),
     name: calledName(call),
-    input: call.free ? { input: call.input } : argumentsOf(call.input),
+    input: call.isFreeText ? { input: call.input } : argumentsOf(call.input),
     ...callerOf(call.payload),
     ...writeCache(call),
   },
@@ -57,7 +57,7 @@ export const argumentsOf = (input: string): Fields => {
   return isFields(value) ? value : { input: value }
 }
 const writeResult = (result: Result, dropped: Loss): readonly Fields[] => {
-  const { content, value, failed } = result
+  const { content, value, hasFailed } = result
   const contentBlocks = content.flatMap(each => writeResultPart(each, dropped))
   const useValue = contentBlocks.length === 0 && value !== undefined && value !== null
   const blocks = useValue ? [textBlock(asText(value))] : contentBlocks
@@ -66,7 +66,7 @@ const writeResult = (result: Result, dropped: Loss): readonly Fields[] => {
       type: 'tool_result',
       tool_use_id: fitted(result.id, NARROW),
       ...(blocks.length > 0 && { content: blocks }),
-      ...(failed && { is_error: true }),
+      ...(hasFailed && { is_error: true }),
       ...writeCache(result),
     },
   ]

@@ -20,8 +20,8 @@ export const encodePrompt = (prompt: Prompt, target: TargetFacts, dropped: Loss)
     target.traits.prefill !== false && !on,
     dropped,
   )
-  if (prompt.before?.answer !== undefined) dropped.drop('previous_response_id')
-  if (prompt.before?.conversation !== undefined) dropped.drop('conversation')
+  if (prompt.previous?.answer !== undefined) dropped.drop('previous_response_id')
+  if (prompt.previous?.conversation !== undefined) dropped.drop('conversation')
   const systemBlocks = form.words === undefined ? system : [...system, textBlock(form.words)]
   const body: Fields = {
     model: target.name,

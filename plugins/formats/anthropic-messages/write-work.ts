@@ -14,12 +14,12 @@ interface ToolBlocks {
 
 /** Called by the model itself, not by a program that the model wrote. */
 const DIRECT_CALLER: Fields = Object.freeze({ type: 'direct' })
-const searchResult = ({ found = [], failed }: Work): Fields => ({
+const searchResult = ({ sources = [], error }: Work): Fields => ({
   type: 'web_search_tool_result',
   caller: DIRECT_CALLER,
   content:
-    failed === undefined
-      ? found.map(pageOf)
+    error === undefined
+      ? sources.map(pageOf)
       : { type: 'web_search_tool_result_error', error_code: 'unavailable' },
 })
 const pageOf = ({ url = '', title, payload }: Citation): Fields => ({
@@ -30,8 +30,8 @@ const pageOf = ({ url = '', title, payload }: Citation): Fields => ({
   page_age: null,
 })
 const fetchResult = (work: Work): Fields => {
-  const { found = [], failed } = work
-  const [page] = found
+  const { sources = [], error } = work
+  const [page] = sources
   const document = {
     type: 'document',
     title: page?.title ?? null,
@@ -42,7 +42,7 @@ const fetchResult = (work: Work): Fields => {
     type: 'web_fetch_tool_result',
     caller: DIRECT_CALLER,
     content:
-      failed === undefined
+      error === undefined
         ? { type: 'web_fetch_result', url: page?.url ?? '', retrieved_at: null, content: document }
         : { type: 'web_fetch_tool_result_error', error_code: 'unavailable' },
   }
@@ -52,8 +52,8 @@ const codeResult = (work: Work): Fields => ({
   content: {
     type: 'code_execution_result',
     stdout: outputText(work),
-    stderr: work.failed ?? '',
-    return_code: work.failed === undefined ? 0 : 1,
+    stderr: work.error ?? '',
+    return_code: work.error === undefined ? 0 : 1,
     content: [],
   },
 })

@@ -23,14 +23,14 @@ export const decodeError = (status: number, body: Json | undefined): Refused => 
   const type = wordIn(error, 'status') ?? wordIn(error, 'type')
   const code = reasonIn(details) ?? CODES.find(([pattern]) => pattern.test(message))?.[1]
   const param = fieldIn(details)
-  const wait = waitIn(details)
+  const retryAfter = waitIn(details)
   return {
     status: entryOf(STATUSES, code ?? '') ?? status,
     message,
     ...(type !== undefined && { type }),
     ...(code !== undefined && { code }),
     ...(param !== undefined && { param }),
-    ...(wait !== undefined && { wait }),
+    ...(retryAfter !== undefined && { retryAfter }),
   }
 }
 

@@ -68,12 +68,12 @@ const DETAILS: readonly (readonly [detail: string, level: string])[] = [
 
 /** `levels`: whether the model accepts a resolution for each image. */
 export const writeMedia = (media: Media, levels: boolean, dropped: Loss): Fields => {
-  const { detail, name, context, cited, clip } = media
+  const { detail, name, context, citationsEnabled, clip } = media
   const level = DETAILS.find(each => each[0] === detail)?.[1]
   if (detail !== undefined && detail !== 'auto' && !(levels && level)) dropped.drop('detail')
   if (name !== undefined) dropped.drop('filename')
   if (context !== undefined) dropped.drop('context')
-  if (cited) dropped.drop('citations')
+  if (citationsEnabled) dropped.drop('citations')
   return present({
     ...writeSource(media),
     videoMetadata: clip,

@@ -13,9 +13,9 @@ const NAME_RULE: IdRule = { allowed: /^[A-Za-z_][A-Za-z0-9_.:-]*$/, longest: 128
 /** A tool with free text input becomes a function with one argument; the prefix tells the
  *  decoder. */
 const FREE_PREFIX = 'tollgate_text_'
-export const toolName = ({ name, free }: Pick<Call, 'name' | 'free'>): string =>
-  free ? FREE_PREFIX + fitted(name, NAME_RULE) : fitted(name, NAME_RULE)
-export const toolOf = (name: string): Pick<Call, 'name' | 'free'> =>
+export const toolName = ({ name, isFreeText }: Pick<Call, 'name' | 'isFreeText'>): string =>
+  isFreeText ? FREE_PREFIX + fitted(name, NAME_RULE) : fitted(name, NAME_RULE)
+export const toolOf = (name: string): Pick<Call, 'name' | 'isFreeText'> =>
   name.startsWith(FREE_PREFIX)
-    ? { name: original(name.slice(FREE_PREFIX.length)), free: true }
+    ? { name: original(name.slice(FREE_PREFIX.length)), isFreeText: true }
     : { name: original(name) }

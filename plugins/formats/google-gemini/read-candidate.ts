@@ -164,7 +164,7 @@ export class CandidateReader {
     if (this.#call) {
       const { index, args, content } = this.#call
       this.#call = undefined
-      this.#shared.emit({ type: 'grow', index, text: content.free ? args.input : args.json })
+      this.#shared.emit({ type: 'grow', index, text: content.isFreeText ? args.input : args.json })
       this.#shared.emit({ type: 'close', index })
     }
     for (const { index } of this.#works.values()) this.#shared.emit({ type: 'close', index })

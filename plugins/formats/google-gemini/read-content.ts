@@ -108,7 +108,7 @@ export class History {
     this.#openCalls = this.#openCalls.filter(each => each !== call)
     const value = object.raw('response') ?? {}
     if (!isFields(value)) throw bad(object.place('response'), 'expected an object')
-    const { text, failed } = unwrapped(value)
+    const { text, hasFailed } = unwrapped(value)
     const media = object.objects('parts').map(part => this.#media(part))
     object.rest(this.#dropped)
     return {
@@ -117,7 +117,7 @@ export class History {
       name,
       content: [...(text === undefined ? [] : [{ type: 'text' as const, text }]), ...media],
       value,
-      ...(failed && { failed }),
+      ...(hasFailed && { hasFailed }),
     }
   }
   #media(part: Given): Media | Text {

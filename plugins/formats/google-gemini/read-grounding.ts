@@ -80,13 +80,13 @@ const searchCalls = (grounding: Fields, id: () => string): readonly Work[] => {
   if (queries.length === 0 && sources.length === 0) return []
   const [query = ''] = queries
   const input = queries.length > 1 ? { query, queries } : { query }
-  return [{ type: 'hostedCall', tool: 'web_search', id: id(), input, found: sources }]
+  return [{ type: 'hostedCall', tool: 'web_search', id: id(), input, sources }]
 }
 const retrievalCalls = (grounding: Fields, id: () => string): readonly Work[] => {
   const queries = texts(grounding.retrievalQueries)
   const sources = pages(grounding, chunk => isFields(chunk.retrievedContext))
   if (queries.length === 0 && sources.length === 0) return []
-  return [{ type: 'hostedCall', tool: 'file_search', id: id(), input: { queries }, found: sources }]
+  return [{ type: 'hostedCall', tool: 'file_search', id: id(), input: { queries }, sources }]
 }
 const pages = (grounding: Fields, matches: (chunk: Fields) => boolean): readonly Citation[] =>
   itemsIn(grounding, 'groundingChunks')
@@ -102,14 +102,14 @@ const fetchCalls = (metadata: Fields, id: () => string): readonly Work[] =>
     const url = wordIn(each, 'retrievedUrl')
     if (url === undefined) return []
     const status = wordIn(each, 'urlRetrievalStatus') ?? STATUS_SUCCESS
-    const error = status !== STATUS_SUCCESS && { failed: status }
+    const error = status !== STATUS_SUCCESS && { error: status }
     return [
       {
         type: 'hostedCall',
         tool: 'url_context',
         id: id(),
         input: { url },
-        found: [{ url }],
+        sources: [{ url }],
         ...error,
       },
     ]

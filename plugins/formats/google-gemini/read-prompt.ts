@@ -31,7 +31,7 @@ export const decodePrompt = (fields: Fields, path: string, dropped: Loss): Promp
     tools,
     settings,
     stream: isStreamed(path),
-    counts: true,
+    includeUsage: true,
     body: fields,
     ...(choice && { choice }),
     ...(form && { form }),

@@ -67,7 +67,7 @@ const readHosted = (object: Given, member: string, tool: HostedName, dropped: Lo
   return {
     type: 'hosted',
     tool,
-    asked: member,
+    clientName: member,
     ...(blocked.length > 0 && { domains: { blocked } }),
     ...(stores.length > 0 && { stores }),
   }

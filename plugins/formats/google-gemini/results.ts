@@ -10,26 +10,26 @@ const OUTPUT_MEMBERS = ['output', 'result', 'return_value']
  *  value. */
 export const unwrapped = (
   value: Fields,
-): { readonly text: string | undefined; readonly failed: boolean } => {
+): { readonly text: string | undefined; readonly hasFailed: boolean } => {
   const keys = Object.keys(value)
-  if (keys.length === 0) return { text: undefined, failed: false }
-  const failed = keys.includes('error') && !keys.some(key => OUTPUT_MEMBERS.includes(key))
+  if (keys.length === 0) return { text: undefined, hasFailed: false }
+  const hasFailed = keys.includes('error') && !keys.some(key => OUTPUT_MEMBERS.includes(key))
   const [only = ''] = keys
-  const isSingle = keys.length === 1 && (failed || OUTPUT_MEMBERS.includes(only))
-  return { text: textOf(isSingle ? (value[only] as Json) : value), failed }
+  const isSingle = keys.length === 1 && (hasFailed || OUTPUT_MEMBERS.includes(only))
+  return { text: textOf(isSingle ? (value[only] as Json) : value), hasFailed }
 }
 const textOf = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 /** The response object: the original object, the JSON in the text, or the text under the member
  *  that Google reads. */
-export const wrapped = ({ value, content, failed }: Result): Fields => {
+export const wrapped = ({ value, content, hasFailed }: Result): Fields => {
   if (isFields(value)) return value
   const text = content
     .filter((each): each is Text => each.type === 'text')
     .map(each => each.text)
     .join('\n')
   const json = parsed(text)
-  if (failed) return { error: isFields(json) ? json : text }
+  if (hasFailed) return { error: isFields(json) ? json : text }
   if (isFields(json)) return json
   return text === '' ? {} : { output: text }
 }

@@ -49,7 +49,7 @@ export const done = (part: Fields, of: Work | undefined, id: () => string): Work
     output: isFields(result)
       ? { output: wordIn(result, 'output') ?? '', outcome }
       : (fields.response ?? {}),
-    ...(outcome !== OK && { failed: outcome }),
+    ...(outcome !== OK && { error: outcome }),
     raw: { origin: NAME, items: [...(call.raw?.items ?? []), part] },
   }
 }
@@ -66,11 +66,11 @@ export const worked = (work: Work): readonly Json[] => {
   const code = wordIn(input, 'code') ?? (typeof work.input === 'string' ? work.input : '')
   const language = (wordIn(input, 'language') ?? 'PYTHON').toUpperCase()
   const parts: Json[] = [{ executableCode: { language, code } }]
-  if (work.output !== undefined || work.failed !== undefined)
+  if (work.output !== undefined || work.error !== undefined)
     parts.push({
       codeExecutionResult: {
-        outcome: work.failed === undefined ? OK : 'OUTCOME_FAILED',
-        output: work.failed ?? outputText(work.output),
+        outcome: work.error === undefined ? OK : 'OUTCOME_FAILED',
+        output: work.error ?? outputText(work.output),
       },
     })
   return parts

@@ -142,15 +142,19 @@ class Writer {
     }
     return [{ ...writeMedia(media, this.#traits.levels, this.#dropped) }]
   }
-  #call({ id, name, input, free }: Call): Fields {
-    const functionName = toolName({ name, ...(free && { free }) })
+  #call({ id, name, input, isFreeText }: Call): Fields {
+    const functionName = toolName({ name, ...(isFreeText && { isFreeText }) })
     this.#names.set(id, functionName)
-    return { id: fitted(id, NARROW), name: functionName, args: free ? { input } : argsOf(input) }
+    return {
+      id: fitted(id, NARROW),
+      name: functionName,
+      args: isFreeText ? { input } : argsOf(input),
+    }
   }
   #result(result: Result): Part {
     const { id } = result
     const name =
-      this.#names.get(id) ?? (result.name && toolName(result as Pick<Call, 'name' | 'free'>))
+      this.#names.get(id) ?? (result.name && toolName(result as Pick<Call, 'name' | 'isFreeText'>))
     if (name === undefined) throw fault('CALL_UNKNOWN', [id])
     if ([result, ...result.content].some(({ cache }) => cache)) this.#dropped.drop('cache_control')
     const media = this.#traits.toolMedia ? mediaIn(result) : []

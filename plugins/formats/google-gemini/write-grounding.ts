@@ -31,10 +31,10 @@ export class Grounding {
     for (const citation of this.#waiting) this.#support(citation)
     this.#waiting = []
   }
-  work({ tool, input, found = [], failed }: Work): void {
+  work({ tool, input, sources = [], error }: Work): void {
     const record = RECORD_METHODS[tool]
-    if (record) this[record](queriesOf(input), input, failed)
-    for (const citation of found) this.#number(citation, citation.quote)
+    if (record) this[record](queriesOf(input), input, error)
+    for (const citation of sources) this.#number(citation, citation.quote)
   }
   /** Fields of a candidate. */
   get metadata(): Fields {

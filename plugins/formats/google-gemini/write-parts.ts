@@ -35,8 +35,8 @@ export const partsOf = (content: Content): readonly Json[] => {
         },
       ]
     case 'call': {
-      const { id, name, input, free, payload } = content
-      const args = free ? { input } : argsOf(input)
+      const { id, name, input, isFreeText, payload } = content
+      const args = isFreeText ? { input } : argsOf(input)
       return [{ functionCall: { id: fitted(id, NARROW), name, args }, ...signed(payload) }]
     }
     case 'media': {

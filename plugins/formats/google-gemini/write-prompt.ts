@@ -20,8 +20,8 @@ export const encodePrompt = (prompt: Prompt, target: TargetFacts, dropped: Loss)
     }),
   }
   if (prompt.cache) dropped.drop('cache_control')
-  if (prompt.before?.answer !== undefined) dropped.drop('previous_response_id')
-  if (prompt.before?.conversation !== undefined) dropped.drop('conversation')
+  if (prompt.previous?.answer !== undefined) dropped.drop('previous_response_id')
+  if (prompt.previous?.conversation !== undefined) dropped.drop('conversation')
   const verb = prompt.stream ? 'streamGenerateContent?alt=sse' : 'generateContent'
   return {
     path: `/v1beta/models/${encodeURIComponent(target.name)}:${verb}`,

@@ -78,7 +78,7 @@ const mixedToolsFault = (tools: readonly Tool[]): Error => {
   const hostedTool = tools.find(tool => tool.type === 'hosted' || tool.type === 'foreign')
   const name =
     hostedTool?.type === 'hosted'
-      ? hostedTool.asked
+      ? hostedTool.clientName
       : hostedTool?.type === 'foreign'
         ? hostedTool.name
         : ''
@@ -93,7 +93,10 @@ const callingOf = (
   const forceFunctions = (names: readonly string[]): Fields => ({
     mode: 'ANY',
     allowedFunctionNames: names.map(name =>
-      toolName({ name, free: functions.some(each => each.name === name && each.type === 'free') }),
+      toolName({
+        name,
+        isFreeText: functions.some(each => each.name === name && each.type === 'free'),
+      }),
     ),
   })
   const defaultMode = strict ? { mode: 'VALIDATED' } : undefined
@@ -134,7 +137,7 @@ const declareFree = (
   const properties = { input: { type: 'string' } }
   const schema = { type: 'object', properties, required: ['input'] }
   return present({
-    name: toolName({ name, free: true }),
+    name: toolName({ name, isFreeText: true }),
     description,
     ...parametersOf(schema, traits, dropped),
   })
@@ -149,23 +152,23 @@ const writeOwn = (tool: Tool, traits: Traits, dropped: Loss): readonly Fields[] 
 }
 const STORE = /^(?:projects\/.+\/)?fileSearchStores\//
 const writeHosted = (hostedTool: HostedTool, traits: Traits, dropped: Loss): Fields => {
-  const { tool, asked, domains, stores = [] } = hostedTool
+  const { tool, clientName, domains, stores = [] } = hostedTool
   const member = HOSTED[tool]
-  if (!member) throw fault('TOOL_UNSUPPORTED', [asked])
+  if (!member) throw fault('TOOL_UNSUPPORTED', [clientName])
   if (hostedTool.cache) dropped.drop('cache_control')
-  if (domains?.allowed) dropped.drop(`${asked}.allowed_domains`)
-  if (hostedTool.place !== undefined) dropped.drop(`${asked}.user_location`)
-  if (hostedTool.depth !== undefined) dropped.drop(`${asked}.search_context_size`)
-  if (hostedTool.maxCalls !== undefined) dropped.drop(`${asked}.max_uses`)
+  if (domains?.allowed) dropped.drop(`${clientName}.allowed_domains`)
+  if (hostedTool.location !== undefined) dropped.drop(`${clientName}.user_location`)
+  if (hostedTool.depth !== undefined) dropped.drop(`${clientName}.search_context_size`)
+  if (hostedTool.maxCalls !== undefined) dropped.drop(`${clientName}.max_uses`)
   if (tool === 'file_search') {
     // Other providers' stores are unknown to Google, and a search without stores would find
     // nothing.
-    if (!stores.every(store => STORE.test(store))) throw fault('TOOL_UNSUPPORTED', [asked])
+    if (!stores.every(store => STORE.test(store))) throw fault('TOOL_UNSUPPORTED', [clientName])
     return { fileSearch: { fileSearchStoreNames: stores } }
   }
   const excludeDomains = domains?.blocked ?? []
   if (excludeDomains.length === 0) return { [member]: {} }
   if (tool === 'web_search' && traits.vertex) return { [member]: { excludeDomains } }
-  dropped.drop(`${asked}.blocked_domains`)
+  dropped.drop(`${clientName}.blocked_domains`)
   return { [member]: {} }
 }

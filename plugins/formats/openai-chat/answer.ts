@@ -116,7 +116,7 @@ const readCall = (call: Fields, index: number): Content => {
     input: isFields(custom)
       ? (wordIn(custom, 'input') ?? '')
       : text || JSON.stringify(fields.arguments || {}),
-    ...(isFields(custom) && { free: true }),
+    ...(isFields(custom) && { isFreeText: true }),
     ...(payload && { payload }),
   }
 }
@@ -178,8 +178,8 @@ const withMarkdown = (content: Content, index: number, all: readonly Content[]):
   return { type: 'text', text: all[index - 1]?.type === 'media' ? `\n${text}` : text }
 }
 /** Consecutive images each get their own line. */
-export const markdown = ({ kind, source, bare }: Media): string => {
-  if (bare) return source.type === 'url' ? source.url : source.type === 'data' ? source.data : ''
+export const markdown = ({ kind, source, isBare }: Media): string => {
+  if (isBare) return source.type === 'url' ? source.url : source.type === 'data' ? source.data : ''
   const address = source.type === 'url' ? source.url : source.type === 'data' ? dataUrl(source) : ''
   return address === '' ? '' : `${kind === 'image' ? '!' : ''}[${kind}](${address})`
 }

@@ -110,7 +110,7 @@ const readFile = (file: Fields, at: string): Media => {
 export const sayLost = (content: Content, dropped: Loss): void => {
   if ('cache' in content && content.cache) dropped.drop('cache_control')
   const cites = content.type === 'text' && content.citations && content.citations.length > 0
-  if (cites || (content.type === 'media' && content.cited)) dropped.drop('citations')
+  if (cites || (content.type === 'media' && content.citationsEnabled)) dropped.drop('citations')
   if (content.type === 'media') reportMediaFields(content, dropped)
 }
 /** Only a file with inline data has a name. */

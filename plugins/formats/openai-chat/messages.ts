@@ -106,7 +106,7 @@ const readCall = (call: Fields, at: string): Call => {
     return {
       type: 'call',
       id,
-      free: true,
+      isFreeText: true,
       name: need(textIn(custom, 'name', `${at}.custom.name`), `${at}.custom.name`),
       input: textIn(custom, 'input', `${at}.custom.input`) ?? '',
     }
@@ -166,7 +166,7 @@ const writeOthers = (
   return messages
 }
 const writeResult = (result: Result, dropped: Loss): Fields => {
-  const { id, content, value, failed } = result
+  const { id, content, value, hasFailed } = result
   sayLost(result, dropped)
   for (const each of content) if (each.type === 'text') sayLost(each, dropped)
   const texts = content.map(each => (each.type === 'text' ? each.text : `[${each.kind} below]`))
@@ -175,7 +175,7 @@ const writeResult = (result: Result, dropped: Loss): Fields => {
   return {
     role: 'tool',
     tool_call_id: fitted(id, NARROW),
-    content: failed ? `Error: ${text}` : text,
+    content: hasFailed ? `Error: ${text}` : text,
   }
 }
 
@@ -210,9 +210,9 @@ export const writeSaid = (content: readonly Content[], ours: boolean): Fields =>
     ...(calls.length > 0 && { tool_calls: calls }),
   }
 }
-const writeCall = ({ id, name, input, free, payload }: Call, ours: boolean): Fields => ({
+const writeCall = ({ id, name, input, isFreeText, payload }: Call, ours: boolean): Fields => ({
   id: fitted(id, NARROW),
-  ...(free
+  ...(isFreeText
     ? { type: 'custom', custom: { name, input } }
     : { type: 'function', function: { name, arguments: input || '{}' } }),
   ...writeCallSeal(ours && !isOwn(payload) ? undefined : payload),

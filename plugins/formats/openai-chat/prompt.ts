@@ -51,7 +51,7 @@ export const decodePrompt = (body: Fields, _path: string, dropped: Loss): Prompt
     ...(form && { form }),
     ...(thinking && { thinking }),
     stream: flagIn(body, 'stream') ?? false,
-    counts: options?.include_usage === true,
+    includeUsage: options?.include_usage === true,
     body,
   }
 }
@@ -61,10 +61,10 @@ export const encodePrompt = (
   { name, traits }: TargetFacts,
   dropped: Loss,
 ): Sent => {
-  const { turns, form, thinking, stream, before, cache } = prompt
+  const { turns, form, thinking, stream, previous, cache } = prompt
   if (cache) dropped.drop('cache_control')
-  if (before?.answer !== undefined) dropped.drop('previous_response_id')
-  if (before?.conversation !== undefined) dropped.drop('conversation')
+  if (previous?.answer !== undefined) dropped.drop('previous_response_id')
+  if (previous?.conversation !== undefined) dropped.drop('conversation')
   const effort = thinking && writeThinking(thinking)
   if (effort !== undefined && traits.thinking === false) dropped.drop('thinking')
   return {

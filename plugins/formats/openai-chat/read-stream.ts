@@ -149,8 +149,8 @@ class ChoiceReader {
   /** A fragment of a call. Usually only the first has id and name; some upstreams repeat them, some
    *  omit the index. */
   #call(fragment: Fields, at: number, emit: Emit): void {
-    const isFree = isFields(fragment.custom)
-    const fields = isFree ? inner(fragment, 'custom') : inner(fragment, 'function')
+    const isFreeText = isFields(fragment.custom)
+    const fields = isFreeText ? inner(fragment, 'custom') : inner(fragment, 'function')
     const slot = this.#slot(fragment, at)
     const call = this.#calls.get(slot) ?? {
       id: wordIn(fragment, 'id') || `call_${this.#number}_${slot}`,
@@ -160,7 +160,7 @@ class ChoiceReader {
     }
     this.#calls.set(slot, call)
     if (call.name === '') call.name = wordIn(fields, 'name') ?? ''
-    const text = wordIn(fields, isFree ? 'input' : 'arguments') ?? ''
+    const text = wordIn(fields, isFreeText ? 'input' : 'arguments') ?? ''
     if (call.index !== undefined) {
       if (text !== '') emit({ type: 'grow', index: call.index, text })
       return
@@ -177,7 +177,7 @@ class ChoiceReader {
         id: original(id),
         name,
         input: '',
-        ...(isFree && { free: isFree }),
+        ...(isFreeText && { isFreeText }),
         ...(payload && { payload }),
       },
       emit,

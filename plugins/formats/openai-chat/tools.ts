@@ -58,7 +58,7 @@ const readTool = (value: Json, at: string): Tool => {
   const tool = element(value, at)
   const preset = presetOf(tool)
   if (preset !== undefined)
-    return { type: 'hosted', tool: PRESETS[preset] as HostedName, asked: preset }
+    return { type: 'hosted', tool: PRESETS[preset] as HostedName, clientName: preset }
   if (tool.type === 'custom') {
     const custom = need(fieldsIn(tool, 'custom', `${at}.custom`), `${at}.custom`)
     const description = textIn(custom, 'description', `${at}.custom.description`)
@@ -96,9 +96,9 @@ const readSearch = (options: Fields): Tool => {
   return {
     type: 'hosted',
     tool: 'web_search',
-    asked: 'web_search_options',
+    clientName: 'web_search_options',
     ...(depth !== undefined && { depth }),
-    ...(Object.keys(location).length > 0 && { place: location }),
+    ...(Object.keys(location).length > 0 && { location }),
   }
 }
 
@@ -147,15 +147,15 @@ export const writeTools = ({ tools, choice }: Prompt, dropped: Loss): Fields => 
     } else if (
       tool.type === 'hosted' &&
       tool.tool === 'web_search' &&
-      tool.asked === 'web_search_options'
+      tool.clientName === 'web_search_options'
     )
       search = present({
         search_context_size: tool.depth,
-        ...(tool.place !== undefined && {
-          user_location: { type: 'approximate', approximate: tool.place },
+        ...(tool.location !== undefined && {
+          user_location: { type: 'approximate', approximate: tool.location },
         }),
       })
-    else throw fault('TOOL_UNSUPPORTED', [tool.type === 'hosted' ? tool.asked : tool.name])
+    else throw fault('TOOL_UNSUPPORTED', [tool.type === 'hosted' ? tool.clientName : tool.name])
   }
   return present({
     ...(declarations.length > 0 && { tools: declarations }),

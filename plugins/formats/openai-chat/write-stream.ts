@@ -26,7 +26,7 @@ export const encodeStream = (context: Context): StreamEncoder => {
   const choicesWithRole = new Set<number>()
   /** Choices that contain an image already. */
   const choicesWithImage = new Set<number>()
-  const includeUsage = context.prompt.counts
+  const includeUsage = context.prompt.includeUsage
   let created = context.now
   let meters: Meters | undefined
 
@@ -80,7 +80,7 @@ export const encodeStream = (context: Context): StreamEncoder => {
     const { choice, content, payload, hasText } = block
     // A call without arguments gets an empty object, because clients parse the arguments.
     if (content.type === 'call')
-      return hasText || content.free ? '' : writeDelta(choice, deltaOf(block, '{}'))
+      return hasText || content.isFreeText ? '' : writeDelta(choice, deltaOf(block, '{}'))
     // The payload follows its text; a payload on a text becomes an empty thought.
     return payload
       ? writeDelta(choice, {
@@ -127,10 +127,10 @@ export const encodeStream = (context: Context): StreamEncoder => {
 }
 
 const empty = (index: number): Fields => ({ index, delta: {}, logprobs: null, finish_reason: null })
-const opening = ({ id, name, free, payload }: Call, index: number): Fields => ({
+const opening = ({ id, name, isFreeText, payload }: Call, index: number): Fields => ({
   index,
   id: fitted(id, NARROW),
-  ...(free
+  ...(isFreeText
     ? { type: 'custom', custom: { name, input: '' } }
     : { type: 'function', function: { name, arguments: '' } }),
   ...writeCallSeal(payload),
@@ -139,6 +139,6 @@ const deltaOf = ({ content, call }: Block, text: string): Fields => {
   if (content.type === 'thought') return { reasoning_content: text }
   if (content.type === 'refusal') return { refusal: text }
   if (content.type !== 'call') return { content: text }
-  const input = content.free ? { custom: { input: text } } : { function: { arguments: text } }
+  const input = content.isFreeText ? { custom: { input: text } } : { function: { arguments: text } }
   return present({ tool_calls: [{ index: call, ...input }] })
 }

@@ -32,7 +32,7 @@ export const decodePrompt = (body: Fields, _path: string, dropped: Loss): Prompt
     tools: [],
     settings: { ...(candidates !== undefined && { candidates }), ...(user && { user }) },
     stream: flagIn(body, 'stream') ?? false,
-    counts: true,
+    includeUsage: true,
     body,
   }
 }
@@ -48,7 +48,7 @@ const imagesIn = (body: Fields): readonly Media[] => {
     ...masks.flatMap((each: Json | undefined, index: number) =>
       each === undefined || each === null
         ? []
-        : [{ ...readImage(each, fieldName('mask', index)), mask: true }],
+        : [{ ...readImage(each, fieldName('mask', index)), isMask: true }],
     ),
   ]
 }

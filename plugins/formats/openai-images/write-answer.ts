@@ -15,8 +15,8 @@ export const encodeAnswer = ({ choices, created, meters }: Answer, { now }: Cont
 /** Drops the text that a model writes beside its images. */
 const row = (content: Content): readonly Fields[] => {
   if (content.type !== 'media') return []
-  const { source, revised } = content
-  const prompt = present({ revised_prompt: revised })
+  const { source, revisedPrompt } = content
+  const prompt = present({ revised_prompt: revisedPrompt })
   if (source.type === 'url') return [{ url: source.url, ...prompt }]
   return source.type === 'data' ? [{ b64_json: source.data, ...prompt }] : []
 }

@@ -32,7 +32,7 @@ export const encodePrompt = (prompt: Prompt, { name, traits }: TargetFacts, _: L
     images.length > 0
       ? edit({ ...members, n }, images, mask)
       : { path: '/v1/images/generations', body: { ...members, n } }
-  return { ...requestFor(first), more: rest.map(requestFor) }
+  return { ...requestFor(first), followUps: rest.map(requestFor) }
 }
 
 const edit = (members: Fields, images: readonly Media[], mask: Media | undefined): Sent => {

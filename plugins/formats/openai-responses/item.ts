@@ -58,14 +58,14 @@ const textsIn = (item: Fields, key: string): readonly string[] =>
 
 /** A call of a client's tool, with its input so far. */
 export const callOf = (item: Fields): Call => {
-  const isFree = item.type === 'custom_tool_call'
-  const input = wordIn(item, isFree ? 'input' : 'arguments') ?? objectText(item.arguments)
+  const isFreeText = item.type === 'custom_tool_call'
+  const input = wordIn(item, isFreeText ? 'input' : 'arguments') ?? objectText(item.arguments)
   return {
     type: 'call',
     id: wordIn(item, 'call_id') ?? wordIn(item, 'id') ?? '',
     name: wordIn(item, 'name') ?? '',
-    input: input === '' && !isFree ? '{}' : input,
-    ...(isFree && { free: isFree }),
+    input: input === '' && !isFreeText ? '{}' : input,
+    ...(isFreeText && { isFreeText }),
   }
 }
 const objectText = (value: Json | undefined): string =>

@@ -108,7 +108,7 @@ const readCall =
           id,
           name,
           input: member === 'arguments' && input.trim() === '' ? '{}' : input,
-          ...(member === 'input' && { free: true }),
+          ...(member === 'input' && { isFreeText: true }),
           ...(namespace !== undefined && {
             payload: { origin: NAME, kind: 'namespace', data: namespace },
           }),
@@ -117,7 +117,7 @@ const readCall =
     }
   }
 const readResult =
-  (isFree: boolean): Read =>
+  (isFreeText: boolean): Read =>
   (item, at, names) => {
     const id = callId(item, at)
     const name = names.get(id)
@@ -126,7 +126,7 @@ const readResult =
       id,
       content: readContent(item.output, `${at}.output`),
       ...(name !== undefined && { name }),
-      ...(isFree && { free: isFree }),
+      ...(isFreeText && { isFreeText }),
     }
     return { role: 'user', content: [result] }
   }

@@ -25,9 +25,9 @@ export const decodePrompt = (body: Fields, _: string, dropped: Loss): Prompt => 
     ...(choice && { choice }),
     ...(form && { form }),
     ...(thinking && { thinking }),
-    ...(previous && { before: previous }),
+    ...(previous && { previous }),
     stream: flagIn(body, 'stream') ?? false,
-    counts: true,
+    includeUsage: true,
     body,
   }
 }

@@ -136,7 +136,7 @@ export const readForm = (body: Fields): Form | undefined => {
   }
 }
 
-export const readBefore = (body: Fields): Prompt['before'] => {
+export const readBefore = (body: Fields): Prompt['previous'] => {
   const answer = textIn(body, 'previous_response_id')
   const value = body.conversation
   const conversation =

@@ -86,11 +86,11 @@ const readHosted = (tool: Fields, at: string, dropped: Loss): HostedTool => {
   return {
     type: 'hosted',
     tool: HOSTED[clientName] ?? 'web_search',
-    asked: clientName,
+    clientName,
     ...((allowed || blocked) && {
       domains: { ...(allowed && { allowed }), ...(blocked && { blocked }) },
     }),
-    ...(Object.keys(location).length > 0 && { place: location }),
+    ...(Object.keys(location).length > 0 && { location }),
     ...(depth !== undefined && { depth }),
     ...(stores && { stores }),
   }
@@ -163,7 +163,7 @@ export const writeTools = ({ tools, choice }: Prompt, dropped: Loss): Fields => 
   // This format has one limit for all hosted tools.
   const maxCalls = limitedTools[0]?.maxCalls
   for (const tool of limitedTools)
-    if (tool.maxCalls !== maxCalls) dropped.drop(`${tool.asked}.max_uses`)
+    if (tool.maxCalls !== maxCalls) dropped.drop(`${tool.clientName}.max_uses`)
   return present({
     ...(tools.length > 0 && { tools: tools.map(tool => writeTool(tool, dropped)) }),
     tool_choice: choice && tools.length > 0 ? writeChoice(choice, tools) : undefined,
@@ -194,11 +194,11 @@ const writeFunction = ({ name, description, schema, strict }: FunctionTool): Fie
   })
 
 const writeHosted = (
-  { tool, asked, domains, place, depth, stores = [] }: HostedTool,
+  { tool, clientName, domains, location, depth, stores = [] }: HostedTool,
   dropped: Loss,
 ): Fields => {
   const type = WIRE_TYPES[tool]
-  if (!type) throw fault('TOOL_UNSUPPORTED', [asked])
+  if (!type) throw fault('TOOL_UNSUPPORTED', [clientName])
   if (domains?.blocked) dropped.drop('blocked_domains')
   if (tool === 'code_execution') return { type, container: { type: 'auto' } }
   if (tool === 'file_search') return { type, vector_store_ids: stores }
@@ -206,7 +206,7 @@ const writeHosted = (
   return present({
     type,
     filters: domains?.allowed && { allowed_domains: domains.allowed },
-    user_location: isFields(place) ? { type: 'approximate', ...place } : undefined,
+    user_location: isFields(location) ? { type: 'approximate', ...location } : undefined,
     search_context_size: depth,
   })
 }

@@ -15,7 +15,7 @@ export const workOf = (item: Fields): Work => {
     id: wordIn(item, 'id') ?? '',
     input: null,
     ...read(item),
-    ...(hasFailed && { failed: wordIn(item, 'error') ?? 'failed' }),
+    ...(hasFailed && { error: wordIn(item, 'error') ?? 'failed' }),
     raw: { origin: NAME, items: [item] },
   }
 }
@@ -29,7 +29,7 @@ const search: Read = item => {
   for (const { url } of itemsIn(action, 'sources'))
     if (typeof url === 'string') sources.push({ url })
   const { sources: _, type: __, ...input } = action
-  return { input, ...(sources.length > 0 && { found: sources }) }
+  return { input, ...(sources.length > 0 && { sources }) }
 }
 const code: Read = item => {
   const callArguments = parsed(wordIn(item, 'arguments') ?? '')
@@ -45,7 +45,7 @@ const files: Read = item => {
     const quote = wordIn(result, 'text')
     return { ...(file && { file }), ...(title && { title }), ...(quote && { quote }) }
   })
-  return { input: { queries: item.queries ?? [] }, ...(results.length > 0 && { found: results }) }
+  return { input: { queries: item.queries ?? [] }, ...(results.length > 0 && { sources: results }) }
 }
 const DECODERS: Readonly<Record<string, { readonly tool: HostedName; readonly read: Read }>> = {
   web_search_call: { tool: 'web_search', read: search },
@@ -61,7 +61,7 @@ export const itemOf = (work: Work, id: string, status: string): Fields | undefin
   const write = ENCODERS[work.tool]
   if (!write) return undefined
   const { type, prefix, ...members } = write(work)
-  return { id: `${prefix}_${id}`, type, status: work.failed ? 'failed' : status, ...members }
+  return { id: `${prefix}_${id}`, type, status: work.error ? 'failed' : status, ...members }
 }
 /** The item as this format's provider sent it. */
 export const ownItem = ({ raw }: Work): Fields | undefined => {
@@ -70,9 +70,9 @@ export const ownItem = ({ raw }: Work): Fields | undefined => {
 }
 type WrittenItem = { readonly type: string; readonly prefix: string } & Fields
 
-const searchItem = ({ input, found }: Work): WrittenItem => {
+const searchItem = ({ input, sources: pages }: Work): WrittenItem => {
   const { query, url, pattern } = isFields(input) ? input : { query: input }
-  const sources = found?.flatMap(page => (page.url ? [{ type: 'url', url: page.url }] : []))
+  const sources = pages?.flatMap(page => (page.url ? [{ type: 'url', url: page.url }] : []))
   const action = present({
     type: url === undefined ? 'search' : pattern === undefined ? 'open_page' : 'find_in_page',
     ...(url === undefined && { query: typeof query === 'string' ? query : '' }),
@@ -96,14 +96,14 @@ const logsOf = (output: Json): string => {
   const outputs = [stdout ?? text, stderr].filter(word => typeof word === 'string' && word !== '')
   return outputs.length > 0 ? outputs.join('\n') : JSON.stringify(output)
 }
-const fileSearchItem = ({ input, found }: Work): WrittenItem => {
+const fileSearchItem = ({ input, sources }: Work): WrittenItem => {
   const { queries, query } = isFields(input) ? input : { query: input }
   return {
     type: 'file_search_call',
     prefix: 'fs',
     queries: Array.isArray(queries) ? queries : [typeof query === 'string' ? query : ''],
     results:
-      found?.map(({ file = '', title = '', quote = '' }) => ({
+      sources?.map(({ file = '', title = '', quote = '' }) => ({
         file_id: file,
         filename: title,
         text: quote,

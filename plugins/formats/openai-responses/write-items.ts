@@ -51,15 +51,16 @@ const writeParts = (part: Text | Media): readonly Fields[] => {
 }
 /** This format has no flag for a failed tool; the text says so. */
 const writeResult = (
-  { id, content, value, failed, ...rest }: Result,
+  { id, content, value, hasFailed, ...rest }: Result,
   freeCallIds: ReadonlySet<string>,
 ): Fields => {
   const partsOfResult =
     content.length === 0 && value !== undefined ? [text(JSON.stringify(value))] : content
-  const parts = failed ? [text(ERROR_PREFIX), ...partsOfResult] : partsOfResult
+  const parts = hasFailed ? [text(ERROR_PREFIX), ...partsOfResult] : partsOfResult
   const texts = parts.flatMap(part => (part.type === 'text' ? [part.text] : []))
   return {
-    type: rest.free || freeCallIds.has(id) ? 'custom_tool_call_output' : 'function_call_output',
+    type:
+      rest.isFreeText || freeCallIds.has(id) ? 'custom_tool_call_output' : 'function_call_output',
     call_id: fitted(id, CALL_ID),
     output:
       texts.length === parts.length && isShort(partsOfResult)
@@ -140,10 +141,10 @@ class AssistantItems {
       }),
     )
   }
-  #call({ id, name, input, free, payload }: Call): Fields {
+  #call({ id, name, input, isFreeText, payload }: Call): Fields {
     const call = { call_id: fitted(id, CALL_ID), name }
-    if (free) this.#freeCallIds.add(id)
-    if (free) return { type: 'custom_tool_call', ...call, input }
+    if (isFreeText) this.#freeCallIds.add(id)
+    if (isFreeText) return { type: 'custom_tool_call', ...call, input }
     const namespace = this.#payloadOf('namespace', payload)
     return present({
       type: 'function_call',

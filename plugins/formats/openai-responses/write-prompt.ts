@@ -35,7 +35,7 @@ const reportDropped = ({ turns, tools, cache }: Prompt, dropped: Loss): void => 
     dropped.drop('cache_control')
   const media = [...contents, ...inResults(contents)].filter(each => each.type === 'media')
   const cites = contents.some(each => each.type === 'text' && each.citations?.length)
-  if (cites || media.some(({ cited }) => cited)) dropped.drop('citations')
+  if (cites || media.some(({ citationsEnabled }) => citationsEnabled)) dropped.drop('citations')
   // Only a file with inline data has a name.
   const isUntitled = ({ kind, source }: Media): boolean =>
     kind !== 'document' || source.type !== 'data'

@@ -23,7 +23,7 @@ export const writeSettings = (prompt: Prompt, { traits }: TargetFacts, dropped: 
     else if (PLAIN[name]) body[PLAIN[name][0]] = VALUE_RULES[name]?.(value) ?? value
     else if (!(name in settings) && !isDefault(name, value)) dropped.drop(name)
   }
-  const { answer, conversation } = prompt.before ?? {}
+  const { answer, conversation } = prompt.previous ?? {}
   const { thinking } = prompt
   const thinks = traits.thinking !== false
   if (thinking && thinking.mode !== 'off' && !thinks) dropped.drop('thinking')
@@ -33,7 +33,7 @@ export const writeSettings = (prompt: Prompt, { traits }: TargetFacts, dropped: 
     ...body,
     // Without storage, the client sends the thoughts back, so the response must include all of
     // them.
-    store: body.store ?? (prompt.before ? undefined : false),
+    store: body.store ?? (prompt.previous ? undefined : false),
     include: include.length > 0 ? include : undefined,
     previous_response_id: answer,
     conversation,
@@ -63,10 +63,10 @@ const isDefault = (name: string, value: Json): boolean =>
   ((name === 'frequencyPenalty' || name === 'presencePenalty') && value === 0)
 
 const writeInclude = (
-  { before, settings: { logprobs } }: Prompt,
+  { previous, settings: { logprobs } }: Prompt,
   traits: TargetFacts['traits'],
 ): readonly string[] => [
-  ...(before || traits.thinking === false ? [] : [THOUGHTS]),
+  ...(previous || traits.thinking === false ? [] : [THOUGHTS]),
   ...(logprobs && traits.sampling !== false ? [LOGPROBS] : []),
 ]
 const writeText = ({ form, settings: { verbosity } }: Prompt): Fields | undefined => {

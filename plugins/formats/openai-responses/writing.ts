@@ -75,7 +75,7 @@ const ciphertextOf = (payload: OpaquePayload, id: string): string =>
   sealedFor(payload.id === id ? NAME : '', payload)
 
 export const writeCall = (call: Call, place: Place, emit: Tell): Writing => {
-  const { type, prefix, member, event } = call.free ? FREE : FUNCTION
+  const { type, prefix, member, event } = call.isFreeText ? FREE : FUNCTION
   const id = itemId(prefix, place.id, place.index)
   const facts = { id, type, call_id: fitted(call.id, CALL_ID), name: call.name }
   let input = ''
@@ -88,7 +88,7 @@ export const writeCall = (call: Call, place: Place, emit: Tell): Writing => {
     item: { ...facts, [member]: '', status: 'in_progress' },
     grow,
     finish: status => {
-      if (input === '' && !call.free) grow('{}')
+      if (input === '' && !call.isFreeText) grow('{}')
       emit(`response.${event}.done`, { item_id: id, [member]: input })
       return { ...facts, [member]: input, status }
     },

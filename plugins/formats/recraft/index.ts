@@ -54,7 +54,7 @@ const encodePrompt = (prompt: Prompt, { name }: TargetFacts, dropped: Loss): Sen
   const write = image
     ? changing(image, mask, members, dropped)
     : generationRequest(members, dropped)
-  return { ...write(first), more: rest.map(write) }
+  return { ...write(first), followUps: rest.map(write) }
 }
 const generationRequest = (fields: Fields, dropped: Loss): ((n: number) => Sent) => {
   const { size, strength, ...members } = fields
@@ -74,7 +74,7 @@ export const recraft: TargetFormat = {
       return {
         ...(typeof body.created === 'number' && { created: body.created }),
         choices: images.map(image => ({
-          content: [{ ...image, bare: true }],
+          content: [{ ...image, isBare: true }],
           stop: { reason: 'end' },
         })),
         meters: { images: images.length },

@@ -171,7 +171,7 @@ const HINTS: readonly (readonly [field: string, prompt: Partial<Prompt>, by: rea
       'tool_choice',
       {
         turns: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }],
-        tools: [{ type: 'hosted', tool: 'web_search', asked: 'web_search_options' }],
+        tools: [{ type: 'hosted', tool: 'web_search', clientName: 'web_search_options' }],
         choice: { type: 'required' },
       },
       ['openai-chat', 'google-gemini'],
@@ -180,7 +180,7 @@ const HINTS: readonly (readonly [field: string, prompt: Partial<Prompt>, by: rea
       'tool_choice',
       {
         turns: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }],
-        tools: [{ type: 'hosted', tool: 'web_search', asked: 'web_search_options' }],
+        tools: [{ type: 'hosted', tool: 'web_search', clientName: 'web_search_options' }],
         choice: { type: 'tool', name: 'web_search' },
       },
       ['openai-chat', 'google-gemini'],

@@ -32,7 +32,7 @@ t.test('edge 20: images and files in results are sent as such', async t => {
     source: { type: 'url', url: 'https://a/b.pdf' },
     name: 'b',
   }
-  const shown: Content = { type: 'result', id: '1', content: [image, pdf], failed: true }
+  const shown: Content = { type: 'result', id: '1', content: [image, pdf], hasFailed: true }
   const body = sent([...HI, model(call('1')), user(shown)])
   const [, , last] = body.messages as readonly { readonly content: readonly Fields[] }[]
   t.same(last?.content, [
@@ -132,7 +132,7 @@ t.test('thoughts and seals of other providers never reach it', async t => {
         tool: 'web_search',
         id: 'w',
         input: 'news',
-        found: [{ url: 'https://b', title: 'B' }],
+        sources: [{ url: 'https://b', title: 'B' }],
         raw,
       },
       { ...(call('1') as object), payload } as Content,

@@ -126,7 +126,7 @@ t.test('edge 26: a search and what it found are one work, and no call', async t 
       type: 'hostedCall',
       tool: 'web_search',
       input: 'x',
-      found: [{ url: 'https://a', title: 'A', payload: { data: 'e' } }],
+      sources: [{ url: 'https://a', title: 'A', payload: { data: 'e' } }],
       raw: { origin: NAME, items: [{ input: { query: 'x' } }, result] },
     },
     {
@@ -178,7 +178,7 @@ t.test(
         output: 'oe',
         raw: { items: [use('c', 'code_execution'), use('f', 'web_fetch'), page, code] },
       },
-      { tool: 'web_fetch', failed: 'unavailable', raw: { items: [] } },
+      { tool: 'web_fetch', error: 'unavailable', raw: { items: [] } },
       { tool: 'web_search', raw: { items: [use('w', 'web_search')] } },
     ])
   },
@@ -205,6 +205,6 @@ t.test(
       shut(0),
       STOP,
     )
-    t.match(free.content, [{ type: 'call', name: 'run', free: true, input: 'ls' }])
+    t.match(free.content, [{ type: 'call', name: 'run', isFreeText: true, input: 'ls' }])
   },
 )

@@ -61,14 +61,14 @@ t.test(
       {
         type: 'hosted',
         tool: 'web_search',
-        asked: 'gx_search',
+        clientName: 'gx_search',
         maxCalls: 3,
         domains: { allowed: ['a.b'] },
-        place: { country: 'DE' },
+        location: { country: 'DE' },
       },
-      { type: 'hosted', tool: 'web_fetch', asked: 'web_fetch_20260209' },
-      { type: 'hosted', tool: 'url_context', asked: 'url_context' },
-      { type: 'hosted', tool: 'code_execution', asked: 'code_interpreter' },
+      { type: 'hosted', tool: 'web_fetch', clientName: 'web_fetch_20260209' },
+      { type: 'hosted', tool: 'url_context', clientName: 'url_context' },
+      { type: 'hosted', tool: 'code_execution', clientName: 'code_interpreter' },
       { type: 'foreign', origin: NAME, name: 'bash', raw: { type: 'bash_20250124', name: 'bash' } },
     ]
     t.same(write(asking(HI, { tools })).body.tools, [
@@ -103,8 +103,8 @@ t.test(
       { type: 'bash_20250124', name: 'bash' },
     ])
     const refused: Prompt['tools'] = [
-      { type: 'hosted', tool: 'file_search', asked: 'file_search', stores: ['s'] },
-      { type: 'hosted', tool: 'image_generation', asked: 'image_generation' },
+      { type: 'hosted', tool: 'file_search', clientName: 'file_search', stores: ['s'] },
+      { type: 'hosted', tool: 'image_generation', clientName: 'image_generation' },
       { type: 'foreign', origin: 'google-gemini', name: 'googleMaps', raw: {} },
     ]
     for (const tool of refused)

@@ -119,7 +119,7 @@ t.test(
     const done: Content = {
       ...begun,
       input: 'news',
-      found: [{ url: 'https://a', title: 'A' }],
+      sources: [{ url: 'https://a', title: 'A' }],
       raw,
     }
     const code: Content = {
@@ -180,7 +180,7 @@ t.test('every hosted tool, done and failed', async t => {
         tool,
         id: 'w',
         input: null,
-        ...(failed && { failed }),
+        ...(failed && { error: failed }),
       }
       const message = await shown(BEGIN, open(0, work), close(0), stop('end'), END)
       t.match(message.content, [{ type: 'server_tool_use' }], tool)

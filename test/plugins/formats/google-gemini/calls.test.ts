@@ -146,7 +146,7 @@ t.test("code and what it printed are one work, and none of the client's calls", 
   ])
   t.match(stopOf(piece([code, result]), stop()), { reason: 'end' })
   const failed = { codeExecutionResult: { outcome: 'OUTCOME_FAILED', output: 'x' } }
-  t.match(contentOf(piece([code, failed]), stop()), [{ failed: 'OUTCOME_FAILED' }])
+  t.match(contentOf(piece([code, failed]), stop()), [{ error: 'OUTCOME_FAILED' }])
   t.match(
     contentOf(piece([result]), stop()),
     [{ type: 'hostedCall', output: {} }],
@@ -218,7 +218,7 @@ t.test('sources that come when the text is closed still are told', t => {
     text: '',
     citations: [{ title: 'T', file: 'fileSearchStores/x', quote: 'a' }],
   })
-  t.match(content.at(-1), { tool: 'file_search', found: [{ quote: 'words' }] })
+  t.match(content.at(-1), { tool: 'file_search', sources: [{ quote: 'words' }] })
   t.end()
 })
 t.test('addresses that were read, and recitations', t => {
@@ -237,7 +237,7 @@ t.test('addresses that were read, and recitations', t => {
   t.match(choices[0]?.content, [
     { type: 'text', citations: [{ url: 'https://c.example', start: 1, end: 2 }] },
     { tool: 'url_context', input: { url: 'https://a.example' } },
-    { tool: 'url_context', failed: 'URL_RETRIEVAL_STATUS_ERROR' },
+    { tool: 'url_context', error: 'URL_RETRIEVAL_STATUS_ERROR' },
   ])
   t.end()
 })

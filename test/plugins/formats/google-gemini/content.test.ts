@@ -28,7 +28,7 @@ t.test('edge 18 and 16: ids that fit, arguments that are an object', t => {
   const id = `call|${'x'.repeat(80)}`
   const content: Content[] = [
     { type: 'call', id, name: 'f', input: '' },
-    { type: 'call', id: 'b', name: 'g', input: 'some words', free: true },
+    { type: 'call', id: 'b', name: 'g', input: 'some words', isFreeText: true },
   ]
   for (const parts of [partsIn([whole(content)]), partsIn(stream(content))]) {
     t.match(parts[0], { functionCall: { id: /^[A-Za-z0-9_-]{1,64}$/, args: {} } })
@@ -48,7 +48,7 @@ t.test('sources are told in bytes of all the text', t => {
       tool: 'web_search',
       id: 'w',
       input: { query: 'q' },
-      found: [{ url: 'https://c.example' }],
+      sources: [{ url: 'https://c.example' }],
     },
     {
       type: 'text',
@@ -79,13 +79,13 @@ t.test('what other tools did', t => {
       input: { code: '1+1' },
       output: { stdout: '2' },
     },
-    { type: 'hostedCall', tool: 'code_execution', id: 'd', input: 'x', failed: 'it broke' },
+    { type: 'hostedCall', tool: 'code_execution', id: 'd', input: 'x', error: 'it broke' },
     {
       type: 'hostedCall',
       tool: 'web_fetch',
       id: 'e',
       input: { url: 'https://a.example' },
-      failed: 'gone',
+      error: 'gone',
     },
     { type: 'hostedCall', tool: 'file_search', id: 'f', input: { queries: ['q'] } },
   ]

@@ -19,10 +19,12 @@ t.test('tools called with plain text are functions of one argument, and known by
     toolConfig: { functionCallingConfig: { allowedFunctionNames: ['tollgate_text_patch'] } },
   })
   const made = call({ name: 'tollgate_text_patch', args: { input: '*** a' } })
-  t.match(contentOf(made, stop()), [{ type: 'call', name: 'patch', free: true, input: '*** a' }])
+  t.match(contentOf(made, stop()), [
+    { type: 'call', name: 'patch', isFreeText: true, input: '*** a' },
+  ])
   const turns: Turn[] = [
-    assistant({ type: 'call', id: 'a', name: 'patch', free: true, input: '*** a' }),
-    user({ type: 'result', id: 'a', content: [{ type: 'text', text: 'ok' }], free: true }),
+    assistant({ type: 'call', id: 'a', name: 'patch', isFreeText: true, input: '*** a' }),
+    user({ type: 'result', id: 'a', content: [{ type: 'text', text: 'ok' }], isFreeText: true }),
   ]
   t.match(contentsOf(turns), [
     { parts: [{ functionCall: { name: 'tollgate_text_patch', args: { input: '*** a' } } }] },

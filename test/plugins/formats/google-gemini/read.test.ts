@@ -135,7 +135,7 @@ t.test('what a result says in the words of Google', t => {
   }
   t.match(of({ output: 'x' }), { content: [{ text: 'x' }] })
   t.match(of({ result: [1] }), { content: [{ text: '[1]' }] })
-  t.match(of({ error: 'no' }), { content: [{ text: 'no' }], failed: true })
+  t.match(of({ error: 'no' }), { content: [{ text: 'no' }], hasFailed: true })
   t.match(of({ error: 'no', output: 'x' }), { content: [{ text: '{"error":"no","output":"x"}' }] })
   t.match(of({}), { content: [] })
   t.end()

@@ -134,7 +134,7 @@ t.test('the recorded refusal keeps its status, its word and how long to wait', {
   for (const { status, response_body: text } of recorded.filter(each => each.status !== 200)) {
     const body = JSON.parse(text) as Json
     const refused = codec.decodeError(status, body)
-    t.match(refused, { status, message: /quota/, type: 'RESOURCE_EXHAUSTED', wait: 35 })
+    t.match(refused, { status, message: /quota/, type: 'RESOURCE_EXHAUSTED', retryAfter: 35 })
     t.same(codec.decodeError(status, [body]), refused, 'in an array, too')
   }
   t.end()

@@ -83,7 +83,7 @@ t.test('structured output in both dialects', t => {
   t.end()
 })
 const f: Tool = { type: 'function', name: 'f', schema: { type: 'object', properties: {} } }
-const search: Tool = { type: 'hosted', tool: 'web_search', asked: 'gx_search' }
+const search: Tool = { type: 'hosted', tool: 'web_search', clientName: 'gx_search' }
 
 t.test('functions stand together, each tool of its own alone', t => {
   t.same(withTools([f, { ...f, name: 'g', description: 'd' }]).body.tools, [
@@ -95,7 +95,7 @@ t.test('functions stand together, each tool of its own alone', t => {
     },
   ])
   t.same(
-    withTools([search, { type: 'hosted', tool: 'web_fetch', asked: 'web_fetch' }]).body.tools,
+    withTools([search, { type: 'hosted', tool: 'web_fetch', clientName: 'web_fetch' }]).body.tools,
     [{ googleSearch: {} }, { urlContext: {} }],
   )
   t.same(withTools([f], {}, { json_schema: false }).body.tools, [
@@ -104,7 +104,7 @@ t.test('functions stand together, each tool of its own alone', t => {
   t.end()
 })
 t.test('one that is asked for under two names is sent once', t => {
-  const again: Tool = { type: 'hosted', tool: 'web_search', asked: 'web_search_options' }
+  const again: Tool = { type: 'hosted', tool: 'web_search', clientName: 'web_search_options' }
   t.same(withTools([search, again]).body.tools, [{ googleSearch: {} }])
   t.end()
 })
@@ -118,9 +118,12 @@ t.test('tools of its own beside functions: only where the model takes both', asy
 })
 t.test('tools that Google has none of are refused by the name the client used', async t => {
   for (const [tool, name] of [
-    [{ type: 'hosted', tool: 'image_generation', asked: 'image_generation' }, 'image_generation'],
     [
-      { type: 'hosted', tool: 'file_search', asked: 'file_search', stores: ['vs_1'] },
+      { type: 'hosted', tool: 'image_generation', clientName: 'image_generation' },
+      'image_generation',
+    ],
+    [
+      { type: 'hosted', tool: 'file_search', clientName: 'file_search', stores: ['vs_1'] },
       'file_search',
     ],
     [{ type: 'foreign', origin: 'anthropic-messages', name: 'computer', raw: {} }, 'computer'],
@@ -156,7 +159,7 @@ t.test('what of a tool cannot be said is named', t => {
     {
       ...search,
       domains: { allowed: ['a'], blocked: ['b'] },
-      place: {},
+      location: {},
       depth: 'low',
       maxCalls: 1,
     },

@@ -86,7 +86,7 @@ t.test('edge 15: counts come in a chunk without choices, to who asked', t => {
   const { parts } = partsOf(NAME, chunk({ content: 'a' }, 'stop') + counts + DONE)
   t.match(assembled(parts).meters, { input: 3, output: 2 })
   t.match(streamed(NAME, parts), /"choices":\[\],"usage":\{"prompt_tokens":3/)
-  const without = streamed(NAME, parts, { prompt: { ...PROMPT, counts: false } })
+  const without = streamed(NAME, parts, { prompt: { ...PROMPT, includeUsage: false } })
   t.notMatch(without, /usage/)
   t.end()
 })

@@ -89,7 +89,7 @@ t.test('edge 20: an image in a result follows all results, as a message of the u
         role: 'user',
         content: [
           { type: 'result', id: 'a', content: [{ type: 'media', kind: 'image', source }] },
-          { type: 'result', id: 'b', content: [{ type: 'text', text: 'two' }], failed: true },
+          { type: 'result', id: 'b', content: [{ type: 'text', text: 'two' }], hasFailed: true },
           { type: 'text', text: 'well?' },
         ],
       },

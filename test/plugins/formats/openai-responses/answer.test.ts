@@ -149,7 +149,7 @@ t.test('calls: edge 16 no arguments, edge 18 fitted ids, free tools', async t =>
     { type: 'call', id: 'c', name: 'f', input: '{}' },
   ])
   const odd = { type: 'call', id: 'functions.f:0', name: 'f', input: '' } as const
-  const { output: items } = said([odd, { ...odd, id: 'c', free: true, input: 'x' }], {
+  const { output: items } = said([odd, { ...odd, id: 'c', isFreeText: true, input: 'x' }], {
     reason: 'call',
   })
   t.match(items, [
@@ -173,11 +173,11 @@ t.test('edge 26: searches and code of others are items of this format', async t 
   const work = (tool: string, input: Json, more: object = {}) =>
     ({ type: 'hostedCall', id: 'w', tool, input, ...more }) as Content
   const { output: items } = said([
-    work('web_search', { query: 'q' }, { found: [{ url: 'https://x' }] }),
+    work('web_search', { query: 'q' }, { sources: [{ url: 'https://x' }] }),
     work('web_fetch', { url: 'https://x' }),
     work('code_execution', { code: '1+1' }, { output: { stdout: '2', stderr: '' } }),
-    work('code_execution', 'print()', { output: 'x', failed: 'no' }),
-    work('file_search', 'q', { found: [{ file: 'f', title: 'a', quote: 'b' }] }),
+    work('code_execution', 'print()', { output: 'x', error: 'no' }),
+    work('file_search', 'q', { sources: [{ file: 'f', title: 'a', quote: 'b' }] }),
     work('other', null),
     text('done'),
   ])

@@ -110,7 +110,7 @@ t.test('tools of the client, hosted ones, those of this provider alone', async t
   t.match(prompt.tools, [
     { type: 'function', strict: true },
     { type: 'free', grammar: { type: 'text' } },
-    { tool: 'web_search', domains: { allowed: ['x'] }, place: { country: 'MX' }, depth: 'low' },
+    { tool: 'web_search', domains: { allowed: ['x'] }, location: { country: 'MX' }, depth: 'low' },
     { tool: 'code_execution', maxCalls: 3 },
     { tool: 'file_search', stores: ['vs'] },
     { tool: 'image_generation' },
@@ -119,11 +119,16 @@ t.test('tools of the client, hosted ones, those of this provider alone', async t
   t.same(written(NAME, prompt).body.tools, tools)
   t.equal(written(NAME, prompt).body.max_tool_calls, 3)
   const preview = asked({ tools: [{ type: 'web_search_preview', external_web_access: false }] })
-  t.match(preview.prompt.tools, [{ tool: 'web_search', asked: 'web_search_preview' }])
+  t.match(preview.prompt.tools, [{ tool: 'web_search', clientName: 'web_search_preview' }])
   t.same(preview.lost, ['tools[0].external_web_access'])
   const foreign = [{ type: 'foreign', origin: 'other', name: 'bash', raw: {} }] as const
   t.match(await thrownBy(async () => sent({ tools: foreign })), { status: 400, message: /'bash'/ })
-  const blocked = { type: 'hosted', tool: 'web_search', asked: 's', domains: { blocked: ['x'] } }
+  const blocked = {
+    type: 'hosted',
+    tool: 'web_search',
+    clientName: 's',
+    domains: { blocked: ['x'] },
+  }
   t.same(sent({ tools: [blocked as never] }).lost, ['blocked_domains'])
 })
 t.test('which tool is chosen', async t => {
@@ -159,7 +164,7 @@ t.test('which tool is chosen', async t => {
 })
 t.test('what was said before is named, and then the upstream keeps what is said now', async t => {
   const { prompt } = asked({ previous_response_id: 'resp_1', conversation: { id: 'conv_1' } })
-  t.same(prompt.before, { answer: 'resp_1', conversation: 'conv_1' })
+  t.same(prompt.previous, { answer: 'resp_1', conversation: 'conv_1' })
   const { body } = written(NAME, prompt)
   t.match(body, { previous_response_id: 'resp_1', conversation: 'conv_1' })
   t.notOk('store' in body || 'include' in body)
@@ -195,7 +200,7 @@ t.test('kept history stands before what is said now', async t => {
 
 t.test('tools with bounds of their own: there is one for all, others are named', async t => {
   const tool = (name: 'web_search' | 'code_execution', maxCalls: number) =>
-    ({ type: 'hosted', tool: name, asked: name, maxCalls }) as const
+    ({ type: 'hosted', tool: name, clientName: name, maxCalls }) as const
   const ask = (...tools: Prompt['tools']) => {
     const { body, lost } = written(NAME, { ...PROMPT, tools })
     return [body.max_tool_calls, lost]

@@ -60,7 +60,13 @@ const heard = ({ choices, meters = {} }: Answer) => {
     thoughts: text('thought').filter(Boolean).join('\n'),
     calls: content.flatMap(each =>
       each.type === 'call'
-        ? [{ id: each.id, name: each.name, given: each.free ? each.input : JSON.parse(each.input) }]
+        ? [
+            {
+              id: each.id,
+              name: each.name,
+              given: each.isFreeText ? each.input : JSON.parse(each.input),
+            },
+          ]
         : [],
     ),
     citations: content.flatMap(each => (each.type === 'text' ? (each.citations ?? []) : [])).length,

@@ -65,9 +65,9 @@ t.test('items of hosted tools are kept whole for their provider', async t => {
   ]
   const turns = turnsOf(...items)
   t.match(turns[0]?.content, [
-    { tool: 'web_search', input: { query: 'q' }, found: [{ url: 'https://x' }] },
+    { tool: 'web_search', input: { query: 'q' }, sources: [{ url: 'https://x' }] },
     { tool: 'code_execution', input: { code: '1+1' }, output: '2' },
-    { tool: 'file_search', failed: 'failed' },
+    { tool: 'file_search', error: 'failed' },
     { tool: 'other' },
     { type: 'media', kind: 'image', source: { data: 'AAAA', mime: 'image/webp' } },
   ])
@@ -82,7 +82,7 @@ t.test(
         tool: 'web_search',
         id: 'x',
         input: { query: 'q' },
-        found: [{ url: 'https://x' }],
+        sources: [{ url: 'https://x' }],
       },
       { type: 'hostedCall', tool: 'other', id: 'y', input: null },
       { type: 'media', kind: 'image', source: { type: 'data', data: 'AAAA', mime: 'image/png' } },

@@ -83,7 +83,7 @@ t.test('what this format has no part for is refused by its place', async t => {
   const source = { type: 'file', file: 'f', origin: 'elsewhere' } as const
   const turns: Turn[] = [{ role: 'user', content: [{ ...media, kind: 'image', source }] }]
   t.match(await thrownBy(async () => sent({ turns })), { status: 400, param: 'x[3]' })
-  const tools = [{ type: 'hosted', tool: 'url_context', asked: 'urlContext' }] as const
+  const tools = [{ type: 'hosted', tool: 'url_context', clientName: 'urlContext' }] as const
   t.match(await thrownBy(async () => sent({ tools })), { status: 400, message: /'urlContext'/ })
 })
 
@@ -142,13 +142,16 @@ t.test('a free tool is called with text, and its result knows it', async t => {
   const free = { type: 'custom_tool_call', call_id: 'c', name: 'sql', input: 'SELECT 1' }
   const result = { type: 'custom_tool_call_output', call_id: 'c', output: '1' }
   const turns = turnsOf(free, result)
-  t.match(turns, [{ content: [{ free: true, input: 'SELECT 1' }] }, { content: [{ free: true }] }])
+  t.match(turns, [
+    { content: [{ isFreeText: true, input: 'SELECT 1' }] },
+    { content: [{ isFreeText: true }] },
+  ])
   t.same(itemsOf(...turns), [free, result])
   const bare: Turn = { role: 'user', content: [{ type: 'result', id: 'c', content: [hi] }] }
   t.match(itemsOf(turns[0] as Turn, bare)[1], { type: 'custom_tool_call_output' })
 })
 t.test('a tool that failed says so', async t => {
-  const result = { type: 'result', id: 'c', failed: true } as const
+  const result = { type: 'result', id: 'c', hasFailed: true } as const
   const image = { type: 'media', kind: 'image', source: { type: 'url', url: 'https://x' } } as const
   const items = itemsOf({
     role: 'user',
@@ -156,7 +159,7 @@ t.test('a tool that failed says so', async t => {
       { ...result, content: [hi] },
       { ...result, content: [image] },
       { ...result, content: [], value: { a: 1 } },
-      { ...result, content: [], failed: false },
+      { ...result, content: [], hasFailed: false },
     ],
   })
   t.match(items, [
@@ -173,7 +176,7 @@ t.test('what documents are about is said; hints that no part takes are named', a
     kind: 'document',
     source,
     context: 'of old',
-    cited: true,
+    citationsEnabled: true,
   } as const
   const turns = [{ role: 'user', content: [document, { ...hi, cache: {} }], name: 'Ann' }] as const
   const { body, lost } = sent({ turns })
