@@ -97,7 +97,7 @@ export const CHANGES: readonly ChangeReason[] = [
   },
   {
     reason: 'what one provider signed or kept for itself goes to no other',
-    fact: /^turns\.seals$/,
+    fact: /^turns\.payloads$/,
     holds: (change, { from, to }) => gone(change) && from !== to,
   },
   {
