@@ -84,7 +84,7 @@ const EXCEPTIONS: readonly Exception[] = [
     ids: ['rec-0262'],
     reason: 'a message spliced into the middle of another: which words are whose cannot be told',
     cells: 'crossed',
-    throws: /mixes the parts of its answer/,
+    throws: /interleaved too many parts/,
     status: 502,
   },
   {

@@ -159,12 +159,12 @@ t.test('what makes no sense is named', async t => {
   for (const [model, message, more, said] of [
     ['gp-4o-image', user('x'), { n: 11 }, { param: 'n' }],
     ['gp-4o-image', user('x'), { n: 1.5 }, { param: 'n' }],
-    ['gp-4o-image', user(' '), {}, { message: /nobody says/ }],
+    ['gp-4o-image', user(' '), {}, { message: /no user message describes/ }],
     ['gp-4o-image', film, {}, { param: 'messages[0].content[1]' }],
     ['gp-4o-image', hidden, {}, { param: 'messages[0].content[1]' }],
     ['flux-1.1-pro', image, {}, { param: 'messages[0].content[1]' }],
     ['rc-v3', film, {}, { param: 'messages[0].content[1]' }],
-    ['rc-v3', { role: 'assistant', content: 'x' }, {}, { message: /nobody says/ }],
+    ['rc-v3', { role: 'assistant', content: 'x' }, {}, { message: /no user message describes/ }],
   ] as const)
     t.match(
       await failed(chat(model, [message], more)),

@@ -1,4 +1,4 @@
-/** Whole answers of the responses format, both ways. */
+/** Whole answers of the responses format in both directions. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Answer, Stop } from '../../../../plugins/formats/answer.ts'
@@ -18,7 +18,7 @@ const said = (content: readonly Content[], stop: Stop = { reason: 'end' }, body:
   )
 const text = (words: string, more: object = {}): Content => ({ type: 'text', text: words, ...more })
 
-t.test('every member the schema wants is there, the client’s own settings among them', async t => {
+t.test('responses encoder: writes all members and echoes settings', async t => {
   const body = {
     ...{
       model: 'm',
@@ -27,8 +27,16 @@ t.test('every member the schema wants is there, the client’s own settings amon
       max_output_tokens: 7,
       store: false,
     },
-    ...{ metadata: { a: 'b' }, tools: [{ type: 'function', name: 'f' }], tool_choice: 'required' },
-    ...{ text: { verbosity: 'low' }, reasoning: { effort: 'low' }, previous_response_id: 'resp_0' },
+    ...{
+      metadata: { a: 'b' },
+      tools: [{ type: 'function', name: 'f' }],
+      tool_choice: 'required',
+    },
+    ...{
+      text: { verbosity: 'low' },
+      reasoning: { effort: 'low' },
+      previous_response_id: 'resp_0',
+    },
   }
   const wanted = [
     ...['id', 'object', 'created_at', 'completed_at', 'status', 'incomplete_details', 'model'],
@@ -59,27 +67,24 @@ t.test('every member the schema wants is there, the client’s own settings amon
     conversation: { id: 'conv_1' },
   })
 })
-t.test('edge 33: the model is called as the client called it', async t => {
+t.test('responses encoder: uses the client’s name of the model (edge 33)', async t => {
   const answer = { model: 'gpt-5-2025', id: 'resp_theirs', choices: [] }
   t.match(codec.encodeAnswer(answer, contextWith()), { model: 'asked', id: /^resp_0123/ })
 })
 
-t.test(
-  'edge 10: a thought without words keeps its payload; one without either is none',
-  async t => {
-    const payload = { origin: NAME, data: 'gAAA', id: 'rs_1' }
-    t.same(output({ type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAA' }), [
-      { type: 'thought', text: '', payload },
-    ])
-    t.same(output({ type: 'reasoning', id: 'rs_1', summary: [] }), [])
-    t.same(output({ type: 'reasoning', content: [{ type: 'reasoning_text', text: 'hm' }] }), [
-      { type: 'thought', text: 'hm' },
-    ])
-    const summary = [{ text: 'one' }, { text: 'two' }]
-    t.match(output({ type: 'reasoning', summary }), [{ text: 'one\n\ntwo' }])
-  },
-)
-t.test('thoughts of others come back to them through a client of this format', async t => {
+t.test('responses decoder: keeps a thought with a payload only (edge 10)', async t => {
+  const payload = { origin: NAME, data: 'gAAA', id: 'rs_1' }
+  t.same(output({ type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAA' }), [
+    { type: 'thought', text: '', payload },
+  ])
+  t.same(output({ type: 'reasoning', id: 'rs_1', summary: [] }), [])
+  t.same(output({ type: 'reasoning', content: [{ type: 'reasoning_text', text: 'hm' }] }), [
+    { type: 'thought', text: 'hm' },
+  ])
+  const summary = [{ text: 'one' }, { text: 'two' }]
+  t.match(output({ type: 'reasoning', summary }), [{ text: 'one\n\ntwo' }])
+})
+t.test('responses codec: carries other providers’ thoughts through the client', async t => {
   const payload = { origin: 'anthropic-messages', data: 'sig', kind: 'signature' }
   const call = { type: 'call', id: 'c', name: 'f', input: '{}' } as const
   const google = { origin: 'google-gemini', data: 'c2ln' }
@@ -93,13 +98,13 @@ t.test('thoughts of others come back to them through a client of this format', a
   const [turn] = read(NAME, { input: items as Json }).prompt.turns
   t.same(turn?.content, [thought, { type: 'thought', text: '', payload: google }, call])
 })
-t.test('a payload of ours under another id is packed with its own', async t => {
+t.test('responses encoder: packs its own payload if the item has another id', async t => {
   const payload = { origin: NAME, data: 'gAAA', id: 'rs_theirs' }
   const { output: items } = said([{ type: 'thought', text: '', payload }, text('hi')])
   const [turn] = read(NAME, { input: items as Json }).prompt.turns
   t.match(turn?.content, [{ type: 'thought', payload }])
 })
-t.test('texts that follow one another are one, and what they cite is found in it', async t => {
+t.test('responses encoder: joins consecutive texts and shifts their citations', async t => {
   const url = 'https://x'
   const content = [
     text('Rain. '),
@@ -127,7 +132,7 @@ t.test('texts that follow one another are one, and what they cite is found in it
     },
   ])
 })
-t.test('annotations of an upstream are citations', async t => {
+t.test('responses decoder: reads annotations as citations', async t => {
   const annotations = [
     { type: 'url_citation', url: 'https://x', title: 'X', start_index: 1, end_index: 2 },
     { type: 'file_citation', file_id: 'f', filename: 'a.pdf', index: 3 },
@@ -144,7 +149,7 @@ t.test('annotations of an upstream are citations', async t => {
     },
   ])
 })
-t.test('calls: edge 16 no arguments, edge 18 fitted ids, free tools', async t => {
+t.test('responses codec: reads and writes calls (edges 16 and 18)', async t => {
   t.same(output({ type: 'function_call', call_id: 'c', name: 'f', arguments: '' }), [
     { type: 'call', id: 'c', name: 'f', input: '{}' },
   ])
@@ -158,7 +163,7 @@ t.test('calls: edge 16 no arguments, edge 18 fitted ids, free tools', async t =>
   ])
   t.match(read(NAME, { input: items as Json }).prompt.turns[0]?.content, [{ id: odd.id }, {}])
 })
-t.test('an upstream’s own searches are no calls of the client’s', async t => {
+t.test('responses decoder: an upstream’s own search is no client call', async t => {
   const search = { type: 'custom_tool_call', call_id: 'xs_call_1', name: 'x_search', input: '{}' }
   t.match(output(search), [{ type: 'hostedCall', tool: 'other' }])
   const odd = {
@@ -169,7 +174,7 @@ t.test('an upstream’s own searches are no calls of the client’s', async t =>
   }
   t.match(output(odd), [{ type: 'hostedCall', tool: 'web_search', input: { query: 'q' } }])
 })
-t.test('edge 26: searches and code of others are items of this format', async t => {
+t.test('responses encoder: writes foreign hosted calls as items (edge 26)', async t => {
   const work = (tool: string, input: Json, more: object = {}) =>
     ({ type: 'hostedCall', id: 'w', tool, input, ...more }) as Content
   const { output: items } = said([
@@ -189,9 +194,11 @@ t.test('edge 26: searches and code of others are items of this format', async t 
     { type: 'file_search_call', queries: ['q'], results: [{ file_id: 'f', text: 'b' }] },
     { type: 'message' },
   ])
-  t.match((items as readonly Fields[])[0]?.action, { sources: [{ type: 'url', url: 'https://x' }] })
+  t.match((items as readonly Fields[])[0]?.action, {
+    sources: [{ type: 'url', url: 'https://x' }],
+  })
 })
-t.test('pictures are items, or shown by their address', async t => {
+t.test('responses codec: writes images as items, or as text if there is only a URL', async t => {
   const image = (source: object) => ({ type: 'media', kind: 'image', source }) as Content
   t.match(said([image({ type: 'data', data: 'AAAA', mime: 'image/webp' })]).output, [
     { type: 'image_generation_call', result: 'AAAA', output_format: 'webp', status: 'completed' },

@@ -1,4 +1,4 @@
-/** Streams towards clients of the responses format: the whole life of every item, whatever order the parts come in. */
+/** Streams for responses clients: the lifecycle of every item, for parts in any order. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import OpenAI from 'openai'
@@ -40,7 +40,7 @@ for (const [name, parts] of Object.entries(CASES))
     t.notMatch(stream, /\[DONE\]/)
   })
 
-t.test('what some of them say', async t => {
+t.test('responses stream encoder: writes text, citations and calls', async t => {
   const output = (name: string) => outputOf(written(CASES[name] ?? []))
   t.match(output('edge 1: calls whose arguments mix'), [
     { id: 'fc_abc_0', call_id: 'a', arguments: '{"x":1}' },
@@ -64,7 +64,7 @@ t.test('what some of them say', async t => {
   t.match(cut, { type: 'response.incomplete', response: { status: 'incomplete' } })
   t.match(cut?.response, { incomplete_details: { reason: 'max_output_tokens' } })
 })
-t.test('edge 24: items are finished as soon as something else begins', async t => {
+t.test('responses stream encoder: finishes an item early (edge 24)', async t => {
   t.same(
     typesOf(written(CASES['edge 24: thoughts, a text and a call, each with its life'] ?? [])),
     [
@@ -83,15 +83,15 @@ t.test('edge 24: items are finished as soon as something else begins', async t =
     ],
   )
 })
-t.test('the end is one piece, and all before it has left', async t => {
+t.test('responses stream encoder: sends text at once and holds back only the end', async t => {
   const encoder = codec.encodeStream(context)
   const parts = CASES['a text'] ?? []
   const before = parts.slice(0, -1).map(part => encoder.part(part))
   t.notMatch(before.join(''), /response\.completed/)
   t.match(encoder.part({ type: 'end' }), /event: response\.completed/)
-  t.match(before[1], /output_text\.delta/, 'a word leaves as it comes')
+  t.match(before[1], /output_text\.delta/, 'text is sent as it arrives')
 })
-t.test('a stream equals the whole answer', async t => {
+t.test('responses stream encoder: a stream holds the same items as the whole answer', async t => {
   for (const [name, parts] of Object.entries(CASES)) {
     if (name.includes('never closed')) continue
     const answer = collected(NAME, written(parts))
@@ -99,7 +99,7 @@ t.test('a stream equals the whole answer', async t => {
     t.same(last(written(partsOfAnswer(answer)))?.response, JSON.parse(JSON.stringify(whole)), name)
   }
 })
-t.test('edge 17: an error ends it, before anything and in the middle', async t => {
+t.test('responses stream encoder: an error ends the stream (edge 17)', async t => {
   const body = {
     error: { message: 'gone', type: 'server_error', code: 'upstream_error', param: null },
   }
@@ -115,7 +115,7 @@ t.test('edge 17: an error ends it, before anything and in the middle', async t =
     t.same(lifecycle(stream), [])
   }
 })
-t.test('edge 5: what failed is shown as an error', async t => {
+t.test('responses stream encoder: a broken answer becomes an error (edge 5)', async t => {
   const stream = written([...said(0, text, 'he'), ...ending('broken', { raw: 'MALFORMED_CALL' })])
   t.match(eventsOf(stream).slice(-2), [
     { type: 'error', message: /MALFORMED_CALL/ },
@@ -124,7 +124,7 @@ t.test('edge 5: what failed is shown as an error', async t => {
   t.same(lifecycle(stream), [])
 })
 
-t.test('the official SDK reads them all, and hears of every error', async t => {
+t.test('official OpenAI SDK: reads every stream and every error', async t => {
   const error = { error: { message: 'gone', type: 'server_error', code: 'x', param: null } }
   const server = createServer((request, response) => {
     const bytes: Buffer[] = []
