@@ -1,9 +1,10 @@
-/** What a prompt asks for, fact by fact: two prompts that ask for the same have the same facts, however they put it. */
+/** Converts a prompt to comparable facts: two prompts with the same meaning have the same facts,
+ *  whatever their shape. */
 import type { Json } from '../../engine/plugin.ts'
 import type { Content, Media, Result } from '../../plugins/formats/content.ts'
 import type { Prompt, Turn } from '../../plugins/formats/hub.ts'
 
-/** A piece of the conversation. What is said of a piece and is not the piece itself stands apart, as a fact. */
+/** A piece of the conversation. Attributes of a piece become separate facts. */
 export type Piece = { readonly role: Turn['role'] } & (
   | { readonly type: 'text' | 'refusal'; readonly text: string }
   | { readonly type: 'media'; readonly media: Media }
@@ -25,7 +26,7 @@ export interface Asked {
   readonly facts: ReadonlyMap<string, Json>
 }
 
-/** Asks for what is so in any case. */
+/** Values that equal the default. */
 const USUAL: Readonly<Record<string, readonly Json[]>> = {
   'settings.candidates': [1],
   'settings.frequencyPenalty': [0],
@@ -72,7 +73,7 @@ export const askedIn = (prompt: Prompt): Asked => {
   for (const [key, values] of hints(turns)) if (values.length > 0) put(key, values)
   return { said: merged(turns.flatMap(pieces)), facts }
 }
-/** Without what says where something stood. */
+/** Omits the paths for error messages. */
 const bare = (value: unknown): Json =>
   JSON.parse(JSON.stringify(value, (key, each) => (key === 'at' ? undefined : each))) as Json
 
@@ -100,7 +101,7 @@ const pieces = ({ role, content }: Turn): readonly Piece[] =>
     return each.type === 'hostedCall' ? [{ role, type: 'hostedCall', work: each }] : []
   })
 const source = ({ kind, source: { ...from } }: Media): Media => {
-  // A media type by another name, or one that is only told by the address.
+  // Omits media types of URLs, which formats name differently or derive from the URL.
   if (from.type === 'url') delete (from as { mime?: string }).mime
   return { type: 'media', kind, source: from }
 }
@@ -116,7 +117,7 @@ const parsed = (input: string): Json => {
   }
 }
 
-/** Texts that one side says in a row are one, and where a line ends between them is nobody's business. */
+/** Merges consecutive texts of one side; line breaks between them do not matter. */
 export const merged = (said: readonly Piece[]): readonly Piece[] => {
   const rows: Piece[] = []
   for (const piece of said) {
@@ -131,7 +132,7 @@ export const merged = (said: readonly Piece[]): readonly Piece[] => {
 }
 const oneLine = (text: string): string => text.replace(/\n/g, '').trimEnd()
 
-// ---------------------------------------------------------------- what is said of its pieces
+// ---------------------------------------------------------------- attributes of pieces
 
 const hints = (turns: readonly Turn[]): ReadonlyMap<string, readonly unknown[]> => {
   const contents = turns.flatMap(({ content }) => content)

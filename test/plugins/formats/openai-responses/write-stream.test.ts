@@ -25,7 +25,7 @@ const typesOf = (stream: string) =>
   )
 
 for (const [name, parts] of Object.entries(CASES))
-  t.test(name, async t => {
+  t.test(`responses stream encoder: ${name}`, async t => {
     const stream = written(parts)
     t.same(lifecycle(stream), [])
     const finished = eventsOf(stream)
@@ -42,46 +42,41 @@ for (const [name, parts] of Object.entries(CASES))
 
 t.test('responses stream encoder: writes text, citations and calls', async t => {
   const output = (name: string) => outputOf(written(CASES[name] ?? []))
-  t.match(output('edge 1: calls whose arguments mix'), [
+  t.match(output('interleaved calls (edge 1)'), [
     { id: 'fc_abc_0', call_id: 'a', arguments: '{"x":1}' },
     { id: 'fc_abc_1', call_id: 'b', arguments: '{}' },
   ])
-  t.match(output('edge 16: a call without arguments'), [{ arguments: '{}' }])
-  t.match(output('a text that goes on while a call is made'), [
+  t.match(output('a call without arguments (edge 16)'), [{ arguments: '{}' }])
+  t.match(output('a text that continues during a call'), [
     { content: [{ text: 'one two' }] },
     { type: 'function_call' },
     { content: [{ text: 'three' }] },
   ])
-  t.match(output('two texts at once'), [{ content: [{ text: 'a' }, { text: 'b' }] }])
-  t.match(output('a refusal behind a text'), [{ content: [{ text: 'well' }, { refusal: 'no' }] }])
-  t.match(output('edge 8: a sealed call'), [{ type: 'reasoning', summary: [] }, { call_id: 'c' }])
-  t.match(output('a text that is sealed at its end'), [
+  t.match(output('interleaved texts'), [{ content: [{ text: 'a' }, { text: 'b' }] }])
+  t.match(output('a refusal after a text'), [{ content: [{ text: 'well' }, { refusal: 'no' }] }])
+  t.match(output('a call with a payload (edge 8)'), [
+    { type: 'reasoning', summary: [] },
+    { call_id: 'c' },
+  ])
+  t.match(output('a text with a late payload'), [
     ...[{ type: 'message' }, { type: 'reasoning' }, { type: 'function_call' }],
   ])
-  t.match(output('edge 25: other choices are not for this format'), [{ content: [{ text: 'a' }] }])
-  t.match(output('edge 3: cut off in a call'), [{ status: 'incomplete', arguments: '{"a' }])
-  const cut = last(written(CASES['edge 23: cut off'] ?? []))
+  t.match(output('several choices (edge 25)'), [{ content: [{ text: 'a' }] }])
+  t.match(output('a truncated call (edge 3)'), [{ status: 'incomplete', arguments: '{"a' }])
+  const cut = last(written(CASES['a truncated text (edge 23)'] ?? []))
   t.match(cut, { type: 'response.incomplete', response: { status: 'incomplete' } })
   t.match(cut?.response, { incomplete_details: { reason: 'max_output_tokens' } })
 })
 t.test('responses stream encoder: finishes an item early (edge 24)', async t => {
-  t.same(
-    typesOf(written(CASES['edge 24: thoughts, a text and a call, each with its life'] ?? [])),
-    [
-      ...['created ', 'in_progress ', 'output_item.added 0', 'reasoning_summary_part.added 0'],
-      ...['reasoning_summary_text.delta 0', 'reasoning_summary_text.delta 0'],
-      ...['reasoning_summary_text.done 0', 'reasoning_summary_part.done 0', 'output_item.done 0'],
-      ...[
-        'output_item.added 1',
-        'content_part.added 1',
-        'output_text.delta 1',
-        'output_text.done 1',
-      ],
-      ...['content_part.done 1', 'output_item.done 1', 'output_item.added 2'],
-      ...['function_call_arguments.delta 2', 'function_call_arguments.delta 2'],
-      ...['function_call_arguments.done 2', 'output_item.done 2', 'completed '],
-    ],
-  )
+  t.same(typesOf(written(CASES['thought, text and call (edge 24)'] ?? [])), [
+    ...['created ', 'in_progress ', 'output_item.added 0', 'reasoning_summary_part.added 0'],
+    ...['reasoning_summary_text.delta 0', 'reasoning_summary_text.delta 0'],
+    ...['reasoning_summary_text.done 0', 'reasoning_summary_part.done 0', 'output_item.done 0'],
+    ...['output_item.added 1', 'content_part.added 1', 'output_text.delta 1', 'output_text.done 1'],
+    ...['content_part.done 1', 'output_item.done 1', 'output_item.added 2'],
+    ...['function_call_arguments.delta 2', 'function_call_arguments.delta 2'],
+    ...['function_call_arguments.done 2', 'output_item.done 2', 'completed '],
+  ])
 })
 t.test('responses stream encoder: sends text at once and holds back only the end', async t => {
   const encoder = codec.encodeStream(context)
