@@ -18,7 +18,7 @@ export class Losses implements Loss {
     this.#names = names
   }
   /** Of formats with two names for one setting: those that this client wrote, from here on. */
-  call(names: Prompt['called']): void {
+  call(names: Prompt['clientNames']): void {
     if (names) this.#names = { ...this.#names, ...names }
   }
   drop(field: string): void {

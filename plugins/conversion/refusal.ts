@@ -45,7 +45,7 @@ export const refusalOf = (
   wait?: Headers[string],
 ): Fault => {
   const { message, param, ...said } = codec.decodeError(status, body)
-  const after = wait ?? (said.wait === undefined ? undefined : String(said.wait))
+  const after = wait ?? (said.retryAfter === undefined ? undefined : String(said.retryAfter))
   return new TollgateError('UPSTREAM_REFUSED', said.status, message, {
     expose: true,
     ...(param !== undefined && { param }),

@@ -1,7 +1,7 @@
-/** The hub, third part: an answer, whole or in the parts of a stream. Types only. */
+/** Types of the hub, part three: an answer, either whole or as the parts of a stream. */
 import type { Json } from '../../engine/plugin.ts'
 import type { Meters } from '../slots.ts'
-import type { Citation, Content, Seal } from './content.ts'
+import type { Citation, Content, OpaquePayload } from './content.ts'
 
 /** A whole answer. */
 export interface Answer {
@@ -9,9 +9,9 @@ export interface Answer {
   readonly model?: string
   /** Seconds since 1970. */
   readonly created?: number
-  /** One for each candidate; none where the prompt itself was refused: then `stop` says why. */
+  /** One for each candidate. Empty if the provider rejected the prompt itself. */
   readonly choices: readonly Choice[]
-  /** Absent where the upstream counted nothing. */
+  /** Absent if the upstream sent no counts. */
   readonly meters?: Meters
   readonly tier?: string
 }
@@ -20,8 +20,9 @@ export interface Choice {
   readonly stop: Stop
   readonly logprobs?: Json
 }
-/** Why it ended. `call`: with at least one call of the client's tools. `broken`: the model failed to write what it
- *  meant, which no format may show as a success. `pause`: the caller is to send the turn again. */
+/** The reason why an answer ended. `call`: with at least one call of the client's tools. `broken`:
+ *  the model produced invalid output, which no format may present as success. `pause`: the client
+ *  must send the turn again to continue it. */
 export interface Stop {
   readonly reason:
     | 'end'
@@ -32,14 +33,15 @@ export interface Stop {
     | 'filter'
     | 'pause'
     | 'broken'
-  /** As the upstream wrote it. */
+  /** The upstream's own value. */
   readonly raw?: string
-  /** The stop sequence that was met. */
+  /** The stop sequence that ended the answer. */
   readonly sequence?: string
   readonly message?: string
 }
 
-/** A part of a streamed answer. Indices are dense over all choices and never used twice; several may be open at once. */
+/** A part of a streamed answer. Block indices are dense across all choices and never reused;
+ *  several blocks may be open at once. */
 export type Part =
   | {
       readonly type: 'begin'
@@ -49,26 +51,26 @@ export type Part =
       readonly meters?: Meters
       readonly tier?: string
     }
-  /** `content` holds all that is known already; its text grows. */
+  /** `content` holds everything known so far; later `grow` parts append to its text. */
   | {
       readonly type: 'open'
       readonly index: number
       readonly choice: number
       readonly content: Content
     }
-  /** More of a text, a thought, a refusal or the input of a call. */
+  /** Appends to a text, a thought, a refusal or the input of a call. */
   | {
       readonly type: 'grow'
       readonly index: number
       readonly text: string
       readonly logprobs?: Json
     }
-  | { readonly type: 'seal'; readonly index: number; readonly seal: Seal }
+  | { readonly type: 'payload'; readonly index: number; readonly payload: OpaquePayload }
   | { readonly type: 'cite'; readonly index: number; readonly citation: Citation }
-  /** `content`: what a work turned out to be. */
+  /** `content` replaces the block's content: the finished hosted tool call. */
   | { readonly type: 'close'; readonly index: number; readonly content?: Content }
   | { readonly type: 'stop'; readonly choice: number; readonly stop: Stop }
-  /** All that is counted by now; the last one wins. */
+  /** All counts so far; the last part of this type wins. */
   | { readonly type: 'count'; readonly meters: Meters }
-  /** The upstream's own terminator, once and last. */
+  /** The upstream's own terminator: sent once, as the last part. */
   | { readonly type: 'end' }

@@ -1,29 +1,31 @@
-/** Ids of tool calls within the limits of every format: the same id always becomes the same one, so that a call and its
- *  result still meet, in this request and in the next. */
+/** Converts ids of tool calls so that they satisfy every format's rules. The conversion is
+ *  deterministic, so a call and its result keep matching ids within a request and across
+ *  requests. */
 import { createHash } from 'node:crypto'
 
-/** What a format allows. */
+/** The ids that a format accepts. */
 export interface IdRule {
   readonly allowed: RegExp
   readonly longest: number
 }
-/** 64 letters, digits, `_` and `-`: what every one of the four takes. */
+/** At most 64 letters, digits, `_` and `-`: accepted by all four conversation formats. */
 export const NARROW: IdRule = { allowed: /^[A-Za-z0-9_-]+$/, longest: 64 }
 
-/** Ours begin so. What follows is the id itself in base64url, or its digest where that is too long. */
-const SPELT = 'call_x'
-const DIGEST = 'call_h'
+/** Prefixes of converted ids: the original id in base64url follows, or its SHA-256 digest if the id
+ *  would be too long. */
+const ENCODED_PREFIX = 'call_x'
+const DIGEST_PREFIX = 'call_h'
 
 export const fitted = (id: string, rule: IdRule): string => {
   if (id !== '' && id.length <= rule.longest && rule.allowed.test(id)) return id
-  const spelt = SPELT + Buffer.from(id).toString('base64url')
-  if (id !== '' && spelt.length <= rule.longest) return spelt
-  return DIGEST + createHash('sha256').update(id).digest('base64url')
+  const encoded = ENCODED_PREFIX + Buffer.from(id).toString('base64url')
+  if (id !== '' && encoded.length <= rule.longest) return encoded
+  return DIGEST_PREFIX + createHash('sha256').update(id).digest('base64url')
 }
 
-/** The id that was spelt out; any other as it is. */
+/** Restores an id that was encoded in full; returns any other id unchanged. */
 export const original = (id: string): string => {
-  if (!id.startsWith(SPELT)) return id
-  const text = Buffer.from(id.slice(SPELT.length), 'base64url').toString()
+  if (!id.startsWith(ENCODED_PREFIX)) return id
+  const text = Buffer.from(id.slice(ENCODED_PREFIX.length), 'base64url').toString()
   return fitted(text, NARROW) === id ? text : id
 }

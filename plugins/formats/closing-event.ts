@@ -1,10 +1,11 @@
-/** Streams of OpenAI's endpoints for sound: one event, known by its type, ends them and carries their usage. */
+/** Streams of OpenAI's audio endpoints: an event of one type ends the stream and carries its
+ *  usage. */
 import { type Fields, isFields } from './fields.ts'
 import { type Format, fieldsOf } from './format.ts'
 import { openaiErrorIn } from './openai-error.ts'
 import type { SseEvent } from './sse.ts'
 
-/** What the event holds of usage, if it is the one of this `type`. */
+/** Returns the usage of an event of this `type`, and undefined for other events. */
 export const usageWith =
   (type: string) =>
   (event: Fields): Fields | undefined =>

@@ -1,4 +1,5 @@
-/** What a format can do beyond letting bytes pass: both directions of request, answer, stream and error, against the hub. */
+/** Translation between a format and the hub, in both directions: requests, answers, streams and
+ *  errors. */
 import type { Bytes, Headers, Json } from '../../engine/plugin.ts'
 import type { Answer, Part } from './answer.ts'
 import type { Fields } from './fields.ts'
@@ -6,112 +7,124 @@ import type { Prompt } from './hub.ts'
 import type { SseEvent } from './sse.ts'
 import type { Upload } from './upload.ts'
 
-/** What is known of a format that targets speak. */
+/** Translation for targets of a format. */
 export interface TargetCodec {
-  /** For an upstream that speaks this format. What it cannot carry is told to `loss`; content that it cannot carry (a
-   *  film for a reader of text) is refused with a fault, since leaving it out would change the question. */
-  encodePrompt(prompt: Prompt, target: TargetFacts, loss: Loss): Sent
+  /** Encodes a request for an upstream of this format. Reports fields that the format cannot carry
+   *  to `dropped`. Throws a fault for content that it cannot carry (a video for a text model),
+   *  because omitting content would change the question. */
+  encodePrompt(prompt: Prompt, target: TargetFacts, dropped: Loss): Sent
   decodeAnswer(body: Fields): Answer
-  /** One closure for each stream. */
+  /** Creates a decoder for one stream. */
   decodeStream(): StreamDecoder
-  /** An upstream's refusal, whatever it wrote; `body` is undefined where it was no JSON. */
+  /** Decodes an upstream's error reply of any shape; `body` is undefined if it was not JSON. */
   decodeError(status: number, body: Json | undefined): Refused
-  /** How its upstreams take a file beside a request. */
+  /** How upstreams of this format accept a file outside the request. */
   readonly upload?: Upload
-  /** Of a format whose targets only draw. */
+  /** Present if targets of this format only generate images. */
   readonly drawing?: Drawing
-  /** Its upstreams run tools themselves (a search, code): a target of several formats is asked for such in this one. */
+  /** True if upstreams of this format run hosted tools (web search, code). For a request with
+   *  hosted tools, a target that supports several formats is called in this one. */
   readonly runsTools?: boolean
 }
 
-/** What is known of a format that clients speak, too. */
+/** Translation for clients and targets of a format. */
 export interface Codec extends TargetCodec {
-  /** A client's request. What the hub has no word for is told to `loss`. Throws a fault that names the field where the
-   *  request makes no sense in this format. `path` as the client wrote it, query and all. */
-  decodePrompt(body: Fields, path: string, loss: Loss): Prompt
+  /** Decodes a client's request. Reports fields that the hub has no equivalent for to `dropped`.
+   *  Throws a fault that names the field if the request is invalid in this format. `path`: the
+   *  client's path with its query. */
+  decodePrompt(body: Fields, path: string, dropped: Loss): Prompt
   encodeAnswer(answer: Answer, context: Context): Fields
   encodeStream(context: Context): StreamEncoder
-  /** Whether this request says something in words of ours that upstreams of this format do not know (a preset tool, a film
-   *  by an image's address), or asks more of this target than it does at once: then its bytes cannot pass as they are. */
+  /** Whether the gateway must translate this request although client and target use the same
+   *  format: it uses our own extensions (a preset tool, a video given as an image URL), or asks for
+   *  more than this target does in one call. */
   needsReading?(body: Fields, traits: TargetFacts['traits']): boolean
-  /** Its clients have no field of their own for thoughts and signatures, and many do not give back what they do not know. */
+  /** True if the format has no field for thoughts and signatures, so that many clients do not send
+   *  them back. */
   readonly forgets?: boolean
-  /** Hub name of a setting, or of `thinking`, `form` and `choice` -> the name it has here, for `loss` to call it as the client did. */
+  /** Hub name of a setting, or `thinking`, `form`, `choice` -> its name in this format. Reports of
+   *  dropped fields use the client's names. */
   readonly settings: Readonly<Record<string, string>>
 }
 
-/** How a conversation becomes one request for images. */
+/** Reduces a conversation to a request for images. */
 export interface Drawing {
-  /** Members of the client's body that are read here, whatever the client's format. */
+  /** Fields of the client's body that this format accepts, whatever the client's format. */
   readonly takes: ReadonlySet<string>
-  /** One user turn: what is to be drawn, and the images it starts from. Only these are fetched. */
-  reduce(prompt: Prompt, target: TargetFacts, loss: Loss): Prompt
-  /** The answers to all requests that one was split into, as one. */
+  /** Reduces a prompt to one user turn: the description and the source images. Only these images
+   *  are downloaded. */
+  reduce(prompt: Prompt, target: TargetFacts, dropped: Loss): Prompt
+  /** Joins the answers to all requests that one prompt was split into. */
   join(bodies: readonly Fields[]): Fields
 }
 
-/** What goes to the upstream. `path` is relative to the version prefix its clients write: `/v1/chat/completions`. */
+/** The request for the upstream. `path` starts with the version prefix that clients use:
+ *  `/v1/chat/completions`. */
 export interface Sent {
   readonly path: string
-  /** Bytes: of the content type in `headers`. */
+  /** If bytes: `headers` names their content type. */
   readonly body: Fields | Bytes
   readonly headers?: Headers
-  /** What one call does not give: asked once the first was granted. */
-  readonly more?: readonly Sent[]
+  /** Further requests for the rest of the answer, sent after the first succeeded. */
+  readonly followUps?: readonly Sent[]
 }
 
-/** What is known of a target: from its entry in `models:`. */
+/** Properties of a target, from its entry in `models:`. */
 export interface TargetFacts {
-  /** The model by the upstream's own name. */
+  /** The upstream's name of the model. */
   readonly name: string
-  /** The most it writes, tokens. */
+  /** The maximum output, in tokens. */
   readonly output?: number
   readonly traits: { readonly [key: string]: Json }
 }
 
-/** Collects what a target cannot carry, by the names the client used. */
+/** Collects the names of the client's fields that the target cannot carry. */
 export interface Loss {
-  /** `field`: as the client wrote it, or the hub's name of a setting. */
+  /** `field`: the client's name, or the hub's name of a setting. */
   drop(field: string): void
 }
 
-/** What an encoder of answers must know of the request. */
+/** What an answer encoder needs to know of the request. */
 export interface Context {
-  /** `req_…` of the exchange without its prefix: ids that the format wants are made of it. */
+  /** The exchange's id without its `req_` prefix; the format's own ids derive from it. */
   readonly id: string
-  /** The model by the name the client asked for. */
+  /** The client's name of the model. */
   readonly model: string
   /** Seconds since 1970. */
   readonly now: number
   readonly prompt: Prompt
-  /** Path and query of the client's request: some formats choose the framing there. */
+  /** Path and query of the client's request; some formats select the framing by it. */
   readonly path: string
 }
 
-/** Takes the events of an upstream one by one. Knows its terminator: `end` is emitted once, and nothing behind it. */
+/** Decodes the events of an upstream's stream one by one. Emits `end` exactly once, at the format's
+ *  terminator, and nothing after it. */
 export interface StreamDecoder {
   event(event: SseEvent, emit: (part: Part) => void): void
-  /** The upstream closed without its terminator: true where nothing but that was missing; then it has emitted `end`. */
+  /** Called when the upstream closed without a terminator. If only the terminator is missing, emits
+   *  `end` and returns true. */
   close(emit: (part: Part) => void): boolean
 }
 
-/** Writes a client's stream. Takes every part in the order it came; returns the bytes it makes, '' for none. */
+/** Encodes a client's stream: takes every part in order and returns the text to send, '' for
+ *  none. */
 export interface StreamEncoder {
-  /** The content type, where it is not that of server-sent events. */
+  /** The content type, if not that of server-sent events. */
   readonly type?: string
-  /** Of the part `end`: what completes the stream, kept back until the charge is durable. */
+  /** For the part `end` it returns the end of the stream, which is held back until the charge is
+   *  durable. */
   part(part: Part): string
-  /** Ends it in an error instead. `body`: the error as the client's dialect writes it. */
+  /** Ends the stream with an error instead. `body`: the error in the client's dialect. */
   fail(body: Fields): string
 }
 
-/** A refusal of an upstream. `code` and `param` as far as it told them. */
+/** An upstream's error. `code` and `param`: if the upstream sent them. */
 export interface Refused {
   readonly status: number
   readonly message: string
   readonly type?: string
   readonly code?: string
   readonly param?: string
-  /** Seconds after which another try may do, where the body says so. */
-  readonly wait?: number
+  /** Seconds after which to retry, if the body names them. */
+  readonly retryAfter?: number
 }

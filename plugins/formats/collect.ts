@@ -1,17 +1,17 @@
-/** Between the two shapes of an answer: the parts of a stream put together, and a whole one taken apart. Pure. */
+/** Converts between a whole answer and the parts of a stream, in both directions. Pure. */
 import type { Answer, Choice, Part, Stop } from './answer.ts'
 import type { Content, Text } from './content.ts'
 
-/** Puts the parts of a stream together. */
+/** Collects the parts of a stream into a whole answer. */
 export class Collector {
   #answer: Omit<Answer, 'choices'> = {}
   readonly #blocks = new Map<number, { readonly choice: number; content: Content }>()
   readonly #stops = new Map<number, Stop>()
-  #ended = false
+  #hasEnded = false
 
-  /** Whether the stream came to its own end. */
+  /** Whether the stream reached its own end. */
   get ended(): boolean {
-    return this.#ended
+    return this.#hasEnded
   }
   take(part: Part): void {
     if (part.type === 'begin') {
@@ -19,16 +19,17 @@ export class Collector {
       this.#answer = { ...this.#answer, ...facts }
     } else if (part.type === 'count') this.#answer = { ...this.#answer, meters: part.meters }
     else if (part.type === 'stop') this.#stops.set(part.choice, part.stop)
-    else if (part.type === 'end') this.#ended = true
+    else if (part.type === 'end') this.#hasEnded = true
     else if (part.type === 'open')
       this.#blocks.set(part.index, { choice: part.choice, content: part.content })
     else this.#change(part)
   }
-  #change(part: Extract<Part, { readonly type: 'grow' | 'seal' | 'cite' | 'close' }>): void {
+  #change(part: Extract<Part, { readonly type: 'grow' | 'payload' | 'cite' | 'close' }>): void {
     const block = this.#blocks.get(part.index)
     if (!block) return
-    if (part.type === 'grow') block.content = grown(block.content, part.text)
-    else if (part.type === 'seal') block.content = { ...block.content, seal: part.seal } as Content
+    if (part.type === 'grow') block.content = appendText(block.content, part.text)
+    else if (part.type === 'payload')
+      block.content = { ...block.content, payload: part.payload } as Content
     else if (part.type === 'close') block.content = part.content ?? block.content
     else if (block.content.type === 'text')
       block.content = {
@@ -40,9 +41,9 @@ export class Collector {
     const choices: Choice[] = []
     const numbers = new Set([
       ...this.#stops.keys(),
-      ...[...this.#blocks.values()].map(of => of.choice),
+      ...[...this.#blocks.values()].map(block => block.choice),
     ])
-    for (const number of [...numbers].sort((one, other) => one - other))
+    for (const number of [...numbers].sort((left, right) => left - right))
       choices.push({
         content: [...this.#blocks.values()]
           .filter(({ choice }) => choice === number)
@@ -52,12 +53,12 @@ export class Collector {
     return { ...this.#answer, choices }
   }
 }
-const grown = (content: Content, text: string): Content => {
+const appendText = (content: Content, text: string): Content => {
   if (content.type === 'call') return { ...content, input: content.input + text }
   return 'text' in content ? { ...content, text: content.text + text } : content
 }
 
-/** The parts a whole answer would have come in: each block in one piece. */
+/** Splits a whole answer into the parts of a stream, each block in one piece. */
 export const partsOf = ({ choices, meters, ...facts }: Answer): readonly Part[] => {
   const parts: Part[] = [{ type: 'begin', ...facts }]
   let index = 0
@@ -71,18 +72,18 @@ export const partsOf = ({ choices, meters, ...facts }: Answer): readonly Part[] 
 }
 const blockParts = (content: Content, index: number, choice: number): readonly Part[] => {
   const parts: Part[] = []
-  const open = (skeleton: Content, text: string): void => {
+  const openBlock = (skeleton: Content, text: string): void => {
     parts.push({ type: 'open', index, choice, content: skeleton })
     if (text !== '') parts.push({ type: 'grow', index, text })
   }
   if (content.type === 'text') {
     const { citations = [], ...rest } = content
-    open({ ...rest, text: '' } satisfies Text, content.text)
+    openBlock({ ...rest, text: '' } satisfies Text, content.text)
     for (const citation of citations) parts.push({ type: 'cite', index, citation })
-  } else if (content.type === 'call') open({ ...content, input: '' }, content.input)
+  } else if (content.type === 'call') openBlock({ ...content, input: '' }, content.input)
   else if (content.type === 'thought' || content.type === 'refusal')
-    open({ ...content, text: '' }, content.text)
-  else open(content, '')
+    openBlock({ ...content, text: '' }, content.text)
+  else openBlock(content, '')
   parts.push({ type: 'close', index })
   return parts
 }

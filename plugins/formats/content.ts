@@ -1,24 +1,25 @@
-/** The hub, second part: what turns and answers are made of. Types only. What only one provider can read (signatures,
- *  encrypted thoughts, raw items of its own tools) travels sealed. */
+/** Types of the hub, part two: the content of turns and answers. Data that only one provider can
+ *  read (signatures, encrypted thoughts, raw items of its own tools) is carried as an opaque
+ *  payload. */
 import type { Json } from '../../engine/plugin.ts'
 
 export type Content = Text | Refused | Thought | Media | Call | Result | Work
 
 interface Sealable {
-  /** What its provider must get back unchanged, at the same place. */
-  readonly seal?: Seal
+  /** Must return to its provider unchanged, at the same position. */
+  readonly payload?: OpaquePayload
   readonly cache?: Cache
 }
-/** Readable by one provider only. `origin`: the name of its format. */
-export interface Seal {
+/** Data that only one provider can read. `origin`: the name of its format. */
+export interface OpaquePayload {
   readonly origin: string
   readonly data: string
-  /** Where the same provider seals in several ways. */
+  /** Distinguishes the kinds of payload of one provider. */
   readonly kind?: string
-  /** The item it is bound to. */
+  /** The id of the item that the payload belongs to. */
   readonly id?: string
 }
-/** Where a provider that caches prompts on demand shall cut: `5m`, `1h`. */
+/** A cache breakpoint, for providers that cache prompts on request. `ttl`: `5m`, `1h`. */
 export interface Cache {
   readonly ttl?: string
 }
@@ -28,12 +29,12 @@ export interface Text extends Sealable {
   readonly text: string
   readonly citations?: readonly Citation[]
 }
-/** What the model said instead of an answer. */
+/** The model's refusal to answer. */
 export interface Refused {
   readonly type: 'refusal'
   readonly text: string
 }
-/** The text may be empty where a seal carries it: it is no less a thought. */
+/** The text may be empty if a payload carries the thought. */
 export interface Thought extends Sealable {
   readonly type: 'thought'
   readonly text: string
@@ -42,21 +43,21 @@ export interface Media extends Sealable {
   readonly type: 'media'
   readonly kind: 'image' | 'document' | 'audio' | 'video'
   readonly source: Source
-  /** low, high or auto: how closely an image is looked at. */
+  /** low, high or auto: the resolution at which an image is read. */
   readonly detail?: string
   readonly name?: string
-  /** Of a document: what it is about, and whether it shall be cited. */
+  /** For a document: a description, and whether the model shall cite it. */
   readonly context?: string
-  readonly cited?: boolean
-  /** Of a video: `{startOffset, endOffset, fps}`. */
+  readonly citationsEnabled?: boolean
+  /** For a video: `{startOffset, endOffset, fps}`. */
   readonly clip?: Json
-  /** Of an image that was drawn: the prompt as its model revised it. */
-  readonly revised?: string
-  /** Of what is shown beside an image that is to be changed: transparent where. */
-  readonly mask?: boolean
-  /** Chat clients of its model read nothing but its address, or its base64. */
-  readonly bare?: boolean
-  /** Where in the client's request it stands, for a refusal to name: `messages[2].content[1]`. */
+  /** For a generated image: the prompt as revised by the model. */
+  readonly revisedPrompt?: string
+  /** True for the mask of an image edit, transparent where the image shall change. */
+  readonly isMask?: boolean
+  /** Chat clients of this model expect the bare URL or base64, without Markdown around it. */
+  readonly isBare?: boolean
+  /** The path in the client's request for error messages: `messages[2].content[1]`. */
   readonly at?: string
 }
 /** `data`: standard base64. `file`: an id that only `origin` knows. */
@@ -71,57 +72,57 @@ export type Source =
     }
   | { readonly type: 'text'; readonly text: string }
 
-/** The model wants one of the client's tools. */
+/** A call of one of the client's tools. */
 export interface Call extends Sealable {
   readonly type: 'call'
   readonly id: string
   readonly name: string
-  /** JSON text, `{}` where there are none; of a free tool the text itself. */
+  /** The arguments as JSON text, `{}` for none; for a free-text tool the text itself. */
   readonly input: string
-  readonly free?: boolean
+  readonly isFreeText?: boolean
 }
-/** What a client's tool gave. */
+/** The result of a client's tool. */
 export interface Result extends Sealable {
   readonly type: 'result'
-  /** Of the call. */
+  /** The id of the call. */
   readonly id: string
-  /** Of the tool, where the format says it or an earlier call of this id does. */
+  /** The name of the tool, if the format or an earlier call of this id names it. */
   readonly name?: string
   readonly content: readonly (Text | Media)[]
-  /** Whole, where the format carries objects. */
+  /** The whole result, if the format carries objects. */
   readonly value?: Json
-  readonly failed?: boolean
-  readonly free?: boolean
+  readonly hasFailed?: boolean
+  readonly isFreeText?: boolean
 }
-/** What a hosted tool did. Never a call of the client's. */
+/** A call of a hosted tool, which the provider runs itself; never a call of the client's tools. */
 export interface Work extends Sealable {
-  readonly type: 'work'
+  readonly type: 'hostedCall'
   readonly tool: HostedName | 'other'
   readonly id: string
-  /** The query, the code, the address. */
+  /** The query, the code or the URL. */
   readonly input: Json
   readonly output?: Json
-  /** Pages that were found. */
-  readonly found?: readonly Citation[]
-  readonly failed?: string
-  /** As its provider wrote it, to be given back to it and to nobody else. */
+  /** Pages that the tool found. */
+  readonly sources?: readonly Citation[]
+  readonly error?: string
+  /** The provider's own items, sent back to this provider only. */
   readonly raw?: { readonly origin: string; readonly items: readonly Json[] }
 }
-/** What stands behind a stretch of text. Offsets count UTF-16 units of the text they stand at. */
+/** The source of a span of text. Offsets count UTF-16 units of that text. */
 export interface Citation {
   readonly url?: string
   readonly title?: string
-  /** The words that are cited. */
+  /** The cited words. */
   readonly quote?: string
   readonly start?: number
   readonly end?: number
-  /** A document of the prompt, where no address is cited. */
+  /** The index of a document of the prompt, if the citation has no URL. */
   readonly document?: number
   readonly file?: string
-  readonly seal?: Seal
+  readonly payload?: OpaquePayload
 }
 
-/** Tools that whoever answers runs himself. */
+/** Tools that the provider runs itself. */
 export type HostedName =
   | 'web_search'
   | 'web_fetch'

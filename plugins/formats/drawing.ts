@@ -1,4 +1,4 @@
-/** From a conversation to one request for images: what is to be drawn, and which images it starts from. Pure. */
+/** Reduces a conversation to one image request: a description and the source images. Pure. */
 import type { Loss, TargetFacts } from './codec.ts'
 import type { Content, Media } from './content.ts'
 import { fault } from './faults.ts'
@@ -6,118 +6,124 @@ import { type Fields, isFields } from './fields.ts'
 import type { Prompt, Turn } from './hub.ts'
 import { parseDataUrl } from './media.ts'
 
-/** Images that one request may ask for. */
+/** The maximum number of images in one request. */
 export const MOST_IMAGES = 10
 
-/** One user turn: its text, then the images that are changed. Where the client shows none, the last that was drawn is.
- *  `traits.edits`: `false` where the target changes none, `shown` where it changes none but those. */
-export const reduced = (prompt: Prompt, { traits }: TargetFacts, loss: Loss): Prompt => {
-  tellLosses(prompt, loss)
-  judgeCount(prompt.settings.candidates)
+/** Returns one user turn: its text, then the images to edit. Without images in the turn, the last
+ *  generated image is edited. `traits.edits`: `false` if the target edits no images, `shown` if it
+ *  edits only images that the user sends. */
+export const reduced = (prompt: Prompt, { traits }: TargetFacts, dropped: Loss): Prompt => {
+  reportDropped(prompt, dropped)
+  checkCount(prompt.settings.candidates)
   const { turns } = prompt
-  const at = turns.findLastIndex(({ role }) => role === 'user')
-  const now = turns[at]
-  if (!now) throw fault('MEMBER_VALUE', ['messages', 'nobody says what is to be drawn'])
-  const shown = imagesOf(now)
-  const [first] = shown
+  const lastIndex = turns.findLastIndex(({ role }) => role === 'user')
+  const lastTurn = turns[lastIndex]
+  if (!lastTurn) throw fault('MEMBER_VALUE', ['messages', 'no user message describes the image'])
+  const shownImages = imagesOf(lastTurn)
+  const [first] = shownImages
   if (first && traits.edits === false) throw unsupported(first)
   const images =
-    shown.length > 0 || traits.edits === false || traits.edits === 'shown'
-      ? shown
-      : lastDrawn(turns.slice(0, at))
-  const said = turns.filter((turn, index) => isSaid(turn, index === at, images.length > 0))
-  const text = said.map(wordsOf).filter(Boolean).join('\n')
-  if (text === '') throw fault('MEMBER_VALUE', ['messages', 'nobody says what is to be drawn'])
+    shownImages.length > 0 || traits.edits === false || traits.edits === 'shown'
+      ? shownImages
+      : lastGenerated(turns.slice(0, lastIndex))
+  const describingTurns = turns.filter((turn, index) =>
+    isDescription(turn, index === lastIndex, images.length > 0),
+  )
+  const text = describingTurns.map(textOf).filter(Boolean).join('\n')
+  if (text === '') throw fault('MEMBER_VALUE', ['messages', 'no user message describes the image'])
   return { ...prompt, turns: [{ role: 'user', content: [{ type: 'text', text }, ...images] }] }
 }
-/** What was said before has become the image that is changed; without one it is still to be drawn. */
-const isSaid = ({ role }: Turn, now: boolean, drawn: boolean): boolean =>
-  role === 'system' || now || (role === 'user' && !drawn)
+/** Earlier user turns are already part of the image that is edited; without an image they still
+ *  belong to the description. */
+const isDescription = ({ role }: Turn, isLast: boolean, hasSource: boolean): boolean =>
+  role === 'system' || isLast || (role === 'user' && !hasSource)
 
-/** What a reduced prompt asks for. */
+/** The parameters of a reduced prompt. */
 export const askedOf = ({ turns, settings }: Prompt) => {
   const [turn] = turns
   const content = turn?.content ?? []
-  const shown = content.filter(each => each.type === 'media')
-  const [mask, more] = shown.filter(each => each.mask)
-  if (more) throw unsupported(more)
+  const media = content.filter(each => each.type === 'media')
+  const [mask, second] = media.filter(each => each.isMask)
+  if (second) throw unsupported(second)
   return {
     text: content.map(each => (each.type === 'text' ? each.text : '')).join(''),
-    images: shown.filter(each => !each.mask),
+    images: media.filter(each => !each.isMask),
     ...(mask && { mask }),
     count: settings.candidates ?? 1,
   }
 }
 
-/** 10 by 6 = 6, 4. */
-export const shares = (count: number, each: number): readonly number[] => {
-  const parts: number[] = []
-  for (let left = count; left > 0; left -= each) parts.push(Math.min(left, each))
-  return parts
+/** Splits 10 into batches of at most 6: 6, 4. */
+export const shares = (count: number, batchSize: number): readonly number[] => {
+  const batches: number[] = []
+  for (let remaining = count; remaining > 0; remaining -= batchSize)
+    batches.push(Math.min(remaining, batchSize))
+  return batches
 }
 
-/** Members that the client's body sets; `response_format` may be the object that chat requests have. */
-export const taken = (body: Fields, takes: ReadonlySet<string>): Fields => {
-  const kept: { [key: string]: Fields[string] } = {}
-  for (const key of takes) {
+/** Picks fields of the client's body. `response_format` may be the object of a chat request. */
+export const taken = (body: Fields, names: ReadonlySet<string>): Fields => {
+  const picked: { [key: string]: Fields[string] } = {}
+  for (const key of names) {
     const value = body[key]
-    if (value !== undefined && value !== null && key !== 'response_format') kept[key] = value
+    if (value !== undefined && value !== null && key !== 'response_format') picked[key] = value
   }
-  const form = isFields(body.response_format) ? body.response_format.type : body.response_format
-  if (form === 'url' || form === 'b64_json') kept.response_format = form
-  return kept
+  const format = isFields(body.response_format) ? body.response_format.type : body.response_format
+  if (format === 'url' || format === 'b64_json') picked.response_format = format
+  return picked
 }
 
 export const unsupported = ({ at = 'messages', kind }: Media) =>
   fault('CONTENT_UNSUPPORTED', [at, kind === 'image' ? 'an image' : `a ${kind}`], { param: at })
 
 const MIME = /^image\/[a-z0-9.+-]{1,40}$/
-/** As a form carries it. */
+/** An image as a file for a form. */
 export const fileOf = (image: Media): { readonly bytes: Buffer; readonly type: string } => {
   const { source, kind } = image
   if (kind !== 'image' || source.type !== 'data' || !MIME.test(source.mime))
     throw unsupported(image)
   return { bytes: Buffer.from(source.data, 'base64'), type: source.mime }
 }
-/** The name of a file of ours: `image-1.png`. */
+/** A file name for a form: `image-1.png`. */
 export const fileName = (stem: string, type: string): string =>
   `${stem}.${type.slice(6).replace(/[^a-z0-9].*/, '')}`
 
-const judgeCount = (count: number | undefined): void => {
+const checkCount = (count: number | undefined): void => {
   if (count === undefined || (Number.isInteger(count) && count >= 1 && count <= MOST_IMAGES)) return
-  throw fault('MEMBER_VALUE', ['n', `it is a whole number from 1 to ${MOST_IMAGES}`], {
+  throw fault('MEMBER_VALUE', ['n', `expected an integer from 1 to ${MOST_IMAGES}`], {
     param: 'n',
   })
 }
-const CARRIED: ReadonlySet<string> = new Set(['candidates', 'user', 'modalities'])
-/** Where they are false they ask for nothing. */
-const ASKING: ReadonlySet<string> = new Set(['store', 'background', 'logprobs'])
-const tellLosses = (
-  { settings, tools, choice, form, thinking, before, body }: Prompt,
-  loss: Loss,
+const SUPPORTED_SETTINGS: ReadonlySet<string> = new Set(['candidates', 'user', 'modalities'])
+/** Settings that request nothing if they are false. */
+const OFF_IF_FALSE: ReadonlySet<string> = new Set(['store', 'background', 'logprobs'])
+const reportDropped = (
+  { settings, tools, choice, form, thinking, previous, body }: Prompt,
+  dropped: Loss,
 ): void => {
   for (const [name, value] of Object.entries(settings))
-    if (!CARRIED.has(name) && !(value === false && ASKING.has(name))) loss.drop(name)
+    if (!SUPPORTED_SETTINGS.has(name) && !(value === false && OFF_IF_FALSE.has(name)))
+      dropped.drop(name)
   for (const tool of tools) {
     if (tool.type === 'hosted' && tool.tool !== 'image_generation')
-      throw fault('TOOL_UNSUPPORTED', [tool.asked])
-    if (tool.type !== 'hosted') loss.drop('tools')
+      throw fault('TOOL_UNSUPPORTED', [tool.clientName])
+    if (tool.type !== 'hosted') dropped.drop('tools')
   }
-  if (form && taken(body, new Set()).response_format === undefined) loss.drop('form')
-  if (thinking) loss.drop('thinking')
-  // What draws is chosen in any case.
+  if (form && taken(body, new Set()).response_format === undefined) dropped.drop('form')
+  if (thinking) dropped.drop('thinking')
+  // An image model generates an image whatever the choice.
   if (choice && choice.type !== 'none' && !tools.some(({ type }) => type === 'hosted'))
-    loss.drop('choice')
-  if (before?.answer !== undefined) loss.drop('previous_response_id')
-  if (before?.conversation !== undefined) loss.drop('conversation')
+    dropped.drop('choice')
+  if (previous?.answer !== undefined) dropped.drop('previous_response_id')
+  if (previous?.conversation !== undefined) dropped.drop('conversation')
 }
 
-// ---------------------------------------------------------------- what a turn says and shows
+// ---------------------------------------------------------------- text and images of a turn
 
-/** No bracket stands in an address: a text of nothing but beginnings is read once. */
+/** The URL excludes brackets, so that the match stays linear on a text full of `![`. */
 const MARKDOWN = /!\[[^[\]\n]{0,200}\]\(((?:https?:\/\/|data:image\/)[^\s()[\]]+)\)/g
 
-const wordsOf = ({ content }: Turn): string =>
+const textOf = ({ content }: Turn): string =>
   content
     .map(each => (each.type === 'text' ? each.text.replace(MARKDOWN, '').trim() : ''))
     .filter(Boolean)
@@ -137,10 +143,10 @@ const imagesIn = (content: Content): readonly Media[] => {
     at: 'messages',
   }))
 }
-const lastDrawn = (turns: readonly Turn[]): readonly Media[] => {
+const lastGenerated = (turns: readonly Turn[]): readonly Media[] => {
   for (const turn of turns.toReversed()) {
-    const drawn = turn.role === 'system' ? [] : imagesOf(turn)
-    if (drawn.length > 0) return drawn
+    const images = turn.role === 'system' ? [] : imagesOf(turn)
+    if (images.length > 0) return images
   }
   return []
 }

@@ -1,55 +1,62 @@
-/** Images that an upstream drew, as OpenAI and those who follow it answer them: read into the hub, counted, put together. */
+/** Image answers as OpenAI and compatible upstreams send them: decodes, counts and joins them. */
 import type { Json } from '../../engine/plugin.ts'
 import type { Meters } from '../slots.ts'
 import type { Media } from './content.ts'
 import { count, type Fields, inner, isFields, itemsIn, wordIn } from './fields.ts'
 import { positive } from './format.ts'
 
-/** Throws where there are none: that is no answer. */
+/** Throws if the answer holds no image. */
 export const drawnIn = (body: Fields): readonly Media[] => {
   const images = itemsIn(body, 'data').flatMap(readImage)
   if (images.length === 0) throw new Error('no image')
   return images
 }
 const readImage = (item: Fields): readonly Media[] => {
-  const [url, data, revised] = ['url', 'b64_json', 'revised_prompt'].map(key => wordIn(item, key))
-  const more = { ...(revised !== undefined && { revised }) }
+  const [url, data, revisedPrompt] = ['url', 'b64_json', 'revised_prompt'].map(key =>
+    wordIn(item, key),
+  )
+  const metadata = { ...(revisedPrompt !== undefined && { revisedPrompt }) }
   if (data) {
     const source = { type: 'data' as const, data, mime: mimeOf(data) }
-    return [{ type: 'media', kind: 'image', source, ...more }]
+    return [{ type: 'media', kind: 'image', source, ...metadata }]
   }
-  return url ? [{ type: 'media', kind: 'image', source: { type: 'url', url }, ...more }] : []
+  return url ? [{ type: 'media', kind: 'image', source: { type: 'url', url }, ...metadata }] : []
 }
 
-/** By their first bytes, in base64. */
-const BEGINNINGS: readonly (readonly [start: string, mime: string])[] = [
+/** First characters of base64 data -> media type. */
+const MIME_BY_PREFIX: readonly (readonly [start: string, mime: string])[] = [
   ['/9j/', 'image/jpeg'],
   ['UklGR', 'image/webp'],
   ['PHN2Z', 'image/svg+xml'],
   ['PD94b', 'image/svg+xml'],
 ]
 export const mimeOf = (data: string): string =>
-  BEGINNINGS.find(([start]) => data.startsWith(start))?.[1] ?? 'image/png'
+  MIME_BY_PREFIX.find(([start]) => data.startsWith(start))?.[1] ?? 'image/png'
 
-/** `images`: how many there are. Tokens only where the upstream counts them: what was cached is not told. */
+/** `images`: their number. Token counts are present only if the upstream counts tokens; cached
+ *  tokens are not reported. */
 export const metersOf = (usage: Fields, images: number): Meters => {
-  const read = count(usage.input_tokens)
-  const seen = Math.min(count(inner(usage, 'input_tokens_details').image_tokens), read)
+  const input = count(usage.input_tokens)
+  const imageInput = Math.min(count(inner(usage, 'input_tokens_details').image_tokens), input)
   return positive({
     images,
-    input: read - seen,
-    image_input: seen,
+    input: input - imageInput,
+    image_input: imageInput,
     output: count(usage.output_tokens),
   })
 }
-export const countsOf = ({ input = 0, image_input: seen = 0, output = 0 }: Meters): Fields => ({
-  input_tokens: input + seen,
+export const countsOf = ({
+  input = 0,
+  image_input: imageInput = 0,
+  output = 0,
+}: Meters): Fields => ({
+  input_tokens: input + imageInput,
   output_tokens: output,
-  total_tokens: input + seen + output,
-  input_tokens_details: { text_tokens: input, image_tokens: seen },
+  total_tokens: input + imageInput + output,
+  input_tokens_details: { text_tokens: input, image_tokens: imageInput },
 })
 
-/** Of several answers: all images, all counts. */
+/** Joins several answers: all images and the sum of their usage. */
 export const joined = (bodies: readonly Fields[]): Fields => {
   const usages = bodies.flatMap(({ usage }) => (isFields(usage) ? [usage] : []))
   return {
@@ -58,14 +65,14 @@ export const joined = (bodies: readonly Fields[]): Fields => {
     ...(usages.length > 0 && { usage: usages.reduce(added) }),
   }
 }
-/** Two counts, number by number. */
-export const added = (one: Fields, other: Fields): Fields => {
-  const sum: { [key: string]: Json } = { ...one }
-  for (const [key, value] of Object.entries(other)) {
-    const before = sum[key]
-    // What cannot be a count is none in the sum either.
-    if (typeof value === 'number') sum[key] = typeof before === 'number' ? before + value : value
-    else if (isFields(value)) sum[key] = added(isFields(before) ? before : {}, value)
+/** Adds two usage records, number by number. */
+export const added = (left: Fields, right: Fields): Fields => {
+  const sum: { [key: string]: Json } = { ...left }
+  for (const [key, value] of Object.entries(right)) {
+    const current = sum[key]
+    // A value that cannot be a count makes a sum that cannot be one either.
+    if (typeof value === 'number') sum[key] = typeof current === 'number' ? current + value : value
+    else if (isFields(value)) sum[key] = added(isFields(current) ? current : {}, value)
   }
   return sum
 }

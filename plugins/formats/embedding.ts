@@ -1,23 +1,25 @@
-/** What targets that embed say they speak, by what routes and upstreams call these formats. */
+/** Formats of embedding targets, by the names that routes and upstreams use in their options. */
 import { entryOf } from './fields.ts'
 
-/** What lists of models call their endpoints. */
+/** The endpoint name in model lists. */
 export const EMBEDDINGS = 'embeddings'
 
-const SPOKEN = { openai: 'openai-embeddings', google: 'google-embeddings' } as const
-export type EmbeddingName = keyof typeof SPOKEN
+const FORMAT_NAMES = { openai: 'openai-embeddings', google: 'google-embeddings' } as const
+export type EmbeddingName = keyof typeof FORMAT_NAMES
 
-export const embeddingNames = Object.keys(SPOKEN) as readonly EmbeddingName[]
-export const embeddingFormats: readonly string[] = Object.values(SPOKEN)
+export const embeddingNames = Object.keys(FORMAT_NAMES) as readonly EmbeddingName[]
+export const embeddingFormats: readonly string[] = Object.values(FORMAT_NAMES)
 
-/** Which of these formats a target is asked in: the first that it speaks, or, where it speaks whatever it is asked in, `usual`.
- *  None: it embeds nothing. */
+/** The format in which to call a target: the first that it supports, or `usual` for a target that
+ *  lists no formats. Undefined: the target supports no embeddings. */
 export const embeddingOf = (
-  spoken: readonly string[],
-  usual: EmbeddingName = 'openai',
+  supported: readonly string[],
+  fallback: EmbeddingName = 'openai',
 ): EmbeddingName | undefined =>
-  spoken.length === 0 ? usual : embeddingNames.find(name => spoken.includes(SPOKEN[name]))
+  supported.length === 0
+    ? fallback
+    : embeddingNames.find(name => supported.includes(FORMAT_NAMES[name]))
 
-/** By what the option of a route or an upstream says. */
+/** Looks up the value of an option of a route or an upstream. */
 export const embeddingNamed = (name: string): EmbeddingName | undefined =>
-  entryOf(SPOKEN, name) && (name as EmbeddingName)
+  entryOf(FORMAT_NAMES, name) && (name as EmbeddingName)

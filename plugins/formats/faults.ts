@@ -1,4 +1,4 @@
-/** What can be wrong with a request that is read into the hub, or cannot be written for its target. */
+/** Faults of requests that cannot be decoded into the hub or encoded for their target. */
 import { errors } from '../../engine/errors.ts'
 
 export const fault = errors({
@@ -12,6 +12,6 @@ export const fault = errors({
     "The tool '%s' cannot be used together with function tools on this model.",
     { param: 'tools' },
   ],
-  ANSWER_TANGLED: [502, 'The upstream mixes the parts of its answer beyond what can be sorted.'],
+  ANSWER_TANGLED: [502, 'The upstream interleaved too many parts of its answer.'],
   CALL_UNKNOWN: [400, "'%s' answers a tool call that is not in the conversation."],
 })

@@ -1,11 +1,13 @@
-/** A form as the JSON that it means, its files with it: for a request that has to be read. */
+/** Converts a multipart form with its files to the equivalent JSON body, for requests that must be
+ *  translated. */
 import type { Bytes, Json } from '../../engine/plugin.ts'
 import { mimeOf } from './drawn.ts'
 import type { Fields } from './fields.ts'
 import { dataUrl } from './media.ts'
 import { partsIn } from './multipart.ts'
 
-/** `body`: what is known of it already. Each file is `{image_url}`, as requests for a change name images that are JSON. */
+/** `body`: the text fields of the form. Each file becomes `{image_url}`, as in JSON edit
+ *  requests. */
 export const withFiles = (body: Fields, bytes: Bytes, boundary: string): Fields => {
   const files = new Map<string, Json[]>()
   for (const part of partsIn(bytes, boundary) ?? []) {

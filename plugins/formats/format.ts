@@ -118,12 +118,12 @@ export interface Asking {
 /** The data of an event, if it is an object. */
 export const fieldsOf = (event: SseEvent): Fields | undefined => {
   if (event.fields === undefined)
-    event.fields = saysObject(event.data) ? parsedOf(event.data) : null
+    event.fields = looksLikeObject(event.data) ? parseObject(event.data) : null
   return event.fields ?? undefined
 }
-const saysObject = (data: string | undefined): data is string =>
+const looksLikeObject = (data: string | undefined): data is string =>
   data?.trimStart().startsWith('{') === true
-const parsedOf = (data: string): Fields | null => {
+const parseObject = (data: string): Fields | null => {
   try {
     return JSON.parse(data) as Fields
   } catch {
@@ -132,14 +132,14 @@ const parsedOf = (data: string): Fields | null => {
 }
 /** An object that cannot be read: what it said is lost. */
 export const isMangled = (event: SseEvent): boolean =>
-  fieldsOf(event) === undefined && saysObject(event.data)
+  fieldsOf(event) === undefined && looksLikeObject(event.data)
 
 /** Without the meters that count nothing. */
 export const positive = (meters: Meters): Meters => {
-  const kept: { [meter: string]: number } = {}
+  const result: { [meter: string]: number } = {}
   for (const meter in meters) {
     const amount = meters[meter as keyof Meters] ?? 0
-    if (amount > 0) kept[meter] = amount
+    if (amount > 0) result[meter] = amount
   }
-  return kept
+  return result
 }

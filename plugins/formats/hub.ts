@@ -1,13 +1,14 @@
-/** The hub, first part: a request as every wire format is read into it and written from it. Types only. A format knows
- *  these three files (hub, content, answer) and never another format. */
+/** Types of the hub, part one: a request as every format decodes and encodes it. A format depends
+ *  on these three files (hub, content, answer) and never on another format. */
 import type { Json } from '../../engine/plugin.ts'
 import type { Cache, Content, HostedName } from './content.ts'
 
-// ---------------------------------------------------------------- what is asked
+// ---------------------------------------------------------------- the request
 
 /** A request to a model. */
 export interface Prompt {
-  /** In their order. System turns keep their place; one at the start is the system prompt of formats that have a field for it. */
+  /** In order. System turns keep their position; a leading one becomes the system prompt in formats
+   *  that have a field for it. */
   readonly turns: readonly Turn[]
   readonly tools: readonly Tool[]
   readonly choice?: ToolChoice
@@ -15,59 +16,60 @@ export interface Prompt {
   /** Structured output. */
   readonly form?: Form
   readonly thinking?: Thinking
-  /** The whole of it is to be cached, wherever its provider sees fit to cut. */
+  /** Cache the whole prompt; the provider chooses the breakpoints. */
   readonly cache?: Cache
   readonly stream: boolean
-  /** Whether the client wants counts in its stream, where its format lets it choose. */
-  readonly counts: boolean
-  /** What was said before, kept by whoever answered it. */
-  readonly before?: { readonly answer?: string; readonly conversation?: string }
-  /** Hub name of a setting -> the name its client gave it, where its format has two. */
-  readonly called?: Readonly<Partial<Record<keyof Settings, string>>>
-  /** The body as it came, for formats whose answers echo it. */
+  /** Whether the client wants usage counts in its stream, if its format offers the choice. */
+  readonly includeUsage: boolean
+  /** Ids of an earlier response or conversation that the provider stores. */
+  readonly previous?: { readonly answer?: string; readonly conversation?: string }
+  /** Hub name of a setting -> the name that the client used, if its format has two. */
+  readonly clientNames?: Readonly<Partial<Record<keyof Settings, string>>>
+  /** The original body, for formats whose answers echo it. */
   readonly body: { readonly [key: string]: Json }
 }
 
-/** What one side says in a row. Results of tools stand in user turns, before anything else. */
+/** Consecutive content of one side. Tool results belong to user turns, before other content. */
 export interface Turn {
   readonly role: 'system' | 'user' | 'assistant'
   readonly content: readonly Content[]
-  /** Who of several is speaking. */
+  /** The name of the speaker among several. */
   readonly name?: string
 }
 
-/** Plain settings. Each format has a table of its own names for them: what is not in a target's table is lost, and said. */
+/** Plain settings. Each format maps them to its own names; settings that a target's map lacks are
+ *  reported as dropped. */
 export interface Settings {
-  /** Tokens that may be written, thoughts included. */
+  /** The maximum output in tokens, thoughts included. */
   readonly limit?: number
   readonly temperature?: number
   readonly topP?: number
   readonly topK?: number
   readonly stops?: readonly string[]
-  /** How many answers. */
+  /** The number of answers. */
   readonly candidates?: number
   readonly seed?: number
   readonly frequencyPenalty?: number
   readonly presencePenalty?: number
   readonly bias?: Json
-  /** Of what was written. */
+  /** Whether to return log probabilities of the output tokens. */
   readonly logprobs?: boolean
-  /** How many other tokens are told beside each. */
+  /** The number of alternative tokens returned for each position. */
   readonly alternatives?: number
-  /** false: one call of a tool at a time. */
+  /** false: at most one tool call at a time. */
   readonly parallel?: boolean
-  /** Of the end user. */
+  /** An id of the end user. */
   readonly user?: string
   readonly metadata?: Json
   readonly tier?: string
-  /** Whether the answer is kept by whoever gives it. */
+  /** Whether the provider stores the answer. */
   readonly store?: boolean
   readonly background?: boolean
   readonly verbosity?: string
   readonly cacheKey?: string
-  /** `text`, `image`, `audio`: what the answer may hold. */
+  /** The kinds of content that the answer may hold: `text`, `image`, `audio`. */
   readonly modalities?: readonly string[]
-  /** Of a spoken answer: voice and format. */
+  /** Voice and format of a spoken answer. */
   readonly audio?: Json
   readonly safety?: Json
 }
@@ -82,49 +84,49 @@ export type Form =
       readonly strict?: boolean
     }
 
-/** How much is thought before the answer. `budget`: tokens. `adaptive`: as the model sees fit. */
+/** How much the model thinks before it answers. `budget`: tokens. `adaptive`: the model decides. */
 export interface Thinking {
   readonly mode: 'off' | 'effort' | 'budget' | 'adaptive'
   /** none, minimal, low, medium, high, xhigh or max. */
   readonly effort?: string
   readonly budget?: number
-  /** Whether thoughts, or a summary of them, are wanted in the answer; absent: as the format is used to. */
+  /** Whether the answer shall contain thoughts or their summary; absent: the format's default. */
   readonly show?: boolean
 }
 
 // ---------------------------------------------------------------- tools
 
 export type Tool = FunctionTool | FreeTool | HostedTool | ForeignTool
-/** The client's own. */
+/** A function of the client. */
 export interface FunctionTool {
   readonly type: 'function'
   readonly name: string
   readonly description?: string
-  /** Of its arguments; absent: it takes none, or anything. */
+  /** The JSON schema of its arguments; absent: none or any. */
   readonly schema?: Json
   readonly strict?: boolean
   readonly cache?: Cache
 }
-/** The client's own, called with free text. */
+/** A tool of the client that takes free text. */
 export interface FreeTool {
   readonly type: 'free'
   readonly name: string
   readonly description?: string
   readonly grammar?: Json
 }
-/** Run by whoever answers. */
+/** A tool that the provider runs. */
 export interface HostedTool {
   readonly type: 'hosted'
   readonly tool: HostedName
-  /** As the client called it: where no target has it, the refusal names it so. */
-  readonly asked: string
+  /** The client's name for the tool, for error messages if no target has it. */
+  readonly clientName: string
   readonly domains?: { readonly allowed?: readonly string[]; readonly blocked?: readonly string[] }
-  /** Where the user is: `{country, city, region, timezone}`. */
-  readonly place?: Json
-  /** low, medium or high: how much of what was found is read. */
+  /** The user's location: `{country, city, region, timezone}`. */
+  readonly location?: Json
+  /** low, medium or high: how much of the search results the model reads. */
   readonly depth?: string
   readonly maxCalls?: number
-  /** Stores of files that are searched. */
+  /** Ids of the file stores to search. */
   readonly stores?: readonly string[]
   readonly cache?: Cache
 }

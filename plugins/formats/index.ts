@@ -1,4 +1,4 @@
-/** Every wire format by its name. A further one is a folder and a line here. */
+/** All wire formats by name. To add one, add a folder and a line here. */
 
 import type { Json } from '../../engine/plugin.ts'
 import { anthropicMessages } from './anthropic-messages/index.ts'
@@ -12,27 +12,32 @@ import { openaiSpeech } from './openai-speech/index.ts'
 import { openaiTranscription } from './openai-transcription/index.ts'
 import { recraft } from './recraft/index.ts'
 
-const byName = <T extends { readonly name: string }>(of: readonly T[]): ReadonlyMap<string, T> =>
-  new Map(of.map(each => [each.name, each]))
+const byName = <T extends { readonly name: string }>(items: readonly T[]): ReadonlyMap<string, T> =>
+  new Map(items.map(item => [item.name, item]))
 
-/** Those that clients speak. */
+/** Formats that clients use. */
 export const formats: ReadonlyMap<string, Format> = byName([
-  ...[openaiChat, openaiResponses, anthropicMessages, googleGemini, openaiImages],
-  ...[openaiSpeech, openaiTranscription],
+  openaiChat,
+  openaiResponses,
+  anthropicMessages,
+  googleGemini,
+  openaiImages,
+  openaiSpeech,
+  openaiTranscription,
 ])
-/** What clients of a route speak, by its option `translate`. */
+/** The format of a route's clients, from its option `translate`. */
 export const formatOf = (translate: Json | undefined): Format | undefined => {
   const name =
     typeof translate === 'object' ? (translate as { format?: Json } | null)?.format : translate
   return formats.get(String(name))
 }
 const isTarget = (format: Format): format is Format & TargetFormat => format.codec !== undefined
-/** Those that targets are asked in, in place of the client's own. */
+/** Formats in which targets can be called in place of the client's own. */
 export const targetFormats: ReadonlyMap<string, TargetFormat> = byName<TargetFormat>([
   ...[...formats.values()].filter(isTarget),
   recraft,
 ])
-/** By their names, all that an upstream may say it speaks. */
+/** All names that an upstream may list in its option `formats`. */
 export const spokenFormats: readonly string[] = [
   ...new Set([...targetFormats.keys(), ...formats.keys(), ...embeddingFormats]),
 ]

@@ -1,4 +1,5 @@
-/** A form with files, as `multipart/form-data` (RFC 7578) has it: written, and read where it stands. */
+/** Writes and reads `multipart/form-data` (RFC 7578). Reading returns offsets and copies no
+ *  content. */
 import { randomUUID } from 'node:crypto'
 import { MIMEType } from 'node:util'
 import type { Bytes } from '../../engine/plugin.ts'
@@ -10,14 +11,15 @@ export interface FormFile {
   readonly bytes: Bytes
 }
 
-/** `fields`: names of ours, and the client's own words as values. No value can hold a boundary that was made after it. */
+/** `fields`: names from our code, values from the client. No value can contain the boundary,
+ *  because it is random and made after the value. */
 export const writeForm = (
   fields: readonly (readonly [name: string, value: string])[],
   files: readonly FormFile[],
 ): { readonly type: string; readonly body: Bytes } => {
   const boundary = `tollgate-${randomUUID()}`
-  const head = (disposition: string, more = ''): Bytes =>
-    Buffer.from(`--${boundary}\r\ncontent-disposition: form-data; ${disposition}${more}\r\n\r\n`)
+  const head = (disposition: string, headers = ''): Bytes =>
+    Buffer.from(`--${boundary}\r\ncontent-disposition: form-data; ${disposition}${headers}\r\n\r\n`)
   const end = Buffer.from('\r\n')
   const parts: Bytes[] = []
   for (const [name, value] of fields) parts.push(head(`name="${name}"`), Buffer.from(value), end)
@@ -29,7 +31,7 @@ export const writeForm = (
 
 // ---------------------------------------------------------------- reading
 
-/** One part, and where its content stands in the body. */
+/** A part and the offsets of its content in the body. */
 export interface FormPart {
   readonly name: string
   readonly file: boolean
@@ -38,7 +40,8 @@ export interface FormPart {
   readonly end: number
 }
 
-/** Of a form; undefined where the body is none, or its boundary is none that may be (RFC 2046 §5.1.1). */
+/** The boundary of a form; undefined if the content type is another or the boundary is invalid (RFC
+ *  2046 §5.1.1). */
 export const boundaryOf = (type: string | undefined): string | undefined => {
   if (type === undefined || !/^\s*multipart\/form-data/i.test(type)) return undefined
   try {
@@ -52,46 +55,49 @@ export const boundaryOf = (type: string | undefined): string | undefined => {
   }
 }
 
-const PARTS = 64
-const HEAD = 4_096
+const MAX_PARTS = 64
+const MAX_HEAD = 4_096
 const CRLF = '\r\n'
 const HEAD_END = Buffer.from('\r\n\r\n')
 
-/** Undefined where it is cut, or not what it says it is: two readers of it might see two things. */
-export const partsIn = (given: Bytes, boundary: string): readonly FormPart[] | undefined => {
-  const body = Buffer.from(given.buffer, given.byteOffset, given.length)
-  const line = Buffer.from(`${CRLF}--${boundary}`)
+/** Undefined if the body is truncated or malformed: two parsers might read an ambiguous form
+ *  differently. */
+export const partsIn = (bytes: Bytes, boundary: string): readonly FormPart[] | undefined => {
+  const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+  const delimiter = Buffer.from(`${CRLF}--${boundary}`)
   const parts: FormPart[] = []
-  let at = line.length - CRLF.length
-  if (!body.subarray(0, at).equals(line.subarray(CRLF.length))) return undefined
-  while (parts.length <= PARTS) {
-    const next = body.toString('latin1', at, at + 2)
+  let offset = delimiter.length - CRLF.length
+  if (!body.subarray(0, offset).equals(delimiter.subarray(CRLF.length))) return undefined
+  while (parts.length <= MAX_PARTS) {
+    const next = body.toString('latin1', offset, offset + 2)
     if (next === '--') return parts
     if (next !== CRLF) return undefined
-    const start = body.subarray(at, at + HEAD).indexOf(HEAD_END)
+    const start = body.subarray(offset, offset + MAX_HEAD).indexOf(HEAD_END)
     if (start < 0) return undefined
-    const from = at + start + HEAD_END.length
-    // A part without content ends where its head does.
-    const end = body.indexOf(line, from - CRLF.length)
-    const head = end < 0 ? undefined : headOf(body.toString('utf8', at + CRLF.length, at + start))
+    const contentStart = offset + start + HEAD_END.length
+    // Search from the end of the head, so that a part without content is found.
+    const end = body.indexOf(delimiter, contentStart - CRLF.length)
+    const head =
+      end < 0 ? undefined : parseHead(body.toString('utf8', offset + CRLF.length, offset + start))
     if (!head) return undefined
-    parts.push({ ...head, start: from, end: Math.max(from, end) })
-    at = end + line.length
+    parts.push({ ...head, start: contentStart, end: Math.max(contentStart, end) })
+    offset = end + delimiter.length
   }
   return undefined
 }
 
-const PLAIN = /^(?:binary|8bit|7bit)$/i
-const headOf = (text: string): Pick<FormPart, 'name' | 'file' | 'type'> | undefined => {
+const IDENTITY_ENCODING = /^(?:binary|8bit|7bit)$/i
+const parseHead = (text: string): Pick<FormPart, 'name' | 'file' | 'type'> | undefined => {
   const headers = new Map<string, string>()
   for (const line of text.split(CRLF)) {
     const colon = line.indexOf(':')
     const name = line.slice(0, Math.max(colon, 0)).toLowerCase()
-    // Nothing twice, no folded lines: what is doubtful is refused.
+    // Rejects repeated and folded headers as ambiguous.
     if (!/^[\w-]+$/.test(name) || headers.has(name)) return undefined
     headers.set(name, line.slice(colon + 1).trim())
   }
-  if (!PLAIN.test(headers.get('content-transfer-encoding') ?? 'binary')) return undefined
+  if (!IDENTITY_ENCODING.test(headers.get('content-transfer-encoding') ?? 'binary'))
+    return undefined
   const disposition = headers.get('content-disposition') ?? ''
   const names = [...disposition.matchAll(/;\s*name\s*=\s*(?:"([^"\\]*)"|([\w.[\]-]+))/gi)]
   const name = names[0]?.[1] ?? names[0]?.[2]

@@ -1,4 +1,4 @@
-/** Errors as OpenAI's formats write them, in the middle of a stream: which status each would have had. */
+/** Error events in streams of OpenAI's formats, with the HTTP status that each corresponds to. */
 import type { Json } from '../../engine/plugin.ts'
 import { type Fields, isFields } from './fields.ts'
 import { fieldsOf } from './format.ts'
@@ -28,32 +28,33 @@ const STATUS: Readonly<Record<string, number>> = {
   service_unavailable: 503,
   timeout: 504,
 }
-const UNKNOWN = 502
+const UNKNOWN_STATUS = 502
 
 export const openaiError = (
-  given: Json | undefined,
+  error: Json | undefined,
 ): { readonly status: number; readonly body: Fields } | undefined => {
-  if (!isFields(given)) return undefined
+  if (!isFields(error)) return undefined
   const {
     message = 'The upstream reported an error.',
     type = null,
     param = null,
     code = null,
-  } = given
+  } = error
   return {
-    status: statusOf(code) ?? statusOf(type) ?? UNKNOWN,
+    status: statusOf(code) ?? statusOf(type) ?? UNKNOWN_STATUS,
     body: { error: { message, type, param, code } },
   }
 }
 
-/** Of endpoints whose streams are of typed events: under `error`, or as the event of that name itself. */
+/** For endpoints with typed events: the error is under `error`, or is the event named `error`
+ *  itself. */
 export const openaiErrorIn = (event: SseEvent): ReturnType<typeof openaiError> => {
   const fields = fieldsOf(event)
   return fields && openaiError(event.name === 'error' ? (fields.error ?? fields) : fields.error)
 }
 
-/** Compatible upstreams write the status itself as the code. */
-const statusOf = (word: Json): number | undefined => {
-  if (typeof word === 'string') return STATUS[word] ?? statusOf(Number(word))
-  return typeof word === 'number' && word >= 400 && word < 600 ? word : undefined
+/** Compatible upstreams send the status itself as the code. */
+const statusOf = (code: Json): number | undefined => {
+  if (typeof code === 'string') return STATUS[code] ?? statusOf(Number(code))
+  return typeof code === 'number' && code >= 400 && code < 600 ? code : undefined
 }

@@ -1,4 +1,4 @@
-/** A refusal of an upstream that writes its errors as OpenAI does, or as whoever stands before it does. */
+/** Decodes error replies of upstreams that use OpenAI's shape, and of proxies in front of them. */
 import type { Json } from '../../engine/plugin.ts'
 import type { Refused } from './codec.ts'
 import { inner, isFields, wordIn } from './fields.ts'

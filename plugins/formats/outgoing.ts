@@ -1,11 +1,11 @@
-/** What of a request is changed on its way to a target that speaks the client's format; all other bytes stay as they came. */
+/** Edits of a request to a target of the client's own format; all other bytes stay as they are. */
 import type { Attempt, Bytes, Exchange, Json } from '../../engine/plugin.ts'
 import type { Fields } from './fields.ts'
 import { withMember } from './member.ts'
 import { boundaryOf, partsIn } from './multipart.ts'
 import { renamed } from './rename.ts'
 
-/** The model by the target's own name. */
+/** Replaces the model by the target's name for it. */
 export const rename = async (
   request: Attempt['request'],
   exchange: Exchange,
@@ -13,12 +13,11 @@ export const rename = async (
 ): Promise<void> => {
   const bytes = request.body instanceof Uint8Array ? request.body : await exchange.request.bytes()
   const boundary = boundaryOf(exchange.request.headers['content-type'])
-  request.body =
-    boundary === undefined ? renamed(bytes, name) : renamedInForm(bytes, boundary, name)
+  request.body = boundary === undefined ? renamed(bytes, name) : renameInForm(bytes, boundary, name)
   delete request.headers['content-length']
 }
 
-/** False where the body is not at hand as bytes. */
+/** Sets a member of a JSON body. Returns false if the body is a form or not in memory. */
 export const put = (
   request: Attempt['request'],
   body: Fields,
@@ -30,11 +29,11 @@ export const put = (
   return true
 }
 
-/** Bytes of a form, which no member of JSON goes into. */
+/** Whether the body is a form, which has no JSON members. */
 export const isForm = ({ headers }: Attempt['request']): boolean =>
   boundaryOf(String(headers['content-type'] ?? '')) !== undefined
 
-const renamedInForm = (body: Bytes, boundary: string, name: string): Bytes => {
+const renameInForm = (body: Bytes, boundary: string, name: string): Bytes => {
   const model = partsIn(body, boundary)?.find(part => part.name === 'model')
   if (!model) return body
   return Buffer.concat([body.subarray(0, model.start), Buffer.from(name), body.subarray(model.end)])

@@ -1,16 +1,17 @@
-/** Puts another name of the model into a request: the bytes of the old one are cut out, all others stay as they came. */
+/** Replaces the model name in a JSON body in place; all other bytes stay as they are. */
 import type { Bytes } from '../../engine/plugin.ts'
 import { rewritten } from './member.ts'
 import { Skimmer } from './skim.ts'
 
-const MODEL = Buffer.from('model')
+const MODEL_KEY = Buffer.from('model')
 
 export const renamed = (body: Bytes, name: string): Bytes => {
-  const skimmer = new Skimmer(MODEL)
+  const skimmer = new Skimmer(MODEL_KEY)
   skimmer.push(body, true)
   const { span } = skimmer
-  // The key is spelt with escapes (`"mod\u0065l"`): valid JSON that no client writes, so it may cost what it costs.
+  // The key is spelt with escapes (`"mod\u0065l"`): valid JSON that no real client sends, so its
+  // cost does not matter.
   if (!span) return rewritten(body, 'model', name)
-  return Buffer.concat([body.subarray(0, span.start), quoted(name), body.subarray(span.end)])
+  return Buffer.concat([body.subarray(0, span.start), encodeName(name), body.subarray(span.end)])
 }
-const quoted = (name: string): Bytes => Buffer.from(JSON.stringify(name))
+const encodeName = (name: string): Bytes => Buffer.from(JSON.stringify(name))

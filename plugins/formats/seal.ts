@@ -1,32 +1,34 @@
-/** What only one provider can read, on its way through a client that belongs to another: tagged with its origin, in base64,
- *  which every field for signatures takes. What comes back tagged is unpacked, and goes to its origin or nowhere. */
+/** Opaque payloads inside a client of another format. A payload is tagged with its origin and
+ *  encoded as base64, which every signature field accepts. A tagged payload that comes back is
+ *  unpacked and sent to its origin only. */
 import type { Bytes } from '../../engine/plugin.ts'
-import type { Seal } from './content.ts'
+import type { OpaquePayload } from './content.ts'
 
-/** `tollgate:` are nine bytes, so that they are the same twelve letters in every seal. */
-const MARK = 'tollgate:'
-const TAG = Buffer.from(MARK).toString('base64')
-const TAG_BYTES = Buffer.from(TAG)
+/** `tollgate:` has nine bytes, so that its base64 is the same twelve letters in every payload. */
+const PREFIX = 'tollgate:'
+const BASE64_PREFIX = Buffer.from(PREFIX).toString('base64')
+const PREFIX_BYTES = Buffer.from(BASE64_PREFIX)
 
-/** For a client of `format`: as its own provider wrote it, or packed. */
-export const sealedFor = (format: string, seal: Seal): string =>
-  seal.origin === format ? seal.data : pack(seal)
+/** Encodes a payload for a client of `format`: unchanged for its own provider's, tagged
+ *  otherwise. */
+export const sealedFor = (format: string, payload: OpaquePayload): string =>
+  payload.origin === format ? payload.data : encodeTagged(payload)
 
-/** What a client of `format` gave back: what we packed, or what its own provider wrote. */
+/** Decodes a payload from a client of `format`: tagged, or written by the client's own provider. */
 export const unsealed = (
   format: string,
   text: string,
-  more: Pick<Seal, 'kind' | 'id'> = {},
-): Seal => unpack(text) ?? { origin: format, data: text, ...more }
+  properties: Pick<OpaquePayload, 'kind' | 'id'> = {},
+): OpaquePayload => decodeTagged(text) ?? { origin: format, data: text, ...properties }
 
-const pack = ({ origin, data, kind, id }: Seal): string =>
-  Buffer.from(MARK + JSON.stringify([origin, data, kind ?? null, id ?? null])).toString('base64')
+const encodeTagged = ({ origin, data, kind, id }: OpaquePayload): string =>
+  Buffer.from(PREFIX + JSON.stringify([origin, data, kind ?? null, id ?? null])).toString('base64')
 
-const unpack = (text: string): Seal | undefined => {
-  if (!text.startsWith(TAG)) return undefined
+const decodeTagged = (text: string): OpaquePayload | undefined => {
+  if (!text.startsWith(BASE64_PREFIX)) return undefined
   try {
-    const packed = Buffer.from(text, 'base64').toString().slice(MARK.length)
-    const [origin, data, kind, id] = JSON.parse(packed) as readonly unknown[]
+    const json = Buffer.from(text, 'base64').toString().slice(PREFIX.length)
+    const [origin, data, kind, id] = JSON.parse(json) as readonly unknown[]
     if (typeof origin !== 'string' || typeof data !== 'string') return undefined
     return {
       origin,
@@ -39,6 +41,7 @@ const unpack = (text: string): Seal | undefined => {
   }
 }
 
-/** Whether a request holds anything that another provider sealed: then its bytes must not pass as they are. */
+/** Whether a request holds a tagged payload of another provider, so that its bytes must not pass
+ *  unchanged. */
 export const holdsSeal = (bytes: Bytes): boolean =>
-  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(TAG_BYTES)
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(PREFIX_BYTES)

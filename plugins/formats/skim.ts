@@ -1,4 +1,5 @@
-/** Finds one member of a JSON text on its way, without parsing the rest: any chunk boundary, memory for the value only. */
+/** Extracts one member from JSON in a stream of chunks without parsing the rest. Chunks may split
+ *  anywhere; only the value is kept in memory. */
 import type { Bytes } from '../../engine/plugin.ts'
 
 const QUOTE = 0x22
@@ -10,13 +11,14 @@ const CLOSE_ARRAY = 0x5d
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 const SPACE = 0x20
-/** In strings longer than this the closing quote is looked for natively; below, the call costs more than the loop. */
-const SHORT = 24
-/** A value longer than this is no usage record and no name: it is let go. */
+/** After this many bytes of a string, the closing quote is searched with the native `indexOf`; for
+ *  shorter strings that call costs more than the loop. */
+const LOOP_LENGTH = 24
+/** A longer value is neither a usage record nor a name, and is discarded. */
 const VALUE_LIMIT = 65_536
 
-/** Where in the member looked for the text stands. */
-const ELSEWHERE = 0
+/** States of the search for the member. */
+const SEARCHING = 0
 const KEY_SEEN = 1
 const COLON_SEEN = 2
 const IN_VALUE = 3
@@ -26,23 +28,24 @@ export interface Span {
   readonly end: number
 }
 
-/** Only members of the outermost object count, or of the objects in an outermost array. What stands deeper may be the
- *  customer's own words (a tool's arguments, say) and is never taken for the upstream's. Of several, the last counts. */
+/** Matches members of the outermost object, or of objects in an outermost array. Deeper members may
+ *  be the customer's own words (the arguments of a tool, say) and never match. The last match
+ *  wins. */
 export class Skimmer {
   readonly #key: Bytes
   #depth = 0
-  /** The depth at which members count; 0 until the first bracket. */
-  #level = 0
+  /** The depth at which members match; 0 until the first bracket. */
+  #matchDepth = 0
   #inString = false
-  #escaped = false
-  /** The next string at our level is a key. */
-  #wantsKey = false
-  /** Bytes of the key at hand that fit; -1 = it is another. */
-  #fits = -1
-  #place = ELSEWHERE
-  #from = 0
+  #isEscaped = false
+  /** The next string at the matching depth is a key. */
+  #expectsKey = false
+  /** The number of bytes of the current key that match; -1: no match. */
+  #matchLength = -1
+  #state = SEARCHING
+  #valueStart = 0
   #parts: Bytes[] = []
-  #passed = 0
+  #offset = 0
   #value: Bytes | undefined
   #span: Span | undefined
 
@@ -53,92 +56,93 @@ export class Skimmer {
   get value(): Bytes | undefined {
     return this.#value
   }
-  /** Where they stand in all that was pushed. */
+  /** The position of the value in all bytes so far. */
   get span(): Span | undefined {
     return this.#span
   }
-  /** The hot loop: a byte at a time between strings, inside them as far as `indexOf` jumps. What it looks at for every
-   *  byte stands in local variables, written back at the end of the chunk. `once`: the first value is enough, and the
-   *  rest is not looked at. */
+  /** The hot loop: reads byte by byte between strings and uses `indexOf` inside them. State that is
+   *  read for every byte lives in local variables and is written back at the end of the chunk.
+   *  `once`: stop at the first value. */
   push(chunk: Bytes, once = false): void {
     const { length } = chunk
     let depth = this.#depth
-    let level = this.#level
-    let wantsKey = this.#wantsKey
-    let place = this.#place
+    let matchDepth = this.#matchDepth
+    let expectsKey = this.#expectsKey
+    let state = this.#state
     let at = 0
     if (this.#inString) {
-      at = wantsKey ? this.#readKey(chunk, 0) : this.#skipString(chunk, 0)
-      if (wantsKey && !this.#inString) {
-        wantsKey = false
-        if (this.#fits === this.#key.length) place = KEY_SEEN
+      at = expectsKey ? this.#readKey(chunk, 0) : this.#skipString(chunk, 0)
+      if (expectsKey && !this.#inString) {
+        expectsKey = false
+        if (this.#matchLength === this.#key.length) state = KEY_SEEN
       }
     }
     while (at < length) {
       const byte = chunk[at++] as number
       if (byte <= SPACE) continue
       if (byte === QUOTE) {
-        if (wantsKey) {
-          this.#fits = 0
+        if (expectsKey) {
+          this.#matchLength = 0
           at = this.#readKey(chunk, at)
           if (this.#inString) break
-          wantsKey = false
-          if (this.#fits === this.#key.length) place = KEY_SEEN
+          expectsKey = false
+          if (this.#matchLength === this.#key.length) state = KEY_SEEN
           continue
         }
-        if (place === COLON_SEEN) place = this.#begin(at - 1)
+        if (state === COLON_SEEN) state = this.#beginValue(at - 1)
         at = this.#skipString(chunk, at)
       } else if (byte === COMMA) {
-        if (depth !== level) continue
-        if (place === IN_VALUE) {
-          place = this.#keep(chunk, at - 1)
+        if (depth !== matchDepth) continue
+        if (state === IN_VALUE) {
+          state = this.#endValue(chunk, at - 1)
           if (once) return
         }
-        wantsKey = true
+        expectsKey = true
       } else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
-        if (level === 0) level = byte === OPEN_ARRAY ? 2 : 1
-        if (place === COLON_SEEN) place = this.#begin(at - 1)
+        if (matchDepth === 0) matchDepth = byte === OPEN_ARRAY ? 2 : 1
+        if (state === COLON_SEEN) state = this.#beginValue(at - 1)
         depth++
-        wantsKey = depth === level && byte === OPEN_OBJECT
+        expectsKey = depth === matchDepth && byte === OPEN_OBJECT
       } else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) {
-        if (place === IN_VALUE && depth === level) place = this.#keep(chunk, at - 1)
+        if (state === IN_VALUE && depth === matchDepth) state = this.#endValue(chunk, at - 1)
         depth--
-        wantsKey = false
+        expectsKey = false
       } else if (byte === COLON) {
-        if (place === KEY_SEEN) place = COLON_SEEN
-      } else if (place === COLON_SEEN) place = this.#begin(at - 1)
+        if (state === KEY_SEEN) state = COLON_SEEN
+      } else if (state === COLON_SEEN) state = this.#beginValue(at - 1)
     }
     this.#depth = depth
-    this.#level = level
-    this.#wantsKey = wantsKey
-    this.#place = place
-    if (place === IN_VALUE) this.#carry(chunk)
-    this.#passed += length
+    this.#matchDepth = matchDepth
+    this.#expectsKey = expectsKey
+    this.#state = state
+    if (state === IN_VALUE) this.#carryValue(chunk)
+    this.#offset += length
   }
-  /** Keys at our level, byte by byte: they are short. A key spelt with escapes does not fit. */
+  /** Keys at the matching depth are short and are compared byte by byte. A key spelt with escapes
+   *  does not match. */
   #readKey(chunk: Bytes, from: number): number {
     const key = this.#key
-    let fits = this.#fits
+    let matchLength = this.#matchLength
     for (let at = from; at < chunk.length; at++) {
       const byte = chunk[at] as number
-      if (this.#escaped) this.#escaped = false
+      if (this.#isEscaped) this.#isEscaped = false
       else if (byte === QUOTE) {
-        this.#fits = fits
+        this.#matchLength = matchLength
         this.#inString = false
         return at + 1
-      } else if (byte === BACKSLASH) this.#escaped = true
-      fits = fits >= 0 && byte === key[fits] ? fits + 1 : -1
+      } else if (byte === BACKSLASH) this.#isEscaped = true
+      matchLength = matchLength >= 0 && byte === key[matchLength] ? matchLength + 1 : -1
     }
-    this.#fits = fits
+    this.#matchLength = matchLength
     this.#inString = true
     return chunk.length
   }
-  /** To behind the closing quote, or to the end of the chunk. */
+  /** Returns the position after the closing quote, or the end of the chunk. */
   #skipString(chunk: Bytes, from: number): number {
     const { length } = chunk
-    let at = this.#escaped ? from + 1 : from
-    this.#escaped = false
-    for (const near = Math.min(at + SHORT, length); at < near; at++) {
+    let at = this.#isEscaped ? from + 1 : from
+    this.#isEscaped = false
+    for (const near = Math.min(at + LOOP_LENGTH, length); at < near; at++) {
       const byte = chunk[at] as number
       if (byte === QUOTE) {
         this.#inString = false
@@ -146,45 +150,46 @@ export class Skimmer {
       }
       if (byte === BACKSLASH) at++
     }
-    if (at > length) this.#escaped = true
+    if (at > length) this.#isEscaped = true
     this.#inString = true
     return at < length ? this.#skipLong(chunk, at) : length
   }
-  /** `start` is not behind a backslash: quotes are, when an odd number of them stands before. */
+  /** The byte before `start` is no backslash. A quote is escaped if an odd number of backslashes
+   *  precedes it. */
   #skipLong(chunk: Bytes, start: number): number {
     for (let quote = chunk.indexOf(QUOTE, start); ; quote = chunk.indexOf(QUOTE, quote + 1)) {
       const end = quote < 0 ? chunk.length : quote
       let slashes = 0
       while (end - 1 - slashes >= start && chunk[end - 1 - slashes] === BACKSLASH) slashes++
-      const escaped = slashes % 2 === 1
+      const isEscaped = slashes % 2 === 1
       if (quote < 0) {
-        this.#escaped = escaped
+        this.#isEscaped = isEscaped
         return chunk.length
       }
-      if (!escaped) {
+      if (!isEscaped) {
         this.#inString = false
         return quote + 1
       }
     }
   }
-  #begin(at: number): number {
-    this.#from = this.#passed + at
+  #beginValue(at: number): number {
+    this.#valueStart = this.#offset + at
     this.#parts = []
     return IN_VALUE
   }
-  /** The value goes on in the next chunk. */
-  #carry(chunk: Bytes): void {
-    this.#parts.push(chunk.subarray(Math.max(0, this.#from - this.#passed)))
-    if (this.#passed + chunk.length - this.#from <= VALUE_LIMIT) return
+  /** The value continues in the next chunk. */
+  #carryValue(chunk: Bytes): void {
+    this.#parts.push(chunk.subarray(Math.max(0, this.#valueStart - this.#offset)))
+    if (this.#offset + chunk.length - this.#valueStart <= VALUE_LIMIT) return
     this.#parts = []
-    this.#place = ELSEWHERE
+    this.#state = SEARCHING
   }
-  /** The value ends before `end` of this chunk. */
-  #keep(chunk: Bytes, end: number): number {
-    const last = chunk.subarray(Math.max(0, this.#from - this.#passed), end)
-    this.#span = { start: this.#from, end: this.#passed + end }
+  /** The value ends before `end` in this chunk. */
+  #endValue(chunk: Bytes, end: number): number {
+    const last = chunk.subarray(Math.max(0, this.#valueStart - this.#offset), end)
+    this.#span = { start: this.#valueStart, end: this.#offset + end }
     this.#value = this.#parts.length === 0 ? last : Buffer.concat([...this.#parts, last])
     this.#parts = []
-    return ELSEWHERE
+    return SEARCHING
   }
 }

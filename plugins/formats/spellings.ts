@@ -1,26 +1,28 @@
-/** Settings that OpenAI's formats have two names for: which of them a client wrote, and which of two values is lost. */
+/** Settings with two names in OpenAI's formats: records which name the client used, and which of
+ *  two values is dropped. */
 import type { Loss } from './codec.ts'
 import type { Fields } from './fields.ts'
 import type { Prompt, Settings } from './hub.ts'
 
-/** Hub name -> the name that counts, and the one that stands in for it. */
+/** Hub name -> the preferred name and its alias. */
 export type Spellings = Readonly<
   Partial<Record<keyof Settings, readonly [first: string, second: string]>>
 >
 
-/** For the hub: what its client called these. Of two values one is carried; the other is told to `loss`. */
+/** Maps the hub names of these settings to the client's names. If the client sent two different
+ *  values, the alias is reported to `dropped`. */
 export const calledIn = (
   body: Fields,
   spellings: Spellings,
-  loss: Loss,
-): Required<Pick<Prompt, 'called'>> => {
-  const called: { [name: string]: string } = {}
+  dropped: Loss,
+): Required<Pick<Prompt, 'clientNames'>> => {
+  const names: { [setting: string]: string } = {}
   for (const [name, [first, second]] of Object.entries(spellings)) {
-    const one = body[first] ?? undefined
-    const other = body[second] ?? undefined
-    if (one !== undefined) called[name] = first
-    else if (other !== undefined) called[name] = second
-    if (one !== undefined && other !== undefined && one !== other) loss.drop(second)
+    const preferred = body[first] ?? undefined
+    const alias = body[second] ?? undefined
+    if (preferred !== undefined) names[name] = first
+    else if (alias !== undefined) names[name] = second
+    if (preferred !== undefined && alias !== undefined && preferred !== alias) dropped.drop(second)
   }
-  return { called }
+  return { clientNames: names }
 }

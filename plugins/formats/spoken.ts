@@ -1,14 +1,14 @@
-/** Which wire formats a target speaks: those of its model, which may be fewer, or of its upstream. */
+/** The wire formats that a target supports: those of its model, or else those of its upstream. */
 import type { Json, Target, UpstreamView } from '../../engine/plugin.ts'
 
-/** None: it speaks whatever it is asked in. */
+/** An empty list: the target accepts any format. */
 export const spokenBy = (
   { traits }: Pick<Target, 'traits'>,
   upstream: UpstreamView | undefined,
 ): readonly string[] => listOf(traits?.formats) ?? listOf(upstream?.options.formats) ?? []
 
-export const speaks = (spoken: readonly string[], format: string): boolean =>
-  spoken.length === 0 || spoken.includes(format)
+export const speaks = (supported: readonly string[], format: string): boolean =>
+  supported.length === 0 || supported.includes(format)
 
-const listOf = (given: Json | undefined): readonly string[] | undefined =>
-  Array.isArray(given) ? (given as readonly string[]) : undefined
+const listOf = (value: Json | undefined): readonly string[] | undefined =>
+  Array.isArray(value) ? (value as readonly string[]) : undefined

@@ -73,7 +73,7 @@ export class Crossing {
     const { reply } = attempt
     losses.tell(reply, this.#ground.log, exchange.id)
     if (reply.status >= 300) return this.#refused(attempt, reply)
-    const whole = await this.#rest(attempt, reply, sent.more ?? [])
+    const whole = await this.#rest(attempt, reply, sent.followUps ?? [])
     if (whole) await this.#answered(attempt, whole, contextOf(exchange, prompt))
   }
   /** For this target: with what the balance covers, what its name promises, and what it does not fetch by itself. */
@@ -82,7 +82,7 @@ export class Crossing {
     const { prompt, lost } = await this.#asked(exchange)
     const { drawing } = this.#target.codec
     for (const field of lost) if (!drawing?.takes.has(field)) losses.drop(field)
-    losses.call(prompt.called)
+    losses.call(prompt.clientNames)
     const bound = bounded(prompt, exchange)
     if (drawing) {
       const reduced = drawing.reduce(bound, factsOf(attempt), losses)

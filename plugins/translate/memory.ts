@@ -2,7 +2,7 @@
  *  the id of the call they belong to. Bounded; a client that gives them back itself needs it not. */
 import { LRUCache } from 'lru-cache'
 import type { Part } from '../formats/answer.ts'
-import type { Content, Seal, Thought } from '../formats/content.ts'
+import type { Content, OpaquePayload, Thought } from '../formats/content.ts'
 import type { Prompt, Turn } from '../formats/hub.ts'
 
 /** Bytes of all that is remembered, in one process. */
@@ -13,7 +13,7 @@ const WHILE = 60 * 60 * 1000
 interface Kept {
   /** What was thought before the first call of the turn. */
   readonly thoughts: readonly Thought[]
-  readonly seal?: Seal
+  readonly payload?: OpaquePayload
 }
 
 export class Memory {
@@ -35,7 +35,7 @@ export class Memory {
   }
   #restored(turn: Turn, owner: string): Turn {
     if (turn.role !== 'assistant' || !turn.content.some(({ type }) => type === 'call')) return turn
-    if (turn.content.some(each => 'seal' in each && each.seal)) return turn
+    if (turn.content.some(each => 'payload' in each && each.payload)) return turn
     const content: Content[] = []
     let known = false
     for (const each of turn.content) {
@@ -46,11 +46,11 @@ export class Memory {
       }
       if (!known) content.push(...kept.thoughts)
       known = true
-      content.push(kept.seal ? ({ ...each, seal: kept.seal } as Content) : each)
+      content.push(kept.payload ? ({ ...each, payload: kept.payload } as Content) : each)
     }
     // Its own words of those thoughts are what it was shown; the sealed ones are what was thought.
     return known
-      ? { ...turn, content: content.filter(each => each.type !== 'thought' || each.seal) }
+      ? { ...turn, content: content.filter(each => each.type !== 'thought' || each.payload) }
       : turn
   }
 }
@@ -59,7 +59,7 @@ export class Memory {
 export class Listener {
   readonly #keep: (id: string, kept: Kept) => void
   readonly #thoughts = new Map<number, Thought>()
-  readonly #calls = new Map<number, { readonly id: string; seal?: Seal }>()
+  readonly #calls = new Map<number, { readonly id: string; payload?: OpaquePayload }>()
 
   constructor(keep: (id: string, kept: Kept) => void) {
     this.#keep = keep
@@ -69,23 +69,26 @@ export class Listener {
     else if (part.type === 'grow') {
       const thought = this.#thoughts.get(part.index)
       if (thought) this.#thoughts.set(part.index, { ...thought, text: thought.text + part.text })
-    } else if (part.type === 'seal') this.#seal(part.index, part.seal)
+    } else if (part.type === 'payload') this.#payload(part.index, part.payload)
     else if (part.type === 'end') this.#end()
   }
   #open(index: number, content: Content): void {
     if (content.type === 'thought') this.#thoughts.set(index, content)
     else if (content.type === 'call')
-      this.#calls.set(index, { id: content.id, ...(content.seal && { seal: content.seal }) })
+      this.#calls.set(index, {
+        id: content.id,
+        ...(content.payload && { payload: content.payload }),
+      })
   }
-  #seal(index: number, seal: Seal): void {
+  #payload(index: number, payload: OpaquePayload): void {
     const thought = this.#thoughts.get(index)
-    if (thought) this.#thoughts.set(index, { ...thought, seal })
+    if (thought) this.#thoughts.set(index, { ...thought, payload })
     const call = this.#calls.get(index)
-    if (call) call.seal = seal
+    if (call) call.payload = payload
   }
   #end(): void {
-    const thoughts = [...this.#thoughts.values()].filter(({ seal }) => seal)
-    for (const { id, seal } of this.#calls.values())
-      if (thoughts.length > 0 || seal) this.#keep(id, { thoughts, ...(seal && { seal }) })
+    const thoughts = [...this.#thoughts.values()].filter(({ payload }) => payload)
+    for (const { id, payload } of this.#calls.values())
+      if (thoughts.length > 0 || payload) this.#keep(id, { thoughts, ...(payload && { payload }) })
   }
 }

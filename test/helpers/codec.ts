@@ -1,4 +1,5 @@
-/** One format's codec by itself: what it loses, the parts of a stream, the bytes it writes. */
+/** Runs one format's codec alone: requests with their dropped fields, streams as parts, parts as
+ *  streams. */
 import type { Json } from '../../engine/plugin.ts'
 import type { Answer, Part } from '../../plugins/formats/answer.ts'
 import type { Codec, Context, Loss, TargetFacts } from '../../plugins/formats/codec.ts'
@@ -14,7 +15,7 @@ export const codecOf = (name: string): Codec => {
   return codec
 }
 
-/** Collects what is lost. */
+/** Collects the dropped fields. */
 export interface Lost extends Loss {
   readonly fields: readonly string[]
 }
@@ -23,7 +24,7 @@ export const lost = (): Lost => {
   return { fields, drop: field => void fields.push(field) }
 }
 
-/** A request read by one format, and what it lost on the way. */
+/** Decodes a request and returns the prompt with the dropped fields. */
 export const read = (name: string, body: Json, path = '/') => {
   const loss = lost()
   const prompt = codecOf(name).decodePrompt(body as Fields, path, loss)
@@ -40,15 +41,19 @@ export const PROMPT: Prompt = {
   tools: [],
   settings: {},
   stream: true,
-  counts: true,
+  includeUsage: true,
   body: {},
 }
 export const contextWith = (context: Partial<Context> = {}): Context => ({
-  ...{ id: '0123456789abcdef', model: 'asked', now: 1_700_000_000, prompt: PROMPT, path: '/' },
+  id: '0123456789abcdef',
+  model: 'asked',
+  now: 1_700_000_000,
+  prompt: PROMPT,
+  path: '/',
   ...context,
 })
 
-/** The parts of an upstream's stream; `ended`: it came to its own end, with or without its terminator. */
+/** Decodes an upstream's stream; `ended`: it is complete, with or without its terminator. */
 export const partsOf = (name: string, stream: string | Uint8Array) => {
   const decoder = codecOf(name).decodeStream()
   const parts: Part[] = []

@@ -1,4 +1,4 @@
-/** One attempt from one format to another, without a gateway around it. */
+/** Translates one attempt from one format to another without a gateway. */
 
 import type { Json, Reply, Target } from '../../engine/plugin.ts'
 import { toAnswer } from '../../engine/request/exchange.ts'
@@ -20,7 +20,7 @@ export interface Passage {
   readonly account?: number
 }
 
-/** What the upstream was sent, and all that came of it. */
+/** Returns the request to the upstream and the translated reply. */
 export const cross = async (passage: Passage) => {
   const { client = 'openai-chat', target = 'openai-chat', body, path = '/', headers = {} } = passage
   const [from, to] = [formats.get(client), formats.get(target)]
@@ -45,7 +45,7 @@ export const cross = async (passage: Passage) => {
   return { exchange, host, fault, sent: JSON.parse(sent), reply, poured: await pour(reply) }
 }
 
-/** Hosts that serve files to `send`, by their address. */
+/** A host whose `send` serves files by path. */
 export const serving = (files: Readonly<Record<string, () => Reply>>): Ground['host'] => ({
   send: async (_, { path }) => {
     const file = files[path]

@@ -1,4 +1,4 @@
-/** Prompts drawn at random in the hub's own words: whatever more than one format has a word for. */
+/** Generates random prompts of the hub with everything that more than one format can carry. */
 import type { Content, Media, Text } from '../../plugins/formats/content.ts'
 import type {
   Form,
@@ -15,7 +15,7 @@ import fc from './property.ts'
 /** Absent half of the time. */
 const maybe = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
   fc.option(arbitrary, { nil: undefined })
-/** Only the members that are there. */
+/** Omits absent members. */
 const some = <T extends object>(
   members: { [K in keyof T]-?: fc.Arbitrary<NonNullable<T[K]>> },
 ): fc.Arbitrary<T> => fc.record(members, { requiredKeys: [] }) as never as fc.Arbitrary<T>
@@ -55,13 +55,15 @@ const document: fc.Arbitrary<Media> = fc
     ),
     name: maybe(fc.constantFrom('paper.pdf', 'Notes')),
     context: maybe(fc.constant('What this is about.')),
-    cited: maybe(fc.boolean()),
+    citationsEnabled: maybe(fc.boolean()),
   })
-  .map(({ source, name, context, cited }) => ({
-    ...{ type: 'media', kind: 'document', source },
+  .map(({ source, name, context, citationsEnabled }) => ({
+    type: 'media',
+    kind: 'document',
+    source,
     ...(name && { name }),
     ...(context && { context }),
-    ...(cited !== undefined && { cited }),
+    ...(citationsEnabled !== undefined && { citationsEnabled }),
   }))
 
 // ---------------------------------------------------------------- tools
@@ -109,7 +111,7 @@ const choiceAmong = (tools: readonly FunctionTool[]): fc.Arbitrary<ToolChoice | 
   )
 }
 
-// ---------------------------------------------------------------- what is said
+// ---------------------------------------------------------------- conversation
 
 const asked: fc.Arbitrary<readonly Content[]> = fc.array(
   fc.oneof({ weight: 4, arbitrary: text }, image, document, cached),
@@ -117,7 +119,7 @@ const asked: fc.Arbitrary<readonly Content[]> = fc.array(
 )
 const inputs = fc.constantFrom('{}', '{"city":"Ulm"}', '{"many":[1,2.5],"of":null}')
 const IDS = ['call_1', 'toolu_01A', 'b:c/d', 'x'.repeat(70)]
-/** What the model says, the calls it makes at once, and what came of them. */
+/** An assistant turn with parallel calls, and their results. */
 const exchange: fc.Arbitrary<readonly Turn[]> = fc
   .record({
     said: fc.array(fc.oneof({ weight: 4, arbitrary: text }, cached, cited), { maxLength: 2 }),
@@ -126,28 +128,35 @@ const exchange: fc.Arbitrary<readonly Turn[]> = fc
     name: fc.constantFrom(...NAMES),
     input: inputs,
     given: fc.array(fc.oneof({ weight: 4, arbitrary: text }, image, cached), { maxLength: 2 }),
-    failed: fc.boolean(),
+    hasFailed: fc.boolean(),
     more: maybe(asked),
   })
-  .map(({ said, refused, calls, name, input, given, failed, more }) => {
+  .map(({ said, refused, calls, name, input, given, hasFailed, more }) => {
     const asks = calls.map((id): Content => ({ type: 'call', id, name, input }))
     const refusal: readonly Content[] =
       refused !== undefined && calls.length === 0 ? [{ type: 'refusal', text: refused }] : []
     const results = calls.map(
-      (id): Content => ({ type: 'result', id, name, content: given, ...(failed && { failed }) }),
+      (id): Content => ({
+        type: 'result',
+        id,
+        name,
+        content: given,
+        ...(hasFailed && { hasFailed }),
+      }),
     )
     return [
       { role: 'assistant', content: [...said, ...refusal, ...asks] },
       { role: 'user', content: [...results, ...(more ?? [])] },
     ] satisfies Turn[]
   })
-/** An id is of one call only. */
+/** Makes the ids of calls unique. */
 const renumbered = (turns: readonly Turn[]): readonly Turn[] => {
   let round = 0
   return turns.map(({ role, content, ...rest }) => {
     if (role === 'assistant') round++
     return {
-      ...{ role, ...rest },
+      role,
+      ...rest,
       content: content.map(each =>
         each.type === 'call' || each.type === 'result'
           ? { ...each, id: `${round}${each.id}` }
@@ -177,7 +186,7 @@ const turns: fc.Arbitrary<readonly Turn[]> = fc
     ),
   )
 
-// ---------------------------------------------------------------- the whole
+// ---------------------------------------------------------------- prompts
 
 const settings: fc.Arbitrary<Settings> = some<
   Omit<Settings, 'modalities' | 'audio' | 'safety' | 'background' | 'bias'>

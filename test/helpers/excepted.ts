@@ -1,5 +1,5 @@
-/** Recordings that cannot be told everywhere as they are, each with the cells it is about and the reason. What its user reads or
- *  catches there is judged all the same. */
+/** Recordings that some clients cannot receive as recorded, with the affected cells and the reason.
+ *  The error or answer that their user gets is still checked. */
 import { events, string } from './loose.ts'
 import type { Reading } from './reading.ts'
 import { type Recording, recordedFormat } from './recorded.ts'
@@ -7,15 +7,16 @@ import { type Recording, recordedFormat } from './recorded.ts'
 interface Where {
   readonly ids: readonly string[]
   readonly reason: string
-  /** The clients it is about; without it: all. */
+  /** The affected clients: those of the recording's own format, those of other formats, or a list;
+   *  absent: all. */
   readonly cells?: 'own' | 'crossed' | readonly string[]
 }
 interface Exception extends Where {
-  /** What their user catches, */
+  /** The error that their user catches, */
   readonly throws?: RegExp
-  /** with this status, if it has one. */
+  /** with this status if it has one, */
   readonly status?: number
-  /** or reads, in place of what was recorded. */
+  /** or the answer that their user reads instead of the recorded one. */
   readonly told?: (reading: Reading, recording: Recording) => Reading
 }
 
@@ -33,7 +34,7 @@ const EXCEPTIONS: readonly Exception[] = [
   {
     ids: ['rec-0162', 'rec-0164'],
     reason:
-      'answered in the background: there is no answer yet, and only its own format can say so',
+      'a background response: there is no answer yet, and only its own format can express that',
     cells: 'crossed',
     throws: /queued/,
     status: 502,
@@ -46,100 +47,106 @@ const EXCEPTIONS: readonly Exception[] = [
   },
   {
     ids: ['rec-0278', 'rec-0327'],
-    reason: 'refused with a 400: the quota is used up',
+    reason: 'error 400: quota exceeded',
     throws: /exceeded your current quota/,
     status: 400,
   },
   {
     ids: ['rec-0322', 'rec-0326'],
-    reason: 'refused with a 400: a parameter is not supported',
+    reason: 'error 400: unsupported parameter',
     throws: /Unsupported parameter/,
     status: 400,
   },
   {
     ids: ['rec-0377'],
-    reason: 'calls of tools that xAI runs itself, under the name of its client’s own',
+    reason: 'calls of tools that xAI runs itself, in the shape of client calls',
     cells: 'crossed',
     told: reading => ({ ...reading, calls: [], finish: 'end' }),
   },
   {
     ids: ['rec-0275', 'rec-0276'],
-    reason: 'tools called with free text: these formats have objects only',
+    reason: 'free-text tools: these formats only have object arguments',
     cells: ['anthropic-messages', 'google-gemini'],
     told: input,
   },
   {
     ids: ['rec-0303'],
-    reason: 'its pieces were shortened by whoever recorded it: the end adds what is longer',
+    reason: 'its deltas were shortened in the recording; the last event holds the full text',
     cells: 'crossed',
     told: pieces,
   },
   {
     ids: ['rec-0236', 'rec-0245', 'rec-0248', 'rec-0250', 'rec-0251', 'rec-0261', 'rec-0262'],
-    reason: 'several messages in one stream: its own SDK refuses the second message_start',
+    reason: 'several messages in one stream: the SDK rejects the second message_start',
     cells: 'own',
     throws: /Unexpected event order/,
   },
   {
     ids: ['rec-0262'],
-    reason: 'a message spliced into the middle of another: which words are whose cannot be told',
+    reason: 'a message spliced into the middle of another: their blocks cannot be separated',
     cells: 'crossed',
-    throws: /mixes the parts of its answer/,
+    throws: /interleaved too many parts/,
     status: 502,
   },
   {
     ids: ['rec-0344'],
     reason:
-      'a stream of chat completions under the name of responses: it never has an end of theirs',
+      'a chat completions stream under the name of responses: it has no terminator of that format',
     throws: /before it was complete/,
     status: 502,
   },
 ]
 
-/** What is charged where it is not what the upstream counted of the one answer that was asked for. */
+/** Charges that differ from the upstream's counts of the one requested answer. */
 interface Uncounted extends Where {
   readonly charged: 'nothing' | 'an estimate' | 'all counts'
 }
 const UNCOUNTED: readonly Uncounted[] = [
   {
     ids: ['rec-0102'],
-    reason: 'the prompt was blocked, and its counts hold no number',
+    reason: 'the prompt was blocked, and its usage holds no number',
     charged: 'an estimate',
   },
   {
     ids: ['rec-0345'],
-    reason: 'a chat completion under the name of responses: it has no counts of theirs',
+    reason: 'a chat completion under the name of responses: it has no usage of that format',
     charged: 'an estimate',
   },
   {
     ids: ['rec-0162', 'rec-0164'],
-    reason: 'answered in the background: nothing is counted yet',
+    reason: 'a background response: no usage yet',
     cells: 'own',
     charged: 'an estimate',
   },
   {
     ids: ['rec-0277', 'rec-0344'],
-    reason: 'it ends in an error behind its first words, without counts',
+    reason: 'it ends in an error after its first text, without usage',
     cells: 'own',
     charged: 'an estimate',
   },
   {
     ids: ['rec-0162', 'rec-0164', 'rec-0262', 'rec-0277', 'rec-0344'],
-    reason: 'an error before its first word',
+    reason: 'an error before its first text',
     cells: 'crossed',
     charged: 'nothing',
   },
   {
     ids: ['rec-0278', 'rec-0322', 'rec-0326', 'rec-0327'],
-    reason: 'refused with a 400',
+    reason: 'error 400',
     charged: 'nothing',
   },
   {
     ids: [
-      ...['rec-0236', 'rec-0245', 'rec-0248', 'rec-0250', 'rec-0251'],
-      ...['rec-0299', 'rec-0309', 'rec-0348'],
+      'rec-0236',
+      'rec-0245',
+      'rec-0248',
+      'rec-0250',
+      'rec-0251',
+      'rec-0299',
+      'rec-0309',
+      'rec-0348',
     ],
-    reason: 'several answers in one stream that passes as it is: all of them are charged',
+    reason: 'several answers in one stream that passes unchanged: all of them are charged',
     cells: 'own',
     charged: 'all counts',
   },
@@ -151,16 +158,16 @@ const isAbout = ({ ids, cells }: Where, client: string, { id, format }: Recordin
   if (cells === 'own' || cells === 'crossed') return own === (cells === 'own')
   return cells === undefined || cells.includes(client)
 }
-/** What it is an exception to, if it is one. */
+/** The exception for this client and recording, if there is one. */
 export const exceptionOf = (client: string, recording: Recording): Exception | undefined =>
   EXCEPTIONS.find(each => isAbout(each, client, recording))
 export const uncountedOf = (client: string, recording: Recording): Uncounted | undefined =>
   UNCOUNTED.find(each => isAbout(each, client, recording))
 
-/** A line for each of them, in the order of their recordings. */
+/** One line for each exception, sorted by recording. */
 export const saidExceptions = (): readonly string[] =>
   [
-    ...EXCEPTIONS.map(each => ({ ...each, what: each.throws ? 'an error' : 'other words' })),
+    ...EXCEPTIONS.map(each => ({ ...each, what: each.throws ? 'an error' : 'another answer' })),
     ...UNCOUNTED.map(each => ({ ...each, what: `charged ${each.charged}` })),
   ]
     .flatMap(({ ids, cells = 'all', what, reason }) =>

@@ -1,9 +1,10 @@
-/** What a prompt asks for, fact by fact: two prompts that ask for the same have the same facts, however they put it. */
+/** Converts a prompt to comparable facts: two prompts with the same meaning have the same facts,
+ *  whatever their shape. */
 import type { Json } from '../../engine/plugin.ts'
 import type { Content, Media, Result } from '../../plugins/formats/content.ts'
 import type { Prompt, Turn } from '../../plugins/formats/hub.ts'
 
-/** A piece of the conversation. What is said of a piece and is not the piece itself stands apart, as a fact. */
+/** A piece of the conversation. Attributes of a piece become separate facts. */
 export type Piece = { readonly role: Turn['role'] } & (
   | { readonly type: 'text' | 'refusal'; readonly text: string }
   | { readonly type: 'media'; readonly media: Media }
@@ -15,14 +16,17 @@ export type Piece = { readonly role: Turn['role'] } & (
       readonly free: boolean
     }
   | { readonly type: 'result'; readonly id: string; readonly text: string; readonly media: Media[] }
-  | { readonly type: 'work'; readonly work: Extract<Content, { readonly type: 'work' }> }
+  | {
+      readonly type: 'hostedCall'
+      readonly work: Extract<Content, { readonly type: 'hostedCall' }>
+    }
 )
 export interface Asked {
   readonly said: readonly Piece[]
   readonly facts: ReadonlyMap<string, Json>
 }
 
-/** Asks for what is so in any case. */
+/** Values that equal the default. */
 const USUAL: Readonly<Record<string, readonly Json[]>> = {
   'settings.candidates': [1],
   'settings.frequencyPenalty': [0],
@@ -53,11 +57,11 @@ export const askedIn = (prompt: Prompt): Asked => {
   const members = (group: string, fields: object = {}, of = ''): void => {
     for (const [name, value] of Object.entries(fields)) put(`${group}.${name}`, value, of)
   }
-  const { turns, tools, settings, form, thinking, before, choice, cache, stream } = prompt
+  const { turns, tools, settings, form, thinking, previous, choice, cache, stream } = prompt
   members('settings', settings)
   members('form', form)
   members('thinking', thinking)
-  members('before', before)
+  members('previous', previous)
   put('choice', choice)
   put('cache', cache)
   put('stream', stream)
@@ -69,7 +73,7 @@ export const askedIn = (prompt: Prompt): Asked => {
   for (const [key, values] of hints(turns)) if (values.length > 0) put(key, values)
   return { said: merged(turns.flatMap(pieces)), facts }
 }
-/** Without what says where something stood. */
+/** Omits the paths for error messages. */
 const bare = (value: unknown): Json =>
   JSON.parse(JSON.stringify(value, (key, each) => (key === 'at' ? undefined : each))) as Json
 
@@ -81,14 +85,23 @@ const pieces = ({ role, content }: Turn): readonly Piece[] =>
       return [{ role, type: each.type, text: each.text }]
     if (each.type === 'media') return [{ role, type: 'media', media: source(each) }]
     if (each.type === 'call') {
-      const { id, name, input, free = false } = each
-      return [{ role, type: 'call', id, name, input: free ? input : parsed(input), free }]
+      const { id, name, input, isFreeText = false } = each
+      return [
+        {
+          role,
+          type: 'call',
+          id,
+          name,
+          input: isFreeText ? input : parsed(input),
+          free: isFreeText,
+        },
+      ]
     }
     if (each.type === 'result') return [{ role, type: 'result', id: each.id, ...given(each) }]
-    return each.type === 'work' ? [{ role, type: 'work', work: each }] : []
+    return each.type === 'hostedCall' ? [{ role, type: 'hostedCall', work: each }] : []
   })
 const source = ({ kind, source: { ...from } }: Media): Media => {
-  // A media type by another name, or one that is only told by the address.
+  // Omits media types of URLs, which formats name differently or derive from the URL.
   if (from.type === 'url') delete (from as { mime?: string }).mime
   return { type: 'media', kind, source: from }
 }
@@ -104,7 +117,7 @@ const parsed = (input: string): Json => {
   }
 }
 
-/** Texts that one side says in a row are one, and where a line ends between them is nobody's business. */
+/** Merges consecutive texts of one side; line breaks between them do not matter. */
 export const merged = (said: readonly Piece[]): readonly Piece[] => {
   const rows: Piece[] = []
   for (const piece of said) {
@@ -119,7 +132,7 @@ export const merged = (said: readonly Piece[]): readonly Piece[] => {
 }
 const oneLine = (text: string): string => text.replace(/\n/g, '').trimEnd()
 
-// ---------------------------------------------------------------- what is said of its pieces
+// ---------------------------------------------------------------- attributes of pieces
 
 const hints = (turns: readonly Turn[]): ReadonlyMap<string, readonly unknown[]> => {
   const contents = turns.flatMap(({ content }) => content)
@@ -136,16 +149,19 @@ const hints = (turns: readonly Turn[]): ReadonlyMap<string, readonly unknown[]> 
     ['turns.citations', all.flatMap(each => (each.type === 'text' ? (each.citations ?? []) : []))],
     ['turns.thoughts', contents.filter(({ type }) => type === 'thought')],
     [
-      'turns.seals',
+      'turns.payloads',
       contents.flatMap(each =>
-        'seal' in each && each.type !== 'thought' && each.seal ? [each.seal] : [],
+        'payload' in each && each.type !== 'thought' && each.payload ? [each.payload] : [],
       ),
     ],
-    ['turns.failed', contents.flatMap(each => ('failed' in each && each.failed ? [true] : []))],
+    [
+      'turns.failed',
+      contents.flatMap(each => ('hasFailed' in each && each.hasFailed ? [true] : [])),
+    ],
     ['media.detail', details],
     ['media.name', told(media, 'name')],
     ['media.context', told(media, 'context')],
-    ['media.cited', told(media, 'cited').filter(Boolean)],
+    ['media.cited', told(media, 'citationsEnabled').filter(Boolean)],
     ['media.clip', told(media, 'clip')],
   ])
 }

@@ -1,4 +1,4 @@
-/** Answers of generateContent in few words, whole and in pieces. */
+/** Short constructors for answers of generateContent, whole and in stream events. */
 import type { Json } from '../../engine/plugin.ts'
 import type { Fields } from '../../plugins/formats/fields.ts'
 import { codecOf, collected } from './codec.ts'

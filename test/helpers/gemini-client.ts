@@ -1,4 +1,4 @@
-/** What clients of generateContent are written, whole and streamed. */
+/** Encodes answers for clients of generateContent, whole and streamed. */
 import type { Json } from '../../engine/plugin.ts'
 import type { Answer, Part, Stop } from '../../plugins/formats/answer.ts'
 import { partsOf as unrolled } from '../../plugins/formats/collect.ts'

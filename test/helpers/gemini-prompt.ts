@@ -1,4 +1,4 @@
-/** Requests of the hub and of generateContent, in few words. */
+/** Short constructors for prompts of the hub and requests of generateContent. */
 import type { Json } from '../../engine/plugin.ts'
 import type { Content } from '../../plugins/formats/content.ts'
 import type { Fields } from '../../plugins/formats/fields.ts'
@@ -11,21 +11,27 @@ export const asking = (more: { readonly [key: string]: Json }) =>
   read(NAME, { contents: hi, ...more })
 export const prompt = (turns: readonly Turn[], more: Partial<Prompt> = {}): Prompt => ({
   ...PROMPT,
-  ...{ stream: false, turns },
+  stream: false,
+  turns,
   ...more,
 })
 export const user = (...content: Content[]): Turn => ({ role: 'user', content })
 export const assistant = (...content: Content[]): Turn => ({ role: 'assistant', content })
 export const text = (said: string): Content => ({ type: 'text', text: said })
 export const called = (id: string, more: object = {}): Content => ({
-  ...{ type: 'call', id, name: `f_${id}`, input: '{"a":1}' },
+  type: 'call',
+  id,
+  name: `f_${id}`,
+  input: '{"a":1}',
   ...more,
 })
 export const result = (
   id: string,
   ...content: Extract<Content, { type: 'result' }>['content']
 ): Content => ({
-  ...{ type: 'result', id, content },
+  type: 'result',
+  id,
+  content,
 })
 export const sent = (
   given: Prompt,
@@ -37,6 +43,7 @@ export const contentsOf = (turns: readonly Turn[], traits = {}): Json =>
 export const withTools = (tools: readonly Tool[], more: Partial<Prompt> = {}, traits = {}) =>
   sent(prompt([user(text('x'))], { tools, ...more }), traits)
 export const image: Content = {
-  ...{ type: 'media', kind: 'image' },
+  type: 'media',
+  kind: 'image',
   source: { type: 'data', data: 'AAAA', mime: 'image/png' },
 }

@@ -1,4 +1,4 @@
-/** Answers of generateContent, read without a codec: what a client sees that knows the format. */
+/** Reads answers of generateContent without our codec, as a client of the format does. */
 import type { Json } from '../../engine/plugin.ts'
 import type { Answer } from '../../plugins/formats/answer.ts'
 
@@ -43,7 +43,8 @@ export interface Gemini {
   }
 }
 
-/** What a client reads: text, thoughts, calls in their order, what each stretch of text rests on, and the total. */
+/** What a client reads: text, thoughts, calls in order, cited spans with their sources, and the
+ *  total usage. */
 export interface Facts {
   readonly text: string
   readonly thoughts: string
@@ -72,7 +73,7 @@ const textOf = (parts: readonly GeminiPart[], thought: boolean): string =>
     .map(({ text = '' }) => text)
     .join('')
 
-/** A call ends where another begins: values that come one by one belong to the last that was named. */
+/** Values that arrive one by one belong to the last named call. */
 const callsIn = (parts: readonly GeminiPart[]): Facts['calls'] => {
   const calls: { name: string; args: Json; texts: Map<string, Json> }[] = []
   for (const { functionCall: call } of parts) {
@@ -89,7 +90,7 @@ const callsIn = (parts: readonly GeminiPart[]): Facts['calls'] => {
   }
   return calls.map(({ name, args, texts }) => ({ name, args: flat(args, texts) }))
 }
-/** Path by path, so that both ways of writing arguments compare. */
+/** Flattens arguments to paths, so that both ways of sending them compare. */
 const flat = (args: Json, texts: ReadonlyMap<string, Json>): Json => {
   const paths: [string, Json][] = [...texts]
   const walk = (value: Json, path: string): void => {
@@ -119,7 +120,7 @@ export const finishOf = (chunks: readonly Gemini[]): string | undefined =>
     .map(each => each.finishReason)
     .findLast(Boolean)
 
-/** The same of an answer in the hub. */
+/** The same facts of an answer in the hub. */
 export const facts = ({ choices, meters = {} }: Answer): Facts => ({
   ...factsOf(choices),
   total: Object.values(meters).reduce((sum, amount) => sum + amount, 0),
@@ -150,12 +151,12 @@ export const factsOf = (choices: Answer['choices']): Omit<Facts, 'total'> => {
   }
 }
 const signaturesOf = (content: Answer['choices'][number]['content'][number]): readonly string[] => {
-  if (content.type === 'work')
+  if (content.type === 'hostedCall')
     return (content.raw?.items ?? []).flatMap(item => (item as GeminiPart).thoughtSignature ?? [])
-  return 'seal' in content && content.seal ? [content.seal.data] : []
+  return 'payload' in content && content.payload ? [content.payload.data] : []
 }
 
-/** A request in the names of the specification: camelCase, standard base64, one function of one. */
+/** Normalises a request to the specification's names: camelCase, standard base64, JSON Schema. */
 export const camel = (value: Json): Json => {
   if (Array.isArray(value)) return value.map(camel)
   if (typeof value !== 'object' || value === null) return value
@@ -171,7 +172,7 @@ export const camel = (value: Json): Json => {
   return made
 }
 const OPAQUE = new Set(['args', 'response', 'parametersJsonSchema', 'responseJsonSchema'])
-/** Types in small letters, `nullable` as one of them. */
+/** Converts schema types to lower case and omits `nullable`. */
 const lowered = (value: Json): Json => {
   if (Array.isArray(value)) return value.map(lowered)
   if (typeof value !== 'object' || value === null) return value

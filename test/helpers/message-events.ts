@@ -1,4 +1,4 @@
-/** Streams of messages, event by event, and what our reader makes of them. */
+/** Builds messages streams event by event and decodes them. */
 import type { Json } from '../../engine/plugin.ts'
 import type { Fields } from '../../plugins/formats/fields.ts'
 import { assembled, partsOf } from './codec.ts'

@@ -1,4 +1,4 @@
-/** Parts of an answer as they come from any format, and what a client of messages is sent for them. */
+/** Builds parts of an answer and encodes them for messages clients. */
 import type { Json } from '../../engine/plugin.ts'
 import type { Part } from '../../plugins/formats/answer.ts'
 import type { Content } from '../../plugins/formats/content.ts'
@@ -33,7 +33,8 @@ export const THOUGHT: Content = { type: 'thought', text: '' }
 export const call = (id: string): Content => ({ type: 'call', id, name: 'look', input: '' })
 
 export const writeAll = (...parts: readonly Part[]): string => streamed(NAME, parts)
-/** What the SDK makes of these parts, which a reader of our own must see as well. */
+/** Reads the encoded parts with the official SDK and with an independent reader, which must
+ *  agree. */
 export const shownBy =
   (stage: Stage) =>
   async (...parts: readonly Part[]): Promise<Fields> => {

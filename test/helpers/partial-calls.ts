@@ -1,8 +1,8 @@
-/** Google's calls, whole or value by value, read without our own code: `{name, willContinue}`, then `{partialArgs}`…, then `{}`
- *  that may be missing. */
+/** Reads Google's calls without our codec, whole or value by value: `{name, willContinue}`, then
+ *  `{partialArgs}`…, then `{}`, which may be missing. */
 import { type Any, list, object, string } from './loose.ts'
 
-/** What one part adds to the calls so far. A text that goes on is named again by its path. */
+/** Adds one part to the calls so far. A string that continues repeats its path. */
 export const addCall = (calls: [string, unknown][], part: Any): void => {
   const call = object(part.functionCall)
   if (call.name) calls.push([string(call.name), structuredClone(object(call.args))])

@@ -1,9 +1,12 @@
-/** Answers in the parts they come in, in every order that a format may be told them. */
+/** Answers as parts, in every order in which a format may receive them. */
 import type { Part, Stop } from '../../plugins/formats/answer.ts'
 import type { Content } from '../../plugins/formats/content.ts'
 
 export const open = (index: number, content: Content, choice = 0): Part => ({
-  ...{ type: 'open', index, choice, content },
+  type: 'open',
+  index,
+  choice,
+  content,
 })
 export const grow = (index: number, text: string): Part => ({ type: 'grow', index, text })
 const close = (index: number): Part => ({ type: 'close', index })
@@ -24,11 +27,11 @@ export const said = (
 ): readonly Part[] => [
   ...[open(index, content), ...words.map(word => grow(index, word)), close(index)],
 ]
-/** Each by what is odd about it. */
+/** Named by what is special about each. */
 export const CASES: Readonly<Record<string, readonly Part[]>> = {
   'a text': [...said(0, text, 'he', 'llo'), ...ending()],
-  'nothing at all': ending(),
-  'edge 24: thoughts, a text and a call, each with its life': [
+  'no content': ending(),
+  'thought, text and call (edge 24)': [
     ...[
       ...said(0, thought, 'hm', ' so'),
       ...said(1, text, 'see'),
@@ -36,11 +39,11 @@ export const CASES: Readonly<Record<string, readonly Part[]>> = {
     ],
     ...ending('call'),
   ],
-  'edge 1: calls whose arguments mix': [
+  'interleaved calls (edge 1)': [
     ...[open(0, call('a')), open(1, call('b')), grow(0, '{"x"'), grow(1, '{}'), grow(0, ':1}')],
     ...[close(1), close(0), ...ending('call')],
   ],
-  'a text that goes on while a call is made': [
+  'a text that continues during a call': [
     ...[
       open(0, text),
       grow(0, 'one '),
@@ -51,61 +54,59 @@ export const CASES: Readonly<Record<string, readonly Part[]>> = {
     ],
     ...[close(1), ...said(2, text, 'three'), ...ending('call')],
   ],
-  'two texts at once': [
+  'interleaved texts': [
     ...[open(0, text), open(1, text), grow(1, 'b'), grow(0, 'a'), close(0), close(1), ...ending()],
   ],
-  'blocks that are never closed': [
-    open(0, text),
-    grow(0, 'a'),
-    open(1, call('c')),
-    ...ending('call'),
-  ],
-  'edge 16: a call without arguments': [...said(0, call('c')), ...ending('call')],
-  'a call that is known whole when it opens': [
+  'unclosed blocks': [open(0, text), grow(0, 'a'), open(1, call('c')), ...ending('call')],
+  'a call without arguments (edge 16)': [...said(0, call('c')), ...ending('call')],
+  'a call that opens with its arguments': [
     ...[
       open(0, { type: 'call', id: 'c', name: 'f', input: '{"a":1}' }),
       close(0),
       ...ending('call'),
     ],
   ],
-  'a free tool': [
-    ...said(0, { type: 'call', id: 'c', name: 'sql', input: '', free: true }, 'SELECT ', '1'),
+  'a call of a free-text tool': [
+    ...said(0, { type: 'call', id: 'c', name: 'sql', input: '', isFreeText: true }, 'SELECT ', '1'),
     ...ending('call'),
   ],
-  'a refusal that streams': [
+  'a streamed refusal': [
     ...[...said(0, { type: 'refusal', text: '' }, 'I ', 'won’t'), ...ending('refusal')],
   ],
-  'a refusal behind a text': [
+  'a refusal after a text': [
     ...[...said(0, text, 'well'), ...said(1, { type: 'refusal', text: '' }, 'no')],
     ...ending('refusal'),
   ],
-  'a refusal that only its reason tells': ending('refusal', { message: 'no' }),
-  'edge 10: a thought without words': [
-    ...[open(0, thought), { type: 'seal', index: 0, seal: { origin: 'x', data: 'y' } } as const],
+  'a refusal in the stop reason only': ending('refusal', { message: 'no' }),
+  'a thought without text (edge 10)': [
+    ...[
+      open(0, thought),
+      { type: 'payload', index: 0, payload: { origin: 'x', data: 'y' } } as const,
+    ],
     ...[close(0), ...said(1, text, 'hi'), ...ending()],
   ],
-  'edge 8: a sealed call': [
-    ...[open(0, { ...call('c'), seal: { origin: 'google-gemini', data: 'c2ln' } } as Content)],
+  'a call with a payload (edge 8)': [
+    ...[open(0, { ...call('c'), payload: { origin: 'google-gemini', data: 'c2ln' } } as Content)],
     ...[grow(0, '{}'), close(0), ...ending('call')],
   ],
-  'a text that is sealed at its end': [
+  'a text with a late payload': [
     ...[
       open(0, text),
       grow(0, 'hi'),
-      { type: 'seal', index: 0, seal: { origin: 'x', data: 'y' } } as const,
+      { type: 'payload', index: 0, payload: { origin: 'x', data: 'y' } } as const,
     ],
     ...[close(0), ...said(1, call('c'), '{}'), ...ending('call')],
   ],
-  'edge 26: a search, what it found, and what is cited': [
-    ...[open(0, { type: 'work', tool: 'web_search', id: 'w', input: { query: 'q' } })],
+  'a search with sources and a citation (edge 26)': [
+    ...[open(0, { type: 'hostedCall', tool: 'web_search', id: 'w', input: { query: 'q' } })],
     {
       ...{ type: 'close', index: 0 },
       content: {
-        type: 'work',
+        type: 'hostedCall',
         tool: 'web_search',
         id: 'w',
         input: { query: 'q' },
-        found: [{ url: 'https://x' }],
+        sources: [{ url: 'https://x' }],
       },
     },
     ...[
@@ -115,21 +116,24 @@ export const CASES: Readonly<Record<string, readonly Part[]>> = {
     ],
     ...[close(1), ...ending()],
   ],
-  'code that was run': [
+  'code execution and file search': [
     ...said(0, {
-      type: 'work',
+      type: 'hostedCall',
       tool: 'code_execution',
       id: 'w',
       input: { code: '1' },
       output: '1',
     }),
-    ...[...said(1, { type: 'work', tool: 'file_search', id: 'v', input: 'q' }), ...ending()],
+    ...[...said(1, { type: 'hostedCall', tool: 'file_search', id: 'v', input: 'q' }), ...ending()],
   ],
-  'work that has no item here': [
-    ...[...said(0, { type: 'work', tool: 'other', id: 'w', input: null }), ...said(1, text, 'hi')],
+  'a hosted call without an item type': [
+    ...[
+      ...said(0, { type: 'hostedCall', tool: 'other', id: 'w', input: null }),
+      ...said(1, text, 'hi'),
+    ],
     ...ending(),
   ],
-  'a picture': [
+  'an inline image': [
     ...said(0, {
       type: 'media',
       kind: 'image',
@@ -137,15 +141,15 @@ export const CASES: Readonly<Record<string, readonly Part[]>> = {
     }),
     ...ending(),
   ],
-  'a picture by its address': [
+  'an image by URL': [
     ...said(0, { type: 'media', kind: 'image', source: { type: 'url', url: 'https://x/y.png' } }),
     ...ending(),
   ],
-  'edge 25: other choices are not for this format': [
+  'several choices (edge 25)': [
     ...[open(0, text), open(1, text, 1), grow(1, 'b'), grow(0, 'a'), close(0), close(1)],
     ...[{ type: 'stop', choice: 1, stop: { reason: 'length' } } as const, ...ending()],
   ],
-  'edge 23: cut off': [...said(0, text, 'he'), ...ending('length')],
-  'edge 3: cut off in a call': [open(0, call('c')), grow(0, '{"a'), ...ending('length')],
-  filtered: [...said(0, text, 'he'), ...ending('filter')],
+  'a truncated text (edge 23)': [...said(0, text, 'he'), ...ending('length')],
+  'a truncated call (edge 3)': [open(0, call('c')), grow(0, '{"a'), ...ending('length')],
+  'a filtered text': [...said(0, text, 'he'), ...ending('filter')],
 }

@@ -1,17 +1,17 @@
-/** What an answer says, read straight from what a provider wrote, plain or streamed, without any of our own code: the measure
- *  for what a client of another format is told. */
+/** Reads a provider's answer, plain or streamed, without our code: the reference for what clients
+ *  of other formats must receive. */
 import { type Any, events, json, list, number, object, string } from './loose.ts'
 import { addCall } from './partial-calls.ts'
 
 export interface Reading {
   readonly text: string
-  /** In their order, arguments parsed. */
+  /** In order, with parsed arguments. */
   readonly calls: readonly (readonly [name: string, input: unknown])[]
   readonly finish: 'end' | 'length' | 'call' | 'filter' | 'broken'
   readonly thoughts: string
-  /** Addresses that are cited, each once, sorted. */
+  /** Cited URLs, without duplicates and sorted. */
   readonly cited: readonly string[]
-  /** All that was read and written, thoughts included. */
+  /** Input and output tokens, thoughts included. */
   readonly input: number
   readonly output: number
 }
@@ -37,7 +37,7 @@ const draft = (): Draft => ({
 })
 const done = ({ cited, ...rest }: Draft, finish: Reading['finish']): Reading => ({
   ...rest,
-  // Each format parts thoughts in its own way.
+  // Formats split thoughts differently.
   thoughts: rest.thoughts.replace(/\s+/g, ''),
   finish,
   cited: [...cited].sort(),
@@ -91,7 +91,7 @@ const FINISH: Readonly<Record<string, Reading['finish']>> = {
 const finishOf = (raw: string, calls: number): Reading['finish'] =>
   FINISH[raw] ?? (calls > 0 ? 'call' : 'end')
 
-/** Of several answers the first is read. */
+/** Reads the first choice only. */
 const isFirst = ({ index }: Any): boolean => number(index) === 0
 
 export const readChat = (bodies: readonly unknown[]): Reading => {
@@ -120,7 +120,7 @@ export const readChat = (bodies: readonly unknown[]): Reading => {
   return done(out, finishOf(out.finish, calls.length))
 }
 
-/** The first of them ends a response, whatever comes behind it. */
+/** The first of these events ends a response, whatever follows it. */
 export const isEnd = (type: unknown): boolean =>
   /^response\.(?:completed|incomplete|failed)$/.test(string(type))
 export const readResponse = (response: unknown): Reading => {
@@ -157,7 +157,7 @@ export const readMessage = (message: unknown): Reading => {
   }
   return done(out, finishOf(string(body.stop_reason), out.calls.length))
 }
-/** The blocks of a stream, put together. */
+/** Assembles the blocks of a stream. */
 const messageIn = (all: readonly Any[]): Any => {
   let message: Record<string, unknown> = {}
   const blocks: Record<string, unknown>[] = []
@@ -219,7 +219,7 @@ export const readGenerated = (bodies: readonly unknown[]): Reading => {
   return done(out, finishOf(out.finish, out.calls.length))
 }
 
-/** A recording, whatever its format. */
+/** Reads a recording of any format. */
 export const readRecorded = (format: string, stream: boolean, body: string): Reading => {
   const all = stream ? events(body) : [JSON.parse(body) as Any]
   const [family] = format.split('-')

@@ -1,4 +1,4 @@
-/** Requests of the responses format, read and written by its codec alone. */
+/** Decodes and encodes requests of the responses format. */
 import type { Json } from '../../engine/plugin.ts'
 import type { Prompt, Turn } from '../../plugins/formats/hub.ts'
 import { PROMPT, read, written } from './codec.ts'

@@ -1,9 +1,9 @@
-/** Whether the events of a responses stream come in the order that its clients count on. */
+/** Checks that the events of a responses stream arrive in the order that clients expect. */
 import { eventsOf } from './responses.ts'
 
 type Event = ReturnType<typeof eventsOf>[number]
 
-/** Which event may only come behind which other of the same item (and part). */
+/** Event -> the event of the same item (and part) that must precede it. */
 const BEHIND: Readonly<Record<string, string>> = {
   'content_part.added': 'output_item.added',
   'output_text.delta': 'content_part.added',
@@ -38,7 +38,7 @@ const BEHIND: Readonly<Record<string, string>> = {
 }
 const ENDS = /^response\.(completed|incomplete|failed)$/
 
-/** What is wrong; nothing where all is well. */
+/** Returns the violations; an empty list for a valid stream. */
 export const lifecycle = (stream: string): readonly string[] => {
   const events = eventsOf(stream)
   const wrong: string[] = []
@@ -48,10 +48,11 @@ export const lifecycle = (stream: string): readonly string[] => {
     if (number !== index) wrong.push(`event ${index} has the number ${number}`)
   })
   const [first, second] = events
-  if (first?.type !== 'response.created') wrong.push('it does not begin with its creation')
-  if (second?.type !== 'response.in_progress') wrong.push('it is never in progress')
-  if (!ENDS.test(events.at(-1)?.type ?? '')) wrong.push('it has no end')
-  if (events.filter(({ type }) => ENDS.test(type)).length > 1) wrong.push('it ends twice')
+  if (first?.type !== 'response.created') wrong.push('the first event is not response.created')
+  if (second?.type !== 'response.in_progress')
+    wrong.push('the second event is not response.in_progress')
+  if (!ENDS.test(events.at(-1)?.type ?? '')) wrong.push('the last event does not end the response')
+  if (events.filter(({ type }) => ENDS.test(type)).length > 1) wrong.push('the response ends twice')
   const items = events.filter(({ output_index: at }) => at !== undefined)
   for (const at of new Set(items.map(({ output_index }) => output_index)))
     wrong.push(
@@ -65,7 +66,7 @@ const itemWrong = (events: readonly Event[]): readonly string[] => {
   const seen = new Set<string>()
   const wrong: string[] = []
   const ids = new Set(events.map(({ item_id: id, item }) => id ?? item?.id))
-  if (ids.size > 1) wrong.push(`it has the ids ${[...ids].join(', ')}`)
+  if (ids.size > 1) wrong.push(`it has several ids: ${[...ids].join(', ')}`)
   for (const { type, content_index: part, logprobs } of events) {
     const name = type.replace(/^response\./, '')
     const before = BEHIND[name]
@@ -74,7 +75,7 @@ const itemWrong = (events: readonly Event[]): readonly string[] => {
       wrong.push(`${name} before ${place}`)
     if (/^output_text\.(delta|done)$/.test(name) && !Array.isArray(logprobs))
       wrong.push('no logprobs')
-    if (seen.has('output_item.done')) wrong.push(`${name} behind its end`)
+    if (seen.has('output_item.done')) wrong.push(`${name} after its end`)
     seen.add(name)
     if (part !== undefined) seen.add(`${name} ${part}`)
   }

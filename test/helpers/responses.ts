@@ -1,4 +1,4 @@
-/** What is recorded of the responses format, read directly: no codec has a part in it. */
+/** Reads recorded responses without our codec. */
 import { type Recording, recordings } from './recorded.ts'
 
 export interface Item {
@@ -37,8 +37,8 @@ interface Event {
   readonly response?: Response
 }
 
-/** What is no answer of this format: a chat that lies among them, an error, answers that wait in the background, and a
- *  stream made by hand whose deltas say something else than its end. */
+/** Recordings that are no answers of this format: a chat stream, an error, background responses,
+ *  and a handmade stream whose deltas differ from its end. */
 const OTHER: ReadonlySet<string> = new Set(
   '0344 0345 0277 0162 0164 0303'.split(' ').map(number => `rec-${number}`),
 )
@@ -54,7 +54,8 @@ export const eventsOf = (stream: string): readonly Event[] =>
     .filter(line => line.startsWith('data:'))
     .map(line => JSON.parse(line.slice(5)) as Event)
 
-/** Of a stream the items as each was finished: three recordings hold several streams, of which the first counts. */
+/** For a stream, the finished items: three recordings hold several streams, of which the first is
+ *  read. */
 export const recordedResponse = ({ stream, response_body: body }: Recording): Response => {
   if (!stream) return JSON.parse(body) as Response
   const events = eventsOf(body)
@@ -72,7 +73,7 @@ export const textIn = ({ output }: Pick<Response, 'output'>): string =>
     .flatMap(({ content = [] }) => content.map(({ text = '' }) => text))
     .join('')
 
-/** One upstream writes its own searches as calls of free tools. */
+/** One upstream sends its own searches in the shape of free-text tool calls. */
 export const callsIn = ({ output }: Pick<Response, 'output'>): readonly object[] =>
   output
     .filter(

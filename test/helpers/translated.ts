@@ -1,4 +1,4 @@
-/** One attempt through the translate stage, without a gateway around it. */
+/** Runs one attempt through the translate stage without a gateway. */
 import type { Target } from '../../engine/plugin.ts'
 import { MODEL } from '../../plugins/slots.ts'
 import translate from '../../plugins/translate/index.ts'
@@ -23,7 +23,7 @@ export interface Passing extends RequestOptions {
   readonly target?: Target
   readonly asked?: string
   readonly host?: FakeHost
-  /** Whether somebody read the body before. */
+  /** Whether an earlier stage has read the body. */
   readonly parsed?: boolean
 }
 export const pass = async (answered: Upstreamed, options: Passing = {}) => {

@@ -1,4 +1,5 @@
-/** Why a fact may come back from a trip other than it went, with nothing named: each with its reason. */
+/** Accepted differences of facts after a round trip that are not reported as dropped, each with its
+ *  reason. */
 import type { Json } from '../../engine/plugin.ts'
 import { by, CHAT, GEMINI, MESSAGES, RESPONSES, type Way } from './trip-way.ts'
 
@@ -28,17 +29,17 @@ const closed = (schema: Json | undefined): Json | undefined =>
 
 export const CHANGES: readonly ChangeReason[] = [
   {
-    reason: 'messages want a bound, so one is written where none was asked for',
+    reason: 'messages require max_tokens, so a default is written',
     fact: /^settings\.limit$/,
     holds: (change, way) => added(change) && by(way, MESSAGES),
   },
   {
-    reason: 'a bound below sixteen tokens is refused by responses',
+    reason: 'responses require a limit of at least sixteen tokens',
     fact: /^settings\.limit$/,
     holds: ({ before, after }, way) => Number(before) < 16 && after === 16 && by(way, RESPONSES),
   },
   {
-    reason: 'depth of thought is measured in words, in tokens or left to the model, by the target',
+    reason: 'targets express thinking as effort, as a budget or as adaptive',
     fact: /^thinking\.(mode|effort|budget)$/,
     holds: ({ asked, got }) => {
       const [before, after] = [asked.get('thinking.mode'), got.get('thinking.mode')]
@@ -46,23 +47,23 @@ export const CHANGES: readonly ChangeReason[] = [
     },
   },
   {
-    reason: 'thought as the model sees fit is what chat asks for by saying nothing',
+    reason: 'adaptive thinking is the default of chat',
     fact: /^thinking\./,
     holds: ({ asked, got }, way) =>
       asked.get('thinking.mode') === 'adaptive' && !got.has('thinking.mode') && by(way, CHAT),
   },
   {
-    reason: 'responses show no thoughts unless they are told to',
+    reason: 'responses show no thoughts by default',
     fact: /^thinking\.show$/,
     holds: (change, way) => change.before === false && gone(change) && by(way, RESPONSES),
   },
   {
-    reason: 'one call at a time says nothing where none can be made',
+    reason: 'sequential calls mean nothing without callable tools',
     fact: /^settings\.parallel$/,
     holds: (change, way) => gone(change) && by(way, MESSAGES) && !callable(change),
   },
   {
-    reason: 'messages want the tools of earlier calls declared, though none may be called any more',
+    reason: 'messages require declarations for the tools of earlier calls',
     fact: /^(choice|tool\..*)$/,
     holds: (change, way) =>
       added(change) &&
@@ -71,12 +72,12 @@ export const CHANGES: readonly ChangeReason[] = [
       same(change.got.get('choice'), { type: 'none' }),
   },
   {
-    reason: 'whether thoughts are shown has no word in chat, and a usual one elsewhere',
+    reason: 'chat has no setting for showing thoughts; other formats have a default',
     fact: /^thinking\.show$/,
     holds: (change, way) => by(way, CHAT) || added(change) || change.before === true,
   },
   {
-    reason: 'a model that does not think need not be told not to',
+    reason: 'thinking need not be turned off on a model without thinking',
     fact: /^thinking\./,
     holds: ({ asked, got }, way) =>
       asked.get('thinking.mode') === 'off' &&
@@ -85,37 +86,39 @@ export const CHANGES: readonly ChangeReason[] = [
       !way.able,
   },
   {
-    reason: 'thoughts are read by the provider that sealed them, and by nobody else',
+    reason: 'thoughts return only to the provider that signed them',
     fact: /^turns\.thoughts$/,
     holds: ({ before, after }, { from, to }) =>
       same(
         list(after),
-        from === to ? list(before).filter(each => Object(Object(each).seal).origin === from) : [],
+        from === to
+          ? list(before).filter(each => Object(Object(each).payload).origin === from)
+          : [],
       ),
   },
   {
-    reason: 'what one provider signed or kept for itself goes to no other',
-    fact: /^turns\.seals$/,
+    reason: 'opaque payloads are sent to their origin only',
+    fact: /^turns\.payloads$/,
     holds: (change, { from, to }) => gone(change) && from !== to,
   },
   {
-    reason: 'chat and responses have no flag for a tool that failed: it is said in its result',
+    reason: 'chat and responses report a failed tool in the text of its result',
     fact: /^turns\.failed$/,
     holds: (change, way) => gone(change) && by(way, CHAT, RESPONSES),
   },
   {
-    reason: 'there is no json mode in messages: it is asked for in words',
+    reason: 'messages have no JSON mode: instructions replace it',
     fact: /^form\.type$/,
     holds: ({ before, after }, way) =>
       before === 'json' && after === undefined && by(way, MESSAGES),
   },
   {
-    reason: 'a form of messages or google is held to, and its name is a label for nobody else',
+    reason: 'structured output of messages and Google is always strict and has no name',
     fact: /^form\.(name|strict)$/,
     holds: (_, way) => by(way, MESSAGES, GEMINI),
   },
   {
-    reason: 'what a form is about, and that its objects are closed, is said in its schema by some',
+    reason: 'some formats move the description and closed objects into the schema',
     fact: /^form\.(description|schema)$/,
     holds: ({ fact, before, after, asked }, way) => {
       if (!by(way, MESSAGES, GEMINI)) return false
@@ -126,12 +129,12 @@ export const CHANGES: readonly ChangeReason[] = [
     },
   },
   {
-    reason: 'responses and chat call a form without a name `answer`',
+    reason: 'responses and chat name unnamed structured output `answer`',
     fact: /^form\.name$/,
     holds: change => added(change) && change.after === 'answer',
   },
   {
-    reason: 'responses and messages want a schema of every function',
+    reason: 'responses and messages require a schema for every function',
     fact: /^tool\.schema /,
     holds: ({ before, after }, way) =>
       before === undefined &&
@@ -139,23 +142,23 @@ export const CHANGES: readonly ChangeReason[] = [
       same(after, { type: 'object', properties: {} }),
   },
   {
-    reason: 'a tool that whoever answers runs is asked for by the name it has there',
-    fact: /^tool\.asked /,
+    reason: 'hosted tools have another name in each format',
+    fact: /^tool\.clientName /,
     holds: change => !added(change) && !gone(change),
   },
   {
-    reason: 'google holds all functions to their schemas, or none',
+    reason: 'Google enforces the schemas of all functions or of none',
     fact: /^tool\.strict /,
     holds: ({ after }, way) => after === true && by(way, GEMINI) && way.able,
   },
   {
-    reason: 'calls that are forced are held to their schemas by google in any case',
+    reason: 'Google always enforces the schemas of forced calls',
     fact: /^tool\.strict /,
     holds: ({ after, asked }, way) =>
       after === undefined && by(way, GEMINI) && way.able && asked.has('choice'),
   },
   {
-    reason: 'a choice among some tools offers no others where it cannot be said',
+    reason: 'formats without a choice among tools omit the other tools',
     fact: /^(choice|tool\..*)$/,
     holds: ({ fact, before, after, asked }, way) => {
       const choice = Object(asked.get('choice')) as {
@@ -170,7 +173,7 @@ export const CHANGES: readonly ChangeReason[] = [
     },
   },
   {
-    reason: 'one of one is that one',
+    reason: 'a required choice among one tool equals a choice of that tool',
     fact: /^choice$/,
     holds: ({ before, after }, way) => {
       const { type, names = [], mode } = Object(before) as Record<string, string[] & string>
@@ -179,7 +182,7 @@ export const CHANGES: readonly ChangeReason[] = [
     },
   },
   {
-    reason: 'a file that comes with its bytes has a name in chat and responses, whatever it is',
+    reason: 'inline files always have a name in chat and responses',
     fact: /^media\.name$/,
     holds: ({ before, after }) =>
       list(after).some(name => /^document\.\w+$/.test(`${name}`)) &&
@@ -189,7 +192,7 @@ export const CHANGES: readonly ChangeReason[] = [
       ),
   },
   {
-    reason: 'what a document is about stands before it as a text in responses',
+    reason: 'responses send a document’s description as text before it',
     fact: /^media\.context$/,
     holds: (change, way) => gone(change) && by(way, RESPONSES),
   },

@@ -1,4 +1,5 @@
-/** Why a conversation may come back from a trip put otherwise, with nothing named: each with its reason. */
+/** Accepted differences of conversations after a round trip that are not reported as dropped, each
+ *  with its reason. */
 import { fitted, NARROW } from '../../plugins/formats/call-id.ts'
 import type { Media } from '../../plugins/formats/content.ts'
 import { retold } from '../../plugins/formats/work.ts'
@@ -8,7 +9,7 @@ import { by, CHAT, GEMINI, MESSAGES, RESPONSES, type Way } from './trip-way.ts'
 interface SayingReason {
   readonly reason: string
   where(way: Way): boolean
-  /** Both sides as if they had been put the way that is granted. */
+  /** Normalises the pieces, so that both forms become equal. */
   grant(said: readonly Piece[], way: Way): readonly Piece[]
 }
 const each =
@@ -26,11 +27,11 @@ const retext =
 
 export const SAYINGS: readonly SayingReason[] = [
   {
-    reason: 'what a hosted tool did is told in words to all but its provider',
+    reason: 'other providers receive hosted calls as text',
     where: ({ from, to }) => from !== to,
     grant: (said, { lost }) =>
       each(piece => {
-        if (piece.type !== 'work') return [piece]
+        if (piece.type !== 'hostedCall') return [piece]
         const named: string[] = []
         const text = retold(piece.work, { drop: field => void named.push(field) })
         if (text) return [{ role: piece.role, type: 'text', text: text.text }]
@@ -38,7 +39,7 @@ export const SAYINGS: readonly SayingReason[] = [
       })(said),
   },
   {
-    reason: 'instructions in the middle are the user’s words where there is no turn for them',
+    reason: 'later system turns become user text in formats without them',
     where: way => by(way, GEMINI) || (by(way, MESSAGES) && !way.able),
     grant: said => {
       const start = said.findIndex(({ role }) => role !== 'system')
@@ -52,17 +53,17 @@ export const SAYINGS: readonly SayingReason[] = [
     },
   },
   {
-    reason: 'a refusal is a text to whoever has no word for it',
+    reason: 'a refusal becomes text in formats without refusals',
     where: way => by(way, MESSAGES, GEMINI),
     grant: each(piece => (piece.type === 'refusal' ? [{ ...piece, type: 'text' }] : [piece])),
   },
   {
-    reason: 'media of a result are shown by the user where a result takes none',
+    reason: 'media of a result move to a user message if results hold no media',
     where: way => by(way, CHAT) || (by(way, GEMINI) && !way.able),
     grant: said => merged(shownBehind(said)),
   },
   {
-    reason: 'a tool that failed says so in its result',
+    reason: 'a failed tool is reported in the text of its result',
     where: way => by(way, CHAT, RESPONSES),
     grant: each(piece =>
       piece.type === 'result'
@@ -71,14 +72,14 @@ export const SAYINGS: readonly SayingReason[] = [
     ),
   },
   {
-    reason: 'results are objects for google: JSON is read, and a text in a member of its own',
+    reason: 'Google results are objects: JSON is parsed, other text becomes a member',
     where: way => by(way, GEMINI),
     grant: each(piece =>
       piece.type === 'result' ? [{ ...piece, text: insideOf(piece.text) }] : [piece],
     ),
   },
   {
-    reason: 'a document in text is a text, where files in text are not taken',
+    reason: 'a text document becomes text if the format accepts no text files',
     where: way => by(way, CHAT, RESPONSES, MESSAGES, GEMINI),
     grant: each(piece => {
       if (piece.type !== 'media') return [piece]
@@ -87,18 +88,18 @@ export const SAYINGS: readonly SayingReason[] = [
     }),
   },
   {
-    reason: 'what a document is about is a text of the user’s in responses',
+    reason: 'responses send a document’s description as user text',
     where: ({ about, ...way }) => by(way, RESPONSES) && about.length > 0,
     grant: (said, { about }) =>
       retext('user', text => about.reduce((rest, each) => rest.replace(each, ''), text))(said),
   },
   {
-    reason: 'an id longer than others take is known by its digest',
+    reason: 'an id that is too long is replaced by its digest',
     where: () => true,
     grant: each(piece => ('id' in piece ? [{ ...piece, id: shortened(piece.id) }] : [piece])),
   },
   {
-    reason: 'messages begin with the user, who says a dot where nothing was said',
+    reason: 'messages require a leading user message; a dot is added',
     where: way => by(way, MESSAGES),
     grant: said => {
       const start = said.findIndex(({ role }) => role !== 'system')
@@ -109,14 +110,14 @@ export const SAYINGS: readonly SayingReason[] = [
     },
   },
   {
-    reason: 'json mode is asked for in words',
+    reason: 'instructions replace JSON mode',
     where: way => by(way, MESSAGES),
     grant: retext('system', text =>
       text.replace('Answer with one valid JSON object and nothing else.', ''),
     ),
   },
   {
-    reason: 'an answer that was begun goes on by a word of the user, and that is named',
+    reason: 'a prefill is followed by a user message, and reported as dropped',
     where: ({ lost }) => lost.includes('prefill'),
     grant: said => {
       const last = said.at(-1)

@@ -1,4 +1,4 @@
-/** The way of a prompt from a client's format to a target's and back. */
+/** The formats of a round trip: a client's, a target's, and back. */
 
 export const CHAT = 'openai-chat'
 export const RESPONSES = 'openai-responses'
@@ -9,14 +9,14 @@ export const FORMATS: readonly string[] = [CHAT, RESPONSES, MESSAGES, GEMINI]
 export interface Route {
   readonly from: string
   readonly to: string
-  /** Whether targets can all that their format has words for. */
+  /** Whether the target models support everything that their format can express. */
   readonly able: boolean
 }
 export interface Way extends Route {
   readonly lost: readonly string[]
-  /** What the documents were said to be about. */
+  /** The descriptions of documents. */
   readonly about: readonly string[]
 }
-/** Whether one of these formats is on the way. */
+/** Whether one of these formats takes part. */
 export const by = ({ from, to }: Route, ...formats: readonly string[]): boolean =>
   formats.includes(from) || formats.includes(to)

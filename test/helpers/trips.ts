@@ -1,5 +1,5 @@
-/** A prompt there and back: what became of it on its way to a target of another format, read there as its clients are read,
- *  and on its way home. What is not as it was is named by whoever left it out, or is excused here by a reason. */
+/** Round trips of a prompt: encoded for a target of another format, decoded as a client's request,
+ *  and back. Every difference must be reported as dropped or excused by a listed reason. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Json } from '../../engine/plugin.ts'
 import type { Prompt } from '../../plugins/formats/hub.ts'
@@ -9,22 +9,26 @@ import { CHANGES, type Change } from './trip-changes.ts'
 import { SAYINGS } from './trip-sayings.ts'
 import type { Route, Way } from './trip-way.ts'
 
-/** Models that can all that their format has words for. */
+/** Traits of models that support everything that their format can express. */
 const ABLE: Readonly<Record<string, { readonly [trait: string]: Json }>> = {
   'anthropic-messages': { system_turns: true },
   'google-gemini': {
-    ...{ thinking: 'budget', tool_media: true, media_resolution: true },
-    ...{ mixed_tools: true, strict_tools: true, vertex: true },
+    thinking: 'budget',
+    tool_media: true,
+    media_resolution: true,
+    mixed_tools: true,
+    strict_tools: true,
+    vertex: true,
   },
 }
 
 export interface Trip {
   readonly prompt: Prompt
   readonly lost: readonly string[]
-  /** What was lost where nothing may be: in reading what this gateway wrote itself. */
+  /** Fields that were dropped while decoding the gateway's own encoding, which must not happen. */
   readonly unread: readonly string[]
 }
-/** Through all of these formats; undefined: one of them cannot take it, and says so. */
+/** Sends a prompt through these formats; undefined if one of them rejects it. */
 export const through = (
   prompt: Prompt,
   formats: readonly string[],
@@ -37,7 +41,7 @@ export const through = (
     for (const format of formats) {
       const traits = able ? (ABLE[format] ?? {}) : {}
       const sent = written(format, there, { output: 65_536, traits })
-      // As JSON: what is sent, not what is shared with the prompt.
+      // Serialised, so that nothing is shared with the prompt.
       const back = read(format, JSON.parse(JSON.stringify(sent.body)), sent.path)
       lost.push(...sent.lost)
       unread.push(...back.lost)
@@ -50,7 +54,7 @@ export const through = (
   return { prompt: there, lost, unread }
 }
 
-/** Loss -> facts that it names. */
+/** Dropped field -> the facts that it accounts for. */
 const NAMES: readonly (readonly [lost: RegExp, fact: RegExp])[] = [
   [/^(thinking|reasoning_effort)$/, /^thinking\./],
   [/^(?:tool_)?choice$/, /^choice$/],
@@ -65,10 +69,10 @@ const NAMES: readonly (readonly [lost: RegExp, fact: RegExp])[] = [
   [/^format$/, /^tool\.grammar /],
   [/^schema\./, /^form\.schema$/],
   [/^parameters\./, /^tool\.schema /],
-  [/^previous_response_id$/, /^before\.answer$/],
-  [/^conversation$/, /^before\.conversation$/],
+  [/^previous_response_id$/, /^previous\.answer$/],
+  [/^conversation$/, /^previous\.conversation$/],
   [/\.search_context_size$/, /^tool\.depth /],
-  [/\.user_location$/, /^tool\.place /],
+  [/\.user_location$/, /^tool\.location /],
   [/\.max_uses$/, /^tool\.maxCalls /],
   [/(allowed|blocked)_domains$/, /^tool\.domains /],
 ]
@@ -79,10 +83,10 @@ const isNamed = (fact: string, lost: readonly string[]): boolean =>
       NAMES.some(([loss, facts]) => loss.test(name) && facts.test(fact)),
   )
 
-/** Every reason there is. */
+/** All reasons. */
 export const REASONS: readonly string[] = [...CHANGES, ...SAYINGS].map(({ reason }) => reason)
 
-/** What is not as it was and that nothing excuses, in words. `used`: collects the reasons that were needed. */
+/** Describes the differences that no reason excuses. `used`: collects the reasons that applied. */
 export const unexcused = (
   route: Route,
   before: Prompt,
@@ -118,7 +122,7 @@ const changesIn = (left: Asked, right: Asked): readonly Change[] =>
       : [{ fact, before, after, asked: left.facts, got: right.facts }]
   })
 type Said = Asked['said']
-/** One reason after another is granted to both sides, until they say the same. */
+/** Applies the reasons one by one until both sides are equal. */
 const granted = (
   way: Way,
   before: Said,

@@ -1,6 +1,7 @@
-/** The hub's content as blocks for a client: what it cannot read it keeps, sealed, and gives back. */
+/** Encodes hub content as blocks for a client. Data that the client cannot read travels as an
+ *  opaque payload, which the client sends back. */
 import { fitted, NARROW } from '../call-id.ts'
-import type { Call, Content, Seal, Text, Thought, Work } from '../content.ts'
+import type { Call, Content, OpaquePayload, Text, Thought, Work } from '../content.ts'
 import { type Fields, isFields } from '../fields.ts'
 import { sealedFor } from '../seal.ts'
 import { writeCitation } from './citations.ts'
@@ -13,54 +14,59 @@ import { serverId, workBlocks } from './write-work.ts'
 type Writer<T extends Content> = (content: T) => readonly Fields[]
 type Writers = { readonly [T in Content['type']]: Writer<Extract<Content, { readonly type: T }>> }
 
-/** A text without words. */
+/** The start of a text block, without its text. */
 export const textStart = (): Fields => ({ type: 'text', text: '', citations: null })
-export const thoughtBlock = ({ text, seal }: Pick<Thought, 'text' | 'seal'>): Fields =>
-  isRedacted(seal)
-    ? { type: 'redacted_thinking', data: seal.data }
-    : { type: 'thinking', thinking: text, signature: seal ? sealedFor(OWN, seal) : '' }
-export const isRedacted = (seal: Seal | undefined): seal is Seal =>
-  seal?.origin === OWN && seal.kind === REDACTED
+export const thoughtBlock = ({ text, payload }: Pick<Thought, 'text' | 'payload'>): Fields =>
+  isRedacted(payload)
+    ? { type: 'redacted_thinking', data: payload.data }
+    : { type: 'thinking', thinking: text, signature: payload ? sealedFor(OWN, payload) : '' }
+export const isRedacted = (payload: OpaquePayload | undefined): payload is OpaquePayload =>
+  payload?.origin === OWN && payload.kind === REDACTED
 
-/** No block but a thought has a place for a seal: one without words carries it, in front. */
-export const carried = (seal: Seal | undefined): readonly Fields[] =>
-  seal && seal.origin !== OWN ? [thoughtBlock({ text: '', seal })] : []
+/** Only thinking blocks have a field for a payload: an empty thinking block before the content
+ *  carries it. */
+export const carried = (payload: OpaquePayload | undefined): readonly Fields[] =>
+  payload && payload.origin !== OWN ? [thoughtBlock({ text: '', payload })] : []
 
-/** A call whose arguments are yet to come. */
+/** The start of a tool call, without its arguments. */
 export const callStart = (call: Call): Fields => ({
   type: 'tool_use',
   id: fitted(call.id, NARROW),
   name: call.name,
   input: {},
-  caller: DIRECT,
-  ...callerOf(call.seal),
+  caller: DIRECT_CALLER,
+  ...callerOf(call.payload),
 })
-const DIRECT: Fields = Object.freeze({ type: 'direct' })
+const DIRECT_CALLER: Fields = Object.freeze({ type: 'direct' })
 
-const writeText = ({ text, citations = [], seal }: Text): readonly Fields[] => {
-  if (text === '' && citations.length === 0) return carried(seal)
-  const cited = citations.length > 0 ? citations.map(writeCitation) : null
-  return [...carried(seal), { type: 'text', text, citations: cited }]
+const writeText = ({ text, citations = [], payload }: Text): readonly Fields[] => {
+  if (text === '' && citations.length === 0) return carried(payload)
+  const citationList = citations.length > 0 ? citations.map(writeCitation) : null
+  return [...carried(payload), { type: 'text', text, citations: citationList }]
 }
 export const packedBlocks = ({ raw, id }: Work): readonly Fields[] =>
   raw && raw.origin !== OWN ? carried(workSeal(raw, serverId(id))) : []
-/** Its own blocks as they were; another's work as its like here, with what that other wrote sealed in front of it. */
+/** This provider's own blocks unchanged. Another provider's hosted call becomes the equivalent
+ *  blocks, preceded by its original items as a payload. */
 const writeWork = (work: Work): readonly Fields[] => {
   if (work.raw?.origin === OWN) return work.raw.items.filter(isFields)
-  return [...carried(work.seal), ...packedBlocks(work), ...workBlocks(work)]
+  return [...carried(work.payload), ...packedBlocks(work), ...workBlocks(work)]
 }
 
 const WRITERS: Writers = {
   text: writeText,
   refusal: ({ text }) => writeText({ type: 'text', text }),
   thought: thought => [thoughtBlock(thought)],
-  media: media => [...carried(media.seal), ...writeText(shownMedia(media))],
+  media: media => [...carried(media.payload), ...writeText(shownMedia(media))],
   call: call => [
-    ...carried(call.seal),
-    { ...callStart(call), input: call.free ? { input: call.input } : argumentsOf(call.input) },
+    ...carried(call.payload),
+    {
+      ...callStart(call),
+      input: call.isFreeText ? { input: call.input } : argumentsOf(call.input),
+    },
   ],
   result: () => [],
-  work: writeWork,
+  hostedCall: writeWork,
 }
 export const answerBlocks = (content: Content): readonly Fields[] =>
   (WRITERS[content.type] as Writer<Content>)(content)

@@ -1,6 +1,6 @@
-/** Where a prompt is cut for its cache, both ways; and blocks that only this format has words for. */
+/** Converts cache breakpoints, and keeps whole blocks that only this format can express. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { Cache, Seal } from '../content.ts'
+import type { Cache, OpaquePayload } from '../content.ts'
 import { type Fields, isFields, parsed } from '../fields.ts'
 import { OWN, object, type Place, text, within } from './read.ts'
 
@@ -15,19 +15,20 @@ export const writeCache = ({ cache }: { readonly cache?: Cache | undefined }): F
     ? { cache_control: { type: 'ephemeral', ...(cache.ttl !== undefined && { ttl: cache.ttl }) } }
     : {}
 
-/** A block kept whole: other formats read what the hub has words for, our own upstream gets it as it was. */
-const BLOCK = 'block'
-export const blockSeal = (block: Fields): Seal => ({
+/** The kind of a payload that holds a whole block. Other formats use the hub content; an upstream
+ *  of this format receives the original block. */
+const BLOCK_KIND = 'block'
+export const blockSeal = (block: Fields): OpaquePayload => ({
   origin: OWN,
-  kind: BLOCK,
+  kind: BLOCK_KIND,
   data: JSON.stringify(block),
 })
-export const sealedBlock = (seal: Seal | undefined): Fields | undefined => {
-  if (seal?.origin !== OWN || seal.kind !== BLOCK) return undefined
-  return parsedObject(seal.data)
+export const sealedBlock = (payload: OpaquePayload | undefined): Fields | undefined => {
+  if (payload?.origin !== OWN || payload.kind !== BLOCK_KIND) return undefined
+  return parsedObject(payload.data)
 }
 
-/** What a seal of ours says, if it still says anything. */
+/** Parses the JSON object of a payload; undefined if it is invalid. */
 export const parsedObject = (text: string): Fields | undefined => {
   const value = parsed(text)
   return isFields(value) ? value : undefined

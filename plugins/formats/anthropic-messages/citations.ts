@@ -1,41 +1,46 @@
-/** What stands behind a text, both ways. Here a citation stands for its whole block: that is why answers come in many. */
+/** Converts citations. In this format a citation covers its whole block, which is why answers come
+ *  in many blocks. */
 import type { Citation } from '../content.ts'
 import type { Fields } from '../fields.ts'
 import { sealedFor, unsealed } from '../seal.ts'
 import { parsedObject } from './cache.ts'
 import { list, number, OWN, objects, type Place, text, within } from './read.ts'
 
-const WEB = 'web_search_result_location'
+const WEB_CITATION = 'web_search_result_location'
 
 export const readCitation = (citation: Fields, at: Place): Citation => {
   const type = text(citation, 'type', at) ?? ''
-  const title = text(citation, type === WEB || 'title' in citation ? 'title' : 'document_title', at)
+  const title = text(
+    citation,
+    type === WEB_CITATION || 'title' in citation ? 'title' : 'document_title',
+    at,
+  )
   const quote = text(citation, 'cited_text', at)
-  const told = {
+  const labels = {
     ...(title !== undefined && { title }),
     ...(quote !== undefined && { quote }),
   }
-  if (type === WEB) return { ...told, ...readFound(citation, 'encrypted_index', at) }
+  if (type === WEB_CITATION) return { ...labels, ...readFound(citation, 'encrypted_index', at) }
   const document = number(citation, 'document_index', at)
   const file = text(citation, 'file_id', at)
   const source = text(citation, 'source', at)
   return {
-    ...told,
+    ...labels,
     ...(document !== undefined && { document }),
     ...(file !== undefined && { file }),
     ...(source !== undefined && /^https?:/.test(source) && { url: source }),
-    // Where in the document: no other format has words for it.
-    seal: { origin: OWN, kind: type, data: JSON.stringify(citation) },
+    // The location inside the document, which no other format can express.
+    payload: { origin: OWN, kind: type, data: JSON.stringify(citation) },
   }
 }
 
-/** A page, and what its provider wants to see again. */
+/** A page with the provider's opaque reference to it. */
 export const readFound = (fields: Fields, key: string, at: Place): Citation => {
   const url = text(fields, 'url', at)
-  const sealed = text(fields, key, at)
+  const reference = text(fields, key, at)
   return {
     ...(url !== undefined && { url }),
-    ...(sealed && { seal: unsealed(OWN, sealed) }),
+    ...(reference && { payload: unsealed(OWN, reference) }),
   }
 }
 
@@ -43,22 +48,22 @@ export const readCitations = (
   block: Fields,
   at: Place,
 ): { readonly citations?: readonly Citation[] } => {
-  const found = objects(list(block, 'citations', at) ?? [], within(at, 'citations'))
-  if (found.length === 0) return {}
-  return { citations: found.map(each => readCitation(each.fields, each.at)) }
+  const entries = objects(list(block, 'citations', at) ?? [], within(at, 'citations'))
+  if (entries.length === 0) return {}
+  return { citations: entries.map(each => readCitation(each.fields, each.at)) }
 }
 
-/** As our own provider wrote it; undefined where another did. */
+/** The citation as this format's provider sent it; undefined for other providers. */
 export const ownCitation = (citation: Citation): Fields | undefined => {
-  const { seal } = citation
-  if (seal?.origin !== OWN) return undefined
-  return seal.kind === undefined ? webCitation(citation) : parsedObject(seal.data)
+  const { payload } = citation
+  if (payload?.origin !== OWN) return undefined
+  return payload.kind === undefined ? webCitation(citation) : parsedObject(payload.data)
 }
 
-/** For a client, whoever found it. */
+/** Encodes a citation of any provider for a client. */
 export const writeCitation = (citation: Citation): Fields => {
-  const own = ownCitation(citation)
-  if (own) return own
+  const ownFields = ownCitation(citation)
+  if (ownFields) return ownFields
   if (citation.url !== undefined) return webCitation(citation)
   const { document = 0, title, quote = '', file } = citation
   return {
@@ -71,10 +76,10 @@ export const writeCitation = (citation: Citation): Fields => {
     file_id: file ?? null,
   }
 }
-const webCitation = ({ url = '', title, quote = '', seal }: Citation): Fields => ({
-  type: WEB,
+const webCitation = ({ url = '', title, quote = '', payload }: Citation): Fields => ({
+  type: WEB_CITATION,
   cited_text: quote,
-  encrypted_index: seal ? sealedFor(OWN, seal) : '',
+  encrypted_index: payload ? sealedFor(OWN, payload) : '',
   title: title ?? null,
   url,
 })

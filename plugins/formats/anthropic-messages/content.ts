@@ -1,7 +1,17 @@
-/** Blocks as the hub's content: of a client's turns, strictly, and of an upstream's answer, leniently. */
+/** Decodes blocks to hub content: strictly from a client's turns, leniently from an upstream's
+ *  answer. */
 import type { Json } from '../../../engine/plugin.ts'
 import { original } from '../call-id.ts'
-import type { Call, Content, Media, Result, Seal, Text, Thought, Work } from '../content.ts'
+import type {
+  Call,
+  Content,
+  Media,
+  OpaquePayload,
+  Result,
+  Text,
+  Thought,
+  Work,
+} from '../content.ts'
 import { type Fields, isFields } from '../fields.ts'
 import { unsealed } from '../seal.ts'
 import { blockSeal, parsedList, parsedObject, readCache } from './cache.ts'
@@ -19,27 +29,28 @@ const readText: Read = (block, at): Text => ({
   ...readCitations(block, at),
   ...readCache(block, at),
 })
-/** One without a signature was never an own one. */
+/** A thinking block without signature did not come from this provider. */
 const readThinking: Read = (block, at): Thought => {
   const signature = text(block, 'signature', at)
   return {
     type: 'thought',
     text: neededText(block, 'thinking', at),
-    ...(signature && { seal: unsealed(OWN, signature) }),
+    ...(signature && { payload: unsealed(OWN, signature) }),
   }
 }
 export const REDACTED = 'redacted'
-const readRedacted: Read = (block, at): Thought => ({
+const readRedactedThinking: Read = (block, at): Thought => ({
   type: 'thought',
   text: '',
-  seal: unsealed(OWN, neededText(block, 'data', at), { kind: REDACTED }),
+  payload: unsealed(OWN, neededText(block, 'data', at), { kind: REDACTED }),
 })
 
-/** What a call says of itself beyond its name: which of the model's programs made it. */
-const CALLER = 'call'
+/** The kind of a payload with a call's `caller` and `toolset_name`: which program of the model made
+ *  the call. */
+const CALLER_KIND = 'call'
 const readCall: Read = (block, at): Call => {
   const { caller, toolset_name } = block
-  const kept = {
+  const callerFields = {
     ...(isFields(caller) && caller.type !== 'direct' && { caller }),
     ...(typeof toolset_name === 'string' && { toolset_name }),
   }
@@ -47,29 +58,29 @@ const readCall: Read = (block, at): Call => {
     type: 'call',
     id: original(neededText(block, 'id', at)),
     ...calledWith(neededText(block, 'name', at), block.input ?? {}),
-    ...(Object.keys(kept).length > 0 && {
-      seal: { origin: OWN, kind: CALLER, data: JSON.stringify(kept) },
+    ...(Object.keys(callerFields).length > 0 && {
+      payload: { origin: OWN, kind: CALLER_KIND, data: JSON.stringify(callerFields) },
     }),
     ...readCache(block, at),
   }
 }
-const calledWith = (name: string, input: Json): Pick<Call, 'name' | 'input' | 'free'> => {
-  const free = freeOf(name)
-  if (free === undefined) return { name: originalName(name), input: JSON.stringify(input) }
-  const said = isFields(input) && typeof input.input === 'string' ? input.input : undefined
-  return { name: free, input: said ?? JSON.stringify(input), free: true }
+const calledWith = (name: string, input: Json): Pick<Call, 'name' | 'input' | 'isFreeText'> => {
+  const toolName = freeOf(name)
+  if (toolName === undefined) return { name: originalName(name), input: JSON.stringify(input) }
+  const inputText = isFields(input) && typeof input.input === 'string' ? input.input : undefined
+  return { name: toolName, input: inputText ?? JSON.stringify(input), isFreeText: true }
 }
-/** The members of a call that only this format has. */
-export const callerOf = (seal: Seal | undefined): Fields =>
-  (seal?.origin === OWN && seal.kind === CALLER && parsedObject(seal.data)) || {}
+/** The fields of a call that only this format has. */
+export const callerOf = (payload: OpaquePayload | undefined): Fields =>
+  (payload?.origin === OWN && payload.kind === CALLER_KIND && parsedObject(payload.data)) || {}
 
 const readResult: Read = (block, at): Result => {
-  const failed = flag(block, 'is_error', at)
+  const hasFailed = flag(block, 'is_error', at)
   return {
     type: 'result',
     id: original(neededText(block, 'tool_use_id', at)),
     content: resultContent(block, at),
-    ...(failed && { failed }),
+    ...(hasFailed && { hasFailed }),
     ...readCache(block, at),
   }
 }
@@ -77,34 +88,36 @@ const resultContent = (block: Fields, at: Place): readonly (Text | Media)[] => {
   const { content } = block
   if (typeof content === 'string') return [{ type: 'text', text: content }]
   return objects(list(block, 'content', at) ?? [], within(at, 'content')).map(({ fields, at }) => {
-    const read = IN_RESULTS[neededText(fields, 'type', at)] ?? foreign
+    const read = RESULT_PART_DECODERS[neededText(fields, 'type', at)] ?? unknownResultPart
     return read(fields, at) as Text | Media
   })
 }
-/** What a result holds that the hub has no word for: its text, or all of it, and to our own upstream the block itself. */
-const foreign: Read = (block): Text => ({
+/** Content of a result that the hub cannot express: its text or JSON, with the block itself as
+ *  payload for upstreams of this format. */
+const unknownResultPart: Read = (block): Text => ({
   type: 'text',
   text: typeof block.tool_name === 'string' ? block.tool_name : JSON.stringify(block),
-  seal: blockSeal(block),
+  payload: blockSeal(block),
 })
 
-const IN_RESULTS: Readonly<Record<string, Read>> = {
+const RESULT_PART_DECODERS: Readonly<Record<string, Read>> = {
   text: readText,
   image: readImage,
   document: readDocument,
   search_result: readSearchResult,
 }
-const READ: Readonly<Record<string, Read>> = {
-  ...IN_RESULTS,
+const DECODERS: Readonly<Record<string, Read>> = {
+  ...RESULT_PART_DECODERS,
   container_upload: readUpload,
   thinking: readThinking,
-  redacted_thinking: readRedacted,
+  redacted_thinking: readRedactedThinking,
   tool_use: readCall,
   tool_result: readResult,
 }
-/** What we never heard of is its provider's own affair: a summary of what was, a switch to another model. */
-const unknown: Read = (block): Work => ({
-  type: 'work',
+/** A block of an unknown type concerns its provider only, such as a compaction summary or a switch
+ *  of models. */
+const unknownBlock: Read = (block): Work => ({
+  type: 'hostedCall',
   tool: 'other',
   id: '',
   input: null,
@@ -112,48 +125,48 @@ const unknown: Read = (block): Work => ({
   raw: { origin: OWN, items: [block] },
 })
 
-/** A block that stands for itself. */
+/** Decodes a block that does not depend on its neighbours. */
 export const readBlock: Read = (block, at) =>
-  (READ[neededText(block, 'type', at)] ?? unknown)(block, at)
+  (DECODERS[neededText(block, 'type', at)] ?? unknownBlock)(block, at)
 
-/** Blocks in their order; what a provider's tool did stands where it began. */
+/** Decodes blocks in order; a hosted call takes the position of its first block. */
 export const readBlocks = (values: readonly Json[], at: Place): readonly Content[] => {
-  const reading = new Reading()
-  for (const { fields, at: place } of objects(values, at)) reading.take(fields, place)
-  return reading.done()
+  const reading = new BlocksReader()
+  for (const { fields, at: path } of objects(values, at)) reading.take(fields, path)
+  return reading.finish()
 }
 
-class Reading {
+class BlocksReader {
   readonly #content: Content[] = []
   readonly #works = new Works()
-  /** Where the works stand that are not done. */
+  /** Positions of unfinished hosted calls in the content. */
   readonly #places = new Map<string, number>()
-  /** What other providers wrote, by the id of the work that pictures it. */
+  /** Another provider's items, by the id of the hosted call that represents them here. */
   readonly #raw = new Map<string, NonNullable<Work['raw']>>()
 
   take(block: Fields, at: Place): void {
     const type = neededText(block, 'type', at)
     if (isUse(type)) this.#use(block, at)
-    else if (isResult(type)) this.#put(this.#works.result(block, at))
+    else if (isResult(type)) this.#place(this.#works.result(block, at))
     else {
-      this.#settle()
-      this.#plain(readBlock(block, at))
+      this.#closeOpen()
+      this.#add(readBlock(block, at))
     }
   }
-  #plain(content: Content): void {
-    const raw = packedWork(content)
+  #add(content: Content): void {
+    const raw = hostedCallIn(content)
     if (raw) this.#attach(...raw)
     else this.#content.push(content)
   }
-  /** It stands before its work, or behind one that came in a stream. */
+  /** The payload precedes its hosted call, or follows it if it came in a stream. */
   #attach(id: string, raw: NonNullable<Work['raw']>): void {
-    const place = this.#content.findLastIndex(each => each.type === 'work' && each.id === id)
-    const work = this.#content[place]
-    if (work?.type === 'work') this.#content[place] = { ...work, raw }
+    const index = this.#content.findLastIndex(each => each.type === 'hostedCall' && each.id === id)
+    const work = this.#content[index]
+    if (work?.type === 'hostedCall') this.#content[index] = { ...work, raw }
     else this.#raw.set(id, raw)
   }
-  done(): readonly Content[] {
-    this.#settle()
+  finish(): readonly Content[] {
+    this.#closeOpen()
     return this.#content
   }
   #use(block: Fields, at: Place): void {
@@ -161,31 +174,34 @@ class Reading {
     const work = this.#works.use(block, at, raw)
     this.#places.set(work.id, this.#content.push(work) - 1)
   }
-  #put(work: Work): void {
-    const place = this.#places.get(work.id)
-    if (place === undefined) this.#content.push(work)
-    else this.#content[place] = work
+  #place(work: Work): void {
+    const index = this.#places.get(work.id)
+    if (index === undefined) this.#content.push(work)
+    else this.#content[index] = work
     this.#places.delete(work.id)
   }
-  #settle(): void {
-    for (const work of this.#works.rest()) this.#put(work)
+  #closeOpen(): void {
+    for (const work of this.#works.rest()) this.#place(work)
   }
 }
 
-/** A work of another provider, as it comes back from a client of ours: its items in the seal of a thought beside it.
- *  `id`: as the blocks that picture it have it. */
-const PACKED = 'work-items'
-export const workSeal = ({ origin, items }: NonNullable<Work['raw']>, id: string): Seal => ({
+/** The kind of a payload with another provider's hosted call: its items, carried by a thought
+ *  beside the blocks. `id`: the id in those blocks. */
+const HOSTED_ITEMS_KIND = 'work-items'
+export const workSeal = (
+  { origin, items }: NonNullable<Work['raw']>,
+  id: string,
+): OpaquePayload => ({
   origin,
-  kind: PACKED,
+  kind: HOSTED_ITEMS_KIND,
   id,
   data: JSON.stringify(items),
 })
-const packedWork = (
+const hostedCallIn = (
   content: Content,
 ): readonly [id: string, raw: NonNullable<Work['raw']>] | undefined => {
-  if (content.type !== 'thought' || content.seal?.kind !== PACKED) return undefined
-  const { origin, id = '', data } = content.seal
+  if (content.type !== 'thought' || content.payload?.kind !== HOSTED_ITEMS_KIND) return undefined
+  const { origin, id = '', data } = content.payload
   const items = parsedList(data)
   return items && [id, { origin, items }]
 }

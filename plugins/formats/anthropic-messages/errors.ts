@@ -1,11 +1,11 @@
-/** Errors of this format: in a stream, and as refusals. */
+/** Errors of this format in streams and error replies. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Refused } from '../codec.ts'
 import { type Fields, inner, isFields } from '../fields.ts'
 import { fieldsOf } from '../format.ts'
 import type { SseEvent } from '../sse.ts'
 
-/** What each type of error would have been as a status. */
+/** Error type -> HTTP status. */
 const STATUS: Readonly<Record<string, number>> = {
   invalid_request_error: 400,
   authentication_error: 401,
@@ -19,7 +19,7 @@ const STATUS: Readonly<Record<string, number>> = {
   overloaded_error: 529,
 }
 
-/** The event's name where it has one, else the type of its data. */
+/** The event's name, or else the type in its data. */
 export const typeOf = (event: SseEvent): string => {
   if (event.name !== '') return event.name
   const type = fieldsOf(event)?.type
@@ -35,19 +35,20 @@ export const errorOf = (
   return body && { status: (typeof type === 'string' && STATUS[type]) || 502, body }
 }
 
-/** What other formats have codes for, this one says in words. */
+/** Messages for which other formats have an error code. */
 const CODES: readonly (readonly [words: RegExp, code: string])[] = [
   [/prompt is too long|exceeds? (?:the )?context (?:limit|window)/i, 'context_length_exceeded'],
 ]
-/** `messages.0.content: Input should be …` names the field at fault. */
+/** `messages.0.content: Input should be …` names the invalid field. */
 const FIELD = /^([a-z_]+(?:\.[a-z0-9_]+)*): /i
 
 export const decodeError = (status: number, body: Json | undefined): Refused => {
   const fields = isFields(body) ? body : {}
   const error = isFields(fields.error) ? fields.error : fields
-  const message = said(error.message, fields.error, fields.detail, body) ?? silent(status)
+  const message =
+    firstText(error.message, fields.error, fields.detail, body) ?? defaultMessage(status)
   const type = typeof error.type === 'string' && error.type !== 'error' ? error.type : undefined
-  const code = CODES.find(([words]) => words.test(message))?.[1]
+  const code = CODES.find(([pattern]) => pattern.test(message))?.[1]
   const param = status === 400 ? FIELD.exec(message)?.[1] : undefined
   return {
     status,
@@ -57,6 +58,6 @@ export const decodeError = (status: number, body: Json | undefined): Refused => 
     ...(param !== undefined && { param }),
   }
 }
-const said = (...places: readonly (Json | undefined)[]): string | undefined =>
-  places.find((place): place is string => typeof place === 'string' && place !== '')
-const silent = (status: number): string => `The upstream refused with status ${status}.`
+const firstText = (...places: readonly (Json | undefined)[]): string | undefined =>
+  places.find((value): value is string => typeof value === 'string' && value !== '')
+const defaultMessage = (status: number): string => `The upstream refused with status ${status}.`

@@ -1,4 +1,4 @@
-/** Anthropic messages: named events, counts at the start and near the end, `message_stop` last. */
+/** Anthropic messages: named events, usage at the start and near the end, `message_stop` last. */
 import { inner, isFields } from '../fields.ts'
 import { type Format, fieldsOf } from '../format.ts'
 import { textPattern } from '../written-text.ts'
@@ -51,7 +51,7 @@ export const anthropicMessages: Format = {
   },
   stream: {
     usageMark: 'usage"',
-    cumulative: false, // what was read is counted at the start, what was written at the end
+    cumulative: false, // input is counted at the start, output at the end
     endMarks: ['message_stop'],
     ends: event => typeOf(event) === 'message_stop',
     afterEnd: 'added',

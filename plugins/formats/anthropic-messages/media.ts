@@ -1,4 +1,4 @@
-/** Images and documents, both ways. */
+/** Converts images and documents. */
 import type { Media, Source, Text } from '../content.ts'
 import { fault } from '../faults.ts'
 import { type Fields, isFields } from '../fields.ts'
@@ -30,20 +30,20 @@ const SOURCES: Readonly<Record<string, Read>> = {
   text: (source, at) => ({ type: 'text', text: neededText(source, 'data', at) }),
   content: (source, at) => ({ type: 'text', text: contentText(source, at) }),
 }
-const NONE: Source = { type: 'text', text: '' }
+const EMPTY_SOURCE: Source = { type: 'text', text: '' }
 
 const readSource = (block: Fields, at: Place): Source => {
   const source = neededObject(block, 'source', at)
-  const place = within(at, 'source')
-  const read = SOURCES[neededText(source, 'type', place)]
-  return read?.(source, place) ?? misplaced(within(place, 'type'), 'no such source') ?? NONE
+  const path = within(at, 'source')
+  const read = SOURCES[neededText(source, 'type', path)]
+  return read?.(source, path) ?? misplaced(within(path, 'type'), 'no such source') ?? EMPTY_SOURCE
 }
-/** The text of a document that is given in blocks. */
+/** The text of a document whose content is a list of blocks. */
 const contentText = (source: Fields, at: Place): string => {
   if (typeof source.content === 'string') return source.content
-  return joined(source, at)
+  return joinTexts(source, at)
 }
-const joined = (fields: Fields, at: Place): string =>
+const joinTexts = (fields: Fields, at: Place): string =>
   objects(list(fields, 'content', at) ?? [], within(at, 'content'))
     .map(part => text(part.fields, 'text', part.at) ?? '')
     .join('\n')
@@ -59,7 +59,11 @@ export const readImage = (block: Fields, at: Place): Media => ({
 export const readDocument = (block: Fields, at: Place): Media => {
   const name = text(block, 'title', at)
   const context = text(block, 'context', at)
-  const cited = flag(object(block, 'citations', at) ?? {}, 'enabled', within(at, 'citations'))
+  const citationsEnabled = flag(
+    object(block, 'citations', at) ?? {},
+    'enabled',
+    within(at, 'citations'),
+  )
   const source = readSource(block, at)
   const inBlocks = isFields(block.source) && block.source.type === 'content'
   return {
@@ -68,88 +72,94 @@ export const readDocument = (block: Fields, at: Place): Media => {
     source,
     ...(name !== undefined && { name }),
     ...(context !== undefined && { context }),
-    ...(cited !== undefined && { cited }),
+    ...(citationsEnabled !== undefined && { citationsEnabled }),
     ...readCache(block, at),
-    ...(inBlocks && { seal: blockSeal(block) }),
+    ...(inBlocks && { payload: blockSeal(block) }),
     ...(at !== undefined && { at }),
   }
 }
 
-/** What a search of the client's own found: to others a document. */
+/** A result of the client's own search; a document for other formats. */
 export const readSearchResult = (block: Fields, at: Place): Media => ({
   type: 'media',
   kind: 'document',
-  source: { type: 'text', text: joined(block, at) },
+  source: { type: 'text', text: joinTexts(block, at) },
   name: neededText(block, 'title', at),
   context: neededText(block, 'source', at),
   ...readCache(block, at),
-  seal: blockSeal(block),
+  payload: blockSeal(block),
   ...(at !== undefined && { at }),
 })
 
-/** A file for the container that runs the model's code. */
+/** A file for the container in which the model runs code. */
 export const readUpload = (block: Fields, at: Place): Media => ({
   type: 'media',
   kind: 'document',
   source: { type: 'file', file: neededText(block, 'file_id', at), origin: OWN },
   ...readCache(block, at),
-  seal: blockSeal(block),
+  payload: blockSeal(block),
   ...(at !== undefined && { at }),
 })
 
 // ---------------------------------------------------------------- towards an upstream
 
-const IMAGES: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp'])
-const TEXTUAL = /^(?:text\/|application\/(?:json|xml|yaml|x-yaml|javascript|x-ndjson)\b)/
+const IMAGE_TYPES: ReadonlySet<string> = new Set([
+  'image/jpeg',
+  'image/png',
+  'image/gif',
+  'image/webp',
+])
+const TEXT_TYPES = /^(?:text\/|application\/(?:json|xml|yaml|x-yaml|javascript|x-ndjson)\b)/
 
-/** Refuses what no block can hold. */
+/** Throws a fault for media that no block can hold. */
 export const writeMedia = (media: Media): Fields => {
-  const whole = sealedBlock(media.seal)
-  if (whole) return whole
+  const original = sealedBlock(media.payload)
+  if (original) return original
   if (media.kind === 'image')
     return { type: 'image', source: imageSource(media), ...writeCache(media) }
-  if (media.kind !== 'document') throw unsupported(media, media.kind)
-  const { name, context, cited } = media
+  if (media.kind !== 'document') throw unsupportedMedia(media, media.kind)
+  const { name, context, citationsEnabled } = media
   return {
     type: 'document',
     source: documentSource(media),
     ...(name !== undefined && { title: name }),
     ...(context !== undefined && { context }),
-    ...(cited !== undefined && { citations: { enabled: cited } }),
+    ...(citationsEnabled !== undefined && { citations: { enabled: citationsEnabled } }),
     ...writeCache(media),
   }
 }
 const imageSource = (media: Media): Fields => {
   const { source } = media
   if (source.type === 'data') {
-    if (!IMAGES.has(source.mime)) throw unsupported(media, `an image of type ${source.mime}`)
+    if (!IMAGE_TYPES.has(source.mime))
+      throw unsupportedMedia(media, `an image of type ${source.mime}`)
     return { type: 'base64', media_type: source.mime, data: source.data }
   }
-  if (source.type === 'text') throw unsupported(media, 'an image written as text')
-  return elsewhere(media, source)
+  if (source.type === 'text') throw unsupportedMedia(media, 'an image written as text')
+  return remoteSource(media, source)
 }
 const documentSource = (media: Media): Fields => {
   const { source } = media
-  if (source.type === 'text') return plain(source.text)
+  if (source.type === 'text') return plainTextSource(source.text)
   if (source.type === 'data') {
     const { data, mime } = source
     if (mime === 'application/pdf') return { type: 'base64', media_type: mime, data }
-    if (TEXTUAL.test(mime)) return plain(Buffer.from(data, 'base64').toString())
-    throw unsupported(media, `a file of type ${mime}`)
+    if (TEXT_TYPES.test(mime)) return plainTextSource(Buffer.from(data, 'base64').toString())
+    throw unsupportedMedia(media, `a file of type ${mime}`)
   }
-  return elsewhere(media, source)
+  return remoteSource(media, source)
 }
-const plain = (data: string): Fields => ({ type: 'text', media_type: 'text/plain', data })
+const plainTextSource = (data: string): Fields => ({ type: 'text', media_type: 'text/plain', data })
 
-const elsewhere = (media: Media, source: Extract<Source, { type: 'url' | 'file' }>): Fields => {
+const remoteSource = (media: Media, source: Extract<Source, { type: 'url' | 'file' }>): Fields => {
   if (source.type === 'url') return { type: 'url', url: source.url }
-  if (source.origin !== OWN) throw unsupported(media, 'a file kept by another provider')
+  if (source.origin !== OWN) throw unsupportedMedia(media, 'a file kept by another provider')
   return { type: 'file', file_id: source.file }
 }
-const unsupported = ({ at = 'messages' }: Media, what: string): Error =>
+const unsupportedMedia = ({ at = 'messages' }: Media, what: string): Error =>
   fault('CONTENT_UNSUPPORTED', [at, what], { param: at })
 
-/** For a client, whose answers hold no media: as text that shows it. */
+/** Converts media to Markdown text, because answers of this format hold no media. */
 export const shownMedia = ({ kind, source, name = kind }: Media): Text => ({
   type: 'text',
   text: `${kind === 'image' ? '!' : ''}[${name}](${addressOf(source)})`,

@@ -1,18 +1,20 @@
-/** Names of tools within the limits of this format. */
+/** Converts tool names to the limits of this format. */
 import { fitted, NARROW, original } from '../call-id.ts'
 import type { Call } from '../content.ts'
 
-const LEGAL = /^[A-Za-z0-9_-]{1,128}$/
+const VALID_NAME = /^[A-Za-z0-9_-]{1,128}$/
 
-export const fittedName = (name: string): string => (LEGAL.test(name) ? name : fitted(name, NARROW))
+export const fittedName = (name: string): string =>
+  VALID_NAME.test(name) ? name : fitted(name, NARROW)
 
 export const originalName = original
 
-/** A tool that is called with plain text is a function with one argument here; its name tells the reader of the call. */
-const FREE = 'tollgate_text_'
-export const freeName = (name: string): string => FREE + fittedName(name)
-export const calledName = ({ name, free }: Pick<Call, 'name' | 'free'>): string =>
-  free ? freeName(name) : fittedName(name)
-/** Undefined where it is the name of a function. */
+/** A tool with free text input becomes a function with one argument; the prefix tells the
+ *  decoder. */
+const FREE_PREFIX = 'tollgate_text_'
+export const freeName = (name: string): string => FREE_PREFIX + fittedName(name)
+export const calledName = ({ name, isFreeText }: Pick<Call, 'name' | 'isFreeText'>): string =>
+  isFreeText ? freeName(name) : fittedName(name)
+/** Undefined for the name of a function. */
 export const freeOf = (name: string): string | undefined =>
-  name.startsWith(FREE) ? originalName(name.slice(FREE.length)) : undefined
+  name.startsWith(FREE_PREFIX) ? originalName(name.slice(FREE_PREFIX.length)) : undefined

@@ -1,4 +1,4 @@
-/** An upstream's whole answer, read into the hub. */
+/** Decodes an upstream's whole answer. */
 import type { Answer } from '../answer.ts'
 import type { Content } from '../content.ts'
 import { type Fields, isFields } from '../fields.ts'
@@ -13,18 +13,18 @@ export const decodeAnswer = (body: Fields): Answer => {
   const model = text(body, 'model', undefined)
   const usage = isFields(body.usage) ? body.usage : undefined
   const tier = usage && tierOf(usage)
-  const content = readBlocks(list(body, 'content', undefined) ?? [], undefined).map(formed)
-  const called = calledBy(content)
+  const content = readBlocks(list(body, 'content', undefined) ?? [], undefined).map(convertFormCall)
+  const caller = calledBy(content)
   return {
     ...(id !== undefined && { id }),
     ...(model !== undefined && { model }),
-    choices: [{ content, stop: stopOf(body, called) ?? silentStop(called) }],
+    choices: [{ content, stop: stopOf(body, caller) ?? silentStop(caller) }],
     ...(usage && { meters: metersOf(usage) }),
     ...(tier !== undefined && { tier }),
   }
 }
-/** The call that stands for an answer in a form is the answer. */
-const formed = (content: Content): Content =>
+/** Converts the call that stands in for structured output to text. */
+const convertFormCall = (content: Content): Content =>
   content.type === 'call' && content.name === FORM_TOOL
     ? { type: 'text', text: content.input }
     : content

@@ -1,4 +1,4 @@
-/** One block of an upstream's stream, from its start to its stop. */
+/** Decodes one block of an upstream's stream, from its start to its stop. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Part } from '../answer.ts'
 import type { Content } from '../content.ts'
@@ -13,22 +13,22 @@ import { begunWork, isUse } from './work.ts'
 type Emit = (part: Part) => void
 
 export class BlockReader {
-  /** In the hub. */
+  /** The block's index in the hub. */
   readonly index: number
   readonly #block: Fields
-  /** As far as it is known at its start. */
+  /** The content known at the start of the block. */
   readonly content: Content
-  /** The input of a provider's tool, and what of a block that nobody knows came in pieces. */
+  /** Buffered fragments: the input of a hosted tool or the content of an unknown block. */
   #pieces = ''
-  /** Whether anything of a call's input came after its start. */
-  #grown = false
+  /** Whether a fragment of the call's input arrived. */
+  #hasInput = false
 
   constructor(block: Fields, index: number) {
     this.index = index
     this.#block = block
-    this.content = opened(block)
+    this.content = initialContent(block)
   }
-  /** The use of a provider's tool, whole by now; undefined for any other block. */
+  /** The complete call block of a hosted tool; undefined for other blocks. */
   get use(): Fields | undefined {
     if (!isUse(String(this.#block.type))) return undefined
     return { ...this.#block, input: this.#input() }
@@ -41,19 +41,20 @@ export class BlockReader {
   }
   close(emit: Emit): void {
     const { index } = this
-    if (this.#isFree) emit({ type: 'grow', index, text: this.#said() })
-    else if (this.#isCall && !this.#grown) emit({ type: 'grow', index, text: inputOf(this.#block) })
-    const told = this.content.type === 'work' && this.#pieces !== ''
-    emit({ type: 'close', index, ...(told && { content: this.#whole() }) })
+    if (this.#isFree) emit({ type: 'grow', index, text: this.#freeInput() })
+    else if (this.#isCall && !this.#hasInput)
+      emit({ type: 'grow', index, text: inputOf(this.#block) })
+    const hasContent = this.content.type === 'hostedCall' && this.#pieces !== ''
+    emit({ type: 'close', index, ...(hasContent && { content: this.#wholeBlock() }) })
   }
   get #isCall(): boolean {
     return this.#block.type === 'tool_use'
   }
-  /** Called with plain text, which is whole only at the end. */
+  /** A free-text call: its input is complete only at the end. */
   get #isFree(): boolean {
-    return this.content.type === 'call' && this.content.free === true
+    return this.content.type === 'call' && this.content.isFreeText === true
   }
-  #said(): string {
+  #freeInput(): string {
     const call = readBlock({ ...this.#block, input: this.#input() }, undefined)
     return call.type === 'call' ? call.input : ''
   }
@@ -61,20 +62,20 @@ export class BlockReader {
     if (this.#pieces === '') return this.#block.input ?? {}
     return parsed(this.#pieces) ?? this.#pieces
   }
-  /** A block that nobody knows, with what came of it. */
-  #whole(): Content {
+  /** An unknown block with its buffered content. */
+  #wholeBlock(): Content {
     return readBlock({ ...this.#block, content: this.#pieces }, undefined)
   }
   grow(text: string | undefined, emit: Emit): void {
     if (text === undefined || text === '') return
-    this.#grown = true
-    if (this.content.type === 'work' || this.#isFree) this.#pieces += text
+    this.#hasInput = true
+    if (this.content.type === 'hostedCall' || this.#isFree) this.#pieces += text
     else emit({ type: 'grow', index: this.index, text })
   }
 }
 
-/** Of a call only what is sure at its start: arguments come in pieces, or not at all. */
-const opened = (block: Fields): Content => {
+/** Omits the input of a call, which arrives in fragments or not at all. */
+const initialContent = (block: Fields): Content => {
   if (block.type !== 'tool_use')
     return isUse(String(block.type)) ? begunWork(block, undefined) : readBlock(block, undefined)
   if (block.name === FORM_TOOL) return { type: 'text', text: '' }
@@ -95,7 +96,7 @@ const DELTAS: Readonly<Record<string, Delta>> = {
   compaction_delta: growing('content'),
   signature_delta: (delta, { index }, emit) => {
     const signature = text(delta, 'signature', undefined)
-    if (signature) emit({ type: 'seal', index, seal: unsealed(OWN, signature) })
+    if (signature) emit({ type: 'payload', index, payload: unsealed(OWN, signature) })
   },
   citations_delta: (delta, { index }, emit) => {
     if (!isFields(delta.citation)) return

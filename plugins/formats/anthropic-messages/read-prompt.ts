@@ -1,4 +1,5 @@
-/** A client's request, read into the hub. A body that asks only for counting has no bound, and is read the same way. */
+/** Decodes a client's request. A token counting request lacks `max_tokens` and is decoded the same
+ *  way. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Loss } from '../codec.ts'
 import type { Content } from '../content.ts'
@@ -26,34 +27,48 @@ import { TIERS } from './settings.ts'
 import { readThinkingWish } from './thinking.ts'
 import { readChoice, readTools } from './tools.ts'
 
-/** Members that are read below, or say nothing that could be lost. */
-const KNOWN: ReadonlySet<string> = new Set([
-  ...['model', 'messages', 'system', 'stream', 'max_tokens', 'temperature', 'top_p', 'top_k'],
-  ...['stop_sequences', 'tools', 'tool_choice', 'thinking', 'output_config', 'output_format'],
-  ...['metadata', 'service_tier', 'cache_control'],
+/** Fields that are decoded below or have no meaning of their own. */
+const DECODED_FIELDS: ReadonlySet<string> = new Set([
+  'model',
+  'messages',
+  'system',
+  'stream',
+  'max_tokens',
+  'temperature',
+  'top_p',
+  'top_k',
+  'stop_sequences',
+  'tools',
+  'tool_choice',
+  'thinking',
+  'output_config',
+  'output_format',
+  'metadata',
+  'service_tier',
+  'cache_control',
 ])
 
-export const decodePrompt = (body: Fields, _path: string, loss: Loss): Prompt => {
-  for (const key in body) if (!KNOWN.has(key) && body[key] !== null) loss.drop(key)
-  dropOthers(body, 'output_config', ['effort', 'format'], loss)
-  dropOthers(body, 'metadata', ['user_id'], loss)
+export const decodePrompt = (body: Fields, _path: string, dropped: Loss): Prompt => {
+  for (const key in body) if (!DECODED_FIELDS.has(key) && body[key] !== null) dropped.drop(key)
+  dropOthers(body, 'output_config', ['effort', 'format'], dropped)
+  dropOthers(body, 'metadata', ['user_id'], dropped)
   return {
-    turns: named([...readSystem(body), ...readTurns(body)]),
-    tools: readTools(body, loss),
+    turns: withToolNames([...readSystem(body), ...readTurns(body)]),
+    tools: readTools(body, dropped),
     ...readChoice(body),
     settings: readSettings(body),
     ...readForm(body),
     ...readThinkingWish(body),
     ...readCache(body, ''),
     stream: flag(body, 'stream', '') ?? false,
-    counts: true,
+    includeUsage: true,
     body,
   }
 }
-const dropOthers = (body: Fields, key: string, known: readonly string[], loss: Loss): void => {
-  const inside = object(body, key, '') ?? {}
-  for (const name in inside)
-    if (!known.includes(name) && inside[name] !== null) loss.drop(`${key}.${name}`)
+const dropOthers = (body: Fields, key: string, known: readonly string[], dropped: Loss): void => {
+  const members = object(body, key, '') ?? {}
+  for (const name in members)
+    if (!known.includes(name) && members[name] !== null) dropped.drop(`${key}.${name}`)
 }
 
 const readSettings = (body: Fields): Settings => {
@@ -67,11 +82,11 @@ const readSettings = (body: Fields): Settings => {
     tier: tierOf(text(body, 'service_tier', '')),
     parallel: parallelOf(body),
   }
-  // What the client did not say is not there.
+  // Omits settings that the client did not send.
   return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))
 }
-const tierOf = (asked: string | undefined): string | undefined =>
-  TIERS.find(([, own]) => own === asked)?.[0] ?? asked
+const tierOf = (clientTier: string | undefined): string | undefined =>
+  TIERS.find(([, name]) => name === clientTier)?.[0] ?? clientTier
 const parallelOf = (body: Fields): boolean | undefined => {
   const choice = object(body, 'tool_choice', '') ?? {}
   return flag(choice, 'disable_parallel_tool_use', 'tool_choice') ? false : undefined
@@ -92,20 +107,19 @@ const readTurns = (body: Fields): readonly Turn[] =>
     return { role: role as Turn['role'], content: readContent(fields, 'content', at) }
   })
 
-/** A text, or blocks. */
+/** A string or a list of blocks. */
 const readContent = (fields: Fields, key: string, at: Place): readonly Content[] => {
   const value: Json | undefined = fields[key]
   if (typeof value === 'string') return value === '' ? [] : [{ type: 'text', text: value }]
-  const place = within(at, key) ?? key
-  if (value === undefined || value === null)
-    throw fault('MEMBER_MISSING', [place], { param: place })
+  const path = within(at, key) ?? key
+  if (value === undefined || value === null) throw fault('MEMBER_MISSING', [path], { param: path })
   if (!Array.isArray(value))
-    throw fault('MEMBER_TYPE', [place, 'a string or an array'], { param: place })
-  return readBlocks(value, place)
+    throw fault('MEMBER_TYPE', [path, 'a string or an array'], { param: path })
+  return readBlocks(value, path)
 }
 
-/** Results say which call they answer, not which tool: the calls before them do. */
-const named = (turns: readonly Turn[]): readonly Turn[] => {
+/** Adds tool names to results, which name only the id of their call. */
+const withToolNames = (turns: readonly Turn[]): readonly Turn[] => {
   const names = new Map<string, string>()
   return turns.map(turn => ({
     ...turn,

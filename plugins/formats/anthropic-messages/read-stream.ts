@@ -1,4 +1,4 @@
-/** An upstream's stream, event by event. */
+/** Decodes an upstream's stream event by event. */
 import type { Part, Stop } from '../answer.ts'
 import type { StreamDecoder } from '../codec.ts'
 import type { Content, Work } from '../content.ts'
@@ -19,35 +19,36 @@ export const decodeStream = (): StreamDecoder => new Decoder()
 
 class Decoder implements StreamDecoder {
   readonly #works = new Works()
-  /** Works that are not done: id -> index in the hub. */
+  /** Unfinished hosted calls: id -> index in the hub. */
   readonly #running = new Map<string, number>()
-  /** By the index that the upstream gave. */
-  readonly #open = new Map<number, BlockReader>()
+  /** Open blocks by the upstream's index. */
+  readonly #openBlocks = new Map<number, BlockReader>()
   #usage: Fields = {}
   #next = 0
-  #begun = false
-  #called: Called = 'nobody'
+  #hasBegun = false
+  #caller: Called = 'nobody'
   #stop: Stop | undefined
-  #ended = false
+  #hasEnded = false
 
   event(event: SseEvent, emit: Emit): void {
-    if (this.#ended) return
+    if (this.#hasEnded) return
     const fields = fieldsOf(event)
     if (!fields) return
     const handle = HANDLERS[typeOf(event)]
     if (handle) this[handle](fields, emit)
   }
   close(emit: Emit): boolean {
-    if (!this.#ended && this.#stop) this.finish({}, emit)
-    return this.#ended
+    if (!this.#hasEnded && this.#stop) this.finish({}, emit)
+    return this.#hasEnded
   }
-  /** Spliced streams start twice: the first one counts. What began anew in the middle of a block left that block broken. */
+  /** A spliced stream starts twice; the first start counts. A restart inside a block leaves that
+   *  block incomplete, which is a fault. */
   start(event: Fields, emit: Emit): void {
-    if (this.#open.size > 0) throw fault('ANSWER_TANGLED')
+    if (this.#openBlocks.size > 0) throw fault('ANSWER_TANGLED')
     const message = inner(event, 'message')
     this.#usage = merged(this.#usage, inner(message, 'usage'))
-    if (this.#begun) return
-    this.#begun = true
+    if (this.#hasBegun) return
+    this.#hasBegun = true
     const id = text(message, 'id', undefined)
     const model = text(message, 'model', undefined)
     const tier = tierOf(this.#usage)
@@ -67,45 +68,45 @@ class Decoder implements StreamDecoder {
   grow(event: Fields, emit: Emit): void {
     const index = indexOf(event)
     const delta = inner(event, 'delta')
-    // Some upstreams open nothing.
-    if (!this.#open.has(index) && delta.type === 'text_delta')
+    // Some upstreams omit the start of a block.
+    if (!this.#openBlocks.has(index) && delta.type === 'text_delta')
       this.#start(index, { type: 'text', text: '' }, emit)
-    this.#open.get(index)?.delta(delta, emit)
+    this.#openBlocks.get(index)?.delta(delta, emit)
   }
   stop(event: Fields, emit: Emit): void {
     const index = indexOf(event)
-    const block = this.#open.get(index)
+    const block = this.#openBlocks.get(index)
     if (!block) return
-    this.#open.delete(index)
+    this.#openBlocks.delete(index)
     const use = block.use
     if (!use) return block.close(emit)
     const work = this.#works.use(use, undefined)
     this.#running.set(work.id, block.index)
   }
-  tell(event: Fields, emit: Emit): void {
+  delta(event: Fields, emit: Emit): void {
     const usage = inner(event, 'usage')
     this.#usage = merged(this.#usage, usage)
     if (Object.keys(usage).length > 0) emit({ type: 'count', meters: metersOf(this.#usage) })
-    const stop = stopOf(inner(event, 'delta'), this.#called)
+    const stop = stopOf(inner(event, 'delta'), this.#caller)
     if (stop) this.#end(stop, emit)
   }
   finish(_event: Fields, emit: Emit): void {
-    this.#end(silentStop(this.#called), emit)
-    this.#ended = true
+    this.#end(silentStop(this.#caller), emit)
+    this.#hasEnded = true
     emit({ type: 'end' })
   }
   #start(index: number, block: Fields, emit: Emit): void {
     const type = text(block, 'type', undefined) ?? ''
-    if (isResult(type)) return this.#done(this.#works.result(block, undefined), emit)
+    if (isResult(type)) return this.#emitCall(this.#works.result(block, undefined), emit)
     const reader = new BlockReader(block, this.#next)
-    if (!reader.use) this.#settle(emit)
-    if (this.#called !== 'model' && reader.content.type === 'call')
-      this.#called = calledBy([reader.content])
+    if (!reader.use) this.#finishCalls(emit)
+    if (this.#caller !== 'model' && reader.content.type === 'call')
+      this.#caller = calledBy([reader.content])
     this.#next++
-    this.#open.set(index, reader)
+    this.#openBlocks.set(index, reader)
     reader.open(emit)
   }
-  #done(work: Work, emit: Emit): void {
+  #emitCall(work: Work, emit: Emit): void {
     let index = this.#running.get(work.id)
     if (index === undefined) {
       index = this.#next++
@@ -114,25 +115,26 @@ class Decoder implements StreamDecoder {
     this.#running.delete(work.id)
     emit({ type: 'close', index, content: work })
   }
-  #settle(emit: Emit): void {
-    for (const work of this.#works.rest()) this.#done(work, emit)
+  #finishCalls(emit: Emit): void {
+    for (const work of this.#works.rest()) this.#emitCall(work, emit)
   }
-  /** Whatever is open has been said by now. */
+  /** Closes all open blocks at the stop. */
   #end(stop: Stop, emit: Emit): void {
     if (this.#stop) return
-    for (const index of [...this.#open.keys()]) this.stop({ index }, emit)
-    this.#settle(emit)
+    for (const index of [...this.#openBlocks.keys()]) this.stop({ index }, emit)
+    this.#finishCalls(emit)
     this.#stop = stop
     emit({ type: 'stop', choice: 0, stop })
   }
 }
 const indexOf = ({ index }: Fields): number => (typeof index === 'number' ? index : 0)
 
-const HANDLERS: Readonly<Record<string, 'start' | 'open' | 'grow' | 'stop' | 'tell' | 'finish'>> = {
-  message_start: 'start',
-  content_block_start: 'open',
-  content_block_delta: 'grow',
-  content_block_stop: 'stop',
-  message_delta: 'tell',
-  message_stop: 'finish',
-}
+const HANDLERS: Readonly<Record<string, 'start' | 'open' | 'grow' | 'stop' | 'delta' | 'finish'>> =
+  {
+    message_start: 'start',
+    content_block_start: 'open',
+    content_block_delta: 'grow',
+    content_block_stop: 'stop',
+    message_delta: 'delta',
+    message_stop: 'finish',
+  }

@@ -1,13 +1,14 @@
-/** Reads members of a body: a client's strictly, so that what makes no sense is refused by its name; an upstream's
- *  leniently, so that what makes no sense is not there. */
+/** Reads members of a body: strictly from a client (an invalid member is a fault that names it),
+ *  leniently from an upstream (an invalid member counts as missing). */
 import type { Json } from '../../../engine/plugin.ts'
 import { fault } from '../faults.ts'
 import { type Fields, isFields } from '../fields.ts'
 
-/** The name of this format: whose seals are our own. */
+/** The name of this format, the origin of its own payloads. */
 export const OWN = 'anthropic-messages'
 
-/** Where in a client's request something stands; undefined in an upstream's answer, of which nothing is demanded. */
+/** The field's path in a client's request; undefined for an upstream's answer, which is read
+ *  leniently. */
 export type Place = string | undefined
 
 export const within = (at: Place, key: string | number): Place => {
@@ -18,14 +19,14 @@ export const within = (at: Place, key: string | number): Place => {
 
 type Reader<T> = (fields: Fields, key: string, at: Place) => T | undefined
 
-/** Null says no more than a member that is missing. */
+/** Null counts as missing. */
 const reader =
   <T extends Json>(is: (value: Json) => value is T, expected: string): Reader<T> =>
   (fields, key, at) => {
     const value = fields[key]
     if (value === undefined || value === null) return undefined
     if (is(value)) return value
-    return amiss('MEMBER_TYPE', within(at, key), expected)
+    return reject('MEMBER_TYPE', within(at, key), expected)
   }
 export const text = reader((value): value is string => typeof value === 'string', 'a string')
 export const number = reader((value): value is number => typeof value === 'number', 'a number')
@@ -33,45 +34,45 @@ export const flag = reader((value): value is boolean => typeof value === 'boolea
 export const object = reader(isFields, 'an object')
 export const list = reader((value): value is Json[] => Array.isArray(value), 'an array')
 
-/** What is wrong in an answer is passed over. */
-const amiss = (code: 'MEMBER_TYPE' | 'MEMBER_VALUE', at: Place, expected: string): undefined => {
+/** Ignores invalid members of an answer. */
+const reject = (code: 'MEMBER_TYPE' | 'MEMBER_VALUE', at: Place, expected: string): undefined => {
   if (at !== undefined) throw fault(code, [at, expected], { param: at })
   return undefined
 }
 
-/** A member that must be there: `otherwise` stands in for it in an answer. */
+/** A required member; `otherwise` replaces it in an answer. */
 export const needed = <T>(
   read: Reader<T>,
-  otherwise: T,
+  fallback: T,
 ): ((fields: Fields, key: string, at: Place) => T) => {
   return (fields, key, at) => {
     const value = read(fields, key, at)
     if (value !== undefined) return value
     const name = within(at, key)
     if (name !== undefined) throw fault('MEMBER_MISSING', [name], { param: name })
-    return otherwise
+    return fallback
   }
 }
 export const neededText = needed(text, '')
 export const neededObject = needed<Fields>(object, {})
 
-/** The objects of a list, each with its place. */
+/** The objects of a list, each with its path. */
 export const objects = (
   values: readonly Json[],
   at: Place,
 ): readonly { readonly fields: Fields; readonly at: Place }[] =>
   values.flatMap((value, index) => {
-    const place = within(at, index)
-    if (isFields(value)) return [{ fields: value, at: place }]
-    amiss('MEMBER_TYPE', place, 'an object')
+    const path = within(at, index)
+    if (isFields(value)) return [{ fields: value, at: path }]
+    reject('MEMBER_TYPE', path, 'an object')
     return []
   })
 export const texts = (fields: Fields, key: string, at: Place): readonly string[] | undefined =>
   list(fields, key, at)?.flatMap((value, index) => {
     if (typeof value === 'string') return [value]
-    amiss('MEMBER_TYPE', within(within(at, key), index), 'a string')
+    reject('MEMBER_TYPE', within(within(at, key), index), 'a string')
     return []
   })
 
-/** A value that is none of those it may be. */
-export const misplaced = (at: Place, why: string): undefined => amiss('MEMBER_VALUE', at, why)
+/** A value outside the allowed ones. */
+export const misplaced = (at: Place, why: string): undefined => reject('MEMBER_VALUE', at, why)

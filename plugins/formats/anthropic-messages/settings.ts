@@ -1,7 +1,7 @@
-/** Names of plain settings, both ways. */
+/** Names of plain settings. */
 import type { Settings } from '../hub.ts'
 
-/** Hub name -> member of the body, where one stands for the other. */
+/** Hub name -> field of the body. */
 export const MEMBERS = {
   limit: 'max_tokens',
   temperature: 'temperature',
@@ -10,7 +10,7 @@ export const MEMBERS = {
   stops: 'stop_sequences',
 } as const satisfies Partial<Record<keyof Settings, string>>
 
-/** As a client of this format knows them; some stand inside other members. */
+/** The names that clients of this format know; some are nested in other fields. */
 export const SETTINGS: Readonly<Record<string, string>> = {
   ...MEMBERS,
   user: 'metadata.user_id',
@@ -21,7 +21,7 @@ export const SETTINGS: Readonly<Record<string, string>> = {
   choice: 'tool_choice',
 }
 
-/** Tiers that are asked for under another name. */
+/** Service tiers with another name in this format. */
 export const TIERS: readonly (readonly [hub: string, own: string])[] = [
   ['auto', 'auto'],
   ['default', 'standard_only'],

@@ -1,4 +1,4 @@
-/** Why an answer ended, both ways. */
+/** Maps stop reasons in both directions. */
 import type { Stop } from '../answer.ts'
 import type { Content } from '../content.ts'
 import { type Fields, inner } from '../fields.ts'
@@ -13,8 +13,8 @@ const REASONS: Readonly<Record<string, Stop['reason']>> = {
   refusal: 'refusal',
   compaction: 'end',
 }
-/** An answer whose model failed at it is nothing to go on with: of the words there are, that is a refusal. */
-const WORDS: Readonly<Record<Stop['reason'], string>> = {
+/** A broken answer must not look usable; of this format's values, `refusal` says that best. */
+const STOP_REASONS: Readonly<Record<Stop['reason'], string>> = {
   end: 'end_turn',
   sequence: 'stop_sequence',
   length: 'max_tokens',
@@ -25,42 +25,42 @@ const WORDS: Readonly<Record<Stop['reason'], string>> = {
   broken: 'refusal',
 }
 
-/** Who called tools of the client's: nobody, only a program of the model's, or the model itself. */
+/** The caller of the client's tools: none, only a program of the model, or the model itself. */
 export type Called = 'nobody' | 'program' | 'model'
 export const calledBy = (content: readonly Content[]): Called => {
   const calls = content.filter(({ type }) => type === 'call')
   if (calls.length === 0) return 'nobody'
-  return calls.some(call => call.type === 'call' && !call.seal) ? 'model' : 'program'
+  return calls.some(call => call.type === 'call' && !call.payload) ? 'model' : 'program'
 }
 
-/** Undefined while nothing is said of it. */
+/** Undefined if the fields hold no stop reason. */
 export const stopOf = (fields: Fields, called: Called): Stop | undefined => {
   const { stop_reason: raw, stop_sequence: sequence } = fields
   if (typeof raw !== 'string') return undefined
   const { explanation, category } = inner(fields, 'stop_details')
   const message = explanation ?? category
   return {
-    reason: judged(REASONS[raw] ?? 'end', called),
+    reason: correctReason(REASONS[raw] ?? 'end', called),
     raw,
     ...(typeof sequence === 'string' && { sequence }),
     ...(typeof message === 'string' && { message }),
   }
 }
-/** Some upstreams end a turn that calls a tool with the word for any other turn. What a program called may have been
- *  answered by then. */
-const judged = (reason: Stop['reason'], called: Called): Stop['reason'] => {
+/** Some upstreams end a tool call with `end_turn`. Calls made only by a program may already have
+ *  been answered. */
+const correctReason = (reason: Stop['reason'], called: Called): Stop['reason'] => {
   if (reason === 'call') return called === 'nobody' ? 'end' : 'call'
   return reason === 'end' && called === 'model' ? 'call' : reason
 }
 
-/** The end of an answer that says nothing of it. */
+/** The stop of an answer without a stop reason. */
 export const silentStop = (called: Called): Stop => ({
   reason: called === 'nobody' ? 'end' : 'call',
 })
 
-/** The members of an answer that tell it. */
+/** The stop fields of an answer. */
 export const stopFields = ({ reason, sequence, message }: Stop): Fields => {
-  const word = WORDS[reason]
+  const word = STOP_REASONS[reason]
   return {
     stop_reason: word,
     stop_sequence: sequence ?? null,

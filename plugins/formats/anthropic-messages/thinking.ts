@@ -1,10 +1,10 @@
-/** How much is thought, both ways, and what may not be asked beside it. */
+/** Converts the thinking settings, and resolves their conflicts with other settings. */
 import type { Loss, TargetFacts } from '../codec.ts'
 import { type Fields, isFields } from '../fields.ts'
 import type { Prompt, Thinking } from '../hub.ts'
 import { misplaced, number, OWN, object, type Place, text } from './read.ts'
 
-// ---------------------------------------------------------------- a client's wish
+// ---------------------------------------------------------------- decoding
 
 type Read = (thinking: Fields, at: Place) => Thinking
 const MODES: Readonly<Record<string, Read>> = {
@@ -19,24 +19,24 @@ const MODES: Readonly<Record<string, Read>> = {
 
 export const readThinkingWish = (body: Fields): { readonly thinking?: Thinking } => {
   const effort = text(object(body, 'output_config', '') ?? {}, 'effort', 'output_config')
-  const asked = object(body, 'thinking', '')
-  if (!asked) return effort === undefined ? {} : { thinking: { mode: 'effort', effort } }
-  const type = text(asked, 'type', 'thinking') ?? ''
-  const display = text(asked, 'display', 'thinking')
-  const wish = MODES[type]?.(asked, 'thinking') ?? misplaced('thinking.type', `'${type}'`)
-  if (!wish) return {}
+  const request = object(body, 'thinking', '')
+  if (!request) return effort === undefined ? {} : { thinking: { mode: 'effort', effort } }
+  const type = text(request, 'type', 'thinking') ?? ''
+  const display = text(request, 'display', 'thinking')
+  const thinking = MODES[type]?.(request, 'thinking') ?? misplaced('thinking.type', `'${type}'`)
+  if (!thinking) return {}
   return {
     thinking: {
-      ...wish,
+      ...thinking,
       ...(effort !== undefined && { effort }),
       ...(display !== undefined && { show: display !== 'omitted' }),
     },
   }
 }
 
-// ---------------------------------------------------------------- for an upstream
+// ---------------------------------------------------------------- encoding
 
-/** Google's own bridge between the two ways of saying it: 1k, 8k, 24k. */
+/** Effort -> budget in tokens, with the values of Google's compatibility layer. */
 const BUDGETS: Readonly<Record<string, number>> = {
   minimal: 1_024,
   low: 1_024,
@@ -45,113 +45,123 @@ const BUDGETS: Readonly<Record<string, number>> = {
   xhigh: 24_576,
   max: 24_576,
 }
-/** Words for effort that this format lacks. */
+/** Efforts that this format lacks -> the nearest one. */
 const EFFORTS: Readonly<Record<string, string>> = { minimal: 'low' }
 const effortOf = (budget: number): string => {
   if (budget <= 1_024) return 'low'
   return budget <= 8_192 ? 'medium' : 'high'
 }
 
-/** The least there is, tokens. */
-const LEAST = 1_024
-/** Of what may be written, thoughts take at most this part: the rest is for the answer. */
-const SHARE = 0.8
-/** What may be written where nobody says. */
-const USUAL = 8_192
+/** The smallest valid budget, in tokens. */
+const MIN_BUDGET = 1_024
+/** The maximum share of the output for thoughts; the rest is for the answer. */
+const MAX_THINKING_SHARE = 0.8
+/** The default output limit, in tokens. */
+const DEFAULT_LIMIT = 8_192
 
 export interface Measured {
   readonly limit: number
-  /** Undefined: nothing is said of it. */
+  /** Undefined: the request does not mention thinking. */
   readonly thinking?: Fields
   readonly effort?: string
   readonly on: boolean
 }
 
-/** `max_tokens` has to be said, and what is thought has to fit into it. */
-export const measured = (prompt: Prompt, target: TargetFacts, loss: Loss): Measured => {
-  const { thinking: wish, settings } = prompt
-  // More than it can write is refused, and would not be written anyway.
-  const asked = settings.limit && Math.min(settings.limit, target.output ?? settings.limit)
-  const limit = asked ?? target.output ?? USUAL
-  if (!wish) return { limit, on: false }
-  if (wish.mode === 'off' || wish.effort === 'none')
-    return { limit, thinking: { type: 'disabled' }, on: false, ...effortWord(wish) }
-  if (target.traits.thinking === 'adaptive') return adaptive(wish, limit)
+/** Computes `max_tokens`, which is required, and a thinking budget that fits into it. */
+export const measured = (prompt: Prompt, target: TargetFacts, dropped: Loss): Measured => {
+  const { thinking, settings } = prompt
+  // The provider rejects a limit above the model's maximum.
+  const clientLimit = settings.limit && Math.min(settings.limit, target.output ?? settings.limit)
+  const limit = clientLimit ?? target.output ?? DEFAULT_LIMIT
+  if (!thinking) return { limit, on: false }
+  if (thinking.mode === 'off' || thinking.effort === 'none')
+    return { limit, thinking: { type: 'disabled' }, on: false, ...effortMember(thinking) }
+  if (target.traits.thinking === 'adaptive') return adaptiveThinking(thinking, limit)
   if (resumesWithoutThought(prompt)) {
-    loss.drop('thinking')
+    dropped.drop('thinking')
     return { limit, on: false }
   }
-  return budgeted(wish, asked, limit, target, loss)
+  return budgetThinking(thinking, clientLimit, limit, target, dropped)
 }
-const effortWord = ({ effort }: Thinking): { readonly effort?: string } =>
+const effortMember = ({ effort }: Thinking): { readonly effort?: string } =>
   effort === undefined || effort === 'none' ? {} : { effort: EFFORTS[effort] ?? effort }
 
-/** Models that think by budget show their thoughts unless told otherwise, and not all know the word for it. */
-const display = ({ show }: Thinking, usual: boolean | undefined): Fields =>
-  show === undefined || show === usual ? {} : { display: show ? 'summarized' : 'omitted' }
+/** Models with a thinking budget show their thoughts by default, and not all of them know
+ *  `display`. */
+const display = ({ show }: Thinking, defaultShow: boolean | undefined): Fields =>
+  show === undefined || show === defaultShow ? {} : { display: show ? 'summarized' : 'omitted' }
 
-const adaptive = (wish: Thinking, limit: number): Measured => {
-  const { budget } = wish
+const adaptiveThinking = (thinking: Thinking, limit: number): Measured => {
+  const { budget } = thinking
   return {
     limit,
     on: true,
-    thinking: { type: 'adaptive', ...display(wish, undefined) },
+    thinking: { type: 'adaptive', ...display(thinking, undefined) },
     ...(budget !== undefined && { effort: effortOf(budget) }),
-    ...effortWord(wish),
+    ...effortMember(thinking),
   }
 }
-const budgeted = (
-  wish: Thinking,
-  asked: number | undefined,
-  usual: number,
+const budgetThinking = (
+  thinking: Thinking,
+  clientLimit: number | undefined,
+  defaultLimit: number,
   target: TargetFacts,
-  loss: Loss,
+  dropped: Loss,
 ): Measured => {
-  const wanted = Math.max(wish.budget ?? BUDGETS[wish.effort ?? 'medium'] ?? USUAL, LEAST)
-  // Only a bound that the client did not set itself may be raised.
-  const limit = asked ?? Math.min(Math.max(usual, wanted + USUAL), target.output ?? Infinity)
-  const most = wish.budget !== undefined && wanted < limit ? wanted : Math.floor(limit * SHARE)
-  const budget = Math.min(wanted, Math.max(most, LEAST))
+  const desiredBudget = Math.max(
+    thinking.budget ?? BUDGETS[thinking.effort ?? 'medium'] ?? DEFAULT_LIMIT,
+    MIN_BUDGET,
+  )
+  // Only a default limit may be raised.
+  const limit =
+    clientLimit ??
+    Math.min(Math.max(defaultLimit, desiredBudget + DEFAULT_LIMIT), target.output ?? Infinity)
+  const maxBudget =
+    thinking.budget !== undefined && desiredBudget < limit
+      ? desiredBudget
+      : Math.floor(limit * MAX_THINKING_SHARE)
+  const budget = Math.min(desiredBudget, Math.max(maxBudget, MIN_BUDGET))
   if (budget >= limit) {
-    loss.drop('thinking')
+    dropped.drop('thinking')
     return { limit, on: false }
   }
-  const both = wish.mode === 'budget' ? effortWord(wish) : {}
+  const effortMembers = thinking.mode === 'budget' ? effortMember(thinking) : {}
   return {
     limit,
     on: true,
-    thinking: { type: 'enabled', budget_tokens: budget, ...display(wish, true) },
-    ...both,
+    thinking: { type: 'enabled', budget_tokens: budget, ...display(thinking, true) },
+    ...effortMembers,
   }
 }
 
-/** A turn that called a tool has to begin with its thought while budgets are on; of a turn that another provider
- *  began there is none that this one could read. */
+/** With a budget, a turn that called a tool must begin with its thought. A turn of another provider
+ *  has no thought that this provider can read. */
 const resumesWithoutThought = ({ turns }: Prompt): boolean => {
   const last = turns.findLastIndex(({ role }) => role === 'assistant')
-  const answered = turns
+  const hasResult = turns
     .slice(last + 1)
     .some(({ content }) => content.some(({ type }) => type === 'result'))
-  if (last < 0 || !answered) return false
+  if (last < 0 || !hasResult) return false
   const first = turns[last]?.content.find(({ type }) => type === 'thought' || type === 'call')
-  return !(first?.type === 'thought' && first.seal?.origin === OWN)
+  return !(first?.type === 'thought' && first.payload?.origin === OWN)
 }
 
-/** Settings that thinking forbids: what they are is left to the model. */
-export const heldBack = (body: Fields, loss: Loss): Fields => {
-  const kept: { [key: string]: Fields[string] } = { ...body }
+/** Removes settings that conflict with thinking and reports them as dropped. */
+export const heldBack = (body: Fields, dropped: Loss): Fields => {
+  const result: { [key: string]: Fields[string] } = { ...body }
   const drop = (key: string, hub: string): void => {
-    delete kept[key]
-    loss.drop(hub)
+    delete result[key]
+    dropped.drop(hub)
   }
-  if (kept.temperature !== undefined && kept.temperature !== 1) drop('temperature', 'temperature')
-  if (kept.top_k !== undefined) drop('top_k', 'topK')
-  if (typeof kept.top_p === 'number' && kept.top_p < 0.95) drop('top_p', 'topP')
-  const { tool_choice: choice } = kept
+  if (result.temperature !== undefined && result.temperature !== 1)
+    drop('temperature', 'temperature')
+  if (result.top_k !== undefined) drop('top_k', 'topK')
+  if (typeof result.top_p === 'number' && result.top_p < 0.95) drop('top_p', 'topP')
+  const { tool_choice: choice } = result
   if (isFields(choice) && (choice.type === 'any' || choice.type === 'tool')) {
-    const { disable_parallel_tool_use: single } = choice
-    kept.tool_choice = { type: 'auto', ...(single && { disable_parallel_tool_use: true }) }
-    loss.drop('choice')
+    const { disable_parallel_tool_use: isSequential } = choice
+    result.tool_choice = { type: 'auto', ...(isSequential && { disable_parallel_tool_use: true }) }
+    dropped.drop('choice')
   }
-  return kept
+  return result
 }

@@ -1,4 +1,4 @@
-/** Tools and the choice among them, both ways. */
+/** Converts tools and tool choice. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Loss, TargetFacts } from '../codec.ts'
 import type { HostedName } from '../content.ts'
@@ -22,32 +22,39 @@ import {
   within,
 } from './read.ts'
 
-// ---------------------------------------------------------------- a client's tools
+// ---------------------------------------------------------------- decoding
 
 const HOSTED: readonly (readonly [type: RegExp, tool: HostedName])[] = [
   [/^web_search_\d{8}$/, 'web_search'],
   [/^web_fetch_\d{8}$/, 'web_fetch'],
   [/^code_execution_\d{8}$/, 'code_execution'],
 ]
-/** What of a tool the hub has words for. */
-const READ: ReadonlySet<string> = new Set([
-  ...['type', 'name', 'cache_control'],
-  ...['description', 'input_schema', 'strict'],
-  ...['allowed_domains', 'blocked_domains', 'user_location', 'max_uses'],
+/** Fields of a tool that the hub can express. */
+const SUPPORTED_FIELDS: ReadonlySet<string> = new Set([
+  'type',
+  'name',
+  'cache_control',
+  'description',
+  'input_schema',
+  'strict',
+  'allowed_domains',
+  'blocked_domains',
+  'user_location',
+  'max_uses',
 ])
 
-export const readTools = (body: Fields, loss: Loss): readonly Tool[] =>
+export const readTools = (body: Fields, dropped: Loss): readonly Tool[] =>
   objects(list(body, 'tools', '') ?? [], 'tools').map(({ fields, at }) =>
-    readTool(fields, at, loss),
+    readTool(fields, at, dropped),
   )
 
-const readTool = (tool: Fields, at: Place, loss: Loss): Tool => {
+const readTool = (tool: Fields, at: Place, dropped: Loss): Tool => {
   const type = text(tool, 'type', at) ?? 'custom'
   const hosted = HOSTED.find(([pattern]) => pattern.test(type))?.[1]
   if (type !== 'custom' && hosted === undefined)
     return { type: 'foreign', origin: OWN, name: text(tool, 'name', at) ?? type, raw: tool }
   for (const key in tool)
-    if (!READ.has(key) && tool[key] !== null) loss.drop(within(at, key) ?? key)
+    if (!SUPPORTED_FIELDS.has(key) && tool[key] !== null) dropped.drop(within(at, key) ?? key)
   return hosted === undefined ? readFunction(tool, at) : readHosted(tool, hosted, type, at)
 }
 const readFunction = (tool: Fields, at: Place): FunctionTool => {
@@ -63,63 +70,64 @@ const readFunction = (tool: Fields, at: Place): FunctionTool => {
     ...readCache(tool, at),
   }
 }
-const readHosted = (tool: Fields, name: HostedName, asked: string, at: Place): HostedTool => {
+const readHosted = (tool: Fields, name: HostedName, clientName: string, at: Place): HostedTool => {
   const allowed = texts(tool, 'allowed_domains', at)
   const blocked = texts(tool, 'blocked_domains', at)
-  const { type: _, ...place } = object(tool, 'user_location', at) ?? {}
+  const { type: _, ...location } = object(tool, 'user_location', at) ?? {}
   const maxCalls = number(tool, 'max_uses', at)
   const domains = { ...(allowed && { allowed }), ...(blocked && { blocked }) }
   return {
     type: 'hosted',
     tool: name,
-    asked,
+    clientName,
     ...(Object.keys(domains).length > 0 && { domains }),
-    ...(Object.keys(place).length > 0 && { place }),
+    ...(Object.keys(location).length > 0 && { location }),
     ...(maxCalls !== undefined && { maxCalls }),
     ...readCache(tool, at),
   }
 }
 
-type Choose = (choice: Fields, at: Place) => ToolChoice
-const CHOICES: Readonly<Record<string, Choose>> = {
+type ReadChoice = (choice: Fields, at: Place) => ToolChoice
+const CHOICES: Readonly<Record<string, ReadChoice>> = {
   auto: () => ({ type: 'auto' }),
   any: () => ({ type: 'required' }),
   none: () => ({ type: 'none' }),
   tool: (choice, at) => ({ type: 'tool', name: neededText(choice, 'name', at) }),
 }
 export const readChoice = (body: Fields): { readonly choice?: ToolChoice } => {
-  const asked = object(body, 'tool_choice', '')
-  if (!asked) return {}
-  const type = neededText(asked, 'type', 'tool_choice')
-  const choice = CHOICES[type]?.(asked, 'tool_choice') ?? misplaced('tool_choice.type', `'${type}'`)
+  const value = object(body, 'tool_choice', '')
+  if (!value) return {}
+  const type = neededText(value, 'type', 'tool_choice')
+  const choice = CHOICES[type]?.(value, 'tool_choice') ?? misplaced('tool_choice.type', `'${type}'`)
   return choice ? { choice } : {}
 }
 
-// ---------------------------------------------------------------- for an upstream
+// ---------------------------------------------------------------- encoding
 
 export const writeTools = (
   { tools, choice }: Prompt,
   target: TargetFacts,
-  loss: Loss,
+  dropped: Loss,
 ): readonly Fields[] => {
-  const among = choice?.type === 'some' ? tools.filter(tool => isNamed(tool, choice.names)) : tools
-  return among.map(tool => writeTool(tool, target, loss))
+  const offeredTools =
+    choice?.type === 'some' ? tools.filter(tool => matchesName(tool, choice.names)) : tools
+  return offeredTools.map(tool => writeTool(tool, target, dropped))
 }
-const isNamed = (tool: Tool, names: readonly string[]): boolean =>
+const matchesName = (tool: Tool, names: readonly string[]): boolean =>
   tool.type === 'hosted'
-    ? names.includes(tool.tool) || names.includes(tool.asked)
+    ? names.includes(tool.tool) || names.includes(tool.clientName)
     : names.includes(tool.name)
 
-const writeTool = (tool: Tool, target: TargetFacts, loss: Loss): Fields => {
-  if (tool.type === 'function') return writeFunction(tool, target, loss)
+const writeTool = (tool: Tool, target: TargetFacts, dropped: Loss): Fields => {
+  if (tool.type === 'function') return writeFunction(tool, target, dropped)
   if (tool.type === 'free') return writeFree(tool)
-  if (tool.type === 'hosted') return writeHosted(tool, loss)
+  if (tool.type === 'hosted') return writeHosted(tool, dropped)
   if (tool.origin !== OWN || !isFields(tool.raw)) throw fault('TOOL_UNSUPPORTED', [tool.name])
   return tool.raw
 }
-const writeFunction = (tool: FunctionTool, { traits }: TargetFacts, loss: Loss): Fields => {
+const writeFunction = (tool: FunctionTool, { traits }: TargetFacts, dropped: Loss): Fields => {
   const { name, description, schema, strict = false } = tool
-  if (strict && traits.structured === false) loss.drop('strict')
+  if (strict && traits.structured === false) dropped.drop('strict')
   return {
     name: fittedName(name),
     ...(description !== undefined && { description }),
@@ -128,18 +136,18 @@ const writeFunction = (tool: FunctionTool, { traits }: TargetFacts, loss: Loss):
     ...writeCache(tool),
   }
 }
-/** Arguments are an object, and its schema says so. */
+/** Arguments must be an object, and their schema must say so. */
 const argumentSchema = (schema: Json | undefined): Fields => {
   if (!isFields(schema)) return { type: 'object', properties: {} }
   return schema.type === undefined ? { type: 'object', ...schema } : schema
 }
-/** A tool that is called with plain text takes it as its one argument here. */
+/** A tool with free text input becomes a function with one argument. */
 const writeFree = ({ name, description, grammar }: FreeTool): Fields => {
   const form = grammar === undefined ? undefined : `Its input follows: ${JSON.stringify(grammar)}`
-  const words = [description, form].filter(each => each !== undefined).join('\n\n')
+  const fullDescription = [description, form].filter(each => each !== undefined).join('\n\n')
   return {
     name: freeName(name),
-    ...(words !== '' && { description: words }),
+    ...(fullDescription !== '' && { description: fullDescription }),
     input_schema: FREE_INPUT,
   }
 }
@@ -150,62 +158,70 @@ const FREE_INPUT: Fields = Object.freeze({
   additionalProperties: false,
 })
 
-/** The versions that every model with such a tool takes. */
+/** The versions that all models with the tool accept. */
 const VERSIONS: Readonly<Partial<Record<HostedName, readonly [type: string, name: string]>>> = {
   web_search: ['web_search_20250305', 'web_search'],
   web_fetch: ['web_fetch_20250910', 'web_fetch'],
   url_context: ['web_fetch_20250910', 'web_fetch'],
   code_execution: ['code_execution_20250825', 'code_execution'],
 }
-const writeHosted = (tool: HostedTool, loss: Loss): Fields => {
+const writeHosted = (tool: HostedTool, dropped: Loss): Fields => {
   const version = VERSIONS[tool.tool]
-  if (!version || tool.stores) throw fault('TOOL_UNSUPPORTED', [tool.asked])
-  const [usual, name] = version
-  const type = HOSTED.some(([pattern]) => pattern.test(tool.asked)) ? tool.asked : usual
+  if (!version || tool.stores) throw fault('TOOL_UNSUPPORTED', [tool.clientName])
+  const [defaultType, name] = version
+  const type = HOSTED.some(([pattern]) => pattern.test(tool.clientName))
+    ? tool.clientName
+    : defaultType
   if (tool.depth !== undefined && tool.depth !== 'medium')
-    loss.drop(`${tool.asked}.search_context_size`)
-  return { type, name, ...reach(tool, loss), ...writeCache(tool) }
+    dropped.drop(`${tool.clientName}.search_context_size`)
+  return { type, name, ...limitsOf(tool, dropped), ...writeCache(tool) }
 }
-/** Where it may look, and how often. */
-const reach = ({ tool, asked, domains = {}, place, maxCalls }: HostedTool, loss: Loss): Fields => {
+/** Limits of a hosted tool: domains, location and number of calls. */
+const limitsOf = (
+  { tool, clientName, domains = {}, location, maxCalls }: HostedTool,
+  dropped: Loss,
+): Fields => {
   if (tool === 'code_execution') {
-    if (maxCalls !== undefined) loss.drop(`${asked}.max_uses`)
+    if (maxCalls !== undefined) dropped.drop(`${clientName}.max_uses`)
     return {}
   }
   const { allowed = [], blocked = [] } = domains
-  if (allowed.length > 0 && blocked.length > 0) loss.drop(`${asked}.blocked_domains`)
-  const located = tool === 'web_search' && isFields(place)
+  if (allowed.length > 0 && blocked.length > 0) dropped.drop(`${clientName}.blocked_domains`)
+  const hasLocation = tool === 'web_search' && isFields(location)
   return {
     ...(allowed.length > 0 && { allowed_domains: [...allowed] }),
     ...(allowed.length === 0 && blocked.length > 0 && { blocked_domains: [...blocked] }),
-    ...(located && { user_location: { type: 'approximate', ...place } }),
+    ...(hasLocation && { user_location: { type: 'approximate', ...location } }),
     ...(maxCalls !== undefined && { max_uses: maxCalls }),
   }
 }
 
-/** Undefined where nothing is said of it. */
+/** Undefined if the request needs no choice. */
 export const writeChoice = ({ choice, settings, tools }: Prompt): Fields | undefined => {
-  const single = settings.parallel === false
-  const chosen = CHOSEN[choice?.type ?? 'auto'](choice, tools)
-  if (!choice && !single) return undefined
-  return { ...chosen, ...(single && chosen.type !== 'none' && { disable_parallel_tool_use: true }) }
+  const isSequential = settings.parallel === false
+  const written = CHOICE_WRITERS[choice?.type ?? 'auto'](choice, tools)
+  if (!choice && !isSequential) return undefined
+  return {
+    ...written,
+    ...(isSequential && written.type !== 'none' && { disable_parallel_tool_use: true }),
+  }
 }
-type Chosen = (choice: ToolChoice | undefined, tools: readonly Tool[]) => Fields
-const CHOSEN: Readonly<Record<ToolChoice['type'], Chosen>> = {
+type WriteChoice = (choice: ToolChoice | undefined, tools: readonly Tool[]) => Fields
+const CHOICE_WRITERS: Readonly<Record<ToolChoice['type'], WriteChoice>> = {
   auto: () => ({ type: 'auto' }),
   none: () => ({ type: 'none' }),
   required: () => ({ type: 'any' }),
   tool: (choice, tools) => ({
     type: 'tool',
-    name: choice?.type === 'tool' ? calledAs(choice.name, tools) : '',
+    name: choice?.type === 'tool' ? wireName(choice.name, tools) : '',
   }),
   some: choice => ({
     type: choice?.type === 'some' && choice.mode === 'required' ? 'any' : 'auto',
   }),
 }
-/** Hosted tools are called by the names this format has for them. */
-const calledAs = (name: string, tools: readonly Tool[]): string => {
-  const tool = tools.find(each => isNamed(each, [name]))
+/** The name of a tool in this format. */
+const wireName = (name: string, tools: readonly Tool[]): string => {
+  const tool = tools.find(each => matchesName(each, [name]))
   if (tool?.type === 'free') return freeName(name)
   return (tool?.type === 'hosted' && VERSIONS[tool.tool]?.[1]) || fittedName(name)
 }

@@ -1,4 +1,5 @@
-/** Turns in the order this format takes: system first, sides alternating, results before all else. */
+/** Arranges turns as this format requires: system first, alternating roles, tool results before
+ *  other content. */
 import type { Loss, TargetFacts } from '../codec.ts'
 import type { Content, Media } from '../content.ts'
 import { fault } from '../faults.ts'
@@ -19,73 +20,74 @@ export const writeTurns = (
   turns: readonly Turn[],
   target: TargetFacts,
   mayPrefill: boolean,
-  loss: Loss,
+  dropped: Loss,
 ): Written => {
   const start = turns.findIndex(({ role }) => role !== 'system')
   const leading = start < 0 ? turns : turns.slice(0, start)
-  const system = leading.flatMap(turn => systemBlocks(turn, loss))
-  // A prompt that is nothing but instructions is asked as a question.
+  const system = leading.flatMap(turn => systemBlocks(turn, dropped))
+  // A prompt of system turns only is sent as a user message.
   if (start < 0) return { system: [], messages: [{ role: 'user', content: system }] }
-  const script = new Script(target.traits.system_turns === true, loss)
+  const script = new MessageList(target.traits.system_turns === true, dropped)
   for (const turn of turns.slice(start)) script.add(turn)
   return { system, messages: script.messages(mayPrefill) }
 }
 
-const systemBlocks = ({ content }: Turn, loss: Loss): readonly Fields[] =>
+const systemBlocks = ({ content }: Turn, dropped: Loss): readonly Fields[] =>
   content.flatMap(each => {
-    if (each.type !== 'media') return writeBlock(each, loss)
+    if (each.type !== 'media') return writeBlock(each, dropped)
     const { at = 'messages', kind } = each
     throw fault('CONTENT_UNSUPPORTED', [at, `${kind} in a system prompt`], { param: at })
   })
 
-class Script {
+class MessageList {
   readonly #messages: Message[] = []
   readonly #systemTurns: boolean
-  readonly #loss: Loss
-  /** What the model showed: only the other side may show it again. */
-  #shown: Fields[] = []
+  readonly #dropped: Loss
+  /** Media that the model sent: only user messages can hold them. */
+  #media: Fields[] = []
 
-  constructor(systemTurns: boolean, loss: Loss) {
+  constructor(systemTurns: boolean, dropped: Loss) {
     this.#systemTurns = systemTurns
-    this.#loss = loss
+    this.#dropped = dropped
   }
   add(turn: Turn): void {
-    if (turn.name !== undefined) this.#loss.drop('name')
-    if (turn.role === 'system') return this.#instruct(turn)
-    if (turn.role === 'user') return this.#put('user', this.#ask(turn.content))
+    if (turn.name !== undefined) this.#dropped.drop('name')
+    if (turn.role === 'system') return this.#addSystem(turn)
+    if (turn.role === 'user') return this.#append('user', this.#userBlocks(turn.content))
     const media = turn.content.filter((each): each is Media => each.type === 'media')
     const rest = turn.content.filter(({ type }) => type !== 'media' && type !== 'result')
-    this.#put('assistant', this.#blocks(rest))
-    this.#shown.push(...this.#blocks(media))
+    this.#append('assistant', this.#blocks(rest))
+    this.#media.push(...this.#blocks(media))
   }
   messages(mayPrefill: boolean): readonly Fields[] {
-    if (this.#shown.length > 0) this.#put('user', this.#ask([]))
+    if (this.#media.length > 0) this.#append('user', this.#userBlocks([]))
     const messages = this.#messages
     if (messages[0]?.role !== 'user') messages.unshift({ role: 'user', content: [textBlock('.')] })
     this.#prefill(mayPrefill)
     return messages.map(({ role, content }) => ({ role, content }))
   }
-  /** In mid-conversation: a turn of its own where the model knows that, else a word to the user's side. */
-  #instruct(turn: Turn): void {
-    const blocks = systemBlocks(turn, this.#loss)
-    if (this.#systemTurns) return this.#put('system', blocks)
-    this.#put('user', blocks.map(marked))
+  /** A system turn in mid-conversation: a turn of its own if the model supports it, else marked
+   *  text in a user message. */
+  #addSystem(turn: Turn): void {
+    const blocks = systemBlocks(turn, this.#dropped)
+    if (this.#systemTurns) return this.#append('system', blocks)
+    this.#append('user', blocks.map(markAsSystem))
   }
-  #ask(content: readonly Content[]): readonly Fields[] {
-    const shown = this.#shown
-    this.#shown = []
-    return [...shown, ...this.#blocks(content.filter(({ type }) => type !== 'call'))]
+  #userBlocks(content: readonly Content[]): readonly Fields[] {
+    const media = this.#media
+    this.#media = []
+    return [...media, ...this.#blocks(content.filter(({ type }) => type !== 'call'))]
   }
   #blocks(content: readonly Content[]): readonly Fields[] {
-    return content.flatMap(each => writeBlock(each, this.#loss))
+    return content.flatMap(each => writeBlock(each, this.#dropped))
   }
-  #put(role: Turn['role'], blocks: readonly Fields[]): void {
+  #append(role: Turn['role'], blocks: readonly Fields[]): void {
     if (blocks.length === 0) return
     const last = this.#messages.at(-1)
-    if (last?.role !== role) this.#messages.push({ role, content: sorted(role, blocks) })
-    else last.content.splice(0, Infinity, ...sorted(role, [...last.content, ...blocks]))
+    if (last?.role !== role) this.#messages.push({ role, content: resultsFirst(role, blocks) })
+    else last.content.splice(0, Infinity, ...resultsFirst(role, [...last.content, ...blocks]))
   }
-  /** The start of an answer, given by the client: not every model goes on from it. */
+  /** A prefilled start of the answer, which not every model supports. */
   #prefill(may: boolean): void {
     const last = this.#messages.at(-1)
     const block = last?.content.at(-1)
@@ -96,16 +98,16 @@ class Script {
       if (last.content.length === 0) this.#messages.pop()
       return
     }
-    this.#loss.drop('prefill')
+    this.#dropped.drop('prefill')
     this.#messages.push({ role: 'user', content: [textBlock('Continue.')] })
   }
 }
 
-/** Results stand before anything else the user says. */
-const sorted = (role: Turn['role'], blocks: readonly Fields[]): Fields[] => {
+/** Tool results precede other content of a user message. */
+const resultsFirst = (role: Turn['role'], blocks: readonly Fields[]): Fields[] => {
   if (role !== 'user') return [...blocks]
   const isResult = ({ type }: Fields): boolean => type === 'tool_result'
   return [...blocks.filter(isResult), ...blocks.filter(block => !isResult(block))]
 }
-const marked = (block: Fields): Fields =>
+const markAsSystem = (block: Fields): Fields =>
   block.type === 'text' ? { ...block, text: `<system>\n${block.text}\n</system>` } : block

@@ -1,29 +1,34 @@
-/** The counts of this format and our meters, both ways. */
+/** Converts usage counts to and from our meters. */
 import type { Meters } from '../../slots.ts'
 import { count, type Fields, inner } from '../fields.ts'
 import { positive } from '../format.ts'
 import { partOf } from '../reported-usage.ts'
 
-/** `input_tokens` is what was neither cached nor written to the cache; `output_tokens` holds what was thought. */
+/** `input_tokens` excludes tokens read from and written to the cache; `output_tokens` includes
+ *  thoughts. */
 export const metersOf = (usage: Fields): Meters => {
-  const written = count(usage.cache_creation_input_tokens)
+  const cacheWrite = count(usage.cache_creation_input_tokens)
   const output = count(usage.output_tokens)
-  const hour = partOf(inner(usage, 'cache_creation').ephemeral_1h_input_tokens, written)
+  const cacheWriteHour = partOf(
+    inner(usage, 'cache_creation').ephemeral_1h_input_tokens,
+    cacheWrite,
+  )
   const thinking = partOf(inner(usage, 'output_tokens_details').thinking_tokens, output)
-  const ran = inner(usage, 'server_tool_use')
+  const toolCounts = inner(usage, 'server_tool_use')
   return positive({
     input: count(usage.input_tokens),
     cached: count(usage.cache_read_input_tokens),
-    cache_write: written - hour,
-    cache_write_1h: hour,
+    cache_write: cacheWrite - cacheWriteHour,
+    cache_write_1h: cacheWriteHour,
     output: output - thinking,
     thinking,
-    web_search: count(ran.web_search_requests),
-    code_execution: count(ran.code_execution_requests),
+    web_search: count(toolCounts.web_search_requests),
+    code_execution: count(toolCounts.code_execution_requests),
   })
 }
 
-/** The other way round: what is heard, seen, said and thought counts with the words of its side. As the end of a stream has them. */
+/** Audio, images and thoughts count as tokens of their side. This is the shape at the end of a
+ *  stream. */
 export const countsOf = (meters: Meters = {}): Fields => {
   const { input = 0, audio_input = 0, image_input = 0 } = meters
   const { cached = 0, cache_write = 0, cache_write_1h = 0 } = meters
@@ -39,24 +44,27 @@ export const countsOf = (meters: Meters = {}): Fields => {
   }
 }
 
-/** As a whole message has them, and the start of a stream. */
+/** The shape in a whole message and at the start of a stream. */
 export const usageOf = (meters: Meters = {}, tier?: string): Fields => ({
   ...countsOf(meters),
   cache_creation: {
     ephemeral_5m_input_tokens: meters.cache_write ?? 0,
     ephemeral_1h_input_tokens: meters.cache_write_1h ?? 0,
   },
-  ...{ inference_geo: null, service_tier: servedTier(tier), speed: null },
+  inference_geo: null,
+  service_tier: servedTier(tier),
+  speed: null,
 })
 
-/** Counts of a stream complete one another: the last value of each wins, and what is left out or null says nothing. */
+/** Merges the counts of a stream: the last value of each wins; null and missing values are
+ *  ignored. */
 export const merged = (known: Fields, more: Fields): Fields => {
   const all = { ...known }
   for (const [key, value] of Object.entries(more)) if (value !== null) all[key] = value
   return all
 }
 
-/** Names of the tier that answered; those not named are the same on both sides. */
+/** Converts names of service tiers; unlisted names are the same on both sides. */
 export const tierOf = (usage: Fields): string | undefined => {
   const { service_tier: tier } = usage
   if (typeof tier !== 'string') return undefined

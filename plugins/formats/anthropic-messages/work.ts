@@ -1,4 +1,4 @@
-/** Tools that the provider runs: a use and a result here, one piece of work in the hub. */
+/** Decodes hosted tools: a use block and a result block become one hosted call of the hub. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Citation, HostedName, Work } from '../content.ts'
 import { type Fields, isFields } from '../fields.ts'
@@ -14,95 +14,98 @@ const TOOLS: Readonly<Record<string, HostedName>> = {
   file_search: 'file_search',
   image_generation: 'image_generation',
 }
-/** What of its input others know: the query, the code, the address. */
-const ASKED: readonly string[] = ['query', 'code', 'command', 'url']
+/** Input members that other formats know: the query, the code, the URL. */
+const INPUT_MEMBERS: readonly string[] = ['query', 'code', 'command', 'url']
 
-const USES: ReadonlySet<string> = new Set(['server_tool_use', 'mcp_tool_use'])
-export const isUse = (type: string): boolean => USES.has(type)
+const USE_TYPES: ReadonlySet<string> = new Set(['server_tool_use', 'mcp_tool_use'])
+export const isUse = (type: string): boolean => USE_TYPES.has(type)
 export const isResult = (type: string): boolean =>
   type.endsWith('_tool_result') && type !== 'tool_result'
 
 type Raw = NonNullable<Work['raw']>
 
-/** Puts uses and results together. Several may run at once, or within each other; what belongs together stands in a row,
- *  and the last that is done keeps the blocks of all, so that they can be given back in their order. */
+/** Pairs use and result blocks. Several calls may run at once or nested. Their blocks form one
+ *  group, and the call that ends last keeps the group's blocks, so that they can be sent back in
+ *  order. */
 export class Works {
-  readonly #open = new Map<string, Work>()
+  readonly #openCalls = new Map<string, Work>()
   #items: Json[] = []
 
-  /** `raw`: what another provider wrote, of which these blocks are only the picture. */
+  /** `raw`: another provider's items, which these blocks only represent. */
   use(block: Fields, at: Place, raw?: Raw): Work {
     const work = { ...begunWork(block, at), ...(raw && { raw }) }
     if (!raw) this.#items.push(block)
-    this.#open.set(work.id, work)
+    this.#openCalls.set(work.id, work)
     return work
   }
   result(block: Fields, at: Place): Work {
     const id = neededText(block, 'tool_use_id', at)
     const type = neededText(block, 'type', at)
-    const known = this.#open.get(id)
-    const work = known ?? {
-      type: 'work',
+    const openCall = this.#openCalls.get(id)
+    const work = openCall ?? {
+      type: 'hostedCall',
       tool: TOOLS[type.slice(0, -'_tool_result'.length)] ?? 'other',
       id,
       input: null,
-      raw: NOTHING,
+      raw: NO_ITEMS,
     }
     if (work.raw?.origin === OWN) this.#items.push(block)
-    this.#open.delete(id)
-    return this.#done({ ...work, ...outcome(block) })
+    this.#openCalls.delete(id)
+    return this.#closeGroup({ ...work, ...outcomeOf(block) })
   }
-  /** What nothing was heard of. */
+  /** Returns the calls without a result. */
   rest(): readonly Work[] {
-    const left = [...this.#open.values()]
-    this.#open.clear()
-    return left.map((work, index) => (index === left.length - 1 ? this.#done(work) : work))
+    const unfinished = [...this.#openCalls.values()]
+    this.#openCalls.clear()
+    return unfinished.map((work, index) =>
+      index === unfinished.length - 1 ? this.#closeGroup(work) : work,
+    )
   }
-  #done(work: Work): Work {
-    if (work.raw?.origin !== OWN || this.#open.size > 0) return work
+  #closeGroup(work: Work): Work {
+    if (work.raw?.origin !== OWN || this.#openCalls.size > 0) return work
     const items = this.#items
     this.#items = []
     return { ...work, raw: { origin: OWN, items } }
   }
 }
-/** What is known while it runs. */
+/** A call without its result. */
 export const begunWork = (block: Fields, at: Place): Work => ({
-  type: 'work',
+  type: 'hostedCall',
   tool: toolOf(block, neededText(block, 'name', at)),
   id: neededText(block, 'id', at),
-  input: askedOf(block.input ?? {}),
-  raw: NOTHING,
+  input: inputOf(block.input ?? {}),
+  raw: NO_ITEMS,
 })
-/** A tool of a server that the client named is nobody's hosted tool. */
+/** A tool of an MCP server of the client is not a hosted tool. */
 const toolOf = (block: Fields, name: string): Work['tool'] =>
   (typeof block.server_name === 'string' ? undefined : TOOLS[name]) ?? 'other'
 
-const NOTHING: Raw = { origin: OWN, items: [] }
+const NO_ITEMS: Raw = { origin: OWN, items: [] }
 
-const askedOf = (input: Json): Json => {
+const inputOf = (input: Json): Json => {
   if (!isFields(input)) return input
   const [key, ...others] = Object.keys(input)
-  const known = key !== undefined && others.length === 0 && ASKED.includes(key)
-  return known ? (input[key] ?? null) : input
+  const isSingle = key !== undefined && others.length === 0 && INPUT_MEMBERS.includes(key)
+  return isSingle ? (input[key] ?? null) : input
 }
 
-/** What came of it, as far as others can read it. */
-const outcome = (block: Fields): Pick<Work, 'output' | 'found' | 'failed'> => {
+/** The result as far as other formats can express it. */
+const outcomeOf = (block: Fields): Pick<Work, 'output' | 'sources' | 'error'> => {
   const content = block.content ?? null
-  if (Array.isArray(content)) return listed(content)
+  if (Array.isArray(content)) return listOutcome(content)
   if (!isFields(content)) return typeof content === 'string' ? { output: content } : {}
   const type = text(content, 'type', undefined) ?? ''
-  if (type.endsWith('_error')) return { failed: text(content, 'error_code', undefined) ?? type }
-  if (type === 'web_fetch_result') return fetched(content)
-  return printed(content)
+  if (type.endsWith('_error')) return { error: text(content, 'error_code', undefined) ?? type }
+  if (type === 'web_fetch_result') return fetchOutcome(content)
+  return outputOf(content)
 }
-const listed = (content: readonly Json[]): Pick<Work, 'output' | 'found'> => {
+const listOutcome = (content: readonly Json[]): Pick<Work, 'output' | 'sources'> => {
   const blocks = objects(content, undefined)
-  const found = blocks.filter(({ fields }) => typeof fields.url === 'string')
-  const said = blocks.flatMap(({ fields }) => text(fields, 'text', undefined) ?? [])
+  const pages = blocks.filter(({ fields }) => typeof fields.url === 'string')
+  const texts = blocks.flatMap(({ fields }) => text(fields, 'text', undefined) ?? [])
   return {
-    found: found.map(({ fields }) => pageOf(fields)),
-    ...(said.length > 0 && { output: said.join('\n') }),
+    sources: pages.map(({ fields }) => pageOf(fields)),
+    ...(texts.length > 0 && { output: texts.join('\n') }),
   }
 }
 const pageOf = (fields: Fields): Citation => {
@@ -112,18 +115,18 @@ const pageOf = (fields: Fields): Citation => {
     ...(title !== undefined && { title }),
   }
 }
-const fetched = (content: Fields): Pick<Work, 'output' | 'found'> => {
+const fetchOutcome = (content: Fields): Pick<Work, 'output' | 'sources'> => {
   const document = isFields(content.content) ? content.content : {}
   const source = isFields(document.source) ? document.source : {}
   const page = source.type === 'text' ? text(source, 'data', undefined) : undefined
   const title = text(document, 'title', undefined)
   return {
-    found: [{ ...readFound(content, '', undefined), ...(title !== undefined && { title }) }],
+    sources: [{ ...readFound(content, '', undefined), ...(title !== undefined && { title }) }],
     ...(page !== undefined && { output: page }),
   }
 }
-/** What code printed; of other results everything. */
-const printed = (content: Fields): Pick<Work, 'output'> => {
+/** The output of code; the whole content of other results. */
+const outputOf = (content: Fields): Pick<Work, 'output'> => {
   const { stdout, stderr } = content
   if (typeof stdout !== 'string') return { output: content }
   return { output: stdout + (typeof stderr === 'string' ? stderr : '') }

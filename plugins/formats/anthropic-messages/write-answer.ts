@@ -1,4 +1,4 @@
-/** A whole answer for a client of this format. */
+/** Encodes a whole answer for a client. */
 import type { Answer } from '../answer.ts'
 import type { Context } from '../codec.ts'
 import type { Fields } from '../fields.ts'
@@ -6,16 +6,17 @@ import { answerBlocks } from './answer-blocks.ts'
 import { stopFields } from './stops.ts'
 import { usageOf } from './usage.ts'
 
-/** What an answer and the start of a stream have in common. */
+/** The fields that an answer and the start of a stream share. */
 export const messageHead = (answer: Pick<Answer, 'id'>, context: Context): Fields => ({
   id: answer.id?.startsWith('msg_') ? answer.id : `msg_${context.id}`,
   type: 'message',
   role: 'assistant',
   model: context.model,
-  ...{ container: null, diagnostics: null },
+  container: null,
+  diagnostics: null,
 })
 
-/** There is one answer to a message: of several the first. Where there is none, the question was refused. */
+/** This format carries one answer: the first. No answer means that the prompt was refused. */
 export const encodeAnswer = (answer: Answer, context: Context): Fields => {
   const [choice] = answer.choices
   return {

@@ -1,6 +1,6 @@
-/** One block of a client's stream. What the hub has as one may take several here: a seal that needs a thought of its own to
- *  carry it, the use of a tool and its result. */
-import type { Call, Citation, Content, Seal, Work } from '../content.ts'
+/** Encodes one block of a client's stream. One block of the hub may become several: a payload needs
+ *  its own thinking block, a hosted call a use and a result. */
+import type { Call, Citation, Content, OpaquePayload, Work } from '../content.ts'
 import type { Fields } from '../fields.ts'
 import { sealedFor } from '../seal.ts'
 import {
@@ -16,29 +16,30 @@ import { writeCitation } from './citations.ts'
 import { OWN } from './read.ts'
 import { workInput, workResult, workStart } from './write-work.ts'
 
-/** Writes an event of the block at hand. */
-type Tell = (type: string, fields: Fields) => void
+/** Writes an event of the current block. */
+type Emit = (type: string, fields: Fields) => void
 
 export class BlockWriter {
   readonly #content: Content
-  readonly #tell: Tell
-  #begun = false
-  /** That came while the block was open. */
-  #sealed: Seal | undefined
-  /** What a call with free text is called with: JSON only once it is whole. */
-  #held = ''
+  readonly #emit: Emit
+  #isOpen = false
+  /** The payload that arrived while the block was open. */
+  #payload: OpaquePayload | undefined
+  /** The buffered input of a free-text call, which is valid JSON only when complete. */
+  #freeInput = ''
 
-  constructor(content: Content, tell: Tell) {
+  constructor(content: Content, emit: Emit) {
     this.#content = content
-    this.#tell = tell
+    this.#emit = emit
   }
   open(): void {
     const content = this.#content
-    if (content.type === 'thought') this.#sealed = content.seal
-    else if ('seal' in content) for (const block of carried(content.seal)) this.#whole(block)
-    if (content.type === 'thought' && !isRedacted(content.seal)) this.#think()
+    if (content.type === 'thought') this.#payload = content.payload
+    else if ('payload' in content)
+      for (const block of carried(content.payload)) this.#writeWhole(block)
+    if (content.type === 'thought' && !isRedacted(content.payload)) this.#openThinking()
     if (content.type === 'call') this.#call(content)
-    if (content.type === 'work' && content.raw?.origin !== OWN) this.#work(content)
+    if (content.type === 'hostedCall' && content.raw?.origin !== OWN) this.#work(content)
     if (content.type === 'text' || content.type === 'refusal' || content.type === 'thought')
       this.grow(content.text)
     if (content.type === 'text') for (const citation of content.citations ?? []) this.cite(citation)
@@ -53,29 +54,29 @@ export class BlockWriter {
       this.#delta({ type: 'text_delta', text })
     }
   }
-  seal(seal: Seal): void {
-    this.#sealed = seal
+  setPayload(payload: OpaquePayload): void {
+    this.#payload = payload
   }
   cite(citation: Citation): void {
     if (this.#content.type !== 'text') return
     this.#text()
     this.#delta({ type: 'citations_delta', citation: writeCitation(citation) })
   }
-  /** `known`: what it turned out to be. */
+  /** `known`: the final content. */
   close(known: Content = this.#content): void {
     const { type } = this.#content
     if (type === 'thought') return this.#closeThought()
-    if (known.type === 'work') this.#closeWork(known)
-    else if (type === 'media') for (const block of answerBlocks(known)) this.#whole(block)
-    if (this.#held !== '') this.#delta(inputDelta(JSON.stringify({ input: this.#held })))
+    if (known.type === 'hostedCall') this.#closeWork(known)
+    else if (type === 'media') for (const block of answerBlocks(known)) this.#writeWhole(block)
+    if (this.#freeInput !== '') this.#delta(inputDelta(JSON.stringify({ input: this.#freeInput })))
     this.#finish()
-    // Where a seal came after the words it belongs to, it stands behind them.
-    for (const block of carried(this.#sealed)) this.#whole(block)
+    // A payload that arrived after its text follows it.
+    for (const block of carried(this.#payload)) this.#writeWhole(block)
   }
   #text(): void {
-    if (!this.#begun) this.#start(textStart())
+    if (!this.#isOpen) this.#start(textStart())
   }
-  #think(): void {
+  #openThinking(): void {
     this.#start(thoughtBlock({ text: '' }))
   }
   #call(call: Call): void {
@@ -83,7 +84,7 @@ export class BlockWriter {
     if (call.input !== '') this.#input(call.input)
   }
   #input(text: string): void {
-    if (this.#content.type === 'call' && this.#content.free) this.#held += text
+    if (this.#content.type === 'call' && this.#content.isFreeText) this.#freeInput += text
     else this.#delta(inputDelta(text))
   }
   #work(work: Work): void {
@@ -91,40 +92,40 @@ export class BlockWriter {
   }
   #closeWork(work: Work): void {
     if (work.raw?.origin === OWN) {
-      for (const block of answerBlocks(work)) this.#whole(block)
+      for (const block of answerBlocks(work)) this.#writeWhole(block)
       return
     }
-    if (!this.#begun) this.#work(work)
+    if (!this.#isOpen) this.#work(work)
     this.#delta(inputDelta(JSON.stringify(workInput(work))))
     this.#finish()
     const result = workResult(work)
-    if (result) this.#whole(result)
-    for (const block of packedBlocks(work)) this.#whole(block)
+    if (result) this.#writeWhole(result)
+    for (const block of packedBlocks(work)) this.#writeWhole(block)
   }
   #closeThought(): void {
-    const seal = this.#sealed
-    if (!this.#begun) {
-      if (isRedacted(seal)) return this.#whole(thoughtBlock({ text: '', seal }))
-      this.#think()
+    const payload = this.#payload
+    if (!this.#isOpen) {
+      if (isRedacted(payload)) return this.#writeWhole(thoughtBlock({ text: '', payload }))
+      this.#openThinking()
     }
-    if (seal) this.#delta({ type: 'signature_delta', signature: sealedFor(OWN, seal) })
+    if (payload) this.#delta({ type: 'signature_delta', signature: sealedFor(OWN, payload) })
     this.#finish()
   }
   #start(block: Fields): void {
-    this.#begun = true
-    this.#tell('content_block_start', { content_block: block })
+    this.#isOpen = true
+    this.#emit('content_block_start', { content_block: block })
   }
   #delta(delta: Fields): void {
-    this.#tell('content_block_delta', { delta })
+    this.#emit('content_block_delta', { delta })
   }
   #finish(): void {
-    if (!this.#begun) return
-    this.#begun = false
-    this.#tell('content_block_stop', {})
+    if (!this.#isOpen) return
+    this.#isOpen = false
+    this.#emit('content_block_stop', {})
   }
-  /** A block that is known as a whole, in the pieces its kind comes in. */
-  #whole(block: Fields): void {
-    const [start, ...deltas] = piecesOf(block)
+  /** Writes a complete block in the fragments of its type. */
+  #writeWhole(block: Fields): void {
+    const [start, ...deltas] = fragmentsOf(block)
     this.#start(start)
     for (const delta of deltas) this.#delta(delta)
     this.#finish()
@@ -132,8 +133,8 @@ export class BlockWriter {
 }
 const inputDelta = (json: string): Fields => ({ type: 'input_json_delta', partial_json: json })
 
-type Pieces = readonly [start: Fields, ...deltas: readonly Fields[]]
-const PIECES: Readonly<Record<string, (block: Fields) => Pieces>> = {
+type Fragments = readonly [start: Fields, ...deltas: readonly Fields[]]
+const FRAGMENTS: Readonly<Record<string, (block: Fields) => Fragments>> = {
   text: ({ text = '', ...block }) => [
     { ...textStart(), ...block, text: '' },
     { type: 'text_delta', text },
@@ -143,11 +144,11 @@ const PIECES: Readonly<Record<string, (block: Fields) => Pieces>> = {
     ...(thinking === '' ? [] : [{ type: 'thinking_delta', thinking }]),
     { type: 'signature_delta', signature },
   ],
-  server_tool_use: block => useOf(block),
-  mcp_tool_use: block => useOf(block),
+  server_tool_use: block => useFragments(block),
+  mcp_tool_use: block => useFragments(block),
 }
-const useOf = (block: Fields): Pieces => [
+const useFragments = (block: Fields): Fragments => [
   { ...block, input: {} },
   inputDelta(JSON.stringify(block.input ?? {})),
 ]
-const piecesOf = (block: Fields): Pieces => PIECES[String(block.type)]?.(block) ?? [block]
+const fragmentsOf = (block: Fields): Fragments => FRAGMENTS[String(block.type)]?.(block) ?? [block]

@@ -1,4 +1,4 @@
-/** The hub's content as blocks for an upstream: what another provider sealed never reaches it. */
+/** Encodes hub content as blocks for an upstream. Payloads of other providers are never sent. */
 import type { Json } from '../../../engine/plugin.ts'
 import { fitted, NARROW } from '../call-id.ts'
 import type { Loss } from '../codec.ts'
@@ -12,84 +12,84 @@ import { writeMedia } from './media.ts'
 import { calledName } from './names.ts'
 import { OWN } from './read.ts'
 
-type Writer<T extends Content> = (content: T, loss: Loss) => readonly Fields[]
+type Writer<T extends Content> = (content: T, dropped: Loss) => readonly Fields[]
 type Writers = { readonly [T in Content['type']]: Writer<Extract<Content, { readonly type: T }>> }
 
 export const textBlock = (text: string): Fields => ({ type: 'text', text })
 
-/** An empty text says nothing, and is not accepted. */
-const writeText = (content: Text, loss: Loss): readonly Fields[] => {
-  const whole = sealedBlock(content.seal)
-  if (whole) return [whole]
+/** Omits an empty text, which the provider rejects. */
+const writeText = (content: Text, dropped: Loss): readonly Fields[] => {
+  const block = sealedBlock(content.payload)
+  if (block) return [block]
   if (content.text === '') return []
   const { citations = [] } = content
-  const own = citations.flatMap(each => ownCitation(each) ?? [])
-  if (own.length < citations.length) loss.drop('citations')
+  const ownCitations = citations.flatMap(each => ownCitation(each) ?? [])
+  if (ownCitations.length < citations.length) dropped.drop('citations')
   return [
     {
       ...textBlock(content.text),
-      ...(own.length > 0 && { citations: own }),
+      ...(ownCitations.length > 0 && { citations: ownCitations }),
       ...writeCache(content),
     },
   ]
 }
-/** Thoughts of other providers are not given out as its own. */
-const writeThought = ({ text, seal }: Thought): readonly Fields[] => {
-  if (seal?.origin !== OWN) return []
-  if (seal.kind === REDACTED) return [{ type: 'redacted_thinking', data: seal.data }]
-  return [{ type: 'thinking', thinking: text, signature: seal.data }]
+/** Omits thoughts of other providers. */
+const writeThought = ({ text, payload }: Thought): readonly Fields[] => {
+  if (payload?.origin !== OWN) return []
+  if (payload.kind === REDACTED) return [{ type: 'redacted_thinking', data: payload.data }]
+  return [{ type: 'thinking', thinking: text, signature: payload.data }]
 }
 const writeCall = (call: Call): readonly Fields[] => [
   {
     type: 'tool_use',
     id: fitted(call.id, NARROW),
     name: calledName(call),
-    input: call.free ? { input: call.input } : argumentsOf(call.input),
-    ...callerOf(call.seal),
+    input: call.isFreeText ? { input: call.input } : argumentsOf(call.input),
+    ...callerOf(call.payload),
     ...writeCache(call),
   },
 ]
-/** Arguments are an object here, whatever the model once wrote. */
+/** Arguments must be an object here, whatever the model wrote. */
 export const argumentsOf = (input: string): Fields => {
   if (input.trim() === '') return {}
   const value = parsed(input)
   if (value === undefined) return { input }
   return isFields(value) ? value : { input: value }
 }
-const writeResult = (result: Result, loss: Loss): readonly Fields[] => {
-  const { content, value, failed } = result
-  const given = content.flatMap(each => writeGiven(each, loss))
-  const whole = given.length === 0 && value !== undefined && value !== null
-  const blocks = whole ? [textBlock(said(value))] : given
+const writeResult = (result: Result, dropped: Loss): readonly Fields[] => {
+  const { content, value, hasFailed } = result
+  const contentBlocks = content.flatMap(each => writeResultPart(each, dropped))
+  const useValue = contentBlocks.length === 0 && value !== undefined && value !== null
+  const blocks = useValue ? [textBlock(asText(value))] : contentBlocks
   return [
     {
       type: 'tool_result',
       tool_use_id: fitted(result.id, NARROW),
       ...(blocks.length > 0 && { content: blocks }),
-      ...(failed && { is_error: true }),
+      ...(hasFailed && { is_error: true }),
       ...writeCache(result),
     },
   ]
 }
-const writeGiven = (content: Text | Media, loss: Loss): readonly Fields[] =>
-  content.type === 'text' ? writeText(content, loss) : writeShown(content, loss)
-const writeShown = (media: Media, loss: Loss): readonly Fields[] => {
+const writeResultPart = (content: Text | Media, dropped: Loss): readonly Fields[] =>
+  content.type === 'text' ? writeText(content, dropped) : writeShown(content, dropped)
+const writeShown = (media: Media, dropped: Loss): readonly Fields[] => {
   const { kind, detail, name, clip } = media
-  if (detail !== undefined && detail !== 'auto') loss.drop('detail')
-  if (kind !== 'document' && name !== undefined) loss.drop('filename')
-  if (clip !== undefined) loss.drop('videoMetadata')
+  if (detail !== undefined && detail !== 'auto') dropped.drop('detail')
+  if (kind !== 'document' && name !== undefined) dropped.drop('filename')
+  if (clip !== undefined) dropped.drop('videoMetadata')
   return [writeMedia(media)]
 }
-const said = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value))
+const asText = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-/** Work of its own as it was; of another's, what can be told in words. */
-const writeWork = (work: Work, loss: Loss): readonly Fields[] => {
+/** This provider's own blocks unchanged; another provider's hosted call as text. */
+const writeWork = (work: Work, dropped: Loss): readonly Fields[] => {
   if (work.raw?.origin === OWN) return work.raw.items.filter(isFields)
-  const text = retold(work, loss)
+  const text = retold(work, dropped)
   return text ? [textBlock(text.text)] : []
 }
 
-/** By type: what a block of it becomes. */
+/** Content type -> encoder. */
 const WRITERS: Writers = {
   text: writeText,
   refusal: ({ text }) => (text === '' ? [] : [textBlock(text)]),
@@ -97,7 +97,7 @@ const WRITERS: Writers = {
   media: writeShown,
   call: writeCall,
   result: writeResult,
-  work: writeWork,
+  hostedCall: writeWork,
 }
-export const writeBlock = (content: Content, loss: Loss): readonly Fields[] =>
-  (WRITERS[content.type] as Writer<Content>)(content, loss)
+export const writeBlock = (content: Content, dropped: Loss): readonly Fields[] =>
+  (WRITERS[content.type] as Writer<Content>)(content, dropped)

@@ -1,4 +1,4 @@
-/** A request for an upstream of this format. */
+/** Encodes a request for an upstream of this format. */
 import type { Loss, Sent, TargetFacts } from '../codec.ts'
 import type { Fields } from '../fields.ts'
 import type { Prompt, Settings } from '../hub.ts'
@@ -11,52 +11,53 @@ import { writeChoice, writeTools } from './tools.ts'
 import { writeTurns } from './turns.ts'
 import { textBlock } from './write-content.ts'
 
-export const encodePrompt = (prompt: Prompt, target: TargetFacts, loss: Loss): Sent => {
-  const { limit, thinking, effort, on } = measured(prompt, target, loss)
+export const encodePrompt = (prompt: Prompt, target: TargetFacts, dropped: Loss): Sent => {
+  const { limit, thinking, effort, on } = measured(prompt, target, dropped)
   const form = writeForm(prompt, target, on)
   const { system, messages } = writeTurns(
     prompt.turns,
     target,
     target.traits.prefill !== false && !on,
-    loss,
+    dropped,
   )
-  if (prompt.before?.answer !== undefined) loss.drop('previous_response_id')
-  if (prompt.before?.conversation !== undefined) loss.drop('conversation')
-  const instructed = form.words === undefined ? system : [...system, textBlock(form.words)]
+  if (prompt.previous?.answer !== undefined) dropped.drop('previous_response_id')
+  if (prompt.previous?.conversation !== undefined) dropped.drop('conversation')
+  const systemBlocks = form.words === undefined ? system : [...system, textBlock(form.words)]
   const body: Fields = {
     model: target.name,
     max_tokens: limit,
     messages: [...messages],
-    ...(instructed.length > 0 && { system: [...instructed] }),
-    ...asked(prompt.settings, loss),
-    ...offered(prompt, target, form.tool, loss),
-    ...configured(form.format, effort),
+    ...(systemBlocks.length > 0 && { system: [...systemBlocks] }),
+    ...settingFields(prompt.settings, dropped),
+    ...toolFields(prompt, target, form.tool, dropped),
+    ...outputConfig(form.format, effort),
     ...(thinking && { thinking }),
     ...writeCache(prompt),
     ...(prompt.stream && { stream: true }),
   }
-  return { path: '/v1/messages', body: on ? heldBack(body, loss) : body }
+  return { path: '/v1/messages', body: on ? heldBack(body, dropped) : body }
 }
-const configured = (format: Fields | undefined, effort: string | undefined): Fields =>
+const outputConfig = (format: Fields | undefined, effort: string | undefined): Fields =>
   format || effort !== undefined
     ? { output_config: { ...(effort !== undefined && { effort }), ...(format && { format }) } }
     : {}
 
-const offered = (
+const toolFields = (
   prompt: Prompt,
   target: TargetFacts,
   answer: Fields | undefined,
-  loss: Loss,
+  dropped: Loss,
 ): Fields => {
   if (answer) return { tools: [answer], tool_choice: { type: 'tool', name: FORM_TOOL } }
-  const tools = writeTools(prompt, target, loss)
-  if (tools.length === 0) return remembered(prompt)
+  const tools = writeTools(prompt, target, dropped)
+  if (tools.length === 0) return earlierTools(prompt)
   const choice = writeChoice(prompt)
   return { tools: [...tools], ...(choice && { tool_choice: choice }) }
 }
 
-/** Calls of before name tools: they must be declared, even where none may be called any more. */
-const remembered = ({ turns }: Prompt): Fields => {
+/** Declares the tools of earlier calls, which the provider requires even if no tool may be called
+ *  any more. */
+const earlierTools = ({ turns }: Prompt): Fields => {
   const names = new Set<string>()
   for (const { content } of turns)
     for (const each of content) if (each.type === 'call') names.add(calledName(each))
@@ -65,32 +66,32 @@ const remembered = ({ turns }: Prompt): Fields => {
   return { tools, tool_choice: { type: 'none' } }
 }
 
-type Write = (value: never, loss: Loss) => Fields
-/** Those that are more than a member of another name. */
-const SPECIAL: Readonly<Partial<Record<keyof Settings, Write>>> = {
-  limit: () => ({}), // measured together with what is thought
-  parallel: () => ({}), // a part of the choice among tools
-  temperature: (value: number, loss) => {
-    if (value > 1) loss.drop('temperature')
+type Write = (value: never, dropped: Loss) => Fields
+/** Settings that are more than a renamed field. */
+const SPECIAL_SETTINGS: Readonly<Partial<Record<keyof Settings, Write>>> = {
+  limit: () => ({}), // computed together with the thinking budget
+  parallel: () => ({}), // part of the tool choice
+  temperature: (value: number, dropped) => {
+    if (value > 1) dropped.drop('temperature')
     return { temperature: Math.min(Math.max(value, 0), 1) }
   },
-  stops: (value: readonly string[], loss) => stopsOf(value, loss),
+  stops: (value: readonly string[], dropped) => stopsOf(value, dropped),
   user: (value: string) => ({ metadata: { user_id: value } }),
-  tier: (value: string, loss) => {
-    const own = TIERS.find(([hub]) => hub === value)?.[1]
-    if (own === undefined) loss.drop('tier')
-    return own === undefined ? {} : { service_tier: own }
+  tier: (value: string, dropped) => {
+    const name = TIERS.find(([hub]) => hub === value)?.[1]
+    if (name === undefined) dropped.drop('tier')
+    return name === undefined ? {} : { service_tier: name }
   },
 }
-const stopsOf = (stops: readonly string[], loss: Loss): Fields => {
-  // Blank ones are refused upstream.
-  const kept = stops.filter(stop => stop.trim() !== '')
-  if (kept.length < stops.length) loss.drop('stops')
-  return kept.length > 0 ? { stop_sequences: kept } : {}
+const stopsOf = (stops: readonly string[], dropped: Loss): Fields => {
+  // The provider rejects blank stop sequences.
+  const accepted = stops.filter(stop => stop.trim() !== '')
+  if (accepted.length < stops.length) dropped.drop('stops')
+  return accepted.length > 0 ? { stop_sequences: accepted } : {}
 }
 
-/** Values that ask for nothing: they are not lost where there is no name for them. */
-const NEUTRAL: Readonly<Partial<Record<keyof Settings, (value: never) => boolean>>> = {
+/** Values that request nothing are not reported as dropped. */
+const IS_NEUTRAL: Readonly<Partial<Record<keyof Settings, (value: never) => boolean>>> = {
   candidates: (value: number) => value <= 1,
   frequencyPenalty: (value: number) => value === 0,
   presencePenalty: (value: number) => value === 0,
@@ -101,16 +102,16 @@ const NEUTRAL: Readonly<Partial<Record<keyof Settings, (value: never) => boolean
   modalities: (value: readonly string[]) => value.every(each => each.toLowerCase() === 'text'),
 }
 
-/** Plain settings under their names here. What has none is lost, and said. */
-const asked = (settings: Settings, loss: Loss): Fields => {
+/** Plain settings; settings without a name in this format are reported as dropped. */
+const settingFields = (settings: Settings, dropped: Loss): Fields => {
   let body: Fields = {}
   for (const [name, value] of Object.entries(settings)) {
     if (value === undefined || value === null) continue
-    const special = SPECIAL[name as keyof Settings]
+    const special = SPECIAL_SETTINGS[name as keyof Settings]
     const member = (MEMBERS as Readonly<Record<string, string>>)[name]
-    if (special) body = { ...body, ...special(value as never, loss) }
+    if (special) body = { ...body, ...special(value as never, dropped) }
     else if (member !== undefined) body = { ...body, [member]: value }
-    else if (!NEUTRAL[name as keyof Settings]?.(value as never)) loss.drop(name)
+    else if (!IS_NEUTRAL[name as keyof Settings]?.(value as never)) dropped.drop(name)
   }
   return body
 }

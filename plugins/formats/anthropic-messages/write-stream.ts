@@ -1,4 +1,5 @@
-/** A stream for a client of this format: blocks strictly one after the other, all counts at the end. */
+/** Encodes a stream for a client of this format: blocks strictly in sequence, full usage at the
+ *  end. */
 import type { Meters } from '../../slots.ts'
 import type { Part, Stop } from '../answer.ts'
 import type { Context, StreamEncoder } from '../codec.ts'
@@ -20,11 +21,11 @@ const event = (type: string, fields: Fields): string =>
 class Encoder implements StreamEncoder {
   readonly #context: Context
   readonly #sequence = new Sequence(part => this.#write(part))
-  /** Of candidates beyond the first, which this format has no place for. */
-  readonly #others = new Set<number>()
+  /** Blocks of further candidates, which this format cannot carry. */
+  readonly #skippedBlocks = new Set<number>()
   #out = ''
-  #begun = false
-  /** Blocks written so far. */
+  #hasBegun = false
+  /** The number of blocks written so far. */
   #count = 0
   #block: BlockWriter | undefined
   #meters: Meters | undefined
@@ -42,9 +43,9 @@ class Encoder implements StreamEncoder {
     return `event: error\ndata: ${JSON.stringify(body)}\n\n`
   }
   #isOther(part: Part): boolean {
-    if (part.type === 'open' && part.choice > 0) this.#others.add(part.index)
+    if (part.type === 'open' && part.choice > 0) this.#skippedBlocks.add(part.index)
     if (part.type === 'stop') return part.choice > 0
-    return 'index' in part && this.#others.has(part.index)
+    return 'index' in part && this.#skippedBlocks.has(part.index)
   }
   #write(part: Part): void {
     if (part.type === 'begin') this.#begin(part)
@@ -55,46 +56,46 @@ class Encoder implements StreamEncoder {
   }
   #begin(part: Omit<PartOf<'begin'>, 'type'>): void {
     this.#meters = part.meters ?? this.#meters
-    if (this.#begun) return
-    this.#begun = true
+    if (this.#hasBegun) return
+    this.#hasBegun = true
     const message = {
       ...messageHead(part, this.#context),
       content: [],
       stop_reason: null,
       stop_sequence: null,
       stop_details: null,
-      // What was written is told at the end.
+      // The output count is known at the end.
       usage: { ...usageOf(part.meters, part.tier), output_tokens: 0 },
     }
     this.#out += event('message_start', { message })
   }
-  #change(part: PartOf<'open' | 'grow' | 'seal' | 'cite' | 'close'>): void {
-    if (!this.#begun) this.#begin({})
+  #change(part: PartOf<'open' | 'grow' | 'payload' | 'cite' | 'close'>): void {
+    if (!this.#hasBegun) this.#begin({})
     if (part.type === 'open') {
-      this.#block = new BlockWriter(part.content, (type, fields) => this.#tell(type, fields))
+      this.#block = new BlockWriter(part.content, (type, fields) => this.#emit(type, fields))
       return this.#block.open()
     }
     const block = this.#block
     if (!block) return
     if (part.type === 'grow') block.grow(part.text)
-    else if (part.type === 'seal') block.seal(part.seal)
+    else if (part.type === 'payload') block.setPayload(part.payload)
     else if (part.type === 'cite') block.cite(part.citation)
     else {
       this.#block = undefined
       block.close(part.content)
     }
   }
-  /** An event of the block at hand: the next one begins where it stops. */
-  #tell(type: string, fields: Fields): void {
+  /** Writes an event of the current block; the next block begins after its stop. */
+  #emit(type: string, fields: Fields): void {
     this.#out += event(type, { index: this.#count, ...fields })
     if (type === 'content_block_stop') this.#count++
   }
   #end(): void {
-    if (!this.#begun) this.#begin({})
+    if (!this.#hasBegun) this.#begin({})
     const { reason, message } = this.#stop
     if (reason === 'broken') {
-      const said = message ?? 'The model failed to write its answer.'
-      this.#out += event('error', { error: { type: 'api_error', message: said } })
+      const text = message ?? 'The model failed to write its answer.'
+      this.#out += event('error', { error: { type: 'api_error', message: text } })
       return
     }
     const delta = { ...stopFields(this.#stop), container: null }

@@ -1,92 +1,92 @@
-/** What a hosted tool of another provider did, as this format's own tools would have told it. */
+/** Encodes another provider's hosted call in the blocks of this format's own tools. */
 import type { Citation, Work } from '../content.ts'
 import type { Fields } from '../fields.ts'
 import { isFields } from '../fields.ts'
 import { sealedFor } from '../seal.ts'
 import { OWN } from './read.ts'
 
-interface Kind {
+interface ToolBlocks {
   readonly name: string
-  /** What its input is called. */
+  /** The name of the input member. */
   readonly key: string
   result?(work: Work): Fields
 }
 
-/** By the model itself, not by a program that it wrote. */
-const DIRECT: Fields = Object.freeze({ type: 'direct' })
-const searched = ({ found = [], failed }: Work): Fields => ({
+/** Called by the model itself, not by a program that the model wrote. */
+const DIRECT_CALLER: Fields = Object.freeze({ type: 'direct' })
+const searchResult = ({ sources = [], error }: Work): Fields => ({
   type: 'web_search_tool_result',
-  caller: DIRECT,
+  caller: DIRECT_CALLER,
   content:
-    failed === undefined
-      ? found.map(pageOf)
+    error === undefined
+      ? sources.map(pageOf)
       : { type: 'web_search_tool_result_error', error_code: 'unavailable' },
 })
-const pageOf = ({ url = '', title, seal }: Citation): Fields => ({
+const pageOf = ({ url = '', title, payload }: Citation): Fields => ({
   type: 'web_search_result',
   url,
   title: title ?? url,
-  encrypted_content: seal ? sealedFor(OWN, seal) : '',
+  encrypted_content: payload ? sealedFor(OWN, payload) : '',
   page_age: null,
 })
-const fetched = (work: Work): Fields => {
-  const { found = [], failed } = work
-  const [page] = found
+const fetchResult = (work: Work): Fields => {
+  const { sources = [], error } = work
+  const [page] = sources
   const document = {
     type: 'document',
     title: page?.title ?? null,
     citations: null,
-    source: { type: 'text', media_type: 'text/plain', data: printed(work) },
+    source: { type: 'text', media_type: 'text/plain', data: outputText(work) },
   }
   return {
     type: 'web_fetch_tool_result',
-    caller: DIRECT,
+    caller: DIRECT_CALLER,
     content:
-      failed === undefined
+      error === undefined
         ? { type: 'web_fetch_result', url: page?.url ?? '', retrieved_at: null, content: document }
         : { type: 'web_fetch_tool_result_error', error_code: 'unavailable' },
   }
 }
-const ran = (work: Work): Fields => ({
+const codeResult = (work: Work): Fields => ({
   type: 'code_execution_tool_result',
   content: {
     type: 'code_execution_result',
-    stdout: printed(work),
-    stderr: work.failed ?? '',
-    return_code: work.failed === undefined ? 0 : 1,
+    stdout: outputText(work),
+    stderr: work.error ?? '',
+    return_code: work.error === undefined ? 0 : 1,
     content: [],
   },
 })
-const printed = ({ output }: Work): string => {
+const outputText = ({ output }: Work): string => {
   if (output === undefined || output === null) return ''
   return typeof output === 'string' ? output : JSON.stringify(output)
 }
 
-const KINDS: Readonly<Record<Work['tool'], Kind>> = {
-  web_search: { name: 'web_search', key: 'query', result: searched },
-  web_fetch: { name: 'web_fetch', key: 'url', result: fetched },
-  url_context: { name: 'web_fetch', key: 'url', result: fetched },
-  code_execution: { name: 'code_execution', key: 'code', result: ran },
+const BLOCKS_BY_TOOL: Readonly<Record<Work['tool'], ToolBlocks>> = {
+  web_search: { name: 'web_search', key: 'query', result: searchResult },
+  web_fetch: { name: 'web_fetch', key: 'url', result: fetchResult },
+  url_context: { name: 'web_fetch', key: 'url', result: fetchResult },
+  code_execution: { name: 'code_execution', key: 'code', result: codeResult },
   file_search: { name: 'file_search', key: 'query' },
   image_generation: { name: 'image_generation', key: 'prompt' },
   other: { name: 'other', key: 'input' },
 }
 
-/** The use, its input yet to come. */
+/** The use block, without its input. */
 export const workStart = ({ tool, id }: Pick<Work, 'tool' | 'id'>): Fields => ({
   type: 'server_tool_use',
   id: serverId(id),
-  name: KINDS[tool].name,
+  name: BLOCKS_BY_TOOL[tool].name,
   input: {},
-  caller: DIRECT,
+  caller: DIRECT_CALLER,
 })
 export const workInput = ({ tool, input }: Work): Fields => {
   if (input === null || input === undefined) return {}
-  return isFields(input) ? input : { [KINDS[tool].key]: input }
+  return isFields(input) ? input : { [BLOCKS_BY_TOOL[tool].key]: input }
 }
-/** Undefined where this format has no result for it. */
+/** Undefined if this format has no result block for the tool. */
 export const workResult = (work: Work): Fields | undefined => {
-  const result = KINDS[work.tool].result?.(work)
+  const result = BLOCKS_BY_TOOL[work.tool].result?.(work)
   return result && { ...result, tool_use_id: serverId(work.id) }
 }
 export const workBlocks = (work: Work): readonly Fields[] => {
@@ -94,6 +94,6 @@ export const workBlocks = (work: Work): readonly Fields[] => {
   const use = { ...workStart(work), input: workInput(work) }
   return result ? [use, result] : [use]
 }
-const PREFIX = 'srvtoolu_'
+const ID_PREFIX = 'srvtoolu_'
 export const serverId = (id: string): string =>
-  id.startsWith(PREFIX) ? id : PREFIX + id.replace(/[^A-Za-z0-9_-]/g, '')
+  id.startsWith(ID_PREFIX) ? id : ID_PREFIX + id.replace(/[^A-Za-z0-9_-]/g, '')

@@ -1,4 +1,4 @@
-/** Both directions of this format against the hub. */
+/** The codec of Google generateContent. */
 import type { Codec } from '../codec.ts'
 import { decodeError } from './errors.ts'
 import { decodeAnswer, decodeStream } from './read-answer.ts'

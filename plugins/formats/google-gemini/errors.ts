@@ -1,35 +1,36 @@
-/** An upstream's refusal: `{error: {code, message, status, details}}`, in an array where a stream was asked for without events. */
+/** Decodes error replies: `{error: {code, message, status, details}}`, inside an array for streams
+ *  without `alt=sse`. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Refused } from '../codec.ts'
 import { entryOf, type Fields, inner, isFields, itemsIn, wordIn } from '../fields.ts'
 
-/** Reasons that say more than the status they come with. */
+/** Reasons that are more specific than the HTTP status. */
 const STATUSES: Readonly<Record<string, number>> = {
   API_KEY_INVALID: 401,
   API_KEY_EXPIRED: 401,
   API_KEY_SERVICE_BLOCKED: 403,
 }
-/** What only the message says. */
+/** Errors that only the message identifies. */
 const CODES: readonly (readonly [said: RegExp, code: string])[] = [
   [/exceeds the maximum number of tokens/i, 'context_length_exceeded'],
 ]
 
 export const decodeError = (status: number, body: Json | undefined): Refused => {
-  const given = Array.isArray(body) ? (body[0] as Json | undefined) : body
-  const error = isFields(given) && isFields(given.error) ? given.error : {}
+  const object = Array.isArray(body) ? (body[0] as Json | undefined) : body
+  const error = isFields(object) && isFields(object.error) ? object.error : {}
   const details = itemsIn(error, 'details')
   const message = wordIn(error, 'message') || `The upstream answered with status ${status}.`
   const type = wordIn(error, 'status') ?? wordIn(error, 'type')
-  const code = reasonIn(details) ?? CODES.find(([said]) => said.test(message))?.[1]
+  const code = reasonIn(details) ?? CODES.find(([pattern]) => pattern.test(message))?.[1]
   const param = fieldIn(details)
-  const wait = waitIn(details)
+  const retryAfter = waitIn(details)
   return {
     status: entryOf(STATUSES, code ?? '') ?? status,
     message,
     ...(type !== undefined && { type }),
     ...(code !== undefined && { code }),
     ...(param !== undefined && { param }),
-    ...(wait !== undefined && { wait }),
+    ...(retryAfter !== undefined && { retryAfter }),
   }
 }
 
@@ -43,13 +44,13 @@ const fieldIn = (details: readonly Fields[]): string | undefined =>
     .flatMap(each => itemsIn(each, 'fieldViolations'))
     .map(each => wordIn(each, 'field'))
     .find(Boolean)
-/** `{retryDelay: '34.4s'}`; whole seconds, never too few. */
+/** `{retryDelay: '34.4s'}`, rounded up to whole seconds. */
 const waitIn = (details: readonly Fields[]): number | undefined => {
   const retry = details.find(each => is(each, 'RetryInfo')) ?? {}
-  const given = retry.retryDelay
+  const retryDelay = retry.retryDelay
   const seconds =
-    typeof given === 'string'
-      ? Number(/^([\d.]+)s$/.exec(given)?.[1])
+    typeof retryDelay === 'string'
+      ? Number(/^([\d.]+)s$/.exec(retryDelay)?.[1])
       : Number(inner(retry, 'retryDelay').seconds)
   return Number.isFinite(seconds) ? Math.ceil(seconds) : undefined
 }

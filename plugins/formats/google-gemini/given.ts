@@ -1,5 +1,5 @@
-/** An object of a client's request: names in camelCase or snake_case, null as good as absent, and a list of what nobody
- *  asked for. */
+/** A strict reader of one object of a client's request. Accepts camelCase and snake_case names,
+ *  treats null as absent, and records which members were read. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Loss } from '../codec.ts'
 import { fault } from '../faults.ts'
@@ -7,9 +7,9 @@ import { type Fields, isFields } from '../fields.ts'
 
 export class Given {
   readonly fields: Fields
-  /** Where it stands, as the client would name it; '' for the body. */
+  /** The path of the object for error messages; '' for the body. */
   readonly at: string
-  readonly #asked = new Set<string>()
+  readonly #readNames = new Set<string>()
 
   constructor(fields: Fields, at = '') {
     this.fields = fields
@@ -19,10 +19,10 @@ export class Given {
     if (!isFields(value)) throw wrong(at, 'an object')
     return new Given(value, at)
   }
-  /** As it is. */
+  /** The unchecked value. */
   raw(name: string): Json | undefined {
     const key = this.#key(name)
-    this.#asked.add(key)
+    this.#readNames.add(key)
     return this.fields[key] ?? undefined
   }
   has(name: string): boolean {
@@ -42,7 +42,7 @@ export class Given {
     if (value) return value
     throw fault('MEMBER_MISSING', [this.place(name)], { param: this.place(name) })
   }
-  /** Google's own JSON lets numbers be written as text. */
+  /** Google's JSON mapping allows numbers as strings. */
   number(name: string): number | undefined {
     const value = this.raw(name)
     if (value === undefined || typeof value === 'number') return value
@@ -59,7 +59,7 @@ export class Given {
     const value = this.raw(name)
     return value === undefined ? undefined : Given.of(value, this.place(name))
   }
-  /** A single object counts as a list of one, as it does for Google. */
+  /** A single object counts as a list of one, as in Google's API. */
   list(name: string): readonly Json[] {
     const value = this.raw(name)
     if (value === undefined) return []
@@ -68,21 +68,21 @@ export class Given {
     throw wrong(this.place(name), 'an array')
   }
   objects(name: string): readonly Given[] {
-    const place = this.place(name)
-    return this.list(name).map((value, index) => Given.of(value, `${place}[${index}]`))
+    const path = this.place(name)
+    return this.list(name).map((value, index) => Given.of(value, `${path}[${index}]`))
   }
   texts(name: string): readonly string[] {
-    const place = this.place(name)
+    const path = this.place(name)
     return this.list(name).map((value, index) => {
       if (typeof value === 'string') return value
-      throw wrong(`${place}[${index}]`, 'a string')
+      throw wrong(`${path}[${index}]`, 'a string')
     })
   }
-  /** Tells what was not asked for. */
-  rest(loss: Loss, ...harmless: readonly string[]): void {
+  /** Reports the members that were not read, except the `harmless` ones. */
+  rest(dropped: Loss, ...harmless: readonly string[]): void {
     for (const key in this.fields)
-      if (this.fields[key] !== null && !this.#asked.has(key) && !harmless.includes(key))
-        loss.drop(this.at === '' ? key : `${this.at}.${key}`)
+      if (this.fields[key] !== null && !this.#readNames.has(key) && !harmless.includes(key))
+        dropped.drop(this.at === '' ? key : `${this.at}.${key}`)
   }
   #key(name: string): string {
     if (name in this.fields) return name

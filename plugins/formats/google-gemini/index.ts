@@ -1,4 +1,5 @@
-/** Google generateContent: the model in the path, whole answers as events, no terminator but the last one's reason. */
+/** Google generateContent: the model in the path, whole answers as events, and no terminator except
+ *  the finish reason of the last one. */
 import type { Json } from '../../../engine/plugin.ts'
 import { count, type Fields, inner, isFields } from '../fields.ts'
 import { type Format, fieldsOf } from '../format.ts'
@@ -20,17 +21,18 @@ export const googleGemini: Format = {
   endpoint: 'gemini',
   model: { rename: (path, name) => rename(path, name) },
   outputLimit: ({ generationConfig, generation_config: snake }, tokens) => {
-    const given = generationConfig ?? snake
+    const config = generationConfig ?? snake
     const key =
       generationConfig === undefined && snake !== undefined
         ? 'generation_config'
         : 'generationConfig'
-    return [key, { ...(isFields(given) && given), maxOutputTokens: tokens }]
+    return [key, { ...(isFields(config) && config), maxOutputTokens: tokens }]
   },
   limitField: 'maxOutputTokens',
   usage: {
     key: 'usageMetadata',
-    // Some pieces carry a traffic type and no counts; they complete the others and replace none.
+    // Some events carry a traffic type without counts, so events are merged and do not replace each
+    // other.
     inEvent: ({ usageMetadata }) => (isFields(usageMetadata) ? usageMetadata : undefined),
     meters: usage => metersOf(usage),
     sums: {
@@ -44,7 +46,7 @@ export const googleGemini: Format = {
   stream: {
     usageMark: 'TokenCount"',
     cumulative: true,
-    endMarks: ['Reason"'], // finishReason, or blockReason where the prompt was refused
+    endMarks: ['Reason"'], // finishReason, or blockReason if the prompt was refused
     ends: event => ends(event),
     afterEnd: 'same', // every candidate has its reason, and counts may follow
     suffices: () => false,
@@ -54,24 +56,25 @@ export const googleGemini: Format = {
   blamesKey: (status, body) => status === 400 && Buffer.from(body).includes('API_KEY_INVALID'),
 }
 
-/** `…/models/NAME:verb?query`: the name is one segment and never more than that. The client's key ends here. */
+/** `…/models/NAME:verb?query`: the name is encoded as one segment. The client's API key is removed
+ *  from the query. */
 const rename = (path: string, name: string | undefined): string => {
   const mark = path.indexOf('?')
   const local = mark < 0 ? path : path.slice(0, mark)
   const query = mark < 0 ? '' : withoutKey(path.slice(mark + 1))
-  const renamed = name === undefined ? local : named(local, name)
-  return query === '' ? renamed : `${renamed}?${query}`
+  const newPath = name === undefined ? local : replaceName(local, name)
+  return query === '' ? newPath : `${newPath}?${query}`
 }
-const named = (path: string, name: string): string => {
+const replaceName = (path: string, name: string): string => {
   const start = path.lastIndexOf('/') + 1
   const verb = path.indexOf(':', start)
   return `${path.slice(0, start)}${encodeURIComponent(name)}${verb < 0 ? '' : path.slice(verb)}`
 }
 const withoutKey = (query: string): string => {
   if (query === 'alt=sse') return query
-  const kept = new URLSearchParams(query)
-  kept.delete('key')
-  return kept.toString()
+  const parameters = new URLSearchParams(query)
+  parameters.delete('key')
+  return parameters.toString()
 }
 
 const ends = (event: SseEvent): boolean => {

@@ -1,4 +1,5 @@
-/** Logarithms of probabilities: Google's two lists, and the one list of tokens that the hub has them in (OpenAI's shape). */
+/** Converts log probabilities between Google's two lists and the hub's list of tokens (OpenAI's
+ *  shape). */
 import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, inner, isFields, itemsIn, wordIn } from '../fields.ts'
 
@@ -26,18 +27,18 @@ const tokenOf = (each: Fields): Fields => {
   }
 }
 
-export const writeLogprobs = (given: Json | undefined): Fields => {
-  const tokens = isFields(given) ? itemsIn(given, 'content') : []
+export const writeLogprobs = (logprobs: Json | undefined): Fields => {
+  const tokens = isFields(logprobs) ? itemsIn(logprobs, 'content') : []
   if (tokens.length === 0) return {}
-  const written = (each: Fields): Fields => ({
+  const writeToken = (each: Fields): Fields => ({
     token: each.token ?? '',
     logProbability: each.logprob ?? 0,
   })
   return {
     logprobsResult: {
-      chosenCandidates: tokens.map(written),
+      chosenCandidates: tokens.map(writeToken),
       topCandidates: tokens.map(each => ({
-        candidates: itemsIn(each, 'top_logprobs').map(written),
+        candidates: itemsIn(each, 'top_logprobs').map(writeToken),
       })),
     },
   }

@@ -1,4 +1,4 @@
-/** Images, documents, sound and films: `inlineData` and `fileData`, both ways. */
+/** Converts images, documents, audio and video: `inlineData` and `fileData`. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Loss } from '../codec.ts'
 import type { Media, Source } from '../content.ts'
@@ -8,14 +8,17 @@ import { kindOfMime } from '../media.ts'
 import { bad, type Given } from './given.ts'
 import { NAME } from './name.ts'
 
-/** Google takes both alphabets and no padding; everybody else the standard one. */
+/** Google accepts the standard and the URL-safe alphabet without padding; others require standard
+ *  base64. */
 const standardBase64 = (data: string): string => {
-  const plain = /[-_]/.test(data) ? data.replace(/-/g, '+').replace(/_/g, '/') : data
-  const missing = plain.length % 4
-  return missing === 0 || plain.includes('\n') ? plain : plain + '='.repeat(4 - missing)
+  const standard = /[-_]/.test(data) ? data.replace(/-/g, '+').replace(/_/g, '/') : data
+  const remainder = standard.length % 4
+  return remainder === 0 || standard.includes('\n')
+    ? standard
+    : standard + '='.repeat(4 - remainder)
 }
 
-// ---------------------------------------------------------------- of a client
+// ---------------------------------------------------------------- decoding
 
 export const readInline = (blob: Given, part: Given): Media => {
   const mime = blob.need('mimeType').toLowerCase()
@@ -23,18 +26,18 @@ export const readInline = (blob: Given, part: Given): Media => {
   return mediaOf(source, kindOfMime(mime), blob, part)
 }
 
-/** What only Google can open: its files, its buckets, its films. */
+/** URIs that only Google can open: its files, Cloud Storage and YouTube videos. */
 const OWN_FILE = /^(?:gs:\/\/|https:\/\/generativelanguage\.googleapis\.com\/|files\/)/
-const FILM = /^https:\/\/(?:www\.|m\.)?(?:youtube\.com|youtu\.be)\//
+const YOUTUBE_URL = /^https:\/\/(?:www\.|m\.)?(?:youtube\.com|youtu\.be)\//
 
 export const readFile = (file: Given, part: Given): Media => {
   const uri = file.need('fileUri')
   const mime = file.text('mimeType')?.toLowerCase() ?? mimeOfUrl(uri)
-  const kind = FILM.test(uri) ? 'video' : kindOfMime(mime ?? '')
-  const known = mime !== undefined && { mime }
+  const kind = YOUTUBE_URL.test(uri) ? 'video' : kindOfMime(mime ?? '')
+  const mimeMember = mime !== undefined && { mime }
   const source: Source = OWN_FILE.test(uri)
-    ? { type: 'file', file: uri, origin: NAME, ...known }
-    : { type: 'url', url: uri, ...known }
+    ? { type: 'file', file: uri, origin: NAME, ...mimeMember }
+    : { type: 'url', url: uri, ...mimeMember }
   return mediaOf(source, kind, file, part)
 }
 const mediaOf = (source: Source, kind: Media['kind'], data: Given, part: Given): Media => {
@@ -44,7 +47,7 @@ const mediaOf = (source: Source, kind: Media['kind'], data: Given, part: Given):
   const detail = DETAILS.find(([, word]) => word === level)?.[0]
   const name = data.text('displayName')
   if (clip !== undefined && !isFields(clip))
-    throw bad(part.place('videoMetadata'), 'it is an object')
+    throw bad(part.place('videoMetadata'), 'expected an object')
   return {
     type: 'media',
     kind,
@@ -61,16 +64,16 @@ const DETAILS: readonly (readonly [detail: string, level: string])[] = [
   ['high', 'MEDIA_RESOLUTION_HIGH'],
 ]
 
-// ---------------------------------------------------------------- towards an upstream
+// ---------------------------------------------------------------- encoding
 
-/** `levels`: whether the model takes a level of detail for each image. */
-export const writeMedia = (media: Media, levels: boolean, loss: Loss): Fields => {
-  const { detail, name, context, cited, clip } = media
+/** `levels`: whether the model accepts a resolution for each image. */
+export const writeMedia = (media: Media, levels: boolean, dropped: Loss): Fields => {
+  const { detail, name, context, citationsEnabled, clip } = media
   const level = DETAILS.find(each => each[0] === detail)?.[1]
-  if (detail !== undefined && detail !== 'auto' && !(levels && level)) loss.drop('detail')
-  if (name !== undefined) loss.drop('filename')
-  if (context !== undefined) loss.drop('context')
-  if (cited) loss.drop('citations')
+  if (detail !== undefined && detail !== 'auto' && !(levels && level)) dropped.drop('detail')
+  if (name !== undefined) dropped.drop('filename')
+  if (context !== undefined) dropped.drop('context')
+  if (citationsEnabled) dropped.drop('citations')
   return present({
     ...writeSource(media),
     videoMetadata: clip,
@@ -91,12 +94,12 @@ const writeSource = (media: Media): Fields => {
     if (source.origin !== NAME) throw refused(media, 'a file of another provider')
     return { fileData: present({ fileUri: source.file, mimeType: source.mime }) }
   }
-  if (!source.url.startsWith('https://')) throw refused(media, 'an address that is not https')
+  if (!source.url.startsWith('https://')) throw refused(media, 'a URL without https')
   const mime = source.mime ?? mimeOfUrl(source.url)
   const mimeType = mime === undefined ? undefined : mimeFor(mime)
   return { fileData: present({ fileUri: source.url, mimeType }) }
 }
-/** Names that servers give what Google calls otherwise. */
+/** Media types that Google names differently. */
 const ALIASES: Readonly<Record<string, string>> = {
   'video/quicktime': 'video/mov',
   'video/x-msvideo': 'video/avi',
@@ -109,26 +112,47 @@ export const mimeFor = (mime: string): string => entryOf(ALIASES, mime) ?? mime
 export const refused = ({ at, kind }: Media, what: string): Error =>
   fault('CONTENT_UNSUPPORTED', [at ?? kind, what], at === undefined ? {} : { param: at })
 
-/** By the extension of the path, whatever the query. */
+/** By the extension of the path, without the query. */
 const mimeOfUrl = (url: string): string | undefined => {
   const path = url.split(/[?#]/, 1)[0] ?? ''
   const extension = /\.([A-Za-z0-9]{2,5})$/.exec(path)?.[1]?.toLowerCase()
   return extension === undefined ? undefined : entryOf(MIMES, extension)
 }
 const MIMES: Readonly<Record<string, string>> = {
-  ...{ png: 'image/png', jpg: 'image/jpeg', jpeg: 'image/jpeg', webp: 'image/webp' },
-  ...{ gif: 'image/gif', heic: 'image/heic', heif: 'image/heif' },
-  ...{ mp4: 'video/mp4', mov: 'video/mov', avi: 'video/avi', mpeg: 'video/mpeg', mpg: 'video/mpg' },
-  ...{ webm: 'video/webm', wmv: 'video/wmv', flv: 'video/x-flv', '3gp': 'video/3gpp' },
-  ...{ mp3: 'audio/mp3', wav: 'audio/wav', aac: 'audio/aac', ogg: 'audio/ogg', flac: 'audio/flac' },
-  ...{ aiff: 'audio/aiff', m4a: 'audio/m4a' },
-  ...{ pdf: 'application/pdf', txt: 'text/plain', md: 'text/md', csv: 'text/csv' },
-  ...{ html: 'text/html', xml: 'text/xml' },
+  png: 'image/png',
+  jpg: 'image/jpeg',
+  jpeg: 'image/jpeg',
+  webp: 'image/webp',
+  gif: 'image/gif',
+  heic: 'image/heic',
+  heif: 'image/heif',
+  mp4: 'video/mp4',
+  mov: 'video/mov',
+  avi: 'video/avi',
+  mpeg: 'video/mpeg',
+  mpg: 'video/mpg',
+  webm: 'video/webm',
+  wmv: 'video/wmv',
+  flv: 'video/x-flv',
+  '3gp': 'video/3gpp',
+  mp3: 'audio/mp3',
+  wav: 'audio/wav',
+  aac: 'audio/aac',
+  ogg: 'audio/ogg',
+  flac: 'audio/flac',
+  aiff: 'audio/aiff',
+  m4a: 'audio/m4a',
+  pdf: 'application/pdf',
+  txt: 'text/plain',
+  md: 'text/md',
+  csv: 'text/csv',
+  html: 'text/html',
+  xml: 'text/xml',
 }
 
 // ---------------------------------------------------------------- answers
 
-/** What an upstream drew or spoke; undefined where it is nothing we know. */
+/** Media that an upstream generated; undefined for other parts. */
 export const drawn = (part: Fields): Media | undefined => {
   const inline = inner(part, 'inlineData')
   const mime = wordIn(inline, 'mimeType')
@@ -145,7 +169,7 @@ export const drawn = (part: Fields): Media | undefined => {
   return { type: 'media', kind: kindOfMime(type ?? ''), source }
 }
 
-/** For a client; what has no place in an answer of this format is told by its address, or not at all. */
+/** Encodes media for a client; files are sent as their URI. */
 export const shown = ({ source }: Media): Json | undefined => {
   if (source.type === 'data') return { inlineData: { mimeType: source.mime, data: source.data } }
   if (source.type === 'text') return { text: source.text }

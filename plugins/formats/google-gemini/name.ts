@@ -1,20 +1,21 @@
-/** What the hub calls this format, and names of tools within its limits. */
+/** The name of this format, and tool names within its limits. */
 import { fitted, type IdRule, original } from '../call-id.ts'
 import type { Call } from '../content.ts'
 
-/** The origin of its seals, its files and its own tools. */
+/** The origin of its payloads, files and foreign tools. */
 export const NAME = 'google-gemini'
 
-/** Stands where a signature must stand and none is: Google lets it pass. */
+/** A signature that Google accepts in place of a missing one. */
 export const PLACEHOLDER = 'skip_thought_signature_validator'
 
-const RULE: IdRule = { allowed: /^[A-Za-z_][A-Za-z0-9_.:-]*$/, longest: 128 }
+const NAME_RULE: IdRule = { allowed: /^[A-Za-z_][A-Za-z0-9_.:-]*$/, longest: 128 }
 
-/** A tool that is called with plain text is a function with one argument here; its name tells the reader of the call. */
-const FREE = 'tollgate_text_'
-export const toolName = ({ name, free }: Pick<Call, 'name' | 'free'>): string =>
-  free ? FREE + fitted(name, RULE) : fitted(name, RULE)
-export const toolOf = (name: string): Pick<Call, 'name' | 'free'> =>
-  name.startsWith(FREE)
-    ? { name: original(name.slice(FREE.length)), free: true }
+/** A tool with free text input becomes a function with one argument; the prefix tells the
+ *  decoder. */
+const FREE_PREFIX = 'tollgate_text_'
+export const toolName = ({ name, isFreeText }: Pick<Call, 'name' | 'isFreeText'>): string =>
+  isFreeText ? FREE_PREFIX + fitted(name, NAME_RULE) : fitted(name, NAME_RULE)
+export const toolOf = (name: string): Pick<Call, 'name' | 'isFreeText'> =>
+  name.startsWith(FREE_PREFIX)
+    ? { name: original(name.slice(FREE_PREFIX.length)), isFreeText: true }
     : { name: original(name) }

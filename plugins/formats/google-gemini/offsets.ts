@@ -1,5 +1,5 @@
-/** Offsets in a text that comes in pieces: Google counts bytes of UTF-8, the hub UTF-16 units. Pieces of plain ASCII need not
- *  be kept for that: there both are the same. */
+/** Converts offsets in a text that arrives in pieces: Google counts UTF-8 bytes, the hub UTF-16
+ *  units. ASCII pieces are not kept, because both offsets are equal in them. */
 
 interface Piece {
   readonly byte: number
@@ -11,7 +11,7 @@ interface Piece {
 export class Offsets {
   #bytes = 0
   #units = 0
-  /** Those that are more than ASCII, in their order. */
+  /** Pieces with non-ASCII text, in order. */
   readonly #wide: Piece[] = []
 
   get bytes(): number {
@@ -29,26 +29,26 @@ export class Offsets {
   }
   unitAt(byte: number): number {
     if (byte >= this.#bytes) return this.#units
-    const piece = this.#before(each => each.byte <= byte)
+    const piece = this.#lastPiece(each => each.byte <= byte)
     if (!piece) return Math.max(0, byte)
-    const inside = byte - piece.byte
-    if (inside >= piece.bytes) return piece.unit + piece.text.length + inside - piece.bytes
-    return piece.unit + Buffer.from(piece.text).subarray(0, inside).toString().length
+    const offset = byte - piece.byte
+    if (offset >= piece.bytes) return piece.unit + piece.text.length + offset - piece.bytes
+    return piece.unit + Buffer.from(piece.text).subarray(0, offset).toString().length
   }
   byteAt(unit: number): number {
     if (unit >= this.#units) return this.#bytes
-    const piece = this.#before(each => each.unit <= unit)
+    const piece = this.#lastPiece(each => each.unit <= unit)
     if (!piece) return Math.max(0, unit)
-    const inside = unit - piece.unit
-    if (inside >= piece.text.length) return piece.byte + piece.bytes + inside - piece.text.length
-    return piece.byte + Buffer.byteLength(piece.text.slice(0, inside))
+    const offset = unit - piece.unit
+    if (offset >= piece.text.length) return piece.byte + piece.bytes + offset - piece.text.length
+    return piece.byte + Buffer.byteLength(piece.text.slice(0, offset))
   }
-  #before(fits: (piece: Piece) => boolean): Piece | undefined {
+  #lastPiece(matches: (piece: Piece) => boolean): Piece | undefined {
     let low = 0
     let high = this.#wide.length
     while (low < high) {
       const middle = (low + high) >> 1
-      if (fits(this.#wide[middle] as Piece)) low = middle + 1
+      if (matches(this.#wide[middle] as Piece)) low = middle + 1
       else high = middle
     }
     return this.#wide[low - 1]

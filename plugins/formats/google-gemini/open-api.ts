@@ -1,9 +1,9 @@
-/** Google's subset of OpenAPI, read as the JSON Schema it means. */
+/** Converts Google's subset of OpenAPI to the equivalent JSON Schema. */
 import type { Json } from '../../../engine/plugin.ts'
 import { entryOf, type Fields, isFields } from '../fields.ts'
 
-/** Numbers that Google writes as text. */
-const COUNTS = new Set([
+/** Numbers that Google sends as strings. */
+const NUMERIC_KEYWORDS = new Set([
   'minItems',
   'maxItems',
   'minLength',
@@ -11,34 +11,38 @@ const COUNTS = new Set([
   'minProperties',
   'maxProperties',
 ])
-/** Words of its own: what they say is said otherwise, or is no schema at all. */
-const OWN = new Set(['nullable', 'propertyOrdering', 'property_ordering', 'example'])
-const snakes = /_([a-z])/g
+/** Google's own keywords, which are converted elsewhere or do not constrain values. */
+const GOOGLE_KEYWORDS = new Set(['nullable', 'propertyOrdering', 'property_ordering', 'example'])
+const SNAKE_CASE = /_([a-z])/g
 
-export const jsonSchema = (given: Fields): Fields => {
+export const jsonSchema = (openApi: Fields): Fields => {
   const schema: { [key: string]: Json } = {}
-  for (const [written, value] of Object.entries(given)) {
-    if (OWN.has(written) || value === null) continue
-    const key = written.replace(snakes, (_, letter: string) => letter.toUpperCase())
-    schema[key] = entryOf(READERS, key)?.(value) ?? (COUNTS.has(key) ? Number(value) : value)
+  for (const [name, value] of Object.entries(openApi)) {
+    if (GOOGLE_KEYWORDS.has(name) || value === null) continue
+    const key = name.replace(SNAKE_CASE, (_, letter: string) => letter.toUpperCase())
+    schema[key] =
+      entryOf(READERS, key)?.(value) ?? (NUMERIC_KEYWORDS.has(key) ? Number(value) : value)
   }
-  if (given.nullable === true && typeof schema.type === 'string') {
+  if (openApi.nullable === true && typeof schema.type === 'string') {
     schema.type = [schema.type, 'null']
     if (Array.isArray(schema.enum)) schema.enum = [...schema.enum, null]
   }
   return schema
 }
 
-const each = (value: Json): Json =>
-  Array.isArray(value) ? value.map(one => (isFields(one) ? jsonSchema(one) : one)) : value
+const convertList = (value: Json): Json =>
+  Array.isArray(value) ? value.map(item => (isFields(item) ? jsonSchema(item) : item)) : value
 const READERS: Readonly<Record<string, (value: Json) => Json>> = {
   type: value => (typeof value === 'string' ? value.toLowerCase() : value),
   items: value => (isFields(value) ? jsonSchema(value) : value),
-  anyOf: each,
+  anyOf: convertList,
   properties: value =>
     isFields(value)
       ? Object.fromEntries(
-          Object.entries(value).map(([name, one]) => [name, isFields(one) ? jsonSchema(one) : one]),
+          Object.entries(value).map(([name, property]) => [
+            name,
+            isFields(property) ? jsonSchema(property) : property,
+          ]),
         )
       : value,
 }

@@ -1,4 +1,5 @@
-/** The arguments of a call that come value by value: `{jsonPath: '$.a[0].b', stringValue, willContinue}`. */
+/** Collects the arguments of a call that arrive value by value: `{jsonPath: '$.a[0].b',
+ *  stringValue, willContinue}`. */
 import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, itemsIn, wordIn } from '../fields.ts'
 
@@ -6,27 +7,27 @@ type Node = Map<string, Node | Json> | (Node | Json)[]
 
 export class PartialArgs {
   readonly #root: Map<string, Node | Json> = new Map()
-  /** The text that goes on. */
-  #unfinished: string | undefined
+  /** The path of the string that continues in the next piece. */
+  #openPath: string | undefined
 
   constructor(args: Fields = {}) {
     for (const key in args) this.#root.set(key, args[key] ?? null)
   }
   take(call: Fields): void {
-    for (const given of itemsIn(call, 'partialArgs')) {
-      const path = wordIn(given, 'jsonPath')
-      if (path !== undefined) this.#put(path, given)
+    for (const argument of itemsIn(call, 'partialArgs')) {
+      const path = wordIn(argument, 'jsonPath')
+      if (path !== undefined) this.#set(path, argument)
     }
   }
   get json(): string {
-    return JSON.stringify(plain(this.#root))
+    return JSON.stringify(toJson(this.#root))
   }
-  /** The one argument of a tool that is called with plain text. */
+  /** The single argument of a free-text tool. */
   get input(): string {
     const input = this.#root.get('input')
     return typeof input === 'string' ? input : this.json
   }
-  #put(path: string, given: Fields): void {
+  #set(path: string, argument: Fields): void {
     const steps = stepsOf(path)
     const last = steps.pop()
     if (last === undefined) return
@@ -34,17 +35,21 @@ export class PartialArgs {
     steps.forEach((step, index) => {
       node = child(node, step, typeof (steps[index + 1] ?? last) === 'number')
     })
-    const more = this.#unfinished === path ? read(node, last) : undefined
-    const value = scalarIn(given)
+    const prefix = this.#openPath === path ? read(node, last) : undefined
+    const value = scalarIn(argument)
     if (value === undefined) return
-    write(node, last, typeof more === 'string' && typeof value === 'string' ? more + value : value)
-    this.#unfinished = given.willContinue === true ? path : undefined
+    write(
+      node,
+      last,
+      typeof prefix === 'string' && typeof value === 'string' ? prefix + value : value,
+    )
+    this.#openPath = argument.willContinue === true ? path : undefined
   }
 }
 
-const scalarIn = (given: Fields): Json | undefined => {
-  if ('nullValue' in given) return null
-  return given.stringValue ?? given.numberValue ?? given.boolValue ?? undefined
+const scalarIn = (argument: Fields): Json | undefined => {
+  if ('nullValue' in argument) return null
+  return argument.stringValue ?? argument.numberValue ?? argument.boolValue ?? undefined
 }
 
 /** `$.a[0]['b.c']` */
@@ -54,7 +59,8 @@ const stepsOf = (path: string): (string | number)[] =>
     index === undefined ? (name ?? single ?? double ?? '').replace(/\\(.)/g, '$1') : Number(index),
   )
 
-/** A list grows by one at a time, whatever index is said: nobody makes it long with one number. */
+/** A list grows by at most one element per step, so that a large index cannot allocate a long
+ *  list. */
 const slot = (list: readonly unknown[], step: string | number): number =>
   Math.min(Number(step) || 0, list.length)
 const read = (node: Node, step: string | number): Node | Json | undefined =>
@@ -66,14 +72,14 @@ const write = (node: Node, step: string | number, value: Node | Json): void => {
 const isNode = (value: Node | Json | undefined): value is Node =>
   value instanceof Map || Array.isArray(value)
 const child = (node: Node, step: string | number, list: boolean): Node => {
-  const found = read(node, step)
-  if (isNode(found)) return found
-  const made: Node = list ? [] : new Map()
-  write(node, step, made)
-  return made
+  const existing = read(node, step)
+  if (isNode(existing)) return existing
+  const created: Node = list ? [] : new Map()
+  write(node, step, created)
+  return created
 }
-const plain = (value: Node | Json): Json => {
+const toJson = (value: Node | Json): Json => {
   if (value instanceof Map)
-    return Object.fromEntries([...value].map(([key, each]) => [key, plain(each)]))
-  return Array.isArray(value) ? (value as (Node | Json)[]).map(plain) : (value as Json)
+    return Object.fromEntries([...value].map(([key, each]) => [key, toJson(each)]))
+  return Array.isArray(value) ? (value as (Node | Json)[]).map(toJson) : (value as Json)
 }

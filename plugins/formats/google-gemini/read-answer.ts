@@ -1,4 +1,5 @@
-/** An upstream's answer: whole, or in the events of a stream, each of which is an answer with nothing but what is new. */
+/** Decodes an upstream's answer: whole, or as stream events, each of which is an answer with the
+ *  new content only. */
 import { randomUUID } from 'node:crypto'
 import type { Answer, Part } from '../answer.ts'
 import { fitted, NARROW } from '../call-id.ts'
@@ -14,17 +15,17 @@ import { hasCounts, metersOf } from './usage.ts'
 
 class AnswerReader {
   readonly #candidates = new Map<number, CandidateReader>()
-  #begun = false
-  #ended = false
+  #hasBegun = false
+  #hasEnded = false
   #blocks = 0
   #ids = 0
   #name: string | undefined
 
   get ended(): boolean {
-    return this.#ended
+    return this.#hasEnded
   }
   take(answer: Fields, emit: (part: Part) => void): void {
-    if (this.#ended) return
+    if (this.#hasEnded) return
     this.#begin(answer, emit)
     const { usageMetadata: usage } = answer
     if (hasCounts(usage)) emit({ type: 'count', meters: metersOf(usage) })
@@ -36,16 +37,16 @@ class AnswerReader {
     const all = [...this.#candidates.values()]
     if (all.length > 0 && all.every(({ stopped }) => stopped)) this.#end(emit)
   }
-  /** All that comes has come: what did not say why it ended has ended. */
+  /** Ends the candidates that have no finish reason. */
   finish(emit: (part: Part) => void): void {
-    if (this.#ended) return
+    if (this.#hasEnded) return
     for (const candidate of this.#candidates.values()) candidate.stop(undefined)
     if (this.#candidates.size === 0) emit({ type: 'stop', choice: 0, stop: { reason: 'broken' } })
     this.#end(emit)
   }
   #begin(answer: Fields, emit: (part: Part) => void): void {
-    if (this.#begun) return
-    this.#begun = true
+    if (this.#hasBegun) return
+    this.#hasBegun = true
     const id = wordIn(answer, 'responseId')
     const model = wordIn(answer, 'modelVersion')
     const created = Math.floor(Date.parse(wordIn(answer, 'createTime') ?? '') / 1000)
@@ -62,13 +63,13 @@ class AnswerReader {
   #candidate(candidate: Fields, position: number, shared: Shared): CandidateReader {
     const { index } = candidate
     const choice = typeof index === 'number' && index >= 0 ? index : position
-    const known = this.#candidates.get(choice)
-    if (known) return known
+    const existing = this.#candidates.get(choice)
+    if (existing) return existing
     const reader = new CandidateReader(choice, shared)
     this.#candidates.set(choice, reader)
     return reader
   }
-  /** The prompt itself was refused: nobody answers it. */
+  /** The prompt itself was refused, so there is no candidate. */
   #block(answer: Fields, emit: (part: Part) => void): void {
     const feedback = inner(answer, 'promptFeedback')
     const reason = wordIn(feedback, 'blockReason')
@@ -78,7 +79,7 @@ class AnswerReader {
     this.#end(emit)
   }
   #end(emit: (part: Part) => void): void {
-    this.#ended = true
+    this.#hasEnded = true
     emit({ type: 'end' })
   }
   #shared(emit: (part: Part) => void): Shared {
@@ -109,7 +110,7 @@ export const decodeAnswer = (body: Fields): Answer => {
   }
 }
 
-/** The last word of a stream is the reason it ended for: it has no other terminator. */
+/** A stream's only terminator is its finish reason. */
 export const decodeStream = (): StreamDecoder => {
   const reader = new AnswerReader()
   return {

@@ -1,7 +1,7 @@
-/** One candidate of an upstream's answer, piece by piece: its parts become blocks of the hub. */
+/** Decodes one candidate of an upstream's answer piece by piece to blocks of the hub. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Part } from '../answer.ts'
-import type { Call, Content, Seal, Text, Thought, Work } from '../content.ts'
+import type { Call, Content, OpaquePayload, Text, Thought, Work } from '../content.ts'
 import { type Fields, inner, isFields, itemsIn, wordIn } from '../fields.ts'
 import { readLogprobs } from './logprobs.ts'
 import { drawn } from './media.ts'
@@ -12,21 +12,21 @@ import { citationsIn, worksIn } from './read-grounding.ts'
 import { saysReason, stopOf } from './stops.ts'
 import { answered, begun, done } from './work.ts'
 
-/** What all candidates of an answer share. */
+/** State that all candidates of an answer share. */
 export interface Shared {
   readonly emit: (part: Part) => void
-  /** The next index of a block. */
+  /** Returns the next block index. */
   readonly index: () => number
-  /** An id of this answer's own. */
+  /** Makes an id that is unique in this answer. */
   readonly id: (kind: 'call' | 'work') => string
 }
-interface Open<T extends Content> {
+interface OpenBlock<T extends Content> {
   readonly index: number
   readonly content: T
 }
-interface Said extends Open<Text | Thought> {
-  seal: Seal | undefined
-  /** Where it begins in all the text, in UTF-16 units. */
+interface OpenText extends OpenBlock<Text | Thought> {
+  payload: OpaquePayload | undefined
+  /** The start of the block in the candidate's whole text, in UTF-16 units. */
   readonly unit: number
 }
 
@@ -34,28 +34,28 @@ export class CandidateReader {
   readonly #choice: number
   #shared: Shared
   readonly #text = new Offsets()
-  #said: Said | undefined
-  #call: (Open<Call> & { readonly args: PartialArgs }) | undefined
-  readonly #works = new Map<string, Open<Work>>()
-  /** Sources that have been told. */
-  readonly #cited = new Set<string>()
-  /** Tools whose work has been told part by part. */
-  readonly #shown = new Set<string>()
+  #openText: OpenText | undefined
+  #call: (OpenBlock<Call> & { readonly args: PartialArgs }) | undefined
+  readonly #works = new Map<string, OpenBlock<Work>>()
+  /** Citations that were emitted. */
+  readonly #citationKeys = new Set<string>()
+  /** Hosted tools whose calls were emitted from parts. */
+  readonly #emittedTools = new Set<string>()
   #grounding: Fields = {}
-  #called = false
+  #hasCalls = false
   #empty = true
-  #stopped = false
+  #hasStopped = false
 
   constructor(choice: number, shared: Shared) {
     this.#choice = choice
     this.#shared = shared
   }
   get stopped(): boolean {
-    return this.#stopped
+    return this.#hasStopped
   }
-  /** A piece of it, or all. */
+  /** Decodes a piece of the candidate, or all of it. */
   take(candidate: Fields, shared: Shared): void {
-    if (this.#stopped) return
+    if (this.#hasStopped) return
     this.#shared = shared
     const logprobs = readLogprobs(candidate)
     for (const part of itemsIn(inner(candidate, 'content'), 'parts')) this.#part(part, logprobs)
@@ -64,120 +64,138 @@ export class CandidateReader {
     if (saysReason(reason)) this.stop(reason, wordIn(candidate, 'finishMessage'))
   }
   stop(raw: string | undefined, message?: string): void {
-    if (this.#stopped) return
-    this.#settle()
-    this.#hush()
+    if (this.#hasStopped) return
+    this.#closeCalls()
+    this.#closeText()
     const tools = worksIn(this.#grounding, () => this.#shared.id('work'))
-    for (const work of tools) if (!this.#shown.has(work.tool)) this.#whole(work)
-    this.#stopped = true
-    const stop = stopOf(raw, message, { called: this.#called, empty: this.#empty })
+    for (const work of tools) if (!this.#emittedTools.has(work.tool)) this.#emitWhole(work)
+    this.#hasStopped = true
+    const stop = stopOf(raw, message, { called: this.#hasCalls, empty: this.#empty })
     this.#shared.emit({ type: 'stop', choice: this.#choice, stop })
   }
   #part(part: Fields, logprobs: Json | undefined): void {
     const signature = wordIn(part, 'thoughtSignature')
-    const seal = signature === undefined ? undefined : { origin: NAME, data: signature }
-    if (isFields(part.functionCall)) return this.#functionCall(part.functionCall, seal)
+    const payload = signature === undefined ? undefined : { origin: NAME, data: signature }
+    if (isFields(part.functionCall)) return this.#functionCall(part.functionCall, payload)
     if (typeof part.text === 'string')
-      return this.#speak(part.text, part.thought === true, seal, logprobs)
+      return this.#addText(part.text, part.thought === true, payload, logprobs)
     if (this.#work(part)) return
     const media = part.thought === true ? undefined : drawn(part)
-    if (media) this.#whole(seal ? { ...media, seal } : media)
-    else if (seal) this.#speak('', false, seal)
+    if (media) this.#emitWhole(payload ? { ...media, payload } : media)
+    else if (payload) this.#addText('', false, payload)
   }
 
   // ---------------------------------------------------------------- text and thoughts
 
-  #speak(text: string, thought: boolean, seal: Seal | undefined, logprobs?: Json): void {
-    if (text === '' && !seal) return
-    this.#settle()
+  #addText(
+    text: string,
+    thought: boolean,
+    payload: OpaquePayload | undefined,
+    logprobs?: Json,
+  ): void {
+    if (text === '' && !payload) return
+    this.#closeCalls()
     const type = thought ? 'thought' : 'text'
-    if (this.#said && (this.#said.content.type !== type || this.#said.seal)) this.#hush()
-    // A signature without words, and no words of its kind before it: a thought that is nothing but sealed.
-    const said = this.#said ?? this.#begin(text === '' ? 'thought' : type)
+    if (this.#openText && (this.#openText.content.type !== type || this.#openText.payload))
+      this.#closeText()
+    // A signature without text after content of another kind becomes a thought without text.
+    const block = this.#openText ?? this.#openTextBlock(text === '' ? 'thought' : type)
     if (text !== '') {
-      const { index } = said
-      if (said.content.type === 'text') this.#text.add(text)
-      const grown = { type: 'grow', index, text } as const
-      this.#shared.emit(logprobs === undefined ? grown : { ...grown, logprobs })
+      const { index } = block
+      if (block.content.type === 'text') this.#text.add(text)
+      const delta = { type: 'grow', index, text } as const
+      this.#shared.emit(logprobs === undefined ? delta : { ...delta, logprobs })
     }
-    if (!seal) return
-    if (said.content.type === 'thought')
-      this.#shared.emit({ type: 'seal', index: said.index, seal })
-    said.seal = seal
+    if (!payload) return
+    if (block.content.type === 'thought')
+      this.#shared.emit({ type: 'payload', index: block.index, payload })
+    block.payload = payload
   }
-  #begin(type: 'text' | 'thought'): Said {
+  #openTextBlock(type: 'text' | 'thought'): OpenText {
     const content = { type, text: '' } satisfies Content
-    this.#said = { index: this.#open(content), content, seal: undefined, unit: this.#text.units }
-    return this.#said
+    this.#openText = {
+      index: this.#open(content),
+      content,
+      payload: undefined,
+      unit: this.#text.units,
+    }
+    return this.#openText
   }
-  /** What seals a text stands behind it, in a thought without words: most clients have a field for that one only, and it
-   *  comes when they have been sent the text. */
-  #hush(): void {
-    const said = this.#said
-    if (!said) return
-    this.#said = undefined
-    this.#shared.emit({ type: 'close', index: said.index })
-    if (said.content.type !== 'text' || !said.seal) return
+  /** A text's payload follows it in a thought without text: most clients have a field for payloads
+   *  of thoughts only, and the payload arrives after the text was sent. */
+  #closeText(): void {
+    const block = this.#openText
+    if (!block) return
+    this.#openText = undefined
+    this.#shared.emit({ type: 'close', index: block.index })
+    if (block.content.type !== 'text' || !block.payload) return
     const index = this.#open({ type: 'thought', text: '' })
-    this.#shared.emit({ type: 'seal', index, seal: said.seal })
+    this.#shared.emit({ type: 'payload', index, payload: block.payload })
     this.#shared.emit({ type: 'close', index })
   }
 
   // ---------------------------------------------------------------- calls
 
-  /** Whole: `{name, args}`. In pieces: `{name, willContinue}`, `{partialArgs, willContinue}`…, `{}`; the last may be missing. */
-  #functionCall(call: Fields, seal: Seal | undefined): void {
+  /** A whole call: `{name, args}`. In pieces: `{name, willContinue}`, `{partialArgs,
+   *  willContinue}`…, `{}`; the last piece may be missing. */
+  #functionCall(call: Fields, payload: OpaquePayload | undefined): void {
     const name = wordIn(call, 'name')
     if (name !== undefined) {
-      this.#settle()
-      this.#hush()
+      this.#closeCalls()
+      this.#closeText()
       const id = wordIn(call, 'id') || this.#shared.id('call')
-      const content: Call = { type: 'call', id, ...toolOf(name), input: '', ...(seal && { seal }) }
+      const content: Call = {
+        type: 'call',
+        id,
+        ...toolOf(name),
+        input: '',
+        ...(payload && { payload }),
+      }
       const args = new PartialArgs(inner(call, 'args'))
       this.#call = { index: this.#open(content), content, args }
-      this.#called = true
+      this.#hasCalls = true
     }
     if (!this.#call) return
     this.#call.args.take(call)
-    if (call.willContinue !== true) this.#settle()
+    if (call.willContinue !== true) this.#closeCalls()
   }
-  /** Ends the call that waits for more, and the works that wait for what came of them. */
-  #settle(): void {
+  /** Closes the open call and the hosted calls without a result. */
+  #closeCalls(): void {
     if (this.#call) {
       const { index, args, content } = this.#call
       this.#call = undefined
-      this.#shared.emit({ type: 'grow', index, text: content.free ? args.input : args.json })
+      this.#shared.emit({ type: 'grow', index, text: content.isFreeText ? args.input : args.json })
       this.#shared.emit({ type: 'close', index })
     }
     for (const { index } of this.#works.values()) this.#shared.emit({ type: 'close', index })
     this.#works.clear()
   }
 
-  // ---------------------------------------------------------------- works and media
+  // ---------------------------------------------------------------- hosted calls and media
 
   #work(part: Fields): boolean {
     const id = (): string => this.#shared.id('work')
     const work = begun(part, id)
     if (work) {
-      this.#hush()
-      this.#shown.add(work.tool)
+      this.#closeText()
+      this.#emittedTools.add(work.tool)
       this.#works.set(work.id, { index: this.#open(work), content: work })
       return true
     }
-    const open = this.#works.get(answered(part) ?? '') ?? [...this.#works.values()].at(-1)
-    const whole = done(part, open?.content, id)
-    if (!whole) return false
-    this.#shown.add(whole.tool)
-    if (!open) this.#whole(whole)
+    const openCall = this.#works.get(answered(part) ?? '') ?? [...this.#works.values()].at(-1)
+    const call = done(part, openCall?.content, id)
+    if (!call) return false
+    this.#emittedTools.add(call.tool)
+    if (!openCall) this.#emitWhole(call)
     else {
-      this.#works.delete(open.content.id)
-      this.#shared.emit({ type: 'close', index: open.index, content: whole })
+      this.#works.delete(openCall.content.id)
+      this.#shared.emit({ type: 'close', index: openCall.index, content: call })
     }
     return true
   }
-  #whole(content: Content): void {
-    this.#settle()
-    this.#hush()
+  #emitWhole(content: Content): void {
+    this.#closeCalls()
+    this.#closeText()
     this.#shared.emit({ type: 'close', index: this.#open(content) })
   }
   #open(content: Content): number {
@@ -187,9 +205,9 @@ export class CandidateReader {
     return index
   }
 
-  // ---------------------------------------------------------------- what stands behind it
+  // ---------------------------------------------------------------- grounding
 
-  /** Each piece may carry all that is known so far: what has been told is not told again. */
+  /** Each piece may repeat all earlier citations; only new ones are emitted. */
   #ground(candidate: Fields): void {
     for (const key of ['groundingMetadata', 'urlContextMetadata']) {
       const value = candidate[key]
@@ -198,21 +216,24 @@ export class CandidateReader {
     }
     for (const [citation, { start, end }] of citationsIn(candidate)) {
       const mark = JSON.stringify([citation, start, end])
-      if (this.#cited.has(mark)) continue
-      this.#cited.add(mark)
-      const said = this.#said?.content.type === 'text' ? this.#said : this.#begin('text')
-      const where =
-        start === undefined || end === undefined ? undefined : this.#within(said, start, end)
-      this.#shared.emit({ type: 'cite', index: said.index, citation: { ...citation, ...where } })
+      if (this.#citationKeys.has(mark)) continue
+      this.#citationKeys.add(mark)
+      const block =
+        this.#openText?.content.type === 'text' ? this.#openText : this.#openTextBlock('text')
+      const span =
+        start === undefined || end === undefined ? undefined : this.#spanIn(block, start, end)
+      this.#shared.emit({ type: 'cite', index: block.index, citation: { ...citation, ...span } })
     }
   }
-  /** Nothing where it lies in text that has been closed: only what is open can still be cited. */
-  #within(
-    { unit }: Said,
+  /** Undefined for a span in a closed block: only the open block can be cited. */
+  #spanIn(
+    { unit }: OpenText,
     start: number,
     end: number,
   ): { readonly start: number; readonly end: number } | undefined {
-    const from = this.#text.unitAt(start)
-    return from < unit ? undefined : { start: from - unit, end: this.#text.unitAt(end) - unit }
+    const startUnit = this.#text.unitAt(start)
+    return startUnit < unit
+      ? undefined
+      : { start: startUnit - unit, end: this.#text.unitAt(end) - unit }
   }
 }

@@ -1,4 +1,4 @@
-/** A client's request, read into the hub. */
+/** Decodes a client's request. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Loss } from '../codec.ts'
 import { fault } from '../faults.ts'
@@ -11,23 +11,27 @@ import { readChoice, readTools } from './read-tools.ts'
 import { readForm, readSettings } from './settings.ts'
 import { readThinking } from './thinking.ts'
 
-export const decodePrompt = (fields: Fields, path: string, loss: Loss): Prompt => {
+export const decodePrompt = (fields: Fields, path: string, dropped: Loss): Prompt => {
   const body = new Given(fields)
   const config = body.object('generationConfig')
-  const form = config && readForm(config, loss)
-  const thinking = config && readThinking(config, loss)
-  const tools = readTools(body, loss)
-  const choice = readChoice(body, loss)
+  const form = config && readForm(config, dropped)
+  const thinking = config && readThinking(config, dropped)
+  const tools = readTools(body, dropped)
+  const choice = readChoice(body, dropped)
   const settings = readSettings(body, config)
-  const turns = [...instruction(body, loss), ...cached(body), ...conversation(body, loss)]
-  config?.rest(loss)
-  body.rest(loss, 'model', 'stream')
+  const turns = [
+    ...instruction(body, dropped),
+    ...cachedTurns(body),
+    ...conversation(body, dropped),
+  ]
+  config?.rest(dropped)
+  body.rest(dropped, 'model', 'stream')
   return {
     turns,
     tools,
     settings,
     stream: isStreamed(path),
-    counts: true,
+    includeUsage: true,
     body: fields,
     ...(choice && { choice }),
     ...(form && { form }),
@@ -35,38 +39,38 @@ export const decodePrompt = (fields: Fields, path: string, loss: Loss): Prompt =
   }
 }
 
-/** The verb behind the last colon of the path. */
+/** Looks at the verb after the last colon of the path. */
 const isStreamed = (path: string): boolean =>
   (path.split('?', 1)[0] ?? '').endsWith(':streamGenerateContent')
 
-const conversation = (body: Given, loss: Loss): readonly Turn[] => {
+const conversation = (body: Given, dropped: Loss): readonly Turn[] => {
   if (!body.has('contents')) throw fault('MEMBER_MISSING', ['contents'], { param: 'contents' })
-  const history = new History(loss)
+  const history = new History(dropped)
   for (const content of body.objects('contents')) history.read(content)
   return history.turns
 }
 
-/** A content, a part, a list of them, or the text itself: clients write all of these. */
-const instruction = (body: Given, loss: Loss): readonly Turn[] => {
-  const given = body.raw('systemInstruction')
-  if (given === undefined) return []
+/** Clients send a content, a part, a list of either, or plain text. */
+const instruction = (body: Given, dropped: Loss): readonly Turn[] => {
+  const value = body.raw('systemInstruction')
+  if (value === undefined) return []
   const at = body.place('systemInstruction')
-  const history = new History(loss)
-  history.read(new Given({ role: 'system', parts: partsOf(given, at) }, at))
+  const history = new History(dropped)
+  history.read(new Given({ role: 'system', parts: partsOf(value, at) }, at))
   return history.turns.filter(({ content }) => content.length > 0)
 }
-const partsOf = (given: Json, at: string): readonly Json[] => {
-  if (typeof given === 'string') return [{ text: given }]
-  if (Array.isArray(given)) return given.flatMap(each => partsOf(each as Json, at))
-  if (!isFields(given)) throw wrong(at, 'an object')
-  const { parts } = given
+const partsOf = (value: Json, at: string): readonly Json[] => {
+  if (typeof value === 'string') return [{ text: value }]
+  if (Array.isArray(value)) return value.flatMap(each => partsOf(each as Json, at))
+  if (!isFields(value)) throw wrong(at, 'an object')
+  const { parts } = value
   if (parts === undefined || parts === null)
-    return 'role' in given && !('text' in given) ? [] : [given]
+    return 'role' in value && !('text' in value) ? [] : [value]
   return Array.isArray(parts) ? parts : [parts as Json]
 }
 
-/** What Google keeps of the conversation: content that nobody else can open, and refused by whoever is asked to. */
-const cached = (body: Given): readonly Turn[] => {
+/** Cached content is a document that only Google can open; other targets reject it. */
+const cachedTurns = (body: Given): readonly Turn[] => {
   const file = body.text('cachedContent')
   if (file === undefined) return []
   const source = { type: 'file' as const, file, origin: NAME }
@@ -74,8 +78,8 @@ const cached = (body: Given): readonly Turn[] => {
   return [{ role: 'user', content: [{ type: 'media', kind: 'document', source, at }] }]
 }
 
-/** The request whose tokens are to be counted: given whole, or as its contents alone. */
+/** The request whose tokens a client wants counted: a whole request or its contents only. */
 export const countedRequest = (fields: Fields): Fields => {
-  const given = new Given(fields).object('generateContentRequest')
-  return given ? given.fields : fields
+  const request = new Given(fields).object('generateContentRequest')
+  return request ? request.fields : fields
 }

@@ -1,4 +1,4 @@
-/** Tools of a client's request, and how one is chosen. */
+/** Decodes tools and tool choice of a client's request. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Loss } from '../codec.ts'
 import type { HostedName } from '../content.ts'
@@ -8,7 +8,7 @@ import { bad, type Given } from './given.ts'
 import { NAME } from './name.ts'
 import { jsonSchema } from './open-api.ts'
 
-/** Member of a tool -> the tool that Google runs. */
+/** Member of a tool -> hosted tool. */
 const HOSTED: Readonly<Record<string, HostedName>> = {
   googleSearch: 'web_search',
   googleSearchRetrieval: 'web_search',
@@ -18,55 +18,56 @@ const HOSTED: Readonly<Record<string, HostedName>> = {
   fileSearch: 'file_search',
 }
 
-export const readTools = (body: Given, loss: Loss): readonly Tool[] => {
-  const validated = modeOf(body) === 'VALIDATED'
-  return body.objects('tools').flatMap(tool => readTool(tool, validated, loss))
+export const readTools = (body: Given, dropped: Loss): readonly Tool[] => {
+  const isStrict = modeOf(body) === 'VALIDATED'
+  return body.objects('tools').flatMap(tool => readTool(tool, isStrict, dropped))
 }
-const readTool = (given: Given, validated: boolean, loss: Loss): readonly Tool[] => {
-  const tools: Tool[] = given
+const readTool = (object: Given, isStrict: boolean, dropped: Loss): readonly Tool[] => {
+  const tools: Tool[] = object
     .objects('functionDeclarations')
-    .map(each => readFunction(each, validated, loss))
+    .map(each => readFunction(each, isStrict, dropped))
   for (const [member, tool] of Object.entries(HOSTED))
-    if (given.has(member)) tools.push(readHosted(given, member, tool, loss))
-  for (const key in given.fields) {
-    const raw = given.fields[key]
-    if (isFields(raw) && !isKnown(key)) tools.push(foreign(key, raw, given))
+    if (object.has(member)) tools.push(readHosted(object, member, tool, dropped))
+  for (const key in object.fields) {
+    const raw = object.fields[key]
+    if (isFields(raw) && !isKnown(key)) tools.push(foreignTool(key, raw, object))
   }
-  given.rest(loss)
+  object.rest(dropped)
   return tools
 }
 const isKnown = (key: string): boolean => {
   const camel = key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
   return camel === 'functionDeclarations' || Object.hasOwn(HOSTED, camel)
 }
-const foreign = (key: string, raw: Json, given: Given): Tool => {
-  given.raw(key)
+const foreignTool = (key: string, raw: Json, object: Given): Tool => {
+  object.raw(key)
   return { type: 'foreign', origin: NAME, name: key, raw: { [key]: raw } }
 }
 
-const readFunction = (given: Given, validated: boolean, loss: Loss): FunctionTool => {
-  const name = given.need('name')
-  const description = given.text('description')
-  const own = given.object('parameters')?.fields
-  const schema = given.object('parametersJsonSchema')?.fields ?? (own && jsonSchema(own))
-  given.rest(loss)
+const readFunction = (object: Given, isStrict: boolean, dropped: Loss): FunctionTool => {
+  const name = object.need('name')
+  const description = object.text('description')
+  const openApiSchema = object.object('parameters')?.fields
+  const schema =
+    object.object('parametersJsonSchema')?.fields ?? (openApiSchema && jsonSchema(openApiSchema))
+  object.rest(dropped)
   return {
     type: 'function',
     name,
     ...(description !== undefined && { description }),
     ...(schema !== undefined && { schema }),
-    ...(validated && { strict: true }),
+    ...(isStrict && { strict: true }),
   }
 }
-const readHosted = (given: Given, member: string, tool: HostedName, loss: Loss): HostedTool => {
-  const options = given.object(member) as Given
+const readHosted = (object: Given, member: string, tool: HostedName, dropped: Loss): HostedTool => {
+  const options = object.object(member) as Given
   const blocked = member === 'googleSearch' ? options.texts('excludeDomains') : []
   const stores = member === 'fileSearch' ? options.texts('fileSearchStoreNames') : []
-  options.rest(loss)
+  options.rest(dropped)
   return {
     type: 'hosted',
     tool,
-    asked: member,
+    clientName: member,
     ...(blocked.length > 0 && { domains: { blocked } }),
     ...(stores.length > 0 && { stores }),
   }
@@ -76,29 +77,31 @@ const callingOf = (body: Given): Given | undefined =>
   body.object('toolConfig')?.object('functionCallingConfig')
 const modeOf = (body: Given): string | undefined => callingOf(body)?.text('mode')?.toUpperCase()
 
-type Chosen = (names: readonly string[]) => ToolChoice | undefined
-const some =
-  (mode: 'auto' | 'required'): Chosen =>
+type ChoiceOf = (names: readonly string[]) => ToolChoice | undefined
+const choiceAmong =
+  (mode: 'auto' | 'required'): ChoiceOf =>
   names =>
     names.length > 0 ? { type: 'some', mode, names } : { type: mode }
-const MODES: Readonly<Record<string, Chosen>> = {
+const MODES: Readonly<Record<string, ChoiceOf>> = {
   MODE_UNSPECIFIED: () => undefined,
-  AUTO: some('auto'),
-  VALIDATED: some('auto'),
+  AUTO: choiceAmong('auto'),
+  VALIDATED: choiceAmong('auto'),
   NONE: () => ({ type: 'none' }),
   ANY: names =>
-    names.length === 1 ? { type: 'tool', name: names[0] as string } : some('required')(names),
+    names.length === 1
+      ? { type: 'tool', name: names[0] as string }
+      : choiceAmong('required')(names),
 }
 
-export const readChoice = (body: Given, loss: Loss): ToolChoice | undefined => {
+export const readChoice = (body: Given, dropped: Loss): ToolChoice | undefined => {
   const config = body.object('toolConfig')
   const calling = config?.object('functionCallingConfig')
-  config?.rest(loss, 'includeServerSideToolInvocations', 'include_server_side_tool_invocations')
+  config?.rest(dropped, 'includeServerSideToolInvocations', 'include_server_side_tool_invocations')
   if (!calling) return undefined
   const names = calling.texts('allowedFunctionNames')
   const mode = calling.text('mode')
-  calling.rest(loss)
-  const chosen = entryOf(MODES, (mode || 'AUTO').toUpperCase())
-  if (!chosen) throw bad(calling.place('mode'), 'it is AUTO, ANY, NONE or VALIDATED')
-  return chosen(names)
+  calling.rest(dropped)
+  const choose = entryOf(MODES, (mode || 'AUTO').toUpperCase())
+  if (!choose) throw bad(calling.place('mode'), 'expected AUTO, ANY, NONE or VALIDATED')
+  return choose(names)
 }

@@ -1,106 +1,113 @@
-/** JSON Schema written in Google's subset of OpenAPI, for models that take no other: a table of what becomes of each word. */
+/** Converts JSON Schema to Google's subset of OpenAPI, for models that accept nothing else. A table
+ *  holds the rule for each keyword. */
 import type { Json } from '../../../engine/plugin.ts'
 import { entryOf, type Fields, isFields } from '../fields.ts'
 
-/** Told of every word that is left out though it says something. */
-type Lost = (word: string) => void
+/** Receives every constraining keyword that is dropped. */
+type OnDropped = (word: string) => void
 interface Walk {
-  readonly lost: Lost
+  readonly onDropped: OnDropped
   readonly root: Fields
-  /** References that are being written: one inside itself ends here. */
-  readonly inside: readonly string[]
-  /** Schemas that may still be written: references upon references could make a book of a page. */
-  readonly budget: { left: number }
+  /** The references being resolved; a recursive one ends here. */
+  readonly references: readonly string[]
+  /** The number of schemas that may still be written: nested references could expand
+   *  exponentially. */
+  readonly budget: { remaining: number }
 }
-const MOST = 5_000
-type Written = { [key: string]: Json }
-type Rule = (schema: Written, value: Json, walk: Walk, given: Fields) => void
+const MAX_SCHEMAS = 5_000
+type OpenApi = { [key: string]: Json }
+type Rule = (schema: OpenApi, value: Json, walk: Walk, given: Fields) => void
 
-export const openApi = (schema: Json, lost: Lost): Fields => {
+export const openApi = (schema: Json, onDropped: OnDropped): Fields => {
   const root = isFields(schema) ? schema : {}
-  return write(root, { lost, root, inside: [], budget: { left: MOST } })
+  return write(root, { onDropped, root, references: [], budget: { remaining: MAX_SCHEMAS } })
 }
-/** A function without parameters has none: an object without properties is refused. */
+/** Google rejects an object without properties, so a function without parameters has no schema. */
 export const isEmpty = ({ type, properties }: Fields): boolean =>
   type === 'OBJECT' && (!isFields(properties) || Object.keys(properties).length === 0)
 
-const write = (given: Json | undefined, walk: Walk): Fields => {
-  const schema: Written = {}
-  if (walk.budget.left-- <= 0) return { type: 'STRING' }
-  const [fields, deeper] = resolved(isFields(given) ? given : {}, walk)
+const write = (value: Json | undefined, walk: Walk): Fields => {
+  const schema: OpenApi = {}
+  if (walk.budget.remaining-- <= 0) return { type: 'STRING' }
+  const [fields, deeper] = resolveReference(isFields(value) ? value : {}, walk)
   for (const [word, value] of Object.entries(fields)) {
     const rule = entryOf(RULES, word)
     if (rule) rule(schema, value, deeper, fields)
-    else if (!SILENT.has(word)) walk.lost(word)
+    else if (!IGNORED_KEYWORDS.has(word)) walk.onDropped(word)
   }
-  return complete(schema)
+  return completeSchema(schema)
 }
-/** What a reference points at, with what stands beside it. */
-const resolved = (given: Fields, walk: Walk): readonly [Fields, Walk] => {
-  const { $ref: reference, ...beside } = given
-  if (typeof reference !== 'string') return [given, walk]
-  if (walk.inside.includes(reference)) {
-    walk.lost('$ref')
-    return [{ type: 'object', ...beside }, walk]
+/** Resolves a reference and merges the keywords beside it. */
+const resolveReference = (schema: Fields, walk: Walk): readonly [Fields, Walk] => {
+  const { $ref: reference, ...siblings } = schema
+  if (typeof reference !== 'string') return [schema, walk]
+  if (walk.references.includes(reference)) {
+    walk.onDropped('$ref')
+    return [{ type: 'object', ...siblings }, walk]
   }
   const path = reference.replace(/^#\/?/, '').split('/').filter(Boolean)
-  let found: Json | undefined = walk.root
+  let target: Json | undefined = walk.root
   for (const step of path)
-    found = isFields(found) ? found[step.replace(/~1/g, '/').replace(/~0/g, '~')] : undefined
-  const inside = [...walk.inside, reference]
-  return resolved({ ...(isFields(found) ? found : {}), ...beside }, { ...walk, inside })
+    target = isFields(target) ? target[step.replace(/~1/g, '/').replace(/~0/g, '~')] : undefined
+  const references = [...walk.references, reference]
+  return resolveReference(
+    { ...(isFields(target) ? target : {}), ...siblings },
+    { ...walk, references },
+  )
 }
-/** What Google insists on. */
-const complete = (schema: Written): Fields => {
+/** Adds the keywords that Google requires. */
+const completeSchema = (schema: OpenApi): Fields => {
   if (schema.anyOf !== undefined) return schema
   schema.type ??= schema.properties ? 'OBJECT' : schema.items ? 'ARRAY' : 'STRING'
   if (schema.type === 'ARRAY') schema.items ??= { type: 'STRING' }
   if (Array.isArray(schema.required) && isFields(schema.properties)) {
-    const known = schema.properties
-    schema.required = schema.required.filter(name => typeof name === 'string' && name in known)
+    const properties = schema.properties
+    schema.required = schema.required.filter(name => typeof name === 'string' && name in properties)
     if (schema.required.length === 0) delete schema.required
   }
   return schema
 }
 
-const keep =
+const copyKeyword =
   (word: string): Rule =>
   (schema, value) => {
     schema[word] = value
   }
-const describe = (schema: Written, more: string): void => {
-  schema.description = schema.description ? `${schema.description} ${more}` : more
+const describe = (schema: OpenApi, sentence: string): void => {
+  schema.description = schema.description ? `${schema.description} ${sentence}` : sentence
 }
 const type: Rule = (schema, value) => {
   const types = (Array.isArray(value) ? value : [value]).filter(each => typeof each === 'string')
-  const named = types.filter(each => each !== 'null').map(each => each.toUpperCase())
-  if (types.length > named.length) schema.nullable = true
-  if (named.length === 1) schema.type = named[0] as string
-  else if (named.length > 1) schema.anyOf = named.map(each => complete({ type: each }))
+  const typeNames = types.filter(each => each !== 'null').map(each => each.toUpperCase())
+  if (types.length > typeNames.length) schema.nullable = true
+  if (typeNames.length === 1) schema.type = typeNames[0] as string
+  else if (typeNames.length > 1)
+    schema.anyOf = typeNames.map(each => completeSchema({ type: each }))
 }
-/** Only texts may be enumerated; of anything else the values are told in words. */
+/** Google allows `enum` for strings only; other values go into the description. */
 const values: Rule = (schema, value) => {
-  const all = Array.isArray(value) ? value : [value]
-  const said = all.filter(each => each !== null)
-  if (said.length < all.length) schema.nullable = true
-  if (said.every(each => typeof each === 'string')) {
-    schema.enum = said
+  const allValues = Array.isArray(value) ? value : [value]
+  const nonNull = allValues.filter(each => each !== null)
+  if (nonNull.length < allValues.length) schema.nullable = true
+  if (nonNull.every(each => typeof each === 'string')) {
+    schema.enum = nonNull
     schema.type = 'STRING'
     return
   }
-  schema.type ??= typeof said[0] === 'number' ? 'NUMBER' : String(typeof said[0]).toUpperCase()
-  describe(schema, `One of: ${said.map(each => JSON.stringify(each)).join(', ')}.`)
+  schema.type ??=
+    typeof nonNull[0] === 'number' ? 'NUMBER' : String(typeof nonNull[0]).toUpperCase()
+  describe(schema, `One of: ${nonNull.map(each => JSON.stringify(each)).join(', ')}.`)
 }
-const any: Rule = (schema, value, walk) => {
-  const all = (Array.isArray(value) ? value : []).filter(isFields)
-  const kept = all.filter(each => each.type !== 'null')
-  if (kept.length < all.length) schema.nullable = true
-  const [only] = kept
-  if (kept.length === 1 && only) Object.assign(schema, { ...write(only, walk), ...schema })
-  else if (kept.length > 1) schema.anyOf = kept.map(each => write(each, walk))
+const anyOfRule: Rule = (schema, value, walk) => {
+  const schemas = (Array.isArray(value) ? value : []).filter(isFields)
+  const nonNull = schemas.filter(each => each.type !== 'null')
+  if (nonNull.length < schemas.length) schema.nullable = true
+  const [only] = nonNull
+  if (nonNull.length === 1 && only) Object.assign(schema, { ...write(only, walk), ...schema })
+  else if (nonNull.length > 1) schema.anyOf = nonNull.map(each => write(each, walk))
 }
-/** What must hold together is one schema; where two say different things the later one is right. */
-const all: Rule = (schema, value, walk) => {
+/** Merges `allOf` into one schema; on conflict the later one wins. */
+const allOfRule: Rule = (schema, value, walk) => {
   for (const each of Array.isArray(value) ? value : []) {
     const { properties, required, ...rest } = write(each, walk)
     Object.assign(schema, rest)
@@ -110,7 +117,7 @@ const all: Rule = (schema, value, walk) => {
       schema.required = [...(Array.isArray(schema.required) ? schema.required : []), ...required]
   }
 }
-const bound =
+const boundRule =
   (word: string, step: number): Rule =>
   (schema, value, _, given) => {
     if (typeof value !== 'number') return
@@ -122,15 +129,15 @@ const RULES: Readonly<Record<string, Rule>> = {
   type,
   enum: values,
   const: values,
-  anyOf: any,
-  oneOf: any,
-  allOf: all,
-  exclusiveMinimum: bound('minimum', 1),
-  exclusiveMaximum: bound('maximum', -1),
+  anyOf: anyOfRule,
+  oneOf: anyOfRule,
+  allOf: allOfRule,
+  exclusiveMinimum: boundRule('minimum', 1),
+  exclusiveMaximum: boundRule('maximum', -1),
   properties: (schema, value, walk) => {
     if (!isFields(value)) return
-    const written = Object.entries(value).map(([name, each]) => [name, write(each, walk)] as const)
-    schema.properties = Object.fromEntries(written)
+    const entries = Object.entries(value).map(([name, each]) => [name, write(each, walk)] as const)
+    schema.properties = Object.fromEntries(entries)
   },
   items: (schema, value, walk) => {
     schema.items = write(value, walk)
@@ -145,13 +152,34 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
   ...Object.fromEntries(
     [
-      ...['title', 'nullable', 'required', 'minItems', 'maxItems', 'minLength', 'maxLength'],
-      ...['minimum', 'maximum', 'pattern', 'default', 'minProperties', 'maxProperties'],
-    ].map(word => [word, keep(word)]),
+      'title',
+      'nullable',
+      'required',
+      'minItems',
+      'maxItems',
+      'minLength',
+      'maxLength',
+      'minimum',
+      'maximum',
+      'pattern',
+      'default',
+      'minProperties',
+      'maxProperties',
+    ].map(word => [word, copyKeyword(word)]),
   ),
 }
-/** Words that bind nobody, or that Google means anyway. */
-const SILENT: ReadonlySet<string> = new Set([
-  ...['$schema', '$id', '$comment', '$defs', 'definitions', '$anchor', 'strict'],
-  ...['additionalProperties', 'examples', 'readOnly', 'writeOnly', 'deprecated'],
+/** Keywords that constrain nothing, or that Google implies. */
+const IGNORED_KEYWORDS: ReadonlySet<string> = new Set([
+  '$schema',
+  '$id',
+  '$comment',
+  '$defs',
+  'definitions',
+  '$anchor',
+  'strict',
+  'additionalProperties',
+  'examples',
+  'readOnly',
+  'writeOnly',
+  'deprecated',
 ])

@@ -1,4 +1,4 @@
-/** Plain settings and structured output: most stand in `generationConfig`, some beside it. */
+/** Converts plain settings and structured output: most in `generationConfig`, some beside it. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Loss, TargetFacts } from '../codec.ts'
 import { entryOf, type Fields, inner, isFields, present, wordIn } from '../fields.ts'
@@ -8,11 +8,11 @@ import { jsonSchema } from './open-api.ts'
 import { openApi } from './schema.ts'
 import type { Traits } from './traits.ts'
 
-type Read = (given: Given, name: string) => Json | undefined
-const number: Read = (given, name) => given.number(name)
-const texts: Read = (given, name) => (given.has(name) ? given.texts(name) : undefined)
-const flag: Read = (given, name) => given.flag(name)
-const object: Read = (given, name) => given.object(name)?.fields
+type Read = (object: Given, name: string) => Json | undefined
+const number: Read = (object, name) => object.number(name)
+const texts: Read = (object, name) => (object.has(name) ? object.texts(name) : undefined)
+const flag: Read = (object, name) => object.flag(name)
+const object: Read = (object, name) => object.object(name)?.fields
 
 /** Hub name -> name in `generationConfig`. */
 const CONFIG = {
@@ -27,14 +27,14 @@ const CONFIG = {
   presencePenalty: ['presencePenalty', number],
   logprobs: ['responseLogprobs', flag],
   alternatives: ['logprobs', number],
-  modalities: ['responseModalities', (given, name) => lower(texts(given, name))],
-  audio: ['speechConfig', (given, name) => spoken(given.object(name))],
+  modalities: ['responseModalities', (object, name) => toLowerCase(texts(object, name))],
+  audio: ['speechConfig', (object, name) => voiceOf(object.object(name))],
 } as const satisfies Partial<Record<keyof Settings, readonly [string, Read]>>
-/** Hub name -> name beside it. */
+/** Hub name -> name beside `generationConfig`. */
 const BESIDE = {
-  safety: ['safetySettings', (given, name) => (given.has(name) ? given.list(name) : undefined)],
+  safety: ['safetySettings', (object, name) => (object.has(name) ? object.list(name) : undefined)],
   metadata: ['labels', object],
-  tier: ['serviceTier', (given, name) => given.text(name)],
+  tier: ['serviceTier', (object, name) => object.text(name)],
 } as const satisfies Partial<Record<keyof Settings, readonly [string, Read]>>
 
 export const SETTINGS: Readonly<Record<string, string>> = {
@@ -47,23 +47,23 @@ export const SETTINGS: Readonly<Record<string, string>> = {
   choice: 'toolConfig',
 }
 
-const lower = (words: Json | undefined): Json | undefined =>
-  Array.isArray(words) ? words.map(word => String(word).toLowerCase()) : undefined
-/** `{voice, format}`; what only Google knows of a voice stays as it is. */
-const spoken = (given: Given | undefined): Json | undefined => {
-  if (!given) return undefined
+const toLowerCase = (list: Json | undefined): Json | undefined =>
+  Array.isArray(list) ? list.map(word => String(word).toLowerCase()) : undefined
+/** `{voice, format}`; a voice configuration of another shape stays as it is. */
+const voiceOf = (object: Given | undefined): Json | undefined => {
+  if (!object) return undefined
   const voice = wordIn(
-    inner(inner(given.fields, 'voiceConfig'), 'prebuiltVoiceConfig'),
+    inner(inner(object.fields, 'voiceConfig'), 'prebuiltVoiceConfig'),
     'voiceName',
   )
-  return voice === undefined ? given.fields : { voice }
+  return voice === undefined ? object.fields : { voice }
 }
 
 export const readSettings = (body: Given, config: Given | undefined): Settings => {
   const settings: { [key: string]: Json } = {}
-  const read = (given: Given, table: Readonly<Record<string, readonly [string, Read]>>): void => {
+  const read = (object: Given, table: Readonly<Record<string, readonly [string, Read]>>): void => {
     for (const [name, [key, reader]] of Object.entries(table)) {
-      const value = reader(given, key)
+      const value = reader(object, key)
       if (value !== undefined) settings[name] = value
     }
   }
@@ -72,68 +72,75 @@ export const readSettings = (body: Given, config: Given | undefined): Settings =
   return settings
 }
 
-// ---------------------------------------------------------------- towards an upstream
+// ---------------------------------------------------------------- encoding
 
-type Write = (value: Json, context: Writing) => Json | undefined
-interface Writing {
-  readonly loss: Loss
+type Write = (value: Json, context: WriteContext) => Json | undefined
+interface WriteContext {
+  readonly dropped: Loss
   readonly traits: Traits
   readonly output: number | undefined
 }
-const MOST_STOPS = 5
-/** OpenAI's words, which the hub has, and Google's own -> Google's; undefined: as whoever is asked sees fit. */
+const MAX_STOPS = 5
+/** Service tiers of the hub (OpenAI's names) and of Google -> Google's; undefined: the provider's
+ *  default. */
 const TIERS: Readonly<Record<string, string | undefined>> = {
-  ...{ auto: undefined, default: 'standard', standard: 'standard' },
-  ...{ flex: 'flex', priority: 'priority' },
+  auto: undefined,
+  default: 'standard',
+  standard: 'standard',
+  flex: 'flex',
+  priority: 'priority',
 }
-/** What is not written as it is. */
+/** Settings whose values are converted. */
 const WRITERS: Readonly<Record<string, Write>> = {
   limit: (value, { output }) => Math.min(Number(value), output ?? Number(value)),
-  stops: (value, { loss }) => {
+  stops: (value, { dropped }) => {
     if (!Array.isArray(value)) return undefined
-    if (value.length > MOST_STOPS) loss.drop('stops')
-    return value.length === 0 ? undefined : value.slice(0, MOST_STOPS)
+    if (value.length > MAX_STOPS) dropped.drop('stops')
+    return value.length === 0 ? undefined : value.slice(0, MAX_STOPS)
   },
   modalities: value =>
     Array.isArray(value) ? value.map(each => String(each).toUpperCase()) : undefined,
-  audio: (value, { loss }) => {
+  audio: (value, { dropped }) => {
     if (!isFields(value)) return undefined
     const { voice, ...rest } = value
     if (typeof voice !== 'string') return value
-    for (const key in rest) if (rest[key] !== 'pcm16') loss.drop(`audio.${key}`)
+    for (const key in rest) if (rest[key] !== 'pcm16') dropped.drop(`audio.${key}`)
     return { voiceConfig: { prebuiltVoiceConfig: { voiceName: voice } } }
   },
-  metadata: (value, { loss, traits }) => {
+  metadata: (value, { dropped, traits }) => {
     if (traits.vertex) return value
-    if (isFields(value) && Object.keys(value).length > 0) loss.drop('metadata')
+    if (isFields(value) && Object.keys(value).length > 0) dropped.drop('metadata')
     return undefined
   },
-  tier: (value, { loss }) => {
+  tier: (value, { dropped }) => {
     const tier = String(value).toLowerCase()
-    if (!Object.hasOwn(TIERS, tier)) loss.drop('tier')
+    if (!Object.hasOwn(TIERS, tier)) dropped.drop('tier')
     return entryOf(TIERS, tier)
   },
 }
-/** Values that ask for nothing, of settings that have no name here. */
-const IDLE: Readonly<Record<string, Json>> = {
-  ...{ parallel: true, store: false, background: false, verbosity: 'medium' },
+/** Values that request nothing, of settings without a name in this format. */
+const NEUTRAL_VALUES: Readonly<Record<string, Json>> = {
+  parallel: true,
+  store: false,
+  background: false,
+  verbosity: 'medium',
 }
 
-/** What has no name here is lost. */
+/** Reports settings without a name in this format. */
 export const writeSettings = (
   settings: Settings,
   { output }: TargetFacts,
   traits: Traits,
-  loss: Loss,
+  dropped: Loss,
 ): { readonly config: Fields; readonly beside: Fields } => {
   const config: { [key: string]: Json | undefined } = {}
   const beside: { [key: string]: Json | undefined } = {}
   for (const [name, value] of Object.entries(settings) as [string, Json][]) {
     const writer = WRITERS[name]
-    const written = writer ? writer(value, { loss, traits, output }) : value
-    if (name in CONFIG) config[CONFIG[name as keyof typeof CONFIG][0]] = written
-    else if (name in BESIDE) beside[BESIDE[name as keyof typeof BESIDE][0]] = written
-    else if (IDLE[name] !== value) loss.drop(name)
+    const encoded = writer ? writer(value, { dropped, traits, output }) : value
+    if (name in CONFIG) config[CONFIG[name as keyof typeof CONFIG][0]] = encoded
+    else if (name in BESIDE) beside[BESIDE[name as keyof typeof BESIDE][0]] = encoded
+    else if (NEUTRAL_VALUES[name] !== value) dropped.drop(name)
   }
   return { config: present(config), beside: present(beside) }
 }
@@ -141,30 +148,31 @@ export const writeSettings = (
 // ---------------------------------------------------------------- structured output
 
 const JSON_TYPE = 'application/json'
-const PLAIN = new Set(['', 'text/plain'])
+const TEXT_TYPES = new Set(['', 'text/plain'])
 
-export const readForm = (config: Given, loss: Loss): Form | undefined => {
+export const readForm = (config: Given, dropped: Loss): Form | undefined => {
   const type = config.text('responseMimeType') ?? ''
-  const plain = config.object('responseJsonSchema')?.fields
-  const own = config.object('responseSchema')?.fields
-  const schema = plain ?? (own && jsonSchema(own))
+  const jsonSchemaFields = config.object('responseJsonSchema')?.fields
+  const openApiFields = config.object('responseSchema')?.fields
+  const schema = jsonSchemaFields ?? (openApiFields && jsonSchema(openApiFields))
   if (schema && (type === JSON_TYPE || type === '')) return { type: 'schema', schema }
   if (type === JSON_TYPE) return { type: 'json' }
-  if (type === 'text/x.enum') loss.drop(config.place('responseMimeType'))
-  else if (!PLAIN.has(type)) throw bad(config.place('responseMimeType'), `it is ${JSON_TYPE}`)
+  if (type === 'text/x.enum') dropped.drop(config.place('responseMimeType'))
+  else if (!TEXT_TYPES.has(type))
+    throw bad(config.place('responseMimeType'), `expected ${JSON_TYPE}`)
   return undefined
 }
 
-export const writeForm = (form: Form, { jsonSchema: takesAny }: Traits, loss: Loss): Fields => {
+export const writeForm = (form: Form, { jsonSchema: takesAny }: Traits, dropped: Loss): Fields => {
   if (form.type === 'json') return { responseMimeType: JSON_TYPE }
   const { description } = form
   const schema = isFields(form.schema) ? form.schema : {}
-  const described =
+  const describedSchema =
     description === undefined || 'description' in schema ? schema : { ...schema, description }
   return takesAny
-    ? { responseMimeType: JSON_TYPE, responseJsonSchema: described }
+    ? { responseMimeType: JSON_TYPE, responseJsonSchema: describedSchema }
     : {
         responseMimeType: JSON_TYPE,
-        responseSchema: openApi(described, word => loss.drop(`schema.${word}`)),
+        responseSchema: openApi(describedSchema, word => dropped.drop(`schema.${word}`)),
       }
 }

@@ -1,4 +1,4 @@
-/** Why an answer ended, in Google's words and ours. */
+/** Maps stop reasons in both directions. */
 
 import type { Stop } from '../answer.ts'
 import { entryOf } from '../fields.ts'
@@ -23,34 +23,35 @@ const REASONS: Readonly<Record<string, Reason>> = {
   MISSING_THOUGHT_SIGNATURE: 'broken',
   MALFORMED_RESPONSE: 'broken',
 }
-/** Says nothing: as if it were absent. */
-const NOTHING = 'FINISH_REASON_UNSPECIFIED'
+/** Counts as no reason. */
+const UNSPECIFIED = 'FINISH_REASON_UNSPECIFIED'
 
-export const saysReason = (given: unknown): given is string =>
-  typeof given === 'string' && given !== '' && given !== NOTHING
+export const saysReason = (value: unknown): value is string =>
+  typeof value === 'string' && value !== '' && value !== UNSPECIFIED
 
-/** `called`: one of the client's tools. `empty`: nothing was said: then a word we do not know is no good end. */
+/** `called`: the answer contains a call of a client's tool. `empty`: it has no content; then an
+ *  unknown reason counts as broken. */
 export const stopOf = (
   raw: string | undefined,
   message: string | undefined,
   { called, empty }: { readonly called: boolean; readonly empty: boolean },
 ): Stop => {
-  const known = raw === undefined ? undefined : entryOf(REASONS, raw)
-  const reason = known ?? (empty ? 'broken' : 'end')
+  const mapped = raw === undefined ? undefined : entryOf(REASONS, raw)
+  const reason = mapped ?? (empty ? 'broken' : 'end')
   return {
     reason: reason === 'end' && called ? 'call' : reason,
     ...(raw !== undefined && { raw }),
     ...(message !== undefined && { message }),
   }
 }
-/** The prompt itself was refused. */
+/** The stop of a refused prompt. */
 export const blockedBy = (raw: string, message: string | undefined): Stop => ({
   reason: 'filter',
   raw,
   ...(message !== undefined && { message }),
 })
 
-const WRITTEN: Readonly<Record<Reason, string>> = {
+const FINISH_REASONS: Readonly<Record<Reason, string>> = {
   end: 'STOP',
   sequence: 'STOP',
   call: 'STOP',
@@ -60,13 +61,18 @@ const WRITTEN: Readonly<Record<Reason, string>> = {
   filter: 'SAFETY',
   broken: 'OTHER',
 }
-/** Google's own word where it meant the same. */
+/** Google's own value if it has the same meaning. */
 export const finishReason = ({ reason, raw }: Stop): string =>
-  raw !== undefined && entryOf(REASONS, raw) === reason ? raw : WRITTEN[reason]
+  raw !== undefined && entryOf(REASONS, raw) === reason ? raw : FINISH_REASONS[reason]
 
-const BLOCKS = new Set([
-  ...['SAFETY', 'OTHER', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'IMAGE_SAFETY', 'MODEL_ARMOR'],
+const BLOCK_REASONS = new Set([
+  'SAFETY',
+  'OTHER',
+  'BLOCKLIST',
+  'PROHIBITED_CONTENT',
+  'IMAGE_SAFETY',
+  'MODEL_ARMOR',
   'JAILBREAK',
 ])
 export const blockReason = ({ raw }: Stop): string =>
-  raw !== undefined && BLOCKS.has(raw) ? raw : 'SAFETY'
+  raw !== undefined && BLOCK_REASONS.has(raw) ? raw : 'SAFETY'

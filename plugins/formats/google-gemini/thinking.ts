@@ -1,11 +1,11 @@
-/** How much is thought: tokens on some models, a level on others; both ways by tables. */
+/** Converts the thinking settings: a token budget on some models, a level on others. */
 import type { Loss } from '../codec.ts'
 import { entryOf, type Fields, present } from '../fields.ts'
 import type { Thinking } from '../hub.ts'
 import { bad, type Given } from './given.ts'
 import { DEPTHS, type Traits } from './traits.ts'
 
-/** Effort -> tokens and level, as Google's own layer for OpenAI's clients has them. */
+/** Effort -> budget in tokens and level, as in Google's compatibility layer for OpenAI. */
 const EFFORTS: Readonly<Record<string, readonly [budget: number, level: string]>> = {
   none: [0, 'MINIMAL'],
   minimal: [1024, 'MINIMAL'],
@@ -15,7 +15,7 @@ const EFFORTS: Readonly<Record<string, readonly [budget: number, level: string]>
   xhigh: [24576, 'HIGH'],
   max: [24576, 'HIGH'],
 }
-/** Tokens -> level: the most each level stands for. */
+/** The maximum budget of each level. */
 const LEVELS: readonly (readonly [most: number, level: string])[] = [
   [0, 'MINIMAL'],
   [1024, 'LOW'],
@@ -23,41 +23,42 @@ const LEVELS: readonly (readonly [most: number, level: string])[] = [
   [Number.POSITIVE_INFINITY, 'HIGH'],
 ]
 const DYNAMIC = -1
-const NAMED = new Set(['minimal', 'low', 'medium', 'high'])
+const NAMED_LEVELS = new Set(['minimal', 'low', 'medium', 'high'])
 
-export const readThinking = (config: Given, loss: Loss): Thinking | undefined => {
-  const given = config.object('thinkingConfig')
-  if (!given) return undefined
-  const show = given.flag('includeThoughts')
-  const budget = given.number('thinkingBudget')
-  const level = given.text('thinkingLevel')?.toLowerCase()
-  given.rest(loss)
+export const readThinking = (config: Given, dropped: Loss): Thinking | undefined => {
+  const object = config.object('thinkingConfig')
+  if (!object) return undefined
+  const show = object.flag('includeThoughts')
+  const budget = object.number('thinkingBudget')
+  const level = object.text('thinkingLevel')?.toLowerCase()
+  object.rest(dropped)
   if (budget !== undefined && level !== undefined)
-    throw bad(given.at, 'a budget and a level exclude each other')
-  const shown = show !== undefined && { show }
-  if (level !== undefined && NAMED.has(level)) return { mode: 'effort', effort: level, ...shown }
+    throw bad(object.at, 'thinkingBudget and thinkingLevel cannot be combined')
+  const showMember = show !== undefined && { show }
+  if (level !== undefined && NAMED_LEVELS.has(level))
+    return { mode: 'effort', effort: level, ...showMember }
   if (level !== undefined && level !== 'thinking_level_unspecified')
-    throw bad(given.place('thinkingLevel'), 'it is MINIMAL, LOW, MEDIUM or HIGH')
-  if (budget === 0) return { mode: 'off', ...shown }
-  if (budget !== undefined && budget > 0) return { mode: 'budget', budget, ...shown }
-  return { mode: 'adaptive', ...shown }
+    throw bad(object.place('thinkingLevel'), 'expected MINIMAL, LOW, MEDIUM or HIGH')
+  if (budget === 0) return { mode: 'off', ...showMember }
+  if (budget !== undefined && budget > 0) return { mode: 'budget', budget, ...showMember }
+  return { mode: 'adaptive', ...showMember }
 }
 
-/** `limit`: tokens that may be written, thoughts included. */
+/** `limit`: the maximum output in tokens, thoughts included. */
 export const writeThinking = (
   thinking: Thinking,
   traits: Traits,
   limit: number | undefined,
-  loss: Loss,
+  dropped: Loss,
 ): Fields | undefined => {
-  const { thinking: way, least } = traits
+  const { thinking: mode, least } = traits
   const off = thinking.mode === 'off' || thinking.effort === 'none'
-  // What does not think cannot be made to, and what always does cannot be kept from it.
-  if (way ? off && way === 'budget' && least > 0 : !off) loss.drop('thinking')
-  if (!way) return undefined
+  // A model without thinking cannot think, and one with a minimum budget cannot stop.
+  if (mode ? off && mode === 'budget' && least > 0 : !off) dropped.drop('thinking')
+  if (!mode) return undefined
   const amount =
-    way === 'level'
-      ? { thinkingLevel: depthOf(levelOf(thinking), traits) }
+    mode === 'level'
+      ? { thinkingLevel: acceptedLevel(levelOf(thinking), traits) }
       : { thinkingBudget: budgetOf(thinking, traits, limit) }
   return present({ ...amount, includeThoughts: thinking.show })
 }
@@ -66,23 +67,25 @@ const levelOf = ({ mode, effort, budget }: Thinking): string | undefined => {
   if (mode === 'budget' && budget !== undefined) return LEVELS.find(([most]) => budget <= most)?.[1]
   return effort === undefined ? undefined : entryOf(EFFORTS, effort)?.[1]
 }
-/** The level itself, or the next deeper one that the model takes. */
-const depthOf = (level: string | undefined, { depths }: Traits): string | undefined => {
+/** The level, or the next higher one that the model accepts. */
+const acceptedLevel = (level: string | undefined, { depths }: Traits): string | undefined => {
   if (level === undefined) return undefined
-  const wanted = DEPTHS.indexOf(level)
-  return depths.find(each => DEPTHS.indexOf(each) >= wanted) ?? depths.at(-1)
+  const wantedIndex = DEPTHS.indexOf(level)
+  return depths.find(each => DEPTHS.indexOf(each) >= wantedIndex) ?? depths.at(-1)
 }
-/** A share of what may be written stays for the answer. */
-const SHARE = 0.8
+/** The maximum share of the output for thoughts; the rest is for the answer. */
+const MAX_THINKING_SHARE = 0.8
 const budgetOf = (
   { mode, effort, budget }: Thinking,
   { least, most }: Traits,
   limit: number | undefined,
 ): number => {
-  const held = (tokens: number): number => Math.max(least, Math.min(tokens, most))
-  if (mode === 'off') return held(0)
-  if (mode === 'budget' && budget !== undefined) return held(budget)
+  const clamp = (tokens: number): number => Math.max(least, Math.min(tokens, most))
+  if (mode === 'off') return clamp(0)
+  if (mode === 'budget' && budget !== undefined) return clamp(budget)
   const tokens = effort === undefined ? undefined : entryOf(EFFORTS, effort)?.[0]
   if (tokens === undefined) return DYNAMIC
-  return held(limit === undefined ? tokens : Math.min(tokens, Math.floor(limit * SHARE)))
+  return clamp(
+    limit === undefined ? tokens : Math.min(tokens, Math.floor(limit * MAX_THINKING_SHARE)),
+  )
 }

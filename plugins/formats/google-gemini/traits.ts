@@ -1,32 +1,34 @@
-/** What an entry in `models:` may say of a model that speaks this format, and what holds where it says nothing. */
+/** Traits of models of this format in `models:`, with their defaults. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { TargetFacts } from '../codec.ts'
 
 export interface Traits {
-  /** `signatures: required`: calls without a thought signature are refused (3.x). */
+  /** `signatures: required`: the provider rejects calls without a thought signature (3.x). */
   readonly signed: boolean
-  /** `mixed_tools: true`: its own tools beside the client's functions (3.x). */
+  /** `mixed_tools: true`: hosted tools may be combined with the client's functions (3.x). */
   readonly mixed: boolean
-  /** `json_schema: false`: takes schemas only in Google's subset of OpenAPI (1.5, 2.0 on some endpoints). */
+  /** `json_schema: false`: accepts only Google's subset of OpenAPI (1.5, 2.0 on some endpoints). */
   readonly jsonSchema: boolean
-  /** `thinking: budget` (2.5) or `level` (3.x); otherwise it does not think. */
+  /** `thinking: budget` (2.5) or `level` (3.x); otherwise the model does not think. */
   readonly thinking: 'budget' | 'level' | undefined
-  /** `thinking_least`, `thinking_most`: between how many tokens a budget may lie. A model with a least thinks always. */
+  /** `thinking_least`, `thinking_most`: the range of a budget in tokens. A model with a minimum
+   *  always thinks. */
   readonly least: number
   readonly most: number
-  /** `thinking_levels`: those it takes, where that is not all four. */
+  /** `thinking_levels`: the accepted levels; default: all four. */
   readonly depths: readonly string[]
-  /** `tool_media: true`: images in results of tools (3.x). */
+  /** `tool_media: true`: images in tool results (3.x). */
   readonly toolMedia: boolean
-  /** `media_resolution: true`: a level of detail for each image (3.x). */
+  /** `media_resolution: true`: a resolution for each image (3.x). */
   readonly levels: boolean
-  /** `vertex: true`: takes what only Google's cloud endpoint does: labels, domains to leave out of a search. */
+  /** `vertex: true`: accepts what only Vertex AI does: labels, and domains to exclude from a
+   *  search. */
   readonly vertex: boolean
-  /** `strict_tools: true`: can be held to the schemas of functions (mode VALIDATED). */
+  /** `strict_tools: true`: enforces the schemas of functions (mode VALIDATED). */
   readonly strict: boolean
 }
 
-/** From little to much. */
+/** In ascending order. */
 export const DEPTHS: readonly string[] = ['MINIMAL', 'LOW', 'MEDIUM', 'HIGH']
 
 export const traitsOf = ({ traits }: TargetFacts): Traits => ({

@@ -1,10 +1,11 @@
-/** Files that are given to Google before the request that names them: its resumable protocol, in one piece. Pure. */
+/** Uploads files before the request that refers to them: Google's resumable protocol, with one
+ *  chunk. Pure. */
 import { type Fields, inner, isFields, wordIn } from '../fields.ts'
 import type { Upload, Uploaded } from '../upload.ts'
 import { mimeFor } from './media.ts'
 import { NAME } from './name.ts'
 
-const FILE = /^files\/[A-Za-z0-9_-]{1,64}$/
+const FILE_NAME = /^files\/[A-Za-z0-9_-]{1,64}$/
 
 export const upload: Upload = {
   begin: ({ size, mime }) => ({
@@ -17,7 +18,7 @@ export const upload: Upload = {
     },
     body: { file: {} },
   }),
-  // Whatever host it names: what goes to this upstream goes to its address.
+  // Ignores the host of the upload URL: all requests to this upstream use its configured address.
   place(headers) {
     const url = URL.parse(String(headers['x-goog-upload-url'] ?? ''))
     return url ? url.pathname + url.search : undefined
@@ -26,7 +27,7 @@ export const upload: Upload = {
   read(body) {
     const file = isFields(body.file) ? body.file : body
     const [name = '', uri, mime] = ['name', 'uri', 'mimeType'].map(key => wordIn(file, key))
-    if (!FILE.test(name) || !uri) return undefined
+    if (!FILE_NAME.test(name) || !uri) return undefined
     return {
       path: `/v1beta/${name}`,
       source: { type: 'file', file: uri, origin: NAME, ...(mime && { mime }) },
@@ -38,5 +39,8 @@ const stateOf = (file: Fields): Pick<Uploaded, 'state' | 'said'> => {
   const { state } = file
   if (state === 'PROCESSING' || state === 'STATE_UNSPECIFIED') return { state: 'waiting' }
   if (state !== 'FAILED') return { state: 'ready' }
-  return { state: 'failed', said: wordIn(inner(file, 'error'), 'message') ?? 'it cannot be read' }
+  return {
+    state: 'failed',
+    said: wordIn(inner(file, 'error'), 'message') ?? 'the provider could not process it',
+  }
 }

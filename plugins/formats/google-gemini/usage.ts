@@ -1,5 +1,5 @@
-/** Google's counts and our meters. `promptTokenCount` holds what was cached, heard and seen, not what tools added; thoughts
- *  stand beside the answer. */
+/** Converts usage counts to and from our meters. `promptTokenCount` includes cached tokens, audio
+ *  and images, and excludes tokens that tools added; thoughts are counted beside the answer. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Meters } from '../../slots.ts'
 import { count, type Fields, isFields, present } from '../fields.ts'
@@ -9,47 +9,47 @@ export const metersOf = (usage: Fields): Meters => {
   const prompt = count(usage.promptTokenCount)
   const cached = Math.min(count(usage.cachedContentTokenCount), prompt)
   const read = prompt + count(usage.toolUsePromptTokenCount) - cached
-  // Of what was heard some may be cached, and is counted there.
+  // Cached audio tokens are counted as cached.
   const sounds =
     modality(usage.promptTokensDetails, 'AUDIO') - modality(usage.cacheTokensDetails, 'AUDIO')
-  const heard = Math.min(Math.max(0, sounds), read)
-  const written = count(usage.candidatesTokenCount)
-  const spoken = Math.min(modality(usage.candidatesTokensDetails, 'AUDIO'), written)
+  const audioInput = Math.min(Math.max(0, sounds), read)
+  const outputTokens = count(usage.candidatesTokenCount)
+  const audioOutput = Math.min(modality(usage.candidatesTokensDetails, 'AUDIO'), outputTokens)
   return positive({
-    input: read - heard,
+    input: read - audioInput,
     cached,
-    audio_input: heard,
-    output: written - spoken,
+    audio_input: audioInput,
+    output: outputTokens - audioOutput,
     thinking: count(usage.thoughtsTokenCount),
-    audio_output: spoken,
+    audio_output: audioOutput,
   })
 }
 const modality = (details: Json | undefined, name: string): number => {
   if (!Array.isArray(details)) return 0
-  const found = details.find((each: Json) => isFields(each) && each.modality === name)
-  return isFields(found) ? count(found.tokenCount) : 0
+  const detail = details.find((each: Json) => isFields(each) && each.modality === name)
+  return isFields(detail) ? count(detail.tokenCount) : 0
 }
 
-/** Some pieces of a stream carry a traffic type and no counts. */
+/** Some events of a stream carry a traffic type without counts. */
 export const hasCounts = (usage: Json | undefined): usage is Fields =>
   isFields(usage) && ('promptTokenCount' in usage || 'totalTokenCount' in usage)
 
-/** The other way: what our meters say, so that the total is the sum of its parts. */
+/** Writes our meters so that the total is the sum of its parts. */
 export const countsOf = (meters: Meters): Fields => {
   const { input = 0, cached = 0, cache_write = 0, cache_write_1h = 0 } = meters
-  const { audio_input: heard = 0, image_input = 0, audio_output: spoken = 0 } = meters
+  const { audio_input: audioInput = 0, image_input = 0, audio_output: audioOutput = 0 } = meters
   const { output = 0, thinking = 0 } = meters
   const read = input + cached + cache_write + cache_write_1h + image_input
-  const prompt = read + heard
-  const written = output + spoken
+  const prompt = read + audioInput
+  const outputTokens = output + audioOutput
   return present({
     promptTokenCount: prompt,
     cachedContentTokenCount: cached > 0 ? cached : undefined,
-    candidatesTokenCount: written,
+    candidatesTokenCount: outputTokens,
     thoughtsTokenCount: thinking > 0 ? thinking : undefined,
-    totalTokenCount: prompt + written + thinking,
-    promptTokensDetails: detailsOf(read, heard),
-    candidatesTokensDetails: spoken > 0 ? detailsOf(output, spoken) : undefined,
+    totalTokenCount: prompt + outputTokens + thinking,
+    promptTokensDetails: detailsOf(read, audioInput),
+    candidatesTokensDetails: audioOutput > 0 ? detailsOf(output, audioOutput) : undefined,
   })
 }
 const detailsOf = (text: number, audio: number): Json => [

@@ -1,4 +1,4 @@
-/** An answer of the hub, written whole for a client. */
+/** Encodes a whole answer for a client. */
 import type { Answer, Choice } from '../answer.ts'
 import type { Context } from '../codec.ts'
 import type { Content } from '../content.ts'
@@ -11,21 +11,23 @@ import { partsOf } from './write-parts.ts'
 
 export const encodeAnswer = (answer: Answer, context: Context): Fields => {
   const { meters, created } = answer
-  const choices = answer.choices.length > 0 ? answer.choices : [NOBODY]
-  const blocked = blockOf(choices)
+  const choices = answer.choices.length > 0 ? answer.choices : [NO_CHOICE]
+  const blockFeedback = blockOf(choices)
   return present({
-    ...(blocked ? { promptFeedback: blocked } : { candidates: choices.map(candidateOf) }),
+    ...(blockFeedback
+      ? { promptFeedback: blockFeedback }
+      : { candidates: choices.map(candidateOf) }),
     usageMetadata: meters ? countsOf(meters) : undefined,
     modelVersion: context.model,
     createTime: created === undefined ? undefined : timeOf(created),
     responseId: answer.id ?? context.id,
   })
 }
-/** Where there is no answer at all, the question was refused. */
-const NOBODY: Choice = { content: [], stop: { reason: 'filter' } }
+/** No answer means that the prompt was refused. */
+const NO_CHOICE: Choice = { content: [], stop: { reason: 'filter' } }
 export const timeOf = (seconds: number): string => new Date(seconds * 1000).toISOString()
 
-/** Nothing was said because nothing may be said to this prompt. */
+/** The feedback for a refused prompt. */
 const blockOf = (choices: readonly Pick<Choice, 'content' | 'stop'>[]): Fields | undefined => {
   const [only, more] = choices
   if (!only || more || only.content.length > 0 || only.stop.reason !== 'filter') return undefined
@@ -47,7 +49,7 @@ const candidateOf = ({ content, stop, logprobs }: Choice, index: number): Fields
   })
 }
 const ground = (grounding: Grounding, content: Content): void => {
-  if (content.type === 'work') grounding.work(content)
+  if (content.type === 'hostedCall') grounding.work(content)
   if (content.type !== 'text' && content.type !== 'refusal') return
   grounding.begin()
   grounding.add(content.text)

@@ -1,4 +1,4 @@
-/** Turns of the hub as Google's contents. */
+/** Encodes turns as Google's contents. */
 import type { Json } from '../../../engine/plugin.ts'
 import { fitted, NARROW } from '../call-id.ts'
 import type { Loss } from '../codec.ts'
@@ -13,20 +13,20 @@ import { mediaIn, wrapped } from './results.ts'
 import type { Traits } from './traits.ts'
 
 type Part = { [key: string]: Json }
-interface Written {
+interface Contents {
   readonly systemInstruction?: Fields
   readonly cachedContent?: string
   readonly contents: readonly Fields[]
 }
 
-export const writeTurns = (turns: readonly Turn[], traits: Traits, loss: Loss): Written => {
+export const writeTurns = (turns: readonly Turn[], traits: Traits, dropped: Loss): Contents => {
   const first = turns.findIndex(({ role }) => role !== 'system')
   const start = first < 0 ? turns.length : first
-  const writer = new Writer(traits, loss)
+  const writer = new Writer(traits, dropped)
   const system = turns.slice(0, start).flatMap(turn => writer.instruct(turn))
   for (const turn of turns.slice(start)) writer.turn(turn)
   const { contents, cachedContent } = writer
-  // Nothing but instructions: Google wants somebody to say something.
+  // Google requires a user content, so a prompt of instructions only is sent as one.
   if (contents.length === 0 && cachedContent === undefined && system.length > 0)
     return { contents: [{ role: 'user', parts: system }] }
   return {
@@ -40,32 +40,33 @@ class Writer {
   readonly contents: { readonly role: string; readonly parts: Part[] }[] = []
   cachedContent: string | undefined
   readonly #traits: Traits
-  readonly #loss: Loss
-  /** Id of a call -> its function: results are known by name here. */
+  readonly #dropped: Loss
+  /** Id of a call -> name of its function, which results of this format need. */
   readonly #names = new Map<string, string>()
 
-  constructor(traits: Traits, loss: Loss) {
+  constructor(traits: Traits, dropped: Loss) {
     this.#traits = traits
-    this.#loss = loss
+    this.#dropped = dropped
   }
   instruct({ content, name }: Turn): readonly Part[] {
-    if (name !== undefined) this.#loss.drop('name')
+    if (name !== undefined) this.#dropped.drop('name')
     return content.flatMap(each => {
-      if (each.type === 'media') throw refused(each, 'media among the instructions')
+      if (each.type === 'media') throw refused(each, 'media in a system prompt')
       return this.#parts(each)
     })
   }
   turn({ role, content, name }: Turn): void {
-    if (name !== undefined) this.#loss.drop('name')
-    const parts = role === 'assistant' ? this.#said(content) : this.#asked(content)
+    if (name !== undefined) this.#dropped.drop('name')
+    const parts = role === 'assistant' ? this.#modelParts(content) : this.#userParts(content)
     if (parts.length === 0) return
-    const own = role === 'assistant' ? 'model' : 'user'
+    const googleRole = role === 'assistant' ? 'model' : 'user'
     const last = this.contents.at(-1)
-    if (last?.role === own) last.parts.push(...parts)
-    else this.contents.push({ role: own, parts })
+    if (last?.role === googleRole) last.parts.push(...parts)
+    else this.contents.push({ role: googleRole, parts })
   }
-  /** Results first, and the media they brought behind all of them where the model takes none inside. */
-  #asked(content: readonly Content[]): Part[] {
+  /** Results first; their media follow all results if the model accepts no media inside a
+   *  result. */
+  #userParts(content: readonly Content[]): Part[] {
     const results = content.filter((each): each is Result => each.type === 'result')
     const parts: Part[] = results.map(result => this.#result(result))
     if (!this.#traits.toolMedia)
@@ -78,53 +79,55 @@ class Writer {
     const text = `Returned by ${name ?? this.#names.get(id)}:`
     return [{ text }, ...media.flatMap(each => this.#parts(each))]
   }
-  /** What the model said. A signature without words belongs to what follows it, or to what came last. */
-  #said(content: readonly Content[]): Part[] {
+  /** An assistant turn. A signature without text belongs to the next part, or else to the last
+   *  one. */
+  #modelParts(content: readonly Content[]): Part[] {
     const parts: Part[] = []
     let waiting: string | undefined
     for (const each of content) {
-      const seal = ownSeal(each)
+      const payload = ownPayload(each)
       if (each.type === 'thought' && each.text === '') {
-        if (waiting !== undefined && seal !== undefined) sign(parts, waiting)
-        waiting = seal ?? waiting
+        if (waiting !== undefined && payload !== undefined) addSignature(parts, waiting)
+        waiting = payload ?? waiting
         continue
       }
       const [part, ...more] = this.#parts(each)
       if (!part) continue
-      // What follows has its own: then it belongs to what came before.
-      if (waiting !== undefined && signatureOf(part, seal) !== undefined) sign(parts, waiting)
-      const signature = signatureOf(part, seal) ?? waiting
+      // The next part has its own signature, so this one belongs to the preceding part.
+      if (waiting !== undefined && signatureOf(part, payload) !== undefined)
+        addSignature(parts, waiting)
+      const signature = signatureOf(part, payload) ?? waiting
       if (signature !== undefined) part.thoughtSignature = signature
       waiting = undefined
       parts.push(part, ...more)
     }
-    if (waiting !== undefined) sign(parts, waiting)
-    if (this.#traits.signed) vouch(parts)
+    if (waiting !== undefined) addSignature(parts, waiting)
+    if (this.#traits.signed) addPlaceholder(parts)
     return parts
   }
   #parts(content: Content): Part[] {
-    if ('cache' in content && content.cache) this.#loss.drop('cache_control')
+    if ('cache' in content && content.cache) this.#dropped.drop('cache_control')
     switch (content.type) {
       case 'text':
-        if (content.citations && content.citations.length > 0) this.#loss.drop('citations')
-        return content.text === '' && !ownSeal(content) ? [] : [{ text: content.text }]
+        if (content.citations && content.citations.length > 0) this.#dropped.drop('citations')
+        return content.text === '' && !ownPayload(content) ? [] : [{ text: content.text }]
       case 'refusal':
         return content.text === '' ? [] : [{ text: content.text }]
       case 'thought':
-        return ownSeal(content) ? [{ text: content.text, thought: true }] : []
+        return ownPayload(content) ? [{ text: content.text, thought: true }] : []
       case 'media':
         return this.#media(content)
       case 'call':
         return [{ functionCall: this.#call(content) }]
       case 'result':
         return [this.#result(content)]
-      case 'work':
+      case 'hostedCall':
         return this.#work(content)
     }
   }
   #work(work: Work): Part[] {
     if (work.raw?.origin === NAME) return work.raw.items.map(item => ({ ...(item as Part) }))
-    const text = retold(work, this.#loss)
+    const text = retold(work, this.#dropped)
     return text ? [{ text: text.text }] : []
   }
   #media(media: Media): Part[] {
@@ -137,21 +140,25 @@ class Writer {
       this.cachedContent = source.file
       return []
     }
-    return [{ ...writeMedia(media, this.#traits.levels, this.#loss) }]
+    return [{ ...writeMedia(media, this.#traits.levels, this.#dropped) }]
   }
-  #call({ id, name, input, free }: Call): Fields {
-    const fit = toolName({ name, ...(free && { free }) })
-    this.#names.set(id, fit)
-    return { id: fitted(id, NARROW), name: fit, args: free ? { input } : argsOf(input) }
+  #call({ id, name, input, isFreeText }: Call): Fields {
+    const functionName = toolName({ name, ...(isFreeText && { isFreeText }) })
+    this.#names.set(id, functionName)
+    return {
+      id: fitted(id, NARROW),
+      name: functionName,
+      args: isFreeText ? { input } : argsOf(input),
+    }
   }
   #result(result: Result): Part {
     const { id } = result
     const name =
-      this.#names.get(id) ?? (result.name && toolName(result as Pick<Call, 'name' | 'free'>))
+      this.#names.get(id) ?? (result.name && toolName(result as Pick<Call, 'name' | 'isFreeText'>))
     if (name === undefined) throw fault('CALL_UNKNOWN', [id])
-    if ([result, ...result.content].some(({ cache }) => cache)) this.#loss.drop('cache_control')
+    if ([result, ...result.content].some(({ cache }) => cache)) this.#dropped.drop('cache_control')
     const media = this.#traits.toolMedia ? mediaIn(result) : []
-    const parts = media.map(each => writeMedia(each, false, this.#loss))
+    const parts = media.map(each => writeMedia(each, false, this.#dropped))
     return {
       functionResponse: present({
         id: fitted(id, NARROW),
@@ -163,26 +170,26 @@ class Writer {
   }
 }
 
-/** Arguments are an object here, whatever was written. */
+/** Arguments must be an object here, whatever the model wrote. */
 export const argsOf = (input: string): Fields => {
   if (input.trim() === '') return {}
   const value = parsed(input)
   return isFields(value) ? value : { input: value ?? input }
 }
-const ownSeal = (content: Content): string | undefined => {
-  const seal = 'seal' in content ? (content as Thought).seal : undefined
-  return seal?.origin === NAME ? seal.data : undefined
+const ownPayload = (content: Content): string | undefined => {
+  const payload = 'payload' in content ? (content as Thought).payload : undefined
+  return payload?.origin === NAME ? payload.data : undefined
 }
-const signatureOf = (part: Part, seal: string | undefined): Json | undefined =>
-  part.thoughtSignature ?? seal
-const sign = (parts: Part[], thoughtSignature: string): void => {
+const signatureOf = (part: Part, payload: string | undefined): Json | undefined =>
+  part.thoughtSignature ?? payload
+const addSignature = (parts: Part[], thoughtSignature: string): void => {
   const last = parts.at(-1)
   if (last && last.thoughtSignature === undefined) last.thoughtSignature = thoughtSignature
   else parts.push({ text: '', thoughtSignature })
 }
-/** Calls that another provider's model made carry no signature: Google names a word that lets them pass. It looks at the
- *  first of those made at once. */
-const vouch = (parts: readonly Part[]): void => {
+/** Calls of another provider's model have no signature; Google documents a placeholder. It checks
+ *  only the first of several parallel calls. */
+const addPlaceholder = (parts: readonly Part[]): void => {
   const first = parts.find(part => 'functionCall' in part)
   if (first) first.thoughtSignature ??= PLACEHOLDER
 }

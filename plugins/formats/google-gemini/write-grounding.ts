@@ -1,17 +1,17 @@
-/** What stands behind an answer, written for a client: citations and works as Google's grounding. */
+/** Encodes citations and hosted calls as Google's grounding metadata for a client. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Citation, Work } from '../content.ts'
 import { type Fields, isFields, present } from '../fields.ts'
 import { Offsets } from './offsets.ts'
 
-/** One candidate's. Text is told as it comes, so that offsets can be counted in all of it. */
+/** The grounding of one candidate. Receives all text, so that offsets refer to the whole of it. */
 export class Grounding {
   readonly #text = new Offsets()
-  #begin = 0
-  /** Of the block at hand: where they end is known when it ends. */
+  #blockStart = 0
+  /** Citations of the current block; their default end is the block's end. */
   #waiting: Citation[] = []
   readonly #chunks: Fields[] = []
-  /** What a source is known by -> its number. */
+  /** Key of a source -> its index. */
   readonly #numbers = new Map<string, number>()
   readonly #supports = new Map<string, { readonly segment: Fields; readonly sources: number[] }>()
   readonly #queries: string[] = []
@@ -19,7 +19,7 @@ export class Grounding {
   readonly #urls: Fields[] = []
 
   begin(): void {
-    this.#begin = this.#text.units
+    this.#blockStart = this.#text.units
   }
   add(text: string): void {
     this.#text.add(text)
@@ -31,12 +31,12 @@ export class Grounding {
     for (const citation of this.#waiting) this.#support(citation)
     this.#waiting = []
   }
-  work({ tool, input, found = [], failed }: Work): void {
-    const record = WORKS[tool]
-    if (record) this[record](queriesOf(input), input, failed)
-    for (const citation of found) this.#number(citation, citation.quote)
+  work({ tool, input, sources = [], error }: Work): void {
+    const record = RECORD_METHODS[tool]
+    if (record) this[record](queriesOf(input), input, error)
+    for (const citation of sources) this.#number(citation, citation.quote)
   }
-  /** Members of a candidate. */
+  /** Fields of a candidate. */
   get metadata(): Fields {
     this.end()
     const supports = [...this.#supports.values()].map(({ segment, sources }) => ({
@@ -44,10 +44,10 @@ export class Grounding {
       groundingChunkIndices: sources,
     }))
     const grounding = present({
-      webSearchQueries: someOf(this.#queries),
-      retrievalQueries: someOf(this.#retrievals),
-      groundingChunks: someOf(this.#chunks),
-      groundingSupports: someOf(supports),
+      webSearchQueries: omitEmpty(this.#queries),
+      retrievalQueries: omitEmpty(this.#retrievals),
+      groundingChunks: omitEmpty(this.#chunks),
+      groundingSupports: omitEmpty(supports),
     })
     return present({
       groundingMetadata: Object.keys(grounding).length > 0 ? grounding : undefined,
@@ -68,46 +68,48 @@ export class Grounding {
   }
   #support(citation: Citation): void {
     const { start, end, quote } = citation
-    const first = this.#begin
-    const startIndex = this.#text.byteAt(first + (start ?? 0))
-    const endIndex = this.#text.byteAt(end === undefined ? this.#text.units : first + end)
-    // Words cited without a place are those of the source, others those of the answer.
-    const placed = start !== undefined
-    const number = this.#number(citation, placed ? undefined : quote)
+    const blockStart = this.#blockStart
+    const startIndex = this.#text.byteAt(blockStart + (start ?? 0))
+    const endIndex = this.#text.byteAt(end === undefined ? this.#text.units : blockStart + end)
+    // A quote without offsets comes from the source, one with offsets from the answer.
+    const hasOffsets = start !== undefined
+    const number = this.#number(citation, hasOffsets ? undefined : quote)
     const key = `${startIndex} ${endIndex}`
-    const known = this.#supports.get(key)
-    if (known) return void (known.sources.includes(number) || known.sources.push(number))
+    const support = this.#supports.get(key)
+    if (support) return void (support.sources.includes(number) || support.sources.push(number))
     const segment = present({
       startIndex: startIndex > 0 ? startIndex : undefined,
       endIndex,
-      text: placed ? quote : undefined,
+      text: hasOffsets ? quote : undefined,
     })
     this.#supports.set(key, { segment, sources: [number] })
   }
   #number(citation: Citation, text: string | undefined): number {
     const { url, file, title, document } = citation
     const key = url ?? file ?? `${document} ${title}`
-    const known = this.#numbers.get(key)
-    const number = known ?? this.#chunks.length
-    if (known === undefined || text !== undefined) this.#chunks[number] = chunkOf(citation, text)
+    const existing = this.#numbers.get(key)
+    const number = existing ?? this.#chunks.length
+    if (existing === undefined || text !== undefined) this.#chunks[number] = chunkOf(citation, text)
     this.#numbers.set(key, number)
     return number
   }
 }
-const WORKS: Readonly<Partial<Record<Work['tool'], 'searched' | 'retrieved' | 'fetched'>>> = {
+const RECORD_METHODS: Readonly<
+  Partial<Record<Work['tool'], 'searched' | 'retrieved' | 'fetched'>>
+> = {
   web_search: 'searched',
   file_search: 'retrieved',
   web_fetch: 'fetched',
   url_context: 'fetched',
 }
-const someOf = (list: readonly Json[]): Json | undefined => (list.length > 0 ? list : undefined)
+const omitEmpty = (list: readonly Json[]): Json | undefined => (list.length > 0 ? list : undefined)
 
 const queriesOf = (input: Json): readonly string[] => {
   if (typeof input === 'string') return [input]
   if (!isFields(input)) return []
   const { query, queries } = input
-  const all = Array.isArray(queries) ? queries : [query]
-  return all.filter((each): each is string => typeof each === 'string' && each !== '')
+  const candidates = Array.isArray(queries) ? queries : [query]
+  return candidates.filter((each): each is string => typeof each === 'string' && each !== '')
 }
 const chunkOf = ({ url, title, file, document }: Citation, text: string | undefined): Fields => {
   if (url !== undefined && file === undefined) return { web: present({ uri: url, title }) }

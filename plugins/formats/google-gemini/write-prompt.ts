@@ -1,4 +1,4 @@
-/** A request of the hub, written for an upstream. */
+/** Encodes a request for an upstream of this format. */
 import type { Loss, Sent, TargetFacts } from '../codec.ts'
 import { type Fields, present } from '../fields.ts'
 import type { Prompt } from '../hub.ts'
@@ -8,26 +8,26 @@ import { traitsOf } from './traits.ts'
 import { writeTurns } from './write-content.ts'
 import { writeTools } from './write-tools.ts'
 
-export const encodePrompt = (prompt: Prompt, target: TargetFacts, loss: Loss): Sent => {
+export const encodePrompt = (prompt: Prompt, target: TargetFacts, dropped: Loss): Sent => {
   const { turns, form, thinking, settings } = prompt
   const traits = traitsOf(target)
-  const { config, beside } = writeSettings(settings, target, traits, loss)
+  const { config, beside } = writeSettings(settings, target, traits, dropped)
   const generationConfig: Fields = {
     ...config,
-    ...(form && writeForm(form, traits, loss)),
+    ...(form && writeForm(form, traits, dropped)),
     ...present({
-      thinkingConfig: thinking && writeThinking(thinking, traits, settings.limit, loss),
+      thinkingConfig: thinking && writeThinking(thinking, traits, settings.limit, dropped),
     }),
   }
-  if (prompt.cache) loss.drop('cache_control')
-  if (prompt.before?.answer !== undefined) loss.drop('previous_response_id')
-  if (prompt.before?.conversation !== undefined) loss.drop('conversation')
+  if (prompt.cache) dropped.drop('cache_control')
+  if (prompt.previous?.answer !== undefined) dropped.drop('previous_response_id')
+  if (prompt.previous?.conversation !== undefined) dropped.drop('conversation')
   const verb = prompt.stream ? 'streamGenerateContent?alt=sse' : 'generateContent'
   return {
     path: `/v1beta/models/${encodeURIComponent(target.name)}:${verb}`,
     body: present({
-      ...writeTurns(turns, traits, loss),
-      ...writeTools(prompt, traits, loss),
+      ...writeTurns(turns, traits, dropped),
+      ...writeTools(prompt, traits, dropped),
       generationConfig: Object.keys(generationConfig).length > 0 ? generationConfig : undefined,
       ...beside,
     }),

@@ -1,10 +1,11 @@
-/** A stream for a client: each event an answer that holds what is new, the last one why it ended and what it cost. With
- *  `alt=sse` they are events; without, the elements of one JSON array that is written piece by piece. */
+/** Encodes a stream for a client: each event is an answer with the new content, the last one has
+ *  the finish reason and usage. With `alt=sse` they are events, otherwise the elements of one JSON
+ *  array. */
 
 import type { Meters } from '../../slots.ts'
 import type { Part, Stop } from '../answer.ts'
 import type { Context, StreamEncoder } from '../codec.ts'
-import type { Content, Seal } from '../content.ts'
+import type { Content, OpaquePayload } from '../content.ts'
 import { fault } from '../faults.ts'
 import { type Fields, present } from '../fields.ts'
 import { Sequence } from '../sequence.ts'
@@ -41,18 +42,18 @@ class Events implements Framing {
 class Elements implements Framing {
   readonly type = 'application/json'
   readonly end = ']'
-  #first = true
+  #isFirst = true
   piece(body: Fields): string {
-    const before = this.#first ? '[' : ',\r\n'
-    this.#first = false
-    return before + JSON.stringify(body)
+    const separator = this.#isFirst ? '[' : ',\r\n'
+    this.#isFirst = false
+    return separator + JSON.stringify(body)
   }
 }
 
 class StreamWriter {
   readonly #framing: Framing
   readonly #candidates = new Map<number, Candidate>()
-  /** Index of a block -> the choice it belongs to. */
+  /** Block index -> candidate. */
   readonly #choices = new Map<number, Candidate>()
   #facts: Fields
   #meters: Meters | undefined
@@ -84,8 +85,8 @@ class StreamWriter {
     if (!candidate.take(part)) throw fault('ANSWER_TANGLED')
   }
   #candidate(choice: number): Candidate {
-    const known = this.#candidates.get(choice)
-    if (known) return known
+    const existing = this.#candidates.get(choice)
+    if (existing) return existing
     const candidate = new Candidate((parts, more) => {
       const content = { parts, role: 'model' }
       const candidates = [{ content, index: choice, ...more }]
@@ -95,13 +96,13 @@ class StreamWriter {
     return candidate
   }
   #end(): void {
-    const all = [...this.#candidates]
-    const [first] = all
-    const blocked = all.length === 1 ? first?.[1].block : undefined
+    const candidates = [...this.#candidates]
+    const [first] = candidates
+    const blockFeedback = candidates.length === 1 ? first?.[1].block : undefined
     const last = present({
-      ...(blocked
-        ? { promptFeedback: blocked }
-        : { candidates: all.map(([index, each]) => ({ ...each.last, index })) }),
+      ...(blockFeedback
+        ? { promptFeedback: blockFeedback }
+        : { candidates: candidates.map(([index, each]) => ({ ...each.last, index })) }),
       usageMetadata: this.#meters ? countsOf(this.#meters) : undefined,
       ...this.#facts,
     })
@@ -111,15 +112,15 @@ class StreamWriter {
 
 type Emit = (parts: readonly Fields[], more?: Fields) => void
 
-/** One candidate: its blocks one after the other, a call in one piece. */
+/** One candidate: its blocks in sequence, each call in one piece. */
 class Candidate {
   readonly #emit: Emit
   readonly #grounding = new Grounding()
   readonly #sequence = new Sequence(part => this.#write(part))
   #content: Content | undefined
-  #seal: Seal | undefined
-  /** Whether the open block has said anything. */
-  #spoken = false
+  #payload: OpaquePayload | undefined
+  /** Whether the open block has emitted text. */
+  #hasText = false
   #stop: Stop | undefined
   #empty = true
 
@@ -129,7 +130,7 @@ class Candidate {
   take(part: Part): boolean {
     return this.#sequence.take(part)
   }
-  /** What the last event says of it. */
+  /** The candidate in the last event. */
   get last(): Fields {
     const stop = this.#stop ?? { reason: 'end' }
     return present({
@@ -147,49 +148,49 @@ class Candidate {
   #write(part: Part): void {
     if (part.type === 'open') this.#open(part.content)
     else if (part.type === 'grow') this.#grow(part)
-    else if (part.type === 'seal') this.#seal = part.seal
+    else if (part.type === 'payload') this.#payload = part.payload
     else if (part.type === 'cite') this.#grounding.cite(part.citation)
     else if (part.type === 'close') this.#close(part.content)
     else if (part.type === 'stop') this.#stop = part.stop
   }
   #open(content: Content): void {
     this.#content = content
-    this.#seal = 'seal' in content ? content.seal : undefined
+    this.#payload = 'payload' in content ? content.payload : undefined
     this.#empty = false
-    this.#spoken = false
+    this.#hasText = false
     this.#grounding.begin()
-    if (isSpoken(content) && content.text !== '') this.#say(content, content.text, {})
+    if (isTextual(content) && content.text !== '') this.#emitText(content, content.text, {})
     if (content.type === 'text')
       for (const each of content.citations ?? []) this.#grounding.cite(each)
   }
   #grow({ text, logprobs }: Extract<Part, { readonly type: 'grow' }>): void {
     const content = this.#content
     if (content?.type === 'call') this.#content = { ...content, input: content.input + text }
-    else if (content && isSpoken(content)) this.#say(content, text, writeLogprobs(logprobs))
+    else if (content && isTextual(content)) this.#emitText(content, text, writeLogprobs(logprobs))
   }
-  #say(content: Content, text: string, more: Fields): void {
+  #emitText(content: Content, text: string, more: Fields): void {
     const thought = content.type === 'thought'
-    this.#spoken ||= text !== ''
+    this.#hasText ||= text !== ''
     if (!thought) this.#grounding.add(text)
     this.#emit([thought ? { text, thought } : { text }], more)
   }
-  /** A signature comes at the end of its text, in a part of its own, as Google sends it. */
+  /** A signature follows its text in a part of its own, as Google sends it. */
   #close(final: Content | undefined): void {
     const content = final ?? this.#content
     this.#content = undefined
     this.#grounding.end()
     if (!content) return
-    if (isSpoken(content)) {
-      const thought = content.type === 'thought' && thinking(this.#spoken, this.#seal)
-      if (this.#seal) this.#emit([{ text: '', ...thought, ...signed(this.#seal) }])
+    if (isTextual(content)) {
+      const thought = content.type === 'thought' && thinking(this.#hasText, this.#payload)
+      if (this.#payload) this.#emit([{ text: '', ...thought, ...signed(this.#payload) }])
       return
     }
-    if (content.type === 'work') this.#grounding.work(content)
-    const sealed =
-      this.#seal && content.type !== 'result' ? { ...content, seal: this.#seal } : content
-    const parts = partsOf(sealed as Content)
+    if (content.type === 'hostedCall') this.#grounding.work(content)
+    const withPayload =
+      this.#payload && content.type !== 'result' ? { ...content, payload: this.#payload } : content
+    const parts = partsOf(withPayload as Content)
     if (parts.length > 0) this.#emit(parts as readonly Fields[])
   }
 }
-const isSpoken = (content: Content): content is Extract<Content, { readonly text: string }> =>
+const isTextual = (content: Content): content is Extract<Content, { readonly text: string }> =>
   content.type === 'text' || content.type === 'thought' || content.type === 'refusal'

@@ -1,4 +1,4 @@
-/** Tools of the hub, written for an upstream: functions together in one, each of Google's own in one of its own. */
+/** Encodes tools for an upstream: all functions in one entry, each hosted tool in its own. */
 import type { Loss } from '../codec.ts'
 import type { HostedName } from '../content.ts'
 import { fault } from '../faults.ts'
@@ -16,60 +16,72 @@ const HOSTED: Readonly<Partial<Record<HostedName, string>>> = {
   file_search: 'fileSearch',
 }
 
-export const writeTools = (prompt: Prompt, traits: Traits, loss: Loss): Fields => {
+export const writeTools = (prompt: Prompt, traits: Traits, dropped: Loss): Fields => {
   const { choice } = prompt
-  const tools = offered(prompt.tools, choice)
+  const tools = offeredTools(prompt.tools, choice)
   const functions = tools.filter(tool => tool.type === 'function' || tool.type === 'free')
-  const own =
-    choice?.type === 'none' ? [] : once(tools.flatMap(tool => writeOwn(tool, traits, loss)))
+  const hostedTools =
+    choice?.type === 'none'
+      ? []
+      : withoutDuplicates(tools.flatMap(tool => writeOwn(tool, traits, dropped)))
   const strict = functions.some(tool => tool.type === 'function' && tool.strict)
-  if (strict && !traits.strict) loss.drop('strict')
-  if (own.length > 0 && functions.length > 0 && !traits.mixed) throw mixed(tools)
-  const declared = functions.map(tool => declare(tool, traits, loss))
-  const written = [...own, ...(declared.length > 0 ? [{ functionDeclarations: declared }] : [])]
-  if (written.length === 0) return {}
-  const chosen = choice && among(choice, functions, loss)
+  if (strict && !traits.strict) dropped.drop('strict')
+  if (hostedTools.length > 0 && functions.length > 0 && !traits.mixed) throw mixedToolsFault(tools)
+  const declarations = functions.map(tool => declare(tool, traits, dropped))
+  const entries = [
+    ...hostedTools,
+    ...(declarations.length > 0 ? [{ functionDeclarations: declarations }] : []),
+  ]
+  if (entries.length === 0) return {}
+  const functionChoice = choice && amongFunctions(choice, functions, dropped)
   const calling =
-    functions.length > 0 ? callingOf(chosen, functions, strict && traits.strict) : undefined
+    functions.length > 0 ? callingOf(functionChoice, functions, strict && traits.strict) : undefined
   const config = present({
     functionCallingConfig: calling,
-    // What its own tools did comes back, and is given back to it in the next turn.
-    includeServerSideToolInvocations: own.length > 0 && traits.mixed ? true : undefined,
+    // Makes the model return its hosted calls, which the next turn must send back.
+    includeServerSideToolInvocations: hostedTools.length > 0 && traits.mixed ? true : undefined,
   })
   return {
-    tools: written,
+    tools: entries,
     ...(Object.keys(config).length > 0 && { toolConfig: config }),
   }
 }
 
-/** A client may have asked for the same tool under two names. */
-const once = (tools: readonly Fields[]): readonly Fields[] => [
+/** A client may have requested the same tool under two names. */
+const withoutDuplicates = (tools: readonly Fields[]): readonly Fields[] => [
   ...new Map(tools.map(tool => [Object.keys(tool).join(), tool])).values(),
 ]
-/** A choice among some that forces none has no word here: the others are not offered. */
-const offered = (tools: readonly Tool[], choice: ToolChoice | undefined): readonly Tool[] => {
+/** This format cannot restrict the choice without forcing a call, so tools outside the choice are
+ *  omitted. */
+const offeredTools = (tools: readonly Tool[], choice: ToolChoice | undefined): readonly Tool[] => {
   if (choice?.type !== 'some' || choice.mode !== 'auto') return tools
   return tools.filter(tool => !('name' in tool) || choice.names.includes(tool.name))
 }
-/** Its own tools cannot be forced: only functions are chosen by name. */
-const among = (
+/** Hosted tools cannot be forced; only functions are chosen by name. */
+const amongFunctions = (
   choice: ToolChoice,
   functions: readonly (FunctionTool | FreeTool)[],
-  loss: Loss,
+  dropped: Loss,
 ): ToolChoice | undefined => {
   const forces = choice.type === 'tool' || (choice.type === 'some' && choice.mode === 'required')
-  const asked = choice.type === 'tool' ? [choice.name] : choice.type === 'some' ? choice.names : []
-  const names = asked.filter(asked => functions.some(({ name }) => name === asked))
+  const askedNames =
+    choice.type === 'tool' ? [choice.name] : choice.type === 'some' ? choice.names : []
+  const names = askedNames.filter(asked => functions.some(({ name }) => name === asked))
   const none = functions.length === 0 && choice.type === 'required'
-  if (none || (forces && names.length < asked.length)) loss.drop('tool_choice')
+  if (none || (forces && names.length < askedNames.length)) dropped.drop('tool_choice')
   if (choice.type === 'tool') return names.length > 0 ? choice : undefined
-  return choice.type === 'some' && names.length > 0 ? { ...choice, names } : plain(choice)
+  return choice.type === 'some' && names.length > 0 ? { ...choice, names } : withoutNames(choice)
 }
-const plain = (choice: ToolChoice): ToolChoice =>
+const withoutNames = (choice: ToolChoice): ToolChoice =>
   choice.type === 'some' ? { type: 'auto' } : choice
-const mixed = (tools: readonly Tool[]): Error => {
-  const own = tools.find(tool => tool.type === 'hosted' || tool.type === 'foreign')
-  const name = own?.type === 'hosted' ? own.asked : own?.type === 'foreign' ? own.name : ''
+const mixedToolsFault = (tools: readonly Tool[]): Error => {
+  const hostedTool = tools.find(tool => tool.type === 'hosted' || tool.type === 'foreign')
+  const name =
+    hostedTool?.type === 'hosted'
+      ? hostedTool.clientName
+      : hostedTool?.type === 'foreign'
+        ? hostedTool.name
+        : ''
   return fault('TOOLS_MIXED', [name])
 }
 
@@ -78,78 +90,85 @@ const callingOf = (
   functions: readonly (FunctionTool | FreeTool)[],
   strict: boolean,
 ): Fields | undefined => {
-  const named = (names: readonly string[]): Fields => ({
+  const forceFunctions = (names: readonly string[]): Fields => ({
     mode: 'ANY',
     allowedFunctionNames: names.map(name =>
-      toolName({ name, free: functions.some(each => each.name === name && each.type === 'free') }),
+      toolName({
+        name,
+        isFreeText: functions.some(each => each.name === name && each.type === 'free'),
+      }),
     ),
   })
-  const open = strict ? { mode: 'VALIDATED' } : undefined
-  if (!choice) return open
-  if (choice.type === 'tool') return named([choice.name])
+  const defaultMode = strict ? { mode: 'VALIDATED' } : undefined
+  if (!choice) return defaultMode
+  if (choice.type === 'tool') return forceFunctions([choice.name])
   if (choice.type === 'some')
-    return choice.mode === 'required' ? named(choice.names) : (open ?? { mode: 'AUTO' })
-  return choice.type === 'auto' ? (open ?? { mode: 'AUTO' }) : { mode: MODES[choice.type] }
+    return choice.mode === 'required'
+      ? forceFunctions(choice.names)
+      : (defaultMode ?? { mode: 'AUTO' })
+  return choice.type === 'auto' ? (defaultMode ?? { mode: 'AUTO' }) : { mode: MODES[choice.type] }
 }
 const MODES = { none: 'NONE', required: 'ANY' } as const
 
-const declare = (tool: FunctionTool | FreeTool, traits: Traits, loss: Loss): Fields => {
-  if (tool.type === 'free') return declareFree(tool, traits, loss)
+const declare = (tool: FunctionTool | FreeTool, traits: Traits, dropped: Loss): Fields => {
+  if (tool.type === 'free') return declareFree(tool, traits, dropped)
   const { name, description, schema, cache } = tool
-  if (cache) loss.drop('cache_control')
+  if (cache) dropped.drop('cache_control')
   const parameters = isFields(schema) ? schema : undefined
   return present({
     name: toolName({ name }),
     description,
-    ...(parameters && parametersOf(parameters, traits, loss)),
+    ...(parameters && parametersOf(parameters, traits, dropped)),
   })
 }
-const parametersOf = (schema: Fields, traits: Traits, loss: Loss): Fields => {
+const parametersOf = (schema: Fields, traits: Traits, dropped: Loss): Fields => {
   if (traits.jsonSchema) return { parametersJsonSchema: schema }
-  const parameters = openApi(schema, word => loss.drop(`parameters.${word}`))
+  const parameters = openApi(schema, word => dropped.drop(`parameters.${word}`))
   return isEmpty(parameters) ? {} : { parameters }
 }
-/** Free text is the one argument of a function. */
+/** The free text becomes the single argument of a function. */
 const declareFree = (
   { name, description, grammar }: FreeTool,
   traits: Traits,
-  loss: Loss,
+  dropped: Loss,
 ): Fields => {
-  if (grammar !== undefined && !(isFields(grammar) && grammar.type === 'text')) loss.drop('format')
+  if (grammar !== undefined && !(isFields(grammar) && grammar.type === 'text'))
+    dropped.drop('format')
   const properties = { input: { type: 'string' } }
   const schema = { type: 'object', properties, required: ['input'] }
   return present({
-    name: toolName({ name, free: true }),
+    name: toolName({ name, isFreeText: true }),
     description,
-    ...parametersOf(schema, traits, loss),
+    ...parametersOf(schema, traits, dropped),
   })
 }
 
-const writeOwn = (tool: Tool, traits: Traits, loss: Loss): readonly Fields[] => {
+const writeOwn = (tool: Tool, traits: Traits, dropped: Loss): readonly Fields[] => {
   if (tool.type === 'foreign') {
     if (tool.origin !== NAME || !isFields(tool.raw)) throw fault('TOOL_UNSUPPORTED', [tool.name])
     return [tool.raw]
   }
-  return tool.type === 'hosted' ? [writeHosted(tool, traits, loss)] : []
+  return tool.type === 'hosted' ? [writeHosted(tool, traits, dropped)] : []
 }
 const STORE = /^(?:projects\/.+\/)?fileSearchStores\//
-const writeHosted = (hosted: HostedTool, traits: Traits, loss: Loss): Fields => {
-  const { tool, asked, domains, stores = [] } = hosted
+const writeHosted = (hostedTool: HostedTool, traits: Traits, dropped: Loss): Fields => {
+  const { tool, clientName, domains, stores = [] } = hostedTool
   const member = HOSTED[tool]
-  if (!member) throw fault('TOOL_UNSUPPORTED', [asked])
-  if (hosted.cache) loss.drop('cache_control')
-  if (domains?.allowed) loss.drop(`${asked}.allowed_domains`)
-  if (hosted.place !== undefined) loss.drop(`${asked}.user_location`)
-  if (hosted.depth !== undefined) loss.drop(`${asked}.search_context_size`)
-  if (hosted.maxCalls !== undefined) loss.drop(`${asked}.max_uses`)
+  if (!member) throw fault('TOOL_UNSUPPORTED', [clientName])
+  if (hostedTool.cache) dropped.drop('cache_control')
+  if (domains?.allowed) dropped.drop(`${clientName}.allowed_domains`)
+  if (hostedTool.location !== undefined) dropped.drop(`${clientName}.user_location`)
+  if (hostedTool.depth !== undefined) dropped.drop(`${clientName}.search_context_size`)
+  if (hostedTool.maxCalls !== undefined) dropped.drop(`${clientName}.max_uses`)
   if (tool === 'file_search') {
-    // Another provider's stores hold other files: searching none of them would be no search.
-    if (!stores.every(store => STORE.test(store))) throw fault('TOOL_UNSUPPORTED', [asked])
+    // Other providers' stores are unknown to Google, and a search without stores would find
+    // nothing.
+    if (!stores.every(store => STORE.test(store))) throw fault('TOOL_UNSUPPORTED', [clientName])
     return { fileSearch: { fileSearchStoreNames: stores } }
   }
   const excludeDomains = domains?.blocked ?? []
   if (excludeDomains.length === 0) return { [member]: {} }
   if (tool === 'web_search' && traits.vertex) return { [member]: { excludeDomains } }
-  loss.drop(`${asked}.blocked_domains`)
+  dropped.drop(`${clientName}.blocked_domains`)
   return { [member]: {} }
 }

@@ -1,4 +1,4 @@
-/** A whole chat answer, both ways, and its reasons to end. */
+/** Decodes and encodes whole chat answers, and maps finish reasons. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Answer, Choice, Stop } from '../answer.ts'
 import { original } from '../call-id.ts'
@@ -18,11 +18,11 @@ const STOPS: Readonly<Record<string, Stop['reason']>> = {
   content_filter: 'filter',
   error: 'broken',
 }
-export const stopOf = (raw: Json | undefined, called: boolean): Stop => {
-  if (typeof raw !== 'string') return { reason: called ? 'call' : 'end' }
+export const stopOf = (raw: Json | undefined, hasCalls: boolean): Stop => {
+  if (typeof raw !== 'string') return { reason: hasCalls ? 'call' : 'end' }
   const reason = entryOf(STOPS, raw) ?? 'end'
-  // Some upstreams say `stop` behind a call.
-  return { reason: reason === 'end' && called ? 'call' : reason, raw }
+  // Some upstreams send `stop` after a tool call.
+  return { reason: reason === 'end' && hasCalls ? 'call' : reason, raw }
 }
 const REASONS: Readonly<Record<Stop['reason'], string>> = {
   end: 'stop',
@@ -67,20 +67,20 @@ const readChoice = (choice: Fields): Choice => {
 }
 const readTexts = (message: Fields): readonly Text[] => {
   const { content } = message
-  const spoken = wordIn(inner(message, 'audio'), 'transcript')
+  const transcript = wordIn(inner(message, 'audio'), 'transcript')
   const parts = Array.isArray(content)
     ? itemsIn(message, 'content').map(part => part.text)
-    : [content ?? spoken]
+    : [content ?? transcript]
   const text = parts.filter(part => typeof part === 'string').join('')
   if (text === '') return []
   const citations = itemsIn(message, 'annotations').flatMap(citationOf)
   return [{ type: 'text', text, ...(citations.length > 0 && { citations }) }]
 }
 export const citationOf = (annotation: Fields): readonly Citation[] => {
-  const cited = inner(annotation, 'url_citation')
-  const { start_index: start, end_index: end } = cited
-  const url = wordIn(cited, 'url')
-  const title = wordIn(cited, 'title')
+  const source = inner(annotation, 'url_citation')
+  const { start_index: start, end_index: end } = source
+  const url = wordIn(source, 'url')
+  const title = wordIn(source, 'title')
   if (url === undefined) return []
   return [
     {
@@ -91,7 +91,7 @@ export const citationOf = (annotation: Fields): readonly Citation[] => {
     },
   ]
 }
-/** Beside the text, as some upstreams that draw have them. */
+/** Generated images, which some upstreams send beside the text. */
 export const readImages = (message: Fields): readonly Media[] =>
   itemsIn(message, 'images').flatMap(image => {
     const url = wordIn(inner(image, 'image_url'), 'url')
@@ -105,19 +105,19 @@ const readCalls = (message: Fields): readonly Content[] => {
 }
 const readCall = (call: Fields, index: number): Content => {
   const custom = call.custom
-  const given = isFields(custom) ? custom : inner(call, 'function')
-  const seal = callSeal(call)
-  const text = wordIn(given, 'arguments')
+  const fields = isFields(custom) ? custom : inner(call, 'function')
+  const payload = callSeal(call)
+  const text = wordIn(fields, 'arguments')
   return {
     type: 'call',
     id: original(wordIn(call, 'id') || `call_${index}`),
-    name: wordIn(given, 'name') ?? '',
-    // Some write the arguments as an object.
+    name: wordIn(fields, 'name') ?? '',
+    // Some upstreams send the arguments as an object.
     input: isFields(custom)
       ? (wordIn(custom, 'input') ?? '')
-      : text || JSON.stringify(given.arguments || {}),
-    ...(isFields(custom) && { free: true }),
-    ...(seal && { seal }),
+      : text || JSON.stringify(fields.arguments || {}),
+    ...(isFields(custom) && { isFreeText: true }),
+    ...(payload && { payload }),
   }
 }
 
@@ -125,32 +125,32 @@ const readCall = (call: Fields, index: number): Content => {
 
 export const encodeAnswer = (answer: Answer, context: Context): Fields => {
   const { choices, meters, created, tier } = answer
-  const given =
+  const choicesOrRefusal =
     choices.length > 0 ? choices : [{ content: [], stop: { reason: 'filter' } as const }]
   return present({
     id: idOf(context),
     object: 'chat.completion',
     created: created ?? context.now,
     model: context.model,
-    choices: given.map(writeChoice),
+    choices: choicesOrRefusal.map(writeChoice),
     usage: meters && countsOf(meters),
-    service_tier: tier !== undefined && TIERS.has(tier) ? tier : undefined,
+    service_tier: tier !== undefined && KNOWN_TIERS.has(tier) ? tier : undefined,
   })
 }
-/** Others have more. */
-const TIERS = new Set(['auto', 'default', 'flex', 'scale', 'priority'])
+/** Other upstreams use further values, which the SDK's types do not know. */
+const KNOWN_TIERS = new Set(['auto', 'default', 'flex', 'scale', 'priority'])
 export const idOf = ({ id }: Context): string => `chatcmpl-${id}`
 
 const writeChoice = ({ content, stop, logprobs }: Choice, index: number): Fields => {
   const refusals = content.flatMap(each => (each.type === 'refusal' ? [each.text] : []))
   const annotations = content.flatMap(each => (each.type === 'text' ? (each.citations ?? []) : []))
   const thoughts = content.flatMap(sealedThoughts)
-  const said = content.filter(({ type }) => type !== 'work').map(shown)
+  const textAndCalls = content.filter(({ type }) => type !== 'hostedCall').map(withMarkdown)
   return {
     index,
     message: {
       role: 'assistant',
-      ...writeSaid(said, false),
+      ...writeSaid(textAndCalls, false),
       refusal: refusals.length > 0 ? refusals.join('') : null,
       ...(annotations.length > 0 && { annotations: annotations.flatMap(writeCitation) }),
       ...writeThoughts(thoughts),
@@ -161,25 +161,25 @@ const writeChoice = ({ content, stop, logprobs }: Choice, index: number): Fields
 }
 export const writeCitation = ({ url, title, start, end }: Citation): readonly Fields[] => {
   if (url === undefined) return []
-  const cited = { url, title: title ?? url, start_index: start ?? 0, end_index: end ?? 0 }
-  return [{ type: 'url_citation', url_citation: cited }]
+  const source = { url, title: title ?? url, start_index: start ?? 0, end_index: end ?? 0 }
+  return [{ type: 'url_citation', url_citation: source }]
 }
-/** A text's own seal has no field here: an empty thought carries it. */
+/** A text has no field for a payload: an empty thought carries it. */
 const sealedThoughts = (content: Content): readonly Thought[] => {
   if (content.type === 'thought') return [content]
-  return content.type === 'text' && content.seal
-    ? [{ type: 'thought', text: '', seal: content.seal }]
+  return content.type === 'text' && content.payload
+    ? [{ type: 'thought', text: '', payload: content.payload }]
     : []
 }
-/** An image that was drawn, as clients of this format look for it in the text. */
-const shown = (content: Content, index: number, all: readonly Content[]): Content => {
+/** Converts a generated image to Markdown text, where clients of this format look for it. */
+const withMarkdown = (content: Content, index: number, all: readonly Content[]): Content => {
   if (content.type !== 'media') return content
   const text = markdown(content)
   return { type: 'text', text: all[index - 1]?.type === 'media' ? `\n${text}` : text }
 }
-/** Each on a line of its own. */
-export const markdown = ({ kind, source, bare }: Media): string => {
-  if (bare) return source.type === 'url' ? source.url : source.type === 'data' ? source.data : ''
+/** Consecutive images each get their own line. */
+export const markdown = ({ kind, source, isBare }: Media): string => {
+  if (isBare) return source.type === 'url' ? source.url : source.type === 'data' ? source.data : ''
   const address = source.type === 'url' ? source.url : source.type === 'data' ? dataUrl(source) : ''
   return address === '' ? '' : `${kind === 'image' ? '!' : ''}[${kind}](${address})`
 }

@@ -1,4 +1,4 @@
-/** Parts of a user's message: text, images, sound, files, and films that come as an image's address. */
+/** Parts of a user message: text, images, audio, files, and videos given as an image URL. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Loss } from '../codec.ts'
 import type { Content, Media, Source, Text } from '../content.ts'
@@ -15,7 +15,7 @@ import {
 } from '../fields.ts'
 import { dataUrl, OPENAI_FILES, parseDataUrl } from '../media.ts'
 
-/** `content` of a message: text, or parts. */
+/** `content` of a message: text or a list of parts. */
 export const readContent = (message: Fields, at: string): readonly (Text | Media)[] => {
   const { content } = message
   if (content === undefined || content === null) return []
@@ -28,7 +28,7 @@ type Reader = (part: Fields, at: string) => Text | Media
 const readPart: Reader = (part, at) => {
   const reader = entryOf(READERS, String(part.type))
   if (!reader)
-    throw fault('MEMBER_VALUE', [`${at}.type`, `there is no such part as ${String(part.type)}`], {
+    throw fault('MEMBER_VALUE', [`${at}.type`, `unknown part type ${String(part.type)}`], {
       param: `${at}.type`,
     })
   return reader(part, at)
@@ -39,7 +39,7 @@ const READERS: Readonly<Record<string, Reader>> = {
     text: need(textIn(part, 'text', `${at}.text`), `${at}.text`),
     ...(part.prompt_cache_breakpoint !== undefined && { cache: {} }),
   }),
-  // Assistants may repeat what they refused as text.
+  // Clients may send an assistant's refusal back as a part.
   refusal: (part, at) => ({ type: 'text', text: textIn(part, 'refusal', `${at}.refusal`) ?? '' }),
   image_url: (part, at) => readImage(part, at),
   input_audio: (part, at) => {
@@ -54,9 +54,11 @@ const READERS: Readonly<Record<string, Reader>> = {
 }
 
 const readImage: Reader = (part, at) => {
-  const { image_url: given } = part
+  const { image_url: imageUrl } = part
   const image =
-    typeof given === 'string' ? { url: given } : fieldsIn(part, 'image_url', `${at}.image_url`)
+    typeof imageUrl === 'string'
+      ? { url: imageUrl }
+      : fieldsIn(part, 'image_url', `${at}.image_url`)
   const url = need(textIn(image ?? {}, 'url', `${at}.image_url.url`), `${at}.image_url.url`)
   const detail = textIn(image ?? {}, 'detail', `${at}.image_url.detail`)
   const inline = parseDataUrl(url)
@@ -68,18 +70,18 @@ const readImage: Reader = (part, at) => {
     at,
   }
 }
-/** By the extension of its path, whatever the query says; data by its own type. */
-const FILM = /\.(?:mp4|m4v|mov|avi|webm|mkv|mpe?g|wmv|flv|3gpp?)$/i
+/** Classifies a URL by the extension of its path, without the query; data by its media type. */
+const VIDEO_EXTENSION = /\.(?:mp4|m4v|mov|avi|webm|mkv|mpe?g|wmv|flv|3gpp?)$/i
 const kindOf = (mime: string, url: string): Media['kind'] => {
   if (mime !== '') return mime.startsWith('video/') ? 'video' : 'image'
   const path = URL.parse(url)?.pathname ?? url.replace(/[?#].*$/s, '')
-  return FILM.test(path) ? 'video' : 'image'
+  return VIDEO_EXTENSION.test(path) ? 'video' : 'image'
 }
-/** Whether a part names a film: upstreams of this format see none. */
+/** Whether a part is a video, which upstreams of this format do not accept as an image URL. */
 export const isFilm = (part: Fields): boolean => {
   if (part.type !== 'image_url') return false
-  const { image_url: given } = part
-  const url = typeof given === 'string' ? given : (given as Fields | null)?.url
+  const { image_url: imageUrl } = part
+  const url = typeof imageUrl === 'string' ? imageUrl : (imageUrl as Fields | null)?.url
   return typeof url === 'string' && kindOf(parseDataUrl(url)?.mime ?? '', url) === 'video'
 }
 
@@ -104,30 +106,31 @@ const readFile = (file: Fields, at: string): Media => {
 
 // ---------------------------------------------------------------- towards an upstream
 
-/** What no part of this format can say. */
-export const sayLost = (content: Content, loss: Loss): void => {
-  if ('cache' in content && content.cache) loss.drop('cache_control')
+/** Reports what no part of this format can express. */
+export const sayLost = (content: Content, dropped: Loss): void => {
+  if ('cache' in content && content.cache) dropped.drop('cache_control')
   const cites = content.type === 'text' && content.citations && content.citations.length > 0
-  if (cites || (content.type === 'media' && content.cited)) loss.drop('citations')
-  if (content.type === 'media') sayUntitled(content, loss)
+  if (cites || (content.type === 'media' && content.citationsEnabled)) dropped.drop('citations')
+  if (content.type === 'media') reportMediaFields(content, dropped)
 }
-/** Only a file that comes along with its bytes has a name. */
-const sayUntitled = ({ kind, source, name, context, clip }: Media, loss: Loss): void => {
-  if (name !== undefined && !(kind === 'document' && source.type === 'data')) loss.drop('filename')
-  if (context !== undefined) loss.drop('context')
-  if (clip !== undefined) loss.drop('videoMetadata')
+/** Only a file with inline data has a name. */
+const reportMediaFields = ({ kind, source, name, context, clip }: Media, dropped: Loss): void => {
+  if (name !== undefined && !(kind === 'document' && source.type === 'data'))
+    dropped.drop('filename')
+  if (context !== undefined) dropped.drop('context')
+  if (clip !== undefined) dropped.drop('videoMetadata')
 }
-export const writePart = (content: Content, loss: Loss): Fields => {
-  sayLost(content, loss)
+export const writePart = (content: Content, dropped: Loss): Fields => {
+  sayLost(content, dropped)
   if (content.type === 'text') return { type: 'text', text: content.text }
   if (content.type === 'media') return writeMedia(content)
-  throw fault('CONTENT_UNSUPPORTED', ['messages', `what a ${content.type} says`])
+  throw fault('CONTENT_UNSUPPORTED', ['messages', `a ${content.type}`])
 }
-const refused = ({ at, kind, source }: Media) => {
+const unsupportedMedia = ({ at, kind, source }: Media) => {
   const how = source.type === 'data' ? source.mime : `a ${kind} by its ${source.type}`
   return fault('CONTENT_UNSUPPORTED', [at ?? 'messages', how], { param: at ?? 'messages' })
 }
-const SOUNDS: Readonly<Record<string, string>> = {
+const AUDIO_FORMATS: Readonly<Record<string, string>> = {
   'audio/wav': 'wav',
   'audio/x-wav': 'wav',
   'audio/wave': 'wav',
@@ -141,23 +144,23 @@ const writeMedia = (media: Media): Fields => {
     return { type: 'image_url', image_url: present({ url, detail }) }
   }
   if (kind === 'audio' && source.type === 'data') {
-    const format = entryOf(SOUNDS, source.mime)
+    const format = entryOf(AUDIO_FORMATS, source.mime)
     if (format !== undefined)
       return { type: 'input_audio', input_audio: { data: source.data, format } }
   }
   if (kind === 'document') return writeDocument(media, name)
-  throw refused(media)
+  throw unsupportedMedia(media)
 }
 const writeDocument = (media: Media, name: string | undefined): Fields => {
   const { source } = media
   if (source.type === 'text') return { type: 'text', text: source.text }
   if (source.type === 'file' && source.origin === OPENAI_FILES)
     return { type: 'file', file: { file_id: source.file } }
-  if (source.type !== 'data') throw refused(media)
+  if (source.type !== 'data') throw unsupportedMedia(media)
   return { type: 'file', file: { filename: name ?? 'document.pdf', file_data: dataUrl(source) } }
 }
 
-/** One text as a string, anything else as parts. */
+/** A single text as a string, anything else as parts. */
 export const writeContent = (parts: readonly Fields[]): Json => {
   const [only] = parts
   return parts.length === 1 && only?.type === 'text' ? (only.text as string) : (parts as Json)

@@ -1,4 +1,5 @@
-/** OpenAI chat completions: no event names, `data: [DONE]` at the end, counts in the last chunk before it. */
+/** OpenAI chat completions: events without names, `data: [DONE]` at the end, usage in the last
+ *  chunk before it. */
 import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, isFields } from '../fields.ts'
 import { type Format, fieldsOf } from '../format.ts'
@@ -61,7 +62,8 @@ export const openaiChat: Format = {
   },
 }
 
-/** A reason to stop, or the counts that come behind it: compatible upstreams forget the `[DONE]`. */
+/** All choices have a finish reason, or the chunk holds the usage that follows: compatible
+ *  upstreams omit `[DONE]`. */
 const isFinished = (event: SseEvent): boolean => {
   const { choices, usage } = fieldsOf(event) ?? {}
   if (!Array.isArray(choices)) return false
@@ -69,15 +71,15 @@ const isFinished = (event: SseEvent): boolean => {
   return choices.every((choice: Json) => isFields(choice) && Boolean(choice.finish_reason))
 }
 
-/** Counts come in a chunk of their own without choices, to who sets `stream_options.include_usage`. */
+/** A chunk with usage and no choices is sent only if `stream_options.include_usage` is set. */
 const asksFor = ({
   stream,
   stream_options: options,
 }: Fields): readonly [string, Json] | undefined => {
   if (stream !== true) return undefined
-  const given = isFields(options) ? options : {}
-  if (given.include_usage === true) return undefined
-  return ['stream_options', { ...given, include_usage: true }]
+  const current = isFields(options) ? options : {}
+  if (current.include_usage === true) return undefined
+  return ['stream_options', { ...current, include_usage: true }]
 }
 const isCounts = (event: SseEvent): boolean => {
   const { choices, usage } = fieldsOf(event) ?? {}

@@ -1,4 +1,5 @@
-/** Messages of a chat and turns of the hub. Results of tools are messages of their own here, right behind their calls. */
+/** Converts between chat messages and turns of the hub. In this format a tool result is a message
+ *  of its own, directly after the call. */
 import type { Json } from '../../../engine/plugin.ts'
 import { fitted, NARROW, original } from '../call-id.ts'
 import type { Loss } from '../codec.ts'
@@ -26,7 +27,7 @@ import {
   writeThoughts,
 } from './reasoning.ts'
 
-/** Names of calls by their id: results of this format do not repeat them. */
+/** Names of tool calls by id; results of this format do not repeat them. */
 type Names = Map<string, string>
 
 export const readMessages = (body: Fields): readonly Turn[] => {
@@ -37,11 +38,10 @@ export const readMessages = (body: Fields): readonly Turn[] => {
     const at = `messages[${index}]`
     const message = element(each, at)
     const read = entryOf(ROLES, String(message.role))
-    if (!read)
-      throw fault('MEMBER_VALUE', [`${at}.role`, 'there is no such role'], { param: `${at}.role` })
+    if (!read) throw fault('MEMBER_VALUE', [`${at}.role`, 'unknown role'], { param: `${at}.role` })
     const turn = read(message, at, names)
     const last = turns.at(-1)
-    // Results of parallel calls are one turn, as the calls were.
+    // Results of parallel calls form one turn.
     if (last && isResults(last) && isResults(turn))
       turns[turns.length - 1] = { ...last, content: [...last.content, ...turn.content] }
     else turns.push(turn)
@@ -52,16 +52,16 @@ const isResults = ({ role, content }: Turn): boolean =>
   role === 'user' && content.length > 0 && content.every(({ type }) => type === 'result')
 
 type Reader = (message: Fields, at: string, names: Names) => Turn
-const plain =
+const messageReader =
   (role: 'system' | 'user'): Reader =>
   (message, at) => {
     const name = textIn(message, 'name', `${at}.name`)
     return { role, content: readContent(message, at), ...(name !== undefined && { name }) }
   }
 const ROLES: Readonly<Record<string, Reader>> = {
-  system: plain('system'),
-  developer: plain('system'),
-  user: plain('user'),
+  system: messageReader('system'),
+  developer: messageReader('system'),
+  user: messageReader('user'),
   assistant: (message, at, names) => readAssistant(message, at, names),
   tool: (message, at, names) => {
     const id = original(
@@ -100,97 +100,104 @@ const readAssistant: Reader = (message, at, names) => {
 }
 const readCall = (call: Fields, at: string): Call => {
   const id = original(need(textIn(call, 'id', `${at}.id`), `${at}.id`))
-  const seal = callSeal(call)
+  const payload = callSeal(call)
   const custom = fieldsIn(call, 'custom', `${at}.custom`)
   if (custom)
     return {
-      ...{ type: 'call', id, free: true },
+      type: 'call',
+      id,
+      isFreeText: true,
       name: need(textIn(custom, 'name', `${at}.custom.name`), `${at}.custom.name`),
       input: textIn(custom, 'input', `${at}.custom.input`) ?? '',
     }
-  const given = need(fieldsIn(call, 'function', `${at}.function`), `${at}.function`)
-  return { ...readFunctionCall(given, id, `${at}.function`), ...(seal && { seal }) }
+  const callFunction = need(fieldsIn(call, 'function', `${at}.function`), `${at}.function`)
+  return { ...readFunctionCall(callFunction, id, `${at}.function`), ...(payload && { payload }) }
 }
-const readFunctionCall = (given: Fields, id: string, at: string): Call => ({
+const readFunctionCall = (callFunction: Fields, id: string, at: string): Call => ({
   type: 'call',
   id,
-  name: need(textIn(given, 'name', `${at}.name`), `${at}.name`),
-  input: textIn(given, 'arguments', `${at}.arguments`) || '{}',
+  name: need(textIn(callFunction, 'name', `${at}.name`), `${at}.name`),
+  input: textIn(callFunction, 'arguments', `${at}.arguments`) || '{}',
 })
 
 // ---------------------------------------------------------------- towards an upstream
 
-export const writeMessages = (turns: readonly Turn[], loss: Loss): readonly Fields[] => {
+export const writeMessages = (turns: readonly Turn[], dropped: Loss): readonly Fields[] => {
   const messages: Fields[] = []
-  // What the model drew: only the user can show it here.
-  let drawn: Fields[] = []
+  // Images that the model generated: this format accepts images in user messages only.
+  let images: Fields[] = []
   for (const turn of turns) {
     if (turn.role === 'assistant') {
-      messages.push(...writeAssistant(turn, loss))
-      for (const each of turn.content) if (each.type === 'media') drawn.push(writePart(each, loss))
+      messages.push(...writeAssistant(turn, dropped))
+      for (const each of turn.content)
+        if (each.type === 'media') images.push(writePart(each, dropped))
     } else {
-      messages.push(...writeOthers(turn, turn.role === 'user' ? drawn : [], loss))
-      if (turn.role === 'user') drawn = []
+      messages.push(...writeOthers(turn, turn.role === 'user' ? images : [], dropped))
+      if (turn.role === 'user') images = []
     }
   }
-  if (drawn.length > 0) messages.push({ role: 'user', content: writeContent(drawn) })
+  if (images.length > 0) messages.push({ role: 'user', content: writeContent(images) })
   return messages
 }
 
-/** Results first, each by itself; what they show beside text, in one message of the user behind them all. */
+/** Each tool result becomes a message; images from the results follow in one user message. */
 const writeOthers = (
   { role, content, name }: Turn,
-  before: readonly Fields[],
-  loss: Loss,
+  images: readonly Fields[],
+  dropped: Loss,
 ): readonly Fields[] => {
   const messages: Fields[] = []
-  const shown: Fields[] = [...before]
-  const said: Fields[] = []
+  const media: Fields[] = [...images]
+  const ownParts: Fields[] = []
   for (const each of content) {
     if (each.type === 'result') {
-      messages.push(writeResult(each, loss))
-      for (const media of each.content)
-        if (media.type === 'media') shown.push(writePart(media, loss))
+      messages.push(writeResult(each, dropped))
+      for (const part of each.content)
+        if (part.type === 'media') media.push(writePart(part, dropped))
     } else if (each.type !== 'thought') {
-      const part = each.type === 'work' ? retold(each, loss) : each
-      if (part) said.push(writePart(part, loss))
+      const part = each.type === 'hostedCall' ? retold(each, dropped) : each
+      if (part) ownParts.push(writePart(part, dropped))
     }
   }
-  const parts = [...shown, ...said]
-  // A turn of which nothing could be told is not there.
+  const parts = [...media, ...ownParts]
+  // Omits a turn whose content was all dropped.
   if (parts.length > 0 || content.length === 0)
     messages.push(present({ role, content: parts.length > 0 ? writeContent(parts) : '', name }))
   return messages
 }
-const writeResult = (result: Result, loss: Loss): Fields => {
-  const { id, content, value, failed } = result
-  sayLost(result, loss)
-  for (const each of content) if (each.type === 'text') sayLost(each, loss)
+const writeResult = (result: Result, dropped: Loss): Fields => {
+  const { id, content, value, hasFailed } = result
+  sayLost(result, dropped)
+  for (const each of content) if (each.type === 'text') sayLost(each, dropped)
   const texts = content.map(each => (each.type === 'text' ? each.text : `[${each.kind} below]`))
   const text =
     texts.length > 0 ? texts.join('\n') : value === undefined ? '' : JSON.stringify(value)
   return {
     role: 'tool',
     tool_call_id: fitted(id, NARROW),
-    content: failed ? `Error: ${text}` : text,
+    content: hasFailed ? `Error: ${text}` : text,
   }
 }
 
-const writeAssistant = ({ content: given, name }: Turn, loss: Loss): readonly Fields[] => {
-  const content = given.flatMap(each => (each.type === 'work' ? (retold(each, loss) ?? []) : each))
-  for (const each of content) if (each.type !== 'media') sayLost(each, loss)
+const writeAssistant = ({ content: allContent, name }: Turn, dropped: Loss): readonly Fields[] => {
+  const content = allContent.flatMap(each =>
+    each.type === 'hostedCall' ? (retold(each, dropped) ?? []) : each,
+  )
+  for (const each of content) if (each.type !== 'media') sayLost(each, dropped)
   const thoughts = content.filter((each): each is Thought => each.type === 'thought')
   const refusals = content.flatMap(each => (each.type === 'refusal' ? [each.text] : []))
-  const said: Fields = {
+  const members: Fields = {
     ...writeSaid(content, true),
     ...(refusals.length > 0 && { refusal: refusals.join('') }),
     ...writeThoughts(ownThoughts(thoughts)),
   }
-  // A message that says nothing is refused: of a turn of which nothing could be told none is left.
-  if (given.length > 0 && said.content === null && Object.keys(said).length === 1) return []
-  return [present({ role: 'assistant', ...said, name })]
+  // The provider rejects an empty message: a turn whose content was all dropped is omitted.
+  if (allContent.length > 0 && members.content === null && Object.keys(members).length === 1)
+    return []
+  return [present({ role: 'assistant', ...members, name })]
 }
-/** Text and calls. Text may be absent where there are calls. `ours`: only what this format's own providers sealed. */
+/** Text and calls; the text is null if there is none. `ours`: include only payloads of this
+ *  format's own providers. */
 export const writeSaid = (content: readonly Content[], ours: boolean): Fields => {
   const texts: string[] = []
   const calls: Json[] = []
@@ -203,10 +210,10 @@ export const writeSaid = (content: readonly Content[], ours: boolean): Fields =>
     ...(calls.length > 0 && { tool_calls: calls }),
   }
 }
-const writeCall = ({ id, name, input, free, seal }: Call, ours: boolean): Fields => ({
+const writeCall = ({ id, name, input, isFreeText, payload }: Call, ours: boolean): Fields => ({
   id: fitted(id, NARROW),
-  ...(free
+  ...(isFreeText
     ? { type: 'custom', custom: { name, input } }
     : { type: 'function', function: { name, arguments: input || '{}' } }),
-  ...writeCallSeal(ours && !isOwn(seal) ? undefined : seal),
+  ...writeCallSeal(ours && !isOwn(payload) ? undefined : payload),
 })

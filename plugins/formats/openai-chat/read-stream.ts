@@ -1,5 +1,6 @@
-/** A streamed chat answer of an upstream. Text, thoughts and calls have no ends of their own here: a block ends where one of
- *  another kind begins, calls at the reason to stop, since their fragments may interleave. */
+/** Decodes an upstream's chat stream. This format marks no ends of blocks: a text or thought ends
+ *  where a block of another kind begins; calls end at the finish reason, because their fragments
+ *  may interleave. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Part } from '../answer.ts'
 import { original } from '../call-id.ts'
@@ -14,7 +15,7 @@ import { metersOf } from './usage.ts'
 
 type Emit = (part: Part) => void
 
-/** A call whose name has not come yet keeps its input. */
+/** Buffers the input of a call until its name arrives. */
 interface OpenCall {
   readonly id: string
   name: string
@@ -24,14 +25,14 @@ interface OpenCall {
 
 export const decodeStream = (): StreamDecoder => {
   const choices = new Map<number, ChoiceReader>()
-  let begun = false
-  let ended = false
+  let hasBegun = false
+  let hasEnded = false
   let next = 0
   const claim = (): number => next++
 
   const begin = (fields: Fields, emit: Emit): void => {
-    if (begun) return
-    begun = true
+    if (hasBegun) return
+    hasBegun = true
     const { id, model, created } = fields
     emit({
       type: 'begin',
@@ -42,12 +43,12 @@ export const decodeStream = (): StreamDecoder => {
   }
   const end = (emit: Emit): void => {
     for (const choice of choices.values()) choice.finish(null, emit)
-    ended = true
+    hasEnded = true
     emit({ type: 'end' })
   }
   return {
     event(event: SseEvent, emit: Emit): void {
-      if (ended) return
+      if (hasEnded) return
       if (event.data?.trim() === '[DONE]') return end(emit)
       const fields = fieldsOf(event)
       if (!fields) return
@@ -61,10 +62,10 @@ export const decodeStream = (): StreamDecoder => {
       if (isFields(fields.usage)) emit({ type: 'count', meters: metersOf(fields.usage) })
     },
     close(emit: Emit): boolean {
-      if (ended) return true
-      const whole = choices.size > 0 && [...choices.values()].every(({ stopped }) => stopped)
-      if (whole) end(emit)
-      return whole
+      if (hasEnded) return true
+      const isComplete = choices.size > 0 && [...choices.values()].every(({ stopped }) => stopped)
+      if (isComplete) end(emit)
+      return isComplete
     },
   }
 }
@@ -73,9 +74,9 @@ class ChoiceReader {
   readonly #number: number
   readonly #claim: () => number
   readonly #calls = new Map<number, OpenCall>()
-  /** The text or thought that is open. */
-  #open: { readonly type: 'text' | 'thought' | 'refusal'; readonly index: number } | undefined
-  #called = false
+  /** The open text, thought or refusal. */
+  #openBlock: { readonly type: 'text' | 'thought' | 'refusal'; readonly index: number } | undefined
+  #hasCalls = false
   stopped = false
 
   constructor(number: number, claim: () => number) {
@@ -86,15 +87,15 @@ class ChoiceReader {
     if (this.stopped) return
     const delta = inner(chunk, 'delta')
     const logprobs = isFields(chunk.logprobs) ? chunk.logprobs : undefined
-    this.#think(delta, emit)
+    this.#readThoughts(delta, emit)
     this.#grow('text', wordIn(delta, 'content'), emit, logprobs)
     this.#grow('refusal', wordIn(delta, 'refusal'), emit)
     for (const annotation of itemsIn(delta, 'annotations'))
       for (const citation of citationOf(annotation))
-        emit({ type: 'cite', index: this.#opened('text', emit), citation })
-    for (const image of readImages(delta)) this.#whole(image, emit)
+        emit({ type: 'cite', index: this.#ensureOpen('text', emit), citation })
+    for (const image of readImages(delta)) this.#emitWhole(image, emit)
     for (const [at, call] of itemsIn(delta, 'tool_calls').entries()) this.#call(call, at, emit)
-    // As calls were told before there could be several.
+    // The older form for a single call.
     const { function_call: old } = delta
     if (isFields(old)) this.#call({ index: 0, id: old.name ?? '', function: old }, 0, emit)
     if (typeof chunk.finish_reason === 'string') this.finish(chunk.finish_reason, emit)
@@ -102,18 +103,18 @@ class ChoiceReader {
   finish(reason: Json, emit: Emit): void {
     if (this.stopped) return
     this.stopped = true
-    this.#shut(emit)
+    this.#closeOpen(emit)
     for (const call of this.#calls.values())
       if (call.index !== undefined) emit({ type: 'close', index: call.index })
-    emit({ type: 'stop', choice: this.#number, stop: stopOf(reason, this.#called) })
+    emit({ type: 'stop', choice: this.#number, stop: stopOf(reason, this.#hasCalls) })
   }
-  /** Words may come as plain text and in details both: then the details are the ones with seals. */
-  #think(delta: Fields, emit: Emit): void {
-    for (const { text, seal } of readThoughts(delta)) {
+  /** Thoughts may come both as plain text and as details; only the details carry payloads. */
+  #readThoughts(delta: Fields, emit: Emit): void {
+    for (const { text, payload } of readThoughts(delta)) {
       if (text !== '') this.#grow('thought', text, emit)
-      if (!seal) continue
-      emit({ type: 'seal', index: this.#opened('thought', emit), seal })
-      this.#shut(emit)
+      if (!payload) continue
+      emit({ type: 'payload', index: this.#ensureOpen('thought', emit), payload })
+      this.#closeOpen(emit)
     }
   }
   #grow(
@@ -123,32 +124,33 @@ class ChoiceReader {
     logprobs?: Json,
   ): void {
     if (!text) return
-    emit({ type: 'grow', index: this.#opened(type, emit), text, ...(logprobs && { logprobs }) })
+    emit({ type: 'grow', index: this.#ensureOpen(type, emit), text, ...(logprobs && { logprobs }) })
   }
-  #opened(type: 'text' | 'thought' | 'refusal', emit: Emit): number {
-    if (this.#open?.type === type) return this.#open.index
-    this.#shut(emit)
-    const index = this.#begin({ type, text: '' }, emit)
-    this.#open = { type, index }
+  #ensureOpen(type: 'text' | 'thought' | 'refusal', emit: Emit): number {
+    if (this.#openBlock?.type === type) return this.#openBlock.index
+    this.#closeOpen(emit)
+    const index = this.#openContent({ type, text: '' }, emit)
+    this.#openBlock = { type, index }
     return index
   }
-  #begin(content: Content, emit: Emit): number {
+  #openContent(content: Content, emit: Emit): number {
     const index = this.#claim()
     emit({ type: 'open', index, choice: this.#number, content })
     return index
   }
-  #whole(content: Content, emit: Emit): void {
-    this.#shut(emit)
-    emit({ type: 'close', index: this.#begin(content, emit) })
+  #emitWhole(content: Content, emit: Emit): void {
+    this.#closeOpen(emit)
+    emit({ type: 'close', index: this.#openContent(content, emit) })
   }
-  #shut(emit: Emit): void {
-    if (this.#open) emit({ type: 'close', index: this.#open.index })
-    this.#open = undefined
+  #closeOpen(emit: Emit): void {
+    if (this.#openBlock) emit({ type: 'close', index: this.#openBlock.index })
+    this.#openBlock = undefined
   }
-  /** A fragment. The first tells id and name; some upstreams tell them with each, some number none of them. */
+  /** A fragment of a call. Usually only the first has id and name; some upstreams repeat them, some
+   *  omit the index. */
   #call(fragment: Fields, at: number, emit: Emit): void {
-    const free = isFields(fragment.custom)
-    const given = free ? inner(fragment, 'custom') : inner(fragment, 'function')
+    const isFreeText = isFields(fragment.custom)
+    const fields = isFreeText ? inner(fragment, 'custom') : inner(fragment, 'function')
     const slot = this.#slot(fragment, at)
     const call = this.#calls.get(slot) ?? {
       id: wordIn(fragment, 'id') || `call_${this.#number}_${slot}`,
@@ -157,26 +159,26 @@ class ChoiceReader {
       index: undefined,
     }
     this.#calls.set(slot, call)
-    if (call.name === '') call.name = wordIn(given, 'name') ?? ''
-    const text = wordIn(given, free ? 'input' : 'arguments') ?? ''
+    if (call.name === '') call.name = wordIn(fields, 'name') ?? ''
+    const text = wordIn(fields, isFreeText ? 'input' : 'arguments') ?? ''
     if (call.index !== undefined) {
       if (text !== '') emit({ type: 'grow', index: call.index, text })
       return
     }
     call.waiting += text
     if (call.name === '') return
-    this.#shut(emit)
-    this.#called = true
-    const seal = callSeal(fragment)
+    this.#closeOpen(emit)
+    this.#hasCalls = true
+    const payload = callSeal(fragment)
     const { id, name } = call
-    call.index = this.#begin(
+    call.index = this.#openContent(
       {
         type: 'call',
         id: original(id),
         name,
         input: '',
-        ...(free && { free }),
-        ...(seal && { seal }),
+        ...(isFreeText && { isFreeText }),
+        ...(payload && { payload }),
       },
       emit,
     )
@@ -186,7 +188,7 @@ class ChoiceReader {
     if (typeof fragment.index === 'number') return fragment.index
     const id = wordIn(fragment, 'id')
     if (!id) return Math.max(0, this.#calls.size - 1)
-    const known = [...this.#calls].find(([, call]) => call.id === id)
-    return known ? known[0] : this.#calls.size + at
+    const match = [...this.#calls].find(([, call]) => call.id === id)
+    return match ? match[0] : this.#calls.size + at
   }
 }

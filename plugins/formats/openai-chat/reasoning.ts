@@ -1,12 +1,14 @@
-/** Thoughts in a format that has no field for them: `reasoning_content`, as many upstreams write it, for the text, and
- *  `reasoning_details` for what its provider must get back. Both are read from messages of the assistant, too. */
-import type { Seal, Thought } from '../content.ts'
+/** Thoughts in a format without a field for them: `reasoning_content` (used by many upstreams) for
+ *  the text, and `reasoning_details` for payloads. Both are also read from a client's assistant
+ *  messages. */
+import type { OpaquePayload, Thought } from '../content.ts'
 import { type Fields, inner, itemsIn, wordIn } from '../fields.ts'
 import { sealedFor, unsealed } from '../seal.ts'
 
 const NAME = 'openai-chat'
 
-/** `{type: 'reasoning.text', text, signature}`: a thought; `{type: 'reasoning.encrypted', data}`: one without words. */
+/** `{type: 'reasoning.text', text, signature}`: a thought; `{type: 'reasoning.encrypted', data}`:
+ *  one without text. */
 export const readThoughts = (message: Fields): readonly Thought[] => {
   const details = itemsIn(message, 'reasoning_details')
   const thoughts = details.flatMap(readDetail)
@@ -16,38 +18,41 @@ export const readThoughts = (message: Fields): readonly Thought[] => {
 }
 const readDetail = (detail: Fields): readonly Thought[] => {
   const text = wordIn(detail, 'text') ?? wordIn(detail, 'summary') ?? ''
-  const sealed = wordIn(detail, 'signature') ?? wordIn(detail, 'data')
-  if (text === '' && !sealed) return []
-  return [{ type: 'thought', text, ...(sealed && { seal: unsealed(NAME, sealed) }) }]
+  const encoded = wordIn(detail, 'signature') ?? wordIn(detail, 'data')
+  if (text === '' && !encoded) return []
+  return [{ type: 'thought', text, ...(encoded && { payload: unsealed(NAME, encoded) }) }]
 }
 
-export const writeDetail = ({ text, seal }: Thought): Fields => {
-  if (!seal) return { type: 'reasoning.text', text }
-  const sealed = sealedFor(NAME, seal)
+export const writeDetail = ({ text, payload }: Thought): Fields => {
+  if (!payload) return { type: 'reasoning.text', text }
+  const encoded = sealedFor(NAME, payload)
   return text === ''
-    ? { type: 'reasoning.encrypted', data: sealed }
-    : { type: 'reasoning.text', text, signature: sealed }
+    ? { type: 'reasoning.encrypted', data: encoded }
+    : { type: 'reasoning.text', text, signature: encoded }
 }
 
-/** Members of a message. Plain thoughts need no details. */
+/** Fields of a message. Thoughts without payload need no details. */
 export const writeThoughts = (thoughts: readonly Thought[]): Fields => {
   if (thoughts.length === 0) return {}
   const text = thoughts.map(thought => thought.text).join('')
   return {
     ...(text !== '' && { reasoning_content: text }),
-    ...(thoughts.some(({ seal }) => seal) && { reasoning_details: thoughts.map(writeDetail) }),
+    ...(thoughts.some(({ payload }) => payload) && {
+      reasoning_details: thoughts.map(writeDetail),
+    }),
   }
 }
 
-/** On a call, as Google's own layer for this format has it: `extra_content.google.thought_signature`. */
-export const callSeal = (call: Fields): Seal | undefined => {
+/** The payload of a call is in `extra_content.google.thought_signature`, as in Google's
+ *  compatibility layer for this format. */
+export const callSeal = (call: Fields): OpaquePayload | undefined => {
   const signature = inner(inner(call, 'extra_content'), 'google').thought_signature
   return typeof signature === 'string' ? unsealed(NAME, signature) : undefined
 }
-export const writeCallSeal = (seal: Seal | undefined): Fields =>
-  seal ? { extra_content: { google: { thought_signature: sealedFor(NAME, seal) } } } : {}
+export const writeCallSeal = (payload: OpaquePayload | undefined): Fields =>
+  payload ? { extra_content: { google: { thought_signature: sealedFor(NAME, payload) } } } : {}
 
-/** What an upstream of this format is given back: only what it sealed itself. */
+/** An upstream of this format receives only payloads of its own. */
 export const ownThoughts = (thoughts: readonly Thought[]): readonly Thought[] =>
-  thoughts.filter(({ seal }) => isOwn(seal))
-export const isOwn = (seal: Seal | undefined): boolean => seal?.origin === NAME
+  thoughts.filter(({ payload }) => isOwn(payload))
+export const isOwn = (payload: OpaquePayload | undefined): boolean => payload?.origin === NAME

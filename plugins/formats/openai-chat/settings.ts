@@ -1,4 +1,4 @@
-/** Plain settings of a chat request, by the names of both sides. */
+/** Maps plain settings of a chat request to and from the hub. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Loss } from '../codec.ts'
 import { fault } from '../faults.ts'
@@ -34,17 +34,19 @@ export const SPELLINGS: Spellings = {
   limit: ['max_completion_tokens', 'max_tokens'],
   user: ['safety_identifier', 'user'],
 }
-/** As a client of this format knows them, with what is more than a setting. */
+/** The names that clients of this format know, including fields that are not plain settings. */
 export const NAMES: Readonly<Record<string, string>> = {
   ...SETTINGS,
-  ...{ thinking: 'reasoning_effort', form: 'response_format', choice: 'tool_choice' },
+  thinking: 'reasoning_effort',
+  form: 'response_format',
+  choice: 'tool_choice',
 }
 
 type Reader = (body: Fields, key: string) => Json | undefined
 const texts: Reader = (body, key) => {
   const list = listIn(body, key)
   if (!list || list.every(each => typeof each === 'string')) return list
-  throw fault('MEMBER_TYPE', [key, 'an array of texts'], { param: key })
+  throw fault('MEMBER_TYPE', [key, 'an array of strings'], { param: key })
 }
 const READERS: Readonly<Record<keyof typeof SETTINGS, Reader>> = {
   limit: (body, key) => numberIn(body, key) ?? numberIn(body, 'max_tokens'),
@@ -78,12 +80,12 @@ export const readSettings = (body: Fields): Settings => {
   return settings
 }
 
-/** What has no name here is lost. */
-export const writeSettings = (settings: Settings, loss: Loss): Fields => {
+/** Reports settings without a name in this format. */
+export const writeSettings = (settings: Settings, dropped: Loss): Fields => {
   const body: { [key: string]: Json } = {}
   for (const [name, value] of Object.entries(settings) as [string, Json][]) {
     const key = (SETTINGS as Readonly<Record<string, string>>)[name]
-    if (key === undefined) loss.drop(name)
+    if (key === undefined) dropped.drop(name)
     else body[key] = value
   }
   return body
@@ -92,8 +94,8 @@ export const writeSettings = (settings: Settings, loss: Loss): Fields => {
 // ---------------------------------------------------------------- structured output
 
 export const readForm = (body: Fields): Form | undefined => {
-  const { response_format: given } = body
-  const form = given as Fields | null | undefined
+  const { response_format: responseFormat } = body
+  const form = responseFormat as Fields | null | undefined
   if (!form || typeof form !== 'object' || form.type === 'text') return undefined
   if (form.type !== 'json_schema') return { type: 'json' }
   const shape = (form.json_schema ?? {}) as Fields
@@ -121,7 +123,7 @@ export const readThinking = (body: Fields): Thinking | undefined => {
   if (effort === undefined) return undefined
   return effort === 'none' ? { mode: 'off' } : { mode: 'effort', effort }
 }
-/** Tokens to think with -> the word for it. */
+/** Thinking budget in tokens -> effort. */
 const EFFORTS: readonly (readonly [most: number, effort: string])[] = [
   [1024, 'low'],
   [8192, 'medium'],

@@ -1,4 +1,4 @@
-/** Tools of a chat request, and how one is chosen. */
+/** Tools and tool choice of a chat request. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Loss } from '../codec.ts'
 import type { HostedName } from '../content.ts'
@@ -18,7 +18,7 @@ import {
 } from '../fields.ts'
 import type { FreeTool, FunctionTool, Prompt, Tool, ToolChoice } from '../hub.ts'
 
-/** Names under which clients of this format ask for tools that whoever answers runs. */
+/** Names by which clients of this format request hosted tools. */
 const PRESETS: Readonly<Record<string, HostedName>> = {
   gx_search: 'web_search',
   google_search: 'web_search',
@@ -32,7 +32,8 @@ const PRESETS: Readonly<Record<string, HostedName>> = {
   urlContext: 'url_context',
 }
 
-/** A preset is a name of ours without parameters; with them it is a function of the client's that happens to be called so. */
+/** A preset is one of our names without parameters. With parameters it is the client's own function
+ *  of that name. */
 export const presetOf = (tool: Json): string | undefined => {
   if (!isFields(tool)) return undefined
   if (tool.type !== 'function')
@@ -53,11 +54,11 @@ export const readTools = (body: Fields): readonly Tool[] => {
   const search = fieldsIn(body, 'web_search_options')
   return [...tools, ...functions, ...(search ? [readSearch(search)] : [])]
 }
-const readTool = (given: Json, at: string): Tool => {
-  const tool = element(given, at)
+const readTool = (value: Json, at: string): Tool => {
+  const tool = element(value, at)
   const preset = presetOf(tool)
   if (preset !== undefined)
-    return { type: 'hosted', tool: PRESETS[preset] as HostedName, asked: preset }
+    return { type: 'hosted', tool: PRESETS[preset] as HostedName, clientName: preset }
   if (tool.type === 'custom') {
     const custom = need(fieldsIn(tool, 'custom', `${at}.custom`), `${at}.custom`)
     const description = textIn(custom, 'description', `${at}.custom.description`)
@@ -69,19 +70,21 @@ const readTool = (given: Json, at: string): Tool => {
     }
   }
   if (tool.type !== 'function')
-    throw fault('MEMBER_VALUE', [`${at}.type`, 'it is function or custom'], { param: `${at}.type` })
+    throw fault('MEMBER_VALUE', [`${at}.type`, "expected 'function' or 'custom'"], {
+      param: `${at}.type`,
+    })
   return readFunction(
     need(fieldsIn(tool, 'function', `${at}.function`), `${at}.function`),
     `${at}.function`,
   )
 }
-const readFunction = (given: Fields, at: string): Tool => {
-  const description = textIn(given, 'description', `${at}.description`)
-  const strict = flagIn(given, 'strict', `${at}.strict`)
-  const schema = fieldsIn(given, 'parameters', `${at}.parameters`)
+const readFunction = (declaration: Fields, at: string): Tool => {
+  const description = textIn(declaration, 'description', `${at}.description`)
+  const strict = flagIn(declaration, 'strict', `${at}.strict`)
+  const schema = fieldsIn(declaration, 'parameters', `${at}.parameters`)
   return {
     type: 'function',
-    name: need(textIn(given, 'name', `${at}.name`), `${at}.name`),
+    name: need(textIn(declaration, 'name', `${at}.name`), `${at}.name`),
     ...(description !== undefined && { description }),
     ...(schema && { schema }),
     ...(strict !== undefined && { strict }),
@@ -89,13 +92,13 @@ const readFunction = (given: Fields, at: string): Tool => {
 }
 const readSearch = (options: Fields): Tool => {
   const depth = textIn(options, 'search_context_size', 'web_search_options.search_context_size')
-  const place = inner(inner(options, 'user_location'), 'approximate')
+  const location = inner(inner(options, 'user_location'), 'approximate')
   return {
     type: 'hosted',
     tool: 'web_search',
-    asked: 'web_search_options',
+    clientName: 'web_search_options',
     ...(depth !== undefined && { depth }),
-    ...(Object.keys(place).length > 0 && { place }),
+    ...(Object.keys(location).length > 0 && { location }),
   }
 }
 
@@ -103,19 +106,23 @@ export const readChoice = ({
   tool_choice: choice,
   function_call: old,
 }: Fields): ToolChoice | undefined => {
-  const given = choice ?? old
-  if (given === undefined || given === null) return undefined
-  if (given === 'auto' || given === 'none' || given === 'required') return { type: given }
-  if (!isFields(given))
-    throw fault('MEMBER_VALUE', ['tool_choice', 'it is auto, none, required or an object'], {
-      param: 'tool_choice',
-    })
-  if (given.type === 'allowed_tools') return readAllowed(inner(given, 'allowed_tools'))
-  const named = [given, inner(given, 'function'), inner(given, 'custom')]
-  const name = named.map(each => each.name).find(each => typeof each === 'string')
+  const value = choice ?? old
+  if (value === undefined || value === null) return undefined
+  if (value === 'auto' || value === 'none' || value === 'required') return { type: value }
+  if (!isFields(value))
+    throw fault(
+      'MEMBER_VALUE',
+      ['tool_choice', "expected 'auto', 'none', 'required' or an object"],
+      {
+        param: 'tool_choice',
+      },
+    )
+  if (value.type === 'allowed_tools') return readAllowedTools(inner(value, 'allowed_tools'))
+  const candidates = [value, inner(value, 'function'), inner(value, 'custom')]
+  const name = candidates.map(each => each.name).find(each => typeof each === 'string')
   return { type: 'tool', name: need(name as string | undefined, 'tool_choice.function.name') }
 }
-const readAllowed = (allowed: Fields): ToolChoice => ({
+const readAllowedTools = (allowed: Fields): ToolChoice => ({
   type: 'some',
   mode: allowed.mode === 'required' ? 'required' : 'auto',
   names: (listIn(allowed, 'tools', 'tool_choice.allowed_tools.tools') ?? []).flatMap(tool => {
@@ -128,54 +135,62 @@ const readAllowed = (allowed: Fields): ToolChoice => ({
 
 // ---------------------------------------------------------------- towards an upstream
 
-/** Members of the body. Of hosted tools this format has a search only, and that as an option. */
-export const writeTools = ({ tools, choice }: Prompt, loss: Loss): Fields => {
-  const written: Fields[] = []
+/** Fields of the body. The only hosted tool of this format is web search, which is an option. */
+export const writeTools = ({ tools, choice }: Prompt, dropped: Loss): Fields => {
+  const declarations: Fields[] = []
   let search: Fields | undefined
   for (const tool of tools) {
-    if (tool.type === 'function') written.push(writeFunction(tool, loss))
+    if (tool.type === 'function') declarations.push(writeFunction(tool, dropped))
     else if (tool.type === 'free') {
       const { name, description, grammar } = tool
-      written.push({ type: 'custom', custom: present({ name, description, format: grammar }) })
+      declarations.push({ type: 'custom', custom: present({ name, description, format: grammar }) })
     } else if (
       tool.type === 'hosted' &&
       tool.tool === 'web_search' &&
-      tool.asked === 'web_search_options'
+      tool.clientName === 'web_search_options'
     )
       search = present({
         search_context_size: tool.depth,
-        ...(tool.place !== undefined && {
-          user_location: { type: 'approximate', approximate: tool.place },
+        ...(tool.location !== undefined && {
+          user_location: { type: 'approximate', approximate: tool.location },
         }),
       })
-    else throw fault('TOOL_UNSUPPORTED', [tool.type === 'hosted' ? tool.asked : tool.name])
+    else throw fault('TOOL_UNSUPPORTED', [tool.type === 'hosted' ? tool.clientName : tool.name])
   }
   return present({
-    ...(written.length > 0 && { tools: written }),
-    tool_choice: choice && writeChoice(choice, tools, loss),
+    ...(declarations.length > 0 && { tools: declarations }),
+    tool_choice: choice && writeChoice(choice, tools, dropped),
     web_search_options: search,
   })
 }
-const writeFunction = (tool: Extract<Tool, { readonly type: 'function' }>, loss: Loss): Fields => {
+const writeFunction = (
+  tool: Extract<Tool, { readonly type: 'function' }>,
+  dropped: Loss,
+): Fields => {
   const { name, description, schema, strict, cache } = tool
-  if (cache) loss.drop('cache_control')
+  if (cache) dropped.drop('cache_control')
   return {
     type: 'function',
     function: present({ name, description, parameters: schema, strict }),
   }
 }
-/** Only the client's own tools are chosen here: whether there is a search is left to the model. */
-const writeChoice = (choice: ToolChoice, tools: readonly Tool[], loss: Loss): Json | undefined => {
-  const own = tools.filter(tool => tool.type === 'function' || tool.type === 'free')
-  const named = choice.type === 'tool' ? [choice.name] : choice.type === 'some' ? choice.names : []
-  const chosen = own.filter(({ name }) => named.includes(name)).map(choiceOf)
-  const lost = chosen.length < named.length || (own.length === 0 && choice.type === 'required')
-  if (lost && tools.length > 0) loss.drop('tool_choice')
-  const [only] = chosen
+/** The choice covers the client's own tools only; web search is always left to the model. */
+const writeChoice = (
+  choice: ToolChoice,
+  tools: readonly Tool[],
+  dropped: Loss,
+): Json | undefined => {
+  const ownTools = tools.filter(tool => tool.type === 'function' || tool.type === 'free')
+  const names = choice.type === 'tool' ? [choice.name] : choice.type === 'some' ? choice.names : []
+  const choices = ownTools.filter(({ name }) => names.includes(name)).map(choiceOf)
+  const lost =
+    choices.length < names.length || (ownTools.length === 0 && choice.type === 'required')
+  if (lost && tools.length > 0) dropped.drop('tool_choice')
+  const [only] = choices
   if (choice.type === 'tool') return only
   if (choice.type === 'some')
-    return only && { type: 'allowed_tools', allowed_tools: { mode: choice.mode, tools: chosen } }
-  return own.length > 0 ? choice.type : undefined
+    return only && { type: 'allowed_tools', allowed_tools: { mode: choice.mode, tools: choices } }
+  return ownTools.length > 0 ? choice.type : undefined
 }
 const choiceOf = ({ type, name }: FunctionTool | FreeTool): Fields =>
   type === 'free' ? { type: 'custom', custom: { name } } : { type: 'function', function: { name } }

@@ -1,10 +1,11 @@
-/** A streamed chat answer for a client: chunks without names, a role first, a reason to stop, counts for who asked. */
+/** Encodes a chat stream for a client: unnamed chunks, the role first, a finish reason last, and
+ *  usage if the client requested it. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Meters } from '../../slots.ts'
 import type { Part } from '../answer.ts'
 import { fitted, NARROW } from '../call-id.ts'
 import type { Context, StreamEncoder } from '../codec.ts'
-import type { Call, Content, Media, Seal } from '../content.ts'
+import type { Call, Content, Media, OpaquePayload } from '../content.ts'
 import { type Fields, present } from '../fields.ts'
 import { idOf, markdown, reasonOf, writeCitation } from './answer.ts'
 import { writeCallSeal, writeDetail } from './reasoning.ts'
@@ -13,19 +14,19 @@ import { countsOf } from './usage.ts'
 interface Block {
   readonly choice: number
   readonly content: Content
-  /** Which of the choice's calls it is. */
+  /** The index of this call within its choice. */
   readonly call: number
-  seal: Seal | undefined
-  grown: boolean
+  payload: OpaquePayload | undefined
+  hasText: boolean
 }
 
 export const encodeStream = (context: Context): StreamEncoder => {
   const blocks = new Map<number, Block>()
   const calls = new Map<number, number>()
-  const greeted = new Set<number>()
-  /** Choices that show an image already. */
-  const drawn = new Set<number>()
-  const wanted = context.prompt.counts
+  const choicesWithRole = new Set<number>()
+  /** Choices that contain an image already. */
+  const choicesWithImage = new Set<number>()
+  const includeUsage = context.prompt.includeUsage
   let created = context.now
   let meters: Meters | undefined
 
@@ -36,49 +37,55 @@ export const encodeStream = (context: Context): StreamEncoder => {
       created,
       model: context.model,
       choices,
-      ...(wanted && { usage }),
+      ...(includeUsage && { usage }),
     })}\n\n`
-  const say = (
+  const writeDelta = (
     choice: number,
     delta: Fields,
     reason: string | null = null,
     logprobs: Json = null,
   ) => {
-    const first = greeted.has(choice)
+    const roleChunk = choicesWithRole.has(choice)
       ? ''
       : chunk([{ ...empty(choice), delta: { role: 'assistant', content: '' } }])
-    greeted.add(choice)
-    return first + chunk([{ ...empty(choice), delta, logprobs, finish_reason: reason }])
+    choicesWithRole.add(choice)
+    return roleChunk + chunk([{ ...empty(choice), delta, logprobs, finish_reason: reason }])
   }
-  const draw = (choice: number, media: Media): string => {
-    const line = drawn.has(choice) ? '\n' : ''
-    drawn.add(choice)
-    return say(choice, { content: line + markdown(media) })
+  const writeImage = (choice: number, media: Media): string => {
+    const line = choicesWithImage.has(choice) ? '\n' : ''
+    choicesWithImage.add(choice)
+    return writeDelta(choice, { content: line + markdown(media) })
   }
   const grow = (index: number, text: string, logprobs: Json = null): string => {
     const block = blocks.get(index)
     if (!block) return ''
-    block.grown = true
-    return say(block.choice, growth(block, text), null, logprobs)
+    block.hasText = true
+    return writeDelta(block.choice, deltaOf(block, text), null, logprobs)
   }
-  const open = ({ index, choice, content }: Extract<Part, { readonly type: 'open' }>): string => {
+  const openBlock = ({
+    index,
+    choice,
+    content,
+  }: Extract<Part, { readonly type: 'open' }>): string => {
     const call = calls.get(choice) ?? 0
-    const seal = 'seal' in content ? content.seal : undefined
-    blocks.set(index, { choice, content, call, seal, grown: false })
-    if (content.type === 'media') return draw(choice, content)
+    const payload = 'payload' in content ? content.payload : undefined
+    blocks.set(index, { choice, content, call, payload, hasText: false })
+    if (content.type === 'media') return writeImage(choice, content)
     if ('text' in content && content.text !== '') return grow(index, content.text)
     if (content.type !== 'call') return ''
     calls.set(choice, call + 1)
-    return say(choice, { tool_calls: [opening(content, call)] })
+    return writeDelta(choice, { tool_calls: [opening(content, call)] })
   }
-  const closing = (block: Block): string => {
-    const { choice, content, seal, grown } = block
-    // A call without arguments has empty ones: clients parse what they were sent.
+  const closeBlock = (block: Block): string => {
+    const { choice, content, payload, hasText } = block
+    // A call without arguments gets an empty object, because clients parse the arguments.
     if (content.type === 'call')
-      return grown || content.free ? '' : say(choice, growth(block, '{}'))
-    // Behind the words it seals; of a text it is all there is of a thought.
-    return seal
-      ? say(choice, { reasoning_details: [writeDetail({ type: 'thought', text: '', seal })] })
+      return hasText || content.isFreeText ? '' : writeDelta(choice, deltaOf(block, '{}'))
+    // The payload follows its text; a payload on a text becomes an empty thought.
+    return payload
+      ? writeDelta(choice, {
+          reasoning_details: [writeDetail({ type: 'thought', text: '', payload })],
+        })
       : ''
   }
   const WRITERS: {
@@ -89,29 +96,29 @@ export const encodeStream = (context: Context): StreamEncoder => {
       meters = part.meters ?? meters
       return ''
     },
-    open,
+    open: openBlock,
     grow: ({ index, text, logprobs }) => grow(index, text, logprobs),
-    seal({ index, seal }) {
+    payload({ index, payload }) {
       const block = blocks.get(index)
-      if (block) block.seal = seal
+      if (block) block.payload = payload
       return ''
     },
     cite({ index, citation }) {
       const block = blocks.get(index)
       const annotations = writeCitation(citation)
-      return block && annotations.length > 0 ? say(block.choice, { annotations }) : ''
+      return block && annotations.length > 0 ? writeDelta(block.choice, { annotations }) : ''
     },
     close({ index }) {
       const block = blocks.get(index)
       blocks.delete(index)
-      return block ? closing(block) : ''
+      return block ? closeBlock(block) : ''
     },
-    stop: ({ choice, stop }) => say(choice, {}, reasonOf(stop)),
+    stop: ({ choice, stop }) => writeDelta(choice, {}, reasonOf(stop)),
     count(part) {
       meters = part.meters
       return ''
     },
-    end: () => `${wanted ? chunk([], meters ? countsOf(meters) : null) : ''}data: [DONE]\n\n`,
+    end: () => `${includeUsage ? chunk([], meters ? countsOf(meters) : null) : ''}data: [DONE]\n\n`,
   }
   return {
     part: part => (WRITERS[part.type] as ((part: Part) => string) | undefined)?.(part) ?? '',
@@ -120,18 +127,18 @@ export const encodeStream = (context: Context): StreamEncoder => {
 }
 
 const empty = (index: number): Fields => ({ index, delta: {}, logprobs: null, finish_reason: null })
-const opening = ({ id, name, free, seal }: Call, index: number): Fields => ({
+const opening = ({ id, name, isFreeText, payload }: Call, index: number): Fields => ({
   index,
   id: fitted(id, NARROW),
-  ...(free
+  ...(isFreeText
     ? { type: 'custom', custom: { name, input: '' } }
     : { type: 'function', function: { name, arguments: '' } }),
-  ...writeCallSeal(seal),
+  ...writeCallSeal(payload),
 })
-const growth = ({ content, call }: Block, text: string): Fields => {
+const deltaOf = ({ content, call }: Block, text: string): Fields => {
   if (content.type === 'thought') return { reasoning_content: text }
   if (content.type === 'refusal') return { refusal: text }
   if (content.type !== 'call') return { content: text }
-  const grown = content.free ? { custom: { input: text } } : { function: { arguments: text } }
-  return present({ tool_calls: [{ index: call, ...grown }] })
+  const input = content.isFreeText ? { custom: { input: text } } : { function: { arguments: text } }
+  return present({ tool_calls: [{ index: call, ...input }] })
 }

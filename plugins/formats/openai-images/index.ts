@@ -1,4 +1,5 @@
-/** OpenAI's endpoints for images, for targets that draw and for clients that ask for nothing else. */
+/** OpenAI's image endpoints: for targets that generate images, and for clients of those
+ *  endpoints. */
 import { drawnIn, joined, metersOf } from '../drawn.ts'
 import { count, isFields } from '../fields.ts'
 import { type Format, fieldsOf } from '../format.ts'
@@ -53,7 +54,7 @@ export const openaiImages: Format = {
       }
     },
     encodeAnswer,
-    // Nobody asks a target for a stream of images but clients whose bytes pass.
+    // Targets never stream images to the translator; a client's stream passes through as bytes.
     decodeStream: () => ({ event() {}, close: () => false }),
     encodeStream,
     decodeError,

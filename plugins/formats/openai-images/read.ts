@@ -1,4 +1,4 @@
-/** A client's request for images. */
+/** Decodes a client's image request. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Loss, TargetFacts } from '../codec.ts'
 import type { Media } from '../content.ts'
@@ -11,49 +11,61 @@ import { mostOf } from './write.ts'
 /** Hub name -> name in this format. */
 export const SETTINGS = { candidates: 'n', user: 'user' } as const
 
-const READ: ReadonlySet<string> = new Set([
-  ...['model', 'prompt', 'n', 'user', 'images', 'stream', 'image', 'mask'],
+const DECODED_FIELDS: ReadonlySet<string> = new Set([
+  'model',
+  'prompt',
+  'n',
+  'user',
+  'images',
+  'stream',
+  'image',
+  'mask',
 ])
 
-export const decodePrompt = (body: Fields, _path: string, loss: Loss): Prompt => {
-  for (const key in body) if (!READ.has(key) && body[key] !== null) loss.drop(key)
+export const decodePrompt = (body: Fields, _path: string, dropped: Loss): Prompt => {
+  for (const key in body) if (!DECODED_FIELDS.has(key) && body[key] !== null) dropped.drop(key)
   const text = need(textIn(body, 'prompt'), 'prompt')
   const candidates = numberIn(body, 'n')
   const user = textIn(body, 'user')
   return {
-    turns: [{ role: 'user', content: [{ type: 'text', text }, ...shownIn(body)] }],
+    turns: [{ role: 'user', content: [{ type: 'text', text }, ...imagesIn(body)] }],
     tools: [],
     settings: { ...(candidates !== undefined && { candidates }), ...(user && { user }) },
     stream: flagIn(body, 'stream') ?? false,
-    counts: true,
+    includeUsage: true,
     body,
   }
 }
-/** `images: [{image_url}]` and `mask: {image_url}`, of requests for a change that are JSON, and the files of a form. */
-const shownIn = (body: Fields): readonly Media[] => {
+/** `images: [{image_url}]` and `mask: {image_url}` of JSON edit requests, and the files of a
+ *  form. */
+const imagesIn = (body: Fields): readonly Media[] => {
   const masks = Array.isArray(body.mask) ? body.mask : [body.mask]
   return [
     ...(listIn(body, 'images') ?? []).map((each, index) => readImage(each, `images[${index}]`)),
-    ...(listIn(body, 'image') ?? []).map((each, index) => readImage(each, at('image', index))),
+    ...(listIn(body, 'image') ?? []).map((each, index) =>
+      readImage(each, fieldName('image', index)),
+    ),
     ...masks.flatMap((each: Json | undefined, index: number) =>
       each === undefined || each === null
         ? []
-        : [{ ...readImage(each, at('mask', index)), mask: true }],
+        : [{ ...readImage(each, fieldName('mask', index)), isMask: true }],
     ),
   ]
 }
-/** The only file of its name has no number. */
-const at = (name: string, index: number): string => (index === 0 ? name : `${name}[${index}]`)
-const readImage = (given: Json, at: string): Media => {
-  const image = element(given, at)
+/** The first file of a name has no index. */
+const fieldName = (name: string, index: number): string =>
+  index === 0 ? name : `${name}[${index}]`
+const readImage = (value: Json, at: string): Media => {
+  const image = element(value, at)
   if (image.file_id !== undefined)
-    throw fault('CONTENT_UNSUPPORTED', [at, 'an image by its file'], { param: at })
+    throw fault('CONTENT_UNSUPPORTED', [at, 'an image by file id'], { param: at })
   const url = need(textIn(image, 'image_url', `${at}.image_url`), `${at}.image_url`)
   return { type: 'media', kind: 'image', source: parseDataUrl(url) ?? { type: 'url', url }, at }
 }
 
-/** More images than this target draws in one call, or a change asked of one that changes none: what is read is judged. */
+/** True for more images than the target generates in one call, or an edit on a target without
+ *  edits: translation splits or rejects such a request. */
 export const needsReading = (body: Fields, traits: TargetFacts['traits']): boolean =>
   (typeof body.n === 'number' && body.n > mostOf(traits)) ||
-  (traits.edits === false && SHOWING.some(key => (body[key] ?? null) !== null))
-const SHOWING = ['images', 'image', 'mask'] as const
+  (traits.edits === false && IMAGE_FIELDS.some(key => (body[key] ?? null) !== null))
+const IMAGE_FIELDS = ['images', 'image', 'mask'] as const

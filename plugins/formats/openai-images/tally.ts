@@ -9,16 +9,16 @@ const CARRY = 64
 
 export class ImageTally {
   #images = 0
-  #rest = ''
+  #carry = ''
   push(chunk: Bytes): void {
     const text =
-      this.#rest + Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).toString('latin1')
+      this.#carry + Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).toString('latin1')
     let end = 0
     for (const match of text.matchAll(IMAGE)) {
       this.#images++
       end = match.index + match[0].length
     }
-    this.#rest = text.slice(Math.max(end, text.length - CARRY))
+    this.#carry = text.slice(Math.max(end, text.length - CARRY))
   }
   get counts(): Fields {
     return { images: this.#images }

@@ -1,4 +1,4 @@
-/** Images for a client that asked for nothing else, whole or in the events of a stream. */
+/** Encodes images for clients of the image endpoints, as a whole answer or as stream events. */
 import type { Answer } from '../answer.ts'
 import type { Context, StreamEncoder } from '../codec.ts'
 import type { Content } from '../content.ts'
@@ -12,16 +12,16 @@ export const encodeAnswer = ({ choices, created, meters }: Answer, { now }: Cont
     usage: meters && (meters.input || meters.output) ? countsOf(meters) : undefined,
   })
 
-/** What a model says beside its images has no place here. */
+/** Drops the text that a model writes beside its images. */
 const row = (content: Content): readonly Fields[] => {
   if (content.type !== 'media') return []
-  const { source, revised } = content
-  const more = present({ revised_prompt: revised })
-  if (source.type === 'url') return [{ url: source.url, ...more }]
-  return source.type === 'data' ? [{ b64_json: source.data, ...more }] : []
+  const { source, revisedPrompt } = content
+  const prompt = present({ revised_prompt: revisedPrompt })
+  if (source.type === 'url') return [{ url: source.url, ...prompt }]
+  return source.type === 'data' ? [{ b64_json: source.data, ...prompt }] : []
 }
 
-/** Each image is an event of its own; nothing stands behind the last. */
+/** Each image is one event; no terminator follows the last. */
 export const encodeStream = ({ now }: Context): StreamEncoder => ({
   part(part) {
     if (part.type !== 'open') return ''

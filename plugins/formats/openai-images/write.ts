@@ -1,4 +1,4 @@
-/** A request for images, for a target: JSON where it is drawn from words alone, a form with files where an image is changed. */
+/** Encodes an image request for a target: JSON for generation, a form with files for edits. */
 import type { Drawing, Loss, Sent, TargetFacts } from '../codec.ts'
 import type { Media } from '../content.ts'
 import { askedOf, fileName, fileOf, MOST_IMAGES, reduced, shares, taken } from '../drawing.ts'
@@ -7,12 +7,19 @@ import type { Prompt } from '../hub.ts'
 import { writeForm } from '../multipart.ts'
 
 export const takes: ReadonlySet<string> = new Set([
-  ...['size', 'quality', 'style', 'background', 'output_format', 'output_compression'],
-  ...['moderation', 'input_fidelity', 'response_format'],
+  'size',
+  'quality',
+  'style',
+  'background',
+  'output_format',
+  'output_compression',
+  'moderation',
+  'input_fidelity',
+  'response_format',
 ])
 export const reduce: Drawing['reduce'] = reduced
 
-/** How many it draws in one call: of some models that is one. */
+/** The number of images that the target generates in one call (1 for some models). */
 export const mostOf = (traits: TargetFacts['traits']): number =>
   typeof traits.images === 'number' && traits.images >= 1 ? Math.floor(traits.images) : MOST_IMAGES
 
@@ -21,11 +28,11 @@ export const encodePrompt = (prompt: Prompt, { name, traits }: TargetFacts, _: L
   const { user } = prompt.settings
   const members = present({ model: name, prompt: text, ...taken(prompt.body, takes), user })
   const [first = 1, ...rest] = shares(count, mostOf(traits))
-  const sent = (n: number): Sent =>
+  const requestFor = (n: number): Sent =>
     images.length > 0
       ? edit({ ...members, n }, images, mask)
       : { path: '/v1/images/generations', body: { ...members, n } }
-  return { ...sent(first), more: rest.map(sent) }
+  return { ...requestFor(first), followUps: rest.map(requestFor) }
 }
 
 const edit = (members: Fields, images: readonly Media[], mask: Media | undefined): Sent => {

@@ -1,4 +1,5 @@
-/** Citations: annotations of a text, both ways. Offsets are the upstream's own; they count characters of its text. */
+/** Converts citations to and from text annotations. Offsets are the upstream's and count characters
+ *  of its text. */
 import type { Citation } from '../content.ts'
 import { count, type Fields, wordIn } from '../fields.ts'
 
@@ -16,7 +17,7 @@ export const citationOf = (annotation: Fields): Citation => {
   }
 }
 
-/** `from`, `to`: where the cited text stands; a citation without offsets of its own is of all of it. */
+/** `from`, `to`: the span of the text; a citation without offsets covers all of it. */
 export const annotationOf = (citation: Citation, from: number, to: number): Fields => {
   const { url, title = '', file, document } = citation
   const start = citation.start === undefined ? from : from + count(citation.start)

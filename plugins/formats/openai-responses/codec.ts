@@ -1,4 +1,4 @@
-/** Both directions of this format against the hub. */
+/** The codec of OpenAI responses. */
 import type { Codec } from '../codec.ts'
 import { decodeError } from './errors.ts'
 import { decodeAnswer } from './read-answer.ts'

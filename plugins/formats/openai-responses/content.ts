@@ -1,4 +1,4 @@
-/** Parts of what a client or one of its tools says: text, images, files, both ways. */
+/** Converts parts of client messages and tool results: text, images, files. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Cache, Media, Source, Text } from '../content.ts'
 import { fault } from '../faults.ts'
@@ -7,14 +7,14 @@ import { dataUrl, kindOfMime, OPENAI_FILES, parseDataUrl } from '../media.ts'
 
 // ---------------------------------------------------------------- read
 
-/** A string, or a list of parts. */
+/** A string or a list of parts. */
 export const readContent = (value: Json | undefined, at: string): readonly (Text | Media)[] => {
   if (typeof value === 'string') return [{ type: 'text', text: value }]
   if (value === undefined || value === null) throw fault('MEMBER_MISSING', [at], { param: at })
   if (!Array.isArray(value)) throw fault('MEMBER_TYPE', [at, 'a string or an array'], { param: at })
   return value.map((part, index) => {
-    const place = `${at}[${index}]`
-    return readPart(element(part, place), place)
+    const path = `${at}[${index}]`
+    return readPart(element(part, path), path)
   })
 }
 const readPart = (part: Fields, at: string): Text | Media => {
@@ -34,8 +34,8 @@ const image = (part: Fields, at: string): Media => {
   const detail = textIn(part, 'detail', `${at}.detail`)
   const url = textIn(part, 'image_url', `${at}.image_url`)
   const file = textIn(part, 'file_id', `${at}.file_id`)
-  const place = `${at}.image_url`
-  const source = file === undefined ? sourceOf(need(url, place), place) : fileOf(file)
+  const path = `${at}.image_url`
+  const source = file === undefined ? sourceOf(need(url, path), path) : fileOf(file)
   return { type: 'media', kind: 'image', source, at, ...(detail !== undefined && { detail }) }
 }
 const file = (part: Fields, at: string): Media => {
@@ -52,14 +52,14 @@ const file = (part: Fields, at: string): Media => {
   return { type: 'media', kind: kindOf(source), source, at, ...(name !== undefined && { name }) }
 }
 const audio = (part: Fields, at: string): Media => {
-  const place = `${at}.input_audio`
-  const given = need(fieldsIn(part, 'input_audio', place), place)
-  const sound = need(textIn(given, 'data', `${place}.data`), `${place}.data`)
-  const format = need(textIn(given, 'format', `${place}.format`), `${place}.format`)
+  const path = `${at}.input_audio`
+  const inputAudio = need(fieldsIn(part, 'input_audio', path), path)
+  const sound = need(textIn(inputAudio, 'data', `${path}.data`), `${path}.data`)
+  const format = need(textIn(inputAudio, 'format', `${path}.format`), `${path}.format`)
   const mime = format === 'mp3' ? 'audio/mpeg' : `audio/${format}`
   return { type: 'media', kind: 'audio', source: { type: 'data', data: sound, mime }, at }
 }
-/** `text` stands for what several clients write by mistake, and upstreams let pass. */
+/** Accepts `text`, which several clients send by mistake and upstreams tolerate. */
 const PARTS: Readonly<Record<string, (part: Fields, at: string) => Text | Media>> = {
   input_text: text,
   output_text: text,
@@ -71,15 +71,15 @@ const PARTS: Readonly<Record<string, (part: Fields, at: string) => Text | Media>
 
 const fileOf = (id: string): Source => ({ type: 'file', file: id, origin: OPENAI_FILES })
 
-/** An address, or the bytes themselves. */
+/** A URL, or inline data. */
 const sourceOf = (url: string, at: string): Source => {
   const inline = parseDataUrl(url)
   if (inline) return inline
   if (!/^[a-z][a-z0-9+.-]*:/i.test(url))
-    throw fault('MEMBER_VALUE', [at, 'it must be a URL or a data URL'], { param: at })
+    throw fault('MEMBER_VALUE', [at, 'expected a URL or a data URL'], { param: at })
   return { type: 'url', url }
 }
-/** Bytes of a file: as a data URL, or bare. */
+/** File data: a data URL or plain base64. */
 const dataOf = (data: string, name: string | undefined): Source =>
   parseDataUrl(data) ?? { type: 'data', data, mime: mimeOf(name) }
 
@@ -106,12 +106,12 @@ const kindOf = (source: Source): Media['kind'] =>
 export const writePart = (part: Text | Media): Fields =>
   part.type === 'text'
     ? { type: 'input_text', text: part.text }
-    : (WRITERS[part.kind] ?? refused)(part)
+    : (WRITERS[part.kind] ?? rejectMedia)(part)
 
-const refused = ({ at = 'input', kind }: Media): never => {
-  throw fault('CONTENT_UNSUPPORTED', [at, NOUNS[kind]], { param: at })
+const rejectMedia = ({ at = 'input', kind }: Media): never => {
+  throw fault('CONTENT_UNSUPPORTED', [at, MEDIA_NAMES[kind]], { param: at })
 }
-const NOUNS: Readonly<Record<Media['kind'], string>> = {
+const MEDIA_NAMES: Readonly<Record<Media['kind'], string>> = {
   image: 'This image',
   document: 'This document',
   audio: 'Audio',
@@ -119,13 +119,13 @@ const NOUNS: Readonly<Record<Media['kind'], string>> = {
 }
 const writeImage = (media: Media): Fields => {
   const { source } = media
-  const place =
+  const member =
     source.type === 'url'
       ? { image_url: source.url }
       : source.type === 'data'
         ? { image_url: dataUrl(source) }
         : { file_id: ownFile(media) }
-  return { type: 'input_image', detail: media.detail ?? 'auto', ...place }
+  return { type: 'input_image', detail: media.detail ?? 'auto', ...member }
 }
 const writeDocument = (media: Media): Fields => {
   const { source, name } = media
@@ -146,8 +146,8 @@ const WRITERS: Readonly<Partial<Record<Media['kind'], (media: Media) => Fields>>
 const ending = (mime: string): string | undefined =>
   Object.keys(MIMES).find(name => MIMES[name] === mime)
 
-/** Files of others cannot be opened. */
+/** Other providers' files are not accessible. */
 const ownFile = (media: Media): string => {
   const { source } = media
-  return source.type === 'file' && source.origin === OPENAI_FILES ? source.file : refused(media)
+  return source.type === 'file' && source.origin === OPENAI_FILES ? source.file : rejectMedia(media)
 }

@@ -1,17 +1,17 @@
-/** What upstreams of this format write when they refuse. */
+/** Decodes error replies of upstreams of this format. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Refused } from '../codec.ts'
 import { type Fields, isFields, wordIn } from '../fields.ts'
 
 export const decodeError = (status: number, body: Json | undefined): Refused => {
-  const given = Array.isArray(body) ? body[0] : body
-  if (!isFields(given)) return { status, message: textOf(given) ?? unsaid(status) }
-  const error = isFields(given.error) ? given.error : given
+  const object = Array.isArray(body) ? body[0] : body
+  if (!isFields(object)) return { status, message: textOf(object) ?? defaultMessage(status) }
+  const error = isFields(object.error) ? object.error : object
   const type = wordIn(error, 'type')
   const param = wordIn(error, 'param')
   return {
     status,
-    message: messageOf(error) ?? unsaid(status),
+    message: messageOf(error) ?? defaultMessage(status),
     ...(type && { type }),
     ...codeOf(error.code),
     ...(param && { param }),
@@ -20,11 +20,12 @@ export const decodeError = (status: number, body: Json | undefined): Refused => 
 const textOf = (value: Json | undefined): string | undefined =>
   typeof value === 'string' && value.trim() !== '' ? value : undefined
 
-/** Where compatible upstreams put it. */
+/** Compatible upstreams use other members for the message. */
 const messageOf = (error: Fields): string | undefined =>
   textOf(error.message) ?? textOf(error.error) ?? textOf(error.detail)
 
 const codeOf = (code: Json | undefined): { readonly code?: string } =>
   typeof code === 'number' || (typeof code === 'string' && code !== '') ? { code: `${code}` } : {}
 
-const unsaid = (status: number): string => `The upstream refused the request with ${status}.`
+const defaultMessage = (status: number): string =>
+  `The upstream refused the request with ${status}.`

@@ -1,4 +1,4 @@
-/** What can be wrong with a request of this format alone. */
+/** Faults of requests that occur in this format only. */
 import { errors } from '../../../engine/errors.ts'
 
 export const fault = errors({

@@ -1,30 +1,31 @@
-/** What was said before, put in front of what is said now: for whoever keeps the answers of this format. */
+/** Prepends an earlier conversation to a request, for the response store. */
 import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, isFields, wordIn } from '../fields.ts'
 
-/** One exchange that was kept. */
+/** An exchange from the store. */
 export interface Kept {
   readonly input: Json | undefined
   readonly output: readonly Fields[]
 }
 
-/** An input as the list of its items. */
+/** An input as a list of items. */
 export const itemsOf = (input: Json | undefined): readonly Fields[] => {
   if (typeof input === 'string') return [{ type: 'message', role: 'user', content: input }]
   return Array.isArray(input) ? input.filter(isFields) : []
 }
 
-/** Everything that was said, in order. */
+/** All items of the earlier exchanges, in order. */
 export const saidIn = (earlier: readonly Kept[]): readonly Fields[] =>
   earlier.flatMap(({ input, output }) => [...itemsOf(input), ...output])
 
-/** The request as if its client had sent all of the conversation. Instructions of earlier requests are not among it. */
+/** The request as if the client had sent the whole conversation. Instructions of earlier requests
+ *  are not included. */
 export const continued = (body: Fields, earlier: readonly Kept[]): Fields => {
   const { previous_response_id: _, conversation: __, ...rest } = body
   return { ...rest, input: [...saidIn(earlier), ...itemsOf(body.input)] }
 }
 
-/** The id of what an item only refers to. */
+/** The id in an item that is only a reference. */
 export const referenceOf = (item: Fields): string | undefined => {
   const { type = null, role } = item
   const refers = type === 'item_reference' || (type === null && role === undefined)

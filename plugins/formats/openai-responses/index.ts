@@ -1,4 +1,5 @@
-/** OpenAI responses: named events, numbered; the last one carries the whole response and its counts. No `[DONE]`. */
+/** OpenAI responses: named and numbered events; the last one carries the whole response with its
+ *  usage. No `[DONE]`. */
 import type { Bytes } from '../../../engine/plugin.ts'
 import { type Fields, inner, isFields } from '../fields.ts'
 import { type Format, fieldsOf } from '../format.ts'
@@ -46,7 +47,7 @@ export const openaiResponses: Format = {
     hosted,
   },
   stream: {
-    // The whole response, as it stands in the first events and in the one that ends the stream.
+    // Matches the whole response, which the first events and the last event of a stream hold.
     usageMark: 'ponse":',
     cumulative: true,
     endMarks: ['ponse":'],
@@ -65,13 +66,14 @@ const typeOf = (event: SseEvent): string => {
   return typeof type === 'string' ? type : ''
 }
 
-/** Flat as specified, nested as some upstreams write it, or only in the response that failed. */
+/** The error is flat as specified, nested as some upstreams send it, or only inside the failed
+ *  response. */
 const errorOf = (event: SseEvent): ReturnType<typeof openaiError> => {
   const type = typeOf(event)
   if (type !== 'error' && type !== 'response.failed' && type !== '') return undefined
   const fields = fieldsOf(event)
   if (!fields) return undefined
-  // A refusal that was granted: no event, and no response.
+  // An error reply with status 200: neither an event nor a response.
   if (type === '') return fields.output === undefined ? openaiError(fields.error) : undefined
   if (type === 'response.failed') return openaiError(inner(fields, 'response').error)
   return openaiError(isFields(fields.error) ? fields.error : { ...fields, type: null })
@@ -79,7 +81,7 @@ const errorOf = (event: SseEvent): ReturnType<typeof openaiError> => {
 
 const failure = (body: Fields, last: SseEvent | undefined): Bytes => {
   const { code = null, message = '', param = null } = isFields(body.error) ? body.error : {}
-  const before = last && fieldsOf(last)?.sequence_number
-  const sequence = typeof before === 'number' ? before + 1 : 0
+  const lastNumber = last && fieldsOf(last)?.sequence_number
+  const sequence = typeof lastNumber === 'number' ? lastNumber + 1 : 0
   return writeEvent('error', { type: 'error', code, message, param, sequence_number: sequence })
 }

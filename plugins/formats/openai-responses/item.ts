@@ -1,6 +1,7 @@
-/** Output items as the hub's content, as an upstream wrote them: nothing that is missing or odd is an error. */
+/** Decodes an upstream's output items to hub content. Missing or unexpected members are not
+ *  errors. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { Call, Content, Media, Refused, Seal, Text, Thought } from '../content.ts'
+import type { Call, Content, Media, OpaquePayload, Refused, Text, Thought } from '../content.ts'
 import { type Fields, isFields, itemsIn, wordIn } from '../fields.ts'
 import { citationOf } from './citations.ts'
 import { NAME } from './name.ts'
@@ -11,7 +12,7 @@ export const contentOf = (item: Fields): readonly Content[] => {
   return type === undefined ? [] : (READERS[type] ?? work)(item)
 }
 
-/** A part of a message; undefined where it says nothing. */
+/** A part of a message; undefined if it is empty. */
 export const spoken = (part: Fields, item: Fields): Text | Refused | undefined => {
   const { type } = part
   if (type === 'refusal') {
@@ -21,33 +22,33 @@ export const spoken = (part: Fields, item: Fields): Text | Refused | undefined =
   const text = wordIn(part, 'text') ?? ''
   const citations = itemsIn(part, 'annotations').map(citationOf)
   if (text === '' && citations.length === 0) return undefined
-  const seal = phaseOf(item)
+  const payload = phaseOf(item)
   return {
     type: 'text',
     text,
     ...(citations.length > 0 && { citations }),
-    ...(seal && { seal }),
+    ...(payload && { payload }),
   }
 }
-/** Only what is said by the way must be known for that when it comes back: it stands before other things anyway, so that
- *  clients with no place for it lose nothing by what carries it. */
-export const phaseOf = (item: Fields): Seal | undefined =>
+/** Only the phase `commentary` must return to the provider. Commentary precedes other content, so
+ *  clients without a field for the payload lose nothing by the thought that carries it. */
+export const phaseOf = (item: Fields): OpaquePayload | undefined =>
   item.phase === 'commentary' ? { origin: NAME, kind: 'phase', data: item.phase } : undefined
 
-/** A thought that nobody can read is none. */
+/** Drops a thought with neither text nor ciphertext. */
 const thoughtOf = (item: Fields): Thought | undefined => {
   const text = thoughtText(item)
-  const seal = sealOf(item)
-  if (text === '' && !seal) return undefined
-  return { type: 'thought', text, ...(seal && { seal }) }
+  const payload = payloadOf(item)
+  if (text === '' && !payload) return undefined
+  return { type: 'thought', text, ...(payload && { payload }) }
 }
 /** The ciphertext is bound to the id of its item. */
-const sealOf = (item: Fields): Seal | undefined => {
-  const sealed = wordIn(item, 'encrypted_content')
+const payloadOf = (item: Fields): OpaquePayload | undefined => {
+  const ciphertext = wordIn(item, 'encrypted_content')
   const id = wordIn(item, 'id')
-  return sealed ? { origin: NAME, data: sealed, ...(id && { id }) } : undefined
+  return ciphertext ? { origin: NAME, data: ciphertext, ...(id && { id }) } : undefined
 }
-/** The summary; where there is none, the thoughts themselves. */
+/** The summary, or else the full thoughts. */
 export const thoughtText = (item: Fields): string => {
   const summary = textsIn(item, 'summary')
   return (summary.length > 0 ? summary : textsIn(item, 'content')).join('\n\n')
@@ -55,22 +56,22 @@ export const thoughtText = (item: Fields): string => {
 const textsIn = (item: Fields, key: string): readonly string[] =>
   itemsIn(item, key).flatMap(part => wordIn(part, 'text') || [])
 
-/** A call of the client's; `input` as far as it is known. */
+/** A call of a client's tool, with its input so far. */
 export const callOf = (item: Fields): Call => {
-  const free = item.type === 'custom_tool_call'
-  const input = wordIn(item, free ? 'input' : 'arguments') ?? objectText(item.arguments)
+  const isFreeText = item.type === 'custom_tool_call'
+  const input = wordIn(item, isFreeText ? 'input' : 'arguments') ?? objectText(item.arguments)
   return {
     type: 'call',
     id: wordIn(item, 'call_id') ?? wordIn(item, 'id') ?? '',
     name: wordIn(item, 'name') ?? '',
-    input: input === '' && !free ? '{}' : input,
-    ...(free && { free }),
+    input: input === '' && !isFreeText ? '{}' : input,
+    ...(isFreeText && { isFreeText }),
   }
 }
-const objectText = (given: Json | undefined): string =>
-  isFields(given) ? JSON.stringify(given) : ''
+const objectText = (value: Json | undefined): string =>
+  isFields(value) ? JSON.stringify(value) : ''
 
-/** One upstream writes the calls of its own searches like those of the client's free tools. */
+/** One upstream sends its own searches in the shape of free-text tool calls. */
 export const isCall = (item: Fields): boolean =>
   item.type === 'function_call' ||
   (item.type === 'custom_tool_call' && !wordIn(item, 'call_id')?.startsWith('xs_call'))
@@ -83,11 +84,11 @@ export const imageOf = (item: Fields): Media | undefined => {
 }
 
 const work = (item: Fields): readonly Content[] => [workOf(item)]
-const some = (content: Content | undefined): readonly Content[] => (content ? [content] : [])
+const asList = (content: Content | undefined): readonly Content[] => (content ? [content] : [])
 const READERS: Readonly<Record<string, (item: Fields) => readonly Content[]>> = {
   message: item => itemsIn(item, 'content').flatMap(part => spoken(part, item) ?? []),
-  reasoning: item => some(thoughtOf(item)),
+  reasoning: item => asList(thoughtOf(item)),
   function_call: item => [callOf(item)],
   custom_tool_call: item => (isCall(item) ? [callOf(item)] : work(item)),
-  image_generation_call: item => some(imageOf(item)),
+  image_generation_call: item => asList(imageOf(item)),
 }

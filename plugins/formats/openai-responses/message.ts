@@ -1,4 +1,4 @@
-/** A message while it is written: texts and refusals that follow one another. */
+/** Writes a message with its consecutive texts and refusals as stream events. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Citation, Refused, Text } from '../content.ts'
 import { type Fields, isFields, itemsIn } from '../fields.ts'
@@ -6,8 +6,8 @@ import { annotationOf } from './citations.ts'
 import { itemId } from './name.ts'
 import type { Place, Status, Tell } from './writing.ts'
 
-/** A text goes on where the text before it ended. */
-export const writeMessage = (phase: string | undefined, place: Place, tell: Tell): Message => {
+/** A new text continues the preceding text part. */
+export const writeMessage = (phase: string | undefined, place: Place, emit: Tell): Message => {
   const id = itemId('msg', place.id, place.index)
   const item = {
     id,
@@ -22,7 +22,7 @@ export const writeMessage = (phase: string | undefined, place: Place, tell: Tell
     part: kind => {
       const last = parts.at(-1)
       if (last?.free && last.kind === kind) return last.rejoin()
-      const part = new Part(kind, { item_id: id, content_index: parts.length }, tell)
+      const part = new Part(kind, { item_id: id, content_index: parts.length }, emit)
       parts.push(part)
       return part
     },
@@ -32,72 +32,73 @@ export const writeMessage = (phase: string | undefined, place: Place, tell: Tell
 export interface Message {
   readonly phase: string | undefined
   readonly item: Fields
-  part(kind: Spoken): Part
+  part(kind: PartKind): Part
   finish(status: Status): Fields
 }
-type Spoken = (Text | Refused)['type']
+type PartKind = (Text | Refused)['type']
 
 export class Part {
-  readonly kind: Spoken
-  /** Nobody is writing it. */
+  readonly kind: PartKind
+  /** True while no block writes this part. */
   free = false
-  readonly #at: Fields
-  readonly #tell: Tell
+  readonly #position: Fields
+  readonly #emit: Tell
   readonly #annotations: Fields[] = []
   readonly #logprobs: Json[] = []
   readonly #waiting: Citation[] = []
   #text = ''
-  /** Where the text that is written now began. */
-  #from = 0
+  /** The offset at which the current block's text begins. */
+  #blockStart = 0
 
-  constructor(kind: Spoken, at: Fields, tell: Tell) {
+  constructor(kind: PartKind, position: Fields, emit: Tell) {
     this.kind = kind
-    this.#at = at
-    this.#tell = tell
-    tell('response.content_part.added', { ...at, part: this.#whole() })
+    this.#position = position
+    this.#emit = emit
+    emit('response.content_part.added', { ...position, part: this.#wholePart() })
   }
   rejoin(): this {
     this.free = false
-    this.#from = this.#text.length
+    this.#blockStart = this.#text.length
     return this
   }
   grow(delta: string, logprobs?: Json): void {
     this.#text += delta
-    if (this.kind === 'refusal') return this.#tell('response.refusal.delta', { ...this.#at, delta })
+    if (this.kind === 'refusal')
+      return this.#emit('response.refusal.delta', { ...this.#position, delta })
     const list = entriesOf(logprobs)
     this.#logprobs.push(...list)
-    this.#tell('response.output_text.delta', { ...this.#at, delta, logprobs: list })
+    this.#emit('response.output_text.delta', { ...this.#position, delta, logprobs: list })
   }
-  /** Without offsets it is of all that is written until the text ends. */
+  /** A citation without offsets waits for the end of the text and covers all of it. */
   cite(citation: Citation): void {
     if (citation.end === undefined) this.#waiting.push(citation)
     else this.#annotate(citation)
   }
-  /** The text ends here; another may go on behind it. */
+  /** Ends the current block; another block may continue the part. */
   release(): void {
     for (const citation of this.#waiting.splice(0)) this.#annotate(citation)
     this.free = true
   }
   #annotate(citation: Citation): void {
-    const annotation = annotationOf(citation, this.#from, this.#text.length)
+    const annotation = annotationOf(citation, this.#blockStart, this.#text.length)
     const annotation_index = this.#annotations.push(annotation) - 1
-    const members = { ...this.#at, annotation_index, annotation }
-    this.#tell('response.output_text.annotation.added', members)
+    const members = { ...this.#position, annotation_index, annotation }
+    this.#emit('response.output_text.annotation.added', members)
   }
   finish(): Fields {
     this.release()
-    const part = this.#whole()
+    const part = this.#wholePart()
     const { text, refusal } = part
     if (this.kind === 'refusal')
-      this.#tell('response.refusal.done', { ...this.#at, refusal: refusal ?? '' })
+      this.#emit('response.refusal.done', { ...this.#position, refusal: refusal ?? '' })
     else {
-      const members = { ...this.#at, text: text ?? '', logprobs: this.#logprobs }
-      this.#tell('response.output_text.done', members)
+      const members = { ...this.#position, text: text ?? '', logprobs: this.#logprobs }
+      this.#emit('response.output_text.done', members)
     }
-    this.#tell('response.content_part.done', { ...this.#at, part })
+    this.#emit('response.content_part.done', { ...this.#position, part })
     return part
   }
-  #whole(): Fields {
+  #wholePart(): Fields {
     if (this.kind === 'refusal') return { type: 'refusal', refusal: this.#text }
     return {
       type: 'output_text',
@@ -107,7 +108,7 @@ export class Part {
     }
   }
 }
-/** As the hub has them. */
+/** The entries of the hub's log probabilities. */
 const entriesOf = (logprobs: Json | undefined): readonly Json[] => {
   if (Array.isArray(logprobs)) return logprobs
   return isFields(logprobs) ? itemsIn(logprobs, 'content') : []

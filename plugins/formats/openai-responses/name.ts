@@ -1,10 +1,10 @@
-/** What this format is called, and what the ids it writes look like. */
+/** The name of this format and the shape of the ids that it writes. */
 import { type IdRule, NARROW } from '../call-id.ts'
 
 export const NAME = 'openai-responses'
-/** Of calls and of their results. */
+/** Ids of calls and their results. */
 export const CALL_ID: IdRule = NARROW
 
-/** The item is the `index`th that this answer began. */
+/** `index`: the position of the item in the output. */
 export const itemId = (prefix: string, id: string, index: number): string =>
   `${prefix}_${id}_${index}`

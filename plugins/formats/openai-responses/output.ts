@@ -1,6 +1,7 @@
-/** The output of an answer, item by item, made of the hub's parts: items are finished when something else begins. */
+/** Builds the output of an answer item by item from the hub's parts. An item is finished when the
+ *  next one begins. */
 import type { Part } from '../answer.ts'
-import type { Content, Seal } from '../content.ts'
+import type { Content, OpaquePayload } from '../content.ts'
 import type { Fields } from '../fields.ts'
 import { type Message, type Part as TextPart, writeMessage } from './message.ts'
 import { NAME } from './name.ts'
@@ -15,14 +16,14 @@ import {
   writeWork,
 } from './writing.ts'
 
-/** An item on its way. */
+/** An unfinished item. */
 interface Item {
   readonly index: number
   readonly writing: Writing | Message
-  /** How many blocks are still writing it. */
-  open: number
+  /** The number of open blocks that write to this item. */
+  openBlocks: number
 }
-/** A block of the hub, as far as it is written. */
+/** An open block of the hub. */
 interface Block {
   readonly item: Item
   readonly text?: TextPart
@@ -31,43 +32,43 @@ type BlockPart = Extract<Part, { readonly index: number }>
 
 export class Output {
   readonly #id: string
-  readonly #tell: Tell
+  readonly #emit: Tell
   readonly #blocks = new Map<number, Block>()
-  /** Announced and not finished. */
+  /** Items that were announced and are not finished. */
   readonly #items = new Set<Item>()
-  readonly #done: Fields[] = []
+  readonly #finished: Fields[] = []
   #count = 0
   #message: Item | undefined
-  /** Whether the model said that it will not. */
+  /** Whether the answer contains a refusal. */
   refused = false
 
-  constructor(id: string, tell: Tell) {
+  constructor(id: string, emit: Tell) {
     this.#id = id
-    this.#tell = tell
+    this.#emit = emit
   }
-  /** What is finished, in the order it began. */
+  /** Finished items, in the order in which they began. */
   get items(): readonly Fields[] {
-    return this.#done.filter(item => item !== undefined)
+    return this.#finished.filter(item => item !== undefined)
   }
   take(part: BlockPart): void {
-    if (part.type === 'open') return this.#open(part.index, part.content)
+    if (part.type === 'open') return this.#openBlock(part.index, part.content)
     const block = this.#blocks.get(part.index)
     if (!block) return
     const { item, text } = block
     const target = text ?? (item.writing as Writing)
     if (part.type === 'grow') target.grow(part.text, part.logprobs)
     else if (part.type === 'cite') text?.cite(part.citation)
-    else if (part.type === 'seal') this.#seal(block, part.seal)
+    else if (part.type === 'payload') this.#addPayload(block, part.payload)
     else this.#close(part.index, block, part.content)
   }
-  /** It said so in why it ended, and in no words of the answer. */
+  /** Adds a refusal that the stop reason holds and the content does not. */
   refuse(message: string | undefined): void {
     if (this.refused || !message) return
     const content = { type: 'refusal', text: message } as const
     this.take({ type: 'open', index: -1, choice: 0, content })
     this.take({ type: 'close', index: -1 })
   }
-  /** Nothing more will come. */
+  /** Ends the output. */
   finish(status: Status): void {
     const last = [...this.#items].at(-1)
     for (const item of this.#items) this.#finish(item, item === last ? status : 'completed')
@@ -76,100 +77,103 @@ export class Output {
 
   // -------------------------------------------------------------- blocks
 
-  #open(index: number, content: Content): void {
-    const { seal } = content as { readonly seal?: Seal }
-    if (seal && seal.kind === undefined && content.type !== 'thought') this.#carry(seal)
+  #openBlock(index: number, content: Content): void {
+    const { payload } = content as { readonly payload?: OpaquePayload }
+    if (payload && payload.kind === undefined && content.type !== 'thought') this.#carry(payload)
     if (content.type === 'text' || content.type === 'refusal') {
-      const phase = seal?.origin === NAME && seal.kind === 'phase' ? seal.data : undefined
-      this.#speak(index, content.type, phase)
+      const phase = payload?.origin === NAME && payload.kind === 'phase' ? payload.data : undefined
+      this.#openText(index, content.type, phase)
       if (content.type === 'refusal') this.refused = true
       if (content.text !== '') this.#blocks.get(index)?.text?.grow(content.text)
       return
     }
-    const words = content.type === 'media' ? imageText(content) : undefined
-    if (words !== undefined) {
-      this.#speak(index, 'text', undefined)
-      this.#blocks.get(index)?.text?.grow(words)
+    const markdown = content.type === 'media' ? imageText(content) : undefined
+    if (markdown !== undefined) {
+      this.#openText(index, 'text', undefined)
+      this.#blocks.get(index)?.text?.grow(markdown)
       return
     }
-    this.#begin(index, content)
+    this.#openItem(index, content)
   }
-  #begin(index: number, content: Content): void {
-    this.#settle()
+  #openItem(index: number, content: Content): void {
+    this.#finishIdle()
     const place = { id: this.#id, index: this.#count }
     const writing = WRITERS[content.type]?.(content, place, this.#tellOf(place.index))
     if (!writing) return
     this.#message = undefined
     this.#blocks.set(index, { item: this.#announce(writing) })
-    const known = content.type === 'call' ? content.input : 'text' in content ? content.text : ''
-    if (known !== '') writing.grow(known)
+    const initialText =
+      content.type === 'call' ? content.input : 'text' in content ? content.text : ''
+    if (initialText !== '') writing.grow(initialText)
     writing.become(content)
   }
-  #speak(index: number, kind: 'text' | 'refusal', phase: string | undefined): void {
+  #openText(index: number, kind: 'text' | 'refusal', phase: string | undefined): void {
     const message = this.#message
     if (!message || !this.#items.has(message) || (message.writing as Message).phase !== phase) {
-      this.#settle()
+      this.#finishIdle()
       const place = { id: this.#id, index: this.#count }
       this.#message = this.#announce(writeMessage(phase, place, this.#tellOf(place.index)))
-    } else message.open++
+    } else message.openBlocks++
     const item = this.#message as Item
     this.#blocks.set(index, { item, text: (item.writing as Message).part(kind) })
   }
   #close(index: number, { item, text }: Block, content: Content | undefined): void {
     if (content && !text) (item.writing as Writing).become(content)
     text?.release()
-    item.open--
+    item.openBlocks--
     this.#blocks.delete(index)
   }
-  #seal({ item, text }: Block, seal: Seal): void {
-    if (!text && item.writing.item.type === 'reasoning') (item.writing as Writing).seal(seal)
-    else if (seal.kind === undefined) this.#carry(seal)
+  #addPayload({ item, text }: Block, payload: OpaquePayload): void {
+    if (!text && item.writing.item.type === 'reasoning')
+      (item.writing as Writing).setPayload(payload)
+    else if (payload.kind === undefined) this.#carry(payload)
   }
-  /** What has no place of its own at this content goes in an empty thought. */
-  #carry(seal: Seal): void {
-    this.#settle()
+  /** A payload without a field at its content becomes an empty thought. */
+  #carry(payload: OpaquePayload): void {
+    this.#finishIdle()
     const place = { id: this.#id, index: this.#count }
-    const tell = this.#tellOf(place.index)
-    const item = this.#announce(writeThought({ type: 'thought', text: '', seal }, place, tell))
-    item.open = 0
+    const emit = this.#tellOf(place.index)
+    const item = this.#announce(writeThought({ type: 'thought', text: '', payload }, place, emit))
+    item.openBlocks = 0
     this.#message = undefined
-    this.#settle()
+    this.#finishIdle()
   }
 
   // -------------------------------------------------------------- items
 
   #announce(writing: Writing | Message): Item {
-    const item = { index: this.#count++, writing, open: 1 }
+    const item = { index: this.#count++, writing, openBlocks: 1 }
     this.#items.add(item)
-    const { item: announced } = writing
-    this.#tell('response.output_item.added', { output_index: item.index, item: announced })
+    const { item: initialItem } = writing
+    this.#emit('response.output_item.added', { output_index: item.index, item: initialItem })
     return item
   }
-  /** Whoever is no longer written is finished. */
-  #settle(): void {
-    for (const item of this.#items) if (item.open <= 0) this.#finish(item, 'completed')
+  /** Finishes items that no open block writes to. */
+  #finishIdle(): void {
+    for (const item of this.#items) if (item.openBlocks <= 0) this.#finish(item, 'completed')
   }
   #finish(item: Item, status: Status): void {
     this.#items.delete(item)
-    const whole = item.writing.finish(status)
-    this.#done[item.index] = whole
-    this.#tell('response.output_item.done', { output_index: item.index, item: whole })
+    const finalItem = item.writing.finish(status)
+    this.#finished[item.index] = finalItem
+    this.#emit('response.output_item.done', { output_index: item.index, item: finalItem })
   }
   #tellOf(output_index: number): Tell {
-    return (type, members) => this.#tell(type, { output_index, ...members })
+    return (type, members) => this.#emit(type, { output_index, ...members })
   }
 }
 
 type Writer = (
   content: Content,
   place: { readonly id: string; readonly index: number },
-  tell: Tell,
+  emit: Tell,
 ) => Writing | undefined
 const WRITERS: Readonly<Partial<Record<Content['type'], Writer>>> = {
   thought: (content, ...more) =>
     content.type === 'thought' ? writeThought(content, ...more) : undefined,
   call: (content, ...more) => (content.type === 'call' ? writeCall(content, ...more) : undefined),
-  work: (content, ...more) => (content.type === 'work' ? writeWork(content, ...more) : undefined),
+  hostedCall: (content, ...more) =>
+    content.type === 'hostedCall' ? writeWork(content, ...more) : undefined,
   media: (content, ...more) =>
     content.type === 'media' ? writeImage(content, ...more) : undefined,
 }

@@ -1,4 +1,4 @@
-/** An upstream's whole answer. */
+/** Decodes an upstream's whole answer. */
 import type { Answer } from '../answer.ts'
 import { type Fields, isFields, itemsIn, wordIn } from '../fields.ts'
 import { contentOf } from './item.ts'
@@ -16,7 +16,7 @@ export const decodeAnswer = (body: Fields): Answer => {
     ...(tier !== undefined && { tier }),
   }
 }
-/** What is known from the start. */
+/** Members that are known when the answer begins. */
 export const factsOf = (response: Fields): Pick<Answer, 'id' | 'model' | 'created'> => {
   const id = wordIn(response, 'id')
   const model = wordIn(response, 'model')
@@ -27,7 +27,7 @@ export const factsOf = (response: Fields): Pick<Answer, 'id' | 'model' | 'create
     ...(typeof created === 'number' && { created }),
   }
 }
-/** Of all texts in a row, as the hub has them. */
+/** The log probabilities of all texts, in the hub's shape. */
 const logprobsOf = (body: Fields): Pick<Answer['choices'][number], 'logprobs'> => {
   const logprobs = itemsIn(body, 'output')
     .flatMap(item => itemsIn(item, 'content'))

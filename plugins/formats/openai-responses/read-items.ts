@@ -1,7 +1,7 @@
-/** Items of a client's input: a flat list, read into turns. */
+/** Decodes the flat list of a client's input items to turns. */
 import type { Json } from '../../../engine/plugin.ts'
 import { original } from '../call-id.ts'
-import type { Content, Result, Seal } from '../content.ts'
+import type { Content, OpaquePayload, Result } from '../content.ts'
 import { fault } from '../faults.ts'
 import { element, type Fields, isFields, listIn, need, textIn } from '../fields.ts'
 import type { Turn } from '../hub.ts'
@@ -13,36 +13,36 @@ import { NAME } from './name.ts'
 import { workOf } from './work.ts'
 
 type Role = Turn['role']
-interface Said {
+interface DecodedItem {
   readonly role: Role
   readonly content: readonly Content[]
 }
-/** `names`: of tools, by the ids of their calls so far. */
-type Read = (item: Fields, at: string, names: Map<string, string>) => Said
+/** `names`: tool names by the ids of the calls so far. */
+type Read = (item: Fields, at: string, names: Map<string, string>) => DecodedItem
 
-/** What one side says in a row becomes one turn; messages stay apart, each where it stands. */
+/** Merges consecutive items of one side into a turn; consecutive messages stay separate turns. */
 export const readItems = (input: Json | undefined): readonly Turn[] => {
   if (typeof input === 'string') return [{ role: 'user', content: [{ type: 'text', text: input }] }]
   if (!Array.isArray(input))
     throw fault('MEMBER_TYPE', ['input', 'a string or an array'], { param: 'input' })
-  const turns: Said[] = []
+  const turns: DecodedItem[] = []
   const names = new Map<string, string>()
-  let before: string | undefined
+  let previousType: string | undefined
   input.forEach((value: Json, index) => {
     const at = `input[${index}]`
     const item = element(value, at)
     const type = typeOf(item, at)
-    const said = (READERS[type] ?? readWork)(item, at, names)
+    const decoded = (READERS[type] ?? readWork)(item, at, names)
     const last = turns.at(-1)
-    const apart = type === 'message' && before === type
-    if (last && last.role === said.role && !apart)
-      turns[turns.length - 1] = { ...last, content: [...last.content, ...said.content] }
-    else turns.push(said)
-    before = type
+    const isSeparate = type === 'message' && previousType === type
+    if (last && last.role === decoded.role && !isSeparate)
+      turns[turns.length - 1] = { ...last, content: [...last.content, ...decoded.content] }
+    else turns.push(decoded)
+    previousType = type
   })
   return turns.map(turn => (turn.role === 'user' ? resultsFirst(turn) : turn))
 }
-const resultsFirst = (turn: Said): Said => {
+const resultsFirst = (turn: DecodedItem): DecodedItem => {
   const { content } = turn
   if (!content.some(({ type }) => type === 'result')) return turn
   const [results, rest] = [
@@ -63,28 +63,30 @@ const ROLES: Readonly<Record<string, Role>> = {
   developer: 'system',
 }
 const readMessage: Read = (item, at) => {
-  const named = need(textIn(item, 'role', `${at}.role`), `${at}.role`)
-  const role = ROLES[named]
+  const roleName = need(textIn(item, 'role', `${at}.role`), `${at}.role`)
+  const role = ROLES[roleName]
   if (!role)
-    throw fault('MEMBER_VALUE', [`${at}.role`, `'${named}' is not known`], { param: `${at}.role` })
-  const place = `${at}.content`
-  if (role !== 'assistant') return { role, content: readContent(item.content, place) }
-  return { role, content: readSpoken(item, place) }
+    throw fault('MEMBER_VALUE', [`${at}.role`, `'${roleName}' is not known`], {
+      param: `${at}.role`,
+    })
+  const path = `${at}.content`
+  if (role !== 'assistant') return { role, content: readContent(item.content, path) }
+  return { role, content: readAssistant(item, path) }
 }
-/** What the model said: refusals stand among its texts, and some say in which phase it spoke. */
-const readSpoken = (item: Fields, at: string): readonly Content[] => {
+/** An assistant message: its parts may include refusals, and it may name its phase. */
+const readAssistant = (item: Fields, at: string): readonly Content[] => {
   const phase = textIn(item, 'phase', at)
-  const seal: Seal | undefined =
+  const payload: OpaquePayload | undefined =
     phase === undefined ? undefined : { origin: NAME, kind: 'phase', data: phase }
   const parts = Array.isArray(item.content) ? item.content : [item.content]
   return parts.flatMap((part: Json | undefined, index): readonly Content[] => {
-    const place = `${at}[${index}]`
+    const path = `${at}[${index}]`
     if (isFields(part) && part.type === 'refusal') {
-      const words = need(textIn(part, 'refusal', `${place}.refusal`), `${place}.refusal`)
-      return [{ type: 'refusal', text: words }]
+      const refusal = need(textIn(part, 'refusal', `${path}.refusal`), `${path}.refusal`)
+      return [{ type: 'refusal', text: refusal }]
     }
     const read = readContent(isFields(part) ? [part] : part, at)
-    return seal ? read.map(content => ({ ...content, seal })) : read
+    return payload ? read.map(content => ({ ...content, payload })) : read
   })
 }
 
@@ -106,16 +108,16 @@ const readCall =
           id,
           name,
           input: member === 'arguments' && input.trim() === '' ? '{}' : input,
-          ...(member === 'input' && { free: true }),
+          ...(member === 'input' && { isFreeText: true }),
           ...(namespace !== undefined && {
-            seal: { origin: NAME, kind: 'namespace', data: namespace },
+            payload: { origin: NAME, kind: 'namespace', data: namespace },
           }),
         },
       ],
     }
   }
 const readResult =
-  (free: boolean): Read =>
+  (isFreeText: boolean): Read =>
   (item, at, names) => {
     const id = callId(item, at)
     const name = names.get(id)
@@ -124,43 +126,43 @@ const readResult =
       id,
       content: readContent(item.output, `${at}.output`),
       ...(name !== undefined && { name }),
-      ...(free && { free }),
+      ...(isFreeText && { isFreeText }),
     }
     return { role: 'user', content: [result] }
   }
 const callId = (item: Fields, at: string): string =>
   original(need(textIn(item, 'call_id', `${at}.call_id`), `${at}.call_id`))
 
-// ---------------------------------------------------------------- what only its provider reads
+// ---------------------------------------------------------------- provider-specific items
 
 const readReasoning: Read = (item, at) => {
   for (const list of ['summary', 'content'])
     listIn(item, list, `${at}.${list}`)?.forEach((part, index) => {
       element(part, `${at}.${list}[${index}]`)
     })
-  const sealed = textIn(item, 'encrypted_content', `${at}.encrypted_content`)
+  const ciphertext = textIn(item, 'encrypted_content', `${at}.encrypted_content`)
   const id = textIn(item, 'id', `${at}.id`)
   const text = thoughtText(item)
-  if (!sealed && text === '') return { role: 'assistant', content: [] }
+  if (!ciphertext && text === '') return { role: 'assistant', content: [] }
   return {
     role: 'assistant',
     content: [
       {
         type: 'thought',
         text,
-        ...(sealed && { seal: unsealed(NAME, sealed, { ...(id && { id }) }) }),
+        ...(ciphertext && { payload: unsealed(NAME, ciphertext, { ...(id && { id }) }) }),
       },
     ],
   }
 }
-/** The picture is for every model, the item it stands in for its own provider. */
+/** The image is content for every model; the rest of the item is a payload for its own provider. */
 const readImage: Read = (item, at) => {
   textIn(item, 'result', `${at}.result`)
   const image = imageOf(item)
   if (!image) return readWork(item, at, new Map())
   const { result: _, ...rest } = item
-  const seal = { origin: NAME, kind: 'image', data: JSON.stringify(rest) }
-  return { role: 'assistant', content: [{ ...image, at, seal }] }
+  const payload = { origin: NAME, kind: 'image', data: JSON.stringify(rest) }
+  return { role: 'assistant', content: [{ ...image, at, payload }] }
 }
 const readReference: Read = (item, at) => {
   const id = textIn(item, 'id', `${at}.id`) ?? ''

@@ -1,4 +1,4 @@
-/** A client's request, read into the hub. */
+/** Decodes a client's request. */
 import type { Loss } from '../codec.ts'
 import { fault } from '../faults.ts'
 import { type Fields, flagIn, textIn } from '../fields.ts'
@@ -9,25 +9,25 @@ import { readItems } from './read-items.ts'
 import { readBefore, readForm, readSettings, readThinking, SPELLINGS } from './settings.ts'
 import { readChoice, readTools } from './tools.ts'
 
-export const decodePrompt = (body: Fields, _: string, loss: Loss): Prompt => {
+export const decodePrompt = (body: Fields, _: string, dropped: Loss): Prompt => {
   if ('messages' in body) throw own('UNSUPPORTED_PARAMETER')
   if (body.prompt !== undefined && body.prompt !== null)
     throw fault('CONTENT_UNSUPPORTED', ['prompt', 'A stored prompt'], { param: 'prompt' })
-  const choice = readChoice(body.tool_choice, loss)
+  const choice = readChoice(body.tool_choice, dropped)
   const form = readForm(body)
-  const thinking = readThinking(body, loss)
-  const before = readBefore(body)
+  const thinking = readThinking(body, dropped)
+  const previous = readBefore(body)
   return {
-    turns: readTurns(body, before !== undefined),
-    tools: readTools(body, loss),
-    settings: readSettings(body, loss),
-    ...calledIn(body, SPELLINGS, loss),
+    turns: readTurns(body, previous !== undefined),
+    tools: readTools(body, dropped),
+    settings: readSettings(body, dropped),
+    ...calledIn(body, SPELLINGS, dropped),
     ...(choice && { choice }),
     ...(form && { form }),
     ...(thinking && { thinking }),
-    ...(before && { before }),
+    ...(previous && { previous }),
     stream: flagIn(body, 'stream') ?? false,
-    counts: true,
+    includeUsage: true,
     body,
   }
 }

@@ -1,8 +1,8 @@
-/** An upstream's stream, event by event. What a late event says of an item already told is completed, never repeated; an
- *  upstream that leaves out the events between first and last is read from the last. */
+/** Decodes an upstream's stream event by event. A late event completes an item and never repeats
+ *  it. If an upstream omits the events between the first and the last, the last one is decoded. */
 import type { Part } from '../answer.ts'
 import type { StreamDecoder } from '../codec.ts'
-import type { Call, Content, Seal } from '../content.ts'
+import type { Call, Content, OpaquePayload } from '../content.ts'
 import { type Fields, inner, isFields, itemsIn, wordIn } from '../fields.ts'
 import { fieldsOf } from '../format.ts'
 import type { SseEvent } from '../sse.ts'
@@ -15,187 +15,192 @@ import { metersOf } from './usage.ts'
 
 type Emit = (part: Part) => void
 
-/** A block of the hub, as far as it is told. */
+/** An open block of the hub. */
 interface Block {
   readonly index: number
-  /** Characters of its text. */
-  sent: number
-  cited: number
+  /** The number of characters emitted. */
+  length: number
+  citationCount: number
 }
-/** An item of the output. */
 interface Item {
   type: string
   id: string
-  phase: Seal | undefined
+  phase: OpaquePayload | undefined
   readonly blocks: Map<string, Block>
-  done: boolean
+  isDone: boolean
 }
 
-export const decodeStream = (): StreamDecoder => new Reading()
+export const decodeStream = (): StreamDecoder => new Decoder()
 
-class Reading implements StreamDecoder {
-  /** By their places in the output. */
+class Decoder implements StreamDecoder {
+  /** Items by their position in the output. */
   readonly #items = new Map<number, Item>()
   readonly #types = new Set<Content['type']>()
   #emit: Emit = () => undefined
   #blocks = 0
-  #begun = false
-  #ended = false
+  #hasBegun = false
+  #hasEnded = false
 
   event(event: SseEvent, emit: Emit): void {
-    if (this.#ended) return
+    if (this.#hasEnded) return
     const fields = fieldsOf(event)
     if (!fields) return
     this.#emit = emit
     HANDLERS[wordIn(fields, 'type') ?? event.name]?.(this, fields)
   }
   close(): boolean {
-    return this.#ended
+    return this.#hasEnded
   }
 
-  // -------------------------------------------------------------- what events say
+  // -------------------------------------------------------------- handlers of events
 
   begin(response: Fields): void {
-    if (this.#begun) return
-    this.#begun = true
+    if (this.#hasBegun) return
+    this.#hasBegun = true
     this.#emit({ type: 'begin', ...factsOf(response) })
   }
   announce(event: Fields): void {
-    const given = inner(event, 'item')
-    const item = this.#item(placeOf(event), given)
-    const { type } = given
-    if (isCall(given)) {
-      // Arguments that are known already are told by their own events as well.
-      const call: Call = { ...callOf(given), input: '' }
+    const fields = inner(event, 'item')
+    const item = this.#item(placeOf(event), fields)
+    const { type } = fields
+    if (isCall(fields)) {
+      // Complete arguments are also sent by their own events.
+      const call: Call = { ...callOf(fields), input: '' }
       this.#open(item, INPUT, call)
-    } else if (typeof type === 'string' && !LATE.has(type))
-      for (const content of contentOf(given)) this.#open(item, WHOLE, content)
+    } else if (typeof type === 'string' && !LATE_TYPES.has(type))
+      for (const content of contentOf(fields)) this.#open(item, WHOLE, content)
   }
-  /** More of a text. */
+  /** Appends to a text. */
   grow(event: Fields, kind: Content['type'], key: string): void {
     const item = this.#item(placeOf(event), {})
     const delta = wordIn(event, 'delta') ?? ''
-    if (item.done || delta === '') return
+    if (item.isDone || delta === '') return
     const block = item.blocks.get(key) ?? this.#text(item, kind, key)
     if (!block) return
     const { logprobs } = event
-    const told =
+    const entries =
       Array.isArray(logprobs) && logprobs.length > 0
         ? { logprobs: { content: logprobs, refusal: null } }
         : {}
-    block.sent += delta.length
-    this.#emit({ type: 'grow', index: block.index, text: delta, ...told })
+    block.length += delta.length
+    this.#emit({ type: 'grow', index: block.index, text: delta, ...entries })
   }
   cite(event: Fields): void {
     const item = this.#item(placeOf(event), {})
     const { annotation } = event
-    if (item.done || !isFields(annotation)) return
+    if (item.isDone || !isFields(annotation)) return
     const key = keyOf(event)
     const block = item.blocks.get(key) ?? this.#text(item, 'text', key)
     if (!block) return
-    block.cited++
+    block.citationCount++
     this.#emit({ type: 'cite', index: block.index, citation: citationOf(annotation) })
   }
-  /** Between two parts of a summary. */
+  /** Separates two parts of a summary. */
   paragraph(event: Fields): void {
     const block = this.#item(placeOf(event), {}).blocks.get(THOUGHT)
-    if (!block || block.sent === 0 || event.summary_index === 0 || event.content_index === 0) return
-    block.sent += PARAGRAPH.length
+    if (!block || block.length === 0 || event.summary_index === 0 || event.content_index === 0)
+      return
+    block.length += PARAGRAPH.length
     this.#emit({ type: 'grow', index: block.index, text: PARAGRAPH })
   }
-  settle(given: Fields, place: number): void {
-    const item = this.#item(place, given)
-    if (item.done) return
-    item.done = true
-    if (given.type === 'message') {
-      itemsIn(given, 'content').forEach((part, index) => {
-        this.#complete(item, `${index}`, spoken(part, given))
+  finishItem(fields: Fields, position: number): void {
+    const item = this.#item(position, fields)
+    if (item.isDone) return
+    item.isDone = true
+    if (fields.type === 'message') {
+      itemsIn(fields, 'content').forEach((part, index) => {
+        this.#complete(item, `${index}`, spoken(part, fields))
       })
     } else {
-      const key = isCall(given) ? INPUT : given.type === 'reasoning' ? THOUGHT : WHOLE
-      for (const content of contentOf(given)) this.#complete(item, key, content)
+      const key = isCall(fields) ? INPUT : fields.type === 'reasoning' ? THOUGHT : WHOLE
+      for (const content of contentOf(fields)) this.#complete(item, key, content)
     }
     for (const { index } of item.blocks.values()) this.#emit({ type: 'close', index })
     item.blocks.clear()
   }
   end(response: Fields): void {
     this.begin(response)
-    itemsIn(response, 'output').forEach((item, place) => {
-      if (!this.#isDone(item, place)) this.settle(item, this.#placeOf(item, place))
+    itemsIn(response, 'output').forEach((item, position) => {
+      if (!this.#isDone(item, position)) this.finishItem(item, this.#placeOf(item, position))
     })
     for (const { blocks } of this.#items.values())
       for (const { index } of blocks.values()) this.#emit({ type: 'close', index })
     if (isFields(response.usage)) this.#emit({ type: 'count', meters: metersOf(response.usage) })
     this.#emit({ type: 'stop', choice: 0, stop: stopOf(response, this.#types) })
     this.#emit({ type: 'end' })
-    this.#ended = true
+    this.#hasEnded = true
   }
 
   // -------------------------------------------------------------- items and blocks
 
-  /** What is known of it may come late. */
-  #item(place: number, given: Fields): Item {
+  /** Members of an item may arrive after its first event. */
+  #item(position: number, fields: Fields): Item {
     this.begin({})
-    const item = this.#items.get(place) ?? {
-      ...{ type: '', id: '', phase: undefined },
-      ...{ blocks: new Map(), done: false },
+    const item = this.#items.get(position) ?? {
+      type: '',
+      id: '',
+      phase: undefined,
+      blocks: new Map(),
+      isDone: false,
     }
-    item.type ||= wordIn(given, 'type') ?? ''
-    item.id ||= wordIn(given, 'id') ?? ''
-    item.phase ??= phaseOf(given)
-    this.#items.set(place, item)
+    item.type ||= wordIn(fields, 'type') ?? ''
+    item.id ||= wordIn(fields, 'id') ?? ''
+    item.phase ??= phaseOf(fields)
+    this.#items.set(position, item)
     return item
   }
-  /** Some upstreams order the whole otherwise than its parts; some give other ids in it. */
-  #isDone(given: Fields, place: number): boolean {
-    const same = this.#items.get(place)
-    if (same?.done && same.type === given.type) return true
-    return [...this.#items.values()].some(({ done, id }) => done && id !== '' && id === given.id)
+  /** Some upstreams order the whole response differently, or use other ids in it. */
+  #isDone(fields: Fields, position: number): boolean {
+    const sameItem = this.#items.get(position)
+    if (sameItem?.isDone && sameItem.type === fields.type) return true
+    return [...this.#items.values()].some(
+      ({ isDone, id }) => isDone && id !== '' && id === fields.id,
+    )
   }
-  /** Where an item that began and did not end stands; or a place of its own. */
-  #placeOf(given: Fields, place: number): number {
-    for (const [at, { done, id }] of this.#items)
-      if (!done && id !== '' && id === given.id) return at
-    const same = this.#items.get(place)
-    return same && (same.done || (same.type !== '' && same.type !== given.type))
+  /** The position of the unfinished item with this id, or a new position. */
+  #placeOf(fields: Fields, position: number): number {
+    for (const [at, { isDone, id }] of this.#items)
+      if (!isDone && id !== '' && id === fields.id) return at
+    const sameItem = this.#items.get(position)
+    return sameItem && (sameItem.isDone || (sameItem.type !== '' && sameItem.type !== fields.type))
       ? Math.max(...this.#items.keys()) + 1
-      : place
+      : position
   }
   #open(item: Item, key: string, content: Content): Block {
-    const block = { index: this.#blocks++, sent: 0, cited: 0 }
+    const block = { index: this.#blocks++, length: 0, citationCount: 0 }
     item.blocks.set(key, block)
     this.#types.add(content.type)
     this.#emit({ type: 'open', index: block.index, choice: 0, content })
     return block
   }
-  /** A text that begins with its first words. Of a call, more must be known than that. */
+  /** Opens a text at its first delta. A call needs its id and name first. */
   #text(item: Item, kind: Content['type'], key: string): Block | undefined {
-    const { phase: seal } = item
+    const { phase: payload } = item
     if (kind === 'text')
-      return this.#open(item, key, { type: kind, text: '', ...(seal && { seal }) })
+      return this.#open(item, key, { type: kind, text: '', ...(payload && { payload }) })
     if (kind === 'refusal' || kind === 'thought')
       return this.#open(item, key, { type: kind, text: '' })
     return undefined
   }
-  /** What the whole says beyond what was told. */
+  /** Emits what the whole item holds beyond its earlier events. */
   #complete(item: Item, key: string, content: Content | undefined): void {
     if (!content) return
-    const known = item.blocks.get(key)
-    if (content.type === 'work' || content.type === 'media') {
-      const { index } = known ?? this.#open(item, key, content)
+    const openBlock = item.blocks.get(key)
+    if (content.type === 'hostedCall' || content.type === 'media') {
+      const { index } = openBlock ?? this.#open(item, key, content)
       this.#emit({ type: 'close', index, content })
       item.blocks.delete(key)
       return
     }
-    const block = known ?? this.#open(item, key, bare(content))
+    const block = openBlock ?? this.#open(item, key, withoutText(content))
     const text = content.type === 'call' ? content.input : 'text' in content ? content.text : ''
-    if (text.length > block.sent)
-      this.#emit({ type: 'grow', index: block.index, text: text.slice(block.sent) })
+    if (text.length > block.length)
+      this.#emit({ type: 'grow', index: block.index, text: text.slice(block.length) })
     if (content.type === 'text')
-      for (const citation of content.citations?.slice(block.cited) ?? [])
+      for (const citation of content.citations?.slice(block.citationCount) ?? [])
         this.#emit({ type: 'cite', index: block.index, citation })
-    if (content.type === 'thought' && content.seal?.origin === NAME)
-      this.#emit({ type: 'seal', index: block.index, seal: content.seal })
+    if (content.type === 'thought' && content.payload?.origin === NAME)
+      this.#emit({ type: 'payload', index: block.index, payload: content.payload })
   }
 }
 
@@ -203,11 +208,11 @@ const PARAGRAPH = '\n\n'
 const INPUT = 'input'
 const THOUGHT = 'thought'
 const WHOLE = 'whole'
-/** What begins with its first words, or is told when it is whole. */
-const LATE: ReadonlySet<string> = new Set(['message', 'reasoning', 'image_generation_call'])
+/** Items that open at their first delta or once they are complete. */
+const LATE_TYPES: ReadonlySet<string> = new Set(['message', 'reasoning', 'image_generation_call'])
 
-/** As it opens: its words are told one by one. */
-const bare = (content: Content): Content => {
+/** The content as it opens, without its text. */
+const withoutText = (content: Content): Content => {
   if (content.type === 'call') return { ...content, input: '' }
   if (content.type === 'text') {
     const { citations: _, ...text } = content
@@ -220,24 +225,24 @@ const placeOf = ({ output_index: place }: Fields): number => (typeof place === '
 const keyOf = ({ content_index: index }: Fields): string =>
   `${typeof index === 'number' ? index : 0}`
 
-const begin = (reading: Reading, event: Fields): void => reading.begin(inner(event, 'response'))
-const end = (reading: Reading, event: Fields): void => reading.end(inner(event, 'response'))
-const HANDLERS: Readonly<Record<string, (reading: Reading, event: Fields) => void>> = {
+const begin = (decoder: Decoder, event: Fields): void => decoder.begin(inner(event, 'response'))
+const end = (decoder: Decoder, event: Fields): void => decoder.end(inner(event, 'response'))
+const HANDLERS: Readonly<Record<string, (decoder: Decoder, event: Fields) => void>> = {
   'response.created': begin,
   'response.queued': begin,
   'response.in_progress': begin,
-  'response.output_item.added': (reading, event) => reading.announce(event),
-  'response.output_text.delta': (reading, event) => reading.grow(event, 'text', keyOf(event)),
-  'response.refusal.delta': (reading, event) => reading.grow(event, 'refusal', keyOf(event)),
-  'response.reasoning_summary_part.added': (reading, event) => reading.paragraph(event),
-  'response.reasoning_summary_text.delta': (reading, event) =>
-    reading.grow(event, 'thought', THOUGHT),
-  'response.reasoning_text.delta': (reading, event) => reading.grow(event, 'thought', THOUGHT),
-  'response.function_call_arguments.delta': (reading, event) => reading.grow(event, 'call', INPUT),
-  'response.custom_tool_call_input.delta': (reading, event) => reading.grow(event, 'call', INPUT),
-  'response.output_text.annotation.added': (reading, event) => reading.cite(event),
-  'response.output_item.done': (reading, event) =>
-    reading.settle(inner(event, 'item'), placeOf(event)),
+  'response.output_item.added': (decoder, event) => decoder.announce(event),
+  'response.output_text.delta': (decoder, event) => decoder.grow(event, 'text', keyOf(event)),
+  'response.refusal.delta': (decoder, event) => decoder.grow(event, 'refusal', keyOf(event)),
+  'response.reasoning_summary_part.added': (decoder, event) => decoder.paragraph(event),
+  'response.reasoning_summary_text.delta': (decoder, event) =>
+    decoder.grow(event, 'thought', THOUGHT),
+  'response.reasoning_text.delta': (decoder, event) => decoder.grow(event, 'thought', THOUGHT),
+  'response.function_call_arguments.delta': (decoder, event) => decoder.grow(event, 'call', INPUT),
+  'response.custom_tool_call_input.delta': (decoder, event) => decoder.grow(event, 'call', INPUT),
+  'response.output_text.annotation.added': (decoder, event) => decoder.cite(event),
+  'response.output_item.done': (decoder, event) =>
+    decoder.finishItem(inner(event, 'item'), placeOf(event)),
   'response.completed': end,
   'response.incomplete': end,
   'response.failed': end,

@@ -1,4 +1,5 @@
-/** The response object around the output: every member that its schema wants, the client's own settings among them. */
+/** Builds the response object around the output: all members that the schema requires, including
+ *  the client's own settings. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Meters } from '../../slots.ts'
 import type { Context } from '../codec.ts'
@@ -6,7 +7,7 @@ import { type Fields, inner, isFields, itemsIn, wordIn } from '../fields.ts'
 import type { Ending } from './stops.ts'
 import { countsOf } from './usage.ts'
 
-/** How far it has come. */
+/** The progress of the response. */
 export interface State {
   readonly status: 'in_progress' | Ending['status']
   readonly reason?: Ending['reason']
@@ -19,7 +20,7 @@ export interface State {
 export const responseOf = (context: Context, state: State): Fields => {
   const { status, reason, error = null, output, meters, tier } = state
   const { id, model, now } = context
-  const asked = echoOf(context.prompt.body)
+  const echo = echoOf(context.prompt.body)
   return {
     id: `resp_${id}`,
     access_programs: null,
@@ -31,15 +32,15 @@ export const responseOf = (context: Context, state: State): Fields => {
     incomplete_details: reason ? { reason } : null,
     model,
     output,
-    ...asked,
-    service_tier: tier ?? asked.service_tier ?? 'default',
+    ...echo,
+    service_tier: tier ?? echo.service_tier ?? 'default',
     usage: meters ? countsOf(meters) : null,
   }
 }
 
 const echoOf = (body: Fields): Fields => {
   const echo: { [key: string]: Json } = {}
-  for (const [key, usual] of ECHOED) echo[key] = body[key] ?? usual
+  for (const [key, fallback] of ECHOED) echo[key] = body[key] ?? fallback
   return {
     ...echo,
     tools: itemsIn(body, 'tools').map(tool => (tool.type === 'function' ? wholeTool(tool) : tool)),
@@ -48,7 +49,7 @@ const echoOf = (body: Fields): Fields => {
     ...(body.conversation && { conversation: conversationOf(body.conversation) }),
   }
 }
-/** With what it is where the client says nothing. */
+/** Fields that the response echoes, with their defaults. */
 const ECHOED: readonly (readonly [key: string, usual: Json])[] = [
   ['background', false],
   ['frequency_penalty', 0],
@@ -76,5 +77,5 @@ const wholeTool = (tool: Fields): Fields => ({
   strict: true,
   ...tool,
 })
-const conversationOf = (given: Json): Json =>
-  isFields(given) ? { id: wordIn(given, 'id') ?? '' } : { id: given }
+const conversationOf = (value: Json): Json =>
+  isFields(value) ? { id: wordIn(value, 'id') ?? '' } : { id: value }

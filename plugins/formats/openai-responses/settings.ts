@@ -1,5 +1,5 @@
-/** Settings, thinking and structured output of a client's request: a table for those that are values, a few lines for each
- *  that is not. */
+/** Decodes settings, thinking and structured output of a client's request. Plain values are a
+ *  table. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Loss } from '../codec.ts'
 import { fault } from '../faults.ts'
@@ -10,7 +10,7 @@ import type { Spellings } from '../spellings.ts'
 type Reader = (fields: Fields, key: string, at?: string) => Json | undefined
 type Row = readonly [key: string, read: Reader]
 
-/** Hub name -> the name here. */
+/** Hub name -> name in this format. */
 export const PLAIN: Readonly<Partial<Record<keyof Settings, Row>>> = {
   limit: ['max_output_tokens', numberIn],
   temperature: ['temperature', numberIn],
@@ -30,7 +30,7 @@ export const THOUGHTS = 'reasoning.encrypted_content'
 
 export const settings: Readonly<Record<string, string>> = {
   ...Object.fromEntries(Object.entries(PLAIN).map(([name, [key]]) => [name, key])),
-  // Whoever wrote the other says so.
+  // Clients that use `safety_identifier` are recorded in `clientNames`.
   user: 'user',
   verbosity: 'text.verbosity',
   thinking: 'reasoning',
@@ -41,8 +41,8 @@ export const settings: Readonly<Record<string, string>> = {
 
 // ---------------------------------------------------------------- read
 
-/** What says nothing of its own, or is read elsewhere. */
-const READ: ReadonlySet<string> = new Set([
+/** Fields that are decoded elsewhere or have no meaning of their own. */
+const DECODED_FIELDS: ReadonlySet<string> = new Set([
   ...Object.values(PLAIN).map(([key]) => key),
   'model',
   'input',
@@ -59,16 +59,16 @@ const READ: ReadonlySet<string> = new Set([
   'previous_response_id',
   'conversation',
 ])
-const TEXT: ReadonlySet<string> = new Set(['format', 'verbosity'])
-/** Asked for what comes in any case, or changes nothing. */
-const INCLUDED: ReadonlySet<string> = new Set([
+const TEXT_FIELDS: ReadonlySet<string> = new Set(['format', 'verbosity'])
+/** Values of `include` that are always included or change nothing. */
+const SUPPORTED_INCLUDES: ReadonlySet<string> = new Set([
   THOUGHTS,
   LOGPROBS,
   'web_search_call.action.sources',
   'code_interpreter_call.outputs',
 ])
 
-export const readSettings = (body: Fields, loss: Loss): Settings => {
+export const readSettings = (body: Fields, dropped: Loss): Settings => {
   const read: { [name: string]: Json } = {}
   for (const [name, [key, reader]] of Object.entries(PLAIN)) {
     const value = reader(body, key)
@@ -79,10 +79,10 @@ export const readSettings = (body: Fields, loss: Loss): Settings => {
   const verbosity = textIn(text, 'verbosity', 'text.verbosity')
   const include = listIn(body, 'include') ?? []
   for (const item of include)
-    if (typeof item !== 'string' || !INCLUDED.has(item)) loss.drop(`include[${item}]`)
+    if (typeof item !== 'string' || !SUPPORTED_INCLUDES.has(item)) dropped.drop(`include[${item}]`)
   const { truncation, ...members } = body
-  dropOthers(truncation === 'disabled' ? members : body, READ, '', loss)
-  dropOthers(text, TEXT, 'text', loss)
+  dropOthers(truncation === 'disabled' ? members : body, DECODED_FIELDS, '', dropped)
+  dropOthers(text, TEXT_FIELDS, 'text', dropped)
   return {
     ...read,
     ...(user !== undefined && { user: user as string }),
@@ -90,21 +90,21 @@ export const readSettings = (body: Fields, loss: Loss): Settings => {
     ...(include.includes(LOGPROBS) && { logprobs: true }),
   }
 }
-/** What neither is read nor says nothing. */
+/** Reports the fields that are not in `known`. */
 export const dropOthers = (
   fields: Fields,
   known: ReadonlySet<string>,
   at: string,
-  loss: Loss,
+  dropped: Loss,
 ): void => {
   for (const key in fields)
-    if (!known.has(key) && fields[key] !== null) loss.drop(at === '' ? key : `${at}.${key}`)
+    if (!known.has(key) && fields[key] !== null) dropped.drop(at === '' ? key : `${at}.${key}`)
 }
 
-export const readThinking = (body: Fields, loss: Loss): Thinking | undefined => {
+export const readThinking = (body: Fields, dropped: Loss): Thinking | undefined => {
   const reasoning = fieldsIn(body, 'reasoning')
   if (!reasoning) return undefined
-  dropOthers(reasoning, REASONING, 'reasoning', loss)
+  dropOthers(reasoning, REASONING_FIELDS, 'reasoning', dropped)
   const effort = textIn(reasoning, 'effort', 'reasoning.effort')
   const summary =
     textIn(reasoning, 'summary', 'reasoning.summary') ??
@@ -115,7 +115,7 @@ export const readThinking = (body: Fields, loss: Loss): Thinking | undefined => 
   return summary === undefined ? undefined : { mode: 'adaptive', ...show }
 }
 
-const REASONING: ReadonlySet<string> = new Set(['effort', 'summary', 'generate_summary'])
+const REASONING_FIELDS: ReadonlySet<string> = new Set(['effort', 'summary', 'generate_summary'])
 
 export const readForm = (body: Fields): Form | undefined => {
   const format = fieldsIn(fieldsIn(body, 'text') ?? {}, 'format', 'text.format')
@@ -136,12 +136,12 @@ export const readForm = (body: Fields): Form | undefined => {
   }
 }
 
-export const readBefore = (body: Fields): Prompt['before'] => {
+export const readBefore = (body: Fields): Prompt['previous'] => {
   const answer = textIn(body, 'previous_response_id')
-  const given = body.conversation
+  const value = body.conversation
   const conversation =
-    typeof given === 'string'
-      ? given
+    typeof value === 'string'
+      ? value
       : textIn(fieldsIn(body, 'conversation') ?? {}, 'id', 'conversation.id')
   if (answer === undefined && conversation === undefined) return undefined
   return {

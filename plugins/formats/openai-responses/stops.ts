@@ -1,4 +1,4 @@
-/** Why an answer ended: the status and its details, both ways. */
+/** Maps stop reasons to and from the status of a response and its details. */
 import type { Stop } from '../answer.ts'
 import type { Content } from '../content.ts'
 import { type Fields, inner, wordIn } from '../fields.ts'
@@ -9,7 +9,7 @@ const INCOMPLETE: Readonly<Record<string, Stop['reason']>> = {
   content_filter: 'filter',
 }
 
-/** `content`: what the answer holds. */
+/** `content`: the types of the answer's content. */
 export const stopOf = (response: Fields, content: Iterable<Content['type']>): Stop => {
   const status = wordIn(response, 'status') ?? 'completed'
   if (status === 'incomplete') {
@@ -17,7 +17,8 @@ export const stopOf = (response: Fields, content: Iterable<Content['type']>): St
     return { reason: INCOMPLETE[raw] ?? 'length', raw }
   }
   const types = new Set(content)
-  // One compatible upstream writes `complete`. What is not over has not been answered.
+  // One compatible upstream sends `complete`. A response of any other status without content is no
+  // answer.
   if (BROKEN.has(status) || (!status.startsWith('complete') && types.size === 0)) {
     const message = wordIn(inner(response, 'error'), 'message') ?? `The response is ${status}.`
     return { reason: 'broken', raw: wordIn(inner(response, 'error'), 'code') ?? status, message }
@@ -32,13 +33,13 @@ export interface Ending {
   readonly reason?: 'max_output_tokens' | 'content_filter'
   readonly error?: { readonly code: string; readonly message: string }
 }
-/** `refused`: the answer holds the words of a refusal. */
-export const endingOf = (stop: Stop, refused: boolean): Ending => {
+/** `refused`: the answer contains the text of a refusal. */
+export const endingOf = (stop: Stop, hasRefusal: boolean): Ending => {
   if (stop.reason === 'length') return { status: 'incomplete', reason: 'max_output_tokens' }
-  if (stop.reason === 'filter' || (stop.reason === 'refusal' && !refused))
+  if (stop.reason === 'filter' || (stop.reason === 'refusal' && !hasRefusal))
     return { status: 'incomplete', reason: 'content_filter' }
   if (stop.reason !== 'broken') return { status: 'completed' }
-  const said = stop.message ?? stop.raw ?? 'no reason given'
-  const message = `The model failed to write its answer: ${said}`
+  const reason = stop.message ?? stop.raw ?? 'no reason given'
+  const message = `The model failed to write its answer: ${reason}`
   return { status: 'failed', error: { code: 'server_error', message } }
 }

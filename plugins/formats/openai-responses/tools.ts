@@ -1,4 +1,4 @@
-/** Tools and which of them shall be called, both ways. */
+/** Converts tools and tool choice in both directions. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Loss } from '../codec.ts'
 import type { HostedName } from '../content.ts'
@@ -22,23 +22,23 @@ import { dropOthers } from './settings.ts'
 
 // ---------------------------------------------------------------- read
 
-export const readTools = (body: Fields, loss: Loss): readonly Tool[] => {
+export const readTools = (body: Fields, dropped: Loss): readonly Tool[] => {
   const maxCalls = numberIn(body, 'max_tool_calls')
   const tools = (listIn(body, 'tools') ?? []).map((value, index) => {
     const at = `tools[${index}]`
     const tool = element(value, at)
     const type = need(textIn(tool, 'type', `${at}.type`), `${at}.type`)
-    return (READERS[type] ?? (HOSTED[type] ? readHosted : readForeign))(tool, at, loss)
+    return (READERS[type] ?? (HOSTED[type] ? readHosted : readForeign))(tool, at, dropped)
   })
   if (maxCalls === undefined) return tools
-  if (!tools.some(tool => tool.type === 'hosted')) loss.drop('max_tool_calls')
+  if (!tools.some(tool => tool.type === 'hosted')) dropped.drop('max_tool_calls')
   return tools.map(tool => (tool.type === 'hosted' ? { ...tool, maxCalls } : tool))
 }
-const readFunction = (tool: Fields, at: string, loss: Loss): Tool => {
+const readFunction = (tool: Fields, at: string, dropped: Loss): Tool => {
   const description = textIn(tool, 'description', `${at}.description`)
   const schema = fieldsIn(tool, 'parameters', `${at}.parameters`)
   const strict = flagIn(tool, 'strict', `${at}.strict`)
-  dropOthers(tool, FUNCTION, at, loss)
+  dropOthers(tool, FUNCTION_FIELDS, at, dropped)
   return {
     type: 'function',
     name: need(textIn(tool, 'name', `${at}.name`), `${at}.name`),
@@ -47,17 +47,17 @@ const readFunction = (tool: Fields, at: string, loss: Loss): Tool => {
     ...(strict !== undefined && { strict }),
   }
 }
-const FUNCTION: ReadonlySet<string> = new Set([
+const FUNCTION_FIELDS: ReadonlySet<string> = new Set([
   'type',
   'name',
   'description',
   'parameters',
   'strict',
 ])
-const readFree = (tool: Fields, at: string, loss: Loss): Tool => {
+const readFree = (tool: Fields, at: string, dropped: Loss): Tool => {
   const description = textIn(tool, 'description', `${at}.description`)
   const grammar = fieldsIn(tool, 'format', `${at}.format`)
-  dropOthers(tool, FREE, at, loss)
+  dropOthers(tool, FREE_FIELDS, at, dropped)
   return {
     type: 'free',
     name: need(textIn(tool, 'name', `${at}.name`), `${at}.name`),
@@ -65,32 +65,37 @@ const readFree = (tool: Fields, at: string, loss: Loss): Tool => {
     ...(grammar !== undefined && { grammar }),
   }
 }
-const FREE: ReadonlySet<string> = new Set(['type', 'name', 'description', 'format'])
+const FREE_FIELDS: ReadonlySet<string> = new Set(['type', 'name', 'description', 'format'])
 
-const readHosted = (tool: Fields, at: string, loss: Loss): HostedTool => {
-  const asked = textIn(tool, 'type') ?? ''
+const readHosted = (tool: Fields, at: string, dropped: Loss): HostedTool => {
+  const clientName = textIn(tool, 'type') ?? ''
   const filters = fieldsIn(tool, 'filters', `${at}.filters`) ?? {}
   const allowed = textsIn(filters, 'allowed_domains', `${at}.filters.allowed_domains`)
   const blocked = textsIn(filters, 'blocked_domains', `${at}.filters.blocked_domains`)
-  const { type: _, ...place } = fieldsIn(tool, 'user_location', `${at}.user_location`) ?? {}
+  const { type: _, ...location } = fieldsIn(tool, 'user_location', `${at}.user_location`) ?? {}
   const depth = textIn(tool, 'search_context_size', `${at}.search_context_size`)
   const stores = textsIn(tool, 'vector_store_ids', `${at}.vector_store_ids`)
-  // A container of their own making, and made when first needed, is what every provider gives.
+  // A container that the provider creates when needed is what every provider offers.
   const container = isFields(tool.container) && inner(tool, 'container').type === 'auto'
-  dropOthers(tool, container ? new Set([...HOSTED_MEMBERS, 'container']) : HOSTED_MEMBERS, at, loss)
+  dropOthers(
+    tool,
+    container ? new Set([...HOSTED_FIELDS, 'container']) : HOSTED_FIELDS,
+    at,
+    dropped,
+  )
   return {
     type: 'hosted',
-    tool: HOSTED[asked] ?? 'web_search',
-    asked,
+    tool: HOSTED[clientName] ?? 'web_search',
+    clientName,
     ...((allowed || blocked) && {
       domains: { ...(allowed && { allowed }), ...(blocked && { blocked }) },
     }),
-    ...(Object.keys(place).length > 0 && { place }),
+    ...(Object.keys(location).length > 0 && { location }),
     ...(depth !== undefined && { depth }),
     ...(stores && { stores }),
   }
 }
-const HOSTED_MEMBERS: ReadonlySet<string> = new Set([
+const HOSTED_FIELDS: ReadonlySet<string> = new Set([
   'type',
   'filters',
   'user_location',
@@ -112,26 +117,28 @@ const readForeign = (tool: Fields): Tool => ({
   name: textIn(tool, 'type') ?? '',
   raw: tool,
 })
-const READERS: Readonly<Record<string, (tool: Fields, at: string, loss: Loss) => Tool>> = {
+const READERS: Readonly<Record<string, (tool: Fields, at: string, dropped: Loss) => Tool>> = {
   function: readFunction,
   custom: readFree,
 }
 const textsIn = (fields: Fields, key: string, at: string): readonly string[] | undefined =>
   listIn(fields, key, at)?.map((value, index) => {
     if (typeof value === 'string') return value
-    const place = `${at}[${index}]`
-    throw fault('MEMBER_TYPE', [place, 'a string'], { param: place })
+    const path = `${at}[${index}]`
+    throw fault('MEMBER_TYPE', [path, 'a string'], { param: path })
   })
 
-export const readChoice = (value: Json | undefined, loss: Loss): ToolChoice | undefined => {
+export const readChoice = (value: Json | undefined, dropped: Loss): ToolChoice | undefined => {
   if (value === undefined || value === null) return undefined
   if (value === 'auto' || value === 'none' || value === 'required') return { type: value }
   if (!isFields(value))
-    throw fault('MEMBER_VALUE', ['tool_choice', 'it is not known'], { param: 'tool_choice' })
+    throw fault('MEMBER_VALUE', ['tool_choice', 'expected a string or an object'], {
+      param: 'tool_choice',
+    })
   const name = nameOf(value, 'tool_choice')
   if (value.type !== 'allowed_tools') {
     if (name !== undefined) return { type: 'tool', name }
-    loss.drop('tool_choice')
+    dropped.drop('tool_choice')
     return undefined
   }
   const mode = textIn(value, 'mode', 'tool_choice.mode') === 'required' ? 'required' : 'auto'
@@ -141,7 +148,7 @@ export const readChoice = (value: Json | undefined, loss: Loss): ToolChoice | un
   })
   return { type: 'some', mode, names }
 }
-/** Hosted tools go by our name for them. */
+/** The tool's name; for hosted tools the hub's name. */
 const nameOf = (tool: Fields, at: string): string | undefined => {
   const type = textIn(tool, 'type', `${at}.type`) ?? ''
   return type in READERS ? need(textIn(tool, 'name', `${at}.name`), `${at}.name`) : HOSTED[type]
@@ -149,20 +156,21 @@ const nameOf = (tool: Fields, at: string): string | undefined => {
 
 // ---------------------------------------------------------------- write
 
-export const writeTools = ({ tools, choice }: Prompt, loss: Loss): Fields => {
-  const bounded = tools.flatMap(tool =>
+export const writeTools = ({ tools, choice }: Prompt, dropped: Loss): Fields => {
+  const limitedTools = tools.flatMap(tool =>
     tool.type === 'hosted' && tool.maxCalls !== undefined ? [tool] : [],
   )
-  // There is one bound for all of them.
-  const maxCalls = bounded[0]?.maxCalls
-  for (const tool of bounded) if (tool.maxCalls !== maxCalls) loss.drop(`${tool.asked}.max_uses`)
+  // This format has one limit for all hosted tools.
+  const maxCalls = limitedTools[0]?.maxCalls
+  for (const tool of limitedTools)
+    if (tool.maxCalls !== maxCalls) dropped.drop(`${tool.clientName}.max_uses`)
   return present({
-    ...(tools.length > 0 && { tools: tools.map(tool => writeTool(tool, loss)) }),
+    ...(tools.length > 0 && { tools: tools.map(tool => writeTool(tool, dropped)) }),
     tool_choice: choice && tools.length > 0 ? writeChoice(choice, tools) : undefined,
     max_tool_calls: maxCalls,
   })
 }
-const writeTool = (tool: Tool, loss: Loss): Json => {
+const writeTool = (tool: Tool, dropped: Loss): Json => {
   if (tool.type === 'function') return writeFunction(tool)
   if (tool.type === 'free')
     return present({
@@ -171,11 +179,11 @@ const writeTool = (tool: Tool, loss: Loss): Json => {
       description: tool.description,
       format: tool.grammar,
     })
-  if (tool.type === 'hosted') return writeHosted(tool, loss)
+  if (tool.type === 'hosted') return writeHosted(tool, dropped)
   if (tool.origin !== NAME) throw fault('TOOL_UNSUPPORTED', [tool.name])
   return tool.raw
 }
-/** Here a schema is strict unless it says otherwise; everywhere else it is not. */
+/** This format's default is a strict schema; all other formats default to non-strict. */
 const writeFunction = ({ name, description, schema, strict }: FunctionTool): Fields =>
   present({
     type: 'function',
@@ -186,23 +194,23 @@ const writeFunction = ({ name, description, schema, strict }: FunctionTool): Fie
   })
 
 const writeHosted = (
-  { tool, asked, domains, place, depth, stores = [] }: HostedTool,
-  loss: Loss,
+  { tool, clientName, domains, location, depth, stores = [] }: HostedTool,
+  dropped: Loss,
 ): Fields => {
-  const type = WIRE[tool]
-  if (!type) throw fault('TOOL_UNSUPPORTED', [asked])
-  if (domains?.blocked) loss.drop('blocked_domains')
+  const type = WIRE_TYPES[tool]
+  if (!type) throw fault('TOOL_UNSUPPORTED', [clientName])
+  if (domains?.blocked) dropped.drop('blocked_domains')
   if (tool === 'code_execution') return { type, container: { type: 'auto' } }
   if (tool === 'file_search') return { type, vector_store_ids: stores }
   if (tool === 'image_generation') return { type }
   return present({
     type,
     filters: domains?.allowed && { allowed_domains: domains.allowed },
-    user_location: isFields(place) ? { type: 'approximate', ...place } : undefined,
+    user_location: isFields(location) ? { type: 'approximate', ...location } : undefined,
     search_context_size: depth,
   })
 }
-const WIRE: Readonly<Partial<Record<HostedName, string>>> = {
+const WIRE_TYPES: Readonly<Partial<Record<HostedName, string>>> = {
   web_search: 'web_search',
   code_execution: 'code_interpreter',
   file_search: 'file_search',
@@ -216,7 +224,9 @@ const writeChoice = (choice: ToolChoice, tools: readonly Tool[]): Json => {
   return { type: 'allowed_tools', mode, tools: names.map(name => choiceOf(name, tools)) }
 }
 const choiceOf = (name: string, tools: readonly Tool[]): Fields => {
-  const tool = tools.find(of => (of.type === 'hosted' ? of.tool === name : of.name === name))
-  if (tool?.type === 'hosted') return { type: WIRE[tool.tool] ?? name }
+  const tool = tools.find(candidate =>
+    candidate.type === 'hosted' ? candidate.tool === name : candidate.name === name,
+  )
+  if (tool?.type === 'hosted') return { type: WIRE_TYPES[tool.tool] ?? name }
   return { type: tool?.type === 'free' ? 'custom' : 'function', name }
 }

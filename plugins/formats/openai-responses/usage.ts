@@ -1,5 +1,5 @@
-/** Counts of this format and our meters, both ways: `input_tokens` holds what was cached and written to the cache;
- *  `output_tokens` what was thought. */
+/** Converts usage counts to and from our meters: `input_tokens` includes cached and cache write
+ *  tokens, `output_tokens` includes thoughts. */
 import type { Meters } from '../../slots.ts'
 import { count, type Fields, inner } from '../fields.ts'
 import { positive } from '../format.ts'
@@ -7,10 +7,10 @@ import { partOf } from '../reported-usage.ts'
 
 export const metersOf = (usage: Fields): Meters => {
   const input = count(usage.input_tokens)
-  const read = inner(usage, 'input_tokens_details')
+  const details = inner(usage, 'input_tokens_details')
   const output = count(usage.output_tokens)
-  const cached = partOf(read.cached_tokens, input)
-  const cacheWrite = partOf(read.cache_write_tokens, input - cached)
+  const cached = partOf(details.cached_tokens, input)
+  const cacheWrite = partOf(details.cache_write_tokens, input - cached)
   const thinking = partOf(inner(usage, 'output_tokens_details').reasoning_tokens, output)
   return positive({
     input: input - cached - cacheWrite,
@@ -22,18 +22,25 @@ export const metersOf = (usage: Fields): Meters => {
 }
 
 export const countsOf = (meters: Meters): Fields => {
-  const of = (...names: readonly (keyof Meters)[]): number =>
+  const sumOf = (...names: readonly (keyof Meters)[]): number =>
     names.reduce((sum, name) => sum + (meters[name] ?? 0), 0)
-  const input = of('input', 'cached', 'cache_write', 'cache_write_1h', 'audio_input', 'image_input')
-  const output = of('output', 'thinking', 'audio_output')
+  const input = sumOf(
+    'input',
+    'cached',
+    'cache_write',
+    'cache_write_1h',
+    'audio_input',
+    'image_input',
+  )
+  const output = sumOf('output', 'thinking', 'audio_output')
   return {
     input_tokens: input,
     input_tokens_details: {
-      cached_tokens: of('cached'),
-      cache_write_tokens: of('cache_write', 'cache_write_1h'),
+      cached_tokens: sumOf('cached'),
+      cache_write_tokens: sumOf('cache_write', 'cache_write_1h'),
     },
     output_tokens: output,
-    output_tokens_details: { reasoning_tokens: of('thinking') },
+    output_tokens_details: { reasoning_tokens: sumOf('thinking') },
     total_tokens: input + output,
   }
 }

@@ -1,75 +1,78 @@
-/** What hosted tools did: items of their own, both ways. */
+/** Converts hosted tool calls to and from their items. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Citation, HostedName, Work } from '../content.ts'
 import { type Fields, isFields, itemsIn, parsed, present, wordIn } from '../fields.ts'
 import { NAME } from './name.ts'
 
-/** As far as other formats can understand it; the item itself goes with it, for its own provider. */
+/** Decodes the parts that other formats can express; the item itself is kept for its own
+ *  provider. */
 export const workOf = (item: Fields): Work => {
-  const { tool, read } = READ[wordIn(item, 'type') ?? ''] ?? { tool: 'other', read: () => ({}) }
-  const failed = wordIn(item, 'status') === 'failed'
+  const { tool, read } = DECODERS[wordIn(item, 'type') ?? ''] ?? { tool: 'other', read: () => ({}) }
+  const hasFailed = wordIn(item, 'status') === 'failed'
   return {
-    type: 'work',
+    type: 'hostedCall',
     tool,
     id: wordIn(item, 'id') ?? '',
     input: null,
     ...read(item),
-    ...(failed && { failed: wordIn(item, 'error') ?? 'failed' }),
+    ...(hasFailed && { error: wordIn(item, 'error') ?? 'failed' }),
     raw: { origin: NAME, items: [item] },
   }
 }
 type Read = (item: Fields) => Partial<Work>
 
 const search: Read = item => {
-  // One compatible upstream writes its searches like calls of functions.
-  const given = parsed(wordIn(item, 'arguments') ?? '')
-  const action = isFields(item.action) ? item.action : isFields(given) ? given : {}
-  const found: Citation[] = []
-  for (const { url } of itemsIn(action, 'sources')) if (typeof url === 'string') found.push({ url })
+  // One compatible upstream sends its searches in the shape of function calls.
+  const callArguments = parsed(wordIn(item, 'arguments') ?? '')
+  const action = isFields(item.action) ? item.action : isFields(callArguments) ? callArguments : {}
+  const sources: Citation[] = []
+  for (const { url } of itemsIn(action, 'sources'))
+    if (typeof url === 'string') sources.push({ url })
   const { sources: _, type: __, ...input } = action
-  return { input, ...(found.length > 0 && { found }) }
+  return { input, ...(sources.length > 0 && { sources }) }
 }
 const code: Read = item => {
-  const given = parsed(wordIn(item, 'arguments') ?? '')
-  const written = wordIn(item, 'code') ?? wordIn(isFields(given) ? given : {}, 'code') ?? ''
+  const callArguments = parsed(wordIn(item, 'arguments') ?? '')
+  const text =
+    wordIn(item, 'code') ?? wordIn(isFields(callArguments) ? callArguments : {}, 'code') ?? ''
   const logs = itemsIn(item, 'outputs').map(output => wordIn(output, 'logs') ?? '')
-  return { input: { code: written }, ...(Array.isArray(item.outputs) && { output: logs.join('') }) }
+  return { input: { code: text }, ...(Array.isArray(item.outputs) && { output: logs.join('') }) }
 }
 const files: Read = item => {
-  const found = itemsIn(item, 'results').map(result => {
+  const results = itemsIn(item, 'results').map(result => {
     const file = wordIn(result, 'file_id')
     const title = wordIn(result, 'filename')
     const quote = wordIn(result, 'text')
     return { ...(file && { file }), ...(title && { title }), ...(quote && { quote }) }
   })
-  return { input: { queries: item.queries ?? [] }, ...(found.length > 0 && { found }) }
+  return { input: { queries: item.queries ?? [] }, ...(results.length > 0 && { sources: results }) }
 }
-const READ: Readonly<Record<string, { readonly tool: HostedName; readonly read: Read }>> = {
+const DECODERS: Readonly<Record<string, { readonly tool: HostedName; readonly read: Read }>> = {
   web_search_call: { tool: 'web_search', read: search },
   code_interpreter_call: { tool: 'code_execution', read: code },
   file_search_call: { tool: 'file_search', read: files },
 }
 
-/** The item this work is written as; undefined where this format has none for it. */
-/** `id`: what the item's own is made of, where it does not have one. */
+/** Encodes a call as an item; undefined if this format has no item for it. `id`: the base of the
+ *  item's id if it has none. */
 export const itemOf = (work: Work, id: string, status: string): Fields | undefined => {
-  const own = ownItem(work)
-  if (own) return own
-  const write = WRITE[work.tool]
+  const ownFields = ownItem(work)
+  if (ownFields) return ownFields
+  const write = ENCODERS[work.tool]
   if (!write) return undefined
   const { type, prefix, ...members } = write(work)
-  return { id: `${prefix}_${id}`, type, status: work.failed ? 'failed' : status, ...members }
+  return { id: `${prefix}_${id}`, type, status: work.error ? 'failed' : status, ...members }
 }
-/** As this format's provider wrote it. */
+/** The item as this format's provider sent it. */
 export const ownItem = ({ raw }: Work): Fields | undefined => {
   const [item] = raw?.origin === NAME ? raw.items : []
   return isFields(item) ? item : undefined
 }
-type Written = { readonly type: string; readonly prefix: string } & Fields
+type WrittenItem = { readonly type: string; readonly prefix: string } & Fields
 
-const searched = ({ input, found }: Work): Written => {
+const searchItem = ({ input, sources: pages }: Work): WrittenItem => {
   const { query, url, pattern } = isFields(input) ? input : { query: input }
-  const sources = found?.flatMap(of => (of.url ? [{ type: 'url', url: of.url }] : []))
+  const sources = pages?.flatMap(page => (page.url ? [{ type: 'url', url: page.url }] : []))
   const action = present({
     type: url === undefined ? 'search' : pattern === undefined ? 'open_page' : 'find_in_page',
     ...(url === undefined && { query: typeof query === 'string' ? query : '' }),
@@ -79,7 +82,7 @@ const searched = ({ input, found }: Work): Written => {
   })
   return { type: 'web_search_call', prefix: 'ws', action }
 }
-const ran = ({ input, output, id }: Work): Written => ({
+const codeItem = ({ input, output, id }: Work): WrittenItem => ({
   type: 'code_interpreter_call',
   prefix: 'ci',
   code: wordIn(isFields(input) ? input : { code: input }, 'code') ?? '',
@@ -90,27 +93,27 @@ const logsOf = (output: Json): string => {
   if (typeof output === 'string') return output
   if (!isFields(output)) return JSON.stringify(output)
   const { stdout, stderr, output: text } = output
-  const words = [stdout ?? text, stderr].filter(word => typeof word === 'string' && word !== '')
-  return words.length > 0 ? words.join('\n') : JSON.stringify(output)
+  const outputs = [stdout ?? text, stderr].filter(word => typeof word === 'string' && word !== '')
+  return outputs.length > 0 ? outputs.join('\n') : JSON.stringify(output)
 }
-const lookedUp = ({ input, found }: Work): Written => {
+const fileSearchItem = ({ input, sources }: Work): WrittenItem => {
   const { queries, query } = isFields(input) ? input : { query: input }
   return {
     type: 'file_search_call',
     prefix: 'fs',
     queries: Array.isArray(queries) ? queries : [typeof query === 'string' ? query : ''],
     results:
-      found?.map(({ file = '', title = '', quote = '' }) => ({
+      sources?.map(({ file = '', title = '', quote = '' }) => ({
         file_id: file,
         filename: title,
         text: quote,
       })) ?? null,
   }
 }
-const WRITE: Readonly<Record<string, (work: Work) => Written>> = {
-  web_search: searched,
-  web_fetch: searched,
-  url_context: searched,
-  code_execution: ran,
-  file_search: lookedUp,
+const ENCODERS: Readonly<Record<string, (work: Work) => WrittenItem>> = {
+  web_search: searchItem,
+  web_fetch: searchItem,
+  url_context: searchItem,
+  code_execution: codeItem,
+  file_search: fileSearchItem,
 }

@@ -1,4 +1,4 @@
-/** A client's whole answer: the same items as in a stream, with nobody told of their making. */
+/** Encodes a client's whole answer: builds the same items as a stream and discards the events. */
 import type { Answer } from '../answer.ts'
 import type { Context } from '../codec.ts'
 import { partsOf } from '../collect.ts'
@@ -9,7 +9,7 @@ import { endingOf } from './stops.ts'
 
 export const encodeAnswer = (answer: Answer, context: Context): Fields => {
   const output = new Output(context.id, () => undefined)
-  // One answer is all this format can give.
+  // This format carries one answer only.
   const choices = answer.choices.slice(0, 1)
   for (const part of partsOf({ ...answer, choices })) if ('index' in part) output.take(part)
   const stop = choices[0]?.stop ?? { reason: 'filter' }

@@ -1,8 +1,17 @@
-/** Turns, written as the items of an upstream's input. */
+/** Encodes turns as the items of an upstream's input. */
 import type { Json } from '../../../engine/plugin.ts'
 import { fitted } from '../call-id.ts'
 import type { Loss } from '../codec.ts'
-import type { Call, Content, Media, Result, Seal, Text, Thought, Work } from '../content.ts'
+import type {
+  Call,
+  Content,
+  Media,
+  OpaquePayload,
+  Result,
+  Text,
+  Thought,
+  Work,
+} from '../content.ts'
 import { type Fields, isFields, parsed, present } from '../fields.ts'
 import type { Turn } from '../hub.ts'
 import { retold } from '../work.ts'
@@ -10,128 +19,133 @@ import { writePart } from './content.ts'
 import { CALL_ID, NAME } from './name.ts'
 import { ownItem } from './work.ts'
 
-export const writeItems = (turns: readonly Turn[], loss: Loss): readonly Fields[] => {
-  const free = new Set<string>()
+export const writeItems = (turns: readonly Turn[], dropped: Loss): readonly Fields[] => {
+  const freeCallIds = new Set<string>()
   return turns.flatMap(turn => {
-    if (turn.role === 'assistant') return new Spoken(free, loss).write(turn.content)
+    if (turn.role === 'assistant')
+      return new AssistantItems(freeCallIds, dropped).write(turn.content)
     const results = turn.content.flatMap(content =>
-      content.type === 'result' ? [writeResult(content, free)] : [],
+      content.type === 'result' ? [writeResult(content, freeCallIds)] : [],
     )
-    const parts = turn.content.flatMap(content => partOf(content, loss) ?? [])
+    const parts = turn.content.flatMap(content => partOf(content, dropped) ?? [])
     return parts.length > 0 ? [...results, writeMessage(turn.role, parts)] : results
   })
 }
-/** What somebody other than the model says; undefined where it is no part of a message. */
-const partOf = (content: Content, loss: Loss): Text | Media | undefined => {
+/** The content of system and user messages; undefined if it is not part of a message. */
+const partOf = (content: Content, dropped: Loss): Text | Media | undefined => {
   if (content.type === 'text' || content.type === 'media') return content
-  return content.type === 'work' ? retold(content, loss) : undefined
+  return content.type === 'hostedCall' ? retold(content, dropped) : undefined
 }
 
 const writeMessage = (role: Turn['role'], parts: readonly (Text | Media)[]): Fields => {
   const [first] = parts
-  const alone = parts.length === 1 && first?.type === 'text'
-  return { type: 'message', role, content: alone ? first.text : parts.flatMap(writeParts) }
+  const isSingleText = parts.length === 1 && first?.type === 'text'
+  return { type: 'message', role, content: isSingleText ? first.text : parts.flatMap(writeParts) }
 }
 
-/** What a document is about stands before it. */
+/** A document's description becomes a text before it. */
 const writeParts = (part: Text | Media): readonly Fields[] => {
   const about = part.type === 'media' ? part.context : undefined
-  const before = about === undefined ? [] : [{ type: 'input_text', text: about }]
-  return [...before, writePart(part)]
+  const description = about === undefined ? [] : [{ type: 'input_text', text: about }]
+  return [...description, writePart(part)]
 }
-/** There is no flag for a tool that failed: it is said. */
+/** This format has no flag for a failed tool; the text says so. */
 const writeResult = (
-  { id, content, value, failed, ...rest }: Result,
-  free: ReadonlySet<string>,
+  { id, content, value, hasFailed, ...rest }: Result,
+  freeCallIds: ReadonlySet<string>,
 ): Fields => {
-  const given =
+  const partsOfResult =
     content.length === 0 && value !== undefined ? [text(JSON.stringify(value))] : content
-  const parts = failed ? [text(FAILED), ...given] : given
+  const parts = hasFailed ? [text(ERROR_PREFIX), ...partsOfResult] : partsOfResult
   const texts = parts.flatMap(part => (part.type === 'text' ? [part.text] : []))
   return {
-    type: rest.free || free.has(id) ? 'custom_tool_call_output' : 'function_call_output',
+    type:
+      rest.isFreeText || freeCallIds.has(id) ? 'custom_tool_call_output' : 'function_call_output',
     call_id: fitted(id, CALL_ID),
     output:
-      texts.length === parts.length && isShort(given) ? texts.join('') : parts.flatMap(writeParts),
+      texts.length === parts.length && isShort(partsOfResult)
+        ? texts.join('')
+        : parts.flatMap(writeParts),
   }
 }
-const FAILED = 'Error: '
-const text = (words: string): Text => ({ type: 'text', text: words })
+const ERROR_PREFIX = 'Error: '
+const text = (value: string): Text => ({ type: 'text', text: value })
 const isShort = (parts: readonly unknown[]): boolean => parts.length <= 1
 
-/** What the model said, item by item. */
-class Spoken {
+/** Encodes an assistant turn item by item. */
+class AssistantItems {
   readonly #items: Fields[] = []
-  readonly #free: Set<string>
-  readonly #loss: Loss
-  /** Texts that follow one another are one message. */
+  readonly #freeCallIds: Set<string>
+  readonly #dropped: Loss
+  /** Consecutive texts form one message. */
   #texts: string[] = []
   #phase: string | undefined
-  /** Sealed by us, for what follows, on its way through a client that has no place for it there. */
-  readonly #carried = new Map<string, string>()
+  /** Payloads by kind, which an empty thought carried through a client without a field for them.
+   *  They belong to the next item. */
+  readonly #payloads = new Map<string, string>()
 
-  constructor(free: Set<string>, loss: Loss) {
-    this.#free = free
-    this.#loss = loss
+  constructor(freeCallIds: Set<string>, dropped: Loss) {
+    this.#freeCallIds = freeCallIds
+    this.#dropped = dropped
   }
   write(contents: readonly Content[]): readonly Fields[] {
     for (const content of contents) this.#take(content)
     this.#flush()
-    // Thoughts that nothing follows are refused.
+    // The provider rejects thoughts that nothing follows.
     while (this.#items.at(-1)?.type === 'reasoning') this.#items.pop()
     return this.#items
   }
   #take(content: Content): void {
     if (content.type === 'text') return this.#text(content)
     if (content.type === 'thought') return this.#thought(content)
-    if (content.type === 'work') this.#work(content)
-    else if (content.type === 'call') this.#put(this.#call(content))
-    else if (content.type === 'media') this.#put(image(content))
-    else if (content.type === 'refusal') this.#put(refusal(content.text, this.#items.length))
+    if (content.type === 'hostedCall') this.#work(content)
+    else if (content.type === 'call') this.#add(this.#call(content))
+    else if (content.type === 'media') this.#add(image(content))
+    else if (content.type === 'refusal') this.#add(refusal(content.text, this.#items.length))
   }
-  #text({ text, seal }: Text): void {
-    const phase = this.#own('phase', seal)
+  #text({ text, payload }: Text): void {
+    const phase = this.#payloadOf('phase', payload)
     if (phase !== this.#phase) this.#flush()
     this.#phase = phase
     this.#texts.push(text)
   }
   #work(work: Work): void {
-    const own = ownItem(work)
-    const text = own ? undefined : retold(work, this.#loss)?.text
-    if (own) this.#put(own)
-    else if (text !== undefined) this.#put(spoken(text))
+    const ownFields = ownItem(work)
+    const text = ownFields ? undefined : retold(work, this.#dropped)?.text
+    if (ownFields) this.#add(ownFields)
+    else if (text !== undefined) this.#add(assistantMessage(text))
   }
   #flush(): void {
     const text = this.#texts.join('')
-    if (text !== '') this.#items.push(spoken(text, this.#phase))
+    if (text !== '') this.#items.push(assistantMessage(text, this.#phase))
     this.#texts = []
     this.#phase = undefined
   }
-  #put(item: Fields): void {
+  #add(item: Fields): void {
     this.#flush()
     this.#items.push(item)
   }
-  /** Those of other providers are not sent as if they were this one's. */
-  #thought({ text, seal }: Thought): void {
-    if (seal?.origin !== NAME) return
-    if (seal.kind !== undefined) {
-      this.#carried.set(seal.kind, seal.data)
+  /** Omits thoughts of other providers. */
+  #thought({ text, payload }: Thought): void {
+    if (payload?.origin !== NAME) return
+    if (payload.kind !== undefined) {
+      this.#payloads.set(payload.kind, payload.data)
       return
     }
-    this.#put(
+    this.#add(
       present({
         type: 'reasoning',
-        id: seal.id,
+        id: payload.id,
         summary: text === '' ? [] : [{ type: 'summary_text', text }],
-        encrypted_content: seal.data,
+        encrypted_content: payload.data,
       }),
     )
   }
-  #call({ id, name, input, free, seal }: Call): Fields {
+  #call({ id, name, input, isFreeText, payload }: Call): Fields {
     const call = { call_id: fitted(id, CALL_ID), name }
-    if (free) this.#free.add(id)
-    if (free) return { type: 'custom_tool_call', ...call, input }
-    const namespace = this.#own('namespace', seal)
+    if (isFreeText) this.#freeCallIds.add(id)
+    if (isFreeText) return { type: 'custom_tool_call', ...call, input }
+    const namespace = this.#payloadOf('namespace', payload)
     return present({
       type: 'function_call',
       ...call,
@@ -139,21 +153,22 @@ class Spoken {
       arguments: input.trim() === '' ? '{}' : input,
     })
   }
-  #own(kind: string, seal: Seal | undefined): string | undefined {
-    const carried = this.#carried.get(kind)
-    this.#carried.delete(kind)
-    return seal?.origin === NAME && seal.kind === kind ? seal.data : carried
+  #payloadOf(kind: string, payload: OpaquePayload | undefined): string | undefined {
+    const storedPayload = this.#payloads.get(kind)
+    this.#payloads.delete(kind)
+    return payload?.origin === NAME && payload.kind === kind ? payload.data : storedPayload
   }
 }
 
-const spoken = (content: string, phase?: string): Fields =>
+const assistantMessage = (content: string, phase?: string): Fields =>
   present({ type: 'message', role: 'assistant', content, phase })
 
-/** A picture of this provider's goes back as it came. That of another becomes one that the user shows. */
+/** Returns this provider's own image item unchanged; another provider's image becomes a user
+ *  message. */
 const image = (media: Media): Fields => {
-  const { seal, source } = media
+  const { payload, source } = media
   const item: Json | undefined =
-    seal?.origin === NAME && seal.kind === 'image' ? parsed(seal.data) : undefined
+    payload?.origin === NAME && payload.kind === 'image' ? parsed(payload.data) : undefined
   if (isFields(item) && source.type === 'data') return { ...item, result: source.data }
   return { type: 'message', role: 'user', content: [writePart(media)] }
 }

@@ -1,4 +1,4 @@
-/** A request, written for an upstream of this format. */
+/** Encodes a request for an upstream of this format. */
 import type { Loss, Sent, TargetFacts } from '../codec.ts'
 import type { Content, Media } from '../content.ts'
 import { present } from '../fields.ts'
@@ -7,46 +7,46 @@ import { writeTools } from './tools.ts'
 import { writeItems } from './write-items.ts'
 import { writeSettings } from './write-settings.ts'
 
-export const encodePrompt = (prompt: Prompt, target: TargetFacts, loss: Loss): Sent => {
-  const { instructions, turns } = opened(prompt.turns)
-  sayLost(prompt, loss)
+export const encodePrompt = (prompt: Prompt, target: TargetFacts, dropped: Loss): Sent => {
+  const { instructions, turns } = withInstructions(prompt.turns)
+  reportDropped(prompt, dropped)
   return {
     path: '/v1/responses',
     body: present({
       model: target.name,
       instructions,
-      input: writeItems(turns, loss),
-      ...writeTools(prompt, loss),
-      ...writeSettings(prompt, target, loss),
+      input: writeItems(turns, dropped),
+      ...writeTools(prompt, dropped),
+      ...writeSettings(prompt, target, dropped),
       stream: prompt.stream ? true : undefined,
     }),
   }
 }
-/** What no item, part or tool of this format can say. */
-const sayLost = ({ turns, tools, cache }: Prompt, loss: Loss): void => {
+/** Reports what no item, part or tool of this format can express. */
+const reportDropped = ({ turns, tools, cache }: Prompt, dropped: Loss): void => {
   const contents = turns.flatMap(({ content }) => content)
-  if (turns.some(({ name }) => name !== undefined)) loss.drop('name')
+  if (turns.some(({ name }) => name !== undefined)) dropped.drop('name')
   if (
     cache ||
     [...contents, ...inResults(contents), ...tools].some(
       each => 'cache' in each && each.cache !== undefined,
     )
   )
-    loss.drop('cache_control')
+    dropped.drop('cache_control')
   const media = [...contents, ...inResults(contents)].filter(each => each.type === 'media')
   const cites = contents.some(each => each.type === 'text' && each.citations?.length)
-  if (cites || media.some(({ cited }) => cited)) loss.drop('citations')
-  // Only a file that comes along with its bytes has a name.
-  const untitled = ({ kind, source }: Media): boolean =>
+  if (cites || media.some(({ citationsEnabled }) => citationsEnabled)) dropped.drop('citations')
+  // Only a file with inline data has a name.
+  const isUntitled = ({ kind, source }: Media): boolean =>
     kind !== 'document' || source.type !== 'data'
-  if (media.some(each => each.name !== undefined && untitled(each))) loss.drop('filename')
-  if (media.some(({ clip }) => clip !== undefined)) loss.drop('videoMetadata')
+  if (media.some(each => each.name !== undefined && isUntitled(each))) dropped.drop('filename')
+  if (media.some(({ clip }) => clip !== undefined)) dropped.drop('videoMetadata')
 }
 const inResults = (contents: readonly Content[]): readonly Content[] =>
   contents.flatMap(each => (each.type === 'result' ? each.content : []))
 
-/** The system prompt has a field of its own, as long as anything is left to be answered. */
-const opened = (
+/** A leading system turn becomes the instructions, unless it is the only turn. */
+const withInstructions = (
   turns: readonly Turn[],
 ): { readonly instructions?: string; readonly turns: readonly Turn[] } => {
   const [first, ...rest] = turns

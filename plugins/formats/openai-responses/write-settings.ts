@@ -1,4 +1,4 @@
-/** Settings, thinking and structured output, written for an upstream. */
+/** Encodes settings, thinking and structured output for an upstream. */
 import { createHash } from 'node:crypto'
 import type { Json } from '../../../engine/plugin.ts'
 import type { Loss, TargetFacts } from '../codec.ts'
@@ -6,28 +6,34 @@ import { type Fields, present } from '../fields.ts'
 import type { Form, Prompt, Settings, Thinking } from '../hub.ts'
 import { LOGPROBS, PLAIN, settings, THOUGHTS } from './settings.ts'
 
-/** Models that think by themselves refuse to be told how to sample: trait `sampling: false`. */
-const SAMPLING: ReadonlySet<string> = new Set(['temperature', 'topP', 'alternatives', 'logprobs'])
+/** Reasoning models reject sampling settings: trait `sampling: false`. */
+const SAMPLING_SETTINGS: ReadonlySet<string> = new Set([
+  'temperature',
+  'topP',
+  'alternatives',
+  'logprobs',
+])
 
-export const writeSettings = (prompt: Prompt, { traits }: TargetFacts, loss: Loss): Fields => {
+export const writeSettings = (prompt: Prompt, { traits }: TargetFacts, dropped: Loss): Fields => {
   const body: { [key: string]: Json } = {}
   for (const [name, value] of Object.entries(prompt.settings) as [keyof Settings, Json][]) {
-    if (traits.sampling === false && SAMPLING.has(name)) {
-      if (name !== 'temperature' || value !== 1) loss.drop(name)
-    } else if (name === 'tier' && !TIERS.has(value)) loss.drop(name)
-    else if (PLAIN[name]) body[PLAIN[name][0]] = FITTED[name]?.(value) ?? value
-    else if (!(name in settings) && !isUsual(name, value)) loss.drop(name)
+    if (traits.sampling === false && SAMPLING_SETTINGS.has(name)) {
+      if (name !== 'temperature' || value !== 1) dropped.drop(name)
+    } else if (name === 'tier' && !TIERS.has(value)) dropped.drop(name)
+    else if (PLAIN[name]) body[PLAIN[name][0]] = VALUE_RULES[name]?.(value) ?? value
+    else if (!(name in settings) && !isDefault(name, value)) dropped.drop(name)
   }
-  const { answer, conversation } = prompt.before ?? {}
+  const { answer, conversation } = prompt.previous ?? {}
   const { thinking } = prompt
   const thinks = traits.thinking !== false
-  if (thinking && thinking.mode !== 'off' && !thinks) loss.drop('thinking')
+  if (thinking && thinking.mode !== 'off' && !thinks) dropped.drop('thinking')
   const reasoning = thinks ? writeReasoning(thinking) : undefined
   const include = writeInclude(prompt, traits)
   return present({
     ...body,
-    // Whoever keeps nothing gets the thoughts back from its client, and must be sent all of them.
-    store: body.store ?? (prompt.before ? undefined : false),
+    // Without storage, the client sends the thoughts back, so the response must include all of
+    // them.
+    store: body.store ?? (prompt.previous ? undefined : false),
     include: include.length > 0 ? include : undefined,
     previous_response_id: answer,
     conversation,
@@ -37,30 +43,30 @@ export const writeSettings = (prompt: Prompt, { traits }: TargetFacts, loss: Los
 }
 const TIERS: ReadonlySet<Json> = new Set(['auto', 'default', 'flex', 'scale', 'priority'])
 
-/** What this format's provider refuses otherwise: fewer tokens than these, and names longer than these, which only have to
- *  stay the same from one request to the next. */
-const LEAST = 16
-const LONGEST = 64
+/** The provider rejects smaller token limits and longer names; a name only has to be stable across
+ *  requests, so a digest of it suffices. */
+const MIN_TOKENS = 16
+const MAX_NAME = 64
 const digest = (value: Json): Json => {
-  if (typeof value !== 'string' || value.length <= LONGEST) return value
+  if (typeof value !== 'string' || value.length <= MAX_NAME) return value
   return createHash('sha256').update(value).digest('base64url')
 }
-const FITTED: Readonly<Partial<Record<keyof Settings, (value: Json) => Json>>> = {
-  limit: value => (typeof value === 'number' ? Math.max(LEAST, value) : value),
+const VALUE_RULES: Readonly<Partial<Record<keyof Settings, (value: Json) => Json>>> = {
+  limit: value => (typeof value === 'number' ? Math.max(MIN_TOKENS, value) : value),
   user: digest,
   cacheKey: digest,
 }
-/** What is so in any case. */
-const isUsual = (name: string, value: Json): boolean =>
+/** Values that equal this format's default. */
+const isDefault = (name: string, value: Json): boolean =>
   (name === 'candidates' && value === 1) ||
   (name === 'modalities' && JSON.stringify(value) === '["text"]') ||
   ((name === 'frequencyPenalty' || name === 'presencePenalty') && value === 0)
 
 const writeInclude = (
-  { before, settings: { logprobs } }: Prompt,
+  { previous, settings: { logprobs } }: Prompt,
   traits: TargetFacts['traits'],
 ): readonly string[] => [
-  ...(before || traits.thinking === false ? [] : [THOUGHTS]),
+  ...(previous || traits.thinking === false ? [] : [THOUGHTS]),
   ...(logprobs && traits.sampling !== false ? [LOGPROBS] : []),
 ]
 const writeText = ({ form, settings: { verbosity } }: Prompt): Fields | undefined => {
@@ -82,13 +88,13 @@ const writeReasoning = (thinking: Thinking | undefined): Fields | undefined => {
   if (!thinking) return undefined
   const { mode, effort, budget, show = mode === 'budget' || mode === 'adaptive' } = thinking
   if (mode === 'off') return { effort: 'none' }
-  const written = present({
+  const reasoning = present({
     effort: effort ?? (budget === undefined ? undefined : effortOf(budget)),
     summary: show ? 'auto' : undefined,
   })
-  return Object.keys(written).length > 0 ? written : undefined
+  return Object.keys(reasoning).length > 0 ? reasoning : undefined
 }
-/** As Google's own layer of compatibility counts it. */
+/** The thresholds of Google's compatibility layer. */
 const effortOf = (budget: number): string => EFFORTS.find(([most]) => budget <= most)?.[1] ?? 'high'
 const EFFORTS: readonly (readonly [most: number, effort: string])[] = [
   [1_024, 'low'],

@@ -1,4 +1,5 @@
-/** A client's stream: numbered events from `response.created` to the one that holds the whole response. No `[DONE]`. */
+/** Encodes a client's stream: numbered events from `response.created` to the one that holds the
+ *  whole response. No `[DONE]`. */
 import type { Meters } from '../../slots.ts'
 import type { Stop } from '../answer.ts'
 import type { Context, StreamEncoder } from '../codec.ts'
@@ -10,25 +11,25 @@ import { endingOf } from './stops.ts'
 export const encodeStream = (context: Context): StreamEncoder => {
   let sequence = 0
   let text = ''
-  let begun = false
+  let hasBegun = false
   let meters: Meters | undefined
   let stop: Stop | undefined
   let tier: string | undefined
-  const tell = (type: string, members: Fields): void => {
+  const emit = (type: string, members: Fields): void => {
     const event = { type, sequence_number: sequence++, ...members }
     text += `event: ${type}\ndata: ${JSON.stringify(event)}\n\n`
   }
-  const output = new Output(context.id, tell)
+  const output = new Output(context.id, emit)
   const respond = (type: string, state: Omit<State, 'output'>, items: readonly Fields[]): void =>
-    tell(type, { response: responseOf(context, { ...state, output: items }) })
+    emit(type, { response: responseOf(context, { ...state, output: items }) })
   const begin = (): void => {
-    if (begun) return
-    begun = true
+    if (hasBegun) return
+    hasBegun = true
     respond('response.created', { status: 'in_progress' }, [])
     respond('response.in_progress', { status: 'in_progress' }, [])
   }
   const complain = (error: Fields): void =>
-    tell('error', { code: null, message: '', param: null, ...error })
+    emit('error', { code: null, message: '', param: null, ...error })
   const finish = (why: Stop): void => {
     if (why.reason === 'refusal') output.refuse(why.message)
     const ending = endingOf(why, output.refused)
@@ -37,10 +38,10 @@ export const encodeStream = (context: Context): StreamEncoder => {
     if (error) complain(error)
     respond(`response.${status}`, { ...ending, meters, tier }, output.items)
   }
-  const taken = (): string => {
-    const written = text
+  const takeText = (): string => {
+    const pending = text
     text = ''
-    return written
+    return pending
   }
   return {
     part: part => {
@@ -50,11 +51,11 @@ export const encodeStream = (context: Context): StreamEncoder => {
         meters = part.meters
         tier = part.tier
       }
-      // One answer is all this format can give.
+      // This format carries one answer only.
       else if (part.type === 'stop') stop = part.choice === 0 ? part.stop : stop
       else if (part.type === 'end') finish(stop ?? { reason: 'end' })
       else if (part.type !== 'open' || part.choice === 0) output.take(part)
-      return taken()
+      return takeText()
     },
     fail: body => {
       begin()
@@ -63,12 +64,12 @@ export const encodeStream = (context: Context): StreamEncoder => {
       const error = { code: code ?? 'server_error', message }
       const state = { status: 'failed', error, meters } as const
       respond('response.failed', state, output.items)
-      return taken()
+      return takeText()
     },
   }
 }
 
-/** As the client's dialect writes it. */
+/** Reads the error from the body in the client's dialect. */
 const errorIn = (
   body: Fields,
 ): { readonly code: string | null; readonly message: string; readonly param: string | null } => {

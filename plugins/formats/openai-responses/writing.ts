@@ -1,92 +1,95 @@
-/** Output items while they are written: which events tell of their beginning, growth and end. */
+/** Writers of output items: each emits the events for the beginning, growth and end of one item. */
 import type { Json } from '../../../engine/plugin.ts'
 import { fitted } from '../call-id.ts'
-import type { Call, Content, Media, Seal, Thought, Work } from '../content.ts'
+import type { Call, Content, Media, OpaquePayload, Thought, Work } from '../content.ts'
 import { type Fields, wordIn } from '../fields.ts'
 import { sealedFor } from '../seal.ts'
 import { CALL_ID, itemId, NAME } from './name.ts'
 import { itemOf } from './work.ts'
 
-/** Tells of one event of the item at hand: place and number are put in by whoever sends it. */
+/** Emits one event of the current item; the caller adds position and sequence number. */
 export type Tell = (type: string, members: Fields) => void
 export type Status = 'completed' | 'incomplete'
 
-/** One item. Its methods are called in any order that the hub's parts may come in. */
+/** The writer of one item. Its methods may be called in any order in which the hub's parts can
+ *  arrive. */
 export interface Writing {
-  /** As it is announced. */
+  /** The item as announced. */
   readonly item: Fields
   grow(text: string, logprobs?: Json): void
-  seal(seal: Seal): void
-  /** What it turned out to be. */
+  setPayload(payload: OpaquePayload): void
+  /** Sets the final content. */
   become(content: Content): void
-  /** All of it, once its last events are told. */
+  /** Emits the last events and returns the whole item. */
   finish(status: Status): Fields
 }
-/** What most items have no ear for. */
-const DEAF = {
+/** Defaults for methods that most items ignore. */
+const NO_OP = {
   grow: () => undefined,
-  seal: () => undefined,
+  setPayload: () => undefined,
   become: () => undefined,
 }
-/** Where it stands: what ids are made of. */
+/** The answer's id and the item's position, from which ids are made. */
 export interface Place {
   readonly id: string
   readonly index: number
 }
 
-export const writeThought = (thought: Thought, place: Place, tell: Tell): Writing => {
+export const writeThought = (thought: Thought, place: Place, emit: Tell): Writing => {
   const id = itemId('rs', place.id, place.index)
   const item = { id, type: 'reasoning', summary: [] }
   let text = ''
-  let sealed = thought.seal
+  let lastPayload = thought.payload
   const begin = (): void => {
     const part = { type: 'summary_text', text: '' }
-    tell('response.reasoning_summary_part.added', { item_id: id, summary_index: 0, part })
+    emit('response.reasoning_summary_part.added', { item_id: id, summary_index: 0, part })
   }
   return {
-    ...DEAF,
+    ...NO_OP,
     item,
     grow: delta => {
       if (text === '') begin()
       text += delta
       const members = { item_id: id, summary_index: 0, delta }
-      tell('response.reasoning_summary_text.delta', members)
+      emit('response.reasoning_summary_text.delta', members)
     },
-    seal: seal => {
-      sealed = seal
+    setPayload: payload => {
+      lastPayload = payload
     },
     finish: () => {
       const part = { type: 'summary_text', text }
       const at = { item_id: id, summary_index: 0 }
       if (text !== '') {
-        tell('response.reasoning_summary_text.done', { ...at, text })
-        tell('response.reasoning_summary_part.done', { ...at, part })
+        emit('response.reasoning_summary_text.done', { ...at, text })
+        emit('response.reasoning_summary_part.done', { ...at, part })
       }
-      const encrypted = sealed && sealText(sealed, id)
+      const ciphertext = lastPayload && ciphertextOf(lastPayload, id)
       const summary = text === '' ? [] : [part]
-      return { ...item, summary, ...(encrypted && { encrypted_content: encrypted }) }
+      return { ...item, summary, ...(ciphertext && { encrypted_content: ciphertext }) }
     },
   }
 }
-/** Ciphertext is bound to the id of its item: under another id it is packed with its own. */
-const sealText = (seal: Seal, id: string): string => sealedFor(seal.id === id ? NAME : '', seal)
+/** A ciphertext is bound to the id of its item: under another id it is packed together with its
+ *  own. */
+const ciphertextOf = (payload: OpaquePayload, id: string): string =>
+  sealedFor(payload.id === id ? NAME : '', payload)
 
-export const writeCall = (call: Call, place: Place, tell: Tell): Writing => {
-  const { type, prefix, member, event } = call.free ? FREE : FUNCTION
+export const writeCall = (call: Call, place: Place, emit: Tell): Writing => {
+  const { type, prefix, member, event } = call.isFreeText ? FREE : FUNCTION
   const id = itemId(prefix, place.id, place.index)
   const facts = { id, type, call_id: fitted(call.id, CALL_ID), name: call.name }
   let input = ''
   const grow = (delta: string): void => {
     input += delta
-    tell(`response.${event}.delta`, { item_id: id, delta })
+    emit(`response.${event}.delta`, { item_id: id, delta })
   }
   return {
-    ...DEAF,
+    ...NO_OP,
     item: { ...facts, [member]: '', status: 'in_progress' },
     grow,
     finish: status => {
-      if (input === '' && !call.free) grow('{}')
-      tell(`response.${event}.done`, { item_id: id, [member]: input })
+      if (input === '' && !call.isFreeText) grow('{}')
+      emit(`response.${event}.done`, { item_id: id, [member]: input })
       return { ...facts, [member]: input, status }
     },
   }
@@ -104,42 +107,42 @@ const FREE = {
   event: 'custom_tool_call_input',
 }
 
-/** Undefined where this format has no item for it. */
-export const writeWork = (work: Work, place: Place, tell: Tell): Writing | undefined => {
+/** Undefined if this format has no item for it. */
+export const writeWork = (work: Work, place: Place, emit: Tell): Writing | undefined => {
   const base = `${place.id}_${place.index}`
   const item = itemOf(work, base, 'in_progress')
   if (!item) return undefined
   const id = wordIn(item, 'id') ?? base
   const { began = [], ended = [] } = PHASES[wordIn(item, 'type') ?? ''] ?? {}
   let last = work
-  let announced = false
-  /** Behind the item's own announcement. */
+  let hasBegun = false
+  /** Runs after the item was announced. */
   const begin = (): void => {
-    if (announced) return
-    announced = true
-    for (const phase of began) tell(`response.${item.type}.${phase}`, { item_id: id })
+    if (hasBegun) return
+    hasBegun = true
+    for (const phase of began) emit(`response.${item.type}.${phase}`, { item_id: id })
   }
   return {
-    ...DEAF,
+    ...NO_OP,
     item,
     become: content => {
       begin()
-      if (content.type === 'work') last = content
+      if (content.type === 'hostedCall') last = content
     },
     finish: status => {
       begin()
-      const whole = { ...itemOf(last, base, status), id }
-      tellCode(whole, id, tell)
-      for (const phase of ended) tell(`response.${item.type}.${phase}`, { item_id: id })
-      return whole
+      const finalItem = { ...itemOf(last, base, status), id }
+      emitCode(finalItem, id, emit)
+      for (const phase of ended) emit(`response.${item.type}.${phase}`, { item_id: id })
+      return finalItem
     },
   }
 }
-const tellCode = (item: Fields, id: string, tell: Tell): void => {
+const emitCode = (item: Fields, id: string, emit: Tell): void => {
   if (item.type !== 'code_interpreter_call') return
   const code = wordIn(item, 'code') ?? ''
-  tell('response.code_interpreter_call_code.delta', { item_id: id, delta: code })
-  tell('response.code_interpreter_call_code.done', { item_id: id, code })
+  emit('response.code_interpreter_call_code.delta', { item_id: id, delta: code })
+  emit('response.code_interpreter_call_code.done', { item_id: id, code })
 }
 const PHASES: Readonly<
   Record<string, { readonly began: readonly string[]; readonly ended: readonly string[] }>
@@ -149,18 +152,18 @@ const PHASES: Readonly<
   code_interpreter_call: { began: ['in_progress'], ended: ['interpreting', 'completed'] },
 }
 
-/** A picture. Where there is only an address, it is shown in words. */
-export const writeImage = (media: Media, place: Place, tell: Tell): Writing | undefined => {
+/** An image. If there is only a URL, the image is written as text. */
+export const writeImage = (media: Media, place: Place, emit: Tell): Writing | undefined => {
   const { source } = media
   if (media.kind !== 'image' || source.type !== 'data') return undefined
   const id = itemId('ig', place.id, place.index)
   const item = { id, type: 'image_generation_call', result: null, status: 'in_progress' }
   return {
-    ...DEAF,
+    ...NO_OP,
     item,
     finish: () => {
       for (const phase of ['in_progress', 'generating', 'completed'])
-        tell(`response.image_generation_call.${phase}`, { item_id: id })
+        emit(`response.image_generation_call.${phase}`, { item_id: id })
       const format = source.mime.replace(/^image\//, '')
       return { ...item, output_format: format, result: source.data, status: 'completed' }
     },

@@ -1,4 +1,4 @@
-/** OpenAI's endpoint that reads aloud: sound passes byte for byte, in a stream of events, too. */
+/** OpenAI's text-to-speech endpoint: audio passes through unchanged, also in a stream of events. */
 import { endedBy, usageWith } from '../closing-event.ts'
 import type { Format } from '../format.ts'
 import { metersOf, speechGauge } from './gauge.ts'

@@ -1,5 +1,5 @@
-/** OpenAI's endpoints that write down what was said: forms go up as they are, text comes down in whichever form was asked
- *  for. */
+/** OpenAI's speech-to-text endpoints: forms pass up unchanged, and transcripts pass down in the
+ *  format that the client requested. */
 import { endedBy, usageWith } from '../closing-event.ts'
 import type { Format } from '../format.ts'
 import { metersOf, transcriptionGauge } from './gauge.ts'

@@ -15,7 +15,7 @@ const CARRY = 32
 export class Transcript {
   readonly #reader: Reader
   constructor(type: string) {
-    this.#reader = READERS.find(([known]) => known.test(type))?.[1]() ?? new Words()
+    this.#reader = READERS.find(([pattern]) => pattern.test(type))?.[1]() ?? new TextReader()
   }
   saw(chunk: Bytes): void {
     this.#reader.saw(chunk)
@@ -44,25 +44,25 @@ interface Reader {
 }
 
 /** Plain text, and subtitles. */
-class Words implements Reader {
+class TextReader implements Reader {
   bytes = 0
   end: number | undefined
-  #rest = ''
+  #carry = ''
   saw(chunk: Bytes): void {
     this.bytes += chunk.length
     const text =
-      this.#rest + Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).toString('latin1')
+      this.#carry + Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).toString('latin1')
     for (const [, hours = '0', minutes, seconds, milliseconds] of text.matchAll(CUE))
       this.end = Math.max(
         this.end ?? 0,
         Number(hours) * 3_600 + Number(minutes) * 60 + Number(`${seconds}.${milliseconds}`),
       )
-    this.#rest = text.slice(-CARRY)
+    this.#carry = text.slice(-CARRY)
   }
 }
 
 /** JSON of which one word is looked for. */
-class Whole implements Reader {
+class JsonReader implements Reader {
   bytes = 0
   readonly #skimmer = new Skimmer(Buffer.from('duration'))
   saw(chunk: Bytes): void {
@@ -91,6 +91,6 @@ class Events implements Reader {
 }
 
 const READERS: readonly (readonly [type: RegExp, make: () => Reader])[] = [
-  [/\bjson\b/i, () => new Whole()],
+  [/\bjson\b/i, () => new JsonReader()],
   [/^text\/event-stream/i, () => new Events()],
 ]

@@ -1,4 +1,4 @@
-/** Changes of an image, in forms: of all of it, or of what a mask shows. */
+/** Encodes image edits as forms: of the whole image, or of the area that a mask selects. */
 import type { Loss, Sent } from '../codec.ts'
 import type { Media } from '../content.ts'
 import { fileName, fileOf } from '../drawing.ts'
@@ -7,32 +7,34 @@ import type { Fields } from '../fields.ts'
 import { writeForm } from '../multipart.ts'
 import { whitened } from './mask.ts'
 
-/** How far from the image its own programs go, where nobody says: 0 to 1. */
-const STRENGTH = 0.5
-/** An image keeps its size. */
-const LOST = ['size']
-/** What is kept of it is not redrawn. */
-const LOST_BY_MASK = ['strength', 'controls']
+/** Default strength of a change (0 to 1), as Recraft's own programs use. */
+const DEFAULT_STRENGTH = 0.5
+/** Not accepted: an edited image keeps its size. */
+const UNSUPPORTED_FIELDS = ['size']
+/** Not accepted with a mask: the area outside the mask stays as it is. */
+const UNSUPPORTED_WITH_MASK = ['strength', 'controls']
 
-/** `members`: without those that say how many. */
+/** `members`: the fields without the number of images. */
 export const changing = (
   image: Media,
   mask: Media | undefined,
   members: Fields,
-  loss: Loss,
+  dropped: Loss,
 ): ((n: number) => Sent) => {
   const { bytes, type } = fileOf(image)
   const files = [{ name: 'image', file: fileName('image', type), type, bytes }]
   if (mask) files.push(fileOfMask(mask))
-  const lost = new Set(mask ? [...LOST, ...LOST_BY_MASK] : LOST)
-  const kept: [string, string][] = mask ? [] : [['strength', String(STRENGTH)]]
+  const unsupported = new Set(
+    mask ? [...UNSUPPORTED_FIELDS, ...UNSUPPORTED_WITH_MASK] : UNSUPPORTED_FIELDS,
+  )
+  const fields: [string, string][] = mask ? [] : [['strength', String(DEFAULT_STRENGTH)]]
   for (const [name, value] of Object.entries(members))
-    if (lost.has(name)) loss.drop(name)
-    else kept.push([name, typeof value === 'string' ? value : JSON.stringify(value)])
+    if (unsupported.has(name)) dropped.drop(name)
+    else fields.push([name, typeof value === 'string' ? value : JSON.stringify(value)])
   const path = mask ? '/v1/images/inpaint' : '/v1/images/imageToImage'
   return n => {
-    const fields = new Map([...kept, ['n', String(n)]])
-    const form = writeForm([...fields], files)
+    const formFields = new Map([...fields, ['n', String(n)]])
+    const form = writeForm([...formFields], files)
     return { path, body: form.body, headers: { 'content-type': form.type } }
   }
 }
@@ -40,8 +42,12 @@ const fileOfMask = (mask: Media) => {
   const bytes = whitened(fileOf(mask).bytes)
   const { at = 'mask' } = mask
   if (!bytes)
-    throw fault('MEMBER_VALUE', [at, 'it is no PNG of up to 4 megapixels with transparent parts'], {
-      param: at,
-    })
+    throw fault(
+      'MEMBER_VALUE',
+      [at, 'expected a PNG of at most 4 megapixels with transparent pixels'],
+      {
+        param: at,
+      },
+    )
   return { name: 'mask', file: 'mask.png', type: 'image/png', bytes }
 }

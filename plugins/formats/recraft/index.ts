@@ -1,4 +1,5 @@
-/** Recraft, for targets only: images and vector graphics from a text, or from an image, six in one call. Its clients read bare addresses. */
+/** Recraft, for targets only: raster and vector images from a text or an image, at most six per
+ *  call. Its clients expect bare URLs. */
 import type { Loss, Sent, TargetFacts } from '../codec.ts'
 import { askedOf, reduced, shares, taken, unsupported } from '../drawing.ts'
 import { drawnIn, joined } from '../drawn.ts'
@@ -8,15 +9,24 @@ import type { Prompt } from '../hub.ts'
 import { decodeError } from '../openai-refusal.ts'
 import { changing } from './changing.ts'
 
-/** Images of one call. */
-const MOST = 6
+/** The maximum number of images per call. */
+const MAX_IMAGES = 6
 
 const takes: ReadonlySet<string> = new Set([
-  ...['size', 'style', 'style_id', 'substyle', 'negative_prompt', 'controls', 'text_layout'],
-  ...['image_format', 'random_seed', 'response_format', 'strength'],
+  'size',
+  'style',
+  'style_id',
+  'substyle',
+  'negative_prompt',
+  'controls',
+  'text_layout',
+  'image_format',
+  'random_seed',
+  'response_format',
+  'strength',
 ])
 
-/** Sizes of OpenAI's that it has by another number; '': whichever the model likes. */
+/** Sizes of OpenAI's image models -> the nearest supported size; '': the model's default. */
 const SIZES: Readonly<Record<string, string>> = {
   '1792x1024': '1820x1024',
   '1024x1792': '1024x1820',
@@ -24,30 +34,34 @@ const SIZES: Readonly<Record<string, string>> = {
   '512x512': '1024x1024',
   auto: '',
 }
-/** Styles of OpenAI's, which mean nothing here. */
-const FOREIGN: ReadonlySet<unknown> = new Set(['vivid', 'natural'])
+/** Styles of OpenAI's image models without an equivalent here. */
+const OPENAI_STYLES: ReadonlySet<unknown> = new Set(['vivid', 'natural'])
 
-const encodePrompt = (prompt: Prompt, { name }: TargetFacts, loss: Loss): Sent => {
+const encodePrompt = (prompt: Prompt, { name }: TargetFacts, dropped: Loss): Sent => {
   const { text, images, mask, count } = askedOf(prompt)
-  if (prompt.settings.user !== undefined) loss.drop('user')
+  if (prompt.settings.user !== undefined) dropped.drop('user')
   const { style, ...more } = taken(prompt.body, takes)
-  if (FOREIGN.has(style)) loss.drop('style')
+  if (OPENAI_STYLES.has(style)) dropped.drop('style')
   const members: Fields = {
-    ...{ prompt: text, model: name, ...more },
-    ...(style !== undefined && !FOREIGN.has(style) && { style }),
+    prompt: text,
+    model: name,
+    ...more,
+    ...(style !== undefined && !OPENAI_STYLES.has(style) && { style }),
   }
-  const [first = 1, ...rest] = shares(count, MOST)
+  const [first = 1, ...rest] = shares(count, MAX_IMAGES)
   const [image, another] = images
   if (another) throw unsupported(another)
-  const write = image ? changing(image, mask, members, loss) : drawing(members, loss)
-  return { ...write(first), more: rest.map(write) }
+  const write = image
+    ? changing(image, mask, members, dropped)
+    : generationRequest(members, dropped)
+  return { ...write(first), followUps: rest.map(write) }
 }
-const drawing = (given: Fields, loss: Loss): ((n: number) => Sent) => {
-  const { size, strength, ...members } = given
-  if (strength !== undefined) loss.drop('strength')
-  const wanted = typeof size === 'string' ? (entryOf(SIZES, size) ?? size) : size
-  const sized = wanted !== undefined && wanted !== '' && { size: wanted }
-  return n => ({ path: '/v1/images/generations', body: { ...members, ...sized, n } })
+const generationRequest = (fields: Fields, dropped: Loss): ((n: number) => Sent) => {
+  const { size, strength, ...members } = fields
+  if (strength !== undefined) dropped.drop('strength')
+  const sizeName = typeof size === 'string' ? (entryOf(SIZES, size) ?? size) : size
+  const sizeMember = sizeName !== undefined && sizeName !== '' && { size: sizeName }
+  return n => ({ path: '/v1/images/generations', body: { ...members, ...sizeMember, n } })
 }
 
 export const recraft: TargetFormat = {
@@ -60,22 +74,23 @@ export const recraft: TargetFormat = {
       return {
         ...(typeof body.created === 'number' && { created: body.created }),
         choices: images.map(image => ({
-          content: [{ ...image, bare: true }],
+          content: [{ ...image, isBare: true }],
           stop: { reason: 'end' },
         })),
         meters: { images: images.length },
       }
     },
-    // It never streams.
+    // Recraft never streams.
     decodeStream: () => ({ event() {}, close: () => false }),
     decodeError,
     drawing: {
       takes,
       join: joined,
-      // What it drew may be no image that it reads: a conversation is drawn anew, from all that was said.
-      reduce: (prompt, target, loss) => {
+      // Recraft may not accept its own output (vector graphics) as input, so earlier images are not
+      // edited: the image is generated again from the whole conversation.
+      reduce: (prompt, target, dropped) => {
         const { edits = 'shown' } = target.traits
-        return reduced(prompt, { ...target, traits: { ...target.traits, edits } }, loss)
+        return reduced(prompt, { ...target, traits: { ...target.traits, edits } }, dropped)
       },
     },
   },

@@ -1,5 +1,6 @@
-/** Streams and errors that recordings are thin in, the project's own, more than forty of each provider: each is told to an
- *  official SDK of another format, in the long form to those of all others, and what its user reads or catches is judged. */
+/** Streams and errors that recordings rarely contain, more than forty handmade ones of each
+ *  provider: sent to the official SDK of another format (in the long form, of all others), whose
+ *  user must read or catch the right thing. */
 import t, { type Test } from 'tap'
 import { told } from '../../fixtures/upstream/told/index.ts'
 import type { Failure, Told, Wanted } from '../../fixtures/upstream/told/told.ts'
@@ -13,7 +14,7 @@ const heard = listen()
 const stand = await startMatrix({ program: 'telling.ts' })
 t.teardown(() => stand.stop())
 
-/** What other statuses a dialect has for the same. */
+/** Other statuses that a dialect uses for the same error. */
 const STATUSES: Readonly<Record<string, Readonly<Record<number, number>>>> = {
   'openai-chat': { 529: 503 },
   'openai-responses': { 529: 503 },
@@ -22,7 +23,8 @@ const STATUSES: Readonly<Record<string, Readonly<Record<number, number>>>> = {
 }
 const isFailure = (wanted: Wanted): wanted is Failure => 'says' in wanted
 
-/** What a case does not name is not there; counts are not compared then, since some are made up. */
+/** Facts that a case does not list are not compared; usage is not compared then, since some of it
+ *  is estimated. */
 const whole = (wanted: Partial<Reading>): Partial<Reading> => ({
   ...{
     text: '',
@@ -63,9 +65,9 @@ const judge = async (t: Test, format: string, one: Told, name: string, client: C
 }
 
 for (const [format, cases] of told)
-  t.test(`told by ${format}`, async t => {
+  t.test(`format cases: users of ${format} read the same answers and errors`, async t => {
     t.ok(cases.length >= 40, `${cases.length} cases`)
-    t.equal(new Set(cases.map(({ name }) => name)).size, cases.length, 'each once')
+    t.equal(new Set(cases.map(({ name }) => name)).size, cases.length, 'each case ran once')
     const others = Object.entries(stand.clients).filter(([name]) => name !== format)
     await inLanes([...cases.entries()], async ([index, one]) => {
       const { to = others[index % others.length]?.[0] } = one
@@ -75,6 +77,6 @@ for (const [format, cases] of told)
     t.comment(`${cases.length} cases`)
   })
 
-t.test('all that was told fits the types of the SDK that read it', async t => {
+t.test('format cases: everything sent matches the types of the SDK that read it', async t => {
   t.same((await heard.done()).complaints, [])
 })

@@ -1,6 +1,6 @@
-/** Every client format against every upstream format: the official SDKs ask, recorded providers answer from a process of their
- *  own, and what the SDK's user reads is what the recording says, whether it is asked for as it was recorded or as a stream of
- *  what was none and the other way round. */
+/** Every client format against every upstream format: official SDKs send requests, recorded answers
+ *  come from an upstream process, and the SDK's user must read what the recording says, as recorded
+ *  and with streaming toggled. */
 import { isDeepStrictEqual } from 'node:util'
 import t, { type Test } from 'tap'
 import { EXCEPTIONS } from '../../helpers/answered.ts'
@@ -23,12 +23,12 @@ const heard = listen()
 const stand = await startMatrix({ priced: true })
 t.teardown(() => stand.stop())
 
-/** Images stand in the text where a format has no other place: Markdown, which is not compared with what was said. */
+/** Formats without images in answers carry them as Markdown in the text, which is not compared. */
 const IMAGE = /!\[image\]\(data:[^)]*\)/g
 const drawn = new Set<string>()
-/** Answers that hold the work of tools which their provider runs: it is counted where they are offered. */
+/** Answers with hosted tools, which are counted only if the request offers the tools. */
 const WORK = /"(?:web_search|file_search|code_interpreter)_call"|webSearchQueries"|executableCode"/
-/** A recording is read once, however many clients are told of it. */
+/** Each recording is read once for all clients. */
 const once = <T>(read: (recording: Recording) => T): ((recording: Recording) => T) => {
   const known = new Map<string, T>()
   return recording => {
@@ -73,42 +73,44 @@ const check = async (
     const wanted = readingOf(recording)
     const told = exception?.told?.(wanted, recording) ?? wanted
     const due = { ...told, 'the pieces are the whole': true }
-    // Some recordings say less in their pieces than at the end; what we write says the same twice.
+    // The deltas of some recordings hold less text than their end; our encoding repeats the full
+    // text in both.
     const whole = name === formatOf(recording) || deltas === undefined || deltas === read.text
     const text = read.text.replace(IMAGE, () => {
       drawn.add(id)
       return ''
     })
     const found = { ...read, text, 'the pieces are the whole': whole }
-    // Assertions that hold are counted in the table: two thousand of them cost a second.
+    // Passing assertions are counted in the table, because two thousand separate ones take a
+    // second.
     if (!isDeepStrictEqual(found, due)) t.strictSame(found, due, `${cell} ${id}`)
     else if (exception) tally.otherwise++
     else tally.same++
   } catch (thrown) {
     const { message, status } = thrown as { readonly message: string; readonly status?: number }
     if (!exception?.throws) return void t.fail(`${cell} ${id}: ${thrown}`)
-    // A stream that has begun is broken by an error that has no status.
+    // An error inside a stream has no status.
     const begun = stream && recording.stream
     const due = { message: exception.throws, ...(!begun && { status: exception.status }) }
     if (t.match({ message, status }, due, `${cell} ${id}`)) tally.failed++
   }
 }
 
-/** In the short form each recording is asked for in the other way by one of the clients of other formats. */
+/** In the short form, one client of another format toggles streaming for each recording. */
 const flipped = (name: string, recording: Recording, index: number): boolean => {
   const others = clients.filter(([other]) => other !== formatOf(recording))
   const at = others.findIndex(([other]) => other === name)
   return at >= 0 && (LONG || at === (index + seed()) % others.length)
 }
 for (const client of clients)
-  t.test(`clients of ${client[0]}`, t =>
+  t.test(`format matrix: clients of ${client[0]} read what was recorded`, t =>
     inLanes([...recorded.entries()], async ([index, one]) => {
       await check(t, client, one, one.stream)
       if (flipped(client[0], one, index)) await check(t, client, one, !one.stream)
     }),
   )
 
-t.test('the table', async t => {
+t.test('format matrix: all cells as expected', async t => {
   for (const [cell, { asked, same, otherwise, failed }] of [...cells].sort()) {
     t.comment(
       `${cell}: ${asked} asked, ${same} the same, ${otherwise} in other words, ${failed} errors`,
@@ -121,13 +123,13 @@ t.test('the table', async t => {
   for (const { id, format } of others) t.comment(`${id}, not asked: its endpoint is of ${format}`)
 })
 
-/** What is charged for this usage, if nothing else is said. */
+/** The price of this usage at the default prices. */
 const settled = (usage: Counts, estimated = 0): Charge => {
   const nanos = Object.entries(usage).map(([meter, count]) => count * (NANOS[meter] ?? 0))
   const amount = nanos.reduce((sum, each) => sum + each, 0)
   return { state: 'settled', amount, uncollected: 0, estimated, usage }
 }
-/** Whether it is what the recording's own counts say, or what stands in for them. */
+/** Whether the usage equals the recording's own or its listed exception. */
 const isDue = (client: string, recording: Recording, charge: Charge | undefined): boolean => {
   const charged = uncountedOf(client, recording)?.charged
   if (charged === 'nothing') return charge === undefined || charge.state === 'released'
@@ -141,13 +143,13 @@ const isDue = (client: string, recording: Recording, charge: Charge | undefined)
       : countsOf(recording)
   return counts !== undefined && isDeepStrictEqual(charge, settled(counts))
 }
-/** With what is beyond twice its hold: the recordings answered larger requests than these. */
+/** Adds the uncollected part: recorded answers may exceed twice the hold of these requests. */
 const costOf = (charge: Charge): Charge => ({
   ...charge,
   amount: Number(charge.amount ?? 0) + Number(charge.uncollected ?? 0),
   uncollected: 0,
 })
-t.test('what is charged is what the upstream counted', async t => {
+t.test('format matrix: charges equal the upstream’s usage', async t => {
   const charges = await chargesIn(stand.data)
   const by = new Map(recorded.map(one => [one.id, one]))
   const found = new Map<string, { asked: number; excepted: number; wrong: unknown[] }>()
@@ -169,15 +171,15 @@ t.test('what is charged is what the upstream counted', async t => {
     t.same(wrong, [], cell)
   }
   const asked = [...cells.values()].reduce((sum, each) => sum + each.asked, 0)
-  t.equal(heard.asked.size, asked, 'each of them')
+  t.equal(heard.asked.size, asked, 'every answer was charged')
 })
 
-t.test('all that was told fits the types of the SDK that read it', async t => {
+t.test('format matrix: everything sent matches the types of the SDK that read it', async t => {
   const { complaints, judged, met } = await heard.done()
   for (const [format, { answers, events }] of judged)
     t.comment(`${format}: ${answers} answers, ${events} events`)
   t.same(complaints, [])
   for (const [format, { answers, events }] of judged)
     t.ok(answers > 100 && events > 1_000, `${format}: judged`)
-  t.same([...met].sort(), [...EXCEPTIONS].sort(), 'no exception is listed in vain')
+  t.same([...met].sort(), [...EXCEPTIONS].sort(), 'every listed exception occurs')
 })

@@ -1,5 +1,5 @@
-/** Streams between formats that come in pieces of one byte, or cut at random, read the same; streams that lose their end, break
- *  off in the middle or tell of an error are an error to every client, never a shorter answer. */
+/** Translated streams read the same in single bytes and in random chunks; streams that are
+ *  truncated, broken or contain an error are errors for every client, never shorter answers. */
 import t from 'tap'
 import { exceptionOf, uncountedOf } from '../../helpers/excepted.ts'
 import { scaled } from '../../helpers/long.ts'
@@ -7,12 +7,12 @@ import { FORMATS, inLanes, recorded, short, startMatrix } from '../../helpers/ma
 import { type Recording, recordedFormat } from '../../helpers/recorded.ts'
 import { seed } from '../../helpers/seeded.ts'
 
-/** One whole answer: half of several may be whole, and where an SDK reads nothing there is nothing to compare. */
+/** Requires one whole answer that the SDK reads: half of several answers may be whole. */
 const isOne = (recording: Recording): boolean =>
   FORMATS.every(
     client => !exceptionOf(client, recording)?.throws && !uncountedOf(client, recording),
   )
-/** Each format's streams, the shorter ones first: all of them in the long form. */
+/** The streams of each format, the shorter ones first; the long form uses all of them. */
 const MANY = scaled(6, Number.POSITIVE_INFINITY)
 const streams = FORMATS.flatMap(format =>
   recorded
@@ -28,11 +28,12 @@ if (streams.length === 0) {
 const stand = await startMatrix()
 t.teardown(() => stand.stop())
 
-/** Byte by byte, and cut at random: `r7` is told in the pieces that chance from 7 makes. The long form draws several times. */
+/** Single bytes and random chunks: `r7` uses the chunks of seed 7. The long form uses several
+ *  seeds. */
 const CUTS = ['p1', ...Array.from({ length: scaled(1, 5) }, (_, index) => `r${seed() + index}`)]
 
 for (const [name, client] of Object.entries(stand.clients)) {
-  t.test(`in pieces, to clients of ${name}`, t =>
+  t.test(`chunked streams: clients of ${name} read the same`, t =>
     inLanes(streams, async ({ id, format }) => {
       const model = `${short(recordedFormat(format) as string)}-${id}`
       const whole = await client(model, true)
@@ -41,7 +42,7 @@ for (const [name, client] of Object.entries(stand.clients)) {
     }),
   )
   for (const how of ['drop', 'half', 'error'])
-    t.test(`${how}, to clients of ${name}`, t =>
+    t.test(`${how} streams: clients of ${name} get an error`, t =>
       inLanes(streams, async ({ id, format }) => {
         const model = `${short(recordedFormat(format) as string)}-${id}.${how}`
         const read = await client(model, true).catch((thrown: unknown) => thrown)

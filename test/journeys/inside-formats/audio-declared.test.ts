@@ -1,5 +1,5 @@
-/** A model of sound is declared, not written: the entries that docs/formats.md shows, at an upstream of one's own, and one
- *  that does nothing else. */
+/** Audio models of a custom upstream are configured, not programmed: the entries from
+ *  docs/formats.md, and an upstream for audio only. */
 import { fileURLToPath } from 'node:url'
 import OpenAI, { toFile } from 'openai'
 import t from 'tap'
@@ -56,7 +56,7 @@ const speak = async (model: string) => {
 const listen = async (model: string) =>
   openai.audio.transcriptions.create({ model, file: await toFile(Buffer.from('sound'), 'a.wav') })
 
-t.test('by the page', async t => {
+t.test('audio models: the entries of docs/formats.md work', async t => {
   t.equal(entries.length, 2)
   t.same(await speak('my-voice'), Buffer.from([0, 255, 128]))
   t.same(await listen('my-ears'), { text: 'x' })
@@ -65,14 +65,14 @@ t.test('by the page', async t => {
     ['/v1/audio/speech', '/v1/audio/transcriptions'],
   )
 })
-t.test('at an upstream that says what it speaks, and at one that says nothing', async t => {
+t.test('audio models: work on upstreams with and without a list of formats', async t => {
   await listen('whisper')
   t.match(seen[0]?.body.toString(), /name="model"\r\n\r\nlarge-v3\r\n/)
   await listen('local')
   await speak('local')
   t.match(seen[2]?.body.toString(), '"model":"local"')
 })
-t.test('not where it was not declared', async t => {
+t.test('audio models: are rejected on endpoints that they are not configured for', async t => {
   const messages = [{ role: 'user', content: 'hi' }] as const
   for (const [what, ask] of [
     ['words are not spoken', () => speak('words')],

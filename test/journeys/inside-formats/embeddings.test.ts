@@ -1,4 +1,5 @@
-/** Embeddings through the official SDKs: every form of input, both encodings, both formats on each side, and what is wrong. */
+/** Embeddings through the official SDKs: every form of input, both encodings, both formats on both
+ *  sides, and errors. */
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
 import t from 'tap'
@@ -8,7 +9,7 @@ import { startGateway } from '../../helpers/gateway.ts'
 
 type Body = Readonly<Record<string, unknown>>
 const VECTOR = [0.5, -0.25, 1]
-/** What the upstream was asked, and what it answers next. */
+/** The requests that the upstream received, and its next answer. */
 const seen: { path: string; body: Body }[] = []
 let next: ((path: string, body: Body) => { status?: number; body: unknown }) | undefined
 const answer = (path: string, body: Body): { status?: number; body: unknown } => {
@@ -19,7 +20,7 @@ const answer = (path: string, body: Body): { status?: number; body: unknown } =>
   const input = body.input as unknown
   const count = Array.isArray(input) && typeof input[0] !== 'number' ? input.length : 1
   const row = (index: number) => ({ object: 'embedding', index, embedding: VECTOR })
-  // In any order: the index says which is which.
+  // In any order, because each has an index.
   const rows = Array.from({ length: count }, (_, index) => row(index)).reverse()
   return { body: { object: 'list', data: rows, usage: { prompt_tokens: 7, total_tokens: 7 } } }
 }
@@ -67,7 +68,7 @@ const google = new GoogleGenAI({
 })
 const embed = (input: unknown, more: object = {}) =>
   openai.embeddings.create({ model: 'multi', input: input as string, ...more })
-/** What its user catches. */
+/** The error that the SDK's user catches. */
 const failed = (asked: Promise<unknown>): Promise<object> =>
   asked.then(
     () => ({ accepted: true }),
@@ -76,7 +77,7 @@ const failed = (asked: Promise<unknown>): Promise<object> =>
 const vectors = (data: readonly { embedding: number[] }[]) =>
   data.map(({ embedding }) => [...embedding])
 
-t.test('a text, texts, tokens and lists of tokens: one vector each', async t => {
+t.test('embeddings: one vector per text or list of tokens', async t => {
   for (const [input, count] of [
     ['hi', 1],
     [['a', 'b'], 2],
@@ -94,17 +95,17 @@ t.test('a text, texts, tokens and lists of tokens: one vector each', async t => 
   t.same(
     seen.map(({ body }) => body.input),
     ['hi', ['a', 'b'], [1, 2, 3], [[1, 2], [3]]],
-    'as they were sent',
+    'passed unchanged',
   )
 })
-t.test('the specification’s objects: one, or several of texts and images, in order', async t => {
+t.test('embeddings: accept input objects with texts and images, in order', async t => {
   const text = { type: 'text', text: 'a cat' }
   const image = { type: 'image_url', image_url: { url: 'https://a.example/cat.png' } }
   t.equal((await embed(text)).data.length, 1)
   t.equal((await embed([text, image, text])).data.length, 3)
   t.same(seen[1]?.body.input, ['a cat', image, 'a cat'])
 })
-t.test('floats and base64, whatever the upstream sends', async t => {
+t.test('embeddings: return floats and base64 whatever the upstream sends', async t => {
   const judge = judgeOf('embeddings')
   const ask = async (encoding?: string) => {
     const response = await fetch(`${gateway.url}/v1/embeddings`, {
@@ -113,7 +114,7 @@ t.test('floats and base64, whatever the upstream sends', async t => {
       body: JSON.stringify({ model: 'multi', input: 'x', encoding_format: encoding }),
     })
     const body = (await response.json()) as { readonly data: readonly { embedding: unknown }[] }
-    // Packed vectors are outside of the types: its SDK unpacks them.
+    // Packed vectors are outside of the types; the SDK unpacks them.
     if (encoding !== 'base64') t.equal(judge.complaint('answer', structuredClone(body)), undefined)
     return body.data[0]?.embedding
   }
@@ -123,7 +124,7 @@ t.test('floats and base64, whatever the upstream sends', async t => {
   next = () => ({ body: { data: [{ index: 0, embedding: packed }] } })
   t.same(await ask('float'), VECTOR)
 })
-t.test('dimensions go up, and to Google by another name', async t => {
+t.test('embeddings: pass dimensions on, to Google under another name', async t => {
   await embed('x', { dimensions: 3 })
   await openai.embeddings.create({ model: 'gx-embedding', input: 'x', dimensions: 3 })
   t.match(
@@ -135,15 +136,12 @@ t.test('dimensions go up, and to Google by another name', async t => {
   )
   t.equal(seen[1]?.path, '/v1beta/models/gemini-embedding-001:batchEmbedContents')
 })
-t.test(
-  'what an upstream does not count is estimated, and told so to whoever pays for it',
-  async t => {
-    const { usage } = await embed(['four', 'letters'], { model: 'gx-embedding' })
-    t.same(usage, { prompt_tokens: 3, total_tokens: 3 })
-    t.equal((await embed('x')).usage.prompt_tokens, 7, 'its own numbers where it counts')
-  },
-)
-t.test('Google’s SDK, to both', async t => {
+t.test('embeddings: estimate missing usage and report it to the client', async t => {
+  const { usage } = await embed(['four', 'letters'], { model: 'gx-embedding' })
+  t.same(usage, { prompt_tokens: 3, total_tokens: 3 })
+  t.equal((await embed('x')).usage.prompt_tokens, 7, 'the upstream’s own usage wins')
+})
+t.test('embeddings: the Google SDK works with both formats of upstreams', async t => {
   for (const model of ['gx-embedding', 'multi']) {
     const { embeddings } = await google.models.embedContent({ model, contents: ['a', 'b'] })
     t.same(
@@ -157,10 +155,10 @@ t.test('Google’s SDK, to both', async t => {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ content: { parts: [{ text: 'a' }] }, task_type: 'CLUSTERING' }),
   })
-  t.equal(response.headers.get('x-tollgate-dropped'), 'task_type', 'as the client wrote it')
+  t.equal(response.headers.get('x-tollgate-dropped'), 'task_type', 'in the client’s spelling')
   t.match(await response.json(), { embedding: { values: VECTOR } })
 })
-t.test('an image by address that nobody may fetch, and tokens to Google, are refused', async t => {
+t.test('embeddings: reject images by private URL, and tokens for Google', async t => {
   const url = 'http://127.0.0.1:1/x.png'
   const image = { type: 'image_url', image_url: { url } }
   const ask = (input: unknown) =>
@@ -168,7 +166,7 @@ t.test('an image by address that nobody may fetch, and tokens to Google, are ref
   t.match(await failed(ask([image])), { status: 400, param: 'input[0]' })
   t.match(await failed(ask([1, 2])), { status: 400, param: 'input' })
 })
-t.test('what makes no sense is named', async t => {
+t.test('embeddings: name the invalid field', async t => {
   for (const [input, more, param] of [
     [undefined, {}, 'input'],
     [[], {}, 'input'],
@@ -180,7 +178,7 @@ t.test('what makes no sense is named', async t => {
   ] as const)
     t.match(await failed(embed(input, more)), { status: 400, param }, param)
 })
-t.test('an upstream that answers too few, nonsense or an error', async t => {
+t.test('embeddings: report too few vectors, invalid bodies and errors of an upstream', async t => {
   next = () => ({ body: { data: [{ index: 0, embedding: VECTOR }] } })
   t.match(await failed(embed(['a', 'b'])), { status: 502 })
   next = () => ({ body: { data: [{ index: 0, embedding: [] }] } })
@@ -192,7 +190,7 @@ t.test('an upstream that answers too few, nonsense or an error', async t => {
   next = () => ({ status: 401, body: { error: { message: 'sk-secret' } } })
   t.match(await failed(embed('a')), { status: 502, message: /Its operator has been told/ })
 })
-t.test('whole upstreams embed where the configuration says so, and no others', async t => {
+t.test('embeddings: whole upstreams embed only if configured', async t => {
   const ask = (model: string) => openai.embeddings.create({ model, input: 'x' })
   for (const model of ['any-a', 'all-a', 'own-a']) t.equal((await ask(model)).data.length, 1, model)
   t.same(
@@ -202,7 +200,7 @@ t.test('whole upstreams embed where the configuration says so, and no others', a
   t.match(await failed(ask('chat-a')), { status: 404, code: 'model_not_found', param: 'model' })
   t.equal(seen.length, 3)
 })
-t.test('a route that wants nothing lost, and a client that does not mind', async t => {
+t.test('embeddings: a strict route rejects unsupported fields, others report them', async t => {
   const ask = (model: string, headers: Readonly<Record<string, string>> = {}) =>
     fetch(`${gateway.url}/strict/embeddings`, {
       method: 'POST',
@@ -215,5 +213,5 @@ t.test('a route that wants nothing lost, and a client that does not mind', async
   t.equal(seen.length, 0)
   const granted = await ask('gx-embedding', { 'x-tollgate-strict': 'false' })
   t.match([granted.status, granted.headers.get('x-tollgate-dropped')], [200, 'user'])
-  t.equal((await ask('multi')).status, 200, 'nothing is lost there')
+  t.equal((await ask('multi')).status, 200, 'no field is dropped')
 })

@@ -1,4 +1,5 @@
-/** Images by chat, through the official SDKs: what upstreams that only draw are asked, what users get, what is counted. */
+/** Images through chat with the official SDKs: requests to image models, the answers that users
+ *  read, and usage. */
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
@@ -22,7 +23,7 @@ const chat = async (model: string, messages: readonly object[], more: object = {
 }
 const picture = (url: string) => ({ type: 'image_url', image_url: { url } })
 
-t.test('a chat becomes a request for an image, its answer Markdown', async t => {
+t.test('images by chat: a chat becomes an image request, and its answer is Markdown', async t => {
   for (const model of ['dall-e-3', 'flux-1.1-pro'])
     t.match(await chat(model, [user('a cat')], { size: '1024x1792' }), [
       /^!\[image\]\(https:\/\/a\.example\/\d\.png\)$/,
@@ -36,7 +37,7 @@ t.test('a chat becomes a request for an image, its answer Markdown', async t => 
   ])
   t.same(await counted(), { meters: { images: 1 }, estimated: false })
 })
-t.test('what was said before stands in front, and what cannot be carried is named', async t => {
+t.test('images by chat: earlier turns join the description', async t => {
   const messages = [
     { role: 'system', content: 'in oil' },
     user('a cat'),
@@ -58,7 +59,7 @@ t.test('what was said before stands in front, and what cannot be carried is name
   await response.text()
   t.equal(bed.seen[0]?.body.prompt, 'in oil\na cat\nwith a hat')
 })
-t.test('an image shown, or drawn before, is changed: a form with its bytes', async t => {
+t.test('images by chat: an image in the chat is edited through a form', async t => {
   const drawnBefore = [user('a cat'), { role: 'assistant', content: `![image](${DATA_URL})` }]
   for (const messages of [
     [user([{ type: 'text', text: 'with a hat' }, picture(DATA_URL)])],
@@ -81,32 +82,29 @@ t.test('an image shown, or drawn before, is changed: a form with its bytes', asy
     t.same(Buffer.from(await image.arrayBuffer()), PNG)
   }
 })
-t.test(
-  'several images: one a line, in as many calls as it takes, streamed as one text',
-  async t => {
-    const [content] = await chat('dall-e-3', [user('a cat')], { n: 3 })
-    t.equal(content?.split('\n').length, 3)
-    t.same(
-      bed.seen.map(({ body }) => body.n),
-      [1, 1, 1],
-    )
-    t.same(await counted(), { meters: { images: 3 }, estimated: false })
-    bed.seen.length = 0
-    const stream = await openai.chat.completions.create({
-      ...{ model: 'gp-4o-image', messages: [user('a cat')], n: 2, stream: true },
-      stream_options: { include_usage: true },
-    })
-    let text = ''
-    const ends: unknown[] = []
-    for await (const { choices } of stream) {
-      text += choices[0]?.delta.content ?? ''
-      if (choices[0]?.finish_reason) ends.push(choices[0].finish_reason)
-    }
-    t.match(text, /^!\[image\]\(https:[^)]+\)\n!\[image\]\(https:[^)]+\)$/)
-    t.same(ends, ['stop'])
-  },
-)
-t.test('base64 comes as a data URL, tokens are counted', async t => {
+t.test('images by chat: several images take several calls and one line each', async t => {
+  const [content] = await chat('dall-e-3', [user('a cat')], { n: 3 })
+  t.equal(content?.split('\n').length, 3)
+  t.same(
+    bed.seen.map(({ body }) => body.n),
+    [1, 1, 1],
+  )
+  t.same(await counted(), { meters: { images: 3 }, estimated: false })
+  bed.seen.length = 0
+  const stream = await openai.chat.completions.create({
+    ...{ model: 'gp-4o-image', messages: [user('a cat')], n: 2, stream: true },
+    stream_options: { include_usage: true },
+  })
+  let text = ''
+  const ends: unknown[] = []
+  for await (const { choices } of stream) {
+    text += choices[0]?.delta.content ?? ''
+    if (choices[0]?.finish_reason) ends.push(choices[0].finish_reason)
+  }
+  t.match(text, /^!\[image\]\(https:[^)]+\)\n!\[image\]\(https:[^)]+\)$/)
+  t.same(ends, ['stop'])
+})
+t.test('images by chat: base64 becomes a data URL, and tokens are counted', async t => {
   const usage = {
     input_tokens: 20,
     output_tokens: 272,
@@ -120,7 +118,7 @@ t.test('base64 comes as a data URL, tokens are counted', async t => {
     estimated: false,
   })
 })
-t.test('rc-v3: bare addresses, one choice for each image, six in one call', async t => {
+t.test('images by chat: rc-v3 returns bare URLs, one choice per image, six per call', async t => {
   const contents = await chat('rc-v3', [user('a fox')], { n: 10, style: 'icon', size: '1792x1024' })
   t.same(
     contents,
@@ -137,7 +135,7 @@ t.test('rc-v3: bare addresses, one choice for each image, six in one call', asyn
   ])
   t.equal(bed.seen.at(-1)?.body.response_format, 'b64_json')
 })
-t.test('clients of the other formats', async t => {
+t.test('images by chat: clients of the other formats', async t => {
   for (const model of ['gp-4o-image', 'rc-v3']) {
     const message = await anthropic.messages.create({
       model,
@@ -152,28 +150,28 @@ t.test('clients of the other formats', async t => {
   }
   t.same(new Set(bed.seen.map(({ body }) => body.prompt)), new Set(['a cat']))
 })
-t.test('what makes no sense is named', async t => {
+t.test('images by chat: invalid requests name the field', async t => {
   const film = user([{ type: 'text', text: 'x' }, picture('https://a.example/a.mp4')])
   const hidden = user([{ type: 'text', text: 'x' }, picture('http://127.0.0.1:1/a.png')])
   const image = user([{ type: 'text', text: 'x' }, picture(DATA_URL)])
   for (const [model, message, more, said] of [
     ['gp-4o-image', user('x'), { n: 11 }, { param: 'n' }],
     ['gp-4o-image', user('x'), { n: 1.5 }, { param: 'n' }],
-    ['gp-4o-image', user(' '), {}, { message: /nobody says/ }],
+    ['gp-4o-image', user(' '), {}, { message: /no user message describes/ }],
     ['gp-4o-image', film, {}, { param: 'messages[0].content[1]' }],
     ['gp-4o-image', hidden, {}, { param: 'messages[0].content[1]' }],
     ['flux-1.1-pro', image, {}, { param: 'messages[0].content[1]' }],
     ['rc-v3', film, {}, { param: 'messages[0].content[1]' }],
-    ['rc-v3', { role: 'assistant', content: 'x' }, {}, { message: /nobody says/ }],
+    ['rc-v3', { role: 'assistant', content: 'x' }, {}, { message: /no user message describes/ }],
   ] as const)
     t.match(
       await failed(chat(model, [message], more)),
       { status: 400, ...said },
       JSON.stringify(said),
     )
-  t.same(bed.seen, [], 'nobody was asked')
+  t.same(bed.seen, [], 'no upstream was called')
 })
-t.test('an upstream that refuses, the first call or a later one, or answers nonsense', async t => {
+t.test('images by chat: an upstream error in the first or a later call is reported', async t => {
   const refusal = {
     status: 400,
     body: { error: { message: 'not that', code: 'moderation_blocked' } },

@@ -1,4 +1,5 @@
-/** Images that are changed, through the official SDK and by hand: forms that pass byte for byte but for the model's name. */
+/** Image edits with the official SDK and by hand: forms pass unchanged except for the model
+ *  name. */
 import OpenAI, { toFile } from 'openai'
 import t from 'tap'
 import { bed, counted, DATA_URL, failed, gateway, PNG } from '../../helpers/drawing.ts'
@@ -11,7 +12,7 @@ const edit = async (more: object = {}) =>
     ...more,
   } as OpenAI.ImageEditParamsNonStreaming)
 
-t.test('a form passes, under the target’s name', async t => {
+t.test('image edits: a form passes with the target’s model name', async t => {
   const { data } = await edit({ n: 2, quality: 'low', mask: await png('mask.png') })
   t.equal(data?.length, 2)
   const [asked] = bed.seen
@@ -23,7 +24,7 @@ t.test('a form passes, under the target’s name', async t => {
   }
   t.same(await counted(), { meters: { images: 2 }, estimated: false })
 })
-t.test('several images, and names that are no ASCII', async t => {
+t.test('image edits: accept several images and non-ASCII names', async t => {
   await edit({ image: [await png('größe.png'), await png('b.png')], prompt: 'größer\r\n--x' })
   const [asked] = bed.seen
   t.equal(asked?.body.prompt, 'größer\r\n--x')
@@ -32,7 +33,7 @@ t.test('several images, and names that are no ASCII', async t => {
     ['größe.png', 'b.png'],
   )
 })
-t.test('JSON passes, too', async t => {
+t.test('image edits: JSON passes', async t => {
   const response = await fetch(`${gateway.url}/v1/images/edits`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -47,7 +48,7 @@ t.test('JSON passes, too', async t => {
     images: [{ image_url: DATA_URL }],
   })
 })
-t.test('a stream', async t => {
+t.test('image edits: a stream passes', async t => {
   const usage = { input_tokens: 10, output_tokens: 100, total_tokens: 110 }
   const done = { type: 'image_edit.completed', b64_json: 'AAAA', usage }
   bed.next = () => ({ events: `event: ${done.type}\ndata: ${JSON.stringify(done)}\n\n` })
@@ -59,7 +60,7 @@ t.test('a stream', async t => {
   t.same(types, [done.type])
   t.same(await counted(), { meters: { images: 1, input: 10, output: 100 }, estimated: false })
 })
-t.test('what makes no sense is named', async t => {
+t.test('image edits: invalid requests name the field', async t => {
   for (const [more, param] of [
     [{ prompt: undefined }, 'prompt'],
     [{ n: 11 }, 'n'],
@@ -70,7 +71,7 @@ t.test('what makes no sense is named', async t => {
     [{ quality: await png() }, 'quality'],
   ] as const)
     t.match(await failed(edit(more)), { status: 400, param }, JSON.stringify(more))
-  t.same(bed.seen, [], 'nobody was asked')
+  t.same(bed.seen, [], 'no upstream was called')
 })
 
 const part = (head: string, content: string) => `--b\r\n${head}\r\n\r\n${content}\r\n`
@@ -84,7 +85,7 @@ const send = async (body: string, type = 'multipart/form-data; boundary=b') => {
   const { error } = (await response.json()) as { readonly error?: { readonly message: string } }
   return { status: response.status, message: error?.message }
 }
-t.test('forms that two readers might read in two ways are refused', async t => {
+t.test('image edits: ambiguous forms are rejected', async t => {
   t.match(await send(whole), { status: 200 })
   bed.seen.length = 0
   for (const [what, body, said] of [
@@ -120,5 +121,5 @@ t.test('forms that two readers might read in two ways are refused', async t => {
   ])
     t.match(await send(whole, type), { status: 400, message: /no multipart form/ }, type)
   t.match(await send(whole, 'text/plain'), { status: 415 })
-  t.same(bed.seen, [], 'nobody was asked')
+  t.same(bed.seen, [], 'no upstream was called')
 })

@@ -1,4 +1,4 @@
-/** The endpoint for images, through the official SDK: bytes that pass, Recraft behind it, counts, streams. */
+/** The image endpoint with the official SDK: pass-through, Recraft, usage and streams. */
 import OpenAI from 'openai'
 import t from 'tap'
 import { judgeOf } from '../../helpers/answered.ts'
@@ -8,7 +8,7 @@ const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'k', maxRetrie
 const generate = (model: string, more: object = {}) =>
   openai.images.generate({ model, prompt: 'a cat', ...more }) as Promise<OpenAI.ImagesResponse>
 
-t.test('the same format passes bytes, under the target’s name', async t => {
+t.test('image endpoint: a body of the same format passes with the target’s model name', async t => {
   bed.next = () => ({ body: bed.images(2, { foreign: true }) })
   const answer = await generate('gp-4o-image', {
     n: 2,
@@ -23,7 +23,7 @@ t.test('the same format passes bytes, under the target’s name', async t => {
   })
   t.same(await counted(), { meters: { images: 2 }, estimated: false })
 })
-t.test('more images than a target draws at once are several calls', async t => {
+t.test('image endpoint: splits a request into several calls', async t => {
   const { data } = await generate('dall-e-3', { n: 2, style: 'vivid' })
   t.equal(data?.length, 2)
   t.match(
@@ -32,7 +32,7 @@ t.test('more images than a target draws at once are several calls', async t => {
   )
   t.same(await counted(), { meters: { images: 2 }, estimated: false })
 })
-t.test('Recraft: sizes by its own numbers, the rest named', async t => {
+t.test('image endpoint: maps sizes to Recraft’s and reports unsupported fields', async t => {
   bed.next = () => ({
     body: {
       created: 7,
@@ -50,7 +50,7 @@ t.test('Recraft: sizes by its own numbers, the rest named', async t => {
   t.equal(response.headers.get('x-tollgate-dropped'), 'quality')
   t.match(bed.seen[0]?.body, { model: 'recraftv3', size: '1024x1820', response_format: 'b64_json' })
 })
-t.test('a stream passes, and is counted at its end', async t => {
+t.test('image endpoint: a stream passes and is counted at its end', async t => {
   const partial = {
     type: 'image_generation.partial_image',
     b64_json: 'AAAA',
@@ -77,14 +77,14 @@ t.test('a stream passes, and is counted at its end', async t => {
   t.match(await failed(reading), { message: /before it was complete/ })
   t.match(await counted(), { estimated: true })
 })
-t.test('an endpoint that its model is not on', async t => {
+t.test('image endpoint: rejects a model of another endpoint', async t => {
   t.match(await failed(generate('nope')), { status: 404, code: 'model_not_found' })
   t.match(await failed(generate('gp-4.1')), {
     status: 404,
     message: /not available on this endpoint/,
   })
 })
-t.test('what makes no sense is named', async t => {
+t.test('image endpoint: invalid requests name the field', async t => {
   for (const [more, param] of [
     [{ prompt: undefined }, 'prompt'],
     [{ prompt: '' }, 'prompt'],
@@ -104,5 +104,5 @@ t.test('what makes no sense is named', async t => {
       { status: 400, type: 'invalid_request_error', param },
       JSON.stringify(more),
     )
-  t.same(bed.seen, [], 'nobody was asked')
+  t.same(bed.seen, [], 'no upstream was called')
 })

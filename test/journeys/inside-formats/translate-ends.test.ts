@@ -1,4 +1,5 @@
-/** How streams end through the gateway: refusals before the first event reach the next target, later ones the client. */
+/** Ends of streams through the gateway: errors before the first event lead to the next target,
+ *  later errors reach the client. */
 import t from 'tap'
 import { plain, stream, text } from '../../fixtures/upstream/scenarios.ts'
 import type { Step } from '../../fixtures/upstream/script.ts'
@@ -39,7 +40,7 @@ const HEAD = text(
 )
 const chunk = (bytes: string): Step => ({ do: 'send', bytes, chunked: true })
 
-t.test('an error event behind a 200 sends the call to the next target', async t => {
+t.test('stream ends: an error event after status 200 leads to the next target', async t => {
   await upstream.script('one', [{ do: 'body' }, ...stream(overloaded, { piece: 7 })])
   await upstream.script('two', [{ do: 'body' }, ...stream(delta + DONE)])
   const { status, text } = await ask('both')
@@ -49,7 +50,7 @@ t.test('an error event behind a 200 sends the call to the next target', async t 
   t.match(Buffer.from(body?.body.bytes ?? []).toString(), /"model":"second"/)
 })
 
-t.test('from the last target it is the answer, as an error', async t => {
+t.test('stream ends: an error event of the last target becomes an error reply', async t => {
   await upstream.script('one', [{ do: 'body' }, ...stream(overloaded)])
   const { status, headers, text } = await ask('alone')
   t.equal(status, 503)
@@ -57,7 +58,7 @@ t.test('from the last target it is the answer, as an error', async t => {
   t.match(JSON.parse(text), { error: { message: 'later', code: 'overloaded' } })
 })
 
-t.test('a refused key of ours is tried elsewhere, and is never the customer’s fault', async t => {
+t.test('stream ends: a rejected gateway key is no client error', async t => {
   const refused = { error: { message: 'Incorrect API key: sk-operators' } }
   await upstream.script('one', [{ do: 'body' }, plain(refused, '401 Unauthorized')])
   await upstream.script('two', [{ do: 'body' }, ...stream(delta + DONE)])
@@ -70,7 +71,7 @@ t.test('a refused key of ours is tried elsewhere, and is never the customer’s 
   t.notMatch(text, /sk-operators/)
 })
 
-t.test('an upstream that says its last word and stays on the line is not waited for', async t => {
+t.test('stream ends: do not wait for a lingering upstream', async t => {
   await upstream.script('one', [{ do: 'body' }, HEAD, chunk(delta), chunk(DONE), { do: 'stall' }])
   const { text, broke } = await ask('alone')
   t.equal(text, delta + DONE)
@@ -78,7 +79,7 @@ t.test('an upstream that says its last word and stays on the line is not waited 
   await upstream.until('close')
 })
 
-t.test('a death in mid-stream is told in an event', async t => {
+t.test('stream ends: a connection error in mid-stream becomes an error event', async t => {
   await upstream.forget()
   const half = [chunk(delta), chunk('data: {"choi')]
   await upstream.script('one', [{ do: 'body' }, HEAD, ...half, { do: 'reset' }])
@@ -89,10 +90,10 @@ t.test('a death in mid-stream is told in an event', async t => {
   const events = eventsOf(text)
   t.equal(events.length, 2)
   t.match(JSON.parse(events[1] ?? ''), { error: { message: /broke off/, type: 'server_error' } })
-  t.same(await upstream.seen('request', 'two'), [], 'and nobody else was asked')
+  t.same(await upstream.seen('request', 'two'), [], 'no other target was called')
 })
 
-t.test('a stream without its end is told in an event', async t => {
+t.test('stream ends: a missing terminator becomes an error event', async t => {
   await upstream.script('one', [{ do: 'body' }, ...stream(delta)])
   const { text } = await ask('alone')
   t.ok(text.startsWith(delta))

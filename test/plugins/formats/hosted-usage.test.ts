@@ -1,4 +1,5 @@
-/** What hosted tools did is in the usage record, whether bytes pass or are translated: every recording, and cases of our own. */
+/** Usage records contain the hosted tools of an answer, for pass-through and for translation: all
+ *  recordings and cases of our own. */
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import { offersHosted } from '../../../plugins/formats/tally.ts'
@@ -11,7 +12,7 @@ import { JSON_TYPE, pass, SSE } from '../../helpers/translated.ts'
 const HOSTED = ['web_search', 'file_search', 'code_execution'] as const
 const CLIENTS = ['openai-chat', 'openai-responses', 'anthropic-messages', 'google-gemini'] as const
 
-/** A request that offers such a tool, as clients of each format write it. */
+/** A request that offers the tool, in the shape of each format. */
 const ASKING: Readonly<Record<string, { readonly [key: string]: Json }>> = {
   'openai-chat': { model: 'm', messages: [], tools: [{ type: 'web_search' }] },
   'openai-responses': { model: 'm', input: 'hi', tools: [{ type: 'web_search' }] },
@@ -29,9 +30,9 @@ interface Answered {
   readonly body: string
   readonly stream?: boolean
   readonly traits?: { readonly [key: string]: Json }
-  /** In place of the request that offers a tool. */
+  /** Replaces the recorded request. */
   readonly asked?: { readonly [key: string]: Json }
-  /** Bytes of each piece. */
+  /** Bytes of each chunk. */
   readonly piece?: number
 }
 const answeredBy = ({ body, stream, piece = 97 }: Answered) => {
@@ -55,7 +56,7 @@ const passed = async (given: Answered) => {
 }
 const crossed = async (given: Answered, client: string) => {
   const { format, traits = {} } = given
-  // What another provider's tool is called is that format's affair: only the offer counts here.
+  // Tool names differ per format; only the offer matters here.
   const asked = format === 'openai-chat' ? { ...ASKING[client], tools: [] } : ASKING[client]
   const body = { ...asked, ...(format === 'openai-chat' && { web_search_options: {} }) }
   const { exchange } = await cross({
@@ -65,7 +66,8 @@ const crossed = async (given: Answered, client: string) => {
   return hostedIn(exchange.slots.get(USAGE)?.meters)
 }
 
-// ---------------------------------------------------------------- recordings, by a reader of our own
+// ---------------------------------------------------------------- recordings, counted without our
+// codecs
 
 interface Fields {
   readonly type?: string
@@ -112,25 +114,29 @@ const expected: Readonly<Record<string, (recording: Recording) => object>> = {
 }
 
 const recorded = recordings()
-t.test('recordings', { skip: recorded === undefined && 'RECORDINGS is unset' }, async t => {
-  let used = 0
-  for (const recording of recorded ?? []) {
-    const format = recordedFormat(recording.format)
-    const reader = format && expected[format]
-    if (!format || !reader || recording.status !== 200) continue
-    const wanted = reader(recording)
-    if (Object.keys(wanted).length === 0) continue
-    used++
-    const given = { format, body: recording.response_body, stream: recording.stream }
-    t.same((await passed(given)).used, wanted, `${recording.id} passes`)
-    for (const client of CLIENTS)
-      if (client !== format)
-        t.same(await crossed(given, client), wanted, `${recording.id} to ${client}`)
-  }
-  t.ok(used >= 40, `${used} recordings with hosted tools`)
-})
+t.test(
+  'hosted usage: matches the recordings',
+  { skip: recorded === undefined && 'RECORDINGS is unset' },
+  async t => {
+    let used = 0
+    for (const recording of recorded ?? []) {
+      const format = recordedFormat(recording.format)
+      const reader = format && expected[format]
+      if (!format || !reader || recording.status !== 200) continue
+      const wanted = reader(recording)
+      if (Object.keys(wanted).length === 0) continue
+      used++
+      const given = { format, body: recording.response_body, stream: recording.stream }
+      t.same((await passed(given)).used, wanted, `${recording.id} passes`)
+      for (const client of CLIENTS)
+        if (client !== format)
+          t.same(await crossed(given, client), wanted, `${recording.id} to ${client}`)
+    }
+    t.ok(used >= 40, `${used} recordings with hosted tools`)
+  },
+)
 
-// ---------------------------------------------------------------- our own
+// ---------------------------------------------------------------- cases of our own
 
 const search = (id: string, more: object = {}) => ({
   ...{ type: 'web_search_call', id, status: 'completed', action: { type: 'search' } },
@@ -143,7 +149,7 @@ const completed = (more: object) =>
   `event: response.completed\ndata: ${JSON.stringify({ type: 'response.completed', response: response(more) })}\n\n`
 const usage = { input_tokens: 3, output_tokens: 2 }
 
-t.test('responses: the upstream’s own number wins', async t => {
+t.test('hosted usage of responses: the upstream’s own count wins', async t => {
   const output = [search('a'), search('b')]
   const tool_usage = { web_search: { num_requests: 7 } }
   const format = 'openai-responses'
@@ -152,7 +158,7 @@ t.test('responses: the upstream’s own number wins', async t => {
   const body = done(output[0] ?? {}, 0) + completed({ output, usage, tool_usage })
   t.same((await passed({ format, body, stream: true, piece: 1 })).used, { web_search: 7 })
 })
-t.test('responses: items count once, also where the end does not repeat them', async t => {
+t.test('hosted usage of responses: each item counts once', async t => {
   const format = 'openai-responses'
   const both = done(search('a'), 0) + done(search('b'), 1)
   for (const output of [[], [search('b'), search('a')]]) {
@@ -162,10 +168,10 @@ t.test('responses: items count once, also where the end does not repeat them', a
       stream: true,
     })
     t.same(used, { web_search: 2 })
-    t.ok(text.endsWith(completed({ output })), 'bytes pass')
+    t.ok(text.endsWith(completed({ output })), 'pass-through')
   }
 })
-t.test('responses: what failed, or only looks into a page, is not paid for', async t => {
+t.test('hosted usage of responses: failed calls and page visits are not counted', async t => {
   const output = [
     ...[search('a', { status: 'failed' }), search('b', { action: { type: 'open_page' } })],
     { type: 'message', id: 'c', content: [{ type: 'output_text', text: '"web_search_call"' }] },
@@ -173,7 +179,7 @@ t.test('responses: what failed, or only looks into a page, is not paid for', asy
   const body = JSON.stringify(response({ output, usage }))
   t.same((await passed({ format: 'openai-responses', body })).used, {})
 })
-t.test('a stream that is cut has what was done by then', async t => {
+t.test('hosted usage: a truncated stream counts the calls before the cut', async t => {
   const body = done(search('a'), 0) + done(search('b'), 1).slice(0, 60)
   const { used } = await passed({ format: 'openai-responses', body, stream: true })
   t.same(used, { web_search: 1 })
@@ -189,30 +195,34 @@ const grounded = (...webSearchQueries: string[]) => ({
   ],
   usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 },
 })
-t.test('gemini: once for an answer, or for each query where the model says so', async t => {
+t.test('hosted usage of Gemini: per answer, or per query by trait', async t => {
   const format = 'google-gemini'
   const body = JSON.stringify(grounded('one', 'two', ''))
   t.same((await passed({ format, body })).used, { web_search: 1 })
   const traits = { search_unit: 'query' }
   t.same((await passed({ format, body, traits })).used, { web_search: 2 })
   const list = `[${body},${body}]`
-  t.same((await passed({ format, body: list, traits })).used, { web_search: 2 }, 'a list of pieces')
+  t.same(
+    (await passed({ format, body: list, traits })).used,
+    { web_search: 2 },
+    'a JSON array of pieces',
+  )
   const none = JSON.stringify(grounded())
-  t.same((await passed({ format, body: none })).used, {}, 'what did not search is not paid for')
+  t.same((await passed({ format, body: none })).used, {}, 'no search is counted without a query')
 })
-t.test('anthropic: code that was run', async t => {
+t.test('hosted usage of Anthropic: counts code executions', async t => {
   const content = [{ type: 'text', text: 'hi' }]
   const ran = { ...usage, server_tool_use: { code_execution_requests: 2 } }
   const body = JSON.stringify({ id: 'm', type: 'message', role: 'assistant', content, usage: ran })
   t.same((await passed({ format: 'anthropic-messages', body })).used, { code_execution: 2 })
 })
 
-t.test('who offers none is not looked at', async t => {
+t.test('hosted usage: requests without hosted tools are not inspected', async t => {
   const asked = { model: 'm', input: 'hi', tools: [{ type: 'function', name: 'f' }] }
   const body = JSON.stringify(response({ output: [search('a')], usage }))
   t.same((await passed({ format: 'openai-responses', body, asked })).used, {})
 })
-t.test('offers', async t => {
+t.test('hosted tools: recognised in the requests of every format', async t => {
   const tools = (...list: Json[]) => ({ tools: list })
   for (const body of [
     ...[tools({ type: 'web_search' }), tools({ googleSearch: {} }), { prompt: { id: 'p' } }],

@@ -1,4 +1,5 @@
-/** From one format through the hub to another and back: all that both carry is still there, and what is not was named. */
+/** Round trips from one format through the hub to another and back: everything that both formats
+ *  can carry survives, and everything else is reported as dropped. */
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import type { Prompt, Settings } from '../../../plugins/formats/hub.ts'
@@ -14,10 +15,10 @@ const asked = (recordings() ?? []).filter(
   ({ request, format }) => request && recordedFormat(format),
 )
 const skip = asked.length === 0 && 'RECORDINGS is not set'
-/** Reasons that were needed. */
+/** Reasons that were used. */
 const used = new Set<string>()
 
-/** Undefined: no such client could have been served. */
+/** Undefined: the request cannot be served by this target. */
 const promptOf = (format: string, request: Json): Prompt | undefined => {
   try {
     return read(format, request, '/v1beta/models/m:generateContent').prompt
@@ -28,7 +29,7 @@ const promptOf = (format: string, request: Json): Prompt | undefined => {
 }
 
 for (const from of FORMATS)
-  t.test(`recorded requests of ${from}`, { skip }, t => {
+  t.test(`round trip: recorded requests of ${from} keep their meaning`, { skip }, t => {
     const found: string[] = []
     let [trips, refused] = [0, 0]
     for (const { id, format, request } of asked) {
@@ -48,12 +49,12 @@ for (const from of FORMATS)
         }
     }
     t.same(found, [], `${trips} trips, and ${refused} refused`)
-    t.ok(trips > 2 * refused, 'most can be sent')
+    t.ok(trips > 2 * refused, 'most requests can be sent')
     t.end()
   })
 
 for (const from of FORMATS)
-  t.test(`drawn requests of ${from}`, t => {
+  t.test(`round trip: generated requests of ${from} keep their meaning`, t => {
     const property = fc.property(prompts, fc.boolean(), (drawn, able) => {
       const said = through(drawn, [from], able)
       if (!said) throw new Error(`${from} refuses it`)
@@ -72,14 +73,14 @@ for (const from of FORMATS)
     t.end()
   })
 
-/** Settings and what stands beside them, as no format bounds or bends them. */
+/** Settings that every format carries unchanged. */
 const PLAIN: Settings = {
   ...{ limit: 4_000, temperature: 0.3, topP: 0.96, topK: 40, stops: ['END'], candidates: 2 },
   ...{ seed: 7, frequencyPenalty: 0.5, presencePenalty: -0.5, logprobs: true, alternatives: 3 },
   ...{ parallel: false, user: 'u1', metadata: { team: 'blue' }, tier: 'default', store: true },
   ...{ verbosity: 'low', cacheKey: 'k1' },
 }
-/** By the documentation of each. */
+/** From the documentation of each format. */
 const WORDS: Readonly<Record<string, readonly (keyof Settings)[]>> = {
   'openai-chat': [
     ...([
@@ -122,7 +123,7 @@ const ASKED: Partial<Prompt> = {
   choice: { type: 'tool', name: 'f' },
   form: { type: 'schema', schema: { type: 'object', properties: {} } },
 }
-t.test('nothing is named that both have a word for', t => {
+t.test('round trip: nothing is reported as dropped that both formats carry', t => {
   for (const from of FORMATS)
     for (const to of FORMATS) {
       const both = WORDS[from]?.filter(name => WORDS[to]?.includes(name)) ?? []
@@ -135,7 +136,7 @@ t.test('nothing is named that both have a word for', t => {
   t.end()
 })
 
-t.test('no reason stands here that nothing needs', { skip }, t => {
+t.test('round trip: every excuse is used by some request', { skip }, t => {
   t.same(
     REASONS.filter(reason => !used.has(reason)),
     [],

@@ -1,4 +1,5 @@
-/** A stream that passes untouched: its counts, its end, and every way it can fail to have one. */
+/** Streams that pass through unchanged: their usage, their end, and every way in which the end can
+ *  be missing. */
 import t, { type Test } from 'tap'
 import { errors, TollgateError } from '../../../engine/errors.ts'
 import type { Bytes } from '../../../engine/plugin.ts'
@@ -18,7 +19,7 @@ interface Watched extends Poured {
   readonly whole: boolean | undefined
   readonly counted: number
   readonly broke: boolean
-  /** The code of the fault that the reply ends in. */
+  /** The code of the fault that ends the reply. */
   readonly told: string | undefined
 }
 const formatOf = (name: string): Format => {
@@ -26,7 +27,7 @@ const formatOf = (name: string): Format => {
   if (!format) throw new Error(name)
   return format
 }
-/** Runs a stream through a watcher, in pieces; `dies` behind the last. */
+/** Runs a stream through a watcher in chunks; `dies` fails it after the last one. */
 const watch = async (
   name: string,
   text: string | Bytes,
@@ -85,37 +86,37 @@ const STREAMS: Readonly<Record<string, { body: string; end: string; counts: obje
 }
 
 for (const [name, { body, end, counts }] of Object.entries(STREAMS)) {
-  t.test(`${name}: whole, in pieces of every size`, async t => {
+  t.test(`${name} stream: passes unchanged in chunks of every size`, async t => {
     for (const piece of [1, 2, 3, 7, 50, 1_000_000]) {
       const seen = await watch(name, body + end, { piece })
       t.equal(seen.text, body + end, `every byte, ${piece} at a time`)
-      t.equal(seen.tail, end, 'the event that ends it is kept to the last')
+      t.equal(seen.tail, end, 'the last event is held back as the tail')
       t.match(seen.counts, counts)
       t.equal(seen.whole, true)
-      t.equal(seen.counted, 1, 'told once')
+      t.equal(seen.counted, 1, 'usage is reported once')
       t.notOk(seen.broke)
       t.notOk(seen.told)
     }
   })
 
-  t.test(`${name}: what follows the end belongs to it`, async t => {
+  t.test(`${name} stream: bytes after the end belong to the tail`, async t => {
     for (const more of ['\n', ': bye\n\n', 'data: {"late":true}\n\n'])
       for (const piece of [5, 1_000_000]) {
         const seen = await watch(name, body + end + more, { piece })
-        // Where clients do not read it, data behind the terminator is dropped.
+        // Some formats drop data after the terminator, which their clients do not read.
         const dropped = more.startsWith('data') && formatOf(name).stream.afterEnd === 'dropped'
         t.equal(seen.text, dropped ? body + end : body + end + more)
         t.equal(seen.fault, undefined)
       }
   })
 
-  t.test(`${name}: an upstream that breaks off after its last word has said it`, async t => {
+  t.test(`${name} stream: a connection error after the end does not fail it`, async t => {
     const seen = await watch(name, body + end, { dies: true })
     t.equal(seen.text, body + end)
     t.equal(seen.whole, true)
   })
 
-  t.test(`${name}: death in mid-stream is an error event, never a clean stop`, async t => {
+  t.test(`${name} stream: a connection error in mid-stream becomes an error event`, async t => {
     const [begun = ''] = /^.*?\r?\n\r?\n/s.exec(body) ?? []
     for (const [how, text, dies] of [
       ['between events', begun, true],
@@ -127,20 +128,20 @@ for (const [name, { body, end, counts }] of Object.entries(STREAMS)) {
       t.ok(seen.text.startsWith(begun), `${how}: what was whole has arrived`)
       t.match(seen.text.slice(begun.length), new RegExp(`^<${code} after .*>$`, 's'), how)
       t.equal(seen.fault, undefined)
-      t.equal(seen.whole, false, 'and the counts are not final')
+      t.equal(seen.whole, false, 'the usage is not final')
       t.ok(seen.broke)
-      t.ok(seen.told, 'and counts as cut')
+      t.ok(seen.told, 'the stream counts as broken')
     }
   })
 
-  t.test(`${name}: death before the first event is an answer of its own`, async t => {
+  t.test(`${name} stream: an early connection error is a fault of its own`, async t => {
     for (const text of ['', body.slice(0, 10)]) {
       t.equal((await watch(name, text, { dies: true })).fault?.code, 'TARGET_CUT')
       t.equal((await watch(name, text)).fault?.code, 'UPSTREAM_TRUNCATED')
     }
   })
 
-  t.test(`${name}: the last blank line may be missing`, async t => {
+  t.test(`${name} stream: the last blank line may be missing`, async t => {
     const text = body + end.trimEnd()
     const seen = await watch(name, text, { piece: 4 })
     t.equal(seen.text, text)
@@ -153,7 +154,7 @@ const passes = async (t: Test, name: string, text: string): Promise<void> => {
   t.equal(seen.text, text)
   t.equal(seen.fault, undefined)
 }
-t.test('upstreams that forget the terminator are whole where they said why they stop', async t => {
+t.test('stream without terminator: is complete if it has a stop reason', async t => {
   const stop = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'
   await passes(t, 'openai-chat', chunk({ content: 'a' }) + stop)
   await passes(t, 'openai-chat', STREAMS['openai-chat']?.body ?? '')
@@ -162,7 +163,7 @@ t.test('upstreams that forget the terminator are whole where they said why they 
   await passes(t, 'anthropic-messages', `${STREAMS['anthropic-messages']?.body}${reason}`)
 })
 
-t.test('an error that the upstream told is not told again', async t => {
+t.test('stream with an upstream error: reports the error once', async t => {
   const error =
     'data: {"error":{"message":"no","type":"server_error","param":null,"code":null}}\n\n'
   await passes(t, 'openai-chat', chunk({ content: 'a' }) + error)
@@ -177,15 +178,15 @@ t.test('an error that the upstream told is not told again', async t => {
     `${STREAMS['google-gemini']?.body}data: {"error":{"code":500}}\r\n\r\n`,
   )
   const died = await watch('openai-chat', chunk({ content: 'a' }) + error, { dies: true })
-  t.equal(died.text, chunk({ content: 'a' }) + error, 'nor when it breaks off behind it')
+  t.equal(died.text, chunk({ content: 'a' }) + error, 'also if the connection fails after it')
   t.equal(died.whole, false)
   t.ok(died.broke)
   const terminated = `${chunk({ content: 'a' })}${error}data: [DONE]\n\n`
-  t.ok((await watch('openai-chat', terminated)).broke, 'whatever follows it')
+  t.ok((await watch('openai-chat', terminated)).broke, 'regardless of what follows')
   t.notOk((await watch('openai-chat', `${chunk({ content: '"error"' })}data: [DONE]\n\n`)).broke)
 })
 
-t.test('every recorded end of a response ends it', async t => {
+t.test('responses stream: every recorded last event ends it', async t => {
   for (const type of ['incomplete', 'failed', 'cancelled'])
     await passes(
       t,
@@ -196,7 +197,7 @@ t.test('every recorded end of a response ends it', async t => {
   await passes(t, 'google-gemini', 'data: {"promptFeedback":{"blockReason":"SAFETY"}}\r\n\r\n')
 })
 
-t.test('the counts of a google stream may stand before its last event', async t => {
+t.test('Gemini stream: usage may precede the last event', async t => {
   const text =
     'data: {"candidates":[{}],"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":2}}\r\n\r\n' +
     'data: {"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"trafficType":"ON_DEMAND"}}\r\n\r\n'
@@ -205,10 +206,11 @@ t.test('the counts of a google stream may stand before its last event', async t 
 
 const recorded = recordings()
 t.test(
-  'recorded streams: every byte, in pieces of every size',
+  'recorded streams: pass unchanged in chunks of every size',
   { skip: recorded === undefined && 'RECORDINGS is not set' },
   async t => {
-    // It holds chat chunks under the name of another format, and no terminator of either.
+    // The recording holds chat chunks under the name of another format, and no terminator of
+    // either.
     const FOREIGN = new Set(['rec-0344'])
     let streams = 0
     for (const { id, format, stream, status, response_body } of recorded ?? []) {

@@ -1,13 +1,13 @@
-/** Every trait that a format or the translation reads is in docs/formats.md, and no other is. */
+/** docs/formats.md lists exactly the traits that formats and translation read. */
 import { globSync, readFileSync } from 'node:fs'
 import t from 'tap'
 
 const root = new URL('../../../', import.meta.url)
 const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
-/** Made by the catalogue of what an entry says by itself. */
+/** Set by the catalogue itself. */
 const OWN: ReadonlySet<string> = new Set(['thinks'])
 
-t.test('the table is whole', async t => {
+t.test('table of traits: is complete and has no extra rows', async t => {
   const table = read('docs/formats.md').split('### Traits')[1]?.split('\n## ')[0] ?? ''
   const told = new Set(
     table
@@ -22,7 +22,7 @@ t.test('the table is whole', async t => {
     [...text.matchAll(/traits\??\.(?!ts\b)([a-z_]+)\b/g)].map(([, name]) => name ?? ''),
   )
   for (const [, name] of text.matchAll(/begin: \(\{ ([a-z_]+): \w+ \}\)/g)) used.add(name ?? '')
-  // Google's own reading of them, whose members have other names.
+  // Google's decoded traits, whose members have other names.
   const camel = new Set(['signed', 'mixed', 'least', 'most', 'depths', 'levels', 'strict'])
   const wanted = [...used].filter(name => !OWN.has(name) && !camel.has(name)).sort()
   t.ok(wanted.length >= 15)

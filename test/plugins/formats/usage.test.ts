@@ -1,4 +1,4 @@
-/** Every upstream counts in its own way; this is the table of how each is read into our meters. */
+/** How each format's usage counts map to our meters, as a table. */
 import t from 'tap'
 import type { Fields } from '../../../plugins/formats/fields.ts'
 import { formats } from '../../../plugins/formats/index.ts'
@@ -174,13 +174,13 @@ const TABLE: readonly Row[] = [
 ]
 
 for (const [name, what, counts, meters] of TABLE)
-  t.test(`${name}: ${what}`, async t => {
+  t.test(`meters of ${name}: ${what}`, async t => {
     const { usage } = formats.get(name) ?? {}
     t.same(usage?.meters(counts), meters)
     for (const meter of Object.keys(meters)) t.ok(usage?.counts.includes(meter as Meter), meter)
   })
 
-t.test('every meter a format says it counts is one that it was seen to count', async t => {
+t.test('meters of each format: every listed meter occurs in a case', async t => {
   for (const [name, { usage }] of formats) {
     const rows = TABLE.filter(([format]) => format === name)
     const seen = new Set(rows.flatMap(([, , , meters]) => Object.keys(meters)))
@@ -190,7 +190,7 @@ t.test('every meter a format says it counts is one that it was seen to count', a
 
 const recorded = recordings()
 t.test(
-  'the meters of every recorded answer add up to the upstream’s own totals',
+  'meters of recorded answers: add up to the upstream’s own totals',
   { skip: recorded === undefined && 'RECORDINGS is not set' },
   async t => {
     // A chat answer under the name of another format.

@@ -1,4 +1,4 @@
-/** Whole answers and errors of messages: what recordings do not show. */
+/** Whole answers and errors of messages that no recording covers. */
 
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
@@ -15,22 +15,22 @@ const codec = codecOf(NAME)
 const write = (answer: Answer): Fields => codec.encodeAnswer(answer, contextWith())
 const read = (body: Fields) => codec.decodeAnswer(body)
 
-t.test('edge 6: an answer without candidates is a refusal', async t => {
+t.test('messages encoder: an answer without candidates becomes a refusal (edge 6)', async t => {
   const message = await stage.read(JSON.stringify(write({ choices: [] })))
   t.match(message, { content: [], stop_reason: 'refusal', usage: { input_tokens: 0 } })
 })
-t.test('edge 5: what the model failed to write is no clean stop', async t => {
+t.test('messages encoder: a broken answer is no clean stop (edge 5)', async t => {
   const stop = { reason: 'broken', message: 'MALFORMED_FUNCTION_CALL' } as const
   t.match(write({ choices: [{ content: [{ type: 'text', text: 'a' }], stop }] }), {
     stop_reason: 'refusal',
     stop_details: { explanation: 'MALFORMED_FUNCTION_CALL' },
   })
 })
-t.test('a text without words is no block: sent back, it would be refused', async t => {
+t.test('messages encoder: omits an empty text, which the provider rejects', async t => {
   const content = [{ type: 'text', text: '' }] as const
   t.same(write({ choices: [{ content, stop: { reason: 'end' } }] }).content, [])
 })
-t.test('hosted tool in a whole answer: its use stands before its result, under one id', async t => {
+t.test('messages encoder: writes a hosted call as a use and a result with the same id', async t => {
   const kinds = {
     web_search: 'web_search_tool_result',
     web_fetch: 'web_fetch_tool_result',
@@ -39,7 +39,12 @@ t.test('hosted tool in a whole answer: its use stands before its result, under o
     file_search: undefined,
   } as const
   for (const [tool, result] of Object.entries(kinds)) {
-    const work = { type: 'work', id: 'ws_1', tool: tool as keyof typeof kinds, input: 'x' } as const
+    const work = {
+      type: 'hostedCall',
+      id: 'ws_1',
+      tool: tool as keyof typeof kinds,
+      input: 'x',
+    } as const
     const content = [{ type: 'text', text: 'a' }, work, { type: 'text', text: 'b' }] as const
     const blocks = write({ choices: [{ content, stop: { reason: 'end' } }] })
       .content as readonly Fields[]
@@ -52,7 +57,7 @@ t.test('hosted tool in a whole answer: its use stands before its result, under o
     if (result) t.equal(blocks[2]?.tool_use_id, 'srvtoolu_ws_1')
   }
 })
-t.test('every reason has a word of this format', async t => {
+t.test('messages encoder: has a value for every stop reason', async t => {
   const words = {
     ...{ end: 'end_turn', sequence: 'stop_sequence', length: 'max_tokens', call: 'tool_use' },
     ...{ refusal: 'refusal', filter: 'refusal', pause: 'pause_turn', broken: 'refusal' },
@@ -64,11 +69,11 @@ t.test('every reason has a word of this format', async t => {
   const stop = { reason: 'sequence', sequence: 'X' } as const
   t.match(write({ choices: [{ content: [], stop }] }), { stop_sequence: 'X' })
 })
-t.test('an id of its own is kept, any other is made of the exchange’s', async t => {
+t.test('messages encoder: keeps its own ids and derives others from the exchange', async t => {
   t.equal(write({ id: 'msg_7', choices: [] }).id, 'msg_7')
   t.equal(write({ id: 'chatcmpl-7', choices: [] }).id, 'msg_0123456789abcdef')
 })
-t.test('an answer that holds nothing one could read', async t => {
+t.test('messages decoder: accepts an answer without readable content', async t => {
   for (const body of [
     {},
     { content: null },
@@ -78,12 +83,12 @@ t.test('an answer that holds nothing one could read', async t => {
     t.match(read(body).choices, [{ stop: { reason: 'end' } }])
   t.same(read({ content: [{ type: 'tool_use' }] }).choices[0]?.stop, { reason: 'call' })
 })
-t.test('a tier that serves is told under the name of either side', async t => {
+t.test('messages codec: converts the names of service tiers', async t => {
   t.equal(read({ usage: { service_tier: 'standard' } }).tier, 'default')
   t.match(write({ choices: [], tier: 'default' }), { usage: { service_tier: 'standard' } })
   t.match(write({ choices: [], tier: 'flex' }), { usage: { service_tier: null } })
 })
-t.test('edge 14: counts become meters and meters counts, and the totals stay', async t => {
+t.test('messages codec: keeps the totals of usage in both directions (edge 14)', async t => {
   const amount = fc.nat({ max: 1_000_000 })
   const meters = fc.record(
     {
@@ -105,7 +110,7 @@ t.test('edge 14: counts become meters and meters counts, and the totals stay', a
   t.match(write({ choices: [], meters: spoken }), { usage: { input_tokens: 7, output_tokens: 24 } })
 })
 
-t.test('errors of every type', async t => {
+t.test('messages error events: map every type to a status', async t => {
   const types = [
     ['invalid_request_error', 400],
     ['authentication_error', 401],
@@ -125,13 +130,13 @@ t.test('errors of every type', async t => {
     t.match(anthropicMessages.stream.error(event), { status, body })
   }
 })
-t.test('errors that name the field, or the reason other formats have a code for', async t => {
+t.test('messages error replies: yield the field or the code of other formats', async t => {
   const told = (message: string) => codec.decodeError(400, { error: { type: 'x', message } })
   t.match(told('messages.0.content: Input should be a valid list'), { param: 'messages.0.content' })
   t.notOk('param' in told('Your credit balance is too low: see billing'))
   t.match(told('prompt is too long: 9 tokens > 8 maximum'), { code: 'context_length_exceeded' })
 })
-t.test('errors in any shape, or none', async t => {
+t.test('messages error replies: accept any shape of body', async t => {
   const rows: readonly (readonly [Json | undefined, string])[] = [
     [undefined, 'The upstream refused with status 502.'],
     [null, 'The upstream refused with status 502.'],

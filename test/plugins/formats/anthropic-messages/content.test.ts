@@ -1,4 +1,5 @@
-/** Content for an upstream that speaks messages: what it can hold, what is refused, and what never reaches it. */
+/** Content for upstreams of messages: what it can hold, what is rejected, and what is never
+ *  sent. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Content, Media } from '../../../../plugins/formats/content.ts'
@@ -20,7 +21,7 @@ import {
   write,
 } from '../../../helpers/messages.ts'
 
-t.test('edge 20: images and files in results are sent as such', async t => {
+t.test('messages encoder: sends images and files in tool results (edge 20)', async t => {
   const image: Media = {
     type: 'media',
     kind: 'image',
@@ -32,7 +33,7 @@ t.test('edge 20: images and files in results are sent as such', async t => {
     source: { type: 'url', url: 'https://a/b.pdf' },
     name: 'b',
   }
-  const shown: Content = { type: 'result', id: '1', content: [image, pdf], failed: true }
+  const shown: Content = { type: 'result', id: '1', content: [image, pdf], hasFailed: true }
   const body = sent([...HI, model(call('1')), user(shown)])
   const [, , last] = body.messages as readonly { readonly content: readonly Fields[] }[]
   t.same(last?.content, [
@@ -47,11 +48,11 @@ t.test('edge 20: images and files in results are sent as such', async t => {
     },
   ])
 })
-t.test('a result that is a value is sent as its JSON', async t => {
+t.test('messages encoder: sends an object result as JSON text', async t => {
   const value: Content = { type: 'result', id: '1', content: [], value: { ok: 1 } }
   t.match(JSON.stringify(sent([...HI, model(call('1')), user(value)])), /\{\\"ok\\":1\}/)
 })
-t.test('edge 16: calls without arguments, and with arguments that are none', async t => {
+t.test('messages encoder: sends missing and invalid arguments (edge 16)', async t => {
   const inputs = (input: string): unknown => {
     const body = sent([...HI, model(call('1', input)), user(result('1'))])
     return (body.messages as readonly { readonly content: readonly Fields[] }[])[1]?.content[0]
@@ -61,12 +62,12 @@ t.test('edge 16: calls without arguments, and with arguments that are none', asy
   t.same(inputs('{}'), {})
   t.same(inputs('{"a":1}'), { a: 1 })
   t.same(inputs('[1]'), { input: [1] })
-  t.same(inputs('{"a":'), { input: '{"a":' }, 'what a model once broke off')
+  t.same(inputs('{"a":'), { input: '{"a":' }, 'arguments that a model truncated')
 })
-t.test('empty texts are left out, and turns of nothing else', async t => {
+t.test('messages encoder: omits empty texts and turns without content', async t => {
   t.same(roles(sent([user(say('')), user(say('a'), say('')), model(say(''))])), [['user', 'text']])
 })
-t.test('content that this format has no block for is refused by its place', async t => {
+t.test('messages encoder: rejects content without a block type by its path', async t => {
   const at = 'messages[0].content[1]'
   const rows: readonly [Media, RegExp][] = [
     [
@@ -102,7 +103,7 @@ t.test('content that this format has no block for is refused by its place', asyn
   const inSystem: Turn = { role: 'system', content: [rows[2]?.[0] as Media] }
   t.match(await thrownBy(async () => sent([inSystem, ...HI])), { status: 400, param: at })
 })
-t.test('documents: PDF as it is, text as text, whatever it was wrapped in', async t => {
+t.test('messages encoder: sends PDF documents unchanged and text documents as text', async t => {
   const source = (mime: string, data: string): unknown => {
     const media: Media = { type: 'media', kind: 'document', source: { type: 'data', data, mime } }
     const [message] = sent([user(media)]).messages as readonly {
@@ -118,24 +119,24 @@ t.test('documents: PDF as it is, text as text, whatever it was wrapped in', asyn
   const csv = Buffer.from('a,b').toString('base64')
   t.same(source('text/csv', csv), { type: 'text', media_type: 'text/plain', data: 'a,b' })
 })
-t.test('thoughts and seals of other providers never reach it', async t => {
-  const seal = { origin: 'google-gemini', data: 'SECRET' }
+t.test('messages encoder: omits thoughts and payloads of other providers', async t => {
+  const payload = { origin: 'google-gemini', data: 'SECRET' }
   const raw = { origin: 'openai-responses', items: [{ type: 'web_search_call', id: 'SECRET' }] }
   const turns = [
     ...HI,
     model(
-      { type: 'thought', text: 'SECRET', seal },
+      { type: 'thought', text: 'SECRET', payload },
       { type: 'thought', text: 'SECRET' },
-      { type: 'text', text: 'said', seal, citations: [{ url: 'https://a', seal }] },
+      { type: 'text', text: 'said', payload, citations: [{ url: 'https://a', payload }] },
       {
-        type: 'work',
+        type: 'hostedCall',
         tool: 'web_search',
         id: 'w',
         input: 'news',
-        found: [{ url: 'https://b', title: 'B' }],
+        sources: [{ url: 'https://b', title: 'B' }],
         raw,
       },
-      { ...(call('1') as object), seal } as Content,
+      { ...(call('1') as object), payload } as Content,
     ),
     user(result('1')),
   ]
@@ -144,17 +145,17 @@ t.test('thoughts and seals of other providers never reach it', async t => {
   t.match(
     JSON.stringify(body),
     /\[web_search\] news\\n- B: https:\/\/b/,
-    'what was found is told in words',
+    'the sources are described as text',
   )
   t.same(lost, ['citations'])
 })
-t.test('its own thoughts go back unchanged, with or without words', async t => {
+t.test('messages codec: returns this provider’s own thoughts unchanged', async t => {
   const turns = [
     ...HI,
     model(
-      { type: 'thought', text: 'hm', seal: { origin: NAME, data: 's1' } },
-      { type: 'thought', text: '', seal: { origin: NAME, data: 's2' } },
-      { type: 'thought', text: '', seal: { origin: NAME, data: 'd', kind: 'redacted' } },
+      { type: 'thought', text: 'hm', payload: { origin: NAME, data: 's1' } },
+      { type: 'thought', text: '', payload: { origin: NAME, data: 's2' } },
+      { type: 'thought', text: '', payload: { origin: NAME, data: 'd', kind: 'redacted' } },
       call('1'),
     ),
     user(result('1')),
@@ -167,40 +168,37 @@ t.test('its own thoughts go back unchanged, with or without words', async t => {
   ])
 })
 
-t.test(
-  'blocks that only this format has go back to it as they were, and are words to others',
-  async t => {
-    const blocks: readonly Fields[] = [
-      {
-        type: 'search_result',
-        source: 'https://a',
-        title: 'T',
-        content: [{ type: 'text', text: 'x' }],
-        citations: { enabled: true },
-      },
-      { type: 'container_upload', file_id: 'f' },
-      {
-        type: 'document',
-        source: { type: 'content', content: [{ type: 'text', text: 'y' }] },
-        title: 'D',
-      },
-      { type: 'something_new', data: 1 },
-    ]
-    const body = {
-      model: 'm',
-      max_tokens: 5,
-      messages: [{ role: 'user', content: blocks as Json }],
-    }
-    const { prompt } = read(NAME, body)
-    const [message] = (written(NAME, prompt).body as Fields).messages as readonly {
-      readonly content: Json
-    }[]
-    t.same(message?.content, blocks)
-    t.match(prompt.turns[0]?.content, [
-      { type: 'media', kind: 'document', source: { text: 'x' }, name: 'T' },
-      { type: 'media', source: { type: 'file', origin: NAME } },
-      { type: 'media', source: { text: 'y' } },
-      { type: 'work', tool: 'other' },
-    ])
-  },
-)
+t.test('messages codec: returns its own block types and gives others their text', async t => {
+  const blocks: readonly Fields[] = [
+    {
+      type: 'search_result',
+      source: 'https://a',
+      title: 'T',
+      content: [{ type: 'text', text: 'x' }],
+      citations: { enabled: true },
+    },
+    { type: 'container_upload', file_id: 'f' },
+    {
+      type: 'document',
+      source: { type: 'content', content: [{ type: 'text', text: 'y' }] },
+      title: 'D',
+    },
+    { type: 'something_new', data: 1 },
+  ]
+  const body = {
+    model: 'm',
+    max_tokens: 5,
+    messages: [{ role: 'user', content: blocks as Json }],
+  }
+  const { prompt } = read(NAME, body)
+  const [message] = (written(NAME, prompt).body as Fields).messages as readonly {
+    readonly content: Json
+  }[]
+  t.same(message?.content, blocks)
+  t.match(prompt.turns[0]?.content, [
+    { type: 'media', kind: 'document', source: { text: 'x' }, name: 'T' },
+    { type: 'media', source: { type: 'file', origin: NAME } },
+    { type: 'media', source: { text: 'y' } },
+    { type: 'hostedCall', tool: 'other' },
+  ])
+})

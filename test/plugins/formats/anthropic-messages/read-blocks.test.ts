@@ -1,4 +1,5 @@
-/** Blocks in streams of upstreams that speak messages: in pieces, interleaved, within each other, unheard of. */
+/** Blocks in streams of messages upstreams: fragmented, interleaved, nested and of unknown
+ *  types. */
 import t from 'tap'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
 import {
@@ -17,7 +18,7 @@ import {
 } from '../../../helpers/message-events.ts'
 import { NAME } from '../../../helpers/messages.ts'
 
-t.test('edge 16: arguments: none at all, empty pieces, whole at the start', async t => {
+t.test('messages stream decoder: reads missing, empty and early arguments (edge 16)', async t => {
   const input = (...events: readonly Event[]) => heard(START, ...events, shut(0), STOP).content[0]
   t.match(input(open(0, call('1'))), { input: '{}' })
   t.match(input(open(0, call('1')), json(0, '')), { input: '{}' })
@@ -26,7 +27,7 @@ t.test('edge 16: arguments: none at all, empty pieces, whole at the start', asyn
     input: '{"b":2}',
   })
 })
-t.test('edge 1: calls whose pieces interleave', async t => {
+t.test('messages stream decoder: keeps interleaved calls apart (edge 1)', async t => {
   const { content } = heard(
     ...[
       START,
@@ -44,11 +45,11 @@ t.test('edge 1: calls whose pieces interleave', async t => {
     { id: '2', input: '{"b":2}' },
   ])
 })
-t.test('edge 25: the index of a block is none of a choice', async t => {
+t.test('messages stream decoder: block indices are no choices (edge 25)', async t => {
   const { parts } = heard(START, open(7, TEXT), say(7, 'a'), shut(7), end('end_turn'), STOP)
   t.match(parts[1], { type: 'open', index: 0, choice: 0 })
 })
-t.test('edge 10: thoughts without words are kept for their signature', async t => {
+t.test('messages stream decoder: keeps a signature without text (edge 10)', async t => {
   const { content } = heard(
     ...[
       START,
@@ -58,18 +59,18 @@ t.test('edge 10: thoughts without words are kept for their signature', async t =
     ...[shut(0), open(1, { type: 'redacted_thinking', data: 'd' }), shut(1), STOP],
   )
   t.same(content, [
-    { type: 'thought', text: '', seal: { origin: NAME, data: 's' } },
-    { type: 'thought', text: '', seal: { origin: NAME, data: 'd', kind: 'redacted' } },
+    { type: 'thought', text: '', payload: { origin: NAME, data: 's' } },
+    { type: 'thought', text: '', payload: { origin: NAME, data: 'd', kind: 'redacted' } },
   ])
 })
-t.test('blocks left open, opened again, never opened', async t => {
+t.test('messages stream decoder: closes open, reopened and unopened blocks', async t => {
   t.match(heard(START, open(0, TEXT), say(0, 'a'), end('end_turn'), STOP).content, [{ text: 'a' }])
   const again = heard(START, open(0, TEXT), say(0, 'a'), open(0, TEXT), say(0, 'b'), STOP)
   t.match(again.content, [{ text: 'a' }, { text: 'b' }])
   t.match(heard(START, say(0, 'a'), say(0, 'b'), STOP).content, [{ text: 'ab' }])
   t.same(heard(START, json(3, '{}'), shut(3), STOP).content, [])
 })
-t.test('what nobody knows is passed over, or kept for its provider', async t => {
+t.test('messages stream decoder: keeps unknown blocks for their provider', async t => {
   const { content } = heard(
     ...[
       START,
@@ -89,12 +90,17 @@ t.test('what nobody knows is passed over, or kept for its provider', async t => 
   )
   t.match(content, [
     { text: 'a' },
-    { type: 'work', tool: 'other', raw: { items: [{ type: 'of_the_future', x: 1 }] } },
+    { type: 'hostedCall', tool: 'other', raw: { items: [{ type: 'of_the_future', x: 1 }] } },
   ])
 })
-t.test('edge 26: a search and what it found are one work, and no call', async t => {
+t.test('messages decoder: joins a search and its result (edge 26)', async t => {
   const use = { type: 'server_tool_use', id: 's', name: 'web_search', input: {} }
-  const found = { type: 'web_search_result', url: 'https://a', title: 'A', encrypted_content: 'e' }
+  const found = {
+    type: 'web_search_result',
+    url: 'https://a',
+    title: 'A',
+    encrypted_content: 'e',
+  }
   const result = { type: 'web_search_tool_result', tool_use_id: 's', content: [found] }
   const citation = {
     type: 'web_search_result_location',
@@ -123,85 +129,82 @@ t.test('edge 26: a search and what it found are one work, and no call', async t 
   )
   t.match(content, [
     {
-      type: 'work',
+      type: 'hostedCall',
       tool: 'web_search',
       input: 'x',
-      found: [{ url: 'https://a', title: 'A', seal: { data: 'e' } }],
+      sources: [{ url: 'https://a', title: 'A', payload: { data: 'e' } }],
       raw: { origin: NAME, items: [{ input: { query: 'x' } }, result] },
     },
-    { text: 'b', citations: [{ url: 'https://a', title: 'A', quote: 'q', seal: { data: 'i' } }] },
+    {
+      text: 'b',
+      citations: [{ url: 'https://a', title: 'A', quote: 'q', payload: { data: 'i' } }],
+    },
   ])
   t.match(stop, { reason: 'end' })
 })
-t.test(
-  'works within works keep all blocks in their order, and one without a result is told',
-  async t => {
-    const use = (id: string, name: string): Fields => ({
-      type: 'server_tool_use',
-      id,
-      name,
-      input: {},
-    })
-    const code = {
-      type: 'code_execution_tool_result',
-      tool_use_id: 'c',
-      content: { type: 'code_execution_result', stdout: 'o', stderr: 'e' },
-    }
-    const page = {
-      type: 'web_fetch_tool_result',
-      tool_use_id: 'f',
-      content: { type: 'web_fetch_tool_result_error', error_code: 'unavailable' },
-    }
-    const { content } = heard(
-      ...[
-        START,
-        open(0, use('c', 'code_execution')),
-        shut(0),
-        open(1, use('f', 'web_fetch')),
-        shut(1),
-      ],
-      ...[
-        open(2, page),
-        open(3, code),
-        open(4, use('w', 'web_search')),
-        shut(4),
-        end('pause_turn'),
-        STOP,
-      ],
-    )
-    t.match(content, [
-      {
-        tool: 'code_execution',
-        output: 'oe',
-        raw: { items: [use('c', 'code_execution'), use('f', 'web_fetch'), page, code] },
-      },
-      { tool: 'web_fetch', failed: 'unavailable', raw: { items: [] } },
-      { tool: 'web_search', raw: { items: [use('w', 'web_search')] } },
-    ])
-  },
-)
-t.test(
-  'the tool that stands for a form is the answer, plain text the input of a tool that takes it',
-  async t => {
-    const { content, stop } = heard(
+t.test('messages decoder: keeps the order of nested hosted calls', async t => {
+  const use = (id: string, name: string): Fields => ({
+    type: 'server_tool_use',
+    id,
+    name,
+    input: {},
+  })
+  const code = {
+    type: 'code_execution_tool_result',
+    tool_use_id: 'c',
+    content: { type: 'code_execution_result', stdout: 'o', stderr: 'e' },
+  }
+  const page = {
+    type: 'web_fetch_tool_result',
+    tool_use_id: 'f',
+    content: { type: 'web_fetch_tool_result_error', error_code: 'unavailable' },
+  }
+  const { content } = heard(
+    ...[
       START,
-      open(0, call('1', 'tollgate_answer_in_form')),
-      json(0, '{"a":'),
-      json(0, '1}'),
+      open(0, use('c', 'code_execution')),
       shut(0),
-      end('tool_use'),
+      open(1, use('f', 'web_fetch')),
+      shut(1),
+    ],
+    ...[
+      open(2, page),
+      open(3, code),
+      open(4, use('w', 'web_search')),
+      shut(4),
+      end('pause_turn'),
       STOP,
-    )
-    t.same(content, [{ type: 'text', text: '{"a":1}' }])
-    t.match(stop, { reason: 'end' })
-    const free = heard(
-      START,
-      open(0, call('1', 'tollgate_text_run')),
-      json(0, '{"input":'),
-      json(0, '"ls"}'),
-      shut(0),
-      STOP,
-    )
-    t.match(free.content, [{ type: 'call', name: 'run', free: true, input: 'ls' }])
-  },
-)
+    ],
+  )
+  t.match(content, [
+    {
+      tool: 'code_execution',
+      output: 'oe',
+      raw: { items: [use('c', 'code_execution'), use('f', 'web_fetch'), page, code] },
+    },
+    { tool: 'web_fetch', error: 'unavailable', raw: { items: [] } },
+    { tool: 'web_search', raw: { items: [use('w', 'web_search')] } },
+  ])
+})
+t.test('messages decoder: restores structured output and free-text tools', async t => {
+  const { content, stop } = heard(
+    START,
+    open(0, call('1', 'tollgate_answer_in_form')),
+    json(0, '{"a":'),
+    json(0, '1}'),
+    shut(0),
+    end('tool_use'),
+    STOP,
+  )
+  t.same(content, [{ type: 'text', text: '{"a":1}' }])
+  t.match(stop, { reason: 'end' })
+  const free = heard(
+    START,
+    open(0, call('1', 'tollgate_text_run')),
+    json(0, '{"input":'),
+    json(0, '"ls"}'),
+    shut(0),
+    STOP,
+  )
+  t.match(free.content, [{ type: 'call', name: 'run', isFreeText: true, input: 'ls' }])
+})

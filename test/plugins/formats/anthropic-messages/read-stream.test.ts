@@ -1,4 +1,5 @@
-/** Streams of upstreams that speak messages, as recordings do not show them: broken off, unended, out of order. */
+/** Streams of messages upstreams that no recording covers: truncated, unterminated, out of
+ *  order. */
 import t from 'tap'
 import { partsOf } from '../../../helpers/codec.ts'
 import { thrownBy } from '../../../helpers/exchange.ts'
@@ -17,7 +18,7 @@ import {
 } from '../../../helpers/message-events.ts'
 import { NAME } from '../../../helpers/messages.ts'
 
-t.test('begin, count and end come once each, the end last', async t => {
+t.test('messages stream decoder: emits begin, usage and end once each, the end last', async t => {
   const { parts } = heard(
     START,
     open(0, TEXT),
@@ -31,16 +32,16 @@ t.test('begin, count and end come once each, the end last', async t => {
   const types = parts.map(({ type }) => type)
   t.same(types, ['begin', 'open', 'grow', 'close', 'count', 'stop', 'end'])
 })
-t.test('edge 13: counts complete one another and are never added up', async t => {
+t.test('messages stream decoder: merges counts and never adds them (edge 13)', async t => {
   const usage = { input_tokens: 5, cache_creation_input_tokens: null, output_tokens: 3 }
   t.same(heard(START, end('end_turn', usage), STOP).answer.meters, { input: 5, output: 3 })
   t.same(
     heard(START, end('end_turn'), STOP).answer.meters,
     { input: 5, output: 3 },
-    'without the input side',
+    'without input counts',
   )
 })
-t.test('a count that is null at the end stays what it was', async t => {
+t.test('messages stream decoder: a null count at the end keeps the earlier value', async t => {
   const usage = { input_tokens: 5, cache_read_input_tokens: 4 }
   const start: Event = ['message_start', { message: { id: 'msg_1', usage } }]
   const last = { input_tokens: null, cache_read_input_tokens: null, output_tokens: 3 }
@@ -50,15 +51,15 @@ t.test('a count that is null at the end stays what it was', async t => {
     output: 3,
   })
 })
-t.test('edge 12: what was cached is counted apart', async t => {
+t.test('messages stream decoder: counts cached tokens apart (edge 12)', async t => {
   const usage = { cache_read_input_tokens: 7, cache_creation_input_tokens: 2, output_tokens: 3 }
   const { meters } = heard(START, end('end_turn', usage), STOP).answer
   t.same(meters, { input: 5, cached: 7, cache_write: 2, output: 3 })
 })
-t.test('edge 30: a stream that closes behind its stop reason lacks nothing', async t => {
+t.test('messages stream decoder: is complete after the stop reason (edge 30)', async t => {
   t.ok(heard(START, open(0, TEXT), say(0, 'a'), shut(0), end('end_turn')).ended)
 })
-t.test('edge 17: a stream that dies before is not whole', async t => {
+t.test('messages stream decoder: is incomplete before the stop reason (edge 17)', async t => {
   for (const events of [
     [START],
     [START, open(0, TEXT), say(0, 'a')],
@@ -70,31 +71,31 @@ t.test('edge 17: a stream that dies before is not whole', async t => {
     t.notOk(parts.some(({ type }) => type === 'end' || type === 'stop'))
   }
 })
-t.test('edge 4: a reason that is null is none', async t => {
+t.test('messages stream decoder: ignores a null stop reason (edge 4)', async t => {
   const { parts, ended } = heard(START, open(0, TEXT), say(0, 'a'), end(null))
   t.notOk(parts.some(({ type }) => type === 'stop'))
   t.notOk(ended)
   t.match(heard(START, end(null), end('max_tokens'), STOP).stop, { reason: 'length' })
 })
-t.test('a message that stops without a reason ended', async t => {
+t.test('messages stream decoder: a message_stop without a stop reason ends the answer', async t => {
   t.match(heard(START, open(0, TEXT), say(0, 'a'), STOP).stop, { reason: 'end' })
   t.match(heard(START, open(0, call('1')), STOP).stop, { reason: 'call' })
 })
-t.test('edge 3: a length is not overwritten by a call', async t => {
+t.test('messages stream decoder: a length limit wins over a tool call (edge 3)', async t => {
   t.match(heard(START, open(0, call('1')), json(0, '{'), end('max_tokens'), STOP).stop, {
     reason: 'length',
   })
 })
-t.test('a call that ends like any other turn is a call all the same', async t => {
+t.test('messages stream decoder: end_turn after a tool call counts as a call', async t => {
   t.match(heard(START, open(0, call('1')), shut(0), end('end_turn'), STOP).stop, {
     reason: 'call',
     raw: 'end_turn',
   })
 })
-t.test('a call without a call is none', async t => {
+t.test('messages stream decoder: tool_use without a call counts as an end', async t => {
   t.match(heard(START, end('tool_use'), STOP).stop, { reason: 'end', raw: 'tool_use' })
 })
-t.test('every reason to stop', async t => {
+t.test('messages stream decoder: maps every stop reason', async t => {
   const reasons: readonly (readonly [string, string])[] = [
     ['end_turn', 'end'],
     ['stop_sequence', 'sequence'],
@@ -109,7 +110,7 @@ t.test('every reason to stop', async t => {
   const met = heard(START, end('stop_sequence', {}, { stop_sequence: 'X' }), STOP).stop
   t.match(met, { sequence: 'X' })
 })
-t.test('a refusal in mid-stream keeps what was said and why', async t => {
+t.test('messages stream decoder: a refusal keeps its text and explanation', async t => {
   const stop_details = { type: 'refusal', category: 'bio', explanation: 'No.' }
   const { content, stop } = heard(
     START,
@@ -128,7 +129,7 @@ t.test('a refusal in mid-stream keeps what was said and why', async t => {
   )
   t.match(silent.stop, { message: 'cyber' })
 })
-t.test('edge 31: a message that starts twice', async t => {
+t.test('messages stream decoder: accepts a second message_start (edge 31)', async t => {
   const { parts, content } = heard(
     START,
     START,
@@ -143,7 +144,7 @@ t.test('edge 31: a message that starts twice', async t => {
   const anew = [START, open(0, call('1')), json(0, '{"a"'), START] as const
   t.match(await thrownBy(async () => heard(...anew)), { code: 'ANSWER_TANGLED', status: 502 })
 })
-t.test('members that are null, missing or of another type never throw', async t => {
+t.test('messages stream decoder: tolerates null, missing and mistyped members', async t => {
   const odd: readonly Event[] = [
     ['message_start'],
     ['message_start', { message: null }],
@@ -167,6 +168,6 @@ t.test('members that are null, missing or of another type never throw', async t 
   ]
   t.ok(heard(...odd).ended)
   const { parts } = partsOf(NAME, 'data: {"type":"message_stop"}\n\n')
-  t.match(parts.at(-1), { type: 'end' }, 'the type is read where the event has no name')
+  t.match(parts.at(-1), { type: 'end' }, 'an unnamed event is read by its type')
   t.same(partsOf(NAME, 'event: message_stop\ndata: not json\n\n').parts, [])
 })

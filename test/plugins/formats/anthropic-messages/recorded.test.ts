@@ -1,4 +1,4 @@
-/** Recorded messages, read into the hub and written again: nothing of them is lost on the way. */
+/** Recorded messages, decoded to the hub and encoded again, lose nothing. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Answer, Part } from '../../../../plugins/formats/answer.ts'
@@ -19,7 +19,7 @@ const recorded = recordings()
 const skip = recorded === undefined && 'RECORDINGS is not set'
 // A chat answer under the name of another format.
 const FOREIGN = new Set(['rec-0345'])
-// Its first message breaks off within the arguments of a call; a second one follows.
+// The recording's first message ends inside the arguments of a call; a second one follows.
 const SPLICED = 'rec-0262'
 const mine = (recorded ?? []).filter(
   ({ id, format, status }) =>
@@ -32,7 +32,7 @@ const streamed = (parts: readonly Part[]) => streamedAs(NAME, parts)
 const stage = await sdkStage()
 t.teardown(() => stage.close())
 
-t.test('whole answers', { skip }, async t => {
+t.test('messages codec: keeps recorded whole answers', { skip }, async t => {
   let count = 0
   for (const { id, stream, response_body } of mine) {
     if (stream) continue
@@ -53,7 +53,7 @@ t.test('whole answers', { skip }, async t => {
   t.ok(count >= 70, `${count} answers`)
 })
 
-t.test('streams', { skip }, async t => {
+t.test('messages codec: keeps recorded streams', { skip }, async t => {
   let count = 0
   for (const { id, stream, response_body } of mine) {
     if (!stream) continue
@@ -78,7 +78,7 @@ t.test('streams', { skip }, async t => {
   t.ok(count >= 40, `${count} streams`)
 })
 
-/** Arguments as values: upstreams put blanks between them as they like. */
+/** Arguments as parsed values, because upstreams differ in white space. */
 const parsed = (answer: Answer): Answer => ({
   ...answer,
   choices: answer.choices.map(({ content, ...choice }) => ({
@@ -89,7 +89,7 @@ const parsed = (answer: Answer): Answer => ({
   })),
 })
 
-t.test('requests', { skip }, async t => {
+t.test('messages codec: keeps recorded requests', { skip }, async t => {
   let count = 0
   const all = new Set<string>()
   for (const { id, request } of mine) {
@@ -105,15 +105,15 @@ t.test('requests', { skip }, async t => {
     for (const field of lost.fields) all.add(field.replace(/\[\d+\]/g, '[]'))
   }
   t.ok(count >= 54, `${count} requests`)
-  t.same([...all].sort(), LOST, 'what the hub has no words for')
+  t.same([...all].sort(), LOST, 'fields that the hub cannot express')
 })
-/** It asks for effort and says nothing of thinking: in the hub, effort is how much is thought. */
+/** The request sets effort without thinking; in the hub, effort is a thinking setting. */
 const THINKS = 'rec-0077'
 const traitsFor = ({ thinking }: Fields): Fields => ({
   system_turns: true,
   thinking: isFields(thinking) && thinking.type === 'enabled' ? 'budget' : 'adaptive',
 })
-/** Of this format alone, and told to the client: betas, and hints to its own provider. */
+/** Fields of this format only, reported to the client: betas and hints to the provider. */
 const LOST: readonly string[] = [
   'context_management',
   'mcp_servers',
@@ -121,7 +121,7 @@ const LOST: readonly string[] = [
   'tools[].defer_loading',
 ]
 
-/** A body without the members that were told to be lost. */
+/** The body without the fields that were reported as dropped. */
 const without = (body: Fields, lost: readonly string[]): Fields => {
   const rest = structuredClone(body)
   for (const field of lost) {
@@ -136,7 +136,8 @@ const without = (body: Fields, lost: readonly string[]): Fields => {
 
 const ADAPTIVE = { type: 'adaptive' }
 
-/** A text and a block of text are the same; so are two turns of one side and one of both; so are members that are null and members that are missing. */
+/** Equivalent forms: a string and a text block, consecutive turns of one side and one turn, null
+ *  and missing members. */
 const shape = (value: Json, key = ''): Json => {
   if (typeof value === 'string' && (key === 'content' || key === 'system'))
     return [{ type: 'text', text: value }]

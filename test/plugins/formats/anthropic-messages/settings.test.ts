@@ -1,19 +1,19 @@
-/** Plain settings for an upstream that speaks messages, and what a request loses. */
+/** Plain settings for messages upstreams, and the fields that are dropped. */
 import t from 'tap'
 import type { Prompt } from '../../../../plugins/formats/hub.ts'
 import { read, written } from '../../../helpers/codec.ts'
 import { asking, HI, NAME, write } from '../../../helpers/messages.ts'
 
-t.test('max_tokens is always said: the client’s, the model’s own, or a usual one', async t => {
+t.test('messages encoder: always sends max_tokens', async t => {
   const limits = (settings: Prompt['settings'], output?: number) =>
     write(asking(HI, { settings }), {}, output).body.max_tokens
   t.equal(limits({ limit: 7 }), 7)
   t.equal(limits({}, 64_000), 64_000)
   t.equal(limits({}), 8_192)
-  t.equal(limits({ limit: 100_000 }, 64_000), 64_000, 'more than it writes is refused upstream')
+  t.equal(limits({ limit: 100_000 }, 64_000), 64_000, 'the limit is capped at the model’s maximum')
 })
 
-t.test('settings under their names, and what has none is told', async t => {
+t.test('messages encoder: maps settings and reports those without a name', async t => {
   const { body, lost } = write(
     asking(HI, {
       settings: {
@@ -50,7 +50,7 @@ t.test('settings under their names, and what has none is told', async t => {
   t.same(write(asking(HI, { settings: { tier: 'flex' } })).lost, ['tier'])
 })
 
-t.test('edge 32: where to cache is kept, from the system prompt to the whole', async t => {
+t.test('messages codec: keeps cache breakpoints at every position (edge 32)', async t => {
   const cache_control = { type: 'ephemeral', ttl: '1h' }
   const body = {
     model: 'm',
@@ -84,7 +84,7 @@ t.test('edge 32: where to cache is kept, from the system prompt to the whole', a
   t.same(lost, [])
   t.same({ ...written(NAME, prompt).body, model: 'm' }, body)
 })
-t.test('edge 29: a request to count tokens has no bound, and is read all the same', async t => {
+t.test('messages decoder: accepts counting requests without max_tokens (edge 29)', async t => {
   const { prompt } = read(
     NAME,
     { model: 'm', messages: [{ role: 'user', content: 'a' }] },
@@ -93,7 +93,7 @@ t.test('edge 29: a request to count tokens has no bound, and is read all the sam
   t.equal(prompt.settings.limit, undefined)
   t.match(prompt.turns, [{ role: 'user', content: [{ text: 'a' }] }])
 })
-t.test('members without a word in the hub are told by their names', async t => {
+t.test('messages decoder: reports fields without an equivalent in the hub by name', async t => {
   const { lost } = read(NAME, {
     ...{
       model: 'm',

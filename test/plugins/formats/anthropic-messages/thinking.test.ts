@@ -1,4 +1,4 @@
-/** Thinking for an upstream that speaks messages: what fits, and what it forbids. */
+/** Thinking settings for messages upstreams, and the settings that conflict with them. */
 import t from 'tap'
 import type { Content } from '../../../../plugins/formats/content.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
@@ -15,7 +15,7 @@ import {
   write,
 } from '../../../helpers/messages.ts'
 
-t.test('edge 27: thinking: budgets fit, and forbid what they forbid', async t => {
+t.test('messages encoder: fits budgets and removes conflicts (edge 27)', async t => {
   const think = (
     thinking: Prompt['thinking'],
     more: Partial<Prompt> = {},
@@ -37,7 +37,7 @@ t.test('edge 27: thinking: budgets fit, and forbid what they forbid', async t =>
   t.match(
     think({ mode: 'budget', budget: 9_999 }, { settings: { limit: 10_000 } }).body,
     { thinking: { budget_tokens: 9_999 } },
-    'what fits is not touched',
+    'compatible settings are kept',
   )
   t.match(think({ mode: 'budget', budget: 10 }).body, { thinking: { budget_tokens: 1_024 } })
   t.notOk('thinking' in think({ mode: 'budget', budget: 10 }, { settings: { limit: 1_024 } }).body)
@@ -59,7 +59,7 @@ t.test('edge 27: thinking: budgets fit, and forbid what they forbid', async t =>
   for (const member of ['temperature', 'top_k', 'top_p']) t.notOk(member in forbidden.body, member)
   t.same(think({ mode: 'budget', budget: 2_000 }, { settings: { temperature: 1 } }).lost, [])
 })
-t.test('thinking on models that judge it themselves', async t => {
+t.test('messages encoder: uses adaptive thinking on models that support it', async t => {
   const adaptive = { thinking: 'adaptive' }
   const think = (thinking: NonNullable<Prompt['thinking']>) =>
     write(asking(HI, { thinking }), adaptive).body
@@ -74,7 +74,7 @@ t.test('thinking on models that judge it themselves', async t => {
   })
   t.same(think({ mode: 'adaptive' }).thinking, { type: 'adaptive' })
 })
-t.test('edge 9: a turn that another provider began to think cannot be thought on', async t => {
+t.test('messages encoder: no thinking in another provider’s turn (edge 9)', async t => {
   const turns = (content: readonly Content[]) => [
     ...HI,
     model(...content, call('1')),
@@ -82,19 +82,24 @@ t.test('edge 9: a turn that another provider began to think cannot be thought on
   ]
   const thinking = { mode: 'budget', budget: 2_000 } as const
   const foreign = write(
-    asking(turns([{ type: 'thought', text: 'x', seal: { origin: 'google-gemini', data: 's' } }]), {
-      thinking,
-    }),
+    asking(
+      turns([{ type: 'thought', text: 'x', payload: { origin: 'google-gemini', data: 's' } }]),
+      {
+        thinking,
+      },
+    ),
   )
   t.notOk('thinking' in foreign.body)
   t.same(foreign.lost, ['thinking'])
   const own = write(
-    asking(turns([{ type: 'thought', text: '', seal: { origin: NAME, data: 's' } }]), { thinking }),
+    asking(turns([{ type: 'thought', text: '', payload: { origin: NAME, data: 's' } }]), {
+      thinking,
+    }),
   )
   t.match(own.body, { thinking: { type: 'enabled' } })
   t.match(
     write(asking([...HI, model(say('a')), ...HI], { thinking })).body,
     { thinking: { type: 'enabled' } },
-    'no call is open',
+    'no tool result is pending',
   )
 })

@@ -1,4 +1,4 @@
-/** Tools and forms for an upstream that speaks messages. */
+/** Tools and structured output for messages upstreams. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
@@ -21,7 +21,7 @@ const FORM: Prompt['form'] = {
   type: 'schema',
   schema: { type: 'object', properties: { of: { type: 'object', properties: {} } } },
 }
-t.test('names of tools outside the letters of this format come back as they were', async t => {
+t.test('messages codec: restores tool names outside the format’s alphabet', async t => {
   const tools = [{ type: 'function', name: 'files.read' }] as const
   const { body } = write(asking(HI, { tools, choice: { type: 'tool', name: 'files.read' } }))
   const [{ name } = {}] = body.tools as readonly Fields[]
@@ -39,82 +39,79 @@ t.test('names of tools outside the letters of this format come back as they were
     { name: 'files.read' },
   )
 })
-t.test('calls of before declare their tools where the request has none', async t => {
+t.test('messages encoder: declares the tools of earlier calls if the request has none', async t => {
   const body = sent([...HI, model(call('1')), user(result('1'))])
   t.same(body.tools, [{ name: 'look', input_schema: { type: 'object' } }])
   t.same(body.tool_choice, { type: 'none' })
 })
-t.test(
-  'tools: functions, hosted ones by their versions, and those that are nobody’s here',
-  async t => {
-    const tools: Prompt['tools'] = [
-      {
-        type: 'function',
-        name: 'f',
-        description: 'd',
-        schema: { properties: {} },
-        strict: true,
-        cache: { ttl: '1h' },
+t.test('messages encoder: sends functions and hosted tools, and rejects others', async t => {
+  const tools: Prompt['tools'] = [
+    {
+      type: 'function',
+      name: 'f',
+      description: 'd',
+      schema: { properties: {} },
+      strict: true,
+      cache: { ttl: '1h' },
+    },
+    { type: 'function', name: 'g' },
+    { type: 'free', name: 'h', description: 'runs', grammar: { syntax: 'lark' } },
+    {
+      type: 'hosted',
+      tool: 'web_search',
+      clientName: 'gx_search',
+      maxCalls: 3,
+      domains: { allowed: ['a.b'] },
+      location: { country: 'DE' },
+    },
+    { type: 'hosted', tool: 'web_fetch', clientName: 'web_fetch_20260209' },
+    { type: 'hosted', tool: 'url_context', clientName: 'url_context' },
+    { type: 'hosted', tool: 'code_execution', clientName: 'code_interpreter' },
+    { type: 'foreign', origin: NAME, name: 'bash', raw: { type: 'bash_20250124', name: 'bash' } },
+  ]
+  t.same(write(asking(HI, { tools })).body.tools, [
+    {
+      name: 'f',
+      description: 'd',
+      input_schema: { type: 'object', properties: {} },
+      strict: true,
+      cache_control: { type: 'ephemeral', ttl: '1h' },
+    },
+    { name: 'g', input_schema: { type: 'object', properties: {} } },
+    {
+      name: 'tollgate_text_h',
+      description: 'runs\n\nIts input follows: {"syntax":"lark"}',
+      input_schema: {
+        type: 'object',
+        properties: { input: { type: 'string' } },
+        required: ['input'],
+        additionalProperties: false,
       },
-      { type: 'function', name: 'g' },
-      { type: 'free', name: 'h', description: 'runs', grammar: { syntax: 'lark' } },
-      {
-        type: 'hosted',
-        tool: 'web_search',
-        asked: 'gx_search',
-        maxCalls: 3,
-        domains: { allowed: ['a.b'] },
-        place: { country: 'DE' },
-      },
-      { type: 'hosted', tool: 'web_fetch', asked: 'web_fetch_20260209' },
-      { type: 'hosted', tool: 'url_context', asked: 'url_context' },
-      { type: 'hosted', tool: 'code_execution', asked: 'code_interpreter' },
-      { type: 'foreign', origin: NAME, name: 'bash', raw: { type: 'bash_20250124', name: 'bash' } },
-    ]
-    t.same(write(asking(HI, { tools })).body.tools, [
-      {
-        name: 'f',
-        description: 'd',
-        input_schema: { type: 'object', properties: {} },
-        strict: true,
-        cache_control: { type: 'ephemeral', ttl: '1h' },
-      },
-      { name: 'g', input_schema: { type: 'object', properties: {} } },
-      {
-        name: 'tollgate_text_h',
-        description: 'runs\n\nIts input follows: {"syntax":"lark"}',
-        input_schema: {
-          type: 'object',
-          properties: { input: { type: 'string' } },
-          required: ['input'],
-          additionalProperties: false,
-        },
-      },
-      {
-        type: 'web_search_20250305',
-        name: 'web_search',
-        allowed_domains: ['a.b'],
-        user_location: { type: 'approximate', country: 'DE' },
-        max_uses: 3,
-      },
-      { type: 'web_fetch_20260209', name: 'web_fetch' },
-      { type: 'web_fetch_20250910', name: 'web_fetch' },
-      { type: 'code_execution_20250825', name: 'code_execution' },
-      { type: 'bash_20250124', name: 'bash' },
-    ])
-    const refused: Prompt['tools'] = [
-      { type: 'hosted', tool: 'file_search', asked: 'file_search', stores: ['s'] },
-      { type: 'hosted', tool: 'image_generation', asked: 'image_generation' },
-      { type: 'foreign', origin: 'google-gemini', name: 'googleMaps', raw: {} },
-    ]
-    for (const tool of refused)
-      t.match(await thrownBy(async () => write(asking(HI, { tools: [tool] }))), {
-        code: 'TOOL_UNSUPPORTED',
-        status: 400,
-      })
-  },
-)
-t.test('the choice among tools', async t => {
+    },
+    {
+      type: 'web_search_20250305',
+      name: 'web_search',
+      allowed_domains: ['a.b'],
+      user_location: { type: 'approximate', country: 'DE' },
+      max_uses: 3,
+    },
+    { type: 'web_fetch_20260209', name: 'web_fetch' },
+    { type: 'web_fetch_20250910', name: 'web_fetch' },
+    { type: 'code_execution_20250825', name: 'code_execution' },
+    { type: 'bash_20250124', name: 'bash' },
+  ])
+  const refused: Prompt['tools'] = [
+    { type: 'hosted', tool: 'file_search', clientName: 'file_search', stores: ['s'] },
+    { type: 'hosted', tool: 'image_generation', clientName: 'image_generation' },
+    { type: 'foreign', origin: 'google-gemini', name: 'googleMaps', raw: {} },
+  ]
+  for (const tool of refused)
+    t.match(await thrownBy(async () => write(asking(HI, { tools: [tool] }))), {
+      code: 'TOOL_UNSUPPORTED',
+      status: 400,
+    })
+})
+t.test('messages encoder: maps the tool choice', async t => {
   const tools: Prompt['tools'] = [
     { type: 'function', name: 'f' },
     { type: 'function', name: 'g' },
@@ -133,10 +130,13 @@ t.test('the choice among tools', async t => {
   t.same(some.tool_choice, { type: 'any' })
   t.match(some.tools, [{ name: 'g' }])
   t.equal((some.tools as readonly Json[]).length, 1)
-  t.notOk('tool_choice' in chosen({ tools: [], choice: { type: 'required' } }), 'nothing to choose')
+  t.notOk(
+    'tool_choice' in chosen({ tools: [], choice: { type: 'required' } }),
+    'no tools to choose from',
+  )
 })
 
-t.test('structured output by its member, whose objects must be closed', async t => {
+t.test('messages encoder: sends structured output with closed objects', async t => {
   t.same(write(asking(HI, { form: FORM })).body.output_config, {
     format: {
       type: 'json_schema',
@@ -148,7 +148,7 @@ t.test('structured output by its member, whose objects must be closed', async t 
     },
   })
 })
-t.test('structured output on older models: a tool that must be called, or words', async t => {
+t.test('messages encoder: replaces structured output on older models', async t => {
   const old = { structured: false }
   const { body } = write(asking(HI, { form: FORM }), old)
   t.match(body, { tools: [{ name: 'tollgate_answer_in_form' }], tool_choice: { type: 'tool' } })

@@ -1,4 +1,4 @@
-/** Turns for an upstream that speaks messages: the only order it takes, whatever order they came in. */
+/** Turns for messages upstreams, in the only order that the provider accepts. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Content, Media } from '../../../../plugins/formats/content.ts'
@@ -19,7 +19,7 @@ import {
   write,
 } from '../../../helpers/messages.ts'
 
-t.test('leading system turns become the system prompt', async t => {
+t.test('messages encoder: leading system turns become the system prompt', async t => {
   const { system: told, messages } = sent([system('a'), system('b'), ...HI])
   t.same(told, [
     { type: 'text', text: 'a' },
@@ -27,12 +27,12 @@ t.test('leading system turns become the system prompt', async t => {
   ])
   t.same(messages, [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }])
 })
-t.test('nothing but a system prompt is asked as a question', async t => {
+t.test('messages encoder: a prompt of system turns only is sent as a user message', async t => {
   const body = sent([system('be')])
   t.same(roles(body), [['user', 'text']])
   t.notOk('system' in body)
 })
-t.test('edge 21: system turns in mid-conversation keep their place', async t => {
+t.test('messages encoder: later system turns keep their position (edge 21)', async t => {
   const turns = [user(say('a')), model(say('b')), system('now'), user(say('c'))]
   const folded = sent(turns)
   t.same(roles(folded), [
@@ -49,7 +49,7 @@ t.test('edge 21: system turns in mid-conversation keep their place', async t => 
     ['user', 'text'],
   ])
 })
-t.test('a system turn between a call and its result does not part them', async t => {
+t.test('messages encoder: a system turn separates no call from its result', async t => {
   const body = sent([...HI, model(call('1')), system('now'), user(result('1'))])
   t.same(roles(body), [
     ['user', 'text'],
@@ -57,7 +57,7 @@ t.test('a system turn between a call and its result does not part them', async t
     ['user', 'tool_result', 'text'],
   ])
 })
-t.test('edge 19: results in several turns are one turn, before all that is said', async t => {
+t.test('messages encoder: merges tool results and puts them first (edge 19)', async t => {
   const turns = [
     ...HI,
     model(call('1'), call('2')),
@@ -71,7 +71,7 @@ t.test('edge 19: results in several turns are one turn, before all that is said'
     ['user', 'tool_result', 'tool_result', 'text', 'text'],
   ])
 })
-t.test('edge 18: ids of any length and letters, the same on both ends', async t => {
+t.test('messages codec: converts any id consistently (edge 18)', async t => {
   for (const id of ['call.1|é', 'x'.repeat(200), '']) {
     const body = sent([...HI, model(call(id)), user(result(id))])
     const [, one, two] = body.messages as readonly { readonly content: readonly Fields[] }[]
@@ -80,9 +80,9 @@ t.test('edge 18: ids of any length and letters, the same on both ends', async t 
   }
   const spelt = sent([...HI, model(call('call.1')), user(result('call.1'))])
   const back = read(NAME, spelt).prompt
-  t.match(back.turns[1]?.content[0], { id: 'call.1' }, 'and read back')
+  t.match(back.turns[1]?.content[0], { id: 'call.1' }, 'and decodes them again')
 })
-t.test('what the model showed is shown to it by the other side', async t => {
+t.test('messages encoder: sends media of the model in the next user message', async t => {
   const image: Media = {
     type: 'media',
     kind: 'image',
@@ -94,14 +94,14 @@ t.test('what the model showed is shown to it by the other side', async t => {
     ['user', 'image', 'text'],
   ])
 })
-t.test('a conversation that the model began gets a question before it', async t => {
+t.test('messages encoder: adds a user message before a leading assistant turn', async t => {
   t.same(roles(sent([model(say('Hello!')), ...HI])), [
     ['user', 'text'],
     ['assistant', 'text'],
     ['user', 'text'],
   ])
 })
-t.test('the start of an answer, and models that do not go on from one', async t => {
+t.test('messages encoder: keeps a prefill if the model supports it', async t => {
   const turns = [...HI, model(say('It is '))]
   t.same((sent(turns).messages as readonly Json[])[1], {
     role: 'assistant',
@@ -115,10 +115,10 @@ t.test('the start of an answer, and models that do not go on from one', async t 
   ])
   t.same(lost, ['prefill'])
 })
-t.test('a turn that a provider’s tool paused is sent again as it is', async t => {
+t.test('messages codec: returns a paused turn with hosted calls unchanged', async t => {
   const items = [{ type: 'server_tool_use', id: 's', name: 'web_search', input: {} }]
   const work: Content = {
-    type: 'work',
+    type: 'hostedCall',
     tool: 'web_search',
     id: 's',
     input: 'x',

@@ -1,4 +1,4 @@
-/** Blocks in streams for clients that speak messages: calls, thoughts, works and what they are sealed with. */
+/** Blocks in streams for messages clients: calls, thoughts, hosted calls and their payloads. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Part } from '../../../../plugins/formats/answer.ts'
@@ -23,7 +23,7 @@ const stage = await sdkStage()
 t.teardown(() => stage.close())
 const shown = shownBy(stage)
 
-t.test('edge 16: a call without arguments', async t => {
+t.test('messages stream encoder: writes a call without arguments (edge 16)', async t => {
   t.match(await shown(BEGIN, open(0, call('a')), close(0), stop('call'), END), {
     content: [{ type: 'tool_use', input: {} }],
   })
@@ -31,7 +31,7 @@ t.test('edge 16: a call without arguments', async t => {
     content: [{ input: {} }],
   })
 })
-t.test('edge 18: ids that this format does not take are fitted, and read back', async t => {
+t.test('messages stream encoder: converts invalid ids reversibly (edge 18)', async t => {
   const message = await shown(BEGIN, open(0, call('call|1')), close(0), stop('call'), END)
   const [block] = message.content as readonly Fields[]
   t.match(block?.id, /^[A-Za-z0-9_-]+$/)
@@ -40,19 +40,25 @@ t.test('edge 18: ids that this format does not take are fitted, and read back', 
   })
   t.match(prompt.turns[0]?.content[0], { id: 'call|1' })
 })
-t.test('thoughts, signed at any time or never', async t => {
-  const seal = { origin: NAME, data: 's' }
+t.test('messages stream encoder: writes a signature at any position', async t => {
+  const payload = { origin: NAME, data: 's' }
   const message = await shown(
-    ...[BEGIN, open(0, THOUGHT), grow(0, 'hm'), { type: 'seal', index: 0, seal } as Part, close(0)],
     ...[
-      open(1, { ...THOUGHT, seal } as Content),
+      BEGIN,
+      open(0, THOUGHT),
+      grow(0, 'hm'),
+      { type: 'payload', index: 0, payload } as Part,
+      close(0),
+    ],
+    ...[
+      open(1, { ...THOUGHT, payload } as Content),
       close(1),
       open(2, THOUGHT),
       grow(2, 'so'),
       close(2),
     ],
     ...[
-      open(3, { ...THOUGHT, seal: { ...seal, kind: 'redacted' } } as Content),
+      open(3, { ...THOUGHT, payload: { ...payload, kind: 'redacted' } } as Content),
       close(3),
       stop('end'),
       END,
@@ -65,22 +71,22 @@ t.test('thoughts, signed at any time or never', async t => {
     { type: 'redacted_thinking', data: 's' },
   ])
 })
-t.test('edge 7 and 8: what another provider sealed comes back at its place', async t => {
-  const seal = { origin: 'google-gemini', data: 'signed' }
+t.test('messages stream encoder: carries foreign payloads in place (edges 7 and 8)', async t => {
+  const payload = { origin: 'google-gemini', data: 'signed' }
   const thought = { origin: 'openai-responses', data: 'encrypted', id: 'rs_1' }
   const message = await shown(
     ...[
       BEGIN,
       open(0, THOUGHT),
       grow(0, 'hm'),
-      { type: 'seal', index: 0, seal: thought } as Part,
+      { type: 'payload', index: 0, payload: thought } as Part,
       close(0),
     ],
-    ...[open(1, { ...call('a'), seal } as Content), close(1), open(2, call('b')), close(2)],
+    ...[open(1, { ...call('a'), payload } as Content), close(1), open(2, call('b')), close(2)],
     ...[
       open(3, TEXT),
       grow(3, 'x'),
-      { type: 'seal', index: 3, seal } as Part,
+      { type: 'payload', index: 3, payload } as Part,
       close(3),
       stop('call'),
       END,
@@ -91,73 +97,70 @@ t.test('edge 7 and 8: what another provider sealed comes back at its place', asy
     messages: [{ role: 'assistant', content: message.content as Json }],
   })
   t.match(prompt.turns[0]?.content, [
-    { type: 'thought', text: 'hm', seal: thought },
-    { type: 'thought', text: '', seal },
+    { type: 'thought', text: 'hm', payload: thought },
+    { type: 'thought', text: '', payload },
     { type: 'call', id: 'a' },
     { type: 'call', id: 'b' },
     { type: 'text', text: 'x' },
-    { type: 'thought', text: '', seal },
+    { type: 'thought', text: '', payload },
   ])
   const sent = written(NAME, prompt).body
   t.notMatch(
     JSON.stringify(sent),
     /thinking|dG9sbGdhdGU6/,
-    'and never reaches an upstream of this format',
+    'it is not sent to an upstream of this format',
   )
 })
-t.test(
-  'the work of another provider is told as this format tells its own, and comes back whole',
-  async t => {
-    const raw = { origin: 'openai-responses', items: [{ type: 'web_search_call', id: 'ws_1' }] }
-    const begun: Content = { type: 'work', tool: 'web_search', id: 'ws_1', input: {} }
-    const done: Content = {
-      ...begun,
-      input: 'news',
-      found: [{ url: 'https://a', title: 'A' }],
-      raw,
-    }
-    const code: Content = {
-      type: 'work',
-      tool: 'code_execution',
-      id: 'ci',
-      input: 'print(1)',
-      output: '1\n',
-    }
-    const message = await shown(
-      BEGIN,
-      open(0, begun),
-      close(0, done),
-      open(1, code),
-      close(1),
-      stop('end'),
-      END,
-    )
-    t.match(message.content, [
-      {
-        type: 'server_tool_use',
-        name: 'web_search',
-        id: 'srvtoolu_ws_1',
-        input: { query: 'news' },
-      },
-      {
-        type: 'web_search_tool_result',
-        tool_use_id: 'srvtoolu_ws_1',
-        content: [{ url: 'https://a' }],
-      },
-      { type: 'thinking', thinking: '' },
-      { type: 'server_tool_use', name: 'code_execution', input: { code: 'print(1)' } },
-      { type: 'code_execution_tool_result', content: { stdout: '1\n', return_code: 0 } },
-    ])
-    const { prompt } = read(NAME, {
-      messages: [{ role: 'assistant', content: message.content as Json }],
-    })
-    const [search, ran, ...others] = prompt.turns[0]?.content ?? []
-    t.match(search, { type: 'work', tool: 'web_search', input: 'news', raw })
-    t.match(ran, { type: 'work', tool: 'code_execution', output: '1\n' })
-    t.same(others, [])
-  },
-)
-t.test('every hosted tool, done and failed', async t => {
+t.test('messages stream encoder: writes and restores foreign hosted calls', async t => {
+  const raw = { origin: 'openai-responses', items: [{ type: 'web_search_call', id: 'ws_1' }] }
+  const begun: Content = { type: 'hostedCall', tool: 'web_search', id: 'ws_1', input: {} }
+  const done: Content = {
+    ...begun,
+    input: 'news',
+    sources: [{ url: 'https://a', title: 'A' }],
+    raw,
+  }
+  const code: Content = {
+    type: 'hostedCall',
+    tool: 'code_execution',
+    id: 'ci',
+    input: 'print(1)',
+    output: '1\n',
+  }
+  const message = await shown(
+    BEGIN,
+    open(0, begun),
+    close(0, done),
+    open(1, code),
+    close(1),
+    stop('end'),
+    END,
+  )
+  t.match(message.content, [
+    {
+      type: 'server_tool_use',
+      name: 'web_search',
+      id: 'srvtoolu_ws_1',
+      input: { query: 'news' },
+    },
+    {
+      type: 'web_search_tool_result',
+      tool_use_id: 'srvtoolu_ws_1',
+      content: [{ url: 'https://a' }],
+    },
+    { type: 'thinking', thinking: '' },
+    { type: 'server_tool_use', name: 'code_execution', input: { code: 'print(1)' } },
+    { type: 'code_execution_tool_result', content: { stdout: '1\n', return_code: 0 } },
+  ])
+  const { prompt } = read(NAME, {
+    messages: [{ role: 'assistant', content: message.content as Json }],
+  })
+  const [search, ran, ...others] = prompt.turns[0]?.content ?? []
+  t.match(search, { type: 'hostedCall', tool: 'web_search', input: 'news', raw })
+  t.match(ran, { type: 'hostedCall', tool: 'code_execution', output: '1\n' })
+  t.same(others, [])
+})
+t.test('messages stream encoder: writes every hosted tool, successful and failed', async t => {
   const tools = [
     'web_search',
     'web_fetch',
@@ -169,12 +172,18 @@ t.test('every hosted tool, done and failed', async t => {
   ] as const
   for (const tool of tools)
     for (const failed of [undefined, 'unavailable']) {
-      const work: Content = { type: 'work', tool, id: 'w', input: null, ...(failed && { failed }) }
+      const work: Content = {
+        type: 'hostedCall',
+        tool,
+        id: 'w',
+        input: null,
+        ...(failed && { error: failed }),
+      }
       const message = await shown(BEGIN, open(0, work), close(0), stop('end'), END)
       t.match(message.content, [{ type: 'server_tool_use' }], tool)
     }
 })
-t.test('edge 26: citations of other formats reach their text', async t => {
+t.test('messages stream encoder: attaches foreign citations (edge 26)', async t => {
   const cite = {
     type: 'cite',
     index: 0,
@@ -201,7 +210,7 @@ t.test('edge 26: citations of other formats reach their text', async t => {
     },
   ])
 })
-t.test('refusals and images are text; an empty text is no block', async t => {
+t.test('messages stream encoder: writes refusals and images as text', async t => {
   const image: Content = {
     type: 'media',
     kind: 'image',

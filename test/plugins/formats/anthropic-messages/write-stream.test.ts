@@ -1,4 +1,4 @@
-/** Streams for clients that speak messages, made of what other formats send: read by the official SDK. */
+/** Streams for messages clients made from other formats, read by the official SDK. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Part } from '../../../../plugins/formats/answer.ts'
@@ -22,7 +22,7 @@ const stage = await sdkStage()
 t.teardown(() => stage.close())
 const shown = shownBy(stage)
 
-t.test('the events of a text, in their order, with all counts at the end', async t => {
+t.test('messages stream encoder: writes the events of a text in order', async t => {
   const sse = writeAll(
     BEGIN,
     open(0, TEXT),
@@ -48,7 +48,7 @@ t.test('the events of a text, in their order, with all counts at the end', async
     usage: { input_tokens: 3, cache_read_input_tokens: 4, output_tokens: 7 },
   })
 })
-t.test('edge 1: calls that interleave are written one after the other', async t => {
+t.test('messages stream encoder: writes interleaved calls in sequence (edge 1)', async t => {
   const parts = [
     BEGIN,
     open(0, call('a')),
@@ -63,7 +63,7 @@ t.test('edge 1: calls that interleave are written one after the other', async t 
   t.same(
     indices,
     [...indices].sort((one, other) => one - other),
-    'no delta behind a stop',
+    'no delta follows a stop',
   )
   t.match(await stage.read(sse), {
     content: [
@@ -73,7 +73,7 @@ t.test('edge 1: calls that interleave are written one after the other', async t 
     stop_reason: 'tool_use',
   })
 })
-t.test('more interleaved than can be sorted is an error', async t => {
+t.test('messages stream encoder: fails if too many interleaved blocks wait', async t => {
   const encoder = codecOf(NAME).encodeStream(contextWith())
   encoder.part(open(0, TEXT))
   encoder.part(open(1, TEXT))
@@ -82,7 +82,7 @@ t.test('more interleaved than can be sorted is an error', async t => {
     status: 502,
   })
 })
-t.test('candidates beyond the first have no place', async t => {
+t.test('messages stream encoder: ignores further candidates', async t => {
   const message = await shown(
     ...[BEGIN, open(0, TEXT), open(1, TEXT, 1), grow(1, 'b'), grow(0, 'a'), close(1), close(0)],
     ...[stop('end'), { type: 'stop', choice: 1, stop: { reason: 'length' } } as Part, END],
@@ -90,15 +90,12 @@ t.test('candidates beyond the first have no place', async t => {
   t.match(message, { content: [{ text: 'a' }], stop_reason: 'end_turn' })
   t.equal((message.content as Json[]).length, 1)
 })
-t.test(
-  'edge 5: what the model failed to write ends in an error, never in a clean stop',
-  async t => {
-    const sse = writeAll(BEGIN, stop('broken', 'MALFORMED_FUNCTION_CALL'), END)
-    t.same(types(sse), ['message_start', 'error'])
-    await t.rejects(stage.read(sse), /MALFORMED_FUNCTION_CALL/)
-  },
-)
-t.test('edge 17: an error in mid-stream is an error to the client', async t => {
+t.test('messages stream encoder: ends a broken answer with an error (edge 5)', async t => {
+  const sse = writeAll(BEGIN, stop('broken', 'MALFORMED_FUNCTION_CALL'), END)
+  t.same(types(sse), ['message_start', 'error'])
+  await t.rejects(stage.read(sse), /MALFORMED_FUNCTION_CALL/)
+})
+t.test('messages stream encoder: passes an error in mid-stream (edge 17)', async t => {
   const encoder = codecOf(NAME).encodeStream(contextWith())
   const begun = [BEGIN, open(0, TEXT), grow(0, 'a')].map(part => encoder.part(part)).join('')
   const failed = encoder.fail({
@@ -111,17 +108,17 @@ t.test('edge 17: an error in mid-stream is an error to the client', async t => {
   await t.rejects(
     stage.read(begun),
     /stream ended|request ended/i,
-    'and so is a stream that is cut',
+    'a truncated stream is an error',
   )
 })
-t.test('edge 6: a stream without anything in it', async t => {
+t.test('messages stream encoder: writes an empty stream (edge 6)', async t => {
   t.match(await shown(END), {
     content: [],
     stop_reason: 'end_turn',
     usage: { input_tokens: 0, output_tokens: 0 },
   })
 })
-t.test('counts that are known at the start are told there, and once more at the end', async t => {
+t.test('messages stream encoder: writes early usage at the start and again at the end', async t => {
   const sse = writeAll({ ...BEGIN, meters: { input: 9 } } as Part, stop('length'), END)
   t.match(sse, /message_start.*"input_tokens":9/)
   t.match(await stage.read(sse), { stop_reason: 'max_tokens', usage: { input_tokens: 9 } })

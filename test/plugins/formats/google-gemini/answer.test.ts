@@ -1,4 +1,4 @@
-/** Answers and streams of generateContent, as upstreams write them: ends, counts, framing. */
+/** Answers and streams of generateContent upstreams: ends, usage and framing. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
@@ -16,18 +16,18 @@ import {
 const NAME = 'google-gemini'
 const codec = codecOf(NAME)
 
-t.test('edge 2: a call and its end come in different chunks', t => {
+t.test('Gemini stream decoder: reads a call and its end from different chunks (edge 2)', t => {
   t.match(stopOf(call({ name: 'f', args: {} }), stop()), { reason: 'call', raw: 'STOP' })
   t.match(stopOf(piece([{ text: 'a' }]), stop()), { reason: 'end' })
   t.end()
 })
-t.test('edge 3: what cut an answer short is not hidden by a call', t => {
+t.test('Gemini decoder: a length limit wins over a call (edge 3)', t => {
   const first = call({ name: 'f', args: {} })
   t.match(stopOf(first, stop('MAX_TOKENS')), { reason: 'length' })
   t.match(stopOf(first, stop('SAFETY')), { reason: 'filter' })
   t.end()
 })
-t.test('edge 4: a reason that is null, empty or unspecified is no end', t => {
+t.test('Gemini stream decoder: an unspecified finish reason is no end (edge 4)', t => {
   for (const finishReason of [null, '', 'FINISH_REASON_UNSPECIFIED']) {
     const { parts, ended } = partsOf(NAME, piece([{ text: 'a' }], { finishReason }))
     t.notOk(ended, String(finishReason))
@@ -35,7 +35,7 @@ t.test('edge 4: a reason that is null, empty or unspecified is no end', t => {
   }
   t.end()
 })
-t.test('edge 5: a call that the model failed to write is no clean stop', t => {
+t.test('Gemini decoder: a malformed call is no clean stop (edge 5)', t => {
   for (const reason of [
     ...['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS'],
     ...['MALFORMED_RESPONSE', 'MISSING_THOUGHT_SIGNATURE'],
@@ -48,11 +48,11 @@ t.test('edge 5: a call that the model failed to write is no clean stop', t => {
   t.match(
     stopOf(call({ name: 'f', args: {} }), stop('UNEXPECTED_TOOL_CALL')),
     { reason: 'broken' },
-    'not even with calls',
+    'also if it contains calls',
   )
   t.end()
 })
-t.test('edge 6: a candidate without content or parts, and no candidate at all', t => {
+t.test('Gemini decoder: accepts candidates without content, and no candidates (edge 6)', t => {
   t.same(whole({ finishReason: 'STOP' }).choices, [
     { content: [], stop: { reason: 'end', raw: 'STOP' } },
   ])
@@ -66,7 +66,7 @@ t.test('edge 6: a candidate without content or parts, and no candidate at all', 
   ])
   t.end()
 })
-t.test('a prompt that is refused, whole and streamed', t => {
+t.test('Gemini decoder: reads a refused prompt, whole and streamed', t => {
   const body = { promptFeedback: { blockReason: 'PROHIBITED_CONTENT', blockReasonMessage: 'no' } }
   const choices = [
     { content: [], stop: { reason: 'filter', raw: 'PROHIBITED_CONTENT', message: 'no' } },
@@ -76,7 +76,7 @@ t.test('a prompt that is refused, whole and streamed', t => {
   t.ok(partsOf(NAME, event(body)).ended)
   t.end()
 })
-t.test('reasons, each in its class', t => {
+t.test('Gemini decoder: maps every finish reason', t => {
   const table: readonly [string, string][] = [
     ...[
       ...['SAFETY', 'RECITATION', 'LANGUAGE', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'SPII'],
@@ -89,29 +89,26 @@ t.test('reasons, each in its class', t => {
   ]
   for (const [raw, reason] of table)
     t.match(stopOf(piece([{ text: 'a' }]), stop(raw)), { reason, raw })
-  t.match(stopOf(stop('OTHER')), { reason: 'broken' }, 'nothing was said')
+  t.match(stopOf(stop('OTHER')), { reason: 'broken' }, 'no content')
   t.match(stopOf(stop('NO_IMAGE')), { reason: 'broken' })
   t.end()
 })
-t.test(
-  'edge 14: thoughts are counted beside the answer, and cached tokens within the prompt',
-  t => {
-    const usageMetadata = {
-      ...{ promptTokenCount: 100, cachedContentTokenCount: 40, toolUsePromptTokenCount: 7 },
-      ...{ candidatesTokenCount: 20, thoughtsTokenCount: 300, totalTokenCount: 427 },
-      promptTokensDetails: [{ modality: 'AUDIO', tokenCount: 500 }],
-    }
-    const { meters = {} } = whole({ finishReason: 'STOP' }, { usageMetadata })
-    t.same(meters, { cached: 40, audio_input: 67, output: 20, thinking: 300 })
-    t.equal(
-      Object.values(meters).reduce((sum, each) => sum + each, 0),
-      427,
-      'all of it, whatever the details say',
-    )
-    t.end()
-  },
-)
-t.test('counts are the whole so far; a chunk with a type of traffic alone counts nothing', t => {
+t.test('Gemini decoder: counts thoughts apart from the output (edge 14)', t => {
+  const usageMetadata = {
+    ...{ promptTokenCount: 100, cachedContentTokenCount: 40, toolUsePromptTokenCount: 7 },
+    ...{ candidatesTokenCount: 20, thoughtsTokenCount: 300, totalTokenCount: 427 },
+    promptTokensDetails: [{ modality: 'AUDIO', tokenCount: 500 }],
+  }
+  const { meters = {} } = whole({ finishReason: 'STOP' }, { usageMetadata })
+  t.same(meters, { cached: 40, audio_input: 67, output: 20, thinking: 300 })
+  t.equal(
+    Object.values(meters).reduce((sum, each) => sum + each, 0),
+    427,
+    'the count wins over its details',
+  )
+  t.end()
+})
+t.test('Gemini stream decoder: usage is cumulative', t => {
   const counted = (usageMetadata: Json, finishReason: Json) =>
     event({ candidates: [{ content: { parts: [{ text: 'a' }] }, finishReason }], usageMetadata })
   const stream = [
@@ -124,7 +121,7 @@ t.test('counts are the whole so far; a chunk with a type of traffic alone counts
   t.end()
 })
 
-t.test('pictures, and parts nobody knows', t => {
+t.test('Gemini decoder: reads generated images and ignores unknown parts', t => {
   const inlineData = { mimeType: 'image/png', data: '_-8' }
   t.match(
     contentOf(
@@ -140,11 +137,11 @@ t.test('pictures, and parts nobody knows', t => {
       stop(),
     ),
     [{ type: 'media', kind: 'video', source: { type: 'url' } }],
-    'a picture that was only thought of is none of the answer',
+    'an image in a thought is not part of the answer',
   )
   t.end()
 })
-t.test('edge 17 and 30: a stream ends at its reason, once, and nowhere else', t => {
+t.test('Gemini stream decoder: ends at the finish reason only (edges 17 and 30)', t => {
   const late = piece([{ text: 'late' }], { finishReason: 'STOP' })
   const { parts } = partsOf(NAME, piece([{ text: 'a' }]) + stop() + late)
   t.equal(parts.filter(({ type }) => type === 'end').length, 1)
@@ -156,7 +153,7 @@ t.test('edge 17 and 30: a stream ends at its reason, once, and nowhere else', t 
   t.notOk(partsOf(NAME, event({ candidates: [] })).ended)
   t.end()
 })
-t.test('several candidates end together', t => {
+t.test('Gemini stream decoder: several candidates end together', t => {
   const of = (index: number, text: string, finishReason: Json = null) =>
     event({ candidates: [{ index, content: { parts: [{ text }] }, finishReason }] })
   const stream = [of(0, 'a'), of(1, 'b'), of(0, 'c', 'STOP'), of(1, 'd', 'MAX_TOKENS')].join('')
@@ -170,7 +167,7 @@ t.test('several candidates end together', t => {
   t.same(opened, [0, 1], 'indices are dense over all choices')
   t.end()
 })
-t.test('edge 31: the first event twice, names in no order, other line ends', t => {
+t.test('Gemini stream decoder: accepts irregular events (edge 31)', t => {
   const first = event({
     responseId: 'r',
     modelVersion: 'm',
@@ -182,7 +179,7 @@ t.test('edge 31: the first event twice, names in no order, other line ends', t =
   t.match(parts[0], { id: 'r', model: 'm', created: 1_767_225_600 })
   t.end()
 })
-t.test('probabilities come in the one shape of the hub', t => {
+t.test('Gemini decoder: converts log probabilities to the hub’s shape', t => {
   const logprobsResult = {
     chosenCandidates: [{ token: 'a', tokenId: 1, logProbability: -0.1 }],
     topCandidates: [{ candidates: [{ token: 'b', logProbability: -2 }] }],

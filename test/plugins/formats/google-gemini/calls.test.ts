@@ -1,4 +1,4 @@
-/** Calls, signatures, what Google's own tools did and what stands behind a text, as upstreams write them. */
+/** Calls, signatures, hosted calls and grounding in answers of generateContent upstreams. */
 import t from 'tap'
 import {
   call,
@@ -13,7 +13,7 @@ import {
 
 const NAME = 'google-gemini'
 
-t.test('edge 28: arguments that come value by value', t => {
+t.test('Gemini stream decoder: collects arguments that arrive value by value (edge 28)', t => {
   const opening = { name: 'f', willContinue: true }
   const pieces = [
     call(said('$.a', 'x')),
@@ -29,14 +29,14 @@ t.test('edge 28: arguments that come value by value', t => {
   ]
   const args = { a: 'xy', list: [{ n: 0.5 }, { n: false }], 'b.c': { d: null } }
   t.same(inputsOf(call(opening), ...pieces, call({}), stop()), [args])
-  t.same(inputsOf(call(opening), ...pieces, stop()), [args], 'the mark of the end is missing')
+  t.same(inputsOf(call(opening), ...pieces, stop()), [args], 'the last piece is missing')
   const next = call({ name: 'g', args: { q: 1 } })
-  t.same(inputsOf(call(opening), ...pieces, next, stop()), [args, { q: 1 }], 'another begins')
+  t.same(inputsOf(call(opening), ...pieces, next, stop()), [args, { q: 1 }], 'another call begins')
   t.same(inputsOf(call(opening), call({}), call({ name: 'h' }), stop()), [{}, {}], 'no arguments')
-  t.same(inputsOf(call({}), call({ willContinue: true }), stop()), [], 'an end of nothing')
+  t.same(inputsOf(call({}), call({ willContinue: true }), stop()), [], 'an end without a call')
   t.end()
 })
-t.test('values that would do harm do none', t => {
+t.test('Gemini stream decoder: hostile argument paths have no effect', t => {
   const value = (jsonPath: string) => ({
     partialArgs: [{ jsonPath, stringValue: 'x' }],
     willContinue: true,
@@ -47,10 +47,10 @@ t.test('values that would do harm do none', t => {
   )
   t.equal(({} as { polluted?: string }).polluted, undefined)
   t.same(input.list, ['x'])
-  t.ok(Object.keys(input).includes('__proto__'), 'a name like any other')
+  t.ok(Object.keys(input).includes('__proto__'), 'stored as an ordinary member')
   t.end()
 })
-t.test('ids: those that come are kept, others are made, each of its own', t => {
+t.test('Gemini decoder: keeps ids of calls and makes unique ones where they are missing', t => {
   const ids = (
     contentOf(call({ name: 'f', args: {}, id: 'own' }), call({ name: 'f' }), stop()) ?? []
   )
@@ -66,35 +66,32 @@ t.test('ids: those that come are kept, others are made, each of its own', t => {
   t.not(nameless(), nameless(), 'an answer without an id of its own')
   t.end()
 })
-t.test(
-  'edge 8: the signature stands on the first of parallel calls, and on each of those in a row',
-  t => {
-    const { choices } = whole({
-      content: {
-        parts: [
-          { functionCall: { name: 'f', args: {} }, thoughtSignature: 'S1' },
-          { functionCall: { name: 'g', args: {} } },
-        ],
-      },
-      finishReason: 'STOP',
-    })
-    t.same(
-      choices[0]?.content.map(each => ('seal' in each ? each.seal?.data : 'none')),
-      ['S1', 'none'],
-    )
-    t.end()
-  },
-)
-t.test('edge 10: a signature without words', t => {
+t.test('Gemini decoder: reads signatures of calls (edge 8)', t => {
+  const { choices } = whole({
+    content: {
+      parts: [
+        { functionCall: { name: 'f', args: {} }, thoughtSignature: 'S1' },
+        { functionCall: { name: 'g', args: {} } },
+      ],
+    },
+    finishReason: 'STOP',
+  })
+  t.same(
+    choices[0]?.content.map(each => ('payload' in each ? each.payload?.data : 'none')),
+    ['S1', 'none'],
+  )
+  t.end()
+})
+t.test('Gemini decoder: keeps a signature without text (edge 10)', t => {
   const sealed = [{ text: '', thoughtSignature: 'S' }]
   t.match(contentOf(piece([{ text: 'a' }]), piece(sealed, { finishReason: 'STOP' })), [
     { type: 'text', text: 'a' },
-    { type: 'thought', text: '', seal: { origin: NAME, data: 'S' } },
+    { type: 'thought', text: '', payload: { origin: NAME, data: 'S' } },
   ])
   t.match(
     contentOf(call({ name: 'f' }), piece(sealed), stop()),
-    [{ type: 'call' }, { type: 'thought', text: '', seal: { data: 'S' } }],
-    'behind no text it is a thought of its own',
+    [{ type: 'call' }, { type: 'thought', text: '', payload: { data: 'S' } }],
+    'without preceding text it becomes a thought',
   )
   t.match(
     contentOf(
@@ -102,11 +99,11 @@ t.test('edge 10: a signature without words', t => {
       piece([{ ...sealed[0], thought: true }]),
       stop(),
     ),
-    [{ type: 'thought', text: 't', seal: { data: 'S' } }],
+    [{ type: 'thought', text: 't', payload: { data: 'S' } }],
   )
   t.end()
 })
-t.test('text and thoughts are blocks of their own, however they are cut', t => {
+t.test('Gemini stream decoder: text and thoughts are separate blocks for any chunks', t => {
   t.match(
     contentOf(
       ...[
@@ -123,7 +120,7 @@ t.test('text and thoughts are blocks of their own, however they are cut', t => {
   t.end()
 })
 
-t.test("code and what it printed are one work, and none of the client's calls", t => {
+t.test('Gemini decoder: joins code and its output to one hosted call', t => {
   const code = { executableCode: { language: 'PYTHON', code: 'print(1)' } }
   const result = { codeExecutionResult: { outcome: 'OUTCOME_OK', output: '1\n' } }
   const content = contentOf(
@@ -136,7 +133,7 @@ t.test("code and what it printed are one work, and none of the client's calls", 
   t.match(content, [
     { type: 'text', text: 'a' },
     {
-      type: 'work',
+      type: 'hostedCall',
       tool: 'code_execution',
       input: { language: 'python', code: 'print(1)' },
       output: { output: '1\n' },
@@ -146,15 +143,19 @@ t.test("code and what it printed are one work, and none of the client's calls", 
   ])
   t.match(stopOf(piece([code, result]), stop()), { reason: 'end' })
   const failed = { codeExecutionResult: { outcome: 'OUTCOME_FAILED', output: 'x' } }
-  t.match(contentOf(piece([code, failed]), stop()), [{ failed: 'OUTCOME_FAILED' }])
-  t.match(contentOf(piece([result]), stop()), [{ type: 'work', output: {} }], 'a result alone')
+  t.match(contentOf(piece([code, failed]), stop()), [{ error: 'OUTCOME_FAILED' }])
+  t.match(
+    contentOf(piece([result]), stop()),
+    [{ type: 'hostedCall', output: {} }],
+    'a result without its call',
+  )
   t.match(contentOf(piece([code]), piece([{ text: 'c' }]), stop()), [
-    { type: 'work', output: undefined },
+    { type: 'hostedCall', output: undefined },
     { type: 'text' },
   ])
   t.end()
 })
-t.test('calls of its own tools that a newer model shows', t => {
+t.test('Gemini decoder: reads hosted calls that newer models show as parts', t => {
   const asked = (id: string) => ({
     toolCall: { id, toolType: 'GOOGLE_SEARCH_WEB', args: { queries: [id] } },
     thoughtSignature: `S${id}`,
@@ -166,14 +167,14 @@ t.test('calls of its own tools that a newer model shows', t => {
   t.match(
     contentOf(piece([asked('a'), asked('b'), gave('a'), gave('b')]), stop('STOP', grounded)),
     [
-      { type: 'work', tool: 'web_search', id: 'a', output: { id: 'a' } },
-      { type: 'work', tool: 'web_search', id: 'b', output: { id: 'b' } },
+      { type: 'hostedCall', tool: 'web_search', id: 'a', output: { id: 'a' } },
+      { type: 'hostedCall', tool: 'web_search', id: 'b', output: { id: 'b' } },
     ],
-    'and the search is not told twice',
+    'the search is emitted once',
   )
   t.end()
 })
-t.test('sources: bytes become units, and each is told once', t => {
+t.test('Gemini stream decoder: emits each citation once, in UTF-16 units', t => {
   const text = 'Zürich 🏔 liegt schön.'
   const from = Buffer.byteLength('Zürich 🏔 ')
   const groundingMetadata = {
@@ -196,10 +197,10 @@ t.test('sources: bytes become units, and each is told once', t => {
   })
   t.equal(said?.type === 'text' && said.citations?.length, 1)
   t.equal(text.slice(10, 21), 'liegt schön')
-  t.match(work, { type: 'work', tool: 'web_search', input: { query: 'zürich' } })
+  t.match(work, { type: 'hostedCall', tool: 'web_search', input: { query: 'zürich' } })
   t.end()
 })
-t.test('sources that come when the text is closed still are told', t => {
+t.test('Gemini stream decoder: emits citations that arrive after the text was closed', t => {
   const groundingMetadata = {
     groundingChunks: [
       { retrievedContext: { title: 'T', text: 'words', fileSearchStore: 'fileSearchStores/x' } },
@@ -214,10 +215,10 @@ t.test('sources that come when the text is closed still are told', t => {
     text: '',
     citations: [{ title: 'T', file: 'fileSearchStores/x', quote: 'a' }],
   })
-  t.match(content.at(-1), { tool: 'file_search', found: [{ quote: 'words' }] })
+  t.match(content.at(-1), { tool: 'file_search', sources: [{ quote: 'words' }] })
   t.end()
 })
-t.test('addresses that were read, and recitations', t => {
+t.test('Gemini decoder: reads URL context and recitations', t => {
   const urlMetadata = [
     { retrievedUrl: 'https://a.example', urlRetrievalStatus: 'URL_RETRIEVAL_STATUS_SUCCESS' },
     { retrievedUrl: 'https://b.example', urlRetrievalStatus: 'URL_RETRIEVAL_STATUS_ERROR' },
@@ -233,7 +234,7 @@ t.test('addresses that were read, and recitations', t => {
   t.match(choices[0]?.content, [
     { type: 'text', citations: [{ url: 'https://c.example', start: 1, end: 2 }] },
     { tool: 'url_context', input: { url: 'https://a.example' } },
-    { tool: 'url_context', failed: 'URL_RETRIEVAL_STATUS_ERROR' },
+    { tool: 'url_context', error: 'URL_RETRIEVAL_STATUS_ERROR' },
   ])
   t.end()
 })

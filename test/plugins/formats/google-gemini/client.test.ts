@@ -1,4 +1,4 @@
-/** What clients of generateContent are written, whole and streamed, whatever provider answered. */
+/** Answers for clients of generateContent, whole and streamed, from any provider. */
 import t from 'tap'
 import type { Part, Stop } from '../../../../plugins/formats/answer.ts'
 import { partsOf as unrolled } from '../../../../plugins/formats/collect.ts'
@@ -19,7 +19,7 @@ const ending: readonly Part[] = [
   { type: 'end' },
 ]
 
-t.test('both framings: events with their line ends, and one array written piece by piece', t => {
+t.test('Gemini stream encoder: writes both framings, events and a JSON array', t => {
   const parts = unrolled({
     id: 'x',
     created: 0,
@@ -39,20 +39,24 @@ t.test('both framings: events with their line ends, and one array written piece 
   t.equal(codec.encodeStream(contextWith({ path: `${path}?alt=sse` })).type, undefined)
   t.end()
 })
-t.test('edge 17: an error in the middle, in both framings', t => {
+t.test('Gemini stream encoder: writes an error in both framings (edge 17)', t => {
   const error = { error: { code: 502, message: 'x', status: 'UNAVAILABLE' } }
   for (const query of ['', '?alt=sse']) {
     const encoder = codec.encodeStream(contextWith({ path: path + query }))
     const before = encoder.part(open(0, { type: 'text', text: '' })) + encoder.part(grow(0, 'a'))
     const written = before + encoder.fail(error)
-    t.notMatch(written, /finishReason/, 'never a clean end')
+    t.notMatch(written, /finishReason/, 'no clean end')
     if (query === '') t.match(JSON.parse(written)[1], error)
     else t.ok(written.endsWith(`data: ${JSON.stringify(error)}\r\n\r\n`))
   }
-  t.same(JSON.parse(codec.encodeStream(contextWith({ path })).fail(error)), [error], 'at once')
+  t.same(
+    JSON.parse(codec.encodeStream(contextWith({ path })).fail(error)),
+    [error],
+    'before any content',
+  )
   t.end()
 })
-t.test('the end waits for the part that says so', t => {
+t.test('Gemini stream encoder: holds the end back until the end part', t => {
   const encoder = codec.encodeStream(contextWith({ path: `${path}?alt=sse` }))
   const write = (part: Part) => encoder.part(part)
   t.equal(write({ type: 'begin' }), '')
@@ -64,7 +68,7 @@ t.test('the end waits for the part that says so', t => {
   t.match(write({ type: 'end' }), /"finishReason":"STOP".*"totalTokenCount":3/)
   t.end()
 })
-t.test('edge 1: calls that interleave are written whole, in their order', t => {
+t.test('Gemini stream encoder: writes interleaved calls whole and in order (edge 1)', t => {
   const chunks = listed([
     ...[open(0, { type: 'text', text: '' }), grow(0, 'a')],
     ...[open(1, call('a')), open(2, call('b')), grow(1, '{"x"'), grow(2, '{"y":'), grow(0, 'b')],
@@ -79,14 +83,14 @@ t.test('edge 1: calls that interleave are written whole, in their order', t => {
   t.match(chunks.at(-1)?.candidates, [{ finishReason: 'STOP' }])
   t.end()
 })
-t.test('more at once than can be put in order is an error', t => {
+t.test('Gemini stream encoder: fails if too many interleaved blocks wait', t => {
   const encoder = codec.encodeStream(contextWith({ path }))
   encoder.part(open(0, { type: 'text', text: '' }))
   encoder.part(open(1, call('a')))
   t.throws(() => encoder.part(grow(1, 'x'.repeat(5_000_000))), { status: 502 } as never)
   t.end()
 })
-t.test('candidates are numbered, and end together', t => {
+t.test('Gemini stream encoder: numbers candidates and ends them together', t => {
   const chunks = listed([
     ...[open(0, { type: 'text', text: '' }), open(1, { type: 'text', text: '' }, 1)],
     ...[grow(1, 'b'), grow(0, 'a'), close(0), close(1)],
@@ -107,7 +111,7 @@ t.test('candidates are numbered, and end together', t => {
   )
   t.end()
 })
-t.test('reasons to stop', t => {
+t.test('Gemini encoder: maps every stop reason', t => {
   const table: readonly (readonly [Stop, string])[] = [
     [{ reason: 'end' }, 'STOP'],
     [{ reason: 'sequence', sequence: 'x', raw: 'stop_sequence' }, 'STOP'],
@@ -126,7 +130,7 @@ t.test('reasons to stop', t => {
   }
   t.end()
 })
-t.test('a prompt that was refused has no candidates', t => {
+t.test('Gemini encoder: a refused prompt has no candidates', t => {
   for (const [raw, blockReason] of [
     ['PROHIBITED_CONTENT', 'PROHIBITED_CONTENT'],
     ['content_filter', 'SAFETY'],
@@ -142,7 +146,7 @@ t.test('a prompt that was refused has no candidates', t => {
   ])
   t.end()
 })
-t.test('edge 7: what seals a text goes to the client behind it, and comes back to it', t => {
+t.test('Gemini stream encoder: sends a text’s payload after the text (edge 7)', t => {
   const parts = [
     { text: 'words', thoughtSignature: 'S' },
     { functionCall: { id: 'i', name: 'f', args: {} } },

@@ -1,10 +1,11 @@
-/** Content of other providers as clients of generateContent are written it: counts, ids, sources, works and pictures. */
+/** Content of other providers for clients of generateContent: usage, ids, citations, hosted calls
+ *  and images. */
 import t from 'tap'
 import type { Content } from '../../../../plugins/formats/content.ts'
 import { readDirectly } from '../../../helpers/gemini.ts'
 import { END, partsIn, stream, whole } from '../../../helpers/gemini-client.ts'
 
-t.test('counts: the total is the sum, whatever was counted', t => {
+t.test('Gemini encoder: the total is the sum of all counts', t => {
   const meters = {
     ...{ input: 1, cached: 2, cache_write: 4, cache_write_1h: 8, audio_input: 16 },
     ...{ output: 32, thinking: 64, audio_output: 128, web_search: 5 },
@@ -24,11 +25,11 @@ t.test('counts: the total is the sum, whatever was counted', t => {
   t.equal(whole([]).usageMetadata, undefined)
   t.end()
 })
-t.test('edge 18 and 16: ids that fit, arguments that are an object', t => {
+t.test('Gemini encoder: converts ids and arguments (edges 16 and 18)', t => {
   const id = `call|${'x'.repeat(80)}`
   const content: Content[] = [
     { type: 'call', id, name: 'f', input: '' },
-    { type: 'call', id: 'b', name: 'g', input: 'some words', free: true },
+    { type: 'call', id: 'b', name: 'g', input: 'some words', isFreeText: true },
   ]
   for (const parts of [partsIn([whole(content)]), partsIn(stream(content))]) {
     t.match(parts[0], { functionCall: { id: /^[A-Za-z0-9_-]{1,64}$/, args: {} } })
@@ -36,7 +37,7 @@ t.test('edge 18 and 16: ids that fit, arguments that are an object', t => {
   }
   t.end()
 })
-t.test('sources are told in bytes of all the text', t => {
+t.test('Gemini encoder: counts citation offsets in bytes of the whole text', t => {
   const content: Content[] = [
     {
       type: 'text',
@@ -44,11 +45,11 @@ t.test('sources are told in bytes of all the text', t => {
       citations: [{ url: 'https://a.example', title: 'A', start: 0, end: 6 }],
     },
     {
-      type: 'work',
+      type: 'hostedCall',
       tool: 'web_search',
       id: 'w',
       input: { query: 'q' },
-      found: [{ url: 'https://c.example' }],
+      sources: [{ url: 'https://c.example' }],
     },
     {
       type: 'text',
@@ -70,24 +71,24 @@ t.test('sources are told in bytes of all the text', t => {
   }
   t.end()
 })
-t.test('what other tools did', t => {
+t.test('Gemini encoder: writes other providers’ hosted calls', t => {
   const content: Content[] = [
     {
-      type: 'work',
+      type: 'hostedCall',
       tool: 'code_execution',
       id: 'c',
       input: { code: '1+1' },
       output: { stdout: '2' },
     },
-    { type: 'work', tool: 'code_execution', id: 'd', input: 'x', failed: 'it broke' },
+    { type: 'hostedCall', tool: 'code_execution', id: 'd', input: 'x', error: 'it broke' },
     {
-      type: 'work',
+      type: 'hostedCall',
       tool: 'web_fetch',
       id: 'e',
       input: { url: 'https://a.example' },
-      failed: 'gone',
+      error: 'gone',
     },
-    { type: 'work', tool: 'file_search', id: 'f', input: { queries: ['q'] } },
+    { type: 'hostedCall', tool: 'file_search', id: 'f', input: { queries: ['q'] } },
   ]
   for (const written of [[whole(content)], stream(content)]) {
     t.match(partsIn(written).slice(0, 4), [
@@ -105,7 +106,7 @@ t.test('what other tools did', t => {
   }
   t.end()
 })
-t.test('pictures inline and by address', t => {
+t.test('Gemini encoder: writes images inline and by URL', t => {
   const content: Content[] = [
     { type: 'media', kind: 'image', source: { type: 'data', data: 'AA', mime: 'image/png' } },
     {

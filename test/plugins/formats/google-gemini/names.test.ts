@@ -1,10 +1,10 @@
-/** Names of tools, which Google is stricter about, and tools that take plain text, which it has none of. */
+/** Tool names within Google's limits, and free-text tools, which Google does not have. */
 import t from 'tap'
 import type { Tool, Turn } from '../../../../plugins/formats/hub.ts'
 import { call, contentOf, stop } from '../../../helpers/gemini-answer.ts'
 import { assistant, contentsOf, user, withTools } from '../../../helpers/gemini-prompt.ts'
 
-t.test('tools called with plain text are functions of one argument, and known by their name', t => {
+t.test('Gemini codec: a free-text tool becomes a function with one argument', t => {
   const free: Tool = { type: 'free', name: 'patch', description: 'd' }
   const choice = { type: 'tool', name: 'patch' } as const
   const { body } = withTools([free], { choice })
@@ -19,10 +19,12 @@ t.test('tools called with plain text are functions of one argument, and known by
     toolConfig: { functionCallingConfig: { allowedFunctionNames: ['tollgate_text_patch'] } },
   })
   const made = call({ name: 'tollgate_text_patch', args: { input: '*** a' } })
-  t.match(contentOf(made, stop()), [{ type: 'call', name: 'patch', free: true, input: '*** a' }])
+  t.match(contentOf(made, stop()), [
+    { type: 'call', name: 'patch', isFreeText: true, input: '*** a' },
+  ])
   const turns: Turn[] = [
-    assistant({ type: 'call', id: 'a', name: 'patch', free: true, input: '*** a' }),
-    user({ type: 'result', id: 'a', content: [{ type: 'text', text: 'ok' }], free: true }),
+    assistant({ type: 'call', id: 'a', name: 'patch', isFreeText: true, input: '*** a' }),
+    user({ type: 'result', id: 'a', content: [{ type: 'text', text: 'ok' }], isFreeText: true }),
   ]
   t.match(contentsOf(turns), [
     { parts: [{ functionCall: { name: 'tollgate_text_patch', args: { input: '*** a' } } }] },
@@ -30,7 +32,7 @@ t.test('tools called with plain text are functions of one argument, and known by
   ])
   t.end()
 })
-t.test('names that Google does not take come back as they were', t => {
+t.test('Gemini codec: restores tool names that Google does not accept', t => {
   const { body } = withTools([{ type: 'function', name: '1 odd/name' }])
   const [{ name } = { name: '' }] =
     (body as never as { tools: { functionDeclarations: { name: string }[] }[] }).tools[0]

@@ -1,4 +1,4 @@
-/** A request of generateContent, read into the hub. */
+/** Decoding requests of generateContent. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import { countedRequest } from '../../../../plugins/formats/google-gemini/read-prompt.ts'
@@ -7,7 +7,7 @@ import { asking, hi, sent } from '../../../helpers/gemini-prompt.ts'
 
 const NAME = 'google-gemini'
 
-t.test('names by both spellings, bytes in both alphabets, lists of one without brackets', t => {
+t.test('Gemini decoder: accepts all spellings of members and base64', t => {
   const body = (spell: (name: string) => string): Json => ({
     contents: [
       {
@@ -24,7 +24,10 @@ t.test('names by both spellings, bytes in both alphabets, lists of one without b
     [spell('generationConfig')]: {
       [spell('maxOutputTokens')]: '9',
       [spell('stopSequences')]: ['x'],
-      [spell('thinkingConfig')]: { [spell('thinkingBudget')]: 0, [spell('includeThoughts')]: true },
+      [spell('thinkingConfig')]: {
+        [spell('thinkingBudget')]: 0,
+        [spell('includeThoughts')]: true,
+      },
     },
     [spell('toolConfig')]: {
       [spell('functionCallingConfig')]: { mode: 'any', [spell('allowedFunctionNames')]: ['f'] },
@@ -63,7 +66,7 @@ t.test('names by both spellings, bytes in both alphabets, lists of one without b
   t.match(snake.prompt.turns[1]?.content, [{ at: 'contents[0].parts[0].inline_data' }, {}])
   t.end()
 })
-t.test('instructions in every form clients write', t => {
+t.test('Gemini decoder: accepts every form of the system instruction', t => {
   for (const systemInstruction of [
     ...['be brief', { text: 'be brief' }, { parts: [{ text: 'be brief' }] }, ['be brief']],
     ...[{ role: 'system', parts: [{ text: 'be brief' }] }, [{ text: 'be brief' }]],
@@ -76,7 +79,7 @@ t.test('instructions in every form clients write', t => {
     t.equal(asking({ systemInstruction }).prompt.turns[0]?.role, 'user')
   t.end()
 })
-t.test('what nobody asked for is named as the client wrote it', t => {
+t.test('Gemini decoder: reports unknown fields by the client’s names', t => {
   const { lost } = asking({
     model: 'models/x',
     modelArmorConfig: {},
@@ -93,14 +96,14 @@ t.test('what nobody asked for is named as the client wrote it', t => {
   ])
   t.end()
 })
-t.test('stream and verb', t => {
+t.test('Gemini decoder: takes streaming from the path', t => {
   const of = (path: string) => read(NAME, { contents: hi }, path).prompt.stream
   t.ok(of('/v1beta/models/x:streamGenerateContent?alt=sse'))
   t.ok(of('/v1/models/x:streamGenerateContent'))
   t.notOk(of('/v1beta/models/x:generateContent?x=:streamGenerateContent'))
   t.end()
 })
-t.test('calls without ids meet their results by name, in order', t => {
+t.test('Gemini decoder: pairs calls without ids and results by name, in order', t => {
   const call = (a: number) => ({ functionCall: { name: 'f', args: { a } } })
   const answer = (b: number) => ({ functionResponse: { name: 'f', response: { b } } })
   const { prompt } = read(NAME, {
@@ -114,7 +117,7 @@ t.test('calls without ids meet their results by name, in order', t => {
   })
   const [, said, back] = prompt.turns
   const ids = said?.content.map(each => (each.type === 'call' ? each.id : ''))
-  t.equal(prompt.turns.length, 3, 'results of one turn are one turn')
+  t.equal(prompt.turns.length, 3, 'consecutive results form one turn')
   t.same(
     back?.content.map(each => (each.type === 'result' ? each.id : each.type)),
     [...(ids ?? []), 'text'],
@@ -123,7 +126,7 @@ t.test('calls without ids meet their results by name, in order', t => {
   t.match(back?.content[0], { name: 'f', value: { b: 1 }, content: [{ text: '{"b":1}' }] })
   t.end()
 })
-t.test('what a result says in the words of Google', t => {
+t.test('Gemini decoder: unwraps tool results by Google’s conventions', t => {
   const of = (response: Json) => {
     const { prompt } = read(NAME, {
       contents: [
@@ -135,12 +138,12 @@ t.test('what a result says in the words of Google', t => {
   }
   t.match(of({ output: 'x' }), { content: [{ text: 'x' }] })
   t.match(of({ result: [1] }), { content: [{ text: '[1]' }] })
-  t.match(of({ error: 'no' }), { content: [{ text: 'no' }], failed: true })
+  t.match(of({ error: 'no' }), { content: [{ text: 'no' }], hasFailed: true })
   t.match(of({ error: 'no', output: 'x' }), { content: [{ text: '{"error":"no","output":"x"}' }] })
   t.match(of({}), { content: [] })
   t.end()
 })
-t.test('edge 10: a signature in a part without text goes to the text before it', t => {
+t.test('Gemini decoder: a lone signature belongs to the text before it (edge 10)', t => {
   const { prompt } = read(NAME, {
     contents: [
       { role: 'model', parts: [{ text: 'a' }] },
@@ -153,14 +156,14 @@ t.test('edge 10: a signature in a part without text goes to the text before it',
   t.match(prompt.turns, [
     {
       content: [
-        { type: 'text', text: 'a', seal: { origin: NAME, data: 'S' } },
-        { type: 'thought', text: '', seal: { data: 'T' } },
+        { type: 'text', text: 'a', payload: { origin: NAME, data: 'S' } },
+        { type: 'thought', text: '', payload: { data: 'T' } },
       ],
     },
   ])
   t.end()
 })
-t.test('what Google keeps of the conversation is content nobody else can open', t => {
+t.test('Gemini decoder: cached content becomes a document that only Google can open', t => {
   const { prompt, lost } = asking({ cachedContent: 'cachedContents/x' })
   t.same(lost, [])
   t.match(prompt.turns[0]?.content[0], {
@@ -170,7 +173,7 @@ t.test('what Google keeps of the conversation is content nobody else can open', 
   t.match(sent(prompt).body, { cachedContent: 'cachedContents/x', contents: hi })
   t.end()
 })
-t.test('schemas in the dialect of Google are read as what they mean', t => {
+t.test('Gemini decoder: converts Google’s schemas to JSON Schema', t => {
   const parameters = {
     type: 'OBJECT',
     nullable: true,
@@ -202,7 +205,7 @@ t.test('schemas in the dialect of Google are read as what they mean', t => {
   })
   t.end()
 })
-t.test('tools of its own, known and unknown', t => {
+t.test('Gemini decoder: reads hosted tools and keeps unknown ones', t => {
   const { prompt } = asking({
     tools: [
       { google_search: {}, urlContext: {} },
@@ -228,7 +231,7 @@ t.test('tools of its own, known and unknown', t => {
   t.end()
 })
 
-t.test('edge 29: tokens are counted of a request given whole, or of its contents', t => {
+t.test('Gemini decoder: reads both shapes of a counting request (edge 29)', t => {
   t.same(countedRequest({ contents: hi }), { contents: hi })
   for (const key of ['generateContentRequest', 'generate_content_request'])
     t.same(countedRequest({ [key]: { model: 'models/x', contents: hi } }), {

@@ -1,4 +1,5 @@
-/** Recorded generateContent traffic, read into the hub and written from it again: nothing that both sides carry is lost. */
+/** Recorded generateContent traffic, decoded to the hub and encoded again, loses nothing that both
+ *  sides can carry. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Answer } from '../../../../plugins/formats/answer.ts'
@@ -45,15 +46,15 @@ const traitsFor = ({ request }: Recording): { readonly [key: string]: Json } => 
   }
 }
 
-/** Exceptions, each with its reason: names are in camelCase, a role of instructions says nothing, bytes are in the standard
- *  alphabet, schemas are JSON Schema, no settings are none, how functions are chosen says nothing where there are none, parts
- *  of one turn stand together, and what the hub has no word for was named. */
+/** Normalises equivalent forms: names to camelCase, the instruction without a role, standard
+ *  base64, JSON Schema, no empty settings, no tool choice without functions, consecutive parts
+ *  merged, and without the fields that were reported as dropped. */
 const expected = (request: Gemini['request'], lost: readonly string[]): Json => {
   const { modelArmorConfig, systemInstruction, generationConfig, contents, ...rest } = request
   const { toolConfig, tools = [] } = request
   const functions = tools.some(tool => tool.functionDeclarations)
   const { functionCallingConfig: _, ...without } = toolConfig ?? {}
-  if (modelArmorConfig) t.same(lost, ['modelArmorConfig'], 'is named')
+  if (modelArmorConfig) t.same(lost, ['modelArmorConfig'], 'is reported as dropped')
   else t.same(lost, [], 'nothing is lost')
   const config = Object.keys(generationConfig ?? {}).length > 0
   return {
@@ -74,13 +75,13 @@ const joined = (contents: Gemini['request']['contents']): Json => {
   return turns
 }
 
-/** But for what each answer says of itself. */
+/** Without the members that differ in every answer. */
 const compared = ({ choices, meters }: Answer) => ({
   meters,
   choices: JSON.parse(JSON.stringify(choices)),
 })
 
-t.test('requests come out as they went in', { skip }, t => {
+t.test('Gemini codec: keeps recorded requests', { skip }, t => {
   for (const recording of recorded) {
     const { id, request } = recording
     if (!request) continue
@@ -92,7 +93,7 @@ t.test('requests come out as they went in', { skip }, t => {
   }
   t.end()
 })
-t.test('plain answers keep text, thoughts, calls, sources, reasons and counts', { skip }, t => {
+t.test('Gemini codec: keeps recorded answers', { skip }, t => {
   for (const { id, response_body: text } of plain) {
     const given = JSON.parse(text) as Gemini
     const answer = codec.decodeAnswer(given as never)
@@ -105,7 +106,7 @@ t.test('plain answers keep text, thoughts, calls, sources, reasons and counts', 
   t.end()
 })
 
-t.test('streams read what stands in them, and the same when written again', { skip }, t => {
+t.test('Gemini codec: keeps recorded streams', { skip }, t => {
   for (const { id, response_body: text } of streams) {
     const { parts, ended } = partsOf(NAME, text)
     t.ok(ended, `${id} ends`)
@@ -120,7 +121,7 @@ t.test('streams read what stands in them, and the same when written again', { sk
   }
   t.end()
 })
-t.test('one answer whole and in a stream is the same', { skip }, t => {
+t.test('Gemini decoder: reads the same from an answer whole and streamed', { skip }, t => {
   for (const { id, response_body: text } of plain) {
     const answer = codec.decodeAnswer(JSON.parse(text))
     const event = `data: ${JSON.stringify(JSON.parse(text))}\r\n\r\n`
@@ -130,12 +131,12 @@ t.test('one answer whole and in a stream is the same', { skip }, t => {
   t.end()
 })
 
-t.test('the recorded refusal keeps its status, its word and how long to wait', { skip }, t => {
+t.test('Gemini error reply: keeps status, message and retry delay', { skip }, t => {
   for (const { status, response_body: text } of recorded.filter(each => each.status !== 200)) {
     const body = JSON.parse(text) as Json
     const refused = codec.decodeError(status, body)
-    t.match(refused, { status, message: /quota/, type: 'RESOURCE_EXHAUSTED', wait: 35 })
-    t.same(codec.decodeError(status, [body]), refused, 'in an array, too')
+    t.match(refused, { status, message: /quota/, type: 'RESOURCE_EXHAUSTED', retryAfter: 35 })
+    t.same(codec.decodeError(status, [body]), refused, 'also inside an array')
   }
   t.end()
 })

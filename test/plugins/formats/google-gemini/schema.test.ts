@@ -1,4 +1,4 @@
-/** Edge 22: JSON Schema for models that take only Google's subset of OpenAPI. */
+/** JSON Schema for models that accept only Google's subset of OpenAPI (edge 22). */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import { openApi } from '../../../../plugins/formats/google-gemini/schema.ts'
@@ -100,7 +100,7 @@ for (const [what, given, written] of TABLE)
     t.end()
   })
 
-t.test('edge 22: what binds and cannot be said is named', t => {
+t.test('Gemini schema: reports constraining keywords that are dropped (edge 22)', t => {
   t.same(
     lostIn({
       type: 'object',
@@ -114,21 +114,18 @@ t.test('edge 22: what binds and cannot be said is named', t => {
   )
   t.end()
 })
-t.test(
-  'a reference inside itself ends, and references upon references do not grow without end',
-  t => {
-    const tree = {
-      $ref: '#/$defs/n',
-      $defs: { n: { type: 'object', properties: { n: { $ref: '#/$defs/n' } } } },
-    }
-    t.same(of(tree), { type: 'OBJECT', properties: { n: { type: 'OBJECT' } } })
-    t.same(lostIn(tree), ['$ref'])
-    const $defs: { [name: string]: Json } = { d0: { type: 'string' } }
-    for (let level = 1; level < 40; level++) {
-      const $ref = `#/$defs/d${level - 1}`
-      $defs[`d${level}`] = { type: 'object', properties: { a: { $ref }, b: { $ref } } }
-    }
-    t.ok(JSON.stringify(of({ $ref: '#/$defs/d39', $defs })).length < 2_000_000)
-    t.end()
-  },
-)
+t.test('Gemini schema: ends recursive references and bounds nested ones', t => {
+  const tree = {
+    $ref: '#/$defs/n',
+    $defs: { n: { type: 'object', properties: { n: { $ref: '#/$defs/n' } } } },
+  }
+  t.same(of(tree), { type: 'OBJECT', properties: { n: { type: 'OBJECT' } } })
+  t.same(lostIn(tree), ['$ref'])
+  const $defs: { [name: string]: Json } = { d0: { type: 'string' } }
+  for (let level = 1; level < 40; level++) {
+    const $ref = `#/$defs/d${level - 1}`
+    $defs[`d${level}`] = { type: 'object', properties: { a: { $ref }, b: { $ref } } }
+  }
+  t.ok(JSON.stringify(of({ $ref: '#/$defs/d39', $defs })).length < 2_000_000)
+  t.end()
+})

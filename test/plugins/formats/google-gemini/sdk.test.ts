@@ -1,4 +1,5 @@
-/** The official SDK reads what we write: every recording, decoded and written again, over a real socket. */
+/** The official SDK reads our Gemini encoding: every recording, decoded and encoded again, over a
+ *  real socket. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { GoogleGenAI } from '@google/genai'
@@ -17,7 +18,7 @@ const recorded = (recordings() ?? []).filter(
 )
 const skip = recorded.length === 0 && 'RECORDINGS is not set'
 
-/** What the next request is answered with. */
+/** The answer to the next request. */
 let body = ''
 let status = 200
 const server = createServer((request, response) => {
@@ -46,7 +47,7 @@ const chunksBy = async (bytes: string): Promise<readonly Gemini[]> => {
 }
 const path = '/v1beta/models/asked:streamGenerateContent?alt=sse'
 
-t.test('whole answers', { skip }, async t => {
+t.test('official Google SDK: reads whole answers', { skip }, async t => {
   for (const { id, response_body: text } of recorded.filter(({ stream }) => !stream)) {
     const given = JSON.parse(text) as Json
     body = JSON.stringify(codec.encodeAnswer(codec.decodeAnswer(given as never), contextWith()))
@@ -58,7 +59,7 @@ t.test('whole answers', { skip }, async t => {
     t.same(readDirectly(chunks), readDirectly([plain(given)]), `${id} as a stream`)
   }
 })
-t.test('streams', { skip }, async t => {
+t.test('official Google SDK: reads streams', { skip }, async t => {
   for (const { id, response_body: text } of recorded.filter(({ stream }) => stream)) {
     const given = text
       .split(/\r?\n/)
@@ -69,10 +70,10 @@ t.test('streams', { skip }, async t => {
     t.equal(finishOf(chunks), finishOf(given), id)
   }
 })
-t.test('a conversation goes on from what was streamed', async t => {
-  const seal = { origin: 'anthropic-messages', data: 'secret' }
+t.test('official Google SDK: sends a streamed conversation back', async t => {
+  const payload = { origin: 'anthropic-messages', data: 'secret' }
   const content: readonly Content[] = [
-    { type: 'thought', text: 'hm', seal },
+    { type: 'thought', text: 'hm', payload },
     { type: 'text', text: 'hello' },
     { type: 'call', id: 'toolu_1', name: 'f', input: '{"a":1}' },
   ]
@@ -80,14 +81,14 @@ t.test('a conversation goes on from what was streamed', async t => {
   body = streamed(NAME, unrolled({ choices }), { path })
   const chat = sdk.chats.create({ model: 'asked' })
   for await (const _ of await chat.sendMessageStream({ message: 'hi' })) {
-    // to its end
+    // Reads to the end.
   }
   const contents = plain(chat.getHistory(true)) as never as Json
   const { turns } = codec.decodePrompt({ contents }, '/', { drop: field => t.fail(field) })
   t.match(turns[0], { role: 'user' })
-  t.match(turns[1], { role: 'assistant', content }, 'all of it comes back, seals and ids too')
+  t.match(turns[1], { role: 'assistant', content }, 'payloads and ids come back too')
 })
-t.test('a stream that breaks off is an error', async t => {
+t.test('official Google SDK: throws on a truncated stream', async t => {
   const encoder = codec.encodeStream(contextWith({ path }))
   const [begin, open, grow] = unrolled({
     choices: [{ content: [{ type: 'text', text: 'a' }], stop: { reason: 'end' } }],

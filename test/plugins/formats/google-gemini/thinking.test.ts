@@ -1,11 +1,11 @@
-/** How much is thought, in the words of each family of models. */
+/** Thinking settings for each family of Gemini models. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
 import type { Prompt } from '../../../../plugins/formats/hub.ts'
 import { prompt, sent, text, user } from '../../../helpers/gemini-prompt.ts'
 
-t.test('edge 27: thinking by tokens or by level, never both', t => {
+t.test('Gemini encoder: writes thinking as a budget or a level, never both (edge 27)', t => {
   const of = (thinking: Prompt['thinking'], way?: string, limit?: number) => {
     const settings = limit === undefined ? {} : { limit }
     const given = prompt([user(text('x'))], { ...(thinking && { thinking }), settings })
@@ -43,13 +43,17 @@ t.test('edge 27: thinking by tokens or by level, never both', t => {
   t.same(
     of({ mode: 'effort', effort: 'high' }, 'budget', 1000),
     [{ thinkingBudget: 800 }, []],
-    'room for an answer',
+    'leaves room for the answer',
   )
-  t.same(of({ mode: 'effort', effort: 'high' }), [undefined, ['thinking']], 'a model that does not')
+  t.same(
+    of({ mode: 'effort', effort: 'high' }),
+    [undefined, ['thinking']],
+    'a model without thinking',
+  )
   t.same(of({ mode: 'off' }), [undefined, []])
   t.end()
 })
-t.test('edge 27: within what a model takes', t => {
+t.test('Gemini encoder: keeps thinking within the model’s range (edge 27)', t => {
   const of = (
     thinking: NonNullable<Prompt['thinking']>,
     traits: { readonly [key: string]: Json },
@@ -58,7 +62,11 @@ t.test('edge 27: within what a model takes', t => {
     return [(body as never as { generationConfig: Fields }).generationConfig.thinkingConfig, lost]
   }
   const pro = { thinking: 'budget', thinking_least: 128, thinking_most: 32768 }
-  t.same(of({ mode: 'off' }, pro), [{ thinkingBudget: 128 }, ['thinking']], 'it always thinks')
+  t.same(
+    of({ mode: 'off' }, pro),
+    [{ thinkingBudget: 128 }, ['thinking']],
+    'a model that always thinks',
+  )
   t.same(of({ mode: 'effort', effort: 'none' }, pro), [{ thinkingBudget: 128 }, ['thinking']])
   t.same(of({ mode: 'budget', budget: 100_000 }, pro), [{ thinkingBudget: 32768 }, []])
   t.same(of({ mode: 'budget', budget: 5 }, pro), [{ thinkingBudget: 128 }, []])

@@ -1,4 +1,4 @@
-/** Settings, thinking and tools of the hub, written as generateContent. */
+/** Settings, structured output and tools for generateContent upstreams. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
@@ -6,7 +6,7 @@ import type { Prompt, Tool } from '../../../../plugins/formats/hub.ts'
 import { thrownBy } from '../../../helpers/exchange.ts'
 import { prompt, sent, text, user, withTools } from '../../../helpers/gemini-prompt.ts'
 
-t.test('settings: by a table, and the rest is named', t => {
+t.test('Gemini encoder: maps settings and reports those without a name', t => {
   const { body, lost } = sent(
     prompt([user(text('x'))], {
       settings: {
@@ -49,7 +49,7 @@ t.test('settings: by a table, and the rest is named', t => {
   ])
   t.end()
 })
-t.test('stop sequences: five reach the target, more are cut to five and named as lost', t => {
+t.test('Gemini encoder: sends at most five stop sequences and reports the others', t => {
   for (const count of [0, 1, 4, 5, 6, 7]) {
     const stops = Array.from({ length: count }, (_, at) => `s${at}`)
     const { body, lost } = sent(prompt([user(text('x'))], { settings: { stops } }))
@@ -59,7 +59,7 @@ t.test('stop sequences: five reach the target, more are cut to five and named as
   }
   t.end()
 })
-t.test('structured output in both dialects', t => {
+t.test('Gemini encoder: writes structured output in both schema dialects', t => {
   const schema = {
     type: 'object',
     properties: { a: { type: ['string', 'null'] } },
@@ -83,9 +83,9 @@ t.test('structured output in both dialects', t => {
   t.end()
 })
 const f: Tool = { type: 'function', name: 'f', schema: { type: 'object', properties: {} } }
-const search: Tool = { type: 'hosted', tool: 'web_search', asked: 'gx_search' }
+const search: Tool = { type: 'hosted', tool: 'web_search', clientName: 'gx_search' }
 
-t.test('functions stand together, each tool of its own alone', t => {
+t.test('Gemini encoder: writes functions in one entry and each hosted tool in its own', t => {
   t.same(withTools([f, { ...f, name: 'g', description: 'd' }]).body.tools, [
     {
       functionDeclarations: [
@@ -95,7 +95,7 @@ t.test('functions stand together, each tool of its own alone', t => {
     },
   ])
   t.same(
-    withTools([search, { type: 'hosted', tool: 'web_fetch', asked: 'web_fetch' }]).body.tools,
+    withTools([search, { type: 'hosted', tool: 'web_fetch', clientName: 'web_fetch' }]).body.tools,
     [{ googleSearch: {} }, { urlContext: {} }],
   )
   t.same(withTools([f], {}, { json_schema: false }).body.tools, [
@@ -103,12 +103,12 @@ t.test('functions stand together, each tool of its own alone', t => {
   ])
   t.end()
 })
-t.test('one that is asked for under two names is sent once', t => {
-  const again: Tool = { type: 'hosted', tool: 'web_search', asked: 'web_search_options' }
+t.test('Gemini encoder: writes a tool with two names once', t => {
+  const again: Tool = { type: 'hosted', tool: 'web_search', clientName: 'web_search_options' }
   t.same(withTools([search, again]).body.tools, [{ googleSearch: {} }])
   t.end()
 })
-t.test('tools of its own beside functions: only where the model takes both', async t => {
+t.test('Gemini encoder: mixes hosted tools and functions if the model can', async t => {
   const fault = await thrownBy(async () => withTools([f, search]))
   t.match(fault, { status: 400, message: /'gx_search'/, param: 'tools' })
   t.match(withTools([f, search], {}, { mixed_tools: true }).body, {
@@ -116,11 +116,14 @@ t.test('tools of its own beside functions: only where the model takes both', asy
     toolConfig: { includeServerSideToolInvocations: true },
   })
 })
-t.test('tools that Google has none of are refused by the name the client used', async t => {
+t.test('Gemini encoder: rejects unsupported tools by the client’s name', async t => {
   for (const [tool, name] of [
-    [{ type: 'hosted', tool: 'image_generation', asked: 'image_generation' }, 'image_generation'],
     [
-      { type: 'hosted', tool: 'file_search', asked: 'file_search', stores: ['vs_1'] },
+      { type: 'hosted', tool: 'image_generation', clientName: 'image_generation' },
+      'image_generation',
+    ],
+    [
+      { type: 'hosted', tool: 'file_search', clientName: 'file_search', stores: ['vs_1'] },
       'file_search',
     ],
     [{ type: 'foreign', origin: 'anthropic-messages', name: 'computer', raw: {} }, 'computer'],
@@ -129,7 +132,7 @@ t.test('tools that Google has none of are refused by the name the client used', 
     t.match(fault, { status: 400, message: new RegExp(`'${name}'`) })
   }
 })
-t.test('which tool is chosen', t => {
+t.test('Gemini encoder: maps the tool choice', t => {
   const of = (choice: NonNullable<Prompt['choice']>) => {
     const { body } = withTools([f, { ...f, name: 'g' }], { choice })
     const tools = (body as Fields).tools as never as { functionDeclarations: { name: string }[] }[]
@@ -151,12 +154,12 @@ t.test('which tool is chosen', t => {
   t.same(withTools([search], { choice: { type: 'none' } }).body.tools, undefined)
   t.end()
 })
-t.test('what of a tool cannot be said is named', t => {
+t.test('Gemini encoder: reports tool options that it drops', t => {
   const { lost } = withTools([
     {
       ...search,
       domains: { allowed: ['a'], blocked: ['b'] },
-      place: {},
+      location: {},
       depth: 'low',
       maxCalls: 1,
     },

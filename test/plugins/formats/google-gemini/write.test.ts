@@ -1,4 +1,4 @@
-/** A conversation of the hub, written as generateContent. */
+/** Conversations for generateContent upstreams. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Content } from '../../../../plugins/formats/content.ts'
@@ -20,14 +20,14 @@ import {
 
 const NAME = 'google-gemini'
 
-t.test('where it goes', t => {
+t.test('Gemini encoder: writes the model and the verb into the path', t => {
   t.equal(sent(prompt([user(text('x'))])).path, '/v1beta/models/model:generateContent')
   const streamed = { ...prompt([user(text('x'))]), stream: true }
   const { path } = written(NAME, streamed, { name: 'a/b:c' })
   t.equal(path, '/v1beta/models/a%2Fb%3Ac:streamGenerateContent?alt=sse')
   t.end()
 })
-t.test('edge 21: instructions in the middle keep their place', t => {
+t.test('Gemini encoder: later system turns keep their position (edge 21)', t => {
   const system = (said: string): Turn => ({ role: 'system', content: [text(said)] })
   const { body } = sent(
     prompt([
@@ -50,7 +50,7 @@ t.test('edge 21: instructions in the middle keep their place', t => {
   t.same(contentsOf([system('alone')]), [{ role: 'user', parts: [{ text: 'alone' }] }])
   t.end()
 })
-t.test('edge 19: results stand together, before what the user says', t => {
+t.test('Gemini encoder: puts tool results together and before other content (edge 19)', t => {
   const turns = [
     ...[user(text('x')), assistant(called('a'), called('b'))],
     ...[
@@ -65,12 +65,12 @@ t.test('edge 19: results stand together, before what the user says', t => {
   ])
   t.end()
 })
-t.test('a result of a call that never was', async t => {
+t.test('Gemini encoder: rejects a result without a call', async t => {
   const fault = await thrownBy(async () => contentsOf([user(result('ghost'))]))
   t.match(fault, { status: 400, message: /'ghost'/ })
   t.end()
 })
-t.test('edge 20: media in results, where the model takes them and where it does not', t => {
+t.test('Gemini encoder: writes media of tool results (edge 20)', t => {
   const turns = [
     assistant(called('a')),
     user(result('a', { type: 'text', text: 'see' }, image as never)),
@@ -92,7 +92,7 @@ t.test('edge 20: media in results, where the model takes them and where it does 
   ])
   t.end()
 })
-t.test('edge 16: arguments are an object, whatever was written', t => {
+t.test('Gemini encoder: writes arguments as an object (edge 16)', t => {
   for (const [input, args] of [
     ...[
       ['', {}],
@@ -107,7 +107,7 @@ t.test('edge 16: arguments are an object, whatever was written', t => {
     ])
   t.end()
 })
-t.test('edge 18: ids that are too long or oddly spelt become the same on both sides', t => {
+t.test('Gemini encoder: converts long or invalid ids consistently (edge 18)', t => {
   const id = `toolu/${'x'.repeat(90)}`
   const [said, back] = contentsOf([
     assistant(called(id, { name: 'f' })),
@@ -118,19 +118,19 @@ t.test('edge 18: ids that are too long or oddly spelt become the same on both si
   t.equal(back?.parts[0]?.functionResponse?.id, fitted)
   t.end()
 })
-t.test('edge 7 and 8: signatures return to where they stood, foreign ones nowhere', t => {
+t.test('Gemini encoder: returns only its own signatures (edges 7 and 8)', t => {
   const own = { origin: NAME, data: 'S' }
   const foreign = { origin: 'anthropic-messages', data: 'SECRET' }
   t.same(
     contentsOf([
       assistant(
         ...[
-          { type: 'thought', text: 'hm', seal: own } as const,
-          { type: 'thought', text: 'foreign', seal: foreign } as const,
+          { type: 'thought', text: 'hm', payload: own } as const,
+          { type: 'thought', text: 'foreign', payload: foreign } as const,
         ],
         ...[
-          { type: 'text', text: 'a', seal: foreign } as const,
-          called('a', { seal: own }),
+          { type: 'text', text: 'a', payload: foreign } as const,
+          called('a', { payload: own }),
           called('b'),
         ],
       ),
@@ -149,47 +149,48 @@ t.test('edge 7 and 8: signatures return to where they stood, foreign ones nowher
   )
   t.end()
 })
-t.test('edge 7: a thought without words carries the signature of what follows it', t => {
-  const thought: Content = { type: 'thought', text: '', seal: { origin: NAME, data: 'S' } }
+t.test('Gemini encoder: attaches a signature without text to the next part (edge 7)', t => {
+  const thought: Content = { type: 'thought', text: '', payload: { origin: NAME, data: 'S' } }
   const signatures = (...content: Content[]) =>
     (
       contentsOf([assistant(...content)]) as { parts: { thoughtSignature?: string }[] }[]
     )[0]?.parts.map(each => each.thoughtSignature)
   t.same(signatures(thought, called('a'), called('b')), ['S', undefined])
-  t.same(signatures(text('a'), thought), ['S'], 'or of what came last')
-  t.same(signatures(thought), ['S'], 'or stands alone')
-  const sealed = called('a', { seal: { origin: NAME, data: 'OWN' } })
-  t.same(signatures(text('a'), thought, sealed), ['S', 'OWN'], 'what has its own keeps it')
-  const other: Content = { ...thought, seal: { origin: NAME, data: 'T' } }
-  t.same(signatures(text('a'), thought, other, called('a')), ['S', 'T'], 'one before, one after')
+  t.same(signatures(text('a'), thought), ['S'], 'attaches to the last part')
+  t.same(signatures(thought), ['S'], 'stands in a part of its own')
+  const sealed = called('a', { payload: { origin: NAME, data: 'OWN' } })
+  t.same(signatures(text('a'), thought, sealed), ['S', 'OWN'], 'a part keeps its own signature')
+  const other: Content = { ...thought, payload: { origin: NAME, data: 'T' } }
+  t.same(
+    signatures(text('a'), thought, other, called('a')),
+    ['S', 'T'],
+    'one signature before and one after',
+  )
   t.end()
 })
-t.test(
-  'edge 7: calls of other providers get the word that lets them pass, where it is needed',
-  t => {
-    const turns = [
-      ...[user(text('x')), assistant(called('a'), called('b')), user(result('a'), result('b'))],
-      assistant(called('c', { seal: { origin: NAME, data: 'S' } })),
-    ]
-    const signatures = (traits = {}) =>
-      (
-        contentsOf(turns, traits) as {
-          parts: { functionCall?: Json; thoughtSignature?: string }[]
-        }[]
-      )
-        .flatMap(({ parts }) => parts)
-        .filter(each => each.functionCall)
-        .map(each => each.thoughtSignature)
-    t.same(signatures(), [undefined, undefined, 'S'])
-    t.same(signatures({ signatures: 'required' }), [
-      'skip_thought_signature_validator',
-      undefined,
-      'S',
-    ])
-    t.end()
-  },
-)
-t.test('what another provider sealed never reaches Google', t => {
+t.test('Gemini encoder: adds a placeholder signature to foreign calls (edge 7)', t => {
+  const turns = [
+    ...[user(text('x')), assistant(called('a'), called('b')), user(result('a'), result('b'))],
+    assistant(called('c', { payload: { origin: NAME, data: 'S' } })),
+  ]
+  const signatures = (traits = {}) =>
+    (
+      contentsOf(turns, traits) as {
+        parts: { functionCall?: Json; thoughtSignature?: string }[]
+      }[]
+    )
+      .flatMap(({ parts }) => parts)
+      .filter(each => each.functionCall)
+      .map(each => each.thoughtSignature)
+  t.same(signatures(), [undefined, undefined, 'S'])
+  t.same(signatures({ signatures: 'required' }), [
+    'skip_thought_signature_validator',
+    undefined,
+    'S',
+  ])
+  t.end()
+})
+t.test('Gemini encoder: omits payloads of other providers', t => {
   const packed = sealedFor(NAME, { origin: 'openai-responses', data: 'SECRET' })
   const { prompt: given } = read(NAME, {
     contents: [
@@ -204,15 +205,15 @@ t.test('what another provider sealed never reaches Google', t => {
       },
     ],
   })
-  t.match(given.turns[0]?.content[0], { seal: { origin: 'openai-responses', data: 'SECRET' } })
+  t.match(given.turns[0]?.content[0], { payload: { origin: 'openai-responses', data: 'SECRET' } })
   const { body } = sent(given)
   t.notOk(holdsSeal(Buffer.from(JSON.stringify(body))))
   t.notMatch(JSON.stringify(body), /SECRET/)
   t.end()
 })
-t.test('what hosted tools of others did is told in words, its own given back as it was', t => {
+t.test('Gemini encoder: describes foreign hosted calls as text', t => {
   const work = (origin: string): Content => ({
-    ...{ type: 'work', tool: 'web_search', id: 'w', input: { query: 'x' } },
+    ...{ type: 'hostedCall', tool: 'web_search', id: 'w', input: { query: 'x' } },
     raw: { origin, items: [{ toolCall: { id: 'w' }, thoughtSignature: 'S' }] },
   })
   t.match(contentsOf([assistant(work(NAME))]), [
@@ -221,7 +222,7 @@ t.test('what hosted tools of others did is told in words, its own given back as 
   t.match(contentsOf([assistant(work('openai-responses'))]), [{ parts: [{ text: /web_search/ }] }])
   t.end()
 })
-t.test('media by address: secure ones alone, and files of nobody else', async t => {
+t.test('Gemini encoder: sends https URLs only, and rejects files of other providers', async t => {
   const media = (source: Extract<Content, { type: 'media' }>['source']): Content => ({
     ...{ type: 'media', kind: 'image', source, at: 'messages[0].content[1]' },
   })

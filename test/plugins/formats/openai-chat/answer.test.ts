@@ -1,4 +1,4 @@
-/** Answers and streams of chat completions: what upstreams write, and what clients are written. */
+/** Answers and streams of chat completions, from upstreams and for clients. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Part } from '../../../../plugins/formats/answer.ts'
@@ -30,7 +30,7 @@ const encoded = (content: readonly Content[], reason: 'end' | 'call' | 'refusal'
     choices: { message: Record<string, Json>; finish_reason: string }[]
   }
 
-t.test('edge 1: fragments of parallel calls that interleave keep to their calls', t => {
+t.test('chat stream decoder: keeps interleaved fragments of calls apart (edge 1)', t => {
   const stream = [
     ...[
       opening(0, 'a'),
@@ -48,7 +48,7 @@ t.test('edge 1: fragments of parallel calls that interleave keep to their calls'
   t.end()
 })
 
-t.test('a call told in pieces that upstreams really send', t => {
+t.test('chat stream decoder: accepts the shapes of call fragments that upstreams send', t => {
   const late = [
     fragment(0, { id: 'i', function: { arguments: '{' } }),
     fragment(0, { function: { name: 'f' } }),
@@ -65,32 +65,36 @@ t.test('a call told in pieces that upstreams really send', t => {
     { id: 'a', name: 'f', input: '{"a":1}' },
     { id: 'b', name: 'g', input: '{}' },
   ])
-  t.match(stopOf([...numberless, DONE].join('')), { reason: 'call' }, 'though it says stop')
+  t.match(
+    stopOf([...numberless, DONE].join('')),
+    { reason: 'call' },
+    'a finish reason of stop after a call',
+  )
   t.end()
 })
 
-t.test('edge 4: a reason that is null is no end', t => {
+t.test('chat stream decoder: a null finish reason is no end (edge 4)', t => {
   const { parts, ended } = partsOf(NAME, chunk({ content: 'a' }) + chunk({ content: 'b' }))
   t.notOk(ended)
   t.notOk(parts.some(({ type }) => type === 'stop'))
   t.end()
 })
-t.test('a missing terminator is forgiven behind a reason to stop, and nowhere else', t => {
+t.test('chat stream decoder: is complete without a terminator only after a finish reason', t => {
   t.ok(partsOf(NAME, chunk({ content: 'a' }, 'stop')).ended)
   t.notOk(partsOf(NAME, chunk({ content: 'a' })).ended)
   t.notOk(partsOf(NAME, '').ended)
   t.end()
 })
-t.test('edge 15: counts come in a chunk without choices, to who asked', t => {
+t.test('chat stream encoder: sends usage in a chunk of its own (edge 15)', t => {
   const counts = `data: ${JSON.stringify({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 } })}\n\n`
   const { parts } = partsOf(NAME, chunk({ content: 'a' }, 'stop') + counts + DONE)
   t.match(assembled(parts).meters, { input: 3, output: 2 })
   t.match(streamed(NAME, parts), /"choices":\[\],"usage":\{"prompt_tokens":3/)
-  const without = streamed(NAME, parts, { prompt: { ...PROMPT, counts: false } })
+  const without = streamed(NAME, parts, { prompt: { ...PROMPT, includeUsage: false } })
   t.notMatch(without, /usage/)
   t.end()
 })
-t.test('edge 25: the first chunk of each choice names the role', t => {
+t.test('chat stream encoder: the first chunk of each choice has the role (edge 25)', t => {
   const written = streamed(
     NAME,
     partsOf(NAME, chunk({ content: 'a' }) + chunk({ content: 'b' }, 'stop', 1) + DONE).parts,
@@ -105,7 +109,7 @@ t.test('edge 25: the first chunk of each choice names the role', t => {
   )
   t.end()
 })
-t.test('edge 16: no arguments are empty arguments', t => {
+t.test('chat codec: missing arguments become an empty object (edge 16)', t => {
   const stream = opening(0, 'f') + chunk({}, 'tool_calls') + DONE
   t.match(streamed(NAME, partsOf(NAME, stream).parts), /"arguments":"\{\}"/)
   const plain = codec.decodeAnswer({
@@ -119,16 +123,16 @@ t.test('edge 16: no arguments are empty arguments', t => {
   t.match(plain.choices[0]?.content, [{ type: 'call', input: '{}' }])
   t.end()
 })
-t.test('pure calls have no text, which is null', t => {
+t.test('chat encoder: content is null if there are only calls', t => {
   const [choice] = encoded([{ type: 'call', id: 'a', name: 'f', input: '{}' }], 'call').choices
   t.match(choice, { finish_reason: 'tool_calls', message: { content: null, refusal: null } })
   t.end()
 })
-t.test('edge 3: a call does not hide that it was cut short', t => {
+t.test('chat codec: a length limit wins over a call (edge 3)', t => {
   t.match(stopOf(opening(0, 'f') + chunk({}, 'length') + DONE), { reason: 'length' })
   t.end()
 })
-t.test('a refusal is told, plain and streamed', t => {
+t.test('chat encoder: writes a refusal, whole and streamed', t => {
   t.match(contentOf(chunk({ refusal: 'I ' }) + chunk({ refusal: "won't" }, 'stop') + DONE), [
     { type: 'refusal', text: "I won't" },
   ])
@@ -138,7 +142,7 @@ t.test('a refusal is told, plain and streamed', t => {
   })
   t.end()
 })
-t.test('edge 6: no candidates at all still make an answer', t => {
+t.test('chat encoder: writes an answer without candidates (edge 6)', t => {
   const empty = codec.encodeAnswer({ choices: [] }, contextWith()) as never as { choices: object[] }
   t.match(empty.choices, [
     { finish_reason: 'content_filter', message: { role: 'assistant', content: null } },
@@ -146,14 +150,14 @@ t.test('edge 6: no candidates at all still make an answer', t => {
   t.end()
 })
 
-t.test('thoughts: words for whoever shows them, seals for whoever gives them back', t => {
-  const seal = { origin: 'anthropic-messages', data: 'sig' }
+t.test('chat codec: shows thoughts as text and carries their payloads', t => {
+  const payload = { origin: 'anthropic-messages', data: 'sig' }
   const thoughts: Content[] = [
-    { type: 'thought', text: 'hm', seal },
+    { type: 'thought', text: 'hm', payload },
     {
       type: 'thought',
       text: '',
-      seal: { origin: 'anthropic-messages', data: 'red', kind: 'redacted' },
+      payload: { origin: 'anthropic-messages', data: 'red', kind: 'redacted' },
     },
   ]
   const [choice] = encoded([...thoughts, { type: 'text', text: 'yes' }]).choices
@@ -163,18 +167,18 @@ t.test('thoughts: words for whoever shows them, seals for whoever gives them bac
   t.same(
     turns[0]?.content,
     [...thoughts, { type: 'text', text: 'yes' }],
-    'both come back, edge 10 too',
+    'both payloads come back, also without text (edge 10)',
   )
   const sent = codec.encodePrompt({ ...PROMPT, turns }, { name: 'm', traits: {} }, { drop() {} })
-  t.notMatch(JSON.stringify(sent.body), /reasoning/, 'and no other provider sees them')
+  t.notMatch(JSON.stringify(sent.body), /reasoning/, 'other providers do not receive them')
   t.end()
 })
-t.test('edge 7: the signature of a call comes back with it, streamed too', t => {
-  const seal = { origin: 'google-gemini', data: 'c2ln' }
+t.test('chat codec: carries the signature of a call, whole and streamed (edge 7)', t => {
+  const payload = { origin: 'google-gemini', data: 'c2ln' }
   const answer = {
     choices: [
       {
-        content: [{ type: 'call', id: 'a', name: 'f', input: '{}', seal } as const],
+        content: [{ type: 'call', id: 'a', name: 'f', input: '{}', payload } as const],
         stop: { reason: 'call' } as const,
       },
     ],
@@ -185,11 +189,11 @@ t.test('edge 7: the signature of a call comes back with it, streamed too', t => 
     '/',
     { drop() {} },
   )
-  t.match(back.turns[0]?.content, [{ type: 'call', seal }])
-  t.match(collected(NAME, streamed(NAME, unrolled(answer))).choices[0]?.content, [{ seal }])
+  t.match(back.turns[0]?.content, [{ type: 'call', payload }])
+  t.match(collected(NAME, streamed(NAME, unrolled(answer))).choices[0]?.content, [{ payload }])
   t.end()
 })
-t.test('citations stand at the message, and are found again', t => {
+t.test('chat codec: keeps citations of a message', t => {
   const citation = { url: 'https://a.example', title: 'A', start: 0, end: 3 }
   const text: Content = { type: 'text', text: 'yes', citations: [citation] }
   const [choice] = encoded([text]).choices
@@ -202,7 +206,7 @@ t.test('citations stand at the message, and are found again', t => {
   t.same(collected(NAME, streamed(NAME, parts)).choices[0]?.content, [text])
   t.end()
 })
-t.test('counts: totals of both sides agree, xAI counting thoughts beside', t => {
+t.test('chat usage: totals agree in both directions, also if xAI counts thoughts apart', t => {
   const usage = {
     prompt_tokens: 10,
     completion_tokens: 5,
@@ -219,7 +223,7 @@ t.test('counts: totals of both sides agree, xAI counting thoughts beside', t => 
   })
   t.end()
 })
-t.test('errors of many makers keep their words', t => {
+t.test('chat error replies: accept the shapes of many vendors', t => {
   const said = (body: Json | undefined) => codec.decodeError(418, body).message
   t.equal(said({ error: { message: 'a', code: 'c', param: 'p', type: 't' } }), 'a')
   t.equal(said({ error: 'b' }), 'b')

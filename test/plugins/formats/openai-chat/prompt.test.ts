@@ -1,4 +1,4 @@
-/** A chat request in the hub: every kind of message, part and tool, and what is wrong with one. */
+/** Chat requests in both directions: every kind of message, part and tool. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Content } from '../../../../plugins/formats/content.ts'
@@ -16,7 +16,7 @@ const parts = (...content: Json[]): readonly Content[] =>
   read(NAME, asking(content)).prompt.turns[0]?.content ?? []
 const bodyOf = (body: Json) => written(NAME, read(NAME, body).prompt).body
 
-t.test('parts of a user', t => {
+t.test('chat decoder: reads every kind of user part', t => {
   const [text, image, inline, sound, file] = parts(
     { type: 'text', text: 'see' },
     { type: 'image_url', image_url: { url: 'https://a.example/x.png', detail: 'low' } },
@@ -40,7 +40,7 @@ t.test('parts of a user', t => {
   t.end()
 })
 
-t.test('a film is known by the extension of its path, whatever the query says', t => {
+t.test('chat decoder: recognises a video by the extension of its path, whatever the query', t => {
   const kindOf = (url: string) => {
     const [part] = parts({ type: 'image_url', image_url: { url } })
     return part?.type === 'media' ? part.kind : undefined
@@ -57,30 +57,27 @@ t.test('a film is known by the extension of its path, whatever the query says', 
   t.end()
 })
 
-t.test(
-  'edge 19: results of parallel calls are one turn, and stand before what the user says next',
-  t => {
-    const { prompt } = read(NAME, {
-      messages: [
-        { role: 'assistant', content: null, tool_calls: [call('a', 'one'), call('b', 'two')] },
-        { role: 'tool', tool_call_id: 'a', content: '1' },
-        { role: 'tool', tool_call_id: 'b', content: [{ type: 'text', text: '2' }] },
-        { role: 'user', content: 'go on' },
-      ],
-    })
-    t.same(
-      prompt.turns.map(({ role }) => role),
-      ['assistant', 'user', 'user'],
-    )
-    t.match(prompt.turns[1]?.content, [
-      { type: 'result', id: 'a', name: 'one' },
-      { type: 'result', id: 'b', name: 'two' },
-    ])
-    t.end()
-  },
-)
+t.test('chat decoder: merges results of parallel calls and puts them first (edge 19)', t => {
+  const { prompt } = read(NAME, {
+    messages: [
+      { role: 'assistant', content: null, tool_calls: [call('a', 'one'), call('b', 'two')] },
+      { role: 'tool', tool_call_id: 'a', content: '1' },
+      { role: 'tool', tool_call_id: 'b', content: [{ type: 'text', text: '2' }] },
+      { role: 'user', content: 'go on' },
+    ],
+  })
+  t.same(
+    prompt.turns.map(({ role }) => role),
+    ['assistant', 'user', 'user'],
+  )
+  t.match(prompt.turns[1]?.content, [
+    { type: 'result', id: 'a', name: 'one' },
+    { type: 'result', id: 'b', name: 'two' },
+  ])
+  t.end()
+})
 
-t.test('edge 20: an image in a result follows all results, as a message of the user', t => {
+t.test('chat encoder: sends images of tool results last (edge 20)', t => {
   const source = { type: 'data', data: 'AAAA', mime: 'image/png' } as const
   const { body } = written(NAME, {
     ...read(NAME, { messages: [] }).prompt,
@@ -89,7 +86,7 @@ t.test('edge 20: an image in a result follows all results, as a message of the u
         role: 'user',
         content: [
           { type: 'result', id: 'a', content: [{ type: 'media', kind: 'image', source }] },
-          { type: 'result', id: 'b', content: [{ type: 'text', text: 'two' }], failed: true },
+          { type: 'result', id: 'b', content: [{ type: 'text', text: 'two' }], hasFailed: true },
           { type: 'text', text: 'well?' },
         ],
       },
@@ -103,29 +100,26 @@ t.test('edge 20: an image in a result follows all results, as a message of the u
   t.end()
 })
 
-t.test(
-  'edge 18: ids that others do not take become the same one on both sides, and come back',
-  t => {
-    const id = `функция|${'x'.repeat(30)}`
-    const turns = [
-      { role: 'assistant', content: [{ type: 'call', id, name: 'f', input: '{}' }] },
-      { role: 'user', content: [{ type: 'result', id, content: [] }] },
-    ] as const
-    const { body } = written(NAME, { ...read(NAME, { messages: [] }).prompt, turns })
-    const messages = body.messages as never as readonly {
-      tool_calls?: { id: string }[]
-      tool_call_id?: string
-    }[]
-    const sent = messages[0]?.tool_calls?.[0]?.id ?? ''
-    t.match(sent, /^[A-Za-z0-9_-]{1,64}$/)
-    t.equal(messages[1]?.tool_call_id, sent)
-    const back = read(NAME, body).prompt.turns[0]?.content[0]
-    t.match(back, sent.startsWith('call_x') ? { id } : { id: sent })
-    t.end()
-  },
-)
+t.test('chat codec: converts and restores ids (edge 18)', t => {
+  const id = `функция|${'x'.repeat(30)}`
+  const turns = [
+    { role: 'assistant', content: [{ type: 'call', id, name: 'f', input: '{}' }] },
+    { role: 'user', content: [{ type: 'result', id, content: [] }] },
+  ] as const
+  const { body } = written(NAME, { ...read(NAME, { messages: [] }).prompt, turns })
+  const messages = body.messages as never as readonly {
+    tool_calls?: { id: string }[]
+    tool_call_id?: string
+  }[]
+  const sent = messages[0]?.tool_calls?.[0]?.id ?? ''
+  t.match(sent, /^[A-Za-z0-9_-]{1,64}$/)
+  t.equal(messages[1]?.tool_call_id, sent)
+  const back = read(NAME, body).prompt.turns[0]?.content[0]
+  t.match(back, sent.startsWith('call_x') ? { id } : { id: sent })
+  t.end()
+})
 
-t.test('tools: functions, free ones, presets, and presets that are functions after all', t => {
+t.test('chat decoder: tells presets from functions of the same name', t => {
   const tool = (name: string, parameters?: Json) => ({
     type: 'function',
     function: { name, ...(parameters !== undefined && { parameters }) },
@@ -156,7 +150,7 @@ t.test('tools: functions, free ones, presets, and presets that are functions aft
   t.end()
 })
 
-t.test('a preset that nobody there runs is refused by its name, never made a function', async t => {
+t.test('chat encoder: rejects a preset that the target lacks', async t => {
   const { prompt } = read(NAME, {
     messages: [],
     tools: [{ type: 'function', function: { name: 'gx_search', description: 'search' } }],
@@ -165,7 +159,7 @@ t.test('a preset that nobody there runs is refused by its name, never made a fun
   t.match(fault, { status: 400, code: 'TOOL_UNSUPPORTED', message: /gx_search/ })
 })
 
-t.test('settings keep their words, and what nobody knows is named', t => {
+t.test('chat codec: keeps settings and reports unknown fields', t => {
   const { prompt, lost } = read(NAME, {
     ...asking('hi'),
     ...{ temperature: 0.5, top_p: 0.9, stop: 'END', n: 2, seed: 7, max_tokens: 100, user: 'u' },
@@ -188,15 +182,12 @@ t.test('settings keep their words, and what nobody knows is named', t => {
   t.end()
 })
 
-t.test(
-  'a film, a document by its address and sound nobody plays are refused by their place',
-  async t => {
-    for (const part of [
-      { type: 'image_url', image_url: { url: 'https://a.example/x.mp4' } },
-      { type: 'input_audio', input_audio: { data: 'AAAA', format: 'flac' } },
-    ]) {
-      const fault = await thrownBy(async () => bodyOf(asking([{ type: 'text', text: 'a' }, part])))
-      t.match(fault, { status: 400, code: 'CONTENT_UNSUPPORTED', param: 'messages[0].content[1]' })
-    }
-  },
-)
+t.test('chat encoder: rejects video, documents by URL and unsupported audio by path', async t => {
+  for (const part of [
+    { type: 'image_url', image_url: { url: 'https://a.example/x.mp4' } },
+    { type: 'input_audio', input_audio: { data: 'AAAA', format: 'flac' } },
+  ]) {
+    const fault = await thrownBy(async () => bodyOf(asking([{ type: 'text', text: 'a' }, part])))
+    t.match(fault, { status: 400, code: 'CONTENT_UNSUPPORTED', param: 'messages[0].content[1]' })
+  }
+})

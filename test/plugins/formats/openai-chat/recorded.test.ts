@@ -1,4 +1,5 @@
-/** Recorded chat completions, read into the hub and written from it again: nothing that both sides carry is lost. */
+/** Recorded chat completions, decoded to the hub and encoded again, lose nothing that both sides
+ *  can carry. */
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
@@ -39,7 +40,7 @@ const textOf = ({ choices }: ReturnType<typeof assembled>): string =>
   choices
     .flatMap(({ content }) => content.map(each => (each.type === 'text' ? each.text : '')))
     .join('')
-/** Without a codec: every `delta.content` in a row. */
+/** All `delta.content` of a stream joined, without our codec. */
 const textIn = (stream: string): string =>
   stream
     .split('\n')
@@ -48,8 +49,9 @@ const textIn = (stream: string): string =>
     .map(choice => (choice.delta as Fields | undefined)?.content ?? '')
     .join('')
 
-t.test('requests come out as they went in', { skip }, t => {
-  // `stream: false` and an absent content say nothing; a member nobody knows is named.
+t.test('chat codec: keeps recorded requests', { skip }, t => {
+  // `stream: false` and missing content are equivalent to nothing; unknown fields are reported as
+  // dropped.
   for (const { id, request } of recorded) {
     if (!request) continue
     const { prompt, lost } = read(NAME, request as Json)
@@ -63,7 +65,7 @@ t.test('requests come out as they went in', { skip }, t => {
   t.end()
 })
 
-t.test('plain answers keep text, calls, thoughts, reasons and counts', { skip }, t => {
+t.test('chat codec: keeps recorded answers', { skip }, t => {
   for (const { id, response_body: text } of plain()) {
     const given = JSON.parse(text) as Chat
     const again = codec.encodeAnswer(
@@ -83,7 +85,7 @@ t.test('plain answers keep text, calls, thoughts, reasons and counts', { skip },
   t.end()
 })
 
-t.test('streams read the same when they are written again', { skip }, t => {
+t.test('chat codec: keeps recorded streams', { skip }, t => {
   for (const { id, response_body: text } of streams()) {
     const { parts, ended } = partsOf(NAME, text)
     t.ok(ended, `${id} ends`)

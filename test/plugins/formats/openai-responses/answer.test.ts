@@ -1,4 +1,4 @@
-/** Whole answers of the responses format, both ways. */
+/** Whole answers of the responses format in both directions. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Answer, Stop } from '../../../../plugins/formats/answer.ts'
@@ -18,7 +18,7 @@ const said = (content: readonly Content[], stop: Stop = { reason: 'end' }, body:
   )
 const text = (words: string, more: object = {}): Content => ({ type: 'text', text: words, ...more })
 
-t.test('every member the schema wants is there, the client’s own settings among them', async t => {
+t.test('responses encoder: writes all members and echoes settings', async t => {
   const body = {
     ...{
       model: 'm',
@@ -27,8 +27,16 @@ t.test('every member the schema wants is there, the client’s own settings amon
       max_output_tokens: 7,
       store: false,
     },
-    ...{ metadata: { a: 'b' }, tools: [{ type: 'function', name: 'f' }], tool_choice: 'required' },
-    ...{ text: { verbosity: 'low' }, reasoning: { effort: 'low' }, previous_response_id: 'resp_0' },
+    ...{
+      metadata: { a: 'b' },
+      tools: [{ type: 'function', name: 'f' }],
+      tool_choice: 'required',
+    },
+    ...{
+      text: { verbosity: 'low' },
+      reasoning: { effort: 'low' },
+      previous_response_id: 'resp_0',
+    },
   }
   const wanted = [
     ...['id', 'object', 'created_at', 'completed_at', 'status', 'incomplete_details', 'model'],
@@ -59,15 +67,15 @@ t.test('every member the schema wants is there, the client’s own settings amon
     conversation: { id: 'conv_1' },
   })
 })
-t.test('edge 33: the model is called as the client called it', async t => {
+t.test('responses encoder: uses the client’s name of the model (edge 33)', async t => {
   const answer = { model: 'gpt-5-2025', id: 'resp_theirs', choices: [] }
   t.match(codec.encodeAnswer(answer, contextWith()), { model: 'asked', id: /^resp_0123/ })
 })
 
-t.test('edge 10: a thought without words keeps its seal; one without either is none', async t => {
-  const seal = { origin: NAME, data: 'gAAA', id: 'rs_1' }
+t.test('responses decoder: keeps a thought with a payload only (edge 10)', async t => {
+  const payload = { origin: NAME, data: 'gAAA', id: 'rs_1' }
   t.same(output({ type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAA' }), [
-    { type: 'thought', text: '', seal },
+    { type: 'thought', text: '', payload },
   ])
   t.same(output({ type: 'reasoning', id: 'rs_1', summary: [] }), [])
   t.same(output({ type: 'reasoning', content: [{ type: 'reasoning_text', text: 'hm' }] }), [
@@ -76,27 +84,27 @@ t.test('edge 10: a thought without words keeps its seal; one without either is n
   const summary = [{ text: 'one' }, { text: 'two' }]
   t.match(output({ type: 'reasoning', summary }), [{ text: 'one\n\ntwo' }])
 })
-t.test('thoughts of others come back to them through a client of this format', async t => {
-  const seal = { origin: 'anthropic-messages', data: 'sig', kind: 'signature' }
+t.test('responses codec: carries other providers’ thoughts through the client', async t => {
+  const payload = { origin: 'anthropic-messages', data: 'sig', kind: 'signature' }
   const call = { type: 'call', id: 'c', name: 'f', input: '{}' } as const
   const google = { origin: 'google-gemini', data: 'c2ln' }
-  const thought = { type: 'thought', text: 'hm', seal } as const
-  const { output: items } = said([thought, { ...call, seal: google }], { reason: 'call' })
+  const thought = { type: 'thought', text: 'hm', payload } as const
+  const { output: items } = said([thought, { ...call, payload: google }], { reason: 'call' })
   t.match(items, [
     { type: 'reasoning', id: 'rs_abc_0', summary: [{ type: 'summary_text', text: 'hm' }] },
     { type: 'reasoning', id: 'rs_abc_1', summary: [] },
     { type: 'function_call', id: 'fc_abc_2', call_id: 'c' },
   ])
   const [turn] = read(NAME, { input: items as Json }).prompt.turns
-  t.same(turn?.content, [thought, { type: 'thought', text: '', seal: google }, call])
+  t.same(turn?.content, [thought, { type: 'thought', text: '', payload: google }, call])
 })
-t.test('a seal of ours under another id is packed with its own', async t => {
-  const seal = { origin: NAME, data: 'gAAA', id: 'rs_theirs' }
-  const { output: items } = said([{ type: 'thought', text: '', seal }, text('hi')])
+t.test('responses encoder: packs its own payload if the item has another id', async t => {
+  const payload = { origin: NAME, data: 'gAAA', id: 'rs_theirs' }
+  const { output: items } = said([{ type: 'thought', text: '', payload }, text('hi')])
   const [turn] = read(NAME, { input: items as Json }).prompt.turns
-  t.match(turn?.content, [{ type: 'thought', seal }])
+  t.match(turn?.content, [{ type: 'thought', payload }])
 })
-t.test('texts that follow one another are one, and what they cite is found in it', async t => {
+t.test('responses encoder: joins consecutive texts and shifts their citations', async t => {
   const url = 'https://x'
   const content = [
     text('Rain. '),
@@ -124,7 +132,7 @@ t.test('texts that follow one another are one, and what they cite is found in it
     },
   ])
 })
-t.test('annotations of an upstream are citations', async t => {
+t.test('responses decoder: reads annotations as citations', async t => {
   const annotations = [
     { type: 'url_citation', url: 'https://x', title: 'X', start_index: 1, end_index: 2 },
     { type: 'file_citation', file_id: 'f', filename: 'a.pdf', index: 3 },
@@ -141,12 +149,12 @@ t.test('annotations of an upstream are citations', async t => {
     },
   ])
 })
-t.test('calls: edge 16 no arguments, edge 18 fitted ids, free tools', async t => {
+t.test('responses codec: reads and writes calls (edges 16 and 18)', async t => {
   t.same(output({ type: 'function_call', call_id: 'c', name: 'f', arguments: '' }), [
     { type: 'call', id: 'c', name: 'f', input: '{}' },
   ])
   const odd = { type: 'call', id: 'functions.f:0', name: 'f', input: '' } as const
-  const { output: items } = said([odd, { ...odd, id: 'c', free: true, input: 'x' }], {
+  const { output: items } = said([odd, { ...odd, id: 'c', isFreeText: true, input: 'x' }], {
     reason: 'call',
   })
   t.match(items, [
@@ -155,26 +163,26 @@ t.test('calls: edge 16 no arguments, edge 18 fitted ids, free tools', async t =>
   ])
   t.match(read(NAME, { input: items as Json }).prompt.turns[0]?.content, [{ id: odd.id }, {}])
 })
-t.test('an upstream’s own searches are no calls of the client’s', async t => {
+t.test('responses decoder: an upstream’s own search is no client call', async t => {
   const search = { type: 'custom_tool_call', call_id: 'xs_call_1', name: 'x_search', input: '{}' }
-  t.match(output(search), [{ type: 'work', tool: 'other' }])
+  t.match(output(search), [{ type: 'hostedCall', tool: 'other' }])
   const odd = {
     type: 'web_search_call',
     arguments: '{"query":"q"}',
     call_id: '',
     name: 'web_search',
   }
-  t.match(output(odd), [{ type: 'work', tool: 'web_search', input: { query: 'q' } }])
+  t.match(output(odd), [{ type: 'hostedCall', tool: 'web_search', input: { query: 'q' } }])
 })
-t.test('edge 26: searches and code of others are items of this format', async t => {
+t.test('responses encoder: writes foreign hosted calls as items (edge 26)', async t => {
   const work = (tool: string, input: Json, more: object = {}) =>
-    ({ type: 'work', id: 'w', tool, input, ...more }) as Content
+    ({ type: 'hostedCall', id: 'w', tool, input, ...more }) as Content
   const { output: items } = said([
-    work('web_search', { query: 'q' }, { found: [{ url: 'https://x' }] }),
+    work('web_search', { query: 'q' }, { sources: [{ url: 'https://x' }] }),
     work('web_fetch', { url: 'https://x' }),
     work('code_execution', { code: '1+1' }, { output: { stdout: '2', stderr: '' } }),
-    work('code_execution', 'print()', { output: 'x', failed: 'no' }),
-    work('file_search', 'q', { found: [{ file: 'f', title: 'a', quote: 'b' }] }),
+    work('code_execution', 'print()', { output: 'x', error: 'no' }),
+    work('file_search', 'q', { sources: [{ file: 'f', title: 'a', quote: 'b' }] }),
     work('other', null),
     text('done'),
   ])
@@ -186,9 +194,11 @@ t.test('edge 26: searches and code of others are items of this format', async t 
     { type: 'file_search_call', queries: ['q'], results: [{ file_id: 'f', text: 'b' }] },
     { type: 'message' },
   ])
-  t.match((items as readonly Fields[])[0]?.action, { sources: [{ type: 'url', url: 'https://x' }] })
+  t.match((items as readonly Fields[])[0]?.action, {
+    sources: [{ type: 'url', url: 'https://x' }],
+  })
 })
-t.test('pictures are items, or shown by their address', async t => {
+t.test('responses codec: writes images as items, or as text if there is only a URL', async t => {
   const image = (source: object) => ({ type: 'media', kind: 'image', source }) as Content
   t.match(said([image({ type: 'data', data: 'AAAA', mime: 'image/webp' })]).output, [
     { type: 'image_generation_call', result: 'AAAA', output_format: 'webp', status: 'completed' },

@@ -1,4 +1,4 @@
-/** How answers of the responses format end, what they count, and what its upstreams write when they refuse. */
+/** Ends, usage and error replies of the responses format. */
 import t from 'tap'
 import type { Answer, Stop } from '../../../../plugins/formats/answer.ts'
 import type { Content } from '../../../../plugins/formats/content.ts'
@@ -13,7 +13,7 @@ const said = (content: readonly Content[], stop: Stop) =>
   codec.encodeAnswer({ choices: [{ content, stop }] }, contextWith())
 const text = (words: string): Content => ({ type: 'text', text: words })
 
-t.test('why it ended', async t => {
+t.test('responses decoder: maps every status to a stop reason', async t => {
   const stop = (response: object) => decoded(response).choices[0]?.stop
   const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{' }
   const refusal = { type: 'message', content: [{ type: 'refusal', refusal: 'no' }] }
@@ -24,14 +24,14 @@ t.test('why it ended', async t => {
   t.match(stop({ status: 'complete', output: [] }), { reason: 'end' })
   t.match(stop({ status: 'completed', output: [call] }), { reason: 'call' })
   t.match(stop({ status: 'completed', output: [refusal] }), { reason: 'refusal' })
-  // edge 3, edge 23: a call that was cut off does not hide why.
+  // A truncated call does not hide the reason (edges 3 and 23).
   t.match(stop(cut('max_output_tokens', call)), { reason: 'length', raw: 'max_output_tokens' })
   t.match(stop(cut('content_filter')), { reason: 'filter' })
   const error = { code: 'server_error', message: 'oops' }
   t.match(stop({ status: 'failed', error }), { reason: 'broken', message: 'oops' })
   t.match(stop({ status: 'queued', output: [] }), { reason: 'broken', raw: 'queued' })
 })
-t.test('edge 23: why it ended, towards a client', async t => {
+t.test('responses encoder: maps every stop reason to a status (edge 23)', async t => {
   const ended = (stop: Stop, ...content: readonly Content[]) => said(content, stop)
   const refused: Content = { type: 'refusal', text: 'no' }
   t.match(ended({ reason: 'length' }, text('a')), {
@@ -49,18 +49,18 @@ t.test('edge 23: why it ended, towards a client', async t => {
     output: [{ content: [{ type: 'refusal', refusal: 'no way' }] }],
   })
   t.match(ended({ reason: 'refusal' }, text('a')), { status: 'incomplete' })
-  // edge 5: what failed is no success.
+  // A failed answer is no success (edge 5).
   t.match(ended({ reason: 'broken', raw: 'MALFORMED_FUNCTION_CALL' }, text('a')), {
     status: 'failed',
     error: { code: 'server_error', message: /MALFORMED_FUNCTION_CALL/ },
   })
   for (const reason of ['end', 'sequence', 'pause', 'call'] as const)
     t.match(ended({ reason }, text('a')), { status: 'completed', incomplete_details: null })
-  // edge 6: no choice at all.
+  // No choice (edge 6).
   t.match(codec.encodeAnswer({ choices: [] }, contextWith()), { status: 'incomplete', output: [] })
 })
 
-t.test('edge 12: counts invert what is read from them, totals and all', async t => {
+t.test('responses usage: encoding inverts decoding, including totals (edge 12)', async t => {
   const meters = formats.get(NAME)?.usage.meters
   const usage = {
     input_tokens: 100,
@@ -78,7 +78,7 @@ t.test('edge 12: counts invert what is read from them, totals and all', async t 
   })
   t.equal(codec.encodeAnswer({ choices: [] }, contextWith()).usage, null)
 })
-t.test('edge 4: nulls, odd types and unknown items are no errors', async t => {
+t.test('responses decoder: tolerates odd types and unknown items (edge 4)', async t => {
   t.same(decoded({ output: null, usage: null, status: null }).choices[0]?.content, [])
   const odd = [
     ...[
@@ -92,17 +92,17 @@ t.test('edge 4: nulls, odd types and unknown items are no errors', async t => {
     ...[{ type: 'function_call', arguments: { a: 1 }, name: null }, {}, { type: null }],
   ]
   t.match(decoded({ output: [...odd, null, 7] }).choices[0]?.content, [
-    { type: 'work', tool: 'other', id: 's' },
+    { type: 'hostedCall', tool: 'other', id: 's' },
     { type: 'call', input: '{"a":1}' },
   ])
 })
-t.test('token odds come and go', async t => {
+t.test('responses codec: keeps log probabilities', async t => {
   const odds = [{ token: 'hi', logprob: -0.1, bytes: [104, 105], top_logprobs: [] }]
   const content = [{ type: 'output_text', text: 'hi', annotations: [], logprobs: odds }]
   const [choice] = decoded({ status: 'completed', output: [{ type: 'message', content }] }).choices
   t.same(choice?.logprobs, { content: odds, refusal: null })
 })
-t.test('refusals of upstreams', async t => {
+t.test('responses error replies: keep message, type and code', async t => {
   const error = { message: 'no', type: 'invalid_request_error', param: 'input', code: 'x' }
   t.same(codec.decodeError(400, { error }), {
     ...{ status: 400, message: 'no', type: 'invalid_request_error', param: 'input', code: 'x' },

@@ -1,4 +1,5 @@
-/** Settings, tools and history of a responses request: each keeps its meaning, or is named as lost. */
+/** Settings, tools and history of a responses request: each keeps its meaning or is reported as
+ *  dropped. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Prompt } from '../../../../plugins/formats/hub.ts'
@@ -10,7 +11,7 @@ import { asked, sent } from '../../../helpers/responses-asked.ts'
 const NAME = 'openai-responses'
 const hi = { type: 'text', text: 'hi' } as const
 
-t.test('settings by their names here; others are lost by name', async t => {
+t.test('responses encoder: maps settings and reports those without a name', async t => {
   const { prompt, lost } = asked({
     ...{ max_output_tokens: 90, temperature: 0.5, top_p: 0.1, top_logprobs: 2, store: true },
     ...{ parallel_tool_calls: false, metadata: { a: 'b' }, service_tier: 'flex', user: 'u' },
@@ -36,17 +37,17 @@ t.test('settings by their names here; others are lost by name', async t => {
     ...['topK', 'stops', 'seed', 'frequencyPenalty'],
   ])
 })
-t.test('what the provider would refuse is made fit', async t => {
+t.test('responses encoder: adjusts values that the provider would reject', async t => {
   t.equal(sent({ settings: { limit: 1 } }).body.max_output_tokens, 16)
   const long = 'x'.repeat(65)
   const { body } = sent({ settings: { user: long, cacheKey: long } })
   t.match(body.safety_identifier, /^[\w-]{43}$/)
-  t.equal(body.prompt_cache_key, body.safety_identifier, 'always the same')
+  t.equal(body.prompt_cache_key, body.safety_identifier, 'the digest is stable')
   t.same(sent({ settings: { tier: 'flex' } }).body.service_tier, 'flex')
   t.same(sent({ settings: { tier: 'batch' } }).lost, ['tier'])
   t.notOk('tool_choice' in sent({ choice: { type: 'required' } }).body)
 })
-t.test('edge 27: a model that will not be told how to sample is not', async t => {
+t.test('responses encoder: drops sampling settings by trait (edge 27)', async t => {
   const settings = { temperature: 0.5, topP: 1, limit: 50 }
   const { body, lost } = sent({ settings }, { sampling: false })
   t.same(lost, ['temperature', 'topP'])
@@ -54,7 +55,7 @@ t.test('edge 27: a model that will not be told how to sample is not', async t =>
   t.equal(body.max_output_tokens, 50)
   t.same(sent({ settings: { temperature: 1 } }, { sampling: false }).lost, [])
 })
-t.test('thinking by effort, budget, or as the model sees fit', async t => {
+t.test('responses encoder: writes thinking by effort, budget or as adaptive', async t => {
   const read = (reasoning: object) => asked({ reasoning }).prompt.thinking
   t.same(read({ effort: 'high', summary: 'auto' }), { mode: 'effort', effort: 'high', show: true })
   t.same(read({ effort: 'none' }), { mode: 'off', effort: 'none' })
@@ -72,7 +73,7 @@ t.test('thinking by effort, budget, or as the model sees fit', async t => {
   const { body, lost } = sent({ thinking: { mode: 'adaptive' } }, { thinking: false })
   t.same([lost, 'reasoning' in body, 'include' in body], [['thinking'], false, false])
 })
-t.test('structured output is flat here', async t => {
+t.test('responses codec: structured output is a flat object', async t => {
   const schema = { type: 'object' }
   const format = { type: 'json_schema', name: 'a', schema, strict: true }
   const { prompt } = asked({ text: { format } })
@@ -84,7 +85,7 @@ t.test('structured output is flat here', async t => {
   })
   t.same(sent({ form: { type: 'json' } }).body.text, { format: { type: 'json_object' } })
 })
-t.test('tools of the client, hosted ones, those of this provider alone', async t => {
+t.test('responses codec: reads and writes functions, hosted tools and foreign tools', async t => {
   const tools = [
     ...[
       {
@@ -110,7 +111,7 @@ t.test('tools of the client, hosted ones, those of this provider alone', async t
   t.match(prompt.tools, [
     { type: 'function', strict: true },
     { type: 'free', grammar: { type: 'text' } },
-    { tool: 'web_search', domains: { allowed: ['x'] }, place: { country: 'MX' }, depth: 'low' },
+    { tool: 'web_search', domains: { allowed: ['x'] }, location: { country: 'MX' }, depth: 'low' },
     { tool: 'code_execution', maxCalls: 3 },
     { tool: 'file_search', stores: ['vs'] },
     { tool: 'image_generation' },
@@ -119,14 +120,19 @@ t.test('tools of the client, hosted ones, those of this provider alone', async t
   t.same(written(NAME, prompt).body.tools, tools)
   t.equal(written(NAME, prompt).body.max_tool_calls, 3)
   const preview = asked({ tools: [{ type: 'web_search_preview', external_web_access: false }] })
-  t.match(preview.prompt.tools, [{ tool: 'web_search', asked: 'web_search_preview' }])
+  t.match(preview.prompt.tools, [{ tool: 'web_search', clientName: 'web_search_preview' }])
   t.same(preview.lost, ['tools[0].external_web_access'])
   const foreign = [{ type: 'foreign', origin: 'other', name: 'bash', raw: {} }] as const
   t.match(await thrownBy(async () => sent({ tools: foreign })), { status: 400, message: /'bash'/ })
-  const blocked = { type: 'hosted', tool: 'web_search', asked: 's', domains: { blocked: ['x'] } }
+  const blocked = {
+    type: 'hosted',
+    tool: 'web_search',
+    clientName: 's',
+    domains: { blocked: ['x'] },
+  }
   t.same(sent({ tools: [blocked as never] }).lost, ['blocked_domains'])
 })
-t.test('which tool is chosen', async t => {
+t.test('responses codec: maps the tool choice', async t => {
   const tools = [
     { type: 'function', name: 'f', parameters: {}, strict: false },
     { type: 'custom', name: 'sql' },
@@ -157,15 +163,15 @@ t.test('which tool is chosen', async t => {
   }
   t.same(asked({ tools, tool_choice: { type: 'mcp', server_label: 's' } }).lost, ['tool_choice'])
 })
-t.test('what was said before is named, and then the upstream keeps what is said now', async t => {
+t.test('responses encoder: keeps a reference to an earlier response', async t => {
   const { prompt } = asked({ previous_response_id: 'resp_1', conversation: { id: 'conv_1' } })
-  t.same(prompt.before, { answer: 'resp_1', conversation: 'conv_1' })
+  t.same(prompt.previous, { answer: 'resp_1', conversation: 'conv_1' })
   const { body } = written(NAME, prompt)
   t.match(body, { previous_response_id: 'resp_1', conversation: 'conv_1' })
   t.notOk('store' in body || 'include' in body)
   t.same(read(NAME, { previous_response_id: 'resp_1' }).prompt.turns, [])
 })
-t.test('kept history stands before what is said now', async t => {
+t.test('response history: precedes the new input', async t => {
   const kept = [
     { input: 'one', output: [{ type: 'message', id: 'msg_1', role: 'assistant', content: 'uno' }] },
     { input: [{ role: 'user', content: 'two' }], output: [] },
@@ -193,9 +199,9 @@ t.test('kept history stands before what is said now', async t => {
   t.match(continued({ input: 'now' }, []).input, [{ role: 'user', content: 'now' }])
 })
 
-t.test('tools with bounds of their own: there is one for all, others are named', async t => {
+t.test('responses encoder: sends one limit for all hosted tools', async t => {
   const tool = (name: 'web_search' | 'code_execution', maxCalls: number) =>
-    ({ type: 'hosted', tool: name, asked: name, maxCalls }) as const
+    ({ type: 'hosted', tool: name, clientName: name, maxCalls }) as const
   const ask = (...tools: Prompt['tools']) => {
     const { body, lost } = written(NAME, { ...PROMPT, tools })
     return [body.max_tool_calls, lost]

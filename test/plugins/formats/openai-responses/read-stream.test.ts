@@ -1,4 +1,4 @@
-/** Streams of upstreams that speak the responses format, as they come and as they should not. */
+/** Streams of responses upstreams, regular and irregular. */
 import t from 'tap'
 import type { Part } from '../../../../plugins/formats/answer.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
@@ -42,7 +42,7 @@ const summed = (text: string, index = 0) => ({
   ...{ output_index: 0, summary_index: index, delta: text },
 })
 
-t.test('the usual life of a stream, event by event', async t => {
+t.test('responses stream decoder: reads a regular stream event by event', async t => {
   const { parts, ended } = read(
     created,
     { type: 'response.in_progress', response: { id: 'resp_1' } },
@@ -66,7 +66,7 @@ t.test('the usual life of a stream, event by event', async t => {
     { type: 'end' },
   ] satisfies Part[])
 })
-t.test('only the last event: all of it is in there', async t => {
+t.test('responses stream decoder: reads everything from the last event alone', async t => {
   const items = [thought({ summary: [{ text: 'hm' }] }), message('a', 'b'), call('c', '{}')]
   t.match(content(completed(items)), [
     { type: 'thought', text: 'hm' },
@@ -76,14 +76,14 @@ t.test('only the last event: all of it is in there', async t => {
   ])
   t.match(stop(completed(items)), { reason: 'call' })
 })
-t.test('deltas without an item, items without deltas, ends that say more', async t => {
+t.test('responses stream decoder: accepts missing and late events', async t => {
   t.match(content(delta('hi'), completed()), [{ text: 'hi' }])
   t.match(content(done(message('hi')), completed()), [{ text: 'hi' }])
   t.match(content(delta('h'), completed([message('hi')])), [{ text: 'hi' }])
   t.match(content(delta('h'), done(message('hi')), completed([message('hi')])), [{ text: 'hi' }])
   t.match(content(growing('{}', 0), done(call('c', '{}')), completed()), [{ input: '{}' }])
 })
-t.test('edge 1: arguments of parallel calls that mix', async t => {
+t.test('responses stream decoder: keeps interleaved calls apart (edge 1)', async t => {
   const { parts } = read(
     ...[added(call('a', ''), 0), added(call('b', ''), 1)],
     ...[growing('{"x"', 0), growing('{"y"', 1), growing(':1}', 0), growing(':2}', 1)],
@@ -98,13 +98,13 @@ t.test('edge 1: arguments of parallel calls that mix', async t => {
     ['open 0', 'open 1', 'grow 0', 'grow 1', 'grow 0', 'grow 1', 'close 1', 'close 0'],
   )
 })
-t.test('edge 16: a call without arguments has an empty object', async t => {
+t.test('responses stream decoder: missing arguments are an object (edge 16)', async t => {
   t.match(content(added(call('a', '')), done(call('a', '')), completed()), [{ input: '{}' }])
   t.match(content(added(call('a', '{}')), growing('{}', 0), completed([call('a', '{}')])), [
     { input: '{}' },
   ])
 })
-t.test('thoughts: paragraphs, the ciphertext of the finished item, none at all', async t => {
+t.test('responses stream decoder: reads thoughts with paragraphs and ciphertext', async t => {
   const part = (index: number) => ({
     ...{ type: 'response.reasoning_summary_part.added', output_index: 0, summary_index: index },
   })
@@ -113,13 +113,13 @@ t.test('thoughts: paragraphs, the ciphertext of the finished item, none at all',
     ...[added(thought({ encrypted_content: 'first' })), part(0), summed('one'), part(1)],
     ...[summed('two', 1), done(whole), completed([whole])],
   ]
-  const seal = { origin: NAME, data: 'final', id: 'rs_1' }
-  t.same(content(...events), [{ type: 'thought', text: 'one\n\ntwo', seal }])
+  const payload = { origin: NAME, data: 'final', id: 'rs_1' }
+  t.same(content(...events), [{ type: 'thought', text: 'one\n\ntwo', payload }])
   t.same(content(added(thought()), done(thought()), completed([thought()])), [])
   const raw = { type: 'response.reasoning_text.delta', output_index: 0, delta: 'hm' }
   t.match(content(raw, completed()), [{ type: 'thought', text: 'hm' }])
 })
-t.test('a refusal that streams', async t => {
+t.test('responses stream decoder: reads a streamed refusal', async t => {
   const refusal = { type: 'message', content: [{ type: 'refusal', refusal: 'I won’t' }] }
   const words = (text: string) => ({
     ...{ type: 'response.refusal.delta', output_index: 0, content_index: 0, delta: text },
@@ -128,7 +128,7 @@ t.test('a refusal that streams', async t => {
   t.same(content(...events), [{ type: 'refusal', text: 'I won’t' }])
   t.match(stop(...events), { reason: 'refusal' })
 })
-t.test('citations are told once', async t => {
+t.test('responses stream decoder: emits each citation once', async t => {
   const annotation = { type: 'url_citation', url: 'https://x', start_index: 0, end_index: 2 }
   const told = { type: 'response.output_text.annotation.added', output_index: 0, annotation }
   const second = { ...annotation, url: 'https://y' }
@@ -140,12 +140,12 @@ t.test('citations are told once', async t => {
     { citations: [{ url: 'https://x' }, { url: 'https://y' }] },
   ])
 })
-t.test('hosted tools open when they begin and tell at their end what they did', async t => {
+t.test('responses stream decoder: opens and completes hosted calls', async t => {
   const begun = { type: 'web_search_call', id: 'ws_1', status: 'in_progress' }
   const over = { ...begun, status: 'completed', action: { type: 'search', query: 'q' } }
   const { parts } = read(added(begun), done(over), completed([over]))
   t.match(parts.slice(1, 3), [
-    { type: 'open', content: { type: 'work', tool: 'web_search' } },
+    { type: 'open', content: { type: 'hostedCall', tool: 'web_search' } },
     { type: 'close', content: { input: { query: 'q' } } },
   ])
   const image = { type: 'image_generation_call', id: 'ig', result: 'AAAA' }
@@ -154,10 +154,10 @@ t.test('hosted tools open when they begin and tell at their end what they did', 
     { type: 'media', source: { data: 'AAAA' } },
   ])
 })
-t.test('ends that are none of a success', async t => {
+t.test('responses stream decoder: maps unsuccessful ends', async t => {
   const over = (type: string, response: object) => ({ type: `response.${type}`, response })
   const cut = { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } }
-  // edge 3: a call was begun, and yet it is the length that ended it.
+  // A call began, but the length limit ended the answer (edge 3).
   t.match(stop(added(call('a', '')), growing('{"x', 0), over('incomplete', cut)), {
     reason: 'length',
   })
@@ -168,28 +168,28 @@ t.test('ends that are none of a success', async t => {
   t.match(stop(over('cancelled', { status: 'cancelled' })), { reason: 'broken' })
   t.match(stop(created, over('failed', { status: 'failed', error: null })), { reason: 'broken' })
 })
-t.test('edge 17: a stream that only stops has no end', async t => {
+t.test('responses stream decoder: is incomplete without a last event (edge 17)', async t => {
   for (const events of [[], [created], [created, delta('a')], [done(message('a'))]]) {
     const { parts, ended } = read(...events)
     t.notOk(ended)
     t.notOk(parts.some(({ type }) => type === 'end' || type === 'stop'))
   }
 })
-t.test('edge 30: nothing behind the end counts', async t => {
+t.test('responses stream decoder: ignores events after the end (edge 30)', async t => {
   const { parts } = read(completed(), created, delta('more'), completed([message('more')]))
   t.equal(parts.filter(({ type }) => type === 'end').length, 1)
   t.same(assembled(parts).choices[0]?.content, [])
 })
-t.test('the whole may order its items otherwise, or give them other ids', async t => {
+t.test('responses stream decoder: accepts a reordered last event', async t => {
   const two = [call('a', '{}'), call('b', '{}')] as const
   const events = [done(two[0], 0), done(two[1], 1), completed([two[1], two[0]])]
   t.equal(content(...events)?.length, 2)
   const renamed = { ...message('hi'), id: 'msg_other' }
   t.equal(content(done(message('hi')), completed([renamed]))?.length, 1)
-  // One that was never told is.
+  // An item that no earlier event mentioned.
   t.equal(content(done(two[0], 0), completed([two[0], two[1]]))?.length, 2)
 })
-t.test('edge 4, edge 31: odd events pass without harm', async t => {
+t.test('responses stream decoder: ignores malformed events (edges 4 and 31)', async t => {
   const odd: readonly object[] = [
     ...[{}, { type: null }, { type: 'response.smell.delta', delta: 'x' }, { type: 'keepalive' }],
     ...[added(null as never), { type: 'response.output_item.added' }, done(null as never, 3)],
@@ -207,16 +207,16 @@ t.test('edge 4, edge 31: odd events pass without harm', async t => {
   t.match(assembled(parts).choices[0]?.content, [{ text: 'a' }])
   t.match(stop({ type: 'response.completed', response: null } as never), { reason: 'end' })
 })
-t.test('a name on the event stands in for a missing type', async t => {
+t.test('responses stream decoder: uses the event’s name if its type is missing', async t => {
   const text = `event: response.output_text.delta\ndata: {"delta":"hi"}\n\n${line(completed())}`
   t.match(assembled(partsOf(NAME, text).parts).choices[0]?.content, [{ text: 'hi' }])
 })
-t.test('token odds come with their words', async t => {
+t.test('responses stream decoder: emits log probabilities with their text', async t => {
   const odds = [{ token: 'hi', logprob: -1 }]
   const { parts } = read({ ...delta('hi'), logprobs: odds }, completed())
   t.match(parts[2], { type: 'grow', logprobs: { content: odds } })
 })
-t.test('each stream has a state of its own', async t => {
+t.test('responses stream decoder: keeps its state per stream', async t => {
   const [one, other] = [codecOf(NAME).decodeStream(), codecOf(NAME).decodeStream()]
   const event = (fields: Fields) => ({ name: '', data: JSON.stringify(fields), start: 0, end: 0 })
   one.event(event(completed() as never), () => undefined)

@@ -1,5 +1,5 @@
-/** Recorded responses, read into the hub and written from it again: a reader that knows no codec finds the same in both,
- *  and so does the official SDK. */
+/** Recorded responses, decoded to the hub and encoded again: an independent reader and the official
+ *  SDK find the same content in both. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import OpenAI from 'openai'
@@ -42,14 +42,14 @@ const streamOf = (recording: Recording): string => {
   const { stream, response_body: body } = recording
   const context = contextOf(recording)
   if (stream) return streamed(NAME, partsOf(NAME, body).parts, context)
-  // What came whole, as the parts it would have come in.
+  // A whole answer as the parts of a stream.
   return streamed(NAME, partsOf(NAME, asStream(JSON.parse(body))).parts, context)
 }
-/** An upstream that leaves out all events but the last. */
+/** A stream from which all events but the last were removed. */
 const asStream = (response: Json): string =>
   `data: ${JSON.stringify({ type: 'response.completed', response })}\n\n`
 
-/** As the hub holds it. */
+/** The log probabilities in the hub's shape. */
 const heard = ({ choices, meters = {} }: Answer) => {
   const [{ content = [] } = {}] = choices
   const text = (type: string): readonly string[] =>
@@ -60,7 +60,13 @@ const heard = ({ choices, meters = {} }: Answer) => {
     thoughts: text('thought').filter(Boolean).join('\n'),
     calls: content.flatMap(each =>
       each.type === 'call'
-        ? [{ id: each.id, name: each.name, given: each.free ? each.input : JSON.parse(each.input) }]
+        ? [
+            {
+              id: each.id,
+              name: each.name,
+              given: each.isFreeText ? each.input : JSON.parse(each.input),
+            },
+          ]
         : [],
     ),
     citations: content.flatMap(each => (each.type === 'text' ? (each.citations ?? []) : [])).length,
@@ -77,11 +83,11 @@ const expected = (response: Response) => {
     counts,
   }
 }
-/** Two upstreams count thoughts beside the output; a few recordings have no counts at all. */
+/** Two upstreams count thoughts apart from the output; a few recordings have no usage. */
 const sane = ({ usage }: Response): boolean =>
   (usage?.output_tokens ?? 0) >= (usage?.output_tokens_details?.reasoning_tokens ?? 0)
 
-t.test('answers and streams lose no text, call, thought, citation or count', { skip }, t => {
+t.test('responses codec: keeps recorded answers and streams', { skip }, t => {
   for (const recording of recorded) {
     const response = recordedResponse(recording)
     const [was, is] = [expected(response), heard(answerOf(recording))]
@@ -92,11 +98,11 @@ t.test('answers and streams lose no text, call, thought, citation or count', { s
   t.end()
 })
 
-t.test('encrypted thoughts come out sealed, with the id they are bound to', { skip }, t => {
+t.test('responses codec: carries encrypted thoughts as payloads with their id', { skip }, t => {
   for (const recording of recorded) {
     const [{ content = [] } = {}] = answerOf(recording).choices
     const seals = content.flatMap(each =>
-      each.type === 'thought' && each.seal ? [[each.seal.id, each.seal.data]] : [],
+      each.type === 'thought' && each.payload ? [[each.payload.id, each.payload.data]] : [],
     )
     const given = recordedResponse(recording).output.flatMap(item =>
       item.type === 'reasoning' && item.encrypted_content
@@ -108,38 +114,34 @@ t.test('encrypted thoughts come out sealed, with the id they are bound to', { sk
   t.end()
 })
 
-t.test(
-  'a stream is told in order: numbers, places, and all items in its last event',
-  { skip },
-  t => {
-    for (const recording of recorded) {
-      const events = eventsOf(streamOf(recording))
-      t.same(
-        events.map(({ sequence_number: number }) => number),
-        events.map((_, index) => index),
-        `${recording.id} numbers`,
-      )
-      const finished = events
-        .filter(({ type }) => type === 'response.output_item.done')
-        .sort((one, other) => Number(one.output_index) - Number(other.output_index))
-      const last = events.at(-1)?.response as never as Response
-      t.same(
-        last.output,
-        finished.map(({ item }) => item),
-        `${recording.id} items`,
-      )
-      const announced = events.filter(({ type }) => type === 'response.output_item.added')
-      t.same(
-        announced.map(({ output_index: at }) => at),
-        announced.map((_, index) => index),
-        `${recording.id} places`,
-      )
-    }
-    t.end()
-  },
-)
+t.test('responses stream encoder: numbers its events and positions', { skip }, t => {
+  for (const recording of recorded) {
+    const events = eventsOf(streamOf(recording))
+    t.same(
+      events.map(({ sequence_number: number }) => number),
+      events.map((_, index) => index),
+      `${recording.id} numbers`,
+    )
+    const finished = events
+      .filter(({ type }) => type === 'response.output_item.done')
+      .sort((one, other) => Number(one.output_index) - Number(other.output_index))
+    const last = events.at(-1)?.response as never as Response
+    t.same(
+      last.output,
+      finished.map(({ item }) => item),
+      `${recording.id} items`,
+    )
+    const announced = events.filter(({ type }) => type === 'response.output_item.added')
+    t.same(
+      announced.map(({ output_index: at }) => at),
+      announced.map((_, index) => index),
+      `${recording.id} places`,
+    )
+  }
+  t.end()
+})
 
-t.test('the official SDK reads the same from what is written again', { skip }, async t => {
+t.test('official OpenAI SDK: reads the same from our encoding', { skip }, async t => {
   const answers = new Map<string, Recording>(recorded.map(each => [each.id, each]))
   const server = createServer((request, response) => {
     const parts: Buffer[] = []
@@ -178,7 +180,7 @@ t.test('the official SDK reads the same from what is written again', { skip }, a
   }
 })
 
-/** What a request says that comes out in other words, or not at all. */
+/** Members of a request that are encoded differently or dropped. */
 const RESTORED: Readonly<Record<string, string>> = {
   stream: 'false says nothing',
   store: 'nothing is kept upstream',
@@ -186,7 +188,7 @@ const RESTORED: Readonly<Record<string, string>> = {
   instructions: 'the first system message is the instructions',
   previous_response_id: 'null says nothing',
 }
-/** Of a recording, member by member. */
+/** The members of a recorded request. */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
   'rec-0095 reasoning': 'a summary is a summary, however detailed',
   'rec-0129 reasoning': 'the same',
@@ -194,12 +196,12 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'rec-0193 reasoning': 'the same',
   'rec-0169 text': 'text is the usual format',
 }
-t.test('requests come out as they went in', { skip }, t => {
+t.test('responses codec: keeps recorded requests', { skip }, t => {
   for (const { id, request } of recorded) {
     if (!request) continue
     const { prompt, lost } = read(NAME, request as Json)
     const { body } = written(NAME, prompt, { name: String(request.model) })
-    // Tools that are searched for come late: that they do is one provider's own affair.
+    // Deferred loading of tools concerns one provider only.
     t.same(
       lost.filter(field => !/^(tools\[\d+\]\.defer_loading|reasoning\.context)/.test(field)),
       [],
@@ -212,14 +214,14 @@ t.test('requests come out as they went in', { skip }, t => {
   }
   t.end()
 })
-/** Without what is so in any case, or one provider's own affair. */
+/** The members without defaults and without provider-specific ones. */
 const plainly = (value: Json | undefined): unknown =>
   JSON.parse(
     JSON.stringify(value ?? null, (key, each) =>
       /^(defer_loading|context)$/.test(key) || (key !== '' && each === null) ? undefined : each,
     ),
   )
-/** Every item that says something, in its shortest form. An empty message says nothing. */
+/** Every item with content in its shortest form; an empty message has none. */
 const said = ({ instructions, input }: Fields): unknown => {
   const items = typeof input === 'string' ? [{ role: 'user', content: input }] : (input as Json[])
   const system = instructions ? [{ role: 'system', content: instructions }] : []

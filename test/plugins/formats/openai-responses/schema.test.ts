@@ -1,4 +1,4 @@
-/** What a client of the responses format is told of a body that does not fit. */
+/** Errors for bodies of the responses format that do not match the schema. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import { fileValidator } from '../../../../plugins/schema/compile.ts'
@@ -62,7 +62,7 @@ for (const [body, code, param, words] of TABLE)
     t.equal(fault?.param, param)
   })
 
-t.test('what upstreams may learn passes', async t => {
+t.test('responses schema: accepts fields that upstreams may add later', async t => {
   const items = [
     { role: 'user', content: 'hi' },
     { type: 'smell_call', id: 'x', strength: 7 },

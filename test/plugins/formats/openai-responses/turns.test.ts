@@ -1,4 +1,4 @@
-/** Turns of a responses request: messages, calls and results, both ways. */
+/** Turns of a responses request: messages, calls and results in both directions. */
 import t from 'tap'
 import type { Turn } from '../../../../plugins/formats/hub.ts'
 import { written } from '../../../helpers/codec.ts'
@@ -11,7 +11,7 @@ const call = { type: 'function_call', call_id: 'c1', name: 'f', arguments: '{"a"
 const given = { type: 'function_call_output', call_id: 'c1', output: 'ok' }
 const url = 'data:image/png;base64,AAAA'
 
-t.test('instructions are the system prompt, and the other way round', async t => {
+t.test('responses codec: instructions are the system prompt', async t => {
   const { prompt } = asked({ instructions: 'be short' })
   t.same(prompt.turns, [
     { role: 'system', content: [{ type: 'text', text: 'be short' }] },
@@ -21,7 +21,7 @@ t.test('instructions are the system prompt, and the other way round', async t =>
   const alone: Turn = { role: 'system', content: [hi] }
   t.match(sent({ turns: [alone] }).body, { input: [{ role: 'system', content: 'hi' }] })
 })
-t.test('edge 21: a system message in the middle keeps its place', async t => {
+t.test('responses codec: later system messages keep their position (edge 21)', async t => {
   const turns = turnsOf(
     { role: 'user', content: 'one' },
     { role: 'developer', content: 'now in French' },
@@ -33,7 +33,7 @@ t.test('edge 21: a system message in the middle keeps its place', async t => {
   )
   t.match(itemsOf(...turns), [{ role: 'user' }, { role: 'system' }, { role: 'user' }])
 })
-t.test('messages with a type and without, parts of every kind', async t => {
+t.test('responses decoder: reads messages and parts of every kind', async t => {
   const [turn] = turnsOf({
     type: 'message',
     role: 'user',
@@ -73,7 +73,7 @@ t.test('messages with a type and without, parts of every kind', async t => {
     },
   ])
 })
-t.test('what this format has no part for is refused by its place', async t => {
+t.test('responses encoder: rejects content without a part type by its path', async t => {
   const media = { type: 'media', source: { type: 'url', url: 'https://x' }, at: 'x[3]' } as const
   for (const kind of ['audio', 'video'] as const) {
     const turns: Turn[] = [{ role: 'user', content: [{ ...media, kind }] }]
@@ -83,11 +83,11 @@ t.test('what this format has no part for is refused by its place', async t => {
   const source = { type: 'file', file: 'f', origin: 'elsewhere' } as const
   const turns: Turn[] = [{ role: 'user', content: [{ ...media, kind: 'image', source }] }]
   t.match(await thrownBy(async () => sent({ turns })), { status: 400, param: 'x[3]' })
-  const tools = [{ type: 'hosted', tool: 'url_context', asked: 'urlContext' }] as const
+  const tools = [{ type: 'hosted', tool: 'url_context', clientName: 'urlContext' }] as const
   t.match(await thrownBy(async () => sent({ tools })), { status: 400, message: /'urlContext'/ })
 })
 
-t.test('calls and results find each other, and know their tool', async t => {
+t.test('responses codec: pairs calls and results and names their tool', async t => {
   const turns = turnsOf({ role: 'user', content: 'go' }, call, given)
   t.same(turns.slice(1), [
     {
@@ -101,13 +101,13 @@ t.test('calls and results find each other, and know their tool', async t => {
   ])
   t.same(itemsOf(...turns).slice(1), [call, given])
 })
-t.test('edge 16: no arguments are an empty object', async t => {
+t.test('responses codec: missing arguments are an empty object (edge 16)', async t => {
   const [turn] = turnsOf({ ...call, arguments: '' })
   t.match(turn?.content, [{ input: '{}' }])
   const bare = { type: 'call', id: 'c', name: 'f', input: '' } as const
   t.match(itemsOf({ role: 'assistant', content: [bare] }), [{ arguments: '{}' }])
 })
-t.test('edge 18: ids too long or odd are fitted on both sides, and read back', async t => {
+t.test('responses codec: converts and restores invalid ids (edge 18)', async t => {
   for (const id of ['functions.f:0', 'x'.repeat(90)]) {
     const items = itemsOf(
       { role: 'assistant', content: [{ type: 'call', id, name: 'f', input: '{}' }] },
@@ -119,7 +119,7 @@ t.test('edge 18: ids too long or odd are fitted on both sides, and read back', a
     if (id.length < 40) t.match(turnsOf(items[0] as object)[0]?.content, [{ id }])
   }
 })
-t.test('edge 19: results stand before what the user says besides', async t => {
+t.test('responses codec: puts tool results before other user content (edge 19)', async t => {
   const turns = turnsOf(
     call,
     { ...call, call_id: 'c2' },
@@ -129,7 +129,7 @@ t.test('edge 19: results stand before what the user says besides', async t => {
   )
   t.match(turns[1]?.content, [{ id: 'c1' }, { id: 'c2' }, { text: 'and?' }])
 })
-t.test('edge 20: media in a result come and go with it', async t => {
+t.test('responses codec: keeps media in tool results (edge 20)', async t => {
   const output = [
     { type: 'input_text', text: 'a plot' },
     { type: 'input_image', image_url: url, detail: 'auto' },
@@ -138,17 +138,20 @@ t.test('edge 20: media in a result come and go with it', async t => {
   t.match(turns[1]?.content, [{ content: [{ text: 'a plot' }, { kind: 'image' }] }])
   t.match(itemsOf(...turns)[1], { output })
 })
-t.test('a free tool is called with text, and its result knows it', async t => {
+t.test('responses codec: calls a free-text tool with text, and marks its result', async t => {
   const free = { type: 'custom_tool_call', call_id: 'c', name: 'sql', input: 'SELECT 1' }
   const result = { type: 'custom_tool_call_output', call_id: 'c', output: '1' }
   const turns = turnsOf(free, result)
-  t.match(turns, [{ content: [{ free: true, input: 'SELECT 1' }] }, { content: [{ free: true }] }])
+  t.match(turns, [
+    { content: [{ isFreeText: true, input: 'SELECT 1' }] },
+    { content: [{ isFreeText: true }] },
+  ])
   t.same(itemsOf(...turns), [free, result])
   const bare: Turn = { role: 'user', content: [{ type: 'result', id: 'c', content: [hi] }] }
   t.match(itemsOf(turns[0] as Turn, bare)[1], { type: 'custom_tool_call_output' })
 })
-t.test('a tool that failed says so', async t => {
-  const result = { type: 'result', id: 'c', failed: true } as const
+t.test('responses encoder: says in the text that a tool failed', async t => {
+  const result = { type: 'result', id: 'c', hasFailed: true } as const
   const image = { type: 'media', kind: 'image', source: { type: 'url', url: 'https://x' } } as const
   const items = itemsOf({
     role: 'user',
@@ -156,7 +159,7 @@ t.test('a tool that failed says so', async t => {
       { ...result, content: [hi] },
       { ...result, content: [image] },
       { ...result, content: [], value: { a: 1 } },
-      { ...result, content: [], failed: false },
+      { ...result, content: [], hasFailed: false },
     ],
   })
   t.match(items, [
@@ -166,14 +169,14 @@ t.test('a tool that failed says so', async t => {
     { output: '' },
   ])
 })
-t.test('what documents are about is said; hints that no part takes are named', async t => {
+t.test('responses encoder: sends document descriptions as text', async t => {
   const source = { type: 'text', text: 'words' } as const
   const document = {
     type: 'media',
     kind: 'document',
     source,
     context: 'of old',
-    cited: true,
+    citationsEnabled: true,
   } as const
   const turns = [{ role: 'user', content: [document, { ...hi, cache: {} }], name: 'Ann' }] as const
   const { body, lost } = sent({ turns })

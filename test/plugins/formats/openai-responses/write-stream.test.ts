@@ -1,4 +1,4 @@
-/** Streams towards clients of the responses format: the whole life of every item, whatever order the parts come in. */
+/** Streams for responses clients: the lifecycle of every item, for parts in any order. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import OpenAI from 'openai'
@@ -25,7 +25,7 @@ const typesOf = (stream: string) =>
   )
 
 for (const [name, parts] of Object.entries(CASES))
-  t.test(name, async t => {
+  t.test(`responses stream encoder: ${name}`, async t => {
     const stream = written(parts)
     t.same(lifecycle(stream), [])
     const finished = eventsOf(stream)
@@ -40,58 +40,53 @@ for (const [name, parts] of Object.entries(CASES))
     t.notMatch(stream, /\[DONE\]/)
   })
 
-t.test('what some of them say', async t => {
+t.test('responses stream encoder: writes text, citations and calls', async t => {
   const output = (name: string) => outputOf(written(CASES[name] ?? []))
-  t.match(output('edge 1: calls whose arguments mix'), [
+  t.match(output('interleaved calls (edge 1)'), [
     { id: 'fc_abc_0', call_id: 'a', arguments: '{"x":1}' },
     { id: 'fc_abc_1', call_id: 'b', arguments: '{}' },
   ])
-  t.match(output('edge 16: a call without arguments'), [{ arguments: '{}' }])
-  t.match(output('a text that goes on while a call is made'), [
+  t.match(output('a call without arguments (edge 16)'), [{ arguments: '{}' }])
+  t.match(output('a text that continues during a call'), [
     { content: [{ text: 'one two' }] },
     { type: 'function_call' },
     { content: [{ text: 'three' }] },
   ])
-  t.match(output('two texts at once'), [{ content: [{ text: 'a' }, { text: 'b' }] }])
-  t.match(output('a refusal behind a text'), [{ content: [{ text: 'well' }, { refusal: 'no' }] }])
-  t.match(output('edge 8: a sealed call'), [{ type: 'reasoning', summary: [] }, { call_id: 'c' }])
-  t.match(output('a text that is sealed at its end'), [
+  t.match(output('interleaved texts'), [{ content: [{ text: 'a' }, { text: 'b' }] }])
+  t.match(output('a refusal after a text'), [{ content: [{ text: 'well' }, { refusal: 'no' }] }])
+  t.match(output('a call with a payload (edge 8)'), [
+    { type: 'reasoning', summary: [] },
+    { call_id: 'c' },
+  ])
+  t.match(output('a text with a late payload'), [
     ...[{ type: 'message' }, { type: 'reasoning' }, { type: 'function_call' }],
   ])
-  t.match(output('edge 25: other choices are not for this format'), [{ content: [{ text: 'a' }] }])
-  t.match(output('edge 3: cut off in a call'), [{ status: 'incomplete', arguments: '{"a' }])
-  const cut = last(written(CASES['edge 23: cut off'] ?? []))
+  t.match(output('several choices (edge 25)'), [{ content: [{ text: 'a' }] }])
+  t.match(output('a truncated call (edge 3)'), [{ status: 'incomplete', arguments: '{"a' }])
+  const cut = last(written(CASES['a truncated text (edge 23)'] ?? []))
   t.match(cut, { type: 'response.incomplete', response: { status: 'incomplete' } })
   t.match(cut?.response, { incomplete_details: { reason: 'max_output_tokens' } })
 })
-t.test('edge 24: items are finished as soon as something else begins', async t => {
-  t.same(
-    typesOf(written(CASES['edge 24: thoughts, a text and a call, each with its life'] ?? [])),
-    [
-      ...['created ', 'in_progress ', 'output_item.added 0', 'reasoning_summary_part.added 0'],
-      ...['reasoning_summary_text.delta 0', 'reasoning_summary_text.delta 0'],
-      ...['reasoning_summary_text.done 0', 'reasoning_summary_part.done 0', 'output_item.done 0'],
-      ...[
-        'output_item.added 1',
-        'content_part.added 1',
-        'output_text.delta 1',
-        'output_text.done 1',
-      ],
-      ...['content_part.done 1', 'output_item.done 1', 'output_item.added 2'],
-      ...['function_call_arguments.delta 2', 'function_call_arguments.delta 2'],
-      ...['function_call_arguments.done 2', 'output_item.done 2', 'completed '],
-    ],
-  )
+t.test('responses stream encoder: finishes an item early (edge 24)', async t => {
+  t.same(typesOf(written(CASES['thought, text and call (edge 24)'] ?? [])), [
+    ...['created ', 'in_progress ', 'output_item.added 0', 'reasoning_summary_part.added 0'],
+    ...['reasoning_summary_text.delta 0', 'reasoning_summary_text.delta 0'],
+    ...['reasoning_summary_text.done 0', 'reasoning_summary_part.done 0', 'output_item.done 0'],
+    ...['output_item.added 1', 'content_part.added 1', 'output_text.delta 1', 'output_text.done 1'],
+    ...['content_part.done 1', 'output_item.done 1', 'output_item.added 2'],
+    ...['function_call_arguments.delta 2', 'function_call_arguments.delta 2'],
+    ...['function_call_arguments.done 2', 'output_item.done 2', 'completed '],
+  ])
 })
-t.test('the end is one piece, and all before it has left', async t => {
+t.test('responses stream encoder: sends text at once and holds back only the end', async t => {
   const encoder = codec.encodeStream(context)
   const parts = CASES['a text'] ?? []
   const before = parts.slice(0, -1).map(part => encoder.part(part))
   t.notMatch(before.join(''), /response\.completed/)
   t.match(encoder.part({ type: 'end' }), /event: response\.completed/)
-  t.match(before[1], /output_text\.delta/, 'a word leaves as it comes')
+  t.match(before[1], /output_text\.delta/, 'text is sent as it arrives')
 })
-t.test('a stream equals the whole answer', async t => {
+t.test('responses stream encoder: a stream holds the same items as the whole answer', async t => {
   for (const [name, parts] of Object.entries(CASES)) {
     if (name.includes('never closed')) continue
     const answer = collected(NAME, written(parts))
@@ -99,7 +94,7 @@ t.test('a stream equals the whole answer', async t => {
     t.same(last(written(partsOfAnswer(answer)))?.response, JSON.parse(JSON.stringify(whole)), name)
   }
 })
-t.test('edge 17: an error ends it, before anything and in the middle', async t => {
+t.test('responses stream encoder: an error ends the stream (edge 17)', async t => {
   const body = {
     error: { message: 'gone', type: 'server_error', code: 'upstream_error', param: null },
   }
@@ -115,7 +110,7 @@ t.test('edge 17: an error ends it, before anything and in the middle', async t =
     t.same(lifecycle(stream), [])
   }
 })
-t.test('edge 5: what failed is shown as an error', async t => {
+t.test('responses stream encoder: a broken answer becomes an error (edge 5)', async t => {
   const stream = written([...said(0, text, 'he'), ...ending('broken', { raw: 'MALFORMED_CALL' })])
   t.match(eventsOf(stream).slice(-2), [
     { type: 'error', message: /MALFORMED_CALL/ },
@@ -124,7 +119,7 @@ t.test('edge 5: what failed is shown as an error', async t => {
   t.same(lifecycle(stream), [])
 })
 
-t.test('the official SDK reads them all, and hears of every error', async t => {
+t.test('official OpenAI SDK: reads every stream and every error', async t => {
   const error = { error: { message: 'gone', type: 'server_error', code: 'x', param: null } }
   const server = createServer((request, response) => {
     const bytes: Buffer[] = []

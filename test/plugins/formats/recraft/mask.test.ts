@@ -1,4 +1,4 @@
-/** Masks: what is transparent becomes white, whatever the colours, the depth and the filters of the image that says so. */
+/** Masks: transparent pixels become white for every colour type, depth and filter. */
 import t from 'tap'
 import { whitened } from '../../../../plugins/formats/recraft/mask.ts'
 import { greys, type Picture, pngOf } from '../../../helpers/png.ts'
@@ -22,7 +22,7 @@ const picture = fc
     })
   })
 
-t.test('white where it is transparent, black elsewhere', async t => {
+t.test('Recraft mask: white where transparent, black elsewhere', async t => {
   await fc.assert(
     fc.asyncProperty(picture, async ({ alphas, ...given }) => {
       const alpha = given.depth / 8
@@ -47,7 +47,7 @@ t.test('white where it is transparent, black elsewhere', async t => {
   )
 })
 
-t.test('what is no mask', async t => {
+t.test('Recraft mask: undefined for a file that is no mask', async t => {
   const clear: Picture = {
     ...{ width: 1, rows: [Uint8Array.of(1, 2, 3, 0)], type: 6, depth: 8, filters: [0] },
   }

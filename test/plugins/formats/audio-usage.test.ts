@@ -1,5 +1,5 @@
-/** What a call of sound used, for every way to price one: told by its upstream, or estimated from request and answer, never
- *  nothing and never twice. */
+/** Usage of audio calls for every way to price them: from the upstream's counts or estimated from
+ *  request and answer, never zero and never counted twice. */
 import t from 'tap'
 import { askedOf } from '../../../plugins/billing/asked.ts'
 import { worst } from '../../../plugins/billing/worst.ts'
@@ -20,7 +20,7 @@ const counts = { input_tokens: 5, output_tokens: 40 }
 const told = { input: 5, audio_output: 40 }
 const guessed = { input: 6, audio_output: Math.ceil(23 * (20 / 15)) }
 
-t.test('speech', async t => {
+t.test('speech usage: matches the meters that the price uses', async t => {
   for (const [what, paid, said, meters, estimated] of [
     ['letters, told nothing', LETTERS, undefined, { characters: 21 }, false],
     ['letters, told tokens', LETTERS, counts, { ...told, characters: 21 }, false],
@@ -56,7 +56,7 @@ const gauged = (
 }
 const inTokens = (audio_input: number, output: number) => ({ input: 0, audio_input, output })
 
-t.test('transcriptions', async t => {
+t.test('transcription usage: matches the meters that the price uses', async t => {
   const verbose = ['{"text":"x","dura', 'tion": 6.5,"segments":[{"duration":1}]}']
   const letters = ['x'.repeat(60)]
   for (const [what, paid, type, chunks, said, meters, estimated] of [
@@ -169,7 +169,7 @@ t.test('transcriptions', async t => {
   t.same(gauged(HEARD, 'application/json', [], silent), { meters: { input: 4 }, estimated: false })
 })
 
-t.test('what is estimated was held: an upstream that says nothing costs no more', async t => {
+t.test('audio usage: an estimate never exceeds the amount held for the call', async t => {
   for (const rule of [
     'price: { seconds: 0.001 }',
     '{ price: { seconds: 0.001 }, max_calls: { seconds: 50 } }',
@@ -184,18 +184,15 @@ t.test('what is estimated was held: an upstream that says nothing costs no more'
       const charge = chargeOf(gauge.usage(undefined, true), { rule: compiled, facts: { at: 0 } })
       t.ok(charge.nanos > 0n)
       if (compiled.maxCalls.size === 0) t.ok(charge.nanos <= nanos, `${bytes} bytes`)
-      else t.ok(nanos <= 50_000_000n, 'the model’s own bound')
+      else t.ok(nanos <= 50_000_000n, 'the limit of the model')
     }
 })
-t.test(
-  'files bound nothing that is not paid by the second, and no tokens are asked of a form',
-  async t => {
-    const images = ruleIn('price: { images: 1 }')
-    const asked = askedOf({ n: 1 }, 5_000, { rule: images }, 4_000)
-    t.equal(asked.bounds.meters?.seconds, undefined)
-    t.same(worst(images, asked.bounds, { at: 0 }).unpriced, [])
-    t.ok(asked.limited)
-    const video = askedOf({ duration: 5 }, 100, { rule: ruleIn('price: { seconds: 1 }') })
-    t.equal(video.bounds.meters?.seconds, 5)
-  },
-)
+t.test('audio usage: a file bounds seconds only', async t => {
+  const images = ruleIn('price: { images: 1 }')
+  const asked = askedOf({ n: 1 }, 5_000, { rule: images }, 4_000)
+  t.equal(asked.bounds.meters?.seconds, undefined)
+  t.same(worst(images, asked.bounds, { at: 0 }).unpriced, [])
+  t.ok(asked.limited)
+  const video = askedOf({ duration: 5 }, 100, { rule: ruleIn('price: { seconds: 1 }') })
+  t.equal(video.bounds.meters?.seconds, 5)
+})

@@ -1,4 +1,4 @@
-/** Images that targets of Recraft's change: forms and JSON of /v1/images/edits, and images shown in chat. */
+/** Image edits on Recraft: forms and JSON of /v1/images/edits, and images in chat. */
 import OpenAI, { toFile } from 'openai'
 import t from 'tap'
 import { bed, counted, DATA_URL, failed, gateway, PNG } from '../../helpers/drawing.ts'
@@ -18,7 +18,7 @@ const fileIn = async (name: string) => {
   return { type: file.type, bytes: Buffer.from(await file.bytes()) }
 }
 
-t.test('a form becomes one of its own, and what it has no word for is named', async t => {
+t.test('Recraft edits: convert a form and report unsupported fields', async t => {
   const { data, response } = await edit({ n: 8, size: '512x512', quality: 'high', style: 'icon' })
   t.equal(data.data?.length, 8)
   t.same(
@@ -36,7 +36,7 @@ t.test('a form becomes one of its own, and what it has no word for is named', as
   t.same(response.headers.get('x-tollgate-dropped')?.split(', ').sort(), ['quality', 'size'])
   t.same(await counted(), { meters: { images: 8 }, estimated: false })
 })
-t.test('with a mask only that part', async t => {
+t.test('Recraft edits: change only the masked area', async t => {
   const rows = [Uint8Array.of(9, 9, 9, 0, 9, 9, 9, 255), Uint8Array.of(0, 0, 0, 255, 0, 0, 0, 0)]
   const mask = pngOf({ width: 2, rows, type: 6, depth: 8, filters: [0, 4] })
   const { response } = await edit({ mask: await png(mask), strength: 0.2, negative_prompt: 'dull' })
@@ -51,7 +51,7 @@ t.test('with a mask only that part', async t => {
   ])
   t.equal(response.headers.get('x-tollgate-dropped'), 'strength')
 })
-t.test('JSON, with what is its own', async t => {
+t.test('Recraft edits: accept JSON with Recraft’s own fields', async t => {
   const response = await fetch(`${gateway.url}/v1/images/edits`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'x-tollgate-strict': 'true' },
@@ -64,7 +64,7 @@ t.test('JSON, with what is its own', async t => {
   t.match(bed.seen[0]?.body, { strength: '0.8', controls: '{"no_text":true}' })
   t.same((await fileIn('image')).bytes, PNG)
 })
-t.test('an image shown in chat is changed; what was drawn before is drawn anew', async t => {
+t.test('Recraft edits: edit an image sent in chat, and generate an earlier one again', async t => {
   const show = { type: 'image_url', image_url: { url: DATA_URL } } as const
   const chat = (messages: object[]) =>
     openai.chat.completions.create({ model: 'rc-v3', messages: messages as never })
@@ -80,7 +80,7 @@ t.test('an image shown in chat is changed; what was drawn before is drawn anew',
   ])
   t.match(bed.seen[1], { path: '/v1/images/generations', body: { prompt: 'a cat\nin red' } })
 })
-t.test('what makes no sense is named', async t => {
+t.test('Recraft edits: invalid requests name the field', async t => {
   const strict = { 'x-tollgate-strict': 'true' }
   const strictly = async () =>
     openai.images.edit(
@@ -95,9 +95,9 @@ t.test('what makes no sense is named', async t => {
     [{ image: await toFile(PNG, 'a.svg', { type: 'image/x y' }) }, 'image'],
   ] as const)
     t.match(await failed(edit(more)), { status: 400, param }, param)
-  t.same(bed.seen, [], 'nobody was asked')
+  t.same(bed.seen, [], 'no upstream was called')
 })
-t.test('a target of OpenAI’s that draws one at a time is asked for each, mask and all', async t => {
+t.test('OpenAI edits: a target is called once per image, with the mask', async t => {
   const rows = [Uint8Array.of(9, 9, 9, 0)]
   const mask = pngOf({ width: 1, rows, type: 6, depth: 8, filters: [0] })
   const { data } = await edit({ model: 'one-by-one', n: 2, mask: await png(mask) })

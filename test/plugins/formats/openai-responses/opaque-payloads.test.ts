@@ -1,4 +1,4 @@
-/** What only its provider can read in a responses request, and items of hosted tools. */
+/** Opaque payloads in responses requests, and items of hosted tools. */
 import t from 'tap'
 import { sealedFor } from '../../../../plugins/formats/seal.ts'
 import { itemsOf, sent, turnsOf } from '../../../helpers/responses-asked.ts'
@@ -8,31 +8,32 @@ const call = { type: 'function_call', call_id: 'c1', name: 'f', arguments: '{"a"
 const given = { type: 'function_call_output', call_id: 'c1', output: 'ok' }
 const url = 'data:image/png;base64,AAAA'
 
-t.test('edge 11: encrypted thoughts go back under their id, before their item', async t => {
+t.test('responses encoder: returns encrypted thoughts (edge 11)', async t => {
   const thought = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAA' }
   const turns = turnsOf(thought, call, given)
-  const seal = { origin: NAME, data: 'gAAA', id: 'rs_1' }
-  t.match(turns[0]?.content, [{ type: 'thought', text: '', seal }, { type: 'call' }])
+  const payload = { origin: NAME, data: 'gAAA', id: 'rs_1' }
+  t.match(turns[0]?.content, [{ type: 'thought', text: '', payload }, { type: 'call' }])
   t.same(itemsOf(...turns), [thought, call, given])
   const { body } = sent({ turns })
   t.match(body, { store: false, include: ['reasoning.encrypted_content'] })
-  // One that nothing follows is refused upstream; one without its ciphertext says nothing there.
+  // The provider rejects a thought that nothing follows; one without ciphertext means nothing to
+  // it.
   t.same(itemsOf(...turnsOf({ role: 'user', content: 'x' }, thought)).length, 1)
   t.same(itemsOf(...turnsOf({ ...thought, encrypted_content: null }, call)), [call])
 })
-t.test('edge 11: what others sealed is unpacked for them, and never sent here', async t => {
+t.test('responses codec: sends payloads to their origin only (edge 11)', async t => {
   const foreign = { origin: 'anthropic-messages', data: 'sig' }
   const packed = {
     ...{ type: 'reasoning', id: 'rs_2' },
     encrypted_content: sealedFor(NAME, foreign),
   }
   const turns = turnsOf({ ...packed, summary: [{ type: 'summary_text', text: 'hm' }] }, call)
-  t.match(turns[0]?.content, [{ type: 'thought', text: 'hm', seal: foreign }, { type: 'call' }])
+  t.match(turns[0]?.content, [{ type: 'thought', text: 'hm', payload: foreign }, { type: 'call' }])
   t.same(itemsOf(...turns), [call])
 })
-t.test('what we sealed for what follows is put back there', async t => {
+t.test('responses encoder: returns a payload to the item that it belongs to', async t => {
   const carried = (kind: string, data: string) =>
-    ({ type: 'thought', text: '', seal: { origin: NAME, kind, data } }) as const
+    ({ type: 'thought', text: '', payload: { origin: NAME, kind, data } }) as const
   const items = itemsOf({
     role: 'assistant',
     content: [
@@ -46,7 +47,7 @@ t.test('what we sealed for what follows is put back there', async t => {
   t.match(items, [{ phase: 'commentary' }, { namespace: 'ns' }, { content: 'done' }])
   t.notOk('phase' in (items[2] as object))
 })
-t.test('items of hosted tools are kept whole for their provider', async t => {
+t.test('responses codec: keeps items of hosted tools for their provider', async t => {
   const items = [
     {
       ...{ type: 'web_search_call', id: 'ws_1', status: 'completed' },
@@ -65,35 +66,32 @@ t.test('items of hosted tools are kept whole for their provider', async t => {
   ]
   const turns = turnsOf(...items)
   t.match(turns[0]?.content, [
-    { tool: 'web_search', input: { query: 'q' }, found: [{ url: 'https://x' }] },
+    { tool: 'web_search', input: { query: 'q' }, sources: [{ url: 'https://x' }] },
     { tool: 'code_execution', input: { code: '1+1' }, output: '2' },
-    { tool: 'file_search', failed: 'failed' },
+    { tool: 'file_search', error: 'failed' },
     { tool: 'other' },
     { type: 'media', kind: 'image', source: { data: 'AAAA', mime: 'image/webp' } },
   ])
   t.same(itemsOf(...turns), items)
 })
-t.test(
-  'what hosted tools of others did is told in words, and their pictures are shown',
-  async t => {
-    const content = [
-      {
-        type: 'work',
-        tool: 'web_search',
-        id: 'x',
-        input: { query: 'q' },
-        found: [{ url: 'https://x' }],
-      },
-      { type: 'work', tool: 'other', id: 'y', input: null },
-      { type: 'media', kind: 'image', source: { type: 'data', data: 'AAAA', mime: 'image/png' } },
-    ] as const
-    t.match(itemsOf({ role: 'assistant', content }), [
-      { role: 'assistant', content: /https:\/\/x/ },
-      { role: 'user', content: [{ type: 'input_image', image_url: url }] },
-    ])
-  },
-)
-t.test('a refusal in the history stays one', async t => {
+t.test('responses encoder: describes foreign hosted calls as text', async t => {
+  const content = [
+    {
+      type: 'hostedCall',
+      tool: 'web_search',
+      id: 'x',
+      input: { query: 'q' },
+      sources: [{ url: 'https://x' }],
+    },
+    { type: 'hostedCall', tool: 'other', id: 'y', input: null },
+    { type: 'media', kind: 'image', source: { type: 'data', data: 'AAAA', mime: 'image/png' } },
+  ] as const
+  t.match(itemsOf({ role: 'assistant', content }), [
+    { role: 'assistant', content: /https:\/\/x/ },
+    { role: 'user', content: [{ type: 'input_image', image_url: url }] },
+  ])
+})
+t.test('responses codec: keeps a refusal in the history', async t => {
   const spoken = { role: 'assistant', content: [{ type: 'refusal', refusal: 'no' }] }
   const turns = turnsOf(spoken)
   t.same(turns[0]?.content, [{ type: 'refusal', text: 'no' }])

@@ -1,4 +1,4 @@
-/** Chat requests that make no sense: each is refused by the name of what is wrong. */
+/** Invalid chat requests: each is rejected by the name of the invalid field. */
 
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
@@ -10,7 +10,7 @@ import fc from '../../../helpers/property.ts'
 const NAME = 'openai-chat'
 const asking = (content: Json) => ({ model: 'm', messages: [{ role: 'user', content }] })
 
-t.test('what makes no sense is named', async t => {
+t.test('chat decoder: names the invalid field', async t => {
   const cases: readonly [Json, string][] = [
     [{}, 'messages'],
     [{ messages: 'hi' }, 'messages'],
@@ -32,7 +32,7 @@ t.test('what makes no sense is named', async t => {
   }
 })
 
-t.test('whatever comes is read or refused with a reason', t => {
+t.test('chat decoder: accepts or rejects any body, and never throws anything else', t => {
   const body = fc.dictionary(
     fc.constantFrom(
       'messages',

@@ -1,4 +1,4 @@
-/** Requests of the responses format that make no sense: each is refused by the name of what is wrong. */
+/** Invalid requests of the responses format: each is rejected by the name of the invalid field. */
 
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
@@ -12,7 +12,7 @@ const NAME = 'openai-responses'
 const item = (...input: readonly Json[]): Json => ({ input })
 const part = (content: Json): Json => item({ role: 'user', content: [content] })
 
-t.test('what makes no sense is named', async t => {
+t.test('responses decoder: names the invalid field', async t => {
   const cases: readonly (readonly [Json, string])[] = [
     [{ messages: [] }, 'messages'],
     [{}, 'input'],
@@ -64,7 +64,7 @@ t.test('what makes no sense is named', async t => {
   })
 })
 
-/** Read and written, or refused with 400; anything else is thrown on. */
+/** Decodes and encodes a body, or catches status 400; anything else is thrown. */
 const survives = (body: Json): boolean => {
   try {
     written(NAME, read(NAME, body).prompt)
@@ -81,7 +81,7 @@ const TYPES = [
   ...['message', 'function_call', 'function_call_output', 'custom_tool_call', 'reasoning'],
   ...['image_generation_call', 'web_search_call', 'code_interpreter_call', 'file_search_call'],
 ]
-t.test('whatever comes is read or refused with a reason', t => {
+t.test('responses decoder: accepts or rejects any body, and never throws anything else', t => {
   const some = fc.jsonValue({ maxDepth: 4 })
   const keys = ['role', 'content', 'call_id', 'name', 'arguments', 'output', 'summary', 'action']
   const items = fc.record(
@@ -105,7 +105,7 @@ const recorded = (recordings() ?? []).flatMap(({ format, request }) =>
   format.startsWith('responses') && request ? [request as { readonly [key: string]: Json }] : [],
 )
 t.test(
-  'recorded requests with one value put wrong',
+  'responses decoder: accepts or rejects a mutated recording',
   {
     skip: recorded.length === 0 && 'RECORDINGS is not set',
   },
@@ -122,7 +122,7 @@ t.test(
     t.end()
   },
 )
-/** The `at`th value of it, counted round, is another. */
+/** Replaces one value, selected by `at` modulo the number of values. */
 const changed = (whole: Json, at: number, value: Json): Json => {
   const copy = structuredClone(whole)
   const places: (() => boolean)[] = []

@@ -1,5 +1,5 @@
-/** What is sent to an upstream is what its own SDK could have sent: recorded requests of every format, written for every format, against
- *  schemas generated from the SDKs' types. */
+/** Requests to upstreams match the types of the provider's own SDK: recorded requests of every
+ *  format, encoded for every format, against schemas generated from the types. */
 import { readFileSync } from 'node:fs'
 import { Ajv, type ValidateFunction } from 'ajv'
 import t from 'tap'
@@ -9,9 +9,9 @@ import { LONG } from '../../helpers/long.ts'
 import { type Recording, recordedFormat, recordings } from '../../helpers/recorded.ts'
 import { ASKED, fileOf, generated, NAMES, versions } from '../../laws/sdk-schemas.ts'
 
-/** Between messages and messages what its beta API alone knows passes: advisors, tools that join later. */
+/** Members of the beta API only, which pass unchanged between clients and targets of messages. */
 const BETA = new Set(['rec-0040', 'rec-0041', 'rec-0062', 'rec-0063', 'rec-0064', 'rec-0067'])
-/** Gone from the types of an SDK, and not from its API. */
+/** Removed from an SDK's types but still part of its API. */
 const UNTYPED: Readonly<Record<string, readonly string[]>> = {
   'anthropic-messages': ['top_k', 'top_p', 'temperature'],
 }
@@ -21,7 +21,7 @@ const asked = (recordings() ?? []).filter(
   ({ request, format, status }) => request && status === 200 && recordedFormat(format),
 )
 
-t.test('the schemas are those of the SDKs that are installed', t => {
+t.test('request schemas: match the installed SDKs', t => {
   for (const name of NAMES) {
     t.equal(schemaOf(name).$comment, versions(), name)
     // Reading all types of an SDK takes seconds.
@@ -30,7 +30,7 @@ t.test('the schemas are those of the SDKs that are installed', t => {
   t.end()
 })
 
-t.test('what is left out of a body is nowhere in the types', t => {
+t.test('request schemas: the listed exceptions do not occur in the types', t => {
   for (const [target, members] of Object.entries(UNTYPED)) {
     const types = JSON.stringify(schemaOf(target))
     for (const member of members) t.notOk(types.includes(`"${member}":`), `${target} ${member}`)
@@ -51,7 +51,7 @@ const bodyOf = (target: string, { format, request }: Recording) => {
     )
     return typed(target, written(target, prompt, { output: 8192 }).body)
   } catch (thrown) {
-    // What a target cannot take is refused by name: other tests hold which and why.
+    // Other tests cover which requests a target rejects and why.
     if ((thrown as { status?: number }).status === 400) return undefined
     throw thrown
   }
@@ -65,7 +65,7 @@ const fitting = (target: string): ValidateFunction => {
   return fits
 }
 
-t.test('how to sample, which few recordings say', t => {
+t.test('requests to upstreams: sampling settings match the SDK types', t => {
   const turns = [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }] as const
   const settings = { limit: 64, temperature: 0.5, topP: 0.9, topK: 5 }
   for (const target of Object.keys(ASKED)) {
@@ -79,18 +79,22 @@ t.test('how to sample, which few recordings say', t => {
 })
 
 for (const target of Object.keys(ASKED))
-  t.test(`towards ${target}`, { skip: asked.length === 0 && 'RECORDINGS is not set' }, t => {
-    const fits = fitting(target)
-    let sent = 0
-    for (const recording of asked) {
-      const body = bodyOf(target, recording)
-      if (!body || (target === 'anthropic-messages' && BETA.has(recording.id))) continue
-      sent++
-      t.ok(
-        fits(body),
-        `${recording.format} ${recording.id}: ${JSON.stringify(fits.errors?.at(-1))}`,
-      )
-    }
-    t.ok(sent > asked.length / 2, `${sent} of ${asked.length} can be sent`)
-    t.end()
-  })
+  t.test(
+    `requests to ${target}: recorded requests match the SDK types`,
+    { skip: asked.length === 0 && 'RECORDINGS is not set' },
+    t => {
+      const fits = fitting(target)
+      let sent = 0
+      for (const recording of asked) {
+        const body = bodyOf(target, recording)
+        if (!body || (target === 'anthropic-messages' && BETA.has(recording.id))) continue
+        sent++
+        t.ok(
+          fits(body),
+          `${recording.format} ${recording.id}: ${JSON.stringify(fits.errors?.at(-1))}`,
+        )
+      }
+      t.ok(sent > asked.length / 2, `${sent} of ${asked.length} can be sent`)
+      t.end()
+    },
+  )

@@ -1,4 +1,4 @@
-/** Messages that make no sense: each is refused by the name of what is wrong, and nothing else ever happens. */
+/** Invalid requests of messages: each is rejected by the name of the invalid field. */
 
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
@@ -17,7 +17,7 @@ const asking = (content: Json, role = 'user'): Fields => ({
 const block = (one: Json): Fields => asking([one])
 const AT = 'messages[0].content[0]'
 
-t.test('what makes no sense is named', async t => {
+t.test('messages decoder: names the invalid field', async t => {
   const cases: readonly (readonly [Json, string])[] = [
     [{}, 'messages'],
     [{ messages: 'hi' }, 'messages'],
@@ -83,9 +83,9 @@ t.test('what makes no sense is named', async t => {
   }
 })
 
-/** Read and sent on, or refused for what the client wrote. */
+/** Decodes and encodes a body; true unless something else than a client error is thrown. */
 const judged = (given: Json): boolean => {
-  // What is no object is refused before any format sees it.
+  // The body must be an object before a format reads it.
   const body = isFields(given) ? given : {}
   try {
     written(NAME, read(NAME, body).prompt)
@@ -98,7 +98,7 @@ const MEMBERS = [
   ...['messages', 'system', 'tools', 'tool_choice', 'thinking', 'output_config', 'metadata'],
   ...['stop_sequences', 'max_tokens', 'temperature', 'cache_control', 'stream'],
 ] as const
-t.test('whatever comes is read or refused with a reason', t => {
+t.test('messages decoder: accepts or rejects any body, and never throws anything else', t => {
   const members = fc.dictionary(fc.constantFrom(...MEMBERS), fc.jsonValue({ maxDepth: 4 }))
   fc.assert(
     fc.property(members, fc.jsonValue(), (members, content) =>
@@ -111,7 +111,7 @@ t.test('whatever comes is read or refused with a reason', t => {
 
 const recorded = recordings()
 t.test(
-  'recorded requests with one value out of place',
+  'messages decoder: accepts or rejects a mutated recording',
   { skip: recorded === undefined && 'RECORDINGS is not set' },
   t => {
     const bodies = (recorded ?? []).flatMap(({ format, request }) =>
@@ -133,7 +133,7 @@ t.test(
     t.end()
   },
 )
-/** Goes down a way of chance, and puts the value where it ends. */
+/** Follows a random path and sets the value at its end. */
 const replaced = (whole: Json, path: Iterator<number>, value: Json): Json => {
   const step = path.next().value as number
   if (step % 5 === 0) return value

@@ -1,4 +1,5 @@
-/** A member of a JSON text found without parsing it: any text, any chunk boundary, and never somebody else's words. */
+/** The field extractor finds a member of JSON without parsing it: for any text and any chunk
+ *  boundaries, and only at the top level. */
 
 import t from 'tap'
 import { renamed } from '../../../plugins/formats/rename.ts'
@@ -20,7 +21,7 @@ const find = (text: string | Buffer, key: string, sizes: readonly number[] = [])
   return value === undefined ? undefined : JSON.parse(Buffer.from(value).toString())
 }
 
-t.test('only members of the outermost object count', async t => {
+t.test('field extractor: matches only members of the outermost object', async t => {
   for (const [text, expected] of [
     ['{"usage":{"a":1}}', { a: 1 }],
     [' \n{ "x" : 1 , "usage" : { "a" : [ 1 , { } ] } , "y" : 2 } ', { a: [1, {}] }],
@@ -46,7 +47,7 @@ t.test('only members of the outermost object count', async t => {
     t.same(find(text, 'usage'), expected, text)
 })
 
-t.test('any JSON, any cuts: the same as a parser says', async () => {
+t.test('field extractor: equals JSON.parse for any JSON in any chunks', async () => {
   const key = fc.constantFrom('usage', 'usage', 'x', 'us"age', 'usage\\', '')
   const text = fc.oneof(
     fc.string({ unit: 'grapheme' }),
@@ -75,7 +76,7 @@ t.test('any JSON, any cuts: the same as a parser says', async () => {
   )
 })
 
-t.test('one byte at a time', async t => {
+t.test('field extractor: reads one byte at a time', async t => {
   const text = '{"a":"\\\\\\"","usage":{"n":"\\u00e9\\""},"z":[]}'
   t.same(
     find(
@@ -87,12 +88,12 @@ t.test('one byte at a time', async t => {
   )
 })
 
-t.test('a value of no reasonable size is let go, however it arrives', async t => {
+t.test('field extractor: discards a value above the size limit in any chunks', async t => {
   const text = `{"usage":{"a":"${'x'.repeat(200_000)}"},"z":1}`
   t.equal(find(text, 'usage', [1_000, 100_000]), undefined)
 })
 
-t.test('a name is exchanged and nothing else', async t => {
+t.test('model rename: replaces only the value of the top-level model', async t => {
   const rename = (text: string, name = 'new'): string =>
     Buffer.from(renamed(Buffer.from(text), name)).toString()
   t.equal(rename('{"model":"old","x":1.0}'), '{"model":"new","x":1.0}')
@@ -102,12 +103,12 @@ t.test('a name is exchanged and nothing else', async t => {
   )
   t.equal(rename('{\n  "model" : "old" ,\n  "ü":1e3}'), '{\n  "model" : "new",\n  "ü":1e3}')
   t.equal(rename('{"model":"old"}', 'a"b\\c\u2028'), `{"model":${JSON.stringify('a"b\\c\u2028')}}`)
-  t.equal(rename('{"mod\\u0065l":"old","x":1}'), '{"model":"new","x":1}', 'spelt with escapes')
+  t.equal(rename('{"mod\\u0065l":"old","x":1}'), '{"model":"new","x":1}', 'a key with escapes')
 })
 
 const recorded = recordings()
 t.test(
-  'recorded answers, in pieces of every size',
+  'field extractor: reads recorded answers in chunks of every size',
   { skip: recorded === undefined && 'RECORDINGS is not set' },
   async t => {
     let compared = 0

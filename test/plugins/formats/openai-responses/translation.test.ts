@@ -1,4 +1,5 @@
-/** Between the responses format and another: how errors and deaths of streams arrive, at any chunk boundary. */
+/** Translation between the responses format and others: errors and broken streams, at any chunk
+ *  boundary. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import { BROKEN, USAGE } from '../../../../plugins/slots.ts'
@@ -25,7 +26,7 @@ const upstream = (...chunks: readonly string[]) =>
 const client = (...chunks: readonly string[]) =>
   cross({ body: asked, client: RESPONSES, answered: { headers: SSE, chunks: [...chunks] } })
 
-t.test('a stream of a responses upstream, in single bytes', async t => {
+t.test('translation from responses: reads a stream byte by byte', async t => {
   const bytes = [...Buffer.from(begun + word + over)].map(byte => Buffer.from([byte]))
   const { poured, exchange, sent } = await cross({
     ...{ body: chat, target: RESPONSES },
@@ -36,7 +37,7 @@ t.test('a stream of a responses upstream, in single bytes', async t => {
   t.equal(poured?.tail, 'data: [DONE]\n\n')
   t.same(exchange.slots.get(USAGE), { meters: { input: 3, output: 2 }, estimated: false })
 })
-t.test('edge 17: errors of a responses upstream, flat, nested, or only failed', async t => {
+t.test('translation from responses: reads every shape of error (edge 17)', async t => {
   const error = { code: 'rate_limit_exceeded', message: 'too many', param: null }
   const failed = { response: { status: 'failed', error: { code: 'x', message: 'too many' } } }
   const cases = [
@@ -54,8 +55,12 @@ t.test('edge 17: errors of a responses upstream, flat, nested, or only failed', 
     if (chunks.length === 1) t.equal(reply?.status, 429)
   }
 })
-t.test('edge 17: a responses upstream that dies or only stops', async t => {
-  const dies = Object.assign(new Error('gone'), { code: 'TARGET_RESET', status: 502, expose: true })
+t.test('translation from responses: reports an unterminated stream (edge 17)', async t => {
+  const dies = Object.assign(new Error('gone'), {
+    code: 'TARGET_RESET',
+    status: 502,
+    expose: true,
+  })
   for (const more of [{}, { dies }]) {
     const { poured, exchange } = await cross({
       ...{ body: chat, target: RESPONSES },
@@ -66,7 +71,7 @@ t.test('edge 17: a responses upstream that dies or only stops', async t => {
     t.equal(exchange.slots.get(BROKEN), true)
   }
 })
-t.test('a client of this format is told the whole life of a stream', async t => {
+t.test('translation to responses: writes all lifecycle events of a stream', async t => {
   const usage = 'data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2}}\n\n'
   const { poured, exchange } = await client(
     ...[chunk({ role: 'assistant', content: 'h' }), chunk({ content: 'é' }), chunk({}, 'stop')],
@@ -82,7 +87,7 @@ t.test('a client of this format is told the whole life of a stream', async t => 
   t.match(poured?.tail, /^event: response\.completed|^event: response\.output_text\.done/)
   t.match(exchange.slots.get(USAGE), { estimated: false })
 })
-t.test('edge 17: a client of this format hears of every death', async t => {
+t.test('translation to responses: reports every broken stream (edge 17)', async t => {
   const error = 'data: {"error":{"message":"gone","type":"server_error"}}\n\n'
   for (const chunks of [[chunk({ content: 'h' })], [chunk({ content: 'h' }), error]]) {
     const { poured, fault } = await client(...chunks)
@@ -95,7 +100,7 @@ t.test('edge 17: a client of this format hears of every death', async t => {
     t.notMatch(poured?.text, /response\.completed/)
   }
 })
-t.test('a whole answer, and a refusal in this client’s dialect', async t => {
+t.test('translation to responses: writes an answer and an error', async t => {
   const message = {
     role: 'assistant',
     content: null,

@@ -1,5 +1,5 @@
-/** Films that fit into no request: streamed from where they are to the upstream's file store, named in the request once they
- *  are ready, and deleted behind the answer. */
+/** Videos too large for a request: streamed from their URL to the upstream's file store, referred
+ *  to once they are ready, and deleted after the answer. */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -25,7 +25,7 @@ const listening = async (serve: (asked: IncomingMessage, answer: ServerResponse)
   })
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
-/** Films that their reader let go of. */
+/** Videos whose download was cancelled. */
 let dropped = 0
 const films = await listening((asked, answer) => {
   const name = asked.url ?? ''
@@ -52,11 +52,11 @@ interface Seen {
   readonly text: string
 }
 const seen: Seen[] = []
-/** What the upstream's store says where it does not go well, by the request it says it to. */
+/** Unsuccessful answers of the upstream's store, by request. */
 let otherwise: Readonly<Record<string, { readonly status?: number; readonly body: object }>> = {}
 const FILE = { name: 'files/f1', uri: 'https://files.example/f1', mimeType: 'video/mov' }
 const DONE = {
-  candidates: [{ content: { role: 'model', parts: [{ text: 'a film' }] }, finishReason: 'STOP' }],
+  candidates: [{ content: { role: 'model', parts: [{ text: 'a video' }] }, finishReason: 'STOP' }],
   usageMetadata: { promptTokenCount: 5, candidatesTokenCount: 2, totalTokenCount: 7 },
 }
 const upstream = await listening(async (asked, answer) => {
@@ -70,7 +70,7 @@ const upstream = await listening(async (asked, answer) => {
       size += part.length
     }
   } catch {
-    return // a film that broke off is broken off
+    return // the test aborts the download
   }
   const what = `${asked.method} ${asked.url}`
   const times = seen.filter(each => each.what === what).length
@@ -140,9 +140,9 @@ const refused = async (film: string, model = 'gx') => {
 const PLACE = 'POST /upload/v1beta/files?upload_id=7'
 const NAMED = 'messages[0].content[1]'
 
-t.test('a film goes up in whole, is waited for, named, and deleted', async t => {
+t.test('video upload: uploads, waits for, uses and deletes the file', async t => {
   const { choices } = await ask('long')
-  t.equal(choices[0]?.message.content, 'a film')
+  t.equal(choices[0]?.message.content, 'a video')
   const gone = 'DELETE /v1beta/files/f1'
   await eventually(() => seen.some(({ what }) => what === gone) || undefined)
   const [begun, sent, ...rest] = seen
@@ -174,7 +174,7 @@ t.test('a film goes up in whole, is waited for, named, and deleted', async t => 
   t.match(JSON.parse(rest[2]?.text ?? ''), { contents: [{ parts: [{}, { fileData }] }] })
 })
 
-t.test('what fits nowhere, or breaks off, is refused by its place', async t => {
+t.test('video upload: rejects a video that is too large or breaks off, by its path', async t => {
   for (const [film, model] of [
     ['huge', 'gx'],
     ['long', 'small'],
@@ -187,7 +187,7 @@ t.test('what fits nowhere, or breaks off, is refused by its place', async t => {
   t.notOk(seen.some(({ what }) => what.includes('generateContent')))
 })
 
-t.test('a client that leaves ends it at both ends', async t => {
+t.test('video upload: stops the download and the upload if the client leaves', async t => {
   const before = dropped
   const leaving = new AbortController()
   const asked = ask('slow', 'gx', leaving.signal).catch(error => error)
@@ -201,7 +201,7 @@ t.test('a client that leaves ends it at both ends', async t => {
   )
 })
 
-t.test('an upstream that does not take it', async t => {
+t.test('video upload: reports an upstream that rejects the file', async t => {
   const error = { error: { code: 400, message: 'no such film', status: 'INVALID_ARGUMENT' } }
   const failed = { ...FILE, state: 'FAILED', error: { message: 'no frames' } }
   for (const [says, status, message] of [

@@ -1,10 +1,10 @@
-/** Where events end: every framing there is, cut anywhere. */
+/** The event splitter: every line ending, cut anywhere. */
 
 import t from 'tap'
 import { eventsIn, hasEvent, Splitter, writeEvent } from '../../../plugins/formats/sse.ts'
 import fc from '../../helpers/property.ts'
 
-/** Cuts, and what came out: pieces that are whole, and the rest. */
+/** The chunks, and the result: complete pieces and the rest. */
 const split = (bytes: Buffer, sizes: readonly number[]) => {
   const splitter = new Splitter()
   const whole: Buffer[] = []
@@ -19,7 +19,7 @@ const split = (bytes: Buffer, sizes: readonly number[]) => {
   return { whole, rest: Buffer.from(splitter.take() ?? '') }
 }
 
-/** The WHATWG algorithm on the whole text, in its plainest form. */
+/** The algorithm of the WHATWG standard on the whole text, in its simplest form. */
 const reference = (text: string): readonly { name: string; data: string }[] => {
   const events: { name: string; data: string }[] = []
   let name = ''
@@ -52,7 +52,7 @@ const field = fc.constantFrom(
   'retry: ',
   'odd: ',
 )
-/** A stream with one kind of line end, as real ones have; every event closed. */
+/** A stream with one kind of line ending, as real ones have, and every event complete. */
 const stream = line.chain(end =>
   fc
     .array(fc.array(fc.tuple(field, word), { minLength: 1, maxLength: 4 }), { maxLength: 6 })
@@ -65,24 +65,21 @@ const stream = line.chain(end =>
 )
 const sizes = fc.array(fc.integer({ min: 1, max: 30 }), { maxLength: 60 })
 
-t.test(
-  'nothing is lost, nothing is cut in half, and events are what the standard says',
-  async () => {
-    fc.assert(
-      fc.property(stream, sizes, (text, cuts) => {
-        const bytes = Buffer.from(text)
-        const { whole, rest } = split(bytes, cuts)
-        const same = Buffer.concat([...whole, rest]).equals(bytes)
-        const events = whole.flatMap(parsed)
-        // A line feed that belongs to the carriage return of the piece before is a blank line of its own, and no event.
-        return same && JSON.stringify(events) === JSON.stringify(reference(text))
-      }),
-      { numRuns: 3_000 },
-    )
-  },
-)
+t.test('event splitter: loses nothing, cuts no event, and agrees with the standard', async () => {
+  fc.assert(
+    fc.property(stream, sizes, (text, cuts) => {
+      const bytes = Buffer.from(text)
+      const { whole, rest } = split(bytes, cuts)
+      const same = Buffer.concat([...whole, rest]).equals(bytes)
+      const events = whole.flatMap(parsed)
+      // A line feed that follows a carriage return of the previous piece ends no event.
+      return same && JSON.stringify(events) === JSON.stringify(reference(text))
+    }),
+    { numRuns: 3_000 },
+  )
+})
 
-t.test('one stream, cut at every offset, and at every pair of offsets', async t => {
+t.test('event splitter: gives the same events for every pair of cuts', async t => {
   const text =
     '\uFEFF: hi\n\ndata: {"c":"ü"}\n\nid: 7\r\ndata: 東\r\ndata: 京\r\n\r\nevent: x\ndata\n\ndata: [DONE]\n\n'
   const bytes = Buffer.from(text)
@@ -97,7 +94,7 @@ t.test('one stream, cut at every offset, and at every pair of offsets', async t 
   t.equal(wrong, 0)
 })
 
-t.test('what is whole leaves at once; what is not waits', async t => {
+t.test('event splitter: passes complete events at once and holds the rest', async t => {
   const splitter = new Splitter()
   const push = (text: string) => {
     const piece = splitter.push(Buffer.from(text))
@@ -107,25 +104,25 @@ t.test('what is whole leaves at once; what is not waits', async t => {
   t.equal(push('data: 2\n\ndata: 3'), 'data: 2\n\n')
   t.equal(push('\n'), undefined)
   t.equal(push('\n'), 'data: 3\n\n')
-  t.equal(push('data: 4\r\n\r'), undefined, 'half a line end is not a blank line yet')
+  t.equal(push('data: 4\r\n\r'), undefined, 'half a line ending is no blank line')
   t.equal(push('\ndata: 5'), 'data: 4\r\n\r\n')
   t.equal(push(''), undefined)
   t.equal(Buffer.from(splitter.take() ?? '').toString(), 'data: 5')
   t.equal(splitter.take(), undefined)
 })
 
-t.test('a chunk that is whole is handed on, not copied', async t => {
+t.test('event splitter: passes a complete chunk without a copy', async t => {
   const chunk = Buffer.from('data: 1\n\n')
   t.equal(new Splitter().push(chunk), chunk)
 })
 
-t.test('carriage returns alone', async t => {
+t.test('event splitter: accepts carriage returns as line endings', async t => {
   const { whole, rest } = split(Buffer.from('data: 1\r\rdata: 2\r\rdata: 3'), [9, 3])
   t.equal(whole.join('|'), 'data: 1\r\r|data: 2\r\r')
   t.equal(rest.toString(), 'data: 3')
 })
 
-t.test('an event without end goes on in pieces instead of filling the memory', async t => {
+t.test('event splitter: passes an oversized event in pieces instead of buffering it', async t => {
   const splitter = new Splitter()
   const chunk = Buffer.alloc(1024 * 1024, 'x')
   let passed = 0
@@ -134,7 +131,7 @@ t.test('an event without end goes on in pieces instead of filling the memory', a
   t.equal(passed + (splitter.take()?.length ?? 0), 80 * chunk.length)
 })
 
-t.test('where events stand', async t => {
+t.test('eventsIn: returns the position of each event', async t => {
   const bytes = Buffer.from(': c\n\nevent: a\ndata: 1\ndata: 2\n\ndata: 3')
   t.same(
     eventsIn(bytes).map(({ name, data, start, end }) => [
@@ -153,7 +150,7 @@ t.test('where events stand', async t => {
   t.same(eventsIn(Buffer.alloc(0)), [])
 })
 
-t.test('written events read back', async t => {
+t.test('writeEvent: writes events that read back equal', async t => {
   const value = { text: 'a\nb\r\u2028"' }
   for (const bytes of [writeEvent('x', value), writeEvent(undefined, value, '\r\n')]) {
     const [event] = eventsIn(bytes)

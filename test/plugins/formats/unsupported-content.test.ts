@@ -1,4 +1,5 @@
-/** What a target's format has no words for is named, and refused where nothing may be lost: never written as something else. */
+/** Content that a target's format cannot express is reported as dropped, or rejected if it must not
+ *  be lost; it is never replaced by something else. */
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import type { Prompt } from '../../../plugins/formats/hub.ts'
@@ -9,7 +10,7 @@ const FORMATS = ['openai-chat', 'openai-responses', 'anthropic-messages', 'googl
 const others = (name: string): readonly string[] => FORMATS.filter(each => each !== name)
 const hi = { role: 'user', content: 'hi' }
 
-/** Words of one provider to its own model, in the place it has for them. */
+/** Data of one provider for its own model, in the field for it. */
 const OWN: readonly (readonly [client: string, field: string, body: Json])[] = [
   [
     'anthropic-messages',
@@ -52,7 +53,7 @@ const OWN: readonly (readonly [client: string, field: string, body: Json])[] = [
 ]
 
 for (const [client, field, body] of OWN)
-  t.test(`${field} of ${client}`, async t => {
+  t.test(`translation: reports ${field} of ${client} as dropped`, async t => {
     for (const target of others(client)) {
       const { prompt } = read(client, body)
       const { body: sent, lost } = written(target, prompt)
@@ -63,11 +64,11 @@ for (const [client, field, body] of OWN)
       t.match(fault, { code: 'FIELD_LOST', param: field }, `${target} under strict`)
     }
     const own = written(client, read(client, body).prompt)
-    t.notOk(own.lost.includes(field), 'its own provider gets it')
+    t.notOk(own.lost.includes(field), 'its own provider receives it')
     t.match(JSON.stringify(own.body), new RegExp(field))
   })
 
-t.test('what a tool of a server of the client’s gave is told everywhere', async t => {
+t.test('translation: describes results of a client’s MCP server to every target', async t => {
   const use = { type: 'mcp_tool_use', id: 'm1', name: 'ask', server_name: 's', input: { q: 1 } }
   const result = { type: 'mcp_tool_result', tool_use_id: 'm1', content: 'forty-two' }
   const messages = [hi, { role: 'assistant', content: [use, result] }, hi]
@@ -79,7 +80,7 @@ t.test('what a tool of a server of the client’s gave is told everywhere', asyn
   }
 })
 
-/** A prompt in the hub's words, what is lost of it, and by whom. */
+/** A prompt of the hub, its dropped fields, and the formats that drop them. */
 const HINTS: readonly (readonly [field: string, prompt: Partial<Prompt>, by: readonly string[]])[] =
   [
     [
@@ -171,7 +172,7 @@ const HINTS: readonly (readonly [field: string, prompt: Partial<Prompt>, by: rea
       'tool_choice',
       {
         turns: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }],
-        tools: [{ type: 'hosted', tool: 'web_search', asked: 'web_search_options' }],
+        tools: [{ type: 'hosted', tool: 'web_search', clientName: 'web_search_options' }],
         choice: { type: 'required' },
       },
       ['openai-chat', 'google-gemini'],
@@ -180,13 +181,13 @@ const HINTS: readonly (readonly [field: string, prompt: Partial<Prompt>, by: rea
       'tool_choice',
       {
         turns: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }],
-        tools: [{ type: 'hosted', tool: 'web_search', asked: 'web_search_options' }],
+        tools: [{ type: 'hosted', tool: 'web_search', clientName: 'web_search_options' }],
         choice: { type: 'tool', name: 'web_search' },
       },
       ['openai-chat', 'google-gemini'],
     ],
   ]
-t.test('hints that a format has no word for', async t => {
+t.test('translation: reports hints that a format cannot express', async t => {
   for (const [field, prompt, by] of HINTS)
     for (const target of FORMATS) {
       const { lost } = written(target, { ...PROMPT, ...prompt })
@@ -194,7 +195,7 @@ t.test('hints that a format has no word for', async t => {
     }
 })
 
-t.test('a free tool that is chosen is chosen by its kind', async t => {
+t.test('tool choice: names a free-text tool as such', async t => {
   const free = { type: 'free', name: 'f' } as const
   const turns = [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }] as const
   const prompt = { ...PROMPT, turns, tools: [free] }
@@ -206,7 +207,7 @@ t.test('a free tool that is chosen is chosen by its kind', async t => {
   })
 })
 
-t.test('a picture that the model drew is shown by the user, behind the results', async t => {
+t.test('generated image: is sent as a user message after the tool results', async t => {
   const image = {
     type: 'media',
     kind: 'image',
@@ -229,7 +230,7 @@ t.test('a picture that the model drew is shown by the user, behind the results',
   ])
 })
 
-t.test('what a form is about is said in its schema where there is no other place', async t => {
+t.test('structured output: the description moves into the schema', async t => {
   const form = { type: 'schema', schema: { type: 'object' }, description: 'A city' } as const
   for (const target of ['anthropic-messages', 'google-gemini'])
     t.match(JSON.stringify(written(target, { ...PROMPT, form }).body), /"A city"/, target)

@@ -1,4 +1,5 @@
-/** What judges answers by the SDKs' types bites: it takes what a provider says, and names what no client expects. */
+/** The answer checker built on the SDKs' types: accepts what providers send and reports what a
+ *  client does not expect. */
 import t from 'tap'
 import { chunkOf, completion } from '../../fixtures/upstream/cases/case.ts'
 import { judgeOf } from '../../helpers/answered.ts'
@@ -8,7 +9,7 @@ const messages = judgeOf('anthropic-messages')
 const responses = judgeOf('openai-responses')
 const gemini = judgeOf('google-gemini')
 
-t.test('what fits', async t => {
+t.test('answer checker: accepts answers that match the SDK types', async t => {
   t.equal(chat.complaint('answer', completion({ content: 'Hello.' })), undefined)
   t.equal(chat.complaint('event', chunkOf({ content: 'Hel' })), undefined)
   t.equal(messages.complaint('event', { type: 'content_block_stop', index: 0 }), undefined)
@@ -16,12 +17,12 @@ t.test('what fits', async t => {
   t.equal(gemini.complaint('event', text), undefined)
   t.equal(chat.met.size, 0)
 })
-t.test('what is beside the types passes by name only', async t => {
+t.test('answer checker: accepts members outside the types only if they are listed', async t => {
   t.equal(chat.complaint('event', chunkOf({ reasoning_content: 'Hm' })), undefined)
   t.same([...chat.met], ['openai-chat reasoning_content'])
   t.match(chat.complaint('event', chunkOf({ thoughts: 'Hm' })), /thoughts/)
 })
-t.test('what does not fit is named with its place', async t => {
+t.test('answer checker: reports a mismatch with its path', async t => {
   const { id: _, ...nameless } = completion({ content: '' }) as { id: string }
   t.match(chat.complaint('answer', nameless), /required property 'id'/)
   t.match(chat.complaint('answer', completion({ content: 7 })), /^\/choices\/0\/message\/content/)

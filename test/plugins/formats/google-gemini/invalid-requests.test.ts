@@ -1,4 +1,4 @@
-/** Requests of generateContent that make no sense: each is refused by the name of what is wrong. */
+/** Invalid requests of generateContent: each is rejected by the name of the invalid field. */
 
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
@@ -13,7 +13,7 @@ const asking = (part: Json): Json => ({ contents: [{ role: 'user', parts: [part]
 const hi = { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] }
 const config = (generationConfig: Json): Json => ({ ...hi, generationConfig })
 
-t.test('what makes no sense is named', async t => {
+t.test('Gemini decoder: names the invalid field', async t => {
   const cases: readonly (readonly [Json, string])[] = [
     [{}, 'contents'],
     [{ contents: null }, 'contents'],
@@ -77,7 +77,7 @@ t.test('what makes no sense is named', async t => {
   }
 })
 
-t.test('words that every object knows are in no table', t => {
+t.test('Gemini decoder: inherited object properties match no table', t => {
   const { prompt, lost } = read(NAME, {
     ...hi,
     tools: [
@@ -98,7 +98,7 @@ t.test('words that every object knows are in no table', t => {
   t.end()
 })
 
-/** Reads and writes it; false where it falls over anything but a refusal. */
+/** Decodes and encodes a body; false if anything but a client error is thrown. */
 const survives = (body: Json): boolean => {
   try {
     const { prompt } = read(NAME, body)
@@ -109,7 +109,7 @@ const survives = (body: Json): boolean => {
   }
   return true
 }
-t.test('whatever comes is read or refused with a reason', t => {
+t.test('Gemini decoder: accepts or rejects any body, and never throws anything else', t => {
   const names = ['tools', 'toolConfig', 'generationConfig', 'systemInstruction', 'safetySettings']
   const members = fc.dictionary(fc.constantFrom(...names), fc.jsonValue({ maxDepth: 4 }))
   fc.assert(
@@ -121,7 +121,7 @@ t.test('whatever comes is read or refused with a reason', t => {
   t.end()
 })
 
-/** The same with one member, anywhere in it, replaced or left out. */
+/** The value with one member, at any depth, replaced or removed. */
 const places = (value: unknown, path: readonly string[] = []): (readonly string[])[] =>
   typeof value !== 'object' || value === null
     ? [path]
@@ -132,7 +132,7 @@ const mutated = (value: Json, [step, ...rest]: readonly string[], other: Json): 
   copy[step] = mutated(copy[step] as Json, rest, other)
   return copy
 }
-/** Of pictures only so much as shows that they are some. */
+/** Shortens images to the part that identifies them. */
 const short = (value: Json): Json =>
   JSON.parse(
     JSON.stringify(value, (_, each) => (typeof each === 'string' ? each.slice(0, 80) : each)),
@@ -141,22 +141,26 @@ const short = (value: Json): Json =>
 const requests = (recordings() ?? []).flatMap(({ format, request }) =>
   format.startsWith('gemini') && request ? [short(request as Json)] : [],
 )
-t.test('recorded requests with something wrong in them', { skip: requests.length === 0 }, t => {
-  const wrong = fc.oneof(
-    fc.constantFrom<Json>(null, '', 'x', 0, -1, true, [], {}, [null], [[]], { a: 1 }, 1e300),
-    fc.jsonValue({ maxDepth: 2 }) as fc.Arbitrary<Json>,
-  )
-  fc.assert(
-    fc.property(fc.constantFrom(...requests), fc.nat(), wrong, (request, at, other) => {
-      const all = places(request).filter(({ length }) => length > 0)
-      return survives(mutated(request, all[at % all.length] as readonly string[], other))
-    }),
-    { numRuns: scaled(700, 20_000) },
-  )
-  t.end()
-})
+t.test(
+  'Gemini decoder: accepts or rejects a mutated recording',
+  { skip: requests.length === 0 },
+  t => {
+    const wrong = fc.oneof(
+      fc.constantFrom<Json>(null, '', 'x', 0, -1, true, [], {}, [null], [[]], { a: 1 }, 1e300),
+      fc.jsonValue({ maxDepth: 2 }) as fc.Arbitrary<Json>,
+    )
+    fc.assert(
+      fc.property(fc.constantFrom(...requests), fc.nat(), wrong, (request, at, other) => {
+        const all = places(request).filter(({ length }) => length > 0)
+        return survives(mutated(request, all[at % all.length] as readonly string[], other))
+      }),
+      { numRuns: scaled(700, 20_000) },
+    )
+    t.end()
+  },
+)
 
-t.test('upstreams may write what they like: answers, pieces and errors never fall over', t => {
+t.test('Gemini decoder: never throws on answers, stream events or errors of upstreams', t => {
   const codec = codecOf(NAME)
   const keys = [
     ...['candidates', 'content', 'parts', 'text', 'functionCall', 'name', 'args', 'partialArgs'],
