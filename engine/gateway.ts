@@ -87,7 +87,10 @@ export class Gateway implements Crowd, Premises {
     visit.delivery = delivery
     const refusal = this.#shed(started) ?? opened.refusal
     if (refusal) return delivery.refuse(refusal)
-    if (compiled.ping > 0) this.#armPings(delivery, compiled)
+    if (compiled.ping > 0)
+      void compiled.streams(call.request).then(yes => {
+        if (yes && !call.over) delivery.startPings(compiled.ping)
+      })
     void this.#serve(delivery, compiled, visit)
   }
   upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): void {
@@ -207,17 +210,6 @@ export class Gateway implements Crowd, Premises {
       visit.stumbled(reason)
       void delivery.settle(reason)
     }
-  }
-  #armPings(delivery: Delivery, { ping, streams }: CompiledRoute): void {
-    const { call } = delivery
-    const { accept } = call.request.headers
-    const asked = accept?.includes('text/event-stream')
-      ? Promise.resolve(true)
-      : streams(call.request)
-    const arm = (yes: boolean): void => {
-      if (yes && !call.over) delivery.startPings(ping)
-    }
-    void asked.then(arm, () => {})
   }
 }
 

@@ -151,8 +151,6 @@ const assemble = (
     closed: call => call.stalled,
   }
   const renderer = stages.find(({ stage }) => stage.fail)?.stage
-  const asked = stages.find(({ stage }) => stage.streams)?.stage
-  const streams = asked?.streams?.bind(asked)
   return {
     route,
     stages,
@@ -177,8 +175,21 @@ const assemble = (
     rules,
     hangup: hangupOf(options.hangup),
     ping: options.ping ? duration(options.ping) : 0,
-    streams: async request => streams?.(request) ?? false,
+    streams: asksForStream(stages),
     websocket: { payload },
+  }
+}
+
+/** By its `accept`, or as the first stage that can tell reads it. What cannot be read asks for none. */
+const asksForStream = (stages: readonly NamedStage[]): CompiledRoute['streams'] => {
+  const teller = stages.find(({ stage }) => stage.streams)?.stage
+  return async request => {
+    if (request.headers.accept?.includes('text/event-stream')) return true
+    try {
+      return (await teller?.streams?.(request)) ?? false
+    } catch {
+      return false
+    }
   }
 }
 

@@ -146,24 +146,19 @@ const NEVER_UP = new Set([
   'true-client-ip',
   'cf-connecting-ip',
 ])
-const mayLeave = (name: string): boolean => !NEVER_UP.has(name) && !name.startsWith('x-forwarded-')
 
 /** The rule of one upstream: names, and prefixes ending in `*`. Compiled once; a name is judged once.
  *  `credentials`: names, in lower case, that pass as little as those listed here. */
-export const passRule = (
-  extra: readonly string[],
-  credentials: readonly string[] = [],
-): ((headers: RequestHeaders) => Headers) => {
-  const secret = new Set(credentials)
+export const passRule = (extra: readonly string[], credentials: readonly string[] = []) => {
+  const never = new Set([...NEVER_UP, ...credentials])
   const names = new Set([...PASS_UP, ...extra.filter(name => !name.endsWith('*')).map(lower)])
   const prefixes = extra.filter(name => name.endsWith('*')).map(name => lower(name.slice(0, -1)))
   const passes = remembered(
     name =>
-      mayLeave(name) &&
-      !secret.has(name) &&
+      !(never.has(name) || name.startsWith('x-forwarded-')) &&
       (names.has(name) || prefixes.some(prefix => name.startsWith(prefix))),
   )
-  return headers => {
+  return (headers: RequestHeaders): Headers => {
     const passed: Headers = {}
     const dropped = nominated(headers.connection)
     for (const name in headers)

@@ -75,7 +75,7 @@ export interface CompiledRoute {
   /** How it is sent. */
   readonly rules: DispatchRules
   readonly hangup: Exchange['hangup']
-  /** Whether a client asks for a stream, as far as a stage can tell. */
+  /** Whether its client asks for a stream. */
   streams(request: Request): Promise<boolean>
   /** ms between `: ping` comments while a stream has not begun; 0: none. */
   readonly ping: number
