@@ -6,7 +6,7 @@ import { BROKEN, USAGE } from '../../../plugins/slots.ts'
 import { CrossedStream } from '../../../plugins/translate/crossed.ts'
 import { StreamSink } from '../../../plugins/translate/sink.ts'
 import { codecOf, contextWith } from '../../helpers/codec.ts'
-import { cross } from '../../helpers/crossed.ts'
+import { translateAttempt } from '../../helpers/crossed.ts'
 import { JSON_TYPE, SSE } from '../../helpers/translated.ts'
 
 const body = { model: 'asked', messages: [{ role: 'user', content: 'hi' }] }
@@ -24,7 +24,7 @@ const streaming = (...chunks: string[]) => ({ headers: SSE, chunks })
 const stream = { ...body, stream: true }
 
 t.test('a plain answer: the model by the client’s name, counts for whoever pays', async t => {
-  const { sent, poured, exchange } = await cross({ body, answered: plain })
+  const { sent, poured, exchange } = await translateAttempt({ body, upstreamReply: plain })
   t.match(sent, { model: 'there', messages: body.messages })
   const said = JSON.parse(poured?.text ?? '')
   t.match(said, { model: 'asked', choices: [{ message: { content: 'hello' } }] })
@@ -41,7 +41,10 @@ t.test('a stream at any chunk boundary, its end kept back', async t => {
   const bytes = Buffer.from(whole)
   const single = [...bytes].map(byte => Buffer.from([byte]))
   for (const chunks of [[whole], single]) {
-    const { poured } = await cross({ body: stream, answered: { headers: SSE, chunks } })
+    const { poured } = await translateAttempt({
+      body: stream,
+      upstreamReply: { headers: SSE, chunks },
+    })
     t.match(poured?.text, /"content":"hél"/)
     t.equal(poured?.tail, 'data: [DONE]\n\n')
   }
@@ -51,9 +54,9 @@ t.test('edge 17: a stream that dies, or only stops, ends in an error', async t =
   const dead = Object.assign(new Error('gone'), { code: 'TARGET_RESET', status: 502, expose: true })
   for (const dies of [undefined, dead]) {
     const chunks = [chunk({ content: 'a' })]
-    const { poured, exchange } = await cross({
+    const { poured, exchange } = await translateAttempt({
       body: stream,
-      answered: { headers: SSE, chunks, ...(dies && { dies }) },
+      upstreamReply: { headers: SSE, chunks, ...(dies && { dies }) },
     })
     t.match(poured?.text, /data: \{"error":/)
     t.notMatch(poured?.text, /\[DONE\]/)
@@ -64,11 +67,14 @@ t.test('edge 17: a stream that dies, or only stops, ends in an error', async t =
 t.test('an error in the first event is an answer, in the middle an event', async t => {
   const error =
     'data: {"error":{"message":"too many","type":"rate_limit_error","code":"rate_limit_exceeded"}}\n\n'
-  const first = await cross({ body: stream, answered: streaming(error) })
+  const first = await translateAttempt({ body: stream, upstreamReply: streaming(error) })
   t.equal(first.reply?.status, 429)
   t.match(first.poured?.text, /too many/)
   // Behind a word that nobody has been sent yet it is still an answer of its own.
-  const second = await cross({ body: stream, answered: streaming(chunk({ content: 'a' }) + error) })
+  const second = await translateAttempt({
+    body: stream,
+    upstreamReply: streaming(chunk({ content: 'a' }) + error),
+  })
   t.match(second.poured?.fault, { status: 429, message: 'too many' })
 })
 t.test('an error behind words that were sent is an event', t => {
@@ -105,37 +111,40 @@ t.test('an error behind words that were sent is an event', t => {
 })
 t.test('a refusal keeps status and words; one that blames our key is ours', async t => {
   const refusal = { error: { message: 'no such thing', type: 'invalid_request_error', param: 'x' } }
-  const said = await cross({
+  const said = await translateAttempt({
     body,
-    answered: { status: 429, headers: { 'retry-after': '7' }, body: JSON.stringify(refusal) },
+    upstreamReply: { status: 429, headers: { 'retry-after': '7' }, body: JSON.stringify(refusal) },
   })
   t.match(said.reply, { status: 429, headers: { 'retry-after': '7' } })
   t.match(said.poured?.text, /no such thing/)
-  const key = await cross({
+  const key = await translateAttempt({
     body,
-    answered: { status: 401, body: '{"error":{"message":"sk-secret"}}' },
+    upstreamReply: { status: 401, body: '{"error":{"message":"sk-secret"}}' },
   })
   t.match(key.fault, { code: 'UPSTREAM_KEY_REFUSED', status: 502 })
   t.notMatch(key.fault?.message, /secret/)
 })
 t.test('what is no answer at all is a 502', async t => {
   for (const text of ['<html>', '[]', '']) {
-    const { poured, exchange } = await cross({ body, answered: { headers: JSON_TYPE, body: text } })
+    const { poured, exchange } = await translateAttempt({
+      body,
+      upstreamReply: { headers: JSON_TYPE, body: text },
+    })
     t.match(poured?.fault, { code: 'UPSTREAM_UNREADABLE', status: 502 }, text)
     t.match(exchange.slots.get(USAGE), { estimated: true })
   }
 })
 t.test('edge 5: a model that broke off without a word is no success', async t => {
   const broken = { headers: JSON_TYPE, body: answer({ content: null }, 'error') }
-  const { poured } = await cross({ body, answered: broken })
+  const { poured } = await translateAttempt({ body, upstreamReply: broken })
   t.match(poured?.fault, { code: 'UPSTREAM_BROKE_OFF' })
   for (const content of [null, 'a']) {
     const whole = { headers: JSON_TYPE, body: answer({ content }, 'error') }
-    const told = await cross({ body: stream, answered: whole })
+    const told = await translateAttempt({ body: stream, upstreamReply: whole })
     t.match(told.poured?.fault, { code: 'UPSTREAM_BROKE_OFF' }, 'nor is it to who streams')
   }
   const chunks = [chunk({ content: 'a' }), chunk({}, 'error'), 'data: [DONE]\n\n']
-  const streamed = await cross({ body: stream, answered: { headers: SSE, chunks } })
+  const streamed = await translateAttempt({ body: stream, upstreamReply: { headers: SSE, chunks } })
   t.match(streamed.poured?.fault ?? streamed.poured?.tail, /error|BROKE/)
   t.notMatch(streamed.poured?.text, /DONE/)
 })
@@ -149,22 +158,26 @@ t.test(
     })
     for (const parts of [[], [{ text: 'so far' }]]) {
       const answered = google('MALFORMED_FUNCTION_CALL', parts)
-      const { poured } = await cross({ body: stream, target: 'google-gemini', answered })
+      const { poured } = await translateAttempt({
+        body: stream,
+        target: 'google-gemini',
+        upstreamReply: answered,
+      })
       t.match(poured?.fault, { code: 'UPSTREAM_BROKE_OFF' })
       t.equal(poured?.text, '', 'nothing that looks like an end')
     }
     const queued = { id: 'resp_1', object: 'response', status: 'queued', output: [] }
-    const { poured } = await cross({
+    const { poured } = await translateAttempt({
       ...{ client: 'google-gemini', target: 'openai-responses' },
       path: '/v1beta/models/asked:streamGenerateContent?alt=sse',
       body: { contents: [{ parts: [{ text: 'hi' }] }] },
-      answered: { headers: JSON_TYPE, body: JSON.stringify(queued) },
+      upstreamReply: { headers: JSON_TYPE, body: JSON.stringify(queued) },
     })
     t.match(poured?.fault, { code: 'UPSTREAM_BROKE_OFF' })
   },
 )
 t.test('a client that streams is streamed to, whatever the upstream does', async t => {
-  const { poured, reply } = await cross({ body: stream, answered: plain })
+  const { poured, reply } = await translateAttempt({ body: stream, upstreamReply: plain })
   t.match(reply?.headers['content-type'], /event-stream/)
   t.match(poured?.text, /"content":"hello"[\s\S]*\[DONE\]/)
   const whole = streaming(
@@ -172,7 +185,7 @@ t.test('a client that streams is streamed to, whatever the upstream does', async
     chunk({ content: 'lo' }, 'stop'),
     'data: [DONE]\n\n',
   )
-  const collected = await cross({ body, answered: whole })
+  const collected = await translateAttempt({ body, upstreamReply: whole })
   t.match(JSON.parse(collected.poured?.text ?? ''), {
     choices: [{ message: { content: 'hello' } }],
   })
@@ -180,32 +193,48 @@ t.test('a client that streams is streamed to, whatever the upstream does', async
 
 t.test('what is lost is named in a header and the log, or refused', async t => {
   const more = { ...body, moderation: {}, sniff: 1 }
-  const { reply, host } = await cross({ body: more, answered: plain })
+  const { reply, host } = await translateAttempt({ body: more, upstreamReply: plain })
   t.equal(reply?.headers['x-tollgate-dropped'], 'moderation, sniff')
   t.match(host.logged, ['info fields the target cannot carry'])
   const strict = { code: 'FIELD_LOST', status: 400, param: 'moderation' }
-  const asked = await cross({
+  const asked = await translateAttempt({
     body: more,
     headers: { 'x-tollgate-strict': 'true' },
-    answered: plain,
+    upstreamReply: plain,
   })
   t.match(asked.fault, strict)
-  t.match((await cross({ body: more, answered: plain, ground: { strict: true } })).fault, strict)
+  t.match(
+    (await translateAttempt({ body: more, upstreamReply: plain, ground: { strict: true } })).fault,
+    strict,
+  )
   const loose = { 'x-tollgate-strict': 'false' }
   t.notOk(
-    (await cross({ body: more, answered: plain, headers: loose, ground: { strict: true } })).fault,
+    (
+      await translateAttempt({
+        body: more,
+        upstreamReply: plain,
+        headers: loose,
+        ground: { strict: true },
+      })
+    ).fault,
   )
-  t.equal((await cross({ body, answered: plain })).reply?.headers['x-tollgate-dropped'], undefined)
+  t.equal(
+    (await translateAttempt({ body, upstreamReply: plain })).reply?.headers['x-tollgate-dropped'],
+    undefined,
+  )
 })
 t.test('a field with letters no header may hold does not break it', async t => {
-  const { reply } = await cross({ body: { ...body, 'schlüssel\n': 1 }, answered: plain })
+  const { reply } = await translateAttempt({
+    body: { ...body, 'schlüssel\n': 1 },
+    upstreamReply: plain,
+  })
   t.match(reply?.headers['x-tollgate-dropped'], /^[\x20-\x7e]+$/)
 })
 
 t.test('a model that thinks by its name', async t => {
   const traits = { thinks: { budget: '80%' } }
   const thinking = async (more: object) =>
-    cross({ body: { ...body, ...more }, traits, answered: plain })
+    translateAttempt({ body: { ...body, ...more }, traits, upstreamReply: plain })
   t.match((await thinking({})).sent, { max_completion_tokens: 8192, reasoning_effort: 'medium' })
   t.match((await thinking({ max_tokens: 100 })).sent, { max_completion_tokens: 1280 })
   const hot = await thinking({ temperature: 0.2, top_p: 0.5 })

@@ -4,12 +4,12 @@ import { TollgateError } from '../../../engine/errors.ts'
 import type { Json } from '../../../engine/plugin.ts'
 import { USAGE } from '../../../plugins/slots.ts'
 import { pour } from '../../helpers/exchange.ts'
-import { delta, JSON_TYPE, pass, SSE } from '../../helpers/translated.ts'
+import { delta, JSON_TYPE, runTranslate, SSE } from '../../helpers/translated.ts'
 
 t.test('a stream whose length was promised may still end in an error event', async t => {
   const dies = new TollgateError('TARGET_CUT', 502, 'It broke.')
   const headers = { ...SSE, 'content-length': '999' }
-  const { attempt } = await pass({ headers, chunks: [delta], dies })
+  const { attempt } = await runTranslate({ headers, chunks: [delta], dies })
   t.equal(attempt.reply.headers['content-length'], undefined)
   t.match((await pour(attempt.reply)).text, /data: \{"error"/)
 })
@@ -32,7 +32,7 @@ t.test('an upstream that dies in mid-stream ends in the client format’s error 
     ],
   }
   for (const [format, [first, expected]] of Object.entries(firsts)) {
-    const { attempt, host } = await pass(
+    const { attempt, host } = await runTranslate(
       { headers: SSE, chunks: [first, first.slice(0, 12)], dies },
       { format, path: '/v1beta/models/m:streamGenerateContent' },
     )
@@ -85,7 +85,7 @@ t.test('an error event before anything else is the error it says it is', async t
   ]
   for (const [format, event, status, body] of rows)
     for (const chunks of [[event], [...`: hi\n${event}`]]) {
-      const { attempt, fault } = await pass(
+      const { attempt, fault } = await runTranslate(
         { headers: { ...SSE, 'retry-after': '7' }, chunks },
         { format, path: '/v1beta/models/m:streamGenerateContent' },
       )
@@ -100,7 +100,7 @@ t.test('an error event before anything else is the error it says it is', async t
 t.test('later error events are the stream’s own', async t => {
   const error =
     'data: {"error":{"message":"no","type":"server_error","param":null,"code":null}}\n\n'
-  const { attempt } = await pass({ headers: SSE, chunks: [delta, error] })
+  const { attempt } = await runTranslate({ headers: SSE, chunks: [delta, error] })
   t.equal((await pour(attempt.reply)).text, delta + error)
 })
 
@@ -113,7 +113,7 @@ t.test('a refusal passes with its body, its status and when to come back', async
     [529, 'text/event-stream', '{"type":"error"}'],
   ] as const) {
     const headers = { 'content-type': type, 'retry-after': '9' }
-    const { attempt, exchange, fault } = await pass({ status, headers, body })
+    const { attempt, exchange, fault } = await runTranslate({ status, headers, body })
     t.equal(fault, undefined)
     t.equal(attempt.reply.status, status)
     t.equal((await pour(attempt.reply)).text, body)
@@ -133,23 +133,26 @@ t.test('what blames the gateway’s key is not the customer’s fault', async t 
   ] as const
   for (const [format, status, body] of rows) {
     const path = '/v1beta/models/m:generateContent'
-    const { fault, host } = await pass({ status, headers: JSON_TYPE, body }, { format, path })
+    const { fault, host } = await runTranslate(
+      { status, headers: JSON_TYPE, body },
+      { format, path },
+    )
     t.match(fault, { code: 'UPSTREAM_KEY_REFUSED', status: 502, retryable: true, expose: true })
     t.notMatch(fault?.message, /sk-the-gateways/)
     t.same(host.logged, ['error upstream refuses our key'])
   }
   const path = '/v1beta/models/m:generateContent'
   const bad = { status: 400, headers: JSON_TYPE, body: '{"error":{"code":400}}' }
-  const { attempt, fault } = await pass(bad, { format: 'google-gemini', path })
+  const { attempt, fault } = await runTranslate(bad, { format: 'google-gemini', path })
   t.equal(fault, undefined)
   t.equal((await pour(attempt.reply)).text, bad.body, 'another 400 is the customer’s')
   const event = 'data: {"error":{"message":"sk-1","code":"invalid_api_key"}}\n\n'
-  const streamed = await pass({ headers: SSE, chunks: [event] })
+  const streamed = await runTranslate({ headers: SSE, chunks: [event] })
   t.match(streamed.fault, { code: 'UPSTREAM_KEY_REFUSED' }, 'nor in an event')
 })
 
 t.test('a redirect is not followed and not passed on', async t => {
   const headers = { location: 'http://169.254.169.254/' }
-  const { fault } = await pass({ status: 302, headers, chunks: ['x'] })
+  const { fault } = await runTranslate({ status: 302, headers, chunks: ['x'] })
   t.match(fault, { code: 'UPSTREAM_REDIRECTED', status: 502 })
 })

@@ -12,7 +12,7 @@ import {
   pour,
   thrownBy,
 } from '../../helpers/exchange.ts'
-import { chat, delta, JSON_TYPE, pass, SSE, TARGET } from '../../helpers/translated.ts'
+import { chat, delta, JSON_TYPE, runTranslate, SSE, TARGET } from '../../helpers/translated.ts'
 
 const bodyOf = (body: unknown): string => Buffer.from(body as Uint8Array).toString()
 const USED = '{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}'
@@ -20,15 +20,15 @@ const plain = `{"id":"c","model":"gpt-4.1-2025","choices":[{"message":{"content"
 
 t.test('on the way up only the name changes', async t => {
   const body = Buffer.from('{ "messages" : [ ], "model" : "gp-4.1" , "x" : 1.0 }')
-  const { attempt } = await pass({ headers: JSON_TYPE, body: plain }, { body })
+  const { attempt } = await runTranslate({ headers: JSON_TYPE, body: plain }, { body })
   t.equal(bodyOf(attempt.request.body), '{ "messages" : [ ], "model" : "gpt-4.1", "x" : 1.0 }')
   t.equal(attempt.request.headers['content-type'], 'application/json')
-  const same = await pass(
+  const same = await runTranslate(
     { headers: JSON_TYPE, body: plain },
     { body, target: { upstream: 'gp', name: 'gp-4.1' } },
   )
   t.equal(same.attempt.request.body, same.exchange.request.whole, 'not even copied')
-  const unnamed = await pass(
+  const unnamed = await runTranslate(
     { headers: JSON_TYPE, body: plain },
     { body, target: { upstream: 'gp' } },
   )
@@ -36,7 +36,7 @@ t.test('on the way up only the name changes', async t => {
 })
 
 t.test('a plain answer passes byte for byte, and its counts are read', async t => {
-  const { attempt, exchange } = await pass({ headers: JSON_TYPE, body: plain })
+  const { attempt, exchange } = await runTranslate({ headers: JSON_TYPE, body: plain })
   const { text } = await pour(attempt.reply)
   t.equal(text, plain, 'the model by the upstream’s own name')
   t.same(exchange.slots.get(USAGE), { meters: { input: 3, output: 2 }, estimated: false })
@@ -47,18 +47,21 @@ const TIER = '{"usage":{"service_tier":"default"}}'
 
 t.test('an answer that counts nothing says so', async t => {
   for (const body of ['{"usage":null}', '{}', 'not json', '{"usage":"text"}', TIER]) {
-    const { attempt, exchange } = await pass({ headers: JSON_TYPE, body })
+    const { attempt, exchange } = await runTranslate({ headers: JSON_TYPE, body })
     t.equal((await pour(attempt.reply)).text, body)
     t.same(exchange.slots.get(USAGE), { meters: {}, estimated: true })
   }
-  const packed = await pass({ headers: { ...JSON_TYPE, 'content-encoding': 'gzip' }, body: plain })
+  const packed = await runTranslate({
+    headers: { ...JSON_TYPE, 'content-encoding': 'gzip' },
+    body: plain,
+  })
   t.equal((await pour(packed.attempt.reply)).text, plain, 'unread')
   t.same(packed.exchange.slots.get(USAGE), { meters: {}, estimated: true })
 })
 
 t.test('a plain answer that breaks off breaks off', async t => {
   const dies = new TollgateError('TARGET_CUT', 502, 'It broke.')
-  const { attempt, exchange } = await pass({ headers: JSON_TYPE, chunks: ['{"id"'], dies })
+  const { attempt, exchange } = await runTranslate({ headers: JSON_TYPE, chunks: ['{"id"'], dies })
   t.equal((await pour(attempt.reply)).fault, dies)
   t.match(exchange.slots.get(USAGE), { estimated: true })
 })
@@ -68,12 +71,12 @@ const DONE = 'data: [DONE]\n\n'
 
 t.test('a stream passes byte for byte, its last event at last', async t => {
   const chunks = [delta, delta, usage, DONE]
-  const { attempt, exchange } = await pass({ headers: SSE, chunks })
+  const { attempt, exchange } = await runTranslate({ headers: SSE, chunks })
   const poured = await pour(attempt.reply)
   t.equal(poured.text, chunks.join(''))
   t.equal(poured.tail, DONE)
   t.same(exchange.slots.get(USAGE), { meters: { input: 3, output: 2 }, estimated: false })
-  const loud = await pass({ headers: { 'content-type': 'TEXT/EVENT-STREAM' }, chunks })
+  const loud = await runTranslate({ headers: { 'content-type': 'TEXT/EVENT-STREAM' }, chunks })
   t.equal((await pour(loud.attempt.reply)).tail, DONE, 'the type in capitals')
 })
 
@@ -81,9 +84,9 @@ t.test('google: the name in the path, the customer’s key nowhere', async t => 
   const { name, ...nameless } = { upstream: 'gx', name: 'gemini/2.5 pro' }
   const to = async (path: string, search: string, target: Target) => {
     const body = '{"usageMetadata":{"promptTokenCount":1}}'
-    const { attempt } = await pass(
+    const { attempt } = await runTranslate(
       { headers: JSON_TYPE, body },
-      { format: 'google-gemini', path, search, target, asked: 'gx-2.5-pro' },
+      { format: 'google-gemini', path, search, target, model: 'gx-2.5-pro' },
     )
     return attempt.request.path
   }
@@ -101,7 +104,10 @@ t.test('google: a stream that is an array is watched like an answer', async t =>
   const body =
     '[{"candidates":[{}],"usageMetadata":{"promptTokenCount":3}},\r\n{"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":9}}]'
   const options = { format: 'google-gemini', path: '/v1beta/models/m:streamGenerateContent' }
-  const { attempt, exchange } = await pass({ headers: JSON_TYPE, chunks: [...body] }, options)
+  const { attempt, exchange } = await runTranslate(
+    { headers: JSON_TYPE, chunks: [...body] },
+    options,
+  )
   t.equal((await pour(attempt.reply)).text, body)
   t.same(exchange.slots.get(USAGE), { meters: { input: 3, output: 9 }, estimated: false })
 })
