@@ -122,9 +122,12 @@ class Working {
     await this.#resources?.shared.closed()
     await jobs
     this.#lender?.close()
-    // What it held and could not give back is found by others.
-    await this.#membership?.close().catch(() => {})
-    await this.#database?.close()
+    // A process that cannot leave keeps its on-crash statements: its peers apply them.
+    const left = await this.#membership?.close().then(
+      () => true,
+      () => false,
+    )
+    if (left !== false) await this.#database?.close()
     await this.report()
     await this.#log.flush()
     process.exit(0)

@@ -204,6 +204,7 @@ class Own implements OwnMembership {
     this.#suspecting = setTimeout(() => this.#suspect(), left).unref()
   }
   #suspect(): void {
+    this.#until = 0
     for (const listener of this.#listeners.values()) listener.onSuspect?.()
   }
 }

@@ -2,7 +2,16 @@
  *  kernel closes it when the process ends, however it ends, so that the others know at once who is
  *  dead. */
 import { randomUUID } from 'node:crypto'
-import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { connect, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { makeSocketFolder, socketOf } from './address.ts'
@@ -10,6 +19,8 @@ import { folderOf, progressIn, removeProgress } from './progress.ts'
 
 /** ms for which a process may be slow to be connected to: until then it lives. */
 const PATIENCE = 1_000
+/** ms. A peer that should have reaped the process has done so. */
+const FORSAKEN = 7 * 86_400_000
 
 export class ProcessFolder {
   readonly #data: string
@@ -35,6 +46,7 @@ export class ProcessFolder {
       })
       this.#server = server
       this.#own = key
+      void this.#removeForsaken()
       return id
     } catch {
       return undefined
@@ -78,6 +90,16 @@ export class ProcessFolder {
     // Removes its socket as well.
     this.#server?.close()
     this.#server = undefined
+  }
+  /** Sockets of processes that were reaped from elsewhere. */
+  async #removeForsaken(): Promise<void> {
+    const folder = join(this.#data, 'processes')
+    for (const name of readdirSync(folder)) {
+      const [key = '', socket] = name.split('.')
+      const found = socket ? statSync(join(folder, name), { throwIfNoEntry: false }) : undefined
+      if (!found || Date.now() - found.mtimeMs < FORSAKEN) continue
+      if ((await this.isAlive(key)) === false) rmSync(join(folder, name), { force: true })
+    }
   }
   #socketOf(key: string): string {
     return socketOf(join(this.#data, 'processes', key))
