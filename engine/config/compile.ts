@@ -4,12 +4,11 @@ import { errors } from '../errors.ts'
 import type { Document, Lent, Plugin } from '../plugin.ts'
 import { createIds } from '../request/ids.ts'
 import { runTurn } from '../request/resumed-call.ts'
-import { matchIn } from '../request/route-match.ts'
 import type { Blueprint } from '../snapshot/blueprint.ts'
-import { lend, type Resources } from '../snapshot/host.ts'
+import type { Resources } from '../snapshot/host.ts'
 import { type CompiledRoute, type Endpoint, Snapshot } from '../snapshot/snapshot.ts'
 import { MEMBERSHIP_TABLES } from '../store/membership.ts'
-import { sendOutside, viewsOf } from '../upstream/direct-send.ts'
+import { sendOutside } from '../upstream/direct-send.ts'
 import { createEgress, type Egress } from '../upstream/egress.ts'
 import {
   compileUpstream,
@@ -18,6 +17,7 @@ import {
   type UpstreamOptions,
 } from '../upstream/upstreams.ts'
 import { CompileError, type CompileFault, describe } from './compile-problem.ts'
+import { lend, matchIn, viewsOf } from './host.ts'
 import { compileRoute, type Kit, type RouteOptions } from './route.ts'
 import { readSettings } from './settings.ts'
 

@@ -2,13 +2,13 @@
 import { connect as connectTcp, isIP, type OnReadOpts, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 
-export interface Place {
+export interface Endpoint {
   /** A name, or an address without brackets. */
   readonly host: string
   readonly port: number
   readonly secure: boolean
 }
-interface Connecting {
+interface ConnectOptions {
   /** ms until the connection must stand. */
   readonly timeout: number
   /** Where what arrives is put, and who is told. Without it the socket is read as a stream. */
@@ -17,8 +17,8 @@ interface Connecting {
   readonly session?: Buffer | undefined
 }
 /** Calls `done` once: with an error, or with a socket that stands. */
-export type Connect = (place: Place, connecting: Connecting, done: Connected) => void
-type Connected = (...told: [Error, undefined] | [undefined, Socket]) => void
+export type Connect = (place: Endpoint, connecting: ConnectOptions, done: ConnectCallback) => void
+type ConnectCallback = (...told: [Error, undefined] | [undefined, Socket]) => void
 
 /** ms of silence until the system asks whether the other side is still there. */
 const PROBE_AFTER = 60_000
@@ -42,22 +42,23 @@ export const connect: Connect = (place, { timeout, onread, session }, done) => {
   const settle = (error: Error | undefined): void => {
     clearTimeout(timer)
     socket.removeListener('error', settle)
-    socket.removeListener(ready, stands)
+    socket.removeListener(ready, onReady)
     if (!error) return done(undefined, socket)
     socket.on('error', ignore).destroy()
     done(error, undefined)
   }
-  const stands = (): void => settle(undefined)
+  const onReady = (): void => settle(undefined)
   const ready = secure ? 'secureConnect' : 'connect'
-  const late = (): void => settle(new Error(`no connection to ${host}:${port} in ${timeout} ms`))
-  const timer = setTimeout(late, timeout)
+  const onTimeout = (): void =>
+    settle(new Error(`no connection to ${host}:${port} in ${timeout} ms`))
+  const timer = setTimeout(onTimeout, timeout)
   socket.once('error', settle)
-  socket.once(ready, stands)
+  socket.once(ready, onReady)
 }
 const ignore = (): void => {}
 
 /** Where an http or https URL leads. */
-export const placeOf = (url: URL): Place => {
+export const endpointOf = (url: URL): Endpoint => {
   const secure = url.protocol === 'https:'
   const port = url.port === '' ? (secure ? 443 : 80) : Number(url.port)
   return { host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port, secure }

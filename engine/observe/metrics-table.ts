@@ -1,4 +1,4 @@
-/** Every family of numbers the engine keeps: its kind, labels and meaning. docs/metrics.md tells the same. */
+/** Lists every metric family of the engine: kind, labels, help text. docs/metrics.md lists them too. */
 
 export interface Family {
   readonly kind: 'counter' | 'gauge' | 'histogram'
@@ -7,32 +7,34 @@ export interface Family {
   readonly bounds?: readonly number[]
 }
 
-/** Seconds, from an answer out of memory to a stream of ten minutes. */
+/** Bucket bounds in seconds, from a reply out of memory to a stream of ten minutes. */
 export const WIDE: readonly number[] = [
-  ...[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5],
-  ...[1, 2.5, 5, 10, 30, 60, 120, 300, 600],
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600,
 ]
-/** Seconds that a gateway may add. */
-const FINE: readonly number[] = [
-  ...[0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1],
+/** Bucket bounds in seconds of the time that the gateway adds. */
+const ADDED_BOUNDS: readonly number[] = [
+  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1,
 ]
 
 const counter = (help: string, ...labels: string[]): Family => ({ kind: 'counter', help, labels })
 const gauge = (help: string, ...labels: string[]): Family => ({ kind: 'gauge', help, labels })
 const histogram = (help: string, bounds: readonly number[], ...labels: string[]): Family => ({
-  ...{ kind: 'histogram', help, labels, bounds },
+  kind: 'histogram',
+  help,
+  labels,
+  bounds,
 })
 
 /** Without the prefix `tollgate_` that every name gets in the exposition. */
 export const FAMILIES: Readonly<Record<string, Family>> = {
   requests_total: counter('Requests that ended.', 'route', 'status'),
   cut_total: counter(
-    'Replies that broke off, or ended in an error told inside them.',
+    'Replies that broke off, or ended with an error in their last event.',
     'route',
     'code',
   ),
   request_seconds: histogram('From the first byte in to the last byte out.', WIDE, 'route'),
-  added_seconds: histogram('The part of it that the gateway itself took.', FINE, 'route'),
+  added_seconds: histogram('The part of it that the gateway itself took.', ADDED_BOUNDS, 'route'),
   received_bytes_total: counter('Bytes of request bodies.', 'route'),
   sent_bytes_total: counter('Bytes of reply bodies.', 'route'),
   open_streams: gauge('Streams and WebSockets open now.', 'route', 'kind'),

@@ -2,7 +2,7 @@
  *  (RFC 9112 §9.3.2). Node's server writes the responses in order by itself. */
 import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { responseUnderWay } from '../response/lingering-close.ts'
+import { openResponse } from '../response/lingering-close.ts'
 
 /** Methods that change nothing (RFC 9110 §9.2.1). */
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
@@ -40,7 +40,7 @@ export class RequestOrder {
     if (known) return known
     const line: Line = { running: new Map(), held: [] }
     this.#lines.set(socket, line)
-    const first = responseUnderWay(socket)
+    const first = openResponse(socket)
     if (first) this.#run(socket, line, first, SAFE.has(first.req.method ?? ''))
     return line
   }

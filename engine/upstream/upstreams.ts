@@ -1,12 +1,11 @@
-/** The `upstreams:` section compiled: origins with their pools, keys in rotation, deadlines, what passes. */
-
+/** Compiles the `upstreams:` section: origins with their pools, rotating keys, deadlines, headers that pass. */
 import type { Headers, Json, UpstreamView } from '../plugin.ts'
-import { passRule, type RequestHeaders } from '../response/headers.ts'
+import { createPassRule, type RequestHeaders } from '../response/headers.ts'
 import { duration } from '../snapshot/units.ts'
 import type { HealthRules } from './health.ts'
 import { Origin } from './origin.ts'
 
-/** As the schema of routes.yaml lets it through (config/schema.ts). */
+/** As the schema of routes.yaml accepts it (config/schema.ts). */
 export interface UpstreamOptions {
   readonly url: string | readonly string[]
   readonly key?: string | readonly string[]
@@ -27,11 +26,11 @@ export interface Deadlines {
   readonly idle: number
 }
 const DEADLINES: Deadlines = { connect: 5_000, first_byte: 120_000, idle: 60_000 }
-const OWN = new Set(['url', 'key', 'auth', 'timeout', 'connections', 'headers', 'health'])
+const ENGINE_KEYS = new Set(['url', 'key', 'auth', 'timeout', 'connections', 'headers', 'health'])
 
 export interface Upstream {
   readonly name: string
-  /** The plugin that answers in its place; then its one origin has no pool. */
+  /** The plugin that answers in the upstream's place; then its one origin has no pool. */
   readonly inside: string | undefined
   readonly origins: readonly { readonly origin: Origin; readonly base: string }[]
   readonly deadlines: Deadlines
@@ -39,12 +38,12 @@ export interface Upstream {
   readonly set: Readonly<Record<string, string>>
   readonly view: UpstreamView
   pass(headers: RequestHeaders): Headers
-  /** Puts the credential of the next attempt where this upstream reads it; returns the path, which may carry it. */
+  /** Adds the credential of the next attempt to the headers, or to the path; returns the path. */
   sign(headers: Headers, path: string): string
 }
 
-const NOWHERE = { connect: 0, connections: 0 }
-/** `url: NAME:` is answered inside the process by the plugin of that name. */
+const NO_POOL = { connect: 0, connections: 0 }
+/** `url: NAME:`: the plugin of that name answers, inside the process. */
 const INSIDE = /^([a-z][a-z0-9-]*):$/
 const listOf = <T>(value: T | readonly T[] | undefined): readonly T[] =>
   value === undefined ? [] : Array.isArray(value) ? (value as readonly T[]) : [value as T]
@@ -65,7 +64,7 @@ export const compileUpstream = (
     name,
     inside,
     origins: inside
-      ? [{ origin: share(`inside ${name}`, '', () => new Origin(undefined, NOWHERE)), base: '' }]
+      ? [{ origin: share(`inside ${name}`, '', () => new Origin(undefined, NO_POOL)), base: '' }]
       : urls.map(url => openOrigin(url, deadlines, options.connections, share)),
     deadlines,
     health: {
@@ -76,21 +75,21 @@ export const compileUpstream = (
     view: {
       ...(inside && { inside }),
       options: Object.fromEntries(
-        Object.entries(options).filter(([key]) => !OWN.has(key)) as [string, Json][],
+        Object.entries(options).filter(([key]) => !ENGINE_KEYS.has(key)) as [string, Json][],
       ),
     },
-    pass: passRule(options.headers?.pass ?? [], credentials),
-    sign: signer(options),
+    pass: createPassRule(options.headers?.pass ?? [], credentials),
+    sign: createSigner(options),
   }
 }
 
 export const readDeadlines = (
-  given: UpstreamOptions['timeout'],
-  otherwise: Deadlines,
+  options: UpstreamOptions['timeout'],
+  defaults: Deadlines,
 ): Deadlines => ({
-  connect: given?.connect ? duration(given.connect) : otherwise.connect,
-  first_byte: given?.first_byte ? duration(given.first_byte) : otherwise.first_byte,
-  idle: given?.idle ? duration(given.idle) : otherwise.idle,
+  connect: options?.connect ? duration(options.connect) : defaults.connect,
+  first_byte: options?.first_byte ? duration(options.first_byte) : defaults.first_byte,
+  idle: options?.idle ? duration(options.idle) : defaults.idle,
 })
 
 const openOrigin = (url: string, deadlines: Deadlines, connections = 128, share: Lend) => {
@@ -103,12 +102,12 @@ const openOrigin = (url: string, deadlines: Deadlines, connections = 128, share:
   }
 }
 
-const signer = ({ key, auth = 'bearer' }: UpstreamOptions): Upstream['sign'] => {
+const createSigner = ({ key, auth = 'bearer' }: UpstreamOptions): Upstream['sign'] => {
   const keys = listOf(key).filter(each => each !== '')
   if (keys.length === 0 || auth === 'none') return (_, path) => path
-  let turn = 0
-  const written = auth === 'bearer' ? keys.map(key => `Bearer ${key}`) : keys
-  const next = (): string => written[turn++ % written.length] as string
+  let index = 0
+  const values = auth === 'bearer' ? keys.map(key => `Bearer ${key}`) : keys
+  const next = (): string => values[index++ % values.length] as string
   if (auth === 'bearer')
     return (headers, path) => {
       headers.authorization = next()
@@ -123,7 +122,7 @@ const signer = ({ key, auth = 'bearer' }: UpstreamOptions): Upstream['sign'] => 
     `${path}${path.includes('?') ? '&' : '?'}${auth.query}=${encodeURIComponent(next())}`
 }
 
-/** `/v1` + `/v1/x` is `/v1/x`: the longest end of the base that the path begins with is not repeated. */
+/** `/v1` + `/v1/x` is `/v1/x`: does not repeat the longest end of the base that the path begins with. */
 export const joinPath = (base: string, path: string): string => {
   if (base === '') return path
   for (let from = 0; from >= 0; from = base.indexOf('/', from + 1)) {

@@ -4,7 +4,7 @@ import net, { type Socket } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t, { type Test } from 'tap'
-import type { Asker } from '../../../engine/http-client/connection.ts'
+import type { ResponseHandler } from '../../../engine/http-client/connection.ts'
 import { Pool } from '../../../engine/http-client/pool.ts'
 import type { Request } from '../../../engine/http-client/request-head.ts'
 import { aim, GONE, text } from '../../helpers/aim.ts'
@@ -17,15 +17,15 @@ const open = (t: Test, address: string, connections = 1): Pool => {
   t.teardown(() => pool.destroy())
   return pool
 }
-const listening = (over = false): Asker & { over: boolean; readonly told: string[] } => {
+const listening = (over = false): ResponseHandler & { over: boolean; readonly told: string[] } => {
   const told: string[] = []
   return {
     ...{ over, told },
-    begun: () => void told.push('begun'),
-    head: status => void told.push(`head ${status}`),
-    data: () => void told.push('data'),
-    end: () => void told.push('end'),
-    broke: error => void told.push(`broke ${error.message}`),
+    onStart: () => void told.push('begun'),
+    onHead: status => void told.push(`head ${status}`),
+    onData: () => void told.push('data'),
+    onEnd: () => void told.push('end'),
+    onError: error => void told.push(`broke ${error.message}`),
   }
 }
 const soon = (): Promise<void> => new Promise(resolve => setTimeout(resolve, 30))
@@ -51,7 +51,7 @@ t.test('those who left while they waited are forgotten, and what they held with 
   const first = askPool(pool)
   const left = Array.from({ length: 500 }, () => listening())
   for (const asker of left) {
-    pool.ask(GET, asker)
+    pool.send(GET, asker)
     asker.over = true
   }
   t.equal((await askPool(pool, { path: '/last' })).body, 'ok')
@@ -104,8 +104,8 @@ t.test('an idle connection holds nothing of its last request', async t => {
   const pool = open(t, upstream.url)
   const ask = (): Promise<WeakRef<object>> =>
     new Promise(resolve => {
-      const asker: Asker = { ...listening(), end: () => resolve(new WeakRef(asker)) }
-      pool.ask(GET, asker)
+      const asker: ResponseHandler = { ...listening(), onEnd: () => resolve(new WeakRef(asker)) }
+      pool.send(GET, asker)
     })
   const asked = await ask()
   for (let n = 0; n < 20 && asked.deref(); n++) {
@@ -126,7 +126,7 @@ t.test('a pool that is destroyed while it connects leaves nobody and nothing beh
     },
   })
   const asker = listening()
-  pool.ask(GET, asker)
+  pool.send(GET, asker)
   pool.destroy()
   t.same(asker.told, ['broke the pool is closed'])
   await upstream.ended(1)

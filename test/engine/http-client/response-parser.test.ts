@@ -2,7 +2,7 @@
 import { request } from 'node:http'
 import { Duplex } from 'node:stream'
 import t from 'tap'
-import { AnswerParser } from '../../../engine/http-client/response-parser.ts'
+import { ResponseParser } from '../../../engine/http-client/response-parser.ts'
 import { scaled } from '../../helpers/long.ts'
 import fc from '../../helpers/property.ts'
 
@@ -14,16 +14,16 @@ interface Seen {
 }
 /** What comes out of these pieces and a close in order; a word where there is no whole answer. */
 const parse = (pieces: readonly Buffer[], method = 'GET'): Seen | string => {
-  const parser = new AnswerParser()
+  const parser = new ResponseParser()
   let head: Pick<Seen, 'status' | 'headers'> | undefined
   const body: Buffer[] = []
   let over = 0
   parser.expect(method, {
-    head(status, headers) {
+    onHead(status, headers) {
       head = { status, headers: { ...headers } }
     },
-    data: chunk => void body.push(chunk),
-    end(tail) {
+    onData: chunk => void body.push(chunk),
+    onEnd(tail) {
       over++
       if (tail) body.push(tail)
     },

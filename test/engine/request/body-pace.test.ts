@@ -2,8 +2,8 @@
 import type { IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import t, { type Test } from 'tap'
-import { Inbound } from '../../../engine/request/body.ts'
-import { Pace } from '../../../engine/request/body-pace.ts'
+import { BodyPace } from '../../../engine/request/body-pace.ts'
+import { IncomingRequest } from '../../../engine/request/incoming-request.ts'
 
 const RATE = 1_000
 const GRACE = 10_000
@@ -11,14 +11,14 @@ const RULES = { limit: 1_000_000, encodings: [], inflated: 1_000_000 }
 const SLOW = { code: 'BODY_TOO_SLOW', status: 408 }
 
 const arrange = (t: Test) => {
-  const pace = new Pace(RATE, GRACE)
+  const pace = new BodyPace(RATE, GRACE)
   t.teardown(() => pace.close())
   const incoming = new PassThrough()
   const headers = { 'content-length': '500000' }
   const head = { path: '/', search: '', headers, encrypted: false }
-  const body = new Inbound(incoming as unknown as IncomingMessage, head, RULES, pace)
+  const body = new IncomingRequest(incoming as unknown as IncomingMessage, head, RULES, pace)
   /** As if this many ms had passed since it was first asked for. */
-  const after = (ms: number): void => pace.check(body.begunAt + ms)
+  const after = (ms: number): void => pace.check(body.body.begunAt + ms)
   return { incoming, body, after }
 }
 /** Resolves when what was written has been taken. */
@@ -31,7 +31,7 @@ t.test('a body that is read whole', async t => {
   await arrive(incoming, 11_000)
   after(GRACE - 1)
   after(11_000)
-  t.equal(body.received, 11_000, 'in time so far')
+  t.equal(body.body.received, 11_000, 'in time so far')
   after(11_500)
   await t.rejects(read, SLOW, 'and then not any more')
 })

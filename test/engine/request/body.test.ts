@@ -3,8 +3,9 @@ import type { IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import zlib from 'node:zlib'
 import t, { type Test } from 'tap'
-import { type BodyRules, Inbound } from '../../../engine/request/body.ts'
-import { Pace } from '../../../engine/request/body-pace.ts'
+import type { BodyRules } from '../../../engine/request/body.ts'
+import { BodyPace } from '../../../engine/request/body-pace.ts'
+import { IncomingRequest } from '../../../engine/request/incoming-request.ts'
 
 const CODINGS = ['gzip', 'deflate', 'br', 'zstd'] as const
 const PACK: Readonly<Record<(typeof CODINGS)[number], (bytes: Buffer) => Buffer>> = {
@@ -17,11 +18,14 @@ const RULES: BodyRules = { limit: 1_000, encodings: CODINGS, inflated: 2_000 }
 const CHUNKED = { 'transfer-encoding': 'chunked' }
 
 const arrange = (t: Test, headers: Record<string, string> = CHUNKED, rules = RULES) => {
-  const pace = new Pace(1, 60_000)
+  const pace = new BodyPace(1, 60_000)
   t.teardown(() => pace.close())
   const incoming = new PassThrough()
   const head = { path: '/x', search: 'a=1&a=2', headers, encrypted: true }
-  return { incoming, body: new Inbound(incoming as unknown as IncomingMessage, head, rules, pace) }
+  return {
+    incoming,
+    body: new IncomingRequest(incoming as unknown as IncomingMessage, head, rules, pace),
+  }
 }
 /** A body that arrives in these chunks. */
 const arrived = (t: Test, chunks: readonly (string | Buffer)[], ...more: readonly unknown[]) => {
@@ -30,7 +34,7 @@ const arrived = (t: Test, chunks: readonly (string | Buffer)[], ...more: readonl
   incoming.end()
   return body
 }
-const streamed = async (body: Inbound): Promise<string> => {
+const streamed = async (body: IncomingRequest): Promise<string> => {
   const parts: Uint8Array[] = []
   for await (const part of body.stream()) parts.push(part)
   return Buffer.concat(parts).toString()
@@ -40,15 +44,15 @@ const coded = (coding: string): Record<string, string> => ({
   'content-encoding': coding,
 })
 /** Either way to read it. */
-const WAYS: Readonly<Record<string, (body: Inbound) => Promise<string>>> = {
+const WAYS: Readonly<Record<string, (body: IncomingRequest) => Promise<string>>> = {
   'read whole': async body => Buffer.from(await body.bytes()).toString(),
   streamed,
   'begun, then streamed': async body => {
-    await body.prepare()
+    await body.body.prepare()
     return streamed(body)
   },
   'begun, then read whole': async body => {
-    await body.prepare()
+    await body.body.prepare()
     return Buffer.from(await body.bytes()).toString()
   },
 }
@@ -146,24 +150,24 @@ t.test('read once, handed to whoever asks', async t => {
   t.equal(body.json(), body.json())
   t.same(await body.json(), { a: [1, 2] })
   t.equal(await body.json(), await body.json(), 'and parsed once')
-  t.equal(body.whole, await bytes)
+  t.equal(body.body.whole, await bytes)
   t.equal(await streamed(body), '{"a":[1,2]}', 'also to who wants a stream')
-  t.equal(body.received, 11)
-  t.ok(body.arrivedAt > 0)
+  t.equal(body.body.received, 11)
+  t.ok(body.body.arrivedAt > 0)
 })
 
 t.test('a body that was streamed is gone', async t => {
   const body = arrived(t, ['text'])
-  t.equal(body.taken, false)
+  t.equal(body.body.streamed, false)
   t.equal(await streamed(body), 'text')
-  t.equal(body.taken, true)
+  t.equal(body.body.streamed, true)
   await t.rejects(body.bytes(), /already taken as a stream/)
-  t.equal(body.whole, undefined)
+  t.equal(body.body.whole, undefined)
 })
 
 t.test('no body is an empty one, and no JSON', async t => {
   const { body } = arrange(t, {})
-  t.equal(body.hasBody, false)
+  t.equal(body.body.exists, false)
   t.equal((await body.bytes()).length, 0)
   await t.rejects(body.json(), { code: 'BODY_EMPTY', status: 400 })
 })
@@ -175,7 +179,7 @@ t.test('what is not JSON is refused, whenever it is asked for', async t => {
 })
 
 t.test('a rest that nobody reads ends the connection, unless it is small', async t => {
-  const unread = (headers: Record<string, string>): boolean => arrange(t, headers).body.unread
+  const unread = (headers: Record<string, string>): boolean => arrange(t, headers).body.body.unread
   t.equal(unread({}), false)
   t.equal(unread({ 'content-length': '65536' }), false)
   t.equal(unread({ 'content-length': '65537' }), true)
@@ -184,24 +188,24 @@ t.test('a rest that nobody reads ends the connection, unless it is small', async
   const reading = body.bytes()
   incoming.write('half')
   await new Promise(resolve => setImmediate(resolve))
-  t.equal(body.unread, true, 'what was begun stands in the way of the next request')
+  t.equal(body.body.unread, true, 'what was begun stands in the way of the next request')
   incoming.end('end')
   await reading
   Object.assign(incoming, { complete: true })
-  t.equal(body.unread, false)
+  t.equal(body.body.unread, false)
 })
 
 t.test('its head: method, path, query and who sent it', async t => {
-  const pace = new Pace(1, 1)
+  const pace = new BodyPace(1, 1)
   pace.close()
   const incoming = { method: 'PUT', socket: { remoteAddress: '10.0.0.1' } }
   const head = { path: '/x', search: 'a=1&a=2&b=%20', headers: {}, encrypted: true }
-  const request = new Inbound(incoming as unknown as IncomingMessage, head, RULES, pace)
+  const request = new IncomingRequest(incoming as unknown as IncomingMessage, head, RULES, pace)
   t.match(request, { method: 'PUT', path: '/x', search: 'a=1&a=2&b=%20' })
   t.same(request.query.getAll('a'), ['1', '2'])
   t.equal(request.query, request.query)
   t.equal(request.query.get('b'), ' ')
   t.same(request.client, { address: '10.0.0.1', encrypted: true })
   const gone = { socket: {} } as unknown as IncomingMessage
-  t.match(new Inbound(gone, head, RULES, pace), { method: 'GET', client: { address: '' } })
+  t.match(new IncomingRequest(gone, head, RULES, pace), { method: 'GET', client: { address: '' } })
 })

@@ -1,7 +1,7 @@
 /** One request and its reply as the stages see it: slots, groups of writes, leaving, the end. */
 import t from 'tap'
 import type { Bytes, Fault, Slot, Statement } from '../../../engine/plugin.ts'
-import { Call, type CallOptions, toAnswer } from '../../../engine/request/exchange.ts'
+import { Call, type CallOptions, toReply } from '../../../engine/request/exchange.ts'
 import { received } from '../../../engine/request/resumed-call.ts'
 
 const GONE: Fault = { code: 'GONE', message: 'gone', status: 499, expose: true }
@@ -44,7 +44,7 @@ t.test('slots meet by name; a missing one names itself and its route', async t =
   t.throws(() => slots.need(account), {
     code: 'SLOT_EMPTY',
     expose: false,
-    message: 'nobody filled the slot "account" on route "r"',
+    message: 'no stage filled the slot "account" on route "r"',
   })
   slots.set(account, { id: 1 })
   t.same(slots.need({ name: 'account' }), { id: 1 }, 'whoever declares the same name')
@@ -152,37 +152,37 @@ t.test('an answer is bytes or a stream as they are, anything else as JSON', asyn
   const stream = (async function* () {
     yield bytes
   })()
-  t.equal(toAnswer(200, bytes, {}).body, bytes)
-  t.equal(toAnswer(200, stream, {}).body, stream)
-  t.equal(toAnswer(204, undefined, {}).body, undefined)
+  t.equal(toReply(200, bytes, {}).body, bytes)
+  t.equal(toReply(200, stream, {}).body, stream)
+  t.equal(toReply(204, undefined, {}).body, undefined)
   for (const value of [{ a: 1 }, [1], 'text', 7, true, null]) {
-    const answer = toAnswer(200, value, { 'x-a': '1' })
+    const answer = toReply(200, value, { 'x-a': '1' })
     t.equal(Buffer.from(answer.body as Bytes).toString(), JSON.stringify(value))
     t.same(answer.headers, { 'content-type': 'application/json', 'x-a': '1' })
   }
   const own = { 'content-type': 'application/problem+json' }
-  t.same(toAnswer(200, {}, own).headers, own, 'unless it says what it is')
-  t.notOk('content-type' in toAnswer(200, bytes, {}).headers)
+  t.same(toReply(200, {}, own).headers, own, 'unless it says what it is')
+  t.notOk('content-type' in toReply(200, bytes, {}).headers)
 })
 
 t.test('leaving aborts the attempt under way and the signal, with the first reason', async t => {
   const { call } = arrange()
   const aborted: string[] = []
-  call.onLeave(() => aborted.push('first'))
-  call.onLeave(reason => aborted.push(`second ${reason.code}`))
+  call.awaitAttempt({ waiting: true, abort: () => aborted.push('first') })
+  call.awaitAttempt({ waiting: true, abort: reason => aborted.push(`second ${reason.code}`) })
   const { signal } = call
-  call.leave(GONE)
-  call.leave({ ...GONE, code: 'LATER' })
+  call.abandon(GONE)
+  call.abandon({ ...GONE, code: 'LATER' })
   t.same(aborted, ['second GONE'], 'only the attempt under way')
   t.equal(signal.reason, GONE)
-  t.equal(call.left, GONE)
-  call.onLeave(reason => aborted.push(`third ${reason.code}`))
+  t.equal(call.abandonReason, GONE)
+  call.awaitAttempt({ waiting: true, abort: reason => aborted.push(`third ${reason.code}`) })
   t.same(aborted, ['second GONE', 'third GONE'], 'an attempt that begins too late ends at once')
 })
 
 t.test('a signal asked for late is aborted already', async t => {
   const { call } = arrange()
-  call.leave(GONE)
+  call.abandon(GONE)
   t.equal(call.signal.aborted, true)
   t.equal(call.signal.reason, GONE)
 })
@@ -190,7 +190,7 @@ t.test('a signal asked for late is aborted already', async t => {
 t.test('a cut goes to the reply, or is a leaving when there is none', async t => {
   const before = arrange().call
   before.cut(GONE)
-  t.equal(before.left, GONE)
+  t.equal(before.abandonReason, GONE)
   const { call } = arrange()
   const reply = call.answer(
     200,
@@ -199,7 +199,7 @@ t.test('a cut goes to the reply, or is a leaving when there is none', async t =>
     })(),
   )
   call.cut(GONE)
-  t.equal(call.left, undefined, 'the call goes on to its end')
+  t.equal(call.abandonReason, undefined, 'the call goes on to its end')
   await t.rejects(reply.bytes(9), GONE)
 })
 
@@ -213,9 +213,9 @@ t.test('the end is told once, to everybody, whoever throws', async t => {
     throw new Error('a bug')
   })
   call.onEnd(() => void told.push('c'))
-  t.equal(call.over, false)
+  t.equal(call.ended, false)
   t.match(call.finish(outcome), [{ code: 'INTERNAL', message: 'a bug' }])
-  t.equal(call.over, true)
+  t.equal(call.ended, true)
   t.same(call.finish(outcome), [])
   t.same(told, ['a 3', 'c'])
   t.equal(signal.aborted, false, 'complete is no abort')

@@ -10,13 +10,13 @@ const OFTEN = 10
 t.test('timers that come late twice in a row are overload', async t => {
   const ticks = byHand(t)
   const overload = new Overload()
-  t.equal(overload.sheds(performance.now()), false)
+  t.equal(overload.shouldShed(performance.now()), false)
   ticks.pass(EVERY, EVERY)
   ticks.pass(EVERY + 251, EVERY)
   ticks.pass(EVERY, EVERY)
   ticks.pass(EVERY + 251, EVERY)
   ticks.pass(1_000, OFTEN)
-  t.equal(overload.sheds(performance.now()), false, 'once is chance')
+  t.equal(overload.shouldShed(performance.now()), false, 'once is chance')
   overload.close()
   t.equal(ticks.running, 0)
 })
@@ -25,27 +25,27 @@ t.test('while it lasts, whoever comes late in a turn of the loop is turned away'
   const ticks = byHand(t)
   const overload = new Overload()
   for (let n = 0; n < 2; n++) ticks.pass(EVERY + 251, EVERY)
-  t.equal(overload.sheds(performance.now()), false, 'the turn has just begun')
+  t.equal(overload.shouldShed(performance.now()), false, 'the turn has just begun')
   for (let turn = 0; turn < 5; turn++) {
     ticks.pass(20, EVERY)
-    t.equal(overload.sheds(performance.now()), false)
+    t.equal(overload.shouldShed(performance.now()), false)
     ticks.pass(1, EVERY)
-    t.equal(overload.sheds(performance.now()), true)
+    t.equal(overload.shouldShed(performance.now()), true)
     ticks.pass(500, OFTEN)
-    t.equal(overload.sheds(performance.now()), false, 'the next turn serves again')
+    t.equal(overload.shouldShed(performance.now()), false, 'the next turn serves again')
   }
   ticks.pass(501, OFTEN)
   ticks.pass(200, OFTEN)
   t.equal(
-    overload.sheds(performance.now()),
+    overload.shouldShed(performance.now()),
     false,
     'a second in which nobody was turned away ends it',
   )
   ticks.pass(200, EVERY)
-  t.equal(overload.sheds(performance.now()), false)
+  t.equal(overload.shouldShed(performance.now()), false)
   for (let n = 0; n < 2; n++) ticks.pass(EVERY + 251, EVERY)
   ticks.pass(41, OFTEN + 1)
-  t.equal(overload.sheds(performance.now()), true, 'and it may begin anew')
+  t.equal(overload.shouldShed(performance.now()), true, 'and it may begin anew')
   overload.close()
   t.equal(ticks.running, 0)
 })
@@ -54,7 +54,7 @@ t.test('while it lasts, whoever comes late in a turn of the loop is turned away'
 const crowd = (ticks: Ticks, overload: Overload, count: number, each: number): number => {
   let shed = 0
   for (let n = 0; n < count; n++) {
-    if (overload.sheds(performance.now())) shed++
+    if (overload.shouldShed(performance.now())) shed++
     else ticks.pass(each, 0)
   }
   return shed
@@ -99,7 +99,7 @@ t.test('a process that others keep from working is not overloaded', async t => {
   ticks.busy = 0.3
   for (let n = 0; n < 5; n++) ticks.pass(EVERY + 1_000, EVERY)
   ticks.pass(1_000, OFTEN)
-  t.equal(overload.sheds(performance.now()), false)
+  t.equal(overload.shouldShed(performance.now()), false)
   overload.close()
 })
 

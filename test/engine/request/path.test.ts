@@ -138,7 +138,7 @@ t.test('a refusal says why', async t => {
   refused('/a/../b', 'The path is not acceptable: it holds "." or ".." segments.')
   refused('/a%2fb', 'The path is not acceptable: it holds %2f.')
   refused('/a%', 'The path is not acceptable: a "%" that starts no escape.')
-  refused('/a b', 'The path is not acceptable: it holds characters no path has.')
+  refused('/a b', 'The path is not acceptable: it holds characters that a path must escape.')
   refused('/%ff', 'The path is not acceptable: its escapes are not UTF-8.')
   refused('a', 'The path is not acceptable: it does not begin with "/".')
   refused('/?a#b', 'The path is not acceptable: "#" or "\\" in the query.')

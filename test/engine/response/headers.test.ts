@@ -1,9 +1,9 @@
 /** Which heads are read, and which are refused for their head alone. */
 import t from 'tap'
 import {
-  type HeadFacts,
+  checkHead,
   hasBody,
-  judgeHead,
+  type RequestHead,
   type RequestHeaders,
   readHead,
 } from '../../../engine/response/headers.ts'
@@ -58,7 +58,7 @@ t.test('as many headers as the limit says, and not one more', async t => {
   )
 })
 
-const facts = (more: Partial<HeadFacts>, headers: RequestHeaders = {}): HeadFacts => ({
+const facts = (more: Partial<RequestHead>, headers: RequestHeaders = {}): RequestHead => ({
   method: 'POST',
   target: '/',
   version: '1.1',
@@ -69,7 +69,7 @@ const facts = (more: Partial<HeadFacts>, headers: RequestHeaders = {}): HeadFact
 
 t.test('heads that are what they should be', async t => {
   const hosts = ['a', 'a.b:80', '127.0.0.1:8080', '[::1]', '[::1]:80', 'a_b.test', 'A-1.test:65535']
-  for (const host of hosts) t.doesNotThrow(() => judgeHead(facts({}, { host })), host)
+  for (const host of hosts) t.doesNotThrow(() => checkHead(facts({}, { host })), host)
   for (const good of [
     facts({ method: 'GET' }),
     facts({ method: 'GET' }, { 'content-length': '0' }),
@@ -79,15 +79,15 @@ t.test('heads that are what they should be', async t => {
     facts({ target: `/${'x'.repeat(99)}` }),
     facts({ version: '1.0' }),
   ])
-    t.doesNotThrow(() => judgeHead(good))
+    t.doesNotThrow(() => checkHead(good))
   t.doesNotThrow(
-    () => judgeHead({ ...facts({ version: '1.0' }), headers: {} }),
+    () => checkHead({ ...facts({ version: '1.0' }), headers: {} }),
     'HTTP/1.0 knew no Host',
   )
 })
 
 t.test('heads that could mean two things are refused', async t => {
-  const bad: Readonly<Record<string, readonly [HeadFacts, string, number]>> = {
+  const bad: Readonly<Record<string, readonly [RequestHead, string, number]>> = {
     'a long target': [facts({ target: `/${'x'.repeat(100)}` }), 'URL_TOO_LONG', 414],
     'HTTP/0.9': [facts({ version: '0.9' }), 'HEAD_MALFORMED', 400],
     'HTTP/2.0': [facts({ version: '2.0' }), 'HEAD_MALFORMED', 400],
@@ -122,7 +122,7 @@ t.test('heads that could mean two things are refused', async t => {
     ],
   }
   for (const [what, [head, code, status]] of Object.entries(bad))
-    t.throws(() => judgeHead(head), { code, status }, what)
+    t.throws(() => checkHead(head), { code, status }, what)
   const hosts = [
     '',
     ' ',
@@ -139,7 +139,7 @@ t.test('heads that could mean two things are refused', async t => {
     'é',
   ]
   for (const host of hosts)
-    t.throws(() => judgeHead(facts({}, { host })), { code: 'HEAD_MALFORMED' }, `host "${host}"`)
+    t.throws(() => checkHead(facts({}, { host })), { code: 'HEAD_MALFORMED' }, `host "${host}"`)
 })
 
 t.test('whether there is a body is told by the head alone', async t => {

@@ -1,8 +1,8 @@
 /** Where a body comes from: an iterable made to push, and a source that is pulled. */
 import t from 'tap'
 import type { Bytes, Fault } from '../../../engine/plugin.ts'
-import { Answer } from '../../../engine/response/filters.ts'
-import { fromIterable, OPEN, Pipe, type Source } from '../../../engine/response/source.ts'
+import { FilteredReply } from '../../../engine/response/filters.ts'
+import { fromIterable, Pipe, type Source, UNCONTROLLED } from '../../../engine/response/source.ts'
 
 const CUT: Fault = { code: 'CUT', message: 'cut', status: 402, expose: true }
 const bytes = (text: string): Bytes => Buffer.from(text)
@@ -143,8 +143,8 @@ t.test('an iterable that throws is a fault, whatever it throws', async t => {
 })
 
 t.test('a body that dies while it is pulled throws its fault to the reader', async t => {
-  const pipe = new Pipe({ told: undefined })
-  const answer = new Answer(200, {}, undefined, pipe)
+  const pipe = new Pipe({ endFault: undefined })
+  const answer = new FilteredReply(200, {}, undefined, pipe)
   const seen: string[] = []
   pipe.write(bytes('a'))
   setImmediate(() => pipe.fail(CUT))
@@ -157,7 +157,7 @@ t.test('a body that dies while it is pulled throws its fault to the reader', asy
 
 t.test('a valve that is always open does nothing', async t => {
   t.doesNotThrow(() => {
-    OPEN.pause()
-    OPEN.resume()
+    UNCONTROLLED.pause()
+    UNCONTROLLED.resume()
   })
 })

@@ -1,6 +1,6 @@
 /** Which of several targets an attempt goes to; time and load come in. */
 import t from 'tap'
-import { type Balance, pick, type Turns } from '../../../engine/upstream/balance.ts'
+import { type Balance, type PickState, pick } from '../../../engine/upstream/balance.ts'
 import type { Candidate } from '../../../engine/upstream/candidate.ts'
 import { Health } from '../../../engine/upstream/health.ts'
 
@@ -23,7 +23,7 @@ const picks = (
   candidates: readonly Candidate[],
   balance: Balance,
   count: number,
-  turns: Turns = { count: 0 },
+  turns: PickState = { count: 0 },
 ): string[] =>
   Array.from(
     { length: count },
@@ -35,7 +35,7 @@ const tally = (names: readonly string[], name: string): number =>
 t.test('first: the first that is fit', async t => {
   const [a, b, c] = crowd(['a'], ['b'], ['c']) as [Candidate, Candidate, Candidate]
   t.same(picks([a, b, c], 'first', 3), ['a', 'a', 'a'])
-  a.origin.health.failed(NOW, RULES)
+  a.origin.health.recordFailure(NOW, RULES)
   t.same(picks([a, b, c], 'first', 2), ['b', 'b'])
   t.equal(pick([a, b, c], new Set([b]), 'first', { count: 0 }, NOW), c, 'not one already tried')
 })
@@ -44,7 +44,7 @@ t.test('round robin: each in turn, and in turn of those that are fit', async t =
   const candidates = crowd(['a'], ['b'], ['c'])
   const turns = { count: 0 }
   t.same(picks(candidates, 'round-robin', 7, turns).join(''), 'abcabca')
-  candidates[1]?.origin.health.failed(NOW, RULES)
+  candidates[1]?.origin.health.recordFailure(NOW, RULES)
   t.equal(tally(picks(candidates, 'round-robin', 10, turns), 'b'), 0)
 })
 
@@ -105,14 +105,14 @@ t.test('never nobody: of those that are all unfit, the one due soonest', async t
   for (const balance of ['first', 'round-robin', 'weighted', 'least-busy'] as const) {
     const candidates = crowd(['a'], ['b'], ['c'])
     const [a, b, c] = candidates
-    a?.origin.health.failed(NOW, { failures: 1, eject: 900 })
-    b?.origin.health.failed(NOW, { failures: 1, eject: 300 })
+    a?.origin.health.recordFailure(NOW, { failures: 1, eject: 900 })
+    b?.origin.health.recordFailure(NOW, { failures: 1, eject: 300 })
     c?.origin.health.rest(NOW + 600)
     t.same(picks(candidates, balance, 2), ['b', 'b'], balance)
     t.equal(pick(candidates, new Set([b as Candidate]), balance, { count: 0 }, NOW), c)
   }
   const [only] = crowd(['a'])
-  only?.origin.health.failed(NOW, RULES)
+  only?.origin.health.recordFailure(NOW, RULES)
   t.same(picks([only as Candidate], 'first', 1), ['a'], 'one alone is asked, fit or not')
 })
 

@@ -1,23 +1,26 @@
 /** Whoever is silent beyond its patience is told, by one timer for all that runs only while somebody is watched. */
 import t from 'tap'
-import { Vigil, type Watched } from '../../../engine/upstream/inactivity-timer.ts'
+import {
+  InactivityTimer,
+  type InactivityWatched,
+} from '../../../engine/upstream/inactivity-timer.ts'
 import { byHand } from '../../helpers/ticks.ts'
 
 const EVERY = 50
 
-const watched = (patience: number): Watched & { told: number } => ({
-  seat: -1,
-  heardAt: 0,
-  patience,
+const watched = (patience: number): InactivityWatched & { told: number } => ({
+  index: -1,
+  activeAt: 0,
+  deadline: patience,
   told: 0,
-  silent() {
+  onTimeout() {
     this.told++
   },
 })
 
 t.test('silence is noticed after patience ends, and not before', async t => {
   const ticks = byHand(t)
-  const vigil = new Vigil()
+  const vigil = new InactivityTimer()
   const one = watched(200)
   vigil.add(one)
   for (let n = 0; n < 5; n++) ticks.pass(EVERY, EVERY)
@@ -28,14 +31,14 @@ t.test('silence is noticed after patience ends, and not before', async t => {
 
 t.test('being heard of is patience anew', async t => {
   const ticks = byHand(t)
-  const vigil = new Vigil()
+  const vigil = new InactivityTimer()
   const one = watched(100)
   const other = watched(Number.POSITIVE_INFINITY)
   vigil.add(one)
   vigil.add(other)
   for (let n = 0; n < 20; n++) {
     ticks.pass(EVERY, EVERY)
-    one.heardAt = vigil.now
+    one.activeAt = vigil.now
   }
   t.equal(one.told, 0)
   for (let n = 0; n < 20; n++) ticks.pass(EVERY, EVERY)
@@ -45,16 +48,16 @@ t.test('being heard of is patience anew', async t => {
 
 t.test('who left is not told, and nobody watched is no timer', async t => {
   const ticks = byHand(t)
-  const vigil = new Vigil()
+  const vigil = new InactivityTimer()
   const [one, two] = [watched(0), watched(1_000)]
   t.equal(ticks.running, 0)
   vigil.add(one)
   vigil.add(two)
   t.equal(ticks.running, 1, 'one for both')
-  vigil.leave(one)
+  vigil.remove(one)
   ticks.pass(500, EVERY)
   t.equal(one.told, 0)
-  vigil.leave(two)
+  vigil.remove(two)
   ticks.pass(EVERY, EVERY)
   t.equal(ticks.running, 0)
   vigil.add(one)
@@ -63,12 +66,12 @@ t.test('who left is not told, and nobody watched is no timer', async t => {
 
 t.test('whoever is told may leave at once', async t => {
   const ticks = byHand(t)
-  const vigil = new Vigil()
+  const vigil = new InactivityTimer()
   const all = [watched(0), watched(0), watched(0)]
   for (const each of all) {
-    each.silent = () => {
+    each.onTimeout = () => {
       each.told++
-      vigil.leave(each)
+      vigil.remove(each)
     }
     vigil.add(each)
   }

@@ -88,10 +88,10 @@ for (const [what, row] of Object.entries(FAULTS))
     else await t.rejects(asked, expected)
     t.equal(origin.busy, 0)
     const now = performance.now()
-    t.equal(origin.health.failed(now, HEALTH), true, 'it was a failure: one more ejects')
+    t.equal(origin.health.recordFailure(now, HEALTH), true, 'it was a failure: one more ejects')
     t.equal(await text(await ask()), 'ok', 'and the next request finds a sound connection')
     t.equal(origin.busy, 0)
-    t.equal(origin.health.fit(now), true)
+    t.equal(origin.health.isAvailable(now), true)
   })
 
 t.test('a POST that was sent may not be sent again', async t => {
@@ -114,7 +114,7 @@ t.test('one that never got a connection was not sent: any request may go elsewhe
       retryable: true,
       cause: { code: 'ECONNREFUSED' },
     })
-  t.equal(origin.health.fit(performance.now()), false, 'and twice is out')
+  t.equal(origin.health.isAvailable(performance.now()), false, 'and twice is out')
   t.equal(origin.busy, 0)
 })
 
@@ -129,7 +129,7 @@ t.test('a body that breaks is the client’s fault, told as it is', async t => {
   }
   for (let n = 0; n < 5; n++)
     await t.rejects(ask({ method: 'POST', body: broken() }), { code: 'BODY_CUT', status: 400 })
-  t.equal(origin.health.fit(performance.now()), true, 'the upstream did nothing')
+  t.equal(origin.health.isAvailable(performance.now()), true, 'the upstream did nothing')
   t.equal(origin.busy, 0)
   t.equal(await text(await ask()), 'ok')
 })
@@ -151,7 +151,7 @@ t.test('a request that cannot be sent is nobody’s failure but ours', async t =
       { code: 'REQUEST_UNSENDABLE', status: 500, expose: false, retryable: false },
       JSON.stringify(each),
     )
-  t.equal(origin.health.fit(performance.now()), true)
+  t.equal(origin.health.isAvailable(performance.now()), true)
   t.equal(origin.busy, 0)
   t.equal(await text(await ask()), 'ok')
 })
@@ -176,9 +176,9 @@ t.test('what an answer means for the next pick', async t => {
     const { origin, ask } = aim(t, upstream.url)
     const before = performance.now()
     t.equal((await ask()).status, 429)
-    t.ok(origin.health.until >= before + rest, `rests for ${rest} ms`)
-    t.ok(origin.health.until <= performance.now() + rest)
-    t.equal(origin.health.ejected(performance.now()), false)
+    t.ok(origin.health.availableAt >= before + rest, `rests for ${rest} ms`)
+    t.ok(origin.health.availableAt <= performance.now() + rest)
+    t.equal(origin.health.isEjected(performance.now()), false)
   }
 })
 
@@ -192,7 +192,7 @@ t.test('500 and more are failures in a row, 4xx and less are none', async t => {
   const fit: boolean[] = []
   for (const _ of statuses) {
     await text(await ask())
-    fit.push(origin.health.fit(performance.now()))
+    fit.push(origin.health.isAvailable(performance.now()))
   }
   t.same(fit, [true, true, true, true, true, false])
 })

@@ -97,7 +97,7 @@ t.test('a reader that pauses is no silence of the upstream', async t => {
   const deadlines = { ...PATIENT, idle: 20 }
   const answer = await ask({ deadlines })
   const log: string[] = []
-  const valve = answer.pour({
+  const valve = answer.pipeTo({
     write: part => void log.push(Buffer.from(part).toString()),
     end: () => void log.push('end'),
     fail: reason => void log.push(reason.code),
@@ -185,5 +185,9 @@ t.test('leaving: before it is connected, before the head, in the body', async t 
   t.same(log.at(-1), 'fail GONE')
   t.equal(origin.busy, 0)
   t.equal(await text(await ask({ path: '/ok' })), 'ok')
-  t.equal(origin.health.fit(performance.now()), true, 'and none of it was the upstream’s fault')
+  t.equal(
+    origin.health.isAvailable(performance.now()),
+    true,
+    'and none of it was the upstream’s fault',
+  )
 })

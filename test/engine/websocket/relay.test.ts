@@ -35,7 +35,7 @@ t.test('peers that answer pings stay', async t => {
   const { relay, client, upstream } = await relayed(t)
   for (let beats = 0; beats < 3; beats++) {
     const both = [once(client, 'ping'), once(upstream, 'ping')]
-    relay.beat()
+    relay.checkPeers()
     await Promise.all(both)
     // The pong travels behind the ping; a message behind the pong shows that it arrived.
     const arrived = [once(upstream, 'message'), once(client, 'message')]
@@ -52,9 +52,9 @@ t.test('a client without a sign of life is dropped, and its upstream told', asyn
   const { relay, upstream, nearUpstream } = await relayed(t, { autoPong: false })
   const closed = once(upstream, 'close')
   const answered = once(nearUpstream, 'pong')
-  relay.beat()
+  relay.checkPeers()
   await answered
-  relay.beat()
+  relay.checkPeers()
   t.equal((await closed)[0], 1001)
   t.match(await relay.done, { end: 'hangup' })
 })
@@ -63,9 +63,9 @@ t.test('an upstream without a sign of life is dropped, and its client told', asy
   const { relay, client, nearClient } = await relayed(t, {}, { autoPong: false })
   const closed = once(client, 'close')
   const answered = once(nearClient, 'pong')
-  relay.beat()
+  relay.checkPeers()
   await answered
-  relay.beat()
+  relay.checkPeers()
   t.equal((await closed)[0], 1011)
   t.match(await relay.done, { end: 'cut', fault: { code: 'UPSTREAM_CUT' } })
 })
@@ -75,7 +75,7 @@ t.test('a slow client has time for what is large, and its paused upstream stays'
   client.pause()
   upstream.send('x'.repeat(10_000_000))
   while (nearClient.bufferedAmount < 1_000_000) await new Promise(resolve => setImmediate(resolve))
-  for (let beats = 0; beats < 4; beats++) relay.beat()
+  for (let beats = 0; beats < 4; beats++) relay.checkPeers()
   t.equal(nearClient.readyState, nearClient.OPEN)
   const received = once(client, 'message')
   client.resume()
@@ -90,7 +90,7 @@ t.test('a client that takes nothing is dropped', async t => {
   upstream.send('x'.repeat(10_000_000))
   while (nearClient.bufferedAmount < 1_000_000) await new Promise(resolve => setImmediate(resolve))
   const closed = once(upstream, 'close')
-  for (let beats = 0; beats < 60; beats++) relay.beat()
+  for (let beats = 0; beats < 60; beats++) relay.checkPeers()
   t.equal((await closed)[0], 1001)
   t.match(await relay.done, { end: 'hangup' })
 })
