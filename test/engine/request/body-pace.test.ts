@@ -1,4 +1,4 @@
-/** A body slower than the least rate is refused once its grace is over; one that keeps up never is. Time comes in. */
+/** A body slower than the minimum pace is refused after its grace. Times are arguments. */
 import type { IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import t, { type Test } from 'tap'
@@ -25,7 +25,7 @@ const arrange = (t: Test) => {
 const arrive = (incoming: PassThrough, bytes: number): Promise<void> =>
   new Promise(resolve => incoming.write(Buffer.alloc(bytes), () => setImmediate(resolve)))
 
-t.test('a body that is read whole', async t => {
+t.test('body pace: a body read whole is refused when it is too slow after the grace', async t => {
   const { incoming, body, after } = arrange(t)
   const read = body.bytes()
   await arrive(incoming, 11_000)
@@ -36,7 +36,7 @@ t.test('a body that is read whole', async t => {
   await t.rejects(read, SLOW, 'and then not any more')
 })
 
-t.test('a body that is streamed', async t => {
+t.test('body pace: a streamed body is refused when it is too slow after the grace', async t => {
   const { incoming, body, after } = arrange(t)
   const reader = body.stream()[Symbol.asyncIterator]()
   const first = reader.next()
@@ -51,7 +51,7 @@ t.test('a body that is streamed', async t => {
   await t.rejects(third, SLOW)
 })
 
-t.test('a body whose reader takes its time', async t => {
+t.test('body pace: the time of a slow reader does not count', async t => {
   const { incoming, body, after } = arrange(t)
   const reader = body.stream()[Symbol.asyncIterator]()
   const first = reader.next()
@@ -66,7 +66,7 @@ t.test('a body whose reader takes its time', async t => {
   await t.rejects(third, SLOW, 'until it is waited for')
 })
 
-t.test('a body that ended is left alone', async t => {
+t.test('body pace: a body that has ended is not checked', async t => {
   const { incoming, body, after } = arrange(t)
   const read = body.bytes()
   incoming.end(Buffer.alloc(10))

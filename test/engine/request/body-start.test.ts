@@ -1,4 +1,4 @@
-/** A streamed body is begun before an upstream is asked to take it; small pieces of it are joined. */
+/** A streamed body is begun before an upstream gets it; small pieces of it are joined. */
 import type { IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import t, { type Test } from 'tap'
@@ -30,7 +30,7 @@ const streamed = async (body: IncomingRequest): Promise<string> => {
   return Buffer.concat(parts).toString()
 }
 
-t.test('a body is sent on when 64 KiB of it are there', async t => {
+t.test('request body: a streamed body is sent when 64 KiB have arrived', async t => {
   const halves = ['a'.repeat(40_000), 'b'.repeat(40_000), 'c'.repeat(40_000)] as const
   for (const read of [streamed, async (body: IncomingRequest) => String(await body.bytes())]) {
     const { incoming, body } = arrange(t)
@@ -52,7 +52,7 @@ t.test('a body is sent on when 64 KiB of it are there', async t => {
   }
 })
 
-t.test('a body that ends before that is there to be sent again', async t => {
+t.test('request body: a body that ends before 64 KiB can be sent again', async t => {
   const body = arrived(t, ['one', 'two'])
   await body.body.prepare()
   t.equal(String(body.body.whole), 'onetwo')
@@ -61,7 +61,7 @@ t.test('a body that ends before that is there to be sent again', async t => {
   t.equal(body.body.prepare(), undefined, 'nothing is left to be done')
 })
 
-t.test('a client that leaves behind the beginning, or goes beyond the limit there', async t => {
+t.test('request body: a cut or an excess behind the first 64 KiB is refused', async t => {
   const { incoming, body } = arrange(t, 70_000)
   incoming.write('a'.repeat(65_536))
   await body.body.prepare()
@@ -75,7 +75,7 @@ t.test('a client that leaves behind the beginning, or goes beyond the limit ther
   await t.rejects(streamed(large.body), { code: 'BODY_TOO_LARGE' })
 })
 
-t.test('thousands of one-byte pieces are kept as a few', async t => {
+t.test('request body: thousands of one-byte pieces are joined', async t => {
   const text = 'tiny pieces'.repeat(80)
   t.equal(String(await arrived(t, [...text]).bytes()), text)
   const parts = Array.from(text.slice(0, 300), letter => Buffer.from(letter))

@@ -1,4 +1,4 @@
-/** A crowd that changes with every request: who is here is here once, and whoever is visited may leave. */
+/** A set whose members remember their index: unique members, removal while iterating. */
 
 import t from 'tap'
 import { type Indexed, IndexedSet } from '../../../engine/request/indexed-set.ts'
@@ -9,7 +9,7 @@ interface Member extends Indexed {
 }
 const member = (name: number): Member => ({ name, index: -1 })
 
-t.test('who came is here until it leaves, once', async t => {
+t.test('indexed set: has each member once, until it is removed', async t => {
   const roster = new IndexedSet<Member>()
   const [a, b, c] = [member(1), member(2), member(3)]
   for (const each of [a, b, c, a]) roster.add(each)
@@ -20,7 +20,7 @@ t.test('who came is here until it leaves, once', async t => {
   t.same([...roster].map(({ name }) => name).sort(), [2, 3])
 })
 
-t.test('whoever is visited may leave', async t => {
+t.test('indexed set: members may be removed while it is iterated', async t => {
   const roster = new IndexedSet<Member>()
   const all = [1, 2, 3, 4].map(member)
   for (const each of all) roster.add(each)
@@ -33,7 +33,7 @@ t.test('whoever is visited may leave', async t => {
   t.equal(roster.size, 0)
 })
 
-t.test('property: it is the set that a Set would be', async t => {
+t.test('indexed set: behaves as a Set in any sequence of operations', async t => {
   const moves = fc.array(fc.record({ name: fc.nat(9), comes: fc.boolean() }), { maxLength: 60 })
   fc.assert(
     fc.property(moves, list => {

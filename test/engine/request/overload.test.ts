@@ -1,4 +1,4 @@
-/** A process that has more to do than it can turns new requests away, and those under way are served. */
+/** An overloaded process refuses new requests, so that those under way are served. */
 import t from 'tap'
 import { Overload } from '../../../engine/request/overload.ts'
 import { plugin, startCore } from '../../helpers/core.ts'
@@ -7,7 +7,7 @@ import { byHand, type Ticks } from '../../helpers/ticks.ts'
 const EVERY = 50
 const OFTEN = 10
 
-t.test('timers that come late twice in a row are overload', async t => {
+t.test('overload: two late timers in a row are overload', async t => {
   const ticks = byHand(t)
   const overload = new Overload()
   t.equal(overload.shouldShed(performance.now()), false)
@@ -21,7 +21,7 @@ t.test('timers that come late twice in a row are overload', async t => {
   t.equal(ticks.running, 0)
 })
 
-t.test('while it lasts, whoever comes late in a turn of the loop is turned away', async t => {
+t.test('overload: a request late in a turn of the loop is refused while it lasts', async t => {
   const ticks = byHand(t)
   const overload = new Overload()
   for (let n = 0; n < 2; n++) ticks.pass(EVERY + 251, EVERY)
@@ -60,7 +60,7 @@ const crowd = (ticks: Ticks, overload: Overload, count: number, each: number): n
   return shed
 }
 
-t.test('a second turn full of requests is overload before it ends', async t => {
+t.test('overload: a second turn full of requests is overload before the turn ends', async t => {
   const ticks = byHand(t)
   const overload = new Overload()
   ticks.pass(0, EVERY)
@@ -73,7 +73,7 @@ t.test('a second turn full of requests is overload before it ends', async t => {
   t.equal(ticks.running, 0)
 })
 
-t.test('turns full of requests that are no overload', async t => {
+t.test('overload: short turns and single long requests are no overload', async t => {
   const ticks = byHand(t)
   const overload = new Overload()
   for (let turn = 0; turn < 9; turn++) {
@@ -93,7 +93,7 @@ t.test('turns full of requests that are no overload', async t => {
   overload.close()
 })
 
-t.test('a process that others keep from working is not overloaded', async t => {
+t.test('overload: a process that waits for the CPU is not overloaded', async t => {
   const ticks = byHand(t)
   const overload = new Overload()
   ticks.busy = 0.3
@@ -103,7 +103,7 @@ t.test('a process that others keep from working is not overloaded', async t => {
   overload.close()
 })
 
-t.test('then new requests are answered 503 at once, in the client’s dialect', async t => {
+t.test("overload: new requests get a 503 at once, in the client's dialect", async t => {
   const ticks = byHand(t)
   const wait = Promise.withResolvers<void>()
   const begun = Promise.withResolvers<void>()

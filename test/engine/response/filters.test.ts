@@ -1,4 +1,4 @@
-/** The joints of a reply's body: tails, cuts, filters that throw, bodies read twice, back-pressure. */
+/** Filters of a reply's body: tails, cuts, filters that throw, bodies read twice, back-pressure. */
 import t from 'tap'
 import type { Bytes, Fault, Filter, Out } from '../../../engine/plugin.ts'
 import { FilteredReply } from '../../../engine/response/filters.ts'
@@ -56,28 +56,31 @@ const poured = async (answer: FilteredReply): Promise<string[]> => {
   return log
 }
 
-t.test('bytes are one tail', async t => {
+t.test('filters: bytes are one tail', async t => {
   t.same(await poured(new FilteredReply(200, {}, bytes('whole'))), ['end whole'])
   t.same(await poured(new FilteredReply(204, {}, undefined)), ['end '])
 })
 
-t.test('an async generator over the old body keeps its last chunk back as the tail', async t => {
-  const source = byHand()
-  const answer = new FilteredReply(200, { 'content-length': '3' }, undefined, source)
-  const old = answer.body as AsyncIterable<Bytes>
-  answer.body = (async function* () {
-    for await (const chunk of old) yield bytes(text(chunk).toUpperCase())
-  })()
-  t.notOk('content-length' in answer.headers, 'the length of another body is gone')
-  const done = poured(answer)
-  await new Promise(setImmediate)
-  source.out?.write(bytes('a'))
-  source.out?.write(bytes('b'))
-  source.out?.end(bytes('c'))
-  t.same(await done, ['A', 'B', 'end C'])
-})
+t.test(
+  'filters: an async generator over the old body holds its last chunk back as the tail',
+  async t => {
+    const source = byHand()
+    const answer = new FilteredReply(200, { 'content-length': '3' }, undefined, source)
+    const old = answer.body as AsyncIterable<Bytes>
+    answer.body = (async function* () {
+      for await (const chunk of old) yield bytes(text(chunk).toUpperCase())
+    })()
+    t.notOk('content-length' in answer.headers, 'the length of another body is gone')
+    const done = poured(answer)
+    await new Promise(setImmediate)
+    source.out?.write(bytes('a'))
+    source.out?.write(bytes('b'))
+    source.out?.end(bytes('c'))
+    t.same(await done, ['A', 'B', 'end C'])
+  },
+)
 
-t.test('filters run in the order they were added, and see the tail', async t => {
+t.test('filters: run in the order they were added, and see the tail', async t => {
   const answer = new FilteredReply(200, {}, chunks('1', '2'))
   const add = (mark: string): Filter => ({
     write: (chunk, out) => out.write(bytes(text(chunk) + mark)),
@@ -88,7 +91,7 @@ t.test('filters run in the order they were added, and see the tail', async t => 
   t.same(await poured(answer), ['1ab', 'end 2ab'])
 })
 
-t.test('a cut from within a write settles once', async t => {
+t.test('filters: a cut within a write ends the body once', async t => {
   const source = byHand()
   const answer = new FilteredReply(200, {}, undefined, source)
   let settled = 0
@@ -118,44 +121,47 @@ t.test('a cut from within a write settles once', async t => {
   t.notOk(log.includes('late'))
 })
 
-t.test('a filter that throws becomes one `fail` downstream, in each of its members', async t => {
-  const bad: Record<string, Filter> = {
-    write: {
-      write() {
-        throw new Error('boom')
+t.test(
+  'filters: a filter that throws is one `fail` downstream, in each of its methods',
+  async t => {
+    const bad: Record<string, Filter> = {
+      write: {
+        write() {
+          throw new Error('boom')
+        },
       },
-    },
-    end: {
-      end() {
-        throw new Error('boom')
+      end: {
+        end() {
+          throw new Error('boom')
+        },
       },
-    },
-    fail: {
-      fail() {
-        throw new Error('boom')
+      fail: {
+        fail() {
+          throw new Error('boom')
+        },
       },
-    },
-  }
-  for (const [member, filter] of Object.entries(bad)) {
-    const source = byHand()
-    const answer = new FilteredReply(200, {}, undefined, source)
-    answer.through(filter)
-    const { log, out } = sink()
-    answer.pipeTo(out)
-    if (member === 'fail') source.out?.fail(cutFault)
-    else {
-      source.out?.write(bytes('x'))
-      source.out?.end()
     }
-    t.equal(log.filter(line => line === 'fail STAGE_THREW').length, 1, member)
-    t.notOk(
-      log.some(line => line.startsWith('end')),
-      `${member}: no end after it`,
-    )
-  }
-})
+    for (const [member, filter] of Object.entries(bad)) {
+      const source = byHand()
+      const answer = new FilteredReply(200, {}, undefined, source)
+      answer.through(filter)
+      const { log, out } = sink()
+      answer.pipeTo(out)
+      if (member === 'fail') source.out?.fail(cutFault)
+      else {
+        source.out?.write(bytes('x'))
+        source.out?.end()
+      }
+      t.equal(log.filter(line => line === 'fail STAGE_THREW').length, 1, member)
+      t.notOk(
+        log.some(line => line.startsWith('end')),
+        `${member}: no end after it`,
+      )
+    }
+  },
+)
 
-t.test('peek shows the first chunk and leaves it', async t => {
+t.test('peek: returns the first chunk and does not consume it', async t => {
   t.equal(text(await new FilteredReply(200, {}, bytes('all')).peek()), 'all')
   const answer = new FilteredReply(200, {}, chunks('one', 'two', 'three'))
   t.equal(text(await answer.peek()), 'one')
@@ -166,7 +172,7 @@ t.test('peek shows the first chunk and leaves it', async t => {
   t.same(await poured(empty), ['end '])
 })
 
-t.test('peek on a source that dies rejects with its fault', async t => {
+t.test('peek: rejects with the fault of a source that fails', async t => {
   const source = byHand()
   const answer = new FilteredReply(200, {}, undefined, source)
   const first = answer.peek()
@@ -174,7 +180,7 @@ t.test('peek on a source that dies rejects with its fault', async t => {
   await t.rejects(first, { code: 'CUT' })
 })
 
-t.test('bytes reads through the filters so far, within its limit', async t => {
+t.test('reply bytes: reads through the filters so far, within its limit', async t => {
   const answer = new FilteredReply(200, {}, chunks('ab', 'cd'))
   answer.through({ write: (chunk, out) => out.write(bytes(`<${text(chunk)}>`)) })
   t.equal(text(await answer.bytes(100)), '<ab>cd')
@@ -184,7 +190,7 @@ t.test('bytes reads through the filters so far, within its limit', async t => {
   })
 })
 
-t.test('a body read half way aborts its source', async t => {
+t.test('reply body: a reader that stops midway aborts the source', async t => {
   const source = byHand()
   const answer = new FilteredReply(200, {}, undefined, source)
   const body = answer.body as AsyncIterable<Bytes>
@@ -199,7 +205,7 @@ t.test('a body read half way aborts its source', async t => {
   t.equal(source.aborted?.code, 'READER_LEFT')
 })
 
-t.test('a reader that does not read pauses the source', async t => {
+t.test('reply body: a reader that does not read pauses the source', async t => {
   const source = byHand()
   const answer = new FilteredReply(200, {}, undefined, source)
   const body = (answer.body as AsyncIterable<Bytes>)[Symbol.asyncIterator]()
@@ -212,7 +218,7 @@ t.test('a reader that does not read pauses the source', async t => {
   t.notOk(source.paused, 'and reading on resumes it')
 })
 
-t.test('a cut before anyone poured comes out of the source', async t => {
+t.test('reply cut: before the body is started, the fault comes out of the source', async t => {
   const source = byHand()
   const answer = new FilteredReply(200, {}, undefined, source)
   answer.cut(cutFault)
@@ -222,7 +228,7 @@ t.test('a cut before anyone poured comes out of the source', async t => {
   t.same(await poured(iterable), ['fail CUT'])
 })
 
-t.test('a pipe hands over what it kept, in order, with its end', async t => {
+t.test('pipe: passes buffered chunks on in order, with their end', async t => {
   const pipe = new Pipe({ endFault: undefined })
   pipe.write(bytes('a'))
   pipe.end(bytes('b'))

@@ -1,4 +1,4 @@
-/** Which headers go up to an upstream, and which come down from it. */
+/** Headers that pass to an upstream, and headers that pass to the client. */
 
 import t from 'tap'
 import { createPassRule, responseHeaders } from '../../../engine/response/headers.ts'
@@ -7,7 +7,7 @@ import fc from '../../helpers/property.ts'
 
 const RUNS = scaled(1_000, 100_000)
 
-t.test('only what is listed goes up', async t => {
+t.test('request headers: only listed ones pass to the upstream', async t => {
   const usual = {
     accept: 'a',
     'accept-language': 'b',
@@ -60,17 +60,20 @@ const NEVER = [
   'true-client-ip',
   'cf-connecting-ip',
 ]
-t.test('what never goes up does not go up, however it is listed', async t => {
+t.test('request headers: forbidden ones never pass, however they are listed', async t => {
   const client = Object.fromEntries(NEVER.map(name => [name, 'secret']))
   for (const extra of [NEVER, NEVER.map(name => name.toUpperCase()), ['*'], ['x-*', 'c*', 'AUTH*']])
     t.same(createPassRule(extra)(client), {}, extra.slice(0, 3).join())
 })
 
-t.test('a credential of the client: as a plugin names it, however it is listed', async t => {
-  const client = { 'x-secret': 'secret', 'x-one': '1' }
-  for (const extra of [['x-secret', 'x-one'], ['X-SECRET', 'X-*'], ['*']])
-    t.same(createPassRule(extra, ['x-secret'])(client), { 'x-one': '1' }, extra.join())
-})
+t.test(
+  'request headers: credentials that plugins name never pass, however they are listed',
+  async t => {
+    const client = { 'x-secret': 'secret', 'x-one': '1' }
+    for (const extra of [['x-secret', 'x-one'], ['X-SECRET', 'X-*'], ['*']])
+      t.same(createPassRule(extra, ['x-secret'])(client), { 'x-one': '1' }, extra.join())
+  },
+)
 
 const SPELLINGS = [
   (name: string) => name,
@@ -79,7 +82,7 @@ const SPELLINGS = [
   (name: string) => `keep-alive,\t${name} ,`,
   (name: string) => `,,  ${name}  ,,x`,
 ]
-t.test('what Connection names ends here, in odd spellings too', async t => {
+t.test('hop-by-hop headers: names in Connection do not pass, in any spelling', async t => {
   for (const spell of SPELLINGS) {
     const connection = spell('x-inner')
     t.same(createPassRule(['x-*'])({ connection, 'x-inner': '1', 'x-outer': '2' }), {
@@ -92,7 +95,7 @@ t.test('what Connection names ends here, in odd spellings too', async t => {
   t.same(responseHeaders({ connection: ['close', 'X-Inner'], 'x-inner': '1' }), {}, 'in two lines')
 })
 
-t.test('property: nothing named in Connection ever passes, either way', async t => {
+t.test('hop-by-hop headers: no name in Connection passes in either direction', async t => {
   const names = fc.constantFrom(
     'accept',
     'x-a',
@@ -127,28 +130,25 @@ t.test('property: nothing named in Connection ever passes, either way', async t 
   t.pass()
 })
 
-t.test(
-  'of an upstream, its connection, cookies, host and our own names do not come down',
-  async t => {
-    const ends = [
-      ...['keep-alive', 'proxy-connection', 'proxy-authenticate', 'proxy-authorization', 'te'],
-      ...['trailer', 'transfer-encoding', 'upgrade', 'set-cookie2', 'alt-svc', 'server', 'date'],
-      ...['strict-transport-security', 'public-key-pins', 'traceparent', 'tracestate'],
-      ...['x-tollgate-version', 'x-tollgate-anything', '__proto__', 'constructor', 'prototype'],
-    ]
-    const given: Record<string, string | string[] | undefined> = Object.create(null)
-    for (const name of ends) given[name] = '1'
-    given['set-cookie'] = ['a=1', 'b=2']
-    given.connection = 'keep-alive'
-    given.absent = undefined
-    const headers = responseHeaders(given)
-    t.same(Object.keys(headers), [])
-    t.equal(Object.getPrototypeOf(headers), Object.prototype, 'whatever it was called')
-    const kept = { 'content-type': 'a', 'content-length': '1', etag: 'b', vary: ['a', 'b'] }
-    t.same(responseHeaders(kept), kept)
-  },
-)
+t.test('response headers: those of connection, cookies, host and gateway do not pass', async t => {
+  const ends = [
+    ...['keep-alive', 'proxy-connection', 'proxy-authenticate', 'proxy-authorization', 'te'],
+    ...['trailer', 'transfer-encoding', 'upgrade', 'set-cookie2', 'alt-svc', 'server', 'date'],
+    ...['strict-transport-security', 'public-key-pins', 'traceparent', 'tracestate'],
+    ...['x-tollgate-version', 'x-tollgate-anything', '__proto__', 'constructor', 'prototype'],
+  ]
+  const given: Record<string, string | string[] | undefined> = Object.create(null)
+  for (const name of ends) given[name] = '1'
+  given['set-cookie'] = ['a=1', 'b=2']
+  given.connection = 'keep-alive'
+  given.absent = undefined
+  const headers = responseHeaders(given)
+  t.same(Object.keys(headers), [])
+  t.equal(Object.getPrototypeOf(headers), Object.prototype, 'whatever it was called')
+  const kept = { 'content-type': 'a', 'content-length': '1', etag: 'b', vary: ['a', 'b'] }
+  t.same(responseHeaders(kept), kept)
+})
 
-t.test('the request id of an upstream stays findable, but is not ours', async t => {
+t.test("response headers: the upstream's request id passes under another name", async t => {
   t.same(responseHeaders({ 'x-request-id': 'theirs' }), { 'x-upstream-request-id': 'theirs' })
 })

@@ -1,4 +1,5 @@
-/** Ejected after failures in a row, brought back by one probe, resting when it asked to. Time comes in. */
+/** Ejection after failures in a row, readmission by one probe, rest on request. Times are
+ *  arguments. */
 import t from 'tap'
 import { Health } from '../../../engine/upstream/health.ts'
 
@@ -6,18 +7,21 @@ const RULES = { failures: 3, eject: 100 }
 const failing = (health: Health, times: number, now: number): boolean[] =>
   Array.from({ length: times }, () => health.recordFailure(now, RULES))
 
-t.test('so many failures in a row eject, for so long', async t => {
-  const health = new Health()
-  t.same(failing(health, 3, 1_000), [false, false, true], 'the last one says so')
-  t.equal(health.isAvailable(1_000), false)
-  t.equal(health.isAvailable(1_099), false)
-  t.equal(health.isEjected(1_099), true)
-  t.equal(health.availableAt, 1_100)
-  t.equal(health.isAvailable(1_100), true, 'then it is due')
-  t.equal(health.isEjected(1_100), false)
-})
+t.test(
+  'health: ejects after the configured failures in a row, for the configured time',
+  async t => {
+    const health = new Health()
+    t.same(failing(health, 3, 1_000), [false, false, true], 'the last one says so')
+    t.equal(health.isAvailable(1_000), false)
+    t.equal(health.isAvailable(1_099), false)
+    t.equal(health.isEjected(1_099), true)
+    t.equal(health.availableAt, 1_100)
+    t.equal(health.isAvailable(1_100), true, 'then it is due')
+    t.equal(health.isEjected(1_100), false)
+  },
+)
 
-t.test('failures that are not in a row do not', async t => {
+t.test('health: failures that are not in a row do not eject', async t => {
   const health = new Health()
   for (let n = 0; n < 10; n++) {
     failing(health, 2, 1_000)
@@ -27,7 +31,7 @@ t.test('failures that are not in a row do not', async t => {
   t.equal(health.isEjected(1_000), false)
 })
 
-t.test('one request finds out whether it is back; the others wait', async t => {
+t.test('health: one request probes an ejected origin, others wait', async t => {
   const health = new Health()
   failing(health, 3, 1_000)
   health.recordAttempt(1_050)
@@ -41,7 +45,7 @@ t.test('one request finds out whether it is back; the others wait', async t => {
   t.same(failing(health, 3, 1_200), [false, false, true], 'and it starts anew')
 })
 
-t.test('a probe that fails ejects again at once', async t => {
+t.test('health: a failed probe ejects again at once', async t => {
   const health = new Health()
   failing(health, 3, 1_000)
   health.recordAttempt(1_100)
@@ -50,7 +54,7 @@ t.test('a probe that fails ejects again at once', async t => {
   t.equal(health.isAvailable(1_250), true)
 })
 
-t.test('a probe that told nothing leaves the place to another', async t => {
+t.test('health: an abandoned probe lets another request probe', async t => {
   const health = new Health()
   failing(health, 3, 1_000)
   health.recordAttempt(1_100)
@@ -62,7 +66,7 @@ t.test('a probe that told nothing leaves the place to another', async t => {
   t.equal(health.isAvailable(1_150), true, 'an answer that asks for a pause is none either')
 })
 
-t.test('who asks for a pause rests, and is not ejected', async t => {
+t.test('health: an origin that asks for a pause rests, and is not ejected', async t => {
   const health = new Health()
   health.rest(1_500)
   t.equal(health.isAvailable(1_499), false)

@@ -1,4 +1,4 @@
-/** Whoever is silent beyond its patience is told, by one timer for all that runs only while somebody is watched. */
+/** One timer calls whatever was inactive beyond its deadline, and runs only while it has members. */
 import t from 'tap'
 import {
   InactivityTimer,
@@ -18,7 +18,7 @@ const watched = (patience: number): InactivityWatched & { told: number } => ({
   },
 })
 
-t.test('silence is noticed after patience ends, and not before', async t => {
+t.test('inactivity timer: fires after the deadline, and not before', async t => {
   const ticks = byHand(t)
   const vigil = new InactivityTimer()
   const one = watched(200)
@@ -29,7 +29,7 @@ t.test('silence is noticed after patience ends, and not before', async t => {
   t.equal(one.told, 1)
 })
 
-t.test('being heard of is patience anew', async t => {
+t.test('inactivity timer: activity restarts the deadline', async t => {
   const ticks = byHand(t)
   const vigil = new InactivityTimer()
   const one = watched(100)
@@ -46,25 +46,28 @@ t.test('being heard of is patience anew', async t => {
   t.equal(other.told, 0, 'and some have no end of it')
 })
 
-t.test('who left is not told, and nobody watched is no timer', async t => {
-  const ticks = byHand(t)
-  const vigil = new InactivityTimer()
-  const [one, two] = [watched(0), watched(1_000)]
-  t.equal(ticks.running, 0)
-  vigil.add(one)
-  vigil.add(two)
-  t.equal(ticks.running, 1, 'one for both')
-  vigil.remove(one)
-  ticks.pass(500, EVERY)
-  t.equal(one.told, 0)
-  vigil.remove(two)
-  ticks.pass(EVERY, EVERY)
-  t.equal(ticks.running, 0)
-  vigil.add(one)
-  t.equal(ticks.running, 1, 'and it starts again')
-})
+t.test(
+  'inactivity timer: a removed member is not called, and without members no timer runs',
+  async t => {
+    const ticks = byHand(t)
+    const vigil = new InactivityTimer()
+    const [one, two] = [watched(0), watched(1_000)]
+    t.equal(ticks.running, 0)
+    vigil.add(one)
+    vigil.add(two)
+    t.equal(ticks.running, 1, 'one for both')
+    vigil.remove(one)
+    ticks.pass(500, EVERY)
+    t.equal(one.told, 0)
+    vigil.remove(two)
+    ticks.pass(EVERY, EVERY)
+    t.equal(ticks.running, 0)
+    vigil.add(one)
+    t.equal(ticks.running, 1, 'and it starts again')
+  },
+)
 
-t.test('whoever is told may leave at once', async t => {
+t.test('inactivity timer: a member may remove itself in its timeout', async t => {
   const ticks = byHand(t)
   const vigil = new InactivityTimer()
   const all = [watched(0), watched(0), watched(0)]
