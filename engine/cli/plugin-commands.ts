@@ -1,5 +1,5 @@
 /** Commands of plugins: found in the configuration, run with its database and its snapshot. */
-import { lendBeside } from '../config/host.ts'
+import { lendBeside } from '../config/compile/host.ts'
 import type { CommandOf, Lent } from '../plugin.ts'
 import type { VerbOf } from './contract.ts'
 import { type Offline, type Open, withLoaded } from './offline.ts'

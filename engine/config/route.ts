@@ -6,19 +6,15 @@ import { compose, type Guard, type Run, type Step } from '../request/pipeline.ts
 import { plainRefusal } from '../response/refusal.ts'
 import type { Resources } from '../snapshot/host.ts'
 import type { CompiledRoute, NamedStage, Settings } from '../snapshot/snapshot.ts'
-import { duration, size } from '../snapshot/units.ts'
 import { sendTry, type Try } from '../upstream/attempt.ts'
 import type { Balance } from '../upstream/balance.ts'
 import { type DispatchRules, dispatcher } from '../upstream/dispatch.ts'
-import {
-  type Deadlines,
-  readDeadlines,
-  type Upstream,
-  type UpstreamOptions,
-} from '../upstream/upstreams.ts'
+import type { Deadlines, Upstream } from '../upstream/upstreams.ts'
 import { dialer } from '../websocket/dial.ts'
+import { hostFor } from './compile/host.ts'
+import { duration, size } from './compile/units.ts'
+import { readDeadlines, type UpstreamOptions } from './compile/upstreams.ts'
 import { type CompileFault, describe } from './compile-problem.ts'
-import { hostFor } from './host.ts'
 
 /** A route as the schema lets it through; every other key is a plugin's options. */
 export interface RouteOptions {

@@ -1,7 +1,6 @@
 /** Collects the metrics of one process: counts in arrays on the hot path, reports increments to the primary. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Metrics } from '../plugin.ts'
-import { FAMILIES, WIDE } from './metrics-table.ts'
 
 type Labels = Readonly<Record<string, string>>
 export type Kind = 'counter' | 'gauge' | 'histogram'
@@ -29,6 +28,17 @@ export interface GatewayMetrics extends Metrics {
   report(): Sample[]
   close(): void
 }
+
+/** Bucket bounds in seconds, from a reply out of memory to a stream of ten minutes. */
+const WIDE_BOUNDS: readonly number[] = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600,
+]
+/** Bucket bounds in seconds of the time that the gateway adds. */
+const ADDED_BOUNDS: readonly number[] = [
+  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1,
+]
+export const boundsOf = (name: string): readonly number[] =>
+  name === 'added_seconds' ? ADDED_BOUNDS : WIDE_BOUNDS
 
 /** One series: a name, labels, values. */
 class Series {
@@ -92,7 +102,7 @@ const createSeriesBook = () => {
       return open(name, kind, Object.fromEntries(Object.keys(labels).map(label => [label, OTHER])))
     }
     sizes.set(name, size + 1)
-    const series = new Series(name, kind, { ...labels }, FAMILIES[name]?.bounds ?? WIDE)
+    const series = new Series(name, kind, { ...labels }, boundsOf(name))
     all.set(key, series)
     return series
   }

@@ -1,6 +1,6 @@
 /** The process that tries every new version apart from traffic: `node builder.ts <routes.yaml>`, forked. Keeps the history. */
 import { dirname, resolve } from 'node:path'
-import { lendBeside } from '../config/host.ts'
+import { lendBeside } from '../config/compile/host.ts'
 import { type Blueprint, describeChange, type Loaded, load } from '../config/load.ts'
 import { type Problem, ProblemsError } from '../config/problem.ts'
 import { archivedSource, fileSource, read } from '../config/read.ts'

@@ -4,8 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { createMetrics, type GatewayMetrics } from '../../../engine/observe/metrics.ts'
-import { FAMILIES } from '../../../engine/observe/metrics-table.ts'
-import { createExposition } from '../../../engine/processes/metrics-exposition.ts'
+import { createExposition, FAMILIES } from '../../../engine/processes/metrics-exposition.ts'
 
 const metricsFor = (t: Test, process?: string): GatewayMetrics => {
   const metrics = createMetrics(process)

@@ -1,14 +1,13 @@
 /** A compiled upstream: addresses, rotating keys, set headers, deadlines, joined paths. */
 import t, { type Test } from 'tap'
-import { candidatesOf } from '../../../engine/upstream/candidate.ts'
-import type { Origin } from '../../../engine/upstream/origin.ts'
 import {
   compileUpstream,
-  joinPath,
   readDeadlines,
-  type Upstream,
   type UpstreamOptions,
-} from '../../../engine/upstream/upstreams.ts'
+} from '../../../engine/config/compile/upstreams.ts'
+import { candidatesOf } from '../../../engine/upstream/candidate.ts'
+import type { Origin } from '../../../engine/upstream/origin.ts'
+import { joinPath, type Upstream } from '../../../engine/upstream/upstreams.ts'
 
 /** Compiles one; `asked` is what it wanted to share. */
 const compiled = (t: Test, options: UpstreamOptions, name = 'gp') => {

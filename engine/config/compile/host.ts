@@ -1,13 +1,13 @@
 /** Makes what plugins get from the engine: the host of a route, and its base for commands and the first start. */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Document, Host, Lent, Matched, Route, UpstreamView } from '../plugin.ts'
-import type { Blueprint } from '../snapshot/blueprint.ts'
-import type { Resources } from '../snapshot/host.ts'
-import { shownPath } from '../snapshot/shown-path.ts'
-import type { Snapshot } from '../snapshot/snapshot.ts'
-import { sendOutside } from '../upstream/direct-send.ts'
-import type { Upstream } from '../upstream/upstreams.ts'
+import type { Document, Host, Lent, Matched, Route, UpstreamView } from '../../plugin.ts'
+import type { Resources } from '../../snapshot/host.ts'
+import { shownPath } from '../../snapshot/shown-path.ts'
+import type { Snapshot } from '../../snapshot/snapshot.ts'
+import { sendOutside } from '../../upstream/direct-send.ts'
+import type { Upstream } from '../../upstream/upstreams.ts'
+import type { Blueprint } from './blueprint.ts'
 
 /** What a version of the configuration adds to the resources of its process. */
 export interface Ground {

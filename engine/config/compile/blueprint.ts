@@ -1,5 +1,5 @@
 /** All that a process needs to compile a snapshot: plain values, sent between processes. */
-import type { Document } from '../plugin.ts'
+import type { Document } from '../../plugin.ts'
 
 /** One plugin, bundled for import. */
 export interface Bundle {

@@ -1,5 +1,5 @@
 /** Parses durations and sizes of the configuration: `5s` is 5000 ms, `32MiB` is 33554432 bytes. */
-import { DURATIONS as ALL, amountIn, SIZES } from '../kit.ts'
+import { DURATIONS as ALL, amountIn, SIZES } from '../../kit.ts'
 
 const { d: _, ...DURATIONS } = ALL
 /** The longest Node timer; a longer one would fire at once. */
