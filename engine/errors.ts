@@ -1,4 +1,4 @@
-/** Makes run-time faults from tables: one row per code, `CODE: [status, 'message with %s', traits]`. */
+/** Makes run-time faults from tables: `CODE: [status, 'message with %s', traits]`. */
 import { format, types } from 'node:util'
 import type { Fault, Headers } from './plugin.ts'
 
@@ -37,7 +37,7 @@ export class TollgateError extends Error implements Fault {
   }
 }
 
-/** Makes the constructor of one owner's errors. Arguments fill the `%s` of the row; `with` adds traits. */
+/** Makes the constructor of one owner's errors. Arguments fill the `%s` of a row. */
 export const errors =
   <Table extends ErrorTable>(table: Table) =>
   (code: keyof Table & string, args: readonly unknown[] = [], traits: ErrorTraits = {}) => {

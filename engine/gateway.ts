@@ -1,4 +1,4 @@
-/** Takes every request of a server through its snapshot, from the accepted head to the response writer. */
+/** Takes every request of a server through its snapshot, from head to response. */
 import type http from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -100,7 +100,7 @@ export class Gateway {
       })
     void run(writer, lifecycle)
   }
-  /** Waits for the response that is being written on the socket: Node writes none for an upgrade or CONNECT. */
+  /** Node writes no response for an upgrade or CONNECT: waits for the one being written. */
   #startInOrder({ method }: IncomingMessage, socket: Duplex, start: () => void): void {
     if (!openResponse(socket)) return start()
     socket.on('error', () => {})
@@ -150,7 +150,7 @@ export class Gateway {
       this.#requests.refusal ?? (this.#overload.shouldShed(now) ? fault('OVERLOADED') : undefined)
     )
   }
-  /** Refuses a request for its head alone, in the dialect of the nearest route, and ends the connection. */
+  /** Refuses a request for its head, in the nearest route's dialect; ends the connection. */
   #refuseHead(
     incoming: IncomingMessage,
     response: ServerResponse,

@@ -22,7 +22,7 @@ export interface GatewayServer {
   drain(grace: number): Promise<void>
 }
 
-/** Calls `current` for every request. The limits of the listener are those of the first snapshot. */
+/** Calls `current` for every request. The first snapshot limits the listener. */
 export const createGatewayServer = (
   current: () => Snapshot,
   resources: Resources,
@@ -46,7 +46,7 @@ export const createGatewayServer = (
     },
     take(socket) {
       if (connections >= server.maxConnections) return void socket.destroy()
-      // Node checks header timeouts from `listening` on, which a server that never listens does not emit.
+      // Node checks header timeouts from `listening` on, which must be emitted here.
       if (!checking) checking = server.emit('listening')
       connections++
       socket.on('close', () => connections--)
@@ -74,7 +74,7 @@ const createHttpServer = (gateway: Gateway, { limits, timeouts }: Settings): htt
     },
     (incoming, response) => gateway.accept(incoming, response),
   )
-  server.maxHeadersCount = 0 // with a limit, Node drops further headers silently; readHead refuses them
+  server.maxHeadersCount = 0 // with a limit Node drops headers silently; readHead refuses them
   server.maxConnections = limits.connections || Math.max(16, openFiles() / 2 - RESERVED)
   server.on('upgrade', (incoming, socket, head) => gateway.upgrade(incoming, socket, head))
   // `100 Continue` is sent when the body is taken; until then a refusal saves the upload.
@@ -96,7 +96,7 @@ const readOpenFiles = (): number => {
   const soft = userLimits?.open_files?.soft
   return typeof soft === 'number' ? soft : Number.MAX_SAFE_INTEGER
 }
-/** The limit of open files: every connection may need another one to an upstream. Read once: the report is expensive. */
+/** The limit of open files. Read once: the report is expensive. */
 const openFiles = ((known?: number) => (): number => {
   known ??= readOpenFiles()
   return known

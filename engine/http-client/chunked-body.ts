@@ -36,7 +36,7 @@ export class ChunkedBody {
     this.#extension = 0
     this.#trailers = '\r\n'
   }
-  /** Returns the data of all chunks in this read as one piece; undefined where there is none. Throws MalformedResponse. */
+  /** Returns the data of all chunks in this read as one piece. Throws MalformedResponse. */
   read(buffer: Buffer, from: number, length: number): Buffer | undefined {
     let at = from
     let piece: Buffer | undefined
@@ -94,7 +94,7 @@ export class ChunkedBody {
     else if (byte === SEMICOLON) this.#state = 'extension'
     else throw new MalformedResponse('a chunk without a size')
   }
-  /** Trailers are checked and dropped: no field of theirs may be merged into a head that has left. */
+  /** Checks and drops trailers: no field may be merged into a head that was passed on. */
   #readTrailer(byte: number): void {
     this.#trailers += String.fromCharCode(byte)
     if (this.#trailers.length > HEAD_LIMIT) throw new MalformedResponse('trailers without an end')

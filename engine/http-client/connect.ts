@@ -9,18 +9,18 @@ export interface Endpoint {
   readonly secure: boolean
 }
 interface ConnectOptions {
-  /** ms until the connection must stand. */
+  /** ms within which the connection must be established. */
   readonly timeout: number
-  /** Where what arrives is put, and who is told. Without it the socket is read as a stream. */
+  /** Buffer and callback of reads. Without it the socket is read as a stream. */
   readonly onread?: OnReadOpts
-  /** Of an earlier connection to the same place: a handshake less. */
+  /** TLS session of an earlier connection, to resume. */
   readonly session?: Buffer | undefined
 }
-/** Calls `done` once: with an error, or with a socket that stands. */
+/** Calls `done` once: with an error, or with a connected socket. */
 export type Connect = (place: Endpoint, connecting: ConnectOptions, done: ConnectCallback) => void
 type ConnectCallback = (...told: [Error, undefined] | [undefined, Socket]) => void
 
-/** ms of silence until the system asks whether the other side is still there. */
+/** ms without traffic until TCP keep-alive probes are sent. */
 const PROBE_AFTER = 60_000
 
 export const connect: Connect = (place, { timeout, onread, session }, done) => {
@@ -57,7 +57,7 @@ export const connect: Connect = (place, { timeout, onread, session }, done) => {
 }
 const ignore = (): void => {}
 
-/** Where an http or https URL leads. */
+/** The endpoint of an http or https URL. */
 export const endpointOf = (url: URL): Endpoint => {
   const secure = url.protocol === 'https:'
   const port = url.port === '' ? (secure ? 443 : 80) : Number(url.port)

@@ -1,13 +1,13 @@
-/** The connections to one address: those that are idle, and the requests that wait for one. */
+/** The connections to one address: idle ones, and the queue of requests that wait for one. */
 import type { Socket } from 'node:net'
 import { type Connect, connect, type Endpoint, endpointOf } from './connect.ts'
 import { Connection, type ConnectionOwner, type ResponseHandler } from './connection.ts'
 import { formatHead, type Request, type RequestHead } from './request-head.ts'
 
 export interface PoolOptions {
-  /** ms until a connection must stand. */
+  /** ms within which a connection must be established. */
   readonly connect: number
-  /** At most so many at once. */
+  /** Most connections at once. */
   readonly connections: number
   /** Opens sockets in another way. */
   readonly connector?: Connect
@@ -18,24 +18,23 @@ interface QueuedRequest {
   readonly handler: ResponseHandler
 }
 
-/** How long an idle connection is kept where the upstream says nothing, and at most, ms. Most servers close theirs
- *  after five seconds: a request that meets the closing is lost. */
+/** How long an idle connection is kept by default, and at most, ms. Most servers close after five
+ *  seconds: a request that crosses the close is lost. */
 const KEEP_IDLE_MS = { usual: 4_000, most: 600_000, margin: 2_000 }
 const SWEEP_EVERY = 1_000
-/** Requests in line until it is looked at for those who left. */
+/** Length of the queue at which abandoned requests are removed. */
 const QUEUE_CHECK = 64
-/** All connections read into it: what arrives is copied out before the next one reads. */
+/** All connections read into it: bytes are copied out before the next read. */
 const READ_BUFFER = Buffer.allocUnsafeSlow(64 * 1024)
 
 export class Pool implements ConnectionOwner {
   readonly #options: PoolOptions
   readonly #endpoint: Endpoint
-  /** As the Host header says it. */
+  /** For the Host header. */
   readonly #host: string
   readonly #connect: Connect
   readonly #open = new Set<Connection>()
-  /** The one that rested longest is used next: whatever its upstream did after its last answer, such as closing it, has
-   *  had the longest time to arrive. */
+  /** The longest idle one is used next: a close by its upstream had the most time to arrive. */
   readonly #idle: Connection[] = []
   readonly #released: Connection[] = []
   #queue: QueuedRequest[] = []
@@ -43,7 +42,7 @@ export class Pool implements ConnectionOwner {
   #session: Buffer | undefined
   #sweepTimer: NodeJS.Timeout | undefined
   #connecting = 0
-  /** Told when it is closed; undefined while nobody wants it to be. */
+  /** Resolves `close`; undefined before it is called. */
   #onClosed: (() => void) | undefined
 
   constructor(address: string, options: PoolOptions) {
@@ -53,17 +52,17 @@ export class Pool implements ConnectionOwner {
     this.#host = url.host
     this.#connect = options.connector ?? connect
   }
-  /** Throws Unsendable; anything later is told to the asker. */
+  /** Throws UnsendableRequest; later errors go to the handler. */
   send(request: Request, asker: ResponseHandler): void {
     const head = formatHead(this.#host, request)
     const connection = this.#takeIdle()
     if (connection) return connection.send(head, request, asker)
-    // Who left while waiting is let go of before the line grows.
+    // Removes abandoned requests before the queue grows.
     if (this.#queue.length >= this.#queueCheck) this.#prune()
     this.#queue.push({ head, request, handler: asker })
     if (this.#open.size < this.#options.connections) this.#openConnection()
   }
-  /** Resolves when what is under way and what waits has ended. */
+  /** Resolves when every request under way or queued has ended. */
   close(): Promise<void> {
     clearInterval(this.#sweepTimer)
     const closed = new Promise<void>(resolve => {
@@ -79,8 +78,8 @@ export class Pool implements ConnectionOwner {
       asker.onError(new Error('the pool is closed'))
     for (const connection of this.#open) connection.abort()
   }
-  /** Used again a turn of the event loop later: an upstream that closes what it said it would keep, or sends more than
-   *  it should, has done so by then. */
+  /** Reuses the connection one turn of the event loop later: an upstream that closes it, or sends
+   *  excess bytes, has done so by then. */
   onReleased(connection: Connection): void {
     if (this.#released.push(connection) === 1) setImmediate(() => this.#reuseReleased())
   }
@@ -138,7 +137,7 @@ export class Pool implements ConnectionOwner {
     const connecting = { timeout: this.#options.connect, onread, session: this.#session }
     const failed = (error: Error): void => {
       this.#connecting--
-      // A session that the upstream cannot read any more would fail the next one as well.
+      // A session that the upstream rejects would fail the next connection as well.
       this.#session = undefined
       const next = this.#takeQueued()
       this.onClosed(connection)

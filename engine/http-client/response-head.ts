@@ -1,4 +1,4 @@
-/** Parses the head of a response: status, fields, and whether its connection can be used again. Pure. */
+/** Parses the head of a response: status, fields, persistence of the connection. Pure. */
 import { NullPrototype } from '../response/headers.ts'
 import { nameOf } from './grammar.ts'
 

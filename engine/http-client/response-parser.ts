@@ -1,6 +1,6 @@
-/** Reads HTTP/1.1 responses out of reads of any length (RFC 9112). Refuses what two readers could read in two ways.
+/** Reads HTTP/1.1 responses out of reads of any length (RFC 9112); refuses ambiguous ones.
  *
- *  done ──expect──▶ awaiting-head ──head──▶ length | until-close | chunked ──last byte, close──▶ done */
+ *  done ──expect──▶ awaiting-head ──head──▶ length, until-close, chunked ──end──▶ done */
 import { ChunkedBody } from './chunked-body.ts'
 import { isLength } from './grammar.ts'
 import {
@@ -12,7 +12,7 @@ import {
 
 /** Receives one response: its head, any number of data, its end. */
 export interface ResponseParts {
-  /** Interim responses (1xx) are skipped. Names are in lower case; a name that came more than once has a list. */
+  /** Skips interim responses (1xx). Names are in lower case; a repeated name has a list. */
   onHead(status: number, headers: ResponseHeaders): void
   /** The bytes belong to the receiver. */
   onData(chunk: Buffer): void
@@ -50,7 +50,7 @@ export class ResponseParser {
   forget(): void {
     this.#parts = undefined
   }
-  /** Reads the first `length` bytes of a buffer that the caller uses again. Throws MalformedResponse. */
+  /** Reads `length` bytes of a buffer that is used again. Throws MalformedResponse. */
   read(buffer: Buffer, length: number): void {
     let at = 0
     while (this.#state === 'awaiting-head') {

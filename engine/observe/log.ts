@@ -14,7 +14,7 @@ export interface LogOptions {
   readonly secrets?: Iterable<string>
 }
 export interface ProcessLog extends Log {
-  /** The line of a finished request, at level `info`: written by hand, at a quarter of pino's cost. */
+  /** The line of a finished request, at `info`: by hand, at a quarter of pino's cost. */
   request(line: RequestLine): void
   /** Sets the level, after a reload. */
   level(level: string): void
@@ -67,8 +67,8 @@ interface Destination {
   write(line: string): void
   flush?(done: () => void): void
 }
-/** Buffered and asynchronous, since every request writes a line; flushed at exit, also after a crash. Buffers bytes: of
- *  text, the whole buffer would be measured again with every line. */
+/** Buffered and asynchronous, since every request writes a line; flushed at exit, also after a
+ *  crash. Buffers bytes: of text, the whole buffer would be measured again with every line. */
 const toStdout = (): Destination => {
   const stream = pino.destination({
     fd: 1,
@@ -93,7 +93,7 @@ const SECRET_NAME = /(?:authorization|cookie|secret|password|api[-_]?key)$/i
 const MOST_NAMES = 1000
 const MOST_DEPTH = 8
 
-/** Hides values of fields with the name of a secret, at any depth. Copies only where it finds one. */
+/** Hides fields with the name of a secret, at any depth. Copies only where it finds one. */
 const createFieldMask = (): ((fields: object) => Record<string, unknown>) => {
   // Every line has the same few names.
   const known = new Map<string, boolean>()
@@ -135,7 +135,7 @@ const CREDENTIAL = /\b((?:bearer|basic) )[\w.~+/=-]+/gi
 // Shorter values occur in ordinary words.
 const SHORTEST_SECRET = 6
 
-/** Hides secrets within a finished line: in messages, stacks and addresses. One expression finds all known values. */
+/** Hides secrets in a finished line. One expression finds all known values. */
 const createValueMask = () => {
   const secrets = new Set<string>()
   let known: RegExp | undefined

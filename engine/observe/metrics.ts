@@ -1,10 +1,10 @@
-/** Collects the metrics of one process: counts in arrays on the hot path, reports increments to the primary. */
+/** Collects the metrics of one process, and reports increments to the primary. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Metrics } from '../plugin.ts'
 
 type Labels = Readonly<Record<string, string>>
 export type Kind = 'counter' | 'gauge' | 'histogram'
-/** A series that changed since the last report: increments of counters and histograms, the value of a gauge. */
+/** Increments of a counter or histogram since the last report, or the value of a gauge. */
 export interface Sample {
   readonly name: string
   readonly kind: Kind
@@ -17,12 +17,12 @@ export interface Sample {
 interface RouteMeter {
   /** Counts a finished request. `added`: the gateway's own part of `ms`. */
   end(status: number, ms: number, added: number, received: number, sent: number): void
-  /** Counts an open stream (`sse`) or connection (`websocket`). Returns how to end it; a second call does nothing. */
+  /** Counts an open stream (`sse`) or connection (`websocket`). Returns how to end it, once. */
   open(kind: string): () => void
 }
 export interface GatewayMetrics extends Metrics {
   route(name: string): RouteMeter
-  /** Counts a finished attempt at an upstream. `outcome`: answered, refused, abandoned, or a fault code. */
+  /** Counts a finished attempt. `outcome`: answered, refused, abandoned, or a fault code. */
   attempt(upstream: string, outcome: string): void
   /** Returns every series that changed since the last call. */
   report(): Sample[]

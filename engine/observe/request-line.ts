@@ -30,8 +30,8 @@ const MOST_NAMES = 1_000
 /** Longer paths are not cached. */
 const LONGEST_PATH = 256
 
-/** Names of routes and upstreams are the operator's and occur in every line: quoted once. What a client sent is masked
- *  (`hide`). `base`: fields of every line of this process. */
+/** Names of routes and upstreams are the operator's and occur in every line: quoted once. What a
+ *  client sent is masked (`hide`). `base`: fields of every line of this process. */
 export const createRequestLines = (base: object, hide: Hide) => {
   const quoted = new Map<string, string>()
   const quoteOnce = (name: string): string => {

@@ -8,7 +8,7 @@ const KEY = /\b(?:sk|st|pk|rk|key|secret|whsec)[-_](?=[\w.~+%=-]*\d)[\w.~+%=-]{1
 
 export const hideKeys = (text: string): string => text.replace(KEY, HIDDEN)
 
-/** Hides segments that look like a credential, in paths without a route. Ids in paths of routes look the same. */
+/** Hides segments that look like a credential, in paths without a route: ids look alike. */
 export const hideKeysInPath = (path: string): string =>
   hideKeys(
     path

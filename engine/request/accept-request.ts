@@ -1,4 +1,4 @@
-/** Accepts a request's head: checks it, finds its route, makes its Call with ids. Reads no body, sends nothing. */
+/** Accepts a request's head: checks it, finds its route, makes its Call. Reads no body. */
 import type { IncomingMessage } from 'node:http'
 import { errors } from '../errors.ts'
 import { hideKeysInPath } from '../observe/secret-text.ts'
@@ -99,7 +99,7 @@ export const anonymousCall = (
 }
 
 const noRouteFault = (snapshot: Snapshot, method: string, path: string): Fault => {
-  // Text behind a colon is a verb: a route that matches the whole segment as a parameter has no such verb.
+  // Text behind a colon is a verb, which a route with a parameter there does not have.
   const hasVerb = (each: string): boolean =>
     !VERB_END.test(path) || VERB_END.test(snapshot.find(each, path)?.value.route.pattern ?? '')
   const allowed = snapshot.methods(path).filter(hasVerb)
@@ -110,7 +110,7 @@ const noRouteFault = (snapshot: Snapshot, method: string, path: string): Fault =
 
 const VERB_END = /:[^/]*$/
 
-/** A client's own id is passed on if it looks like an id; the gateway never identifies the call by it. */
+/** A client's own id, if it looks like one; the gateway never identifies the call by it. */
 const readRequestId = (given: string | undefined): string | undefined =>
   given !== undefined && /^[\w.:-]{1,128}$/.test(given) ? given : undefined
 /** W3C Trace Context §3.2: version, trace, parent, flags. */

@@ -1,4 +1,4 @@
-/** Refuses request bodies that arrive slower than the minimum pace. Knows times and counts, not bytes. */
+/** Refuses request bodies slower than the minimum pace. Knows times and counts only. */
 import { errors } from '../errors.ts'
 import type { Bytes } from '../plugin.ts'
 import { type Indexed, IndexedSet } from './indexed-set.ts'
@@ -15,7 +15,7 @@ export interface PacedBody extends Indexed {
   refuse(reason: unknown): void
 }
 
-/** Refuses a body that is slower than `rate` bytes a second after `graceMs`. One timer for all bodies. */
+/** Refuses bodies slower than `rate` bytes a second after `graceMs`, with one timer. */
 export class BodyPace {
   readonly rate: number
   readonly #graceMs: number

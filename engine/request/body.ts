@@ -1,7 +1,7 @@
-/** Reads a request's body: limits, minimum pace, content codings. Reads nothing before somebody takes the body.
+/** Reads a request's body: limits, minimum pace, content codings. Reads nothing before it is taken.
  *
  *  waiting ──prepare──▶ receiving ──64 KiB──▶ waiting, with a start ──stream──▶ streaming
- *  waiting ──bytes, prepare──▶ receiving ──last byte──▶ whole; with a content coding: waiting, inflated by its taker
+ *  waiting ──bytes──▶ receiving ──last byte──▶ whole; with a coding: waiting, to be inflated
  *  receiving ──too large, too slow, cut──▶ refused */
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
@@ -46,7 +46,7 @@ export class IncomingBody implements PacedBody, SendableBody {
   received = 0
   /** When the whole body was there (ms, monotonic): waiting for it is not the gateway's time. */
   arrivedAt = 0
-  /** Called when somebody takes the body: a client may wait for `100 Continue` before it sends any. */
+  /** Called when the body is taken: a client may wait for `100 Continue` before it sends. */
   onWanted: () => void = NOTHING
   readonly #incoming: IncomingMessage
   readonly #headers: RequestHeaders
@@ -129,7 +129,7 @@ export class IncomingBody implements PacedBody, SendableBody {
     if (Number(this.#headers['content-length']) > this.#rules.limit)
       throw fault('BODY_TOO_LARGE', [this.#rules.limit])
   }
-  /** The body as it arrives. A reader that stops leaves the connection open, so that the client can be answered. */
+  /** The body as it arrives. A reader that stops leaves the connection open for a reply. */
   async *#chunks(start: Buffer[]): AsyncGenerator<Bytes> {
     try {
       for (let chunk = start.shift(); chunk; chunk = start.shift())
@@ -166,15 +166,15 @@ export class IncomingBody implements PacedBody, SendableBody {
     this.#state = { name: 'whole', bytes }
     return bytes
   }
-  /** Resolves when `most` bytes are there, or the whole body. Listens to events: an async iterator costs a promise per
-   *  chunk, and most bodies are one chunk. */
+  /** Resolves when `most` bytes are there, or the whole body. Listens to events: an async iterator
+   *  costs a promise per chunk, and most bodies are one chunk. */
   #receive(most: number): Promise<Bytes> {
     return new Promise((resolve, reject) => {
       const incoming = this.#incoming
       const parts = [...this.#start]
       let joined = 0
-      // The state holds `reject`, and no closure over this request: measured, such a closure keeps every request until
-      // a full collection.
+      // The state holds `reject`, and no closure over this request: measured, such a closure keeps
+      // every request until a full collection.
       this.#state = { name: 'receiving', reject }
       this.#open()
       const onEnd = (): void => {

@@ -1,6 +1,6 @@
 /** Joins pieces of bytes before they are written. */
 
-/** Most bytes for which a copy as one-byte text, in one write with the head, costs less than a second buffer. */
+/** Up to this size a copy as text, in one write with the head, costs less than a buffer. */
 export const ONE_WRITE = 64 * 1024
 
 /** Joins the pieces from this index on into one. Returns the index behind it. */

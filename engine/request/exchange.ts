@@ -1,8 +1,8 @@
 /** One request and its reply, as the stages see it. Knows nothing of sockets.
  *
- *  active ──finish──▶ ended                    the reply was delivered or refused
- *  active ──leave──▶ abandoned ──finish──▶ ended   nobody waits for the reply: attempts are aborted and refused
- *  The reply is set by `take`, at any time before the end; `cut` ends its body early. */
+ *  active ──finish──▶ ended: the reply was delivered or refused
+ *  active ──abandon──▶ abandoned ──finish──▶ ended: nobody waits, attempts are aborted
+ *  The reply is set by `setReply`, at any time before the end; `cut` ends its body early. */
 import { asFault, errors } from '../errors.ts'
 import type {
   Body,
@@ -37,10 +37,10 @@ export interface SendableBody {
   readonly whole: Bytes | undefined
   /** Whether the body was taken as a stream: then it cannot be sent again. */
   readonly streamed: boolean
-  /** Whether the connection should end with the reply: the rest of the body is large, or reading it broke off. */
+  /** Whether the connection should end with the reply: much of the body was not read. */
   readonly unread: boolean
-  /** Called before the first attempt: reads JSON whole, since it may have to be sent twice, of any other body the
-   *  start. Throws the client's faults before anything is sent upstream. Undefined: nothing to wait for. */
+  /** Reads JSON whole, since it may have to be sent twice, of any other body the start. Throws the
+   *  client's faults before anything is sent. Undefined: nothing to wait for. */
   prepare(): Promise<unknown> | undefined
 }
 export interface EngineRequest extends Request {
@@ -200,7 +200,7 @@ export class Call implements Exchange {
   get waitsForUpstream(): boolean {
     return this.stages.sending || this.#attempt?.waiting === true
   }
-  /** Fails the innermost stage that waits, as if it had thrown. Returns the fault where no stage waits. */
+  /** Fails the innermost waiting stage. Returns the fault where no stage waits. */
   stall(makeFault: (stage: string | undefined) => Fault): Fault | undefined {
     const { fault, rejected } = this.stages.stall(makeFault)
     this.abandon(fault)

@@ -1,4 +1,4 @@
-/** Random hexadecimal ids, cut from a pool: one call to the generator per request would cost more than the rest. */
+/** Random hexadecimal ids, cut from a pool: a call to the generator each would cost more. */
 import { randomFillSync } from 'node:crypto'
 
 const POOL = 8_192
@@ -30,8 +30,8 @@ export const createIds = (): ((bytes: number) => string) => {
 /** Hexadecimal digits of a time in ms. */
 const INSTANT = 12
 
-/** 32 digits that grow with time: a store writes rows with such ids beside their neighbours (RFC 9562 §6.13 does so for
- *  the same reason). */
+/** 32 digits that grow with time: a store writes rows with such ids beside their neighbours (RFC
+ *  9562 §6.13 does so for the same reason). */
 export const createTimedIds = (now: () => number = Date.now): (() => string) => {
   const ids = createIds()
   let last = -1

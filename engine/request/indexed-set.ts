@@ -1,12 +1,12 @@
-/** A set whose members remember their own index: adding and removing takes constant time and leaves no garbage. */
+/** A set whose members remember their index: constant time, and no garbage. */
 
 /** `index`: -1 outside of the set. */
 export interface Indexed {
   index: number
 }
 
-/** A Set would do, but each of its rehashes leaves a table that keeps its members alive until the next full collection:
- *  measured, three quarters of the time spent on garbage collection. An array that swaps leaves nothing. */
+/** A Set leaves a table at each rehash that keeps its members alive until a full collection:
+ *  measured, three quarters of all garbage collection. An array leaves nothing. */
 export class IndexedSet<T extends Indexed> implements Iterable<T> {
   readonly #members: T[] = []
 

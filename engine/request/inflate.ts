@@ -16,7 +16,7 @@ const CODINGS: Readonly<Record<string, () => Transform>> = {
   zstd: () => zlib.createZstdDecompress(),
 }
 
-/** Passes a body without a known coding through. Throws the faults of `raw` unchanged. `limit`: bytes. */
+/** Passes an unknown coding through, and faults of `raw` unchanged. `limit`: bytes. */
 export async function* inflate(
   raw: AsyncIterable<Bytes>,
   coding: string | undefined,

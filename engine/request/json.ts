@@ -1,4 +1,4 @@
-/** Parses JSON bodies after one checking pass over the bytes, so that no input harms by its shape. */
+/** Parses JSON bodies after one checking pass, so that no input harms by its shape. */
 import { isUtf8 } from 'node:buffer'
 import { errors } from '../errors.ts'
 import { asBuffer } from '../kit.ts'
@@ -45,18 +45,18 @@ const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 const OPEN_ARRAY = 0x5b
 const CLOSE_ARRAY = 0x5d
-/** Strings longer than this are skipped by `indexOf` (native), shorter ones in the loop, where a call would cost more. */
+/** Longer strings are skipped by `indexOf` (native), shorter ones in the loop. */
 const SHORT_STRING = 32
 /** Objects with more keys than this are compared through a set of strings instead of one by one. */
 const FEW_KEYS = 24
 
-/** The keys of the open objects: few are compared by hash, many as strings, whose hashes cannot be made to collide. Keys
- *  are stored as positions: a view of the bytes for each would cost more than the whole pass. */
+/** The keys of the open objects: few are compared by hash, many as strings, which cannot be made to
+ *  collide. Positions are stored, since views of the bytes would cost more. */
 class OpenKeys {
   readonly #bytes: Buffer
   /** Three numbers a key: start, end, hash. Of all open objects, the innermost last. */
   readonly #positions: number[] = []
-  /** Index of the innermost object's first key, its keys once they are strings, and both of the outer objects. */
+  /** Index of the innermost object's first key, and its keys once they are strings. */
   #first = 0
   #names: Set<string> | undefined
   readonly #outer: (number | Set<string> | undefined)[] = []
@@ -140,7 +140,7 @@ const decodeKey = (bytes: Buffer, start: number, end: number): string => {
 }
 const FORBIDDEN = new Set(['__proto__', 'constructor'])
 
-/** One pass: skips strings, compares keys within their object. Leaves malformed JSON to the parser. */
+/** Skips strings, compares keys within their object, leaves malformed JSON to the parser. */
 const scan = (bytes: Buffer, limits: JsonLimits): void => {
   const keys = new OpenKeys(bytes)
   /** Whether each enclosing value is an object, and whether the present one is. */
@@ -190,7 +190,7 @@ const scan = (bytes: Buffer, limits: JsonLimits): void => {
   }
 }
 
-/** Finds the closing quote of a string. `at`: inside of it, not behind a backslash. Returns -1 when there is none. */
+/** Finds the closing quote of the string around `at`; -1 when there is none. */
 const closingQuote = (bytes: Buffer, at: number): number => {
   for (let quote = bytes.indexOf(QUOTE, at); quote >= 0; quote = bytes.indexOf(QUOTE, quote + 1)) {
     let slashes = 0

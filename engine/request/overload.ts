@@ -1,19 +1,20 @@
 /** Detects overload: timers come late although this process itself is busy.
  *
- *  normal ──two late timers, or crowded twice──▶ shedding ──no request shed for CALM_MS──▶ normal */
+ *  normal ──two late timers, crowded twice──▶ shedding ──none shed for CALM_MS──▶ normal */
 
 const TIMER_MS = 50
-/** A timer later than this, twice in a row, ms: new requests are refused, so that those under way are served in time. */
+/** A timer later than this, twice in a row, ms: new requests are refused. */
 const LATE_MS = 250
-/** Least share of the time in which this process used the CPU: one that others keep waiting gains nothing by refusing. */
+/** Least share of CPU use: a process that others keep waiting gains nothing by refusing. */
 const OWN_CPU_SHARE = 0.4
-/** While shedding, ms: a request that arrives when one turn of the loop has lasted this long is refused. */
+/** While shedding, a request is refused when its turn of the loop has lasted this, ms. */
 const LONG_TURN_MS = 10
 const OVERLOADED_TIMER_MS = 10
-/** Requests that occupy the loop this long between two timers, ms, twice in a row, are overload as well: at three times
- *  the load that can be served each turn takes three times the last, and the second late timer comes after seconds. */
+/** Requests that occupy the loop this long between two timers, ms, twice in a row, are overload as
+ *  well: at three times the load that can be served each turn takes three times the last, and the
+ *  second late timer comes after seconds. */
 const CROWD_MS = { previous: 100, current: 250 }
-/** Most ms that count of the time between two requests: one long request, or a version being compiled, is no overload. */
+/** Most ms that count between two requests: one long request is no overload. */
 const LONGEST_GAP_MS = 20
 /** Overload ends when no request was refused for this long, ms. */
 const CALM_MS = 1_000
@@ -35,7 +36,7 @@ export class Overload {
   /** Called once by each request when it arrives. `now`: ms, monotonic. */
   shouldShed(now: number): boolean {
     if (this.#shedAt === undefined && !this.#isCrowded(now)) return false
-    // Many requests are read in one turn of the loop, in which no timer fires: so the clock decides.
+    // No timer fires in a turn of the loop that reads many requests: the clock decides.
     if (now - this.#lastTimer <= OVERLOADED_TIMER_MS + LONG_TURN_MS) return false
     this.#shedAt = now
     return true

@@ -12,7 +12,7 @@ export interface TargetParts {
   readonly search: string
 }
 
-/** Splits and canonicalises: decodes unreserved characters, collapses `//`, refuses what could mean two things. */
+/** Splits and canonicalises a target; refuses what could mean two things. */
 export const readTarget = (target: string, host: string | undefined): TargetParts => {
   const local = target.charCodeAt(0) === SLASH ? target : localPart(target, host)
   const mark = local.indexOf('?')

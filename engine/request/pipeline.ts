@@ -11,15 +11,15 @@ export type Run<Subject> = (subject: Subject) => Promise<void>
 
 /** Ends stages that never settle. */
 export interface Guard<Subject> {
-  /** Returns a promise that can be rejected while the stage `at` (in the order of the steps) still runs. */
+  /** Returns a promise that can be rejected while the stage at index `at` still runs. */
   wait(subject: Subject, stage: Promise<void>, at: number): Promise<void>
   /** Why no further stage may begin. */
   closed(subject: Subject): Fault | undefined
 }
 
-/** `last` runs innermost. Never throws: it rejects. A stage costs one closure, and no promise where it returns what
- *  `next()` returned: a stage with nothing to do after `next()` is written that way. `guard` guards stages that have not
- *  called `next()` by the time they first wait. */
+/** `last` runs innermost. Never throws: it rejects. A stage costs one closure, and no promise where
+ *  it returns what `next()` returned: a stage with nothing to do after `next()` is written that
+ *  way. `guard` guards stages that have not called `next()` by the time they first wait. */
 export const compose = <Subject>(
   steps: readonly Step<Subject>[],
   last: Run<Subject>,
@@ -39,7 +39,7 @@ export const compose = <Subject>(
       }
       const whole = callStage(step, subject, next)
       returned = true
-      // A stage that does not await `next()` gets a fault; an unhandled rejection would end the process.
+      // Without `await next()`: a rejection must not end the process.
       if (run && run !== whole) (run as Promise<void>).catch(ignore)
       return run || !guard ? whole : guard.wait(subject, whole, at)
     },

@@ -1,6 +1,6 @@
-/** The requests that one server has under way, and the end of each: its log line, its metrics, its snapshot's release.
+/** The requests that one server has under way, and the end of each: log line, metrics, snapshot.
  *
- *  A server:  serving ──drain──▶ draining: replies end their connections ──grace is over──▶ cutting: requests are refused
+ *  A server:  serving ──drain──▶ draining: replies end connections ──grace──▶ cutting: all refused
  *  A request: running ──the stages end, or one is stuck──▶ replying ──end──▶ (removed) */
 import type { ServerResponse } from 'node:http'
 import { errors } from '../errors.ts'
@@ -82,7 +82,7 @@ export interface Refuser {
   commitAndRefuse(reason: Fault): Promise<void>
 }
 
-/** One request from its head to its outcome. One object with methods: closures would cost a kilobyte a request. */
+/** One request, as an object with methods: closures would cost a kilobyte a request. */
 export class RequestLifecycle implements Indexed {
   index = -1
   readonly accepted: AcceptedRequest
@@ -94,7 +94,7 @@ export class RequestLifecycle implements Indexed {
   /** The last time at which no stage was known to take time of its own, ms, monotonic. */
   #idleAt: number
   refuser: Refuser | undefined
-  /** Retains the snapshot until the end. `started`: ms, monotonic. `response`: none for a WebSocket. */
+  /** Retains the snapshot. `started`: ms, monotonic. `response`: none for a WebSocket. */
   constructor(
     accepted: AcceptedRequest,
     snapshot: Snapshot,
@@ -124,8 +124,8 @@ export class RequestLifecycle implements Indexed {
   get idleWrite(): number {
     return this.#snapshot.settings.timeouts.idle_write
   }
-  /** Whether the reply ends its connection. After a declined upgrade Node drops the bytes that came with the offer, so
-   *  the client must not continue there. */
+  /** Whether the reply ends its connection. After a declined upgrade Node drops the bytes that came
+   *  with the offer, so the client must not continue there. */
   closesConnection(): boolean {
     const { upgrade, connection } = this.accepted.request.headers
     return (
@@ -138,8 +138,8 @@ export class RequestLifecycle implements Indexed {
   endStages(): void {
     this.#phase = 'replying'
   }
-  /** Ends a stage that takes too long by itself. Waiting for the client's body or for an upstream does not count: these
-   *  have deadlines of their own. */
+  /** Ends a stage that takes too long by itself. Waiting for the client's body or for an upstream
+   *  does not count: these have deadlines of their own. */
   checkStages(now: number): void {
     const { stage: limit } = this.#snapshot.settings.timeouts
     if (this.#phase !== 'running' || limit === 0) return
@@ -170,7 +170,7 @@ export class RequestLifecycle implements Indexed {
     } else if (reason.status === 503 && typeof cause === 'string')
       log.warn({ id, route: route.name, code, cause }, message)
   }
-  /** `headAt`: when the head of the reply was written (ms, monotonic); 0 = never. Does nothing the second time. */
+  /** `headAt`: when the head was written (ms, monotonic); 0 = never. Ends once. */
   end(outcome: Outcome, headAt: number): void {
     if (!this.#requests.remove(this)) return
     const response = this.#response

@@ -71,7 +71,7 @@ export const createResumedCall = (
 /** 32 hexadecimal digits made of the id: the turns of one task share a trace. */
 const traceOf = (id: string): string => Buffer.from(id).toString('hex').padEnd(32, '0').slice(-32)
 
-/** Abandons the call when the signal aborts, also when it was aborted before. Returns how to stop listening. */
+/** Abandons the call when the signal aborts or has aborted. Returns how to stop listening. */
 export const abandonOnAbort = (signal: AbortSignal | undefined, call: Call): (() => void) => {
   const leave = (): void => call.abandon(fault('TURN_CANCELLED'))
   if (signal?.aborted) leave()
@@ -113,7 +113,7 @@ export const runTurn = async (
     return withDurableEnd(call, end)
   } catch (thrown) {
     const reason = asFault(thrown)
-    // Commits what stages added while the call failed, such as the release of a hold; throws the first fault anyway.
+    // Commits what stages added while the call failed, such as the release of a hold.
     await call.writes.commit().catch(() => {})
     end('refused', reason.status, 0, reason)
     throw thrown

@@ -1,4 +1,4 @@
-/** Finds the route of a method and path, its parameters, and the nearest route when none matches. */
+/** Finds the route of a method and path, its parameters, or the nearest route. */
 import FindMyWay from 'find-my-way'
 
 export interface Match<T> {
@@ -45,7 +45,7 @@ export class Router<T> {
   methods(path: string): readonly string[] {
     return [...this.#methods].filter(method => this.find(method, path))
   }
-  /** The first route that shares the longest prefix with the path: an error is rendered in its dialect. */
+  /** The first route with the longest common prefix: its dialect renders an error. */
   nearest(path: string): T | undefined {
     for (const prefix of prefixes(path)) {
       const value = this.#nearest.get(prefix)
@@ -55,7 +55,7 @@ export class Router<T> {
   }
 }
 
-/** `/a/{id}:go` as find-my-way writes it: `/a/:id([^/:]+)::go`. A parameter ends before the next character. */
+/** `/a/{id}:go` becomes `/a/:id([^/:]+)::go`. A parameter ends before the next character. */
 const treePattern = (pattern: string): string =>
   pattern.replaceAll(':', '::').replace(/\{(\w+)\}(?=(.?))/g, (_, name: string, next: string) => {
     return next === '' || next === '/' ? `:${name}` : `:${name}([^/${next}]+)`

@@ -1,4 +1,4 @@
-/** Holds the slots of one exchange: values by name, and which of them travel with a durable task. */
+/** Holds the slots of one exchange by name, and which travel with a durable task. */
 import { errors } from '../errors.ts'
 import type { Json, Slot, Slots } from '../plugin.ts'
 

@@ -1,6 +1,6 @@
-/** Watches the stages of one call that have not called `next()`, and ends the innermost one when it is stuck.
+/** Watches the stages of a call that have not called `next()`; ends the innermost one when stuck.
  *
- *  open ──stall──▶ stalled: the innermost waiting stage is rejected, and no other stage may begin */
+ *  open ──stall──▶ stalled: the innermost waiting stage is rejected, and none may begin */
 import type { Fault } from '../plugin.ts'
 
 export class StageWatch {

@@ -1,7 +1,7 @@
-/** Collects what must become durable with one exchange: groups of statements, committed one after another. */
+/** Collects groups of statements of one exchange, and commits them one after another. */
 import type { Statement, Writes } from '../plugin.ts'
 
-/** What `writes` needs of the store. `will` replaces the on-crash statements of this id; an empty list clears them. */
+/** `will` replaces the on-crash statements of this id; an empty list clears them. */
 export interface Store {
   write(statements: readonly Statement[]): Promise<unknown>
   will?(id: string, statements: readonly Statement[]): void
@@ -35,13 +35,13 @@ export class StatementGroups implements Writes {
       this.#pending = []
       const write = (): Promise<unknown> => this.#store.write(list)
       this.#last = (this.#last ? this.#last.then(write) : write()) as Promise<void>
-      // A rejection that no caller awaits (during a refusal) must not end the process; callers that await still get it.
+      // A rejection that no caller awaits (during a refusal) must not end the process.
       this.#last.catch(ignore)
     }
     return this.#last ?? Promise.resolve()
   }
-  /** Ends the exchange: clears the on-crash statements once all groups are durable. If a group failed, they stay, and
-   *  the plugin that retries the write clears them. */
+  /** Ends the exchange: clears the on-crash statements once all groups are durable. If a group
+   *  failed, they stay, and the plugin that retries the write clears them. */
   close(): void {
     if (!this.#hasCrashStatements) return
     this.commit().then(

@@ -1,4 +1,4 @@
-/** Shuts a server down in order: closes idle connections, waits for requests, cuts those that outlive the grace. */
+/** Drains a server: waits for its requests, and cuts those that outlive the grace. */
 import type http from 'node:http'
 import net from 'node:net'
 import type { ActiveRequests } from '../request/request-lifecycle.ts'
@@ -15,7 +15,7 @@ export const drain = async (
 ): Promise<void> => {
   const deadline = performance.now() + grace
   const quiet = (): boolean => requests.size === 0 && requests.flushing === 0
-  // Not the close of node:http: it takes a connection whose reply is still being sent for idle, and destroys it.
+  // The close of node:http would destroy a connection whose reply is still being sent.
   const closed = new Promise<void>(resolve => {
     net.Server.prototype.close.call(server, () => resolve())
   })

@@ -1,4 +1,4 @@
-/** The engine's Reply: pushes its body from a source through synchronous filters into one sink. Knows no sockets. */
+/** The engine's Reply: a source, synchronous filters, one sink. Knows no sockets. */
 import { causeOf, errors, textOf } from '../errors.ts'
 import type { Body, Bytes, Fault, Filter, Headers, Out, Reply } from '../plugin.ts'
 import { type FlowControl, fromIterable, Pipe, type Source, UNCONTROLLED } from './source.ts'
@@ -9,8 +9,9 @@ const fault = errors({
   READER_LEFT: [499, 'the reader of the body left'],
 })
 
-/** One filter and the output behind it. Latched: after `end` or `fail` nothing passes, also when a filter re-enters (a cut
- *  within a write). A filter that throws is a fault of the reply, not of the process: the output gets `fail`, once. */
+/** One filter and the output behind it. Latched: after `end` or `fail` nothing passes, also when a
+ *  filter re-enters (a cut within a write). A filter that throws is a fault of the reply, not of
+ *  the process: the output gets `fail`, once. */
 class FilterLink implements Out {
   readonly #filter: Filter
   readonly #out: Out
@@ -68,7 +69,7 @@ export class FilteredReply implements Reply {
   /** The fault that the last bytes of the body report to the client. */
   endFault: Fault | undefined
   #body: Body
-  /** The reply that gets `endFault`: another one, if this is the inner part of a reply that was read early. */
+  /** The reply that gets `endFault`: the outer one, if this one was read early. */
   #owner: FilteredReply = this
   #source: Source | undefined
   #filters: readonly Filter[] = NO_FILTERS

@@ -1,4 +1,4 @@
-/** Decides which headers pass in each direction, and which requests are refused for their head alone. Pure. */
+/** Decides which headers pass, and which requests are refused for their head. Pure. */
 import { errors } from '../errors.ts'
 import type { Headers } from '../plugin.ts'
 
@@ -24,10 +24,10 @@ const HOP_BY_HOP =
 const SINGLE = new Set(['host', 'content-length', 'transfer-encoding', 'content-type', 'expect'])
 /** Names that every object has: an attack on programs that store headers in an object. */
 const UNSAFE_NAMES = new Set(['__proto__', 'constructor', 'prototype', 'hasownproperty'])
-// RFC 3986 reg-name, IPv4 or bracketed IPv6, and a port. `_` is not allowed in a host, but real hosts have it.
+// RFC 3986 reg-name, IPv4 or bracketed IPv6, and a port; also `_`, which real hosts have.
 const HOST = /^(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/
 
-/** Caches a result per name: real traffic has few names. Names beyond the limits are computed each time. */
+/** Caches a result per name, up to limits: real traffic has few names. */
 export const memoizeByName = <T extends boolean | string>(compute: (name: string) => T) => {
   const results = new Map<string, T>()
   return (name: string): T => {
@@ -40,17 +40,17 @@ export const memoizeByName = <T extends boolean | string>(compute: (name: string
 }
 const MOST_NAMES = 500
 const LONGEST_NAME = 64
-/** The name in lower case, made once of each spelling: the parser makes a new string of every name. */
+/** The name in lower case, made once: the parser makes a new string of every name. */
 const nameOf = memoizeByName(name => name.toLowerCase())
 
-/** A record without a prototype. V8 turns `Object.create(null)` into a hash table, which is slower to fill, to read and
- *  above all to iterate; instances of this constructor stay as fast as any object. */
+/** A record without a prototype. V8 turns `Object.create(null)` into a hash table, which is slower
+ *  to fill, read and iterate than instances of this constructor. */
 export const NullPrototype = function NullPrototype() {} as unknown as {
   new (): Record<string, string>
 }
 NullPrototype.prototype = Object.create(null)
 
-/** Turns raw name-value pairs into a record without a prototype. Throws a fault. `limit`: headers. */
+/** Turns raw name-value pairs into a record. Throws a fault. `limit`: headers. */
 export const readHead = (
   raw: readonly string[],
   limit: number,
@@ -84,7 +84,7 @@ export interface RequestHead {
   readonly headers: RequestHeaders
   readonly urlLimit: number
 }
-/** Refuses what Node's parser accepts and a gateway must not: ambiguous length, host or protocol. Throws a fault. */
+/** Refuses heads that Node accepts: ambiguous length, host or protocol. Throws a fault. */
 export const checkHead = ({ method, target, version, headers, urlLimit }: RequestHead): void => {
   if (target.length > urlLimit) throw fault('URL_TOO_LONG', [urlLimit])
   if (version !== '1.1' && version !== '1.0')
@@ -120,10 +120,10 @@ const connectionNames = (
   return new Set(text.split(',').map(name => name.trim().toLowerCase()))
 }
 
-/** Headers that always pass to an upstream. The operator names further ones: a list of allowed names forgets no secret. */
+/** Headers that always pass. The operator names more: such a list forgets no secret. */
 const PASS_UP = 'accept accept-language content-type user-agent range idempotency-key'
-/** Never sent upstream, whatever an operator lists: the customer's credentials, headers between client and gateway, and
- *  the client's claims about its address. */
+/** Never sent upstream, whatever an operator lists: the customer's credentials, headers between
+ *  client and gateway, and the client's claims about its address. */
 const NEVER_UP = setOf(
   HOP_BY_HOP,
   // `content-encoding`: bodies are sent inflated.
@@ -133,8 +133,8 @@ const NEVER_UP = setOf(
 )
 const mayPassUp = (name: string): boolean => !NEVER_UP.has(name) && !name.startsWith('x-forwarded-')
 
-/** Compiles the rule of one upstream. `extra`: names, and prefixes that end in `*`. `credentials`: names, in lower case,
- *  that never pass. */
+/** Compiles the rule of one upstream. `extra`: names, and prefixes that end in `*`. `credentials`:
+ *  names, in lower case, that never pass. */
 export const createPassRule = (
   extra: readonly string[],
   credentials: readonly string[] = [],
@@ -158,7 +158,7 @@ export const createPassRule = (
   }
 }
 
-/** Dropped from an upstream's response: headers of its connection, cookies, origin, and the gateway's. */
+/** Dropped from responses: headers of connection, cookies, origin, and the gateway's. */
 const NEVER_DOWN = setOf(
   HOP_BY_HOP,
   'set-cookie set-cookie2 alt-svc strict-transport-security public-key-pins server date ' +
@@ -166,8 +166,8 @@ const NEVER_DOWN = setOf(
 )
 const OURS = 'x-tollgate-'
 
-/** The name of an upstream's header in the reply; empty: dropped. The upstream's own id gets another name, since the
- *  gateway sets `x-request-id`. */
+/** The name of an upstream's header in the reply; empty: dropped. The upstream's own id gets
+ *  another name, since the gateway sets `x-request-id`. */
 const responseName = memoizeByName(name => {
   if (NEVER_DOWN.has(name) || UNSAFE_NAMES.has(name) || name.startsWith(OURS)) return ''
   return name === 'x-request-id' ? 'x-upstream-request-id' : name
@@ -187,7 +187,7 @@ export const responseHeaders = (
   return passed
 }
 
-/** Alternating names and values, as Node writes them, without the headers that frame the message: the writer sets these. */
+/** Alternating names and values, without the headers that frame the message. */
 export const withoutFraming = (headers: Headers): string[] => {
   const list: (string | string[])[] = []
   for (const name in headers)

@@ -1,4 +1,4 @@
-/** Closes connections that must not continue: serves nothing behind a refusal, and lets the client read the refusal. */
+/** Closes connections that must not continue, so that the client can read the refusal. */
 import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { asBuffer } from '../kit.ts'
@@ -9,8 +9,8 @@ import { STATUS_CODES } from '../request/node-http.ts'
 /** How long a client that is still sending has to read its response, ms. */
 const LINGER_MS = 1_000
 
-/** Ends a response whose request may still arrive. A connection that is closed with unread bytes loses its response
- *  (RFC 9112 §9.6): so the rest of the request is read and dropped for a moment. */
+/** Ends a response whose request may still arrive: reads and drops it for a moment, since a close
+ *  with unread bytes loses the response (RFC 9112 §9.6). */
 export const endAndClose = (response: ServerResponse, body: Bytes | undefined): void => {
   const { req: incoming } = response
   if (incoming.complete || incoming.destroyed) return void response.end(body)
@@ -28,8 +28,8 @@ export const endAndClose = (response: ServerResponse, body: Bytes | undefined): 
   incoming.resume()
 }
 
-/** For a response that ended before its request: Node reads and drops the rest, so that the connection can be used again.
- *  If the rest does not come in time, closes the connection. */
+/** For a response that ended before its request: Node reads and drops the rest, so that the
+ *  connection can be used again. If the rest does not come in time, closes the connection. */
 export const closeUnlessComplete = ({ req: incoming }: ServerResponse): void => {
   if (incoming.complete) return
   setTimeout(() => incoming.complete || lingeringClose(incoming.socket), LINGER_MS).unref()
@@ -74,7 +74,8 @@ export class ClosingConnections {
   /** Handles bytes that the parser refused. There is no request to take a dialect from. */
   malformed(error: NodeJS.ErrnoException, socket: Duplex): void {
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
-    if (this.#sockets.has(socket) || this.#malformed.has(socket)) return // it is being closed already
+    // It is being closed already.
+    if (this.#sockets.has(socket) || this.#malformed.has(socket)) return
     this.#malformed.add(socket)
     const reply = openResponse(socket)
     if (reply?.req.complete) return closeAfterResponses(socket)
@@ -83,11 +84,11 @@ export class ClosingConnections {
   }
 }
 
-/** The response that is being written on a socket. Node's own handler of parser errors reads the same member. */
+/** The response being written on a socket: the member that Node itself reads for this. */
 export const openResponse = (socket: Duplex): ServerResponse | undefined =>
   (socket as { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
 
-/** Closes the connection after the last response: the requests before the malformed bytes are good. */
+/** Closes the connection behind the last response: the requests before it are good. */
 const closeAfterResponses = (socket: Duplex): void => {
   const reply = openResponse(socket)
   if (reply) reply.once('finish', () => closeAfterResponses(socket))
@@ -107,8 +108,8 @@ const PARSER_ERRORS: Readonly<Record<string, readonly [status: number, message: 
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request head arrived too slowly.'],
 }
 
-/** Ends a response of `size` bytes in all. Node sends a one-byte string in one write with the head; bytes would cost a
- *  gathering write. */
+/** Ends a response of `size` bytes in all. Node sends a one-byte string in one write with the head;
+ *  bytes would cost a gathering write. */
 export const writeLast = (
   response: ServerResponse,
   tail: Bytes | undefined,

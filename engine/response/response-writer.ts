@@ -1,9 +1,9 @@
-/** Writes one reply to the client's socket: its head, back-pressure, the last durable gate, and a client that leaves.
+/** Writes one reply to the client's socket: head, back-pressure, the last durable gate, hang-ups.
  *
  *  waiting ──head──▶ sending ──last byte──▶ ended
- *  waiting, sending ──fault──▶ ended        as a refusal, as an event of the stream, or by breaking off
- *  waiting, sending ──a reply HTTP cannot carry, a filter ended it in a fault──▶ failing ──▶ ended
- *  waiting, sending, failing ──the client leaves──▶ abandoned ──source ends, or `hangup` is used up──▶ ended
+ *  waiting, sending ──fault──▶ ended: a refusal, an event of the stream, or a broken connection
+ *  waiting, sending ──a reply HTTP cannot carry, a filter's fault──▶ failing ──▶ ended
+ *  waiting, sending, failing ──the client leaves──▶ abandoned ──source ends, `hangup`──▶ ended
  *
  *  Back-pressure: none ──socket full──▶ blocked ──drained──▶ released ──socket full──▶ blocked */
 import type { ServerResponse } from 'node:http'
@@ -33,7 +33,7 @@ const SENDING: State = { name: 'sending' }
 const FAILING: State = { name: 'failing' }
 const ENDED: State = { name: 'ended' }
 
-/** `deliver` when the pipeline has run, `commitAndRefuse` when it threw. Ends the lifecycle, once. */
+/** `deliver` when the pipeline has run, `commitAndRefuse` when it threw. */
 export class ResponseWriter implements Out {
   readonly call: Call
   readonly #lifecycle: RequestLifecycle
@@ -69,13 +69,13 @@ export class ResponseWriter implements Out {
     if (typeof length === 'string') this.#declaredLength = Number(length)
     this.#source = reply.pipeTo(this)
     if (this.#backpressure === 'blocked') this.#source.pause()
-    // The head of a stream whose first event is far away shows the client that the request was taken. A whole
-    // answer may still turn into a refusal, so its head waits.
+    // The head of a stream whose first event is far away shows the client that the request was
+    // taken. A whole answer may still turn into a refusal, so its head waits.
     if (this.#state !== WAITING || this.#declaredLength >= 0 || this.call.durable) return
     if (reply.headers['content-type'] === 'application/json') return
     if (this.#ensureHead(-1) && !this.#bodiless()) this.#response.flushHeaders()
   }
-  /** Writes the head, and comments that keep a silent stream alive until its first byte. `every`: ms. */
+  /** Writes the head, and comments until the first byte. `every`: ms. */
   startPings(every: number): void {
     if (this.#bodyBytes > 0 || (this.#state !== WAITING && this.#state !== SENDING)) return
     this.#timer = setInterval(() => {
@@ -109,7 +109,7 @@ export class ResponseWriter implements Out {
     if (this.#state === FAILING) return
     const reply = this.call.requireReply()
     if (reason) reply.endFault = reason
-    // A filter that ends a reply in a fault ends its source: usage is settled before the tail is sent.
+    // A fault from a filter ends the source: usage is settled before the tail is sent.
     if (reply.endFault) this.#endSource(reply.endFault)
     // The last byte waits until the groups of the stages are durable.
     if (!this.call.durable) return this.#complete(tail)
@@ -121,7 +121,7 @@ export class ResponseWriter implements Out {
   fail(reason: Fault): void {
     if (this.#state !== FAILING) this.#fail(reason)
   }
-  /** Ends the reply in the client's dialect: as a refusal, as an event when the head is out, else by breaking off. */
+  /** Ends the reply in the client's dialect: a refusal, an event, or a broken connection. */
   refuse(reason: Fault): void {
     if (this.#state === ENDED) return
     if (this.call.answered) this.call.requireReply().cut(reason)
@@ -229,8 +229,8 @@ export class ResponseWriter implements Out {
     this.#source.resume()
     this.#timer = setTimeout(() => this.call.abandon(fault('CLIENT_GONE')), hangup.ms)
   }
-  /** From here on a client that reads nothing for `idle_write` is dropped. Node counts from the last byte that the
-   *  client took, not from the last buffer, and clears the deadline at the end of the reply. */
+  /** Drops a client that reads nothing for `idle_write`. Node counts from the last byte that the
+   *  client took, and clears the deadline at the end of the reply. */
   #limitReader(): void {
     const { idleWrite } = this.#lifecycle
     if (this.#backpressure === 'none') {

@@ -1,4 +1,4 @@
-/** Sources of a body: the push source, a pipe that buffers early chunks, an iterable as a push source. */
+/** Sources of a body: push source, pipe of early chunks, iterable as a push source. */
 import { asFault } from '../errors.ts'
 import type { Bytes, Fault, Out } from '../plugin.ts'
 
@@ -7,13 +7,13 @@ export interface Source {
   start(out: Out): void
   pause(): void
   resume(): void
-  /** Ends the body early: the output gets `fault`, as from an upstream that broke off. Does nothing after the end. */
+  /** Ends the body early with a fault, as if the upstream broke off. Nothing after the end. */
   abort(fault: Fault): void
 }
 export type FlowControl = Pick<Source, 'pause' | 'resume'>
 export const UNCONTROLLED: FlowControl = { pause() {}, resume() {} }
 
-/** Buffers what a source pushes before the pipe is started: at most a few chunks, then it pauses the source. */
+/** Buffers the first chunks until it is started, then pauses the source. */
 export class Pipe implements Source, Out {
   readonly #owner: { endFault: Fault | undefined }
   #flow: FlowControl = UNCONTROLLED
@@ -97,8 +97,7 @@ export class Pipe implements Source, Out {
       await this.#nextEvent()
     }
   }
-  /** Resolves at the next write, end or fault. Listens before it resumes: a source may push, and be paused again, within
-   *  `resume`. */
+  /** Resolves at the next write, end or fault. Listens first: `resume` may push. */
   #nextEvent(): Promise<void> {
     return new Promise(resolve => {
       this.#wake = resolve
@@ -110,7 +109,7 @@ const PIPE_CHUNKS = 8
 const concat = (seen: Bytes | undefined, tail: Bytes | undefined): Bytes | undefined =>
   seen && tail ? Buffer.concat([seen, tail]) : (seen ?? tail)
 
-/** Makes a Source of an AsyncIterable, at a promise per chunk. Holds one chunk back, so that the last is the tail. */
+/** Makes a Source of an AsyncIterable. Holds one chunk back, so that the last is the tail. */
 export const fromIterable = (body: AsyncIterable<Bytes>): Source => {
   let gate: Promise<void> | undefined
   let open = (): void => {}

@@ -1,4 +1,4 @@
-/** What one process has and every snapshot that it compiles uses: its log, metrics, store, quotas, shared resources. */
+/** What one process has and its snapshots use: log, metrics, store, quotas, resources. */
 import type { ProcessLog } from '../observe/log.ts'
 import type { GatewayMetrics } from '../observe/metrics.ts'
 import type { Database, Log, Membership } from '../plugin.ts'

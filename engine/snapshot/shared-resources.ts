@@ -1,4 +1,4 @@
-/** Reference-counted resources that outlive a reload: pools, health, caches, compiled schemas. One per process and key. */
+/** Reference-counted resources that outlive a reload: pools, health, caches, schemas. */
 
 interface Entry {
   readonly version: string
@@ -10,7 +10,7 @@ export class Shared {
   readonly #entries = new Map<string, Entry>()
   readonly #closing = new Set<Promise<unknown>>()
 
-  /** The entry of a key, created on first use. For another `version`, `create` gets the old value. */
+  /** The entry of a key. For another `version`, `create` gets the old value. */
   acquire<T extends object>(
     key: string,
     version: string,

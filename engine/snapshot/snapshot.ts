@@ -1,4 +1,4 @@
-/** The compiled, frozen configuration: requests retain it while they run; it is released after the last of them. */
+/** The compiled, frozen configuration, released after the last request that retains it. */
 import type {
   AdminRequest,
   Exchange,
@@ -54,7 +54,7 @@ export interface Settings {
   readonly log: { readonly level: string }
 }
 
-/** A stage with the name of its plugin, for explain, errors, and turns that start behind the plugin. */
+/** A stage with the name of its plugin, for explain, errors and resumed calls. */
 export interface NamedStage {
   readonly name: string
   readonly stage: Stage
@@ -168,7 +168,7 @@ export class Snapshot {
   get users(): number {
     return this.#users
   }
-  /** Resolves when the last request released the snapshot and its shared resources were released. */
+  /** Resolves when the last request and all shared resources were released. */
   retire(): Promise<void> {
     this.#retiring = true
     if (this.#users === 0) this.#end()

@@ -56,7 +56,7 @@ export class Try implements Attempt {
   }
 }
 
-/** The headers are a new list of allowed ones, never the client's minus some. `spanId`: 16 hexadecimal digits. */
+/** Sends allowed headers only, in a new list. `spanId`: 16 hexadecimal digits. */
 export const openTry = (call: Call, candidate: Candidate, path: string, spanId: string): Try => {
   const { request } = call
   const headers = candidate.upstream.pass(request.headers)

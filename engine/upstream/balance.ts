@@ -15,7 +15,7 @@ const PICKERS: Readonly<Record<Balance, Pick>> = {
   'round-robin': (available, state) => available[state.count++ % available.length],
   weighted: (available, state) => {
     const sum = available.reduce((total, candidate) => total + weightOf(candidate), 0)
-    // The golden ratio spreads consecutive picks as evenly as the weights allow, without a random source.
+    // The golden ratio spreads picks as evenly as the weights allow, without randomness.
     const point = ((state.count++ * 0.618_033_988_749_895) % 1) * sum
     let sumSoFar = 0
     for (const candidate of available) {

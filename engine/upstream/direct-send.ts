@@ -1,4 +1,4 @@
-/** Sends one request without stages, retries or charges: to an upstream by name, or to a customer's public address. */
+/** Sends one request without stages, retries or charges, to an upstream or public URL. */
 import { errors } from '../errors.ts'
 import type { Headers, Outgoing, Reply, Route } from '../plugin.ts'
 import { type Call, callOf, NO_ROUTE } from '../request/exchange.ts'
@@ -21,8 +21,8 @@ const SPAN = '0000000000000001'
 /** The name that `send` gives to addresses that are no upstream's. */
 const PUBLIC = 'public'
 
-/** `upstream`: a key of `upstreams:`, or `public`: then `outgoing.path` is a whole URL, and only addresses that the egress
- *  rules allow are connected to. A redirect is a reply. */
+/** `upstream`: a key of `upstreams:`, or `public`: then `outgoing.path` is a whole URL, and only
+ *  addresses that the egress rules allow are connected to. A redirect is a reply. */
 export const sendOutside = async (
   snapshot: Snapshot,
   upstream: string,

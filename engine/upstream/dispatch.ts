@@ -1,4 +1,4 @@
-/** The attempt loop: picks a target, runs the forward ring, retries, falls back; never after the first byte. */
+/** The attempt loop: targets, retries, fallback; never after the first byte. */
 import { asFault, errors } from '../errors.ts'
 import type { Target } from '../plugin.ts'
 import type { Call } from '../request/exchange.ts'

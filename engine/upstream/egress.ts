@@ -1,4 +1,4 @@
-/** Decides which addresses a customer's URL may reach: checks its text, its resolved addresses, and the socket. */
+/** Decides which addresses a customer's URL may reach: as text, resolved, connected. */
 import { lookup } from 'node:dns/promises'
 import { isIP, type Socket } from 'node:net'
 import ipaddr from 'ipaddr.js'
@@ -17,7 +17,7 @@ export interface Egress {
   judge(url: string | URL): URL
   /** As `judge`, and resolves the name: every address of it must be allowed. */
   admit(url: string): Promise<string>
-  /** Makes a connector for undici that opens sockets to allowed addresses only, of one that opens any. */
+  /** Makes a connector that opens sockets to allowed addresses only. */
   guard(connect: Connector): Connector
 }
 export type Connector = buildConnector.connector
@@ -37,7 +37,7 @@ interface Allowed {
   readonly port: number | undefined
 }
 
-/** `allow`: addresses and networks besides the public ones, `127.0.0.1:9000 10.0.0.0/8 [fd00::/8]:8443`. */
+/** `allow`: further networks, `127.0.0.1:9000 10.0.0.0/8 [fd00::/8]:8443`. */
 export const createEgress = (allow: string, options: EgressOptions = {}): Egress => {
   const list = readAllow(allow)
   const resolve = options.resolve ?? everyAddress
@@ -125,7 +125,7 @@ const judgeUrl = (given: string | URL, list: readonly Allowed[]): URL => {
 const fits = (allowed: Allowed, port: number): boolean =>
   allowed.port === undefined || allowed.port === port
 
-/** Whether an address is public at a usual port, or allowed by the operator. An unreadable one is not. */
+/** Whether an address is public at a usual port, or allowed by the operator. */
 export const mayReach = (text: string, port: number, list: readonly Allowed[] = []): boolean => {
   if (!ipaddr.isValid(text) || text.includes('%')) return false
   const address = ipaddr.process(text) // ::ffff:a.b.c.d is a.b.c.d
@@ -134,8 +134,8 @@ export const mayReach = (text: string, port: number, list: readonly Allowed[] = 
 }
 const within = (address: Address, [network, bits]: Allowed['network']): boolean =>
   address.kind() === network.kind() && address.match(network as ipaddr.IPv4 & ipaddr.IPv6, bits)
-/** Beside the special ranges, no IPv6 address outside 2000::/3 is assigned (RFC 4291 §2.4); addresses mapped, tunnelled or
- *  translated from IPv4 (6to4, Teredo, NAT64) are special ranges. */
+/** Beside the special ranges, no IPv6 address outside 2000::/3 is assigned (RFC 4291 §2.4);
+ *  addresses mapped, tunnelled or translated from IPv4 (6to4, Teredo, NAT64) are special ranges. */
 const isGlobal = (address: Address): boolean =>
   address.range() === 'unicast' &&
   (address instanceof ipaddr.IPv4 || address.match(ipaddr.IPv6.parse('2000::'), 3))

@@ -1,5 +1,5 @@
-/** Sends one request through undici to an address of a customer: one client per request, closed behind its response, apart
- *  from the pools of the operator's upstreams. */
+/** Sends one request through undici to an address of a customer: one client per request, closed
+ *  behind its response, apart from the pools of the operator's upstreams. */
 import { Readable } from 'node:stream'
 import { TollgateError } from '../errors.ts'
 import type { Body, Bytes, Headers } from '../plugin.ts'
@@ -61,7 +61,7 @@ export const sendGuarded = (
   return { reply: send(), close }
 }
 
-/** Loads undici at the first request: 100 ms and 30 MiB, which a process without such requests saves. */
+/** Loads undici at the first request: it costs 100 ms and 30 MiB. */
 const openClient = async (origin: string, egress: Egress) => {
   const { buildConnector, Client } = await import('undici')
   // A TLS session of one customer is not resumed for another.

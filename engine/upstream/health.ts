@@ -1,6 +1,6 @@
 /** Whether an origin may be picked. Pure: times are arguments, ms, monotonic.
  *
- *  healthy ──`failures` in a row──▶ ejected ──`eject` ms──▶ due ──attempt──▶ probing ──▶ healthy, ejected or due */
+ *  healthy ──`failures`──▶ ejected ──`eject`──▶ due ──attempt──▶ probing ──▶ healthy, ejected */
 
 export interface HealthRules {
   /** Failures in a row after which an origin is ejected. */
@@ -9,7 +9,7 @@ export interface HealthRules {
   readonly eject: number
 }
 
-/** How long an origin rests after a 429 without Retry-After, and the longest Retry-After that is followed, ms. */
+/** Rest after a 429 without Retry-After, and the longest Retry-After followed, ms. */
 const REST = { default: 1_000, longest: 60_000 }
 
 export class Health {

@@ -11,8 +11,8 @@ export interface InactivityWatched extends Indexed {
 
 const CHECK_EVERY = 50
 
-/** One timer for all: two timers per request cost more than a check of all requests twenty times a second. Calls
- *  `onTimeout` between 0 and 100 ms after the deadline, never before. */
+/** One timer for all: two timers per request cost more than a check of all requests twenty times a
+ *  second. Calls `onTimeout` between 0 and 100 ms after the deadline, never before. */
 export class InactivityTimer {
   readonly #watched = new IndexedSet<InactivityWatched>()
   #timer: NodeJS.Timeout | undefined

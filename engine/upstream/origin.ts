@@ -1,4 +1,4 @@
-/** One address with its pool of connections, its load and its health. Outlives reloads (snapshot/shared-resources.ts). */
+/** One address with its pool, load and health. Outlives reloads. */
 import { Pool, type PoolOptions } from '../http-client/pool.ts'
 import { Health } from './health.ts'
 import { InactivityTimer } from './inactivity-timer.ts'

@@ -58,7 +58,7 @@ const AWAITING_HEAD: State = { name: 'awaiting-head' }
 const STREAMING: State = { name: 'streaming' }
 const COMPLETE: State = { name: 'complete' }
 
-/** Turns what a connection reports about one response into a Source. The chunk known to be the last becomes the tail. */
+/** Turns the response of a connection into a Source. The last chunk becomes the tail. */
 class Transport implements Source, InactivityWatched, ResponseHandler, AttemptUnderWay {
   index = -1
   activeAt = 0
@@ -173,8 +173,8 @@ class Transport implements Source, InactivityWatched, ResponseHandler, AttemptUn
     this.#fail(reason)
     this.#connection?.abort()
   }
-  /** Passes a streamed request body on. Waiting for the client is not the upstream's silence; waiting for the upstream
-   *  to take a chunk is, and the time for the first byte counts from the last chunk. */
+  /** Passes a streamed request body on. Waiting for the client is not the upstream's silence; the
+   *  time for the first byte counts from the last chunk. */
   async *#upload(body: AsyncIterable<Bytes>): AsyncGenerator<Bytes> {
     const client = body[Symbol.asyncIterator]()
     try {
@@ -235,7 +235,7 @@ const clientFault = (error: Error): Fault | undefined =>
 export interface Aborter {
   awaitAttempt(attempt: AttemptUnderWay): void
 }
-/** Calls `onReply` with the head of the response, or `onFault` with the reason why there is none. */
+/** Calls `onReply` with the head of the response, or `onFault`. */
 export const send = (
   sending: Sending,
   aborter: Aborter,

@@ -24,7 +24,7 @@ export interface Upstream {
   sign(headers: Headers, path: string): string
 }
 
-/** `/v1` + `/v1/x` is `/v1/x`: does not repeat the longest end of the base that the path begins with. */
+/** `/v1` + `/v1/x` is `/v1/x`: the end of the base is not repeated. */
 export const joinPath = (base: string, path: string): string => {
   if (base === '') return path
   for (let from = 0; from >= 0; from = base.indexOf('/', from + 1)) {

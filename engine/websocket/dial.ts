@@ -1,4 +1,4 @@
-/** One attempt to open a WebSocket at a target: the innermost step of the forward ring on a WS route. */
+/** One attempt to open a WebSocket: the innermost step of the forward ring. */
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { WebSocket } from 'ws'
 import { errors } from '../errors.ts'
@@ -28,8 +28,8 @@ const RETRYABLE_STATUSES: Readonly<Record<number, 'TARGET_BUSY' | 'TARGET_AWAY'>
   503: 'TARGET_AWAY',
 }
 
-/** Limits of both sockets of a relay. No compression: a message inflates before its bytes can be counted.
- *  ws#2331: with the limits of `ws` one connection holds 13.5 MB with tiny fragments. */
+/** Limits of both sockets of a relay. No compression: a message inflates before its bytes can be
+ *  counted. ws#2331: with the limits of `ws` one connection holds 13.5 MB with tiny fragments. */
 export const SOCKET_LIMITS = {
   perMessageDeflate: false,
   maxFragments: 1_024,
@@ -106,7 +106,7 @@ interface HandshakeOptions {
   readonly payload: number
 }
 
-/** Opens a socket to the upstream and pauses it, or fails. `done`: the headers of the response that the client may see. */
+/** Opens a socket to the upstream and pauses it. `done`: headers for the client. */
 class Handshake {
   readonly socket: WebSocket
   readonly done: Promise<Headers>

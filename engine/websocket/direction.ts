@@ -1,8 +1,8 @@
-/** Passes messages from one WebSocket to the other: through the stages, as fast as the receiver takes them. */
+/** Passes messages from one WebSocket to the other, through the stages. */
 import { WebSocket } from 'ws'
 import type { Exchange, Message, Stage } from '../plugin.ts'
 
-/** Bytes queued for a slow receiver above which the sender is paused, and below which it is resumed. */
+/** Queued bytes above which the sender is paused, and below which it is resumed. */
 const PAUSE_ABOVE = 64 * 1_024
 const RESUME_BELOW = 16 * 1_024
 export interface RelayParts {
@@ -93,7 +93,7 @@ interface QueueEnds {
   failed(thrown: unknown): void
 }
 
-/** Runs one stage on messages in order: a promise that the stage returns holds the next message back. */
+/** Runs one stage on messages in order; a promise holds the next message back. */
 class StageQueue {
   readonly #stage: Stage
   readonly #exchange: Exchange

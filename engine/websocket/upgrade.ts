@@ -1,4 +1,4 @@
-/** Upgrades to WebSockets: checks the handshake, runs the pipeline, responds 101 or plainly, checks open relays. */
+/** Upgrades to WebSockets: handshake, pipeline, 101 or a plain response, liveness. */
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -93,7 +93,7 @@ export class WebSockets {
   }
 }
 
-/** Calls `leave` when the client leaves before its socket is relayed. Consumes nothing: early messages are relayed. */
+/** Calls `leave` when the client leaves before the relay. Consumes nothing. */
 const onClientLeave = (socket: Duplex, leave: () => void): (() => void) => {
   const look = (): void => {
     if (socket.readableLength === 0) socket.read()
@@ -160,7 +160,7 @@ const responseLines = (headers: Headers, { call, version }: RequestLifecycle): s
   return [...lines, `x-request-id: ${call.requestId}`, `x-tollgate-version: ${version}`]
 }
 
-/** Writes a plain HTTP response in place of a WebSocket; then the connection ends. Resolves when the request has ended. */
+/** Responds in plain HTTP, closes the connection, resolves when the request has ended. */
 const respond = (
   { lifecycle, incoming, socket }: Upgrade,
   write: (writer: ResponseWriter) => void,

@@ -1,4 +1,5 @@
-/** Makes what plugins get from the engine: the host of a route, and its base for commands and the first start. */
+/** Makes what plugins get from the engine: the host of a route, and its base for commands and the
+ *  first start. */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Document, Host, Lent, Matched, Route, UpstreamView } from '../../plugin.ts'
@@ -67,7 +68,8 @@ export const viewsOf = (
 ): Readonly<Record<string, UpstreamView>> =>
   Object.fromEntries([...upstreams].map(([name, { view }]) => [name, view]))
 
-/** The host base of a command, or of the first start. `runs`: the message of the error that `run` rejects with. */
+/** The host base of a command, or of the first start. `runs`: the message of the error that `run`
+ *  rejects with. */
 export const lendBeside = (
   resources: Resources,
   { blueprint, snapshot }: { readonly blueprint: Blueprint; readonly snapshot: Snapshot },

@@ -1,4 +1,5 @@
-/** Compiles the `upstreams:` section: origins with their pools, rotating keys, deadlines, headers that pass. */
+/** Compiles the `upstreams:` section: origins with their pools, rotating keys, deadlines, headers
+ *  that pass. */
 import type { Json } from '../../plugin.ts'
 import { createPassRule } from '../../response/headers.ts'
 import { Origin } from '../../upstream/origin.ts'
