@@ -4,19 +4,16 @@ import type { Exchange, Json, Lent, Log, Plugin, Route, Stage, Target } from '..
 import type { Call } from '../request/exchange.ts'
 import { compose, type Guard, type Run, type Step } from '../request/pipeline.ts'
 import { plainRefusal } from '../response/refusal.ts'
-import { hostFor, type Resources } from '../snapshot/host.ts'
+import type { Resources } from '../snapshot/host.ts'
 import type { CompiledRoute, NamedStage, Settings } from '../snapshot/snapshot.ts'
-import { duration, size } from '../snapshot/units.ts'
 import { sendTry, type Try } from '../upstream/attempt.ts'
 import type { Balance } from '../upstream/balance.ts'
 import { type DispatchRules, dispatcher } from '../upstream/dispatch.ts'
-import {
-  type Deadlines,
-  readDeadlines,
-  type Upstream,
-  type UpstreamOptions,
-} from '../upstream/upstreams.ts'
+import type { Deadlines, Upstream } from '../upstream/upstreams.ts'
 import { dialer } from '../websocket/dial.ts'
+import { hostFor } from './compile/host.ts'
+import { duration, size } from './compile/units.ts'
+import { readDeadlines, type UpstreamOptions } from './compile/upstreams.ts'
 import { type CompileFault, describe } from './compile-problem.ts'
 
 /** A route as the schema lets it through; every other key is a plugin's options. */
@@ -142,13 +139,13 @@ const assemble = (
     observe: (upstream, outcome) => kit.resources.metrics.attempt(upstream, outcome),
   }
   const dispatch = dispatcher(rules, ring, {
-    wait: ({ exchange }, stage, at) => exchange.guard(stage, forwards[at]?.name),
-    closed: ({ exchange }) => exchange.stalled,
+    wait: ({ exchange }, stage, at) => exchange.stages.guard(stage, forwards[at]?.name),
+    closed: ({ exchange }) => exchange.stages.stalled,
   })
   const steps = handles.map(each => each.step)
   const guard: Guard<Call> = {
-    wait: (call, stage, at) => call.guard(stage, handles[at]?.name),
-    closed: call => call.stalled,
+    wait: (call, stage, at) => call.stages.guard(stage, handles[at]?.name),
+    closed: call => call.stages.stalled,
   }
   const renderer = stages.find(({ stage }) => stage.fail)?.stage
   return {

@@ -1,6 +1,6 @@
 /** The `settings:` section with its defaults, durations in ms and sizes in bytes. */
 import type { Settings } from '../snapshot/snapshot.ts'
-import { duration, size } from '../snapshot/units.ts'
+import { duration, size } from './compile/units.ts'
 
 type Given<T> = { readonly [K in keyof T]?: unknown }
 const part = <K extends keyof Settings>(given: Given<Settings>, name: K): Given<Settings[K]> =>

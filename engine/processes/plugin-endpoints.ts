@@ -100,7 +100,7 @@ const addressesOf = ({ origins, inside }: Upstream): AddressView[] => {
 }
 /** As operators read it. */
 export const stateOf = (health: Health, now: number): AddressView['state'] => {
-  if (health.ejected(now)) return 'ejected'
-  if (health.doubtful) return 'probing'
-  return health.fit(now) ? 'ready' : 'paused'
+  if (health.isEjected(now)) return 'ejected'
+  if (health.needsProbe) return 'probing'
+  return health.isAvailable(now) ? 'ready' : 'paused'
 }

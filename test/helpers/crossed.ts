@@ -1,7 +1,7 @@
 /** Translates one attempt from one format to another without a gateway. */
 
 import type { Json, Reply, Target } from '../../engine/plugin.ts'
-import { toAnswer } from '../../engine/request/exchange.ts'
+import { toReply } from '../../engine/request/exchange.ts'
 import { formats } from '../../plugins/formats/index.ts'
 import { ACCOUNT, MODEL } from '../../plugins/slots.ts'
 import { Crossing, type Ground, isCoded } from '../../plugins/translate/crossing.ts'
@@ -58,4 +58,4 @@ export const hostServing = (files: Readonly<Record<string, () => Reply>>): Groun
   },
 })
 export const fileReply = (bytes: string | Buffer, type: string, status = 200): Reply =>
-  toAnswer(status, Buffer.from(bytes), { 'content-type': type })
+  toReply(status, Buffer.from(bytes), { 'content-type': type })

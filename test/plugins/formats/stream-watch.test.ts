@@ -3,7 +3,7 @@
 import t, { type Test } from 'tap'
 import { errors, TollgateError } from '../../../engine/errors.ts'
 import type { Bytes } from '../../../engine/plugin.ts'
-import { Answer } from '../../../engine/response/filters.ts'
+import { FilteredReply } from '../../../engine/response/filters.ts'
 import type { Fields } from '../../../plugins/formats/fields.ts'
 import type { Format } from '../../../plugins/formats/format.ts'
 import { formats } from '../../../plugins/formats/index.ts'
@@ -40,7 +40,7 @@ const watch = async (
   const bytes = Buffer.from(text)
   const pieces = []
   for (let at = 0; at < bytes.length; at += piece) pieces.push(bytes.subarray(at, at + piece))
-  const answer = new Answer(200, {}, undefined, pushed(pieces, dies ? DEATH : undefined))
+  const answer = new FilteredReply(200, {}, undefined, pushed(pieces, dies ? DEATH : undefined))
   answer.through(
     new StreamWatch(marksOf(formatOf(name)), {
       counted(matches, complete) {
@@ -57,7 +57,7 @@ const watch = async (
     }),
   )
   const poured = await pour(answer)
-  return { ...poured, counts, whole: full, counted: usage, broke, told: answer.told?.code }
+  return { ...poured, counts, whole: full, counted: usage, broke, told: answer.endFault?.code }
 }
 
 const chunk = (delta: object, more: object = {}): string =>

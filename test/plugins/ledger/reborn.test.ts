@@ -2,7 +2,7 @@
  *  of the call is paid from what another has, nor stays held for nobody. */
 import t from 'tap'
 import type { Exchange, Outcome } from '../../../engine/plugin.ts'
-import { Groups } from '../../../engine/request/writes.ts'
+import { StatementGroups } from '../../../engine/request/writes.ts'
 import { compileCurrency } from '../../../plugins/billing/currency.ts'
 import { compileRule } from '../../../plugins/billing/rule.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
@@ -56,7 +56,7 @@ for (const [at, books] of opened.entries())
       await ledger.take(who, 1_000n)
       const process = await ledger.process()
       let end: (outcome: Outcome) => void = () => {}
-      const writes = new Groups(books.database, 'c1')
+      const writes = new StatementGroups(books.database, 'c1')
       const exchange = {
         ...{ id: 'c1', kind: 'http', slots: new Map(), reply: { headers: {} }, writes },
         route: { name: 'chat' },

@@ -27,12 +27,12 @@ t.test('on the way up only the name changes', async t => {
     { headers: JSON_TYPE, body: plain },
     { body, target: { upstream: 'gp', name: 'gp-4.1' } },
   )
-  t.equal(same.attempt.request.body, same.exchange.request.whole, 'not even copied')
+  t.equal(same.attempt.request.body, same.exchange.request.body.whole, 'not even copied')
   const unnamed = await runTranslate(
     { headers: JSON_TYPE, body: plain },
     { body, target: { upstream: 'gp' } },
   )
-  t.equal(unnamed.attempt.request.body, unnamed.exchange.request.whole)
+  t.equal(unnamed.attempt.request.body, unnamed.exchange.request.body.whole)
 })
 
 t.test('a plain answer passes byte for byte, and its counts are read', async t => {

@@ -1,8 +1,8 @@
 /** Durations and sizes. */
 
 import t from 'tap'
-import { DURATION, duration, SIZE, size } from '../../../engine/snapshot/units.ts'
-import fc from '../../helpers/property.ts'
+import { DURATION, duration, SIZE, size } from '../../../../engine/config/compile/units.ts'
+import fc from '../../../helpers/property.ts'
 
 t.test('durations are milliseconds', async t => {
   const said = { '250ms': 250, '5s': 5000, '2m': 120_000, '1h': 3_600_000, '1.5s': 1500, '0s': 0 }
