@@ -86,7 +86,7 @@ export class Uploading {
       now = await this.#read(await this.#ask(file, { method: 'GET', path: first.path }))
     }
     if (now.state === 'failed')
-      throw fault('UPLOAD_REFUSED', [file.at, now.said ?? ''], { param: file.at })
+      throw fault('UPLOAD_REFUSED', [file.at, now.error ?? ''], { param: file.at })
     return { mime: file.mime, ...now.source }
   }
   async #read(reply: Reply): Promise<Uploaded> {

@@ -16,10 +16,10 @@ export const codecOf = (name: string): Codec => {
 }
 
 /** Collects the dropped fields. */
-export interface DroppedFields extends Loss {
+export interface DroppedFieldList extends Loss {
   readonly fields: readonly string[]
 }
-export const collectDropped = (): DroppedFields => {
+export const collectDropped = (): DroppedFieldList => {
   const fields: string[] = []
   return { fields, drop: field => void fields.push(field) }
 }
