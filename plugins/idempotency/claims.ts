@@ -10,7 +10,7 @@ import type {
   Row,
   Statement,
 } from '../../engine/plugin.ts'
-import { ADMISSION, writeSurely } from '../ledger/surely.ts'
+import { ADMISSION_TIMEOUT, writeSurely } from '../ledger/surely.ts'
 import { fault } from './faults.ts'
 import { claimKey, cleanKeys, expireKey, freeKey, type Name, REPLY } from './statements.ts'
 
@@ -62,7 +62,7 @@ export class Claims {
       if (row === undefined || row.request === exchange.id) return undefined
       const request = String(row.request)
       if (row.status !== null && now - Number(row.claimed) >= KEPT_FOR) {
-        await writeSurely(this.#database, [expireKey(request)], ADMISSION)
+        await writeSurely(this.#database, [expireKey(request)], ADMISSION_TIMEOUT)
         continue
       }
       const kept = await this.#judge(row, request, body, largest)
@@ -101,7 +101,7 @@ export class Claims {
     this.#running.set(exchange.id, exchange)
     try {
       const claim = { ...name, request: exchange.id, process, body, claimed }
-      const [, [row] = []] = await writeSurely(this.#database, claimKey(claim), ADMISSION)
+      const [, [row] = []] = await writeSurely(this.#database, claimKey(claim), ADMISSION_TIMEOUT)
       if (row?.request !== exchange.id) this.#running.delete(exchange.id)
       return row
     } catch (thrown) {

@@ -6,7 +6,7 @@ import { worst } from '../../../plugins/billing/worst.ts'
 import type { Fields } from '../../../plugins/formats/fields.ts'
 import { speechGauge } from '../../../plugins/formats/openai-speech/gauge.ts'
 import { transcriptionGauge } from '../../../plugins/formats/openai-transcription/gauge.ts'
-import { chargeOf } from '../../../plugins/ledger/charged.ts'
+import { priceUsage } from '../../../plugins/ledger/call-charge.ts'
 import type { Meter } from '../../../plugins/slots.ts'
 import { ruleIn } from '../../helpers/billing.ts'
 
@@ -181,7 +181,7 @@ t.test('audio usage: an estimate never exceeds the amount held for the call', as
       t.same(unbounded, [])
       const gauge = transcriptionGauge({ file: [{ bytes }] }, SECONDS, 'text/plain')
       gauge.saw(Buffer.from('x'.repeat(100_000)))
-      const charge = chargeOf(gauge.usage(undefined, true), { rule: compiled, facts: { at: 0 } })
+      const charge = priceUsage(gauge.usage(undefined, true), { rule: compiled, facts: { at: 0 } })
       t.ok(charge.nanos > 0n)
       if (compiled.maxCalls.size === 0) t.ok(charge.nanos <= nanos, `${bytes} bytes`)
       else t.ok(nanos <= 50_000_000n, 'the limit of the model')

@@ -1,6 +1,6 @@
 /** The answer to a COMMIT is lost on its way: the list is applied once, and its caller finds out by writing it again. */
 import t, { type Test } from 'tap'
-import { chargeAtOnce } from '../../../../plugins/ledger/at-once.ts'
+import { singleRowCharge } from '../../../../plugins/ledger/single-row-charge.ts'
 import { audit } from '../../../../plugins/ledger/audit.ts'
 import { openCharge, settleCharge } from '../../../../plugins/ledger/statements.ts'
 import { writeSurely } from '../../../../plugins/ledger/surely.ts'
@@ -109,7 +109,7 @@ for (const [when, patience] of [
       const atOnce = kind === 'charged at once'
       if (!atOnce) await direct.write([openCharge(hold)])
       const list = atOnce
-        ? chargeAtOnce(hold, settlement)
+        ? singleRowCharge(hold, settlement)
         : [settleCharge({ request: 'a', ...settlement })]
       const swallowed = proxy.swallow()
       const write = database.write(list)

@@ -2,7 +2,11 @@
 import t from 'tap'
 import { freeze } from '../../../plugins/billing/rule.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
-import { attributesOf, noteCharge, settleNoted } from '../../../plugins/ledger/noted.ts'
+import {
+  attributesOf,
+  checkpointCharge,
+  settleCheckpoints,
+} from '../../../plugins/ledger/crash-settlement.ts'
 import { openCharge } from '../../../plugins/ledger/statements.ts'
 import { ruleIn } from '../../helpers/billing.ts'
 import { silent } from '../../helpers/core.ts'
@@ -27,7 +31,7 @@ for (const [at, books] of opened.entries())
       await database.write([openCharge(hold)])
     }
     const note = (request: string, output: number, attributes: string | null = null) =>
-      database.write([noteCharge({ request, output, usage: '{"input":5}', attributes })])
+      database.write([checkpointCharge({ request, output, usage: '{"input":5}', attributes })])
     const row = async (request: string) =>
       (await books.rows(`SELECT * FROM charges WHERE request = '${request}'`))[0]
 
@@ -42,7 +46,7 @@ for (const [at, books] of opened.entries())
     await note('a1', 3)
     await note('a2', 3, attributesOf(rule, asked))
     await note('a3', 3)
-    await settleNoted(database, silent, Date.now())
+    await settleCheckpoints(database, silent, Date.now())
     t.match(await row('a1'), {
       ...{ state: 'settled', amount: 3_005_000, uncollected: 0, estimated: 1 },
       usage: '{"input":5,"output":3}',
@@ -52,15 +56,15 @@ for (const [at, books] of opened.entries())
     t.match(await row('a3'), { amount: 1_000, uncollected: 3_004_000 })
     t.match(await row('a4'), { state: 'open' }, 'of which nothing was noted')
     await note('a1', 999)
-    await settleNoted(database, silent, Date.now())
+    await settleCheckpoints(database, silent, Date.now())
     t.match(await row('a1'), { noted: 3 }, 'closed is closed')
     await open('a5', 10n ** 9n)
     await note('a5', 7)
     await t.rejects(reapAll(database), { code: 'CHARGES_NOTED' }, 'what was noted comes first')
     t.match(await row('a4'), { state: 'open' }, 'and nothing was released')
-    await settleNoted(database, silent, Date.now(), 'somebody else')
+    await settleCheckpoints(database, silent, Date.now(), 'somebody else')
     t.match(await row('a5'), { state: 'open' })
-    await settleNoted(database, silent, Date.now(), await ledger.process())
+    await settleCheckpoints(database, silent, Date.now(), await ledger.process())
     t.match(await row('a5'), { state: 'settled', amount: 7_005_000 })
     await reapAll(database)
     t.match(await row('a4'), { state: 'released', amount: 0 })

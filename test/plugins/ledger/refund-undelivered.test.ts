@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Statement, Writes } from '../../../engine/plugin.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import type { Ledger } from '../../../plugins/ledger/ledger.ts'
-import { undo, undoCharge } from '../../../plugins/ledger/undone.ts'
+import { refundStatements, refundUndelivered } from '../../../plugins/ledger/refund-undelivered.ts'
 import { call, openBooks, payer } from '../../helpers/ledger.ts'
 import { ENGINES } from '../../helpers/store.ts'
 
@@ -12,7 +12,7 @@ for (const [at, books] of opened.entries())
   t.test(`on ${ENGINES[at]}`, async t => {
     await books.credit(1, 1_000n)
     const ledger = await books.ledger()
-    const undone = (request: string) => books.database.write(undoCharge(request, 1, 11, 7))
+    const undone = (request: string) => books.database.write(refundStatements(request, 1, 11, 7))
     await call(books, ledger, 'a1', payer(1, 11), 100n)
     const charged = await call(books, ledger, 'a2', payer(1, 11), 100n)
     await charged.settle?.(60n)
@@ -33,7 +33,7 @@ for (const [at, books] of opened.entries())
     t.match(await books.wallet(1), { balance: 1_000n, used: 0n })
     t.same(await audit(books.database), [])
     await new Promise<void>(resolve =>
-      ledger.ensureClosed('a5', undoCharge('a5', 1, undefined, 7), ([, refunded]) => {
+      ledger.ensureClosed('a5', refundStatements('a5', 1, undefined, 7), ([, refunded]) => {
         t.same(refunded, [], 'of a call that was never written down')
         resolve()
       }),
@@ -58,7 +58,7 @@ for (const [at, books] of opened.entries())
             will = list
           },
         } as Writes
-        undo(dying, { id: request, writes }, payer(1), () => {})
+        refundUndelivered(dying, { id: request, writes }, payer(1), () => {})
         await told
         // The store does this for it.
         if (will.length > 0) await books.database.write(will)

@@ -1,4 +1,4 @@
-/** Streams that a death cut off: charged at what was noted of them, at the price that stands on their hold. */
+/** Crash settlement: charges the calls of a crashed process at their last checkpoint and the price of their hold. */
 import type { Database, Log, Row, Sql, Statement } from '../../engine/plugin.ts'
 import { price } from '../billing/price.ts'
 import { type Rule, thaw } from '../billing/rule.ts'
@@ -9,52 +9,54 @@ import { nanosOf, settleCharge } from './statements.ts'
 import { writeSurely } from './surely.ts'
 import { walletsOf } from './wallet.ts'
 
-/** Rows that are read at once. */
-const AT_ONCE = 500
-const NOTED: Sql = {
+/** Rows a read. */
+const BATCH = 500
+const CHECKPOINTS: Sql = {
   name: 'ledger: noted',
   text: `SELECT request, account, key, rule, held, opened, noted, usage, attributes FROM charges
-    WHERE state = 'open' AND noted IS NOT NULL ORDER BY request LIMIT ${AT_ONCE}`,
+    WHERE state = 'open' AND noted IS NOT NULL ORDER BY request LIMIT ${BATCH}`,
 }
-const NOTED_OF: Sql = {
+const CHECKPOINTS_OF: Sql = {
   name: 'ledger: noted of one',
-  text: NOTED.text.replace('noted IS NOT NULL', 'noted IS NOT NULL AND process = ?'),
+  text: CHECKPOINTS.text.replace('noted IS NOT NULL', 'noted IS NOT NULL AND process = ?'),
 }
 
-const NOTE: Sql = {
+const UPDATE_CHECKPOINT: Sql = {
   name: 'ledger: note',
   text: "UPDATE charges SET noted = ?, usage = ?, attributes = ? WHERE request = ? AND state = 'open'",
 }
-/** For a will: how far its stream had come, for whoever finds it. */
-export const noteCharge = (note: {
+/** Stores the usage so far with the open charge. */
+export const checkpointCharge = (checkpoint: {
   readonly request: string
-  /** What was written so far. */
+  /** Output tokens so far. */
   readonly output: number
   /** JSON: the other meters. */
   readonly usage: string
-  /** JSON, where the price goes by any. */
+  /** JSON; null: the price depends on none. */
   readonly attributes: string | null
 }): Statement => ({
-  sql: NOTE,
-  values: [note.output, note.usage, note.attributes, note.request],
+  sql: UPDATE_CHECKPOINT,
+  values: [checkpoint.output, checkpoint.usage, checkpoint.attributes, checkpoint.request],
 })
 
-/** Of a usage so far. `streaming`: the output grows with the progress of the exchange, and a crash before its first byte
- *  charges nothing; otherwise all of this usage has been delivered. */
-export const noteOf = (
+/** The checkpoint of a usage. `streaming`: the output grows with the progress of the exchange, and a
+ *  crash before its first byte charges nothing; otherwise all of this usage has been delivered. */
+export const checkpointOf = (
   request: string,
   { meters: { output = 0, ...others } }: Usage,
   { rule, facts }: { readonly rule: Rule; readonly facts: Facts },
   streaming: boolean,
 ): Statement => ({
-  ...noteCharge({
-    ...{ request, output, usage: JSON.stringify(others) },
+  ...checkpointCharge({
+    request,
+    output,
+    usage: JSON.stringify(others),
     attributes: attributesOf(rule, facts),
   }),
   ...(streaming && { progress: 0 }),
 })
 
-/** Those of a request that its price goes by, as JSON; null: none. The rest is nobody's business. */
+/** The request attributes that the price depends on, as JSON; null: none. Others are not stored. */
 export const attributesOf = (rule: Rule, { attributes = {} }: Facts): string | null => {
   const named = new Set(
     rule.lines.flatMap(({ by, when }) => [
@@ -62,12 +64,12 @@ export const attributesOf = (rule: Rule, { attributes = {} }: Facts): string | n
       ...when.flatMap(each => ('name' in each ? [each.name] : [])),
     ]),
   )
-  const kept = Object.entries(attributes).filter(([name]) => named.has(name))
-  return kept.length === 0 ? null : JSON.stringify(Object.fromEntries(kept))
+  const used = Object.entries(attributes).filter(([name]) => named.has(name))
+  return used.length === 0 ? null : JSON.stringify(Object.fromEntries(used))
 }
 
-/** Charges all that were left behind, or those of one process. */
-export const settleNoted = async (
+/** Charges the open calls that have a checkpoint and no live process, or those of one process. */
+export const settleCheckpoints = async (
   database: Pick<Database, 'read' | 'write'>,
   log: Log,
   now: number,
@@ -77,10 +79,10 @@ export const settleNoted = async (
   do {
     rows =
       process === undefined
-        ? await database.read(NOTED, [])
-        : await database.read(NOTED_OF, [process])
+        ? await database.read(CHECKPOINTS, [])
+        : await database.read(CHECKPOINTS_OF, [process])
     for (const row of rows) await settleOne(database, log, row, now)
-  } while (rows.length === AT_ONCE)
+  } while (rows.length === BATCH)
 }
 const settleOne = async (
   database: Pick<Database, 'write'>,
@@ -90,25 +92,33 @@ const settleOne = async (
 ): Promise<void> => {
   try {
     await writeSurely(database, [settlementOf(row, now)])
-    log.info({ request: row.request }, 'a stream that a death cut off was charged')
+    log.info(
+      { request: row.request },
+      'a stream of a crashed process was charged at its last checkpoint',
+    )
   } catch (thrown) {
-    // Its own process lives after all, or another was faster.
+    // Its process is alive after all, or another process was faster.
     if (!isCode(thrown, 'CHARGE_CLOSED')) throw thrown
   }
 }
 
 const settlementOf = (row: Row, now: number) => {
-  const meters: Meters = { ...parsed(row.usage), output: Number(row.noted) }
-  const attributes = parsed(row.attributes) as Readonly<Record<string, Attribute>>
+  const meters: Meters = { ...parseObject(row.usage), output: Number(row.noted) }
+  const attributes = parseObject(row.attributes) as Readonly<Record<string, Attribute>>
   const rule = thaw(String(row.rule))
   const { nanos, lines } = price(counted({ meters }), rule, { at: Number(row.opened), attributes })
   const held = nanosOf(row.held)
   const amount = nanos < held ? nanos : held
   const key = row.key === null ? undefined : Number(row.key)
   return settleCharge({
-    ...{ request: String(row.request), amount, uncollected: nanos - amount, estimated: true },
-    ...{ usage: JSON.stringify(meters), lines: JSON.stringify(lines), closed: now },
+    request: String(row.request),
+    amount,
+    uncollected: nanos - amount,
+    estimated: true,
+    usage: JSON.stringify(meters),
+    lines: JSON.stringify(lines),
+    closed: now,
     wallets: walletsOf(Number(row.account), key),
   })
 }
-const parsed = (text: unknown): object => (typeof text === 'string' ? JSON.parse(text) : {})
+const parseObject = (text: unknown): object => (typeof text === 'string' ? JSON.parse(text) : {})

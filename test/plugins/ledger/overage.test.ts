@@ -4,9 +4,9 @@ import t from 'tap'
 import type { Exchange, Outcome, Statement } from '../../../engine/plugin.ts'
 import { compileCurrency } from '../../../plugins/billing/currency.ts'
 import { compileRule } from '../../../plugins/billing/rule.ts'
-import { Bill } from '../../../plugins/ledger/bill.ts'
-import type { BillKit } from '../../../plugins/ledger/charged.ts'
-import type { Lack } from '../../../plugins/ledger/ledger.ts'
+import type { LedgerContext } from '../../../plugins/ledger/call-charge.ts'
+import type { Shortage } from '../../../plugins/ledger/ledger.ts'
+import { MeteredCall } from '../../../plugins/ledger/metered-call.ts'
 import type { Usage } from '../../../plugins/slots.ts'
 
 const currency = compileCurrency({ name: 'USD' }, [], () => {})
@@ -14,11 +14,11 @@ const rule = compileRule({ price: { output: 1 } }, { currency, where: [], report
 const NANOS = 10n ** 9n
 const payer = { account: 1, key: undefined, quota: undefined }
 
-/** `answers`: what the store says each time it is asked for more; an Error is what it throws. `room`: what there is; `most`: what is charged at most. */
+/** `answers`: what the store says each time it is asked for more; an Error is what it throws. `room`: what there is; `limit`: nanos charged at most. */
 const billOver = (
-  answers: (Lack | Error | undefined)[],
+  answers: (Shortage | Error | undefined)[],
   room: bigint | Error = 0n,
-  most?: bigint,
+  limit?: bigint,
 ) => {
   const told: Statement[] = []
   const warned: object[] = []
@@ -29,18 +29,20 @@ const billOver = (
       if (answer instanceof Error) throw answer
       return answer
     },
-    async room() {
+    async available() {
       if (room instanceof Error) throw room
       return room
     },
-    ...{ give() {}, charged() {}, goesBy: () => true },
+    give() {},
+    recordCharge() {},
+    isCurrentProcess: () => true,
   }
   const log = { warn: (fields: object) => void warned.push(fields), error() {}, info() {} }
   const kit = {
     ledger,
     log,
     metrics: { count: (name: string) => void counted.push(name) },
-  } as unknown as BillKit
+  } as unknown as LedgerContext
   const writes = { add: (...list: Statement[]) => void told.push(...list), will() {} }
   let end: (outcome: Outcome) => void = () => {}
   const onEnd = (listener: typeof end): void => {
@@ -50,7 +52,12 @@ const billOver = (
   const exchange = { id: 'r1', kind: 'http', route: { name: 'chat' }, onEnd, slots, writes }
   if (!rule) throw new Error('no rule')
   const facts = { payer, rule, facts: { at: 0 }, model: 'm', version: '1', held: NANOS }
-  const bill = new Bill(kit, exchange as unknown as Exchange, { ...facts, most } as never, 'p1')
+  const bill = new MeteredCall(
+    kit,
+    exchange as unknown as Exchange,
+    { ...facts, limit } as never,
+    'p1',
+  )
   const settle = async (usage: Usage): Promise<void> => {
     await bill.settle(usage)
     end({ end: 'complete', status: 200, attempts: 1, bytes: 9 })

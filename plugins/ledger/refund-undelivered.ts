@@ -1,15 +1,15 @@
-/** A call that was refused in the end, when its charge could not be written, or nobody knew whether it was: it costs nothing. */
+/** Refunds a call that was refused after it was charged, or whose charge may have been written. */
 import type { Exchange, Sql, Statement } from '../../engine/plugin.ts'
 import type { Ledger, Payer } from './ledger.ts'
 import { lockOf } from './statements.ts'
 import { walletsOf } from './wallet.ts'
 
-const UNDO: Sql = {
+const RELEASE_OPEN: Sql = {
   name: 'ledger: undo',
   text: `UPDATE charges SET state = 'released', closed = ?
     WHERE request = ? AND state = 'open'`,
 }
-/** The unique request makes it harmless to repeat. */
+/** The unique `request` column makes a repetition harmless. */
 const REFUND: Sql = {
   name: 'ledger: refund what was not delivered',
   text: `INSERT INTO credits (id, account, kind, amount, request, note, at)
@@ -18,28 +18,28 @@ const REFUND: Sql = {
     ON CONFLICT (request) DO NOTHING RETURNING request`,
 }
 
-/** Released where it was open still; where it was charged it is given back, and the last statement returns a row. */
-export const undoCharge = (
+/** Releases an open charge and refunds a settled one; then the last statement returns a row. */
+export const refundStatements = (
   request: string,
   account: number,
   key: number | undefined,
   at: number,
 ): readonly Statement[] => [
-  { sql: UNDO, values: [at, request] },
+  { sql: RELEASE_OPEN, values: [at, request] },
   { sql: REFUND, values: [at, request], locks: walletsOf(account, key).map(lockOf) },
 ]
 
-/** Tried until the store has an answer, by whoever lives then; `done` is told whether there was something to give back. */
-export const undo = (
+/** Retries until the store confirms, also after a crash. `onDone` receives whether a refund was made. */
+export const refundUndelivered = (
   ledger: Pick<Ledger, 'ensureClosed'>,
   { id, writes }: Pick<Exchange, 'id' | 'writes'>,
   { account, key }: Payer,
-  done: (refunded: boolean) => void,
+  onDone: (refunded: boolean) => void,
 ): void => {
-  const list = undoCharge(id, account, key, Date.now())
+  const list = refundStatements(id, account, key, Date.now())
   writes.will(...list)
   ledger.ensureClosed(id, list, ([, refunds = []]) => {
     writes.will()
-    done(refunds.length > 0)
+    onDone(refunds.length > 0)
   })
 }

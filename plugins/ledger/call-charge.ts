@@ -1,4 +1,4 @@
-/** What a usage comes to, with its lines as the store keeps them; and the word when some of it has no price. */
+/** Prices the usage of a call, builds its rows, and reports usage that was not charged. */
 import type { Exchange, Log, Metrics } from '../../engine/plugin.ts'
 import { price } from '../billing/price.ts'
 import { quickly } from '../billing/quick.ts'
@@ -10,7 +10,7 @@ import type { Ledger, Payer } from './ledger.ts'
 import type { Hold, Settlement } from './statements.ts'
 import { walletsOf } from './wallet.ts'
 
-export interface BillFacts {
+export interface CallTerms {
   readonly payer: Payer
   readonly rule: Rule
   readonly facts: Facts
@@ -18,46 +18,47 @@ export interface BillFacts {
   readonly version: number
   /** Nanos. */
   readonly held: bigint
-  /** Nanos that are charged at most, whatever was used. Absent: as much as the account has. */
-  readonly most?: bigint | undefined
+  /** Nanos that are charged at most, whatever was used. Absent: no limit but the balance. */
+  readonly limit?: bigint | undefined
 }
-/** How often its hold a call may cost at most. Absent for tools that upstreams run: nothing that is asked bounds them. */
-const TIMES_HELD = 2n
-export const mostCharged = (held: bigint, hosted: boolean): bigint | undefined =>
-  hosted ? undefined : held * TIMES_HELD
+/** A call is charged at most this multiple of its hold; calls of hosted tools have no such limit,
+ *  since the request does not bound them. */
+const MAX_HOLD_MULTIPLE = 2n
+export const chargeLimit = (held: bigint, hosted: boolean): bigint | undefined =>
+  hosted ? undefined : held * MAX_HOLD_MULTIPLE
 
-/** No more than a call may be charged at most. */
-export const bounded = (nanos: bigint, { most = nanos }: Pick<BillFacts, 'most'>): bigint =>
-  nanos < most ? nanos : most
+/** Caps nanos at the limit of the call. */
+export const capCharge = (nanos: bigint, { limit = nanos }: Pick<CallTerms, 'limit'>): bigint =>
+  nanos < limit ? nanos : limit
 
-export interface BillKit {
+export interface LedgerContext {
   readonly ledger: Ledger
   readonly log: Log
   readonly metrics: Metrics
   readonly insufficient: InsufficientFunds
 }
 
-export interface Charged {
+export interface CallCharge {
   readonly nanos: bigint
   /** JSON. */
   readonly lines: string
   readonly unpriced: readonly string[]
 }
 const ALL_PRICED: readonly string[] = []
-export const chargeOf = (
+export const priceUsage = (
   usage: Usage,
-  { rule, facts }: Pick<BillFacts, 'rule' | 'facts'>,
-): Charged => {
-  const quick = rule.quick && quickly(rule.quick, usage.meters)
-  if (quick) return { nanos: quick.nanos, lines: quick.lines, unpriced: ALL_PRICED }
+  { rule, facts }: Pick<CallTerms, 'rule' | 'facts'>,
+): CallCharge => {
+  const result = rule.quick && quickly(rule.quick, usage.meters)
+  if (result) return { nanos: result.nanos, lines: result.lines, unpriced: ALL_PRICED }
   const { nanos, lines, unpriced } = price(counted(usage), rule, facts)
   return { nanos, lines: JSON.stringify(lines), unpriced }
 }
 
-/** Of a hold, what never changes about it. */
-export const rowOf = (
+/** The columns of a hold that never change. */
+export const holdOf = (
   { id, route }: Exchange,
-  { payer, rule, model, version, facts }: BillFacts,
+  { payer, rule, model, version, facts }: CallTerms,
 ): Omit<Hold, 'process' | 'held'> => ({
   request: id,
   account: payer.account,
@@ -70,20 +71,20 @@ export const rowOf = (
   opened: facts.at,
 })
 
-/** Tells operators of a call that used what has no price. */
-export const alarmUnpriced = (
-  { log, metrics }: BillKit,
+/** Reports usage that has no price to operators. */
+export const reportUnpriced = (
+  { log, metrics }: LedgerContext,
   id: string,
   model: string,
   unpriced: readonly string[],
 ): void => {
   if (unpriced.length === 0) return
   for (const meter of unpriced) metrics.count('unpriced_total', { model, meter })
-  log.warn({ id, model, unpriced }, 'a call used what has no price')
+  log.warn({ id, model, unpriced }, 'a call used meters that have no price')
 }
-/** The same of a call that cost more than it may be charged, or than the account had. */
-export const alarmUncollected = (
-  { log, metrics }: BillKit,
+/** Reports a cost beyond the limit of the call or the balance of the account. */
+export const reportUncollected = (
+  { log, metrics }: LedgerContext,
   id: string,
   model: string,
   nanos: bigint,
@@ -96,14 +97,14 @@ export const settlementOf = (
   request: string,
   { account, key }: Payer,
   { meters, estimated }: Usage,
-  { nanos, lines }: Charged,
+  { nanos, lines }: CallCharge,
   amount: bigint,
 ): Settlement => {
   const uncollected = nanos - amount
   return {
     request,
     amount,
-    uncollected: uncollected < MOST_STORED ? uncollected : MOST_STORED,
+    uncollected: uncollected < MAX_COLUMN_VALUE ? uncollected : MAX_COLUMN_VALUE,
     estimated,
     wallets: walletsOf(account, key),
     closed: Date.now(),
@@ -111,9 +112,9 @@ export const settlementOf = (
     lines,
   }
 }
-/** The largest number of a column: counts up to 2^53 may cost more. */
-const MOST_STORED = 2n ** 63n - 1n
+/** The largest BIGINT: counts up to 2^53 may cost more. */
+const MAX_COLUMN_VALUE = 2n ** 63n - 1n
 
-/** What an upstream did before anything held it in the store is paid for by nobody. */
-export const uncharged = ({ metrics }: Pick<BillKit, 'metrics'>, model: string): void =>
+/** Counts a call whose upstream worked before the store held anything for it: it is not charged. */
+export const countUncharged = ({ metrics }: Pick<LedgerContext, 'metrics'>, model: string): void =>
   metrics.count('uncharged_total', { model })

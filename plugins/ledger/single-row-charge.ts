@@ -1,4 +1,5 @@
-/** A call in one row: of an answer that is known whole before its first byte leaves, nobody needs to see the hold. */
+/** Holds and settles a call in one row: a response that is complete before its first byte leaves
+ *  needs no hold in the store. */
 import type { Sql, Statement } from '../../engine/plugin.ts'
 import { PROCESSES, whileRegistered } from '../../engine/store/registered.ts'
 import { type Hold, lockOf, SERIAL_NOW, type Settlement } from './statements.ts'
@@ -6,25 +7,25 @@ import { walletOf } from './wallet.ts'
 
 const COLUMNS = `request, account, key, route, model, version, rule, state, held, opened,
      amount, uncollected, estimated, usage, lines, closed, key_held, serial, process`
-// No rule: its prices stand in the lines, and nobody will have to price this call once more.
+// No rule: the prices are in the lines, and this call is never priced again.
 const VALUES = `?, ?, ?, ?, ?, ?, '', 'settled', ?, ?, ?, ?, ?, ?, ?, ?, CAST(? AS BIGINT), ${SERIAL_NOW}`
-const OF_THE_LIVING = `INSERT INTO charges (${COLUMNS}) SELECT ${VALUES}, id FROM ${PROCESSES} WHERE id = ?`
-/** Nothing was taken from a share, so that only the process itself can say that it lives. */
-const FOR_NOTHING = whileRegistered('ledger: at once for nothing', OF_THE_LIVING)
-/** A burial takes the shares of its process away: that one is left is asked once for all that one commit charges (`SPENT`).
- *  Where many write at once, the process is locked as well. */
-const AT_ONCE: Sql = {
+const INSERT_IF_REGISTERED = `INSERT INTO charges (${COLUMNS}) SELECT ${VALUES}, id FROM ${PROCESSES} WHERE id = ?`
+/** A free call takes nothing from a share, so only the process table shows that the process is registered. */
+const INSERT_FREE_CHARGE = whileRegistered('ledger: at once for nothing', INSERT_IF_REGISTERED)
+/** Reaping a process deletes its shares: `REDUCE_SHARE` checks once a commit that one is left.
+ *  Where several connections write, the process row is locked as well. */
+const INSERT_CHARGE: Sql = {
   name: 'ledger: at once',
   text: `INSERT INTO charges (${COLUMNS}) VALUES (${VALUES}, ?)`,
 }
 
-/** What a trigger does for a hold that is settled, said for all that one commit charges: see `Sql.sums`. */
-const SPENT: Sql = {
+/** The work of the settlement trigger, summed for all charges of one commit: see `Sql.sums`. */
+const REDUCE_SHARE: Sql = {
   name: 'ledger: spent',
   text: 'UPDATE shares SET amount = amount - ? WHERE process = ? AND wallet IN (?, ?)',
   sums: [0],
 }
-const PAID: Sql = {
+const REDUCE_WALLETS: Sql = {
   name: 'ledger: paid',
   text: `UPDATE wallets SET balance = balance - ?, used = used + ?,
      reserved = reserved - CAST(? AS BIGINT) * CASE WHEN id IN (?, ?) THEN 1 ELSE 0 END
@@ -33,29 +34,29 @@ const PAID: Sql = {
 }
 const VIOLATES = { 'charges.request': 'CHARGE_EXISTS', charges_pkey: 'CHARGE_EXISTS' }
 
-/** Held and settled in one. Rejects with CHARGE_EXISTS, or SHARE_GONE when the process was taken for dead: what it took
- *  in memory has gone back. */
-export const chargeAtOnce = (
+/** Rejects with CHARGE_EXISTS, or with SHARE_GONE when the process was expelled: what it had
+ *  reserved in memory is returned already. */
+export const singleRowCharge = (
   hold: Hold,
   settlement: Omit<Settlement, 'request'>,
 ): readonly Statement[] => {
   const { amount } = settlement
   const account = walletOf.account(hold.account)
   const key = hold.key === undefined ? account : walletOf.key(hold.key)
-  // A key without a quota of its own only counts.
-  const held = hold.keyHeld ? key : account
+  // The wallet of a key without a quota only counts usage.
+  const quotaWallet = hold.keyHeld ? key : account
   return [
-    rowOf(hold, settlement),
+    insertOf(hold, settlement),
     {
-      sql: SPENT,
-      values: [amount, hold.process, account, held],
+      sql: REDUCE_SHARE,
+      values: [amount, hold.process, account, quotaWallet],
       ...(hold.held > 0n && { rows: 'some' as const, otherwise: 'SHARE_GONE' }),
     },
-    { sql: PAID, values: [amount, amount, amount, account, held, account, key] },
+    { sql: REDUCE_WALLETS, values: [amount, amount, amount, account, quotaWallet, account, key] },
   ]
 }
-const rowOf = (hold: Hold, settlement: Omit<Settlement, 'request'>): Statement => ({
-  sql: hold.held > 0n ? AT_ONCE : FOR_NOTHING,
+const insertOf = (hold: Hold, settlement: Omit<Settlement, 'request'>): Statement => ({
+  sql: hold.held > 0n ? INSERT_CHARGE : INSERT_FREE_CHARGE,
   values: [
     hold.request,
     hold.account,

@@ -6,8 +6,8 @@ import { StatementGroups } from '../../../engine/request/writes.ts'
 import { compileCurrency } from '../../../plugins/billing/currency.ts'
 import { compileRule } from '../../../plugins/billing/rule.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
-import { Bill } from '../../../plugins/ledger/bill.ts'
-import type { BillKit } from '../../../plugins/ledger/charged.ts'
+import type { LedgerContext } from '../../../plugins/ledger/call-charge.ts'
+import { MeteredCall } from '../../../plugins/ledger/metered-call.ts'
 import { call, openBooks, payer } from '../../helpers/ledger.ts'
 import { reapAll } from '../../helpers/membership.ts'
 import { eventually } from '../../helpers/primary.ts'
@@ -66,7 +66,12 @@ for (const [at, books] of opened.entries())
       } as unknown as Exchange
       const kit = { ledger, log: { warn() {}, info() {} }, metrics: { count() {} } }
       const facts = { payer: who, rule, facts: { at: 1 }, model: 'm', version: 1, held: 1_000n }
-      const bill = new Bill(kit as unknown as BillKit, exchange, facts as never, process)
+      const bill = new MeteredCall(
+        kit as unknown as LedgerContext,
+        exchange,
+        facts as never,
+        process,
+      )
       await reapAll(books.database)
       await bill.settle({ meters: { output: 60 }, estimated: false })
       await t.rejects(writes.commit(), { code: 'SHARE_GONE' })

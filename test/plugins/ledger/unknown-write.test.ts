@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import type { Database, Statement } from '../../../engine/plugin.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import type { Ledger, Payer } from '../../../plugins/ledger/ledger.ts'
-import { undoCharge } from '../../../plugins/ledger/undone.ts'
+import { refundStatements } from '../../../plugins/ledger/refund-undelivered.ts'
 import { type Books, call, openBooks, payer } from '../../helpers/ledger.ts'
 import { ledgerOn } from '../../helpers/membership.ts'
 import { eventually } from '../../helpers/primary.ts'
@@ -67,7 +67,9 @@ for (const [at, books] of opened.entries())
       const gate = Promise.withResolvers<void>()
       Object.assign(state, { held: gate.promise, asked: 0 })
       const refunded = new Promise(resolve =>
-        ledger.ensureClosed('a1', undoCharge('a1', 1, undefined, 7), ([, rows]) => resolve(rows)),
+        ledger.ensureClosed('a1', refundStatements('a1', 1, undefined, 7), ([, rows]) =>
+          resolve(rows),
+        ),
       )
       // Longer than a ledger waits before it tries again what it could not close.
       await new Promise(resolve => setTimeout(resolve, 1_500))

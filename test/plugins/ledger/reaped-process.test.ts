@@ -44,7 +44,7 @@ for (const [index, books] of opened.entries()) {
       const before = await ledger.process()
       await bury()
       await t.rejects(old.settle?.(1n) ?? Promise.resolve(), { code: 'CHARGE_CLOSED' })
-      ledger.lost(before)
+      ledger.onExpelled(before)
       await ledger.process()
       ledger.give(payer(3), 799n, before)
       const held = await call(books, ledger, 'c2', payer(3), 700n)

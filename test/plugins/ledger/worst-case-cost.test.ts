@@ -5,8 +5,8 @@ import { askedOf, factsOf } from '../../../plugins/billing/asked.ts'
 import { compileCurrency } from '../../../plugins/billing/currency.ts'
 import { compileRule } from '../../../plugins/billing/rule.ts'
 import { worst } from '../../../plugins/billing/worst.ts'
-import { Mosts } from '../../../plugins/ledger/most.ts'
 import { Prices } from '../../../plugins/ledger/prices.ts'
+import { WorstCaseCosts } from '../../../plugins/ledger/worst-case-cost.ts'
 import fc from '../../helpers/property.ts'
 
 const report = (): void => {}
@@ -26,7 +26,7 @@ for (const price of [
 ])
   t.test(JSON.stringify(price), async t => {
     const rule = ruleOf(price)
-    const mosts = new Mosts(rule)
+    const mosts = new WorstCaseCosts(rule)
     fc.assert(
       fc.property(
         fc.integer({ min: 0, max: 200_000 }),
@@ -75,7 +75,7 @@ t.test('ten thousand models with prices are no burden until they are called', as
 
 t.test('what is remembered is forgotten when it is much', async t => {
   const rule = ruleOf({ input: 1, output: 1 })
-  const mosts = new Mosts(rule)
+  const mosts = new WorstCaseCosts(rule)
   const ask = (max_tokens: number) =>
     mosts.of(askedOf({ max_tokens }, 300, { ...CAPACITY, rule }), factsOf({}, 0))
   const first = ask(1)

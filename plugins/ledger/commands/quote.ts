@@ -1,15 +1,15 @@
-/** `tollgate quote`: the most that one request can cost on the route it would meet, and how that comes about. */
+/** `tollgate quote`: prints the worst-case cost of one request on its route, with the formula. */
 import { readFileSync } from 'node:fs'
-import { EXIT } from '../../engine/cli/kit.ts'
-import type { Command, Json, Lent, Matched, Route } from '../../engine/plugin.ts'
-import { askedOf, factsOf } from '../billing/asked.ts'
-import { formula } from '../billing/formula.ts'
-import { printMoney } from '../billing/money.ts'
-import { quote } from '../billing/worst.ts'
-import { overridden, overrideOf, type Price, type Prices } from './prices.ts'
-import { isMetered, routePrice } from './views/route.ts'
+import { EXIT } from '../../../engine/cli/kit.ts'
+import type { Command, Json, Lent, Matched, Route } from '../../../engine/plugin.ts'
+import { askedOf, factsOf } from '../../billing/asked.ts'
+import { formula } from '../../billing/formula.ts'
+import { printMoney } from '../../billing/money.ts'
+import { quote } from '../../billing/worst.ts'
+import { overridden, overrideOf, type Price, type Prices } from '../prices.ts'
+import { isMetered, routePrice } from '../views/route.ts'
 
-/** What the configuration says of models, which this folder does not read. */
+/** Access to the configured models, which this folder does not read. */
 export interface Models {
   prices(host: Lent): Prices
   /** Whether the requests of a route name one. */
@@ -19,7 +19,7 @@ export interface Models {
   find(name: string, host: Lent): string | undefined
 }
 
-/** What is printed instead of a price, and where. */
+/** A message that is printed to stderr instead of a price. */
 class Refused extends Error {
   readonly exit: number
   constructor(exit: number, sentence: string) {
@@ -31,7 +31,7 @@ const USAGE = 'Usage: tollgate quote METHOD PATH --body FILE'
 
 export const quoteCommand = (models: Models): Command => ({
   arguments: 'METHOD PATH',
-  summary: 'Shows the most a call can cost, and how that comes about.',
+  summary: 'Shows the worst-case cost of a call, with the formula.',
   example: 'tollgate quote POST /v1/chat/completions --body request.json',
   options: { body: { type: 'string', value: 'FILE', summary: 'the file with the request' } },
   async run({ values, positionals: [method = '', path = ''] }, host) {
@@ -54,7 +54,7 @@ interface Said {
   readonly exit?: number
 }
 
-/** In the words of `tollgate explain`; but there is no price to tell. */
+/** No route: the wording of `tollgate explain`, without a price. */
 const nowhere = ({ allowed }: Matched<Route>): Said => ({
   text: `${allowed.length > 0 ? `405: the path has ${allowed.join(', ')}` : '404: no route'}\n`,
   json: { route: null, allowed },
@@ -87,7 +87,7 @@ const costOn = (
   const price = overridden(prices.of(entry), override)
   if (!price) throw new Refused(EXIT.runTime, `the model ${name} has no price`)
   if (price.rule.free) return nothing(`the model ${entry} is free`)
-  // What is said over a WebSocket is not known before: it fills what the model holds.
+  // The messages of a WebSocket are not known before: assume the whole context of the model.
   const most = mostOf(price, body, live ? (price.context ?? 0) : size)
   const lacks =
     most.lacking.length > 0 ? `without a price or a bound: ${most.lacking.join(', ')}\n` : ''
@@ -114,7 +114,7 @@ const bodyIn = (file: unknown): { readonly body: Json; readonly size: number } =
     const bytes = readFileSync(file)
     return { body: JSON.parse(bytes.toString()) as Json, size: bytes.length }
   } catch (thrown) {
-    const why = thrown instanceof Error ? thrown.message : String(thrown)
-    throw new Refused(EXIT.usage, `cannot read ${file}: ${why}`)
+    const reason = thrown instanceof Error ? thrown.message : String(thrown)
+    throw new Refused(EXIT.usage, `cannot read ${file}: ${reason}`)
   }
 }
