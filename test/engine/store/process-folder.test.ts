@@ -20,8 +20,8 @@ const keysIn = (data: string): readonly string[] =>
 t.test(
   'process folder: a process lives until it ends, and is unknown when it has left',
   async t => {
-    const data = temporaryFolder(t)
-    const [one, other] = [opened(t, data), opened(t, data)]
+    const dataFolder = temporaryFolder(t)
+    const [one, other] = [opened(t, dataFolder), opened(t, dataFolder)]
     const id = await one.enter('1')
     t.ok(id)
     t.equal(await other.enter('2'), id, 'both are in one folder')
@@ -60,9 +60,9 @@ t.test(
 )
 
 t.test('process folder: a folder that cannot be written has no processes', async t => {
-  const data = join(temporaryFolder(t), 'file')
-  writeFileSync(data, 'in the way')
-  const folder = opened(t, data)
+  const dataFolder = join(temporaryFolder(t), 'file')
+  writeFileSync(dataFolder, 'in the way')
+  const folder = opened(t, dataFolder)
   t.equal(folder.id, undefined)
   t.equal(await folder.enter('1'), undefined)
 })

@@ -1,7 +1,7 @@
 /** The answer to a COMMIT is lost on its way: the list is applied once, and its caller finds out by writing it again. */
 import t, { type Test } from 'tap'
-import { singleRowCharge } from '../../../../plugins/ledger/single-row-charge.ts'
 import { audit } from '../../../../plugins/ledger/audit.ts'
+import { singleRowCharge } from '../../../../plugins/ledger/single-row-charge.ts'
 import { openCharge, settleCharge } from '../../../../plugins/ledger/statements.ts'
 import { writeSurely } from '../../../../plugins/ledger/surely.ts'
 import { walletsOf } from '../../../../plugins/ledger/wallet.ts'
