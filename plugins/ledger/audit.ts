@@ -139,7 +139,7 @@ export const audit = async (database: Pick<Database, 'read'>): Promise<readonly 
 
 const CHARGED = sql('charged', "SELECT sum(amount) AS total FROM charges WHERE state = 'settled'")
 /** The total of all charges, in units of the currency. */
-export const chargedInAll = async (database: Pick<Database, 'read'>): Promise<number> => {
+const chargedInAll = async (database: Pick<Database, 'read'>): Promise<number> => {
   const [row] = await database.read(CHARGED, [])
   return Number(printMoney(nanosOf(row?.total ?? 0)))
 }
