@@ -49,6 +49,9 @@ export interface Peer {
   readonly folder: string | undefined
   readonly connected: boolean | undefined
 }
+/** By how much, and how often, a look comes sooner while the connection of a dead process ends. */
+const SOONER = 10
+
 interface Seen {
   readonly beat: number
   /** How often this heartbeat was seen again, and for how many looks it is known that the process
@@ -97,6 +100,8 @@ export class Reaper {
   #looking: Promise<void> | undefined
   /** Asked for while a look was under way. */
   #again = false
+  /** Looks in a row that found a process ended and its connection not yet: the next need not wait. */
+  #endings = 0
   #started = false
 
   constructor(options: ReaperOptions) {
@@ -130,7 +135,9 @@ export class Reaper {
         clearTimeout(this.#timer)
         if (this.#again) return this.look()
         const { look } = this.#options.timeouts
-        if (this.#started) this.#timer = setTimeout(() => this.#begin(false), look).unref()
+        const soon = this.#endings > 0 && this.#endings <= SOONER
+        const wait = soon ? look / SOONER : look
+        if (this.#started) this.#timer = setTimeout(() => this.#begin(soon), wait).unref()
       })
   }
   async #look(asked: boolean): Promise<void> {
@@ -144,10 +151,12 @@ export class Reaper {
         return [name, asked ? last : { ...last, looks: last.looks + 1 }]
       }),
     )
+    const endings = this.#endings
     await this.#removeLate()
     const others = peers.filter(({ name }) => !isOwn(name))
     const dead: Peer[] = []
     for (const peer of others) if (await this.#isDead(peer, peers, asked)) dead.push(peer)
+    if (this.#endings === endings) this.#endings = 0
     for (const { name } of dead) this.#count(name)
     const living = peers.filter(peer => !dead.includes(peer))
     for (const peer of dead)
@@ -179,7 +188,9 @@ export class Reaper {
     const alive = here && (asked || looks >= 2) ? await this.#isAlive(peer) : undefined
     const silence = looks * timeouts.look
     // Its last statements may still be under way as long as PostgreSQL keeps its connection.
-    if (alive === false) return peer.connected !== true || silence >= timeouts.silent
+    const ending = alive === false && peer.connected === true && silence < timeouts.silent
+    if (ending) this.#endings++
+    if (alive === false) return !ending
     const span = peer.connected === false ? timeouts.disconnected : timeouts.silent
     // One that keeps its connection, or its socket, lives, however silent it is.
     if (alive || peer.connected || silence < span) return false

@@ -2,8 +2,8 @@
 import type { Statement } from '../../engine/plugin.ts'
 import { registration } from '../../engine/store/membership.ts'
 import { reaping } from '../../engine/store/reaper.ts'
-import { singleRowCharge } from '../../plugins/ledger/single-row-charge.ts'
 import { giveAllBack } from '../../plugins/ledger/processes.ts'
+import { singleRowCharge } from '../../plugins/ledger/single-row-charge.ts'
 import {
   addCredit,
   extendCharge,
