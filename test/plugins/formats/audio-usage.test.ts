@@ -192,7 +192,7 @@ t.test('audio usage: a file bounds seconds only', async t => {
   const asked = askedOf({ n: 1 }, 5_000, { rule: images }, 4_000)
   t.equal(asked.bounds.meters?.seconds, undefined)
   t.same(worst(images, asked.bounds, { at: 0 }).unpriced, [])
-  t.ok(asked.limited)
+  t.ok(asked.isLimited)
   const video = askedOf({ duration: 5 }, 100, { rule: ruleIn('price: { seconds: 1 }') })
   t.equal(video.bounds.meters?.seconds, 5)
 })
