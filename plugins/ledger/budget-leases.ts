@@ -58,11 +58,11 @@ export class BudgetLeases {
   readonly #open = (): boolean => !this.#closed
   #closed = false
 
-  constructor({ database, process, onExpelled: lost, interval: every = 250 }: BudgetLeaseOptions) {
+  constructor({ database, process, onExpelled: lost, interval = 250 }: BudgetLeaseOptions) {
     this.#database = database
     this.#process = process
     this.#onExpelled = lost
-    this.#timer = setInterval(() => this.#returnIdle(), every)
+    this.#timer = setInterval(() => this.#returnIdle(), interval)
     this.#timer.unref()
   }
   /** Takes `amount` nanos where the lease covers it. */

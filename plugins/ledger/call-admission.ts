@@ -2,10 +2,16 @@
 import { errors } from '../../engine/errors.ts'
 import { isFields } from '../../engine/kit.ts'
 import type { Exchange, Host } from '../../engine/plugin.ts'
-import { type Asked, askedOf, calledIn, factsOf, saidIn } from '../billing/asked.ts'
+import {
+  askedOf,
+  factsOf,
+  type RequestBounds,
+  targetRequestOf,
+  toolNamesOf,
+} from '../billing/asked.ts'
 import { parseQuota } from '../billing/money.ts'
 import type { Facts } from '../billing/usage.ts'
-import { coverable, worst } from '../billing/worst.ts'
+import { coverableTokens, worst } from '../billing/worst.ts'
 import { routeFormat } from '../conversion/route-format.ts'
 import { type Account, FILES, OUTPUT_LIMIT } from '../slots.ts'
 import { chargeLimit, type LedgerContext } from './call-charge.ts'
@@ -58,22 +64,24 @@ export class CallAdmission {
   async admit(exchange: Exchange, { price, account, model }: Order): Promise<Admission> {
     const at = Date.now()
     const isLive = exchange.kind === 'websocket'
-    const sent = isLive ? { body: null, size: price.context ?? 0 } : saidIn(exchange, this.#isJson)
+    const sent = isLive
+      ? { body: null, size: price.context ?? 0 }
+      : targetRequestOf(exchange, this.#isJson)
     const { body, size } = sent instanceof Promise ? await sent : sent
     // Attributes matter only to prices that depend on more than counts.
-    const facts = price.rule.quick ? { at } : factsOf(body, at)
+    const facts = price.rule.fastPrice ? { at } : factsOf(body, at)
     const files = exchange.slots.get(FILES) ?? 0
     const bounds = askedOf(body, size, price, files)
-    const { nanos: cost, unpriced, unbounded } = price.most.of(bounds, facts)
+    const { nanos: cost, unpriced, unbounded } = price.worstCase.of(bounds, facts)
     const missing = [...unpriced, ...unbounded]
-    if (missing.length > 0) throw refusal('METER_UNPRICED', [calledIn(body, missing).join(', ')])
+    if (missing.length > 0) throw refusal('METER_UNPRICED', [toolNamesOf(body, missing).join(', ')])
     const payer = payerOf(account)
     const held = this.#ledger.takeNow(payer, cost)
       ? cost
       : await this.#reserve(exchange, payer, price, bounds, facts, cost)
     const version = this.#version
     const process = this.#ledger.processNow ?? (await this.#ledger.process())
-    const limit = chargeLimit(held, isLive || bounds.hosted)
+    const limit = chargeLimit(held, isLive || bounds.hasHostedTools)
     const terms = { payer, rule: price.rule, facts, model, version, held, limit }
     const call = new MeteredCall(this.#context, exchange, terms, process)
     const streams = asksForStream(exchange.request)
@@ -88,16 +96,16 @@ export class CallAdmission {
     exchange: Exchange,
     payer: Payer,
     { rule }: Price,
-    { bounds, limited }: Asked,
+    { bounds, isLimited }: RequestBounds,
     facts: Facts,
     cost: bigint,
   ): Promise<bigint> {
     const shortage = await this.#ledger.take(payer, cost)
     if (!shortage) return cost
     const { insufficient } = this.#context
-    const canLimit = !limited && this.#hasOutputLimit
+    const canLimit = !isLimited && this.#hasOutputLimit
     const available = canLimit ? await this.#ledger.available(payer) : 0n
-    const tokens = available > 0n ? coverable(rule, bounds, facts, available) : 0
+    const tokens = available > 0n ? coverableTokens(rule, bounds, facts, available) : 0
     if (tokens < MIN_OUTPUT) throw await insufficient(shortage, payer, cost)
     const { nanos } = worst(rule, { ...bounds, completion: tokens }, facts)
     if (await this.#ledger.take(payer, nanos)) throw await insufficient(shortage, payer, cost)

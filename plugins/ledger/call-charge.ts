@@ -1,7 +1,7 @@
 /** Prices the usage of a call, builds its rows, and reports usage that was not charged. */
 import type { Exchange, Log, Metrics } from '../../engine/plugin.ts'
+import { priceFast } from '../billing/fast-price.ts'
 import { price } from '../billing/price.ts'
-import { quickly } from '../billing/quick.ts'
 import { freeze, type Rule } from '../billing/rule.ts'
 import { counted, type Facts } from '../billing/usage.ts'
 import type { Usage } from '../slots.ts'
@@ -49,7 +49,7 @@ export const priceUsage = (
   usage: Usage,
   { rule, facts }: Pick<CallTerms, 'rule' | 'facts'>,
 ): CallCharge => {
-  const result = rule.quick && quickly(rule.quick, usage.meters)
+  const result = rule.fastPrice && priceFast(rule.fastPrice, usage.meters)
   if (result) return { nanos: result.nanos, lines: result.lines, unpriced: ALL_PRICED }
   const { nanos, lines, unpriced } = price(counted(usage), rule, facts)
   return { nanos, lines: JSON.stringify(lines), unpriced }

@@ -11,7 +11,7 @@ interface Priced extends BillingOptions {
 }
 export interface Price {
   readonly rule: Rule
-  readonly most: WorstCaseCosts
+  readonly worstCase: WorstCaseCosts
   /** Tokens. */
   readonly output: number | undefined
   readonly context: number | undefined
@@ -41,7 +41,8 @@ export class Prices {
       const { output, context, ...options } = entry as unknown as Priced
       const where = ['models', name]
       const rule = compileRule(options, { currency: this.currency, where, report })
-      if (rule) this.#prices.set(name, { rule, most: new WorstCaseCosts(rule), output, context })
+      if (rule)
+        this.#prices.set(name, { rule, worstCase: new WorstCaseCosts(rule), output, context })
     }
   }
   /** By its key in `models:`. */
@@ -51,16 +52,16 @@ export class Prices {
 }
 
 /** The price of a route, which replaces that of the model. */
-export type Override = Pick<Price, 'rule' | 'most'>
+export type Override = Pick<Price, 'rule' | 'worstCase'>
 
 /** Undefined: the route sets no price. Throws its problems, which are reported with the route's position. */
 export const overrideOf = (options: BillingOptions, currency: Currency): Override | undefined => {
   if (options.price === undefined && options.free === undefined) return undefined
-  const said: string[] = []
-  const report: Report = (where, _, message) => said.push(`${where.join('.')}: ${message}`)
+  const problems: string[] = []
+  const report: Report = (where, _, message) => problems.push(`${where.join('.')}: ${message}`)
   const rule = compileRule(options, { currency, where: [], report })
-  if (!rule) throw new Error(said.join('; '))
-  return { rule, most: new WorstCaseCosts(rule) }
+  if (!rule) throw new Error(problems.join('; '))
+  return { rule, worstCase: new WorstCaseCosts(rule) }
 }
 
 export const overridden = (

@@ -1,9 +1,9 @@
 /** Caches the worst-case cost of calls: prices by tokens alone are computed for few distinct sizes. */
-import type { Asked } from '../billing/asked.ts'
+import type { RequestBounds } from '../billing/asked.ts'
 import { isMeter, SUMS } from '../billing/meters.ts'
 import type { Rule } from '../billing/rule.ts'
 import type { Facts } from '../billing/usage.ts'
-import { type Worst, worst } from '../billing/worst.ts'
+import { type WorstCase, worst } from '../billing/worst.ts'
 
 /** Prompt sizes are rounded up to a multiple of this many tokens, so that the cache hits. */
 const PROMPT_STEP = 256
@@ -13,15 +13,15 @@ export class WorstCaseCosts {
   readonly #rule: Rule
   /** Undefined: the price depends on more than tokens. A Map, which takes no memory while empty:
    *  there is one for each of ten thousand models. */
-  readonly #cache: Map<string, Worst> | undefined
+  readonly #cache: Map<string, WorstCase> | undefined
 
   constructor(rule: Rule) {
     this.#rule = rule
     this.#cache = isTokenPriced(rule) ? new Map() : undefined
   }
-  of({ bounds, plain }: Asked, facts: Facts): Worst {
+  of({ bounds, isWithoutTools }: RequestBounds, facts: Facts): WorstCase {
     const { prompt = 0, completion = 0 } = bounds
-    if (!this.#cache || !plain) return worst(this.#rule, bounds, facts)
+    if (!this.#cache || !isWithoutTools) return worst(this.#rule, bounds, facts)
     const steps = Math.ceil(prompt / PROMPT_STEP)
     const key = `${steps} ${completion}`
     const found = this.#cache.get(key)

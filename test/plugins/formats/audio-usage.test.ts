@@ -192,7 +192,7 @@ t.test('audio usage: a file bounds seconds only', async t => {
   const question = askedOf({ n: 1 }, 5_000, { rule: images }, 4_000)
   t.equal(question.bounds.meters?.seconds, undefined)
   t.same(worst(images, question.bounds, { at: 0 }).unpriced, [])
-  t.ok(question.limited)
+  t.ok(question.isLimited)
   const video = askedOf({ duration: 5 }, 100, { rule: ruleIn('price: { seconds: 1 }') })
   t.equal(video.bounds.meters?.seconds, 5)
 })

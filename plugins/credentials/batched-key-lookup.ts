@@ -8,13 +8,13 @@ import { FIND_SEVERAL, SEVERAL } from './statements.ts'
 /** ms between two reads. */
 const PAUSE = 50
 /** All that wait are read within half a second. */
-const MOST = 1_000
+const MAX_WAITING = 1_000
 
 interface Waiting extends PromiseWithResolvers<Row | undefined> {
   readonly digest: string
 }
 
-export class Crowd {
+export class BatchedKeyLookup {
   readonly #read: Database['read']
   readonly #kind: Kind
   #waiting: Waiting[] = []
@@ -26,7 +26,7 @@ export class Crowd {
   }
   /** Rejects with AUTH_CROWDED where more wait than can be served soon. */
   find(digest: string): Promise<Row | undefined> {
-    if (this.#waiting.length >= MOST) return Promise.reject(refusal('AUTH_CROWDED'))
+    if (this.#waiting.length >= MAX_WAITING) return Promise.reject(refusal('AUTH_CROWDED'))
     const waiting = { digest, ...Promise.withResolvers<Row | undefined>() }
     this.#waiting.push(waiting)
     if (!this.#reading) void this.#readAll()

@@ -3,7 +3,7 @@ import type { Exchange, Json } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
 
 /** Makes the handler of one route. */
-export type View<Ground> = (ground: Ground) => (exchange: Exchange) => Promise<void>
+export type ViewFactory<Ground> = (ground: Ground) => (exchange: Exchange) => Promise<void>
 
 /** Whose answer it is, is nobody else's. */
 export const PRIVATE = { 'cache-control': 'no-store' }

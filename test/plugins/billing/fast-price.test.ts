@@ -1,7 +1,7 @@
 /** The short way to a price says what the long way says, or nothing. */
 
 import t from 'tap'
-import { quickly } from '../../../plugins/billing/quick.ts'
+import { priceFast } from '../../../plugins/billing/fast-price.ts'
 import type { Rule } from '../../../plugins/billing/rule.ts'
 import type { Meters } from '../../../plugins/slots.ts'
 import { charge, ruleIn, ruleOf } from '../../helpers/billing.ts'
@@ -9,7 +9,7 @@ import { asOptions, calls, numbers, rules } from '../../helpers/billing-rules.ts
 import { scaled } from '../../helpers/long.ts'
 import fc from '../../helpers/property.ts'
 
-const short = (rule: Rule, meters: Meters) => rule.quick && quickly(rule.quick, meters)
+const short = (rule: Rule, meters: Meters) => rule.fastPrice && priceFast(rule.fastPrice, meters)
 const agrees = (rule: Rule, meters: Meters): boolean => {
   const found = short(rule, meters)
   if (!found) return true
@@ -68,5 +68,5 @@ t.test('what it is not sure of it leaves to the long way', async t => {
     'price: { input: 0.123456789 EUR / 999999937, output: 0.987654321 EUR / 999999929 }',
     'free: true',
   ]
-  for (const price of prices) t.equal(ruleIn(price).quick, undefined, price)
+  for (const price of prices) t.equal(ruleIn(price).fastPrice, undefined, price)
 })

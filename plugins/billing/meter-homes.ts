@@ -1,4 +1,4 @@
-/** Which meters are priced together: one without lines joins the meter that stands in for it. Pure. */
+/** Groups the quantities of a call by the meter whose lines price them. Pure. */
 import type { Meter } from '../slots.ts'
 import { isIncluded } from './meters.ts'
 import type { Rule } from './rule.ts'
@@ -6,12 +6,12 @@ import type { Rule } from './rule.ts'
 export interface Folded {
   /** By the meter whose lines price it. */
   readonly homes: ReadonlyMap<Meter, Used>
-  /** Counted, but with no line, or with one that was meant for something cheaper. */
+  /** Counted meters without a line, or priced by the line of a cheaper meter. */
   readonly unpriced: readonly Meter[]
 }
 export interface Used {
   readonly quantity: bigint
-  /** Who joined, and with how much. */
+  /** Meters without lines of their own in this quantity, and their parts of it. */
   readonly joined: ReadonlyMap<Meter, bigint>
 }
 

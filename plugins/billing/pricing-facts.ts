@@ -1,26 +1,26 @@
-/** What is known of a call when it is priced: everything at its end, bounds and the request before it. Pure. */
+/** The facts of a call that its price depends on: exact at its end, ranges before it runs. Pure. */
 import type { Meter } from '../slots.ts'
 import { isSum, SUMS } from './meters.ts'
 import type { Counted, Facts } from './usage.ts'
 import { millionths } from './usage.ts'
 
-/** From 0 or an exact quantity to the most, in millionths; no `most`: nobody knows. */
+/** A range in millionths; no `most`: unbounded. */
 export interface Range {
   readonly least: bigint
   readonly most: bigint | undefined
 }
-export interface Known {
+export interface PricingFacts {
   readonly at: number
-  /** What the call may still say of itself: an absent attribute is not known to be absent. */
-  readonly open: boolean
-  /** Of a meter or a sum. */
+  /** Whether attributes may still appear: then an absent one is unknown, not absent. */
+  readonly isOpen: boolean
+  /** The quantity of a meter or a sum. */
   quantity(name: string): Range
   attribute(name: string): string | undefined
 }
 
-export const knownAtEnd = ({ quantities }: Counted, facts: Facts): Known => ({
+export const factsAtEnd = ({ quantities }: Counted, facts: Facts): PricingFacts => ({
   at: facts.at,
-  open: false,
+  isOpen: false,
   attribute: name => attributeOf(facts, name),
   quantity(name) {
     const members: readonly Meter[] = isSum(name) ? SUMS[name] : [name as Meter]

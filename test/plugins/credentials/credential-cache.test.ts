@@ -46,17 +46,17 @@ const AT_ONCE = Promise.resolve()
 t.test('a hit asks nobody; what is asked beside the traffic is one small question', async t => {
   const { state, credentials, settled } = remember()
   const key = await accounts.key(ann)
-  t.equal(credentials.atHand(key.text), undefined, 'nothing is known at first')
+  t.equal(credentials.cached(key.text), undefined, 'nothing is known at first')
   t.match(await credentials.find(key.text, 'key'), { account: { id: ann } })
   t.same(state.asked, ['last change', 'find key'])
-  for (let hit = 0; hit < 1_000; hit++) credentials.atHand(key.text)
+  for (let hit = 0; hit < 1_000; hit++) credentials.cached(key.text)
   t.equal(state.asked.length, 2)
   state.now = 350
-  for (let hit = 0; hit < 1_000; hit++) credentials.atHand(key.text)
+  for (let hit = 0; hit < 1_000; hit++) credentials.cached(key.text)
   t.same(state.asked.slice(2), ['changed'])
   await settled()
   state.now = 650
-  t.match(credentials.atHand(key.text), { account: { id: ann } })
+  t.match(credentials.cached(key.text), { account: { id: ann } })
   t.equal(state.asked.length, 3)
 })
 
@@ -66,16 +66,16 @@ t.test('nothing older than a second is believed, even after a pause', async t =>
   await credentials.find(key.text, 'key')
   await database.write(revoke('key', key.id, Date.now()))
   state.now = 900
-  t.match(credentials.atHand(key.text), { account: { id: ann } }, 'until then it may be')
+  t.match(credentials.cached(key.text), { account: { id: ann } }, 'until then it may be')
   await settled()
-  t.equal(credentials.atHand(key.text), undefined, 'the question beside the traffic told')
+  t.equal(credentials.cached(key.text), undefined, 'the question beside the traffic told')
   t.match(await credentials.find(key.text, 'key'), { refused: 'AUTH_REVOKED' })
 
   const second = await accounts.key(ann)
   await credentials.find(second.text, 'key')
   await database.write(revoke('key', second.id, Date.now()))
   state.now = 1_900
-  t.equal(credentials.atHand(second.text), undefined)
+  t.equal(credentials.cached(second.text), undefined)
   t.match(await credentials.find(second.text, 'key'), { refused: 'AUTH_REVOKED' })
 })
 
@@ -90,16 +90,16 @@ t.test('a change forgets its own credentials and no others', async t => {
   for (const key of [one, two, kept]) await credentials.find(key.text, 'key')
   await database.write(suspendAccount(bob, Date.now()))
   state.now = 400
-  credentials.atHand(kept.text)
+  credentials.cached(kept.text)
   await settled()
   state.asked.length = 0
-  t.match(credentials.atHand(kept.text), { account: { id: ann } })
-  t.equal(credentials.atHand(one.text), undefined)
-  t.equal(credentials.atHand(two.text), undefined)
+  t.match(credentials.cached(kept.text), { account: { id: ann } })
+  t.equal(credentials.cached(one.text), undefined)
+  t.equal(credentials.cached(two.text), undefined)
   t.match(await credentials.find(one.text, 'key'), { refused: 'AUTH_SUSPENDED' })
   await database.write(suspendAccount(bob, null))
   state.now = 800
-  credentials.atHand(kept.text)
+  credentials.cached(kept.text)
   await settled()
   t.match(await credentials.find(one.text, 'key'), { account: { id: bob } }, 'and let in again')
 })
@@ -109,7 +109,7 @@ t.test('an unknown key is remembered as such until it is made', async t => {
   const secret = makeSecret('key')
   t.match(await credentials.find(secret.text, 'key'), { refused: 'AUTH_UNKNOWN' })
   state.asked.length = 0
-  t.match(credentials.atHand(secret.text), { refused: 'AUTH_UNKNOWN' })
+  t.match(credentials.cached(secret.text), { refused: 'AUTH_UNKNOWN' })
   t.same(state.asked, [])
   await database.write(addKey({ account: ann, name: 'now', secret }, Date.now()))
   state.now = 1_000
@@ -132,9 +132,9 @@ t.test('guesses that could be keys push out no caller', async t => {
   for (let at = 0; at < guesses.length; at += 500) {
     await Promise.all(guesses.slice(at, at + 500).map(guess => credentials.find(guess, 'key')))
   }
-  t.ok(credentials.atHand(key.text)?.account)
-  t.equal(credentials.atHand(guesses[0] ?? ''), undefined, 'the oldest guess is forgotten')
-  t.ok(credentials.atHand(guesses.at(-1) ?? ''))
+  t.ok(credentials.cached(key.text)?.account)
+  t.equal(credentials.cached(guesses[0] ?? ''), undefined, 'the oldest guess is forgotten')
+  t.ok(credentials.cached(guesses.at(-1) ?? ''))
 })
 
 t.test(
@@ -145,17 +145,17 @@ t.test(
     await credentials.find(key.text, 'key')
     state.away = true
     state.now = 950
-    t.equal(credentials.atHand(key.text), undefined, 'it is asked first')
+    t.equal(credentials.cached(key.text), undefined, 'it is asked first')
     t.match(await credentials.find(key.text, 'key'), { account: { id: ann } })
     state.asked.length = 0
     for (state.now = 1_300; state.now < 30_000; state.now += 400) {
-      t.match(credentials.atHand(key.text), { account: { id: ann } })
+      t.match(credentials.cached(key.text), { account: { id: ann } })
       await settled()
     }
     t.same([...new Set(state.asked)], ['changed'], 'beside the traffic')
     await t.rejects(credentials.find(other.text, 'key'), { code: 'STORE_UNAVAILABLE' })
     state.now = 60_001
-    t.equal(credentials.atHand(key.text), undefined)
+    t.equal(credentials.cached(key.text), undefined)
     await t.rejects(credentials.find(key.text, 'key'), { code: 'STORE_UNAVAILABLE' })
     state.away = false
     t.match(await credentials.find(key.text, 'key'), { account: { id: ann } })
@@ -170,12 +170,12 @@ t.test(
     await credentials.find(key.text, 'key')
     state.away = true
     state.now = 400
-    credentials.atHand(key.text)
+    credentials.cached(key.text)
     await settled()
     state.away = false
     await database.write(revoke('key', key.id, Date.now()))
     state.now = 30_000
-    t.equal(credentials.atHand(key.text), undefined)
+    t.equal(credentials.cached(key.text), undefined)
     t.match(await credentials.find(key.text, 'key'), { refused: 'AUTH_REVOKED' })
   },
 )
@@ -190,7 +190,7 @@ t.test('a key that was revoked before the store went away is dead when it is bac
   await credentials.find(key.text, 'key')
   state.away = false
   state.now = 1_300
-  credentials.atHand(key.text)
+  credentials.cached(key.text)
   await settled()
   t.match(await credentials.find(key.text, 'key'), { refused: 'AUTH_REVOKED' })
 })
@@ -207,10 +207,10 @@ t.test('a key that is revoked while it is being looked up is not remembered', as
   await database.write(revoke('key', key.id, Date.now()))
   state.wait = AT_ONCE
   state.now = 400
-  credentials.atHand(other.text)
+  credentials.cached(other.text)
   await settled()
   held.resolve()
   t.match(await found, { account: { id: ann } }, 'this one call came before')
-  t.equal(credentials.atHand(key.text), undefined)
+  t.equal(credentials.cached(key.text), undefined)
   t.match(await credentials.find(key.text, 'key'), { refused: 'AUTH_REVOKED' })
 })

@@ -1,9 +1,9 @@
 /** Who tries many keys: what it costs the store, what he is told, and that nobody beside him is refused for it. */
 import t from 'tap'
 import type { Database } from '../../../engine/plugin.ts'
-import { Crowd } from '../../../plugins/credentials/crowd.ts'
+import { BatchedKeyLookup } from '../../../plugins/credentials/batched-key-lookup.ts'
+import { FailedAuthLimiter } from '../../../plugins/credentials/failed-auth-limiter.ts'
 import { digestOf, makeSecret } from '../../../plugins/credentials/secret.ts'
-import { Strangers } from '../../../plugins/credentials/strangers.ts'
 import { openAccountsIn } from '../../helpers/accounts.ts'
 import { ENGINES, startAnyStore } from '../../helpers/store.ts'
 
@@ -68,7 +68,7 @@ t.test('a system token is looked for among system tokens', async t => {
     const bob = await accounts.account('bob')
     const token = await accounts.token(bob)
     const find = (kind: 'key' | 'system-token') =>
-      new Crowd(database.read.bind(database), kind).find(digestOf(token.text))
+      new BatchedKeyLookup(database.read.bind(database), kind).find(digestOf(token.text))
     t.match(await find('system-token'), { account: bob })
     t.equal(await find('key'), undefined)
   }
@@ -77,7 +77,7 @@ t.test('a system token is looked for among system tokens', async t => {
 t.test('a crowd is as large as can be served soon, and outlives a store that is away', async t => {
   const held = Promise.withResolvers<void>()
   let away = true
-  const crowd = new Crowd(async () => {
+  const crowd = new BatchedKeyLookup(async () => {
     await held.promise
     if (away) throw Object.assign(new Error('away'), { code: 'STORE_UNAVAILABLE' })
     return [{ digest: 'last' }]
@@ -95,10 +95,10 @@ t.test('a crowd is as large as can be served soon, and outlives a store that is 
 
 t.test('a minute, by the address of a household, of so many that memory is bounded', async t => {
   let now = 0
-  const strangers = new Strangers(() => now)
+  const strangers = new FailedAuthLimiter(() => now)
   const tell = (address: string, times = 1): string => {
-    for (let left = times; left > 1; left--) strangers.refuse(address)
-    return strangers.refuse(address).code
+    for (let left = times; left > 1; left--) strangers.countFailure(address)
+    return strangers.countFailure(address).code
   }
   t.equal(tell('2001:db8::1', 300), 'AUTH_UNKNOWN')
   t.equal(tell('2001:db8::ffff:2'), 'AUTH_GUESSED')
@@ -106,7 +106,7 @@ t.test('a minute, by the address of a household, of so many that memory is bound
   t.equal(tell('::ffff:192.0.2.9', 300), 'AUTH_UNKNOWN')
   t.equal(tell('192.0.2.9'), 'AUTH_GUESSED')
   now = 59_001
-  t.match(strangers.refuse('192.0.2.9'), {
+  t.match(strangers.countFailure('192.0.2.9'), {
     ...{ status: 429, headers: { 'retry-after': '1', 'x-should-retry': 'false' } },
   })
   now = 60_000

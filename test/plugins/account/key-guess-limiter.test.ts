@@ -1,12 +1,12 @@
 /** Balances without a credential: who tries keys is stopped, who holds one is not, and neither makes memory grow. */
 import t from 'tap'
-import { Guesses } from '../../../plugins/account/guesses.ts'
+import { KeyGuessLimiter } from '../../../plugins/account/key-guess-limiter.ts'
 
 const setUp = () => {
   const state = { now: 0, asked: 0 }
-  const guesses = new Guesses(() => state.now)
+  const guesses = new KeyGuessLimiter(() => state.now)
   const look = (address: string, secret: string) =>
-    guesses.look(address, secret, async () => {
+    guesses.limit(address, secret, async () => {
       state.asked++
       return secret.startsWith('right') ? secret : undefined
     })
@@ -50,8 +50,8 @@ t.test('a wrong key is looked up once', async t => {
 
 t.test('a key that was revoked is wrong from then on', async t => {
   let there = true
-  const guesses = new Guesses()
-  const look = () => guesses.look('192.0.2.1', 'right', async () => there || undefined)
+  const guesses = new KeyGuessLimiter()
+  const look = () => guesses.limit('192.0.2.1', 'right', async () => there || undefined)
   t.ok(await look())
   there = false
   t.equal(await look(), undefined)
@@ -68,11 +68,11 @@ t.test('addresses: a /64 is one, IPv4 in IPv6 is IPv4, what is none is itself', 
 })
 
 t.test('a store that is away is not a wrong key', async t => {
-  const guesses = new Guesses()
+  const guesses = new KeyGuessLimiter()
   const away = () => Promise.reject(new Error('away'))
   for (let left = 30; left > 0; left--)
-    await t.rejects(guesses.look('192.0.2.1', 'right', away), { message: 'away' })
-  t.ok(await guesses.look('192.0.2.1', 'right', async () => true))
+    await t.rejects(guesses.limit('192.0.2.1', 'right', away), { message: 'away' })
+  t.ok(await guesses.limit('192.0.2.1', 'right', async () => true))
 })
 
 t.test('twenty thousand addresses and keys are forgotten again', async t => {

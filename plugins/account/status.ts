@@ -3,13 +3,13 @@ import type { Exchange, Host } from '../../engine/plugin.ts'
 import { configuredCurrency } from '../billing/currency.ts'
 import { balanceOf, quotas } from '../billing/money.ts'
 import { ACCOUNT } from '../slots.ts'
-import { exact, PRIVATE, succeed, type View } from './answer.ts'
 import { dollars } from './dollars.ts'
 import { fault } from './faults.ts'
 import { fundsOf, fundsOfKey, fundsOfSecret, type KeyFunds, masked } from './funds.ts'
-import { Guesses } from './guesses.ts'
+import { KeyGuessLimiter } from './key-guess-limiter.ts'
+import { exact, PRIVATE, succeed, type ViewFactory } from './response.ts'
 
-export const profile: View<Host> =
+export const profile: ViewFactory<Host> =
   ({ database }) =>
   async exchange => {
     const { id, name, role } = exchange.slots.need(ACCOUNT)
@@ -26,14 +26,14 @@ export const profile: View<Host> =
   }
 
 /** Nobody is asked who he is: so nobody may try at will. */
-const lookUp = ({ database, share }: Host) => {
-  const guesses = share('account/guesses', '1', () => new Guesses())
+const limitedLookup = ({ database, share }: Host) => {
+  const guesses = share('account/guesses', '1', () => new KeyGuessLimiter())
   return ({ request }: Exchange, secret: string): Promise<KeyFunds | undefined> =>
-    guesses.look(request.client.address, secret, () => fundsOfSecret(database, secret))
+    guesses.limit(request.client.address, secret, () => fundsOfSecret(database, secret))
 }
 
-export const balance: View<Host> = host => {
-  const find = lookUp(host)
+export const balance: ViewFactory<Host> = host => {
+  const find = limitedLookup(host)
   return async exchange => {
     const [secret, ...more] = exchange.request.query.getAll('key')
     if (!secret || more.length > 0) throw fault('KEY_MISSING')
@@ -53,8 +53,8 @@ export const balance: View<Host> = host => {
 }
 
 /** As new-api answers it, whose clients read `code` and `total_available`. */
-export const tokenUsage: View<Host> = host => {
-  const find = lookUp(host)
+export const tokenUsage: ViewFactory<Host> = host => {
+  const find = limitedLookup(host)
   return async exchange => {
     const { authorization } = exchange.request.headers
     if (!authorization) throw fault('HEADER_MISSING')
@@ -86,7 +86,7 @@ export const tokenUsage: View<Host> = host => {
 }
 
 /** `/v1/dashboard/billing/subscription`: what was ever granted, in dollars. */
-export const subscription: View<Host> = host => {
+export const subscription: ViewFactory<Host> = host => {
   const currency = configuredCurrency(host)
   return async exchange => {
     const funds = await ownFunds(host, exchange)
@@ -106,7 +106,7 @@ export const subscription: View<Host> = host => {
   }
 }
 /** `/v1/dashboard/billing/usage`: all that was used, in cents. Clients take it from the limit, whatever dates they send. */
-export const spent: View<Host> = host => {
+export const spent: ViewFactory<Host> = host => {
   const currency = configuredCurrency(host)
   return async exchange => {
     const { used } = await ownFunds(host, exchange)

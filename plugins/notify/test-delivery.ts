@@ -2,7 +2,7 @@
 import { errors } from '../../engine/errors.ts'
 import type { Database, Row } from '../../engine/plugin.ts'
 import { enqueue, FIND, makeEventId } from '../webhooks/statements.ts'
-import { bodyOf } from './event.ts'
+import { eventBody } from './event.ts'
 import { readSettings } from './settings.ts'
 
 const fault = errors({
@@ -11,21 +11,21 @@ const fault = errors({
 })
 
 /** ms: as long as an answer may take, and somebody else's turn. */
-const PATIENCE = 5_000
-const LOOK = 100
+const TIMEOUT = 5_000
+const POLL_INTERVAL = 100
 
 type Store = Pick<Database, 'read' | 'write' | 'now'>
 /** The event as it stands at the end: pending, if whoever sends is busy or away. */
 export const tryDelivery = async (
   database: Store,
   account: number,
-  patience = PATIENCE,
+  patience = TIMEOUT,
 ): Promise<Row> => {
   const { url, disabled, balance } = await readSettings(database, account)
   if (disabled !== undefined) throw fault('WEBHOOK_DISABLED')
   if (url === undefined) throw fault('NO_WEBHOOK')
   const now = await database.now()
-  const event = { id: makeEventId(now), endpoint: account, body: bodyOf(balance) }
+  const event = { id: makeEventId(now), endpoint: account, body: eventBody(balance) }
   await database.write([enqueue({ ...event, attempts: 1, now })]).catch(thrown => {
     throw thrown.code === 'NO_ENDPOINT' ? fault('NO_WEBHOOK') : thrown
   })
@@ -33,6 +33,6 @@ export const tryDelivery = async (
   for (;;) {
     const [row] = await database.read(FIND, [event.id])
     if (row && (row.state !== 'pending' || performance.now() >= deadline)) return row
-    await new Promise(resolve => setTimeout(resolve, LOOK))
+    await new Promise(resolve => setTimeout(resolve, POLL_INTERVAL))
   }
 }

@@ -1,17 +1,17 @@
 /** The first start on an empty store: one admin account, one key, one system token, shown once. */
 import type { Lent, Statement } from '../../engine/plugin.ts'
-import { takesAnyKey } from './presented.ts'
+import { takesAnyKey } from './credential-extraction.ts'
 import { makeSecret } from './secret.ts'
 import { ANY_ACCOUNT, addKey, addToken, createFirstAccount } from './statements.ts'
 
-type Ground = Pick<Lent, 'database' | 'section' | 'upstreams' | 'log' | 'match'>
+type BootstrapHost = Pick<Lent, 'database' | 'section' | 'upstreams' | 'log' | 'match'>
 
 /** Units of the currency. The dearest call of the shipped catalogue holds less. */
-const DEMO = 100n
+const DEMO_UNITS = 100n
 const NANOS = 10n ** 9n
 
 /** What others own of the first start. */
-export interface Offer {
+export interface BootstrapOptions {
   readonly url: string
   /** The model that the printed call names. */
   readonly model: string
@@ -20,7 +20,10 @@ export interface Offer {
   credit(nanos: bigint, now: number): readonly Statement[]
 }
 
-export const welcome = async (ground: Ground, offer: Offer): Promise<string | undefined> => {
+export const bootstrap = async (
+  ground: BootstrapHost,
+  offer: BootstrapOptions,
+): Promise<string | undefined> => {
   const { database } = ground
   const [any] = await database.read(ANY_ACCOUNT, [])
   if (any) return undefined
@@ -49,7 +52,11 @@ ${firstCall(ground, offer, key.text)}`
 }
 
 /** A command to paste: a call of a route that takes an API key, if one speaks a format known here. */
-const firstCall = ({ section, match }: Ground, { url, model }: Offer, key: string): string => {
+const firstCall = (
+  { section, match }: BootstrapHost,
+  { url, model }: BootstrapOptions,
+  key: string,
+): string => {
   const routes = section<unknown>('routes')
   const paths = (Array.isArray(routes) ? routes : []).map(({ path }) => String(path))
   for (const [end, bodyOf] of FIRST_CALLS) {
@@ -71,29 +78,29 @@ const HELLO = { role: 'user', content: 'Hello' }
 /** The path of a route that takes POST and has no parameters; else empty. */
 const pathOfPost = (path: string): string =>
   /^(?:\w+\|)*POST(?:\|\w+)*\s+(\/[^\s{*]*)$/.exec(path)?.[1] ?? ''
-const takesKey = (match: Ground['match'], path: string): boolean =>
+const takesKey = (match: BootstrapHost['match'], path: string): boolean =>
   takesAnyKey(match('POST', path).route)
 
 /** Calls are paid for, also the first. Where nothing but the sandbox answers, from a store of this machine's own, money that
  *  stands for nothing is given; it stands in the ledger as what it is. */
 const demoMoney = async (
-  { database, section, upstreams, log }: Ground,
-  { credit, currency }: Offer,
+  { database, section, upstreams, log }: BootstrapHost,
+  { credit, currency }: BootstrapOptions,
   now: number,
 ) => {
   const { database: address = 'sqlite:' } = section<Settings>('settings')
   const insides = Object.values(upstreams).map(({ inside }) => inside)
   const demo = insides.length > 0 && insides.every(inside => inside === 'sandbox')
-  if (!demo || !address.startsWith('sqlite:')) return TO_CREDIT
+  if (!demo || !address.startsWith('sqlite:')) return CREDIT_HINT
   try {
-    await database.write(credit(DEMO * NANOS, now))
+    await database.write(credit(DEMO_UNITS * NANOS, now))
   } catch (error) {
     log.warn({ error }, 'no demo money was given')
-    return TO_CREDIT
+    return CREDIT_HINT
   }
-  return `It was given ${DEMO} ${currency} of demo money, since only the sandbox answers: a credit noted "demo" in the ledger.`
+  return `It was given ${DEMO_UNITS} ${currency} of demo money, since only the sandbox answers: a credit noted "demo" in the ledger.`
 }
 interface Settings {
   readonly database?: string
 }
-const TO_CREDIT = 'It has no money yet. To give it some: tollgate accounts credit admin 100'
+const CREDIT_HINT = 'It has no money yet. To give it some: tollgate accounts credit admin 100'
