@@ -1,5 +1,5 @@
-/** Thinking by default: `thinks: { budget: 80% }` in the traits of a model turns thinking on where
- *  the client does not set it. */
+/** Thinking by default: `thinking: { budget: 80% }` in the entry of a model (the trait `thinks`)
+ *  turns thinking on where the client does not set it. */
 import type { Json } from '../../engine/plugin.ts'
 import type { Loss } from '../formats/codec.ts'
 import { isFields } from '../formats/fields.ts'
