@@ -4,8 +4,12 @@ import type { Json, Reply, Target } from '../../engine/plugin.ts'
 import { toReply } from '../../engine/request/exchange.ts'
 import { formats } from '../../plugins/formats/index.ts'
 import { ACCOUNT, MODEL } from '../../plugins/slots.ts'
-import { Crossing, type Ground, isCoded } from '../../plugins/translate/crossing.ts'
-import { Memory } from '../../plugins/translate/memory.ts'
+import { ThoughtCache } from '../../plugins/translate/thought-cache.ts'
+import {
+  isTranslatable,
+  type TranslationContext,
+  Translator,
+} from '../../plugins/translate/translator.ts'
 import { fakeAttempt, fakeExchange, fakeHost, pour, thrownBy, type Upstreamed } from './exchange.ts'
 
 export interface AttemptOptions {
@@ -16,7 +20,7 @@ export interface AttemptOptions {
   readonly headers?: Readonly<Record<string, string>>
   readonly traits?: Target['traits']
   readonly upstreamReply?: Upstreamed
-  readonly ground?: Partial<Ground>
+  readonly ground?: Partial<TranslationContext>
   readonly account?: number
 }
 
@@ -24,10 +28,11 @@ export interface AttemptOptions {
 export const translateAttempt = async (options: AttemptOptions) => {
   const { client = 'openai-chat', target = 'openai-chat', body, path = '/', headers = {} } = options
   const [from, to] = [formats.get(client), formats.get(target)]
-  if (!isCoded(from) || !isCoded(to)) throw new Error(`no codec of ${client} or ${target}`)
+  if (!isTranslatable(from) || !isTranslatable(to))
+    throw new Error(`no codec of ${client} or ${target}`)
   const host = fakeHost()
-  const ground: Ground = {
-    ...{ log: host.log, host, memory: new Memory(), strict: false, fetches: new Map() },
+  const ground: TranslationContext = {
+    ...{ log: host.log, host, thoughts: new ThoughtCache(), strict: false, fetches: new Map() },
     ...options.ground,
   }
   const [local = '', search = ''] = path.split('?')
@@ -40,7 +45,7 @@ export const translateAttempt = async (options: AttemptOptions) => {
     { upstream: 'up', name: 'there', traits },
     options.upstreamReply,
   )
-  const crossing = new Crossing(from, to, ground)
+  const crossing = new Translator(from, to, ground)
   const fault = await thrownBy(() => crossing.forward(attempt, attempt.next))
   const request = attempt.request.body
   const sent = request instanceof Uint8Array ? Buffer.from(request).toString() : ''
@@ -50,7 +55,9 @@ export const translateAttempt = async (options: AttemptOptions) => {
 }
 
 /** A host whose `send` serves files by path. */
-export const hostServing = (files: Readonly<Record<string, () => Reply>>): Ground['host'] => ({
+export const hostServing = (
+  files: Readonly<Record<string, () => Reply>>,
+): TranslationContext['host'] => ({
   send: async (_, { path }) => {
     const file = files[path]
     if (!file) throw new Error('127.0.0.1 is no public address.')

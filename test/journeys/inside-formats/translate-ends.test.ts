@@ -66,7 +66,7 @@ t.test('stream ends: a rejected gateway key is no client error', async t => {
   const { status, text } = await send('alone')
   t.equal(status, 502)
   t.match(JSON.parse(text), {
-    error: { message: /does not accept the key/, code: 'upstream_error' },
+    error: { message: /rejects the gateway's API key/, code: 'upstream_error' },
   })
   t.notMatch(text, /sk-operators/)
 })

@@ -1,4 +1,4 @@
-/** Same format on both sides: what is changed on the way up, and what passes on the way down. */
+/** Pass-through: which bytes of the request change, and what the response reports. */
 import t from 'tap'
 import { TollgateError } from '../../../engine/errors.ts'
 import type { Target } from '../../../engine/plugin.ts'
@@ -18,7 +18,7 @@ const bodyOf = (body: unknown): string => Buffer.from(body as Uint8Array).toStri
 const USED = '{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}'
 const plain = `{"id":"c","model":"gpt-4.1-2025","choices":[{"message":{"content":"hi"}}],"usage":${USED}}`
 
-t.test('on the way up only the name changes', async t => {
+t.test('pass-through: changes only the model name of the request', async t => {
   const body = Buffer.from('{ "messages" : [ ], "model" : "gp-4.1" , "x" : 1.0 }')
   const { attempt } = await runTranslate({ headers: JSON_TYPE, body: plain }, { body })
   t.equal(bodyOf(attempt.request.body), '{ "messages" : [ ], "model" : "gpt-4.1", "x" : 1.0 }')
@@ -35,7 +35,7 @@ t.test('on the way up only the name changes', async t => {
   t.equal(unnamed.attempt.request.body, unnamed.exchange.request.body.whole)
 })
 
-t.test('a plain answer passes byte for byte, and its counts are read', async t => {
+t.test('pass-through: keeps a plain answer byte for byte and reads its usage', async t => {
   const { attempt, exchange } = await runTranslate({ headers: JSON_TYPE, body: plain })
   const { text } = await pour(attempt.reply)
   t.equal(text, plain, 'the model by the upstream’s own name')
@@ -45,7 +45,7 @@ t.test('a plain answer passes byte for byte, and its counts are read', async t =
 /** A tier and no number, as Google has it of a prompt that was blocked. */
 const TIER = '{"usage":{"service_tier":"default"}}'
 
-t.test('an answer that counts nothing says so', async t => {
+t.test('pass-through: marks the usage of an answer without counts as estimated', async t => {
   for (const body of ['{"usage":null}', '{}', 'not json', '{"usage":"text"}', TIER]) {
     const { attempt, exchange } = await runTranslate({ headers: JSON_TYPE, body })
     t.equal((await pour(attempt.reply)).text, body)
@@ -59,7 +59,7 @@ t.test('an answer that counts nothing says so', async t => {
   t.same(packed.exchange.slots.get(USAGE), { meters: {}, estimated: true })
 })
 
-t.test('a plain answer that breaks off breaks off', async t => {
+t.test('pass-through: a plain answer that breaks off stays broken off', async t => {
   const dies = new TollgateError('TARGET_CUT', 502, 'It broke.')
   const { attempt, exchange } = await runTranslate({ headers: JSON_TYPE, chunks: ['{"id"'], dies })
   t.equal((await pour(attempt.reply)).fault, dies)
@@ -69,7 +69,7 @@ t.test('a plain answer that breaks off breaks off', async t => {
 const usage = `data: {"id":"c","choices":[],"usage":${USED}}\n\n`
 const DONE = 'data: [DONE]\n\n'
 
-t.test('a stream passes byte for byte, its last event at last', async t => {
+t.test('pass-through: keeps a stream byte for byte and holds back its last event', async t => {
   const chunks = [delta, delta, usage, DONE]
   const { attempt, exchange } = await runTranslate({ headers: SSE, chunks })
   const poured = await pour(attempt.reply)
@@ -80,7 +80,7 @@ t.test('a stream passes byte for byte, its last event at last', async t => {
   t.equal((await pour(loud.attempt.reply)).tail, DONE, 'the type in capitals')
 })
 
-t.test('google: the name in the path, the customer’s key nowhere', async t => {
+t.test('pass-through: renames the model in a Gemini path and drops the customer’s key', async t => {
   const { name, ...nameless } = { upstream: 'gx', name: 'gemini/2.5 pro' }
   const to = async (path: string, search: string, target: Target) => {
     const body = '{"usageMetadata":{"promptTokenCount":1}}'
@@ -100,7 +100,7 @@ t.test('google: the name in the path, the customer’s key nowhere', async t => 
   t.equal(await to('/v1beta/models/m', '', { ...nameless, name: 'n' }), '/v1beta/models/n')
 })
 
-t.test('google: a stream that is an array is watched like an answer', async t => {
+t.test('pass-through: reads a Gemini array stream as a plain answer', async t => {
   const body =
     '[{"candidates":[{}],"usageMetadata":{"promptTokenCount":3}},\r\n{"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":9}}]'
   const options = { format: 'google-gemini', path: '/v1beta/models/m:streamGenerateContent' }
@@ -112,7 +112,7 @@ t.test('google: a stream that is an array is watched like an answer', async t =>
   t.same(exchange.slots.get(USAGE), { meters: { input: 3, output: 9 }, estimated: false })
 })
 
-t.test('headers an upstream insists on are there, the client’s own first', async t => {
+t.test('pass-through: adds required headers that the client did not send', async t => {
   const exchange = fakeExchange({ body: chat })
   const stage = translate.setup('anthropic-messages', fakeHost())
   const attempt = fakeAttempt(exchange, TARGET, { headers: JSON_TYPE, body: '{}' })
@@ -125,7 +125,7 @@ t.test('headers an upstream insists on are there, the client’s own first', asy
 })
 
 t.test(
-  'targets that speak no format there is a way to are left out; without any it is said',
+  'translation planner: removes unreachable targets and refuses a request without any other',
   async t => {
     const upstreams = {
       gp: { options: { formats: ['openai-chat', 'openai-responses'] } },
@@ -147,7 +147,7 @@ t.test(
   },
 )
 
-t.test('a format there is not', async t => {
+t.test('translate: refuses an unknown format at load', async t => {
   t.throws(
     () => translate.setup('esperanto', fakeHost()),
     /no format "esperanto"; there are openai/,

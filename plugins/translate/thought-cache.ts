@@ -1,45 +1,46 @@
-/** What a client's format has no field for and its target must get back: thoughts and signatures, remembered for a while by
- *  the id of the call they belong to. Bounded; a client that gives them back itself needs it not. */
+/** Remembers thoughts and signatures that a target must get back but the client's format has no
+ *  field for, by the id of the tool call they precede. Bounded in size and time; not used for
+ *  clients that send them back themselves. */
 import { LRUCache } from 'lru-cache'
 import type { Part } from '../formats/answer.ts'
 import type { Content, OpaquePayload, Thought } from '../formats/content.ts'
 import type { Prompt, Turn } from '../formats/hub.ts'
 
-/** Bytes of all that is remembered, in one process. */
-const ROOM = 16 * 1024 * 1024
-/** ms: longer than any tool should take. */
-const WHILE = 60 * 60 * 1000
+/** Size limit of one process's cache, bytes. */
+const MAX_BYTES = 16 * 1024 * 1024
+/** Lifetime of an entry, ms: longer than any tool should take. */
+const TTL_MS = 60 * 60 * 1000
 
-interface Kept {
-  /** What was thought before the first call of the turn. */
+interface CacheEntry {
+  /** The thoughts before the first call of the turn. */
   readonly thoughts: readonly Thought[]
   readonly payload?: OpaquePayload
 }
 
-export class Memory {
-  readonly #kept = new LRUCache<string, Kept>({
-    maxSize: ROOM,
-    ttl: WHILE,
+export class ThoughtCache {
+  readonly #entries = new LRUCache<string, CacheEntry>({
+    maxSize: MAX_BYTES,
+    ttl: TTL_MS,
     sizeCalculation: kept => JSON.stringify(kept).length + 64,
   })
-  /** `owner`: whose calls they are: nobody meets another's thoughts. */
-  listen(owner: string): Listener {
-    return new Listener((id, kept) => this.#kept.set(`${owner} ${id}`, kept))
+  /** `owner`: the account; entries are never shared between accounts. */
+  recorder(owner: string): ThoughtRecorder {
+    return new ThoughtRecorder((id, kept) => this.#entries.set(`${owner} ${id}`, kept))
   }
-  /** Calls that come back without what was sealed with them get it again. */
+  /** Adds the remembered thoughts and payloads to calls that the client sent back without them. */
   restore(prompt: Prompt, owner: string): Prompt {
-    const turns = prompt.turns.map(turn => this.#restored(turn, owner))
+    const turns = prompt.turns.map(turn => this.#restoreTurn(turn, owner))
     return turns.every((turn, index) => turn === prompt.turns[index])
       ? prompt
       : { ...prompt, turns }
   }
-  #restored(turn: Turn, owner: string): Turn {
+  #restoreTurn(turn: Turn, owner: string): Turn {
     if (turn.role !== 'assistant' || !turn.content.some(({ type }) => type === 'call')) return turn
     if (turn.content.some(each => 'payload' in each && each.payload)) return turn
     const content: Content[] = []
     let known = false
     for (const each of turn.content) {
-      const kept = each.type === 'call' ? this.#kept.get(`${owner} ${each.id}`) : undefined
+      const kept = each.type === 'call' ? this.#entries.get(`${owner} ${each.id}`) : undefined
       if (!kept) {
         content.push(each)
         continue
@@ -48,31 +49,31 @@ export class Memory {
       known = true
       content.push(kept.payload ? ({ ...each, payload: kept.payload } as Content) : each)
     }
-    // Its own words of those thoughts are what it was shown; the sealed ones are what was thought.
+    // The client's text of these thoughts is a summary; the ones with payloads are authoritative.
     return known
       ? { ...turn, content: content.filter(each => each.type !== 'thought' || each.payload) }
       : turn
   }
 }
 
-/** Hears the parts of one answer. */
-export class Listener {
-  readonly #keep: (id: string, kept: Kept) => void
+/** Records the thoughts and calls of one answer. */
+export class ThoughtRecorder {
+  readonly #save: (id: string, kept: CacheEntry) => void
   readonly #thoughts = new Map<number, Thought>()
   readonly #calls = new Map<number, { readonly id: string; payload?: OpaquePayload }>()
 
-  constructor(keep: (id: string, kept: Kept) => void) {
-    this.#keep = keep
+  constructor(keep: (id: string, kept: CacheEntry) => void) {
+    this.#save = keep
   }
-  hear(part: Part): void {
-    if (part.type === 'open') this.#open(part.index, part.content)
+  add(part: Part): void {
+    if (part.type === 'open') this.#addContent(part.index, part.content)
     else if (part.type === 'grow') {
       const thought = this.#thoughts.get(part.index)
       if (thought) this.#thoughts.set(part.index, { ...thought, text: thought.text + part.text })
-    } else if (part.type === 'payload') this.#payload(part.index, part.payload)
-    else if (part.type === 'end') this.#end()
+    } else if (part.type === 'payload') this.#addPayload(part.index, part.payload)
+    else if (part.type === 'end') this.#saveCalls()
   }
-  #open(index: number, content: Content): void {
+  #addContent(index: number, content: Content): void {
     if (content.type === 'thought') this.#thoughts.set(index, content)
     else if (content.type === 'call')
       this.#calls.set(index, {
@@ -80,15 +81,15 @@ export class Listener {
         ...(content.payload && { payload: content.payload }),
       })
   }
-  #payload(index: number, payload: OpaquePayload): void {
+  #addPayload(index: number, payload: OpaquePayload): void {
     const thought = this.#thoughts.get(index)
     if (thought) this.#thoughts.set(index, { ...thought, payload })
     const call = this.#calls.get(index)
     if (call) call.payload = payload
   }
-  #end(): void {
+  #saveCalls(): void {
     const thoughts = [...this.#thoughts.values()].filter(({ payload }) => payload)
     for (const { id, payload } of this.#calls.values())
-      if (thoughts.length > 0 || payload) this.#keep(id, { thoughts, ...(payload && { payload }) })
+      if (thoughts.length > 0 || payload) this.#save(id, { thoughts, ...(payload && { payload }) })
   }
 }

@@ -1,28 +1,29 @@
-/** Where the parts of an answer become the client's bytes: a stream of events, or one piece. */
+/** Encodes the parts of an answer in the client's format: as an event stream, or as one JSON body.
+ *  */
 import type { Bytes } from '../../engine/plugin.ts'
-import { brokeOff } from '../conversion/faults.ts'
+import { modelFault } from '../conversion/faults.ts'
 import type { Answer, Part } from '../formats/answer.ts'
 import type { Codec, Context, StreamEncoder } from '../formats/codec.ts'
 import { Collector, partsOf } from '../formats/collect.ts'
 import type { Fields } from '../formats/fields.ts'
 
-/** What becomes of the answer. */
-export interface Sink {
-  /** The content type of what it makes. */
+/** Encodes one answer. */
+export interface ResponseEncoder {
+  /** Content type of the encoded bytes. */
   readonly type: string
-  take(part: Part): void
-  /** All of it, where it came in one piece. */
-  whole(answer: Answer): Bytes
-  /** What was made since the last time. */
-  written(): Bytes | undefined
-  /** What completes it. */
-  tail(): Bytes
-  /** The end in an error, once something has been sent. */
+  addPart(part: Part): void
+  /** Encodes an answer that arrived in one piece. */
+  encodeAnswer(answer: Answer): Bytes
+  /** Bytes encoded since the last call. */
+  takeBytes(): Bytes | undefined
+  /** The bytes that complete the answer. */
+  finish(): Bytes
+  /** The bytes that end the answer in an error, after some of it was sent. */
   fail(body: Fields): Bytes
 }
 
-/** Towards a client that streams. */
-export class StreamSink implements Sink {
+/** For clients that stream. */
+export class StreamResponseEncoder implements ResponseEncoder {
   readonly type: string
   readonly #encoder: StreamEncoder
   #text = ''
@@ -31,23 +32,23 @@ export class StreamSink implements Sink {
     this.#encoder = client.encodeStream(context)
     this.type = this.#encoder.type ?? 'text/event-stream; charset=utf-8'
   }
-  take(part: Part): void {
+  addPart(part: Part): void {
     if (part.type === 'end') this.#tail += this.#encoder.part(part)
     else this.#text += this.#encoder.part(part)
   }
-  /** Of what the model failed to write nothing has left yet: it is an error of its own. */
-  whole(answer: Answer): Bytes {
-    for (const { stop } of answer.choices) if (stop.reason === 'broken') throw brokeOff(stop)
-    for (const part of partsOf(answer)) this.take(part)
-    return this.tail()
+  /** Throws for an answer that the model failed to write: nothing of it has been sent yet. */
+  encodeAnswer(answer: Answer): Bytes {
+    for (const { stop } of answer.choices) if (stop.reason === 'broken') throw modelFault(stop)
+    for (const part of partsOf(answer)) this.addPart(part)
+    return this.finish()
   }
-  written(): Bytes | undefined {
+  takeBytes(): Bytes | undefined {
     if (this.#text === '') return undefined
     const bytes = Buffer.from(this.#text)
     this.#text = ''
     return bytes
   }
-  tail(): Bytes {
+  finish(): Bytes {
     return Buffer.from(this.#text + this.#tail)
   }
   fail(body: Fields): Bytes {
@@ -55,8 +56,8 @@ export class StreamSink implements Sink {
   }
 }
 
-/** Towards a client that wants it in one piece. */
-export class WholeSink implements Sink {
+/** For clients that do not stream. */
+export class PlainResponseEncoder implements ResponseEncoder {
   readonly type = 'application/json'
   readonly #client: Codec
   readonly #context: Context
@@ -65,19 +66,19 @@ export class WholeSink implements Sink {
     this.#client = client
     this.#context = context
   }
-  take(part: Part): void {
+  addPart(part: Part): void {
     this.#collector.take(part)
   }
-  written(): undefined {
+  takeBytes(): undefined {
     return undefined
   }
-  whole(answer: Answer): Bytes {
+  encodeAnswer(answer: Answer): Bytes {
     for (const { stop, content } of answer.choices)
-      if (stop.reason === 'broken' && content.length === 0) throw brokeOff(stop)
+      if (stop.reason === 'broken' && content.length === 0) throw modelFault(stop)
     return Buffer.from(JSON.stringify(this.#client.encodeAnswer(answer, this.#context)))
   }
-  tail(): Bytes {
-    return this.whole(this.#collector.answer())
+  finish(): Bytes {
+    return this.encodeAnswer(this.#collector.answer())
   }
   fail(): Bytes {
     return Buffer.alloc(0)

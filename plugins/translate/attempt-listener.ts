@@ -1,7 +1,8 @@
-/** What the crossing of one attempt's answer tells the rest of the gateway, in the words of both formats. */
+/** Reports the translation of one attempt's response to the rest of the gateway: usage, faults,
+ *  thoughts. */
 import type { Attempt, Bytes, Fault, Log } from '../../engine/plugin.ts'
 import { fault } from '../conversion/faults.ts'
-import { blame, isKeyStatus, refusalOf } from '../conversion/refusal.ts'
+import { isKeyStatus, keyFault, upstreamFault } from '../conversion/upstream-error.ts'
 import { bodyOf } from '../dialects/index.ts'
 import type { Answer, Part } from '../formats/answer.ts'
 import { partsOf } from '../formats/collect.ts'
@@ -10,17 +11,17 @@ import type { Format, Tally, TargetFormat } from '../formats/format.ts'
 import type { SseEvent } from '../formats/sse.ts'
 import { BROKEN, type Meters, USAGE } from '../slots.ts'
 import { AnswerUsage } from './answer-usage.ts'
-import type { Report } from './crossed.ts'
-import type { Listener } from './memory.ts'
+import type { ThoughtRecorder } from './thought-cache.ts'
+import type { TranslationListener } from './translated-response.ts'
 
-export class AttemptReport implements Report {
+export class AttemptListener implements TranslationListener {
   readonly #dialect: Format['dialect']
   readonly #target: TargetFormat
   readonly #log: Log
   readonly #attempt: Attempt
-  readonly #listener: Listener | undefined
-  readonly #tally: Tally | undefined
-  /** Absent of a target whose counts are our own. */
+  readonly #thoughts: ThoughtRecorder | undefined
+  readonly #hostedUsage: Tally | undefined
+  /** Absent where the target's format has no text to estimate usage from. */
   readonly #usage: AnswerUsage | undefined
 
   constructor(
@@ -28,7 +29,7 @@ export class AttemptReport implements Report {
     target: TargetFormat,
     log: Log,
     attempt: Attempt,
-    listener: Listener | undefined,
+    listener: ThoughtRecorder | undefined,
     tally: Tally | undefined,
     streamed: boolean,
   ) {
@@ -36,28 +37,28 @@ export class AttemptReport implements Report {
     this.#target = target
     this.#log = log
     this.#attempt = attempt
-    this.#listener = listener
-    this.#tally = tally
+    this.#thoughts = listener
+    this.#hostedUsage = tally
     const { usage: facts } = target
     if (facts?.text) this.#usage = new AnswerUsage(attempt, { facts, streamed }, tally, log)
   }
-  passed(bytes: Bytes, event?: Fields): void {
-    const counts = event !== undefined && this.#usage?.event(event) === true
-    this.#usage?.passed(bytes, counts)
+  onBytes(bytes: Bytes, event?: Fields): void {
+    const counts = event !== undefined && this.#usage?.addEvent(event) === true
+    this.#usage?.addBytes(bytes, counts)
   }
-  readWhole(answer: Fields): void {
-    this.#usage?.answer(answer)
+  onBody(answer: Fields): void {
+    this.#usage?.addAnswer(answer)
   }
-  heard(part: Part): void {
-    this.#listener?.hear(part)
+  onPart(part: Part): void {
+    this.#thoughts?.add(part)
   }
-  heardWhole(answer: Answer): void {
-    if (this.#listener) for (const part of partsOf(answer)) this.#listener.hear(part)
+  onAnswer(answer: Answer): void {
+    if (this.#thoughts) for (const part of partsOf(answer)) this.#thoughts.add(part)
   }
-  counted(meters: Meters | undefined, whole: boolean): void {
-    if (this.#usage) return this.#usage.counted(whole)
+  onUsage(meters: Meters | undefined, whole: boolean): void {
+    if (this.#usage) return this.#usage.finish(whole)
     const estimated = !whole || meters === undefined
-    const all = { ...meters, ...this.#tally?.meters }
+    const all = { ...meters, ...this.#hostedUsage?.meters }
     this.#attempt.exchange.slots.set(USAGE, { meters: all, estimated })
   }
   bodyOf(reason: Fault): Fields {
@@ -67,16 +68,19 @@ export class AttemptReport implements Report {
     const error = this.#target.stream.error(event)
     if (!error) return undefined
     if (isKeyStatus(error.status))
-      return blame(this.#log, this.#attempt, error.status, JSON.stringify(error.body))
-    return refusalOf(this.#target.codec, error.status, error.body)
+      return keyFault(this.#log, this.#attempt, error.status, JSON.stringify(error.body))
+    return upstreamFault(this.#target.codec, error.status, error.body)
   }
-  broke(reason: Fault): void {
+  onBroken(reason: Fault): void {
     const { exchange, target } = this.#attempt
     const { upstream } = target
-    this.#log.warn({ id: exchange.id, upstream, code: reason.code }, 'a stream ended in an error')
+    this.#log.warn(
+      { id: exchange.id, upstream, code: reason.code },
+      'response stream ended in an error',
+    )
     exchange.slots.set(BROKEN, true)
   }
-  lingers(): void {
+  onLinger(): void {
     this.#attempt.exchange.cut(fault('UPSTREAM_LINGERS'))
   }
 }

@@ -1,10 +1,10 @@
-/** From one format to another: what is sent, what is said to be lost, and every way an answer can go wrong. */
+/** Translation between formats: requests, dropped fields, and every way a response can fail. */
 import t from 'tap'
 import { asFault } from '../../../engine/errors.ts'
 import type { Fault } from '../../../engine/plugin.ts'
 import { BROKEN, USAGE } from '../../../plugins/slots.ts'
-import { CrossedStream } from '../../../plugins/translate/crossed.ts'
-import { StreamSink } from '../../../plugins/translate/sink.ts'
+import { StreamResponseEncoder } from '../../../plugins/translate/response-encoder.ts'
+import { TranslatedStream } from '../../../plugins/translate/translated-response.ts'
 import { codecOf, contextWith } from '../../helpers/codec.ts'
 import { translateAttempt } from '../../helpers/crossed.ts'
 import { JSON_TYPE, SSE } from '../../helpers/translated.ts'
@@ -23,7 +23,7 @@ const chunk = (delta: object, reason: string | null = null) =>
 const streaming = (...chunks: string[]) => ({ headers: SSE, chunks })
 const stream = { ...body, stream: true }
 
-t.test('a plain answer: the model by the client’s name, counts for whoever pays', async t => {
+t.test('translator: a plain answer has the client’s model name and usage', async t => {
   const { sent, poured, exchange } = await translateAttempt({ body, upstreamReply: plain })
   t.match(sent, { model: 'there', messages: body.messages })
   const said = JSON.parse(poured?.text ?? '')
@@ -32,25 +32,28 @@ t.test('a plain answer: the model by the client’s name, counts for whoever pay
   t.same(exchange.slots.get(USAGE), { meters: { input: 3, output: 2 }, estimated: false })
 })
 
-t.test('a stream at any chunk boundary, its end kept back', async t => {
-  const whole = [
-    chunk({ content: 'hél' }),
-    chunk({ content: 'lo' }, 'stop'),
-    'data: [DONE]\n\n',
-  ].join('')
-  const bytes = Buffer.from(whole)
-  const single = [...bytes].map(byte => Buffer.from([byte]))
-  for (const chunks of [[whole], single]) {
-    const { poured } = await translateAttempt({
-      body: stream,
-      upstreamReply: { headers: SSE, chunks },
-    })
-    t.match(poured?.text, /"content":"hél"/)
-    t.equal(poured?.tail, 'data: [DONE]\n\n')
-  }
-})
+t.test(
+  'translator: a stream is the same at any chunk boundary and its end is held back',
+  async t => {
+    const whole = [
+      chunk({ content: 'hél' }),
+      chunk({ content: 'lo' }, 'stop'),
+      'data: [DONE]\n\n',
+    ].join('')
+    const bytes = Buffer.from(whole)
+    const single = [...bytes].map(byte => Buffer.from([byte]))
+    for (const chunks of [[whole], single]) {
+      const { poured } = await translateAttempt({
+        body: stream,
+        upstreamReply: { headers: SSE, chunks },
+      })
+      t.match(poured?.text, /"content":"hél"/)
+      t.equal(poured?.tail, 'data: [DONE]\n\n')
+    }
+  },
+)
 
-t.test('edge 17: a stream that dies, or only stops, ends in an error', async t => {
+t.test('translator: a stream that breaks or ends early ends in an error event', async t => {
   const dead = Object.assign(new Error('gone'), { code: 'TARGET_RESET', status: 502, expose: true })
   for (const dies of [undefined, dead]) {
     const chunks = [chunk({ content: 'a' })]
@@ -64,7 +67,7 @@ t.test('edge 17: a stream that dies, or only stops, ends in an error', async t =
     t.match(exchange.slots.get(USAGE), { estimated: true })
   }
 })
-t.test('an error in the first event is an answer, in the middle an event', async t => {
+t.test('translator: a leading error event becomes a response, a later one an event', async t => {
   const error =
     'data: {"error":{"message":"too many","type":"rate_limit_error","code":"rate_limit_exceeded"}}\n\n'
   const first = await translateAttempt({ body: stream, upstreamReply: streaming(error) })
@@ -77,23 +80,28 @@ t.test('an error in the first event is an answer, in the middle an event', async
   })
   t.match(second.poured?.fault, { status: 429, message: 'too many' })
 })
-t.test('an error behind words that were sent is an event', t => {
+t.test('translator: an error after sent text becomes an error event', t => {
   const codec = codecOf('openai-chat')
   const broken: string[] = []
-  const crossed = new CrossedStream(codec, 'openai-chat', new StreamSink(codec, contextWith()), {
-    ...{
-      passed() {},
-      readWhole() {},
-      heard() {},
-      heardWhole() {},
-      counted() {},
-      lingers() {},
+  const crossed = new TranslatedStream(
+    codec,
+    'openai-chat',
+    new StreamResponseEncoder(codec, contextWith()),
+    {
+      ...{
+        onBytes() {},
+        onBody() {},
+        onPart() {},
+        onAnswer() {},
+        onUsage() {},
+        onLinger() {},
+      },
+      bodyOf: reason => ({ error: { message: reason.message } }),
+      errorIn: event =>
+        event.data?.includes('"error"') ? asFault(new Error('too many')) : undefined,
+      onBroken: reason => void broken.push(reason.message),
     },
-    bodyOf: reason => ({ error: { message: reason.message } }),
-    errorIn: event =>
-      event.data?.includes('"error"') ? asFault(new Error('too many')) : undefined,
-    broke: reason => void broken.push(reason.message),
-  })
+  )
   const written: string[] = []
   const out = {
     write: (bytes: Uint8Array) => void written.push(Buffer.from(bytes).toString()),
@@ -109,22 +117,31 @@ t.test('an error behind words that were sent is an event', t => {
   t.equal(written.length, 2, 'once')
   t.end()
 })
-t.test('a refusal keeps status and words; one that blames our key is ours', async t => {
-  const refusal = { error: { message: 'no such thing', type: 'invalid_request_error', param: 'x' } }
-  const said = await translateAttempt({
-    body,
-    upstreamReply: { status: 429, headers: { 'retry-after': '7' }, body: JSON.stringify(refusal) },
-  })
-  t.match(said.reply, { status: 429, headers: { 'retry-after': '7' } })
-  t.match(said.poured?.text, /no such thing/)
-  const key = await translateAttempt({
-    body,
-    upstreamReply: { status: 401, body: '{"error":{"message":"sk-secret"}}' },
-  })
-  t.match(key.fault, { code: 'UPSTREAM_KEY_REFUSED', status: 502 })
-  t.notMatch(key.fault?.message, /secret/)
-})
-t.test('what is no answer at all is a 502', async t => {
+t.test(
+  'translator: an error response keeps status and message unless it blames the gateway’s key',
+  async t => {
+    const refusal = {
+      error: { message: 'no such thing', type: 'invalid_request_error', param: 'x' },
+    }
+    const said = await translateAttempt({
+      body,
+      upstreamReply: {
+        status: 429,
+        headers: { 'retry-after': '7' },
+        body: JSON.stringify(refusal),
+      },
+    })
+    t.match(said.reply, { status: 429, headers: { 'retry-after': '7' } })
+    t.match(said.poured?.text, /no such thing/)
+    const key = await translateAttempt({
+      body,
+      upstreamReply: { status: 401, body: '{"error":{"message":"sk-secret"}}' },
+    })
+    t.match(key.fault, { code: 'UPSTREAM_KEY_REFUSED', status: 502 })
+    t.notMatch(key.fault?.message, /secret/)
+  },
+)
+t.test('translator: an unreadable answer becomes a 502', async t => {
   for (const text of ['<html>', '[]', '']) {
     const { poured, exchange } = await translateAttempt({
       body,
@@ -134,7 +151,7 @@ t.test('what is no answer at all is a 502', async t => {
     t.match(exchange.slots.get(USAGE), { estimated: true })
   }
 })
-t.test('edge 5: a model that broke off without a word is no success', async t => {
+t.test('translator: an answer that failed without content is an error', async t => {
   const broken = { headers: JSON_TYPE, body: answer({ content: null }, 'error') }
   const { poured } = await translateAttempt({ body, upstreamReply: broken })
   t.match(poured?.fault, { code: 'UPSTREAM_BROKE_OFF' })
@@ -149,34 +166,31 @@ t.test('edge 5: a model that broke off without a word is no success', async t =>
   t.notMatch(streamed.poured?.text, /DONE/)
 })
 
-t.test(
-  'what the model failed to write in one piece is an error to whoever streams, too',
-  async t => {
-    const google = (finishReason: string, parts: object[]) => ({
-      headers: JSON_TYPE,
-      body: JSON.stringify({ candidates: [{ content: { parts }, finishReason }] }),
-    })
-    for (const parts of [[], [{ text: 'so far' }]]) {
-      const answered = google('MALFORMED_FUNCTION_CALL', parts)
-      const { poured } = await translateAttempt({
-        body: stream,
-        target: 'google-gemini',
-        upstreamReply: answered,
-      })
-      t.match(poured?.fault, { code: 'UPSTREAM_BROKE_OFF' })
-      t.equal(poured?.text, '', 'nothing that looks like an end')
-    }
-    const queued = { id: 'resp_1', object: 'response', status: 'queued', output: [] }
+t.test('translator: a failed plain answer is an error for a streaming client', async t => {
+  const google = (finishReason: string, parts: object[]) => ({
+    headers: JSON_TYPE,
+    body: JSON.stringify({ candidates: [{ content: { parts }, finishReason }] }),
+  })
+  for (const parts of [[], [{ text: 'so far' }]]) {
+    const answered = google('MALFORMED_FUNCTION_CALL', parts)
     const { poured } = await translateAttempt({
-      ...{ client: 'google-gemini', target: 'openai-responses' },
-      path: '/v1beta/models/asked:streamGenerateContent?alt=sse',
-      body: { contents: [{ parts: [{ text: 'hi' }] }] },
-      upstreamReply: { headers: JSON_TYPE, body: JSON.stringify(queued) },
+      body: stream,
+      target: 'google-gemini',
+      upstreamReply: answered,
     })
     t.match(poured?.fault, { code: 'UPSTREAM_BROKE_OFF' })
-  },
-)
-t.test('a client that streams is streamed to, whatever the upstream does', async t => {
+    t.equal(poured?.text, '', 'nothing that looks like an end')
+  }
+  const queued = { id: 'resp_1', object: 'response', status: 'queued', output: [] }
+  const { poured } = await translateAttempt({
+    ...{ client: 'google-gemini', target: 'openai-responses' },
+    path: '/v1beta/models/asked:streamGenerateContent?alt=sse',
+    body: { contents: [{ parts: [{ text: 'hi' }] }] },
+    upstreamReply: { headers: JSON_TYPE, body: JSON.stringify(queued) },
+  })
+  t.match(poured?.fault, { code: 'UPSTREAM_BROKE_OFF' })
+})
+t.test('translator: streams to a streaming client when the upstream does not stream', async t => {
   const { poured, reply } = await translateAttempt({ body: stream, upstreamReply: plain })
   t.match(reply?.headers['content-type'], /event-stream/)
   t.match(poured?.text, /"content":"hello"[\s\S]*\[DONE\]/)
@@ -191,11 +205,11 @@ t.test('a client that streams is streamed to, whatever the upstream does', async
   })
 })
 
-t.test('what is lost is named in a header and the log, or refused', async t => {
+t.test('dropped fields: are named in a header and the log, or refused when strict', async t => {
   const more = { ...body, moderation: {}, sniff: 1 }
   const { reply, host } = await translateAttempt({ body: more, upstreamReply: plain })
   t.equal(reply?.headers['x-tollgate-dropped'], 'moderation, sniff')
-  t.match(host.logged, ['info fields the target cannot carry'])
+  t.match(host.logged, ['info dropped fields that the target does not support'])
   const strict = { code: 'FIELD_LOST', status: 400, param: 'moderation' }
   const asked = await translateAttempt({
     body: more,
@@ -223,7 +237,7 @@ t.test('what is lost is named in a header and the log, or refused', async t => {
     undefined,
   )
 })
-t.test('a field with letters no header may hold does not break it', async t => {
+t.test('dropped fields: replace characters that a header cannot hold', async t => {
   const { reply } = await translateAttempt({
     body: { ...body, 'schlüssel\n': 1 },
     upstreamReply: plain,
@@ -231,7 +245,7 @@ t.test('a field with letters no header may hold does not break it', async t => {
   t.match(reply?.headers['x-tollgate-dropped'], /^[\x20-\x7e]+$/)
 })
 
-t.test('a model that thinks by its name', async t => {
+t.test('default thinking: is turned on by the model’s trait', async t => {
   const traits = { thinks: { budget: '80%' } }
   const thinking = async (more: object) =>
     translateAttempt({ body: { ...body, ...more }, traits, upstreamReply: plain })
