@@ -1,9 +1,9 @@
 /** How many tokens a request has: asked of a target that speaks the client's format, estimated for any other. Nobody pays
  *  for it, and nothing is written. */
 import type { Attempt, Host, Plugin } from '../../engine/plugin.ts'
-import { estimatePromptTokens } from '../conversion/token-estimate.ts'
 import { DroppedFieldReport } from '../conversion/dropped-fields.ts'
-import { discardBody, checkError } from '../conversion/upstream-error.ts'
+import { estimatePromptTokens } from '../conversion/token-estimate.ts'
+import { checkError, discardBody } from '../conversion/upstream-error.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import type { Format } from '../formats/format.ts'
 import { formats } from '../formats/index.ts'
@@ -86,7 +86,13 @@ class Count {
     const { codec } = this.#format
     if (!codec) return
     const { path } = attempt.exchange.request
-    const prompt = codec.decodePrompt(this.#verb.asked(body), path, new DroppedFieldReport(codec.settings))
-    attempt.answer(200, this.#verb.told(estimatePromptTokens(prompt)), { 'x-tollgate-estimated': 'true' })
+    const prompt = codec.decodePrompt(
+      this.#verb.asked(body),
+      path,
+      new DroppedFieldReport(codec.settings),
+    )
+    attempt.answer(200, this.#verb.told(estimatePromptTokens(prompt)), {
+      'x-tollgate-estimated': 'true',
+    })
   }
 }

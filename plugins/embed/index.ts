@@ -1,12 +1,16 @@
 /** Embeddings, whatever the client's format and the target's: one vector for each item, in order, in the encoding asked for. */
 import { errors } from '../../engine/errors.ts'
 import type { Attempt, Headers, Host, Plugin, Slot, Target } from '../../engine/plugin.ts'
-import { estimateContentTokens } from '../conversion/token-estimate.ts'
+import {
+  type ClientFormatOption,
+  clientFormatSchema,
+  readClientFormat,
+} from '../conversion/client-format-option.ts'
+import { DroppedFieldReport, isStrict } from '../conversion/dropped-fields.ts'
 import { fault as notHere } from '../conversion/faults.ts'
 import { MediaFetcher } from '../conversion/media-fetch.ts'
-import { isStrict, DroppedFieldReport } from '../conversion/dropped-fields.ts'
-import { keyFault, ERROR_LIMIT, answerError } from '../conversion/upstream-error.ts'
-import { readClientFormat, type ClientFormatOption, clientFormatSchema } from '../conversion/client-format-option.ts'
+import { estimateContentTokens } from '../conversion/token-estimate.ts'
+import { answerError, ERROR_LIMIT, keyFault } from '../conversion/upstream-error.ts'
 import { embeddingNamed, embeddingNames, embeddingOf } from '../formats/embedding.ts'
 import { isFields, parsed } from '../formats/fields.ts'
 import { formats } from '../formats/index.ts'
@@ -177,7 +181,8 @@ const judge = ({ vectors }: Vectors, { items }: Wanted): void => {
 }
 const estimate = ({ items }: Wanted) => ({
   input: items.reduce(
-    (sum, item) => sum + (item.type === 'tokens' ? item.tokens.length : estimateContentTokens(item.content)),
+    (sum, item) =>
+      sum + (item.type === 'tokens' ? item.tokens.length : estimateContentTokens(item.content)),
     0,
   ),
 })

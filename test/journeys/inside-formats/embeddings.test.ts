@@ -209,7 +209,9 @@ t.test('embeddings: a strict route rejects unsupported fields, others report the
     })
   const rejection = await ask('gx-embedding')
   t.equal(rejection.status, 400)
-  t.match(await rejection.json(), { error: { param: 'user', message: /allows no field to be dropped/ } })
+  t.match(await rejection.json(), {
+    error: { param: 'user', message: /allows no field to be dropped/ },
+  })
   t.equal(requests.length, 0)
   const granted = await ask('gx-embedding', { 'x-tollgate-strict': 'false' })
   t.match([granted.status, granted.headers.get('x-tollgate-dropped')], [200, 'user'])
