@@ -31,7 +31,13 @@ const manyFields = (file: SourceFile): Breach[] =>
   syntaxOf(file).classes.flatMap(({ name, offset, mutableFields }) =>
     mutableFields <= MUTABLE_FIELDS
       ? []
-      : [at(file, offset, `${name} has ${mutableFields} mutable fields; at most ${MUTABLE_FIELDS}`)],
+      : [
+          at(
+            file,
+            offset,
+            `${name} has ${mutableFields} mutable fields; at most ${MUTABLE_FIELDS}`,
+          ),
+        ],
   )
 
 const manyImports = (file: SourceFile): Breach[] => {

@@ -100,8 +100,7 @@ export const syntaxOf = (file: SourceFile): Syntax => {
   return { names, classes, functions, literalSpreads, comments: texts }
 }
 
-const isFunction = (node: Node | null | undefined): boolean =>
-  /Function/.test(node?.type ?? '')
+const isFunction = (node: Node | null | undefined): boolean => /Function/.test(node?.type ?? '')
 
 type Pattern =
   | (Named & {
