@@ -163,7 +163,7 @@ const singleRow = (row: Readonly<Record<string, string | number>>) => ({ rows: [
 type Code = Parameters<typeof fault>[0]
 /** Maps an error code of the store to a message for the operator. */
 const mapStoreError =
-  (code: Code, subject: string, told = code) =>
+  (code: Code, subject: string, reported = code) =>
   (thrown: { readonly code?: string }): never => {
-    throw thrown.code === code ? fault(told, [subject]) : thrown
+    throw thrown.code === code ? fault(reported, [subject]) : thrown
   }

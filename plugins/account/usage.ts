@@ -124,8 +124,8 @@ export const usage: ViewFactory<Host> =
     const limit = limitOf(singleParameter(query, 'limit'))
     const cursor = singleParameter(query, 'cursor')
     const { rows, next } = await usagePage(database, { account: id, by, limit, cursor, ...period })
-    const said = { from: instant(period.from), to: instant(period.to) }
-    succeed(exchange, { data: [...rows], ...said, next })
+    const bounds = { from: instant(period.from), to: instant(period.to) }
+    succeed(exchange, { data: [...rows], ...bounds, next })
   }
 
 // ---------------------------------------------------------------- one call

@@ -146,7 +146,7 @@ t.test('larger than what is kept: said so, and not run again', async t => {
   t.equal((await post(`${url}/a`, 'large')).text.length, 1_025)
   const again = await post(`${url}/a`, 'large')
   t.equal(again.status, 410)
-  t.match(again.text, /larger than the 1024 bytes/)
+  t.match(again.text, /exceeds the 1024 bytes/)
   here.script = (_, response) => void response.end('x'.repeat(1_024))
   await post(`${url}/a`, 'fits')
   t.equal((await post(`${url}/a`, 'fits')).text.length, 1_024)
