@@ -1,4 +1,4 @@
-/** Who is calling: finds the credential, looks up its account, refuses what is not to be let in. */
+/** The plugin `auth`: extracts the credential of a request, looks up its account, and refuses invalid ones. */
 import type { Exchange, Next, Plugin, Stage } from '../engine/plugin.ts'
 import { configuredCurrency } from './billing/currency.ts'
 import { exampleModel, modelsOf } from './catalogue/configured.ts'
@@ -44,7 +44,7 @@ const NAMES: Readonly<Record<Kind, string>> = {
 export default {
   schema: {
     description:
-      'Who may call this route: one mode, or several of which any will do; or modes and a role.',
+      'Who may call this route: one mode, or several of which any suffices; or modes and a role.',
     examples: ['key', ['key', 'query-key'], { by: 'system-token', role: 'admin' }],
     anyOf: [
       ...anyOf(mode),
@@ -55,7 +55,7 @@ export default {
         additionalProperties: false,
         properties: {
           by: {
-            description: 'One mode, or several of which any will do; key by default.',
+            description: 'One mode, or several of which any suffices; key by default.',
             anyOf: anyOf(knownModes),
             examples: ['key', ['key', 'system-token']],
           },
@@ -71,7 +71,7 @@ export default {
     ],
   },
   credentialHeaders: CREDENTIAL_HEADERS,
-  // A route that says nothing must not stand open.
+  // A route without the option must not be open.
   default: 'key',
   migrations,
   commands,
@@ -113,7 +113,7 @@ const createStage = (
   const read = readerOf(modes)
   const optional = modes.includes('none')
   const [first = 'key'] = kinds
-  /** A credential that may be looked up, or undefined for a caller without one. */
+  /** The credential to look up; undefined: the caller has none. Throws AUTH_… where it is not acceptable. */
   const credentialOf = (exchange: Exchange): string | undefined => {
     const presented = read(exchange)
     if (presented === null) throw refusal('AUTH_AMBIGUOUS')
@@ -150,7 +150,7 @@ const createStage = (
       admit(exchange, known)
       return next()
     },
-    // The upstream has a key of its own, and this one is not for its eyes.
+    // Remove the client's key: the upstream has its own.
     ...((modes.includes('query-key') || isWebSocket) && {
       async forward({ request }, next) {
         if (modes.includes('query-key')) request.path = removeQueryKey(request.path)

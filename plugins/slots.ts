@@ -1,15 +1,15 @@
-/** The slots that plugins share: names and types, who sets each and when it is final. Nothing else
- *  may stand here. */
+/** The slots that plugins share: names and types, which plugin sets each, and when it is final. Contains
+ *  nothing else. */
 import type { Bytes, Fault, Json, Slot } from '../engine/plugin.ts'
 
-/** Who is calling. JSON, since it travels with a durable task. */
+/** The calling account. JSON, since durable tasks store it. */
 export interface Account {
   readonly id: number
   readonly name: string
   readonly role: 'customer' | 'admin'
-  /** The API key that was presented; absent where a system token was. */
+  /** The API key of the request; absent with a system token. */
   readonly key?: AccountKey
-  /** The number of the system token that was presented. */
+  /** The number of the system token of the request. */
   readonly token?: number
 }
 export interface AccountKey {
@@ -17,30 +17,29 @@ export interface AccountKey {
   readonly name: string
   /** Names of the models it may use; absent: all. */
   readonly models?: readonly string[]
-  /** In place of the routes' limits for keys. */
+  /** Limits that replace those of routes for keys. */
   readonly limits?: {
     readonly requests?: string
     readonly tokens?: string
     readonly concurrency?: number
   }
-  /** What it may spend, in quota; absent: as much as the account has. */
+  /** The spending limit, in quota; absent: none but the account's balance. */
   readonly quota?: number
 }
-/** Set by `auth` on the way down; final then. */
+/** Set by `auth` before the request is forwarded; final then. */
 export const ACCOUNT: Slot<Account> = { name: 'account', keep: true }
 
-/** Which model was asked for. JSON, since it travels with a durable task. */
+/** The requested model. JSON, since durable tasks store it. */
 export interface Model {
   /** As the client wrote it. */
   readonly asked: string
-  /** The key in `models:` that answers to it: the name itself, or the pattern it fits. */
+  /** The key in `models:` that matches: the name itself, or a pattern. */
   readonly entry: string
 }
-/** Set by `model` on the way down; final then. */
+/** Set by `model` before the request is forwarded; final then. */
 export const MODEL: Slot<Model> = { name: 'model', keep: true }
 
-/** What is counted and paid for. Disjoint: `input` excludes what was cached, `output` excludes
- *  thinking. */
+/** The billable quantities. Disjoint: `input` excludes cached tokens, `output` excludes thinking. */
 export type Meter =
   | 'input'
   | 'cached'
@@ -59,20 +58,20 @@ export type Meter =
   | 'seconds'
   | 'calls'
 export type Meters = Readonly<Partial<Record<Meter, number>>>
-/** What one exchange used. */
+/** The usage of one exchange. */
 export interface Usage {
   readonly meters: Meters
-  /** The upstream said nothing, or was cut before it did: the numbers are not its own. */
+  /** The upstream reported no counts, or was cut before: the numbers are estimates. */
   readonly estimated: boolean
-  /** Its format has estimated all that was not told: nobody adds to it. */
+  /** The format has estimated all missing counts: no other estimate is added. */
   readonly gauged?: true
 }
-/** Set by the codec's filter in `forward`, anew whenever more is known; final in the `end` or
- *  `fail` of every filter of a `handle`. On a WebSocket by `realtime`, for each message before
- *  `meter` sees it. */
+/** Set by the codec's filter in `forward`, again whenever more is known; final in the `end` or
+ *  `fail` of every filter of a `handle`. On a WebSocket set by `realtime` for each message, before
+ *  `meter` reads it. */
 export const USAGE: Slot<Usage> = { name: 'usage' }
 
-/** What the answer under way has written so far, in tokens estimated by its text. */
+/** The output of the running response so far, in tokens estimated from its text. */
 export interface Written {
   readonly tokens: number
 }
@@ -82,34 +81,34 @@ export const WRITTEN: Slot<Written> = { name: 'written' }
 export interface Paid {
   has(meter: Meter): boolean
 }
-/** The exchange is paid for by what it uses, so its counts must be known, whether the client wants
- *  them or not. Set by `meter` on the way down; final in every `forward`. */
+/** Set where the exchange is billed by usage, so that formats request counts even if the client does
+ *  not. Set by `meter` before the request is forwarded; final in every `forward`. */
 export const METERED: Slot<Paid> = { name: 'metered' }
 
-/** Bytes of the files in a form, which are no text. Set by `form` on the way down; final then. */
+/** Bytes of the files in a form, which are not text. Set by `form` before the request is forwarded;
+ *  final then. */
 export const FILES: Slot<number> = { name: 'files' }
 
-/** Tokens that may be written, where the balance covers less than the client might expect. Set by
- *  `meter` on the way down; final in every `forward`. */
+/** The maximum output tokens, where the balance covers less than the model's maximum. Set by `meter`
+ *  before the request is forwarded; final in every `forward`. */
 export const OUTPUT_LIMIT: Slot<number> = { name: 'output-limit' }
 
-/** What the request asks of its target in full, where its client said only what is new, or what is
- *  for the gateway alone: read in place of its body. Set by `responses` on the way down; final for
- *  `meter` and every `forward`. */
+/** The expanded request: read instead of the body where the client sent only the new part of a
+ *  conversation, or options for the gateway. Set by `responses` before the request is forwarded;
+ *  final for `meter` and every `forward`. */
 export interface Whole {
   readonly body: Json
   /** Bytes. */
   readonly size: number
-  /** It says more than the client sent, so that no bytes may pass as they came. */
+  /** Whether it contains more than the client sent, so that its bytes must not pass unchanged. */
   readonly longer: boolean
 }
 export const WHOLE: Slot<Whole> = { name: 'whole' }
 
-/** The reply ends in an error inside its body, behind a status of success: a stream that broke. Set
- *  by the codec's filter in `forward`; final in the `end` or `fail` of every filter of a
- *  `handle`. */
+/** The response has a success status and ends with an error inside its body: a broken stream. Set by
+ *  the codec's filter in `forward`; final in the `end` or `fail` of every filter of a `handle`. */
 export const BROKEN: Slot<true> = { name: 'broken' }
 
-/** Renders the message that a WebSocket's client gets before it is closed for a reason. Set by
- *  `realtime` on the way down; final then. */
+/** Renders the message that a WebSocket client gets before its connection is closed for a fault. Set
+ *  by `realtime` before the request is forwarded; final then. */
 export const PARTING: Slot<(reason: Fault) => Bytes> = { name: 'parting' }

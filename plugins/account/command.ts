@@ -1,4 +1,4 @@
-/** `tollgate accounts` and `tollgate usage`: accounts and their money, for the operator. */
+/** The commands `tollgate accounts` and `tollgate usage`. */
 import { textOf } from '../../engine/cli/kit.ts'
 import type { Command, Json, Verb } from '../../engine/plugin.ts'
 import { accountVerbs } from '../credentials/commands.ts'
@@ -29,7 +29,7 @@ const runUsage: Verb['run'] = async ({ positionals, values }, { database }) => {
     json: { account: name, from: instant(from), to: instant(to), rows },
   }
 }
-/** An exact number prints its own digits. */
+/** Prints exact numbers with all digits. */
 const asText = (row: { readonly [name: string]: Json }): Readonly<Record<string, string>> =>
   Object.fromEntries(
     Object.entries(row).map(([name, value]) => [
@@ -45,15 +45,15 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   usage: {
     arguments: 'NAME',
-    summary: 'Shows what an account has used, in units of the currency.',
+    summary: 'Shows the usage of an account, in units of the currency.',
     example: 'tollgate usage ann --from 2026-11-01 --by model',
     options: {
       from: {
         type: 'string',
         value: 'TIME',
-        summary: 'a date or time; thirty days before the end by default',
+        summary: 'start, a date or time; 30 days before the end by default',
       },
-      to: { type: 'string', value: 'TIME', summary: 'the first instant outside; now by default' },
+      to: { type: 'string', value: 'TIME', summary: 'end (exclusive); now by default' },
       by: { type: 'string', value: 'WORD', summary: 'day (default), model, key or call' },
     },
     run: runUsage,

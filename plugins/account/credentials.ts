@@ -1,4 +1,4 @@
-/** An account's own API keys and system tokens, kept by itself: listed, made, changed, revoked. Never another's. */
+/** Endpoints for the API keys and system tokens of the calling account: list, create, change, revoke. */
 import type { Database, Exchange, Host, Json, Row, Statement, Value } from '../../engine/plugin.ts'
 import { parseQuota, quotas } from '../billing/money.ts'
 import { type Kind, makeSecret } from '../credentials/secret.ts'
@@ -13,7 +13,7 @@ import { cursorOf, instantOf, limitOf, markOf, singleParameter } from './input.t
 import { exact, instant, succeed, type ViewFactory } from './response.ts'
 import { CREDENTIAL, CREDENTIALS } from './statements.ts'
 
-/** As schemas/api-key.json and schemas/system-token.json let it through. */
+/** A body that schemas/api-key.json or schemas/system-token.json accepts. */
 interface CredentialRequest {
   readonly name?: string
   readonly expires?: string | null
@@ -68,7 +68,7 @@ const create =
     const add = kind === 'key' ? addKey : addToken
     const rows = await writeSurely(database, add(credential, now))
     const row = await find(database, kind, account, Number(rows.at(-1)?.[0]?.id))
-    // Shown this once: the store keeps only its digest.
+    // The only response with the secret: the store has only its digest.
     const shown = { ...viewOf(kind, row, now), [MEMBERS[kind]]: secret.text }
     succeed(exchange, { data: shown }, 201)
   }
@@ -108,7 +108,7 @@ const remove =
     const before = await ownCredential(database, kind, exchange)
     const [id, account] = [Number(before.id), Number(before.account)]
     const now = Date.now()
-    // Revoked by someone else in this moment: that is what was wanted.
+    // Revoked by another process at the same time: the goal is reached.
     if (before.revoked === null)
       await writeSurely(database, revoke(kind, id, now)).catch(ignoring('KEY_UNKNOWN'))
     succeed(exchange, { data: viewOf(kind, await find(database, kind, account, id), now) })
@@ -125,7 +125,7 @@ export const credentialViews = { ...viewsOf('key', 'key'), ...viewsOf('system-to
 
 // ---------------------------------------------------------------- reading
 
-/** The one that the path names. */
+/** The credential in the path. */
 const ownCredential = (
   database: Database,
   kind: Kind,
@@ -146,7 +146,7 @@ const find = async (
   return row
 }
 
-/** Undefined: nothing was said; null: never. */
+/** Undefined: unchanged; null: never. */
 const expiryOf = (text: CredentialRequest['expires'], now: number): number | null | undefined => {
   if (text === undefined || text === null) return text
   const at = instantOf(text, 'expires')
@@ -167,7 +167,7 @@ const stateOf = ({ revoked, expires }: Row, now: number): string => {
 }
 const keyMembers = (row: Row): Fields => {
   const { limited, remaining } = keyFunds(row)
-  // Also a key without a quota of its own counts what it used.
+  // A key without a quota counts its usage too.
   const shown = quotas(limited ? remaining : 0n, nanosOf(row.own_used))
   return {
     models: jsonOf(row.models),
@@ -184,10 +184,10 @@ const jsonOf = (text: unknown): Json => (typeof text === 'string' ? JSON.parse(t
 const ignoring = (code: string) => (thrown: { readonly code?: string }) => {
   if (thrown.code !== code) throw thrown
 }
-/** The store answers with a code; its sentence stands in our table. */
+/** Maps an error code of the store to a fault. */
 const mapStoreError = (thrown: { readonly code?: string }): never => {
   if (thrown.code === 'QUOTA_IN_USE') throw fault('QUOTA_IN_USE')
-  // Revoked between the look and the change.
+  // Revoked between the read and the change.
   if (thrown.code === 'KEY_UNKNOWN') throw fault('CREDENTIAL_REVOKED')
   throw thrown
 }

@@ -1,9 +1,9 @@
-/** Amounts of the configured currency in dollars, for clients that know nothing else. Pure. */
+/** Converts amounts of the configured currency into dollars, for clients that expect dollars. Pure. */
 import type { Currency } from '../billing/currency.ts'
 import { printDecimal } from '../billing/decimal.ts'
 
 const PLACES = 6
-/** What one dollar is worth, in 1e-9; where nobody says it, the currency is taken for dollars. */
+/** The value of one dollar, in 1e-9; without a configured rate the currency counts as dollars. */
 export const dollarOf = ({ rates }: Currency): bigint => rates.get('USD') ?? 10n ** 9n
 
 /** Nanos as dollars with up to six places, rounded to the nearest. */

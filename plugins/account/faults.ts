@@ -1,15 +1,15 @@
-/** What the account endpoints refuse: one row each. Nothing here says more of a credential than its holder knows. */
+/** The refusals of the account endpoints. None reveals more about a credential than its holder knows. */
 import { errors } from '../../engine/errors.ts'
 
 // RFC 9110 §15.5.2: a 401 names the scheme that would be accepted.
 const unauthorized = { headers: { 'www-authenticate': 'Bearer' } }
 
 export const fault = errors({
-  KEY_MISSING: [400, 'Say which API key is meant, once: ?key=sk-…', { param: 'key' }],
-  KEY_NOT_KNOWN: [401, 'This API key is not known here', { param: 'key' }],
+  KEY_MISSING: [400, 'Send exactly one API key: ?key=sk-…', { param: 'key' }],
+  KEY_NOT_KNOWN: [401, 'Invalid API key', { param: 'key' }],
   KEYS_GUESSED: [
     429,
-    'Too many keys from this address are not known here; try again in %d s',
+    'Too many invalid API keys from this address; try again in %d s',
     { param: 'key' },
   ],
   HEADER_MISSING: [401, 'No Authorization header', unauthorized],
@@ -17,26 +17,26 @@ export const fault = errors({
 
   USAGE_INSTANT: [
     400,
-    '%s is a date such as 2026-01-31, or a time such as 2026-01-31T12:00:00Z',
+    '%s must be a date such as 2026-01-31, or a time such as 2026-01-31T12:00:00Z',
     {},
   ],
-  USAGE_PERIOD: [400, '`from` lies before `to`', { param: 'from' }],
-  USAGE_BY: [400, '`by` is one of %s', { param: 'by' }],
-  USAGE_LIMIT: [400, '`limit` is a whole number from 1 to %d', { param: 'limit' }],
+  USAGE_PERIOD: [400, '`from` must be before `to`', { param: 'from' }],
+  USAGE_BY: [400, '`by` must be one of %s', { param: 'by' }],
+  USAGE_LIMIT: [400, '`limit` must be a whole number from 1 to %d', { param: 'limit' }],
   USAGE_CURSOR: [
     400,
-    '`cursor` is what the page before said under `next`, for the same question',
+    '`cursor` must be the `next` of the previous page of the same query',
     { param: 'cursor' },
   ],
-  USAGE_TWICE: [400, '`%s` is said twice'],
-  RECEIPT_UNKNOWN: [404, 'No such call: %s'],
+  USAGE_TWICE: [400, '`%s` must not be repeated'],
+  RECEIPT_UNKNOWN: [404, 'Unknown request id: %s'],
 
-  CREDENTIAL_UNKNOWN: [404, 'There is no such %s'],
-  CREDENTIAL_REVOKED: [409, 'It was revoked, and changes no more'],
-  EXPIRES_PAST: [400, '`expires` lies in the past', { param: 'expires' }],
+  CREDENTIAL_UNKNOWN: [404, 'Unknown %s'],
+  CREDENTIAL_REVOKED: [409, 'It has been revoked and cannot be changed'],
+  EXPIRES_PAST: [400, '`expires` is in the past', { param: 'expires' }],
   QUOTA_IN_USE: [
     409,
-    'More than this quota is used, or held by calls under way',
+    'More than this quota is already used or held by running calls',
     { param: 'quota' },
   ],
 })

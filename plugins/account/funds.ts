@@ -1,4 +1,4 @@
-/** What an account, or one of its keys, has left and has used: nanos, read from the ledger. */
+/** Reads the remaining and used nanos of an account, or of one of its keys, from the ledger. */
 import type { Database, Row } from '../../engine/plugin.ts'
 import { parseQuota } from '../billing/money.ts'
 import { digestOf } from '../credentials/secret.ts'
@@ -10,21 +10,21 @@ export interface Funds {
   readonly remaining: bigint
   readonly used: bigint
 }
-/** A key and what it may draw on: its own quota, or all that its account has. */
+/** A key and its funds: those of its quota, or all of its account. */
 export interface KeyFunds extends Funds {
   readonly row: Row
   readonly limited: boolean
 }
 type Reads = Pick<Database, 'read'>
 
-/** An account that was never given anything has nothing. */
+/** An account without credits has 0. */
 export const fundsOf = async (database: Reads, account: number): Promise<Funds> => {
   const wallet = await readWallet(database, account)
   return { remaining: nanosOf(wallet?.balance), used: nanosOf(wallet?.used) }
 }
 
-/** Whoever holds it may ask, also when it is exhausted or expired; a revoked one is as good as none. Every secret, known
- *  or not, takes one hash and one look into the store. */
+/** Works for exhausted and expired keys too; undefined for unknown and revoked ones. Every secret takes
+ *  one hash and one read, whether it exists or not. */
 export const fundsOfSecret = async (
   database: Reads,
   secret: string,
@@ -41,7 +41,7 @@ export const fundsOfKey = async (
   return row && keyFunds(row)
 }
 
-/** Its wallet is opened with its first call: until then the quota is whole. */
+/** The wallet of a key is created by its first call: until then the whole quota remains. */
 export const keyFunds = (row: Row): KeyFunds => {
   if (row.quota === null)
     return { row, limited: false, remaining: nanosOf(row.balance), used: nanosOf(row.used) }
@@ -50,6 +50,6 @@ export const keyFunds = (row: Row): KeyFunds => {
   return { row, limited: true, remaining, used: nanosOf(row.own_used) }
 }
 
-/** As clients of such services know it: the first four, ten stars, the last four. */
+/** The usual mask of such services: the first four characters, ten stars, the last four. */
 export const masked = ({ prefix, last_four: last }: Row): string =>
   `${String(prefix).slice(0, 4)}**********${last}`

@@ -1,5 +1,5 @@
-/** The account endpoints: what an account has and has used, its keys, the prices. Answers by itself; `account:` on a route
- *  says with which view. */
+/** The plugin `account`: answers with balance, usage, keys or prices of the calling account. The option
+ *  selects the view. */
 import type { Host, Plugin, Stage } from '../../engine/plugin.ts'
 import { isValidated } from '../schema/route.ts'
 import { commands } from './command.ts'
@@ -20,24 +20,24 @@ const VIEWS: Readonly<Record<string, ViewFactory<Host>>> = {
   receipt,
   ...credentialViews,
 }
-/** Their bodies go into the store: a schema must have seen them. */
+/** Views that store a body: a schema must have validated it. */
 const WRITES = /^(?:create|update)-/
 
 export default {
   schema: {
-    description: 'Which view of an account this route answers with.',
+    description: 'The account view that this route returns.',
     type: 'string',
     enum: Object.keys(VIEWS),
     examples: ['info', 'list-keys'],
   },
-  // The account that is shown.
+  // It sets the account.
   after: ['auth'],
   commands,
   setup(name, host): Stage {
     const view = VIEWS[name]
-    if (!view) throw new Error(`there is no view "${name}"`)
+    if (!view) throw new Error(`unknown view "${name}"`)
     if (WRITES.test(name) && !isValidated(host.route))
-      throw new Error(`"${name}" takes a body: say by which schema, with \`validate:\``)
+      throw new Error(`"${name}" takes a body: set its schema with \`validate:\``)
     const handle = view(host)
     return { answers: true, handle, explain: () => ({ view: name }) }
   },

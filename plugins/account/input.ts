@@ -1,7 +1,7 @@
-/** What callers write into a query, read strictly: instants, bounds, cursors. Pure. */
+/** Parses query parameters strictly: times, limits, cursors. Pure. */
 import { fault } from './faults.ts'
 
-/** A parameter that may be said once. */
+/** A parameter that must not be repeated. Throws USAGE_TWICE. */
 export const singleParameter = (query: URLSearchParams, name: string): string | undefined => {
   const [first, ...more] = query.getAll(name)
   if (more.length > 0) throw fault('USAGE_TWICE', [name], { param: name })
@@ -11,13 +11,13 @@ export const singleParameter = (query: URLSearchParams, name: string): string | 
 const DATE = /^\d{4}-\d\d-\d\d$/
 const TIME = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/
 
-/** A date is its first instant, UTC. ms since 1970. */
+/** ms since 1970; a date is its midnight, UTC. Throws USAGE_INSTANT. */
 export const instantOf = (text: string, name: string): number => {
-  // In a query, a plus that was not escaped arrives as a space.
+  // An unescaped plus in a query is decoded as a space.
   const whole = text.replace(' ', '+')
   const date = DATE.test(whole) ? whole : TIME.exec(whole)?.[1]
   const at = Date.parse(whole)
-  // JavaScript takes the 31st of February for the 3rd of March.
+  // Date.parse reads 31 February as 3 March.
   const real = date !== undefined && isDay(date) && !Number.isNaN(at)
   if (!real) throw fault('USAGE_INSTANT', [`\`${name}\``], { param: name })
   return at
@@ -29,13 +29,13 @@ const isDay = (date: string): boolean => {
 
 export interface Period {
   readonly from: number
-  /** The first instant that is outside. */
+  /** Exclusive. */
   readonly to: number
 }
 const DAY = 86_400_000
 const DEFAULT_PERIOD = 30 * DAY
 
-/** The last thirty days, where nothing is said. */
+/** The last thirty days by default. Throws USAGE_PERIOD. */
 export const periodOf = (
   given: { readonly from: string | undefined; readonly to: string | undefined },
   now: number,
@@ -55,10 +55,10 @@ export const limitOf = (text: string | undefined): number => {
   return limit
 }
 
-/** What a page ended with: numbers and short texts. */
+/** The position where a page ended: numbers and short texts. */
 export type CursorMark = readonly (string | number)[]
 
-/** `question`: a cursor of one list is nothing to another. */
+/** `question`: the list; a cursor of another list is refused. */
 export const cursorOf = (question: string, mark: CursorMark): string =>
   Buffer.from(JSON.stringify([question, ...mark])).toString('base64url')
 
@@ -85,6 +85,6 @@ const decodeCursor = (cursor: string): readonly unknown[] => {
   } catch {}
   throw fault('USAGE_CURSOR')
 }
-// Stores take neither broken numbers nor text with a NUL in it.
+// Databases accept neither unsafe integers nor text with a NUL.
 const isStorable = (value: unknown): boolean =>
   typeof value === 'number' ? Number.isSafeInteger(value) : !String(value).includes('\0')

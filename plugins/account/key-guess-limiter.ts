@@ -1,24 +1,24 @@
-/** Who may ask for a key's balance without any other credential: whoever holds the key, not whoever tries many. Bounds what
- *  strangers cost and learn, in memory that they cannot make grow. One per process. */
+/** Limits unauthenticated balance lookups by key, so that keys cannot be guessed. Uses bounded memory.
+ *  One per process. */
 import { LRUCache } from 'lru-cache'
 import { type Attempts, FailedAttempts, TOLERATED } from '../credentials/failed-attempts.ts'
 import { digestOf } from '../credentials/secret.ts'
 import { fault } from './faults.ts'
 
-/** Keys remembered as unknown, and as known: the oldest goes. */
+/** The most cached keys of each kind; the least recently used one is dropped. */
 const MAX_KEYS = 10_000
 
 export class KeyGuessLimiter {
-  /** By digest. A key is not made after it was guessed, and a revoked one does not come back. */
+  /** Digests of unknown keys. An unknown key never becomes known. */
   readonly #unknownKeys = new LRUCache<string, true>({ max: MAX_KEYS })
-  /** Those pass also from an address that others guess from: behind a proxy all have the same. */
+  /** Digests of known keys. They are not limited: behind a proxy all clients have the same address. */
   readonly #knownKeys = new LRUCache<string, true>({ max: MAX_KEYS })
   readonly #attempts: FailedAttempts
 
   constructor(now?: () => number) {
     this.#attempts = new FailedAttempts(now)
   }
-  /** What `find` has for a key. Throws KEYS_GUESSED without asking it, where too many from this address were not known. */
+  /** Calls `find` for a key. Throws KEYS_GUESSED instead after too many unknown keys from this address. */
   async limit<T>(
     address: string,
     secret: string,
@@ -26,7 +26,7 @@ export class KeyGuessLimiter {
   ): Promise<T | undefined> {
     const digest = digestOf(secret)
     const known = this.#knownKeys.has(digest)
-    // Counted before it is looked up: a thousand at once are a thousand tries.
+    // Count before the lookup: a thousand at once are a thousand attempts.
     const tries = known ? undefined : this.#countAttempt(address)
     if (this.#unknownKeys.get(digest)) return undefined
     const uncount = (): void => {

@@ -1,5 +1,4 @@
-/** What an operator does with an account's money, and with the account itself: `tollgate accounts credit | debit |
- *  refund | overdraft | suspend | resume`. */
+/** The commands `tollgate accounts credit | debit | refund | overdraft | suspend | resume`. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { UsageError } from '../../engine/cli/kit.ts'
 import type { Database, Row, Value, Verb } from '../../engine/plugin.ts'
@@ -17,7 +16,7 @@ import { walletOf } from '../ledger/wallet.ts'
 const ATTEMPTS = 6
 /** ms. */
 const PAUSE = 120
-/** What lies unused in the shares of processes comes back within half a second: until then it looks as if it were held. */
+/** Retries a debit: unused leases of processes return to the balance within half a second. */
 const debitWithRetry = async (database: Pick<Database, 'read' | 'write'>, debit: Credit) => {
   const list = [openWallet(walletOf.account(debit.account), 0n), addCredit(debit)]
   for (let left = ATTEMPTS; ; left--) {
@@ -31,13 +30,13 @@ const debitWithRetry = async (database: Pick<Database, 'read' | 'write'>, debit:
     }
   }
 }
-/** What it could pay if no call held anything. */
+/** Nanos that the account could pay if no call held any. */
 const payableOf = async (database: Pick<Database, 'read'>, account: number): Promise<bigint> => {
   const row = await readWallet(database, account)
   return nanosOf(row?.balance) + nanosOf(row?.overdraft)
 }
 
-const NOTE = { type: 'string', value: 'TEXT', summary: 'why' } as const
+const NOTE = { type: 'string', value: 'TEXT', summary: 'reason, for the ledger' } as const
 
 export const moneyVerbs: Readonly<Record<string, Verb>> = {
   credit: {
@@ -49,7 +48,7 @@ export const moneyVerbs: Readonly<Record<string, Verb>> = {
       const [wanted = '', amount = ''] = positionals
       const note = noteOf(values.note)
       const nanos = parseMoney(amount)
-      if (nanos === 0n) throw new UsageError('AMOUNT is more than nothing')
+      if (nanos === 0n) throw new UsageError('AMOUNT must be above 0')
       const account = await findAccount(database, wanted)
       const credit = { account: account.id, kind: 'credit', amount: nanos, note } as const
       const list = creditAccount({ ...credit, at: await database.now() })
@@ -69,7 +68,7 @@ export const moneyVerbs: Readonly<Record<string, Verb>> = {
       const [wanted = '', amount = ''] = positionals
       const note = noteOf(values.note)
       const nanos = parseMoney(amount)
-      if (nanos === 0n) throw new UsageError('AMOUNT is more than nothing')
+      if (nanos === 0n) throw new UsageError('AMOUNT must be above 0')
       const account = await findAccount(database, wanted)
       const debit = { account: account.id, kind: 'debit', amount: -nanos, note } as const
       const rows = await debitWithRetry(database, { ...debit, at: await database.now() }).catch(
@@ -83,7 +82,7 @@ export const moneyVerbs: Readonly<Record<string, Verb>> = {
   },
   refund: {
     arguments: 'REQUEST',
-    summary: 'Gives back what a call has cost.',
+    summary: 'Refunds the charge of a call.',
     example: 'tollgate accounts refund req_0123',
     options: { note: NOTE },
     async run({ positionals, values }, { database }) {
@@ -123,7 +122,7 @@ export const moneyVerbs: Readonly<Record<string, Verb>> = {
   },
   resume: {
     arguments: 'NAME',
-    summary: 'Lets a suspended account call again.',
+    summary: 'Resumes a suspended account.',
     example: 'tollgate accounts resume ann',
     run: suspension(() => null),
   },
@@ -145,14 +144,14 @@ const refundable = ({ state, amount, request }: Row): bigint => {
   return nanos
 }
 
-/** One whose row is gone goes by its number. */
+/** An account without a row is named by its number. */
 const accountOf = (database: Pick<Database, 'read'>, id: number): Promise<NamedAccount> =>
   findAccount(database, String(id)).catch(thrown => {
     if (thrown.code !== 'ACCOUNT_UNKNOWN') throw thrown
     return { id, name: String(id) }
   })
 
-/** In units of the currency. */
+/** Balance, usage and overdraft in units of the currency. */
 export const fundsRow = async (database: Pick<Database, 'read'>, account: NamedAccount) => {
   const wallet = await readWallet(database, account.id)
   const print = (value: Value | undefined) => printMoney(nanosOf(value))
@@ -162,9 +161,9 @@ export const fundsRow = async (database: Pick<Database, 'read'>, account: NamedA
 const singleRow = (row: Readonly<Record<string, string | number>>) => ({ rows: [row], json: row })
 
 type Code = Parameters<typeof fault>[0]
-/** The store answers with a code; its sentence stands in our table. */
+/** Maps an error code of the store to a message for the operator. */
 const mapStoreError =
-  (code: Code, subject: string, told = code) =>
+  (code: Code, subject: string, reported = code) =>
   (thrown: { readonly code?: string }): never => {
-    throw thrown.code === code ? fault(told, [subject]) : thrown
+    throw thrown.code === code ? fault(reported, [subject]) : thrown
   }

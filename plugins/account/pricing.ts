@@ -1,5 +1,5 @@
-/** The models with their prices and endpoints, for anyone: in the shape that clients of such services read, and beside it
- *  the prices themselves, exact. Made once for a configuration. */
+/** The public price page: models with prices and endpoints, in the shape that clients of other services
+ *  read, and the exact prices. Built once for a configuration. */
 import type { Host, Json, Lent } from '../../engine/plugin.ts'
 import { type Currency, configuredCurrency } from '../billing/currency.ts'
 import { printDecimal } from '../billing/decimal.ts'
@@ -20,7 +20,7 @@ export const pricing: ViewFactory<Host> = host => {
 }
 
 type CatalogueHost = Pick<Lent, 'section' | 'upstreams' | 'file' | 'share'>
-/** Ten thousand models are some megabytes: written when first asked for. */
+/** Ten thousand models are some megabytes: built on the first request. */
 class Page {
   readonly #ground: CatalogueHost
   #bytes: Uint8Array | undefined
@@ -41,7 +41,8 @@ export const pageOf = (ground: CatalogueHost): Json => {
     [...served].map(([endpoint, [route]]) => [endpoint, callOf(route)]),
   )
   return {
-    ...{ success: true, message: '' },
+    success: true,
+    message: '',
     data: catalogue.all.map(entry => rowOf(entry, ground, currency, served)),
     currency: currency.name,
     vendors: [],
@@ -74,7 +75,7 @@ const rowOf = (entry: Entry, ground: CatalogueHost, currency: Currency, served: 
   }
 }
 
-/** By what is read and written, or by what is called or made. */
+/** Prices by tokens as ratios, or a price by call. */
 const ratiosOf = (rule: Rule | undefined, currency: Currency): { readonly [key: string]: Json } => {
   const rates = ratesOf(rule)
   const [input, output] = [rates.get('input'), rates.get('output')]
@@ -84,7 +85,7 @@ const ratiosOf = (rule: Rule | undefined, currency: Currency): { readonly [key: 
   const base = input ?? output
   return {
     quota_type: 0,
-    // Half the dollars for a million tokens: what such services call 1.
+    // Such services call 2 dollars per million tokens a ratio of 1.
     model_ratio: base ? inDollars(base, 500_000n, currency) : 0,
     model_price: 0,
     completion_ratio: ratio(output, base) ?? 1,
@@ -107,7 +108,7 @@ const ratiosTo = (rates: Rates, base: Rate | undefined): { readonly [key: string
   )
 
 type Rates = ReadonlyMap<Meter, Rate>
-/** One price for each meter: of several, that of the rest; of a table, its first. */
+/** One price for each meter: the last of several lines, the first of a table. */
 const ratesOf = (rule: Rule | undefined): Rates => {
   const rates = new Map<Meter, Rate>()
   for (const { meter, table } of rule?.lines ?? []) {
@@ -119,7 +120,7 @@ const ratesOf = (rule: Rule | undefined): Rates => {
 
 const PLACES = 9
 const SCALE = 10n ** BigInt(PLACES)
-/** So many of it, in dollars. Prices are in 1e-18 of the currency, a dollar is in 1e-9 of it. */
+/** The price of `many` units in dollars. Prices are in 1e-18 of the currency, a dollar is in 1e-9 of it. */
 const inDollars = ({ price, per }: Rate, many: bigint, currency: Currency): Json =>
   exact(printDecimal(rounded(price * many, per * dollarOf(currency)), PLACES))
 const ratio = (one: Rate | undefined, to: Rate | undefined): Json | undefined => {

@@ -1,11 +1,11 @@
-/** How the account endpoints answer: the envelope, exact numbers, nothing that a cache may keep. */
+/** Responses of the account endpoints: the JSON envelope, exact numbers, no caching. */
 import type { Exchange, Json } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
 
-/** Makes the handler of one route. */
+/** Creates the handler of one route. */
 export type ViewFactory<Ground> = (ground: Ground) => (exchange: Exchange) => Promise<void>
 
-/** Whose answer it is, is nobody else's. */
+/** Headers of responses that contain data of one account. */
 export const PRIVATE = { 'cache-control': 'no-store' }
 
 export const succeed = (
@@ -16,10 +16,10 @@ export const succeed = (
   exchange.answer(status, { success: true, message: '', ...fields }, PRIVATE)
 }
 
-// JavaScript has it; the library of types does not know it yet.
+// The runtime has JSON.rawJSON; the type library does not declare it yet.
 const { rawJSON } = JSON as unknown as { rawJSON(text: string): Json }
 
-/** A decimal as a JSON number with every digit: no float stands between the ledger and the reader. */
+/** A decimal as a JSON number with all digits, without a conversion to float. */
 export const exact = (decimal: string | bigint): Json => rawJSON(String(decimal))
 export const money = (nanos: bigint): Json => exact(printMoney(nanos))
 export const instant = (at: unknown): string => new Date(Number(at)).toISOString()

@@ -6,12 +6,12 @@ import { fundsRow } from './money.ts'
 
 export const showVerb: Verb = {
   arguments: 'NAME',
-  summary: 'Shows an account, its state and its money.',
+  summary: 'Shows an account, its state and its balance.',
   example: 'tollgate accounts show ann',
   async run({ positionals }, { database }) {
     const account = await findAccount(database, positionals[0] ?? '')
     const money = await fundsRow(database, account)
-    // The page of one that begins with it.
+    // A page of one row that begins with this account.
     const [row] = await database.read(LIST_ACCOUNTS, [account.id - 1, 1])
     const state = (row?.suspended ?? null) === null ? 'active' : 'suspended'
     const shown = { ...account, role: String(row?.role), state, keys: Number(row?.keys), ...money }

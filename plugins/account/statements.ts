@@ -1,4 +1,4 @@
-/** What the account endpoints read of credentials, with the money behind them. */
+/** Queries of the account endpoints: credentials with their funds. */
 import type { Sql } from '../../engine/plugin.ts'
 import type { Kind } from '../credentials/secret.ts'
 import { keyRows, tokenRows, withKeyNames } from '../credentials/statements.ts'
@@ -8,16 +8,16 @@ import { withFunds } from '../ledger/views/wallets.ts'
 const sql = (name: string, text: string): Sql => ({ name: `account: ${name}`, text })
 
 export const KEY_BY_DIGEST = sql('key by digest', withFunds(keyRows('k.digest = ?')))
-/** By account and number. */
+/** Parameters: account, number. */
 export const CREDENTIAL: Readonly<Record<Kind, Sql>> = {
   key: sql('key', withFunds(keyRows('k.account = ? AND k.id = ?'))),
   'system-token': sql('token', tokenRows('k.account = ? AND k.id = ?')),
 }
 const PAGE = 'k.account = ? AND k.id > ? ORDER BY k.id LIMIT ?'
-/** By account, the number to start after, and how many. */
+/** Parameters: account, the number to start after, row count. */
 export const CREDENTIALS: Readonly<Record<Kind, Sql>> = {
   key: sql('keys', withFunds(keyRows(PAGE))),
   'system-token': sql('tokens', tokenRows(PAGE)),
 }
-/** As the ledger's sums, with the name of each key. */
+/** The ledger's sums, with the name of each key. */
 export const BY_KEY = sql('by key', withKeyNames(SUMS_BY_KEY))

@@ -1,4 +1,4 @@
-/** How an account or a key stands: user info, token balance, and the same as older clients ask for it. */
+/** Views of account status: user info, key balance, and the billing endpoints of other services. */
 import type { Exchange, Host } from '../../engine/plugin.ts'
 import { configuredCurrency } from '../billing/currency.ts'
 import { balanceOf, quotas } from '../billing/money.ts'
@@ -17,7 +17,11 @@ export const profile: ViewFactory<Host> =
     const shown = quotas(remaining, used)
     succeed(exchange, {
       data: {
-        ...{ id, username: name, display_name: name, role, group: 'default' },
+        id,
+        username: name,
+        display_name: name,
+        role,
+        group: 'default',
         balance: exact(balanceOf(remaining)),
         quota: exact(shown.remaining),
         used_quota: exact(shown.used),
@@ -25,7 +29,7 @@ export const profile: ViewFactory<Host> =
     })
   }
 
-/** Nobody is asked who he is: so nobody may try at will. */
+/** Looks up a key without authentication; attempts are limited. */
 const limitedLookup = ({ database, share }: Host) => {
   const guesses = share('account/guesses', '1', () => new KeyGuessLimiter())
   return ({ request }: Exchange, secret: string): Promise<KeyFunds | undefined> =>
@@ -52,7 +56,7 @@ export const balance: ViewFactory<Host> = host => {
   }
 }
 
-/** As new-api answers it, whose clients read `code` and `total_available`. */
+/** The response of new-api, whose clients read `code` and `total_available`. */
 export const tokenUsage: ViewFactory<Host> = host => {
   const find = limitedLookup(host)
   return async exchange => {
@@ -70,7 +74,8 @@ export const tokenUsage: ViewFactory<Host> = host => {
         code: true,
         message: 'ok',
         data: {
-          ...{ object: 'token_usage', name: String(row.name) },
+          object: 'token_usage',
+          name: String(row.name),
           total_granted: exact(total),
           total_used: exact(used),
           total_available: exact(remaining),
@@ -85,7 +90,7 @@ export const tokenUsage: ViewFactory<Host> = host => {
   }
 }
 
-/** `/v1/dashboard/billing/subscription`: what was ever granted, in dollars. */
+/** `/v1/dashboard/billing/subscription`: the total ever granted, in dollars. */
 export const subscription: ViewFactory<Host> = host => {
   const currency = configuredCurrency(host)
   return async exchange => {
@@ -105,7 +110,7 @@ export const subscription: ViewFactory<Host> = host => {
     )
   }
 }
-/** `/v1/dashboard/billing/usage`: all that was used, in cents. Clients take it from the limit, whatever dates they send. */
+/** `/v1/dashboard/billing/usage`: total usage in cents. Clients subtract it from the limit, whatever dates they send. */
 export const spent: ViewFactory<Host> = host => {
   const currency = configuredCurrency(host)
   return async exchange => {

@@ -1,4 +1,4 @@
-/** What an account has used: call by call, or summed by day, model or key, in pages; and the receipt of one call. */
+/** The usage of an account: by call, or summed by day, model or key, in pages; and the receipt of one call. */
 import type { Database, Exchange, Host, Json, Row, Sql } from '../../engine/plugin.ts'
 import { formula } from '../billing/formula.ts'
 import type { Line } from '../billing/sum.ts'
@@ -22,10 +22,10 @@ import { BY_KEY } from './statements.ts'
 type Fields = { readonly [name: string]: Json }
 interface Grouping {
   readonly sql: Sql
-  /** Before the first row; where a page ended is said in the same terms. */
+  /** The mark before the first row. */
   readonly first: CursorMark
   mark(row: Row): CursorMark
-  /** The mark as the statement takes it. */
+  /** The mark as parameters of the statement. */
   values(mark: CursorMark): CursorMark
   name(row: Row): Fields
 }
@@ -35,20 +35,26 @@ const sumGrouping = (
   first: string | number,
   name: (row: Row) => Fields,
 ): Pick<Grouping, 'sql' | 'first' | 'mark' | 'values' | 'name'> => ({
-  ...{ sql, first: [first], name },
+  sql,
+  first: [first],
+  name,
   mark: row => [row.name as string | number],
   values: mark => mark,
 })
 const GROUPINGS = {
   call: {
-    ...{ sql: CALLS, first: [Number.MAX_SAFE_INTEGER, ''] },
+    sql: CALLS,
+    first: [Number.MAX_SAFE_INTEGER, ''],
     mark: row => [Number(row.opened), String(row.request)],
     values: ([opened = 0, request = '']) => [opened, opened, request],
     name: row => ({
       request_id: String(row.request),
       at: instant(row.opened),
-      ...{ route: String(row.route), model: String(row.model), key: keyOf(row) },
-      ...{ state: String(row.state), estimated: row.estimated === 1 },
+      route: String(row.route),
+      model: String(row.model),
+      key: keyOf(row),
+      state: String(row.state),
+      estimated: row.estimated === 1,
     }),
   },
   day: sumGrouping(BY_DAY, -1, ({ name }) => ({
@@ -118,13 +124,13 @@ export const usage: ViewFactory<Host> =
     const limit = limitOf(singleParameter(query, 'limit'))
     const cursor = singleParameter(query, 'cursor')
     const { rows, next } = await usagePage(database, { account: id, by, limit, cursor, ...period })
-    const said = { from: instant(period.from), to: instant(period.to) }
-    succeed(exchange, { data: [...rows], ...said, next })
+    const bounds = { from: instant(period.from), to: instant(period.to) }
+    succeed(exchange, { data: [...rows], ...bounds, next })
   }
 
 // ---------------------------------------------------------------- one call
 
-/** Anything else was never a request's id, and some stores choke on it. */
+/** Other texts are no request ids, and some databases reject them. */
 const REQUEST = /^[\w.:-]{1,128}$/
 
 export const receipt: ViewFactory<Host> =
@@ -136,7 +142,7 @@ export const receipt: ViewFactory<Host> =
     succeed(exchange, { data: receiptOf(found) })
   }
 
-/** An account's own; with an API key, only what that key made. */
+/** A charge of the calling account; with an API key, only charges of that key. */
 const ownCharge = async (
   database: Pick<Database, 'read'>,
   { slots }: Exchange,

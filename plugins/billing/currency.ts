@@ -18,9 +18,9 @@ const CODE = /^[A-Z]{3,8}$/
 /** `{ name: CNY, rates: { USD: 7.2 } }`; the default is CNY without rates. */
 export const compileCurrency = (options: unknown, where: Where, report: Report): Currency => {
   const invalidRates = new Set<string>()
-  const say: ReportProblem = (at, ...said) => {
+  const say: ReportProblem = (at, ...problem) => {
     invalidRates.add(String(at.at(-1)))
-    problemReporter(report)(at, ...said)
+    problemReporter(report)(at, ...problem)
   }
   const given = isFields(options) ? options : {}
   const name = given.name ?? 'CNY'

@@ -59,9 +59,9 @@ export const compileRule = (
 const compile = (options: BillingOptions, where: Where, ground: PriceContext): Rule | undefined => {
   const { price, free } = options
   let isValid = true
-  const say: ReportProblem = (...told) => {
+  const say: ReportProblem = (...problem) => {
     isValid = false
-    ground.report(...told)
+    ground.report(...problem)
   }
   const context = { ...ground, report: say }
   const maxCalls = compileMaxCalls(options.max_calls, [...where, 'max_calls'], say)

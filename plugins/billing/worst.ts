@@ -97,7 +97,7 @@ const choicesOf = (
   }
 }
 const larger = (one: bigint, other: bigint): bigint => (other > one ? other : one)
-/** Up to the first line that holds whatever happens. */
+/** The lines up to the first one whose condition always holds. */
 const possible = (all: readonly RuleLine[], known: PricingFacts): readonly RuleLine[] => {
   const lines: RuleLine[] = []
   for (const line of all) {

@@ -1,5 +1,5 @@
-/** Looks up the credentials of those who try many: a hundred with one read, one read at a time. So whatever they try costs the
- *  store the same, and a caller among them who holds a real key waits for a moment and is let in. */
+/** Looks up the credentials of suspicious networks in batches of a hundred, one read at a time: guessing
+ *  costs the store little, and a valid key from the same network is accepted after a short wait. */
 import type { Database, Row } from '../../engine/plugin.ts'
 import { refusal } from './faults.ts'
 import type { Kind } from './secret.ts'
@@ -7,7 +7,7 @@ import { FIND_SEVERAL, SEVERAL } from './statements.ts'
 
 /** ms between two reads. */
 const PAUSE = 50
-/** All that wait are read within half a second. */
+/** The most waiting lookups: they are read within half a second. */
 const MAX_WAITING = 1_000
 
 interface Waiting extends PromiseWithResolvers<Row | undefined> {
@@ -24,7 +24,7 @@ export class BatchedKeyLookup {
     this.#read = read
     this.#kind = kind
   }
-  /** Rejects with AUTH_CROWDED where more wait than can be served soon. */
+  /** Rejects with AUTH_CROWDED where too many lookups wait. */
   find(digest: string): Promise<Row | undefined> {
     if (this.#waiting.length >= MAX_WAITING) return Promise.reject(refusal('AUTH_CROWDED'))
     const waiting = { digest, ...Promise.withResolvers<Row | undefined>() }

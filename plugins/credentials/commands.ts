@@ -1,4 +1,4 @@
-/** `tollgate keys`, and the verbs of `tollgate accounts` that make and list them. */
+/** `tollgate keys`, and the commands `tollgate accounts create | list`. */
 import { textOf, UsageError } from '../../engine/cli/kit.ts'
 import type {
   Command,
@@ -26,7 +26,7 @@ import {
 const PAGE = 500
 const NOUNS: Readonly<Record<Kind, string>> = { key: 'API key', 'system-token': 'system token' }
 
-/** Verbs of `tollgate accounts`, beside those that move money. */
+/** Commands of `tollgate accounts` that do not change money. */
 export const accountVerbs: Readonly<Record<string, Verb>> = {
   create: {
     arguments: 'NAME',
@@ -63,14 +63,14 @@ export const accountVerbs: Readonly<Record<string, Verb>> = {
 
 const SYSTEM = { type: 'boolean', summary: 'a system token instead of an API key' } as const
 const KEY_OPTIONS = {
-  name: { type: 'string', value: 'NAME', summary: 'what it is for' },
+  name: { type: 'string', value: 'NAME', summary: 'a name for the key' },
   expires: {
     type: 'string',
     value: 'TIME',
-    summary: 'after 30d, 12h, or on 2030-01-31; never by default',
+    summary: 'expiry: 30d, 12h or a date such as 2030-01-31; never by default',
   },
-  models: { type: 'string', value: 'NAMES', summary: 'only these models, with commas between' },
-  quota: { type: 'string', value: 'UNITS', summary: 'at most this much quota in all' },
+  models: { type: 'string', value: 'NAMES', summary: 'only these models, comma-separated' },
+  quota: { type: 'string', value: 'UNITS', summary: 'lifetime spending limit, in quota units' },
   requests: { type: 'string', value: 'RATE', summary: "in place of the route's limit: 60/min" },
   tokens: { type: 'string', value: 'RATE', summary: "in place of the route's limit: 100000/min" },
   concurrency: { type: 'string', value: 'NUMBER', summary: "in place of the route's limit" },
@@ -80,7 +80,7 @@ const KEY_OPTIONS = {
 const keyVerbs: Readonly<Record<string, Verb>> = {
   create: {
     arguments: 'ACCOUNT',
-    summary: 'Makes an API key of an account, and shows it this once.',
+    summary: 'Creates an API key of an account and shows it once.',
     example: 'tollgate keys create ann --name laptop --expires 90d',
     options: KEY_OPTIONS,
     async run({ positionals, values }, { database }) {
@@ -118,7 +118,7 @@ const keyVerbs: Readonly<Record<string, Verb>> = {
       return {
         rows: [{ ...row, expires: time }],
         json: { ...row, kind, expires: expires === undefined ? null : time },
-        after: 'It is shown this once; the store keeps only its digest.\n',
+        after: 'Save it now: it is not shown again. The database stores only its digest.\n',
       }
     },
   },
@@ -147,7 +147,7 @@ const keyVerbs: Readonly<Record<string, Verb>> = {
       const [found] = await database.read(FIND_BY_ID[kind], [id])
       if (!found) throw fault('KEY_UNKNOWN', [NOUNS[kind], id])
       const now = await database.now()
-      // Revoked by someone else in this moment: that is what was wanted.
+      // Revoked by another process at the same time: the goal is reached.
       if (found.revoked === null)
         await database.write(revoke(kind, id, now)).catch(ignoring('KEY_UNKNOWN'))
       const [after = found] = await database.read(FIND_BY_ID[kind], [id])
@@ -193,7 +193,7 @@ const timeOf = (at: unknown): string => new Date(Number(at)).toISOString()
 const jsonOf = (text: unknown): unknown => (typeof text === 'string' ? JSON.parse(text) : null)
 
 type Code = Parameters<typeof fault>[0]
-/** The store answers with a code; its sentence stands in our table. */
+/** Maps an error code of the store to a message for the operator. */
 const mapStoreError =
   (code: Code, subject: string) =>
   (error: { readonly code?: string }): never => {

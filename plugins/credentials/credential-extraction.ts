@@ -1,15 +1,15 @@
-/** Where a request carries its credential: one reader per place, one list of places per mode. */
+/** Extracts the credential of a request: one reader per source, one list of sources per mode. */
 import type { Exchange, Headers, Request, Route } from '../../engine/plugin.ts'
 import type { Account } from '../slots.ts'
 
 export type Mode = 'key' | 'query-key' | 'system-token' | 'none'
-/** Any of these, for any account. */
+/** Any of these modes, for any account. */
 type Modes = Mode | readonly Mode[]
-/** What a route says under `auth`. */
+/** The option `auth` of a route. */
 export type AuthOptions = Modes | { readonly by?: Modes; readonly role: Account['role'] }
 export interface AuthRequirement {
   readonly modes: readonly Mode[]
-  /** An admin may do what a customer may. */
+  /** An admin has all rights of a customer. */
   readonly role: Account['role']
 }
 export const authRequirementOf = (options: AuthOptions): AuthRequirement => {
@@ -19,7 +19,7 @@ export const authRequirementOf = (options: AuthOptions): AuthRequirement => {
     : (options as Exclude<AuthOptions, Modes>)
   return { modes: typeof by === 'string' ? [by] : by, role }
 }
-/** Whether whoever has an API key in a header, and no role, may call it. */
+/** Whether an API key in a header, of any role, may call the route. */
 export const takesAnyKey = (route: Pick<Route, 'option'> | undefined): boolean => {
   const options = route?.option('auth') as AuthOptions | undefined
   const { modes, role } = options === undefined ? NO_REQUIREMENT : authRequirementOf(options)
@@ -27,11 +27,11 @@ export const takesAnyKey = (route: Pick<Route, 'option'> | undefined): boolean =
 }
 const NO_REQUIREMENT: AuthRequirement = { modes: [], role: 'customer' }
 
-/** What was found; `null`: two that differ. */
+/** `null`: two different credentials; undefined: none. */
 type ExtractedCredential = string | undefined | null
 type CredentialReader = (exchange: Exchange) => ExtractedCredential
 
-/** A reader for all of a route's modes. */
+/** Creates the reader for all modes of a route. */
 export const readerOf = (modes: readonly Mode[]): CredentialReader => {
   const places = [...new Set(modes.flatMap(mode => SOURCES[mode]))]
   const inHeaders: CredentialReader = exchange => {
@@ -39,14 +39,14 @@ export const readerOf = (modes: readonly Mode[]): CredentialReader => {
     for (const place of places) {
       const here = place(exchange.request, exchange.kind)
       if (here === undefined || here === found) continue
-      // Which of two would pay? Better to ask than to guess.
+      // It is unclear which of two accounts should pay.
       if (found !== undefined) return null
       found = here
     }
     return found
   }
   if (!modes.includes('query-key')) return inHeaders
-  // The one in the query counts, whatever the headers say.
+  // The query has priority over the headers.
   return exchange => {
     const found = queryCredential(exchange.request)
     return found === undefined ? inHeaders(exchange) : found
@@ -73,7 +73,7 @@ const headerSource =
   ({ headers }) =>
     headers[name] || undefined
 const PROTOCOL = 'openai-insecure-api-key.'
-/** Browsers cannot set a header on a WebSocket, so the key travels among the subprotocols. */
+/** Browsers cannot set a header on a WebSocket, so clients send the key as a subprotocol. */
 const subprotocolSource: CredentialSource = ({ headers }, kind) =>
   kind !== 'websocket'
     ? undefined
@@ -82,7 +82,7 @@ const subprotocolSource: CredentialSource = ({ headers }, kind) =>
         .find(each => each.startsWith(PROTOCOL))
         ?.slice(PROTOCOL.length)
 
-/** Beside Authorization: headers that SDKs send an API key in. */
+/** The headers, beside Authorization, in which SDKs send an API key. */
 export const CREDENTIAL_HEADERS = ['x-api-key', 'x-goog-api-key', 'api-key', 'mj-api-secret']
 
 const SOURCES: Readonly<Record<Mode, readonly CredentialSource[]>> = {
@@ -96,19 +96,19 @@ const SOURCES: Readonly<Record<Mode, readonly CredentialSource[]>> = {
   none: [],
 }
 
-/** The path without its `key` parameters; all else stays byte for byte. */
+/** Removes the `key` parameters of a path; the rest stays byte for byte. */
 export const removeQueryKey = (path: string): string => {
   const at = path.indexOf('?')
   if (at < 0) return path
   const pairs = path
     .slice(at + 1)
     .split('&')
-    // Decoded as the query was: `k%65y` is a key too.
+    // Decode as the query parser does: `k%65y` is a key too.
     .filter(pair => !new URLSearchParams(pair).has('key'))
   return path.slice(0, at) + (pairs.length > 0 ? `?${pairs.join('&')}` : '')
 }
 
-/** Leaves only the subprotocols that are subprotocols. */
+/** Removes the API key from the subprotocols. */
 export const removeSubprotocolKey = (headers: Headers): void => {
   const offered = headers['sec-websocket-protocol']
   if (offered === undefined) return

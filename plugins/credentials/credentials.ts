@@ -1,4 +1,4 @@
-/** Who is behind a presented secret: from memory while that is fresh, else from the store. One per process. */
+/** Resolves a secret to its account: from a cache while that is fresh, else from the store. One per process. */
 import { LRUCache } from 'lru-cache'
 import type { Database, Row, Value } from '../../engine/plugin.ts'
 import type { Account, AccountKey } from '../slots.ts'
@@ -7,12 +7,12 @@ import type { RefusalCode } from './faults.ts'
 import { digestOf, isWellFormed, type Kind } from './secret.ts'
 import { CHANGED, FIND, LAST_CHANGE } from './statements.ts'
 
-/** ms since the store was last asked what has changed: from then on it is asked beside the traffic … */
+/** ms after the last check for changes from which the store is asked again in the background … */
 const REFRESH = 300
-/** … and from then on traffic waits for it. A revoked key is dead within this, on every worker. */
+/** … and ms from which requests wait for the check. A revoked key is refused within this time, on every worker. */
 const STALE = 900
-/** ms for which a store that does not answer leaves everybody as they were. What is billed is refused meanwhile anyway; what is
- *  free goes on, and a key can only be revoked where the store is. */
+/** ms for which cached credentials stay valid while the store does not answer. Billed calls are refused
+ *  meanwhile anyway; free ones continue, and a key can only be revoked through the store. */
 const MAX_AGE_WITHOUT_STORE = 60_000
 const MAX_ACCEPTED = 20_000
 const MAX_REFUSED = 10_000
@@ -33,20 +33,20 @@ const MALFORMED: Entry = { ...UNKNOWN, digest: '' }
 export class Credentials {
   readonly #database: Database
   readonly #now: () => number
-  // By what was presented: a hit costs no hash. The plain keys are then in this process's memory, as those of the
-  // requests under way are anyhow; whoever can read it can also read the traffic.
+  // By secret: a hit needs no hash. The plain keys are then in memory, like those of running requests:
+  // a reader of this memory can read the traffic too.
   readonly #accepted = new LRUCache<string, Entry>({ max: MAX_ACCEPTED })
-  /** Guesses must not push out those who pay. */
+  /** A cache of its own, so that guesses do not evict valid keys. */
   readonly #refused = new LRUCache<string, Entry>({ max: MAX_REFUSED })
   readonly #batches: Readonly<Record<Kind, BatchedKeyLookup>>
   #change: number | undefined
   #askedAt = Number.NEGATIVE_INFINITY
-  /** Of the last question that was answered, when it was asked. */
+  /** The start of the last successful check. */
   #checkedAt = Number.NEGATIVE_INFINITY
-  /** When it was learned that a question has no answer; none has been answered since. */
+  /** The end of the last failed check; -Infinity after a successful one. */
   #unavailableAt = Number.NEGATIVE_INFINITY
   #checking: Promise<void> | undefined
-  /** Counts the checks that found something: what was looked up meanwhile may be older than they are. */
+  /** Counts checks that found changes: a lookup that overlaps with one may be outdated and is not cached. */
   #changesFound = 0
 
   constructor(database: Database, now: () => number = () => performance.now()) {
@@ -59,14 +59,14 @@ export class Credentials {
     }
   }
 
-  /** Without asking anyone; undefined when the store must be asked. */
+  /** The cached entry; undefined: ask the store with `find`. */
   cached(presented: string): Entry | undefined {
     if (this.#age() > this.#lifetime()) return undefined
-    // Who waits for it will see why it failed.
+    // A request that waits for the check gets its error.
     if (this.#now() - this.#askedAt > REFRESH) this.#check().catch(() => {})
     return this.#accepted.get(presented) ?? this.#refused.get(presented)
   }
-  /** `suspected`: it comes from where many were not known, and goes with the crowd. */
+  /** `suspected`: many attempts of the caller's network failed; the lookup is batched. */
   async find(presented: string, kind: Kind, suspected = false): Promise<Entry> {
     if (!isWellFormed(presented)) return MALFORMED
     if (this.#age() > this.#lifetime())
@@ -79,7 +79,7 @@ export class Credentials {
   #age(): number {
     return this.#now() - this.#checkedAt
   }
-  /** ms for which what is known is good: for longer only while the store is asked, and does not answer. */
+  /** ms for which the cache is valid: longer only while the store does not answer. */
   #lifetime(): number {
     return this.#now() - this.#unavailableAt <= STALE ? MAX_AGE_WITHOUT_STORE : STALE
   }

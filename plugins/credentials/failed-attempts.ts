@@ -1,18 +1,17 @@
-/** Counts failed credentials by network and minute, to slow down guessing in memory that strangers cannot
- *  make grow. One per process and purpose. */
+/** Counts failed credentials by network and minute, in bounded memory. One per process and purpose. */
 import { LRUCache } from 'lru-cache'
 import { networkOf } from './network.ts'
 
 const WINDOW = 60_000
-/** Networks: the one that was counted longest ago goes. */
+/** The most networks; the least recently used one is dropped. */
 const MAX_NETWORKS = 10_000
-/** Failed attempts of a network in a window that are ordinary mistakes. */
+/** Failed attempts of a network in a window that count as ordinary mistakes. */
 export const TOLERATED = 30
 
 export interface Attempts {
   readonly since: number
   failed: number
-  /** Being looked up: a thousand at once are a thousand attempts. */
+  /** Lookups in progress: a thousand at once are a thousand attempts. */
   running: number
 }
 
@@ -23,7 +22,7 @@ export class FailedAttempts {
   constructor(now: () => number = () => performance.now()) {
     this.#now = now
   }
-  /** Those of the address's network in this window. */
+  /** The attempts of the address's network in this window. */
   of(address: string): Attempts {
     const network = networkOf(address)
     const now = this.#now()

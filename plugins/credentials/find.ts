@@ -1,4 +1,4 @@
-/** Finds an account as an operator names it: by its name or its number. */
+/** Finds an account by its name or its number. */
 import type { Database } from '../../engine/plugin.ts'
 import { fault } from './faults.ts'
 import { FIND_ACCOUNT } from './statements.ts'

@@ -1,4 +1,4 @@
-/** The first start on an empty store: one admin account, one key, one system token, shown once. */
+/** Bootstraps an empty store: creates an admin account with a key and a system token, shown once. */
 import type { Lent, Statement } from '../../engine/plugin.ts'
 import { takesAnyKey } from './credential-extraction.ts'
 import { makeSecret } from './secret.ts'
@@ -6,17 +6,17 @@ import { ANY_ACCOUNT, addKey, addToken, createFirstAccount } from './statements.
 
 type BootstrapHost = Pick<Lent, 'database' | 'section' | 'upstreams' | 'log' | 'match'>
 
-/** Units of the currency. The dearest call of the shipped catalogue holds less. */
+/** Units of the currency. The most expensive call of the shipped catalogue holds less. */
 const DEMO_UNITS = 100n
 const NANOS = 10n ** 9n
 
-/** What others own of the first start. */
+/** The parts of the bootstrap that other plugins provide. */
 export interface BootstrapOptions {
   readonly url: string
-  /** The model that the printed call names. */
+  /** The model of the printed example call. */
   readonly model: string
   readonly currency: string
-  /** Gives account 1 so many nanos. */
+  /** Statements that credit account 1. */
   credit(nanos: bigint, now: number): readonly Statement[]
 }
 
@@ -37,12 +37,12 @@ export const bootstrap = async (
       ...addToken({ account: 1, name: 'first', secret: token }, now),
     ])
   } catch (error) {
-    // Another process was first, and shows its own.
+    // Another process was faster and prints its own credentials.
     if ((error as { code?: string }).code === 'ACCOUNT_EXISTS') return undefined
     throw error
   }
   const money = await demoMoney(ground, offer, now)
-  return `An admin account was made. Its credentials are shown this once; the store keeps only digests.
+  return `An admin account was created. Its credentials are shown only now; the database stores only digests.
 
   API key       ${key.text}
   System token  ${token.text}
@@ -51,7 +51,7 @@ ${money}
 ${firstCall(ground, offer, key.text)}`
 }
 
-/** A command to paste: a call of a route that takes an API key, if one speaks a format known here. */
+/** An example command for the first route that accepts an API key and has a known path. */
 const firstCall = (
   { section, match }: BootstrapHost,
   { url, model }: BootstrapOptions,
@@ -68,7 +68,7 @@ const firstCall = (
   }
   return ''
 }
-/** How the usual paths end, and what is asked there. */
+/** The endings of the usual paths, with an example body. */
 const FIRST_CALLS: readonly (readonly [end: string, body: (model: string) => object])[] = [
   ['/chat/completions', model => ({ model, messages: [HELLO] })],
   ['/responses', model => ({ model, input: HELLO.content })],
@@ -81,8 +81,8 @@ const pathOfPost = (path: string): string =>
 const takesKey = (match: BootstrapHost['match'], path: string): boolean =>
   takesAnyKey(match('POST', path).route)
 
-/** Calls are paid for, also the first. Where nothing but the sandbox answers, from a store of this machine's own, money that
- *  stands for nothing is given; it stands in the ledger as what it is. */
+/** Credits demo money where all upstreams are the sandbox and the database is local; the ledger shows it
+ *  as a credit noted "demo". */
 const demoMoney = async (
   { database, section, upstreams, log }: BootstrapHost,
   { credit, currency }: BootstrapOptions,
@@ -95,12 +95,12 @@ const demoMoney = async (
   try {
     await database.write(credit(DEMO_UNITS * NANOS, now))
   } catch (error) {
-    log.warn({ error }, 'no demo money was given')
+    log.warn({ error }, 'demo money could not be credited')
     return CREDIT_HINT
   }
-  return `It was given ${DEMO_UNITS} ${currency} of demo money, since only the sandbox answers: a credit noted "demo" in the ledger.`
+  return `It has ${DEMO_UNITS} ${currency} of demo money, since all upstreams are the sandbox (a credit noted "demo" in the ledger).`
 }
 interface Settings {
   readonly database?: string
 }
-const CREDIT_HINT = 'It has no money yet. To give it some: tollgate accounts credit admin 100'
+const CREDIT_HINT = 'It has no balance yet. Add credit: tollgate accounts credit admin 100'

@@ -1,38 +1,39 @@
-/** What an operator types, checked: names, numbers, expiry, limits. Throws a sentence that says what would do. */
+/** Checks command arguments: names, numbers, expiry, limits. Throws a UsageError that says what is valid. */
 import { UsageError } from '../../engine/cli/kit.ts'
 import { amountIn, DURATIONS } from '../../engine/kit.ts'
 
 export const nameOf = (text: string | undefined, what: string): string => {
   const name = text?.trim() ?? ''
-  // A number would be taken for an account's number.
+  // A number would be ambiguous with an account's number.
   if (/^[\p{L}\p{N}][\p{L}\p{N} ._@+-]{0,63}$/u.test(name) && !/^\d+$/.test(name)) return name
   throw new UsageError(
     `${what} needs a name of 1 to 64 letters, digits, spaces and . _ @ + -, not a number alone`,
   )
 }
-/** Why something was done; empty where nobody says. */
+/** The text of --note; empty by default. */
 export const noteOf = (text: unknown): string => {
   const note = typeof text === 'string' ? text.trim() : ''
   if (note.length <= 200 && !/\p{Cc}/u.test(note)) return note
-  throw new UsageError('--note is one line of at most 200 letters')
+  throw new UsageError('--note must be one line of at most 200 characters')
 }
 export const numberOf = (text: string | undefined, what: string): number => {
   const number = Number(text)
   if (/^[1-9]\d*$/.test(text ?? '') && Number.isSafeInteger(number)) return number
-  throw new UsageError(`${what} is a whole number above 0`)
+  throw new UsageError(`${what} must be a whole number above 0`)
 }
 export const roleOf = (text: string | undefined): 'customer' | 'admin' => {
   if (text === undefined || text === 'customer') return 'customer'
   if (text === 'admin') return 'admin'
-  throw new UsageError('--role is customer or admin')
+  throw new UsageError('--role must be customer or admin')
 }
 
 /** `30d`, `12h`, `90m`, or a date such as 2030-01-31 or 2030-01-31T12:00:00Z. ms since 1970. */
 export const expiryOf = (text: string | undefined, now: number): number | undefined => {
   if (text === undefined) return undefined
   const at = /^\d{1,6}[mhd]$/.test(text) ? now + amountIn(text, DURATIONS) : dateOf(text)
-  if (Number.isNaN(at)) throw new UsageError('--expires is a time such as 30d, 12h or 2030-01-31')
-  if (at <= now) throw new UsageError(`--expires ${text} lies in the past`)
+  if (Number.isNaN(at))
+    throw new UsageError('--expires must be a time such as 30d, 12h or 2030-01-31')
+  if (at <= now) throw new UsageError(`--expires ${text} is in the past`)
   return at
 }
 const dateOf = (text: string): number =>
@@ -42,11 +43,11 @@ export const modelsOf = (text: string | undefined): readonly string[] | undefine
   if (text === undefined) return undefined
   const names = text.split(',').map(name => name.trim())
   if (names.every(Boolean)) return names
-  throw new UsageError('--models is a list of names, with commas between them')
+  throw new UsageError('--models must be a comma-separated list of names')
 }
 const rateOf = (text: string, what: string): string => {
   if (/^[1-9]\d{0,8}\/(s|min|h)$/.test(text)) return text
-  throw new UsageError(`${what} is a rate such as 60/min`)
+  throw new UsageError(`${what} must be a rate such as 60/min`)
 }
 export const limitsOf = ({
   requests,

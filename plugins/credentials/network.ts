@@ -1,7 +1,7 @@
-/** Whom an address stands for, where it is counted what strangers do. */
+/** Maps a client address to the network by which unauthenticated clients are counted. */
 import ipaddr from 'ipaddr.js'
 
-/** One household has 2^64 addresses of version 6: its network counts as one client. What is no address is itself. */
+/** One IPv6 customer has 2^64 addresses: a /64 network counts as one client. Returns other texts unchanged. */
 export const networkOf = (address: string): string => {
   if (!address.includes(':') || !ipaddr.isValid(address)) return address
   const parsed = ipaddr.process(address)

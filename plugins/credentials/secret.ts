@@ -1,10 +1,10 @@
-/** The secrets of callers: API keys and system tokens. How one is made, recognised and shown; never how it is stored. */
+/** Creates, recognises and masks secrets: API keys and system tokens. Knows nothing of their storage. */
 import { hash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
 export type Kind = 'key' | 'system-token'
 export interface Secret {
-  /** Shown once, kept nowhere. */
+  /** Shown once and never stored. */
   readonly text: string
   readonly digest: string
   readonly prefix: string
@@ -24,15 +24,15 @@ export const makeSecret = (kind: Kind, random: Uint8Array = randomBytes(32)): Se
   return { text, digest: digestOf(text), prefix: text.slice(0, 7), lastFour: text.slice(-4) }
 }
 
-/** What it claims to be by its first letters. */
+/** The kind by prefix. */
 export const claimedKind = (text: string): Kind | undefined =>
   text.startsWith('sk-') ? 'key' : text.startsWith('st-') ? 'system-token' : undefined
 
-/** Whether it was ever made here, as far as it shows: a guess or a typing error costs no look into the store. */
+/** Whether shape and checksum are valid: guesses and typing errors need no read of the store. */
 export const isWellFormed = (text: string): boolean =>
   SHAPE.test(text) && checkOf(text.slice(0, -CHECK)) === text.slice(-CHECK)
 
-/** 256 random bits need no slow hash; and a look-up by digest tells nothing of how near a guess was. */
+/** 256 random bits need no slow hash, and a lookup by digest leaks no timing about near guesses. */
 export const digestOf = (text: string): string => hash('sha256', text)
 
 /** `sk-Ab3d…wxyz` */

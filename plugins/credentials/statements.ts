@@ -1,4 +1,4 @@
-/** Pure statements over accounts, keys and system tokens: whoever writes may put them into one list. */
+/** The statements of accounts, keys and system tokens. Pure: callers combine them in one list. */
 import type { Sql, Statement, Value } from '../../engine/plugin.ts'
 import type { Account, AccountKey } from '../slots.ts'
 import type { Kind, Secret } from './secret.ts'
@@ -55,7 +55,7 @@ const TOUCH = perKind(kind =>
   sql(`touch ${kind}`, `UPDATE ${TABLES[kind]} SET change = ${NOW_AT} WHERE account = ?`),
 )
 
-/** First in each list that changes a credential: the row is locked, so numbers become visible in their order. */
+/** First in each list that changes a credential: it locks the counter, so that numbers become visible in order. */
 const change: Statement = { sql: CHANGE, values: [], rows: 1 }
 
 /** Returns `id`. Rejects with ACCOUNT_EXISTS. */
@@ -71,7 +71,7 @@ export const createAccount = (
     violates: { 'accounts.name': 'ACCOUNT_EXISTS' },
   },
 ]
-/** Account 1, on a store that has none. Rejects with ACCOUNT_EXISTS. */
+/** Creates account 1 in a store without accounts. Rejects with ACCOUNT_EXISTS. */
 export const createFirstAccount = (now: number): readonly Statement[] => [
   change,
   { sql: CREATE_FIRST, values: [now], rows: 1, otherwise: 'ACCOUNT_EXISTS' },
@@ -98,7 +98,7 @@ export const addKey = (key: NewCredential, now: number): readonly Statement[] =>
     violates: { 'FOREIGN KEY': 'ACCOUNT_UNKNOWN' },
   },
 ]
-/** As `addKey`; a system token has no limits of its own. */
+/** Like `addKey`; a system token has no limits. */
 export const addToken = (token: NewCredential, now: number): readonly Statement[] => [
   change,
   {
@@ -118,7 +118,7 @@ const sharedOf = ({ account, name, secret, expires }: NewCredential, now: number
   expires ?? null,
 ]
 
-/** What stays undefined stays as it is. A system token has a name and an end only. */
+/** Undefined members stay unchanged. A system token has only a name and an expiry. */
 export interface CredentialChanges {
   readonly name?: string | undefined
   readonly expires?: number | null | undefined
@@ -126,7 +126,7 @@ export interface CredentialChanges {
   readonly limits?: AccountKey['limits'] | null | undefined
   readonly quota?: number | null | undefined
 }
-/** Rejects with KEY_UNKNOWN when the account has none like it that is not revoked. */
+/** Rejects with KEY_UNKNOWN when the account has no such unrevoked credential. */
 export const changeCredential = (
   kind: Kind,
   id: number,
@@ -147,12 +147,12 @@ const assignment = (value: Value | undefined): readonly Value[] =>
 const asJson = (value: unknown): string | null | undefined =>
   value === undefined || value === null ? value : JSON.stringify(value)
 
-/** Rejects with KEY_UNKNOWN when there is none that could be revoked. */
+/** Rejects with KEY_UNKNOWN when no unrevoked credential has this number. */
 export const revoke = (kind: Kind, id: number, now: number): readonly Statement[] => [
   change,
   { sql: REVOKE[kind], values: [now, id], rows: 1, otherwise: 'KEY_UNKNOWN' },
 ]
-/** `since`: ms, or null to let it back in. Its keys are touched, so that every process looks again. */
+/** `since`: ms, or null to resume. Updates all credentials of the account, so that every process reads them again. */
 export const suspendAccount = (id: number, since: number | null): readonly Statement[] => [
   change,
   { sql: SUSPEND, values: [since, id], rows: 1, otherwise: 'ACCOUNT_UNKNOWN' },
@@ -170,7 +170,7 @@ const select = (kind: Kind): string => `
   FROM ${TABLES[kind]} c JOIN accounts a ON a.id = c.account`
 /** By digest. */
 export const FIND = perKind(kind => sql(`find ${kind}`, `${select(kind)} WHERE c.digest = ?`))
-/** By so many digests; what is not filled is ''. */
+/** The number of digests of one batched read; unused ones are ''. */
 export const SEVERAL = 100
 export const FIND_SEVERAL = perKind(kind =>
   sql(
@@ -178,7 +178,7 @@ export const FIND_SEVERAL = perKind(kind =>
     `${select(kind)} WHERE c.digest IN (${Array(SEVERAL).fill('?').join(', ')})`,
   ),
 )
-/** Of one account (twice) or of all (twice null), in pages. */
+/** Pages of the credentials of one account (twice) or of all (twice null). */
 export const LIST_CREDENTIALS = perKind(kind =>
   sql(
     `list ${kind}`,
@@ -207,14 +207,14 @@ export const FIND_ACCOUNT = sql(
 )
 export const ANY_ACCOUNT = sql('any', 'SELECT id FROM accounts LIMIT 1')
 
-/** For their owner: a credential as it is shown, without its digest. `where` names it `k`. */
+/** The columns that the owner may see, without the digest. `where` refers to the table as `k`. */
 const OWN_COLUMNS =
   'k.id, k.account, k.name, k.prefix, k.last_four, k.created, k.expires, k.revoked'
 export const keyRows = (where: string): string =>
   `SELECT ${OWN_COLUMNS}, k.models, k.limits, k.quota FROM api_keys k WHERE ${where}`
 export const tokenRows = (where: string): string =>
   `SELECT ${OWN_COLUMNS} FROM system_tokens k WHERE ${where}`
-/** The rows of a query whose `name` is the number of a key, in its order, with what the key is called. */
+/** Adds the names of keys to rows whose `name` is the number of a key. */
 export const withKeyNames = (rows: string): string =>
   `SELECT s.*, k.name AS key_name, k.prefix, k.last_four
    FROM (${rows}) s LEFT JOIN api_keys k ON k.id = s.name ORDER BY s.name`

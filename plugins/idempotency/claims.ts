@@ -1,4 +1,4 @@
-/** Claims keys, finds what was answered to them, frees them. One per process, shared by its routes. */
+/** Claims and frees Idempotency-Keys, and reads stored responses. One per process, shared by its routes. */
 import { isCode } from '../../engine/kit.ts'
 import type {
   Bytes,
@@ -23,13 +23,13 @@ export interface StoredResponse {
   readonly body: Bytes
 }
 
-/** ms that a reply is kept, from the claim on. */
+/** ms for which a response is stored, from the claim on. */
 const RETENTION = 24 * 3_600_000
-/** Whoever finds the row changed under his hands looks again. */
+/** Attempts, since another request may change the row between two statements. */
 const ATTEMPTS = 5
-/** ms until what the store could not be told is tried again. */
+/** ms until a failed write is retried. */
 const RETRY_INTERVAL = 1_000
-/** Rows in one transaction of the cleaning. */
+/** Rows that one transaction deletes. */
 const PAGE = 500
 
 export class Claims {
@@ -37,7 +37,7 @@ export class Claims {
   readonly #log: Log
   readonly #membership: Membership
   readonly #running = new Map<string, Claimant>()
-  /** What became of a key, where the store could not be told yet. */
+  /** Statements that the store has not confirmed yet, by request. */
   readonly #unwritten = new Map<string, Statement>()
   #timer: NodeJS.Timeout | undefined
 
@@ -45,11 +45,11 @@ export class Claims {
     this.#database = database
     this.#log = log
     this.#membership = membership
-    // Where another may soon have its claims it lets go of them. A burial takes them along by a foreign key.
+    // Cut the requests whose claims may soon belong to another process. Reaping deletes them by a foreign key.
     const letGo = (): void => this.#cutRunning()
     membership.listen('idempotency', { onExpelled: letGo, onSuspect: letGo })
   }
-  /** What was answered to this key; undefined: it is claimed for this exchange, which must be `ended`. */
+  /** The stored response of the key; undefined: the key is claimed for this exchange, and must be released. */
   async claim(
     name: KeyName,
     body: string,
@@ -70,15 +70,15 @@ export class Claims {
     }
     throw fault('IDEMPOTENCY_IN_FLIGHT')
   }
-  /** `untold`: what became of its key, where the exchange's own group was not committed, or nobody knows. It is tried
-   *  until the store has an answer. */
+  /** Ends the claim of an exchange. `unwritten`: the statement to write where the exchange's own group
+   *  failed or its result is unknown; retried until the store confirms. */
   release(request: string, untold?: Statement): void {
     this.#running.delete(request)
     if (!untold) return
     this.#unwritten.set(request, untold)
     void this.#write(request, untold)
   }
-  /** Forgets replies that are too old to be given again. */
+  /** Deletes expired responses. */
   async clean(signal: AbortSignal): Promise<void> {
     const until = (await this.#database.now()) - RETENTION
     for (let more = true; more && !signal.aborted; ) {
@@ -97,7 +97,7 @@ export class Claims {
     claimed: number,
   ): Promise<Row | undefined> {
     const process = await this.#membership.name()
-    // Before the answer: if the claim is lost on its way, this exchange is one of those that are cut.
+    // Before the write: if this process is expelled meanwhile, this exchange is cut too.
     this.#running.set(exchange.id, exchange)
     try {
       const claim = { ...name, request: exchange.id, process, body, claimed }
@@ -105,7 +105,7 @@ export class Claims {
       if (row?.request !== exchange.id) this.#running.delete(exchange.id)
       return row
     } catch (thrown) {
-      // Where the store's answer is lost nobody knows whether the claim stands.
+      // With an unknown result the claim may exist.
       const unknown = isCode(thrown, 'STORE_UNKNOWN')
       this.release(exchange.id, unknown ? freeKey(exchange.id) : undefined)
       if (!isCode(thrown, 'IDEMPOTENCY_BURIED')) throw thrown
@@ -144,9 +144,9 @@ export class Claims {
     try {
       await writeSurely(this.#database, [statement])
     } catch (error) {
-      // Its group came through after all, or the claim is no longer its own: either way there is nothing to tell.
+      // The group was committed after all, or the claim has another owner: nothing is left to write.
       if (!isCode(error, 'IDEMPOTENCY_LOST')) {
-        this.#log.warn({ request, error }, 'the store could not be told of an Idempotency-Key yet')
+        this.#log.warn({ request, error }, 'an Idempotency-Key could not be released yet')
         this.#timer ??= setTimeout(() => void this.#writeAll(), RETRY_INTERVAL).unref()
         return
       }

@@ -1,4 +1,5 @@
-/** Idempotency-Key: the same request again is given the same reply, and runs and is billed once. */
+/** The plugin `idempotency`: a repeated request with its Idempotency-Key gets the stored response, and is
+ *  run and billed once. */
 import { createHash } from 'node:crypto'
 import { amountIn, SIZES } from '../../engine/kit.ts'
 import type { Exchange, Next, Outcome, Plugin, Request, Statement } from '../../engine/plugin.ts'
@@ -15,24 +16,24 @@ const HEADER = 'idempotency-key'
 const KEY = /^[!-~]{1,255}$/
 const SIZE = /^([1-9][0-9]{0,3})(KiB|MiB)$/
 const DEFAULT_SIZE = '1MiB'
-/** ms between two cleanings. */
+/** ms between two deletions of expired responses. */
 const CLEANING_INTERVAL = 600_000
 
 export default {
   schema: {
     description:
-      'Idempotency-Key: for 24 hours a request that comes again with its key is given the reply of the first.',
+      'Idempotency-Key: for 24 hours a repeated request with the same key gets the response of the first.',
     anyOf: [
-      { description: `Replies up to ${DEFAULT_SIZE} are kept.`, enum: [true] },
+      { description: `Responses up to ${DEFAULT_SIZE} are stored.`, enum: [true] },
       {
-        description: 'Replies up to another size are kept.',
+        description: 'Responses up to another size are stored.',
         type: 'object',
         additionalProperties: false,
         required: ['largest'],
         properties: {
           largest: {
             description:
-              'The largest reply that is kept. A larger one is not given again, and its request does not run again either.',
+              'The largest stored response. After a larger one, a repeated request is refused with 410.',
             type: 'string',
             pattern: SIZE.source,
             examples: ['4MiB'],
@@ -43,7 +44,7 @@ export default {
     ],
     examples: [true, { largest: '4MiB' }],
   },
-  // A reply that is given again is not paid again; keys belong to an account.
+  // A stored response is not charged again; keys belong to an account.
   before: ['responses', 'meter'],
   after: ['auth'],
   migrations,
@@ -61,7 +62,7 @@ export default {
         if (key === undefined) return next()
         if (!KEY.test(key)) throw fault('IDEMPOTENCY_KEY_INVALID')
         const account = exchange.slots.get(ACCOUNT)
-        // Whoever has no account pays nothing, and a stranger's key must not open another's reply.
+        // Without an account nothing is charged, and keys of anonymous clients could collide.
         return account ? runOnce(claims, account.id, key, largest, exchange, next) : next()
       },
       explain: ({ request }) => ({ key: request.headers[HEADER] ?? null, largest }),
@@ -84,7 +85,7 @@ const runOnce = async (
     call.outcome = outcome
     if (call.claimed) claims.release(id, unwrittenStatement(id, outcome, call.statement))
   })
-  // Not through `exchange.writes`: that somebody has the key is an answer, and the group must go on without it.
+  // Not in `exchange.writes`: a taken key must not fail the exchange's group.
   const stored = await claims.claim({ account, route: route.name, key }, body, exchange, largest)
   if (stored) {
     exchange.answer(stored.status, stored.body, {
@@ -116,12 +117,12 @@ const runOnce = async (
 
 interface Call {
   claimed: boolean
-  /** The client may leave while the store is asked. */
+  /** Set where the client leaves while the key is claimed. */
   outcome?: Outcome
   statement?: Statement
 }
-/** What the store must still be told. A whole reply that it could not be told of is charged for when it is back, so it must
- *  be kept then, and not run again; whatever else was not completed is free. */
+/** The statement that is still to be written. A complete response whose write failed is charged once the
+ *  store is back, so it must be stored then; other incomplete calls are free, and so is their key. */
 const unwrittenStatement = (
   id: string,
   { end, fault }: Outcome,
@@ -131,7 +132,7 @@ const unwrittenStatement = (
   return fault?.code.startsWith('STORE_') ? (statement ?? freeKey(id)) : freeKey(id)
 }
 
-/** Of all that the answer depends on; not of the credential that may stand in the query. */
+/** A digest of everything that the response depends on, without a credential in the query. */
 const digestOf = async (request: Request): Promise<string> => {
   const query = new URLSearchParams(request.query)
   query.delete('key')

@@ -1,4 +1,4 @@
-/** Keeps a copy of a reply on its way, up to a size, and says what becomes of its key when it ends. */
+/** Records a response as it passes, up to a size, and stores it or frees its key at the end. */
 import type { Bytes, Fault, Filter, Headers, Out, Reply, Statement } from '../../engine/plugin.ts'
 import { freeKey, storeResponse } from './statements.ts'
 
@@ -7,17 +7,17 @@ export interface RecorderOptions {
   readonly reply: Reply
   /** Bytes. */
   readonly largest: number
-  /** Whether the reply ends in an error told inside it. */
+  /** Whether the response ends with an error inside its body. */
   hasFailed(): boolean
-  /** Into the list that must be durable before the last byte. */
+  /** Adds to the list that must be durable before the last byte. */
   add(statement: Statement): void
 }
 
-/** What asks for another try is not an answer: RFC 9110 §15.5.9, RFC 8470, RFC 6585 §4, and what two calls at once meet. */
+/** Statuses that ask for a retry are not stored: RFC 9110 §15.5.9, RFC 8470, RFC 6585 §4, and conflicts of concurrent calls. */
 const RETRYABLE: ReadonlySet<number> = new Set([408, 409, 425, 429])
 const isFinal = (status: number): boolean => status < 500 && !RETRYABLE.has(status)
 
-/** What frames a message or tells of one call only, and so would be wrong of the next. */
+/** Headers that frame a message or describe one call only. */
 const OF_ONE_CALL =
   /^(?:connection|content-length|date|retry-after|transfer-encoding|x-request-id|(?:x|anthropic)-ratelimit-.*|x-tollgate-.*)$/
 const replayableHeaders = (headers: Headers): Headers =>

@@ -1,9 +1,9 @@
-/** Pure statements over the Idempotency-Keys: `keepReply` and `freeKey` go into the list of whoever settles the call. */
+/** The statements of Idempotency-Keys. Pure: `storeResponse` and `freeKey` join the list that settles the call. */
 import type { Bytes, Sql, Statement } from '../../engine/plugin.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `idempotency: ${name}`, text })
 
-/** Whose key on which route. */
+/** A key of an account on a route. */
 export interface KeyName {
   readonly account: number
   readonly route: string
@@ -13,7 +13,7 @@ export interface Claim extends KeyName {
   /** The exchange that runs it. */
   readonly request: string
   readonly process: string
-  /** Digest of all that the answer depends on. */
+  /** Digest of everything that the response depends on. */
   readonly body: string
   /** The store's clock, ms. */
   readonly claimed: number
@@ -29,7 +29,7 @@ const LOOK = sql(
   `SELECT request, body, claimed, status, CASE WHEN reply IS NULL THEN 0 ELSE 1 END AS whole
    FROM idempotency_keys WHERE account = ? AND route = ? AND key = ?`,
 )
-/** By the exchange that ran it. */
+/** Parameter: the exchange that ran the request. */
 export const REPLY = sql(
   'reply',
   'SELECT status, headers, reply FROM idempotency_keys WHERE request = ? AND status IS NOT NULL',
@@ -47,20 +47,25 @@ const CLEAN = sql(
    WHERE claimed <= ? AND process IS NULL ORDER BY claimed LIMIT ?) RETURNING request`,
 )
 
-/** Claims it unless somebody has it. The second statement returns whose it is now. Rejects with IDEMPOTENCY_BURIED when the
- *  process is taken for dead. */
+/** Claims a key unless it is taken. The second statement returns its owner. Rejects with
+ *  IDEMPOTENCY_BURIED when the process was expelled. */
 export const claimKey = (claim: Claim): readonly Statement[] => [
   {
     sql: CLAIM,
     values: [
-      ...[claim.account, claim.route, claim.key, claim.request],
-      ...[claim.process, claim.body, claim.claimed],
+      claim.account,
+      claim.route,
+      claim.key,
+      claim.request,
+      claim.process,
+      claim.body,
+      claim.claimed,
     ],
     violates: { idempotency_owner: 'IDEMPOTENCY_BURIED', 'FOREIGN KEY': 'IDEMPOTENCY_BURIED' },
   },
   { sql: LOOK, values: [claim.account, claim.route, claim.key] },
 ]
-/** `reply` undefined: it was too large. Rejects with IDEMPOTENCY_LOST when the claim is no longer its own. */
+/** `reply` undefined: too large to store. Rejects with IDEMPOTENCY_LOST when the claim has another owner. */
 export const storeResponse = (
   request: string,
   status: number,
@@ -72,10 +77,10 @@ export const storeResponse = (
   rows: 1,
   otherwise: 'IDEMPOTENCY_LOST',
 })
-/** The next request with this key runs. Harmless where a reply is kept. */
+/** Frees a claimed key, so that its next request runs. Keeps a stored response. */
 export const freeKey = (request: string): Statement => ({ sql: FREE, values: [request] })
 export const expireKey = (request: string): Statement => ({ sql: EXPIRE, values: [request] })
-/** Returns a row for each that went. */
+/** Returns a row for each deleted key. */
 export const cleanKeys = (claimedUntil: number, most: number): Statement => ({
   sql: CLEAN,
   values: [claimedUntil, most],

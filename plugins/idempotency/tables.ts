@@ -1,9 +1,9 @@
-/** The tables of the Idempotency-Keys: who lives, which keys are claimed, and what was answered. */
+/** The tables of Idempotency-Keys: claims and stored responses. */
 import type { Migration } from '../../engine/plugin.ts'
 import { PROCESSES } from '../../engine/store/registered.ts'
 
-/** A claim belongs to a process until it is answered and falls with it: whoever buries a process frees its claims in the
- *  same statement, and no claim can be made for one that is buried. */
+/** A claim belongs to a process until its response is stored. Reaping a process deletes its claims in the
+ *  same statement, and a reaped process cannot claim keys. */
 const TABLES = `
   CREATE TABLE idempotency_processes (id TEXT PRIMARY KEY, beat BIGINT NOT NULL);
   CREATE TABLE idempotency_keys (
@@ -21,7 +21,7 @@ const TABLES = `
   CREATE INDEX idempotency_open ON idempotency_keys (process) WHERE process IS NOT NULL;
   CREATE INDEX idempotency_age ON idempotency_keys (claimed)`
 
-/** Who lives is asked of the engine. What was claimed under the names of before was claimed by processes that are gone. */
+/** Process membership moves to the engine. Open claims of older processes are void. */
 const ENGINE = `
   DELETE FROM idempotency_keys WHERE process IS NOT NULL;
   CREATE TABLE idempotency_claims (

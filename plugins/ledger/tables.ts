@@ -4,9 +4,10 @@ import type { Migration } from '../../engine/plugin.ts'
 import { PROCESSES } from '../../engine/store/registered.ts'
 import { OWNER_COLUMNS, walletInSql } from './wallet.ts'
 
-/** A wallet is an account's or a key's: see `walletOf`. `limited` 0: no constraint guards it, as a key's that has no quota of
- *  its own, or once had none: a call that held nothing of it may still be charged to it. `granted` is what the last lease was given, for whoever asked to read; `deepest` is the greatest overdraft
- *  that it ever had: what was spent under it stays in the books. */
+/** A wallet belongs to an account or to a key: see `walletOf`. `limited` 0: no constraint guards it, as for
+ *  a key that has, or once had, no quota: a call that held nothing of it may still be charged to it.
+ *  `granted`: the nanos of the last lease, read by the statement that asked for it. `deepest`: the
+ *  greatest overdraft ever allowed. */
 const TABLES = `
   CREATE TABLE wallets (
     id BIGINT PRIMARY KEY,

@@ -1,4 +1,4 @@
-/** What a limit refuses with. */
+/** The refusals of limits. */
 import { errors } from '../../engine/errors.ts'
 import type { Fault, Headers } from '../../engine/plugin.ts'
 
@@ -19,6 +19,6 @@ export const fault = errors({
   ],
 })
 
-/** The same, and where the caller stands. */
+/** Adds the rate-limit headers to a refusal. */
 export const withRateLimitHeaders = (reason: Fault, headers: Headers): Fault =>
   Object.assign(reason, { headers: { ...reason.headers, ...headers } })

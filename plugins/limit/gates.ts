@@ -1,29 +1,30 @@
-/** The kinds of limits: each lets one exchange of a caller in or throws, and knows what its end gives back. */
+/** The kinds of limits (concurrency, tokens, requests): each takes from an allowance and releases at the
+ *  end of the exchange what is to be returned. */
 import type { Allowance, Fault, Lent } from '../../engine/plugin.ts'
 import { fault } from './faults.ts'
 import type { CountedUnit, WindowState } from './headers.ts'
 import { type Limits, type Rate, rateOf } from './section.ts'
 
-/** Whom a limit counts. */
+/** The subject that a limit counts. */
 export type Scope = 'key' | 'account' | 'model'
 
 export interface Gate {
   readonly scope: Scope
-  /** What clients are told of. */
+  /** The unit in rate-limit headers; undefined: none. */
   readonly counted: CountedUnit | undefined
-  /** What one exchange takes of it: one, or its tokens. */
+  /** Whether an exchange takes its tokens, or one. */
   readonly inTokens: boolean
   readonly allowance: Allowance
-  /** Where a caller stands. */
+  /** The window of a caller. */
   stateOf(caller: string): WindowState | undefined
   refusal(caller: string, amount: bigint): Fault
-  /** The exchange has ended: it took `amount` out of `window`, and `used` tell how many tokens it was. */
+  /** At the end of an exchange that took `amount` out of `window` and used `used` tokens. */
   release(caller: string, amount: bigint, window: number | undefined, used: bigint): void
 }
 type Member = keyof Limits
 type CreateGate = (host: Pick<Lent, 'allowance'>, scope: Scope, name: string, limit: string) => Gate
 
-/** First what is given back when a later one refuses: what was refused must not count. */
+/** Concurrency and tokens first: they are returned when a later limit refuses the exchange. */
 export const MEMBERS: readonly Member[] = ['concurrency', 'tokens', 'requests']
 
 const windowStates =
@@ -37,14 +38,17 @@ const seconds = (allowance: Allowance, caller: string): number =>
 const retryAfter = (wait: number, more = {}) => ({
   headers: { 'retry-after': String(wait), ...more },
 })
-/** What clients made by the same generator as OpenAI's and Anthropic's look at first. */
+/** SDKs of OpenAI's and Anthropic's generator obey this header before all others. */
 const NO_RETRY = { 'x-should-retry': 'false' }
 
 export const GATES: Readonly<Record<Member, CreateGate>> = {
   concurrency(host, scope, name, limit) {
     const allowance = host.allowance(name, { held: { amount: BigInt(limit) } })
     return {
-      ...{ scope, allowance, counted: undefined, inTokens: false },
+      scope,
+      allowance,
+      counted: undefined,
+      inTokens: false,
       stateOf: () => undefined,
       refusal: () => fault('CONCURRENCY_EXCEEDED', [limit]),
       release: (caller, amount) => allowance.give(caller, amount),
@@ -55,7 +59,10 @@ export const GATES: Readonly<Record<Member, CreateGate>> = {
     const { amount: most, ms, per } = rate
     const allowance = host.allowance(name, { window: { amount: most, ms, returns: true } })
     return {
-      ...{ scope, allowance, counted: 'tokens', inTokens: true },
+      scope,
+      allowance,
+      counted: 'tokens',
+      inTokens: true,
       stateOf: windowStates(allowance, rate),
       refusal(caller, amount) {
         const wait = seconds(allowance, caller)
@@ -78,7 +85,10 @@ export const GATES: Readonly<Record<Member, CreateGate>> = {
     const { amount: most, ms, per } = rate
     const allowance = host.allowance(name, { window: { amount: most, ms } })
     return {
-      ...{ scope, allowance, counted: 'requests', inTokens: false },
+      scope,
+      allowance,
+      counted: 'requests',
+      inTokens: false,
       stateOf: windowStates(allowance, rate),
       refusal(caller) {
         const wait = seconds(allowance, caller)

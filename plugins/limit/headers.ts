@@ -1,15 +1,15 @@
-/** How each dialect's clients are told where they stand. A table: dialect -> names and spelling. */
+/** Rate-limit headers by dialect. */
 import type { Headers } from '../../engine/plugin.ts'
 
-/** The standing of one window. */
+/** The state of one rate-limit window. */
 export interface WindowState {
   readonly limit: bigint
-  /** Below zero when more was used than allowed. */
+  /** Negative when more was used than allowed. */
   readonly left: bigint
-  /** ms until it is whole again. */
+  /** ms until the window is full again. */
   readonly ms: number
 }
-/** What can be told of: the other limits have no header that any client reads. */
+/** Units with headers; no client reads headers of other limits. */
 export type CountedUnit = 'requests' | 'tokens'
 export type WindowStates = Partial<Record<CountedUnit, WindowState>>
 export type RateLimitHeaders = (standings: WindowStates) => Headers
@@ -29,7 +29,7 @@ const duration = (ms: number): string => {
   if (hours > 0) return `${hours}h${minutes}m${seconds % 60}s`
   return minutes > 0 ? `${minutes}m${seconds % 60}s` : `${seconds}s`
 }
-/** RFC 3339, to the second that is surely behind it. */
+/** RFC 3339, rounded up to a second. */
 const timestamp = (ms: number): string =>
   new Date(Math.ceil((Date.now() + ms) / 1_000) * 1_000).toISOString().replace('.000Z', 'Z')
 
@@ -49,7 +49,7 @@ const DIALECT_HEADERS: Readonly<Record<string, HeaderNames>> = {
 }
 const COUNTED: readonly CountedUnit[] = ['requests', 'tokens']
 
-/** Of a dialect that has none: nothing. */
+/** A dialect without rate-limit headers gets none. */
 export const rateLimitHeadersOf = (dialect: unknown): RateLimitHeaders => {
   const spelling = typeof dialect === 'string' ? DIALECT_HEADERS[dialect] : undefined
   if (!spelling) return () => ({})

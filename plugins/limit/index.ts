@@ -1,4 +1,4 @@
-/** How much one caller may ask for: requests and tokens per time, and at once, exact over the workers of the machine. */
+/** The plugin `limit`: rate limits of requests and tokens, and concurrency limits, exact across all workers. */
 import type { Exchange, Host, Next, Plugin } from '../../engine/plugin.ts'
 import { networkOf } from '../credentials/network.ts'
 import { dialectOf } from '../dialects/index.ts'
@@ -11,11 +11,11 @@ import { type Limits, ROUTE, type RouteLimits, SECTION, type Section } from './s
 
 export default {
   schema: ROUTE,
-  // Whose limits, and how much is asked of which model.
+  // They set the account, the bytes of files, and the model.
   after: ['auth', 'form', 'model'],
   sections: { limits: SECTION },
   check: problemsIn,
-  // A key's own limits hold on every route.
+  // The limits of a key apply on every route.
   default: {},
   setup(options, host) {
     const gates = new Gates(options, host)
@@ -23,7 +23,7 @@ export default {
     return {
       handle(exchange, next) {
         const through = gates.of(exchange)
-        // Where no limit is set there is no promise, and nothing on the way up.
+        // Without a limit the stage adds no promise.
         return through.length === 0 ? next() : passGates(through, tell, exchange, next)
       },
       explain: exchange => ({ ...options, ...exchange.slots.get(ACCOUNT)?.key?.limits }),
@@ -45,14 +45,14 @@ const passGates = async (
   ticket.tell(toHeaders)
 }
 
-/** Which gates an exchange of this route meets: found once per spelling, key and model. */
+/** The gates of an exchange of this route, cached by key and model. */
 class Gates {
   readonly #host: Host
   readonly #route: RouteLimits
   readonly #section: Section
   readonly #defaultGates: readonly Gate[]
   readonly #hasNamedModels: boolean
-  /** Gates of keys with limits of their own, and of models with a name under `limits:`. */
+  /** Gates of keys that have own limits, and of models named under `limits:`. */
   readonly #found = new WeakMap<object, Map<string, readonly Gate[]>>()
 
   constructor(route: RouteLimits, host: Host) {
@@ -84,7 +84,7 @@ class Gates {
         const name = `limit/${member}/${scope}/${at}`
         return limit === undefined ? [] : [GATES[member](this.#host, scope, name, String(limit))]
       }
-      // A key's own limit stands in the place of the others for keys.
+      // A key's own limit replaces the other limits for keys.
       const keys =
         own?.[member] !== undefined
           ? gate('key', 'own', own)
@@ -99,7 +99,7 @@ class Gates {
   }
 }
 
-/** Whose a request is. */
+/** The caller that each scope counts. */
 const CALLERS: Readonly<
   Record<Scope, (account: Account | undefined, exchange: Exchange) => string>
 > = {
@@ -107,6 +107,6 @@ const CALLERS: Readonly<
     account?.key ? `key ${account.key.id}` : CALLERS.account(account, exchange),
   account: (account, { request }) =>
     account ? `account ${account.id}` : `address ${networkOf(request.client.address)}`,
-  // A route without models is one.
+  // A route without models counts as one model.
   model: (_, { slots }) => `model ${slots.get(MODEL)?.entry ?? ''}`,
 }

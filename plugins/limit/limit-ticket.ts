@@ -1,4 +1,4 @@
-/** One exchange behind its gates: what it took, what it tells, what goes back when it ends. */
+/** A limit ticket: what one exchange took of its limits, and what it releases when it ends. */
 import type { Exchange, Fault, Outcome } from '../../engine/plugin.ts'
 import { withRateLimitHeaders } from './faults.ts'
 import type { Gate } from './gates.ts'
@@ -32,18 +32,18 @@ export class LimitTicket {
     this.#keepTightest(gate, gate.stateOf(caller))
     if (!admitted) throw this.#withHeaders(gate.refusal(caller, amount), addHeaders)
     const taken = { gate, caller, amount, window: allowance.reading(caller)?.window }
-    // The client may have left while the owner was asked: what comes after its end goes straight back.
+    // The exchange may have ended while the allowance was asked: release at once.
     if (this.#outcome) this.#release(taken, this.#outcome)
     else this.#taken.push(taken)
   }
-  /** Onto the answer, over what an upstream says of its own limits. */
+  /** Adds the rate-limit headers to the response, replacing those of the upstream. */
   tell(tell: RateLimitHeaders): void {
     if (this.#exchange.answered) Object.assign(this.#exchange.reply.headers, tell(this.#standings))
   }
   #withHeaders(reason: Fault, tell: RateLimitHeaders): Fault {
     return withRateLimitHeaders(reason, tell(this.#standings))
   }
-  /** Of several limits of a kind a client is told the one that it will meet first. */
+  /** Of several limits of a unit the headers show the tightest. */
   #keepTightest({ counted }: Gate, standing: WindowState | undefined): void {
     if (!counted || !standing) return
     const before = this.#standings[counted]

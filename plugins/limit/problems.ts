@@ -1,4 +1,4 @@
-/** What no schema can see of `limits:`: a model that is not there would be a limit that never holds. */
+/** Checks `limits:` beyond its schema: a limit of an unknown model would never apply. */
 import type { Document, Report } from '../../engine/plugin.ts'
 import { modelsIn } from '../catalogue/configured.ts'
 import type { Section } from './section.ts'
@@ -11,6 +11,6 @@ export const problemsIn = (document: Document, report: Report): void => {
       report(
         ['limits', 'models', name],
         'LIMIT_MODEL',
-        `there is no model "${name}" under models:; a limit is written under the name or pattern that stands there`,
+        `no model "${name}" is defined under models:; use a name or pattern from there`,
       )
 }

@@ -1,16 +1,16 @@
-/** How limits are written: on a route, and under `limits:` for all routes together. */
+/** The schemas and types of limits: of a route, and of `limits:` for all routes together. */
 
 export type Limits = {
   readonly requests?: string
   readonly tokens?: string
   readonly concurrency?: number
 }
-/** Of one route. Its own members hold for each key. */
+/** Limits of one route. The direct members apply to each key. */
 export interface RouteLimits extends Limits {
   readonly account?: Limits
   readonly model?: Limits
 }
-/** Of all routes together. */
+/** Limits across all routes. */
 export interface Section {
   readonly key?: Limits
   readonly account?: Limits
@@ -64,29 +64,29 @@ const limits = (description: string) => ({
 
 export const ROUTE = {
   description:
-    'What each API key may do on this route (without a key: each account, or client address). ' +
-    'Limits of a key itself stand in their place and count over all routes.',
+    'Limits of each API key on this route (without a key: of each account, or client address). ' +
+    'Limits set on a key replace them, setting by setting, and apply across all routes.',
   type: 'object',
   additionalProperties: false,
   properties: {
     ...members,
-    account: limits('What each account may do on this route, with all its keys.'),
-    model: limits('What each model may be asked on this route, by everyone together.'),
+    account: limits('Limits of each account on this route, with all its keys.'),
+    model: limits('Limits of each model on this route, for all callers together.'),
   },
   examples: [{ requests: '60/min', concurrency: 5 }],
 }
 export const SECTION = {
-  description: 'Limits that count over all routes.',
+  description: 'Limits across all routes.',
   type: 'object',
   additionalProperties: false,
   properties: {
-    key: limits('What each API key may do; limits of the key itself stand in their place.'),
-    account: limits('What each account may do, with all its keys.'),
-    model: limits('What each model may be asked, by everyone together.'),
+    key: limits('Limits of each API key; limits set on the key replace them.'),
+    account: limits('Limits of each account, with all its keys.'),
+    model: limits('Limits of each model, for all callers together.'),
     models: {
-      description: 'The same for models by name, as they stand under `models:`.',
+      description: 'Limits of single models, by their name under `models:`.',
       type: 'object',
-      additionalProperties: limits('In place of what holds for each model.'),
+      additionalProperties: limits('Limits of this model; they replace those of each model.'),
       examples: [{ 'gp-4.1': EXAMPLE }],
     },
   },

@@ -1,18 +1,25 @@
-/** How many tokens a request will need, and how many it has used. */
+/** Estimates the tokens of a request, and counts the tokens it has used. */
 import type { Exchange, Outcome } from '../../engine/plugin.ts'
 import { FILES, type Meter, USAGE } from '../slots.ts'
 
-/** What is counted in tokens; the other meters are calls, pictures, seconds. */
+/** Meters in tokens; the others count calls, images, seconds. */
 const TOKENS: readonly Meter[] = [
-  ...(['input', 'cached', 'cache_write', 'cache_write_1h', 'output', 'thinking'] as const),
-  ...(['audio_input', 'audio_output', 'image_input'] as const),
+  'input',
+  'cached',
+  'cache_write',
+  'cache_write_1h',
+  'output',
+  'thinking',
+  'audio_input',
+  'audio_output',
+  'image_input',
 ]
-/** Of English text; of others a token is fewer letters, but those have more bytes. */
+/** For English text; in other languages a token has fewer letters, but those have more bytes. */
 const BYTES_PER_TOKEN = 4
 
 const forBytes = (bytes: number): bigint => BigInt(Math.max(1, Math.ceil(bytes / BYTES_PER_TOKEN)))
 
-/** At least one. Without a promise where the head says the size: nearly always. Files are no text. */
+/** At least 1. Without a promise where content-length is set, nearly always. Files do not count. */
 export const estimateTokens = ({ request, kind, slots }: Exchange): bigint | Promise<bigint> => {
   const { 'content-length': length, 'transfer-encoding': coding } = request.headers
   if (kind === 'websocket' || (length === undefined && coding === undefined)) return 1n
@@ -21,10 +28,10 @@ export const estimateTokens = ({ request, kind, slots }: Exchange): bigint | Pro
   return request.bytes().then(bytes => forBytes(bytes.length - files))
 }
 
-/** What a call that was estimated at so much has used in the end. */
+/** The tokens that a call has used; `estimated`: its first estimate. */
 export const tokensUsed = ({ slots }: Exchange, { status }: Outcome, estimated: bigint): bigint => {
   const usage = slots.get(USAGE)
-  // Nobody counted: a call that was refused used nothing, any other what was thought.
+  // No usage is known: a refused call used nothing, others their estimate.
   if (!usage) return status >= 400 ? 0n : estimated
   let sum = 0
   for (const meter of TOKENS) sum += usage.meters[meter] ?? 0

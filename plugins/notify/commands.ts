@@ -1,5 +1,4 @@
-/** `tollgate webhooks`: what was sent to whom, and sending it again. */
-
+/** The command `tollgate webhooks`: lists events and sends them again. */
 import { UsageError } from '../../engine/cli/kit.ts'
 import { errors } from '../../engine/errors.ts'
 import type { Command, Row, Verb } from '../../engine/plugin.ts'
@@ -9,10 +8,10 @@ import { FIND, LIST, replay } from '../webhooks/statements.ts'
 import { showDelivery } from './settings.ts'
 
 const fault = errors({
-  EVENT_UNKNOWN: [404, 'There is no event "%s"; `tollgate webhooks list` shows the last ones'],
+  EVENT_UNKNOWN: [404, 'Unknown event "%s"; `tollgate webhooks list` shows the last events'],
   EVENT_UNWANTED: [
     409,
-    'Nobody wants event "%s": its account has no webhook URL, or its receiver answered 410 and the URL has to be saved again',
+    'Event "%s" has no receiver: its account has no webhook URL, or the receiver answered 410; save the URL again',
   ],
 })
 const MAX_EVENTS = 100
@@ -20,15 +19,19 @@ const STATES: readonly unknown[] = ['pending', 'delivered', 'failed']
 
 const verbs: Readonly<Record<string, Verb>> = {
   list: {
-    summary: 'Lists the last events, the newest first.',
+    summary: 'Lists the last events, newest first.',
     example: 'tollgate webhooks list --state failed',
     options: {
-      state: { type: 'string', value: 'STATE', summary: 'only pending, delivered or failed ones' },
+      state: {
+        type: 'string',
+        value: 'STATE',
+        summary: 'only pending, delivered or failed events',
+      },
     },
     async run({ values }, { database }) {
       const { state = null } = values
       if (state !== null && !STATES.includes(state))
-        throw new UsageError(`--state is one of ${STATES.join(', ')}`)
+        throw new UsageError(`--state must be one of ${STATES.join(', ')}`)
       const wanted = state === null ? null : String(state)
       const rows = await database.read(LIST, [wanted, wanted, MAX_EVENTS])
       return { rows: rows.map(rowOf) }
@@ -55,12 +58,14 @@ const rowOf = (row: Row) => {
     id,
     account: Number(row.endpoint),
     receiver: hostOf(String(row.url ?? '')),
-    ...{ state, attempts, created },
+    state,
+    attempts,
+    created,
     next: next ?? '',
     last: message,
   }
 }
 
 export const commands: Readonly<Record<string, Command>> = {
-  webhooks: { summary: 'Shows what webhook receivers were sent.', verbs },
+  webhooks: { summary: 'Shows webhook events and sends them again.', verbs },
 }

@@ -1,4 +1,4 @@
-/** From a balance that fell below its threshold to an event in the outbox: at most one in ten minutes, none lost. */
+/** Turns threshold crossings into outbox events: at most one per account in ten minutes, none lost. */
 import type { Database, Row, Sql, Statement } from '../../engine/plugin.ts'
 import { lockOf } from '../ledger/statements.ts'
 import { balanceInSql } from '../ledger/views/wallets.ts'
@@ -9,11 +9,11 @@ import { eventBody } from './event.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `notifications: ${name}`, text })
 
-/** ms. What happens within it is told once, at its end, with the balance of the last crossing. */
+/** ms. Crossings within this window become one event at its end, with the balance of the last one. */
 const MERGE_WINDOW = 600_000
 const PAGE = 100
 
-/** Those whose ten minutes are over (since then; how many), and whether anybody is to be told. */
+/** Crossings whose window is over, with their open endpoint. Parameters: end of the window, row count. */
 const READY = sql(
   'ready',
   `SELECT c.account, c.balance, c.at, p.id AS endpoint FROM notification_crossings c
@@ -38,8 +38,8 @@ const CROSS = sql(
 )
 const FORGET = sql('forget crossing', 'DELETE FROM notification_crossings WHERE account = ?')
 
-/** Where a threshold is raised above the present balance, or is first there while the balance is below it. Stands before
- *  the statements that change it. */
+/** Records a crossing where a new threshold is above the balance. Must come before the statements that
+ *  change the threshold. */
 export const recordCrossing = (account: number, threshold: bigint, now: number): Statement => ({
   sql: CROSS,
   values: [account, now, account, threshold, account],
@@ -47,7 +47,7 @@ export const recordCrossing = (account: number, threshold: bigint, now: number):
 export const forgetCrossing = (account: number): Statement => ({ sql: FORGET, values: [account] })
 
 type Store = Pick<Database, 'read' | 'write' | 'now'>
-/** Returns how many events entered the outbox. */
+/** Returns the number of events that were added to the outbox. */
 export const moveCrossings = async (database: Store): Promise<number> => {
   const now = await database.now()
   let moved = 0
@@ -56,7 +56,7 @@ export const moveCrossings = async (database: Store): Promise<number> => {
       await database.write(statementsOf(row, now))
       if (row.endpoint !== null) moved++
     } catch (thrown) {
-      // Another crossing took its place, or its endpoint went: the next look sees how it is now.
+      // A newer crossing replaced it, or its endpoint is gone: the next run reads the current state.
       if (!['CROSSING_MOVED', 'NO_ENDPOINT'].includes((thrown as { code: string }).code))
         throw thrown
     }
@@ -69,11 +69,12 @@ const statementsOf = (row: Row, now: number): readonly Statement[] => {
   const take: Statement = {
     sql: TAKE,
     values: [account, balance, row.at ?? null],
-    ...{ rows: 1, otherwise: 'CROSSING_MOVED' },
-    // As a charge takes them: first the wallet, and by its trigger the crossing.
+    rows: 1,
+    otherwise: 'CROSSING_MOVED',
+    // The lock order of a charge: first the wallet, then by its trigger the crossing.
     locks: [lockOf(walletOf.account(account))],
   }
-  // Nobody is there to be told. Whoever comes back is told when the endpoint is opened, if it is still so.
+  // No receiver. Saving an endpoint later records a crossing again if the balance is still low.
   if (row.endpoint === null) return [take]
   const event = { id: makeEventId(now), endpoint: account, body: eventBody(balance) }
   return [

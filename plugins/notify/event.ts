@@ -1,8 +1,9 @@
-/** The one event that customers are sent: their balance is low. Pure. */
+/** The body of the low-balance event. Pure. */
 import { balanceOf } from '../billing/money.ts'
 
 const TOPIC = 'user_quota_too_low'
 
-/** Exactly what the specification shows; other facts go into headers. `balance`: nanos, told in the currency's units. */
+/** The format is fixed by the specification; other facts go into headers. `balance`: nanos; the body has
+ *  units of the currency. */
 export const eventBody = (balance: bigint): string =>
   JSON.stringify({ topic: TOPIC, data: { quota: Number(balanceOf(balance)) } })

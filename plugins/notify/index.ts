@@ -1,4 +1,4 @@
-/** Tells customers that their balance is low: their settings, a test, and the work behind them. */
+/** The plugin `notify`: low-balance webhooks with settings, a test delivery and the sending job. */
 import type { Exchange, Host, Json, Plugin } from '../../engine/plugin.ts'
 import { ACCOUNT } from '../slots.ts'
 import { emptyOutbox } from '../webhooks/outbox.ts'
@@ -12,13 +12,13 @@ type Action = 'show' | 'save' | 'test'
 
 export default {
   schema: {
-    description: 'What the route does with the settings of the low-balance webhook.',
+    description: 'The action of the route on the settings of the low-balance webhook.',
     enum: ['show', 'save', 'test'],
     examples: ['show'],
   },
-  // The account whose settings they are.
+  // It sets the account.
   after: ['auth'],
-  // The balances that it watches.
+  // It owns the balances.
   needs: ['meter'],
   migrations,
   commands,
@@ -48,12 +48,13 @@ const ACTIONS: Readonly<Record<Action, ActionHandler>> = {
   },
   async test(account, _, { database }) {
     const tried = showDelivery(await tryDelivery(database, account))
-    const message = tried.state === 'pending' ? 'It waits for its turn.' : tried.message
+    const message =
+      tried.state === 'pending' ? 'Not sent yet: the delivery is queued.' : tried.message
     return { success: tried.state !== 'failed', message, data: tried }
   },
 }
 
-/** Every route asks for it; of one name only one runs. */
+/** Every route registers the job; only one of the name runs. */
 const registerJob = (host: Host): void => {
   const refill = async (): Promise<void> => {
     const moved = await moveCrossings(host.database)

@@ -1,4 +1,4 @@
-/** What an account wants to be told: reads it, changes it, and shows it as its owner may see it. */
+/** Reads, changes and shows the webhook settings of an account. */
 import { errors } from '../../engine/errors.ts'
 import type { Database, Json, Lent, Row, Sql, Statement } from '../../engine/plugin.ts'
 import { parseMoney, printMoney } from '../billing/money.ts'
@@ -18,10 +18,10 @@ import { forgetCrossing, recordCrossing } from './crossings.ts'
 const fault = errors({
   WEBHOOK_SECRET: [
     400,
-    'A secret is whsec_ and the base64 of 24 to 64 bytes; null makes a new one.',
+    'A secret must be whsec_ and the base64 of 24 to 64 bytes; null creates a new one.',
     { param: 'secret' },
   ],
-  WEBHOOK_SECRET_ALONE: [400, 'There is no webhook URL that a secret could belong to.'],
+  WEBHOOK_SECRET_ALONE: [400, 'No webhook URL is set; save a URL with the secret.'],
 })
 const sql = (name: string, text: string): Sql => ({ name: `notifications: ${name}`, text })
 
@@ -63,13 +63,13 @@ export const readSettings = async (database: Reader, account: number): Promise<S
 }
 const nanosOf = (value: NonNullable<Row[string]>): bigint => BigInt(value as number | bigint)
 
-/** As the schema of the route lets it through. What is absent stays as it is. */
+/** A body that the schema of the route accepts. Absent members stay unchanged. */
 export interface Change {
   readonly url?: string | null
   readonly threshold?: string | number | null
   readonly secret?: string | null
 }
-/** Returns the secret if it is a new one. */
+/** Returns the secret if it is new. */
 export const saveSettings = async (
   database: Writer,
   account: number,
@@ -86,7 +86,7 @@ export const saveSettings = async (
     threshold: threshold === undefined ? before.threshold : (threshold ?? undefined),
   }
   await database.write([
-    // A charge beside us sees the old threshold or the new one, and so do we its balance.
+    // Serialise with charges: each uses either the old threshold or the new one.
     lockWallet(account),
     after.url === undefined || after.threshold === undefined
       ? forgetCrossing(account)
@@ -118,7 +118,7 @@ const endpointOf = (
   return url === null ? closeEndpoint(account) : [openEndpoint(account, url, secret)]
 }
 
-/** `secret` is shown in full where it is new, and never again. */
+/** `secret`: a new secret, which is shown in full only this once. */
 export const showSettings = async (
   database: Reader,
   account: number,
@@ -134,7 +134,7 @@ export const showSettings = async (
     deliveries: rows.map(showDelivery),
   }
 }
-/** How an event of the outbox stands. */
+/** The state of an outbox event. */
 export const showDelivery = (row: Row) => {
   const outcome = row.outcome === null ? undefined : String(row.outcome)
   const status = row.status === null ? undefined : Number(row.status)

@@ -1,11 +1,11 @@
-/** The tables of notifications, and the trigger by which a balance that falls below its account's threshold is noted in
- *  the transaction that lowers it: whoever lowers it, and however the process ends afterwards. */
+/** The tables of notifications, and the trigger that records a balance below its threshold in the
+ *  transaction that lowers it, so that no crash can lose a crossing. */
 import type { Migration } from '../../engine/plugin.ts'
 import { whenBalanceFalls } from '../ledger/views/wallets.ts'
 import { SLOW, TABLES } from '../webhooks/tables.ts'
 
-/** An account's endpoint has the account's number. `threshold`: nanos; `noted`: when its last event entered the outbox,
- *  ms. A crossing that waits takes up those after it: one row an account. */
+/** An endpoint has the number of its account. `threshold`: nanos; `noted`: the time of the last event,
+ *  ms. One crossing per account waits; later ones replace it. */
 const OWN = `${TABLES};
   CREATE TABLE notification_settings (account BIGINT PRIMARY KEY, threshold BIGINT, noted BIGINT);
   CREATE TABLE notification_crossings (
@@ -18,10 +18,10 @@ const CROSSED_V1 = (now: string) => `
       SELECT account, NEW.balance, ${now} FROM notification_settings
       WHERE account = NEW.id / 2 AND threshold > NEW.balance AND threshold <= OLD.balance
       ON CONFLICT (account) DO UPDATE SET balance = excluded.balance, at = excluded.at;`
-// As it was first: what has been applied keeps its text.
+// The first version: the text of an applied migration must not change.
 const WHEN = 'NEW.balance < OLD.balance AND NEW.id % 2 = 0'
 
-/** By what the ledger tells of a balance that falls. */
+/** The trigger body on the ledger's view of a falling balance. */
 const CROSSED = (now: string): string => `
     INSERT INTO notification_crossings (account, balance, at)
       SELECT account, NEW.balance, ${now} FROM notification_settings

@@ -1,4 +1,4 @@
-/** A test delivery: the same event by the same way, tried once, and its outcome waited for a little. */
+/** A test delivery: enqueues one event with one attempt and waits for its result. */
 import { errors } from '../../engine/errors.ts'
 import type { Database, Row } from '../../engine/plugin.ts'
 import { enqueue, FIND, makeEventId } from '../webhooks/statements.ts'
@@ -6,20 +6,23 @@ import { eventBody } from './event.ts'
 import { readSettings } from './settings.ts'
 
 const fault = errors({
-  NO_WEBHOOK: [409, 'There is no webhook URL to test: save one first.'],
-  WEBHOOK_DISABLED: [409, 'The receiver answered 410 and is sent nothing: save its URL again.'],
+  NO_WEBHOOK: [409, 'No webhook URL is set; save one first.'],
+  WEBHOOK_DISABLED: [
+    409,
+    'The webhook is disabled because its receiver answered 410; save the URL again.',
+  ],
 })
 
-/** ms: as long as an answer may take, and somebody else's turn. */
+/** ms: the timeout of an attempt, and time for attempts before it. */
 const TIMEOUT = 5_000
 const POLL_INTERVAL = 100
 
 type Store = Pick<Database, 'read' | 'write' | 'now'>
-/** The event as it stands at the end: pending, if whoever sends is busy or away. */
+/** The event after the wait; still pending where the sender is busy or not running. */
 export const tryDelivery = async (
   database: Store,
   account: number,
-  patience = TIMEOUT,
+  timeout = TIMEOUT,
 ): Promise<Row> => {
   const { url, disabled, balance } = await readSettings(database, account)
   if (disabled !== undefined) throw fault('WEBHOOK_DISABLED')
@@ -29,7 +32,7 @@ export const tryDelivery = async (
   await database.write([enqueue({ ...event, attempts: 1, now })]).catch(thrown => {
     throw thrown.code === 'NO_ENDPOINT' ? fault('NO_WEBHOOK') : thrown
   })
-  const deadline = performance.now() + patience
+  const deadline = performance.now() + timeout
   for (;;) {
     const [row] = await database.read(FIND, [event.id])
     if (row && (row.state !== 'pending' || performance.now() >= deadline)) return row

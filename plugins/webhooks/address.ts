@@ -1,4 +1,4 @@
-/** Which URLs may be told anything: https, public addresses, and what the operator opened. */
+/** Checks webhook URLs: https, and a public address or one that the operator allowed. */
 import { errors } from '../../engine/errors.ts'
 import type { Lent } from '../../engine/plugin.ts'
 
@@ -9,7 +9,7 @@ const fault = errors({
 /** ms until the name of a receiver must be resolved. */
 const RESOLVE_TIMEOUT = 3_000
 
-/** The URL in its canonical spelling. Rejects with WEBHOOK_URL or what the engine has against it (EGRESS_…). */
+/** Returns the URL in canonical form. Rejects with WEBHOOK_URL, or an EGRESS_… code of the engine. */
 export const admitAddress = async (
   text: string,
   { judge }: Pick<Lent, 'judge'>,
@@ -18,7 +18,7 @@ export const admitAddress = async (
   if (refused) throw fault('WEBHOOK_URL', [refused])
   const late = Promise.withResolvers<never>()
   const timer = setTimeout(
-    () => late.reject(fault('WEBHOOK_URL', ['its name could not be resolved in time'])),
+    () => late.reject(fault('WEBHOOK_URL', ['its host name could not be resolved in time'])),
     RESOLVE_TIMEOUT,
   )
   try {
@@ -29,12 +29,12 @@ export const admitAddress = async (
 }
 
 const refusalOf = (text: string): string | undefined => {
-  if (!URL.canParse(text)) return 'it is no URL'
+  if (!URL.canParse(text)) return 'it is not a valid URL'
   const { protocol, port } = new URL(text)
-  if (protocol !== 'https:') return 'only https is spoken'
-  // The engine lets it through for those who read files from there.
-  return port === '80' ? 'port 80 is not open to webhooks' : undefined
+  if (protocol !== 'https:') return 'the scheme must be https'
+  // The engine allows port 80 for reading files.
+  return port === '80' ? 'port 80 is not allowed for webhooks' : undefined
 }
 
-/** For logs and lists: neither the path nor the query, where receivers keep their secrets. */
+/** The host for logs and lists: path and query may contain secrets. */
 export const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).host : '')

@@ -1,12 +1,12 @@
-/** One attempt at one receiver: sends an event, and says what its answer means. Knows no schedule and no store. */
+/** Sends an event to its receiver once and classifies the response. Knows no schedule and no store. */
 import type { Lent, Reply } from '../../engine/plugin.ts'
 import { hostOf } from './address.ts'
 import { retryAfterOf } from './schedule.ts'
 import { signatureHeaders } from './signature.ts'
 
-/** ms that a receiver has for all of its answer. */
+/** ms for the whole response of a receiver. */
 const TIMEOUT = 3_000
-/** What a receiver says beside its status is read so far, and not kept. */
+/** Bytes of a response body that are read and discarded. */
 const MAX_RESPONSE_BYTES = 65_536
 
 export interface DeliveryRequest {
@@ -16,22 +16,22 @@ export interface DeliveryRequest {
   readonly body: string
 }
 export interface DeliveryResult {
-  /** One word of OUTCOMES, or the code of the fault that kept the event from arriving. */
+  /** A key of OUTCOMES, or the code of the fault that prevented the delivery. */
   readonly outcome: string
   readonly status?: number
-  /** ms that the receiver asks us to wait. */
+  /** ms to wait, from the receiver's Retry-After. */
   readonly wait?: number
-  /** Nothing else should be sent there either. */
+  /** Whether to pause all events to this receiver. */
   readonly pause?: boolean
 }
 
-/** Rejects only where nothing was tried: before the configuration serves. */
+/** Rejects only where nothing was sent, before the configuration is active. */
 export const deliver = async (
   { id, url, secret, body }: DeliveryRequest,
   { send }: Pick<Lent, 'send'>,
   at: number,
 ): Promise<DeliveryResult> => {
-  // It was checked when it was saved; this is for what else may have written the row.
+  // Saving checks the URL; this protects against rows written otherwise.
   if (!url.startsWith('https://')) return { outcome: 'WEBHOOK_URL' }
   try {
     const reply = await send('public', {
@@ -45,7 +45,7 @@ export const deliver = async (
       body: Buffer.from(body),
       timeout: TIMEOUT,
     })
-    // The connection is free once all of it was read; the status stands whatever comes of that.
+    // Read the body to free the connection; errors do not change the status.
     await reply.bytes(MAX_RESPONSE_BYTES).catch(() => {})
     return resultOf(reply, at)
   } catch (thrown) {
@@ -55,7 +55,7 @@ export const deliver = async (
   }
 }
 
-// Standard Webhooks: these say that the receiver, or what stands before it, has too much to do.
+// Standard Webhooks: with these codes the receiver, or its proxy, reports overload.
 const THROTTLES: ReadonlySet<number> = new Set([429, 502, 504])
 
 export const resultOf = (
@@ -64,19 +64,20 @@ export const resultOf = (
 ): DeliveryResult => {
   if (status >= 200 && status < 300) return { outcome: 'delivered', status }
   if (status === 410) return { outcome: 'gone', status }
-  // Followed, it would lead to an address that nobody checked.
+  // A redirect would lead to an unchecked address.
   if (status >= 300 && status < 400) return { outcome: 'redirected', status }
   const wait = retryAfterOf(headers['retry-after'], now)
   const pause = THROTTLES.has(status)
   return {
     outcome: pause ? 'throttled' : 'refused',
-    ...{ status, pause },
+    status,
+    pause,
     ...(wait !== undefined && { wait }),
   }
 }
 
 const MAX_CAUSE_DEPTH = 8
-/** The innermost reason: that an address is closed says more than that nobody could connect to it. */
+/** The code of the innermost cause, which is the most specific one. */
 const codeOf = (thrown: unknown): string => {
   let code = 'INTERNAL'
   let at = thrown as Error | undefined
@@ -89,16 +90,16 @@ const codeOf = (thrown: unknown): string => {
 }
 
 const OUTCOMES: Readonly<Record<string, string>> = {
-  delivered: 'The receiver has it.',
-  gone: 'The receiver answered 410: nothing more is sent there until its URL is saved again.',
+  delivered: 'Delivered.',
+  gone: 'The receiver answered 410: the webhook is disabled until its URL is saved again.',
   redirected: 'The receiver answered with a redirect (%s), and redirects are not followed.',
-  throttled: 'The receiver answered %s: it has too much to do.',
+  throttled: 'The receiver answered %s: it is overloaded.',
   refused: 'The receiver answered %s.',
   SEND_TIMEOUT: `The receiver did not answer within ${TIMEOUT / 1_000} seconds.`,
-  EGRESS_ADDRESS: 'The name of the receiver leads to an address that is not public.',
-  EGRESS_NAME: 'The name of the receiver cannot be resolved.',
+  EGRESS_ADDRESS: 'The host name of the receiver resolves to an address that is not public.',
+  EGRESS_NAME: 'The host name of the receiver cannot be resolved.',
 }
-/** The same in a sentence, for whoever looks into it. */
+/** The result as a sentence, for settings and lists. */
 export const messageOf = ({
   outcome,
   status,
@@ -108,11 +109,13 @@ export const messageOf = ({
     String(status),
   )
 
-/** What may be logged of a delivery. */
+/** The fields of a delivery that may be logged. */
 export const logFieldsOf = (
   { id, url }: Pick<DeliveryRequest, 'id' | 'url'>,
   { outcome, status }: DeliveryResult,
 ) => ({
-  ...{ event: id, receiver: hostOf(url), outcome },
+  event: id,
+  receiver: hostOf(url),
+  outcome,
   ...(status !== undefined && { status }),
 })

@@ -1,4 +1,4 @@
-/** Empties the outbox, in one process of the installation: each endpoint in its turn, none waiting for another. */
+/** Sends the events of the outbox, in one process of the installation. Endpoints do not delay each other. */
 import type { Database, Lent, Row } from '../../engine/plugin.ts'
 import { type DeliveryResult, deliver, logFieldsOf } from './delivery.ts'
 import { delayBefore } from './schedule.ts'
@@ -6,32 +6,32 @@ import { type Attempt, DUE, deleteOld, NEXT, recordAttempt, WAITING } from './st
 
 export interface OutboxOptions extends Pick<Lent, 'log' | 'metrics' | 'send'> {
   readonly database: Pick<Database, 'read' | 'write' | 'now'>
-  /** Puts more into the outbox, before each look at it. */
+  /** Adds events to the outbox, before each read. */
   refill?(): Promise<void>
   /** In [0, 1). */
   readonly random?: () => number
-  /** ms from one look to the next, if nothing ends meanwhile. */
+  /** ms between two reads of the outbox; a finished endpoint triggers one at once. */
   readonly interval?: number
 }
 
-/** Endpoints served at once: in good health, ill (their last answer failed, or took longer than a turn), and altogether.
- *  Each of the ill may take as long as an answer may, so they have places of their own. */
+/** Endpoints served at once: healthy, failing (the last response failed or was slow), and in all. Failing
+ *  ones may take the whole timeout, so that they have a limit of their own. */
 const MAX_ENDPOINTS = { well: 100, ill: 200, all: 500 } as const
-/** ms that an endpoint has for its events, one after another: so a process that dies repeats one of them at most. Whoever
- *  takes longer keeps its answer and not its place: nobody knows beforehand who will be slow. */
+/** ms for the events of one endpoint, sent one after another, so that a crash repeats one of them at most.
+ *  An endpoint that takes longer no longer counts against the limit of healthy ones. */
 const TURN_TIME = 500
 const POLL_INTERVAL = 250
-/** ms until the store is asked again that could not write down how an attempt went. */
+/** ms until a failed write of a result is retried. */
 const RETRY_INTERVAL = 500
 const [MEASURE, FORGET, KEPT] = [10_000, 3_600_000, 30 * 86_400_000]
 
-/** Resolves when `signal` aborts and every attempt under way was written down. */
+/** Resolves after `signal` aborts, when the results of all running attempts are written. */
 export const emptyOutbox = async (options: OutboxOptions, signal: AbortSignal): Promise<void> => {
   const turns = new Map<number, Turn>()
   const wakeUp = createWakeUp(signal)
   const begin = (endpoint: number, isFailing: boolean): void => {
     const done = serveEndpoint(options, endpoint, signal)
-      .catch(error => options.log.warn({ error }, 'the turn of a webhook ended early'))
+      .catch(error => options.log.warn({ error }, 'sending to a webhook endpoint was interrupted'))
       .finally(() => {
         turns.delete(endpoint)
         wakeUp.ring()
@@ -57,7 +57,7 @@ export const emptyOutbox = async (options: OutboxOptions, signal: AbortSignal): 
       await startDue()
       await runChores()
     } catch (error) {
-      options.log.warn({ error }, 'the outbox of webhooks could not be read')
+      options.log.warn({ error }, 'the webhook outbox could not be read')
     }
     await wakeUp.wait(options.interval ?? POLL_INTERVAL)
   }
@@ -81,9 +81,9 @@ const freeSlots = (turns: ReadonlyMap<number, Turn>): { well: number; ill: numbe
   }
 }
 
-/** Something to wait for: a while, or until somebody rings. */
+/** A timer that `ring` ends early. */
 const createWakeUp = (signal: AbortSignal) => {
-  // Whoever rings while nobody waits is heard by the next who does.
+  // A ring before the wait ends the next wait at once.
   let isPending = false
   let wake = (): void => {}
   const ring = (): void => {
@@ -106,7 +106,7 @@ const createWakeUp = (signal: AbortSignal) => {
   }
 }
 
-/** Until there is nothing more for it, it fails, or its time is over. */
+/** Sends events of one endpoint until none is due, one fails, or its time is over. */
 const serveEndpoint = async (
   options: OutboxOptions,
   endpoint: number,
@@ -151,7 +151,7 @@ const nextOf = ({ outcome, wait }: DeliveryResult, now: number, left: number, ra
   return delay === undefined ? undefined : now + delay
 }
 
-/** Until the store has it: what was delivered and not written down would be delivered again. */
+/** Retries until the result is written: an unrecorded delivery would be repeated. */
 const record = async (
   { database, log }: OutboxOptions,
   attempt: Attempt,
@@ -164,14 +164,17 @@ const record = async (
       return
     } catch (error) {
       if ((error as { code?: unknown }).code === 'EVENT_MOVED') return
-      log.warn({ event: attempt.event, error }, 'an attempt at a webhook is not written down yet')
+      log.warn(
+        { event: attempt.event, error },
+        'the result of a webhook attempt could not be written yet',
+      )
       if (signal.aborted) return
     }
     await new Promise(resolve => setTimeout(resolve, RETRY_INTERVAL))
   }
 }
 
-/** Numbers every ten seconds; every hour, what is over since a month goes. */
+/** Updates the gauges every ten seconds and deletes events older than a month every hour. */
 const createChores = ({ database, metrics }: OutboxOptions): (() => Promise<void>) => {
   let [measureAt, forgetAt] = [0, 0]
   return async () => {
@@ -185,7 +188,7 @@ const createChores = ({ database, metrics }: OutboxOptions): (() => Promise<void
     }
     if (tick >= forgetAt) {
       const rows = await database.write(deleteOld((await database.now()) - KEPT))
-      // As long as there is more of it, at every look.
+      // While there are more, delete at every read.
       if (rows.at(-1)?.length === 0) forgetAt = tick + FORGET
     }
   }

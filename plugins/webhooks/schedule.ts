@@ -1,18 +1,25 @@
-/** When a delivery that failed is tried again. Pure. */
+/** The retry schedule of failed deliveries. Pure. */
 
 const [SECOND, MINUTE, HOUR] = [1_000, 60_000, 3_600_000]
 /** Standard Webhooks: ms between one attempt and the next. */
 export const DELAYS: readonly number[] = [
-  ...[5 * SECOND, 5 * MINUTE, 30 * MINUTE],
-  ...[2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR],
+  5 * SECOND,
+  5 * MINUTE,
+  30 * MINUTE,
+  2 * HOUR,
+  5 * HOUR,
+  10 * HOUR,
+  14 * HOUR,
+  20 * HOUR,
+  24 * HOUR,
 ]
 export const ATTEMPTS = DELAYS.length + 1
 const JITTER = 0.1
-/** No receiver puts us off for longer than the schedule itself does. */
+/** The longest accepted Retry-After: the longest delay of the schedule. */
 const MAX_DELAY = 24 * HOUR
 
-/** ms until the next of the `left` attempts; undefined when none is left. `asked`: ms that the receiver wants us to
- *  wait; `random`: in [0, 1), so that receivers which fell together are not asked together. */
+/** ms until the next of the `left` attempts; undefined when none is left. `asked`: ms of the receiver's
+ *  Retry-After; `random`: in [0, 1), spreads the retries of receivers that failed together. */
 export const delayBefore = (left: number, random: number, asked = 0): number | undefined => {
   const delay = left > 0 ? DELAYS[Math.max(0, DELAYS.length - left)] : undefined
   if (delay === undefined) return undefined

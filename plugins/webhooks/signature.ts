@@ -1,4 +1,4 @@
-/** How a receiver knows that an event is ours: Standard Webhooks, and the plainer header that older receivers read. */
+/** Signs events: Standard Webhooks headers, and a simpler header for older receivers. */
 import { createHmac, randomBytes } from 'node:crypto'
 import type { Headers } from '../../engine/plugin.ts'
 
@@ -12,14 +12,14 @@ export const isSecret = (text: string): boolean => {
   const { length } = keyOf(text)
   return SECRET.test(text) && length >= BYTES.least && length <= BYTES.most
 }
-/** Enough of it to know which one it is. */
+/** Masks a secret; its last four characters identify it. */
 export const maskSecret = (secret: string): string => `${PREFIX}…${secret.slice(-4)}`
 
 export interface Signed {
   readonly id: string
   readonly body: string
   readonly secret: string
-  /** Of the attempt, ms since 1970. */
+  /** The time of the attempt, ms since 1970. */
   readonly at: number
 }
 export const signatureHeaders = ({ id, body, secret, at }: Signed): Headers => {
@@ -28,7 +28,7 @@ export const signatureHeaders = ({ id, body, secret, at }: Signed): Headers => {
     'webhook-id': id,
     'webhook-timestamp': timestamp,
     'webhook-signature': `v1,${hmac(keyOf(secret), `${id}.${timestamp}.${body}`, 'base64')}`,
-    // The secret as it was copied, not what it stands for: such receivers take it for a password.
+    // Older receivers use the secret text as the key, without decoding it.
     'x-webhook-signature': hmac(secret, body, 'hex'),
   }
 }

@@ -1,4 +1,4 @@
-/** Pure statements over the outbox: whoever writes may put them into one list with their own. */
+/** The statements of the outbox. Pure: callers combine them with their own in one list. */
 import { randomBytes } from 'node:crypto'
 import type { Sql, Statement } from '../../engine/plugin.ts'
 import type { DeliveryResult } from './delivery.ts'
@@ -19,7 +19,7 @@ const DROP = sql(
   "UPDATE webhook_events SET state = 'failed' WHERE endpoint = ? AND state = 'pending'",
 )
 
-/** Where its events go from now on, also those that wait. `secret` counts for a new one only. */
+/** Sets the URL of an endpoint, also for waiting events. `secret` applies to a new endpoint only. */
 export const openEndpoint = (id: number, url: string, secret: string): Statement => ({
   sql: OPEN,
   values: [id, url, secret],
@@ -28,13 +28,13 @@ export const changeSecret = (id: number, secret: string): Statement => ({
   sql: SECRET,
   values: [secret, id],
 })
-/** What waits is not sent any more. */
+/** Deletes an endpoint; its waiting events fail. */
 export const closeEndpoint = (id: number): readonly Statement[] => [
   { sql: CLOSE, values: [id] },
   { sql: DROP, values: [id] },
 ]
 
-/** Within a statement: every endpoint, and those that take events. Their `id` is that of whom they belong to. */
+/** Subqueries: all endpoints, and those that accept events. Their `id` is their account's. */
 export const ENDPOINTS = '(SELECT id, url, secret, disabled FROM webhook_endpoints)'
 export const OPEN_ENDPOINTS = '(SELECT id FROM webhook_endpoints WHERE disabled IS NULL)'
 
@@ -56,21 +56,21 @@ export interface NewEvent {
   readonly id: string
   readonly endpoint: number
   readonly body: string
-  /** How often it is tried. */
+  /** The number of attempts. */
   readonly attempts: number
   readonly now: number
 }
-/** Sorted by time, unique by chance. */
+/** Sorts by time; unique by 96 random bits. */
 export const makeEventId = (now: number): string =>
   `msg_${now.toString(36).padStart(9, '0')}${randomBytes(12).toString('hex')}`
-/** Rejects with NO_ENDPOINT where there is none, or none that wants more. */
+/** Rejects with NO_ENDPOINT where the endpoint is missing or disabled. */
 export const enqueue = ({ id, endpoint, body, attempts, now }: NewEvent): Statement => ({
   sql: ENQUEUE,
   values: [id, body, attempts, now, now, endpoint],
   rows: 1,
   otherwise: 'NO_ENDPOINT',
 })
-/** The same event, from the beginning of the schedule. Rejects with NO_ENDPOINT. */
+/** Sends an event again, from the start of the schedule. Rejects with NO_ENDPOINT. */
 export const replay = (id: string, attempts: number, now: number): Statement => ({
   sql: REPLAY,
   values: [attempts, now, id],
@@ -107,14 +107,14 @@ export interface Attempt {
   readonly before: number
   readonly at: number
   readonly ms: number
-  /** It took so long that others should not wait for the next one. */
+  /** Whether the response took longer than the time of an endpoint. */
   readonly slow: boolean
   readonly result: DeliveryResult
-  /** When it is tried again, if it is. */
+  /** The time of the next attempt, if any. */
   readonly next: number | undefined
 }
-/** What came of it, for the event, the endpoint and the log, in one list. Rejects with EVENT_MOVED when somebody
- *  closed its endpoint or replayed it meanwhile. */
+/** Records an attempt for the event, the endpoint and the log. Rejects with EVENT_MOVED when the endpoint
+ *  was closed or the event replayed meanwhile. */
 export const recordAttempt = (attempt: Attempt): readonly Statement[] => {
   const { event, before, at, ms, result, next } = attempt
   const { outcome, status = null } = result
@@ -147,8 +147,8 @@ const endpointStatements = ({
 
 // ---------------------------------------------------------------- what is read
 
-/** Whose turn it might be: endpoints with something due (twice now; how many), those in good health first. `ill`: those
- *  whose last answer failed or was slow. */
+/** Endpoints with due events (parameters: now twice, row count), healthy ones first. `ill`: the last
+ *  response failed or was slow. */
 export const DUE = sql(
   'due',
   `SELECT e.endpoint, CASE WHEN p.failures > 0 OR p.slow > 0 THEN 1 ELSE 0 END AS ill FROM webhook_events e
@@ -156,7 +156,7 @@ export const DUE = sql(
    WHERE e.state = 'pending' AND e.due <= ?
    GROUP BY e.endpoint, p.failures, p.slow ORDER BY ill, min(e.due) LIMIT ?`,
 )
-/** The next event of one endpoint (and twice now). */
+/** The next event of one endpoint (parameters: endpoint, now twice). */
 export const NEXT = sql(
   'next',
   `SELECT e.id, e.body, e.attempts, e.last, p.url, p.secret FROM webhook_events e
@@ -171,7 +171,7 @@ export const WAITING = sql(
 const EVENTS = `SELECT e.id, e.endpoint, e.state, e.attempts, e.created, e.due, a.at, a.outcome, a.status, p.url
    FROM webhook_events e LEFT JOIN webhook_attempts a ON a.event = e.id AND a.number = e.attempts
      LEFT JOIN webhook_endpoints p ON p.id = e.endpoint`
-/** Of one state, or of all (twice null), the newest first. */
+/** Events of one state, or of all (twice null), newest first. */
 export const LIST = sql(
   'list',
   `${EVENTS} WHERE CAST(? AS TEXT) IS NULL OR e.state = ? ORDER BY e.id DESC LIMIT ?`,
@@ -191,7 +191,7 @@ const FORGET_EVENTS = sql(
   'forget events',
   `DELETE FROM webhook_events WHERE id IN (${OLD}) RETURNING id`,
 )
-/** Some of what is over since long. The last one returns whose. */
+/** Deletes some old finished events. The last statement returns their ids. */
 export const deleteOld = (before: number): readonly Statement[] => [
   { sql: FORGET_ATTEMPTS, values: [before] },
   { sql: FORGET_EVENTS, values: [before] },

@@ -1,7 +1,7 @@
-/** The tables of webhooks: whom to tell, what is still to be told, and how each attempt went. Times in ms since 1970. */
+/** The tables of webhooks: endpoints, events and attempts. Times in ms since 1970. */
 
-/** `paused`: nothing is sent there before; `failures`: attempts in a row that failed. Of an event, `last` is the number
- *  of the attempt after which it is given up. */
+/** Endpoint: `paused`: nothing is sent before this time; `failures`: failed attempts in a row. Event:
+ *  `last`: the number of the last attempt. */
 export const TABLES = `
   CREATE TABLE webhook_endpoints (
     id BIGINT PRIMARY KEY,
@@ -32,5 +32,5 @@ export const TABLES = `
     status BIGINT,
     PRIMARY KEY (event, number))`
 
-/** 1 where the last answer came, but late. */
+/** 1 where the last response was successful but slow. */
 export const SLOW = 'ALTER TABLE webhook_endpoints ADD COLUMN slow BIGINT NOT NULL DEFAULT 0'

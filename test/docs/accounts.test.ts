@@ -10,7 +10,7 @@ const PAGE = 'docs/accounts.md'
 t.test('its commands', { skip: !LONG && 'CI and the long form run them' }, async t => {
   const place = await clone(t)
   const voice = await place.start()
-  await voice.until(/given 100 CNY of demo money/)
+  await voice.until(/has 100 CNY of demo money/)
   const out = await place.shell(sessionOf(PAGE))
   t.match(
     out,

@@ -41,6 +41,6 @@ t.test('its commands', { skip: !LONG && 'CI and the long form run them' }, async
   writeFileSync(file, `${text}\nlimits: { models: { nobody: { requests: 1/s } } }\n`)
   await t.rejects(
     place.shell("alias tollgate='node engine/bin.cjs'\ntollgate check"),
-    /LIMIT_MODEL +there is no model "nobody"/,
+    /LIMIT_MODEL +no model "nobody" is defined/,
   )
 })

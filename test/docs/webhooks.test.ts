@@ -23,7 +23,7 @@ t.test('its commands', { skip: !LONG && 'CI and the long form run them' }, async
   await place.start(Object.fromEntries(given.map(each => each.split('='))))
   const out = await place.shell(after)
   t.match(out, /"success":false,"message":"169\.254\.169\.254 is no public address\."/)
-  t.match(out, /"success":true,"message":"The receiver has it\."/)
+  t.match(out, /"success":true,"message":"Delivered\."/)
   t.match(out, /"threshold":5,"secret":"whsec_….{4}"/)
   t.match(out, /^genuine \{"topic":"user_quota_too_low","data":\{"quota":\d+\}\}$/m)
   t.notMatch(out, /forged/)

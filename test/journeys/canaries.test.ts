@@ -83,7 +83,7 @@ const gateway = await startGateway({
 })
 t.teardown(() => gateway.stop())
 /** An admin's are told once, by the first start. */
-const WELCOME = /An admin account was made[\s\S]*?curl.*\n/
+const WELCOME = /An admin account was created[\s\S]*?curl.*\n/
 await eventually(() => (WELCOME.test(gateway.output()) ? true : undefined))
 const FIRST = gateway.output().match(/\b(?:sk|st)-\w{49}\b/g) ?? []
 const database = await openDatabase({ url: 'sqlite:', data: gateway.data, patience: 10_000 })

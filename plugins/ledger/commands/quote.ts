@@ -20,10 +20,10 @@ export interface Models {
 }
 
 /** A message that is printed to stderr instead of a price. */
-class Refused extends Error {
+class QuoteError extends Error {
   readonly exit: number
-  constructor(exit: number, sentence: string) {
-    super(sentence)
+  constructor(exit: number, message: string) {
+    super(message)
     this.exit = exit
   }
 }
@@ -37,25 +37,25 @@ export const quoteCommand = (models: Models): Command => ({
   async run({ values, positionals: [method = '', path = ''] }, host) {
     try {
       if (!path.startsWith('/'))
-        throw new Refused(EXIT.usage, `a path begins with "/": ${method} /${path}`)
-      const met = host.match(method.toUpperCase(), path)
-      return met.route ? costOn(met.route, met, values.body, models, host) : nowhere(met)
+        throw new QuoteError(EXIT.usage, `a path begins with "/": ${method} /${path}`)
+      const match = host.match(method.toUpperCase(), path)
+      return match.route ? costOn(match.route, match, values.body, models, host) : noRoute(match)
     } catch (thrown) {
-      if (!(thrown instanceof Refused)) throw thrown
+      if (!(thrown instanceof QuoteError)) throw thrown
       process.stderr.write(`${thrown.message}\n`)
       return thrown.exit
     }
   },
 })
 
-interface Said {
+interface CommandResult {
   readonly text: string
   readonly json: object
   readonly exit?: number
 }
 
 /** No route: the wording of `tollgate explain`, without a price. */
-const nowhere = ({ allowed }: Matched<Route>): Said => ({
+const noRoute = ({ allowed }: Matched<Route>): CommandResult => ({
   text: `${allowed.length > 0 ? `405: the path has ${allowed.join(', ')}` : '404: no route'}\n`,
   json: { route: null, allowed },
   exit: EXIT.runTime,
@@ -63,29 +63,29 @@ const nowhere = ({ allowed }: Matched<Route>): Said => ({
 
 const costOn = (
   route: Route,
-  met: Matched<Route>,
+  match: Matched<Route>,
   file: unknown,
   models: Models,
   host: Lent,
-): Said => {
+): CommandResult => {
   const prices = models.prices(host)
   const { name: currency } = prices.currency
-  const said = { route: route.name, currency, lacking: [] }
-  const nothing = (why: string): Said => ({
-    text: `0 ${currency}: ${why}\n`,
-    json: { ...said, most: '0', formula: '0' },
+  const summary = { route: route.name, currency, lacking: [] }
+  const nothing = (reason: string): CommandResult => ({
+    text: `0 ${currency}: ${reason}\n`,
+    json: { ...summary, most: '0', formula: '0' },
   })
   if (!isMetered(route) || !models.called(route)) return nothing('the route calls no model')
   const override = overrideOf(routePrice(route), prices.currency)
   if (override?.rule.free) return nothing('the route is free')
   const live = route.method === 'WS'
   const { body, size } = live ? { body: null, size: 0 } : bodyIn(file)
-  const name = models.asked(route, body, met)
+  const name = models.asked(route, body, match)
   const entry = name === undefined ? undefined : models.find(name, host)
   if (name === undefined || entry === undefined)
-    throw new Refused(EXIT.runTime, `no model answers to "${name ?? 'nothing'}"`)
+    throw new QuoteError(EXIT.runTime, `no model answers to "${name ?? 'nothing'}"`)
   const price = overridden(prices.of(entry), override)
-  if (!price) throw new Refused(EXIT.runTime, `the model ${name} has no price`)
+  if (!price) throw new QuoteError(EXIT.runTime, `the model ${name} has no price`)
   if (price.rule.free) return nothing(`the model ${entry} is free`)
   // The messages of a WebSocket are not known before: assume the whole context of the model.
   const most = mostOf(price, body, live ? (price.context ?? 0) : size)
@@ -93,7 +93,7 @@ const costOn = (
     most.lacking.length > 0 ? `without a price or a bound: ${most.lacking.join(', ')}\n` : ''
   return {
     text: `${most.most} ${currency} at most: ${most.formula}\n${lacks}`,
-    json: { ...said, model: entry, ...most },
+    json: { ...summary, model: entry, ...most },
     exit: lacks === '' ? EXIT.ok : EXIT.runTime,
   }
 }
@@ -109,12 +109,12 @@ const mostOf = (price: Price, body: Json, size: number) => {
 }
 
 const bodyIn = (file: unknown): { readonly body: Json; readonly size: number } => {
-  if (typeof file !== 'string') throw new Refused(EXIT.usage, USAGE)
+  if (typeof file !== 'string') throw new QuoteError(EXIT.usage, USAGE)
   try {
     const bytes = readFileSync(file)
     return { body: JSON.parse(bytes.toString()) as Json, size: bytes.length }
   } catch (thrown) {
     const reason = thrown instanceof Error ? thrown.message : String(thrown)
-    throw new Refused(EXIT.usage, `cannot read ${file}: ${reason}`)
+    throw new QuoteError(EXIT.usage, `cannot read ${file}: ${reason}`)
   }
 }

@@ -1,5 +1,4 @@
-/** What others read of wallets and change in them: balances, quotas, credits of an operator, and what
- *  follows when a balance falls. */
+/** Wallet operations for other folders: balances, quotas, credits, and a trigger on a falling balance. */
 import type { Database, Migration, Row, Sql, Statement } from '../../../engine/plugin.ts'
 import { MOST } from '../../billing/money.ts'
 import { addCredit, type Credit, openWallet } from '../statements.ts'
@@ -11,7 +10,7 @@ const sql = (name: string, text: string): Sql => ({ name: `ledger: ${name}`, tex
 
 const WALLET = sql('wallet', 'SELECT balance, used, overdraft FROM wallets WHERE id = ?')
 
-/** Undefined: the account was never given anything. */
+/** Undefined: the account never had a credit. */
 export const readWallet = async (
   database: Pick<Database, 'read'>,
   account: number,
@@ -19,29 +18,29 @@ export const readWallet = async (
   const [row] = await database.read(WALLET, [walletOf.account(account)])
   return row
 }
-/** The rows of a query on keys, each with what its account has (`balance`, `used`) and what is left of its
- *  own quota (`own_balance`, `own_used`). `keys` selects, among others, `id` and `account`. */
+/** Adds to the rows of a query on keys the funds of the account (`balance`, `used`) and of the key's quota
+ *  (`own_balance`, `own_used`). `keys` must select `id` and `account`. */
 export const withFunds = (keys: string): string => `
   SELECT k.*, w.balance, w.used, o.balance AS own_balance, o.used AS own_used FROM (${keys}) k
     LEFT JOIN wallets w ON w.account = k.account LEFT JOIN wallets o ON o.key = k.id ORDER BY k.id`
-/** The balance of an account, 0 where it has no wallet, within a statement. `account`: a parameter or a column. */
+/** A subquery: the balance of an account, 0 without a wallet. `account`: a parameter or a column. */
 export const balanceInSql = (account: string): string =>
   `coalesce((SELECT balance FROM wallets WHERE account = ${account}), 0)`
 
 // ---------------------------------------------------------------- changing
 
-// A charge beside the list waits for it, or the list for the charge.
+// Serialises the list with concurrent charges.
 const LOCK = sql('lock wallet', 'UPDATE wallets SET granted = granted WHERE id = ?')
-/** What stands behind it in a list sees the balance as it is when the list is applied. */
+/** Locks a wallet: later statements of the list read a stable balance. */
 export const lockWallet = (account: number): Statement => ({
   sql: LOCK,
   values: [walletOf.account(account)],
 })
 
-// No wallet holds more than an amount may be: its sums then stay whole numbers in every store.
+// A balance never exceeds the largest amount, so that sums stay exact in every store.
 const ROOM = sql('room for', 'UPDATE wallets SET balance = balance WHERE id = ? AND balance <= ?')
-/** An account has a wallet from its first credit on. Returns `id` last. Rejects with CREDIT_TOO_LARGE,
- *  or as `addCredit`. */
+/** Adds a credit; creates the wallet on the first one. Returns `id` last. Rejects with CREDIT_TOO_LARGE,
+ *  or like `addCredit`. */
 export const creditAccount = (credit: Credit): readonly Statement[] => {
   const wallet = walletOf.account(credit.account)
   const room = [wallet, MOST - credit.amount]
@@ -52,16 +51,16 @@ export const creditAccount = (credit: Credit): readonly Statement[] => {
   ]
 }
 
-// What is used stays used: only what is left of it moves. A process may have some of it in its share.
+// Usage stays: only the remaining quota changes. Processes may have leased some of it.
 const REQUOTA = sql(
   'requota',
   'UPDATE wallets SET balance = CAST(? AS BIGINT) - used WHERE id = ? AND CAST(? AS BIGINT) - used >= reserved',
 )
 const UNGUARD = sql('unguard', 'UPDATE wallets SET limited = 0 WHERE id = ?')
 
-/** What a key may spend, nanos, in place of what it might so far; undefined: as much as its account has, on
- *  either side. Calls under way end as they began: one that held nothing of a quota is charged to it all the
- *  same, which is why no constraint guards it any more. Rejects with QUOTA_IN_USE. */
+/** Changes the quota of a key, in nanos; undefined: no quota, before or after. Running calls end under the
+ *  terms they began with; one that held nothing of a quota may still be charged to it, so no constraint
+ *  guards such a wallet. Rejects with QUOTA_IN_USE. */
 export const changeQuota = (
   key: number,
   before: bigint | undefined,
@@ -69,7 +68,7 @@ export const changeQuota = (
 ): readonly Statement[] => {
   const wallet = walletOf.key(key)
   return [
-    // Before a process that has not heard of it yet opens it with the old one.
+    // Create the wallet first, or a process with outdated data would create it with the old quota.
     openWallet(wallet, after),
     ...(before === undefined || after === undefined ? [{ sql: UNGUARD, values: [wallet] }] : []),
     ...(after === undefined ? [] : [requota(wallet, after)]),
@@ -87,9 +86,9 @@ const requota = (wallet: number, nanos: bigint): Statement => ({
 const NOW = "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
 const NOW_ON_POSTGRES = 'CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)'
 
-/** A trigger, in place of an earlier one of its name, that runs a statement in the transaction in which the
- *  balance of an account falls. The statement knows NEW.account, NEW.balance, OLD.balance and the time.
- *  `call`: the name of the function on PostgreSQL, there already or not. */
+/** A trigger that runs a statement in the transaction that lowers the balance of an account; replaces a
+ *  trigger of the same name. The statement may use NEW.account, NEW.balance, OLD.balance and `now`.
+ *  `call`: the name of its function on PostgreSQL, which may exist already. */
 export const whenBalanceFalls = (
   { name, call }: { readonly name: string; readonly call: string },
   statement: (now: string) => string,

@@ -47,7 +47,7 @@ for (const engine of ENGINES)
       t.equal(again.text, '{"call":2}')
       const { status, text } = await lost
       t.equal(status, 503)
-      t.match(text, /Idempotency-Key could not be kept in time/)
+      t.match(text, /Idempotency-Key could not be stored in time/)
       t.equal((await post(`${second.url}/a`, 'k')).headers.get('idempotent-replayed'), 'true')
     },
   )

@@ -40,7 +40,7 @@ for (const { engine, host, ...opened } of both) {
     const [key = ''] = /sk-\w+/.exec(made.out) ?? []
     t.match(
       made.out,
-      /^id +account +name +key +expires\n\d+ +ann +unnamed +sk-\w{49} +never\nIt is shown this once/,
+      /^id +account +name +key +expires\n\d+ +ann +unnamed +sk-\w{49} +never\nSave it now: it is not shown again/,
     )
     const listed = await keys(t, 'list')
     t.notMatch(listed.out, key)
@@ -119,29 +119,29 @@ for (const { engine, host, ...opened } of both) {
       [accounts, 'create 42', 2, /not a number alone/],
       [accounts, `create ${'x'.repeat(65)}`, 2, /1 to 64 letters/],
       [accounts, "create x';DROP", 2, /1 to 64 letters/],
-      [accounts, 'create dan --role king', 2, /--role is customer or admin/],
-      [accounts, 'create ann', 3, /There is an account "ann" already/],
+      [accounts, 'create dan --role king', 2, /--role must be customer or admin/],
+      [accounts, 'create ann', 3, /The account "ann" exists already/],
       [accounts, 'list ann', 2, /^Usage: tollgate accounts list$/m],
       [accounts, 'list --note x', 2, /^--note is no option here\nUsage: tollgate accounts list$/m],
       [keys, 'create', 2, /tollgate keys create ACCOUNT/],
-      [keys, 'create nobody', 3, /There is no account "nobody"; `tollgate accounts list`/],
-      [keys, 'create 99', 3, /There is no account "99"/],
-      [keys, 'create ann --expires 2001-01-01', 2, /--expires 2001-01-01 lies in the past/],
-      [keys, 'create ann --expires 0d', 2, /lies in the past/],
+      [keys, 'create nobody', 3, /Unknown account "nobody"; `tollgate accounts list`/],
+      [keys, 'create 99', 3, /Unknown account "99"/],
+      [keys, 'create ann --expires 2001-01-01', 2, /--expires 2001-01-01 is in the past/],
+      [keys, 'create ann --expires 0d', 2, /is in the past/],
       [keys, 'create ann --expires soon', 2, /a time such as 30d/],
       [keys, 'create ann --expires 2030-13-45', 2, /a time such as 30d/],
-      [keys, 'create ann --models a,,b', 2, /--models is a list/],
-      [keys, 'create ann --quota 1.5', 2, /--quota is a whole number above 0/],
+      [keys, 'create ann --models a,,b', 2, /--models must be a comma-separated list/],
+      [keys, 'create ann --quota 1.5', 2, /--quota must be a whole number above 0/],
       [keys, 'create ann --quota 99999999999999999999', 2, /--quota/],
-      [keys, 'create ann --requests many', 2, /--requests is a rate such as 60\/min/],
-      [keys, 'create ann --tokens 1.5/min', 2, /--tokens is a rate such as 60\/min/],
-      [keys, 'create ann --concurrency 0', 2, /--concurrency is a whole number above 0/],
+      [keys, 'create ann --requests many', 2, /--requests must be a rate such as 60\/min/],
+      [keys, 'create ann --tokens 1.5/min', 2, /--tokens must be a rate such as 60\/min/],
+      [keys, 'create ann --concurrency 0', 2, /--concurrency must be a whole number above 0/],
       [keys, 'create ann --name 7', 2, /--name needs a name/],
-      [keys, 'list nobody', 3, /There is no account "nobody"/],
+      [keys, 'list nobody', 3, /Unknown account "nobody"/],
       [keys, 'list ann bob', 2, /^Usage: tollgate keys list \[ACCOUNT\] \[--system\]$/m],
       [keys, 'revoke', 2, /tollgate keys revoke ID/],
       [keys, 'revoke first', 2, /a whole number above 0/],
-      [keys, 'revoke 999', 3, /There is no API key 999; `tollgate keys list`/],
+      [keys, 'revoke 999', 3, /Unknown API key 999; `tollgate keys list`/],
     ]
     const before = [await accounts(t, 'list', '--json'), await keys(t, 'list', '--json')]
     for (const [run, args, exit, sentence] of wrong) {

@@ -58,7 +58,7 @@ t.test('accounts show: the state, the keys and the money of one account', async 
     out,
     /^id +name +role +state +keys +balance +used +overdraft\n\d+ +zoe +customer +suspended/,
   )
-  t.match(await accounts(t, 'show', 'nobody'), { exit: 3, err: /no account "nobody"/ })
+  t.match(await accounts(t, 'show', 'nobody'), { exit: 3, err: /Unknown account "nobody"/ })
   t.match(await accounts(t, 'show'), { exit: 2, err: /^Usage: tollgate accounts show NAME$/m })
 })
 
@@ -76,31 +76,31 @@ t.test('what is no amount, or nobody’s, changes nothing', async t => {
     [2, /decimal places/, 'credit', 'ann', '0.0000000001'],
     [2, /is more than 1000000000/, 'credit', 'ann', '1000000000.01'],
     [2, /not a decimal number/, 'credit', 'ann', '9'.repeat(400)],
-    [3, /would be more than an account can hold/, 'credit', 'ann', '1000000000'],
-    [2, /more than nothing/, 'credit', 'ann', '0.00'],
+    [3, /The balance of "ann" would exceed 1 billion/, 'credit', 'ann', '1000000000'],
+    [2, /must be above 0/, 'credit', 'ann', '0.00'],
     [2, /Usage: tollgate accounts credit NAME AMOUNT/, 'credit', 'ann'],
     [2, /Usage: tollgate accounts credit NAME AMOUNT/, 'credit', 'ann', '1', '2'],
     [2, /--note/, 'credit', 'ann', '1', '--note', 'two\nlines'],
-    [3, /no account "nobody"/, 'credit', 'nobody', '1'],
-    [3, /no account "' OR 1=1 --"/, 'credit', "' OR 1=1 --", '1'],
+    [3, /Unknown account "nobody"/, 'credit', 'nobody', '1'],
+    [3, /Unknown account "' OR 1=1 --"/, 'credit', "' OR 1=1 --", '1'],
     [2, /is negative/, 'debit', 'ann', '--', '-5'],
     [2, /not a decimal number/, 'debit', 'ann', 'ten'],
     [2, /not a decimal number/, 'debit', 'ann', '1; DROP TABLE credits'],
     [2, /exponent/, 'debit', 'ann', '1e3'],
     [2, /decimal places/, 'debit', 'ann', '0.0000000001'],
     [2, /is more than 1000000000/, 'debit', 'ann', '1000000000.01'],
-    [3, /has not as much/, 'debit', 'ann', '12.500000002'],
-    [2, /more than nothing/, 'debit', 'ann', '0'],
+    [3, /Insufficient funds: the balance/, 'debit', 'ann', '12.500000002'],
+    [2, /must be above 0/, 'debit', 'ann', '0'],
     [2, /Usage: tollgate accounts debit NAME AMOUNT/, 'debit', 'ann'],
     [2, /Usage: tollgate accounts debit NAME AMOUNT/, 'debit', 'ann', '1', '2'],
     [2, /--note/, 'debit', 'ann', '1', '--note', 'two\nlines'],
-    [3, /no account "nobody"/, 'debit', 'nobody', '1'],
-    [3, /no account "' OR 1=1 --"/, 'debit', "' OR 1=1 --", '1'],
-    [3, /no call "r"/, 'refund', 'r'],
+    [3, /Unknown account "nobody"/, 'debit', 'nobody', '1'],
+    [3, /Unknown account "' OR 1=1 --"/, 'debit', "' OR 1=1 --", '1'],
+    [3, /Unknown call "r"/, 'refund', 'r'],
     [2, /accounts refund REQUEST/, 'refund'],
     [2, /is negative/, 'overdraft', 'ann', '--', '-1'],
-    [3, /no account/, 'overdraft', 'nobody', '1'],
-    [3, /no account/, 'suspend', 'nobody'],
+    [3, /Unknown account/, 'overdraft', 'nobody', '1'],
+    [3, /Unknown account/, 'suspend', 'nobody'],
     [2, /accounts suspend NAME/, 'suspend'],
     [2, /accounts resume NAME/, 'resume', 'ann', 'bob'],
   ]
@@ -158,8 +158,8 @@ t.test('a refund gives back what a call has cost, once', async t => {
     t.equal(account, 'cid')
     t.match(await usage(t, 'cid', '--to', '2020-01-01'), { exit: 0, out: 'none\n' })
     t.match(await usage(t, 'cid', '--by', 'hour'), { exit: 2, err: /one of call, day/ })
-    t.match(await usage(t, 'cid', '--from', 'monday'), { exit: 2, err: /is a date/ })
-    t.match(await usage(t, 'nobody'), { exit: 3, err: /no account/ })
+    t.match(await usage(t, 'cid', '--from', 'monday'), { exit: 2, err: /must be a date/ })
+    t.match(await usage(t, 'nobody'), { exit: 3, err: /Unknown account/ })
     t.match(await usage(t), { exit: 2, err: /tollgate usage NAME/ })
   })
 })
@@ -172,7 +172,7 @@ t.test('an overdraft lets an account go below nothing, no further', async t => {
   const own = ledgerOn(database)
   t.equal(await own.take(payer(dan), 5_000_000_001n), 'account')
   t.equal(await own.take(payer(dan), 5_000_000_000n), undefined)
-  t.match(await accounts(t, 'overdraft', 'dan', '4.99'), { exit: 3, err: /further down/ })
+  t.match(await accounts(t, 'overdraft', 'dan', '4.99'), { exit: 3, err: /below that overdraft/ })
   own.give(payer(dan), 5_000_000_000n, await own.process())
   await own.close()
   t.match(await accounts(t, 'overdraft', 'dan', '0'), { exit: 0 })
@@ -180,13 +180,19 @@ t.test('an overdraft lets an account go below nothing, no further', async t => {
 
 t.test('a mistaken credit is taken back, as far as no call holds it', async t => {
   const eve = await opened.account('eve')
-  t.match(await accounts(t, 'debit', 'eve', '1'), { exit: 3, err: /has not as much/ })
+  t.match(await accounts(t, 'debit', 'eve', '1'), {
+    exit: 3,
+    err: /Insufficient funds: the balance/,
+  })
   t.same(await rows(`SELECT id FROM wallets WHERE id = ${eve * 2}`), [], 'no wallet either')
   await accounts(t, 'credit', 'eve', '10')
   const own = ledgerOn(database)
   const held = 4_000_000_000n
   t.equal(await own.take(payer(eve), held), undefined)
-  t.match(await accounts(t, 'debit', 'eve', '6.000000001'), { exit: 3, err: /has not as much/ })
+  t.match(await accounts(t, 'debit', 'eve', '6.000000001'), {
+    exit: 3,
+    err: /Insufficient funds: the balance/,
+  })
   t.match((await accounts(t, 'debit', 'eve', '6', '--note', 'credited twice', '--json')).json(), {
     ...{ name: 'eve', balance: '4', used: '0' },
   })
@@ -198,7 +204,10 @@ t.test('a mistaken credit is taken back, as far as no call holds it', async t =>
   t.match((await accounts(t, 'debit', 'eve', '4', '--json')).json(), { balance: '0' })
   await accounts(t, 'overdraft', 'eve', '1')
   t.match((await accounts(t, 'debit', 'eve', '1', '--json')).json(), { balance: '-1' })
-  t.match(await accounts(t, 'debit', 'eve', '0.000000001'), { exit: 3, err: /has not as much/ })
+  t.match(await accounts(t, 'debit', 'eve', '0.000000001'), {
+    exit: 3,
+    err: /Insufficient funds: the balance/,
+  })
   await own.close()
 })
 

@@ -103,7 +103,7 @@ t.test('one kind on a route of the other', async t => {
   await t.rejects(accounts.route('key')({ headers: bearer(token.text) }), {
     code: 'AUTH_KIND',
     status: 401,
-    message: 'This route takes an API key (sk-…), not a system token (st-…)',
+    message: 'This route accepts an API key (sk-…), not a system token (st-…)',
   })
   await t.rejects(accounts.route('query-key')({ query: `key=${token.text}` }), {
     code: 'AUTH_KIND',

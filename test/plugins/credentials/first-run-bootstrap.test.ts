@@ -110,7 +110,7 @@ const CREDITS = sql('credits', 'SELECT account, kind, amount, note FROM credits'
 t.test('without a ledger there is no demo money, and that is no reason to fail', async t => {
   await empty()
   const text = await auth.welcome({ ...host, upstreams: { gp: inside } }, { url: 'http://x' })
-  t.match(text, /no money yet.*\n[\s\S]*curl/)
+  t.match(text, /no balance yet.*\n[\s\S]*curl/)
 })
 
 t.test('demo money only where nothing but the sandbox answers, and noted as such', async t => {
@@ -128,13 +128,13 @@ t.test('demo money only where nothing but the sandbox answers, and noted as such
   for (const more of WITHOUT) {
     await empty()
     const text = await auth.welcome({ ...host, ...more }, { url: 'http://x' })
-    t.match(text, /It has no money yet. To give it some: tollgate accounts credit admin 100\n/)
+    t.match(text, /It has no balance yet. Add credit: tollgate accounts credit admin 100\n/)
     t.same(await database.read(CREDITS, []), [])
   }
   await empty()
   const section = settings({ database: 'sqlite:', currency: { name: 'EUR' } })
   const ground = { ...host, section, upstreams: { gp: inside, cl: inside } }
-  t.match(await auth.welcome(ground, { url: 'http://x' }), /given 100 EUR of demo money/)
+  t.match(await auth.welcome(ground, { url: 'http://x' }), /has 100 EUR of demo money/)
   const credit = { account: 1, kind: 'credit', amount: 100_000_000_000, note: 'demo' }
   t.same(await database.read(CREDITS, []), [credit])
   t.equal(await auth.welcome(ground, { url: 'http://x' }), undefined)

@@ -78,7 +78,7 @@ routes:
   await database.write(addToken({ account, name: 'test', secret: token }, now))
   const ask = (dialect: string, secret: string) =>
     fetch(`${gateway.url}/${dialect}`, { headers: { authorization: `Bearer ${secret}` } })
-  const text = 'This route is for accounts with the role "admin"'
+  const text = 'This route requires an account with the role "admin"'
   const BODIES = {
     openai: { error: { type: 'permission_error', code: 'permission_denied' } },
     anthropic: { type: 'error', error: { type: 'permission_error', message: text } },
@@ -92,7 +92,7 @@ routes:
     t.equal(response.status, 403, dialect)
     const said = await response.text()
     t.match(JSON.parse(said), body, dialect)
-    t.match(said, /accounts with the role/)
+    t.match(said, /an account with the role/)
   }
   // Whoever is let in meets an upstream that is not there.
   t.equal((await ask('openai', admin)).status, 502)

@@ -8,7 +8,7 @@ import { codeOf, install, post } from '../../helpers/idempotent.ts'
 import { eventually } from '../../helpers/primary.ts'
 import { sql, statement } from '../../helpers/store.ts'
 
-t.test('an answer that asks for another try gets one', async t => {
+t.test('idempotency: a retryable response is not stored', async t => {
   const here = await install(t)
   const { url } = await here.worker()
   const plain = here.script
@@ -22,7 +22,7 @@ t.test('an answer that asks for another try gets one', async t => {
   }
 })
 
-t.test('an answer that would be the same again is kept', async t => {
+t.test('idempotency: a final error response is stored', async t => {
   const here = await install(t)
   const { url } = await here.worker()
   for (const status of [400, 401, 403, 404, 413, 422]) {
@@ -35,28 +35,31 @@ t.test('an answer that would be the same again is kept', async t => {
   t.equal(here.calls, 6)
 })
 
-t.test('an upstream that dies, before its answer and within', async t => {
-  const here = await install(t)
-  const { url } = await here.worker()
-  const plain = here.script
-  here.script = (request, _response) => void request.socket.destroy()
-  t.equal((await post(`${url}/a`, 'early')).status, 502)
-  here.script = (request, response) => {
-    response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n')
-    setImmediate(() => request.socket.destroy())
-  }
-  await post(`${url}/a`, 'late').catch(() => undefined)
-  here.script = plain
-  for (const key of ['early', 'late']) {
-    const again = await post(`${url}/a`, key)
-    t.equal(again.status, 200)
-    t.notOk(again.headers.has('idempotent-replayed'), key)
-  }
-})
+t.test(
+  'idempotency: the key is freed when the upstream fails before or within its response',
+  async t => {
+    const here = await install(t)
+    const { url } = await here.worker()
+    const plain = here.script
+    here.script = (request, _response) => void request.socket.destroy()
+    t.equal((await post(`${url}/a`, 'early')).status, 502)
+    here.script = (request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n')
+      setImmediate(() => request.socket.destroy())
+    }
+    await post(`${url}/a`, 'late').catch(() => undefined)
+    here.script = plain
+    for (const key of ['early', 'late']) {
+      const again = await post(`${url}/a`, key)
+      t.equal(again.status, 200)
+      t.notOk(again.headers.has('idempotent-replayed'), key)
+    }
+  },
+)
 
 const stage = (stage: Stage): Plugin => plugin(stage)
 
-t.test('a stream that tells of its error and ends as if it were whole', async t => {
+t.test('idempotency: a stream with an error event frees the key', async t => {
   const here = await install(t)
   const breaks = stage({
     async handle(exchange, next) {
@@ -74,7 +77,7 @@ t.test('a stream that tells of its error and ends as if it were whole', async t 
   t.equal((await post(`${url}/a`, 'k')).text, '{"call":2}')
 })
 
-t.test('a fault of a later stage, and a hold that is refused beside the call', async t => {
+t.test('idempotency: a fault of a later stage and a refused hold free the key', async t => {
   const here = await install(t)
   let how = 'throw'
   const refuses = stage({
@@ -105,7 +108,7 @@ t.test('a fault of a later stage, and a hold that is refused beside the call', a
     })
 })
 
-t.test('the reply is kept with the settlement, or neither', async t => {
+t.test('idempotency: response and settlement are stored together or not at all', async t => {
   const here = await install(t)
   await here.database.migrate('test', [
     { number: 1, text: 'CREATE TABLE charges (request TEXT PRIMARY KEY)' },
@@ -140,7 +143,7 @@ t.test('the reply is kept with the settlement, or neither', async t => {
   t.equal(await charges(), 1, 'billed once')
 })
 
-t.test('a client that leaves, and comes back', async t => {
+t.test('idempotency: a client that left can run its request again', async t => {
   const here = await install(t)
   const { url } = await here.worker()
   const plain = here.script

@@ -70,7 +70,7 @@ for (const engine of ENGINES)
     t.equal((await post(`${url}/a`, 'k')).text, '{"call":1}')
   })
 
-t.test('keys that are none', async t => {
+t.test('idempotency: refuses invalid keys', async t => {
   const here = await install(t)
   const { url } = await here.worker()
   for (const wrong of ['a b', 'x'.repeat(256), 'caf\u00e9', '\u0001', ' ', 'a, b'])
@@ -92,7 +92,7 @@ t.test('keys that are none', async t => {
   t.equal((await here.rows()).length, 4)
 })
 
-t.test('a restart, and then 24 hours', async t => {
+t.test('idempotency: responses survive a restart and expire after 24 hours', async t => {
   const here = await install(t)
   const before = await here.worker()
   t.equal((await post(`${before.url}/a`, 'k')).text, '{"call":1}')
@@ -128,7 +128,7 @@ for (const engine of ENGINES)
     t.equal(again.headers.get('content-type'), 'text/event-stream')
   })
 
-t.test('a reply without a body', async t => {
+t.test('idempotency: stores a response without a body', async t => {
   const here = await install(t)
   const { url } = await here.worker()
   here.script = (_, response) => void response.writeHead(204).end()
@@ -139,14 +139,14 @@ t.test('a reply without a body', async t => {
   t.equal(here.calls, 1)
 })
 
-t.test('larger than what is kept: said so, and not run again', async t => {
+t.test('idempotency: a repeated request with a too large response is refused with 410', async t => {
   const here = await install(t)
   const { url } = await here.worker({ options: { largest: '1KiB' } })
   here.script = (_, response) => void response.end('x'.repeat(1_025))
   t.equal((await post(`${url}/a`, 'large')).text.length, 1_025)
   const again = await post(`${url}/a`, 'large')
   t.equal(again.status, 410)
-  t.match(again.text, /larger than the 1024 bytes/)
+  t.match(again.text, /exceeds the 1024 bytes/)
   here.script = (_, response) => void response.end('x'.repeat(1_024))
   await post(`${url}/a`, 'fits')
   t.equal((await post(`${url}/a`, 'fits')).text.length, 1_024)

@@ -44,26 +44,29 @@ for (const engine of ENGINES)
     const books = await openBooks(t, engine)
     const { database } = books
 
-    t.test('a clock that is set back between a credit and its charges: no alarm', async t => {
-      const ledger = await books.ledger()
-      const now = Date.now()
-      await giveCredit(database, 1, 200n, now)
-      await call(books, ledger, 'back-1', payer(1), 100n)
-      await database.write([settleCharge({ request: 'back-1', ...closing(now - HOUR) })])
-      t.equal(await ledger.take(payer(1), 100n), undefined)
-      const hold = {
-        ...{ request: 'back-2', account: 1, key: undefined, keyHeld: false, held: 100n },
-        ...{ process: await ledger.process(), route: 'r', model: 'm', version: 1, rule: '' },
-      }
-      const opened = now - HOUR
-      await database.write(singleRowCharge({ ...hold, opened }, closing(now - HOUR)))
-      const next = now - 2 * HOUR
-      await giveCredit(database, 1, 50n, next)
-      t.same(await audit(database), [])
-      t.match(await books.wallet(1), { balance: 50n })
-    })
+    t.test(
+      'audit: reports nothing when a clock is set back between a credit and its charges',
+      async t => {
+        const ledger = await books.ledger()
+        const now = Date.now()
+        await giveCredit(database, 1, 200n, now)
+        await call(books, ledger, 'back-1', payer(1), 100n)
+        await database.write([settleCharge({ request: 'back-1', ...closing(now - HOUR) })])
+        t.equal(await ledger.take(payer(1), 100n), undefined)
+        const hold = {
+          ...{ request: 'back-2', account: 1, key: undefined, keyHeld: false, held: 100n },
+          ...{ process: await ledger.process(), route: 'r', model: 'm', version: 1, rule: '' },
+        }
+        const opened = now - HOUR
+        await database.write(singleRowCharge({ ...hold, opened }, closing(now - HOUR)))
+        const next = now - 2 * HOUR
+        await giveCredit(database, 1, 50n, next)
+        t.same(await audit(database), [])
+        t.match(await books.wallet(1), { balance: 50n })
+      },
+    )
 
-    t.test('an overdraft in the order of the store: found, however the clock hides it', async t => {
+    t.test('audit: finds an overdraft in store order when clocks hide it', async t => {
       const [last] = await books.rows('SELECT max(id) AS id FROM credits')
       await giveCredit(database, 2, 100n, 0)
       const before = { account: 2, request: 'early', closed: Date.now() }

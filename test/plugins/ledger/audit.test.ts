@@ -29,11 +29,11 @@ await done.settle?.(60n)
 await call(books, ledger, 'b', payer(1, 11, 900n), 100n)
 const write = (text: string) => books.database.write([{ sql: { name: text, text }, values: [] }])
 
-t.test('right books', async t => {
+t.test('audit: finds nothing in a correct ledger', async t => {
   t.same(await audit(books.database), [])
 })
 
-t.test('no sum is read anew for every wallet', async t => {
+t.test('audit: computes each sum once, not once per wallet', async t => {
   const memory = openMemory()
   const asked: string[] = []
   await audit({
@@ -122,7 +122,7 @@ const startMetered = async (t: Test) => {
 }
 type Run = Parameters<Jobs['start']>[2]
 
-t.test('every hour: the metric is the number of findings, and each is told in the log', async t => {
+t.test('audit job: sets the metric to the number of findings and logs each', async t => {
   const { jobs, said, shown } = await startMetered(t)
   t.equal(jobs.get('ledger audit')?.every, 3_600_000)
   const right = await shown()

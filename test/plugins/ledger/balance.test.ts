@@ -9,7 +9,7 @@ const opened = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
 
 for (const [at, books] of opened.entries())
   t.test(`on ${ENGINES[at]}`, async t => {
-    t.test('forty calls at once, settled in any order, beside shares that come and go', async t => {
+    t.test('local balance: is exact after forty concurrent calls while leases change', async t => {
       const chance = createChance()
       const random = (below: number): number => Math.floor(chance() * below)
       await books.credit(1, 3_000n)
@@ -34,22 +34,25 @@ for (const [at, books] of opened.entries())
       t.equal(ledger.balance(1), expected)
     })
 
-    t.test('what is decided otherwise is taken back; what was buried is not known', async t => {
-      await books.credit(2, 1_000n)
-      const ledger = await books.ledger()
-      t.equal(ledger.balance(2), undefined, 'nothing was asked yet')
-      await call(books, ledger, 'b1', payer(2, 21, 500n), 100n)
-      const process = await ledger.process()
-      ledger.recordCharge(payer(2, 21, 500n), 100n, process)
-      t.equal(ledger.balance(2), 900n)
-      ledger.recordCharge(payer(2, 21, 500n), -60n, process)
-      t.equal(ledger.balance(2), 960n)
-      ledger.recordCharge(payer(2), 500n, 'somebody else')
-      t.equal(ledger.balance(2), 960n)
-      t.equal(ledger.balanceAfter(payer(2), 960n, process), 0n, 'also when all of it is spent')
-      ledger.onExpelled(process)
-      t.equal(ledger.balance(2), undefined)
-    })
+    t.test(
+      'local balance: corrects a changed charge, and is unknown after the process is reaped',
+      async t => {
+        await books.credit(2, 1_000n)
+        const ledger = await books.ledger()
+        t.equal(ledger.balance(2), undefined, 'nothing was asked yet')
+        await call(books, ledger, 'b1', payer(2, 21, 500n), 100n)
+        const process = await ledger.process()
+        ledger.recordCharge(payer(2, 21, 500n), 100n, process)
+        t.equal(ledger.balance(2), 900n)
+        ledger.recordCharge(payer(2, 21, 500n), -60n, process)
+        t.equal(ledger.balance(2), 960n)
+        ledger.recordCharge(payer(2), 500n, 'somebody else')
+        t.equal(ledger.balance(2), 960n)
+        t.equal(ledger.balanceAfter(payer(2), 960n, process), 0n, 'also when all of it is spent')
+        ledger.onExpelled(process)
+        t.equal(ledger.balance(2), undefined)
+      },
+    )
   })
 
 t.test(
@@ -90,7 +93,7 @@ t.test(
   },
 )
 
-t.test('a store that does not answer changes nothing', async t => {
+t.test('local balance: keeps its value while the store does not answer', async t => {
   let now = 0
   const balances = new Balances(
     () => Promise.reject(new Error('away')),

@@ -25,7 +25,7 @@ for (const [at, books] of opened.entries())
     await books.database.write([{ sql: { name: spoilt, text: spoilt }, values: [] }])
     await odd.release?.()
 
-    await t.test('JSON lines', async t => {
+    await t.test('export ledger: prints JSON lines', async t => {
       const { exit, out } = await runCommand(t, 'export', { export: exportCommand }, host, [
         'ledger',
         '--jsonl',
@@ -48,7 +48,7 @@ for (const [at, books] of opened.entries())
       ])
       t.equal(lines.length, 4, 'what is open has not happened yet')
     })
-    await t.test('CSV', async t => {
+    await t.test('export ledger: prints CSV', async t => {
       const { exit, out } = await runCommand(t, 'export', { export: exportCommand }, host, [
         'ledger',
       ])
@@ -61,7 +61,7 @@ for (const [at, books] of opened.entries())
     })
   })
 
-t.test('asked for something else', async t => {
+t.test('export ledger: refuses invalid options', async t => {
   const host = {} as Lent
   for (const args of [[], ['books'], ['ledger', 'x'], ['ledger', '--csv', '--jsonl']])
     t.match(await runCommand(t, 'export', { export: exportCommand }, host, args), {

@@ -9,7 +9,7 @@ const opened = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
 
 for (const [at, books] of opened.entries())
   t.test(`on ${ENGINES[at]}`, async t => {
-    t.test('a call that is settled lowers the balance by what it cost', async t => {
+    t.test('hold: a settled call lowers the balance by its cost', async t => {
       await books.credit(1, 1_000n)
       const ledger = await books.ledger()
       const held = await call(books, ledger, 'a1', payer(1, 11), 300n)
@@ -23,7 +23,7 @@ for (const [at, books] of opened.entries())
       t.match(await books.wallet(1), { balance: 880n, reserved: 0n }, 'nothing stays reserved')
     })
 
-    t.test('a call that is released costs nothing', async t => {
+    t.test('hold: a released call costs nothing', async t => {
       await books.credit(2, 1_000n)
       const ledger = await books.ledger()
       const held = await call(books, ledger, 'b1', payer(2), 1_000n)
@@ -32,7 +32,7 @@ for (const [at, books] of opened.entries())
       t.equal(await ledger.take(payer(2), 1_000n), undefined)
     })
 
-    t.test('closed once, and for good', async t => {
+    t.test('hold: closes exactly once', async t => {
       await books.credit(3, 1_000n)
       const ledger = await books.ledger()
       const held = await call(books, ledger, 'c1', payer(3), 100n)
@@ -63,7 +63,7 @@ for (const [at, books] of opened.entries())
       await t.rejects(twice, { code: 'CHARGE_EXISTS' }, 'one row for a request, ever')
     })
 
-    t.test('never more than is held', async t => {
+    t.test('hold: charges at most the held amount', async t => {
       await books.credit(4, 1_000n)
       const ledger = await books.ledger()
       const held = await call(books, ledger, 'd1', payer(4), 100n)
@@ -72,36 +72,46 @@ for (const [at, books] of opened.entries())
       t.match(await books.wallet(4), { balance: 900n }, 'what is beyond is written down, not taken')
     })
 
-    t.test('nothing in the wallet, no wallet at all, a quota of the key', async t => {
-      const ledger = await books.ledger()
-      t.equal(await ledger.take(payer(5), 1n), 'account', 'no wallet')
-      await books.credit(5, 100n)
-      t.equal(await ledger.take(payer(5), 101n), 'account')
-      t.equal(await ledger.take(payer(5), 10n ** 30n), 'account', 'more than a store can count')
-      t.equal(await ledger.take(payer(5), 10n ** 18n), 'account')
-      t.equal(await ledger.take(payer(5, 51, 60n), 61n), 'key')
-      t.equal(await ledger.take(payer(5, 51, 60n), 60n), undefined)
-      t.equal(await ledger.take(payer(5, 51, 60n), 1n), 'key')
-      t.equal(await ledger.take(payer(5, 52), 40n), undefined, 'a key without one has what is left')
-      t.equal(await ledger.take(payer(5, 52), 1n), 'account')
-      t.equal(await ledger.take(payer(5, 52), 0n), undefined, 'what is free asks for nothing')
-    })
+    t.test(
+      'hold: refuses without balance, without wallet, and beyond the quota of a key',
+      async t => {
+        const ledger = await books.ledger()
+        t.equal(await ledger.take(payer(5), 1n), 'account', 'no wallet')
+        await books.credit(5, 100n)
+        t.equal(await ledger.take(payer(5), 101n), 'account')
+        t.equal(await ledger.take(payer(5), 10n ** 30n), 'account', 'more than a store can count')
+        t.equal(await ledger.take(payer(5), 10n ** 18n), 'account')
+        t.equal(await ledger.take(payer(5, 51, 60n), 61n), 'key')
+        t.equal(await ledger.take(payer(5, 51, 60n), 60n), undefined)
+        t.equal(await ledger.take(payer(5, 51, 60n), 1n), 'key')
+        t.equal(
+          await ledger.take(payer(5, 52), 40n),
+          undefined,
+          'a key without one has what is left',
+        )
+        t.equal(await ledger.take(payer(5, 52), 1n), 'account')
+        t.equal(await ledger.take(payer(5, 52), 0n), undefined, 'what is free asks for nothing')
+      },
+    )
 
-    t.test('a hundred at once on money for ten, from two processes', async t => {
-      await books.credit(6, 10n)
-      const ledgers = [await books.ledger(), await books.ledger()]
-      const calls = Array.from({ length: 100 }, async (_, at) => {
-        const ledger = ledgers[at % 2]
-        const held = ledger && (await call(books, ledger, `f${at}`, payer(6), 1n))
-        await held?.settle?.(1n)
-        return held?.lack === undefined
-      })
-      const served = (await Promise.all(calls)).filter(Boolean).length
-      t.equal(served, 10)
-      t.match(await books.wallet(6), { balance: 0n, reserved: 0n, used: 10n })
-    })
+    t.test(
+      'hold: admits ten of a hundred concurrent calls of two processes with money for ten',
+      async t => {
+        await books.credit(6, 10n)
+        const ledgers = [await books.ledger(), await books.ledger()]
+        const calls = Array.from({ length: 100 }, async (_, at) => {
+          const ledger = ledgers[at % 2]
+          const held = ledger && (await call(books, ledger, `f${at}`, payer(6), 1n))
+          await held?.settle?.(1n)
+          return held?.lack === undefined
+        })
+        const served = (await Promise.all(calls)).filter(Boolean).length
+        t.equal(served, 10)
+        t.match(await books.wallet(6), { balance: 0n, reserved: 0n, used: 10n })
+      },
+    )
 
-    t.test('what one process has and does not need, another gets', async t => {
+    t.test('lease: unused money of one process is available to another', async t => {
       await books.credit(7, 1_000n)
       const [rich, poor] = [await books.ledger(), await books.ledger()]
       t.equal(await rich.take(payer(7), 100n), undefined)
@@ -109,7 +119,7 @@ for (const [at, books] of opened.entries())
       t.equal(await poor.take(payer(7), 1_000n), undefined)
     })
 
-    t.test('what two have left over, and lack, is put together by one of them', async t => {
+    t.test('lease: one of two waiting processes gets the unused money of both', async t => {
       await books.credit(20, 1_000n)
       const ledgers = [await books.ledger(), await books.ledger()]
       const both = (name: string, held: bigint) =>
@@ -122,7 +132,7 @@ for (const [at, books] of opened.entries())
       t.same(lacks.toSorted(), ['account', undefined])
     })
 
-    t.test('a process that ends without a word: what it held goes back', async t => {
+    t.test('hold: is released when its process crashes', async t => {
       await books.credit(8, 1_000n)
       const dead = await books.ledger()
       const name = await dead.process()
@@ -165,7 +175,7 @@ for (const [at, books] of opened.entries())
       },
     )
 
-    t.test('the books balance', async t => {
+    t.test('hold: the audit finds nothing afterwards', async t => {
       await new Promise(resolve => setTimeout(resolve, 1_100))
       const [sums] = await books.rows(`SELECT
       (SELECT sum(balance) FROM wallets WHERE id % 2 = 0) AS balances,
@@ -177,7 +187,7 @@ for (const [at, books] of opened.entries())
     })
   })
 
-t.test('a store that forgets what it is told: a trial says whether it could be taken', async t => {
+t.test('lease: a trial store that discards writes reports what it could grant', async t => {
   const room = { value: 100 }
   const forgetful = {
     write: async (list: readonly unknown[]) => list.map(() => []),

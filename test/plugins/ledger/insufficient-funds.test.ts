@@ -11,7 +11,7 @@ const payer: Payer = { account: 1, key: 2, quota: 5n * CNY }
 const refuse = (room: RefusalTerms['ledger']['available'], limitField?: string) =>
   insufficientFunds({ ledger: { available: room }, currency: 'CNY', limitField })
 
-t.test('an account: the cost rounded up, the balance down', async t => {
+t.test('insufficient funds: rounds the cost up and the balance of the account down', async t => {
   const asked: Payer[] = []
   const fault = await refuse(async who => {
     asked.push(who)
@@ -25,7 +25,7 @@ t.test('an account: the cost rounded up, the balance down', async t => {
   t.same(asked, [{ account: 1, key: undefined, quota: undefined }], 'not what its key may spend')
 })
 
-t.test('a key: what is left of its quota', async t => {
+t.test('insufficient funds: shows the remaining quota of a key', async t => {
   const fault = await refuse(async who => who.quota ?? 0n, 'maxOutputTokens')(
     'key',
     payer,
@@ -38,13 +38,16 @@ t.test('a key: what is left of its quota', async t => {
   )
 })
 
-t.test('a request without a bound of its output, and an account in its overdraft', async t => {
-  const fault = await refuse(async () => -3n * CNY)('account', payer, 936_000n)
-  t.equal(
-    fault.message,
-    'Insufficient balance: this call may cost up to 0.00094 CNY, you have 0.00 CNY. Add credit.',
-  )
-})
+t.test(
+  'insufficient funds: handles formats without an output limit, and a negative balance',
+  async t => {
+    const fault = await refuse(async () => -3n * CNY)('account', payer, 936_000n)
+    t.equal(
+      fault.message,
+      'Insufficient balance: this call may cost up to 0.00094 CNY, you have 0.00 CNY. Add credit.',
+    )
+  },
+)
 
 t.test(
   'money that came back meanwhile, or a store that does not answer: no wrong number',
@@ -56,7 +59,7 @@ t.test(
   },
 )
 
-t.test('amounts for a reader', async t => {
+t.test('roundMoney: rounds amounts for display', async t => {
   const cases: readonly (readonly [nanos: bigint, up: string, down: string])[] = [
     [0n, '0.00', '0.00'],
     [1n, '0.000000001', '0.000000001'],

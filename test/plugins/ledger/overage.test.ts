@@ -69,33 +69,33 @@ const away = () => new Error('STORE_UNAVAILABLE')
 const closed = (told: readonly Statement[]) =>
   JSON.stringify(told, (_, value) => (typeof value === 'bigint' ? `${value}n` : value))
 
-t.test('the first answer was lost: asked again, and collected', async t => {
+t.test('overage: is collected when the store fails once', async t => {
   const { settle, told, warned, answers } = billOver([away(), undefined])
   await settle(USED)
   t.same(answers, [], 'asked twice')
   t.match(closed(told), '"3000000000n"')
   t.same(warned, [])
 })
-t.test('no answer at all: what is held is charged, the rest is written down', async t => {
+t.test('overage: is recorded as uncollected when the store fails twice', async t => {
   const { settle, told, warned, counted } = billOver([away(), away()], away())
   await settle(USED)
   t.match(closed(told), '"2000000000n"')
   t.match(warned, [{ id: 'r1', model: 'm', uncollected: '2000000000' }])
   t.same(counted, ['uncollected_total'])
 })
-t.test('an account without more is not asked again', async t => {
+t.test('overage: an account without balance is not asked again', async t => {
   const { settle, warned, answers } = billOver(['account', undefined])
   await settle(USED)
   t.equal(answers.length, 1)
   t.equal(warned.length, 1)
 })
-t.test('an account with less than that gives what it has', async t => {
+t.test('overage: takes the available balance when it is smaller', async t => {
   const { settle, told, warned } = billOver(['account', undefined], NANOS / 2n)
   await settle(USED)
   t.match(closed(told), '"1500000000n","1500000000n"', 'charged, and not collected')
   t.match(warned, [{ uncollected: '1500000000' }])
 })
-t.test('somebody else was first: what is held is charged', async t => {
+t.test('overage: charges the hold when other calls took the balance', async t => {
   const { settle, told, warned } = billOver(
     ['account', 'account', 'account', 'account'],
     NANOS / 2n,
@@ -104,7 +104,7 @@ t.test('somebody else was first: what is held is charged', async t => {
   t.match(closed(told), '"1000000000n","2000000000n"')
   t.equal(warned.length, 1)
 })
-t.test('bill: charges at most twice its hold, and alarms about the rest', async t => {
+t.test('metered call: charges at most twice its hold and reports the rest', async t => {
   const { settle, told, warned, counted, answers } = billOver([undefined], 0n, 2n * NANOS)
   await settle(USED)
   t.same(answers, [], 'one unit beyond the hold is asked for, not two')
@@ -112,7 +112,7 @@ t.test('bill: charges at most twice its hold, and alarms about the rest', async 
   t.match(warned, [{ id: 'r1', model: 'm', uncollected: '1000000000' }])
   t.same(counted, ['uncollected_total'])
 })
-t.test('bill: stores the largest number a column takes for what costs more', async t => {
+t.test('metered call: stores the largest column value for a larger cost', async t => {
   const { settle, told } = billOver([undefined], 0n, 2n * NANOS)
   await settle({ meters: { output: Number.MAX_SAFE_INTEGER }, estimated: false })
   t.match(closed(told), `"${2n ** 63n - 1n}n"`)

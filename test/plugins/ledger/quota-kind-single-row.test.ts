@@ -111,23 +111,26 @@ for (const store of stores)
         if (after !== undefined) t.equal(settled.balance, after - 3 * DUE, 'what is left of it')
       })
 
-    t.test('a quota smaller than what the call will cost: it began without one', async t => {
-      const key = 21
-      here.script = async (_, response) => {
-        await database.write(changeQuota(key, undefined, BigInt(DUE - 2_000)))
-        response.setHeader('content-type', 'application/json').end(ANSWER)
-      }
-      const reply = await call(key)
-      t.equal(reply.status, 200)
-      t.equal(reply.headers.get('x-tollgate-charge'), '0.006')
-      spent += DUE
-      t.match(await wallet(key * 2 + 1), { used: DUE, balance: -2_000, reserved: 0 })
-      const refused = await call(key, DUE - 2_000)
-      t.equal(refused.status, 403)
-      t.match(refused.text, 'pre_consume_token_quota_failed')
-    })
+    t.test(
+      'single-row charge: a quota set during a call does not refuse its larger cost',
+      async t => {
+        const key = 21
+        here.script = async (_, response) => {
+          await database.write(changeQuota(key, undefined, BigInt(DUE - 2_000)))
+          response.setHeader('content-type', 'application/json').end(ANSWER)
+        }
+        const reply = await call(key)
+        t.equal(reply.status, 200)
+        t.equal(reply.headers.get('x-tollgate-charge'), '0.006')
+        spent += DUE
+        t.match(await wallet(key * 2 + 1), { used: DUE, balance: -2_000, reserved: 0 })
+        const refused = await call(key, DUE - 2_000)
+        t.equal(refused.status, 403)
+        t.match(refused.text, 'pre_consume_token_quota_failed')
+      },
+    )
 
-    t.test('the books are exact', async t => {
+    t.test('single-row charge: the ledger is exact afterwards', async t => {
       t.same(await audit(database), [])
       const row = await eventually(async () => {
         const found = await wallet(walletOf.account(1))

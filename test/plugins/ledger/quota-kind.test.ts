@@ -47,18 +47,21 @@ for (const [at, books] of opened.entries())
       },
     )
 
-    t.test('a quota for a key that never called, before a process opens it with none', async t => {
-      await books.credit(2, 1_000n)
-      const ledger = await books.ledger()
-      await database.write(changeQuota(21, undefined, 50n))
-      const late = await call(books, ledger, 'b1', payer(2, 21), 70n)
-      await late.settle?.(70n)
-      t.match(await key(21), { used: 70, balance: -20, reserved: 0 })
-      await database.write(changeQuota(21, 50n, undefined))
-      t.match(await key(21), { used: 70, limited: 0 })
-    })
+    t.test(
+      'quota change: applies to an unused key before a process creates its wallet without one',
+      async t => {
+        await books.credit(2, 1_000n)
+        const ledger = await books.ledger()
+        await database.write(changeQuota(21, undefined, 50n))
+        const late = await call(books, ledger, 'b1', payer(2, 21), 70n)
+        await late.settle?.(70n)
+        t.match(await key(21), { used: 70, balance: -20, reserved: 0 })
+        await database.write(changeQuota(21, 50n, undefined))
+        t.match(await key(21), { used: 70, limited: 0 })
+      },
+    )
 
-    t.test('a process buried with both kinds under way', async t => {
+    t.test('quota change: reaping releases calls with and without a quota', async t => {
       await books.credit(3, 1_000n)
       const ledger = await books.ledger()
       await call(books, ledger, 'c1', payer(3, 31, 500n), 100n)
@@ -69,7 +72,7 @@ for (const [at, books] of opened.entries())
       t.match(await books.wallet(3), { balance: 1_000n, reserved: 0n })
     })
 
-    t.test('any order of calls, settlements and changes', async t => {
+    t.test('quota change: is exact in any order of calls, settlements and changes', async t => {
       const chance = createChance()
       const below = (most: number): number => Math.floor(chance() * most)
       await books.credit(4, 100_000n)
@@ -112,7 +115,7 @@ for (const [at, books] of opened.entries())
       t.match(await books.wallet(4), { balance: 100_000n - spent, reserved: 0n })
     })
 
-    t.test('the books balance', async t => {
+    t.test('quota change: the audit finds nothing afterwards', async t => {
       t.same(await audit(database), [])
     })
   })

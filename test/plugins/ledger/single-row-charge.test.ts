@@ -58,7 +58,7 @@ const balanced = async (t: Test, { database }: Installation) => t.same(await aud
 
 for (const engine of ENGINES)
   t.test(engine, async t => {
-    t.test('nothing is written while a plain answer is awaited, and one row before it', async t => {
+    t.test('single-row charge: writes one row, before the plain response leaves', async t => {
       const { here, url, rows } = await arrange(t, engine)
       let during: unknown
       here.script = async (_, response) => {
@@ -72,7 +72,7 @@ for (const engine of ENGINES)
       await balanced(t, here)
     })
 
-    t.test('a stream is held in the store before its first byte', async t => {
+    t.test('hold: a stream has a row before its first byte', async t => {
       const { here, url, rows } = await arrange(t, engine)
       let during: unknown
       here.script = async (_, response) => {
@@ -88,28 +88,34 @@ for (const engine of ENGINES)
       t.match(await rows(), [{ state: 'settled', amount: 6_000_000 }])
     })
 
-    t.test('so is what turns out to be long, or a stream that nobody asked for', async t => {
-      const { here, url, rows } = await arrange(t, engine)
-      const long = [json('x'.repeat(2_000_000)), 'x'.repeat(1_500_000)] as const
-      const events = [{ 'content-type': 'text/event-stream' }, 'data: {"choices":[]}\n\n'] as const
-      for (const [head, text] of [long, events]) {
-        const before = (await rows()).length
-        let close = (): void => {}
-        here.script = (_, response) => {
-          response.writeHead(200, head)
-          response.write(text)
-          close = () => response.destroy()
+    t.test(
+      'hold: a long response and an unrequested stream have a row before their first byte',
+      async t => {
+        const { here, url, rows } = await arrange(t, engine)
+        const long = [json('x'.repeat(2_000_000)), 'x'.repeat(1_500_000)] as const
+        const events = [
+          { 'content-type': 'text/event-stream' },
+          'data: {"choices":[]}\n\n',
+        ] as const
+        for (const [head, text] of [long, events]) {
+          const before = (await rows()).length
+          let close = (): void => {}
+          here.script = (_, response) => {
+            response.writeHead(200, head)
+            response.write(text)
+            close = () => response.destroy()
+          }
+          const got = await firstByte(url, BODY)
+          t.match((await rows()).slice(before), [{ state: 'open' }])
+          got.destroy()
+          close()
+          await eventually(async () => (await rows()).every(isClosed) || undefined)
         }
-        const got = await firstByte(url, BODY)
-        t.match((await rows()).slice(before), [{ state: 'open' }])
-        got.destroy()
-        close()
-        await eventually(async () => (await rows()).every(isClosed) || undefined)
-      }
-      await balanced(t, here)
-    })
+        await balanced(t, here)
+      },
+    )
 
-    t.test('what the store cannot be told of does not leave, in any piece', async t => {
+    t.test('receipt: no byte of a response leaves when the charge cannot be written', async t => {
       const { here, url, rows, counted } = await arrange(t, engine)
       const text = JSON.stringify({ ...USED, long: 'x'.repeat(100_000) })
       const dearer = JSON.stringify({ usage: { prompt_tokens: 1_000, completion_tokens: 50_000 } })
@@ -139,19 +145,22 @@ for (const engine of ENGINES)
       await balanced(t, here)
     })
 
-    t.test('a client that leaves before: nobody pays, and it is counted', async t => {
-      const { here, url, rows, counted } = await arrange(t, engine)
-      const reached = Promise.withResolvers<void>()
-      here.script = () => reached.resolve()
-      const leaving = ask(url, BODY)
-      await reached.promise
-      leaving.destroy()
-      await eventually(() => counted.length > 0 || undefined)
-      t.match(counted, [{ name: 'uncharged_total', labels: { model: 'm' } }])
-      t.same(await rows(), [])
-    })
+    t.test(
+      'uncharged calls: a client that leaves before the response is not charged and counted',
+      async t => {
+        const { here, url, rows, counted } = await arrange(t, engine)
+        const reached = Promise.withResolvers<void>()
+        here.script = () => reached.resolve()
+        const leaving = ask(url, BODY)
+        await reached.promise
+        leaving.destroy()
+        await eventually(() => counted.length > 0 || undefined)
+        t.match(counted, [{ name: 'uncharged_total', labels: { model: 'm' } }])
+        t.same(await rows(), [])
+      },
+    )
 
-    t.test('what breaks off in the middle is charged to nobody, whoever leaves', async t => {
+    t.test('uncharged calls: a plain response that breaks off is not charged', async t => {
       const { here, url, rows, counted } = await arrange(t, engine)
       const half = 'x'.repeat(500)
       let leave = (response: ServerResponse): void => void response.destroy()
@@ -173,7 +182,7 @@ for (const engine of ENGINES)
       await balanced(t, here)
     })
 
-    t.test('where money is short a hold is written down at once: others see it', async t => {
+    t.test('contended wallet: the hold has a row at once', async t => {
       const { here, url, rows } = await arrange(t, engine, 10_000_000n)
       let during: unknown
       here.script = async (_, response) => {

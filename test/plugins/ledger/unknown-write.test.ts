@@ -60,26 +60,29 @@ for (const [at, books] of opened.entries())
       t.same(await audit(books.database), [])
     }
 
-    t.test('an answer that takes longer than the next try: a call is given back once', async t => {
-      const { state, ledger, who } = await stand(1)
-      const made = await call(books, ledger, 'a1', who, 100n)
-      await made.settle?.(100n)
-      const gate = Promise.withResolvers<void>()
-      Object.assign(state, { held: gate.promise, asked: 0 })
-      const refunded = new Promise(resolve =>
-        ledger.ensureClosed('a1', refundStatements('a1', 1, undefined, 7), ([, rows]) =>
-          resolve(rows),
-        ),
-      )
-      // Longer than a ledger waits before it tries again what it could not close.
-      await new Promise(resolve => setTimeout(resolve, 1_500))
-      gate.resolve()
-      t.same(await refunded, [{ request: 'a1' }])
-      state.held = undefined
-      await spendAll(t, ledger, who, 800n)
-    })
+    t.test(
+      'unknown write: a call is released once when the result arrives after the retry',
+      async t => {
+        const { state, ledger, who } = await stand(1)
+        const made = await call(books, ledger, 'a1', who, 100n)
+        await made.settle?.(100n)
+        const gate = Promise.withResolvers<void>()
+        Object.assign(state, { held: gate.promise, asked: 0 })
+        const refunded = new Promise(resolve =>
+          ledger.ensureClosed('a1', refundStatements('a1', 1, undefined, 7), ([, rows]) =>
+            resolve(rows),
+          ),
+        )
+        // Longer than a ledger waits before it tries again what it could not close.
+        await new Promise(resolve => setTimeout(resolve, 1_500))
+        gate.resolve()
+        t.same(await refunded, [{ request: 'a1' }])
+        state.held = undefined
+        await spendAll(t, ledger, who, 800n)
+      },
+    )
 
-    t.test('a share on its way back is not spent again', async t => {
+    t.test('unknown write: a lease that is being returned is not spent', async t => {
       const { state, ledger, who } = await stand(2)
       t.equal(await ledger.take(who, 50n), undefined)
       state.lost = true
@@ -90,7 +93,7 @@ for (const [at, books] of opened.entries())
       await spendAll(t, ledger, who, 800n)
     })
 
-    t.test('a share that was granted without a word is found', async t => {
+    t.test('unknown write: an unconfirmed lease is used once it is known', async t => {
       const { state, ledger, who } = await stand(3)
       await ledger.process()
       state.lost = true

@@ -49,7 +49,7 @@ for (const price of [
     t.pass('never less')
   })
 
-t.test('a body that is no object asks for nothing in particular', async t => {
+t.test('worst-case cost: a body that is no object has default bounds', async t => {
   const capacity = { ...CAPACITY, rule: ruleOf({ output: 1 }) }
   for (const body of [null, [], 'x', 5])
     t.match(askedOf(body, 100, capacity), { bounds: { prompt: 100, completion: 16_384 } })
@@ -61,19 +61,22 @@ t.test('a body that is no object asks for nothing in particular', async t => {
   })
 })
 
-t.test('ten thousand models with prices are no burden until they are called', async t => {
-  const price = { input: '1 / 1M', output: '2 / 1M' }
-  const models = Object.fromEntries(
-    Array.from({ length: 10_000 }, (_, at) => [`m${at}`, { output: 100, price }]),
-  )
-  const before = process.memoryUsage().heapUsed
-  const prices = new Prices({ models, settings: {} } as never)
-  const grown = (process.memoryUsage().heapUsed - before) / 2 ** 20
-  t.ok(grown < 150, `${Math.round(grown)} MiB, what the making leaves behind counted`)
-  t.ok(prices.of('m9999'))
-})
+t.test(
+  'worst-case cost: ten thousand models take no cache memory before their first call',
+  async t => {
+    const price = { input: '1 / 1M', output: '2 / 1M' }
+    const models = Object.fromEntries(
+      Array.from({ length: 10_000 }, (_, at) => [`m${at}`, { output: 100, price }]),
+    )
+    const before = process.memoryUsage().heapUsed
+    const prices = new Prices({ models, settings: {} } as never)
+    const grown = (process.memoryUsage().heapUsed - before) / 2 ** 20
+    t.ok(grown < 150, `${Math.round(grown)} MiB, what the making leaves behind counted`)
+    t.ok(prices.of('m9999'))
+  },
+)
 
-t.test('what is remembered is forgotten when it is much', async t => {
+t.test('worst-case cost: the cache is cleared when it is full', async t => {
   const rule = ruleOf({ input: 1, output: 1 })
   const mosts = new WorstCaseCosts(rule)
   const ask = (max_tokens: number) =>

@@ -5,7 +5,7 @@ import { get, startLimited } from '../../helpers/limited.ts'
 const LIMITS = { requests: '2/min', tokens: '1000/h' }
 const key = '7'
 
-t.test('openai', async t => {
+t.test('rate-limit headers: openai', async t => {
   const { urls } = await startLimited(t, LIMITS)
   const [url] = urls
   const { headers } = await get(`${url}/x`, { key }, 'x'.repeat(400))
@@ -24,7 +24,7 @@ t.test('openai', async t => {
   t.ok(Number(refused.retryAfter) >= 1)
 })
 
-t.test('anthropic', async t => {
+t.test('rate-limit headers: anthropic', async t => {
   const { urls } = await startLimited(t, LIMITS, { errors: 'anthropic' })
   const [url] = urls
   const { headers } = await get(`${url}/x`, { key }, 'x'.repeat(400))
@@ -81,14 +81,14 @@ for (const [errors, bodies] of Object.entries(REFUSALS))
     t.notOk([...refused.headers.keys()].some(name => /ratelimit/.test(name)))
   })
 
-t.test('of several limits the one that will be met first', async t => {
+t.test('rate-limit headers: show the tightest of several limits', async t => {
   const { urls } = await startLimited(t, { requests: '100/min', account: { requests: '5/h' } })
   const [url] = urls
   t.equal((await get(`${url}/x`, { key })).headers.get('x-ratelimit-remaining-requests'), '4')
   t.equal((await get(`${url}/x`, { key: '8' })).headers.get('x-ratelimit-limit-requests'), '5')
 })
 
-t.test('without a limit there is nothing to tell', async t => {
+t.test('rate-limit headers: absent without a limit', async t => {
   const { urls } = await startLimited(t, { concurrency: 5 })
   const { headers } = await get(`${urls[0]}/x`, { key })
   t.equal(headers.get('x-ratelimit-limit-requests'), 'theirs', 'what the upstream says passes')

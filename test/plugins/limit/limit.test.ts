@@ -4,7 +4,7 @@ import t from 'tap'
 import limit from '../../../plugins/limit/index.ts'
 import { count, type Got, get, startLimited, storm } from '../../helpers/limited.ts'
 
-t.test('requests: exactly as many as allowed, by key and by route, over both', async t => {
+t.test('requests limit: admits exactly the allowed number by key and by route', async t => {
   const { urls } = await startLimited(t, { requests: '23/h' })
   const all = await storm(urls, '/x', 80, '7')
   t.equal(count(all, 200), 23)
@@ -18,7 +18,7 @@ t.test('requests: exactly as many as allowed, by key and by route, over both', a
   t.equal(count(await storm(urls, '/y', 2, '7'), 200), 2, 'another route has its own')
 })
 
-t.test('a key of its own limits: in place of the route, over all routes', async t => {
+t.test('key limits: replace those of the route and apply across routes', async t => {
   const { urls } = await startLimited(t, { requests: '2/h', concurrency: 1 })
   const headers = { key: '9', limits: '{"requests":"5/h","concurrency":50}' }
   const statuses: number[] = []
@@ -27,13 +27,13 @@ t.test('a key of its own limits: in place of the route, over all routes', async 
   t.same(statuses, [200, 200, 200, 200, 200, 429, 429])
 })
 
-t.test('without a key each client address counts', async t => {
+t.test('requests limit: counts by client address without a key', async t => {
   const { urls } = await startLimited(t, { requests: '3/h' })
   const all = await Promise.all([0, 1, 0, 1, 0].map(at => get(`${urls[at]}/x`)))
   t.equal(count(all, 200), 3)
 })
 
-t.test('concurrency: at once, given back at the end, also when a client leaves', async t => {
+t.test('concurrency limit: releases at the end and when a client leaves', async t => {
   const gateways = await startLimited(t, { concurrency: 3 })
   const { urls } = gateways
   const reached = async (wanted: number) => {
@@ -67,7 +67,7 @@ t.test('concurrency: at once, given back at the end, also when a client leaves',
   gateways.release()
 })
 
-t.test('what concurrency refuses is no request of the rate', async t => {
+t.test('concurrency limit: a refused request does not count against the rate', async t => {
   const gateways = await startLimited(t, { concurrency: 1, requests: '2/h' })
   const [url] = gateways.urls
   const first = get(`${url}/held`, { key: '1' })
@@ -83,14 +83,14 @@ t.test('what concurrency refuses is no request of the rate', async t => {
   t.equal((await get(`${url}/held`, { key: '1' })).retryAfter?.length, 4, 'now the rate is spent')
 })
 
-t.test('the schema refuses what is no limit', async t => {
+t.test('limit schema: refuses invalid limits', async t => {
   const pattern = new RegExp(limit.schema.properties.requests.pattern)
   for (const wrong of ['60', '0/min', '-1/s', '60/day', '1.5/s', '60/min ', 'x/min'])
     t.notMatch(wrong, pattern, wrong)
   for (const right of ['1/s', '60/min', '5000/h']) t.match(right, pattern, right)
 })
 
-t.test('one household of IPv6 is one client', async t => {
+t.test('requests limit: an IPv6 /64 network counts as one client', async t => {
   const asked: string[] = []
   const host = {
     route: { name: 'x', option: () => undefined },

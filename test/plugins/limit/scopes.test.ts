@@ -22,7 +22,7 @@ const calls = async (
 }
 const one = (key: string, account: string, model = 'm') => ({ key, account, model })
 
-t.test('an account, with all its keys, on one route', t =>
+t.test('account limit: counts all keys of an account on one route', t =>
   calls(t, { account: { requests: '2/h' } }, {}, [
     ['/x', one('1', '1'), 200],
     ['/x', one('2', '1'), 200],
@@ -33,7 +33,7 @@ t.test('an account, with all its keys, on one route', t =>
   ]),
 )
 
-t.test('an account over all routes', t =>
+t.test('account limit: counts across routes', t =>
   calls(t, {}, { account: { requests: '2/h' } }, [
     ['/x', one('1', '1'), 200],
     ['/y', one('2', '1'), 200],
@@ -42,7 +42,7 @@ t.test('an account over all routes', t =>
   ]),
 )
 
-t.test('a key over all routes, and a key with limits of its own', t =>
+t.test('key limit: counts across routes, and is replaced by limits of the key', t =>
   calls(t, { requests: '50/h' }, { key: { requests: '2/h' } }, [
     ['/x', one('1', '1'), 200],
     ['/y', one('1', '1'), 200],
@@ -57,14 +57,14 @@ t.test('a key over all routes, and a key with limits of its own', t =>
   ]),
 )
 
-t.test('an account’s limit holds for a key with limits of its own', t =>
+t.test('account limit: applies to a key with limits of its own', t =>
   calls(t, {}, { account: { requests: '1/h' } }, [
     ['/x', { ...one('9', '1'), limits: '{"requests":"3/h"}' }, 200],
     ['/x', { ...one('9', '1'), limits: '{"requests":"3/h"}' }, 429],
   ]),
 )
 
-t.test('a model, asked by everyone, on one route', t =>
+t.test('model limit: counts all callers on one route', t =>
   calls(t, { model: { requests: '2/h' } }, {}, [
     ['/x', one('1', '1', 'a'), 200],
     ['/x', one('2', '2', 'a'), 200],
@@ -74,7 +74,7 @@ t.test('a model, asked by everyone, on one route', t =>
   ]),
 )
 
-t.test('models by name over all routes, in place of what holds for each', t =>
+t.test('named model limit: replaces the limit of each model across routes', t =>
   calls(
     t,
     {},
@@ -89,7 +89,7 @@ t.test('models by name over all routes, in place of what holds for each', t =>
   ),
 )
 
-t.test('where nothing is set there is not even a promise', async t => {
+t.test('limit: adds no promise where no limit is set', async t => {
   const host = {
     ...{ route: { name: 'x', option: () => 'openai' }, section: () => ({}) },
     allowance: () => t.fail('no number is opened'),
@@ -106,7 +106,7 @@ t.test('where nothing is set there is not even a promise', async t => {
   )
 })
 
-t.test('a limit of a model that is not there is a problem', async t => {
+t.test('limit: reports a limit of an undefined model', async t => {
   const found: unknown[] = []
   problemsIn(
     { models: { a: {} }, limits: { models: { a: {}, b: {}, constructor: {} } } },

@@ -10,7 +10,7 @@ const body = (tokens: number): string => 'x'.repeat(tokens * 4)
 const key = '7'
 const HOUR = 3_600_000
 
-t.test('by size, exactly as many as allowed', async t => {
+t.test('tokens limit: admits exactly the allowed number by request size', async t => {
   const { urls } = await startLimited(t, { tokens: '230/h' })
   const all = await Promise.all(
     Array.from({ length: 80 }, (_, at) => get(`${urls[at % 2]}/x`, { key }, body(10))),
@@ -24,7 +24,7 @@ t.test('by size, exactly as many as allowed', async t => {
   t.equal((await get(`${urls[0]}/x`, { key: '8' }, body(10))).status, 200)
 })
 
-t.test('what was used less goes back, whichever worker asks next', async t => {
+t.test('tokens limit: returns unused tokens for all workers', async t => {
   const { urls } = await startLimited(t, { tokens: '100/h' })
   const statuses: number[] = []
   for (let at = 0; at < 12; at++)
@@ -36,7 +36,7 @@ t.test('what was used less goes back, whichever worker asks next', async t => {
   t.equal((await get(`${urls[1]}/x`, { key }, body(1))).status, 429)
 })
 
-t.test('what was used more counts, though it was let in', async t => {
+t.test('tokens limit: counts tokens used beyond the estimate', async t => {
   const gateways = await startLimited(t, {}, { section: { key: { tokens: '100/h' } } })
   const { urls } = gateways
   const used = '{"input":10,"cached":20,"output":30,"thinking":200,"images":900,"calls":5}'
@@ -74,7 +74,7 @@ t.test(
   },
 )
 
-t.test('what failed or was refused used nothing', async t => {
+t.test('tokens limit: failed and refused requests use nothing', async t => {
   const { urls } = await startLimited(t, { tokens: '100/h', requests: '3/h' })
   for (const fail of ['500', '400'])
     t.equal((await get(`${urls[0]}/x`, { key, fail }, body(90))).status, Number(fail))
@@ -86,14 +86,14 @@ t.test('what failed or was refused used nothing', async t => {
   t.equal(again.body.error?.type, 'requests', 'its tokens went back')
 })
 
-t.test('counts that are not the upstream’s own are no reason to give back', async t => {
+t.test('tokens limit: estimated counts return nothing', async t => {
   const { urls } = await startLimited(t, { tokens: '100/h' })
   await get(`${urls[0]}/x`, { key, used: '{}', estimated: '1' }, body(90))
   t.equal((await get(`${urls[0]}/x`, { key }, body(11))).status, 429)
   t.equal((await get(`${urls[0]}/x`, { key }, body(10))).status, 200)
 })
 
-t.test('a request that no window could hold', async t => {
+t.test('tokens limit: refuses a request larger than the window', async t => {
   const { urls } = await startLimited(t, { tokens: '100/min' })
   const refused = await get(`${urls[0]}/x`, { key }, body(101))
   t.equal(refused.status, 429)
@@ -103,7 +103,7 @@ t.test('a request that no window could hold', async t => {
   t.equal((await get(`${urls[0]}/x`, { key }, body(100))).status, 200)
 })
 
-t.test('a body of unknown length is measured; none is one token', async t => {
+t.test('tokens limit: measures a body of unknown length; no body is one token', async t => {
   const { urls } = await startLimited(t, {}, { section: { key: { tokens: '10/h' } } })
   const chunked = async (tokens: number): Promise<number> => {
     const stream = new Blob([body(tokens)]).stream()
@@ -124,7 +124,7 @@ t.test('a body of unknown length is measured; none is one token', async t => {
   t.equal(count(all, 200), 2)
 })
 
-t.test('the files of a form are no text', async t => {
+t.test('tokens limit: files of a form do not count', async t => {
   for (const headers of [{ 'content-length': '4000' }, { 'transfer-encoding': 'chunked' }]) {
     const exchange = fakeExchange({ headers, body: Buffer.alloc(4_000) })
     t.equal(await estimateTokens(exchange), 1_000n)
