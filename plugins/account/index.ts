@@ -1,7 +1,7 @@
 /** The account endpoints: what an account has and has used, its keys, the prices. Answers by itself; `account:` on a route
  *  says with which view. */
 import type { Host, Plugin, Stage } from '../../engine/plugin.ts'
-import { isValidated } from '../schema/route.ts'
+import { isValidated } from '../schema/route-option.ts'
 import { commands } from './command.ts'
 import { credentialViews } from './credentials.ts'
 import { pricing } from './pricing.ts'

@@ -184,7 +184,7 @@ const rulesOf = ({ accepts }: Entry, asked: string, { route }: Exchange): Valida
   return rule
 }
 const validateBody = async (rules: Validator, { request }: Exchange): Promise<void> => {
-  const complaint = rules.judge(await request.json())
+  const complaint = rules.validate(await request.json())
   if (complaint) throw complaint
 }
 
