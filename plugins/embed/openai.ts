@@ -33,7 +33,9 @@ export const openai: EmbeddingFormat = {
         param: 'encoding_format',
       })
     const dimensions = numberIn(body, 'dimensions')
-    const wish = dimensions !== undefined && { dimensions: { value: dimensions, path: 'dimensions' } }
+    const wish = dimensions !== undefined && {
+      dimensions: { value: dimensions, path: 'dimensions' },
+    }
     const user = textIn(body, 'user')
     return {
       items: readInput(body.input, loss).map(item => ({ ...item, ...wish })),

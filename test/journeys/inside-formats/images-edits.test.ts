@@ -113,7 +113,11 @@ t.test('image edits: ambiguous forms are rejected', async t => {
       completeForm.replace('content-d', 'content-disposition: x\r\ncontent-d'),
       /not a valid multipart/,
     ],
-    ['a head without end', part('x'.repeat(5_000), '') + completeForm, /not a valid multipart form/],
+    [
+      'a head without end',
+      part('x'.repeat(5_000), '') + completeForm,
+      /not a valid multipart form/,
+    ],
     ['too many parts', field('a', 'b').repeat(70) + completeForm, /not a valid multipart form/],
     ['a long text', field('user', 'x'.repeat(300_000)) + completeForm, /'user' is longer/],
   ] as const)
@@ -123,7 +127,11 @@ t.test('image edits: ambiguous forms are rejected', async t => {
     `multipart/form-data; boundary=${'b'.repeat(71)}`,
     'multipart/mixed; boundary=b',
   ])
-    t.match(await send(completeForm, type), { status: 400, message: /not a valid multipart form/ }, type)
+    t.match(
+      await send(completeForm, type),
+      { status: 400, message: /not a valid multipart form/ },
+      type,
+    )
   t.match(await send(completeForm, 'text/plain'), { status: 415 })
   t.same(bed.seen, [], 'no upstream was called')
 })
