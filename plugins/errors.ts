@@ -1,10 +1,11 @@
-/** Renders every fault of a route in the dialect its clients read: also 404, 405, drain and a commit that failed. */
+/** Plugin `errors`: renders every fault of a route in its clients' dialect, including 404, 405,
+ *  drain and failed commits. */
 import type { Plugin } from '../engine/plugin.ts'
 import { type DialectName, dialects, render, streams } from './dialects/index.ts'
 
 export default {
   schema: {
-    description: 'The dialect in which errors on this route are written.',
+    description: 'The dialect of error responses on this route.',
     type: 'string',
     enum: Object.keys(dialects),
     examples: ['openai'],

@@ -1,24 +1,25 @@
-/** A form with files in the place of a JSON body: its fields are read as JSON, its files are named there, its bytes stay. */
+/** Plugin `form`: parses multipart forms into a JSON body for other plugins, with type and size of
+ *  files; the bytes stay as the client sent them. */
 import { errors } from '../engine/errors.ts'
 import type { Bytes, Json, Plugin } from '../engine/plugin.ts'
 import { boundaryOf, type FormPart, partsIn } from './formats/multipart.ts'
 import { FILES } from './slots.ts'
 
 const fault = errors({
-  FORM_UNREADABLE: [400, 'The request body is no multipart form that can be read.'],
-  FORM_TWICE: [400, "'%s' is given more than once."],
-  FORM_FILE: [400, "'%s' is a file, and must be a text."],
-  FORM_TEXT: [400, "'%s' is a text, and must be a file."],
+  FORM_UNREADABLE: [400, 'The request body is not a valid multipart form.'],
+  FORM_TWICE: [400, "'%s' occurs more than once."],
+  FORM_FILE: [400, "'%s' is a file, but must be text."],
+  FORM_TEXT: [400, "'%s' is text, but must be a file."],
   FORM_LONG: [400, "'%s' is longer than %d bytes."],
   FORM_ONLY: [
     415,
-    'Unsupported Content-Type: this endpoint takes multipart/form-data.',
+    'Unsupported Content-Type: this endpoint accepts multipart/form-data.',
     { headers: { 'accept-post': 'multipart/form-data' } },
   ],
 })
 
-/** The bytes of a field that is no file. */
-const LONGEST = 256 * 1024
+/** Size limit of a text field, bytes. */
+const MAX_FIELD_BYTES = 256 * 1024
 
 interface Options {
   readonly files: readonly string[]
@@ -27,7 +28,7 @@ interface Options {
   readonly lists?: readonly string[]
   readonly only?: boolean
 }
-const names = (description: string, example: string) => ({
+const fieldNames = (description: string, example: string) => ({
   description,
   type: 'array',
   items: { type: 'string', minLength: 1, description: 'The name of a field.', examples: [example] },
@@ -38,20 +39,23 @@ const names = (description: string, example: string) => ({
 export default {
   schema: {
     description:
-      'The route takes multipart forms, beside JSON or alone: which fields are what, where they are no texts.',
+      'The route accepts multipart forms, with or without JSON. Lists the fields that are not text.',
     type: 'object',
     required: ['files'],
     additionalProperties: false,
     properties: {
-      files: names('Files: `image` is also `image[]`, any number of times.', 'image'),
-      numbers: names('Numbers.', 'n'),
-      flags: names('true or false.', 'stream'),
-      lists: names(
-        'Texts that may be given several times, as `include[]` or as `include`.',
+      files: fieldNames(
+        'File fields; `image` also matches `image[]`, and may be repeated.',
+        'image',
+      ),
+      numbers: fieldNames('Number fields.', 'n'),
+      flags: fieldNames('Boolean fields: true or false.', 'stream'),
+      lists: fieldNames(
+        'Text fields that may be repeated, as `include[]` or as `include`.',
         'include',
       ),
       only: {
-        description: 'No JSON is taken in their place.',
+        description: 'true: the route accepts no JSON bodies.',
         type: 'boolean',
         examples: [true],
       },
@@ -66,8 +70,8 @@ export default {
         const bytes = await request.bytes()
         const parts = boundary === undefined ? undefined : partsIn(bytes, boundary)
         if (!parts) throw fault('FORM_UNREADABLE')
-        request.means(meaningOf(parts, bytes, options))
-        slots.set(FILES, filesIn(parts))
+        request.means(formToJson(parts, bytes, options))
+        slots.set(FILES, fileBytes(parts))
       } else if (options.only) throw fault('FORM_ONLY')
       await next()
     },
@@ -75,31 +79,33 @@ export default {
   }),
 } satisfies Plugin<Options>
 
-const filesIn = (parts: readonly FormPart[]): number =>
+const fileBytes = (parts: readonly FormPart[]): number =>
   parts.reduce((sum, { file, start, end }) => (file ? sum + end - start : sum), 0)
 
-/** Fields by their names, texts; of a file what is known of it. */
-const meaningOf = (parts: readonly FormPart[], bytes: Bytes, options: Options): Json => {
-  const said = new Map<string, Json>()
+/** The form as JSON: text fields by name, and type and size of files. */
+const formToJson = (parts: readonly FormPart[], bytes: Bytes, options: Options): Json => {
+  const fields = new Map<string, Json>()
   for (const part of parts) {
     const name = part.name.replace(/\[\]$/, '')
     const isFile = options.files.includes(name)
     if (part.file !== isFile)
       throw fault(part.file ? 'FORM_FILE' : 'FORM_TEXT', [name], { param: name })
-    const before = said.get(name)
-    // Of two values the gateway might believe the one and the upstream the other.
+    const previous = fields.get(name)
+    // Of two values the gateway might use one and the upstream the other.
     const isList = options.lists?.includes(name)
-    if (before !== undefined && !isFile && !isList)
+    if (previous !== undefined && !isFile && !isList)
       throw fault('FORM_TWICE', [name], { param: name })
     const length = part.end - part.start
     if (isFile) {
       const file = { type: part.type ?? null, bytes: length }
-      said.set(name, Array.isArray(before) ? [...before, file] : [file])
-    } else if (length > LONGEST) throw fault('FORM_LONG', [name, LONGEST], { param: name })
-    else if (isList) said.set(name, [...(Array.isArray(before) ? before : []), textOf(bytes, part)])
-    else said.set(name, meant(name, textOf(bytes, part), options))
+      fields.set(name, Array.isArray(previous) ? [...previous, file] : [file])
+    } else if (length > MAX_FIELD_BYTES)
+      throw fault('FORM_LONG', [name, MAX_FIELD_BYTES], { param: name })
+    else if (isList)
+      fields.set(name, [...(Array.isArray(previous) ? previous : []), textOf(bytes, part)])
+    else fields.set(name, fieldValue(name, textOf(bytes, part), options))
   }
-  return Object.fromEntries(said)
+  return Object.fromEntries(fields)
 }
 const textOf = (bytes: Bytes, { start, end }: FormPart): string =>
   Buffer.from(bytes.subarray(start, end)).toString()
@@ -108,8 +114,8 @@ const FLAGS: ReadonlyMap<string, boolean> = new Map([
   ['true', true],
   ['false', false],
 ])
-/** What is no number where one should stand stays a text, for the schema to refuse. */
-const meant = (name: string, text: string, { numbers = [], flags = [] }: Options): Json => {
+/** The value of a field; an invalid number stays text, for the schema to refuse. */
+const fieldValue = (name: string, text: string, { numbers = [], flags = [] }: Options): Json => {
   if (numbers.includes(name) && /^-?[0-9]{1,9}(?:\.[0-9]{1,9})?$/.test(text)) return Number(text)
   return flags.includes(name) ? (FLAGS.get(text) ?? text) : text
 }

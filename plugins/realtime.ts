@@ -1,4 +1,5 @@
-/** Conversations over a WebSocket: what each answer used, as the upstream counts it, and the event that says why one ends. */
+/** Plugin `realtime`: usage of realtime sessions over a WebSocket, and the error event before a
+ *  session is closed. */
 import type { Bytes, Exchange, Message, Plugin, Slot } from '../engine/plugin.ts'
 import { bodyOf } from './dialects/index.ts'
 import { count, type Fields, inner, isCount, isFields, parsed } from './formats/fields.ts'
@@ -8,11 +9,11 @@ import { type Meter, type Meters, PARTING, USAGE } from './slots.ts'
 export default {
   schema: {
     description:
-      'Clients of this route speak the realtime format; what its answers use is counted.',
+      'Clients of this route use the realtime format; the usage of its responses is counted.',
     type: 'boolean',
     examples: [true],
   },
-  // Messages of the upstream reach `meter` when their usage is counted.
+  // `meter` must see messages of the upstream after their usage is set.
   after: ['meter'],
   setup(on) {
     if (!on) return {}
@@ -23,11 +24,12 @@ export default {
           const event = { type: 'error', event_id: `event_${id}`, ...bodyOf('openai', reason, id) }
           return Buffer.from(JSON.stringify(event))
         })
-        slots.set(TALK, new Talk(exchange))
+        slots.set(SESSION_USAGE, new SessionUsage(exchange))
         await next()
       },
       message(message, out, exchange) {
-        if (message.from === 'upstream' && message.text) exchange.slots.get(TALK)?.hear(message)
+        if (message.from === 'upstream' && message.text)
+          exchange.slots.get(SESSION_USAGE)?.onMessage(message)
         out(message)
       },
       explain: () => ({ realtime: 'usage is counted from response.done' }),
@@ -38,74 +40,80 @@ export default {
 const DONE = Buffer.from('"response.done"')
 const DELTA = Buffer.from('.delta"')
 const AUDIO = Buffer.from('audio.delta"')
-/** An upstream's `type` stands in front; what is quoted further back was said by somebody. */
-const HEAD = 256
-/** Base64 of sound that is one token: 50 ms at 24 kHz, 16 bits. */
-const SOUND = 3_200
+/** Bytes that contain the `type` of an upstream's event; later text may quote one. */
+const TYPE_BYTES = 256
+/** Base64 characters of one audio token: 50 ms at 24 kHz, 16 bits. */
+const AUDIO_TOKEN_CHARACTERS = 3_200
 
-/** One conversation's counts. */
-class Talk {
+/** Usage of one session. */
+class SessionUsage {
   readonly #exchange: Exchange
   #total: Meters = {}
-  /** What an answer under way has said so far, in tokens: paid for if its end is never heard. */
+  /** Estimated output tokens of the response in progress: charged if its end never arrives. */
   #text = 0
-  #sound = 0
-  /** What the answer before it read: the next one reads no less. */
-  #read: Meters = {}
+  #audio = 0
+  /** Input meters of the previous response: the next one has no fewer. */
+  #lastInput: Meters = {}
 
   constructor(exchange: Exchange) {
     this.#exchange = exchange
   }
-  hear({ payload }: Message): void {
+  onMessage({ payload }: Message): void {
     const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.length)
-    const head = bytes.subarray(0, HEAD)
-    if (head.includes(DELTA)) this.#begun(head, bytes)
-    else if (bytes.includes(DONE)) this.#done(bytes)
+    const head = bytes.subarray(0, TYPE_BYTES)
+    if (head.includes(DELTA)) this.#onDelta(head, bytes)
+    else if (bytes.includes(DONE)) this.#onDone(bytes)
   }
-  #begun(head: Buffer, { length }: Buffer): void {
-    if (head.includes(AUDIO)) this.#sound += length / SOUND
+  #onDelta(head: Buffer, { length }: Buffer): void {
+    if (head.includes(AUDIO)) this.#audio += length / AUDIO_TOKEN_CHARACTERS
     else this.#text++
-    const written = { output: this.#text, audio_output: Math.ceil(this.#sound) }
-    const meters = positive(added(added(this.#total, this.#read), written))
+    const output = { output: this.#text, audio_output: Math.ceil(this.#audio) }
+    const meters = positive(addMeters(addMeters(this.#total, this.#lastInput), output))
     this.#exchange.slots.set(USAGE, { meters, estimated: true })
   }
-  #done(bytes: Bytes): void {
+  #onDone(bytes: Bytes): void {
     const event = parsed(Buffer.from(bytes).toString())
     if (!isFields(event) || event.type !== 'response.done') return
     const { usage } = inner(event, 'response')
-    const guessed = { ...this.#read, output: this.#text, audio_output: Math.ceil(this.#sound) }
-    const told = isFields(usage) && isCount(usage.input_tokens) && isCount(usage.output_tokens)
-    const meters = told ? spokenMeters(usage) : positive(guessed)
+    const estimate = {
+      ...this.#lastInput,
+      output: this.#text,
+      audio_output: Math.ceil(this.#audio),
+    }
+    const isReported =
+      isFields(usage) && isCount(usage.input_tokens) && isCount(usage.output_tokens)
+    const meters = isReported ? metersOf(usage) : positive(estimate)
     const { output: _, audio_output: __, ...read } = meters
-    this.#read = read
-    this.#text = this.#sound = 0
-    this.#total = added(this.#total, meters)
-    this.#exchange.slots.set(USAGE, { meters: this.#total, estimated: !told })
+    this.#lastInput = read
+    this.#text = this.#audio = 0
+    this.#total = addMeters(this.#total, meters)
+    this.#exchange.slots.set(USAGE, { meters: this.#total, estimated: !isReported })
   }
 }
-const TALK: Slot<Talk> = { name: 'talk' }
+const SESSION_USAGE: Slot<SessionUsage> = { name: 'talk' }
 
-/** `input_tokens` holds text, sound and images, and of each what was cached. */
-const spokenMeters = (usage: Fields): Meters => {
-  const read = inner(usage, 'input_token_details')
-  const kept = inner(read, 'cached_tokens_details')
-  const cached = Math.min(count(read.cached_tokens), count(usage.input_tokens))
-  const fresh = (name: string): number => Math.max(0, count(read[name]) - count(kept[name]))
+/** `input_tokens` includes text, audio and images, and the cached tokens of each. */
+const metersOf = (usage: Fields): Meters => {
+  const inputDetails = inner(usage, 'input_token_details')
+  const cachedDetails = inner(inputDetails, 'cached_tokens_details')
+  const cached = Math.min(count(inputDetails.cached_tokens), count(usage.input_tokens))
+  const fresh = (name: string): number =>
+    Math.max(0, count(inputDetails[name]) - count(cachedDetails[name]))
   const rest = count(usage.input_tokens) - cached
-  const heard = Math.min(fresh('audio_tokens'), rest)
-  const seen = Math.min(fresh('image_tokens'), rest - heard)
+  const audioInput = Math.min(fresh('audio_tokens'), rest)
+  const imageInput = Math.min(fresh('image_tokens'), rest - audioInput)
   const output = count(usage.output_tokens)
-  const spoken = Math.min(count(inner(usage, 'output_token_details').audio_tokens), output)
+  const audioOutput = Math.min(count(inner(usage, 'output_token_details').audio_tokens), output)
   return positive({
-    input: rest - heard - seen,
+    input: rest - audioInput - imageInput,
     cached,
-    audio_input: heard,
-    image_input: seen,
-    output: output - spoken,
-    audio_output: spoken,
+    audio_input: audioInput,
+    image_input: imageInput,
+    output: output - audioOutput,
+    audio_output: audioOutput,
   })
 }
-const added = (one: Meters, other: Meters): Meters => {
+const addMeters = (one: Meters, other: Meters): Meters => {
   const sum: { [meter: string]: number } = { ...one }
   for (const [meter, amount] of Object.entries(other))
     sum[meter] = (one[meter as Meter] ?? 0) + amount

@@ -1,4 +1,5 @@
-/** The body against the route's JSON Schema, before anything is asked of anyone. */
+/** Plugin `validate`: validates the request body against the route's JSON Schema before any
+ *  upstream call. */
 import { MIMEType } from 'node:util'
 import { errors } from '../engine/errors.ts'
 import type { Plugin } from '../engine/plugin.ts'
@@ -7,14 +8,14 @@ import { fileValidator } from './schema/compile.ts'
 const fault = errors({
   CONTENT_TYPE: [
     415,
-    'Unsupported Content-Type %s: this endpoint takes application/json.',
+    'Unsupported Content-Type %s: this endpoint accepts application/json.',
     { headers: { 'accept-post': 'application/json' } },
   ],
 })
 
 export default {
   schema: {
-    description: 'A JSON Schema that the request body must fit, relative to this file.',
+    description: 'The JSON Schema file of the request body, relative to this file.',
     type: 'string',
     format: 'file',
     examples: ['schemas/chat-completions.json'],
@@ -26,11 +27,12 @@ export default {
     return {
       async handle(exchange, next) {
         const type = exchange.request.headers['content-type']
-        // No type at all counts as JSON: curl and many scripts send none. What was read already need not be.
-        const known = exchange.request.parsed !== undefined
-        if (!known && type !== undefined && type !== 'application/json' && !isJson(type))
+        // A missing type counts as JSON: curl and many scripts send none. A body that `form` parsed
+        // needs no check.
+        const isParsed = exchange.request.parsed !== undefined
+        if (!isParsed && type !== undefined && type !== 'application/json' && !isJson(type))
           throw fault('CONTENT_TYPE', [JSON.stringify(type.slice(0, 64))])
-        const complaint = validator.judge(await exchange.request.json())
+        const complaint = validator.validate(await exchange.request.json())
         if (complaint) throw complaint
         await next()
       },
@@ -39,10 +41,11 @@ export default {
   },
 } satisfies Plugin<string>
 
-/** Every spelling of the type, with parameters. JSON is UTF-8 (RFC 8259 §8.1): a charset may only say so. */
-const isJson = (given: string): boolean => {
+/** Accepts every spelling of the type, with parameters. JSON is UTF-8 (RFC 8259 §8.1): no other
+ *  charset is valid. */
+const isJson = (type: string): boolean => {
   try {
-    const { essence, params } = new MIMEType(given)
+    const { essence, params } = new MIMEType(type)
     return essence === 'application/json' && /^(utf-?8)?$/i.test(params.get('charset') ?? '')
   } catch {
     return false

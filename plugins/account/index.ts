@@ -1,7 +1,7 @@
 /** The plugin `account`: answers with balance, usage, keys or prices of the calling account. The option
  *  selects the view. */
 import type { Host, Plugin, Stage } from '../../engine/plugin.ts'
-import { isValidated } from '../schema/route.ts'
+import { isValidated } from '../schema/route-option.ts'
 import { commands } from './command.ts'
 import { credentialViews } from './credentials.ts'
 import { pricing } from './pricing.ts'

@@ -1,17 +1,18 @@
-/** The models by name: exact names in one map, then patterns, the most specific first. Built once for a configuration. */
+/** Catalogue: looks models up by exact name, then by pattern, the most specific first. Built once
+ *  per configuration. */
 import type { Json, Lent, Target } from '../../engine/plugin.ts'
 import { fileValidator, type Validator, validatorOf } from '../schema/compile.ts'
-import { carry, type Fill, isPattern, type Pattern, parsePattern } from './pattern.ts'
+import { type Captures, insertCaptures, isPattern, type Pattern, parsePattern } from './pattern.ts'
 import type { ModelOptions, Section, TargetOptions } from './section.ts'
 
 export interface Entry {
   /** Its key in `models:`. */
   readonly name: string
   readonly options: ModelOptions
-  /** Route name, or `*`, to what it accepts there; false: it is not served there. */
+  /** Route name, or `*` -> validator of request bodies; false: not served on that route. */
   readonly accepts: ReadonlyMap<string, Validator | false>
   readonly targets: readonly Target[]
-  /** The routes that serve it, where no other does: name to path without its slash. */
+  /** The only routes that serve the model: name -> path without its slash. */
   readonly only: ReadonlyMap<string, string> | undefined
 }
 export interface Found {
@@ -19,8 +20,8 @@ export interface Found {
   readonly targets: readonly Target[]
 }
 
-type Ground = Pick<Lent, 'file' | 'share' | 'section'>
-interface Named {
+type CatalogueHost = Pick<Lent, 'file' | 'share' | 'section'>
+interface RouteEntry {
   readonly name?: string
   readonly path: string
 }
@@ -29,65 +30,67 @@ export class Catalogue {
   readonly #exact = new Map<string, Found>()
   readonly #patterns: readonly { readonly pattern: Pattern; readonly entry: Entry }[]
 
-  constructor(section: Section, ground: Ground) {
+  constructor(section: Section, ground: CatalogueHost) {
     const patterns = []
     const paths = pathsOf(ground)
     for (const [name, options] of Object.entries(section)) {
       const entry = {
-        ...{ name, options },
-        accepts: acceptsOf(name, options, ground),
+        name,
+        options,
+        accepts: validatorsOf(name, options, ground),
         targets: targetsOf(options),
         only:
           options.only && new Map(options.only.map(route => [route, paths.get(route) ?? route])),
       }
       if (isPattern(name)) patterns.push({ pattern: parsePattern(name), entry })
-      // One object for each name: whoever remembers something about its targets finds it again.
+      // One object per name, so that plugins can key caches by its targets.
       else this.#exact.set(name, { entry, targets: entry.targets })
     }
     this.#patterns = patterns.sort((one, other) => bySpecificity(one.pattern, other.pattern))
   }
-  find(asked: string): Found | undefined {
-    return this.#exact.get(asked) ?? this.#fitting(asked)
+  find(name: string): Found | undefined {
+    return this.#exact.get(name) ?? this.#findByPattern(name)
   }
-  /** Those a client can name, in the order of the configuration. */
+  /** Models with exact names, in the order of the configuration. */
   get named(): readonly Entry[] {
     return [...this.#exact.values()].map(({ entry }) => entry)
   }
-  /** Those, and behind them the patterns in the order they are asked. */
+  /** Models with exact names, then patterns in the order of matching. */
   get all(): readonly Entry[] {
     return [...this.named, ...this.#patterns.map(({ entry }) => entry)]
   }
-  #fitting(asked: string): Found | undefined {
+  #findByPattern(asked: string): Found | undefined {
     if (asked.length > NAME_LIMIT) return undefined
     for (const { pattern, entry } of this.#patterns) {
       const fill = pattern.match(asked)
-      if (fill) return { entry, targets: filled(entry.targets, fill) }
+      if (fill) return { entry, targets: insertNames(entry.targets, fill) }
     }
     return undefined
   }
 }
 const NAME_LIMIT = 256
 
-/** Routes by name: `v1/responses`. */
-const pathsOf = (ground: Ground): ReadonlyMap<string, string> => {
-  const routes = ground.section<readonly Named[]>('routes')
-  const list = Array.isArray(routes) ? (routes as readonly Named[]) : []
+/** Route name -> path without its slash: `v1/responses`. */
+const pathsOf = (ground: CatalogueHost): ReadonlyMap<string, string> => {
+  const routes = ground.section<readonly RouteEntry[]>('routes')
+  const list = Array.isArray(routes) ? (routes as readonly RouteEntry[]) : []
   return new Map(list.map(({ name, path }) => [name ?? path, path.replace(/^\S+ \//, '')]))
 }
 
-/** More letters written out first, then named holes before stars, then the order of the file. */
+/** Sorts by more literal characters, then by fewer stars, then by the order of the file. */
 export const bySpecificity = (one: Pattern, other: Pattern): number =>
   other.literal - one.literal || one.stars - other.stars
 
-/** What the entry itself says of its targets stands among their traits. */
+/** The targets of an entry; members of the entry that describe the model become traits of each
+ *  target. */
 export const targetsOf = ({ to, traits, output, thinking }: ModelOptions): readonly Target[] => {
   const own = { ...(output && { output }), ...(thinking && { thinks: thinking }), ...traits }
   const shared = Object.keys(own).length > 0 ? own : undefined
   return Object.freeze((typeof to === 'string' ? [to] : to).map(each => targetOf(each, shared)))
 }
 
-const targetOf = (given: string | TargetOptions, shared: ModelOptions['traits']): Target => {
-  const { to, weight, traits }: TargetOptions = typeof given === 'string' ? { to: given } : given
+const targetOf = (target: string | TargetOptions, shared: ModelOptions['traits']): Target => {
+  const { to, weight, traits }: TargetOptions = typeof target === 'string' ? { to: target } : target
   const slash = to.indexOf('/')
   return {
     upstream: slash < 0 ? to : to.slice(0, slash),
@@ -96,23 +99,23 @@ const targetOf = (given: string | TargetOptions, shared: ModelOptions['traits'])
     ...((shared ?? traits) && { traits: { ...shared, ...traits } }),
   }
 }
-const filled = (targets: readonly Target[], fill: Fill): readonly Target[] =>
+const insertNames = (targets: readonly Target[], fill: Captures): readonly Target[] =>
   targets.map(target =>
-    target.name === undefined ? target : { ...target, name: carry(target.name, fill) },
+    target.name === undefined ? target : { ...target, name: insertCaptures(target.name, fill) },
   )
 
-const acceptsOf = (
+const validatorsOf = (
   name: string,
   { accepts = {} }: ModelOptions,
-  ground: Ground,
+  ground: CatalogueHost,
 ): ReadonlyMap<string, Validator | false> =>
   new Map(
     Object.entries(accepts).map(([route, schema]) => [
       route,
-      acceptOf(schema, `models.${name}.accepts.${route}`, ground),
+      routeValidator(schema, `models.${name}.accepts.${route}`, ground),
     ]),
   )
-const acceptOf = (schema: Json, where: string, ground: Ground): Validator | false => {
+const routeValidator = (schema: Json, where: string, ground: CatalogueHost): Validator | false => {
   if (schema === false) return false
   return typeof schema === 'string'
     ? fileValidator(schema, ground)

@@ -1,4 +1,5 @@
-/** By which endpoints a model can be reached: where a route leads to one of its targets, through translation or as it is. */
+/** The endpoints that serve a model: those with a route that reaches one of its targets, translated
+ *  or passed through. */
 import type { Json, Lent } from '../../engine/plugin.ts'
 import { EMBEDDINGS, embeddingFormats, embeddingOf } from '../formats/embedding.ts'
 import { formatOf, formats } from '../formats/index.ts'
@@ -12,7 +13,7 @@ export interface RouteOptions {
   readonly translate?: Json
   readonly embed?: Json
 }
-/** The name that lists give an endpoint, to the routes that serve it. */
+/** Endpoint name in model lists -> the routes that serve it. */
 export type Served = ReadonlyMap<string, readonly RouteOptions[]>
 
 export const servedBy = ({ section }: Pick<Lent, 'section'>): Served => {
@@ -24,24 +25,24 @@ export const servedBy = ({ section }: Pick<Lent, 'section'>): Served => {
 const endpointOf = ({ translate, embed }: RouteOptions): string =>
   embed === undefined ? (formatOf(translate)?.endpoint ?? '') : EMBEDDINGS
 
-/** Its targets' own formats first, then those it is translated from. */
+/** The endpoints of the targets' own formats first, then translated ones. */
 export const endpointsOf = (
   entry: Entry,
   upstreams: Lent['upstreams'],
   served: Served,
 ): readonly string[] => {
   const spoken = entry.targets.map(target => spokenBy(target, upstreams[target.upstream]))
-  const own = spoken.flat().flatMap(nameOf)
+  const own = spoken.flat().flatMap(endpointOfFormat)
   return [...new Set([...own, ...served.keys()])].filter(endpoint =>
     served
       .get(endpoint)
-      ?.some(route => accepts(entry, route) && spoken.some(each => leads(route, each))),
+      ?.some(route => accepts(entry, route) && spoken.some(each => reachesTarget(route, each))),
   )
 }
-const nameOf = (spoken: string): string | readonly [] =>
+const endpointOfFormat = (spoken: string): string | readonly [] =>
   embeddingFormats.includes(spoken) ? EMBEDDINGS : (formats.get(spoken)?.endpoint ?? [])
-/** Whether this route has a way to a target that speaks these. */
-const leads = ({ translate, embed }: RouteOptions, spoken: readonly string[]): boolean => {
+/** Whether the route reaches a target that supports these formats. */
+const reachesTarget = ({ translate, embed }: RouteOptions, spoken: readonly string[]): boolean => {
   if (embed !== undefined) return embeddingOf(spoken) !== undefined
   const client = formatOf(translate)
   return client !== undefined && reaches(client, spoken)

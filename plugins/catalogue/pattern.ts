@@ -1,21 +1,22 @@
-/** Names with holes: `cl-*-thinking`, `gp-4-gizmo-g-{id:[A-Za-z0-9]+}`. What fits a hole is carried into other names. */
+/** Model name patterns: `cl-*-thinking`, `gp-4-gizmo-g-{id:[A-Za-z0-9]+}`. The parts that match `*`
+ *  and placeholders can be inserted into target names. */
 import { RE2JS } from 're2js'
 
 export interface Pattern {
   readonly text: string
-  /** More of these characters are written out: the pattern is more specific. */
+  /** Number of literal characters: a higher number is more specific. */
   readonly literal: number
   readonly stars: number
-  readonly holes: ReadonlySet<string>
-  /** The same for two patterns that take the same names, whatever their holes are called. */
+  readonly placeholders: ReadonlySet<string>
+  /** Equal for patterns that match the same names, whatever their placeholders are called. */
   readonly shape: string
-  /** What fills the holes, or undefined. Linear in the name, whatever the pattern. */
-  match(name: string): Fill | undefined
+  /** The captured parts of a name, or undefined. Takes linear time for every pattern. */
+  match(name: string): Captures | undefined
 }
-/** What stands for each `*`, in order, and for each named hole. */
-export interface Fill {
+/** The text that matched each `*`, in order, and each placeholder. */
+export interface Captures {
   readonly stars: readonly string[]
-  readonly holes: ReadonlyMap<string, string>
+  readonly placeholders: ReadonlyMap<string, string>
 }
 
 type Piece =
@@ -25,13 +26,13 @@ type Piece =
 
 export const isPattern = (text: string): boolean => /[*{}]/.test(text)
 
-/** Throws an Error that says what is wrong with it. */
+/** Throws an Error that explains what is wrong with the pattern. */
 export const parsePattern = (text: string): Pattern => {
-  const pieces = piecesOf(text)
+  const pieces = parsePieces(text)
   const holes = pieces.filter(piece => piece.kind === 'hole')
   const names = new Set(holes.map(({ name }) => name))
-  if (names.size < holes.length) throw new Error(`two holes of "${text}" have the same name`)
-  const compiled = RE2JS.compile(`^${pieces.map(regularOf).join('')}$`)
+  if (names.size < holes.length) throw new Error(`two placeholders of "${text}" have the same name`)
+  const compiled = RE2JS.compile(`^${pieces.map(expressionOf).join('')}$`)
   const [first] = pieces
   const prefix = first?.kind === 'text' ? first.text : ''
   return {
@@ -41,65 +42,74 @@ export const parsePattern = (text: string): Pattern => {
       0,
     ),
     stars: pieces.filter(({ kind }) => kind === 'star').length,
-    holes: names,
-    shape: pieces.map(regularOf).join(''),
-    // Most names fail at the first letters, and never meet the automaton.
-    match: name => (name.startsWith(prefix) ? fillOf(compiled, pieces, name) : undefined),
+    placeholders: names,
+    shape: pieces.map(expressionOf).join(''),
+    // Most names differ in the first letters, which saves running the automaton.
+    match: name => (name.startsWith(prefix) ? capturesOf(compiled, pieces, name) : undefined),
   }
 }
 
-/** Puts what filled the holes into another name; every `*` takes the next star. */
-export const carry = (template: string, fill: Fill): string => {
+/** Inserts the captured parts into another name; every `*` takes the next star. */
+export const insertCaptures = (template: string, fill: Captures): string => {
   let star = 0
-  return template.replace(/\*|\{(\w+)\}/g, (whole, hole: string | undefined) =>
-    hole === undefined ? (fill.stars[star++] ?? '') : (fill.holes.get(hole) ?? whole),
+  return template.replace(/\*|\{(\w+)\}/g, (whole, placeholder: string | undefined) =>
+    placeholder === undefined
+      ? (fill.stars[star++] ?? '')
+      : (fill.placeholders.get(placeholder) ?? whole),
   )
 }
 
-const piecesOf = (text: string): readonly Piece[] => {
+const parsePieces = (text: string): readonly Piece[] => {
   const pieces: Piece[] = []
-  for (let at = 0; at < text.length; ) {
-    if (text[at] === '*') {
-      if (pieces.at(-1)?.kind === 'star') throw new Error(`"${text}" has two stars side by side`)
+  for (let index = 0; index < text.length; ) {
+    if (text[index] === '*') {
+      if (pieces.at(-1)?.kind === 'star') throw new Error(`"${text}" has two adjacent stars`)
       pieces.push({ kind: 'star' })
-      at++
-    } else if (text[at] === '{') {
-      const end = closing(text, at)
-      pieces.push(holeOf(text.slice(at + 1, end), text))
-      at = end + 1
+      index++
+    } else if (text[index] === '{') {
+      const end = closingBrace(text, index)
+      pieces.push(parsePlaceholder(text.slice(index + 1, end), text))
+      index = end + 1
     } else {
-      const end = text.slice(at).search(/[*{}]/)
-      const next = end < 0 ? text.length : at + end
-      if (next === at) throw new Error(`"${text}" closes a brace that it never opened`)
-      pieces.push({ kind: 'text', text: text.slice(at, next) })
-      at = next
+      const end = text.slice(index).search(/[*{}]/)
+      const next = end < 0 ? text.length : index + end
+      if (next === index) throw new Error(`"${text}" has a closing brace without an opening brace`)
+      pieces.push({ kind: 'text', text: text.slice(index, next) })
+      index = next
     }
   }
   return pieces
 }
-/** Braces inside a hole (`{id:[0-9]{4}}`) belong to it. */
-const closing = (text: string, from: number): number => {
+/** Index of the brace that closes a placeholder, which may contain braces: `{id:[0-9]{4}}`. */
+const closingBrace = (text: string, from: number): number => {
   let depth = 0
-  for (let at = from; at < text.length; at++) {
-    if (text[at] === '{') depth++
-    else if (text[at] === '}' && --depth === 0) return at
+  for (let index = from; index < text.length; index++) {
+    if (text[index] === '{') depth++
+    else if (text[index] === '}' && --depth === 0) return index
   }
-  throw new Error(`"${text}" opens a brace and never closes it`)
+  throw new Error(`"${text}" has an opening brace without a closing brace`)
 }
-const holeOf = (inside: string, text: string): Piece => {
-  const [, name, fits] = /^(\w+):(.+)$/.exec(inside) ?? []
-  if (name === undefined || fits === undefined)
-    throw new Error(`"${text}": a hole is written {name:expression}, as in {id:[A-Za-z0-9]+}`)
-  const compiled = RE2JS.compile(fits) // by itself: it must be whole, not half of the pattern around it
-  if (compiled.groupCount() > 0) throw new Error(`"${text}": groups in a hole are written (?:…)`)
-  return { kind: 'hole', name, fits }
+const parsePlaceholder = (inside: string, text: string): Piece => {
+  const [, name, expression] = /^(\w+):(.+)$/.exec(inside) ?? []
+  if (name === undefined || expression === undefined)
+    throw new Error(
+      `"${text}": write a placeholder as {name:expression}, for example {id:[A-Za-z0-9]+}`,
+    )
+  const compiled = RE2JS.compile(expression) // alone, so that it cannot be completed by the pattern around it
+  if (compiled.groupCount() > 0)
+    throw new Error(`"${text}": write groups in a placeholder as (?:…)`)
+  return { kind: 'hole', name, fits: expression }
 }
-const regularOf = (piece: Piece): string => {
+const expressionOf = (piece: Piece): string => {
   if (piece.kind === 'text') return RE2JS.quote(piece.text)
   return piece.kind === 'star' ? '(.+)' : `(${piece.fits})`
 }
 
-const fillOf = (compiled: RE2JS, pieces: readonly Piece[], name: string): Fill | undefined => {
+const capturesOf = (
+  compiled: RE2JS,
+  pieces: readonly Piece[],
+  name: string,
+): Captures | undefined => {
   const matcher = compiled.matcher(name)
   if (!matcher.matches()) return undefined
   const stars: string[] = []
@@ -107,9 +117,9 @@ const fillOf = (compiled: RE2JS, pieces: readonly Piece[], name: string): Fill |
   let group = 0
   for (const piece of pieces) {
     if (piece.kind === 'text') continue
-    const filled = matcher.group(++group) ?? ''
-    if (piece.kind === 'star') stars.push(filled)
-    else holes.set(piece.name, filled)
+    const text = matcher.group(++group) ?? ''
+    if (piece.kind === 'star') stars.push(text)
+    else holes.set(piece.name, text)
   }
-  return { stars, holes }
+  return { stars, placeholders: holes }
 }

@@ -1,9 +1,9 @@
-/** The `models:` section: what an entry may say, and the schema that editors explain it with. */
+/** The `models:` section: the type of an entry, and its JSON Schema. */
 import type { Json } from '../../engine/plugin.ts'
 import { FREE, MAX_CALLS, PRICE } from '../billing/schema.ts'
 import { TRAITS } from './traits.ts'
 
-/** An entry as the schema lets it through. */
+/** An entry that the schema accepts. */
 export interface ModelOptions {
   readonly to: string | readonly (string | TargetOptions)[]
   readonly accepts?: { readonly [route: string]: Json }
@@ -25,23 +25,28 @@ export interface TargetOptions {
 }
 export type Section = Readonly<Record<string, ModelOptions>>
 
-/** `upstream/name`, or the upstream alone, which then is asked by the name the client wrote. */
+/** `upstream/name`, or the upstream alone, which then gets the name that the client sent. */
 const TARGET = '^[A-Za-z0-9][A-Za-z0-9._-]*(/\\S+)?$'
 const to = {
   description:
-    'An upstream and the name it knows the model by; a * or {id} of the key is carried over.',
+    'An upstream and its name of the model; `*` and `{id}` take the values that matched in the key.',
   type: 'string',
   pattern: TARGET,
   examples: ['gp/gpt-4.1'],
 }
 const target = {
-  description: 'A target and its share.',
+  description: 'A target with its weight and traits.',
   type: 'object',
   required: ['to'],
   additionalProperties: false,
   properties: {
     to,
-    weight: { description: 'Its share.', type: 'number', minimum: 0, examples: [3] },
+    weight: {
+      description: 'Its share of the requests, relative to the other weights.',
+      type: 'number',
+      minimum: 0,
+      examples: [3],
+    },
     traits: TRAITS,
   },
   examples: [{ to: 'gp/gpt-4.1', weight: 3 }],
@@ -54,7 +59,7 @@ const tokens = (description: string, example: number) => ({
 })
 
 const entry = {
-  description: 'One model, or every model whose name fits a pattern.',
+  description: 'One model, or all models whose names match a pattern.',
   type: 'object',
   required: ['to'],
   additionalProperties: false,
@@ -62,7 +67,7 @@ const entry = {
     to: {
       ...to,
       description:
-        'Where it is served: an upstream and its own name there, or several, best first.',
+        'Its targets: an upstream and its name there, or a list of them, in order of preference.',
       type: ['string', 'array'],
       items: { anyOf: [to, target] },
       minItems: 1,
@@ -70,19 +75,23 @@ const entry = {
     },
     accepts: {
       description:
-        'Rules of its own for request bodies: route name, or * for every other route, to a JSON Schema, inline or a file. false: not served on that route.',
+        'JSON Schemas for request bodies of this model: route name, or * for every other route, to a schema, inline or a file. false: not served on that route.',
       type: 'object',
       additionalProperties: {
-        description: 'A JSON Schema, or the file it stands in.',
+        description: 'A JSON Schema, or a file that contains one.',
         anyOf: [
           {
             type: 'string',
             format: 'file',
-            description: 'A file relative to routes.yaml.',
+            description: 'A path relative to routes.yaml.',
             examples: ['schemas/o3.json'],
           },
-          { type: 'object', description: 'Inline.', examples: [{ required: ['max_tokens'] }] },
-          { type: 'boolean', description: 'false: not served there.', examples: [false] },
+          {
+            type: 'object',
+            description: 'An inline schema.',
+            examples: [{ required: ['max_tokens'] }],
+          },
+          { type: 'boolean', description: 'false: not served on this route.', examples: [false] },
         ],
         examples: [false],
       },
@@ -90,7 +99,7 @@ const entry = {
     },
     only: {
       description:
-        'Names of the routes that serve it, where no other does: there it is refused by the names of these.',
+        'Names of the only routes that serve it. Other routes refuse it and name these routes.',
       type: 'array',
       minItems: 1,
       uniqueItems: true,
@@ -102,20 +111,19 @@ const entry = {
     max_calls: MAX_CALLS,
     traits: TRAITS,
     thinking: {
-      description:
-        'A model that thinks by its name: where a request says nothing of it, it thinks with this budget.',
+      description: 'Thinking by default: requests that do not set thinking get this budget.',
       type: 'object',
       required: ['budget'],
       additionalProperties: false,
       properties: {
         budget: {
-          description: 'Tokens, or a share of what may be written.',
+          description: 'Tokens, or a percentage of the output limit.',
           anyOf: [
             { type: 'integer', minimum: 1024, description: 'Tokens.', examples: [4096] },
             {
               type: 'string',
               pattern: '^[1-9][0-9]?%$',
-              description: 'A share.',
+              description: 'A percentage.',
               examples: ['80%'],
             },
           ],
@@ -124,17 +132,17 @@ const entry = {
       },
       examples: [{ budget: '80%' }],
     },
-    owner: { description: 'Who lists of models say owns it.', type: 'string', examples: ['gp'] },
-    title: { description: 'Its name for people.', type: 'string', examples: ['GP 4.1'] },
-    context: tokens('The most it reads and writes together.', 1_047_576),
-    output: tokens('The most it writes.', 32_768),
+    owner: { description: 'The owner that model lists show.', type: 'string', examples: ['gp'] },
+    title: { description: 'Its display name.', type: 'string', examples: ['GP 4.1'] },
+    context: tokens('Context window: input and output together, in tokens.', 1_047_576),
+    output: tokens('Output limit, in tokens.', 32_768),
   },
   examples: [{ to: 'gp/gpt-4.1', price: { input: '2.00 USD / 1M', output: '8.00 USD / 1M' } }],
 }
 
 export const SECTION = {
   description:
-    'What customers may ask for: a name, or a pattern with * or {id:expression}, to where it is served.',
+    'The models that customers can request: a name, or a pattern with * or {id:expression}, to its targets.',
   type: 'object',
   propertyNames: { pattern: '^\\S{1,256}$' },
   additionalProperties: entry,

@@ -1,11 +1,12 @@
-/** `traits:` of a model and of a target: every one that is read in these plugins, and room for those of an operator's own. */
+/** `traits:` of a model and of a target: all traits that the gateway's plugins read, and x- names
+ *  for plugins of operators. */
 import { spokenFormats } from '../formats/index.ts'
 
-const flag = (description: string, usual: boolean) => ({
+const flag = (description: string, fallback: boolean) => ({
   description,
   type: 'boolean',
-  // What holds where nothing is said is no example of saying something.
-  examples: [!usual],
+  // The default makes no useful example.
+  examples: [!fallback],
 })
 const choice = (description: string, ...words: readonly (string | boolean)[]) => ({
   description,
@@ -19,63 +20,65 @@ const count = (description: string, example: number) => ({
   examples: [example],
 })
 
-/** Where a plugin of an operator's own finds what it wants to know: nothing of ours ever begins so. */
-const OWN = '^x-'
+/** Prefix of traits for plugins of operators: the gateway never uses it. */
+const OPERATOR_PREFIX = '^x-'
 
 export const TRAITS = {
   description:
-    'What formats must know of it to write for it; names that begin with x- are for plugins of your own.',
+    'Properties of the model that requests must respect; names that begin with x- are for your own plugins.',
   type: 'object',
   additionalProperties: false,
-  patternProperties: { [OWN]: { description: 'What a plugin of your own reads.', examples: [1] } },
+  patternProperties: {
+    [OPERATOR_PREFIX]: { description: 'A trait for your own plugins.', examples: [1] },
+  },
   properties: {
     formats: {
-      description: 'The wire formats it speaks, in place of those of its upstream.',
+      description: 'The wire formats it supports, instead of those of its upstream.',
       type: 'array',
       minItems: 1,
       uniqueItems: true,
       items: { enum: spokenFormats, description: 'A wire format.', examples: ['openai-chat'] },
       examples: [['openai-responses']],
     },
-    output: count('The most it writes, where that is not the same at every target.', 8192),
-    images: count('How many images it draws in one call at most.', 1),
+    output: count('Output limit in tokens, where targets differ.', 8192),
+    images: count('Maximum number of images of one call.', 1),
     edits: choice(
-      'false: it draws from words alone. shown: it changes images that are shown to it, none that it drew before.',
+      'false: it generates images from text only. shown: it edits images of the request, but no images that it generated before.',
       ...[false, true, 'shown'],
     ),
     thinking: choice(
-      'How it is told to think: not at all (false), how hard (adaptive), by tokens (budget) or by a word (level).',
+      'How requests control its thinking: not at all (false), by effort (adaptive), by tokens (budget) or by a level (level).',
       ...[false, true, 'adaptive', 'budget', 'level'],
     ),
     thinking_least: {
-      ...count('The fewest tokens a budget may have; it then thinks always.', 128),
+      ...count('Minimum thinking budget in tokens; the model then always thinks.', 128),
       minimum: 0,
     },
-    thinking_most: count('The most tokens a budget may have.', 32_768),
+    thinking_most: count('Maximum thinking budget in tokens.', 32_768),
     thinking_levels: {
-      description: 'The words it takes, where that is not all four.',
+      description: 'The thinking levels it accepts, if not all four.',
       type: 'array',
       minItems: 1,
       uniqueItems: true,
       items: {
-        description: 'A word for how much.',
+        description: 'A thinking level.',
         enum: ['MINIMAL', 'LOW', 'MEDIUM', 'HIGH'],
         examples: ['LOW'],
       },
       examples: [['LOW', 'HIGH']],
     },
-    sampling: flag('false: it refuses temperature, top_p and logprobs.', true),
-    structured: flag('false: it has no structured output and no strict tools.', true),
-    system_turns: flag('It takes system turns between the others.', false),
-    prefill: flag('false: its own turn may not be the last of a request.', true),
-    signatures: choice('Calls without a signature are refused.', 'required'),
-    mixed_tools: flag("It takes its own tools beside the client's functions.", false),
-    json_schema: flag('false: it takes schemas in a subset of OpenAPI only.', true),
-    tool_media: flag('It takes images in results of tools.', false),
-    media_resolution: flag('It takes a level of detail for each image.', false),
-    strict_tools: flag('It can be held to the schemas of functions.', false),
-    search_unit: choice('A search is paid for by the query.', 'query'),
-    vertex: flag('It takes what only the cloud endpoint does.', false),
+    sampling: flag('false: it does not accept temperature, top_p and logprobs.', true),
+    structured: flag('false: it supports neither structured output nor strict tools.', true),
+    system_turns: flag('It accepts system messages between other messages.', false),
+    prefill: flag('false: a request may not end with an assistant message.', true),
+    signatures: choice('required: it refuses tool calls without a signature.', 'required'),
+    mixed_tools: flag("It accepts hosted tools together with the client's functions.", false),
+    json_schema: flag('false: it accepts only a subset of OpenAPI schemas.', true),
+    tool_media: flag('It accepts images in tool results.', false),
+    media_resolution: flag('It accepts a resolution for each image.', false),
+    strict_tools: flag('It supports strict function schemas.', false),
+    search_unit: choice('query: the provider charges web search by query.', 'query'),
+    vertex: flag('It accepts fields that only Vertex AI supports.', false),
   },
   examples: [{ formats: ['openai-responses'] }, { thinking: false }],
 }

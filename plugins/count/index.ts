@@ -1,5 +1,5 @@
-/** How many tokens a request has: asked of a target that speaks the client's format, estimated for any other. Nobody pays
- *  for it, and nothing is written. */
+/** Plugin `count`: counts the tokens of a request. Asks a target that supports the client's format,
+ *  and estimates for any other. Token counts are free and change nothing. */
 import type { Attempt, Host, Plugin } from '../../engine/plugin.ts'
 import { DroppedFieldReport } from '../conversion/dropped-fields.ts'
 import { estimatePromptTokens } from '../conversion/token-estimate.ts'
@@ -11,15 +11,15 @@ import { holdsSeal } from '../formats/seal.ts'
 import { speaks, spokenBy } from '../formats/spoken.ts'
 import { isPaid } from '../ledger/views/route.ts'
 import { MODEL } from '../slots.ts'
-import { type CountVerb, countVerbs } from './verbs.ts'
+import { type CountFormat, countFormats } from './count-formats.ts'
 
-const names = [...countVerbs.keys()]
-/** An upstream that knows no such question. */
-const UNKNOWN: ReadonlySet<number> = new Set([404, 405, 501])
+const names = [...countFormats.keys()]
+/** Statuses of upstreams that do not support token counting. */
+const UNSUPPORTED: ReadonlySet<number> = new Set([404, 405, 501])
 
 export default {
   schema: {
-    description: 'The format in which clients of this route ask how many tokens a request has.',
+    description: 'The format of token count requests on this route.',
     type: 'string',
     enum: names,
     examples: names,
@@ -28,12 +28,12 @@ export default {
   before: ['sandbox'],
   after: ['model'],
   setup(name, host) {
-    const [format, verb] = [formats.get(name), countVerbs.get(name)]
+    const [format, verb] = [formats.get(name), countFormats.get(name)]
     if (!format?.codec || !verb)
-      throw new Error(`nobody counts in "${name}"; there are ${names.join(', ')}`)
+      throw new Error(`the format "${name}" has no token counting; use one of ${names.join(', ')}`)
     if (isPaid(host.route))
-      throw new Error('a count is never paid for: say `meter: { free: true }` on this route')
-    const count = new Count(format, verb, host)
+      throw new Error('token counts cannot be charged: set `meter: { free: true }` on this route')
+    const count = new TokenCounter(format, verb, host)
     return {
       forward: (attempt, next) => count.forward(attempt, next),
       explain: () => ({ counts: name }),
@@ -41,45 +41,46 @@ export default {
   },
 } satisfies Plugin<string>
 
-class Count {
+class TokenCounter {
   readonly #format: Format
-  readonly #verb: CountVerb
+  readonly #countFormat: CountFormat
   readonly #host: Host
-  constructor(format: Format, verb: CountVerb, host: Host) {
+  constructor(format: Format, verb: CountFormat, host: Host) {
     this.#format = format
-    this.#verb = verb
+    this.#countFormat = verb
     this.#host = host
   }
   async forward(attempt: Attempt, next: () => Promise<void>): Promise<void> {
     const { request } = attempt.exchange
     const json = request.parsed ?? (await request.json())
     const body = isFields(json) ? json : {}
-    if (!(await this.#passes(attempt, body))) return this.#estimate(attempt, body)
-    this.#address(attempt, body)
+    if (!(await this.#canTargetCount(attempt, body))) return this.#estimate(attempt, body)
+    this.#writeRequest(attempt, body)
     await next()
     const { reply } = attempt
-    if (UNKNOWN.has(reply.status)) {
+    if (UNSUPPORTED.has(reply.status)) {
       await discardBody(reply)
       return this.#estimate(attempt, body)
     }
     if (reply.status >= 300) await checkError(this.#host.log, this.#format, attempt)
   }
-  /** Whether its target is asked: not with what another provider sealed, nor in words of ours. */
-  async #passes({ target, exchange }: Attempt, body: Fields): Promise<boolean> {
+  /** Whether the target can count the request itself: not for opaque payloads of another provider,
+   *  nor if the request needs translation. */
+  async #canTargetCount({ target, exchange }: Attempt, body: Fields): Promise<boolean> {
     const upstream = this.#host.upstreams[target.upstream]
     const speaksIt = speaks(spokenBy(target, upstream), this.#format.name)
     if (upstream?.inside !== undefined || !speaksIt) return false
-    const asked = this.#verb.asked(body)
+    const asked = this.#countFormat.countedRequest(body)
     if (this.#format.codec?.needsReading?.(asked, target.traits ?? {})) return false
     return !holdsSeal(await exchange.request.bytes())
   }
-  #address({ request, target, exchange }: Attempt, body: Fields): void {
+  #writeRequest({ request, target, exchange }: Attempt, body: Fields): void {
     const { model, headers } = this.#format
     const name = target.name ?? exchange.slots.get(MODEL)?.asked ?? ''
     for (const key in headers) request.headers[key] ??= headers[key] ?? ''
     request.headers['content-type'] = 'application/json'
     delete request.headers['content-length']
-    request.body = Buffer.from(JSON.stringify(this.#verb.renamed(body, name)))
+    request.body = Buffer.from(JSON.stringify(this.#countFormat.renameModel(body, name)))
     if (model !== 'body') request.path = model.rename(request.path, name)
   }
   #estimate(attempt: Attempt, body: Fields): void {
@@ -87,11 +88,11 @@ class Count {
     if (!codec) return
     const { path } = attempt.exchange.request
     const prompt = codec.decodePrompt(
-      this.#verb.asked(body),
+      this.#countFormat.countedRequest(body),
       path,
       new DroppedFieldReport(codec.settings),
     )
-    attempt.answer(200, this.#verb.told(estimatePromptTokens(prompt)), {
+    attempt.answer(200, this.#countFormat.encodeCount(estimatePromptTokens(prompt)), {
       'x-tollgate-estimated': 'true',
     })
   }

@@ -1,5 +1,5 @@
-/** Errors as Anthropic's clients read them: /v1/messages. */
-import { type Dialect, streamsInBody } from './dialect.ts'
+/** Errors in Anthropic's dialect: /v1/messages. */
+import { type Dialect, isStreamInBody } from './dialect.ts'
 
 export const anthropic: Dialect = {
   faults: {
@@ -15,7 +15,7 @@ export const anthropic: Dialect = {
     413: { type: 'request_too_large' },
     429: { type: 'rate_limit_error' },
     500: { type: 'api_error' },
-    // Its clients know "come back later" by a status of its own.
+    // Anthropic's clients expect status 529 for overload.
     503: { type: 'overloaded_error', status: 529 },
     504: { type: 'timeout_error' },
     529: { type: 'overloaded_error' },
@@ -26,6 +26,6 @@ export const anthropic: Dialect = {
     request_id: id,
   }),
   headers: ({ id }) => ({ 'request-id': id }),
-  streams: streamsInBody,
+  streams: isStreamInBody,
   event: body => `event: error\ndata: ${JSON.stringify(body)}\n\n`,
 }

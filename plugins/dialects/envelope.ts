@@ -1,4 +1,4 @@
-/** Errors as the account endpoints' clients read them: /api. */
+/** Errors of the account endpoints: /api. */
 import type { Dialect } from './dialect.ts'
 
 export const envelope: Dialect = {

@@ -1,6 +1,6 @@
-/** Errors as Google's clients read them: /v1beta. */
+/** Errors in Google's dialect: /v1beta. */
 import type { Json } from '../../engine/plugin.ts'
-import type { Dialect, View } from './dialect.ts'
+import type { Dialect, ErrorView } from './dialect.ts'
 
 export const google: Dialect = {
   faults: {
@@ -31,8 +31,8 @@ export const google: Dialect = {
   event: body => `data: ${JSON.stringify(body)}\r\n\r\n`,
 }
 
-/** Its clients wait by the body, not by the header. */
-const details = ({ headers }: View): { readonly details?: Json } => {
+/** Google's clients read the retry delay from the body, not from the header. */
+const details = ({ headers }: ErrorView): { readonly details?: Json } => {
   const seconds = headers['retry-after']
   if (typeof seconds !== 'string' || !/^\d+$/.test(seconds)) return {}
   const retry = { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: `${seconds}s` }

@@ -1,7 +1,7 @@
-/** Any fault in the client's dialect: as an answer, and as an event of a stream. */
+/** Renders faults in the client's dialect: as a response, and as a stream event. */
 import type { Fault, Refusal, Request, Route } from '../../engine/plugin.ts'
 import { anthropic } from './anthropic.ts'
-import { type Dialect, type Row, rowOf, type View } from './dialect.ts'
+import { type Dialect, type ErrorRow, type ErrorView, rowOf } from './dialect.ts'
 import { envelope } from './envelope.ts'
 import { google } from './google.ts'
 import { midjourney } from './midjourney.ts'
@@ -12,17 +12,17 @@ import { vidu } from './vidu.ts'
 export const dialects = { openai, anthropic, google, vidu, midjourney, envelope } as const
 export type DialectName = keyof typeof dialects
 
-/** In which the errors of a route are written; undefined: as the engine writes them. */
+/** The error dialect of a route; undefined: the engine's own format. */
 export const dialectOf = (route: Pick<Route, 'option'>): DialectName | undefined =>
   route.option('errors') as DialectName | undefined
 
-/** What a fault that may not be read says instead. */
-const HIDDEN = 'The gateway failed to process this request.'
+/** The message of faults whose own message is internal. */
+const INTERNAL_MESSAGE = 'The gateway failed to process this request.'
 
-/** `id`: the request's, so that a customer's report leads to the log. */
+/** `id`: the request id, so that a customer's report leads to the log. */
 export const render = (name: DialectName, fault: Fault, id: string): Refusal => {
   const dialect: Dialect = dialects[name]
-  const { body, status, headers } = answer(dialect, fault, id)
+  const { body, status, headers } = errorResponse(dialect, fault, id)
   const event = dialect.event?.(body)
   return {
     status,
@@ -32,42 +32,42 @@ export const render = (name: DialectName, fault: Fault, id: string): Refusal => 
   }
 }
 
-/** Whether a client of this dialect asks for a stream. */
+/** Whether a request in this dialect asks for a stream. */
 export const streams = (name: DialectName, request: Request): boolean | Promise<boolean> => {
   const dialect: Dialect = dialects[name]
   return dialect.streams?.(request) ?? false
 }
 
-/** Only the body, for whoever frames the event himself. */
+/** The error body only, for callers that frame the event themselves. */
 export const bodyOf = (name: DialectName, fault: Fault, id: string) =>
-  answer(dialects[name], fault, id).body
+  errorResponse(dialects[name], fault, id).body
 
-const answer = (dialect: Dialect, thrown: Fault, id: string) => {
+const errorResponse = (dialect: Dialect, thrown: Fault, id: string) => {
   const fault = asUnavailable(thrown)
-  const seen: View = {
+  const visible: ErrorView = {
     code: fault.code,
     status: fault.status,
-    message: fault.expose ? fault.message : HIDDEN,
+    message: fault.expose ? fault.message : INTERNAL_MESSAGE,
     param: fault.expose ? fault.param : undefined,
     id,
     headers: fault.headers ?? {},
   }
-  const row = rowOf(dialect, seen)
-  const view = { ...seen, message: wording(row, seen) }
+  const row = rowOf(dialect, visible)
+  const view = { ...visible, message: messageOf(row, visible) }
   return {
     body: dialect.body(view, row),
-    status: row.status ?? seen.status,
+    status: row.status ?? view.status,
     headers: {
       'content-type': 'application/json',
       ...dialect.headers?.(view),
-      ...seen.headers,
+      ...view.headers,
     },
   }
 }
 
-const wording = ({ message }: Row, seen: View): string => {
-  if (message === undefined) return seen.message
-  // A row that names the field has nothing to say where no field is at fault.
+const messageOf = ({ message }: ErrorRow, view: ErrorView): string => {
+  if (message === undefined) return view.message
+  // A message with %s applies only to faults with a field.
   if (!message.includes('%s')) return message
-  return seen.param === undefined ? seen.message : message.replace('%s', () => seen.param ?? '')
+  return view.param === undefined ? view.message : message.replace('%s', () => view.param ?? '')
 }

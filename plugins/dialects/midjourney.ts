@@ -1,7 +1,8 @@
-/** Errors as clients of the image tasks read them: /mj. They look at the number. */
+/** Errors of the image task endpoints: /mj. Clients read the number in `code`. */
 import type { Dialect } from './dialect.ts'
 
-/** Numbers of the proxy these clients were written for: 3 not found, 4 not valid, 9 failed, 30 saturated. */
+/** Codes of the proxy that these clients were written for: 3 not found, 4 not valid, 9 failed, 30
+ *  saturated. */
 export const midjourney: Dialect = {
   faults: {
     OVERLOADED: { type: 'gateway_error', code: 30, status: 429 },

@@ -1,7 +1,7 @@
-/** Errors as OpenAI's clients read them: /v1 except messages. */
-import { type Dialect, type Row, streamsInBody } from './dialect.ts'
+/** Errors in OpenAI's dialect: /v1 except messages. */
+import { type Dialect, type ErrorRow, isStreamInBody } from './dialect.ts'
 
-const invalid = (code?: string): Row => ({
+const invalid = (code?: string): ErrorRow => ({
   type: 'invalid_request_error',
   ...(code !== undefined && { code }),
 })
@@ -68,6 +68,6 @@ export const openai: Dialect = {
       code: code ?? null,
     },
   }),
-  streams: streamsInBody,
+  streams: isStreamInBody,
   event: body => `data: ${JSON.stringify(body)}\n\n`,
 }

@@ -1,5 +1,5 @@
-/** Faults of the gateway's own store and ledger, as a client reads them in every dialect: a 503 to retry.
- *  The store's own words are for operators; the request's line in the log has the code. */
+/** Faults of the gateway's store and ledger: clients get a 503 to retry in every dialect. The
+ *  original message is for operators; the access log has the code. */
 import type { Fault } from '../../engine/plugin.ts'
 
 const NOT_PROCESSED =
@@ -11,14 +11,14 @@ const MESSAGES: Readonly<Record<string, string>> = {
   STORE_UNAVAILABLE: NOT_PROCESSED,
   STORE_READ_ONLY: NOT_PROCESSED,
   STORE_UNKNOWN: NOT_CONFIRMED,
-  // The process was taken for dead while it held money: another try finds one that lives.
+  // The process was reaped while it held a lease: a retry reaches another process.
   SHARE_GONE: NOT_CONFIRMED,
   CHARGE_CLOSED: NOT_CONFIRMED,
   CHARGE_EXISTS: NOT_CONFIRMED,
 }
 const RETRY = { 'retry-after': '1' }
 
-/** The fault itself, where it is none of these. */
+/** Returns other faults unchanged. */
 export const asUnavailable = (fault: Fault): Fault => {
   const message = MESSAGES[fault.code]
   if (message === undefined) return fault

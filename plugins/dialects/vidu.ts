@@ -1,4 +1,4 @@
-/** Errors as clients of the video tasks read them: /ent/v2. They look at `reason`, show `message`. */
+/** Errors of the video task endpoints: /ent/v2. Clients read `reason` and show `message`. */
 import type { Dialect } from './dialect.ts'
 
 export const vidu: Dialect = {
@@ -36,7 +36,7 @@ export const vidu: Dialect = {
     code: row.status ?? status,
     reason: row.type,
     message,
-    // 32 hexadecimal digits, as the upstream's own trace ids.
+    // 32 hexadecimal digits, like the upstream's trace ids.
     metadata: { trace_id: id.replace(/^req_/, '') },
   }),
 }

@@ -1,4 +1,5 @@
-/** Embeddings as Gemini has them: `:embedContent` for one, `:batchEmbedContents` for several; both spellings of every key. */
+/** Gemini's embedding format: `:embedContent` for one item, `:batchEmbedContents` for several; keys
+ *  in camelCase or snake_case. */
 import type { Bytes, Json } from '../../engine/plugin.ts'
 import type { Loss } from '../formats/codec.ts'
 import type { Media, Text } from '../formats/content.ts'
@@ -7,23 +8,23 @@ import { type Fields, isCount, isFields, itemsIn, present } from '../formats/fie
 import { bad, Given } from '../formats/google-gemini/given.ts'
 import { kindOfMime } from '../formats/media.ts'
 import { renamed } from '../formats/rename.ts'
-import type { EmbeddingFormat, Item, Said, Sent } from './hub.ts'
+import type { ClientRequest, EmbeddingFormat, EmbeddingInput, Setting } from './hub.ts'
 
 export const google: EmbeddingFormat = {
   name: 'google',
   dialect: 'google',
   errors: 'google-gemini',
-  read(sent, loss) {
+  readRequest(sent, loss) {
     const body = new Given(sent.body)
-    if (!asksForSeveral(sent))
-      return { items: [readOne(body, sent.model, loss)], encoding: 'float', many: false }
+    if (!isBatch(sent))
+      return { items: [readInput(body, sent.model, loss)], encoding: 'float', isList: false }
     const requests = body.objects('requests')
     body.rest(loss, 'model')
     if (requests.length === 0) throw bad('requests', 'it is empty')
-    const items = requests.map(each => readOne(each, sent.model, loss))
-    return { items, encoding: 'float', many: true }
+    const items = requests.map(each => readInput(each, sent.model, loss))
+    return { items, encoding: 'float', isList: true }
   },
-  write({ items, user, many }, name, loss) {
+  writeRequest({ items, user, isList: many }, name, loss) {
     if (user !== undefined) loss.drop('user')
     const requests = items.map(item =>
       present({
@@ -36,8 +37,11 @@ export const google: EmbeddingFormat = {
     )
     return { path: pathOf(name, many), body: many ? { requests } : (requests[0] ?? {}) }
   },
-  pass(sent, { many }, name) {
-    return { path: pathOf(name, many), body: many ? namedInAll(sent, name) : namedOnce(sent, name) }
+  passThrough(sent, { isList: many }, name) {
+    return {
+      path: pathOf(name, many),
+      body: many ? nameModelInAll(sent, name) : nameModel(sent, name),
+    }
   },
   readAnswer(body) {
     const rows = isFields(body.embedding) ? [body.embedding] : itemsIn(body, 'embeddings')
@@ -50,7 +54,7 @@ export const google: EmbeddingFormat = {
         isCount(usage.promptTokenCount) && { meters: { input: usage.promptTokenCount } }),
     }
   },
-  writeAnswer({ vectors, meters }, { many }) {
+  writeAnswer({ vectors, meters }, { isList: many }) {
     const rows = vectors.map(values => ({ values }))
     const usage = meters && { usageMetadata: { promptTokenCount: meters.input ?? 0 } }
     return many
@@ -59,58 +63,65 @@ export const google: EmbeddingFormat = {
   },
 }
 
-const asksForSeveral = ({ path }: Sent): boolean =>
+const isBatch = ({ path }: ClientRequest): boolean =>
   path.split('?')[0]?.endsWith(':batchEmbedContents') === true
 const pathOf = (name: string, many: boolean): string =>
   `/v1beta/models/${encodeURIComponent(name)}:${many ? 'batchEmbedContents' : 'embedContent'}`
 
-// ---------------------------------------------------------------- what passes
+// ---------------------------------------------------------------- pass-through
 
-/** The path says which model it is: the body need not, but must not say another. */
-const namedOnce = ({ body, bytes, model }: Sent & { bytes: Bytes }, name: string): Bytes =>
+/** The path names the model: the body may omit it, but must not name another. */
+const nameModel = (
+  { body, bytes, model }: ClientRequest & { bytes: Bytes },
+  name: string,
+): Bytes =>
   (body.model ?? null) === null || name === model ? bytes : renamed(bytes, `models/${name}`)
-/** Each of several requests has to. */
-const namedInAll = ({ body, bytes, model }: Sent & { bytes: Bytes }, name: string): Bytes => {
+/** In a batch each request must name the model. */
+const nameModelInAll = (
+  { body, bytes, model }: ClientRequest & { bytes: Bytes },
+  name: string,
+): Bytes => {
   const requests = itemsIn(body, 'requests')
   if (name === model && requests.every(each => (each.model ?? null) !== null)) return bytes
   const named = requests.map(each => ({ ...each, model: `models/${name}` }))
   return Buffer.from(JSON.stringify({ ...body, requests: named }))
 }
 
-// ---------------------------------------------------------------- what is read
+// ---------------------------------------------------------------- reading
 
-const readOne = (given: Given, model: string, loss: Loss): Item => {
-  judgeModel(given, model)
-  const config = given.object('config')
-  const first = <T>(name: string, read: (from: Given) => T | undefined): Said<T> | undefined => {
-    for (const from of config ? [given, config] : [given]) {
+const readInput = (request: Given, model: string, loss: Loss): EmbeddingInput => {
+  checkModel(request, model)
+  const config = request.object('config')
+  const first = <T>(name: string, read: (from: Given) => T | undefined): Setting<T> | undefined => {
+    for (const from of config ? [request, config] : [request]) {
       const value = read(from)
-      if (value !== undefined) return { value, at: from.place(name) }
+      if (value !== undefined) return { value, path: from.place(name) }
     }
     return undefined
   }
   const task = first('taskType', from => from.text('taskType'))
   const title = first('title', from => from.text('title'))
   const dimensions = first('outputDimensionality', from => from.number('outputDimensionality'))
-  const content = readContent(given, loss)
-  given.rest(loss)
+  const content = readContent(request, loss)
+  request.rest(loss)
   config?.rest(loss)
   return {
-    ...{ type: 'content', content },
+    type: 'content',
+    content,
     ...(task && { task }),
     ...(title && { title }),
     ...(dimensions && { dimensions }),
   }
 }
-const judgeModel = (given: Given, model: string): void => {
-  const named = given.text('model')
-  if (named === undefined || named === model || named === `models/${model}`) return
-  throw bad(given.place('model'), 'it is another model than that of the path')
+const checkModel = (request: Given, model: string): void => {
+  const name = request.text('model')
+  if (name === undefined || name === model || name === `models/${model}`) return
+  throw bad(request.place('model'), 'it differs from the model in the path')
 }
-const readContent = (given: Given, loss: Loss): readonly (Text | Media)[] => {
-  const content = given.object('content')
+const readContent = (request: Given, loss: Loss): readonly (Text | Media)[] => {
+  const content = request.object('content')
   if (!content?.has('parts')) {
-    const at = content ? content.place('parts') : given.place('content')
+    const at = content ? content.place('parts') : request.place('content')
     throw fault('MEMBER_MISSING', [at], { param: at })
   }
   const parts = content.objects('parts').map(part => readPart(part, loss))
@@ -131,7 +142,7 @@ const readPart = (part: Given, loss: Loss): Text | Media => {
   const source = { type: 'data', data, mime } as const
   return { type: 'media', kind: kindOfMime(mime), source, at: part.at }
 }
-const writeItem = (item: Item): readonly Fields[] => {
+const writeItem = (item: EmbeddingInput): readonly Fields[] => {
   if (item.type === 'tokens')
     throw fault('CONTENT_UNSUPPORTED', ['input', 'numbers of tokens'], { param: 'input' })
   return item.content.map(each => {

@@ -1,4 +1,4 @@
-/** Embeddings between two wire formats: what is asked and what is answered, whoever asks and whoever answers. Types only. */
+/** Hub types of embeddings: requests and answers independent of the wire format. */
 import type { Bytes, Json } from '../../engine/plugin.ts'
 import type { Loss } from '../formats/codec.ts'
 import type { Media, Text } from '../formats/content.ts'
@@ -6,64 +6,69 @@ import type { EmbeddingName } from '../formats/embedding.ts'
 import type { Fields } from '../formats/fields.ts'
 import type { Meters } from '../slots.ts'
 
-/** A setting, and where its client wrote it: `requests[1].taskType`. */
-export interface Said<T> {
+/** A setting, and its path in the client's request: `requests[1].taskType`. */
+export interface Setting<T> {
   readonly value: T
-  readonly at: string
+  readonly path: string
 }
-/** One vector is wanted for each. */
-export type Item = Wish &
+/** An input; each results in one vector. */
+export type EmbeddingInput = VectorSettings &
   (
     | { readonly type: 'content'; readonly content: readonly (Text | Media)[] }
-    /** Numbers of tokens, which only their own provider can read. */
+    /** Token ids, which only their provider can read. */
     | { readonly type: 'tokens'; readonly tokens: readonly number[] }
   )
-/** What is wanted of one vector. */
-interface Wish {
-  readonly dimensions?: Said<number>
-  /** What it is for, in the words of formats that ask. */
-  readonly task?: Said<string>
-  readonly title?: Said<string>
+/** The settings of one vector. */
+interface VectorSettings {
+  readonly dimensions?: Setting<number>
+  /** The task type, in formats that have one. */
+  readonly task?: Setting<string>
+  readonly title?: Setting<string>
 }
-export interface Wanted {
-  readonly items: readonly Item[]
-  /** `base64`: 32-bit floats, little end first. */
+export interface EmbeddingPrompt {
+  readonly items: readonly EmbeddingInput[]
+  /** `base64`: 32-bit floats, little-endian. */
   readonly encoding: 'float' | 'base64'
   readonly user?: string
-  /** Whether the answer is a list where one item was asked for. */
-  readonly many: boolean
+  /** Whether the answer is a list even for one item. */
+  readonly isList: boolean
 }
-export interface Vectors {
+export interface EmbeddingAnswer {
   readonly vectors: readonly (readonly number[])[]
-  /** Absent where the upstream counted nothing. */
+  /** Absent if the upstream reported no usage. */
   readonly meters?: Meters
 }
 
-/** A client's request as it came. */
-export interface Sent {
+/** A client's request. */
+export interface ClientRequest {
   readonly body: Fields
-  /** It may name the verb. */
+  /** Path of the request, which contains the method in some formats. */
   readonly path: string
-  /** The model by the name that the client asked for. */
+  /** The model's name as the client sent it. */
   readonly model: string
 }
 
-/** Both sides of one wire format. */
+/** Reads and writes one wire format. */
 export interface EmbeddingFormat {
   readonly name: EmbeddingName
   readonly dialect: 'openai' | 'google'
-  /** The format of `plugins/formats` whose errors its upstreams write. */
+  /** The format in `plugins/formats` of the upstreams' errors. */
   readonly errors: string
-  /** What the hub has no word for is told to `loss`. */
-  read(sent: Sent, loss: Loss): Wanted
-  /** For an upstream that knows the model as `name`. */
-  write(wanted: Wanted, name: string, loss: Loss): { readonly path: string; readonly body: Json }
-  /** For one that speaks the client's own format: what was sent, under its own name of the model. */
-  pass(
-    sent: Sent & { readonly bytes: Bytes },
-    wanted: Wanted,
+  /** Reports fields that the hub does not support to `loss`. */
+  readRequest(sent: ClientRequest, loss: Loss): EmbeddingPrompt
+  /** The request for an upstream. `name`: the upstream's name of the model. */
+  writeRequest(
+    wanted: EmbeddingPrompt,
+    name: string,
+    loss: Loss,
+  ): { readonly path: string; readonly body: Json }
+  /** The request for an upstream of the client's format: the client's bytes with the upstream's
+   *  model name. */
+  passThrough(
+    sent: ClientRequest & { readonly bytes: Bytes },
+    wanted: EmbeddingPrompt,
     name: string,
   ): { readonly path: string; readonly body: Bytes }
-  readAnswer(body: Fields): Vectors
-  writeAnswer(vectors: Vectors, wanted: Wanted, model: string): Json
+  readAnswer(body: Fields): EmbeddingAnswer
+  writeAnswer(vectors: EmbeddingAnswer, wanted: EmbeddingPrompt, model: string): Json
 }

@@ -1,4 +1,5 @@
-/** Embeddings, whatever the client's format and the target's: one vector for each item, in order, in the encoding asked for. */
+/** Plugin `embed`: embeddings between any client format and any target format: one vector per item,
+ *  in order, in the requested encoding. */
 import { errors } from '../../engine/errors.ts'
 import type { Attempt, Headers, Host, Plugin, Slot, Target } from '../../engine/plugin.ts'
 import {
@@ -16,29 +17,35 @@ import { isFields, parsed } from '../formats/fields.ts'
 import { formats } from '../formats/index.ts'
 import { spokenBy } from '../formats/spoken.ts'
 import { MODEL, USAGE } from '../slots.ts'
-import { formatsOfEmbeddings } from './formats.ts'
-import type { EmbeddingFormat, Item, Sent, Vectors, Wanted } from './hub.ts'
+import { embeddingFormats } from './formats.ts'
+import type {
+  ClientRequest,
+  EmbeddingAnswer,
+  EmbeddingFormat,
+  EmbeddingInput,
+  EmbeddingPrompt,
+} from './hub.ts'
 
 const fault = errors({
-  EMBEDDING_UNREADABLE: [502, 'The upstream answered with something that is no embedding.'],
-  EMBEDDING_COUNT: [502, 'The upstream answered %d vectors to %d items.'],
+  EMBEDDING_UNREADABLE: [502, 'The upstream sent a response that is not a valid embedding.'],
+  EMBEDDING_COUNT: [502, 'The upstream returned %d vectors for %d items.'],
 })
 
-/** Two thousand vectors of three thousand numbers, written out. */
+/** Bytes: two thousand vectors of three thousand decimal numbers. */
 const ANSWER_LIMIT = 256 * 1024 * 1024
-/** What an upstream said of a body that is written anew. */
-const OF_BODY = ['content-type', 'content-length', 'content-encoding', 'etag']
-interface Asked {
-  readonly sent: Sent
-  readonly wanted: Wanted
-  /** What was lost in reading. */
-  readonly lost: readonly string[]
+/** Response headers that describe the upstream's body, which is replaced. */
+const BODY_HEADERS = ['content-type', 'content-length', 'content-encoding', 'etag']
+interface DecodedRequest {
+  readonly sent: ClientRequest
+  readonly wanted: EmbeddingPrompt
+  /** Fields that reading dropped. */
+  readonly dropped: readonly string[]
 }
-const ASKED: Slot<Asked> = { name: 'embedding' }
+const DECODED: Slot<DecodedRequest> = { name: 'embedding' }
 
 export default {
   schema: clientFormatSchema(
-    'The format in which clients of this route ask for embeddings.',
+    'The embedding format that clients of this route use.',
     embeddingNames,
     'openai',
   ),
@@ -48,7 +55,7 @@ export default {
   upstream: {
     embeddings: {
       description:
-        'The format in which this upstream is asked for embeddings where nothing says what it speaks; `openai` if this does not either.',
+        'The embedding format of this upstream if neither it nor the model lists `formats`. Default: `openai`.',
       type: 'string',
       enum: embeddingNames,
       examples: ['google'],
@@ -56,7 +63,7 @@ export default {
   },
   setup(options, host) {
     const { format: name, strict } = readClientFormat(options)
-    const ground = { client: named(name), host, strict }
+    const context = { client: formatNamed(name), host, strict }
     return {
       async handle(exchange, next) {
         const { request, slots } = exchange
@@ -66,13 +73,14 @@ export default {
         const body = request.parsed ?? (await request.json())
         const sent = { body: isFields(body) ? body : {}, path: request.path, model }
         const losses = new DroppedFieldReport({})
-        const wanted = ground.client.read(sent, losses)
-        slots.set(ASKED, { sent, wanted, lost: losses.fields })
+        const wanted = context.client.readRequest(sent, losses)
+        slots.set(DECODED, { sent, wanted, dropped: losses.fields })
         await next()
       },
-      forward: (attempt, next) => forward(ground, attempt, next),
+      forward: (attempt, next) => forward(context, attempt, next),
       explain: ({ targets }) => ({
-        ...{ embeddings: name, strict },
+        embeddings: name,
+        strict,
         targets: targets.map(target => ({
           upstream: target.upstream,
           format: formatFor(target, host)?.name ?? null,
@@ -82,66 +90,66 @@ export default {
   },
 } satisfies Plugin<ClientFormatOption>
 
-interface Ground {
+interface EmbedContext {
   readonly client: EmbeddingFormat
   readonly host: Host
   readonly strict: boolean
 }
-const named = (name: string): EmbeddingFormat => {
+const formatNamed = (name: string): EmbeddingFormat => {
   const known = embeddingNamed(name)
-  if (known) return formatsOfEmbeddings[known]
-  throw new Error(
-    `there is no format of embeddings "${name}"; there are ${embeddingNames.join(', ')}`,
-  )
+  if (known) return embeddingFormats[known]
+  throw new Error(`there is no embedding format "${name}"; use one of ${embeddingNames.join(', ')}`)
 }
-/** By what its model or its upstream speaks; where neither says, by what the upstream embeds in. */
+/** The embedding format of a target: by the formats of its model or upstream, or else by the
+ *  upstream's option `embeddings`. */
 const formatFor = (target: Target, { upstreams }: Host): EmbeddingFormat | undefined => {
   const upstream = upstreams[target.upstream]
   const usual = upstream?.options.embeddings
   const spoken = spokenBy(target, upstream)
   const name = embeddingOf(spoken, typeof usual === 'string' ? embeddingNamed(usual) : undefined)
-  return name && formatsOfEmbeddings[name]
+  return name && embeddingFormats[name]
 }
 
 const forward = async (
-  ground: Ground,
+  context: EmbedContext,
   attempt: Attempt,
   next: () => Promise<void>,
 ): Promise<void> => {
-  const { client, host } = ground
+  const { client, host } = context
   const { exchange, target } = attempt
-  const there = formatFor(target, host) ?? client
-  const { sent, ...asked } = exchange.slots.need(ASKED)
-  const wanted = await carried(asked.wanted, target, host, attempt)
+  const targetFormat = formatFor(target, host) ?? client
+  const { sent, ...asked } = exchange.slots.need(DECODED)
+  const wanted = await fetchImages(asked.wanted, target, host, attempt)
   const losses = new DroppedFieldReport({})
-  await write(ground, there, { ...asked, sent, wanted }, attempt, losses)
+  await writeRequest(context, targetFormat, { ...asked, sent, wanted }, attempt, losses)
   await next()
   losses.report(attempt.reply, host.log, exchange.id)
-  if (attempt.reply.status >= 300) return refuse(client, there, host, attempt)
-  const vectors = there.readAnswer(await bodyOf(attempt))
+  if (attempt.reply.status >= 300) return answerUpstreamError(client, targetFormat, host, attempt)
+  const vectors = targetFormat.readAnswer(await bodyOf(attempt))
   const meters = vectors.meters ?? estimate(wanted)
   exchange.slots.set(USAGE, { meters, estimated: !vectors.meters })
-  judge(vectors, wanted)
+  checkVectors(vectors, wanted)
   const headers: Headers = { ...attempt.reply.headers }
-  for (const name of OF_BODY) delete headers[name]
+  for (const name of BODY_HEADERS) delete headers[name]
   attempt.answer(200, client.writeAnswer({ ...vectors, meters }, wanted, sent.model), headers)
 }
-/** As it was sent where both speak the same; otherwise anew, and what is lost then is named. */
-const write = async (
-  { client, strict }: Ground,
-  there: EmbeddingFormat,
-  { sent, wanted, lost }: Asked,
+/** Sets the request to the target: the client's body if both use the same format, otherwise encoded
+ *  in the target's format, with dropped fields reported. */
+const writeRequest = async (
+  { client, strict }: EmbedContext,
+  targetFormat: EmbeddingFormat,
+  { sent, wanted, dropped: lost }: DecodedRequest,
   { exchange, target, request }: Attempt,
   losses: DroppedFieldReport,
 ): Promise<void> => {
   const name = target.name ?? sent.model
-  if (there === client) {
+  if (targetFormat === client) {
     const bytes = await exchange.request.bytes()
-    const { path, body } = there.pass({ ...sent, bytes }, wanted, name)
+    const { path, body } = targetFormat.passThrough({ ...sent, bytes }, wanted, name)
     Object.assign(request, { path, body })
   } else {
     for (const field of lost) losses.drop(field)
-    const { path, body } = there.write(wanted, name, losses)
+    const { path, body } = targetFormat.writeRequest(wanted, name, losses)
     if (isStrict(strict, exchange)) losses.refuse(sent.model)
     Object.assign(request, { path, body: Buffer.from(JSON.stringify(body)) })
   }
@@ -149,22 +157,22 @@ const write = async (
   delete request.headers['content-length']
 }
 
-/** Images by address, for an upstream that fetches none. */
-const carried = async (
-  wanted: Wanted,
+/** Fetches images that the client named by URL, for upstreams that do not fetch. */
+const fetchImages = async (
+  wanted: EmbeddingPrompt,
   { upstream }: Target,
   host: Host,
   { exchange }: Attempt,
-): Promise<Wanted> => {
+): Promise<EmbeddingPrompt> => {
   const kinds = host.upstreams[upstream]?.options.fetch
   if (!Array.isArray(kinds)) return wanted
-  const fetching = new MediaFetcher(kinds.map(String), host, exchange.signal)
-  const items: Item[] = []
+  const fetcher = new MediaFetcher(kinds.map(String), host, exchange.signal)
+  const items: EmbeddingInput[] = []
   for (const item of wanted.items)
     items.push(
       item.type === 'tokens'
         ? item
-        : ({ ...item, content: await fetching.fetchAll(item.content) } as Item),
+        : ({ ...item, content: await fetcher.fetchAll(item.content) } as EmbeddingInput),
     )
   return { ...wanted, items }
 }
@@ -174,12 +182,12 @@ const bodyOf = async ({ reply }: Attempt) => {
   if (!isFields(body)) throw fault('EMBEDDING_UNREADABLE')
   return body
 }
-const judge = ({ vectors }: Vectors, { items }: Wanted): void => {
+const checkVectors = ({ vectors }: EmbeddingAnswer, { items }: EmbeddingPrompt): void => {
   if (vectors.length !== items.length)
     throw fault('EMBEDDING_COUNT', [vectors.length, items.length])
   if (vectors.some(vector => vector.length === 0)) throw fault('EMBEDDING_UNREADABLE')
 }
-const estimate = ({ items }: Wanted) => ({
+const estimate = ({ items }: EmbeddingPrompt) => ({
   input: items.reduce(
     (sum, item) =>
       sum + (item.type === 'tokens' ? item.tokens.length : estimateContentTokens(item.content)),
@@ -187,9 +195,9 @@ const estimate = ({ items }: Wanted) => ({
   ),
 })
 
-const refuse = async (
+const answerUpstreamError = async (
   client: EmbeddingFormat,
-  there: EmbeddingFormat,
+  targetFormat: EmbeddingFormat,
   host: Host,
   attempt: Attempt,
 ): Promise<void> => {
@@ -197,8 +205,8 @@ const refuse = async (
   const { status, headers } = reply
   const text = Buffer.from(await reply.bytes(ERROR_LIMIT)).toString()
   if (status < 400) throw fault('EMBEDDING_UNREADABLE')
-  const format = formats.get(there.errors)
+  const format = formats.get(targetFormat.errors)
   if (!format?.codec) throw keyFault(host.log, attempt, status, text)
-  const said = { status, text, headers }
-  answerError(host.log, client.dialect, { ...format, codec: format.codec }, attempt, said)
+  const error = { status, text, headers }
+  answerError(host.log, client.dialect, { ...format, codec: format.codec }, attempt, error)
 }

@@ -1,5 +1,5 @@
-/** Embeddings as OpenAI has them, and as those do who embed images too: `input` is a text, texts, tokens, or objects like the parts
- *  of a message. */
+/** OpenAI's embedding format, with its extension for images: `input` is a text, a list of texts,
+ *  token ids, or objects like the parts of a message. */
 import type { Json } from '../../engine/plugin.ts'
 import type { Loss } from '../formats/codec.ts'
 import type { Media, Text } from '../formats/content.ts'
@@ -19,34 +19,36 @@ import {
 } from '../formats/fields.ts'
 import { dataUrl, parseDataUrl } from '../formats/media.ts'
 import { renamed } from '../formats/rename.ts'
-import type { EmbeddingFormat, Item } from './hub.ts'
+import type { EmbeddingFormat, EmbeddingInput } from './hub.ts'
 
 export const openai: EmbeddingFormat = {
   name: 'openai',
   dialect: 'openai',
   errors: 'openai-chat',
-  read({ body }, loss) {
-    tellRest(body, READ, '', loss)
+  readRequest({ body }, loss) {
+    reportUnknown(body, KNOWN_MEMBERS, '', loss)
     const encoding = textIn(body, 'encoding_format')
     if (encoding !== undefined && encoding !== 'float' && encoding !== 'base64')
       throw fault('MEMBER_VALUE', ['encoding_format', 'it is float or base64'], {
         param: 'encoding_format',
       })
     const dimensions = numberIn(body, 'dimensions')
-    const wish = dimensions !== undefined && { dimensions: { value: dimensions, at: 'dimensions' } }
+    const wish = dimensions !== undefined && {
+      dimensions: { value: dimensions, path: 'dimensions' },
+    }
     const user = textIn(body, 'user')
     return {
       items: readInput(body.input, loss).map(item => ({ ...item, ...wish })),
       encoding: encoding ?? 'float',
-      many: true,
+      isList: true,
       ...(user !== undefined && { user }),
     }
   },
-  write(wanted, name, loss) {
+  writeRequest(wanted, name, loss) {
     const { items, user, encoding } = wanted
     for (const { task, title } of items) {
-      if (task) loss.drop(task.at)
-      if (title) loss.drop(title.at)
+      if (task) loss.drop(task.path)
+      if (title) loss.drop(title.path)
     }
     const input = items.map(writeItem)
     return {
@@ -60,9 +62,9 @@ export const openai: EmbeddingFormat = {
       }),
     }
   },
-  pass({ body, bytes, model }, { items }, name) {
+  passThrough({ body, bytes, model }, { items }, name) {
     const path = '/v1/embeddings'
-    // Texts and tokens are what every upstream of this format knows; objects are written as it may know them.
+    // Every upstream of this format accepts texts and tokens; objects are normalised.
     if (!holdsObjects(body.input))
       return { path, body: name === model ? bytes : renamed(bytes, name) }
     const written = { ...body, model: name, input: items.map(writeItem) }
@@ -86,7 +88,7 @@ export const openai: EmbeddingFormat = {
       data: vectors.map((vector, index) => ({
         object: 'embedding',
         index,
-        embedding: encoding === 'base64' ? packed(vector) : vector,
+        embedding: encoding === 'base64' ? encodeVector(vector) : vector,
       })),
       model,
       usage: { prompt_tokens: tokens, total_tokens: tokens },
@@ -94,17 +96,26 @@ export const openai: EmbeddingFormat = {
   },
 }
 
-const READ: ReadonlySet<string> = new Set([
-  ...['model', 'input', 'encoding_format', 'dimensions', 'user'],
+const KNOWN_MEMBERS: ReadonlySet<string> = new Set([
+  'model',
+  'input',
+  'encoding_format',
+  'dimensions',
+  'user',
 ])
-const tellRest = (given: Fields, known: ReadonlySet<string>, at: string, loss: Loss): void => {
-  for (const key in given) if (!known.has(key) && given[key] !== null) loss.drop(at + key)
+const reportUnknown = (
+  fields: Fields,
+  known: ReadonlySet<string>,
+  path: string,
+  loss: Loss,
+): void => {
+  for (const key in fields) if (!known.has(key) && fields[key] !== null) loss.drop(path + key)
 }
 const holdsObjects = (input: Json | undefined): boolean =>
   (Array.isArray(input) ? input : [input]).some(isFields)
 
-/** Numbers are the tokens of one item; anything else in a list is an item. */
-const readInput = (input: Json | undefined, loss: Loss): readonly Item[] => {
+/** A list of numbers is one item of token ids; any other list holds one item per element. */
+const readInput = (input: Json | undefined, loss: Loss): readonly EmbeddingInput[] => {
   if (input === undefined || input === null)
     throw fault('MEMBER_MISSING', ['input'], { param: 'input' })
   const list = Array.isArray(input) && typeof input[0] !== 'number' ? input : [input]
@@ -113,7 +124,7 @@ const readInput = (input: Json | undefined, loss: Loss): readonly Item[] => {
     readItem(item, list === input ? `input[${index}]` : 'input', loss),
   )
 }
-const readItem = (item: Json, at: string, loss: Loss): Item => {
+const readItem = (item: Json, at: string, loss: Loss): EmbeddingInput => {
   if (typeof item === 'string') return { type: 'content', content: [{ type: 'text', text: item }] }
   if (Array.isArray(item)) return { type: 'tokens', tokens: tokensOf(item, at) }
   return { type: 'content', content: [readPart(element(item, at), at, loss)] }
@@ -122,12 +133,12 @@ const tokensOf = (list: readonly Json[], at: string): readonly number[] => {
   if (list.length > 0 && list.every(Number.isInteger)) return list as readonly number[]
   throw fault('MEMBER_TYPE', [at, 'a text, tokens or an object'], { param: at })
 }
-const TEXT: ReadonlySet<string> = new Set(['type', 'text'])
-const IMAGE: ReadonlySet<string> = new Set(['type', 'image_url'])
-const ADDRESS: ReadonlySet<string> = new Set(['url'])
+const TEXT_MEMBERS: ReadonlySet<string> = new Set(['type', 'text'])
+const IMAGE_MEMBERS: ReadonlySet<string> = new Set(['type', 'image_url'])
+const URL_MEMBERS: ReadonlySet<string> = new Set(['url'])
 const readPart = (part: Fields, at: string, loss: Loss): Text | Media => {
   if (part.type === 'text') {
-    tellRest(part, TEXT, `${at}.`, loss)
+    reportUnknown(part, TEXT_MEMBERS, `${at}.`, loss)
     return { type: 'text', text: need(textIn(part, 'text', `${at}.text`), `${at}.text`) }
   }
   if (part.type !== 'image_url')
@@ -136,24 +147,24 @@ const readPart = (part: Fields, at: string, loss: Loss): Text | Media => {
     typeof part.image_url === 'string'
       ? { url: part.image_url }
       : fieldsIn(part, 'image_url', `${at}.image_url`)
-  tellRest(part, IMAGE, `${at}.`, loss)
-  tellRest(image ?? {}, ADDRESS, `${at}.image_url.`, loss)
+  reportUnknown(part, IMAGE_MEMBERS, `${at}.`, loss)
+  reportUnknown(image ?? {}, URL_MEMBERS, `${at}.image_url.`, loss)
   const url = need(textIn(image ?? {}, 'url', `${at}.image_url.url`), `${at}.image_url.url`)
   return { type: 'media', kind: 'image', source: parseDataUrl(url) ?? { type: 'url', url }, at }
 }
 
-/** One call has one number for all its vectors. */
-const dimensionsOf = ([first, ...others]: readonly Item[]): number | undefined => {
+/** The dimensions, which must be the same for all items of a call. */
+const dimensionsOf = ([first, ...others]: readonly EmbeddingInput[]): number | undefined => {
   const wanted = first?.dimensions
   const other = others.find(({ dimensions }) => dimensions?.value !== wanted?.value)
-  const at = other && (other.dimensions?.at ?? wanted?.at ?? 'dimensions')
+  const at = other && (other.dimensions?.path ?? wanted?.path ?? 'dimensions')
   if (at === undefined) return wanted?.value
   const reason = 'this model takes one for all requests of a batch'
   throw fault('MEMBER_VALUE', [at, reason], { param: at })
 }
 
-/** A lone text stays a text: that is all most upstreams know. */
-const writeItem = (item: Item): Json => {
+/** A text-only item becomes a plain text, as most upstreams accept nothing else. */
+const writeItem = (item: EmbeddingInput): Json => {
   if (item.type === 'tokens') return item.tokens
   const [only, ...more] = item.content
   if (only?.type === 'text' && more.every(each => each.type === 'text'))
@@ -173,19 +184,19 @@ const writeImage = ({ source, kind, at = 'input' }: Media): Json => {
 
 const vectorOf = (embedding: Json | undefined): readonly number[] => {
   if (Array.isArray(embedding)) return embedding as readonly number[]
-  return typeof embedding === 'string' ? unpacked(embedding) : []
+  return typeof embedding === 'string' ? decodeVector(embedding) : []
 }
-const WIDTH = 4
-const packed = (vector: readonly number[]): string => {
-  const bytes = Buffer.alloc(vector.length * WIDTH)
+const FLOAT_BYTES = 4
+const encodeVector = (vector: readonly number[]): string => {
+  const bytes = Buffer.alloc(vector.length * FLOAT_BYTES)
   vector.forEach((value, index) => {
-    bytes.writeFloatLE(value, index * WIDTH)
+    bytes.writeFloatLE(value, index * FLOAT_BYTES)
   })
   return bytes.toString('base64')
 }
-const unpacked = (text: string): readonly number[] => {
+const decodeVector = (text: string): readonly number[] => {
   const bytes = Buffer.from(text, 'base64')
-  return Array.from({ length: Math.floor(bytes.length / WIDTH) }, (_, index) =>
-    bytes.readFloatLE(index * WIDTH),
+  return Array.from({ length: Math.floor(bytes.length / FLOAT_BYTES) }, (_, index) =>
+    bytes.readFloatLE(index * FLOAT_BYTES),
   )
 }

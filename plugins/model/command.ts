@@ -1,4 +1,4 @@
-/** `tollgate models`: the catalogue as an operator reads it, and what a name would come to. */
+/** `tollgate models`: prints the catalogue, or how one name resolves. */
 import { columns } from '../../engine/cli/kit.ts'
 import { errors } from '../../engine/errors.ts'
 import type { Command, Json, Lent, Target } from '../../engine/plugin.ts'
@@ -6,7 +6,7 @@ import type { Catalogue, Entry } from '../catalogue/catalogue.ts'
 import { readCatalogue } from '../catalogue/configured.ts'
 import { endpointsOf, servedBy } from '../catalogue/endpoints.ts'
 
-interface Shown {
+interface ModelRow {
   readonly name: string
   readonly to: readonly string[]
   readonly endpoints: readonly string[]
@@ -16,61 +16,68 @@ interface Shown {
 export const commands: Readonly<Record<string, Command>> = {
   models: {
     arguments: '[NAME]',
-    summary: 'Lists what customers may ask for, where it is served and what it costs.',
+    summary: 'Lists the models that customers can request, their targets and their prices.',
     example: 'tollgate models gp-4.1',
     async run({ positionals }, host) {
       const [name] = positionals
       const catalogue = readCatalogue(host)
-      const found = name === undefined ? catalogue.all.map(show(host)) : one(name, catalogue, host)
+      const found =
+        name === undefined ? catalogue.all.map(rowOf(host)) : resolvedRow(name, catalogue, host)
       if (!found) throw fault('MODEL_UNKNOWN', [name])
-      return { text: printed(found), json: found }
+      return { text: printRows(found), json: found }
     },
   },
 }
-const fault = errors({ MODEL_UNKNOWN: [404, 'no model answers to "%s"'] })
+const fault = errors({
+  MODEL_UNKNOWN: [404, 'no model matches "%s"; `tollgate models` lists all models'],
+})
 
-const show =
+const rowOf =
   (host: Pick<Lent, 'upstreams' | 'section'>, served = servedBy(host)) =>
-  (entry: Entry): Shown => ({
+  (entry: Entry): ModelRow => ({
     name: entry.name,
     to: entry.targets.map(nameOf),
     endpoints: endpointsOf(entry, host.upstreams, served),
     price: entry.options.free === true ? 'free' : (entry.options.price ?? {}),
   })
-const one = (name: string, catalogue: Catalogue, host: Lent): readonly Shown[] | undefined => {
+const resolvedRow = (
+  name: string,
+  catalogue: Catalogue,
+  host: Lent,
+): readonly ModelRow[] | undefined => {
   const found = catalogue.find(name)
-  return found && [{ ...show(host)(found.entry), name, to: found.targets.map(nameOf) }]
+  return found && [{ ...rowOf(host)(found.entry), name, to: found.targets.map(nameOf) }]
 }
 const nameOf = ({ upstream, name }: Target): string =>
   name === undefined ? upstream : `${upstream}/${name}`
 
-/** The short form in words; the long form as it was written. */
-const shown = (price: Json): string => {
+/** A price as text: the short form in words, the long form as JSON. */
+const priceText = (price: Json): string => {
   if (typeof price === 'string') return price
   if (Array.isArray(price)) return JSON.stringify(price)
   const meters = Object.entries(price as { readonly [meter: string]: Json })
-  return meters.map(([meter, each]) => `${meter} ${plain(each)}`).join('; ')
+  return meters.map(([meter, each]) => `${meter} ${priceLineText(each)}`).join('; ')
 }
-const plain = (each: Json): string => {
-  if (Array.isArray(each)) return each.map(plain).join(' or ')
+const priceLineText = (each: Json): string => {
+  if (Array.isArray(each)) return each.map(priceLineText).join(' or ')
   if (typeof each !== 'object' || each === null) return String(each)
-  const { by, price = null, when, ...more } = each as Line
+  const { by, price = null, when, ...more } = each as PriceLine
   const rest = Object.entries(more).map(([name, value]) => `, ${name} ${value}`)
-  const held = Object.entries(when ?? {}).map(([what, is]) => ` when ${what} ${is}`)
-  return `${by ? `by ${[by].flat().join(' and ')} (${table(price)})` : plain(price)}${rest.join('')}${held.join('')}`
+  const conditions = Object.entries(when ?? {}).map(([what, is]) => ` when ${what} ${is}`)
+  return `${by ? `by ${[by].flat().join(' and ')} (${tableText(price)})` : priceLineText(price)}${rest.join('')}${conditions.join('')}`
 }
-const table = (price: Json): string =>
+const tableText = (price: Json): string =>
   Object.entries(Object(price) as { readonly [value: string]: Json })
-    .map(([value, each]) => `${value} ${typeof each === 'object' ? `(${table(each)})` : each}`)
+    .map(([value, each]) => `${value} ${typeof each === 'object' ? `(${tableText(each)})` : each}`)
     .join(', ')
-/** One line of a price, in its long form. */
-interface Line {
+/** A price line in its long form. */
+interface PriceLine {
   readonly by?: string | readonly string[]
   readonly price?: Json
   readonly when?: { readonly [what: string]: Json }
 }
 
-const printed = (list: readonly Shown[]): string => {
-  const rows = list.map(({ name, to, price }) => [name, to.join(', '), shown(price)])
+const printRows = (list: readonly ModelRow[]): string => {
+  const rows = list.map(({ name, to, price }) => [name, to.join(', '), priceText(price)])
   return rows.length === 0 ? 'none' : columns(rows).join('\n')
 }

@@ -1,4 +1,5 @@
-/** Which model is asked for: finds where it is served, who may use it and what it accepts. Owns the `models:` section. */
+/** Plugin `model`: finds the targets of the requested model, checks who may use it and what it
+ *  accepts. Owns the `models:` section. */
 import { errors } from '../../engine/errors.ts'
 import type { Exchange, Fault, Host, Json, Next, Plugin, Stage } from '../../engine/plugin.ts'
 import type { Catalogue, Entry, Found } from '../catalogue/catalogue.ts'
@@ -8,7 +9,7 @@ import { SECTION } from '../catalogue/section.ts'
 import type { Validator } from '../schema/compile.ts'
 import { ACCOUNT, type Account, MODEL } from '../slots.ts'
 import { commands } from './command.ts'
-import { type Listed, type ListingName, listings } from './listing.ts'
+import { type ListItem, type ListingName, listings } from './listing.ts'
 import { problemsIn } from './problems.ts'
 
 const fault = errors({
@@ -35,7 +36,7 @@ const parameter = (description: string) => ({
   minLength: 1,
   examples: ['model'],
 })
-const map = (description: string, required: string, properties: object) => ({
+const objectOption = (description: string, required: string, properties: object) => ({
   description,
   type: 'object',
   required: [required],
@@ -45,58 +46,61 @@ const map = (description: string, required: string, properties: object) => ({
 
 export default {
   schema: {
-    description: 'Where a request names its model, or that the route lists the models.',
+    description: 'Where requests name their model; or `list`: the route lists the models.',
     anyOf: [
       { type: 'string', enum: ['body'], description: 'Under `model` in the JSON body.' },
-      map('In the path.', 'path', { path: parameter('The parameter of the path.') }),
-      map('In the query.', 'query', { query: parameter('The parameter of the query.') }),
-      map('The route lists the models.', 'list', {
+      objectOption('In the path.', 'path', { path: parameter('The parameter of the path.') }),
+      objectOption('In the query.', 'query', { query: parameter('The parameter of the query.') }),
+      objectOption('The route lists the models.', 'list', {
         list: {
           description:
-            'The dialect of the list. openai also answers clients that announce themselves as anthropic or google.',
+            'The dialect of the list. `openai` also serves clients whose headers identify them as anthropic or google.',
           enum: Object.keys(listings),
           examples: ['openai'],
         },
-        one: parameter('The parameter of the path that names one model: only it is shown.'),
+        one: parameter(
+          'The path parameter that names one model; the route then shows only that model.',
+        ),
       }),
     ],
     examples: ['body', { path: 'model' }, { query: 'model' }, { list: 'openai' }],
   },
-  // It judges by the key that `auth` found, and reads the body that `form` read.
+  // Needs the key that `auth` finds and the body that `form` reads.
   after: ['auth', 'form'],
   sections: { models: SECTION },
   check: problemsIn,
   commands,
   setup(options, host) {
     const catalogue = catalogueOf(host)
-    if (typeof options === 'object' && 'list' in options) return lister(options, catalogue, host)
-    const stage = finder(readerOf(options), catalogue)
+    if (typeof options === 'object' && 'list' in options) return listStage(options, catalogue, host)
+    const stage = findStage(modelReader(options), catalogue)
     return typeof options === 'object' && 'query' in options
-      ? { ...stage, forward: renamer(options.query) }
+      ? { ...stage, forward: renameInQuery(options.query) }
       : stage
   },
 } satisfies Plugin<Options>
 
-// ---------------------------------------------------------------- finding one
+// ---------------------------------------------------------------- finding a model
 
 type Reader = (exchange: Exchange) => Promise<unknown> | unknown
-const readerOf = (options: Exclude<Options, { readonly list: ListingName }>): Reader => {
+const modelReader = (options: Exclude<Options, { readonly list: ListingName }>): Reader => {
   if (options === 'body')
     return ({ request }) =>
-      request.parsed === undefined ? request.json().then(named) : named(request.parsed)
+      request.parsed === undefined ? request.json().then(modelInBody) : modelInBody(request.parsed)
   if ('path' in options) return ({ params }) => params[options.path]
   return ({ request }) => request.query.get(options.query)
 }
-const named = (body: Json): unknown => (body as { readonly model?: Json } | null)?.model
+const modelInBody = (body: Json): unknown => (body as { readonly model?: Json } | null)?.model
 
-/** Without a promise of its own where the body was read before and the model has no rules: that is nearly every call. */
-const finder = (read: Reader, catalogue: Catalogue): Stage => ({
+/** Creates no promise if the body is parsed already and the model has no schema, as in nearly every
+ *  call. */
+const findStage = (read: Reader, catalogue: Catalogue): Stage => ({
   targets: true,
   handle(exchange, next) {
-    const asked = read(exchange)
-    if (asked instanceof Promise) return findLater(asked, catalogue, exchange, next)
-    const rules = find(asked, catalogue, exchange)
-    return rules ? judgeFirst(rules, exchange, next) : next()
+    const name = read(exchange)
+    if (name instanceof Promise) return findAfterRead(name, catalogue, exchange, next)
+    const rules = resolveModel(name, catalogue, exchange)
+    return rules ? validateThenNext(rules, exchange, next) : next()
   },
   explain: exchange => {
     const model = exchange.slots.get(MODEL)
@@ -105,36 +109,46 @@ const finder = (read: Reader, catalogue: Catalogue): Stage => ({
   },
 })
 
-const findLater = async (
+const findAfterRead = async (
   asked: Promise<unknown>,
   catalogue: Catalogue,
   exchange: Exchange,
   next: Next,
 ): Promise<void> => {
-  const rules = find(await asked, catalogue, exchange)
-  if (rules) await judge(rules, exchange)
+  const rules = resolveModel(await asked, catalogue, exchange)
+  if (rules) await validateBody(rules, exchange)
   await next()
 }
-const judgeFirst = async (rules: Validator, exchange: Exchange, next: Next): Promise<void> => {
-  await judge(rules, exchange)
+const validateThenNext = async (
+  rules: Validator,
+  exchange: Exchange,
+  next: Next,
+): Promise<void> => {
+  await validateBody(rules, exchange)
   await next()
 }
-/** Says where it is served. Returns what the model asks of the body, if it does. */
-const find = (asked: unknown, catalogue: Catalogue, exchange: Exchange): Validator | undefined => {
+/** Sets the model and the targets of the exchange. Returns the model's schema for the body, if any.
+ *  */
+const resolveModel = (
+  asked: unknown,
+  catalogue: Catalogue,
+  exchange: Exchange,
+): Validator | undefined => {
   if (typeof asked !== 'string' || asked === '') throw fault('MODEL_MISSING')
-  const { entry, targets } = permitted(asked, catalogue, exchange.slots.get(ACCOUNT))
-  if (entry.only && !entry.only.has(exchange.route.name)) throw elsewhere(entry.only, exchange)
+  const { entry, targets } = findPermitted(asked, catalogue, exchange.slots.get(ACCOUNT))
+  if (entry.only && !entry.only.has(exchange.route.name)) throw onlyFault(entry.only, exchange)
   const rules = entry.accepts.size > 0 ? rulesOf(entry, asked, exchange) : undefined
   exchange.slots.set(MODEL, { asked, entry: entry.name })
   exchange.targets = targets
   return rules
 }
 
-const elsewhere = (only: NonNullable<Entry['only']>, { route }: Exchange): Fault =>
+const onlyFault = (only: NonNullable<Entry['only']>, { route }: Exchange): Fault =>
   fault('MODEL_ONLY', [[...only.values()].join(', '), route.pattern.replace(/^\//, '')])
 
-/** Where the query names it, the target's own name goes into the query: no format knows of it. */
-const renamer =
+/** Writes the target's name of the model into the query, where the query names it: formats do not
+ *  know that parameter. */
+const renameInQuery =
   (parameter: string): NonNullable<Stage['forward']> =>
   ({ request, target }, next) => {
     if (target.name !== undefined) {
@@ -146,53 +160,57 @@ const renamer =
     return next()
   }
 
-const permitted = (asked: string, catalogue: Catalogue, account: Account | undefined): Found => {
+const findPermitted = (
+  asked: string,
+  catalogue: Catalogue,
+  account: Account | undefined,
+): Found => {
   const found = catalogue.find(asked)
-  if (!found) throw fault('MODEL_UNKNOWN', [short(asked)])
-  if (!mayUse(account, asked, found.entry)) throw fault('MODEL_FORBIDDEN', [short(asked)])
+  if (!found) throw fault('MODEL_UNKNOWN', [shorten(asked)])
+  if (!mayUse(account, asked, found.entry)) throw fault('MODEL_FORBIDDEN', [shorten(asked)])
   return found
 }
-/** A key's list names models, or keys of `models:`. */
+/** The list of a key contains model names or keys of `models:`. */
 const mayUse = (account: Account | undefined, asked: string, { name }: Entry): boolean => {
   const models = account?.key?.models
   return models === undefined || models.includes(asked) || models.includes(name)
 }
-/** A name of a megabyte is answered, not repeated. */
-const short = (name: string): string => (name.length > 128 ? `${name.slice(0, 125)}…` : name)
+/** Shortens a name for error messages: a client may send a megabyte. */
+const shorten = (name: string): string => (name.length > 128 ? `${name.slice(0, 125)}…` : name)
 
 const rulesOf = ({ accepts }: Entry, asked: string, { route }: Exchange): Validator | undefined => {
   const rule = accepts.get(route.name) ?? accepts.get('*')
-  if (rule === false) throw fault('MODEL_NOT_HERE', [short(asked)])
+  if (rule === false) throw fault('MODEL_NOT_HERE', [shorten(asked)])
   return rule
 }
-const judge = async (rules: Validator, { request }: Exchange): Promise<void> => {
-  const complaint = rules.judge(await request.json())
+const validateBody = async (rules: Validator, { request }: Exchange): Promise<void> => {
+  const complaint = rules.validate(await request.json())
   if (complaint) throw complaint
 }
 
-// ---------------------------------------------------------------- listing them
+// ---------------------------------------------------------------- listing models
 
-const lister = (
+const listStage = (
   { list, one }: Extract<Options, { readonly list: ListingName }>,
   catalogue: Catalogue,
   host: Host,
 ): Stage => {
   const served = servedBy(host)
-  const listed = (id: string, entry: Entry): Listed => ({
+  const listItem = (id: string, entry: Entry): ListItem => ({
     ...{ id, entry },
     endpoints: endpointsOf(entry, host.upstreams, served),
   })
-  const all = catalogue.named.map(entry => listed(entry.name, entry))
+  const all = catalogue.named.map(entry => listItem(entry.name, entry))
   return {
     answers: true,
     async handle(exchange) {
       const { request, params, slots } = exchange
       const account = slots.get(ACCOUNT)
-      const listing = listings[announced(list, request.headers)]
+      const listing = listings[listingFor(list, request.headers)]
       if (one !== undefined) {
-        const asked = params[one] ?? ''
-        const { entry } = permitted(asked, catalogue, account)
-        exchange.answer(200, listing.one(listed(asked, entry)))
+        const name = params[one] ?? ''
+        const { entry } = findPermitted(name, catalogue, account)
+        exchange.answer(200, listing.one(listItem(name, entry)))
         return
       }
       const models = all.filter(({ id, entry }) => mayUse(account, id, entry))
@@ -201,8 +219,9 @@ const lister = (
   }
 }
 
-/** One path serves the lists of three dialects, and clients say which they are by a header of their own. */
-const announced = (list: ListingName, headers: Exchange['request']['headers']): ListingName => {
+/** The dialect of a list: one path serves three dialects, and clients are recognised by their
+ *  headers. */
+const listingFor = (list: ListingName, headers: Exchange['request']['headers']): ListingName => {
   if (list !== 'openai') return list
   if (headers['anthropic-version'] !== undefined) return 'anthropic'
   return headers['x-goog-api-key'] === undefined ? list : 'google'

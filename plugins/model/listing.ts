@@ -1,22 +1,23 @@
-/** The models as lists: one shape for each dialect that clients read them in. Pure. */
+/** Model lists in the shape of each client dialect. Pure. */
 import type { Json } from '../../engine/plugin.ts'
 import type { Entry } from '../catalogue/catalogue.ts'
 import { EMBEDDINGS } from '../formats/embedding.ts'
 import { entryOf } from '../formats/fields.ts'
 
-/** One model as a list shows it. */
-export interface Listed {
+/** A model in a list. */
+export interface ListItem {
   readonly id: string
   readonly entry: Entry
   readonly endpoints: readonly string[]
 }
 interface Listing {
-  one(model: Listed): Json
-  /** A page of them; `query` says which. */
-  list(models: readonly Listed[], query: URLSearchParams): Json
+  one(model: ListItem): Json
+  /** The page of models that `query` selects. */
+  list(models: readonly ListItem[], query: URLSearchParams): Json
 }
 
-/** When nobody knows when a model was made: what lists of this kind have always said. */
+/** Creation date of every model, as the gateway does not know it; other gateways report the same.
+ *  */
 const CREATED = 1_626_777_600
 const CREATED_AT = new Date(CREATED * 1_000).toISOString()
 
@@ -39,8 +40,8 @@ const anthropic: Listing = {
     created_at: CREATED_AT,
   }),
   list(models, query) {
-    const page = between(models, query.get('after_id'), query.get('before_id'))
-    const wanted = bounded(query.get('limit'), 20)
+    const page = pageBetween(models, query.get('after_id'), query.get('before_id'))
+    const wanted = limitOf(query.get('limit'), 20)
     const shown = query.has('before_id') ? page.slice(-wanted) : page.slice(0, wanted)
     return {
       data: shown.map(anthropic.one),
@@ -51,7 +52,7 @@ const anthropic: Listing = {
   },
 }
 
-/** Endpoint -> what Google calls it. */
+/** Endpoint -> Google's generation methods. */
 const METHODS: Readonly<Record<string, readonly string[]>> = {
   gemini: ['generateContent'],
   [EMBEDDINGS]: ['embedContent', 'batchEmbedContents'],
@@ -66,8 +67,8 @@ const google: Listing = {
     supportedGenerationMethods: endpoints.flatMap(endpoint => entryOf(METHODS, endpoint) ?? []),
   }),
   list(models, query) {
-    const page = between(models, query.get('pageToken'), null)
-    const wanted = bounded(query.get('pageSize'), 50)
+    const page = pageBetween(models, query.get('pageToken'), null)
+    const wanted = limitOf(query.get('pageSize'), 50)
     const shown = page.slice(0, wanted)
     return {
       models: shown.map(google.one),
@@ -79,17 +80,17 @@ const google: Listing = {
 export const listings = { openai, anthropic, google } as const
 export type ListingName = keyof typeof listings
 
-/** Behind one name and before another; a name that is not there bounds nothing. */
-const between = (
-  models: readonly Listed[],
+/** The models after one id and before another; unknown ids are ignored. */
+const pageBetween = (
+  models: readonly ListItem[],
   after: string | null,
   before: string | null,
-): readonly Listed[] => {
+): readonly ListItem[] => {
   const start = models.findIndex(({ id }) => id === after) + 1
   const end = models.findIndex(({ id }) => id === before)
   return models.slice(start, end < 0 ? undefined : end)
 }
-const bounded = (given: string | null, usual: number): number => {
-  const wanted = Number(given)
-  return Number.isInteger(wanted) && wanted >= 1 ? Math.min(wanted, 1_000) : usual
+const limitOf = (text: string | null, fallback: number): number => {
+  const limit = Number(text)
+  return Number.isInteger(limit) && limit >= 1 ? Math.min(limit, 1_000) : fallback
 }

@@ -1,4 +1,5 @@
-/** What no schema can see in `models:`: upstreams and routes that are not there, patterns that cannot be meant. Pure. */
+/** Problems of `models:` that a schema cannot find: unknown upstreams and routes, unusable or
+ *  shadowed patterns. Pure. */
 import { nearest } from '../../engine/config/nearest.ts'
 import type { Document, Json, Report } from '../../engine/plugin.ts'
 import { bySpecificity, targetsOf } from '../catalogue/catalogue.ts'
@@ -12,14 +13,14 @@ export const problemsIn = (document: Document, report: Report): void => {
   const upstreams = new Set(Object.keys((document.upstreams ?? {}) as object))
   const routes = new Set(routeNames(document))
   const patterns: Pattern[] = []
-  const schemas = localSharer()
+  const schemas = sharedSchemas()
   for (const [name, options] of Object.entries(section)) {
     const pattern = isPattern(name) ? patternOf(name, report) : undefined
     if (pattern) patterns.push(pattern)
-    judgeTargets(name, options, pattern, upstreams, report)
-    judgeAccepts(name, options, routes, schemas, report)
+    checkTargets(name, options, pattern, upstreams, report)
+    checkRoutes(name, options, routes, schemas, report)
   }
-  judgeShadows(patterns, report)
+  checkShadows(patterns, report)
 }
 
 const routeNames = (document: Document): readonly string[] =>
@@ -36,7 +37,7 @@ const patternOf = (name: string, report: Report): Pattern | undefined => {
   }
 }
 
-const judgeTargets = (
+const checkTargets = (
   name: string,
   options: ModelOptions,
   pattern: Pattern | undefined,
@@ -44,36 +45,36 @@ const judgeTargets = (
   report: Report,
 ): void => {
   for (const [index, target] of targetsOf(options).entries()) {
-    const where = whereIs(name, options, index)
+    const where = positionOf(name, options, index)
     if (!upstreams.has(target.upstream))
       report(
         where,
         'UNKNOWN_UPSTREAM',
-        `no upstream is called ${JSON.stringify(target.upstream)}`,
+        `there is no upstream named ${JSON.stringify(target.upstream)}`,
         nearest(target.upstream, upstreams),
       )
-    // A broken key is a problem of its own already.
+    // An invalid pattern has been reported already.
     if (target.name === undefined || (isPattern(name) && !pattern)) continue
     const stars = target.name.split('*').length - 1
     if (stars > (pattern?.stars ?? 0))
       report(where, 'MODEL_CARRY', `"${name}" has no * for every * in "${target.name}"`)
     for (const [whole, hole = ''] of target.name.matchAll(/\{(\w+)\}/g))
-      if (!pattern?.holes.has(hole))
+      if (!pattern?.placeholders.has(hole))
         report(
           where,
           'MODEL_CARRY',
-          `"${name}" has no hole ${whole}`,
-          nearest(hole, pattern?.holes ?? []),
+          `"${name}" has no placeholder ${whole}`,
+          nearest(hole, pattern?.placeholders ?? []),
         )
   }
 }
-const whereIs = (name: string, { to }: ModelOptions, index: number): (string | number)[] => {
+const positionOf = (name: string, { to }: ModelOptions, index: number): (string | number)[] => {
   if (typeof to === 'string') return ['models', name, 'to']
   const at = ['models', name, 'to', index]
   return typeof to[index] === 'string' ? at : [...at, 'to']
 }
 
-const judgeAccepts = (
+const checkRoutes = (
   name: string,
   { accepts = {}, only = [] }: ModelOptions,
   routes: ReadonlySet<string>,
@@ -82,7 +83,7 @@ const judgeAccepts = (
 ): void => {
   const known = (route: string, where: readonly (string | number)[]): void => {
     if (routes.has(route)) return
-    const message = `no route is called ${JSON.stringify(route)}`
+    const message = `there is no route named ${JSON.stringify(route)}`
     report(where, 'UNKNOWN_ROUTE', message, nearest(route, routes))
   }
   for (const [index, route] of only.entries()) known(route, ['models', name, 'only', index])
@@ -98,30 +99,31 @@ const judgeAccepts = (
   }
 }
 
-/** Two patterns of one shape take the same names: the second is never reached. So is one behind "any name like this". */
-const judgeShadows = (patterns: readonly Pattern[], report: Report): void => {
+/** Reports patterns that are never reached, because an earlier pattern of the same shape matches
+ *  the same names. */
+const checkShadows = (patterns: readonly Pattern[], report: Report): void => {
   const first = new Map<string, Pattern>()
   for (const pattern of patterns.toSorted(bySpecificity)) {
-    // `.+` in a hole is a star by another name.
+    // The shape of a hole with `.+` equals that of a star.
     const before = first.get(pattern.shape)
     if (before)
       report(
         ['models', pattern.text],
         'MODEL_SHADOWED',
-        `"${before.text}" takes every name that fits "${pattern.text}"`,
+        `"${before.text}" matches every name that matches "${pattern.text}"`,
       )
     else first.set(pattern.shape, pattern)
   }
 }
 
-/** One compiler for the whole check: each costs 15 ms to make. */
+/** Shares one schema compiler for the whole check: creating one takes 15 ms. */
 type Schemas = Parameters<typeof validatorOf>[2]
-const localSharer = (): Schemas => {
-  const made = new Map<string, object>()
+const sharedSchemas = (): Schemas => {
+  const values = new Map<string, object>()
   return {
     share: (key, _, create) => {
-      const value = made.get(key) ?? create(undefined)
-      made.set(key, value)
+      const value = values.get(key) ?? create(undefined)
+      values.set(key, value)
       return value as ReturnType<typeof create>
     },
   }

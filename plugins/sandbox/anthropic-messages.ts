@@ -1,59 +1,59 @@
 /** The sandbox in Anthropic's messages format. */
 import type { Json } from '../../engine/plugin.ts'
 import { writeEvent } from '../formats/sse.ts'
-import type { Play } from './play.ts'
+import type { CannedAnswer } from './canned-answer.ts'
 import {
+  type AnswerId,
+  contentText,
   type Fields,
   fieldsIn,
   listIn,
   numberIn,
-  type Serial,
+  type SandboxFormat,
   textIn,
-  type Voice,
-  wordsIn,
-} from './voice.ts'
+} from './sandbox-format.ts'
 
-export const anthropicMessages: Voice = {
+export const anthropicMessages: SandboxFormat = {
   path: /\/messages$/,
-  ask(body) {
+  readRequest(body) {
     const { content } = fieldsIn(listIn(body.messages).at(-1))
     const blocks = listIn(content).map(fieldsIn)
     const result = blocks.find(({ type }) => type === 'tool_result')
     return {
       model: textIn(body.model),
-      words: wordsIn(content),
+      text: contentText(content),
       images: blocks.flatMap(({ source }) => imageIn(fieldsIn(source))),
       tools: listIn(body.tools).map(tool => {
         const { name, input_schema = {} } = fieldsIn(tool)
         return { name: textIn(name), schema: input_schema }
       }),
-      result: result && wordsIn(result.content),
+      toolResult: result && contentText(result.content),
       stream: body.stream === true,
       limit: numberIn(body.max_tokens),
       size: JSON.stringify([body.system ?? '', body.messages ?? '']).length,
     }
   },
-  plain: (play, serial) => ({
-    ...message(play, serial),
-    content: [block(play, serial)],
-    stop_reason: stop(play),
-    usage: { ...READ, input_tokens: play.input, output_tokens: play.output },
+  encodeAnswer: (answer, serial) => ({
+    ...message(answer, serial),
+    content: [block(answer, serial)],
+    stop_reason: stop(answer),
+    usage: { ...READ, input_tokens: answer.inputTokens, output_tokens: answer.outputTokens },
   }),
-  stream(play, serial) {
+  encodeStream(answer, serial) {
     const started = {
-      ...message(play, serial),
-      usage: { ...READ, input_tokens: play.input, output_tokens: 1 },
+      ...message(answer, serial),
+      usage: { ...READ, input_tokens: answer.inputTokens, output_tokens: 1 },
     }
     const list: readonly Fields[] = [
       { type: 'message_start', message: started },
-      { type: 'content_block_start', index: 0, content_block: emptied(block(play, serial)) },
+      { type: 'content_block_start', index: 0, content_block: emptied(block(answer, serial)) },
       { type: 'ping' },
-      ...deltas(play).map(delta => ({ type: 'content_block_delta', index: 0, delta })),
+      ...deltas(answer).map(delta => ({ type: 'content_block_delta', index: 0, delta })),
       { type: 'content_block_stop', index: 0 },
       {
         type: 'message_delta',
-        delta: { stop_reason: stop(play), stop_sequence: null },
-        usage: { ...READ, input_tokens: play.input, output_tokens: play.output },
+        delta: { stop_reason: stop(answer), stop_sequence: null },
+        usage: { ...READ, input_tokens: answer.inputTokens, output_tokens: answer.outputTokens },
       },
       { type: 'message_stop' },
     ]
@@ -67,7 +67,7 @@ const imageIn = ({ type, media_type, data, url }: Fields): string | [] => {
   if (type === 'base64') return `data:${textIn(media_type)};base64,${textIn(data)}`
   return textIn(url) || []
 }
-const message = ({ model }: Play, { id }: Serial): Fields => ({
+const message = ({ model }: CannedAnswer, { id }: AnswerId): Fields => ({
   id: `msg_${id}`,
   type: 'message',
   role: 'assistant',
@@ -76,17 +76,18 @@ const message = ({ model }: Play, { id }: Serial): Fields => ({
   stop_reason: null,
   stop_sequence: null,
 })
-const block = ({ words, call }: Play, { id }: Serial): Fields =>
+const block = ({ chunks: words, call }: CannedAnswer, { id }: AnswerId): Fields =>
   call
     ? { type: 'tool_use', id: `toolu_${id}`, name: call.name, input: call.input }
     : { type: 'text', text: words.join('') }
 const emptied = (whole: Fields): Json =>
   whole.type === 'text' ? { ...whole, text: '' } : { ...whole, input: {} }
-const deltas = ({ words, call }: Play): readonly Json[] =>
+const deltas = ({ chunks: words, call }: CannedAnswer): readonly Json[] =>
   call
     ? (JSON.stringify(call.input).match(/.{1,12}/gs) ?? []).map(partial_json => ({
         type: 'input_json_delta',
         partial_json,
       }))
     : words.map(text => ({ type: 'text_delta', text }))
-const stop = ({ call, cut }: Play): string => (call ? 'tool_use' : cut ? 'max_tokens' : 'end_turn')
+const stop = ({ call, isTruncated: cut }: CannedAnswer): string =>
+  call ? 'tool_use' : cut ? 'max_tokens' : 'end_turn'

@@ -1,20 +1,21 @@
-/** The sandbox's embeddings, in OpenAI's format and in Google's: unit vectors, the same for the same words. */
+/** Embeddings of the sandbox in OpenAI's and Google's format: unit vectors, the same for the same
+ *  text. */
 import { createHash } from 'node:crypto'
 import type { Json } from '../../engine/plugin.ts'
-import type { Still } from './still.ts'
-import { type Fields, fieldsIn, listIn, numberIn, textIn } from './voice.ts'
+import type { CannedResult } from './canned-result.ts'
+import { type Fields, fieldsIn, listIn, numberIn, textIn } from './sandbox-format.ts'
 
-/** Numbers of one answer. */
-const MOST = 2 ** 20
-const USUAL = { openai: 1_536, google: 768 }
+/** Maximum of numbers in one answer. */
+const MAX_NUMBERS = 2 ** 20
+const DEFAULT_SIZE = { openai: 1_536, google: 768 }
 
-export const openaiEmbeddings: Still = {
+export const openaiEmbeddings: CannedResult = {
   path: /\/embeddings$/,
   plain(body) {
     const { input } = body
     const many = Array.isArray(input) && typeof input[0] !== 'number'
     const items = many ? listIn(input) : [input ?? '']
-    const size = numberIn(body.dimensions) ?? USUAL.openai
+    const size = numberIn(body.dimensions) ?? DEFAULT_SIZE.openai
     const vectors = vectorsOf(items.map(item => ({ item, size })))
     const packed = body.encoding_format === 'base64'
     const tokens = tokensOf(items)
@@ -22,7 +23,8 @@ export const openaiEmbeddings: Still = {
       vectors && {
         object: 'list',
         data: vectors.map((vector, index) => ({
-          ...{ object: 'embedding', index },
+          object: 'embedding',
+          index,
           embedding: packed ? base64(vector) : [...vector],
         })),
         model: textIn(body.model),
@@ -32,7 +34,7 @@ export const openaiEmbeddings: Still = {
   },
 }
 
-export const googleEmbeddings: Still = {
+export const googleEmbeddings: CannedResult = {
   path: /:(?:embedContent|batchEmbedContents)$/,
   plain(body, path) {
     const many = path.endsWith(':batchEmbedContents')
@@ -41,7 +43,8 @@ export const googleEmbeddings: Still = {
     const vectors = vectorsOf(
       requests.map(({ content, outputDimensionality, output_dimensionality }) => ({
         item: content ?? '',
-        size: numberIn(outputDimensionality) ?? numberIn(output_dimensionality) ?? USUAL.google,
+        size:
+          numberIn(outputDimensionality) ?? numberIn(output_dimensionality) ?? DEFAULT_SIZE.google,
       })),
     )
     if (!vectors) return undefined
@@ -52,17 +55,17 @@ export const googleEmbeddings: Still = {
 }
 
 const vectorsOf = (
-  wanted: readonly { readonly item: Json; readonly size: number }[],
+  inputs: readonly { readonly item: Json; readonly size: number }[],
 ): readonly Float32Array[] | undefined =>
-  wanted.every(({ size }) => Number.isInteger(size) && size >= 1) &&
-  wanted.reduce((sum, { size }) => sum + size, 0) <= MOST
-    ? wanted.map(({ item, size }) => vectorOf(JSON.stringify(item), size))
+  inputs.every(({ size }) => Number.isInteger(size) && size >= 1) &&
+  inputs.reduce((sum, { size }) => sum + size, 0) <= MAX_NUMBERS
+    ? inputs.map(({ item, size }) => vectorOf(JSON.stringify(item), size))
     : undefined
-/** A direction that the words alone decide. */
+/** A unit vector that depends only on the text. */
 const vectorOf = (words: string, size: number): Float32Array => {
   let state = createHash('sha256').update(words).digest().readUInt32LE(0)
   const vector = Float32Array.from({ length: size }, () => {
-    // Numerical Recipes' generator: all that is wanted of it is that it repeats itself.
+    // The generator of Numerical Recipes: it only has to be deterministic.
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
     return state / 2 ** 31 - 1
   })

@@ -1,58 +1,64 @@
 /** The sandbox in Google's generateContent format. */
 import type { Bytes, Json } from '../../engine/plugin.ts'
 import { writeEvent } from '../formats/sse.ts'
-import type { Play } from './play.ts'
+import type { CannedAnswer } from './canned-answer.ts'
 import {
+  type AnswerId,
+  contentText,
   type Fields,
   fieldsIn,
   listIn,
   numberIn,
-  type Serial,
+  type SandboxFormat,
   textIn,
-  type Voice,
-  wordsIn,
-} from './voice.ts'
+} from './sandbox-format.ts'
 
-export const googleGemini: Voice = {
+export const googleGemini: SandboxFormat = {
   path: /:(?:stream)?[gG]enerateContent$/,
-  ask(body, path) {
+  readRequest(body, path) {
     const { parts } = fieldsIn(listIn(body.contents).at(-1))
     const pieces = listIn(parts).map(fieldsIn)
     const answered = pieces.find(piece => either(piece, 'functionResponse'))
     const config = fieldsIn(either(body, 'generationConfig'))
     return {
       model: decodeURIComponent(/\/([^/:]+):\w+$/.exec(path)?.[1] ?? ''),
-      words: wordsIn(parts),
+      text: contentText(parts),
       images: pieces.flatMap(imageIn),
       tools: listIn(body.tools).flatMap(toolsIn),
-      result: answered && JSON.stringify(fieldsIn(either(answered, 'functionResponse')).response),
+      toolResult:
+        answered && JSON.stringify(fieldsIn(either(answered, 'functionResponse')).response),
       stream: path.includes(':stream'),
       limit: numberIn(either(config, 'maxOutputTokens')),
       size: JSON.stringify(body.contents ?? '').length,
     }
   },
-  plain: (play, serial) =>
-    piece(play, serial, play.call ? callPart(play) : [{ text: play.words.join('') }], finish(play)),
-  stream(play, serial, _, query) {
-    const last = play.words.length - 1
-    const pieces = play.call
-      ? [piece(play, serial, callPart(play), finish(play))]
-      : play.words.map((text, index) =>
-          piece(play, serial, [{ text }], index === last ? finish(play) : undefined),
+  encodeAnswer: (answer, serial) =>
+    piece(
+      answer,
+      serial,
+      answer.call ? callPart(answer) : [{ text: answer.chunks.join('') }],
+      finish(answer),
+    ),
+  encodeStream(answer, serial, _, query) {
+    const last = answer.chunks.length - 1
+    const pieces = answer.call
+      ? [piece(answer, serial, callPart(answer), finish(answer))]
+      : answer.chunks.map((text, index) =>
+          piece(answer, serial, [{ text }], index === last ? finish(answer) : undefined),
         )
     return isEvents(query)
       ? pieces.map(each => writeEvent(undefined, each, '\r\n'))
       : [...pieces.map(inArray), Buffer.from(']')]
   },
-  type: query => (isEvents(query) ? 'text/event-stream' : 'application/json'),
+  streamType: query => (isEvents(query) ? 'text/event-stream' : 'application/json'),
 }
 
-/** Without `alt=sse` a stream is one array of JSON that arrives in pieces. */
+/** Without `alt=sse` a stream is one JSON array in chunks. */
 const isEvents = (query: string): boolean => new URLSearchParams(query).get('alt') === 'sse'
 const inArray = (piece: Fields, index: number): Bytes =>
   Buffer.from(`${index === 0 ? '[' : ',\r\n'}${JSON.stringify(piece)}`)
 
-/** Its clients write names in either of two ways. */
+/** Reads a member by its camelCase or snake_case name: clients use both. */
 const either = (fields: Fields, name: string): Json | undefined =>
   fields[name] ?? fields[name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)]
 const imageIn = (part: Fields): string | [] => {
@@ -68,13 +74,13 @@ const toolsIn = (tool: Json): readonly { readonly name: string; readonly schema:
     return { name: textIn(declared.name), schema }
   })
 
-const callPart = ({ call }: Play): readonly Json[] => [
+const callPart = ({ call }: CannedAnswer): readonly Json[] => [
   { functionCall: { name: call?.name ?? '', args: call?.input ?? {} } },
 ]
-const finish = ({ cut }: Play): string => (cut ? 'MAX_TOKENS' : 'STOP')
+const finish = ({ isTruncated: cut }: CannedAnswer): string => (cut ? 'MAX_TOKENS' : 'STOP')
 const piece = (
-  { model, input, output }: Play,
-  { id }: Serial,
+  { model, inputTokens: input, outputTokens: output }: CannedAnswer,
+  { id }: AnswerId,
   parts: readonly Json[],
   finishReason: string | undefined,
 ): Fields => ({

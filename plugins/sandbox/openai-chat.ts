@@ -1,79 +1,83 @@
 /** The sandbox in OpenAI's chat format. */
 import type { Bytes, Json } from '../../engine/plugin.ts'
 import { writeEvent } from '../formats/sse.ts'
-import type { Play } from './play.ts'
+import type { CannedAnswer } from './canned-answer.ts'
 import {
+  type AnswerId,
+  contentText,
   type Fields,
   fieldsIn,
   listIn,
   numberIn,
-  type Serial,
+  type SandboxFormat,
   textIn,
-  type Voice,
-  wordsIn,
-} from './voice.ts'
+} from './sandbox-format.ts'
 
-export const openaiChat: Voice = {
+export const openaiChat: SandboxFormat = {
   path: /\/chat\/completions$/,
-  ask(body) {
+  readRequest(body) {
     const last = fieldsIn(listIn(body.messages).at(-1))
     const parts = listIn(last.content).map(fieldsIn)
     return {
       model: textIn(body.model),
-      words: wordsIn(last.content),
+      text: contentText(last.content),
       images: parts.flatMap(({ image_url }) => textIn(fieldsIn(image_url).url) || []),
       tools: listIn(body.tools).map(tool => {
         const { name, parameters = {} } = fieldsIn(fieldsIn(tool).function)
         return { name: textIn(name), schema: parameters }
       }),
-      result: last.role === 'tool' ? wordsIn(last.content) : undefined,
+      toolResult: last.role === 'tool' ? contentText(last.content) : undefined,
       stream: body.stream === true,
       limit: numberIn(body.max_completion_tokens) ?? numberIn(body.max_tokens),
       size: JSON.stringify(body.messages ?? '').length,
     }
   },
-  plain: (play, serial) => ({
-    ...head(play, serial, 'chat.completion'),
+  encodeAnswer: (answer, serial) => ({
+    ...head(answer, serial, 'chat.completion'),
     choices: [
       {
         index: 0,
         message: {
           role: 'assistant',
-          content: play.call ? null : play.words.join(''),
+          content: answer.call ? null : answer.chunks.join(''),
           refusal: null,
-          ...(play.call && { tool_calls: [call(play, serial)] }),
+          ...(answer.call && { tool_calls: [call(answer, serial)] }),
         },
         logprobs: null,
-        finish_reason: finish(play),
+        finish_reason: finish(answer),
       },
     ],
-    usage: usage(play),
+    usage: usage(answer),
   }),
-  stream(play, serial, body) {
+  encodeStream(answer, serial, body) {
     const counted = fieldsIn(body.stream_options).include_usage === true
     const chunk = (delta: Json, finish_reason: string | null = null): Bytes =>
       writeEvent(undefined, {
-        ...head(play, serial, 'chat.completion.chunk'),
+        ...head(answer, serial, 'chat.completion.chunk'),
         choices: [{ index: 0, delta, logprobs: null, finish_reason }],
         ...(counted && { usage: null }),
       })
     const total = {
-      ...head(play, serial, 'chat.completion.chunk'),
+      ...head(answer, serial, 'chat.completion.chunk'),
       choices: [],
-      usage: usage(play),
+      usage: usage(answer),
     }
     return [
-      chunk({ role: 'assistant', content: play.call ? null : '', refusal: null }),
-      ...play.words.map(content => chunk({ content })),
-      ...callDeltas(play, serial).map(delta => chunk({ tool_calls: [delta] })),
-      chunk({}, finish(play)),
+      chunk({ role: 'assistant', content: answer.call ? null : '', refusal: null }),
+      ...answer.chunks.map(content => chunk({ content })),
+      ...callDeltas(answer, serial).map(delta => chunk({ tool_calls: [delta] })),
+      chunk({}, finish(answer)),
       ...(counted ? [writeEvent(undefined, total)] : []),
       Buffer.from('data: [DONE]\n\n'),
     ]
   },
 }
 
-const head = ({ model }: Play, { id, at }: Serial, object: string): Fields => ({
+const head = (
+  { model }: CannedAnswer,
+  { id, createdAt: at }: AnswerId,
+  object: string,
+): Fields => ({
   id: `chatcmpl-${id}`,
   object,
   created: at,
@@ -81,21 +85,22 @@ const head = ({ model }: Play, { id, at }: Serial, object: string): Fields => ({
   service_tier: 'default',
   system_fingerprint: 'fp_sandbox',
 })
-const finish = ({ call, cut }: Play): string => (call ? 'tool_calls' : cut ? 'length' : 'stop')
-const call = (play: Play, { id }: Serial): Json => ({
+const finish = ({ call, isTruncated: cut }: CannedAnswer): string =>
+  call ? 'tool_calls' : cut ? 'length' : 'stop'
+const call = (answer: CannedAnswer, { id }: AnswerId): Json => ({
   id: `call_${id}`,
   type: 'function',
-  function: { name: play.call?.name ?? '', arguments: JSON.stringify(play.call?.input) },
+  function: { name: answer.call?.name ?? '', arguments: JSON.stringify(answer.call?.input) },
 })
-const callDeltas = (play: Play, serial: Serial): readonly Json[] => {
-  if (!play.call) return []
-  const whole = fieldsIn(call(play, serial))
+const callDeltas = (answer: CannedAnswer, serial: AnswerId): readonly Json[] => {
+  if (!answer.call) return []
+  const whole = fieldsIn(call(answer, serial))
   const { name, arguments: given } = fieldsIn(whole.function)
   const first = { index: 0, ...whole, function: { name: name ?? '', arguments: '' } }
   const pieces = textIn(given).match(/.{1,12}/gs) ?? []
   return [first, ...pieces.map(piece => ({ index: 0, function: { arguments: piece } }))]
 }
-const usage = ({ input, output }: Play): Json => ({
+const usage = ({ inputTokens: input, outputTokens: output }: CannedAnswer): Json => ({
   prompt_tokens: input,
   completion_tokens: output,
   total_tokens: input + output,

@@ -1,60 +1,65 @@
 /** The sandbox in OpenAI's responses format. */
 import type { Bytes, Json } from '../../engine/plugin.ts'
 import { writeEvent } from '../formats/sse.ts'
-import type { Play } from './play.ts'
+import type { CannedAnswer } from './canned-answer.ts'
 import {
+  type AnswerId,
+  contentText,
   type Fields,
   fieldsIn,
   listIn,
   numberIn,
-  type Serial,
+  type SandboxFormat,
   textIn,
-  type Voice,
-  wordsIn,
-} from './voice.ts'
+} from './sandbox-format.ts'
 
-export const openaiResponses: Voice = {
+export const openaiResponses: SandboxFormat = {
   path: /\/responses$/,
-  ask(body) {
+  readRequest(body) {
     const last = fieldsIn(listIn(body.input).at(-1))
     const functions = listIn(body.tools)
       .map(fieldsIn)
       .filter(({ type }) => type === 'function')
     return {
       model: textIn(body.model),
-      words: textIn(body.input) || wordsIn(last.content),
+      text: textIn(body.input) || contentText(last.content),
       images: listIn(last.content).flatMap(part => textIn(fieldsIn(part).image_url) || []),
       tools: functions.map(({ name, parameters = {} }) => ({
         name: textIn(name),
         schema: parameters,
       })),
-      result: last.type === 'function_call_output' ? textIn(last.output) : undefined,
+      toolResult: last.type === 'function_call_output' ? textIn(last.output) : undefined,
       stream: body.stream === true,
       limit: numberIn(body.max_output_tokens),
       size: JSON.stringify(body.input ?? '').length,
     }
   },
-  plain: (play, serial) => response(play, serial, play.cut ? 'incomplete' : 'completed'),
-  stream(play, serial) {
-    const item = itemOf(play, serial, 'completed')
-    const begun = { ...itemOf({ ...play, words: [] }, serial, 'in_progress'), ...EMPTY[kind(play)] }
+  encodeAnswer: (answer, serial) =>
+    response(answer, serial, answer.isTruncated ? 'incomplete' : 'completed'),
+  encodeStream(answer, serial) {
+    const item = itemOf(answer, serial, 'completed')
+    const startedItem = {
+      ...itemOf({ ...answer, chunks: [] }, serial, 'in_progress'),
+      ...EMPTY[kind(answer)],
+    }
     const place = { item_id: fieldsIn(item).id ?? '', output_index: 0 }
-    const last = play.cut ? 'incomplete' : 'completed'
-    const opened = response({ ...play, words: [] }, serial, 'in_progress')
+    const last = answer.isTruncated ? 'incomplete' : 'completed'
+    const startedResponse = response({ ...answer, chunks: [] }, serial, 'in_progress')
     const list: readonly Fields[] = [
-      { type: 'response.created', response: opened },
-      { type: 'response.in_progress', response: opened },
-      { type: 'response.output_item.added', output_index: 0, item: begun },
-      ...(play.call ? callEvents(play, place) : textEvents(play, place)),
+      { type: 'response.created', response: startedResponse },
+      { type: 'response.in_progress', response: startedResponse },
+      { type: 'response.output_item.added', output_index: 0, item: startedItem },
+      ...(answer.call ? callEvents(answer, place) : textEvents(answer, place)),
       { type: 'response.output_item.done', output_index: 0, item },
-      { type: `response.${last}`, response: response(play, serial, last) },
+      { type: `response.${last}`, response: response(answer, serial, last) },
     ]
     return list.map(numbered)
   },
 }
 
-const kind = ({ call }: Play): 'message' | 'function_call' => (call ? 'function_call' : 'message')
-/** An item before anything of it was said. */
+const kind = ({ call }: CannedAnswer): 'message' | 'function_call' =>
+  call ? 'function_call' : 'message'
+/** The members of an item before its content was streamed. */
 const EMPTY = { message: { content: [] }, function_call: { arguments: '' } } as const
 
 const numbered = (event: Fields, index: number): Bytes => {
@@ -62,7 +67,7 @@ const numbered = (event: Fields, index: number): Bytes => {
   return writeEvent(textIn(type), { type, sequence_number: index, ...rest } as Fields)
 }
 
-const textEvents = ({ words }: Play, place: Fields): readonly Fields[] => {
+const textEvents = ({ chunks: words }: CannedAnswer, place: Fields): readonly Fields[] => {
   const at = { ...place, content_index: 0 }
   const part = (text: string): Json => ({
     type: 'output_text',
@@ -78,16 +83,16 @@ const textEvents = ({ words }: Play, place: Fields): readonly Fields[] => {
     { type: 'response.content_part.done', ...at, part: part(text) },
   ]
 }
-const callEvents = ({ call }: Play, place: Fields): readonly Fields[] => {
-  const given = JSON.stringify(call?.input)
-  const pieces = given.match(/.{1,12}/gs) ?? []
+const callEvents = ({ call }: CannedAnswer, place: Fields): readonly Fields[] => {
+  const text = JSON.stringify(call?.input)
+  const pieces = text.match(/.{1,12}/gs) ?? []
   return [
     ...pieces.map(delta => ({ type: 'response.function_call_arguments.delta', ...place, delta })),
-    { type: 'response.function_call_arguments.done', ...place, arguments: given },
+    { type: 'response.function_call_arguments.done', ...place, arguments: text },
   ]
 }
 
-const itemOf = ({ words, call }: Play, { id }: Serial, status: string): Fields =>
+const itemOf = ({ chunks: words, call }: CannedAnswer, { id }: AnswerId, status: string): Fields =>
   call
     ? {
         id: `fc_${id}`,
@@ -105,18 +110,18 @@ const itemOf = ({ words, call }: Play, { id }: Serial, status: string): Fields =
         content: [{ type: 'output_text', text: words.join(''), annotations: [], logprobs: [] }],
       }
 
-const response = (play: Play, serial: Serial, status: string): Fields => ({
+const response = (answer: CannedAnswer, serial: AnswerId, status: string): Fields => ({
   id: `resp_${serial.id}`,
   object: 'response',
-  created_at: serial.at,
+  created_at: serial.createdAt,
   status,
   background: false,
   error: null,
   incomplete_details: status === 'incomplete' ? { reason: 'max_output_tokens' } : null,
   instructions: null,
   max_output_tokens: null,
-  model: play.model,
-  output: status === 'in_progress' ? [] : [itemOf(play, serial, status)],
+  model: answer.model,
+  output: status === 'in_progress' ? [] : [itemOf(answer, serial, status)],
   parallel_tool_calls: true,
   previous_response_id: null,
   reasoning: { effort: null, summary: null },
@@ -127,10 +132,10 @@ const response = (play: Play, serial: Serial, status: string): Fields => ({
   tools: [],
   top_p: 1,
   truncation: 'disabled',
-  usage: status === 'in_progress' ? null : usage(play),
+  usage: status === 'in_progress' ? null : usage(answer),
   metadata: {},
 })
-const usage = ({ input, output }: Play): Json => ({
+const usage = ({ inputTokens: input, outputTokens: output }: CannedAnswer): Json => ({
   input_tokens: input,
   input_tokens_details: { cached_tokens: 0 },
   output_tokens: output,

@@ -1,4 +1,5 @@
-/** JSON Schemas of request bodies, compiled once for each content and shared by every route and reload. */
+/** Compiles the JSON Schemas of request bodies: once per content, shared by all routes and reloads.
+ *  */
 import { createHash } from 'node:crypto'
 import type { ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
@@ -6,10 +7,10 @@ import { Ajv } from 'ajv/dist/ajv.js'
 import addFormats from 'ajv-formats'
 import { errors } from '../../engine/errors.ts'
 import type { Fault, Json, Lent } from '../../engine/plugin.ts'
-import { endless } from './bounds.ts'
-import { complaint } from './complaint.ts'
+import { missingBounds } from './bounds.ts'
 import { notAbove } from './not-above.ts'
 import { matcherOf } from './patterns.ts'
+import { validationFault } from './validation-fault.ts'
 
 const fault = errors({
   SCHEMA_UNREADABLE: [500, 'cannot read the schema %s: %s', { expose: true }],
@@ -17,14 +18,14 @@ const fault = errors({
   SCHEMA_REFUSED: [500, '%s is not a usable JSON Schema: %s', { expose: true }],
 })
 
-/** Says what is wrong with a body, if anything is. Bounded time for bounded bodies, whatever the schema. */
+/** Validates bodies. Takes bounded time for bounded bodies, whatever the schema. */
 export interface Validator {
-  judge(body: Json): Fault | undefined
+  validate(body: Json): Fault | undefined
 }
-type Sharer = Pick<Lent, 'share'>
+type SharedValues = Pick<Lent, 'share'>
 
 /** The schema in a file beside routes.yaml. */
-export const fileValidator = (path: string, host: Sharer & Pick<Lent, 'file'>): Validator => {
+export const fileValidator = (path: string, host: SharedValues & Pick<Lent, 'file'>): Validator => {
   let text: string
   try {
     text = host.file(path)
@@ -34,8 +35,8 @@ export const fileValidator = (path: string, host: Sharer & Pick<Lent, 'file'>): 
   return validatorOf(parse(path, text), path, host)
 }
 
-/** `where`: what to call it when it is bad. */
-export const validatorOf = (schema: Json, where: string, host: Sharer): Validator => {
+/** `where`: the name of the schema in error messages. */
+export const validatorOf = (schema: Json, where: string, host: SharedValues): Validator => {
   const content = createHash('sha256').update(JSON.stringify(schema)).digest('hex')
   return host.share(`schema ${content}`, '', () => compile(schema, where, host))
 }
@@ -50,32 +51,32 @@ const parse = (path: string, text: string): Json => {
 const reason = (thrown: unknown): string =>
   thrown instanceof Error ? thrown.message : String(thrown)
 
-const compile = (schema: Json, where: string, host: Sharer): Validator => {
+const compile = (schema: Json, where: string, host: SharedValues): Validator => {
   const compiler = compilerFor(schema, host)
   try {
     const validate: ValidateFunction = compiler.compile(schema as object | boolean)
-    const [first] = endless(schema)
+    const [first] = missingBounds(schema)
     if (first !== undefined) throw new Error(first)
-    // ajv remembers every schema it has seen; a gateway that reloads for months must not.
+    // ajv caches every schema; without removal a gateway that reloads for months would leak.
     if (typeof schema === 'object' && schema !== null) compiler.removeSchema(schema)
     return {
-      judge: body => (validate(body) ? undefined : complaint(validate.errors ?? [])),
+      validate: body => (validate(body) ? undefined : validationFault(validate.errors ?? [])),
     }
   } catch (thrown) {
     throw fault('SCHEMA_REFUSED', [where, reason(thrown)])
   }
 }
 
-/** Making one costs 15 ms, since the schema of schemas is compiled first: one for all, for each draft. */
-const compilerFor = (schema: Json, host: Sharer): Ajv => {
+/** The compiler of a draft, shared: creating one takes 15 ms, as it compiles the meta-schema. */
+const compilerFor = (schema: Json, host: SharedValues): Ajv => {
   const draft = String((schema as { readonly $schema?: Json } | null)?.$schema ?? '')
   return draft.includes('draft-07')
     ? host.share('schema compiler draft-07', '', () => extend(new Ajv(OPTIONS)))
     : host.share('schema compiler 2020-12', '', () => extend(new Ajv2020(OPTIONS)))
 }
 
-/** `$data` lets a body choose the pattern it is judged by (CVE-2025-69873): never. Strict: a misspelt keyword is a
- *  fault at load, not a rule that never applies. */
+/** `$data` would let a body choose the pattern that validates it (CVE-2025-69873): off. Strict: a
+ *  misspelt keyword is a fault at load instead of a rule that never applies. */
 const OPTIONS = {
   $data: false,
   allErrors: false,
@@ -86,12 +87,12 @@ const OPTIONS = {
   strictTuples: false,
   allowUnionTypes: true,
   discriminator: true,
-  // V8 makes as much of either; to be made, the optimized code takes twice as long.
-  code: { regExp: linear(), optimize: false },
+  // Optimized code runs equally fast on V8, but takes twice as long to generate.
+  code: { regExp: linearRegExp(), optimize: false },
 } as const
 
-/** ajv asks for the code of what makes a pattern, too. */
-function linear() {
+/** ajv requires a `code` member on the function that creates patterns. */
+function linearRegExp() {
   return Object.assign((pattern: string) => matcherOf(pattern), { code: 'linear' }) as unknown as {
     (): RegExp
     code: string
@@ -100,7 +101,7 @@ function linear() {
 
 const extend = <T extends Ajv>(compiler: T): T => {
   addFormats.default(compiler, { mode: 'fast' })
-  // The field's own words, said instead of ours.
+  // A message in the schema that replaces the default one.
   compiler.addKeyword({ keyword: 'errorMessage', schemaType: 'string' })
   compiler.addKeyword(notAbove)
   return compiler

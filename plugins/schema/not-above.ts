@@ -1,4 +1,5 @@
-/** A keyword of ours: one number of a body may not be above another. Plain JSON Schema compares with constants only. */
+/** The custom keyword `notAbove`: one number of a body may not exceed another. JSON Schema compares
+ *  with constants only. */
 import type { FuncKeywordDefinition } from 'ajv'
 
 type Pairs = Readonly<Record<string, string>>
@@ -7,7 +8,8 @@ interface Check {
   errors?: readonly object[]
 }
 
-/** `{"thinking.budget_tokens": "max_tokens"}`: paths of members, from the object that holds the keyword. */
+/** Value: `{"thinking.budget_tokens": "max_tokens"}`; paths start at the object that the keyword
+ *  validates. */
 export const NOT_ABOVE = 'notAbove'
 export const notAbove: FuncKeywordDefinition = {
   keyword: NOT_ABOVE,

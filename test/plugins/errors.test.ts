@@ -1,4 +1,4 @@
-/** Every fault in every dialect: the body its clients read, the status, the headers, and the event of a stream. */
+/** Faults in every error dialect: body, status, headers and stream event. */
 import t from 'tap'
 import { TollgateError } from '../../engine/errors.ts'
 import type { Fault, Json, Refusal, Request } from '../../engine/plugin.ts'
@@ -50,7 +50,7 @@ const TEXTS: Readonly<Record<DialectName, (body: Fields) => unknown>> = {
 type Fields = Readonly<Record<string, unknown>>
 
 for (const dialect of Object.keys(dialects) as DialectName[])
-  t.test(`${dialect}: a 503 of the store is written for customers`, async t => {
+  t.test(`errors in ${dialect}: a 503 of the store has a message for customers`, async t => {
     const cases = {
       STORE_UNAVAILABLE: NOT_PROCESSED,
       STORE_READ_ONLY: NOT_PROCESSED,
@@ -72,7 +72,7 @@ for (const dialect of Object.keys(dialects) as DialectName[])
   })
 
 for (const dialect of Object.keys(dialects) as DialectName[])
-  t.test(`${dialect}: a call that cannot be paid says what it costs`, async t => {
+  t.test(`errors in ${dialect}: an unaffordable call reports its cost`, async t => {
     for (const code of ['INSUFFICIENT', 'KEY_EXHAUSTED']) {
       const text = 'Insufficient balance: this call may cost up to 1.89 CNY, you have 0.40 CNY.'
       const said = TEXTS[dialect](read(render(dialect, new TollgateError(code, 403, text))))
@@ -80,7 +80,7 @@ for (const dialect of Object.keys(dialects) as DialectName[])
     }
   })
 
-t.test('whether a client asks for a stream is read as its dialect says it', async t => {
+t.test('errors: a stream request is recognised by dialect', async t => {
   const asked = (dialect: DialectName, body: Json, path = '/v1/x') => {
     const request = { path, json: async () => body } as unknown as Request
     return errors.setup(dialect).streams(request)
@@ -97,7 +97,7 @@ t.test('whether a client asks for a stream is read as its dialect says it', asyn
     t.equal(await asked(dialect, { stream: true }, STREAM), false, dialect)
 })
 
-t.test('openai', async t => {
+t.test('errors: OpenAI dialect', async t => {
   const body = (fault: Fault) => read(render('openai', fault))
   t.same(body(missing), {
     error: {
@@ -125,7 +125,7 @@ t.test('openai', async t => {
   )
 })
 
-t.test('anthropic', async t => {
+t.test('errors: Anthropic dialect', async t => {
   const refusal = render('anthropic', missing)
   t.same(read(refusal), {
     type: 'error',
@@ -143,7 +143,7 @@ t.test('anthropic', async t => {
   t.match(eventOf(refusal), /^event: error\ndata: \{"type":"error",.*\}\n\n$/)
 })
 
-t.test('google', async t => {
+t.test('errors: Google dialect', async t => {
   t.same(read(render('google', missing)), {
     error: { code: 400, message: "Missing required parameter: 'x'.", status: 'INVALID_ARGUMENT' },
   })
@@ -161,7 +161,7 @@ t.test('google', async t => {
   t.match(eventOf(render('google', missing)), /^data: \{"error":.*\}\r\n\r\n$/)
 })
 
-t.test('vidu', async t => {
+t.test('errors: Vidu dialect', async t => {
   t.same(read(render('vidu', missing)), {
     code: 400,
     reason: 'FieldLacking',
@@ -183,7 +183,7 @@ t.test('vidu', async t => {
   t.equal(render('vidu', missing).event, undefined, 'there are no streams here')
 })
 
-t.test('midjourney', async t => {
+t.test('errors: Midjourney dialect', async t => {
   t.same(read(render('midjourney', missing)), {
     description: "Missing required parameter: 'x'.",
     type: 'gateway_error',
@@ -196,12 +196,12 @@ t.test('midjourney', async t => {
   t.match(read(render('midjourney', dead)), { type: 'upstream_error', code: 9 })
 })
 
-t.test('envelope', async t => {
+t.test('errors: envelope dialect', async t => {
   t.same(read(render('envelope', badKey)), { success: false, message: 'Who?' }, 'and no data')
 })
 
 for (const dialect of Object.keys(dialects) as DialectName[])
-  t.test(`${dialect}: what every dialect does`, async t => {
+  t.test(`errors in ${dialect}: common rules`, async t => {
     for (const fault of [missing, unknown, limited, badKey, broke, nowhere, secret, away]) {
       const { status, headers, body } = render(dialect, fault)
       t.ok(status >= 400 && status < 600)

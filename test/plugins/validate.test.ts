@@ -1,4 +1,4 @@
-/** Bodies against the route's schema: which Content-Types count as JSON, what a schema may be, what a body is told. */
+/** Plugin `validate`: accepted Content-Types, usable schemas, and faults of bodies. */
 import t from 'tap'
 import type { Json } from '../../engine/plugin.ts'
 import validate from '../../plugins/validate.ts'
@@ -13,7 +13,7 @@ const judge = (body: Json | Buffer, type?: string) => {
   return thrownBy(() => chat.handle(fakeExchange({ body, headers }), noNext))
 }
 
-t.test('a body that fits goes on, once', async t => {
+t.test('validate: a valid body continues once', async t => {
   let calls = 0
   const next = async (): Promise<void> => void calls++
   await chat.handle(fakeExchange({ body: good }), next)
@@ -64,7 +64,7 @@ const OTHER_TYPES = [
   'multipart/form-data; boundary=application/json',
   'application/x-www-form-urlencoded',
 ]
-t.test('each spelling of the Content-Type is either judged or refused', async t => {
+t.test('validate: each spelling of the Content-Type is either validated or refused', async t => {
   for (const type of JSON_TYPES) {
     t.equal(await judge(good, type), undefined, `${JSON.stringify(type)} is JSON`)
     const fault = await judge({ ...good, model: 7 }, type)
@@ -77,7 +77,7 @@ t.test('each spelling of the Content-Type is either judged or refused', async t 
   }
 })
 
-t.test('what is no JSON is the engine’s to refuse, before any schema', async t => {
+t.test('validate: invalid JSON is refused before the schema', async t => {
   for (const [body, code] of [
     ['', 'BODY_EMPTY'],
     ['{"model":', 'BODY_NOT_JSON'],
@@ -88,7 +88,7 @@ t.test('what is no JSON is the engine’s to refuse, before any schema', async t
     t.equal((await judge(Buffer.from(body)))?.code, code)
 })
 
-t.test('a schema that cannot be used is told at load, with its name', async t => {
+t.test('validate: an unusable schema fails at load and is named', async t => {
   const set = (files: Readonly<Record<string, string>>, path = 'schemas/own.json') =>
     thrownBy(() => validate.setup(path, fakeHost({ files })))
   t.match(await set({}, 'schemas/nowhere.json'), {
@@ -112,7 +112,7 @@ t.test('a schema that cannot be used is told at load, with its name', async t =>
     t.match(await set({ 'schemas/own.json': text }), { code, message: words }, name)
 })
 
-t.test('no pattern can stall: what takes JavaScript for ever takes time in the length', async t => {
+t.test('validate: backtracking patterns take linear time', async t => {
   const text = { type: 'string', maxLength: 10_000 }
   const files = {
     'evil.json': JSON.stringify({
@@ -141,14 +141,14 @@ t.test('no pattern can stall: what takes JavaScript for ever takes time in the l
   })
 })
 
-t.test('one schema is compiled once, whoever names it', async t => {
+t.test('validate: a schema is compiled once for all routes', async t => {
   const host = fakeHost({ files: { 'copy.json': fakeHost().file(CHAT) } })
   for (const path of [CHAT, CHAT, 'copy.json']) validate.setup(path, host)
   t.equal(host.made.filter(key => /^schema [0-9a-f]{64}$/.test(key)).length, 1)
   t.equal(host.made.filter(key => key.startsWith('schema compiler')).length, 1)
 })
 
-t.test('draft-07 is understood too', async t => {
+t.test('validate: supports draft-07', async t => {
   const files = {
     'old.json':
       '{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","definitions":{"a":{"type":"string"}},"properties":{"a":{"$ref":"#/definitions/a"}}}',

@@ -89,10 +89,10 @@ t.test('image edits: ambiguous forms are rejected', async t => {
   t.match(await send(completeForm), { status: 200 })
   bed.seen.length = 0
   for (const [what, body, text] of [
-    ['cut', completeForm.slice(0, -8), /no multipart form/],
-    ['empty', '', /no multipart form/],
-    ['with a preamble', `x\r\n${completeForm}`, /no multipart form/],
-    ['of another boundary', completeForm.replaceAll('--b', '--c'), /no multipart form/],
+    ['cut', completeForm.slice(0, -8), /not a valid multipart form/],
+    ['empty', '', /not a valid multipart form/],
+    ['with a preamble', `x\r\n${completeForm}`, /not a valid multipart form/],
+    ['of another boundary', completeForm.replaceAll('--b', '--c'), /not a valid multipart form/],
     [
       'a field twice',
       field('quality', 'low') + field('quality', 'high') + completeForm,
@@ -101,20 +101,24 @@ t.test('image edits: ambiguous forms are rejected', async t => {
     [
       'two names',
       completeForm.replace('name="prompt"', 'name="prompt"; name="n"'),
-      /no multipart form/,
+      /not a valid multipart form/,
     ],
     [
       'an encoding',
       completeForm.replace('content-d', 'content-transfer-encoding: base64\r\ncontent-d'),
-      /no m/,
+      /not a valid m/,
     ],
     [
       'a head twice',
       completeForm.replace('content-d', 'content-disposition: x\r\ncontent-d'),
-      /no multipart/,
+      /not a valid multipart/,
     ],
-    ['a head without end', part('x'.repeat(5_000), '') + completeForm, /no multipart form/],
-    ['too many parts', field('a', 'b').repeat(70) + completeForm, /no multipart form/],
+    [
+      'a head without end',
+      part('x'.repeat(5_000), '') + completeForm,
+      /not a valid multipart form/,
+    ],
+    ['too many parts', field('a', 'b').repeat(70) + completeForm, /not a valid multipart form/],
     ['a long text', field('user', 'x'.repeat(300_000)) + completeForm, /'user' is longer/],
   ] as const)
     t.match(await send(body), { status: 400, message: text }, what)
@@ -123,7 +127,11 @@ t.test('image edits: ambiguous forms are rejected', async t => {
     `multipart/form-data; boundary=${'b'.repeat(71)}`,
     'multipart/mixed; boundary=b',
   ])
-    t.match(await send(completeForm, type), { status: 400, message: /no multipart form/ }, type)
+    t.match(
+      await send(completeForm, type),
+      { status: 400, message: /not a valid multipart form/ },
+      type,
+    )
   t.match(await send(completeForm, 'text/plain'), { status: 415 })
   t.same(bed.seen, [], 'no upstream was called')
 })

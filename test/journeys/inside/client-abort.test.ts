@@ -1,4 +1,4 @@
-/** A client that leaves takes its upstream call with it, at whatever moment it leaves. */
+/** A client that disconnects aborts its upstream call at any moment. */
 import t, { type Test } from 'tap'
 import { plain, text } from '../../fixtures/upstream/scenarios.ts'
 import type { Step } from '../../fixtures/upstream/script.ts'
@@ -52,7 +52,7 @@ const leave = async (
 }
 
 for (const how of ['close', 'reset'] as const) {
-  t.test(`${how} before the head`, async t => {
+  t.test(`client abort: ${how} before the response head`, async t => {
     const name = `before-${how}`
     await upstream.script(name, [{ do: 'body' }, { do: 'stall' }])
     await leave(
@@ -66,7 +66,7 @@ for (const how of ['close', 'reset'] as const) {
     )
   })
 
-  t.test(`${how} between two events`, async t => {
+  t.test(`client abort: ${how} between two events`, async t => {
     const name = `between-${how}`
     await upstream.script(name, [{ do: 'body' }, STREAM, EVENT, { do: 'stall' }])
     await leave(
@@ -80,7 +80,7 @@ for (const how of ['close', 'reset'] as const) {
     )
   })
 
-  t.test(`${how} while events flow`, async t => {
+  t.test(`client abort: ${how} while events flow`, async t => {
     const name = `flowing-${how}`
     await upstream.script(name, [{ do: 'body' }, STREAM, { ...EVENT, times: 100_000, every: 1 }])
     await leave(
@@ -94,7 +94,7 @@ for (const how of ['close', 'reset'] as const) {
     )
   })
 
-  t.test(`${how} in the middle of an upload`, async t => {
+  t.test(`client abort: ${how} in the middle of an upload`, async t => {
     const name = `upload-${how}`
     await upstream.script(name, [{ do: 'body' }, plain({ ok: true })])
     await leave(
@@ -107,7 +107,7 @@ for (const how of ['close', 'reset'] as const) {
     t.not(body?.body.whole, true, 'what came in half is not passed off as whole')
   })
 
-  t.test(`${how} in the middle of a plain answer`, async t => {
+  t.test(`client abort: ${how} in the middle of a plain response`, async t => {
     const name = `plain-${how}`
     await upstream.script(name, [
       { do: 'body' },
@@ -129,7 +129,7 @@ for (const how of ['close', 'reset'] as const) {
   })
 }
 
-t.test('many leave at once, and the gateway serves on', async t => {
+t.test('client abort: the gateway keeps serving after many disconnects at once', async t => {
   const count = scaled(100, 500)
   await upstream.script('crowd', [{ do: 'body' }, STREAM, EVENT, { do: 'stall' }])
   const clients = await Promise.all(Array.from({ length: count }, () => rawClient(gateway)))
@@ -144,7 +144,7 @@ t.test('many leave at once, and the gateway serves on', async t => {
   t.equal(await response.text(), '{"ok":true}')
 })
 
-t.test('a route may read on when its client leaves, up to a number of bytes', async t => {
+t.test('client abort: a route may keep reading up to a byte limit', async t => {
   await upstream.script('drained', [
     { do: 'body' },
     STREAM,
@@ -164,7 +164,7 @@ t.test('a route may read on when its client leaves, up to a number of bytes', as
   t.notOk(closed, 'the upstream ended its stream by itself and its connection is kept')
 })
 
-t.test('a route that reads on stops at its bound', async t => {
+t.test('client abort: a route that keeps reading stops at its limit', async t => {
   await upstream.script('endless', [
     { do: 'body' },
     STREAM,

@@ -1,4 +1,4 @@
-/** A target that fails is left alone for a while and asked back by one request; never are all left alone. */
+/** A failing target is ejected and probed by one request later; never are all targets ejected. */
 import t from 'tap'
 import { plain } from '../../fixtures/upstream/scenarios.ts'
 import { startGateway } from '../../helpers/gateway.ts'
@@ -44,7 +44,7 @@ const untilAsked = async (...listeners: readonly string[]): Promise<void> => {
     }
 }
 
-t.test('one of three fails', async t => {
+t.test('ejection: one of three targets fails', async t => {
   await upstream.script('a:work', ill)
   for (const name of ['b:work', 'c:work']) await upstream.script(name, well)
   // Few more than it takes to fail three times: whoever is slow finds it back.
@@ -65,7 +65,7 @@ t.test('one of three fails', async t => {
   t.equal(await asked('a'), 1, 'one probe, and it is left alone again')
 })
 
-t.test('it comes back', async t => {
+t.test('ejection: a recovered target returns', async t => {
   await upstream.script('a:work', well)
   await upstream.forget()
   await untilAsked('a')
@@ -75,7 +75,7 @@ t.test('it comes back', async t => {
 })
 
 t.test(
-  'all fail: they are asked nevertheless, and served from the first that recovers',
+  'ejection: if all targets fail they are still tried, and the first that recovers serves',
   async t => {
     for (const name of ['a:work', 'b:work', 'c:work']) await upstream.script(name, ill)
     await upstream.forget()
@@ -87,7 +87,7 @@ t.test(
   },
 )
 
-t.test('one is dead: nobody meets it, and it is asked back once it lives', async t => {
+t.test('ejection: a dead target gets no requests and returns after a successful probe', async t => {
   for (const name of ['a:work', 'b:work', 'c:work']) await upstream.script(name, well)
   await untilAsked('a', 'b', 'c')
   await askAll(12) // whoever was left alone is back
@@ -106,7 +106,7 @@ t.test('one is dead: nobody meets it, and it is asked back once it lives', async
   if (LONG) t.ok(performance.now() - since <= 2 * EJECT)
 })
 
-t.test('a client that leaves tells nothing about its target', async t => {
+t.test('ejection: a client abort does not count against the target', async t => {
   await upstream.forget()
   await untilAsked('a', 'b', 'c')
   await upstream.script('slow', [{ do: 'stall' }])

@@ -1,4 +1,4 @@
-/** Raw payloads through the gateway: refused with a closed connection, or harmless in the stated way; never two readings. */
+/** Raw payloads through the gateway: refused with a closed connection, or harmless in the stated way; never ambiguous. */
 import t, { type Test } from 'tap'
 import { families } from '../../fixtures/raw/index.ts'
 import type { Harmless, Payload, Refused } from '../../fixtures/raw/payload.ts'
@@ -86,7 +86,7 @@ const own = (expected: Harmless, shot: Shot): readonly RawReply[] => {
 }
 
 for (const [family, payloads] of Object.entries(families)) {
-  t.test(family, async t => {
+  t.test(`raw payloads: ${family}`, async t => {
     const ending: RawClient[] = []
     for (const payload of payloads) {
       const { expect } = payload
@@ -110,7 +110,7 @@ for (const [family, payloads] of Object.entries(families)) {
   })
 }
 
-t.test('there are at least a hundred payloads, each named once', async t => {
+t.test('raw payloads: at least a hundred, with unique names', async t => {
   const names = Object.entries(families).flatMap(([family, list]) =>
     list.map(({ name }) => `${family}/${name}`),
   )

@@ -1,4 +1,4 @@
-/** Headers of an upstream's reply: what concerns its connection ends here, and what is ours it cannot say. */
+/** Headers of an upstream's response: hop-by-hop headers and the gateway's own headers do not pass. */
 import t from 'tap'
 import { text } from '../../fixtures/upstream/scenarios.ts'
 import { startGateway } from '../../helpers/gateway.ts'
@@ -56,27 +56,30 @@ const ENDS: Readonly<Record<string, Ending>> = {
   ],
 }
 for (const [what, [lines, gone]] of Object.entries(ENDS))
-  t.test(`${what} does not pass`, async t => {
+  t.test(`response headers: ${what} does not pass`, async t => {
     const { reply, raw } = await replyTo(...lines)
     t.equal(reply?.status, 200)
     t.equal(reply?.body, 'ok')
     for (const name of gone) t.notMatch(raw.toLowerCase(), `\r\n${name}:`)
   })
 
-t.test('keep-alive is ours to say', async t => {
+t.test('response headers: keep-alive is the gateway’s', async t => {
   const { raw } = await replyTo('Keep-Alive: timeout=1234')
   t.notMatch(raw, 'timeout=1234')
 })
 
-t.test('the request id is ours, and the upstream’s stays findable', async t => {
-  const { reply } = await replyTo('X-Request-Id: req_of_the_upstream')
-  t.not(reply?.headers['x-request-id'], 'req_of_the_upstream')
-  t.equal(reply?.headers['x-upstream-request-id'], 'req_of_the_upstream')
-  t.equal(reply?.headers['x-request-id'], 'from-the-client')
-  t.match(reply?.headers['x-tollgate-request'], /^req_[0-9a-f]{32}$/, 'the one in our books')
-})
+t.test(
+  'response headers: the request id is the gateway’s, and the upstream’s is kept under another name',
+  async t => {
+    const { reply } = await replyTo('X-Request-Id: req_of_the_upstream')
+    t.not(reply?.headers['x-request-id'], 'req_of_the_upstream')
+    t.equal(reply?.headers['x-upstream-request-id'], 'req_of_the_upstream')
+    t.equal(reply?.headers['x-request-id'], 'from-the-client')
+    t.match(reply?.headers['x-tollgate-request'], /^req_[0-9a-f]{32}$/, 'the one in our books')
+  },
+)
 
-t.test('what clients live by passes', async t => {
+t.test('response headers: headers that clients need pass', async t => {
   const { reply } = await replyTo(
     'Retry-After: 7',
     'X-RateLimit-Remaining-Requests: 3',
@@ -93,7 +96,7 @@ t.test('what clients live by passes', async t => {
   })
 })
 
-t.test('one framing goes out, whatever came in', async t => {
+t.test('response headers: one framing goes out for any upstream framing', async t => {
   await upstream.script('until-close', [
     text('HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nto the end'),
     { do: 'half-close' },

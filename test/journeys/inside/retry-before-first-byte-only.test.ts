@@ -1,4 +1,4 @@
-/** Another try, or another target, only while nothing reached the client and nothing may have been done. */
+/** Retries and fallbacks only while nothing was sent to the client and the upstream cannot have acted. */
 import t from 'tap'
 import { plain, text } from '../../fixtures/upstream/scenarios.ts'
 import type { Step } from '../../fixtures/upstream/script.ts'
@@ -120,7 +120,7 @@ const table: Readonly<Record<string, readonly [does: readonly (readonly Step[])[
 
 let count = 0
 for (const [promise, [does, want]] of Object.entries(table))
-  t.test(promise, async t => {
+  t.test(`retry: ${promise}`, async t => {
     const name = `case-${++count}`
     await upstream.script(`a:${name}`, ...does)
     await upstream.script(`b:${name}`, fromB)
@@ -139,7 +139,7 @@ for (const [promise, [does, want]] of Object.entries(table))
     t.strictSame({ a: times('a'), b: times('b') }, want.asked, 'who was asked, how often')
   })
 
-t.test('the last refusal is passed on with its Retry-After', async t => {
+t.test('retry: the last refusal passes with its Retry-After', async t => {
   await upstream.script('a:all', busy('retry-after: 5\r\n'))
   await upstream.script('b:all', [
     body,
@@ -151,7 +151,7 @@ t.test('the last refusal is passed on with its Retry-After', async t => {
   t.strictSame(await response.json(), { from: 'b' })
 })
 
-t.test('a target that asks for a pause has it', async t => {
+t.test('retry: a target’s Retry-After is respected', async t => {
   await upstream.script('c:pause', [body, plain({}, '429 Too Many Requests', 'retry-after: 9\r\n')])
   await upstream.script('b:pause', fromB)
   for (const asked of [2, 3, 4]) {
@@ -161,7 +161,7 @@ t.test('a target that asks for a pause has it', async t => {
   }
 })
 
-t.test('waiting for a free connection has an end, and another target is asked then', async t => {
+t.test('retry: a timeout of the connection queue falls back to another target', async t => {
   await upstream.script('narrow:hold', [
     body,
     STREAM,
@@ -184,7 +184,7 @@ t.test('waiting for a free connection has an end, and another target is asked th
   t.strictSame(await after.json(), { from: 'a' }, 'a free connection serves again')
 })
 
-t.test('a body that is streamed through is sent once', async t => {
+t.test('retry: a streamed body is sent once', async t => {
   await upstream.script('a:streamed', busy())
   await upstream.script('b:streamed', fromB)
   const response = await fetch(`${gateway.url}/ab/s/streamed`, {

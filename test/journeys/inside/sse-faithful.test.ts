@@ -1,4 +1,4 @@
-/** A stream arrives as it was sent: every byte, at once, however it was cut on the way. */
+/** SSE streams pass byte for byte and without delay, for any chunk boundaries. */
 import { createHash } from 'node:crypto'
 import t from 'tap'
 import { stream, text } from '../../fixtures/upstream/scenarios.ts'
@@ -40,7 +40,7 @@ const MIXED = Buffer.from(
   ': hi\n\ndata: {"c":"ü"}\n\nid: 7\r\ndata: 東\r\ndata: 京\r\n\r\ndata: 👋🏽\r\rretry: 5\nevent: x\ndata\n\ndata: [DONE]\n\n',
 )
 
-t.test('cut at every offset', async t => {
+t.test('SSE: chunks cut at every offset', async t => {
   const offsets = [...MIXED.keys()].slice(1)
   for (const offset of offsets)
     await upstream.script(`cut-${offset}`, [{ do: 'body' }, ...stream(MIXED, { cuts: [offset] })])
@@ -49,7 +49,7 @@ t.test('cut at every offset', async t => {
   t.strictSame(wrong, [], `${offsets.length} offsets`)
 })
 
-t.test('many streams in pieces of every size', async t => {
+t.test('SSE: many streams in chunks of every size', async t => {
   const sizes = Array.from({ length: 16 }, (_, n) => n + 1)
   for (const piece of sizes)
     await upstream.script(`piece-${piece}`, [{ do: 'body' }, ...stream(MIXED, { piece })])
@@ -58,7 +58,7 @@ t.test('many streams in pieces of every size', async t => {
   t.equal(results.filter(bytes => !bytes.equals(MIXED)).length, 0, `${runs.length} streams`)
 })
 
-t.test('an event of ten megabytes', async t => {
+t.test('SSE: an event of ten megabytes', async t => {
   await upstream.script('giant', [
     { do: 'body' },
     HEAD,
@@ -72,7 +72,7 @@ t.test('an event of ten megabytes', async t => {
   t.equal(sha(bytes), sha(Buffer.from(expected)), `${bytes.length} bytes`)
 })
 
-t.test('each piece is passed on before the next one is there', async t => {
+t.test('SSE: each chunk passes before the next arrives', async t => {
   const pieces = [
     'data: {"half',
     '":1}\n',
@@ -101,7 +101,7 @@ t.test('each piece is passed on before the next one is there', async t => {
   t.equal((await reader?.read())?.done, true)
 })
 
-t.test('an upstream that takes its time before the first byte', async t => {
+t.test('SSE: a slow first byte', async t => {
   const answer = 'data: {"late":true}\n\ndata: [DONE]\n\n'
   await upstream.script('late', [
     { do: 'body' },
@@ -113,7 +113,7 @@ t.test('an upstream that takes its time before the first byte', async t => {
     LAST,
   ])
 
-  await t.test('with pings where the route asks for them, and none after', async t => {
+  await t.test('SSE: pings before the first byte where the route has them', async t => {
     const client = await rawClient(gateway)
     await client.send(
       'POST /pinged/s/late HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 15\r\n\r\n{"stream":true}',
@@ -127,13 +127,13 @@ t.test('an upstream that takes its time before the first byte', async t => {
     client.close()
   })
 
-  await t.test('without them otherwise', async t => {
+  await t.test('SSE: no pings by default', async t => {
     const { bytes } = await readAll(await post('late'))
     t.equal(bytes.toString(), answer)
   })
 })
 
-t.test('a pinged stream whose upstream refuses ends in an error event', async t => {
+t.test('SSE: a stream with pings ends in an error event if the upstream refuses', async t => {
   await upstream.script('refuses', [
     { do: 'body' },
     { do: 'gate', name: 'refuses' },
@@ -148,7 +148,7 @@ t.test('a pinged stream whose upstream refuses ends in an error event', async t 
 })
 
 t.test(
-  'a silence of two minutes before the first byte',
+  'SSE: two minutes of silence before the first byte',
   { skip: !LONG && 'long form only', timeout: 200_000 },
   async t => {
     await upstream.script('silent', [

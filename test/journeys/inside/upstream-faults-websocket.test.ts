@@ -1,4 +1,4 @@
-/** Every way an upstream fails behind a WebSocket: a refusal before it opens, a close code after; both sides end. */
+/** Upstream failures behind a WebSocket: a refusal before it opens, a close code after; both sides end. */
 import t, { type Test } from 'tap'
 import WebSocket from 'ws'
 import { plain, text } from '../../fixtures/upstream/scenarios.ts'
@@ -76,7 +76,7 @@ const BEFORE: Readonly<Record<string, readonly [steps: readonly Step[], status: 
   unavailable: [[plain({ error: { message: 'scripted' } }, '503 Service Unavailable')], 503],
   broken: [[plain({ error: { message: 'scripted' } }, '500 Internal Server Error')], 502],
 }
-t.test('before it opens', async t => {
+t.test('WebSocket upstream faults: before the upgrade', async t => {
   for (const [name, [steps, status]] of Object.entries(BEFORE))
     await t.test(name, async t => {
       const script = `before-${name.replaceAll(' ', '-')}`
@@ -104,7 +104,7 @@ const AFTER: Readonly<Record<string, readonly [step: Step, code: number, reason?
   'a reset': [speaking('cut', { after: 1 }), 1011],
   'half a frame': [speaking('half-frame', { after: 1 }), 1011],
 }
-t.test('after it opened', async t => {
+t.test('WebSocket upstream faults: after the upgrade', async t => {
   for (const [name, [step, code, reason]] of Object.entries(AFTER))
     await t.test(name, async t => {
       const script = `after-${name.replaceAll(' ', '-')}`
@@ -116,7 +116,7 @@ t.test('after it opened', async t => {
     })
 })
 
-t.test('a client that vanishes takes the upstream’s socket with it', async t => {
+t.test('WebSocket: a lost client closes the upstream’s socket', async t => {
   await upstream.script('vanish', [speaking('echo')])
   const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/s/vanish`)
   await new Promise(resolve => socket.once('open', resolve))
@@ -128,7 +128,7 @@ t.test('a client that vanishes takes the upstream’s socket with it', async t =
   t.pass('closed')
 })
 
-t.test('a client that closes tells the upstream why', async t => {
+t.test('WebSocket: the client’s close code reaches the upstream', async t => {
   await upstream.script('why', [speaking('echo')])
   const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/s/why`)
   await new Promise(resolve => socket.once('open', resolve))
@@ -137,7 +137,7 @@ t.test('a client that closes tells the upstream why', async t => {
   t.match(closing, { code: 4001, reason: 'enough' })
 })
 
-t.test('an upstream that never answers a close does not hold the client', async t => {
+t.test('WebSocket: an upstream without a close reply does not delay the client', async t => {
   await upstream.script('deaf', [speaking('deaf')])
   const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/s/deaf`)
   await new Promise(resolve => socket.once('open', resolve))

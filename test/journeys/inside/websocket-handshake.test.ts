@@ -1,4 +1,4 @@
-/** Handshakes that are none: refused before the pipeline, before the upstream, and never by silence. */
+/** Invalid WebSocket handshakes: refused with a response before the pipeline and the upstream. */
 import t from 'tap'
 import { startCore } from '../../helpers/core.ts'
 import { rawClient, replies } from '../../helpers/raw.ts'
@@ -65,21 +65,24 @@ const BAD: Readonly<Record<string, Bad>> = {
   'two hosts': { more: ['Host: other'] },
   'a path that climbs': { first: 'GET /s/..%2fadmin HTTP/1.1' },
 }
-t.test('one answer, in words, and the connection ends; nobody upstream hears of it', async t => {
-  for (const [name, { headers = {}, first, more = [], behind, status = 400 }] of Object.entries(
-    BAD,
-  )) {
-    const head = [first ?? 'GET /s/echo HTTP/1.1', ...lines(headers), ...more]
-    const [reply, second] = replies(await shoot(head, behind))
-    t.equal(reply?.status, status, name)
-    t.equal(reply?.headers.connection, 'close', `${name}: says that it closes`)
-    t.match(JSON.parse(reply?.body ?? ''), { error: { code: /^[A-Z_]+$/ } })
-    t.equal(second, undefined, `${name}: nothing more`)
-  }
-  t.same(await upstream.seen('connection'), [])
-})
+t.test(
+  'WebSocket handshake: an invalid one gets one error response and no upstream call',
+  async t => {
+    for (const [name, { headers = {}, first, more = [], behind, status = 400 }] of Object.entries(
+      BAD,
+    )) {
+      const head = [first ?? 'GET /s/echo HTTP/1.1', ...lines(headers), ...more]
+      const [reply, second] = replies(await shoot(head, behind))
+      t.equal(reply?.status, status, name)
+      t.equal(reply?.headers.connection, 'close', `${name}: says that it closes`)
+      t.match(JSON.parse(reply?.body ?? ''), { error: { code: /^[A-Z_]+$/ } })
+      t.equal(second, undefined, `${name}: nothing more`)
+    }
+    t.same(await upstream.seen('connection'), [])
+  },
+)
 
-t.test('a handshake as browsers send it, and what its answer holds', async t => {
+t.test('WebSocket handshake: a browser’s handshake and the headers of its response', async t => {
   const client = await rawClient({ port })
   const extra = { 'Sec-WebSocket-Extensions': 'permessage-deflate; client_max_window_bits' }
   const head = ['GET /s/echo?x=1 HTTP/1.1', ...lines({ ...extra, Origin: 'https://a.test' })]
@@ -94,7 +97,7 @@ t.test('a handshake as browsers send it, and what its answer holds', async t => 
   client.close()
 })
 
-t.test('a client that leaves during the handshake is not dialled for any longer', async t => {
+t.test('WebSocket handshake: a client abort cancels the upstream dial', async t => {
   await upstream.script('silent', [{ do: 'stall' }])
   const client = await rawClient({ port })
   await client.send(`GET /s/silent HTTP/1.1\r\n${lines({}).join('\r\n')}\r\n\r\n`)

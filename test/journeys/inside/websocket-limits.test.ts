@@ -1,4 +1,4 @@
-/** What a WebSocket may not do: too large, too many pieces, too many frames, never read, never answer. */
+/** WebSocket limits: message size, fragments, frames, clients that do not read, and peers that do not answer. */
 import t, { type Test } from 'tap'
 import type { Outcome } from '../../../engine/plugin.ts'
 import { plugin, startCore } from '../../helpers/core.ts'
@@ -53,61 +53,81 @@ const closeCode = (bytes: Buffer): number => {
   return bytes.readUInt16BE(at + 2)
 }
 
-t.test('too large a message: 1009, and the upstream is let go', beside, async t => {
-  await upstream.script('small', [{ do: 'websocket', manner: 'echo' }])
-  const core = await start(t, { payload: '1KiB' })
-  const client = await openSocket(`${core.url}/s/small`)
-  client.socket.send('x'.repeat(1_024))
-  await client.until(1)
-  client.socket.send('x'.repeat(1_025))
-  t.equal((await client.closed).code, 1009)
-  t.match(await core.outcome, { end: 'cut', fault: { code: 'CLIENT_UNRULY' } })
-  t.equal((await upstream.until('closing', seen => seen.script === 'small')).code, 1001)
-})
+t.test(
+  'WebSocket limits: a too large message closes with 1009 and ends the upstream',
+  beside,
+  async t => {
+    await upstream.script('small', [{ do: 'websocket', manner: 'echo' }])
+    const core = await start(t, { payload: '1KiB' })
+    const client = await openSocket(`${core.url}/s/small`)
+    client.socket.send('x'.repeat(1_024))
+    await client.until(1)
+    client.socket.send('x'.repeat(1_025))
+    t.equal((await client.closed).code, 1009)
+    t.match(await core.outcome, { end: 'cut', fault: { code: 'CLIENT_UNRULY' } })
+    t.equal((await upstream.until('closing', seen => seen.script === 'small')).code, 1001)
+  },
+)
 
-t.test('too large a message from the upstream: the client is told, 1011', beside, async t => {
-  await upstream.script('large', [{ do: 'websocket', manner: 'flood', count: 1, size: 2_000 }])
-  const core = await start(t, { payload: '1KiB' })
-  const client = await openSocket(`${core.url}/s/large`)
-  t.equal((await client.closed).code, 1011)
-  t.match(await core.outcome, { end: 'cut', fault: { code: 'UPSTREAM_UNRULY' } })
-})
+t.test(
+  'WebSocket limits: a too large upstream message closes the client with 1011',
+  beside,
+  async t => {
+    await upstream.script('large', [{ do: 'websocket', manner: 'flood', count: 1, size: 2_000 }])
+    const core = await start(t, { payload: '1KiB' })
+    const client = await openSocket(`${core.url}/s/large`)
+    t.equal((await client.closed).code, 1011)
+    t.match(await core.outcome, { end: 'cut', fault: { code: 'UPSTREAM_UNRULY' } })
+  },
+)
 
-t.test('a message in thousands of pieces: 1008', beside, async t => {
-  const core = await start(t)
-  const client = await bare(core.port)
-  const pieces = [frame(0x01, 'a'), ...Array.from({ length: 2_000 }, () => frame(0x00, 'b'))]
-  await client.send(Buffer.concat(pieces))
-  await client.closed
-  t.equal(closeCode(client.bytes()), 1008)
-})
-
-t.test('ten thousand pings: 1008, and nothing of them goes upstream', beside, async t => {
-  const core = await start(t)
-  const client = await bare(core.port)
-  await client.send(Buffer.concat(Array.from({ length: 10_000 }, () => frame(0x89))))
-  await client.closed
-  t.match(await core.outcome, { end: 'cut', fault: { code: 'CLIENT_FLOODS' } })
-})
-
-t.test('frames that are none: a bad opcode, no mask, text that is no UTF-8', beside, async t => {
-  const bad: readonly (readonly [bytes: Buffer, code: number])[] = [
-    [frame(0x83, 'x'), 1002],
-    [Buffer.from([0x81, 0x01, 0x78]), 1002],
-    [Buffer.from([0x81, 0x81, 0, 0, 0, 0, 0xff]), 1007],
-  ]
-  const tried = bad.map(async ([bytes, code]) => {
+t.test(
+  'WebSocket limits: a message in thousands of fragments closes with 1008',
+  beside,
+  async t => {
     const core = await start(t)
     const client = await bare(core.port)
-    await client.send(bytes)
+    const pieces = [frame(0x01, 'a'), ...Array.from({ length: 2_000 }, () => frame(0x00, 'b'))]
+    await client.send(Buffer.concat(pieces))
     await client.closed
-    t.equal(closeCode(client.bytes()), code)
-    t.match(await core.outcome, { end: 'cut', fault: { code: 'CLIENT_UNRULY' } })
-  })
-  await Promise.all(tried)
-})
+    t.equal(closeCode(client.bytes()), 1008)
+  },
+)
 
-t.test('a client that never answers a close, and never ends, is dropped', beside, async t => {
+t.test(
+  'WebSocket limits: ten thousand pings close with 1008 and do not go upstream',
+  beside,
+  async t => {
+    const core = await start(t)
+    const client = await bare(core.port)
+    await client.send(Buffer.concat(Array.from({ length: 10_000 }, () => frame(0x89))))
+    await client.closed
+    t.match(await core.outcome, { end: 'cut', fault: { code: 'CLIENT_FLOODS' } })
+  },
+)
+
+t.test(
+  'WebSocket limits: invalid frames: a bad opcode, no mask, invalid UTF-8',
+  beside,
+  async t => {
+    const bad: readonly (readonly [bytes: Buffer, code: number])[] = [
+      [frame(0x83, 'x'), 1002],
+      [Buffer.from([0x81, 0x01, 0x78]), 1002],
+      [Buffer.from([0x81, 0x81, 0, 0, 0, 0, 0xff]), 1007],
+    ]
+    const tried = bad.map(async ([bytes, code]) => {
+      const core = await start(t)
+      const client = await bare(core.port)
+      await client.send(bytes)
+      await client.closed
+      t.equal(closeCode(client.bytes()), code)
+      t.match(await core.outcome, { end: 'cut', fault: { code: 'CLIENT_UNRULY' } })
+    })
+    await Promise.all(tried)
+  },
+)
+
+t.test('WebSocket limits: a client without a close reply is dropped', beside, async t => {
   await upstream.script('leave', [{ do: 'websocket', manner: 'close', after: 1, code: 1000 }])
   const core = await start(t)
   const client = await bare(core.port, 'leave')
@@ -117,7 +137,7 @@ t.test('a client that never answers a close, and never ends, is dropped', beside
 })
 
 t.test(
-  'a client that does not read pauses its upstream; when it reads, nothing is lost',
+  'WebSocket limits: a client that does not read pauses its upstream and loses nothing',
   async t => {
     const SIZE = 16_384
     const COUNT = 2_000
@@ -145,7 +165,7 @@ t.test(
   },
 )
 
-t.test('an upstream that does not read pauses its client', beside, async t => {
+t.test('WebSocket limits: an upstream that does not read pauses its client', beside, async t => {
   await upstream.script('numb', [{ do: 'websocket', manner: 'numb' }])
   const core = await start(t)
   const client = await openSocket(`${core.url}/s/numb`)

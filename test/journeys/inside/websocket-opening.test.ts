@@ -1,4 +1,4 @@
-/** Before a WebSocket opens it is a request like any other: stages may answer or refuse, another target may be asked. */
+/** Before the upgrade a WebSocket is a normal request: stages may answer or refuse, and targets fall back. */
 import t from 'tap'
 import { TollgateError } from '../../../engine/errors.ts'
 import { plugin, startCore } from '../../helpers/core.ts'
@@ -9,34 +9,37 @@ const upstream = await startUpstream()
 t.teardown(() => upstream.stop())
 await upstream.script('echo', [{ do: 'websocket', manner: 'echo' }])
 
-t.test('a stage may answer instead, and its failure after the head refuses', async t => {
-  const answering = plugin({
-    answers: true,
-    async handle(exchange) {
-      exchange.answer(402, { sorry: true })
-    },
-  })
-  const late = plugin({
-    async handle(_, next) {
-      await next()
-      throw new TollgateError('HOLD_FAILED', 503, 'no hold')
-    },
-  })
-  const document = {
-    upstreams: { raw: { url: upstream.url } },
-    routes: [{ path: 'WS /s/{name}', upstream: 'raw' }],
-  }
-  for (const [set, status] of [
-    [{ answering }, 402],
-    [{ late }, 503],
-  ] as const) {
-    const core = await startCore(t, set, document)
-    const refused = await openSocket(`${core.url}/s/echo`).catch((thrown: Refused) => thrown)
-    t.match(refused, { status })
-  }
-})
+t.test(
+  'WebSocket upgrade: a stage may answer instead, and its failure refuses the upgrade',
+  async t => {
+    const answering = plugin({
+      answers: true,
+      async handle(exchange) {
+        exchange.answer(402, { sorry: true })
+      },
+    })
+    const late = plugin({
+      async handle(_, next) {
+        await next()
+        throw new TollgateError('HOLD_FAILED', 503, 'no hold')
+      },
+    })
+    const document = {
+      upstreams: { raw: { url: upstream.url } },
+      routes: [{ path: 'WS /s/{name}', upstream: 'raw' }],
+    }
+    for (const [set, status] of [
+      [{ answering }, 402],
+      [{ late }, 503],
+    ] as const) {
+      const core = await startCore(t, set, document)
+      const refused = await openSocket(`${core.url}/s/echo`).catch((thrown: Refused) => thrown)
+      t.match(refused, { status })
+    }
+  },
+)
 
-t.test('before it opens another target is asked, as for any request', async t => {
+t.test('WebSocket upgrade: falls back to another target', async t => {
   const trace: string[] = []
   const trying = plugin({
     async forward(attempt, next) {
@@ -76,37 +79,40 @@ t.test('before it opens another target is asked, as for any request', async t =>
   t.match(inside, { status: 500 })
 })
 
-t.test("headers of the 101: the upstream's, a stage's, and none that would break out", async t => {
-  let value = 'fine'
-  const adding = plugin({
-    async forward(attempt, next) {
-      await next()
-      attempt.reply.headers['x-added'] = value
-    },
-  })
-  const core = await startCore(
-    t,
-    { adding },
-    {
-      upstreams: { raw: { url: upstream.url } },
-      routes: [{ path: 'WS /s/{name}', upstream: 'raw' }],
-    },
-  )
-  const openNow = () =>
-    core.resources.metrics
-      .report()
-      .filter(({ name, labels }) => /open_streams/.test(name) && labels.kind === 'websocket')
-      .map(({ values }) => values[0])
-  const client = await openSocket(`${core.url}/s/echo`)
-  t.equal(client.headers['x-added'], 'fine')
-  t.equal(client.headers['sec-websocket-protocol'], undefined)
-  t.same(openNow(), [1])
-  client.socket.close()
-  await client.closed
-  while (core.server.open > 0) await new Promise(resolve => setImmediate(resolve))
-  t.same(openNow(), [0])
-  value = 'x\r\nset-cookie: a=b'
-  const broken = await openSocket(`${core.url}/s/echo`).catch((thrown: Refused) => thrown)
-  t.match(broken, { status: 500 })
-  t.notHas(broken, { headers: { 'set-cookie': String } })
-})
+t.test(
+  'WebSocket upgrade: headers of the 101 come from the upstream and stages, without injected ones',
+  async t => {
+    let value = 'fine'
+    const adding = plugin({
+      async forward(attempt, next) {
+        await next()
+        attempt.reply.headers['x-added'] = value
+      },
+    })
+    const core = await startCore(
+      t,
+      { adding },
+      {
+        upstreams: { raw: { url: upstream.url } },
+        routes: [{ path: 'WS /s/{name}', upstream: 'raw' }],
+      },
+    )
+    const openNow = () =>
+      core.resources.metrics
+        .report()
+        .filter(({ name, labels }) => /open_streams/.test(name) && labels.kind === 'websocket')
+        .map(({ values }) => values[0])
+    const client = await openSocket(`${core.url}/s/echo`)
+    t.equal(client.headers['x-added'], 'fine')
+    t.equal(client.headers['sec-websocket-protocol'], undefined)
+    t.same(openNow(), [1])
+    client.socket.close()
+    await client.closed
+    while (core.server.open > 0) await new Promise(resolve => setImmediate(resolve))
+    t.same(openNow(), [0])
+    value = 'x\r\nset-cookie: a=b'
+    const broken = await openSocket(`${core.url}/s/echo`).catch((thrown: Refused) => thrown)
+    t.match(broken, { status: 500 })
+    t.notHas(broken, { headers: { 'set-cookie': String } })
+  },
+)

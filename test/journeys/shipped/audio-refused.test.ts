@@ -1,8 +1,8 @@
-/** What makes no sense on the routes of sound, and models that are asked where they are not served: each named in OpenAI's
- *  dialect, nobody asked, nothing charged. */
+/** Invalid requests on audio routes, and models on routes that do not serve them: refused with the field's name in OpenAI's
+ *  dialect, without an upstream call or a charge. */
 import t, { type Test } from 'tap'
 import { paid, sound } from './audio.ts'
-import { gateway, key, upstream } from './stand.ts'
+import { gateway, key, upstream } from './shipped-gateway.ts'
 
 interface Refusal {
   readonly status: number
@@ -32,9 +32,9 @@ const nobody = async (t: Test, ask: () => Promise<void>): Promise<void> => {
 }
 const missing = 'missing_required_parameter'
 
-t.test('speech: fields that make no sense are named', t =>
+t.test('audio speech: names invalid fields', t =>
   nobody(t, async () => {
-    for (const [more, param, code, said] of [
+    for (const [more, param, code, message] of [
       [{ model: undefined }, 'model', missing, /'model'/],
       [{ input: undefined }, 'input', missing, /'input'/],
       [{ voice: undefined }, 'voice', missing, /'voice'/],
@@ -53,22 +53,18 @@ t.test('speech: fields that make no sense are named', t =>
       [{ instructions: 'x'.repeat(4_097) }, 'instructions', 'invalid_value', /4096/],
     ] as const) {
       const refusal = await speak(more)
-      t.match(
-        refusal,
-        { status: 400, param, code, message: said },
-        JSON.stringify(more).slice(0, 60),
-      )
+      t.match(refusal, { status: 400, param, code, message }, JSON.stringify(more).slice(0, 60))
     }
   }),
 )
-t.test('speech: bodies that are none', t =>
+t.test('audio speech: refuses invalid bodies', t =>
   nobody(t, async () => {
     const path = '/v1/audio/speech'
     const text = JSON.stringify(speech)
     t.match(await post(path, text, 'text/plain'), { status: 415, code: 'unsupported_media_type' })
     const form = new FormData()
     for (const [name, value] of Object.entries(speech)) form.append(name, value)
-    t.match(await post(path, form), { status: 415, message: /takes application\/json/ })
+    t.match(await post(path, form), { status: 415, message: /accepts application\/json/ })
     t.match(await post(path, '{"model":', JSON_TYPE), { status: 400, code: null })
     t.match(await post(path, '[]', JSON_TYPE), { status: 400, code: 'invalid_type' })
     t.match(await post(path, '[['.repeat(5_000), JSON_TYPE), { status: 400 })
@@ -85,7 +81,7 @@ const file = fileOf('sound')
 const FORM = 'multipart/form-data; boundary=b'
 const PATHS = ['/v1/audio/transcriptions', '/v1/audio/translations'] as const
 
-t.test('transcriptions and translations: fields that make no sense are named', t =>
+t.test('audio transcription: names invalid fields', t =>
   nobody(t, async () => {
     for (const [body, param, code] of [
       [file, 'model', missing],
@@ -114,18 +110,21 @@ t.test('transcriptions and translations: fields that make no sense are named', t
       t.match(await post(PATHS[0], model + file + body + END, FORM), { status: 400, param, code })
   }),
 )
-t.test('transcriptions: forms that are none', t =>
+t.test('audio transcription: refuses invalid forms', t =>
   nobody(t, async () => {
     for (const path of PATHS) {
       const json = await asJson(path, { model: 'whisper-1', file: [{ bytes: 1 }] })
-      t.match(json, { status: 415, message: /takes multipart\/form-data/ })
+      t.match(json, { status: 415, message: /accepts multipart\/form-data/ })
       t.match(await post(path, Buffer.from(model + file + END)), { status: 415 }, 'no type at all')
-      t.match(await post(path, model + file, FORM), { status: 400, message: /no multipart form/ })
+      t.match(await post(path, model + file, FORM), {
+        status: 400,
+        message: /not a valid multipart form/,
+      })
       t.match(await post(path, model + file + END, 'multipart/form-data'), { status: 400 })
     }
   }),
 )
-t.test('transcriptions: a file beyond what a body may hold', t =>
+t.test('audio transcription: refuses a file above the body limit', t =>
   nobody(t, async () => {
     const large = Buffer.concat([Buffer.from(model), sound(4_096), Buffer.alloc(33 * 2 ** 20)])
     const refusal = await post(PATHS[0], large, FORM)
@@ -135,7 +134,7 @@ t.test('transcriptions: a file beyond what a body may hold', t =>
 
 const messages = [{ role: 'user', content: 'hi' }]
 const contents = [{ parts: [{ text: 'hi' }] }]
-t.test('models are refused by name where they are not served', t =>
+t.test('audio routes: refuse models that they do not serve', t =>
   nobody(t, async () => {
     const listen = (name: string) => post(PATHS[0], field('model', name) + file + END, FORM)
     const elsewhere = /only supported in v1\/audio\/(?:speech|transcriptions)/
@@ -170,7 +169,7 @@ t.test('models are refused by name where they are not served', t =>
       t.match(await asked, { status: 404, message }, what)
   }),
 )
-t.test('lists of models say where each is served', async t => {
+t.test('model list: shows the audio endpoints of each model', async t => {
   const headers = { authorization: `Bearer ${key}` }
   const response = await fetch(`${gateway.url}/v1/models`, { headers })
   const { data } = (await response.json()) as { data: { id: string }[] }

@@ -1,10 +1,10 @@
-/** Reading aloud, through the official SDK and the shipped routes: sound passes byte for byte, is paid for to the nano, and
- *  never seems whole when it is not. */
+/** Speech through the official SDK and the shipped routes: audio passes byte for byte, is charged exactly, and
+ *  never looks complete when it is not. */
 import t from 'tap'
 import { stream, text } from '../../fixtures/upstream/scenarios.ts'
 import { readAll } from '../../helpers/sse.ts'
 import { answers, charged, event, failed, openai, paid, sent, sound } from './audio.ts'
-import { gateway, key, upstream } from './stand.ts'
+import { gateway, key, upstream } from './shipped-gateway.ts'
 
 /** Nanos a letter: 15 USD for a million of them, at 7.2. */
 const LETTER = 108_000
@@ -12,7 +12,7 @@ const INPUT = 'Größe, 你好 😀!'
 const LETTERS = 12
 const ask = { model: 'tts-1', voice: 'alloy', input: INPUT } as const
 
-t.test('sound passes byte for byte, for the price of its letters', async t => {
+t.test('speech: passes byte for byte and is charged by characters', async t => {
   const mp3 = sound(50_000)
   await upstream.script('gp', answers('audio/mpeg', mp3))
   const response = await openai.audio.speech.create({ ...ask, response_format: 'mp3', speed: 1.5 })
@@ -26,7 +26,7 @@ t.test('sound passes byte for byte, for the price of its letters', async t => {
   await charged(t, response, LETTERS * LETTER, { characters: LETTERS })
 })
 
-t.test('another model of the kind costs what it costs; its name is the target’s own', async t => {
+t.test('speech: another model has its own price and target name', async t => {
   await upstream.script('gp', answers('audio/wav', sound(100)))
   const hd = await openai.audio.speech.create({ ...ask, model: 'tts-1-hd' })
   t.equal((await hd.arrayBuffer()).byteLength, 100)
@@ -42,7 +42,7 @@ t.test('another model of the kind costs what it costs; its name is the target’
 
 const DELTA = event({ type: 'speech.audio.delta', audio: sound(3_000).toString('base64') } as never)
 const done = (usage?: object) => event({ type: 'speech.audio.done', usage } as never)
-t.test('a stream of events, paid by the tokens that its last one tells', async t => {
+t.test('speech events: are charged by the tokens of the last event', async t => {
   const events = DELTA + DELTA + done({ input_tokens: 7, output_tokens: 120, total_tokens: 127 })
   await upstream.script('gp', [{ do: 'body' }, ...stream(events, { piece: 777 })])
   const asked = { ...ask, model: 'gp-4o-mini-tts', stream_format: 'sse' } as const
@@ -63,54 +63,48 @@ t.test('a stream of events, paid by the tokens that its last one tells', async t
 })
 
 const HEAD = 'HTTP/1.1 200 OK\r\ncontent-type: audio/mpeg\r\n'
-t.test(
-  'an upstream that dies in the middle: never a clean end, and paid as what was read',
-  async t => {
-    const half = sound(20_000)
-    const chunk = { do: 'send', bytes: half, chunked: true } as const
-    for (const [what, ...steps] of [
-      ['with a length', text(`${HEAD}content-length: 40000\r\n\r\n`), { do: 'send', bytes: half }],
-      ['in chunks', text(`${HEAD}transfer-encoding: chunked\r\n\r\n`), chunk],
-    ] as const) {
-      await upstream.script('gp', [
-        { do: 'body' },
-        ...steps,
-        { do: 'wait', ms: 100 },
-        { do: 'reset' },
-      ])
-      const response = await openai.audio.speech.create(ask)
-      const { bytes, broke } = await readAll(response)
-      t.ok(broke, `${what}: the connection breaks`)
-      t.same(bytes, half.subarray(0, bytes.length))
-      await charged(t, response, LETTERS * LETTER, { characters: LETTERS }, 1)
-    }
-  },
-)
-t.test(
-  'the same in a stream of events: an error event, in which nothing of a half one is left',
-  async t => {
-    const head =
-      'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n'
-    const some = { do: 'send', bytes: DELTA + DELTA.slice(0, 50), chunked: true } as const
+t.test('speech: a broken upstream never ends cleanly, and the text read is charged', async t => {
+  const half = sound(20_000)
+  const chunk = { do: 'send', bytes: half, chunked: true } as const
+  for (const [what, ...steps] of [
+    ['with a length', text(`${HEAD}content-length: 40000\r\n\r\n`), { do: 'send', bytes: half }],
+    ['in chunks', text(`${HEAD}transfer-encoding: chunked\r\n\r\n`), chunk],
+  ] as const) {
     await upstream.script('gp', [
       { do: 'body' },
-      text(head),
-      some,
+      ...steps,
       { do: 'wait', ms: 100 },
       { do: 'reset' },
     ])
-    const model = 'gp-4o-mini-tts'
-    const response = await openai.audio.speech.create({ ...ask, model, stream_format: 'sse' })
-    const { bytes } = await readAll(response)
-    const said = bytes.toString()
-    t.ok(said.startsWith(DELTA))
-    t.match(JSON.parse(said.slice(DELTA.length).replace('data: ', '')), {
-      error: { type: 'server_error' },
-    })
+    const response = await openai.audio.speech.create(ask)
+    const { bytes, broke } = await readAll(response)
+    t.ok(broke, `${what}: the connection breaks`)
+    t.same(bytes, half.subarray(0, bytes.length))
     await charged(t, response, LETTERS * LETTER, { characters: LETTERS }, 1)
-  },
-)
-t.test('one that dies before the first sound is an error, and free', async t => {
+  }
+})
+t.test('speech events: a broken upstream ends in an error event without half events', async t => {
+  const head =
+    'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n'
+  const some = { do: 'send', bytes: DELTA + DELTA.slice(0, 50), chunked: true } as const
+  await upstream.script('gp', [
+    { do: 'body' },
+    text(head),
+    some,
+    { do: 'wait', ms: 100 },
+    { do: 'reset' },
+  ])
+  const model = 'gp-4o-mini-tts'
+  const response = await openai.audio.speech.create({ ...ask, model, stream_format: 'sse' })
+  const { bytes } = await readAll(response)
+  const output = bytes.toString()
+  t.ok(output.startsWith(DELTA))
+  t.match(JSON.parse(output.slice(DELTA.length).replace('data: ', '')), {
+    error: { type: 'server_error' },
+  })
+  await charged(t, response, LETTERS * LETTER, { characters: LETTERS }, 1)
+})
+t.test('speech: a failure before the first byte is an error and free', async t => {
   const before = await paid()
   for (const head of [`${HEAD}content-length: 40000\r\n\r\n`, HEAD]) {
     await upstream.script('gp', [
@@ -126,7 +120,7 @@ t.test('one that dies before the first sound is an error, and free', async t => 
 })
 
 t.test(
-  'a client that leaves in the middle pays for what was read; the upstream is let go',
+  'speech: a client abort is charged for the text read and ends the upstream call',
   async t => {
     const chunk = { do: 'send', bytes: sound(20_000), chunked: true } as const
     const head = text(`${HEAD}transfer-encoding: chunked\r\n\r\n`)
@@ -142,7 +136,7 @@ t.test(
   },
 )
 
-t.test('a client that does not read holds its upstream back', async t => {
+t.test('speech: a client that does not read pauses its upstream', async t => {
   const piece = sound(65_536)
   const times = 1_024
   const head = text(`${HEAD}transfer-encoding: chunked\r\n\r\n`)
@@ -165,7 +159,7 @@ t.test('a client that does not read holds its upstream back', async t => {
   await charged(t, response, LETTERS * LETTER, { characters: LETTERS })
 })
 
-t.test('an upstream’s refusal passes as it is, and is free', async t => {
+t.test('speech: an upstream error passes and is free', async t => {
   const error = {
     message: 'no such voice',
     type: 'invalid_request_error',
@@ -187,7 +181,7 @@ t.test('an upstream’s refusal passes as it is, and is free', async t => {
   t.equal(await paid(), before)
 })
 
-t.test('a worker that is killed in the middle: what was read is paid, once', async t => {
+t.test('speech: a killed worker charges the text read once', async t => {
   const chunk = { do: 'send', bytes: sound(20_000), chunked: true } as const
   const head = text(`${HEAD}transfer-encoding: chunked\r\n\r\n`)
   await upstream.script('gp', [{ do: 'body' }, head, chunk, { do: 'stall' }])

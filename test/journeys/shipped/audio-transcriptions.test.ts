@@ -1,10 +1,10 @@
-/** Writing down what was said, through the official SDK and the shipped routes: forms go up as they are, text comes down as
- *  it is, and is paid for by what the upstream counted, or by what its answer tells. */
+/** Transcription through the official SDK and the shipped routes: forms and text pass unchanged,
+ *  and are charged by the upstream's counts, or by an estimate from the answer. */
 import t from 'tap'
 import { stream, text } from '../../fixtures/upstream/scenarios.ts'
 import { readAll } from '../../helpers/sse.ts'
 import { answers, charged, event, failed, openai, paid, recording, sent, sound } from './audio.ts'
-import { gateway, key, upstream } from './stand.ts'
+import { gateway, key, upstream } from './shipped-gateway.ts'
 
 /** Nanos: a second of whisper-1; what gp-4o-transcribe reads, hears and writes. */
 const SECOND = 720_000
@@ -14,37 +14,40 @@ const formOf = async () => {
   return new Response(bytes, { headers: { 'content-type': type } }).formData()
 }
 
-t.test('a form goes up as it is but for the name of the model; tokens are paid for', async t => {
-  const usage = {
-    ...{ type: 'tokens', input_tokens: 110, output_tokens: 9, total_tokens: 119 },
-    input_token_details: { text_tokens: 10, audio_tokens: 100 },
-  }
-  const said = { text: 'Guten Tag.', usage }
-  await upstream.script('gp', answers('application/json', JSON.stringify(said)))
-  const { data, response } = await openai.audio.transcriptions
-    .create({
-      ...{ file: await recording(), model: 'gp-4o-transcribe', language: 'de' },
-      ...{ prompt: 'größer\r\n--x', temperature: 0.2, include: ['logprobs'] },
+t.test(
+  'transcription: a form passes with the target’s model name and is charged by tokens',
+  async t => {
+    const usage = {
+      ...{ type: 'tokens', input_tokens: 110, output_tokens: 9, total_tokens: 119 },
+      input_token_details: { text_tokens: 10, audio_tokens: 100 },
+    }
+    const body = { text: 'Guten Tag.', usage }
+    await upstream.script('gp', answers('application/json', JSON.stringify(body)))
+    const { data, response } = await openai.audio.transcriptions
+      .create({
+        ...{ file: await recording(), model: 'gp-4o-transcribe', language: 'de' },
+        ...{ prompt: 'größer\r\n--x', temperature: 0.2, include: ['logprobs'] },
+      })
+      .withResponse()
+    t.same(data, body)
+    const { target, bytes } = await sent()
+    t.equal(target, '/s/gp/v1/audio/transcriptions')
+    t.notOk(bytes.includes('gp-4o'), 'the customer’s name of it nowhere')
+    const form = await formOf()
+    t.match(Object.fromEntries(form), {
+      ...{ model: 'gpt-4o-transcribe', language: 'de', prompt: 'größer\r\n--x' },
+      ...{ temperature: '0.2', 'include[]': 'logprobs' },
     })
-    .withResponse()
-  t.same(data, said)
-  const { target, bytes } = await sent()
-  t.equal(target, '/s/gp/v1/audio/transcriptions')
-  t.notOk(bytes.includes('gp-4o'), 'the customer’s name of it nowhere')
-  const form = await formOf()
-  t.match(Object.fromEntries(form), {
-    ...{ model: 'gpt-4o-transcribe', language: 'de', prompt: 'größer\r\n--x' },
-    ...{ temperature: '0.2', 'include[]': 'logprobs' },
-  })
-  const file = form.get('file') as File
-  t.match({ name: file.name, type: file.type }, { name: 'größe.mp3', type: 'audio/mpeg' })
-  t.same(Buffer.from(await file.bytes()), sound(5_000))
-  const cost = 10 * READ + 100 * HEARD + 9 * WRITTEN
-  await charged(t, response, cost, { input: 10, audio_input: 100, output: 9 })
-  t.equal(response.headers.get('x-tollgate-charge'), String(cost / 1e9))
-})
+    const file = form.get('file') as File
+    t.match({ name: file.name, type: file.type }, { name: 'größe.mp3', type: 'audio/mpeg' })
+    t.same(Buffer.from(await file.bytes()), sound(5_000))
+    const cost = 10 * READ + 100 * HEARD + 9 * WRITTEN
+    await charged(t, response, cost, { input: 10, audio_input: 100, output: 9 })
+    t.equal(response.headers.get('x-tollgate-charge'), String(cost / 1e9))
+  },
+)
 
-t.test('a form whose model is called the same at its target goes up byte for byte', async t => {
+t.test('transcription: a form with the target’s model name passes byte for byte', async t => {
   await upstream.script('gp', answers('application/json', '{"text":"x","usage":{"seconds":3}}'))
   const boundary = '--a'
   const part = (head: string, body: string) =>
@@ -83,7 +86,7 @@ const VERBOSE = {
   ...{ task: 'transcribe', language: 'german', duration: 8.25, text: 'Hallo. "duration": 1' },
   segments: [{ id: 0, start: 0, end: 7.25, text: 'Hallo', duration: 3 }],
 }
-t.test('seconds: the upstream’s own, or what its answer tells, marked as an estimate', async t => {
+t.test('transcription: seconds are the upstream’s, or estimated from the answer', async t => {
   const plain = 'Hallo du, wie geht es dir denn heute?\n'
   const cases = [
     ['json', 'application/json', '{"text":"x","usage":{"type":"duration","seconds":9}}', 9, 0],
@@ -104,7 +107,7 @@ t.test('seconds: the upstream’s own, or what its answer tells, marked as an es
     await charged(t, response, seconds * SECOND, { seconds }, estimated)
   }
 })
-t.test('where a model is paid by tokens, a second that was told is ten of them', async t => {
+t.test('transcription: a reported second is ten tokens for models charged by tokens', async t => {
   await upstream.script(
     'gp',
     answers('application/json', '{"text":"Hi you","usage":{"seconds":2}}'),
@@ -115,9 +118,9 @@ t.test('where a model is paid by tokens, a second that was told is ten of them',
   await charged(t, response, 20 * HEARD + 10 * WRITTEN, usage, 1)
 })
 
-const delta = (said: string) => event({ type: 'transcript.text.delta', delta: said } as never)
+const delta = (text: string) => event({ type: 'transcript.text.delta', delta: text } as never)
 const DELTAS = delta('Guten ') + delta('Tag, wie geht es?')
-t.test('a stream, event by event', async t => {
+t.test('transcription: a stream passes event by event', async t => {
   const usage = { type: 'tokens', input_tokens: 30, output_tokens: 4, total_tokens: 34 }
   const done = event({ type: 'transcript.text.done', text: 'Guten Tag', usage } as never)
   await upstream.script('gp', [{ do: 'body' }, ...stream(DELTAS + done, { piece: 11 })])
@@ -131,7 +134,7 @@ t.test('a stream, event by event', async t => {
   await charged(t, response, 30 * HEARD + 4 * WRITTEN, { audio_input: 30, output: 4 })
 })
 
-t.test('a stream whose upstream dies: an error, and paid for what was written', async t => {
+t.test('transcription: a broken stream ends in an error and is charged for its text', async t => {
   const head = text(
     'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n',
   )
@@ -155,7 +158,7 @@ t.test('a stream whose upstream dies: an error, and paid for what was written', 
   // 23 letters are spoken in two seconds.
   await charged(t, response, 20 * HEARD + 6 * WRITTEN, { input: 0, audio_input: 20, output: 6 }, 1)
 })
-t.test('plain answers that break off: an error that is free, or a broken connection', async t => {
+t.test('transcription: a broken plain answer is a free error or a broken connection', async t => {
   const before = await paid()
   const head = (type: string) =>
     text(`HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ncontent-length: 900\r\n\r\n`)
@@ -178,7 +181,7 @@ t.test('plain answers that break off: an error that is free, or a broken connect
   t.equal(bytes.toString(), SRT)
   await charged(t, response, 8 * SECOND, { seconds: 8 }, 1)
 })
-t.test('a client that leaves in the middle of a stream', async t => {
+t.test('transcription: a client abort in the middle of a stream', async t => {
   const head = text(
     'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n',
   )

@@ -1,9 +1,9 @@
-/** What journeys of sound send, what is answered, and what the books say of a call. */
+/** Requests, upstream answers and ledger rows for tests of the audio routes. */
 import OpenAI, { toFile } from 'openai'
 import type { Test } from 'tap'
 import { text } from '../../fixtures/upstream/scenarios.ts'
 import type { Step } from '../../fixtures/upstream/script.ts'
-import { database, gateway, key, upstream } from './stand.ts'
+import { database, gateway, key, upstream } from './shipped-gateway.ts'
 
 export const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: key, maxRetries: 0 })
 /** No byte of it is text, and each differs from its neighbours. */

@@ -1,10 +1,10 @@
-/** Every shipped route that takes a body for a model: what makes no sense is refused in the dialect of the route, reaches no
- *  upstream and costs nothing. The routes are read from routes.yaml: one that is new and has no row here is a failure. */
+/** Every shipped route with a body for a model: invalid input is refused in the route's dialect, reaches no
+ *  upstream and costs nothing. The routes come from routes.yaml: a new route without a row here fails. */
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { parse } from 'yaml'
 import { rawClient, replies } from '../../helpers/raw.ts'
-import { database, gateway, key, upstream } from './stand.ts'
+import { database, gateway, key, upstream } from './shipped-gateway.ts'
 
 interface Route {
   readonly path: string
@@ -75,7 +75,7 @@ const post = async (route: Route, { body, type, model = MODEL }: Sent) => {
     ...(type !== undefined && { 'content-type': type }),
   }
   const response = await fetch(gateway.url + path, { method: 'POST', headers, body })
-  return { status: response.status, told: await response.json() }
+  return { status: response.status, error: await response.json() }
 }
 const formOf = (fields: Readonly<Record<string, unknown>>, file = 'file'): FormData => {
   const form = new FormData()
@@ -133,15 +133,15 @@ const CHARGES = { name: 'charges', text: 'SELECT count(*) AS charges FROM charge
 
 t.ok(taking.length >= 15, `${taking.length} routes`)
 for (const route of taking)
-  t.test(route.path, async t => {
+  t.test(`invalid input: ${route.path}`, async t => {
     const row = rowOf(route.path.slice('POST '.length))
     if (!row) throw new Error('it has no row in this test')
     const before = await database.read(CHARGES, [])
     for (const [what, [sent, expected]] of Object.entries(badOf(route, row))) {
-      const { status, told } = await post(route, sent)
-      t.equal(status, expected, `${what}: ${JSON.stringify(told)}`)
+      const { status, error } = await post(route, sent)
+      t.equal(status, expected, `${what}: ${JSON.stringify(error)}`)
       t.ok(
-        DIALECTS[route.errors](told as never, status),
+        DIALECTS[route.errors](error as never, status),
         `${what}, in the words of ${route.errors}`,
       )
     }

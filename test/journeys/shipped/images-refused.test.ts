@@ -1,9 +1,9 @@
-/** Models that draw from words alone, asked to change an image: refused on the endpoint of changes as in a conversation,
- *  whatever the image comes in; nobody is asked, nothing charged. */
+/** Image models without edits refuse images on the edit endpoint and in chat, in any encoding,
+ *  without an upstream call or a charge. */
 import t from 'tap'
 import { plain } from '../../fixtures/upstream/scenarios.ts'
 import { paid } from './audio.ts'
-import { gateway, key, upstream } from './stand.ts'
+import { gateway, key, upstream } from './shipped-gateway.ts'
 
 const headers = { authorization: `Bearer ${key}` }
 const post = async (path: string, body: object | FormData) => {
@@ -31,7 +31,7 @@ const EDITS = '/v1/images/edits'
 const asked = { prompt: 'with a hat' }
 
 for (const model of ['flux-1.1-pro', 'dall-e-3'])
-  t.test(`${model} changes no image`, async t => {
+  t.test(`image edits: ${model} refuses an image`, async t => {
     const before = await paid()
     const content = [
       { type: 'text', text: 'with a hat' },
@@ -58,7 +58,7 @@ for (const model of ['flux-1.1-pro', 'dall-e-3'])
     t.equal(await paid(), before, 'and nothing charged')
   })
 
-t.test('one that changes images still does', async t => {
+t.test('image edits: a model with edits still edits', async t => {
   const drawn = plain({ created: 7, data: [{ b64_json: 'AAAA' }] })
   for (const body of [
     { model: 'gp-4o-image', ...asked, images: [{ image_url }] },

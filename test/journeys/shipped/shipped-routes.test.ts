@@ -1,4 +1,4 @@
-/** The shipped routes.yaml, over real sockets to a separate upstream: four formats, their errors, what leaves and what stays. */
+/** The shipped routes.yaml over real sockets to a separate upstream: four formats, their errors, and credentials. */
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import t, { type Test } from 'tap'
@@ -6,14 +6,14 @@ import { WebSocket } from 'ws'
 import { plain, stream } from '../../fixtures/upstream/scenarios.ts'
 import type { Head } from '../../fixtures/upstream/script.ts'
 import { readAll } from '../../helpers/sse.ts'
-import { gateway, key, upstream } from './stand.ts'
+import { gateway, key, upstream } from './shipped-gateway.ts'
 
 interface Shipped {
   readonly script: string
   readonly path: string
   readonly streaming?: string
   readonly body: { readonly [key: string]: unknown }
-  /** Where the credential goes on, and where the model is told. */
+  /** Where the credential goes on, and where the request names the model. */
   readonly credential: readonly [header: string, value: string]
   readonly target: string
   readonly asked: string
@@ -103,7 +103,7 @@ const checkLeaving = async (t: Test, one: Shipped): Promise<void> => {
 }
 
 for (const one of SHIPPED)
-  t.test(one.path, async t => {
+  t.test(`shipped route: ${one.path}`, async t => {
     await upstream.forget()
     await upstream.script(one.script, [{ do: 'body' }, plain(one.answer)])
     const response = await post(one.path, one.body)
@@ -116,7 +116,7 @@ for (const one of SHIPPED)
     const streamed = await post(one.streaming ?? one.path, { ...one.body, stream: true })
     t.equal((await readAll(streamed)).bytes.toString(), one.events, 'a stream, byte for byte')
 
-    await t.test('errors in its own dialect', async t => {
+    await t.test('shipped route: errors in its own dialect', async t => {
       const tell = async (response: Response, status: number, code: unknown) => {
         t.equal(response.status, status, String(code))
         t.equal(one.error((await response.json()) as never), code)
@@ -139,7 +139,7 @@ for (const one of SHIPPED)
     })
   })
 
-t.test('credentials where each format’s clients put them', async t => {
+t.test('shipped routes: accept credentials where each format’s clients put them', async t => {
   const none = { authorization: '' }
   for (const [path, headers] of [
     ['/v1/models', { 'x-api-key': key, 'anthropic-version': '2023-06-01' }],
@@ -156,7 +156,7 @@ t.test('credentials where each format’s clients put them', async t => {
   await inQuery.arrayBuffer()
 })
 
-t.test('a key in the query goes no further', async t => {
+t.test('shipped routes: a key in the query does not reach the upstream', async t => {
   await upstream.forget()
   await upstream.script('gx', [{ do: 'body' }, plain({})])
   const path = '/v1beta/models/gx-2.5-flash:generateContent'
@@ -172,30 +172,33 @@ t.test('a key in the query goes no further', async t => {
   t.notMatch(seen?.head.raw, key)
 })
 
-t.test('realtime: the target’s own name in the query, keys where browsers put them', async t => {
-  await upstream.forget()
-  await upstream.script('gp', [{ do: 'websocket', manner: 'echo' }])
-  const dial = (search: string, protocols: readonly string[]) =>
-    new WebSocket(`${gateway.url}/v1/realtime?${search}`.replace('http', 'ws'), [...protocols])
-  const credential = `openai-insecure-api-key.${key}`
-  const socket = dial('model=gp-realtime', ['realtime', credential])
-  await once(socket, 'open')
-  socket.send('hello')
-  const [message] = (await once(socket, 'message')) as [Buffer]
-  t.equal(message.toString(), 'hello')
-  t.equal(socket.protocol, 'realtime')
-  socket.close()
-  const [seen] = await upstream.seen('request', 'gp')
-  t.equal(seen?.head.target, '/s/gp/v1/realtime?model=gpt-realtime')
-  t.same(headerOf(seen?.head, 'authorization'), ['Bearer operators-openai-key'])
-  t.notMatch(seen?.head.raw, key)
-  const refused = dial('model=nope', ['realtime', credential])
-  const [, response] = (await once(refused, 'unexpected-response')) as [unknown, IncomingMessage]
-  t.equal(response.statusCode, 404)
-  response.destroy()
-})
+t.test(
+  'shipped realtime: the target’s model name in the query, keys where browsers put them',
+  async t => {
+    await upstream.forget()
+    await upstream.script('gp', [{ do: 'websocket', manner: 'echo' }])
+    const dial = (search: string, protocols: readonly string[]) =>
+      new WebSocket(`${gateway.url}/v1/realtime?${search}`.replace('http', 'ws'), [...protocols])
+    const credential = `openai-insecure-api-key.${key}`
+    const socket = dial('model=gp-realtime', ['realtime', credential])
+    await once(socket, 'open')
+    socket.send('hello')
+    const [message] = (await once(socket, 'message')) as [Buffer]
+    t.equal(message.toString(), 'hello')
+    t.equal(socket.protocol, 'realtime')
+    socket.close()
+    const [seen] = await upstream.seen('request', 'gp')
+    t.equal(seen?.head.target, '/s/gp/v1/realtime?model=gpt-realtime')
+    t.same(headerOf(seen?.head, 'authorization'), ['Bearer operators-openai-key'])
+    t.notMatch(seen?.head.raw, key)
+    const refused = dial('model=nope', ['realtime', credential])
+    const [, response] = (await once(refused, 'unexpected-response')) as [unknown, IncomingMessage]
+    t.equal(response.statusCode, 404)
+    response.destroy()
+  },
+)
 
-t.test('unknown addresses, in the dialect of the nearest', async t => {
+t.test('shipped routes: unknown paths answer in the dialect of the nearest route', async t => {
   const ask = async (path: string) => {
     const response = await post(path, {})
     t.equal(response.status, 404, path)
@@ -206,7 +209,7 @@ t.test('unknown addresses, in the dialect of the nearest', async t => {
   t.match(await ask('/v1beta/x'), { error: { code: 404, status: 'NOT_FOUND' } })
 })
 
-t.test('models on the wrong endpoint are refused by name', async t => {
+t.test('shipped routes: models on the wrong endpoint are refused by name', async t => {
   for (const [path, body] of [
     ['/v1/chat/completions', { model: 'o3-pro', messages }],
     ['/v1/chat/completions', { model: 'code-mini-latest', messages }],
@@ -217,7 +220,7 @@ t.test('models on the wrong endpoint are refused by name', async t => {
     t.equal(response.status, 404)
     const here = path.slice(1).replace('o3-pro', '{model}')
     const message = `This model is only supported in v1/responses and not in ${here}.`
-    const said = (await response.json()) as { readonly error: { readonly message: string } }
-    t.ok(said.error.message.startsWith(message), said.error.message)
+    const answer = (await response.json()) as { readonly error: { readonly message: string } }
+    t.ok(answer.error.message.startsWith(message), answer.error.message)
   }
 })

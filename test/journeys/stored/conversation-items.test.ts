@@ -2,7 +2,7 @@
 import type { ConversationItem } from 'openai/resources/conversations/items'
 import t from 'tap'
 import { plain, refused, response } from '../../helpers/stored.ts'
-import { mine, other, sent, upstream } from './stand.ts'
+import { mine, other, sent, upstream } from './stored-gateway.ts'
 
 const { items } = mine.conversations
 

@@ -2,7 +2,7 @@
  *  refused by name where not; an upstream keeps nothing that it could look up. */
 import t from 'tap'
 import { message, plain, refused, response, streamed } from '../../helpers/stored.ts'
-import { mine, other, sent, upstream } from './stand.ts'
+import { mine, other, sent, upstream } from './stored-gateway.ts'
 
 const refer = (id: string) => ({ type: 'item_reference', id }) as const
 const ask = (model: string, input: object[], more: object = {}) =>

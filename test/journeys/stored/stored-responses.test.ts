@@ -4,7 +4,7 @@ import type OpenAI from 'openai'
 import t from 'tap'
 import { eventually } from '../../helpers/primary.ts'
 import { message, plain, refused, response, streamed } from '../../helpers/stored.ts'
-import { mine, other, rows, sent, upstream } from './stand.ts'
+import { mine, other, rows, sent, upstream } from './stored-gateway.ts'
 
 t.test('stored response: is read back and continued at another upstream', async t => {
   await upstream.script('gp', plain(response('resp_a', 'Paris')))

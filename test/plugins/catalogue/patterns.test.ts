@@ -1,11 +1,11 @@
-/** Names with holes: what fits, what is carried over, which comes first, and what is no pattern at all. */
+/** Model name patterns: matching, captured parts, order, and invalid patterns. */
 
 import t from 'tap'
 import { bySpecificity } from '../../../plugins/catalogue/catalogue.ts'
-import { carry, isPattern, parsePattern } from '../../../plugins/catalogue/pattern.ts'
+import { insertCaptures, isPattern, parsePattern } from '../../../plugins/catalogue/pattern.ts'
 import fc from '../../helpers/property.ts'
 
-t.test('what fits and what it fills', async t => {
+t.test('pattern: matches names and captures parts', async t => {
   const rows: readonly (readonly [pattern: string, name: string, carried: string | undefined])[] = [
     ['cl-*', 'cl-a', '<a>'],
     ['cl-*', 'cl-', undefined],
@@ -32,28 +32,28 @@ t.test('what fits and what it fills', async t => {
         : text.includes('{n')
           ? '<{n}>'
           : '<*>'.repeat(text.split('*').length - 1)
-    t.equal(fill && carry(template, fill), carried, `${text} and ${name}`)
+    t.equal(fill && insertCaptures(template, fill), carried, `${text} and ${name}`)
   }
 })
 
-t.test('any name fits the pattern of its beginning and end', async () => {
+t.test('pattern: a name matches the pattern of its start and end', async () => {
   const text = fc.string({ minLength: 1, unit: fc.constantFrom(...'ab.-_0/$^\\') })
   fc.assert(
     fc.property(text, text, text, (start, middle, end) => {
       const fill = parsePattern(`${start}*${end}`).match(start + middle + end)
-      return fill !== undefined && carry('*', fill) === middle
+      return fill !== undefined && insertCaptures('*', fill) === middle
     }),
   )
 })
 
-t.test('what is no pattern', async t => {
+t.test('pattern: invalid ones are refused with a reason', async t => {
   for (const [text, words] of [
-    ['a**b', /two stars side by side/],
-    ['a{b', /never closes/],
-    ['a}b', /never opened/],
-    ['{id}', /written \{name:expression\}/],
-    ['{id:}', /written \{name:expression\}/],
-    ['{:a}', /written \{name:expression\}/],
+    ['a**b', /two adjacent stars/],
+    ['a{b', /without a closing brace/],
+    ['a}b', /without an opening brace/],
+    ['{id}', /as \{name:expression\}/],
+    ['{id:}', /as \{name:expression\}/],
+    ['{:a}', /as \{name:expression\}/],
     ['{a:x}{a:y}', /same name/],
     ['{a:(x)}', /\(\?:…\)/],
     ['{a:[x}', /missing closing \]/],
@@ -65,7 +65,7 @@ t.test('what is no pattern', async t => {
   t.ok(['a*', '{a:b}', 'a}'].every(isPattern))
 })
 
-t.test('more letters first, then holes before stars', async t => {
+t.test('pattern order: more literal characters first, then placeholders before stars', async t => {
   const sorted = ['*', 'cl-*', '{x:.+}', 'cl-*-thinking', 'cl-{id:[a-z]+}', 'cl-a*']
     .map(parsePattern)
     .sort(bySpecificity)
@@ -75,6 +75,6 @@ t.test('more letters first, then holes before stars', async t => {
   )
 })
 
-t.test('an evil pattern takes time in the length of the name only', async t => {
+t.test('pattern: matches in time linear in the name', async t => {
   t.equal(parsePattern('{x:(?:a+)+}!').match('a'.repeat(5_000)), undefined)
 })

@@ -1,4 +1,4 @@
-/** What the specification names is in the shipped catalogue: by the document where it is at hand, else by a list of its names. */
+/** Every model that the specification names is in the shipped catalogue. Reads the names from the document if it is present, or else from a list. */
 import t from 'tap'
 import {
   catalogue,
@@ -14,7 +14,7 @@ const BY_HAND = [...SPEAKING, ...DRAWING, ...FILMING]
 const named = text === undefined ? BY_HAND : modelsIn(text)
 const source = text === undefined ? 'the list of its names' : 'service-interface.md'
 
-t.test(`each name in ${source} has a target and a price`, t => {
+t.test(`shipped catalogue: each name in ${source} has a target and a price`, t => {
   t.comment(`${named.length} names, read from ${source}: ${named.join(' ')}`)
   // Fewer would mean that the document is written in another way, and that nothing was compared.
   t.ok(named.length >= 20, `${named.length} names`)
@@ -26,19 +26,19 @@ t.test(`each name in ${source} has a target and a price`, t => {
   t.end()
 })
 
-t.test('a checkout that stands alone looks for the same names', t => {
+t.test('shipped catalogue: the list of names equals the document', t => {
   for (const name of named) t.ok(BY_HAND.includes(name), name)
   t.end()
 })
 
-t.test('names are found between backticks and in examples, and nothing else is', t => {
+t.test('shipped catalogue: names are read from backticks and examples only', t => {
   const said =
     '`gx-2` and gx-3, `/v1/x-1`, `540p`, `fine-tune`, `a_b`, `gp-4-gizmo-{GIZMO_ID}`, `web`'
   t.same(modelsIn(`${said} {"model": "vd1.5"}`), ['gx-2', 'gp-4-gizmo-g-aB3', 'vd1.5'])
   t.end()
 })
 
-t.test('what reads and writes words has its limits', t => {
+t.test('shipped catalogue: text models have context and output limits', t => {
   for (const name of SPEAKING) {
     const { context = 0, output = 0, only = [] } = catalogue.find(name)?.entry.options ?? {}
     t.ok(context > 0 && (output > 0 || only.includes('embeddings')), `${name} has limits`)

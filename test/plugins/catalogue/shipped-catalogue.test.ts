@@ -1,4 +1,4 @@
-/** The shipped catalogue: every model has an upstream, a name there and a price that bounds what it may cost. */
+/** The shipped catalogue: every model has an upstream, a name there, and a price with a known maximum cost. */
 import t from 'tap'
 import { askedOf, factsOf } from '../../../plugins/billing/asked.ts'
 import { isIncluded } from '../../../plugins/billing/meters.ts'
@@ -11,7 +11,7 @@ import type { Meter } from '../../../plugins/slots.ts'
 import { charge } from '../../helpers/billing.ts'
 import { catalogue, document, FILMING, sectionsIn } from '../../helpers/shipped.ts'
 
-t.test('nothing is wrong with it', async t => {
+t.test('shipped catalogue: has no problems', async t => {
   model.check(document, (where, code, message) => t.fail(`${where.join('.')} ${code} ${message}`))
   for (const { name, options, targets } of catalogue.all) {
     t.ok(options.free || Object.keys(options.price ?? {}).length > 0, `${name} has a price`)
@@ -22,14 +22,14 @@ t.test('nothing is wrong with it', async t => {
   }
 })
 
-t.test('tools are bounded wherever they cost something, so that a call may offer them', async t => {
+t.test('shipped catalogue: hosted tools with a price have a maximum number of calls', async t => {
   for (const { name, options } of catalogue.all)
     for (const tool of ['web_search', 'file_search', 'code_execution'])
       if (options.price && tool in Object(options.price))
         t.ok(options.max_calls?.[tool], `${name} bounds ${tool}`)
 })
 
-t.test('what can be served as it comes is there', async t => {
+t.test('shipped catalogue: has the models that pass through', async t => {
   for (const [asked, target] of [
     ['gx-2.5-pro', 'gx/gemini-2.5-pro'],
     ['gx-2.5-flash', 'gx/gemini-2.5-flash'],
@@ -72,7 +72,7 @@ const NEVER: Readonly<Record<string, readonly Meter[]>> = {
 const WORDLESS: readonly Meter[] = ['audio_input', 'output', 'thinking', 'audio_output']
 const upstreams = document.upstreams as Readonly<Record<string, { formats?: string[] }>>
 
-t.test('what its upstreams can count has a price of its own, or one that is the same', async t => {
+t.test('shipped catalogue: every meter of an upstream has a price', async t => {
   const prices = new Prices({ models: document.models, settings: document.settings })
   for (const { name, targets } of catalogue.all) {
     const found = prices.of(name)?.rule
@@ -88,7 +88,7 @@ t.test('what its upstreams can count has a price of its own, or one that is the 
   }
 })
 
-t.test('the most that a plain call of each can cost is known, so that none is refused', async t => {
+t.test('shipped catalogue: the maximum cost of a plain call is known for each model', async t => {
   const prices = new Prices({ models: document.models, settings: document.settings })
   const body = { messages: [{ role: 'user', content: 'hi' }], n: 2 }
   for (const { name } of catalogue.all) {
@@ -99,7 +99,7 @@ t.test('the most that a plain call of each can cost is known, so that none is re
   }
 })
 t.test(
-  'what films has a target, a longest clip and a price, and answers no conversation',
+  'shipped catalogue: video models have a target, a longest clip, a price and no chat route',
   async t => {
     const prices = new Prices({ models: document.models, settings: document.settings })
     for (const name of FILMING) {
@@ -136,7 +136,7 @@ const SOUNDING: Readonly<Record<string, string>> = {
   'gp-4o-mini-transcribe': 'gp/gpt-4o-mini-transcribe',
   'gp-4o-transcribe-diarize': 'gp/gpt-4o-transcribe-diarize',
 }
-t.test('and what speaks or listens, on its own routes, bounded whatever it is asked', async t => {
+t.test('shipped catalogue: audio models have a maximum cost on their routes', async t => {
   const prices = new Prices({ models: document.models, settings: document.settings })
   for (const [name, target] of Object.entries(SOUNDING)) {
     const { targets = [], entry } = catalogue.find(name) ?? {}
@@ -157,7 +157,7 @@ t.test('and what speaks or listens, on its own routes, bounded whatever it is as
   }
 })
 t.test(
-  'research and pro models are waited for: thirty minutes and more, at the same address',
+  'shipped catalogue: research and pro models have timeouts of thirty minutes or more',
   async t => {
     const { upstreams } = sectionsIn('routes.yaml')
     const minutes = (name: string): number => {
@@ -176,7 +176,7 @@ t.test(
     t.ok(minutes('gp') < 30)
   },
 )
-t.test('models that do not think are not asked for their thoughts', async t => {
+t.test('shipped catalogue: models without thinking get no thinking settings', async t => {
   for (const name of [
     'gp-4o',
     'gp-4o-mini',

@@ -1,4 +1,4 @@
-/** Where lists say that a shipped model is served: nowhere but on routes that take it, and on all of those. */
+/** Endpoints of shipped models in model lists: exactly the routes that accept the model. */
 import { globSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { parse } from 'yaml'
@@ -66,7 +66,7 @@ const isRefused = async (
 /** A name that the entry answers to. */
 const askable = (name: string): string => name.replace(/\{[^}]*\}|\*/g, 'a1')
 
-t.test('what is listed is what does not answer 404', async t => {
+t.test('model list: a model’s endpoints are those that do not answer 404', async t => {
   let listed = 0
   for (const entry of catalogue.all) {
     const name = askable(entry.name)
@@ -80,7 +80,7 @@ t.test('what is listed is what does not answer 404', async t => {
   t.ok(routes.length >= 15 && listed > 100, `${routes.length} routes, ${listed} endpoints`)
 })
 
-t.test('models of each kind', async t => {
+t.test('model list: endpoints of each kind of model', async t => {
   const text = ['openai', 'openai-response', 'anthropic', 'gemini']
   const drawn = ['image-generation', ...text]
   for (const [name, expected] of [

@@ -1,4 +1,4 @@
-/** `traits:` of models: whatever a plugin reads is known to the schema and to the page, and nothing else passes. */
+/** `traits:` of models: those that plugins read, those in the schema and those in the docs are the same. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -15,7 +15,7 @@ const INSIDE = ['thinks']
 /** The format's own reading of them, in other words. */
 const REREAD = /^(?:signed|mixed|jsonSchema|least|most|depths|toolMedia|levels|strict|thinking)$/
 
-t.test('those that are read, those that are known and those on the page are the same', async t => {
+t.test('traits: code, schema and docs have the same names', async t => {
   const sources = globSync('plugins/**/*.ts', { cwd: ROOT }).map(text)
   // Taken out of its object by name, not by a dot.
   const read = new Set(['search_unit', ...INSIDE])
@@ -42,7 +42,7 @@ models:
   both: { to: [{ to: up/gp, traits: ${traits} }], free: true }
 routes: [{ path: POST /chat, auth: key, model: body, translate: openai-chat }]
 `
-t.test('what a check says of them', async t => {
+t.test('traits: tollgate check refuses unknown names and values', async t => {
   const check = async (traits: string) => {
     const store = join(t.testdirName, 'data')
     const folder = t.testdir({ 'routes.yaml': configOf(store, traits) })

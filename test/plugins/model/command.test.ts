@@ -1,4 +1,4 @@
-/** `tollgate models`: columns for people, JSON for programs, and what a name comes to. */
+/** `tollgate models`: text columns, JSON, and how a name resolves. */
 import t, { type Test } from 'tap'
 import type { Document } from '../../../engine/plugin.ts'
 import model from '../../../plugins/model/index.ts'
@@ -16,7 +16,7 @@ const run = (t: Test, args: readonly string[], given: object = models) => {
   return runCommand(t, 'models', model.commands, host, args)
 }
 
-t.test('all of them, patterns last', async t => {
+t.test('tollgate models: lists all models, patterns last', async t => {
   const { exit, out } = await run(t, [])
   t.equal(exit, 0)
   t.equal(
@@ -24,23 +24,23 @@ t.test('all of them, patterns last', async t => {
     'gp-4.1  gp/gpt-4.1   input 2.00 USD / 1M; output 8.00 USD / 1M\ncl-*    cl/*, spare\n',
   )
 })
-t.test('for programs', async t => {
+t.test('tollgate models: prints JSON', async t => {
   t.match((await run(t, ['--json'])).json(), [
     { name: 'gp-4.1', to: ['gp/gpt-4.1'], endpoints: ['openai'] },
     { name: 'cl-*', price: {} },
   ])
 })
-t.test('one name, as it would be served', async t => {
+t.test('tollgate models: shows how one name resolves', async t => {
   t.equal((await run(t, ['cl-opus'])).out, 'cl-opus  cl/opus, spare\n')
 })
-t.test('a name nobody serves', async t => {
+t.test('tollgate models: fails for an unknown name', async t => {
   const { exit, out, err } = await run(t, ['nope'])
-  t.same([exit, out, err], [3, '', 'no model answers to "nope"\n'])
+  t.same([exit, out, err], [3, '', 'no model matches "nope"; `tollgate models` lists all models\n'])
 })
-t.test('an empty catalogue', async t => {
+t.test('tollgate models: prints an empty catalogue', async t => {
   t.equal((await run(t, [], {})).out, 'none\n')
 })
-t.test('a price in its long form is read as a sentence', async t => {
+t.test('tollgate models: prints a long price as text', async t => {
   const price = {
     seconds: { by: 'resolution', price: { '540p': '10 CREDIT', default: '30 CREDIT' } },
     images: { by: ['quality', 'size'], price: { low: { default: 0.12 }, default: 1.8 } },

@@ -1,4 +1,4 @@
-/** The catalogue as lists: three shapes, pages, keys that see only their own. */
+/** Model lists: three dialects, pages, and keys with a model list. */
 import t from 'tap'
 import type { Document, Json } from '../../../engine/plugin.ts'
 import model, { type Options } from '../../../plugins/model/index.ts'
@@ -55,7 +55,7 @@ const read = async (
   return JSON.parse((await pour(exchange.requireReply())).text) as Json
 }
 
-t.test('openai', async t => {
+t.test('model list: OpenAI dialect', async t => {
   t.same(await read({ list: 'openai' }), {
     object: 'list',
     success: true,
@@ -93,7 +93,7 @@ t.test('openai', async t => {
   t.match(await read(one, { params: { model: 'nope' } }), { code: 'MODEL_UNKNOWN', status: 404 })
 })
 
-t.test('anthropic, in pages', async t => {
+t.test('model list: Anthropic dialect with pages', async t => {
   const page = (search: string) => read({ list: 'anthropic' }, { search })
   t.same(await page('limit=1'), {
     data: [
@@ -111,7 +111,7 @@ t.test('anthropic, in pages', async t => {
     t.match(await page(`limit=${limit}`), { data: { length: 3 } }, `limit=${limit}`)
 })
 
-t.test('google, in pages', async t => {
+t.test('model list: Google dialect with pages', async t => {
   const page = (search: string) => read({ list: 'google' }, { search })
   t.same(await page('pageSize=1'), {
     models: [
@@ -131,7 +131,7 @@ t.test('google, in pages', async t => {
   t.equal(last.nextPageToken, undefined)
 })
 
-t.test('clients of other dialects announce themselves', async t => {
+t.test('model list: picks the dialect by the client’s headers', async t => {
   const as = (headers: Readonly<Record<string, string>>, list: 'openai' | 'google' = 'openai') =>
     read({ list }, { headers })
   t.match(await as({ 'anthropic-version': '2023-06-01' }), { first_id: 'gp-4.1' })
@@ -144,7 +144,7 @@ t.test('clients of other dialects announce themselves', async t => {
   )
 })
 
-t.test('a key with a list sees only its own', async t => {
+t.test('model list: a key with a model list sees only its models', async t => {
   t.match(await read({ list: 'openai' }, {}, ['gx-2']), { data: [{ id: 'gx-2' }] })
   t.match(await read({ list: 'openai' }, {}, []), { data: [] })
   const one = { list: 'openai', one: 'model' } as const

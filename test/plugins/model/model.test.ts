@@ -1,4 +1,4 @@
-/** From a name in a request to where it is served: places, refusals, keys with lists, rules of a model's own. */
+/** Plugin `model`: where requests name a model, refusals, keys with model lists, schemas of a model. */
 import t from 'tap'
 import type { Document, Json } from '../../../engine/plugin.ts'
 import model, { type Options } from '../../../plugins/model/index.ts'
@@ -39,7 +39,7 @@ const ask = async (
 }
 const asked = (name: Json, more = {}) => ask({ body: { model: name } }, more)
 
-t.test('a name in the body', async t => {
+t.test('model: finds the name in the body', async t => {
   const { targets, exchange, stage } = await asked('gp-4.1')
   t.same(targets, [{ upstream: 'gp', name: 'gpt-4.1' }])
   t.same(exchange.slots.get(MODEL), { asked: 'gp-4.1', entry: 'gp-4.1' })
@@ -48,7 +48,7 @@ t.test('a name in the body', async t => {
   t.equal(stage.targets, true)
 })
 
-t.test('a name in the path, in the query', async t => {
+t.test('model: finds the name in the path and in the query', async t => {
   const inPath = await ask({ params: { id: 'gp-4.1' } }, { options: { path: 'id' } })
   t.same(inPath.targets, [{ upstream: 'gp', name: 'gpt-4.1' }])
   const inQuery = await ask({ search: 'model=gp-4.1&x=1' }, { options: { query: 'model' } })
@@ -59,7 +59,7 @@ t.test('a name in the path, in the query', async t => {
   t.equal(attempt.request.path, '/v1/realtime?model=gpt-4.1&x=1', 'by the target’s own name')
 })
 
-t.test('several targets, with weights and traits', async t => {
+t.test('model: resolves several targets with weights and traits', async t => {
   const { targets } = await asked('two-homes')
   t.same(targets, [
     { upstream: 'gp', name: 'one', traits: { region: 'eu' } },
@@ -69,7 +69,7 @@ t.test('several targets, with weights and traits', async t => {
   t.same((await asked('deep/name')).targets, [{ upstream: 'gp', name: 'org/model' }])
 })
 
-t.test('names that fit a pattern, the most specific first', async t => {
+t.test('model: matches patterns, the most specific first', async t => {
   const rows: readonly (readonly [name: string, target: string, entry: string])[] = [
     ['cl-sonnet-4-5', 'plain-sonnet-4-5', 'cl-*'],
     ['cl-sonnet-4-5-thinking', 'claude-sonnet-4-5', 'cl-*-thinking'],
@@ -83,7 +83,7 @@ t.test('names that fit a pattern, the most specific first', async t => {
   }
 })
 
-t.test('names nobody serves', async t => {
+t.test('model: refuses unknown names', async t => {
   for (const name of [
     'nope',
     'gp-4.1 ',
@@ -109,7 +109,7 @@ t.test('names nobody serves', async t => {
   }
 })
 
-t.test('no name at all', async t => {
+t.test('model: refuses a request without a name', async t => {
   for (const body of [
     {},
     { model: null },
@@ -130,7 +130,7 @@ t.test('no name at all', async t => {
   t.match((await ask({ body: Buffer.from('{') })).fault, { code: 'BODY_NOT_JSON' })
 })
 
-t.test('a key with a list of models uses those and no others', async t => {
+t.test('model: a key with a model list uses only its models', async t => {
   const key = { id: 1, name: 'k', models: ['gp-4.1', 'cl-*'] }
   t.equal((await asked('gp-4.1', { key })).fault, undefined)
   t.equal((await asked('cl-opus', { key })).fault, undefined, 'by the key of its entry')
@@ -142,7 +142,7 @@ t.test('a key with a list of models uses those and no others', async t => {
   t.equal((await asked('gp-4.1', { key: { id: 1, name: 'k' } })).fault, undefined)
 })
 
-t.test('a model that one route alone serves is refused elsewhere by that route’s path', async t => {
+t.test('model: other routes refuse a model with `only` and name its route', async t => {
   const given = {
     models: { pro: { to: 'gp/pro', only: ['responses'] } },
     upstreams: { gp: {} },
@@ -157,7 +157,7 @@ t.test('a model that one route alone serves is refused elsewhere by that route�
   t.equal((await on('responses')).fault, undefined)
 })
 
-t.test('rules of a model’s own, for one route or for all others', async t => {
+t.test('model: applies its schema for one route or for all others', async t => {
   const limit = { type: 'object', required: ['max_tokens'] }
   const given = {
     models: {
@@ -178,7 +178,7 @@ t.test('rules of a model’s own, for one route or for all others', async t => {
   t.equal((await on('responses', { model: 'file' })).fault, undefined, 'no rule for that route')
 })
 
-t.test('ten thousand models on a thousand routes are read once and cost a lookup', async t => {
+t.test('model: ten thousand models on a thousand routes are read once', async t => {
   const many = Object.fromEntries(
     Array.from({ length: 10_000 }, (_, n) => [`m-${n}`, { to: `gp/${n}` }]),
   )

@@ -1,4 +1,4 @@
-/** What `tollgate check` says of `models:`: each problem with its place, its code and what may have been meant. */
+/** Problems of `models:` in `tollgate check`: position, code, message and suggestion. */
 import t from 'tap'
 import type { Document, Json } from '../../../engine/plugin.ts'
 import model from '../../../plugins/model/index.ts'
@@ -16,7 +16,7 @@ const check = (models: Json): readonly string[] => {
   return found
 }
 
-t.test('nothing to say', async t => {
+t.test('models check: reports nothing for a valid section', async t => {
   t.same(
     check({
       a: { to: 'gp/a' },
@@ -31,38 +31,50 @@ t.test('nothing to say', async t => {
 
 const TABLE: readonly (readonly [what: string, models: Json, expected: RegExp])[] = [
   [
-    'an upstream there is not',
+    'an unknown upstream',
     { a: { to: 'gq/a' } },
-    /^models\.a\.to UNKNOWN_UPSTREAM no upstream is called "gq" -> gp$/,
+    /^models\.a\.to UNKNOWN_UPSTREAM there is no upstream named "gq" -> gp$/,
   ],
-  ['in a list', { a: { to: ['gp/a', 'gg/a'] } }, /^models\.a\.to\.1 UNKNOWN_UPSTREAM .* -> gp$/],
   [
-    'in a target',
+    'an unknown upstream in a list',
+    { a: { to: ['gp/a', 'gg/a'] } },
+    /^models\.a\.to\.1 UNKNOWN_UPSTREAM .* -> gp$/,
+  ],
+  [
+    'an unknown upstream of a target',
     { a: { to: [{ to: 'cluade/a' }] } },
     /^models\.a\.to\.0\.to UNKNOWN_UPSTREAM .* -> claude$/,
   ],
   [
-    'not even near',
+    'an unknown upstream without a similar name',
     { a: { to: 'somewhere/a' } },
-    /UNKNOWN_UPSTREAM no upstream is called "somewhere"$/,
+    /UNKNOWN_UPSTREAM there is no upstream named "somewhere"$/,
   ],
-  ['a broken pattern', { 'a{b': { to: 'gp/x' } }, /^models\.a\{b MODEL_PATTERN .*never closes/],
   [
-    'an evil expression',
+    'a broken pattern',
+    { 'a{b': { to: 'gp/x' } },
+    /^models\.a\{b MODEL_PATTERN .*without a closing brace/,
+  ],
+  [
+    'an unsupported expression',
     { '{a:(?=x)}': { to: 'gp/x' } },
     /^models\.\{a:\(\?=x\)\} MODEL_PATTERN .*\(\?=/,
   ],
-  ['a star from nowhere', { a: { to: 'gp/a-*' } }, /^models\.a\.to MODEL_CARRY "a" has no \* for/],
-  ['more stars than there are', { 'a-*': { to: 'gp/*-*' } }, /MODEL_CARRY/],
   [
-    'a hole there is not',
+    'a star without a star in the key',
+    { a: { to: 'gp/a-*' } },
+    /^models\.a\.to MODEL_CARRY "a" has no \* for/,
+  ],
+  ['more stars than the key has', { 'a-*': { to: 'gp/*-*' } }, /MODEL_CARRY/],
+  [
+    'an unknown placeholder',
     { 'a-{id:[0-9]+}': { to: 'gp/{ib}' } },
-    /^models\.a-\{id:\[0-9\]\+\}\.to MODEL_CARRY .*no hole \{ib\} -> id$/,
+    /^models\.a-\{id:\[0-9\]\+\}\.to MODEL_CARRY .*no placeholder \{ib\} -> id$/,
   ],
   [
-    'a pattern that another takes whole',
+    'a shadowed pattern',
     { 'a-*': { to: 'gp/x' }, 'a-{id:.+}': { to: 'gp/y' } },
-    /^models\.a-\* MODEL_SHADOWED "a-\{id:\.\+\}" takes every name that fits "a-\*"$/,
+    /^models\.a-\* MODEL_SHADOWED "a-\{id:\.\+\}" matches every name that matches "a-\*"$/,
   ],
   [
     'the same pattern under another name',
@@ -70,29 +82,29 @@ const TABLE: readonly (readonly [what: string, models: Json, expected: RegExp])[
     /^models\.a-\{y:\[0-9\]\} MODEL_SHADOWED/,
   ],
   [
-    'a route there is not',
+    'an unknown route',
     { a: { to: 'gp/a', accepts: { chta: false } } },
-    /^models\.a\.accepts\.chta UNKNOWN_ROUTE no route is called "chta" -> chat$/,
+    /^models\.a\.accepts\.chta UNKNOWN_ROUTE there is no route named "chta" -> chat$/,
   ],
   [
-    'a schema that is none',
+    'an invalid schema',
     { a: { to: 'gp/a', accepts: { chat: { type: 'objekt' } } } },
     /^models\.a\.accepts\.chat MODEL_SCHEMA .*not a usable JSON Schema/,
   ],
 ]
 for (const [what, models, expected] of TABLE)
-  t.test(what, async t => {
+  t.test(`models check: reports ${what}`, async t => {
     const found = check(models)
     t.equal(found.length, 1, found.join('\n'))
     t.match(found[0], expected)
   })
 
-t.test('every problem is told, not only the first', async t => {
+t.test('models check: reports every problem', async t => {
   const broken = { to: ['x1/a', 'x2/a'], accepts: { nope: { type: 'objekt' } } }
   t.equal(check({ a: broken, b: broken }).length, 8)
 })
 
-t.test('ten thousand models are looked through', async t => {
+t.test('models check: checks ten thousand models', async t => {
   const many = Array.from({ length: 10_000 }, (_, n) => [`m-${n}`, { to: `gp/${n}` }])
   t.same(check(Object.fromEntries(many)), [])
 })

@@ -1,4 +1,4 @@
-/** The sandbox on the routes of sound: real files that say how long they are, texts in every form, and marked as what it is. */
+/** The sandbox on audio routes: valid files of the right length, transcriptions in every format, and the sandbox header. */
 import t from 'tap'
 import type { Json, Stage } from '../../../engine/plugin.ts'
 import { formats } from '../../../plugins/formats/index.ts'
@@ -19,7 +19,7 @@ const ask = async (path: string, body: Json) => {
 const input = 'Thirty letters are two seconds'
 const file = [{ type: 'audio/mpeg', bytes: 5 }]
 
-t.test('speech: files of two seconds', async t => {
+t.test('sandbox speech: returns files of two seconds', async t => {
   const wav = await ask('speech', { input, response_format: 'wav' })
   t.match(wav.headers, { 'content-type': 'audio/wav', 'x-tollgate-sandbox': 'true' })
   t.equal(wav.bytes.toString('latin1', 0, 4), 'RIFF')
@@ -37,7 +37,7 @@ t.test('speech: files of two seconds', async t => {
   const long = await ask('speech', { input: 'x'.repeat(4_096), response_format: 'pcm' })
   t.equal(long.bytes.length, 20 * 48_000)
 })
-t.test('speech: as events', async t => {
+t.test('sandbox speech: streams events', async t => {
   const { bytes } = await ask('speech', { input, response_format: 'pcm', stream_format: 'sse' })
   const events = eventsIn(bytes).map(({ data = '' }) => JSON.parse(data))
   const whole = await ask('speech', { input, response_format: 'pcm' })
@@ -45,14 +45,14 @@ t.test('speech: as events', async t => {
   t.ok(Buffer.concat(pieces).equals(whole.bytes))
   t.match(events.at(-1), { type: 'speech.audio.done', usage: { output_tokens: 40 } })
 })
-t.test('what it cannot code it says', async t => {
+t.test('sandbox speech: refuses formats without an encoder', async t => {
   for (const response_format of ['opus', 'aac', 'flac']) {
     const { status, text } = await ask('speech', { input, response_format })
     t.equal(status, 501)
     t.match(JSON.parse(text), { error: { code: 'api_not_implemented' } })
   }
 })
-t.test('transcriptions and translations, in every form', async t => {
+t.test('sandbox transcription: answers in every response format', async t => {
   for (const path of ['transcriptions', 'translations'])
     for (const [response_format, type, said] of [
       [null, 'application/json', /^\{"text":"This is.*5 bytes/],
@@ -68,7 +68,7 @@ t.test('transcriptions and translations, in every form', async t => {
       t.match(text, said)
     }
 })
-t.test('a transcription as events, ended as the format ends', async t => {
+t.test('sandbox transcription: streams events and ends like the format', async t => {
   const { bytes } = await ask('transcriptions', { file, stream: true })
   const events = eventsIn(bytes)
   const { stream } = formats.get('openai-transcription') ?? {}
@@ -77,5 +77,5 @@ t.test('a transcription as events, ended as the format ends', async t => {
     events.map((_, at) => at === events.length - 1),
   )
   const deltas = events.map(({ data = '' }) => JSON.parse(data).delta ?? '')
-  t.match(deltas.join(''), /no upstream was asked/)
+  t.match(deltas.join(''), /no upstream was called/)
 })

@@ -1,10 +1,14 @@
-/** The sandbox: true to each format, plain and streamed, and never mistaken for the real thing. */
+/** The sandbox: valid in each format, plain and streamed, and marked by a header. */
 import t from 'tap'
 import type { Json, Stage } from '../../../engine/plugin.ts'
 import { formats } from '../../../plugins/formats/index.ts'
 import { eventsIn } from '../../../plugins/formats/sse.ts'
+import {
+  cannedAnswer,
+  type SandboxRequest,
+  sampleValue,
+} from '../../../plugins/sandbox/canned-answer.ts'
 import sandbox from '../../../plugins/sandbox/index.ts'
-import { type Ask, play, sample } from '../../../plugins/sandbox/play.ts'
 import { fakeAttempt, fakeExchange, fakeHost, pour } from '../../helpers/exchange.ts'
 
 const upstreams = { gp: { inside: 'sandbox', options: {} }, real: { options: {} } }
@@ -23,19 +27,19 @@ const ask = async (path: string, body: Json, upstream = 'gp') => {
   const { text, bytes } = await pour(attempt.reply)
   return { status, headers, text, bytes }
 }
-// Streams take the time that people take: they are looked at side by side.
+// Streams run at reading speed, so these tests run in parallel.
 t.jobs = 8
 const hello = [{ role: 'user', content: 'hello there' }]
 const tool = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
 
-t.test('it stands aside where an upstream is real', async t => {
+t.test('sandbox: does not answer for real upstreams', async t => {
   t.same(sandbox.setup({}, fakeHost({ upstreams: { real: { options: {} } } })), {}, 'no member')
   const { text, headers } = await ask('/v1/chat/completions', {}, 'real')
   t.equal(text, 'from the upstream')
   t.notOk(headers['x-tollgate-sandbox'])
 })
 
-t.test('what it cannot play it says', async t => {
+t.test('sandbox: refuses unsupported paths', async t => {
   const { status, headers, text } = await ask('/v1/rerank', {})
   t.equal(status, 501)
   t.equal(headers['x-tollgate-sandbox'], 'true')
@@ -141,20 +145,20 @@ for (const [name, script] of Object.entries(SCRIPTS)) {
     return JSON.parse(text) as never
   }
 
-  t.test(`${name}: plain`, async t => {
+  t.test(`sandbox ${name}: answers plainly`, async t => {
     const answer = await plain({})
     t.match(script.text(answer), /sandbox answering as .*You wrote: "hello there"/)
     const counts = answer[format?.usage.key ?? '']
     t.match(format?.usage.meters(counts), { input: Number, output: Number })
   })
-  t.test(`${name}: a tool is called with arguments that fit`, async t => {
+  t.test(`sandbox ${name}: calls a tool with valid arguments`, async t => {
     const answer = await plain({ tools: script.tools })
     t.match(script.call(answer), { name: 'weather', arguments: '{"city":"sandbox"}' })
   })
-  t.test(`${name}: an image is seen`, async t => {
+  t.test(`sandbox ${name}: describes an image`, async t => {
     t.match(script.text(await plain(script.image)), /an inline PNG image of 3 bytes/)
   })
-  t.test(`${name}: streamed, and ended as the format ends`, { buffered: true }, async t => {
+  t.test(`sandbox ${name}: streams and ends like the format`, { buffered: true }, async t => {
     const body = { ...script.body, ...script.streaming }
     const answers = [[], script.tools].map(tools => ask(script.stream, { ...body, tools }))
     for (const { headers, bytes } of await Promise.all(answers)) {
@@ -170,7 +174,7 @@ for (const [name, script] of Object.entries(SCRIPTS)) {
 }
 
 t.test(
-  'chat: counts only for those who asked, arguments in pieces',
+  'sandbox chat: streams usage only on request and arguments in chunks',
   { buffered: true },
   async t => {
     const { body, path, tools } = SCRIPTS['openai-chat'] ?? ({} as Script)
@@ -184,7 +188,7 @@ t.test(
   },
 )
 
-t.test('google: without alt=sse a stream is one array', { buffered: true }, async t => {
+t.test('sandbox google: a stream without alt=sse is one array', { buffered: true }, async t => {
   const { body } = SCRIPTS['google-gemini'] ?? ({} as Script)
   const { text, headers } = await ask('/v1beta/models/g:streamGenerateContent', body)
   t.equal(headers['content-type'], 'application/json')
@@ -192,7 +196,7 @@ t.test('google: without alt=sse a stream is one array', { buffered: true }, asyn
   t.match(list.at(-1), { candidates: [{ finishReason: 'STOP' }] })
 })
 
-t.test('a client that leaves ends it', async t => {
+t.test('sandbox: a stream ends when the client leaves', async t => {
   const exchange = fakeExchange({
     path: '/v1/chat/completions',
     body: { stream: true, messages: hello },
@@ -205,16 +209,33 @@ t.test('a client that leaves ends it', async t => {
   t.ok(fault || text.length < 1_000)
 })
 
-const question: Ask = { model: 'm', words: 'w', images: [], tools: [], stream: false, size: 4 }
-t.test('a limit cuts it short, and is told', async t => {
-  t.match(play({ ...question, limit: 2 }), { cut: true, output: 2, words: { length: 2 } })
-  t.match(play({ ...question, limit: 0 }), { words: { length: 1 } })
-  t.match(play({ ...question, result: 'sunny' }).words.join(''), /The tool answered: "sunny"/)
-  t.match(play({ ...question, words: 'x'.repeat(500) }).words.join(''), /x…"$/)
-  t.match(play({ ...question, images: ['https://a/b.png'] }).words.join(''), /image at https:/)
+const question: SandboxRequest = {
+  model: 'm',
+  text: 'w',
+  images: [],
+  tools: [],
+  stream: false,
+  size: 4,
+}
+t.test('sandbox: an output limit truncates the answer and is reported', async t => {
+  t.match(cannedAnswer({ ...question, limit: 2 }), {
+    isTruncated: true,
+    outputTokens: 2,
+    chunks: { length: 2 },
+  })
+  t.match(cannedAnswer({ ...question, limit: 0 }), { chunks: { length: 1 } })
+  t.match(
+    cannedAnswer({ ...question, toolResult: 'sunny' }).chunks.join(''),
+    /The tool answered: "sunny"/,
+  )
+  t.match(cannedAnswer({ ...question, text: 'x'.repeat(500) }).chunks.join(''), /x…"$/)
+  t.match(
+    cannedAnswer({ ...question, images: ['https://a/b.png'] }).chunks.join(''),
+    /image at https:/,
+  )
 })
 
-t.test('arguments for any schema', async t => {
+t.test('sandbox: sample arguments for any schema', async t => {
   for (const [schema, expected] of [
     [{ type: 'string', enum: ['a', 'b'] }, 'a'],
     [{ const: 7 }, 7],
@@ -231,5 +252,5 @@ t.test('arguments for any schema', async t => {
     [undefined, {}],
     [{ type: 'klingon' }, {}],
   ] as const)
-    t.same(sample(schema as Json | undefined), expected, JSON.stringify(schema))
+    t.same(sampleValue(schema as Json | undefined), expected, JSON.stringify(schema))
 })

@@ -1,4 +1,4 @@
-/** What a client of messages is told of a body that does not fit, before anything is sent. */
+/** The shipped schema of messages: validation faults before any upstream call, and accepted bodies. */
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import type { Fields } from '../../../plugins/formats/fields.ts'
@@ -15,7 +15,7 @@ const block = (one: Json): Fields => asking({ messages: [{ role: 'user', content
 const AT = 'messages[0].content[0]'
 const enabled = (budget_tokens: Json): Fields => ({ thinking: { type: 'enabled', budget_tokens } })
 
-t.test('each field by its own name', async t => {
+t.test('messages schema: names the invalid field', async t => {
   const rows: readonly (readonly [body: Fields, param: string, words: RegExp])[] = [
     [asking({ max_tokens: null }), 'max_tokens', /an integer/],
     [asking({ messages: [] }), 'messages', /at least one message/],
@@ -84,9 +84,9 @@ t.test('each field by its own name', async t => {
     [asking({ service_tier: 'flex' }), 'service_tier', /'auto', 'standard_only'/],
   ]
   for (const [body, param, words] of rows)
-    t.match(schema.judge(body), { status: 400, param, message: words }, param)
+    t.match(schema.validate(body), { status: 400, param, message: words }, param)
 })
-t.test('what fits passes, and so does what upstreams may learn', async t => {
+t.test('messages schema: accepts valid requests and unknown fields', async t => {
   const bodies: readonly Fields[] = [
     asking({}),
     asking({ ...enabled(2_000), temperature: 1 }),
@@ -101,11 +101,11 @@ t.test('what fits passes, and so does what upstreams may learn', async t => {
     block({ type: 'of_the_future', anything: 1 }),
     block({ type: 'tool_result', tool_use_id: '1' }),
   ]
-  for (const body of bodies) t.equal(schema.judge(body), undefined)
+  for (const body of bodies) t.equal(schema.validate(body), undefined)
 })
-t.test('one number above another', async t => {
+t.test('messages schema: refuses a budget above max_tokens', async t => {
   const judge = (body: Json) =>
-    validatorOf({ notAbove: { 'a.b': 'c' } }, 'x', fakeHost()).judge(body)
+    validatorOf({ notAbove: { 'a.b': 'c' } }, 'x', fakeHost()).validate(body)
   t.match(judge({ a: { b: 2 }, c: 1 }), { code: 'OUT_OF_RANGE', param: 'a.b' })
   for (const body of [
     { a: { b: 1 }, c: 1 },

@@ -53,20 +53,27 @@ t.test(
   },
 )
 
-t.test('translator: a stream that breaks or ends early ends in an error event', async t => {
-  const dead = Object.assign(new Error('gone'), { code: 'TARGET_RESET', status: 502, expose: true })
-  for (const dies of [undefined, dead]) {
-    const chunks = [chunk({ content: 'a' })]
-    const { poured, exchange } = await translateAttempt({
-      body: stream,
-      upstreamReply: { headers: SSE, chunks, ...(dies && { dies }) },
+t.test(
+  'translator: a stream that breaks or ends early ends in an error event (edge 17)',
+  async t => {
+    const dead = Object.assign(new Error('gone'), {
+      code: 'TARGET_RESET',
+      status: 502,
+      expose: true,
     })
-    t.match(poured?.text, /data: \{"error":/)
-    t.notMatch(poured?.text, /\[DONE\]/)
-    t.equal(exchange.slots.get(BROKEN), true)
-    t.match(exchange.slots.get(USAGE), { estimated: true })
-  }
-})
+    for (const dies of [undefined, dead]) {
+      const chunks = [chunk({ content: 'a' })]
+      const { poured, exchange } = await translateAttempt({
+        body: stream,
+        upstreamReply: { headers: SSE, chunks, ...(dies && { dies }) },
+      })
+      t.match(poured?.text, /data: \{"error":/)
+      t.notMatch(poured?.text, /\[DONE\]/)
+      t.equal(exchange.slots.get(BROKEN), true)
+      t.match(exchange.slots.get(USAGE), { estimated: true })
+    }
+  },
+)
 t.test('translator: a leading error event becomes a response, a later one an event', async t => {
   const error =
     'data: {"error":{"message":"too many","type":"rate_limit_error","code":"rate_limit_exceeded"}}\n\n'
@@ -151,7 +158,7 @@ t.test('translator: an unreadable answer becomes a 502', async t => {
     t.match(exchange.slots.get(USAGE), { estimated: true })
   }
 })
-t.test('translator: an answer that failed without content is an error', async t => {
+t.test('translator: an answer that failed without content is an error (edge 5)', async t => {
   const broken = { headers: JSON_TYPE, body: answer({ content: null }, 'error') }
   const { poured } = await translateAttempt({ body, upstreamReply: broken })
   t.match(poured?.fault, { code: 'UPSTREAM_BROKE_OFF' })

@@ -4,7 +4,7 @@ import type { Json } from '../../../../engine/plugin.ts'
 import { fileValidator } from '../../../../plugins/schema/compile.ts'
 import { fakeHost } from '../../../helpers/exchange.ts'
 
-const { judge } = fileValidator('schemas/responses.json', fakeHost())
+const { validate: judge } = fileValidator('schemas/responses.json', fakeHost())
 const tell = (members: object): Json => ({ model: 'm', input: 'hi', ...members })
 const replyTo = (item: object): Json => tell({ input: [item] })
 

@@ -1,22 +1,22 @@
-/** What a format must do for the sandbox to speak it, and small readers of requests that all of them use. */
+/** Interface of the sandbox's formats, and helpers to read requests. */
 import type { Bytes, Json } from '../../engine/plugin.ts'
-import type { Ask, Play } from './play.ts'
+import type { CannedAnswer, SandboxRequest } from './canned-answer.ts'
 
-export interface Voice {
-  /** Requests it answers, by their path. */
+export interface SandboxFormat {
+  /** Matches the paths of its requests. */
   readonly path: RegExp
-  ask(body: Fields, path: string): Ask
-  plain(play: Play, serial: Serial): Json
-  /** A piece for each beat. `query`: what the client asked for beside the body. */
-  stream(play: Play, serial: Serial, body: Fields, query: string): readonly Bytes[]
-  /** What a stream is called; events where it says nothing. */
-  type?(query: string): string
+  readRequest(body: Fields, path: string): SandboxRequest
+  encodeAnswer(play: CannedAnswer, serial: AnswerId): Json
+  /** The chunks of a stream, one per interval. `query`: the query string of the request. */
+  encodeStream(play: CannedAnswer, serial: AnswerId, body: Fields, query: string): readonly Bytes[]
+  /** Content type of a stream. Default: text/event-stream. */
+  streamType?(query: string): string
 }
 export type Fields = { readonly [key: string]: Json }
-/** Names for one answer: an id, and when it was made (s). */
-export interface Serial {
+/** Id and time (s since 1970) of one answer. */
+export interface AnswerId {
   readonly id: string
-  readonly at: number
+  readonly createdAt: number
 }
 
 export const fieldsIn = (value: Json | undefined): Fields =>
@@ -28,7 +28,7 @@ export const numberIn = (value: Json | undefined): number | undefined =>
   typeof value === 'number' ? value : undefined
 
 /** The text of a content that is a string or a list of parts. */
-export const wordsIn = (content: Json | undefined): string =>
+export const contentText = (content: Json | undefined): string =>
   typeof content === 'string'
     ? content
     : listIn(content)

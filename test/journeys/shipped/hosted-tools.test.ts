@@ -1,8 +1,8 @@
-/** Tools that a target runs itself, asked for by clients of other formats: in the format that knows them, or refused by the name
- *  the client used. */
+/** Hosted tools requested by clients of other formats: sent in the format that supports them, or refused by the name
+ *  that the client used. */
 import t from 'tap'
 import { plain } from '../../fixtures/upstream/scenarios.ts'
-import { gateway, key, upstream } from './stand.ts'
+import { gateway, key, upstream } from './shipped-gateway.ts'
 
 const post = async (path: string, body: object) => {
   const response = await fetch(gateway.url + path, {
@@ -10,7 +10,7 @@ const post = async (path: string, body: object) => {
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
   })
-  return { status: response.status, told: JSON.stringify(await response.json()) }
+  return { status: response.status, text: JSON.stringify(await response.json()) }
 }
 const messages = [{ role: 'user', content: 'hi' }]
 const contents = [{ role: 'user', parts: [{ text: 'hi' }] }]
@@ -47,15 +47,15 @@ for (const [what, [path, body], type] of [
   ['a search, of Google’s', asGoogle('gp-4.1', [{ googleSearch: {} }]), 'web_search'],
   ['code, of Google’s', asGoogle('gp-4.1', [{ codeExecution: {} }]), 'code_interpreter'],
 ] as const)
-  t.test(what, async t => {
+  t.test(`hosted tools: ${what}`, async t => {
     await upstream.script('gp', [{ do: 'body' }, answer])
-    const { status, told } = await post(path, body)
-    t.equal(status, 200, told)
-    t.match(told, /found/)
+    const { status, text } = await post(path, body)
+    t.equal(status, 200, text)
+    t.match(text, /found/)
     t.match(await sent(), { target: '/s/gp/v1/responses', tools: [{ type }] })
   })
 
-t.test('a request without such tools goes where it always went', async t => {
+t.test('hosted tools: a request without them goes to its usual target', async t => {
   const chat = plain({ choices: [{ message: { content: 'found' }, finish_reason: 'stop' }] })
   for (const [path, body] of [
     asMessage('gp-4.1', []),
@@ -64,13 +64,13 @@ t.test('a request without such tools goes where it always went', async t => {
   ]) {
     await upstream.forget()
     await upstream.script('gp', [{ do: 'body' }, chat])
-    const { status, told } = await post(path, body)
-    t.equal(status, 200, told)
+    const { status, text } = await post(path, body)
+    t.equal(status, 200, text)
     t.match(await sent(), { target: '/s/gp/v1/chat/completions' })
   }
 })
 
-t.test('research is asked of responses, whichever format asks', async t => {
+t.test('hosted tools: research models are called in the responses format', async t => {
   for (const [path, body] of [asMessage, asGoogle].map(of =>
     of('o3-deep-research-2025-06-26', []),
   )) {
@@ -81,13 +81,13 @@ t.test('research is asked of responses, whichever format asks', async t => {
   }
 })
 
-t.test('a model without the tool: refused by the name the client used', async t => {
+t.test('hosted tools: a model without the tool is refused by the client’s name of it', async t => {
   for (const model of ['gp-4-gizmo-g-a1', 'gp-4o-image', 'rc-v3'])
     for (const name of ['gx_search', 'url_context']) {
       const tools = [{ type: 'function', function: { name } }]
-      const { status, told } = await post('/v1/chat/completions', { model, messages, tools })
+      const { status, text } = await post('/v1/chat/completions', { model, messages, tools })
       t.equal(status, 400, model)
-      t.match(told, name)
+      t.match(text, name)
     }
   t.same(await upstream.seen('request'), [], 'nobody was asked')
 })

@@ -1,4 +1,4 @@
-/** Whatever bytes a client sends: all kinds of back ends behind the gateway read the same requests, and nobody gets another's reply. */
+/** Request smuggling: for any client bytes, every back end behind the gateway parses the same requests, and no client gets another's response. */
 import t from 'tap'
 import { families } from '../../fixtures/raw/index.ts'
 import { mutated } from '../../fixtures/raw/mutate.ts'
@@ -149,7 +149,7 @@ t.test(title, { timeout: 3_600_000 }, async t => {
   t.ok(requests > payloads.length && ended > payloads.length / 10)
 })
 
-t.test('the comparison notices a back end that reads otherwise', async t => {
+t.test('request smuggling: the comparison detects a back end that parses differently', async t => {
   const plain: Outcome = {
     ...{ read: ['one', 'two'], told: ['200 one'], received: [] },
     stranger: '200 {"target":"/s/echo?stranger-v."}',

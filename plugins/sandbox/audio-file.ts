@@ -1,12 +1,13 @@
-/** Sounds of the sandbox: a soft note for as long as the words would take, real files that any player plays. Pure. */
+/** Audio of the sandbox: a soft tone as long as the text would take to speak, in valid audio files.
+ *  Pure. */
 import type { Bytes } from '../../engine/plugin.ts'
 
-/** What OpenAI speaks in: 24,000 samples a second of 16 bits, one channel. */
+/** OpenAI's speech format: 24,000 samples a second of 16 bits, one channel. */
 const RATE = 24_000
-const NOTE = 330
-const SOFT = 3_000
+const TONE_HZ = 330
+const AMPLITUDE = 3_000
 
-export interface SoundFile {
+export interface AudioEncoder {
   readonly type: string
   make(seconds: number): Bytes
 }
@@ -15,11 +16,14 @@ const samples = (seconds: number): Buffer => {
   const count = Math.round(seconds * RATE)
   const bytes = Buffer.alloc(count * 2)
   for (let at = 0; at < count; at++)
-    bytes.writeInt16LE(Math.round(SOFT * Math.sin((2 * Math.PI * NOTE * at) / RATE)), at * 2)
+    bytes.writeInt16LE(
+      Math.round(AMPLITUDE * Math.sin((2 * Math.PI * TONE_HZ * at) / RATE)),
+      at * 2,
+    )
   return bytes
 }
 
-/** RIFF: a head of 44 bytes, then samples. */
+/** RIFF: a header of 44 bytes, then samples. */
 const wav = (seconds: number): Buffer => {
   const wave = samples(seconds)
   const head = Buffer.alloc(44)
@@ -38,14 +42,15 @@ const wav = (seconds: number): Buffer => {
   return Buffer.concat([head, wave])
 }
 
-/** MPEG 2, layer III, 32 kbit, 24 kHz, mono: 96 bytes for 576 samples. A frame of nothing but its head is silence. */
+/** MPEG 2, layer III, 32 kbit, 24 kHz, mono: 96 bytes for 576 samples. A frame with only a header
+ *  is silence. */
 const FRAME = Buffer.concat([Buffer.from([0xff, 0xf3, 0x44, 0xc4]), Buffer.alloc(92)])
 const SAMPLES = 576
 const mp3 = (seconds: number): Buffer =>
   Buffer.concat(Array.from({ length: Math.ceil((seconds * RATE) / SAMPLES) }, () => FRAME))
 
-/** By the name a request gives them. Of the others only a real upstream knows how they are coded. */
-export const SOUNDS: Readonly<Record<string, SoundFile>> = {
+/** Response format -> audio file. The sandbox has no encoders for other formats. */
+export const AUDIO_ENCODERS: Readonly<Record<string, AudioEncoder>> = {
   mp3: { type: 'audio/mpeg', make: mp3 },
   wav: { type: 'audio/wav', make: wav },
   pcm: { type: 'audio/pcm', make: samples },

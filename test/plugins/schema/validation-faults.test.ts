@@ -1,4 +1,4 @@
-/** What a customer is told of a body that does not fit: the field, as he wrote it, and what was expected of it. */
+/** Validation faults: the field as the client wrote it, and the expected value. */
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import { fileValidator, validatorOf } from '../../../plugins/schema/compile.ts'
@@ -13,7 +13,7 @@ const FILES = {
   gemini: 'schemas/generate-content.json',
 }
 type Name = keyof typeof FILES
-const judge = (name: Name, body: Json) => fileValidator(FILES[name], host).judge(body)
+const judge = (name: Name, body: Json) => fileValidator(FILES[name], host).validate(body)
 const hi = [{ role: 'user', content: 'hi' }]
 const chat = (more: { readonly [key: string]: Json }): Json => ({
   model: 'm',
@@ -123,31 +123,31 @@ const TABLE: readonly Row[] = [
 ]
 
 for (const [name, body, code, param, words] of TABLE)
-  t.test(`${name}: ${JSON.stringify(body).slice(0, 90)}`, async t => {
+  t.test(`validation fault: ${name}: ${JSON.stringify(body).slice(0, 90)}`, async t => {
     const fault = judge(name, body)
     t.match(fault, { code, status: 400, expose: true, message: words })
     t.equal(fault?.param, param)
   })
 
-t.test('what upstreams may learn passes', async t => {
+t.test('shipped schemas: accept unknown fields', async t => {
   t.equal(judge('chat', chat({ some_new_field: { a: [1] }, service_tier: 'flex' })), undefined)
   t.equal(judge('chat', part({ type: 'smell', smell: 'roses' })), undefined)
   t.equal(judge('messages', chat({ max_tokens: 9, temperature: 0.5 })), undefined)
 })
 
-t.test('a long value is not repeated to its end, an object not at all', async t => {
+t.test('validation fault: shortens long values and omits objects', async t => {
   const schema = { properties: { a: { enum: [1] } } }
-  const long = validatorOf(schema, 'x', host).judge({ a: 'x'.repeat(10_000) })
+  const long = validatorOf(schema, 'x', host).validate({ a: 'x'.repeat(10_000) })
   t.ok((long?.message.length ?? 0) < 200)
-  t.match(validatorOf(schema, 'x', host).judge({ a: { secret: 1 } })?.message, /an object/)
+  t.match(validatorOf(schema, 'x', host).validate({ a: { secret: 1 } })?.message, /an object/)
 })
 
-t.test('names that need care: slashes, tildes, digits', async t => {
+t.test('validation fault: names fields with slashes, tildes and digits', async t => {
   const schema = { properties: { 'a/b~c': { properties: { 0: { type: 'string' } } } } }
-  t.equal(validatorOf(schema, 'x', host).judge({ 'a/b~c': { 0: 1 } })?.param, 'a/b~c[0]')
+  t.equal(validatorOf(schema, 'x', host).validate({ 'a/b~c': { 0: 1 } })?.param, 'a/b~c[0]')
 })
 
-t.test('further keywords', async t => {
+t.test('validation fault: other keywords', async t => {
   const rows: readonly (readonly [schema: Json, body: Json, code: string, words: RegExp])[] = [
     [{ additionalProperties: false }, { a: 1 }, 'UNKNOWN_PARAMETER', /Unknown parameter: 'a'/],
     [{ properties: { a: { const: 1 } } }, { a: 2 }, 'INVALID_VALUE', /must be 1/],
@@ -191,7 +191,7 @@ t.test('further keywords', async t => {
         typeof schema === 'object' ? { type: 'object', ...schema } : schema,
         'x',
         host,
-      ).judge(body),
+      ).validate(body),
       { code, message: words },
       JSON.stringify(schema),
     )
@@ -199,7 +199,7 @@ t.test('further keywords', async t => {
 
 const recorded = recordings()
 t.test(
-  'every request that a provider took is taken',
+  'shipped schemas: accept every recorded request that a provider accepted',
   { skip: recorded === undefined && 'RECORDINGS is not set' },
   async t => {
     let taken = 0

@@ -1,4 +1,4 @@
-/** What the sandbox makes at once: embeddings and images. */
+/** Canned results of the sandbox: embeddings and images. */
 import t from 'tap'
 import type { Json, Stage } from '../../../engine/plugin.ts'
 import { eventsIn } from '../../../plugins/formats/sse.ts'
@@ -18,7 +18,7 @@ const ask = async (path: string, body: Json) => {
 }
 const norm = (vector: readonly number[]) => Math.hypot(...vector)
 
-t.test('embeddings: unit vectors, the same for the same words', async t => {
+t.test('sandbox embeddings: are unit vectors, the same for the same text', async t => {
   const embed = async (body: Json, path = '/v1/embeddings') => {
     const { status, text, headers } = await ask(path, body)
     t.equal(headers['x-tollgate-sandbox'], 'true')
@@ -51,7 +51,7 @@ t.test('embeddings: unit vectors, the same for the same words', async t => {
     t.equal((await embed({ input: 'a', dimensions })).status, 400, `${dimensions}`)
 })
 
-t.test('images: small ones, as many as asked', { buffered: true }, async t => {
+t.test('sandbox images: returns the requested number of images', { buffered: true }, async t => {
   const generate = async (body: Json, path = '/v1/images/generations') => {
     const { status, text } = await ask(path, body)
     return { status, ...JSON.parse(text) }

@@ -1,8 +1,8 @@
-/** Embeddings through the shipped gateway: each request of a batch keeps its own settings, what a target cannot carry is named or
- *  refused, and models that embed nothing are not asked to. */
+/** Embeddings through the shipped gateway: each request of a batch keeps its settings, unsupported fields are named or
+ *  refused, and models without embeddings are not called. */
 import t, { type Test } from 'tap'
 import { plain } from '../../fixtures/upstream/scenarios.ts'
-import { gateway, key, upstream } from './stand.ts'
+import { gateway, key, upstream } from './shipped-gateway.ts'
 
 const post = async (path: string, body: object | string, headers: object = {}) => {
   const response = await fetch(gateway.url + path, {
@@ -11,7 +11,7 @@ const post = async (path: string, body: object | string, headers: object = {}) =
     body: typeof body === 'string' ? body : JSON.stringify(body),
   })
   const dropped = response.headers.get('x-tollgate-dropped')
-  return { status: response.status, dropped, told: JSON.stringify(await response.json()) }
+  return { status: response.status, dropped, text: JSON.stringify(await response.json()) }
 }
 const STRICT = { 'x-tollgate-strict': 'true' }
 const values = [0.5, -0.25]
@@ -41,13 +41,13 @@ const batch = (name: string, requests: readonly object[], headers = {}) =>
     headers,
   )
 
-t.test('each request of a batch keeps what is its own', async t => {
+t.test('embeddings: each request of a batch keeps its settings', async t => {
   const requests = [
     { model, taskType: 'RETRIEVAL_DOCUMENT', title: 'Cats', outputDimensionality: 8 },
     { model, task_type: 'CLUSTERING', outputDimensionality: 16, nosuch: { a: [1] } },
   ]
-  const { status, dropped, told } = await batch('gx-embedding-001', requests, STRICT)
-  t.equal(status, 200, told)
+  const { status, dropped, text } = await batch('gx-embedding-001', requests, STRICT)
+  t.equal(status, 200, text)
   t.equal(dropped, null)
   const there = 'models/gemini-embedding-001'
   t.same(JSON.parse(await sent('gx')), {
@@ -55,7 +55,7 @@ t.test('each request of a batch keeps what is its own', async t => {
   })
 })
 t.test(
-  'for a target that has one number for all: refused by its place, if they differ',
+  'embeddings: different dimensions are refused by path for targets with one value',
   async t => {
     for (const [requests, place] of [
       [
@@ -65,9 +65,9 @@ t.test(
       [[{}, { output_dimensionality: 16 }], 'requests[1].output_dimensionality'],
       [[{ outputDimensionality: 8 }, {}], 'requests[0].outputDimensionality'],
     ] as const) {
-      const { status, told } = await batch('gp-embedding-3-small', requests)
+      const { status, text } = await batch('gp-embedding-3-small', requests)
       t.equal(status, 400, place)
-      t.ok(told.includes(`'${place}'`), told)
+      t.ok(text.includes(`'${place}'`), text)
     }
     await nobody(t)
     const same = { outputDimensionality: 8 }
@@ -76,24 +76,24 @@ t.test(
     t.match(JSON.parse(await sent('gp')), { input: ['a', 'a'], dimensions: 8 })
   },
 )
-t.test('a request for another model than that of the path is refused by its place', async t => {
+t.test('embeddings: a request for another model than the path’s is refused by path', async t => {
   const name = 'gx-embedding-001'
   const other = { model: 'models/gp-embedding-3-small' }
   const refused = await batch(name, [{ model }, other])
   t.equal(refused.status, 400)
-  t.match(refused.told, "'requests[1].model'")
+  t.match(refused.text, "'requests[1].model'")
   const one = await post(ofGoogle(name, 'embedContent'), { content: content('a'), ...other })
   t.equal(one.status, 400)
-  t.match(one.told, "'model'")
+  t.match(one.text, "'model'")
   await nobody(t)
 })
-t.test('where both speak the same, bytes pass but for the name of the model', async t => {
+t.test('embeddings: pass through except the model name in the same format', async t => {
   await upstream.script('gx', [{ do: 'body' }, plain({ embedding: { values } })])
   const one = '{ "content" : {"parts":[ {"text":"\\u0061"} ], "role":"user"}, "nosuch": 1.50 }'
   for (const name of ['', `"model" : "${model}", `]) {
     const bytes = one.replace('{ ', `{ ${name}`)
-    const said = await post(ofGoogle('gx-embedding-001', 'embedContent'), bytes, STRICT)
-    t.same([said.status, said.dropped], [200, null], said.told)
+    const reply = await post(ofGoogle('gx-embedding-001', 'embedContent'), bytes, STRICT)
+    t.same([reply.status, reply.dropped], [200, null], reply.text)
     t.equal(await sent('gx'), bytes.replace(model, 'models/gemini-embedding-001'))
     await upstream.forget()
   }
@@ -102,7 +102,7 @@ t.test('where both speak the same, bytes pass but for the name of the model', as
   t.equal(await sent('gp'), many.replace('gp-embedding-3-small', 'text-embedding-3-small'))
 })
 
-t.test('what a target cannot carry is named in the client’s words, or refused', async t => {
+t.test('embeddings: unsupported fields are named as the client wrote them, or refused', async t => {
   const image = {
     type: 'image_url',
     image_url: { url: 'data:image/png;base64,AAAA', detail: 'low' },
@@ -138,26 +138,26 @@ t.test('what a target cannot carry is named in the client’s words, or refused'
   ] as const) {
     const refused = await ask(STRICT)
     t.equal(refused.status, 400)
-    t.ok(refused.told.includes(`'${names[0]}' cannot be carried`), refused.told)
+    t.ok(refused.text.includes(`does not support '${names[0]}'`), refused.text)
     await nobody(t)
-    const { status, dropped, told } = await ask({})
-    t.same([status, dropped], [200, names.join(', ')], told)
+    const { status, dropped, text } = await ask({})
+    t.same([status, dropped], [200, names.join(', ')], text)
     t.not(await sent(target), '')
     await upstream.forget()
   }
 })
 
-t.test('models that embed nothing are a 404 on every route of embeddings', async t => {
+t.test('embeddings: other models are a 404 on every embedding route', async t => {
   const body = { content: content('a') }
   for (const name of ['flux-1.1-pro', 'rc-v3', 'gp-4o-image', 'dall-e-3', 'cl-haiku-4-5', 'gp-4.1'])
-    for (const [path, said] of [
+    for (const [path, request] of [
       ['/v1/embeddings', { model: name, input: 'a' }],
       [ofGoogle(name, 'embedContent'), body],
       [ofGoogle(name, 'batchEmbedContents'), { requests: [body] }],
     ] as const) {
-      const { status, told } = await post(path, said)
+      const { status, text } = await post(path, request)
       t.equal(status, 404, `${path} ${name}`)
-      t.ok(told.includes(`'${name}' is not available on this endpoint`), told)
+      t.ok(text.includes(`'${name}' is not available on this endpoint`), text)
     }
   await nobody(t)
 })

@@ -1,4 +1,4 @@
-/** What a route says of the schema of its bodies, for plugins that store what it let through. */
+/** Whether a route validates its bodies, for plugins that store them. */
 import type { Route } from '../../engine/plugin.ts'
 
 export const isValidated = (route: Pick<Route, 'has'>): boolean => route.has('validate')

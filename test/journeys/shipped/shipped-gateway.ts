@@ -1,4 +1,4 @@
-/** The shipped gateway in front of one scripted upstream, for all journeys of this folder. */
+/** The shipped gateway in front of one scripted upstream, shared by all tests of this folder. */
 import t from 'tap'
 import { openDatabase } from '../../../engine/store/database.ts'
 import { creditAdmin } from '../../helpers/credit.ts'

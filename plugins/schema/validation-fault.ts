@@ -1,0 +1,228 @@
+/** Turns ajv's errors into one fault that names the field as the client wrote it. */
+import type { ErrorObject } from 'ajv'
+import { errors } from '../../engine/errors.ts'
+import type { Fault } from '../../engine/plugin.ts'
+import { NOT_ABOVE } from './not-above.ts'
+
+const fault = errors({
+  REQUIRED_PARAMETER: [400, '%s'],
+  UNKNOWN_PARAMETER: [400, '%s'],
+  UNSUPPORTED_PARAMETER: [400, '%s'],
+  INVALID_TYPE: [400, '%s'],
+  INVALID_VALUE: [400, '%s'],
+  INVALID_SIZE: [400, '%s'],
+  OUT_OF_RANGE: [400, '%s'],
+})
+type Code = Parameters<typeof fault>[0]
+
+/** Fault code and message of a keyword. `name` is the quoted field. */
+interface KeywordMessage {
+  readonly code: Code
+  message(error: ErrorObject, name: string): string
+  /** The field at fault, if it is a member of the field that the keyword validates. */
+  field?(error: ErrorObject): string
+}
+
+const KEYWORDS: Readonly<Record<string, KeywordMessage>> = {
+  required: {
+    code: 'REQUIRED_PARAMETER',
+    message: (_, name) => `Missing required parameter: ${name}.`,
+    field: ({ params }) => String(params.missingProperty),
+  },
+  dependentRequired: {
+    code: 'REQUIRED_PARAMETER',
+    message: ({ params }, name) =>
+      `Missing parameter: ${name} is required with '${params.property}'.`,
+    field: ({ params }) => String(params.missingProperty),
+  },
+  additionalProperties: {
+    code: 'UNKNOWN_PARAMETER',
+    message: (_, name) => `Unknown parameter: ${name}.`,
+    field: ({ params }) => String(params.additionalProperty),
+  },
+  unevaluatedProperties: {
+    code: 'UNKNOWN_PARAMETER',
+    message: (_, name) => `Unknown parameter: ${name}.`,
+    field: ({ params }) => String(params.unevaluatedProperty),
+  },
+  type: {
+    code: 'INVALID_TYPE',
+    message: ({ params, data }, name) =>
+      `Invalid type for ${name}: expected ${typeNames(params.type)}, but got ${kindOf(data)} instead.`,
+  },
+  enum: {
+    code: 'INVALID_VALUE',
+    message: ({ params, data }, name) =>
+      `Invalid value for ${name}: ${printValue(data)}. Supported values are: ${printValues(params.allowedValues)}.`,
+  },
+  const: {
+    code: 'INVALID_VALUE',
+    message: ({ params, data }, name) =>
+      `Invalid value for ${name}: ${printValue(data)}. It must be ${printValue(params.allowedValue)}.`,
+  },
+  discriminator: {
+    code: 'INVALID_VALUE',
+    message: ({ params, parentSchema }, name) =>
+      `Invalid value for ${name}: ${printValue(params.tagValue)}. Supported values are: ${printValues(discriminatorValues(parentSchema, params.tag))}.`,
+    field: ({ params }) => String(params.tag),
+  },
+  pattern: {
+    code: 'INVALID_VALUE',
+    message: ({ params }, name) =>
+      `Invalid ${name}: it does not match the pattern ${params.pattern}.`,
+  },
+  format: {
+    code: 'INVALID_VALUE',
+    message: ({ params }, name) => `Invalid ${name}: it is not a valid ${params.format}.`,
+  },
+  multipleOf: {
+    code: 'INVALID_VALUE',
+    message: ({ params }, name) =>
+      `Invalid ${name}: it must be a multiple of ${params.multipleOf}.`,
+  },
+  uniqueItems: {
+    code: 'INVALID_VALUE',
+    message: ({ params }, name) =>
+      `Invalid ${name}: items ${params.j} and ${params.i} are the same.`,
+  },
+  minItems: {
+    code: 'INVALID_SIZE',
+    message: (error, name) => sizeMessage(error, name, 'at least', 'item'),
+  },
+  maxItems: {
+    code: 'INVALID_SIZE',
+    message: (error, name) => sizeMessage(error, name, 'at most', 'item'),
+  },
+  minLength: {
+    code: 'INVALID_VALUE',
+    message: (error, name) => sizeMessage(error, name, 'at least', 'character'),
+  },
+  maxLength: {
+    code: 'INVALID_VALUE',
+    message: (error, name) => sizeMessage(error, name, 'at most', 'character'),
+  },
+  minimum: { code: 'OUT_OF_RANGE', message: (error, name) => rangeMessage(error, name) },
+  maximum: { code: 'OUT_OF_RANGE', message: (error, name) => rangeMessage(error, name) },
+  exclusiveMinimum: { code: 'OUT_OF_RANGE', message: (error, name) => rangeMessage(error, name) },
+  exclusiveMaximum: { code: 'OUT_OF_RANGE', message: (error, name) => rangeMessage(error, name) },
+  [NOT_ABOVE]: {
+    code: 'OUT_OF_RANGE',
+    message: ({ params }, name) =>
+      `Invalid ${name}: expected a value <= '${params.bound}' (${params.limit}), but got ${printValue(params.value)} instead.`,
+    field: ({ params }) => String(params.field),
+  },
+}
+/** `not: {}`: no value is valid. */
+const UNSUPPORTED: KeywordMessage = {
+  code: 'UNSUPPORTED_PARAMETER',
+  message: (_, name) => `Unsupported parameter: ${name}.`,
+}
+const OTHER: KeywordMessage = {
+  code: 'INVALID_VALUE',
+  message: ({ message }, name) => `Invalid ${name}: it ${message ?? 'is not acceptable'}.`,
+}
+/** Keywords whose errors only report that a subschema failed. */
+const CONTAINERS = new Set(['anyOf', 'oneOf', 'if', '$ref', 'allOf', 'contains', 'propertyNames'])
+
+export const validationFault = (found: readonly ErrorObject[]): Fault => {
+  const withMessage = found.findLast(
+    ({ parentSchema }) => customMessage(parentSchema) !== undefined,
+  )
+  const error = withMessage ?? mostSpecific(found)
+  if (!error) return fault('INVALID_VALUE', ['The request body is not valid.'])
+  const { code, message: say, field } = ruleOf(error)
+  const param = join(error.instancePath, field?.(error))
+  const name = param === '' ? 'the request body' : `'${param}'`
+  const words = customMessage(error.parentSchema)?.replaceAll('{param}', param) ?? say(error, name)
+  return fault(code, [words], param === '' ? {} : { param })
+}
+const ruleOf = ({ keyword, schema, instancePath }: ErrorObject): KeywordMessage => {
+  const isForbidden = keyword === 'not' && instancePath !== '' && isEmpty(schema)
+  return isForbidden ? UNSUPPORTED : (KEYWORDS[keyword] ?? OTHER)
+}
+const isEmpty = (schema: unknown): boolean =>
+  typeof schema === 'object' && schema !== null && Object.keys(schema).length === 0
+
+const customMessage = (schema: unknown): string | undefined => {
+  const { errorMessage } = (schema ?? {}) as { readonly errorMessage?: unknown }
+  return typeof errorMessage === 'string' ? errorMessage : undefined
+}
+
+/** The most specific error. Of the branches of an `anyOf`, the client most likely meant the one
+ *  whose error is deepest; at equal depth the branches are different types of one field, and the
+ *  message lists all types. */
+const mostSpecific = (found: readonly ErrorObject[]): ErrorObject | undefined => {
+  const leaves = found.filter(({ keyword }) => !CONTAINERS.has(keyword))
+  const deepest = Math.max(...leaves.map(depthOf))
+  const candidates = leaves.filter(error => depthOf(error) === deepest)
+  const beyond = candidates.find(({ keyword }) => keyword !== 'type')
+  const [first] = candidates
+  if (beyond || !first) return beyond ?? found.at(-1)
+  const type = [...new Set(candidates.flatMap(({ params }) => params.type as string | string[]))]
+  return { ...first, params: { type } }
+}
+const depthOf = ({ instancePath }: ErrorObject): number => instancePath.split('/').length
+
+/** JSON Pointer to a path: `/messages/0/content` becomes `messages[0].content`. */
+const join = (pointer: string, last: string | undefined): string => {
+  const steps = pointer.split('/').slice(1).map(decodeStep)
+  if (last !== undefined) steps.push(last)
+  return steps.reduce(
+    (path, step) =>
+      /^\d+$/.test(step) ? `${path}[${step}]` : path === '' ? step : `${path}.${step}`,
+    '',
+  )
+}
+const decodeStep = (step: string): string => step.replaceAll('~1', '/').replaceAll('~0', '~')
+
+const typeNames = (types: string | readonly string[]): string => {
+  const named = [types].flat().map(type => (TYPE_NAMES[type] ?? `a ${type}`) as string)
+  return named.length < 2
+    ? named.join()
+    : `one of ${named.slice(0, -1).join(', ')} or ${named.at(-1)}`
+}
+const TYPE_NAMES: Readonly<Record<string, string>> = {
+  object: 'an object',
+  array: 'an array',
+  integer: 'an integer',
+  null: 'null',
+}
+const kindOf = (value: unknown): string => {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'an array'
+  return typeNames(typeof value)
+}
+/** A value for a message: shortened, and objects only by their type. */
+const printValue = (value: unknown): string => {
+  if (typeof value === 'object' && value !== null) return kindOf(value)
+  if (typeof value === 'number') return String(value)
+  const text = String(value)
+  return `'${text.length > 64 ? `${text.slice(0, 61)}…` : text}'`
+}
+const printValues = (values: readonly unknown[]): string => values.map(printValue).join(', ')
+
+const sizeMessage = (
+  { params, data }: ErrorObject,
+  name: string,
+  bound: string,
+  unit: string,
+): string => {
+  const { length } = data as string | readonly unknown[]
+  const wanted = `${params.limit} ${unit}${params.limit === 1 ? '' : 's'}`
+  return `Invalid ${name}: expected ${bound} ${wanted}, but got ${length} instead.`
+}
+const rangeMessage = ({ params, data }: ErrorObject, name: string): string =>
+  `Invalid ${name}: expected a value ${params.comparison} ${params.limit}, but got ${printValue(data)} instead.`
+
+/** The values of a discriminator that select a branch. */
+const discriminatorValues = (schema: unknown, tag: string): readonly unknown[] => {
+  const { oneOf } = (schema ?? {}) as {
+    readonly oneOf?: readonly {
+      readonly properties?: Record<string, { const?: unknown; enum?: unknown[] }>
+    }[]
+  }
+  return (oneOf ?? []).flatMap(({ properties }) => {
+    const own = properties?.[tag]
+    return own?.enum ?? (own?.const === undefined ? [] : [own.const])
+  })
+}
