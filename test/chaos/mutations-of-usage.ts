@@ -13,7 +13,7 @@ export const ofUsage: readonly Mutation[] = [
     edits: [
       edit(
         ANSWER,
-        'const text = whole ? (this.#read()?.tokens ?? 0) : this.tokens',
+        'const text = whole ? (this.#readText()?.tokens ?? 0) : this.tokens',
         'const text = this.#unread ? Math.ceil(this.#size / 4) : this.tokens',
       ),
     ],
@@ -80,7 +80,7 @@ export const ofUsage: readonly Mutation[] = [
     edits: [
       edit(
         'engine/response/response-writer.ts',
-        '    if (reply.told) this.#endSource(reply.told)\n',
+        '    if (reply.endFault) this.#endSource(reply.endFault)\n',
         '',
       ),
     ],
@@ -91,7 +91,7 @@ export const ofUsage: readonly Mutation[] = [
     edits: [
       edit(
         'plugins/formats/watch.ts',
-        "if (this.#kept && afterEnd === 'dropped') return this.#drop(all)",
+        "if (this.#tail && afterEnd === 'dropped') return this.#drop(bytes)",
         '',
       ),
     ],

@@ -10,7 +10,7 @@ import {
   singleParameter,
 } from '../../../plugins/account/input.ts'
 
-t.test('instants', async t => {
+t.test('query parameters: times', async t => {
   t.equal(instantOf('2026-01-31', 'from'), Date.UTC(2026, 0, 31))
   t.equal(instantOf('2026-01-31T12:00Z', 'from'), Date.UTC(2026, 0, 31, 12))
   t.equal(instantOf('2026-01-31T12:00:00.5+08:00', 'from'), Date.UTC(2026, 0, 31, 4, 0, 0, 500))
@@ -24,7 +24,7 @@ t.test('instants', async t => {
     t.throws(() => instantOf(text, 'from'), { code: 'USAGE_INSTANT', status: 400, param: 'from' })
 })
 
-t.test('a period is half open, and thirty days where nothing is said', async t => {
+t.test('query parameters: a period is half open and thirty days by default', async t => {
   const now = Date.UTC(2026, 5, 15)
   const nothing = { from: undefined, to: undefined }
   t.same(periodOf(nothing, now), { from: now + 1 - 30 * 86_400_000, to: now + 1 })
@@ -34,14 +34,14 @@ t.test('a period is half open, and thirty days where nothing is said', async t =
   t.throws(() => periodOf({ from: '2027-01-01', to: undefined }, now), { code: 'USAGE_PERIOD' })
 })
 
-t.test('limits', async t => {
+t.test('query parameters: limit', async t => {
   t.equal(limitOf(undefined), 100)
   t.equal(limitOf('1000'), 1_000)
   for (const text of ['0', '-1', '1001', '1.5', '1e2', 'all', '99999999999999999999'])
     t.throws(() => limitOf(text), { code: 'USAGE_LIMIT', status: 400 }, text)
 })
 
-t.test('a parameter is said once', async t => {
+t.test('query parameters: refuses repeated parameters', async t => {
   t.equal(singleParameter(new URLSearchParams('a=1'), 'a'), '1')
   t.equal(singleParameter(new URLSearchParams('a='), 'a'), undefined)
   t.throws(() => singleParameter(new URLSearchParams('a=1&a=2'), 'a'), {
@@ -50,7 +50,7 @@ t.test('a parameter is said once', async t => {
   })
 })
 
-t.test('a cursor leads back to where a page ended, and nowhere else', async t => {
+t.test('query parameters: a cursor continues its own list only', async t => {
   const first = [0, '']
   const cursor = cursorOf('call', [17, 'req_1'])
   t.same(markOf('call', first, cursor), [17, 'req_1'])
@@ -70,7 +70,7 @@ t.test('a cursor leads back to where a page ended, and nowhere else', async t =>
     t.throws(() => markOf('call', first, text), { code: 'USAGE_CURSOR', status: 400 }, text)
 })
 
-t.test('dollars', async t => {
+t.test('dollars: converts and rounds', async t => {
   const currency = { name: 'CNY', rates: new Map([['USD', 7_200_000_000n]]) }
   t.equal(dollars(7_200_000_000n, currency), '1')
   t.equal(dollars(-7_200_000_000n, currency), '-1')

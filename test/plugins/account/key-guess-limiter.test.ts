@@ -20,19 +20,22 @@ const setUp = () => {
   return { state, look, tries }
 }
 
-t.test('thirty a minute from an address, however many at once', async t => {
-  const { state, look, tries } = setUp()
-  t.equal(await tries('192.0.2.1', 1_000), 30)
-  t.equal(state.asked, 30)
-  state.now = 59_001
-  await t.rejects(look('192.0.2.1', 'wrong'), {
-    ...{ code: 'KEYS_GUESSED', headers: { 'retry-after': '1' } },
-  })
-  state.now = 60_000
-  t.equal(await tries('192.0.2.1', 40), 30)
-})
+t.test(
+  'key-guess limiter: allows thirty unknown keys a minute from an address, also at once',
+  async t => {
+    const { state, look, tries } = setUp()
+    t.equal(await tries('192.0.2.1', 1_000), 30)
+    t.equal(state.asked, 30)
+    state.now = 59_001
+    await t.rejects(look('192.0.2.1', 'wrong'), {
+      ...{ code: 'KEYS_GUESSED', headers: { 'retry-after': '1' } },
+    })
+    state.now = 60_000
+    t.equal(await tries('192.0.2.1', 40), 30)
+  },
+)
 
-t.test('a right key is no try; known, it passes where others guess', async t => {
+t.test('key-guess limiter: a valid key does not count and passes while others guess', async t => {
   const { look, tries } = setUp()
   for (let left = 100; left > 0; left--) t.ok(await look('192.0.2.1', `right ${left}`))
   t.equal(await tries('192.0.2.1', 40), 30)
@@ -41,14 +44,14 @@ t.test('a right key is no try; known, it passes where others guess', async t => 
   t.ok(await look('192.0.2.2', 'right, but never seen'), 'from elsewhere')
 })
 
-t.test('a wrong key is looked up once', async t => {
+t.test('key-guess limiter: looks up an unknown key once', async t => {
   const { state, look } = setUp()
   for (let left = 30; left > 0; left--) t.equal(await look('192.0.2.1', 'wrong'), undefined)
   t.equal(state.asked, 1)
   await t.rejects(look('192.0.2.1', 'wrong'), { code: 'KEYS_GUESSED' })
 })
 
-t.test('a key that was revoked is wrong from then on', async t => {
+t.test('key-guess limiter: a revoked key counts as unknown', async t => {
   let there = true
   const guesses = new KeyGuessLimiter()
   const look = () => guesses.limit('192.0.2.1', 'right', async () => there || undefined)
@@ -57,7 +60,7 @@ t.test('a key that was revoked is wrong from then on', async t => {
   t.equal(await look(), undefined)
 })
 
-t.test('addresses: a /64 is one, IPv4 in IPv6 is IPv4, what is none is itself', async t => {
+t.test('networkOf: groups IPv6 by /64, maps IPv4 in IPv6, keeps other texts', async t => {
   const { tries } = setUp()
   t.equal(await tries('2001:db8::1', 20), 20)
   t.equal(await tries('2001:db8::ffff:2', 20), 10)
@@ -67,7 +70,7 @@ t.test('addresses: a /64 is one, IPv4 in IPv6 is IPv4, what is none is itself', 
   t.equal(await tries('', 40), 30)
 })
 
-t.test('a store that is away is not a wrong key', async t => {
+t.test('key-guess limiter: a store failure does not count', async t => {
   const guesses = new KeyGuessLimiter()
   const away = () => Promise.reject(new Error('away'))
   for (let left = 30; left > 0; left--)
@@ -75,7 +78,7 @@ t.test('a store that is away is not a wrong key', async t => {
   t.ok(await guesses.limit('192.0.2.1', 'right', async () => true))
 })
 
-t.test('twenty thousand addresses and keys are forgotten again', async t => {
+t.test('key-guess limiter: memory is bounded', async t => {
   const { tries, look } = setUp()
   for (let at = 0; at < 20_000; at++)
     await look(`10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`, `wrong ${at} of many`)

@@ -46,7 +46,7 @@ const page = JSON.parse(JSON.stringify(pageOf(ground(SECTIONS))))
 const rowOf = (name: string) =>
   page.data.find((row: { model_name: string }) => row.model_name === name)
 
-t.test('ratios: half the dollars for a million tokens, and what stands to it', async t => {
+t.test('price page: ratios of token prices', async t => {
   t.match(rowOf('gp-4.1'), {
     ...{ model_ratio: 1, completion_ratio: 4, cache_ratio: 0.25, quota_type: 0, model_price: 0 },
     owner_by: 'gp',
@@ -57,13 +57,13 @@ t.test('ratios: half the dollars for a million tokens, and what stands to it', a
   t.match(rowOf('third'), { model_ratio: 0.069444444, completion_ratio: 3 }, 'without a code: CNY')
 })
 
-t.test('what is not paid for by the token', async t => {
+t.test('price page: prices by call', async t => {
   t.match(rowOf('video'), { quota_type: 1, model_price: 0.07, model_ratio: 0 })
   t.match(rowOf('gizmo-{id:[a-z]+}'), { quota_type: 1, model_price: 0.1 })
   t.match(rowOf('gift'), { free: true, quota_type: 0, model_ratio: 0, prices: [] })
 })
 
-t.test('the prices themselves, in the configured currency', async t => {
+t.test('price page: exact prices in the configured currency', async t => {
   t.equal(page.currency, 'CNY')
   t.match(rowOf('gp-4.1').prices, [
     { meter: 'input', price: '14.4 / 1M' },
@@ -76,7 +76,7 @@ t.test('the prices themselves, in the configured currency', async t => {
   t.match(rowOf('odd'), { prices: [], model_ratio: 0 }, 'a price that cannot be meant is none')
 })
 
-t.test('endpoints: where there is a route that takes the model', async t => {
+t.test('price page: endpoints of each model', async t => {
   t.same(rowOf('gp-4.1').supported_endpoint_types, ['openai', 'anthropic'], 'one translated')
   t.same(rowOf('both').supported_endpoint_types, ['openai', 'anthropic'])
   t.same(rowOf('closed').supported_endpoint_types, ['anthropic'])
@@ -88,6 +88,6 @@ t.test('endpoints: where there is a route that takes the model', async t => {
   })
 })
 
-t.test('an empty configuration has an empty list', async t => {
+t.test('price page: an empty configuration has an empty list', async t => {
   t.match(pageOf(ground({})), { success: true, data: [], currency: 'CNY' })
 })

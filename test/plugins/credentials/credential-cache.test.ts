@@ -43,7 +43,7 @@ const remember = () => {
 }
 const AT_ONCE = Promise.resolve()
 
-t.test('a hit asks nobody; what is asked beside the traffic is one small question', async t => {
+t.test('credential cache: a hit needs no read; the background check is one small read', async t => {
   const { state, credentials, settled } = remember()
   const key = await accounts.key(ann)
   t.equal(credentials.cached(key.text), undefined, 'nothing is known at first')
@@ -60,7 +60,7 @@ t.test('a hit asks nobody; what is asked beside the traffic is one small questio
   t.equal(state.asked.length, 3)
 })
 
-t.test('nothing older than a second is believed, even after a pause', async t => {
+t.test('credential cache: entries older than a second are checked, also after a pause', async t => {
   const { state, credentials, settled } = remember()
   const key = await accounts.key(ann)
   await credentials.find(key.text, 'key')
@@ -79,7 +79,7 @@ t.test('nothing older than a second is believed, even after a pause', async t =>
   t.match(await credentials.find(second.text, 'key'), { refused: 'AUTH_REVOKED' })
 })
 
-t.test('a change forgets its own credentials and no others', async t => {
+t.test('credential cache: a change drops only its own credentials', async t => {
   const { state, credentials, settled } = remember()
   const bob = await accounts.account('bob')
   const [one, two, kept] = [
@@ -104,7 +104,7 @@ t.test('a change forgets its own credentials and no others', async t => {
   t.match(await credentials.find(one.text, 'key'), { account: { id: bob } }, 'and let in again')
 })
 
-t.test('an unknown key is remembered as such until it is made', async t => {
+t.test('credential cache: caches an unknown key until it is created', async t => {
   const { state, credentials } = remember()
   const secret = makeSecret('key')
   t.match(await credentials.find(secret.text, 'key'), { refused: 'AUTH_UNKNOWN' })
@@ -116,7 +116,7 @@ t.test('an unknown key is remembered as such until it is made', async t => {
   t.match(await credentials.find(secret.text, 'key'), { account: { id: ann } })
 })
 
-t.test('guesses that cannot be keys cost no question', async t => {
+t.test('credential cache: malformed keys need no read', async t => {
   const { state, credentials } = remember()
   for (let guess = 0; guess < 100; guess++) {
     t.match(await credentials.find(`sk-guess${guess}`, 'key'), { refused: 'AUTH_UNKNOWN' })
@@ -124,7 +124,7 @@ t.test('guesses that cannot be keys cost no question', async t => {
   t.same(state.asked, [])
 })
 
-t.test('guesses that could be keys push out no caller', async t => {
+t.test('credential cache: guesses evict no valid key', async t => {
   const { credentials } = remember()
   const key = await accounts.key(ann)
   await credentials.find(key.text, 'key')
@@ -180,22 +180,25 @@ t.test(
   },
 )
 
-t.test('a key that was revoked before the store went away is dead when it is back', async t => {
-  const { state, credentials, settled } = remember()
-  const key = await accounts.key(ann)
-  await credentials.find(key.text, 'key')
-  await database.write(revoke('key', key.id, Date.now()))
-  state.away = true
-  state.now = 950
-  await credentials.find(key.text, 'key')
-  state.away = false
-  state.now = 1_300
-  credentials.cached(key.text)
-  await settled()
-  t.match(await credentials.find(key.text, 'key'), { refused: 'AUTH_REVOKED' })
-})
+t.test(
+  'credential cache: a key revoked before the store failed is refused once it is back',
+  async t => {
+    const { state, credentials, settled } = remember()
+    const key = await accounts.key(ann)
+    await credentials.find(key.text, 'key')
+    await database.write(revoke('key', key.id, Date.now()))
+    state.away = true
+    state.now = 950
+    await credentials.find(key.text, 'key')
+    state.away = false
+    state.now = 1_300
+    credentials.cached(key.text)
+    await settled()
+    t.match(await credentials.find(key.text, 'key'), { refused: 'AUTH_REVOKED' })
+  },
+)
 
-t.test('a key that is revoked while it is being looked up is not remembered', async t => {
+t.test('credential cache: does not cache a key that is revoked during its lookup', async t => {
   const { state, credentials, settled } = remember()
   const [key, other] = [await accounts.key(ann), await accounts.key(ann)]
   await credentials.find(other.text, 'key')

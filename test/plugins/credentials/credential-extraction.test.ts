@@ -16,7 +16,7 @@ const withKey = { ...asAnn, key: { id: key.id, name: 'test', models: ['gp-4.1'] 
 const withToken = { id: bob, name: 'bob', role: 'admin', token: token.id }
 const bearer = (text: string) => ({ authorization: `Bearer ${text}` })
 
-t.test('key', async t => {
+t.test('credential extraction: key in each header', async t => {
   const call = accounts.route('key')
   const places: Record<string, string>[] = [
     bearer(key.text),
@@ -46,7 +46,7 @@ t.test('key', async t => {
   await t.rejects(call({ query: `key=${key.text}` }), { code: 'AUTH_MISSING' })
 })
 
-t.test('a realtime subprotocol, on a WebSocket alone', async t => {
+t.test('credential extraction: realtime subprotocol on a WebSocket only', async t => {
   const call = accounts.route('key')
   const headers = {
     'sec-websocket-protocol': `realtime, openai-insecure-api-key.${key.text}, openai-beta.realtime-v1`,
@@ -57,7 +57,7 @@ t.test('a realtime subprotocol, on a WebSocket alone', async t => {
   await t.rejects(call({ headers: none, kind: 'websocket' }), { code: 'AUTH_MISSING' })
 })
 
-t.test('query-key', async t => {
+t.test('credential extraction: query-key', async t => {
   const call = accounts.route('query-key')
   t.same(await call({ query: `alt=sse&key=${key.text}` }), withKey)
   t.same(
@@ -70,7 +70,7 @@ t.test('query-key', async t => {
   await t.rejects(call({ query: `key=${key.text}&key=${other.text}` }), { code: 'AUTH_AMBIGUOUS' })
 })
 
-t.test('key and query-key: the query counts first, in whatever order they are listed', async t => {
+t.test('credential extraction: the query has priority in any order of modes', async t => {
   for (const modes of [['key', 'query-key'] as const, ['query-key', 'key'] as const]) {
     const call = accounts.route(modes)
     t.same(await call({ query: `key=${key.text}` }), withKey)
@@ -82,16 +82,19 @@ t.test('key and query-key: the query counts first, in whatever order they are li
   }
 })
 
-t.test('two different credentials are one too many; the same twice is one', async t => {
-  const call = accounts.route('key')
-  t.same(await call({ headers: { ...bearer(key.text), 'x-api-key': key.text } }), withKey)
-  await t.rejects(call({ headers: { ...bearer(key.text), 'x-api-key': other.text } }), {
-    code: 'AUTH_AMBIGUOUS',
-    status: 401,
-  })
-})
+t.test(
+  'credential extraction: refuses two different credentials, accepts the same twice',
+  async t => {
+    const call = accounts.route('key')
+    t.same(await call({ headers: { ...bearer(key.text), 'x-api-key': key.text } }), withKey)
+    await t.rejects(call({ headers: { ...bearer(key.text), 'x-api-key': other.text } }), {
+      code: 'AUTH_AMBIGUOUS',
+      status: 401,
+    })
+  },
+)
 
-t.test('system-token', async t => {
+t.test('credential extraction: system-token', async t => {
   const call = accounts.route('system-token')
   t.same(await call({ headers: bearer(token.text) }), withToken)
   t.same(await call({ headers: { authorization: token.text } }), withToken)
@@ -99,7 +102,7 @@ t.test('system-token', async t => {
   await t.rejects(call({}), { code: 'AUTH_MISSING', message: /"Authorization: Bearer st-…"/ })
 })
 
-t.test('one kind on a route of the other', async t => {
+t.test('credential extraction: refuses the other kind of credential', async t => {
   await t.rejects(accounts.route('key')({ headers: bearer(token.text) }), {
     code: 'AUTH_KIND',
     status: 401,
@@ -116,14 +119,14 @@ t.test('one kind on a route of the other', async t => {
   }
 })
 
-t.test('either kind, where a route takes both', async t => {
+t.test('credential extraction: accepts both kinds where the route does', async t => {
   const call = accounts.route(['key', 'system-token'])
   t.same(await call({ headers: bearer(key.text) }), withKey)
   t.same(await call({ headers: bearer(token.text) }), withToken)
   t.same(await call({ headers: { authorization: token.text } }), withToken)
 })
 
-t.test('none, and none as a last resort', async t => {
+t.test('credential extraction: none, alone and after other modes', async t => {
   t.same(auth.setup('none', host), {}, 'no stage at all')
   const call = accounts.route(['key', 'none'])
   t.equal(await call({}), undefined)
@@ -136,7 +139,7 @@ t.test('none, and none as a last resort', async t => {
   t.equal(auth.default, 'key', 'a route that says nothing does not stand open')
 })
 
-t.test('the key in the query does not go upstream', async t => {
+t.test('credential extraction: removes the query key before forwarding', async t => {
   const { forward } = auth.setup(['key', 'query-key'], host)
   const sent = async (path: string) => {
     const attempt = { request: { path } } as Attempt
@@ -156,7 +159,7 @@ t.test('the key in the query does not go upstream', async t => {
   t.equal(auth.setup('key', host).forward, undefined, 'other routes pay nothing')
 })
 
-t.test('the key among the subprotocols does not go upstream', async t => {
+t.test('credential extraction: removes the subprotocol key before forwarding', async t => {
   const { forward } = auth.setup('key', hostOver(accounts.database, 'WS'))
   const sent = async (offered?: string) => {
     const headers = offered === undefined ? {} : { 'sec-websocket-protocol': offered }
@@ -170,7 +173,7 @@ t.test('the key among the subprotocols does not go upstream', async t => {
   t.same(await sent(), {})
 })
 
-t.test('explain says what is there and keeps it to itself', async t => {
+t.test('credential extraction: explain names the kind and not the secret', async t => {
   const { explain } = auth.setup(['key', 'query-key'], host)
   const explained = explain?.(exchangeOf({ headers: bearer(key.text) }))
   t.same(explained, { takes: ['key', 'query-key'], given: 'an API key (sk-…)' })

@@ -62,7 +62,7 @@ for (const [at, accounts] of opened.entries())
     t.match(await call(guesses[0] ?? '', '192.0.2.2'), ['AUTH_UNKNOWN', 0], 'and from elsewhere')
   })
 
-t.test('a system token is looked for among system tokens', async t => {
+t.test('batched lookup: looks up system tokens among system tokens', async t => {
   for (const accounts of opened) {
     const { database } = accounts
     const bob = await accounts.account('bob')
@@ -74,7 +74,7 @@ t.test('a system token is looked for among system tokens', async t => {
   }
 })
 
-t.test('a crowd is as large as can be served soon, and outlives a store that is away', async t => {
+t.test('batched lookup: is bounded, and continues after a store failure', async t => {
   const held = Promise.withResolvers<void>()
   let away = true
   const crowd = new BatchedKeyLookup(async () => {
@@ -93,7 +93,7 @@ t.test('a crowd is as large as can be served soon, and outlives a store that is 
   t.match(await crowd.find('last'), { digest: 'last' })
 })
 
-t.test('a minute, by the address of a household, of so many that memory is bounded', async t => {
+t.test('failed-auth limiter: counts by network and minute in bounded memory', async t => {
   let now = 0
   const strangers = new FailedAuthLimiter(() => now)
   const tell = (address: string, times = 1): string => {

@@ -28,7 +28,7 @@ const empty = () =>
     ['api_keys', 'system_tokens', 'accounts'].map(name => statement(name, `DELETE FROM ${name}`)),
   )
 
-t.test('once, with a line to paste; never again', async t => {
+t.test('bootstrap: prints credentials and an example command once', async t => {
   await empty()
   const text = (await auth.welcome(host, { url: 'https://gate.example/base' })) ?? ''
   const [key = ''] = /sk-\w{49}/.exec(text) ?? []
@@ -49,13 +49,13 @@ t.test('once, with a line to paste; never again', async t => {
   t.same(await database.read(COUNTS, []), [{ accounts: 1, keys: 1, tokens: 1 }])
 })
 
-t.test('a store that has accounts has had its welcome', async t => {
+t.test('bootstrap: does nothing in a store with accounts', async t => {
   await empty()
   await accounts.account('ann')
   t.equal(await auth.welcome(host, { url: 'http://x' }), undefined)
 })
 
-t.test('two gateways start at once: one welcome', async t => {
+t.test('bootstrap: runs once when two gateways start together', async t => {
   await empty()
   const other = await openDatabase({ url: 'sqlite:', data: store.data, patience: 10_000 })
   const texts = await Promise.all([
@@ -67,7 +67,7 @@ t.test('two gateways start at once: one welcome', async t => {
   await other.close()
 })
 
-t.test('the line to paste names a model that is there', async t => {
+t.test('bootstrap: the example command names a configured model', async t => {
   await empty()
   const models = { 'cl-*': {}, 'only-one': {} }
   const section = <T>(name: string) => (name === 'models' ? models : host.section(name)) as T
@@ -107,13 +107,13 @@ t.test('first start: no command where no route takes a key and a known format', 
 const inside = { options: {}, inside: 'sandbox' }
 const CREDITS = sql('credits', 'SELECT account, kind, amount, note FROM credits')
 
-t.test('without a ledger there is no demo money, and that is no reason to fail', async t => {
+t.test('bootstrap: succeeds without demo money where the ledger is missing', async t => {
   await empty()
   const text = await auth.welcome({ ...host, upstreams: { gp: inside } }, { url: 'http://x' })
   t.match(text, /no balance yet.*\n[\s\S]*curl/)
 })
 
-t.test('demo money only where nothing but the sandbox answers, and noted as such', async t => {
+t.test('bootstrap: credits demo money only where all upstreams are the sandbox', async t => {
   await makeLedger(database)
   const settings =
     (more: object) =>
@@ -141,7 +141,7 @@ t.test('demo money only where nothing but the sandbox answers, and noted as such
   t.same(await database.read(CREDITS, []), [credit], 'once')
 })
 
-t.test('a store that is away is no welcome', async t => {
+t.test('bootstrap: fails while the store is unavailable', async t => {
   await empty()
   await database.close()
   await t.rejects(auth.welcome(host, { url: 'http://x' }), { code: 'STORE_UNAVAILABLE' })

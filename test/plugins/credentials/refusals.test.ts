@@ -14,7 +14,7 @@ const COUNT = sql(
   'SELECT (SELECT count(*) FROM accounts) AS a, (SELECT count(*) FROM api_keys) AS k',
 )
 
-t.test('unknown: never made, made elsewhere, or mistyped', async t => {
+t.test('auth: refuses unknown and mistyped keys', async t => {
   const real = await accounts.key(ann)
   const wrong = [
     makeSecret('key').text,
@@ -36,7 +36,7 @@ t.test('unknown: never made, made elsewhere, or mistyped', async t => {
   }
 })
 
-t.test('SQL where a key should be', async t => {
+t.test('auth: refuses SQL in place of a key', async t => {
   const before = await database.read(COUNT, [])
   const evil = [
     `'OR'1'='1`,
@@ -60,7 +60,7 @@ t.test('SQL where a key should be', async t => {
   t.same(await database.read(COUNT, []), before)
 })
 
-t.test('revoked, expired, suspended', async t => {
+t.test('auth: refuses revoked and expired keys and suspended accounts', async t => {
   const later = await accounts.key(ann, { expires: Date.now() + 3_600_000 })
   t.match(await call(bearer(later.text)), { id: ann })
   const expired = await accounts.key(ann, { expires: Date.now() - 1 })
@@ -81,14 +81,14 @@ t.test('revoked, expired, suspended', async t => {
   await t.rejects(database.write(suspendAccount(99, 1)), { code: 'ACCOUNT_UNKNOWN' })
 })
 
-t.test('a key that expires while it is remembered', async t => {
+t.test('auth: refuses a cached key after its expiry', async t => {
   const key = await accounts.key(ann, { expires: Date.now() + 150 })
   t.match(await call(bearer(key.text)), { id: ann })
   await new Promise(resolve => setTimeout(resolve, 160))
   await t.rejects(call(bearer(key.text)), { code: 'AUTH_EXPIRED' })
 })
 
-t.test('no refusal repeats what was presented', async t => {
+t.test('auth: no refusal repeats the secret', async t => {
   const secret = makeSecret('key').text
   const error = await call(bearer(secret)).catch(error => error)
   t.notMatch(JSON.stringify({ ...error, message: error.message, stack: error.stack }), secret)

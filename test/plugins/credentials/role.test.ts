@@ -15,7 +15,7 @@ import { operatorEnv, swiftly } from '../../helpers/operator.ts'
 
 const REFUSED = { code: 'AUTH_ROLE', status: 403 }
 
-t.test('by an API key, as every route that says nothing else', async t => {
+t.test('auth role: accepts an API key by default', async t => {
   const { account, key, token, route } = await openAccounts(t)
   const [ann, eve] = [await account('ann', 'admin'), await account('eve')]
   const admins = route({ role: 'admin' })
@@ -29,7 +29,7 @@ t.test('by an API key, as every route that says nothing else', async t => {
   t.match(await route('key')(customer), { id: eve }, 'no demand, no refusal')
 })
 
-t.test('by the modes that stand beside it', async t => {
+t.test('auth role: accepts the configured modes', async t => {
   const { account, key, token, route } = await openAccounts(t)
   const [ann, eve] = [await account('ann', 'admin'), await account('eve')]
   const admins = route({ by: ['query-key', 'system-token'], role: 'admin' })
@@ -40,7 +40,7 @@ t.test('by the modes that stand beside it', async t => {
   await t.rejects(admins({ query: `key=${(await key(eve)).text}` }), REFUSED)
 })
 
-t.test('any account is a customer, an admin too', async t => {
+t.test('auth role: an admin has the rights of a customer', async t => {
   const { account, key, host } = await openAccounts(t)
   const stage = auth.setup({ by: 'key', role: 'customer' }, host)
   for (const role of ['admin', 'customer'] as const) {
@@ -49,7 +49,7 @@ t.test('any account is a customer, an admin too', async t => {
   }
 })
 
-t.test('in the dialect of the route', async t => {
+t.test('auth role: refuses in the dialect of the route', async t => {
   const gateway = await startGateway({
     routes: `
 pipeline: [errors, auth]
@@ -107,7 +107,7 @@ const WRONG: readonly (readonly [auth: string, said: RegExp])[] = [
   ['{ by: none, role: admin }', /UNKNOWN_VALUE .*auth\.by cannot be none/],
   ['{ by: system-tokn, role: admin }', /UNKNOWN_VALUE .*did you mean "system-token"\?/],
 ]
-t.test('a demand that cannot be meant: a problem with its place', async t => {
+t.test('auth role: reports invalid options with their position', async t => {
   const root = fileURLToPath(new URL('../../../', import.meta.url))
   const folder = t.testdir({})
   const config = join(folder, 'routes.yaml')

@@ -11,7 +11,7 @@ import {
 } from '../../../plugins/credentials/secret.ts'
 import { openAccounts } from '../../helpers/accounts.ts'
 
-t.test('256 random bits, a checksum, a prefix that says the kind', async t => {
+t.test('secrets: have 256 random bits, a checksum and a prefix by kind', async t => {
   const key = makeSecret('key')
   t.match(key.text, /^sk-[0-9A-Za-z]{49}$/)
   t.match(makeSecret('system-token').text, /^st-[0-9A-Za-z]{49}$/)
@@ -29,7 +29,7 @@ t.test('256 random bits, a checksum, a prefix that says the kind', async t => {
   )
 })
 
-t.test('a typing error shows', async t => {
+t.test('secrets: the checksum detects typing errors', async t => {
   const { text } = makeSecret('key')
   t.ok(isWellFormed(text))
   for (let at = 0; at < text.length; at++) {
@@ -44,7 +44,7 @@ t.test('a typing error shows', async t => {
   t.equal(claimedKind('Bearer'), undefined)
 })
 
-t.test('no byte of the store spells a key', async t => {
+t.test('secrets: the store contains no key in plain text', async t => {
   const accounts = await openAccounts(t)
   const ann = await accounts.account('ann')
   const held = [await accounts.key(ann), await accounts.key(ann), await accounts.token(ann)]

@@ -30,7 +30,7 @@ for (const engine of ENGINES)
       const made = await call(desk, ledger, `r${++calls}`, payer(account), amount)
       await made.settle?.(amount)
     }
-    t.test('on the crossing, and not again below it', async t => {
+    t.test('low balance: one event on the crossing, none below it', async t => {
       await desk.credit(1, 10n * UNIT)
       await desk.save(1, { url: URL, threshold: 5 })
       t.equal(await desk.move(), 0, 'there is enough')
@@ -45,7 +45,7 @@ for (const engine of ENGINES)
       t.equal(await desk.move(), 0)
     })
 
-    t.test('armed again above it', async t => {
+    t.test('low balance: a new crossing after a credit makes a new event', async t => {
       await desk.credit(1, 2n * UNIT)
       await spend(1, UNIT)
       t.equal(await desk.move(), 1)
@@ -53,7 +53,7 @@ for (const engine of ENGINES)
       desk.ahead += MERGE
     })
 
-    t.test('what happens within ten minutes is told once, at their end', async t => {
+    t.test('low balance: crossings within ten minutes become one event', async t => {
       await desk.credit(2, 10n * UNIT)
       await desk.save(2, { url: URL, threshold: 10 })
       await spend(2, UNIT)
@@ -73,7 +73,7 @@ for (const engine of ENGINES)
       t.same(await told(desk, 2), [9, 4], 'the last of them')
     })
 
-    t.test('a threshold that is raised above the balance', async t => {
+    t.test('low balance: a threshold raised above the balance makes an event', async t => {
       await desk.credit(3, 10n * UNIT)
       await desk.save(3, { url: URL, threshold: '2.5' })
       t.equal(await desk.move(), 0)
@@ -88,31 +88,34 @@ for (const engine of ENGINES)
       t.same(await told(desk, 3), [10, 10])
     })
 
-    t.test('whoever has no money at all is told so', async t => {
+    t.test('low balance: an account without a wallet gets an event', async t => {
       await desk.save(4, { url: URL, threshold: 1 })
       t.equal(await desk.move(), 1)
       t.same(await told(desk, 4), [0])
     })
 
-    t.test('nobody to tell: nothing is kept for later, and then the balance counts', async t => {
-      await desk.credit(5, 10n * UNIT)
-      await desk.save(5, { threshold: 9 })
-      await spend(5, 2n * UNIT)
-      t.equal(await desk.move(), 0)
-      t.same(await desk.rows('SELECT * FROM notification_crossings WHERE account = 5'), [])
-      await desk.save(5, { url: URL })
-      t.equal(await desk.move(), 1)
-      desk.ahead += MERGE
-      await desk.credit(5, 5n * UNIT)
-      await desk.save(5, { url: null })
-      await spend(5, 5n * UNIT)
-      t.equal(await desk.move(), 0)
-      await desk.save(5, { threshold: null, url: URL })
-      t.equal(await desk.move(), 0)
-      t.same(await told(desk, 5), [8])
-    })
+    t.test(
+      'low balance: without an endpoint no event waits; the balance counts once it is set',
+      async t => {
+        await desk.credit(5, 10n * UNIT)
+        await desk.save(5, { threshold: 9 })
+        await spend(5, 2n * UNIT)
+        t.equal(await desk.move(), 0)
+        t.same(await desk.rows('SELECT * FROM notification_crossings WHERE account = 5'), [])
+        await desk.save(5, { url: URL })
+        t.equal(await desk.move(), 1)
+        desk.ahead += MERGE
+        await desk.credit(5, 5n * UNIT)
+        await desk.save(5, { url: null })
+        await spend(5, 5n * UNIT)
+        t.equal(await desk.move(), 0)
+        await desk.save(5, { threshold: null, url: URL })
+        t.equal(await desk.move(), 0)
+        t.same(await told(desk, 5), [8])
+      },
+    )
 
-    t.test('a settlement that does not come about crosses nothing', async t => {
+    t.test('low balance: a settlement that is rolled back makes no event', async t => {
       await desk.credit(6, 10n * UNIT)
       await desk.save(6, { url: URL, threshold: 5 })
       const made = await call(desk, ledger, `s${engine}`, payer(6), 8n * UNIT)
@@ -130,7 +133,7 @@ for (const engine of ENGINES)
       t.same(await told(desk, 6), [2])
     })
 
-    t.test('what a key spends of its quota crosses no threshold of an account', async t => {
+    t.test('low balance: usage of a key quota makes no event', async t => {
       // Wallet 15 is key 7's, 14 account 7's.
       await desk.credit(7, 10n * UNIT)
       await desk.save(7, { url: URL, threshold: 5 })
@@ -146,7 +149,7 @@ for (const engine of ENGINES)
       t.equal(await desk.move(), 0)
     })
 
-    t.test('two who move at once tell once', async t => {
+    t.test('low balance: two concurrent jobs make one event', async t => {
       await desk.credit(8, 10n * UNIT)
       await desk.save(8, { url: URL, threshold: 11 })
       const moved = await Promise.all([desk.move(), desk.move(), desk.move()])
@@ -157,18 +160,21 @@ for (const engine of ENGINES)
       t.same(await told(desk, 8), [10])
     })
 
-    t.test('charges and a raised threshold at once: told, however they meet', async t => {
-      for (let account = 100; account < 110; account++) {
-        await desk.credit(account, 10n * UNIT)
-        await desk.save(account, { url: URL, threshold: 1 })
-        const made = await call(desk, ledger, `m${engine}${account}`, payer(account), 5n * UNIT)
-        await Promise.all([made.settle?.(5n * UNIT), desk.save(account, { threshold: 8 })])
-        t.equal(await desk.move(), 1)
-        t.same(await told(desk, account), [5])
-      }
-    })
+    t.test(
+      'low balance: concurrent charges and threshold changes make an event in any order',
+      async t => {
+        for (let account = 100; account < 110; account++) {
+          await desk.credit(account, 10n * UNIT)
+          await desk.save(account, { url: URL, threshold: 1 })
+          const made = await call(desk, ledger, `m${engine}${account}`, payer(account), 5n * UNIT)
+          await Promise.all([made.settle?.(5n * UNIT), desk.save(account, { threshold: 8 })])
+          t.equal(await desk.move(), 1)
+          t.same(await told(desk, account), [5])
+        }
+      },
+    )
 
-    t.test('shown to its owner and to operators, tried, and sent again', async t => {
+    t.test('low balance: events are listed, tested and replayed', async t => {
       await desk.save(1, { url: `${URL}?token=t0ken` })
       const shown = JSON.stringify(await showSettings(desk.database, 1))
       t.match(JSON.parse(shown), {

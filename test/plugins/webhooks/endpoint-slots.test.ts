@@ -48,7 +48,7 @@ const imagined = (answered: (url: string) => Promise<unknown>): Pick<Lent, 'send
   },
 })
 
-t.test('who hangs delays nobody else', async t => {
+t.test('outbox: a hanging receiver does not delay others', async t => {
   const desk = await openDesk(t)
   const dead = await startReceiver(t, () => {})
   const slow = await startReceiver(t, (_, response) => {
@@ -85,7 +85,7 @@ t.test('who hangs delays nobody else', async t => {
   t.ok(Number(least) >= 2_900 && Number(most) <= 4_500, `three seconds: ${least} to ${most} ms`)
 })
 
-t.test('who is slow delays nobody else', async t => {
+t.test('outbox: a slow receiver does not delay others', async t => {
   const desk = await openDesk(t)
   let answered = 0
   const slow = await startReceiver(t, (_, response) => {
@@ -152,7 +152,7 @@ for (const engine of ENGINES)
     t.same(await due(), [[1, 0]], 'another receiver may stand there')
   })
 
-t.test('places: a hundred in half a second, two hundred for the slow, five hundred', async t => {
+t.test('outbox: limits healthy, failing and all endpoints', async t => {
   const desk = await openDesk(t)
   /** When each of those was sent that do not answer. */
   const sent: number[] = []
@@ -181,7 +181,7 @@ t.test('places: a hundred in half a second, two hundred for the slow, five hundr
   await stop()
 })
 
-t.test('whoever was slow and has more to be told waits for those that had no turn', async t => {
+t.test('outbox: a slow receiver waits for endpoints that were not served yet', async t => {
   const desk = await openDesk(t)
   for (const event of ['a', 'b']) await open(desk, [1, 250], [event])
   await takeForSlow(desk)

@@ -30,7 +30,7 @@ for (const engine of ENGINES)
     t.match(desk.lines.join('\n'), `127.0.0.1:${receiver.port}`)
   })
 
-t.test('a receiver that fails: ten attempts, at their times, with one id', async t => {
+t.test('outbox: a failing receiver gets ten attempts of one event by schedule', async t => {
   const desk = await openDesk(t)
   const receiver = await startReceiver(t, status(500))
   await desk.endpoint(1, receiver.origin)
@@ -75,7 +75,7 @@ for (const engine of ENGINES)
     await receiver.until(2)
   })
 
-t.test('a redirect is a failure, and nobody goes there', async t => {
+t.test('outbox: a redirect fails and is not followed', async t => {
   const desk = await openDesk(t)
   const elsewhere = await startReceiver(t)
   const receiver = await startReceiver(t, status(307, { location: `${elsewhere.origin}/` }))
@@ -88,7 +88,7 @@ t.test('a redirect is a failure, and nobody goes there', async t => {
   t.equal(elsewhere.connections(), 0)
 })
 
-t.test('a receiver that is busy says for how long, and is left alone', async t => {
+t.test('outbox: pauses an overloaded receiver for its Retry-After', async t => {
   const desk = await openDesk(t)
   let busy = true
   const receiver = await startReceiver(t, (one, response) =>
@@ -110,7 +110,7 @@ t.test('a receiver that is busy says for how long, and is left alone', async t =
     t.match(await desk.eventually(id, over), { state: 'delivered' })
 })
 
-t.test('connections that break or cannot be made', async t => {
+t.test('outbox: retries after broken and refused connections', async t => {
   const desk = await openDesk(t)
   const reset = await startReceiver(t, (_, __, incoming) => void incoming.socket.destroy())
   const wrong = await startReceiver(t, ok, '127.0.0.2')
@@ -136,7 +136,7 @@ t.test('connections that break or cannot be made', async t => {
   t.equal(wrong.received.length, 0, 'whoever is not who the URL says gets nothing')
 })
 
-t.test('an attempt that cannot be written down is not made twice', async t => {
+t.test('outbox: does not repeat an attempt whose result cannot be written', async t => {
   const desk = await openDesk(t)
   const receiver = await startReceiver(t)
   await desk.endpoint(1, receiver.origin)
@@ -157,7 +157,7 @@ t.test('an attempt that cannot be written down is not made twice', async t => {
   t.equal(receiver.received.length, 1)
 })
 
-t.test('a name that led to a public address and then does not', async t => {
+t.test('outbox: refuses a host name that no longer resolves to a public address', async t => {
   const desk = await openDesk(t)
   const inside = await startReceiver(t)
   const answers = [['1.1.1.1'], ['127.0.0.1']]
@@ -172,7 +172,7 @@ t.test('a name that led to a public address and then does not', async t => {
   t.equal(inside.connections(), 0)
 })
 
-t.test('what is not https is not sent, whoever wrote it there', async t => {
+t.test('outbox: does not send to a stored URL without https', async t => {
   const desk = await openDesk(t)
   await desk.endpoint(1, 'http://127.0.0.1:1/')
   await desk.event('msg_1', 1)

@@ -14,7 +14,7 @@ const PUBLISHED = [
   ...[2, 5, 10, 14, 20, 24].map(each => each * HOUR),
 ]
 
-t.test('the schedule', async t => {
+t.test('retry schedule: has the delays of Standard Webhooks', async t => {
   t.same(DELAYS, PUBLISHED)
   const middle = PUBLISHED.map((_, index) => delayBefore(ATTEMPTS - 1 - index, 0.5))
   t.same(middle, PUBLISHED)
@@ -22,7 +22,7 @@ t.test('the schedule', async t => {
   t.equal(delayBefore(100, 0.5), 5_000, 'more attempts than there are delays')
 })
 
-t.test('spread by a tenth, never more', async t => {
+t.test('retry schedule: jitter is at most a tenth', async t => {
   const left = fc.integer({ min: 1, max: DELAYS.length })
   const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
   t.doesNotThrow(() =>
@@ -38,7 +38,7 @@ t.test('spread by a tenth, never more', async t => {
   t.equal(delayBefore(9, 0.999_999), 5_500)
 })
 
-t.test('what a receiver asks for counts where it is longer', async t => {
+t.test('retry schedule: a longer Retry-After applies', async t => {
   t.equal(delayBefore(9, 0.5, 60_000), 60_000)
   t.equal(delayBefore(9, 0.5, 1_000), 5_000)
   t.equal(delayBefore(9, 0.5, 1_000 * HOUR), 24 * HOUR, 'nobody puts us off for years')
@@ -61,7 +61,7 @@ t.test('what a receiver asks for counts where it is longer', async t => {
     t.equal(retryAfterOf(value, now), ms, String(value))
 })
 
-t.test('what an answer means', async t => {
+t.test('delivery: classifies responses', async t => {
   const said = (status: number, headers = {}) => resultOf({ status, headers }, 0).outcome
   for (const status of [200, 201, 202, 204, 299]) t.equal(said(status), 'delivered', String(status))
   for (const status of [300, 301, 302, 304, 307, 308]) t.equal(said(status), 'redirected')

@@ -14,7 +14,7 @@ const now = () => Date.now()
 const headersOf = (...given: Parameters<typeof signatureHeaders>) =>
   signatureHeaders(...given) as Record<string, string>
 
-t.test('any body, any secret', async t => {
+t.test('signature: verifies for any body and secret', async t => {
   const bytes = fc.uint8Array({ minLength: 24, maxLength: 64 })
   t.doesNotThrow(() =>
     fc.assert(
@@ -30,7 +30,7 @@ t.test('any body, any secret', async t => {
   )
 })
 
-t.test('nothing else passes', async t => {
+t.test('signature: refuses changed bodies, ids and secrets', async t => {
   const secret = makeSecret()
   const body = '{"topic":"user_quota_too_low","data":{"quota":1}}'
   const headers = headersOf({ id: 'msg_1', body, secret, at: now() })
@@ -47,7 +47,7 @@ t.test('nothing else passes', async t => {
   t.throws(check(body, old), 'a replay of last hour')
 })
 
-t.test('secrets', async t => {
+t.test('signature: accepts valid secrets only', async t => {
   const made = makeSecret()
   t.ok(isSecret(made))
   t.not(makeSecret(), made)
