@@ -7,7 +7,6 @@ import { fileSource, read } from '../config/read.ts'
 import { readSettings } from '../config/settings.ts'
 import { createLog } from '../observe/log.ts'
 import { createMetrics } from '../observe/metrics.ts'
-import { lateDatabase } from '../processes/lazy-database.ts'
 import { createLocalAllowances } from '../quota/allowance.ts'
 import { Turns } from '../request/background-calls.ts'
 import type { Resources } from '../snapshot/host.ts'
@@ -15,6 +14,7 @@ import { Shared } from '../snapshot/shared-resources.ts'
 import type { Settings } from '../snapshot/snapshot.ts'
 import { type OpenDatabase, openDatabase, openForReading } from '../store/database.ts'
 import { noJobs } from '../store/jobs.ts'
+import { createLazyDatabase } from '../store/lazy-database.ts'
 import { createMembership } from '../store/membership.ts'
 import type { Terminal } from './verb.ts'
 
@@ -97,7 +97,7 @@ const isOurs = (data: string): boolean => {
 
 /** The operator's own database, opened when it is first used; with a writer where none is running. */
 export const realDatabase: Open = ({ database: url, data }) =>
-  lateDatabase(() => openDatabase({ url, data, start: true }))
+  createLazyDatabase(() => openDatabase({ url, data, start: true }))
 
 /** Reads what is there; changes nothing: writes are taken and forgotten. */
 export const readOnlyDatabase: Open = ({ database: url, data }) => {

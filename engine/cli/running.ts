@@ -1,13 +1,13 @@
 /** How a command asks a running gateway of this data folder, and shows what a reload came to. */
-import type { Report } from '../processes/reload.ts'
-import { findRunning, type Running } from '../processes/running-gateway.ts'
+import type { ReloadReport } from '../processes/reload.ts'
+import { findRunning, type RunningGateway } from '../processes/running-gateway.ts'
 import { EXIT } from './kit.ts'
 import { settingsOf } from './offline.ts'
 import { configOf, type Terminal, type Verb } from './verb.ts'
 
 /** Asks the gateway that announced itself; where none answers, that is said with the way out. */
 export function asking<Answer>(
-  ask: (running: Running) => Promise<Answer>,
+  ask: (running: RunningGateway) => Promise<Answer>,
   show: (answer: Answer, terminal: Terminal) => number,
 ): Verb['run'] {
   return async (args, terminal) => {
@@ -28,7 +28,10 @@ const silent = (error: unknown): undefined => {
   if (!(error instanceof TypeError)) throw error
 }
 
-export function showReport({ outcome, text, problems = [] }: Report, terminal: Terminal): number {
+export function showReport(
+  { outcome, text, problems = [] }: ReloadReport,
+  terminal: Terminal,
+): number {
   terminal.out(text)
   if (outcome !== 'problems') return EXIT.ok
   const elsewhere = problems.length > 0 && problems.every(({ code }) => ELSEWHERE.has(code))

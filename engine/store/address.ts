@@ -1,5 +1,5 @@
-/** From a database url to the engine, the file and the writer's socket. The same for every process
- *  of a data folder. */
+/** Store addresses: from a database URL to the file and the writer's socket. Every process of a data
+ *  folder derives the same paths. */
 import { createHash } from 'node:crypto'
 import { lstatSync, mkdirSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
@@ -7,18 +7,18 @@ import { dirname, join, resolve } from 'node:path'
 import { fault } from './faults.ts'
 
 export interface Address {
-  /** The url with an absolute path. */
+  /** The URL with an absolute path. */
   readonly url: string
   readonly file: string
   readonly socket: string
 }
-// sun_path holds 108 bytes on Linux and 104 elsewhere, with a zero at the end.
+// sun_path holds 108 bytes on Linux and 104 elsewhere, including the terminating zero.
 const LONGEST = 103
 
 export const isPostgres = (url: string): boolean => /^postgres(ql)?:/.test(url)
 
-/** `sqlite:` alone is tollgate.db in the data folder; a relative path stands where the process
- *  stands. */
+/** `sqlite:` alone is tollgate.db in the data folder; a relative path is resolved from the working
+ *  directory. */
 export const locate = (url: string, data = 'data'): Address => {
   if (isPostgres(url)) throw fault('STORE_POSTGRES')
   const path = /^sqlite:(?:\/\/)?(.*)$/.exec(url)?.[1]
@@ -29,7 +29,7 @@ export const locate = (url: string, data = 'data'): Address => {
   return { url: `sqlite:${file}`, file, socket: socketOf(file) }
 }
 
-/** Beside the file, where its path is short enough for a socket. */
+/** Beside the file if the path is short enough for a socket, otherwise in the temporary folder. */
 export const socketOf = (file: string): string => {
   const near = `${file}.socket`
   if (Buffer.byteLength(near) <= LONGEST) return near
@@ -38,12 +38,13 @@ export const socketOf = (file: string): string => {
   return join(folder, name)
 }
 
-/** Makes the folders of a database and of its socket. */
+/** Creates the folders of a database and of its socket. */
 export const makeFolders = (address: Address): void => {
   mkdirSync(dirname(address.file), { recursive: true })
   if (dirname(address.socket) !== dirname(address.file)) makeSocketFolder(address.socket)
 }
-/** The folder of a socket, which must be ours alone: it may stand in a shared place. */
+/** Creates the folder of a socket. It may be in a shared place, so it must belong to this user only.
+ *  Throws STORE_FOLDER otherwise. */
 export const makeSocketFolder = (socket: string): void => {
   const folder = dirname(socket)
   mkdirSync(folder, { recursive: true, mode: 0o700 })

@@ -1,5 +1,5 @@
-/** Opens the store by its url. Embedded SQLite: writes over the writer's socket, reads in a thread, nothing on this loop.
- *  PostgreSQL is loaded only where it is asked for. */
+/** Opens the store by its URL. With embedded SQLite, writes go over the writer's socket and reads run
+ *  in a thread, so nothing blocks this event loop. PostgreSQL is loaded only for a postgres: URL. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -48,7 +48,7 @@ export const openDatabase = async (options: DatabaseOptions): Promise<OpenDataba
     write: statements => link.write(statements),
     read,
     pages: (sql, values, size) => pagesOf(read, sql, values, size),
-    // One machine, one clock.
+    // All processes of an embedded store share one machine and its clock.
     now: async () => Date.now(),
     migrate: (owner, migrations) => link.migrate(owner, migrations),
     will(name, statements) {
@@ -61,7 +61,7 @@ export const openDatabase = async (options: DatabaseOptions): Promise<OpenDataba
   }
 }
 
-/** What is there, without a writer, and without making anything. */
+/** Opens an existing store read-only, without a writer; undefined if there is none. */
 export const openForReading = async (
   url: string,
   data?: string,
@@ -78,19 +78,20 @@ interface WriterOptions {
   readonly output?: 'inherit' | 'ignore'
   readonly durability?: Durability
 }
-/** Starts the process that writes. It says `{type:'ready', socket}`, or `{type:'failed', code, message}` and ends. */
+/** Starts the writer process. It sends `{type:'ready', socket}`, or `{type:'failed', code, message}`
+ *  and exits. */
 export const forkWriter = (
   address: Address,
   { output = 'inherit', durability = 'power' }: WriterOptions = {},
 ): ChildProcess =>
   fork(new URL('./sqlite/writer.ts', import.meta.url), [address.url, durability], {
     stdio: ['ignore', output, output, 'ipc'],
-    // A debugger's port or a loader of ours is not the writer's.
+    // The writer must not inherit a debugger port or a loader of this process.
     execArgv: [],
   })
 
 const startWriter = async (address: Address): Promise<ChildProcess> => {
-  // Its output must not hold a command's pipe open, should another process still need it afterwards.
+  // The writer may outlive a command, and its output must not hold the pipe of the command open.
   const writer = forkWriter(address, { output: 'ignore' })
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   writer.on('message', (said: { type?: string; message?: string }) => {
@@ -101,7 +102,7 @@ const startWriter = async (address: Address): Promise<ChildProcess> => {
   await promise
   return writer
 }
-/** Lets go of it: it leaves with its last client, and that need not be us. */
+/** Disconnects from the writer, which exits with its last client; that may be another process. */
 const stop = (writer: ChildProcess): Promise<void> =>
   new Promise(resolve => {
     const late = setTimeout(() => {

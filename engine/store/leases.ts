@@ -1,5 +1,4 @@
-/** Leases: names of which each is held by one process of the installation at a time, for as long as
- *  it is a member. */
+/** Leases: names that one process of the installation holds at a time, as long as it is a member. */
 import type { Sql } from '../plugin.ts'
 import type { OwnMembership } from './membership.ts'
 import type { OpenDatabase } from './open-database.ts'
@@ -16,13 +15,13 @@ const RELEASE = sql('release', 'DELETE FROM tollgate_leases WHERE name = ? AND p
 export interface Lease {
   /** Whether this process holds it now. */
   readonly held: boolean
-  /** Hands it back: another process may take it at once. */
+  /** Releases the lease: another process may take it at once. */
   release(): Promise<void>
 }
 export interface LeaseListener {
-  /** This process holds it from now on. */
+  /** This process now holds the lease. */
   onHeld(): void
-  /** It is held no more, or another process may soon hold it. */
+  /** This process no longer holds the lease, or another one may soon hold it. */
   onLost(): void
 }
 export interface LeasesOptions {
@@ -33,10 +32,9 @@ export interface LeasesOptions {
 export class Leases {
   readonly #options: LeasesOptions
   readonly #wanted = new Map<string, LeaseListener>()
-  /** What the store said was this process's, and under which of its names. */
+  /** Leases of this process by name, with the process name that holds them in the store. */
   readonly #held = new Map<string, string>()
-  /** Counts the times that this process was in doubt: what the store said before is not believed
-   *  afterwards. */
+  /** Counts losses of membership. A result that the store sent before a loss is ignored after it. */
   #doubts = 0
   #timer: NodeJS.Timeout | undefined
   #looking: Promise<void> | undefined
@@ -46,7 +44,7 @@ export class Leases {
     const { membership } = options
     const lose = (): void => this.#loseAll()
     membership.listen('leases', { onSuspect: lose, onExpelled: lose })
-    // What a look under way has read may be older than that.
+    // A running check may have read an older state.
     membership.onPeerLost(() => {
       const before = this.#looking ?? Promise.resolve()
       void before
@@ -55,7 +53,7 @@ export class Leases {
         .catch(() => {})
     })
   }
-  /** Wants a name from now on, until it is released. */
+  /** Requests a lease until it is released. */
   open(name: string, listener: LeaseListener): Lease {
     this.#wanted.set(name, listener)
     this.#timer ??= setInterval(
@@ -70,7 +68,7 @@ export class Leases {
       release: () => this.#release(name),
     }
   }
-  /** Looks who holds what, and takes what is free. */
+  /** Reads all leases and takes the requested ones that are free. */
   look(): Promise<void> {
     this.#looking ??= this.#look().finally(() => {
       this.#looking = undefined

@@ -1,5 +1,5 @@
-/** Process membership: registers this process in the store, sends its heartbeat, and reaps its dead
- *  peers with what they held. */
+/** Process membership: registers this process in the store, sends its heartbeat, and reaps crashed
+ *  peers with their reservations. */
 import { randomBytes } from 'node:crypto'
 import { isCode } from '../kit.ts'
 import type { Log, Membership, Migration, PeerListener, Sql, Statement } from '../plugin.ts'
@@ -8,11 +8,11 @@ import type { OpenDatabase } from './open-database.ts'
 import { Reaper } from './reaper.ts'
 import { TIMEOUTS, type Timeouts } from './timeouts.ts'
 
-// No wall clock is in it: one that is set forward must not free what is in use. A process that
-// cannot look, since the store is away, counts nothing: when the store is back every process beats
-// before any has looked often enough.
-/** A row per process; what a process holds goes with its row. `client`: the key under which its
- *  on-crash statements stand; `folder`: the data folder in which its progress can be read. */
+// No wall clock is used: a clock set forward must not release reservations in use. A process counts
+// no silence while the store is unavailable: once the store is back, every process sends a heartbeat
+// before any peer has made enough checks.
+/** A row per process; its reservations are removed with the row. `client`: key of its on-crash
+ *  statements; `folder`: the data folder with its progress counts. */
 export const MEMBERSHIP_TABLES: readonly Migration[] = [
   {
     number: 1,
@@ -20,15 +20,15 @@ export const MEMBERSHIP_TABLES: readonly Migration[] = [
   },
   { number: 2, text: 'ALTER TABLE tollgate_processes ADD COLUMN client BIGINT' },
   { number: 3, text: 'ALTER TABLE tollgate_processes ADD COLUMN folder TEXT' },
-  // A lease had a heartbeat of its own before.
+  // Earlier versions had a heartbeat per lease.
   {
     number: 4,
     text: `DROP TABLE IF EXISTS tollgate_leases;
       CREATE TABLE tollgate_leases (name TEXT PRIMARY KEY,
         process TEXT NOT NULL REFERENCES tollgate_processes (id) ON DELETE CASCADE)`,
   },
-  // On-crash statements that nobody names came from an embedded store of before: the reaper finds
-  // them as those of a process.
+  // On-crash statements without a process come from an earlier embedded store: they get a process row
+  // so that the reaper finds them.
   {
     number: 5,
     text: `INSERT INTO tollgate_processes (id, beat, client)
@@ -43,43 +43,44 @@ const REGISTER = sql(
    ON CONFLICT (id) DO NOTHING`,
 )
 const BEAT = sql('beat', 'UPDATE tollgate_processes SET beat = beat + 1 WHERE id = ?')
-// Nothing is released for which on-crash statements stand: they say what of it is charged. Those of
-// a process that did not name its key may be any that an older program left.
+// A process with on-crash statements keeps its row: they decide how much of its reservations is
+// charged.
 const LEAVE = sql(
   'leave',
   `DELETE FROM tollgate_processes WHERE id = ?
    AND NOT EXISTS (SELECT 1 FROM tollgate_wills w WHERE w.client = tollgate_processes.client)`,
 )
 
-/** The store knows no process of this name. */
+/** The store has no process of this name. */
 const EXPELLED = 'PROCESS_GONE'
 
 export interface MembershipOptions {
   readonly database: Pick<OpenDatabase, 'read' | 'write' | 'process'>
   readonly log: Log
   readonly timeouts?: Timeouts
-  /** In place of one of its own: several processes may beat for it in turn, and it has no on-crash
-   *  statements. */
+  /** Fixed name instead of a random one: several processes may send its heartbeat in turn, and it
+   *  has no on-crash statements. */
   readonly name?: string
 }
-/** A process's own, closed with it. */
+/** The membership of this process, closed with the process. */
 export interface OwnMembership extends Membership {
-  /** Whether its heartbeat was answered lately enough that no peer takes over what it holds. */
+  /** Whether a heartbeat was confirmed recently enough that no peer can take over its
+   *  reservations. */
   readonly sure: boolean
   readonly timeouts: Timeouts
-  /** Looks at its peers from now on: once every listener is there. */
+  /** Starts to check the peers. Call it after every listener has been added. */
   start(): void
-  /** A peer is known to have ended: looks at once. */
+  /** Checks the peers at once, because one is known to have ended. */
   look(): void
-  /** Called when a peer was reaped, or has lost its leases. */
+  /** Adds a listener for peers that were reaped or have lost their leases. */
   onPeerLost(listener: () => void): void
-  /** Beats no more: another process may beat for its name. */
+  /** Stops the heartbeat; another process may continue it for the same name. */
   rest(): void
-  /** Leaves: what it held is released. */
+  /** Leaves the installation and releases the reservations. */
   close(): Promise<void>
 }
 
-/** `client`: the key under which its on-crash statements stand. */
+/** `client`: key of the on-crash statements of the process. */
 export const registration = (name: string, client?: bigint, folder?: string): Statement => ({
   sql: REGISTER,
   values: [name, client ?? null, folder ?? null],
@@ -95,9 +96,9 @@ class Own implements OwnMembership {
   #beating: NodeJS.Timeout | undefined
   #suspecting: NodeJS.Timeout | undefined
   #registering: Promise<string> | undefined
-  /** As the store knows it; undefined between two lives. */
+  /** Registered name; undefined before the first registration and after an expulsion. */
   #known: string | undefined
-  /** Until then it is sure that its peers see its heartbeat. */
+  /** Monotonic time until which peers see a current heartbeat. */
   #until = 0
   #closed = false
 
@@ -106,7 +107,9 @@ class Own implements OwnMembership {
     const { database, log, timeouts = TIMEOUTS } = options
     this.timeouts = timeouts
     this.#reaper = new Reaper({
-      ...{ database, log, timeouts },
+      database,
+      log,
+      timeouts,
       listeners: () => [...this.#listeners.values()],
       isOwn: name => this.isCurrent(name),
     })
@@ -115,7 +118,7 @@ class Own implements OwnMembership {
     return this.#known !== undefined && monotonic() < this.#until
   }
   async name(): Promise<string> {
-    // After a standstill of the whole process its timers may not have run yet.
+    // After the process was suspended, its timers may not have run yet.
     if (this.#known !== undefined && this.sure) return this.#known
     if (this.#known !== undefined) await this.#beat(this.#known)
     if (this.#known !== undefined) return this.#known
@@ -176,7 +179,7 @@ class Own implements OwnMembership {
   }
   #nextBeat(name: string): void {
     this.#beating = setTimeout(() => {
-      // Without the store nothing is known; the next heartbeat tries again.
+      // The store is unavailable; the next heartbeat tries again.
       this.#beat(name)
         .catch(() => {})
         .finally(() => !this.#closed && this.isCurrent(name) && this.#nextBeat(name))
@@ -193,13 +196,13 @@ class Own implements OwnMembership {
       this.expelled(name)
     }
   }
-  /** It is sure from before the question on. */
+  /** A confirmed heartbeat counts from the time `sentAt` when it was sent. */
   #answered(asked: number): void {
-    // Asleep until just now: what it would have suspected then it must not forget.
+    // The process was suspended past the deadline: it still has to report the suspicion.
     if (this.#until > 0 && monotonic() >= this.#until) this.#suspect()
     this.#until = asked + this.timeouts.suspect
     clearTimeout(this.#suspecting)
-    // A process that slept may hear the answer after it is good for anything.
+    // A process that was suspended may receive the confirmation after the deadline.
     const left = Math.max(0, this.#until - monotonic())
     this.#suspecting = setTimeout(() => this.#suspect(), left).unref()
   }

@@ -1,5 +1,5 @@
-/** Applies the on-crash statements of a process that died: each once, with the progress that its
- *  exchange had made. */
+/** Applies the on-crash statements of a dead process: each list once, with the progress of its
+ *  exchange. */
 import type { Log, Sql, Statement } from '../plugin.ts'
 import type { OpenDatabase } from './open-database.ts'
 import { fromWire, progressed, type Spelled } from './values.ts'
@@ -10,16 +10,16 @@ const FIND = sql(
   'SELECT name, statements FROM tollgate_wills WHERE client = ? ORDER BY name',
 )
 const REMOVE = sql('remove', 'DELETE FROM tollgate_wills WHERE client = ? AND name = ?')
-/** Another process has applied them. */
+/** Another process has applied the list. */
 const APPLIED = 'ALREADY_APPLIED'
-/** The store could not take them, or nobody knows: they are tried again with the next look. */
+/** Store failures, or unknown results: the list is tried again at the next check. */
 const LATER: ReadonlySet<unknown> = new Set(['STORE_UNAVAILABLE', 'STORE_UNKNOWN'])
 
 interface Crashed {
   readonly database: Pick<OpenDatabase, 'read' | 'write' | 'process'>
   readonly log: Log
 }
-/** `key`: of the process. `here`: whether its progress can be read on this machine. */
+/** `key`: of the dead process. `here`: whether this machine can read its progress counts. */
 export const applyOnCrashStatements = async (
   { database, log }: Crashed,
   key: string,
@@ -38,7 +38,7 @@ export const applyOnCrashStatements = async (
       const { code, message } = thrown as { readonly code?: string; readonly message: string }
       if (code === APPLIED) return
       if (LATER.has(code)) throw thrown
-      // Its exchange was settled after all, or the rows are gone.
+      // The exchange was settled before the crash, or the rows are gone.
       log.warn({ name, code, message }, 'on-crash statements were refused')
       await database.write([remove])
     }

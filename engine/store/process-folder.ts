@@ -1,6 +1,5 @@
-/** The processes that work on one data folder. Each listens on a socket of its own there; the
- *  kernel closes it when the process ends, however it ends, so that the others know at once who is
- *  dead. */
+/** The processes of one data folder. Each listens on its own socket there; the kernel closes it when
+ *  the process ends, so that peers detect a crash at once. */
 import { randomUUID } from 'node:crypto'
 import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer, type Server } from 'node:net'
@@ -8,7 +7,7 @@ import { join } from 'node:path'
 import { makeSocketFolder, socketOf } from './address.ts'
 import { folderOf, progressIn, removeProgress } from './progress.ts'
 
-/** ms for which a process may be slow to be connected to: until then it lives. */
+/** Longest connect, ms; a process that has neither accepted nor refused by then is alive. */
 const PATIENCE = 1_000
 
 export class ProcessFolder {
@@ -20,8 +19,8 @@ export class ProcessFolder {
   constructor(data: string) {
     this.#data = data
   }
-  /** Listens for this process. Resolves to the id of the folder; undefined where that is not
-   *  possible. */
+  /** Listens for this process. Resolves to the id of the folder, or to undefined if the folder cannot
+   *  be used. */
   async enter(key: string): Promise<string | undefined> {
     const { id } = this
     if (id === undefined || this.#server) return id
@@ -40,15 +39,14 @@ export class ProcessFolder {
       return undefined
     }
   }
-  /** Which folder this is, among those of several machines; undefined where it cannot be written.
-   *  */
+  /** Id of the folder, unique among several machines; undefined if it cannot be written. */
   get id(): string | undefined {
     try {
       this.#id ??= idIn(join(this.#data, 'processes'))
     } catch {}
     return this.#id
   }
-  /** Whether the process of this key lives; undefined where nothing is known of it here. */
+  /** Whether the process of this key lives; undefined if it has no socket here. */
   async isAlive(key: string): Promise<boolean | undefined> {
     if (key === this.#own) return true
     return new Promise(resolve => {
@@ -59,23 +57,24 @@ export class ProcessFolder {
         visit.destroy()
         resolve(alive)
       }
-      // Its queue is full where its process stands still.
+      // ENOENT: no socket. ECONNREFUSED: dead. Other errors: the accept queue of a stopped process is
+      // full.
       visit.on('error', ({ code }: NodeJS.ErrnoException) =>
         answer(code === 'ENOENT' ? undefined : code !== 'ECONNREFUSED'),
       )
     })
   }
-  /** How far its exchanges had come, by name. */
+  /** Progress counts of the exchanges of a process, by name. */
   progressOf(key: string): ReadonlyMap<string, number> {
     return progressIn(folderOf(this.#data), key)
   }
-  /** Of a process that is gone nothing is needed any more. */
+  /** Removes the files of a process that was reaped. */
   remove(key: string): void {
     removeProgress(folderOf(this.#data), key)
     rmSync(this.#socketOf(key), { force: true })
   }
   close(): void {
-    // Removes its socket as well.
+    // Also removes the socket file.
     this.#server?.close()
     this.#server = undefined
   }
@@ -84,7 +83,7 @@ export class ProcessFolder {
   }
 }
 
-/** Of several processes that arrive at once the first one names it. */
+/** Reads the id, or creates it; of several processes at once the first one wins. */
 const idIn = (folder: string): string => {
   const path = join(folder, 'id')
   mkdirSync(folder, { recursive: true, mode: 0o700 })

@@ -1,5 +1,4 @@
-/** The key of a process: its on-crash statements, its progress counts and its connection go by it.
- *  */
+/** The key of a process, which identifies its on-crash statements, progress counts and connection. */
 import { randomBytes } from 'node:crypto'
 
 /** Unique in the store, and short enough to be the number of an advisory lock. */

@@ -1,5 +1,5 @@
-/** How far each exchange of a process has come: a file of counters that outlives the process, whoever is killed with it. Each is
- *  one small write into the kernel's memory, 1.5 us and no message; only a power cut loses it. */
+/** Progress counts of the exchanges of a process, in a file that survives a crash. Each update is one
+ *  small write into the page cache, 1.5 us without a message; only a power cut loses it. */
 import {
   closeSync,
   mkdirSync,
@@ -13,15 +13,16 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 
-/** A slot: the count, how long the name is, the name. */
+/** Slot layout, bytes: count (8, double), length of the name (1), name. */
 const SLOT = 64
 const NAME_AT = 9
 const LONGEST = SLOT - NAME_AT
-/** In place of a slot: no room was to be had. */
+/** Marks an exchange without a slot: the file could not be written. */
 const NOWHERE = -1
-/** Slots that a file grows by: their room is taken beforehand, so that a full disk does not stop those under way. */
+/** Slots added at a time. They are allocated in advance, so that a full disk does not affect
+ *  exchanges in progress. */
 const GROWTH = 1_024
-/** ms. Whoever should have read it has read it. */
+/** ms after which an unchanged file is removed: its process was reaped long ago. */
 const FORSAKEN = 7 * 86_400_000
 
 export const folderOf = (data: string): string => join(data, 'progress')
@@ -46,17 +47,17 @@ export class Progress {
       this.#bytes.writeDoubleLE(count)
       writeSync(this.#file ?? 0, this.#bytes, 0, 8, slot * SLOT)
     } catch {
-      // Then its will itself counts, as it was last said; the next exchange may have better luck.
+      // The on-crash statements then apply with their own values; a later exchange may succeed.
       if (slot === undefined) this.#slots.set(name, NOWHERE)
     }
   }
-  /** Its exchange is over. */
+  /** Frees the slot of an exchange that has ended. */
   drop(name: string): void {
     const slot = this.#slots.get(name)
     this.#slots.delete(name)
     if (slot !== undefined && slot !== NOWHERE) this.#free.push(slot)
   }
-  /** Nobody needs to read it. */
+  /** Removes the file: no exchange is open. */
   close(): void {
     this.#closed = true
     if (this.#file === undefined) return
@@ -82,7 +83,8 @@ export class Progress {
     for (let slot = this.#size - 1; slot > first; slot--) this.#free.push(slot)
     return first
   }
-  /** A file that stood still for a week may have been removed: the process goes on in another one. */
+  /** Opens the file, or a new one with the same content if a peer removed it after a week without
+   *  changes. */
   #there(): number {
     this.#file ??= this.#open()
     if (statSync(this.#path, { throwIfNoEntry: false })) return this.#file
@@ -112,7 +114,7 @@ const removeForsaken = (path: string): void => {
   if (found && Date.now() - found.mtimeMs > FORSAKEN) rmSync(path, { force: true })
 }
 
-/** By name, as the client left it; empty where it left nothing here. */
+/** Counts of a process by exchange name; empty if it has no file here. */
 export const progressIn = (
   folder: string | undefined,
   client: string,

@@ -1,14 +1,16 @@
-/** Looks at the heartbeats of a process's peers: finds out who is dead, applies their on-crash
- *  statements and releases what they held; who is only silent loses its leases. */
+/** Reaper: checks the heartbeats of the peers, applies the on-crash statements of dead processes and
+ *  releases their reservations. A process that is only silent loses its leases. */
 import type { Log, PeerListener, Row, Sql, Statement } from '../plugin.ts'
 import { applyOnCrashStatements } from './on-crash-statements.ts'
 import type { OpenDatabase } from './open-database.ts'
 import type { Timeouts } from './timeouts.ts'
 
 const sql = (name: string, text: string, postgres = text): Sql => ({
-  ...{ name: `reaper: ${name}`, text, postgres },
+  name: `reaper: ${name}`,
+  text,
+  postgres,
 })
-/** `connected`: whether the process holds the lock of its key, where the store knows. */
+/** `connected`: whether the process holds the advisory lock of its key; NULL with SQLite. */
 const ALL = sql(
   'all',
   'SELECT id, beat, client, folder, NULL AS connected FROM tollgate_processes ORDER BY id',
@@ -17,9 +19,9 @@ const ALL = sql(
        AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))
      THEN 1 ELSE 0 END AS connected FROM tollgate_processes ORDER BY id`,
 )
-// Reaping releases what the process held; its on-crash statements say what of that is charged, so
-// they are applied before. Those of a process that did not name its key may be any that an older
-// program left.
+// Reaping releases the reservations of the process; its on-crash statements decide how much of them
+// is charged, so they are applied before. A process without a key may own any statements that an
+// older program left.
 const REAP = sql(
   'reap',
   `DELETE FROM tollgate_processes WHERE id = ? AND beat = ?
@@ -51,14 +53,13 @@ export interface Peer {
 }
 interface Seen {
   readonly beat: number
-  /** How often this heartbeat was seen again, and for how many looks it is known that the process
-   *  is dead. */
+  /** Checks that found the same heartbeat again, and checks since the process was found dead. */
   readonly looks: number
   readonly dead: number
 }
 
-/** A process that has not beaten since `beat` is over. Rejects with STILL_ALIVE when it has, when
- *  on-crash statements of it still stand, or when another process was faster. */
+/** Statements that reap a process without a heartbeat since `beat`. The write rejects with
+ *  STILL_ALIVE if there was one, if on-crash statements remain, or if another process was faster. */
 export const reaping = (
   name: string,
   beat: number,
@@ -68,8 +69,8 @@ export const reaping = (
   ...listeners.flatMap(each => each.reapStatements?.(name) ?? []),
 ]
 
-/** Everything of a dead process, in its order. `here`: whether its progress can be read on this
- *  machine. */
+/** Reaps a dead process: on-crash statements first, then its reservations. `here`: whether this
+ *  machine can read its progress counts. */
 export const reap = async (
   {
     database,
@@ -83,7 +84,7 @@ export const reap = async (
   for (const listener of listeners) await listener.beforeReap?.(name)
   await database.write(reaping(name, beat, listeners))
 }
-/** Every process that the store knows. */
+/** Every registered process. */
 export const peersIn = async (database: Pick<OpenDatabase, 'read'>): Promise<readonly Peer[]> =>
   (await database.read(ALL, [])).map(peerOf)
 
@@ -92,10 +93,10 @@ export class Reaper {
   readonly #peerLost = new Set<() => void>()
   #seen = new Map<string, Seen>()
   #timer: NodeJS.Timeout | undefined
-  /** Keys of processes that were reaped since the last look. */
+  /** Keys of processes that were reaped since the last check. */
   readonly #reaped = new Set<string>()
   #looking: Promise<void> | undefined
-  /** Asked for while a look was under way. */
+  /** Whether a check was requested during a running one. */
   #again = false
   #started = false
 
@@ -119,12 +120,12 @@ export class Reaper {
     this.#again = this.#looking !== undefined
     this.#begin(true)
   }
-  /** `asked`: beside those that come by themselves; every peer's socket is asked, and silence is
-   *  not counted. */
+  /** `asked`: on request, not by the timer; then it probes the socket of every peer and does not
+   *  count silence. */
   #begin(asked: boolean): void {
-    // The store is away, or another process was faster: the next look tells.
+    // The store is unavailable, or another process was faster: the next check tries again.
     this.#looking ??= this.#look(asked)
-      .catch(error => this.#options.log.debug({ error }, 'the peers could not be looked at'))
+      .catch(error => this.#options.log.debug({ error }, 'the peers could not be checked'))
       .finally(() => {
         this.#looking = undefined
         clearTimeout(this.#timer)
@@ -156,8 +157,8 @@ export class Reaper {
       if (living.includes(peer) && this.#isSilent(peer))
         await this.#attempt(peer, () => this.#expireLeases(peer))
   }
-  /** What a writer still found on the connection of a process that was reaped stands for nothing
-   *  any more. */
+  /** Removes on-crash statements that a writer stored late, from the connection of a process that
+   *  was already reaped. */
   async #removeLate(): Promise<void> {
     for (const key of this.#reaped) {
       await this.#options.database.write([{ sql: REMOVE_ALL, values: [key] }])
@@ -175,16 +176,16 @@ export class Reaper {
     const { timeouts } = this.#options
     const here = this.#isHere(peer)
     const looks = this.#looksAt(peer.name)
-    // Between two heartbeats no socket is asked, unless a process is said to have ended.
+    // A socket is probed only after a missed heartbeat, or when a process is known to have ended.
     const alive = here && (asked || looks >= 2) ? await this.#isAlive(peer) : undefined
     const silence = looks * timeouts.look
-    // Its last statements may still be under way as long as PostgreSQL keeps its connection.
+    // While PostgreSQL keeps its connection, its last statements may still run.
     if (alive === false) return peer.connected !== true || silence >= timeouts.silent
     const span = peer.connected === false ? timeouts.disconnected : timeouts.silent
-    // One that keeps its connection, or its socket, lives, however silent it is.
+    // A process whose connection or socket is open lives, however long it is silent.
     if (alive || peer.connected || silence < span) return false
-    // Its counts can only be read in its own folder: as long as any process of that beats, it is
-    // theirs.
+    // Its progress counts can only be read in its own folder: while any process of that folder sends
+    // heartbeats, those processes reap it.
     return here || peer.folder === undefined || this.#isQuiet(peer.folder, span, all)
   }
   #isQuiet(folder: string, span: number, all: readonly Peer[]): boolean {
@@ -198,8 +199,8 @@ export class Reaper {
     const looks = this.#looksAt(name)
     return looks > 0 && looks % span === 0
   }
-  /** One process reaps at a time: the first of those of its folder, or of all; the next one a look
-   *  later, if it is still there. */
+  /** One process reaps at a time: the first living one of the same folder, otherwise of all; the
+   *  next one follows a check later if the dead process is still registered. */
   #isMyTurn(peer: Peer, living: readonly Peer[]): boolean {
     const able = living.filter(({ key }) => key !== undefined)
     const own = able.filter(({ folder }) => folder === peer.folder)
@@ -224,10 +225,11 @@ export class Reaper {
       this.#folder?.remove(peer.key)
       this.#reaped.add(peer.key)
     }
-    log.info({ dead: peer.name }, 'a process died: what it held was released')
+    log.info({ dead: peer.name }, 'a process crashed: its reservations were released')
     for (const listener of this.#peerLost) listener()
   }
-  /** What fails is tried again with the next look, and keeps nobody else from being reaped. */
+  /** A failure is retried at the next check and does not stop the other processes from being
+   *  reaped. */
   async #attempt({ name }: Peer, act: () => Promise<void>): Promise<void> {
     try {
       await act()
@@ -236,7 +238,7 @@ export class Reaper {
       this.#options.log.warn({ process: name, error }, 'a dead process could not be reaped yet')
     }
   }
-  /** Another process may do its background work, until it is heard of again. */
+  /** Expires the leases of a silent process, so that another one can do its background work. */
   async #expireLeases({ name, beat }: Peer): Promise<void> {
     const same = { sql: SAME_BEAT, values: [name, beat], rows: 1, otherwise: ALIVE }
     const rows = await this.#options.database.write([same, { sql: EXPIRE, values: [name] }])

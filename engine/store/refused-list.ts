@@ -1,4 +1,4 @@
-/** The writer refused a list: the fault that the caller of `write` sees. */
+/** Turns the refusal of a list into the fault that the caller of `write` receives. */
 import { TollgateError } from '../errors.ts'
 import type { Statement } from '../plugin.ts'
 import { fault } from './faults.ts'
@@ -29,7 +29,7 @@ const REASONS: Readonly<
   unknown: ({ message }) => fault('STORE_UNKNOWN', [], { cause: message }),
 }
 
-/** The code its owner gave. The owner's table has the words: a client reads those, or none. */
+/** A fault with the code of the statement's owner. The owner's table has the message for clients. */
 const foreseen = (code: string | undefined): TollgateError | undefined =>
   code === undefined
     ? undefined

@@ -1,9 +1,10 @@
-/** Lists whose answer was lost. Written again they go under their old number, by which the writer knows them. */
+/** Lists whose result was lost. A repeated list keeps its number, by which the writer detects the
+ *  repetition. */
 import type { Statement } from '../plugin.ts'
 
-// ms for which a caller may come back with such a list; until then the writer keeps its number.
+// ms in which a caller may repeat a list; until then the writer remembers its number.
 const REPEATABLE = 600_000
-// The writer is told what it may forget in strides, not with every list.
+// The writer is told in steps of this many numbers what it can forget, not with every list.
 const STRIDE = 64
 
 export class Repeats {
@@ -21,7 +22,8 @@ export class Repeats {
   settle(number: number, statements: readonly Statement[]): void {
     if (this.#until.delete(number)) this.#numbers.delete(statements)
   }
-  /** Below which number nothing will be sent again, and the exceptions; when it is worth telling. */
+  /** The number below which no list is repeated, followed by the exceptions; undefined until it has
+   *  advanced by `STRIDE`. */
   forgettable(oldestPending: number, now: number): readonly number[] | undefined {
     if (oldestPending < this.#told + STRIDE) return undefined
     this.#told = oldestPending

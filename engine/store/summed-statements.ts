@@ -1,18 +1,20 @@
-/** Statements that only add to what stands in a row: of many with the same other values one is left, with the sums. */
+/** Summed statements: replaces statements that only add to columns, and are equal in all other
+ *  values, by one with the sums. */
 import type { Value } from '../plugin.ts'
 
 export interface Step {
   readonly text: string
   readonly values: readonly Value[]
-  /** Rows it must touch: -1 any, -2 some. */
+  /** Expected rows: -1 any, -2 at least one. */
   readonly rows: number
-  /** Places of values that many of them may be applied as one with. */
+  /** Positions of the values that may be summed. */
   readonly sums?: readonly number[] | undefined
 }
 interface Sum extends Step {
   readonly values: Value[]
 }
-/** Those of one text. In a commit most are about the same rows as the one before them: no key is made for those. */
+/** Statements of one text. Most of a commit concern the same rows as their predecessor and need no
+ *  key. */
 interface Alike {
   last: Sum
   readonly known: Map<string, Sum>
@@ -22,7 +24,7 @@ export class Sums {
   #steps: Sum[] = []
   readonly #texts = new Map<string, Alike>()
 
-  /** False: it is no such statement. */
+  /** Adds a step; false if it cannot be summed. */
   add(step: Step): boolean {
     const { text, values, sums } = step
     if (!sums) return false
@@ -41,7 +43,7 @@ export class Sums {
     alike.last = last
     alike.known.set(key, last)
   }
-  /** Those so far, in the order in which they first came. */
+  /** Removes and returns the summed steps, in the order of their first appearance. */
   take(): readonly Step[] {
     if (this.#steps.length === 0) return NONE
     const steps = this.#steps
@@ -65,7 +67,7 @@ const keyOf = ({ values, rows }: Step, sums: readonly number[]): string => {
 const addTo = ({ values }: Sum, more: readonly Value[], sums: readonly number[]): void => {
   for (const at of sums) values[at] = together(values[at], more[at])
 }
-/** In numbers as long as that is exact. */
+/** The sum as a number where that is exact, otherwise as a bigint. */
 const together = (one: Value | undefined, other: Value | undefined): number | bigint => {
   if (typeof one === 'number' && typeof other === 'number' && Number.isSafeInteger(one + other))
     return one + other
