@@ -59,7 +59,7 @@ const createContext = (config: string): BuilderContext => {
   // Lazy: a configuration that fails validation creates no folder and opens no store.
   const database = createLazyDatabase(() => {
     send({ type: 'store', store: { database: url, data, durability } })
-    return openDatabase({ url, data, opening: 8_000 })
+    return openDatabase({ url, data, openTimeout: 8_000 })
   })
   const allowances = createLocalAllowances()
   const shared = new Shared()

@@ -54,7 +54,8 @@ export class Reloader {
   reload(): Promise<ReloadReport> {
     return this.#enqueue(() => ({}))
   }
-  /** Reloads after a file change. Unlike `reload`, it leaves files that were rolled back inactive. */
+  /** Reloads after a file change. Unlike `reload`, it leaves files that were rolled back inactive.
+   *  */
   filesChanged(): Promise<ReloadReport> {
     this.#queued ??= this.#enqueue(() => ({ unless: this.#fileHash }))
     return this.#queued

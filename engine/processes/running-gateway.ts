@@ -1,4 +1,5 @@
-/** Finds the running gateway of a data folder (run.json) and sends requests to its admin listener. */
+/** Finds the running gateway of a data folder (run.json) and sends requests to its admin listener.
+ *  */
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ConfigView } from './admin-listener.ts'

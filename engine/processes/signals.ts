@@ -48,7 +48,8 @@ const withoutEcho = (stop: (code: number) => Promise<void>) => {
   }
 }
 
-/** Calls `onExit` once when the parent process has ended. Returns a function that stops the watch. */
+/** Calls `onExit` once when the parent process has ended. Returns a function that stops the watch.
+ *  */
 const watchParent = (onExit: () => void): (() => void) => {
   const { ppid } = process
   const timer = setInterval(() => {

@@ -1,4 +1,5 @@
-/** A worker process, forked by the primary: serves one version, prepares the next, swaps and drains. */
+/** A worker process, forked by the primary: serves one version, prepares the next, swaps and
+ *  drains. */
 import { Socket } from 'node:net'
 import { CompileError } from '../config/compile-problem.ts'
 import { fromBlueprint } from '../config/import.ts'
@@ -100,14 +101,14 @@ class Worker {
   }
   /** Another process of this gateway has ended. */
   peerExited(): void {
-    this.#membership?.look()
+    this.#membership?.checkPeers()
   }
   discard(version: number): void {
     void this.#prepared.get(version)?.retire()
     this.#prepared.delete(version)
   }
-  /** Finishes requests within `grace` ms, then exits. `patient`: idle keep-alive connections may send
-   *  further requests first. */
+  /** Finishes requests within `grace` ms, then exits. `patient`: idle keep-alive connections may
+   *  send  further requests first. */
   async drain(grace: number, patient = false): Promise<void> {
     this.#isDraining = true
     const jobs = this.#resources?.jobs.close()
@@ -226,8 +227,8 @@ const start = (name: string): void => {
   })
   process.on('uncaughtException', error => worker.onException(error))
   process.on('unhandledRejection', error => worker.onRejection(error))
-  // A terminal signals the whole group, and the primary decides when to end; SIGTERM to this process
-  // alone asks for a replacement.
+  // A terminal signals the whole group, and the primary decides when to end; SIGTERM to this
+  // process alone asks for a replacement.
   for (const signal of ['SIGINT', 'SIGHUP', 'SIGUSR2'] as const) process.on(signal, () => {})
   process.on('SIGTERM', () => void send({ type: 'renew' }))
   setInterval(() => worker.beat(), HEARTBEAT)

@@ -71,7 +71,7 @@ class Lending implements Lender {
     const machine = this.#machine
     this.#machine = undefined
     // Others of this machine may live on: it stays, and without them is soon found to be gone.
-    machine?.membership.rest()
+    machine?.membership.stopHeartbeat()
     this.#say({ verb: 'resign' })
   }
   async #lease(message: Extract<Lend, { verb: 'lease' }>): Promise<void> {
@@ -117,7 +117,7 @@ class Lending implements Lender {
   async #join(name: string): Promise<void> {
     await this.prepare()
     if (this.#machine?.name !== name) {
-      this.#machine?.membership.rest()
+      this.#machine?.membership.stopHeartbeat()
       const { database, log, timeouts } = this.#options
       const given = { database, log, name, ...(timeouts && { timeouts }) }
       const membership = createMembership(given)
@@ -128,7 +128,7 @@ class Lending implements Lender {
   }
   #gone(machine: string): void {
     if (this.#machine?.name !== machine) return
-    this.#machine.membership.rest()
+    this.#machine.membership.stopHeartbeat()
     this.#machine = undefined
     this.#say({ verb: 'gone', machine })
   }

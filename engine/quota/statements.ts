@@ -1,6 +1,6 @@
 /** Numbers that several machines share, as rows of a store: a window's allowance, or what may be held at once, in slices. Pure. */
 import type { Migration, Sql, Statement } from '../plugin.ts'
-import { PROCESSES } from '../store/registered.ts'
+import { PROCESSES_TABLE } from '../store/registered.ts'
 
 /** `began` and `ends` by the store's clock. A window lives as long as it says; what is held is the sum of its slices, and its
  *  row is only where machines meet. `short`: when a machine was last refused. */
@@ -12,7 +12,7 @@ export const LEASE_TABLES: readonly Migration[] = [
     CREATE INDEX tollgate_numbers_short ON tollgate_numbers (short) WHERE short > 0;
     CREATE INDEX tollgate_numbers_ends ON tollgate_numbers (ends);
     CREATE TABLE tollgate_slices (
-      process TEXT NOT NULL CONSTRAINT slices_process REFERENCES ${PROCESSES} (id) ON DELETE CASCADE,
+      process TEXT NOT NULL CONSTRAINT slices_process REFERENCES ${PROCESSES_TABLE} (id) ON DELETE CASCADE,
       number TEXT NOT NULL, amount BIGINT NOT NULL CHECK (amount >= 0), PRIMARY KEY (process, number));
     CREATE INDEX tollgate_slices_number ON tollgate_slices (number)`,
   },
@@ -25,7 +25,7 @@ const sql = (name: string, text: string): Sql => ({
   text: text.replaceAll('NOW', "CAST(unixepoch('subsec') * 1000 AS INTEGER)"),
   postgres: text.replaceAll('NOW', 'CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)'),
 })
-const MACHINES = `(SELECT count(*) FROM ${PROCESSES} WHERE id LIKE '${MACHINE}%')`
+const MACHINES = `(SELECT count(*) FROM ${PROCESSES_TABLE} WHERE id LIKE '${MACHINE}%')`
 const BEGIN = sql(
   'begin',
   `INSERT INTO tollgate_numbers (id, began, ends) VALUES (?, NOW, NOW + ?)

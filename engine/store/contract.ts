@@ -13,7 +13,8 @@ export type Json =
 
 // ---------------------------------------------------------------- statements
 
-/** Whole numbers are stored as integers and read as a number up to 2^53, beyond that as a bigint. */
+/** Whole numbers are stored as integers and read as a number up to 2^53, beyond that as a bigint.
+ *  */
 export type Value = string | number | bigint | Uint8Array | null
 export type Row = Readonly<Record<string, Value>>
 /** A SQL statement, declared once at the top of a file. After its first use only the name and the
@@ -66,8 +67,8 @@ export interface Migration {
 export interface Database {
   /** One list is one transaction, durable when this resolves; one array of rows (RETURNING) a
    *  statement. Rejects with the code of the broken expectation, with STORE_UNAVAILABLE, or with
-    *  STORE_UNKNOWN: the result of the commit was lost. The caller then repeats the same list; its
-    *  unique ids make that harmless. */
+   *  STORE_UNKNOWN: the result of the commit was lost. The caller then repeats the same list; its
+   *  unique ids make that harmless. */
   write(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]>
   /** Reads a committed snapshot off the serving thread. It contains every write acknowledged to
    *  this process. */
@@ -86,14 +87,15 @@ export interface Database {
 export interface Writes {
   add(...statements: readonly Statement[]): void
   /** On-crash statements: the store applies them if this process crashes (usage so far). A later
-   *  call replaces them. They are cleared when the exchange has ended and its groups are durable. */
+   *  call replaces them. They are cleared when the exchange has ended and its groups are durable.
+   *  */
   will(...statements: readonly Statement[]): void
   /** The count that replaces the value at `Statement.progress`. Call it for every chunk, before the
    *  chunk leaves: it is one small write into a file of the data folder (`progress/`), no message
-    *  to the store. A process of that folder reads the file when this one crashes, so that no
-    *  delivered chunk is lost. A process of another machine cannot read it, and leaves the on-crash
-    *  statements alone as long as any process of the folder sends heartbeats; after that it applies
-    *  them with the values they have in the store. */
+   *  to the store. A process of that folder reads the file when this one crashes, so that no
+   *  delivered chunk is lost. A process of another machine cannot read it, and leaves the on-crash
+   *  statements alone as long as any process of the folder sends heartbeats; after that it applies
+   *  them with the values they have in the store. */
   progress(count: number): void
   commit(): Promise<void>
 }
@@ -104,7 +106,7 @@ export interface Writes {
 export interface Target {
   /** Key in `upstreams:`. */
   readonly upstream: string
-  /** The upstream's name of the model. */
+  /** The name that the upstream uses. */
   readonly name?: string
   readonly weight?: number
   /** Data for the plugin's `forward`. */

@@ -12,7 +12,7 @@ export const fault = errors({
     'The database did not confirm the request. Retry.',
     { headers: { 'retry-after': '1' } },
   ],
-  STORE_EXPECTATION: [500, 'Statement "%s" changed %s rows, but %s were expected'],
+  STORE_EXPECTATION: [500, 'Statement "%s" affected %s rows, but %s were expected'],
   STORE_VIOLATION: [500, 'Statement "%s" violated the constraint %s'],
   STORE_STATEMENT: [500, 'Statement "%s" failed: %s'],
   STORE_VALUE: [

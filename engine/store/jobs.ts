@@ -64,7 +64,7 @@ class Job {
   }
   add(runner: Runner): () => void {
     this.#runners.push(runner)
-    this.#loop ??= this.#live()
+    this.#loop ??= this.#runLoop()
     return () => {
       this.#runners = this.#runners.filter(each => each !== runner)
       if (this.#run?.runner === runner) this.#abort()
@@ -82,20 +82,20 @@ class Job {
   }
   /** Keeps the lease as long as a run lasts, even an aborted one: no other process may begin before
    *  it has ended. */
-  async #live(): Promise<void> {
+  async #runLoop(): Promise<void> {
     const { name, leases } = this.#parts
     const lease = leases.open(name, {
       onHeld: () => this.#wake(),
       onLost: () => this.#abort(),
     })
-    await this.#attempt(() => leases.look())
+    await this.#attempt(() => leases.refresh())
     while (this.#runners.length > 0 || this.#run) {
       const runner = this.#runners.at(-1)
-      if (runner && !this.#run && lease.held && monotonic() >= this.#next) this.#begin(runner)
-      if (runner || this.#run) await this.#nap(lease)
+      if (runner && !this.#run && lease.held && monotonic() >= this.#next) this.#startRun(runner)
+      if (runner || this.#run) await this.#waitForChange(lease)
     }
     await this.#attempt(() => lease.release())
-    this.#loop = this.#runners.length > 0 ? this.#live() : undefined
+    this.#loop = this.#runners.length > 0 ? this.#runLoop() : undefined
   }
   async #attempt(act: () => Promise<void>): Promise<void> {
     try {
@@ -105,7 +105,7 @@ class Job {
       log.warn({ job: name, error }, 'the lease of a job could not be read or released')
     }
   }
-  #begin(runner: Runner): void {
+  #startRun(runner: Runner): void {
     const { name, log } = this.#parts
     const stop = new AbortController()
     const done = Promise.try(() => runner.run(stop.signal))
@@ -120,7 +120,7 @@ class Job {
     this.#run = { runner, stop, done }
   }
   /** Waits until the next run is due, or the lease, a runner or the run changes. */
-  #nap(lease: Lease): Promise<void> {
+  #waitForChange(lease: Lease): Promise<void> {
     const due = this.#run || !lease.held ? undefined : this.#next - monotonic()
     return new Promise(resolve => {
       const timer = due === undefined ? undefined : setTimeout(resolve, Math.max(1, due)).unref()

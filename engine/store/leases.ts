@@ -1,10 +1,11 @@
-/** Leases: names that one process of the installation holds at a time, as long as it is a member. */
+/** Leases: names that one process of the installation holds at a time, as long as it is a member.
+ *  */
 import type { Sql } from '../plugin.ts'
 import type { OwnMembership } from './membership.ts'
 import type { OpenDatabase } from './open-database.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `leases: ${name}`, text })
-const ALL = sql('all', 'SELECT name, process FROM tollgate_leases')
+const ALL_LEASES = sql('all', 'SELECT name, process FROM tollgate_leases')
 const TAKE = sql(
   'take',
   `INSERT INTO tollgate_leases (name, process) SELECT CAST(? AS TEXT), id FROM tollgate_processes WHERE id = ?
@@ -31,13 +32,14 @@ export interface LeasesOptions {
 
 export class Leases {
   readonly #options: LeasesOptions
-  readonly #wanted = new Map<string, LeaseListener>()
+  readonly #listeners = new Map<string, LeaseListener>()
   /** Leases of this process by name, with the process name that holds them in the store. */
-  readonly #held = new Map<string, string>()
-  /** Counts losses of membership. A result that the store sent before a loss is ignored after it. */
-  #doubts = 0
+  readonly #heldBy = new Map<string, string>()
+  /** Counts losses of membership. A result that the store sent before a loss is ignored after it.
+   *  */
+  #losses = 0
   #timer: NodeJS.Timeout | undefined
-  #looking: Promise<void> | undefined
+  #refreshing: Promise<void> | undefined
 
   constructor(options: LeasesOptions) {
     this.#options = options
@@ -46,18 +48,18 @@ export class Leases {
     membership.listen('leases', { onSuspect: lose, onExpelled: lose })
     // A running check may have read an older state.
     membership.onPeerLost(() => {
-      const before = this.#looking ?? Promise.resolve()
+      const before = this.#refreshing ?? Promise.resolve()
       void before
         .catch(() => {})
-        .then(() => this.look())
+        .then(() => this.refresh())
         .catch(() => {})
     })
   }
   /** Requests a lease until it is released. */
   open(name: string, listener: LeaseListener): Lease {
-    this.#wanted.set(name, listener)
+    this.#listeners.set(name, listener)
     this.#timer ??= setInterval(
-      () => void this.look().catch(() => {}),
+      () => void this.refresh().catch(() => {}),
       this.#options.membership.timeouts.lease,
     ).unref()
     const isHeld = (): boolean => this.#isHeld(name)
@@ -69,32 +71,32 @@ export class Leases {
     }
   }
   /** Reads all leases and takes the requested ones that are free. */
-  look(): Promise<void> {
-    this.#looking ??= this.#look().finally(() => {
-      this.#looking = undefined
+  refresh(): Promise<void> {
+    this.#refreshing ??= this.#refresh().finally(() => {
+      this.#refreshing = undefined
     })
-    return this.#looking
+    return this.#refreshing
   }
   #isHeld(name: string): boolean {
     const { membership } = this.#options
-    const process = this.#held.get(name)
-    return process !== undefined && membership.sure && membership.isCurrent(process)
+    const process = this.#heldBy.get(name)
+    return process !== undefined && membership.isConfirmed && membership.isCurrent(process)
   }
-  async #look(): Promise<void> {
+  async #refresh(): Promise<void> {
     const { database, membership } = this.#options
     const process = await membership.name()
-    const doubts = this.#doubts
-    const rows = await database.read(ALL, [])
+    const doubts = this.#losses
+    const rows = await database.read(ALL_LEASES, [])
     const holders = new Map(rows.map(row => [String(row.name), String(row.process)]))
-    for (const [name, listener] of this.#wanted) {
+    for (const [name, listener] of this.#listeners) {
       const mine = holders.has(name)
         ? holders.get(name) === process
         : await this.#take(name, process)
-      if (doubts !== this.#doubts) return
+      if (doubts !== this.#losses) return
       if (mine && !this.#isHeld(name)) {
-        this.#held.set(name, process)
+        this.#heldBy.set(name, process)
         listener.onHeld()
-      } else if (!mine && this.#held.delete(name)) listener.onLost()
+      } else if (!mine && this.#heldBy.delete(name)) listener.onLost()
     }
   }
   async #take(name: string, process: string): Promise<boolean> {
@@ -102,20 +104,20 @@ export class Leases {
     return rows.length > 0
   }
   async #release(name: string): Promise<void> {
-    this.#wanted.delete(name)
-    if (this.#wanted.size === 0) {
+    this.#listeners.delete(name)
+    if (this.#listeners.size === 0) {
       clearInterval(this.#timer)
       this.#timer = undefined
     }
-    const process = this.#held.get(name)
-    this.#held.delete(name)
+    const process = this.#heldBy.get(name)
+    this.#heldBy.delete(name)
     if (process !== undefined)
       await this.#options.database.write([{ sql: RELEASE, values: [name, process] }])
   }
   #loseAll(): void {
-    this.#doubts++
-    const lost = [...this.#held.keys()]
-    this.#held.clear()
-    for (const name of lost) this.#wanted.get(name)?.onLost()
+    this.#losses++
+    const lost = [...this.#heldBy.keys()]
+    this.#heldBy.clear()
+    for (const name of lost) this.#listeners.get(name)?.onLost()
   }
 }

@@ -9,8 +9,8 @@ import { Reaper } from './reaper.ts'
 import { TIMEOUTS, type Timeouts } from './timeouts.ts'
 
 // No wall clock is used: a clock set forward must not release reservations in use. A process counts
-// no silence while the store is unavailable: once the store is back, every process sends a heartbeat
-// before any peer has made enough checks.
+// no silence while the store is unavailable: once the store is back, every process sends a
+// heartbeat before any peer has made enough checks.
 /** A row per process; its reservations are removed with the row. `client`: key of its on-crash
  *  statements; `folder`: the data folder with its progress counts. */
 export const MEMBERSHIP_TABLES: readonly Migration[] = [
@@ -27,8 +27,8 @@ export const MEMBERSHIP_TABLES: readonly Migration[] = [
       CREATE TABLE tollgate_leases (name TEXT PRIMARY KEY,
         process TEXT NOT NULL REFERENCES tollgate_processes (id) ON DELETE CASCADE)`,
   },
-  // On-crash statements without a process come from an earlier embedded store: they get a process row
-  // so that the reaper finds them.
+  // On-crash statements without a process come from an earlier embedded store: they get a process
+  // row so that the reaper finds them.
   {
     number: 5,
     text: `INSERT INTO tollgate_processes (id, beat, client)
@@ -42,7 +42,7 @@ const REGISTER = sql(
   `INSERT INTO tollgate_processes (id, beat, client, folder) VALUES (?, 0, ?, ?)
    ON CONFLICT (id) DO NOTHING`,
 )
-const BEAT = sql('beat', 'UPDATE tollgate_processes SET beat = beat + 1 WHERE id = ?')
+const HEARTBEAT = sql('beat', 'UPDATE tollgate_processes SET beat = beat + 1 WHERE id = ?')
 // A process with on-crash statements keeps its row: they decide how much of its reservations is
 // charged.
 const LEAVE = sql(
@@ -66,16 +66,16 @@ export interface MembershipOptions {
 export interface OwnMembership extends Membership {
   /** Whether a heartbeat was confirmed recently enough that no peer can take over its
    *  reservations. */
-  readonly sure: boolean
+  readonly isConfirmed: boolean
   readonly timeouts: Timeouts
   /** Starts to check the peers. Call it after every listener has been added. */
   start(): void
   /** Checks the peers at once, because one is known to have ended. */
-  look(): void
+  checkPeers(): void
   /** Adds a listener for peers that were reaped or have lost their leases. */
   onPeerLost(listener: () => void): void
   /** Stops the heartbeat; another process may continue it for the same name. */
-  rest(): void
+  stopHeartbeat(): void
   /** Leaves the installation and releases the reservations. */
   close(): Promise<void>
 }
@@ -86,20 +86,21 @@ export const registration = (name: string, client?: bigint, folder?: string): St
   values: [name, client ?? null, folder ?? null],
 })
 
-export const createMembership = (options: MembershipOptions): OwnMembership => new Own(options)
+export const createMembership = (options: MembershipOptions): OwnMembership =>
+  new ProcessMembership(options)
 
-class Own implements OwnMembership {
+class ProcessMembership implements OwnMembership {
   readonly timeouts: Timeouts
   readonly #options: MembershipOptions
   readonly #listeners = new Map<string, PeerListener>()
   readonly #reaper: Reaper
-  #beating: NodeJS.Timeout | undefined
-  #suspecting: NodeJS.Timeout | undefined
+  #heartbeatTimer: NodeJS.Timeout | undefined
+  #suspectTimer: NodeJS.Timeout | undefined
   #registering: Promise<string> | undefined
   /** Registered name; undefined before the first registration and after an expulsion. */
-  #known: string | undefined
+  #registeredName: string | undefined
   /** Monotonic time until which peers see a current heartbeat. */
-  #until = 0
+  #confirmedUntil = 0
   #closed = false
 
   constructor(options: MembershipOptions) {
@@ -114,27 +115,27 @@ class Own implements OwnMembership {
       isOwn: name => this.isCurrent(name),
     })
   }
-  get sure(): boolean {
-    return this.#known !== undefined && monotonic() < this.#until
+  get isConfirmed(): boolean {
+    return this.#registeredName !== undefined && monotonic() < this.#confirmedUntil
   }
   async name(): Promise<string> {
     // After the process was suspended, its timers may not have run yet.
-    if (this.#known !== undefined && this.sure) return this.#known
-    if (this.#known !== undefined) await this.#beat(this.#known)
-    if (this.#known !== undefined) return this.#known
+    if (this.#registeredName !== undefined && this.isConfirmed) return this.#registeredName
+    if (this.#registeredName !== undefined) await this.#sendHeartbeat(this.#registeredName)
+    if (this.#registeredName !== undefined) return this.#registeredName
     this.#registering ??= this.#register().finally(() => {
       this.#registering = undefined
     })
     return this.#registering
   }
   isCurrent(name: string): boolean {
-    return this.#known === name
+    return this.#registeredName === name
   }
   expelled(name: string): void {
     if (!this.isCurrent(name)) return
-    clearTimeout(this.#beating)
-    clearTimeout(this.#suspecting)
-    this.#known = undefined
+    clearTimeout(this.#heartbeatTimer)
+    clearTimeout(this.#suspectTimer)
+    this.#registeredName = undefined
     for (const listener of this.#listeners.values()) listener.onExpelled?.()
   }
   listen(owner: string, listener: PeerListener): void {
@@ -143,21 +144,21 @@ class Own implements OwnMembership {
   start(): void {
     if (!this.#closed) this.#reaper.start()
   }
-  look(): void {
-    this.#reaper.look()
+  checkPeers(): void {
+    this.#reaper.check()
   }
   onPeerLost(listener: () => void): void {
     this.#reaper.onPeerLost(listener)
   }
-  rest(): void {
+  stopHeartbeat(): void {
     this.#closed = true
     this.#reaper.stop()
-    clearTimeout(this.#beating)
-    clearTimeout(this.#suspecting)
+    clearTimeout(this.#heartbeatTimer)
+    clearTimeout(this.#suspectTimer)
   }
   async close(): Promise<void> {
-    this.rest()
-    const name = this.#known
+    this.stopHeartbeat()
+    const name = this.#registeredName
     if (name === undefined) return
     this.expelled(name)
     const released = [...this.#listeners.values()].flatMap(
@@ -169,42 +170,42 @@ class Own implements OwnMembership {
   async #register(): Promise<string> {
     const { database, name: given } = this.#options
     const name = given ?? `p_${randomBytes(8).toString('hex')}`
-    const asked = monotonic()
+    const sentAt = monotonic()
     const { key, folder } = (given === undefined && database.process) || {}
     await database.write([registration(name, key, await folder?.enter(String(key)))])
-    this.#known = name
-    this.#answered(asked)
-    this.#nextBeat(name)
+    this.#registeredName = name
+    this.#confirm(sentAt)
+    this.#scheduleHeartbeat(name)
     return name
   }
-  #nextBeat(name: string): void {
-    this.#beating = setTimeout(() => {
+  #scheduleHeartbeat(name: string): void {
+    this.#heartbeatTimer = setTimeout(() => {
       // The store is unavailable; the next heartbeat tries again.
-      this.#beat(name)
+      this.#sendHeartbeat(name)
         .catch(() => {})
-        .finally(() => !this.#closed && this.isCurrent(name) && this.#nextBeat(name))
+        .finally(() => !this.#closed && this.isCurrent(name) && this.#scheduleHeartbeat(name))
     }, this.timeouts.heartbeat).unref()
   }
-  async #beat(name: string): Promise<void> {
-    const asked = monotonic()
+  async #sendHeartbeat(name: string): Promise<void> {
+    const sentAt = monotonic()
     try {
-      const beat = { sql: BEAT, values: [name], rows: 1, otherwise: EXPELLED }
+      const beat = { sql: HEARTBEAT, values: [name], rows: 1, otherwise: EXPELLED }
       await this.#options.database.write([beat])
-      if (this.isCurrent(name)) this.#answered(asked)
+      if (this.isCurrent(name)) this.#confirm(sentAt)
     } catch (thrown) {
       if (!isCode(thrown, EXPELLED)) throw thrown
       this.expelled(name)
     }
   }
   /** A confirmed heartbeat counts from the time `sentAt` when it was sent. */
-  #answered(asked: number): void {
+  #confirm(sentAt: number): void {
     // The process was suspended past the deadline: it still has to report the suspicion.
-    if (this.#until > 0 && monotonic() >= this.#until) this.#suspect()
-    this.#until = asked + this.timeouts.suspect
-    clearTimeout(this.#suspecting)
+    if (this.#confirmedUntil > 0 && monotonic() >= this.#confirmedUntil) this.#suspect()
+    this.#confirmedUntil = sentAt + this.timeouts.suspect
+    clearTimeout(this.#suspectTimer)
     // A process that was suspended may receive the confirmation after the deadline.
-    const left = Math.max(0, this.#until - monotonic())
-    this.#suspecting = setTimeout(() => this.#suspect(), left).unref()
+    const left = Math.max(0, this.#confirmedUntil - monotonic())
+    this.#suspectTimer = setTimeout(() => this.#suspect(), left).unref()
   }
   #suspect(): void {
     for (const listener of this.#listeners.values()) listener.onSuspect?.()

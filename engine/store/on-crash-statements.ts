@@ -2,7 +2,7 @@
  *  exchange. */
 import type { Log, Sql, Statement } from '../plugin.ts'
 import type { OpenDatabase } from './open-database.ts'
-import { fromWire, progressed, type Spelled } from './values.ts'
+import { type EncodedStatement, fromWire, withProgress } from './values.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `on-crash statements: ${name}`, text })
 const FIND = sql(
@@ -15,13 +15,13 @@ const APPLIED = 'ALREADY_APPLIED'
 /** Store failures, or unknown results: the list is tried again at the next check. */
 const LATER: ReadonlySet<unknown> = new Set(['STORE_UNAVAILABLE', 'STORE_UNKNOWN'])
 
-interface Crashed {
+interface CrashContext {
   readonly database: Pick<OpenDatabase, 'read' | 'write' | 'process'>
   readonly log: Log
 }
 /** `key`: of the dead process. `here`: whether this machine can read its progress counts. */
 export const applyOnCrashStatements = async (
-  { database, log }: Crashed,
+  { database, log }: CrashContext,
   key: string,
   here: boolean,
 ): Promise<void> => {
@@ -29,7 +29,10 @@ export const applyOnCrashStatements = async (
   if (rows.length === 0) return
   const progress = here ? database.process?.folder?.progressOf(key) : undefined
   const apply = async (name: string, text: string): Promise<void> => {
-    const statements = progressed(JSON.parse(text) as readonly Spelled[], progress?.get(name))
+    const statements = withProgress(
+      JSON.parse(text) as readonly EncodedStatement[],
+      progress?.get(name),
+    )
     const remove = { sql: REMOVE, values: [key, name] }
     try {
       const first = { ...remove, rows: 1, otherwise: APPLIED }
@@ -46,7 +49,7 @@ export const applyOnCrashStatements = async (
   await Promise.all(rows.map(row => apply(String(row.name), String(row.statements))))
 }
 
-const statementOf = ([text, rows, ...values]: Spelled): Statement => ({
+const statementOf = ([text, rows, ...values]: EncodedStatement): Statement => ({
   sql: { name: text, text },
   values: values.map(fromWire),
   ...(rows === -2 && { rows: 'some' }),

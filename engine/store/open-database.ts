@@ -13,9 +13,9 @@ export interface DatabaseOptions {
   /** Whether to start a writer if none is running; for CLI commands. */
   readonly start?: boolean
   /** ms until a write without a result is given up. */
-  readonly patience?: number
+  readonly writeTimeout?: number
   /** Longest wait for the first connection, ms. */
-  readonly opening?: number
+  readonly openTimeout?: number
   /** Warnings for the operator from PostgreSQL; with SQLite the writer logs them. */
   report?(text: string): void
 }
@@ -25,7 +25,8 @@ export interface OpenDatabase extends Database {
   /** Sets the on-crash statements of an exchange: the store applies them if this process crashes. A
    *  later list of a name replaces the earlier one; an empty list clears it. */
   will(name: string, statements: readonly Statement[]): void
-  /** Records the progress of an exchange; its on-crash statements are applied with the last count. */
+  /** Records the progress of an exchange; its on-crash statements are applied with the last count.
+   *  */
   progress(name: string, count: number): void
   /** How peers find this process; undefined before the store is open. */
   readonly process?: {

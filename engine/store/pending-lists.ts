@@ -5,13 +5,13 @@
 /** Empty slots at the head before the array is trimmed. */
 const SLACK = 1_024
 
-export class Waiting<T> {
+export class PendingLists<T> {
   /** Number of the first slot. */
   #base = 1
   #head = 0
-  #places: (T | undefined)[] = []
+  #slots: (T | undefined)[] = []
   /** Numbers below the window: lists that are repeated after their result was lost. */
-  readonly #late = new Map<number, T>()
+  readonly #repeated = new Map<number, T>()
   #size = 0
 
   get size(): number {
@@ -19,34 +19,34 @@ export class Waiting<T> {
   }
   get(number: number): T | undefined {
     return number < this.#base + this.#head
-      ? this.#late.get(number)
-      : this.#places[number - this.#base]
+      ? this.#repeated.get(number)
+      : this.#slots[number - this.#base]
   }
   /** A new number must be the greatest so far plus one. */
   set(number: number, value: T): void {
-    if (number < this.#base + this.#head) this.#late.set(number, value)
-    else this.#places[number - this.#base] = value
+    if (number < this.#base + this.#head) this.#repeated.set(number, value)
+    else this.#slots[number - this.#base] = value
     this.#size++
   }
   delete(number: number): void {
     if (this.get(number) === undefined) return
     this.#size--
-    if (this.#late.delete(number)) return
-    this.#places[number - this.#base] = undefined
-    while (this.#head < this.#places.length && this.#places[this.#head] === undefined) this.#head++
+    if (this.#repeated.delete(number)) return
+    this.#slots[number - this.#base] = undefined
+    while (this.#head < this.#slots.length && this.#slots[this.#head] === undefined) this.#head++
     if (this.#head < SLACK) return
-    this.#places = this.#places.slice(this.#head)
+    this.#slots = this.#slots.slice(this.#head)
     this.#base += this.#head
     this.#head = 0
   }
   /** The least pending number, or `otherwise` if there is none. */
-  oldest(otherwise: number): number {
-    const first = this.#head < this.#places.length ? this.#base + this.#head : otherwise
-    return this.#late.size === 0 ? first : Math.min(first, ...this.#late.keys())
+  least(otherwise: number): number {
+    const first = this.#head < this.#slots.length ? this.#base + this.#head : otherwise
+    return this.#repeated.size === 0 ? first : Math.min(first, ...this.#repeated.keys())
   }
   /** In ascending order of numbers. */
   values(): readonly T[] {
-    const here = this.#places.slice(this.#head).filter(each => each !== undefined)
-    return [...this.#late.values(), ...here]
+    const here = this.#slots.slice(this.#head).filter(each => each !== undefined)
+    return [...this.#repeated.values(), ...here]
   }
 }

@@ -1,39 +1,39 @@
-/** The processes of one data folder. Each listens on its own socket there; the kernel closes it when
- *  the process ends, so that peers detect a crash at once. */
+/** The processes of one data folder. Each listens on its own socket there; the kernel closes it
+ *  when  the process ends, so that peers detect a crash at once. */
 import { randomUUID } from 'node:crypto'
 import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { makeSocketFolder, socketOf } from './address.ts'
-import { folderOf, progressIn, removeProgress } from './progress.ts'
+import { progressFolder, readProgress, removeProgress } from './progress.ts'
 
 /** Longest connect, ms; a process that has neither accepted nor refused by then is alive. */
-const PATIENCE = 1_000
+const CONNECT_TIMEOUT = 1_000
 
 export class ProcessFolder {
   readonly #data: string
   #id: string | undefined
-  #own: string | undefined
+  #ownKey: string | undefined
   #server: Server | undefined
 
   constructor(data: string) {
     this.#data = data
   }
-  /** Listens for this process. Resolves to the id of the folder, or to undefined if the folder cannot
-   *  be used. */
+  /** Listens for this process. Resolves to the id of the folder, or to undefined if the folder
+   *  cannot  be used. */
   async enter(key: string): Promise<string | undefined> {
     const { id } = this
     if (id === undefined || this.#server) return id
     try {
       const socket = this.#socketOf(key)
       makeSocketFolder(socket)
-      const server = createServer(visitor => visitor.destroy()).unref()
+      const server = createServer(connection => connection.destroy()).unref()
       await new Promise<void>((resolve, reject) => {
         server.on('error', reject)
         server.listen(socket, resolve)
       })
       this.#server = server
-      this.#own = key
+      this.#ownKey = key
       return id
     } catch {
       return undefined
@@ -42,35 +42,35 @@ export class ProcessFolder {
   /** Id of the folder, unique among several machines; undefined if it cannot be written. */
   get id(): string | undefined {
     try {
-      this.#id ??= idIn(join(this.#data, 'processes'))
+      this.#id ??= readFolderId(join(this.#data, 'processes'))
     } catch {}
     return this.#id
   }
   /** Whether the process of this key lives; undefined if it has no socket here. */
   async isAlive(key: string): Promise<boolean | undefined> {
-    if (key === this.#own) return true
+    if (key === this.#ownKey) return true
     return new Promise(resolve => {
-      const visit = connect(this.#socketOf(key), () => answer(true))
-      const late = setTimeout(() => answer(true), PATIENCE)
-      const answer = (alive: boolean | undefined): void => {
-        clearTimeout(late)
-        visit.destroy()
+      const connection = connect(this.#socketOf(key), () => finish(true))
+      const timer = setTimeout(() => finish(true), CONNECT_TIMEOUT)
+      const finish = (alive: boolean | undefined): void => {
+        clearTimeout(timer)
+        connection.destroy()
         resolve(alive)
       }
-      // ENOENT: no socket. ECONNREFUSED: dead. Other errors: the accept queue of a stopped process is
-      // full.
-      visit.on('error', ({ code }: NodeJS.ErrnoException) =>
-        answer(code === 'ENOENT' ? undefined : code !== 'ECONNREFUSED'),
+      // ENOENT: no socket. ECONNREFUSED: dead. Other errors: the accept queue of a stopped process
+      // is full.
+      connection.on('error', ({ code }: NodeJS.ErrnoException) =>
+        finish(code === 'ENOENT' ? undefined : code !== 'ECONNREFUSED'),
       )
     })
   }
   /** Progress counts of the exchanges of a process, by name. */
   progressOf(key: string): ReadonlyMap<string, number> {
-    return progressIn(folderOf(this.#data), key)
+    return readProgress(progressFolder(this.#data), key)
   }
   /** Removes the files of a process that was reaped. */
   remove(key: string): void {
-    removeProgress(folderOf(this.#data), key)
+    removeProgress(progressFolder(this.#data), key)
     rmSync(this.#socketOf(key), { force: true })
   }
   close(): void {
@@ -84,7 +84,7 @@ export class ProcessFolder {
 }
 
 /** Reads the id, or creates it; of several processes at once the first one wins. */
-const idIn = (folder: string): string => {
+const readFolderId = (folder: string): string => {
   const path = join(folder, 'id')
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   if (existsSync(path)) return readFileSync(path, 'utf8')

@@ -1,4 +1,5 @@
-/** The key of a process, which identifies its on-crash statements, progress counts and connection. */
+/** The key of a process, which identifies its on-crash statements, progress counts and connection.
+ *  */
 import { randomBytes } from 'node:crypto'
 
 /** Unique in the store, and short enough to be the number of an advisory lock. */

@@ -1,5 +1,5 @@
-/** Reaper: checks the heartbeats of the peers, applies the on-crash statements of dead processes and
- *  releases their reservations. A process that is only silent loses its leases. */
+/** Reaper: checks the heartbeats of the peers, applies the on-crash statements of dead processes
+ *  and  releases their reservations. A process that is only silent loses its leases. */
 import type { Log, PeerListener, Row, Sql, Statement } from '../plugin.ts'
 import { applyOnCrashStatements } from './on-crash-statements.ts'
 import type { OpenDatabase } from './open-database.ts'
@@ -11,7 +11,7 @@ const sql = (name: string, text: string, postgres = text): Sql => ({
   postgres,
 })
 /** `connected`: whether the process holds the advisory lock of its key; NULL with SQLite. */
-const ALL = sql(
+const ALL_PEERS = sql(
   'all',
   'SELECT id, beat, client, folder, NULL AS connected FROM tollgate_processes ORDER BY id',
   `SELECT id, beat, client, folder, CASE WHEN client IS NULL THEN NULL WHEN client IN (
@@ -35,7 +35,7 @@ const SAME_BEAT = sql(
 )
 const EXPIRE = sql('expire leases', 'DELETE FROM tollgate_leases WHERE process = ? RETURNING name')
 const REMOVE_ALL = sql('remove on-crash statements', 'DELETE FROM tollgate_wills WHERE client = ?')
-const ALIVE = 'STILL_ALIVE'
+const STILL_ALIVE = 'STILL_ALIVE'
 
 export interface ReaperOptions {
   readonly database: Pick<OpenDatabase, 'read' | 'write' | 'process'>
@@ -51,21 +51,22 @@ export interface Peer {
   readonly folder: string | undefined
   readonly connected: boolean | undefined
 }
-interface Seen {
+interface Observation {
   readonly beat: number
   /** Checks that found the same heartbeat again, and checks since the process was found dead. */
-  readonly looks: number
-  readonly dead: number
+  readonly checks: number
+  readonly deadChecks: number
 }
 
 /** Statements that reap a process without a heartbeat since `beat`. The write rejects with
- *  STILL_ALIVE if there was one, if on-crash statements remain, or if another process was faster. */
-export const reaping = (
+ *  STILL_ALIVE if there was one, if on-crash statements remain, or if another process was faster.
+ *  */
+export const reapingList = (
   name: string,
   beat: number,
   listeners: readonly PeerListener[],
 ): readonly Statement[] => [
-  { sql: REAP, values: [name, beat], rows: 1, otherwise: ALIVE },
+  { sql: REAP, values: [name, beat], rows: 1, otherwise: STILL_ALIVE },
   ...listeners.flatMap(each => each.reapStatements?.(name) ?? []),
 ]
 
@@ -82,22 +83,22 @@ export const reap = async (
 ): Promise<void> => {
   if (key !== undefined) await applyOnCrashStatements({ database, log }, key, here)
   for (const listener of listeners) await listener.beforeReap?.(name)
-  await database.write(reaping(name, beat, listeners))
+  await database.write(reapingList(name, beat, listeners))
 }
 /** Every registered process. */
-export const peersIn = async (database: Pick<OpenDatabase, 'read'>): Promise<readonly Peer[]> =>
-  (await database.read(ALL, [])).map(peerOf)
+export const readPeers = async (database: Pick<OpenDatabase, 'read'>): Promise<readonly Peer[]> =>
+  (await database.read(ALL_PEERS, [])).map(parsePeer)
 
 export class Reaper {
   readonly #options: ReaperOptions
-  readonly #peerLost = new Set<() => void>()
-  #seen = new Map<string, Seen>()
+  readonly #peerLostListeners = new Set<() => void>()
+  #observations = new Map<string, Observation>()
   #timer: NodeJS.Timeout | undefined
   /** Keys of processes that were reaped since the last check. */
   readonly #reaped = new Set<string>()
-  #looking: Promise<void> | undefined
+  #checking: Promise<void> | undefined
   /** Whether a check was requested during a running one. */
-  #again = false
+  #isCheckRequested = false
   #started = false
 
   constructor(options: ReaperOptions) {
@@ -106,50 +107,50 @@ export class Reaper {
   start(): void {
     if (this.#started) return
     this.#started = true
-    this.look()
+    this.check()
   }
   stop(): void {
     this.#started = false
     clearTimeout(this.#timer)
   }
   onPeerLost(listener: () => void): void {
-    this.#peerLost.add(listener)
+    this.#peerLostListeners.add(listener)
   }
-  look(): void {
+  check(): void {
     if (!this.#started) return
-    this.#again = this.#looking !== undefined
-    this.#begin(true)
+    this.#isCheckRequested = this.#checking !== undefined
+    this.#startCheck(true)
   }
-  /** `asked`: on request, not by the timer; then it probes the socket of every peer and does not
-   *  count silence. */
-  #begin(asked: boolean): void {
+  /** `isRequested`: on request, not by the timer; then it probes the socket of every peer and does
+   *  not  count silence. */
+  #startCheck(isRequested: boolean): void {
     // The store is unavailable, or another process was faster: the next check tries again.
-    this.#looking ??= this.#look(asked)
+    this.#checking ??= this.#checkPeers(isRequested)
       .catch(error => this.#options.log.debug({ error }, 'the peers could not be checked'))
       .finally(() => {
-        this.#looking = undefined
+        this.#checking = undefined
         clearTimeout(this.#timer)
-        if (this.#again) return this.look()
-        const { look } = this.#options.timeouts
-        if (this.#started) this.#timer = setTimeout(() => this.#begin(false), look).unref()
+        if (this.#isCheckRequested) return this.check()
+        const { check: look } = this.#options.timeouts
+        if (this.#started) this.#timer = setTimeout(() => this.#startCheck(false), look).unref()
       })
   }
-  async #look(asked: boolean): Promise<void> {
+  async #checkPeers(isRequested: boolean): Promise<void> {
     const { database, isOwn } = this.#options
-    const peers = await peersIn(database)
-    const before = this.#seen
-    this.#seen = new Map(
+    const peers = await readPeers(database)
+    const before = this.#observations
+    this.#observations = new Map(
       peers.map(({ name, beat }) => {
         const last = before.get(name)
-        if (last?.beat !== beat) return [name, { beat, looks: 0, dead: 0 }]
-        return [name, asked ? last : { ...last, looks: last.looks + 1 }]
+        if (last?.beat !== beat) return [name, { beat, checks: 0, deadChecks: 0 }]
+        return [name, isRequested ? last : { ...last, checks: last.checks + 1 }]
       }),
     )
-    await this.#removeLate()
+    await this.#removeLateStatements()
     const others = peers.filter(({ name }) => !isOwn(name))
     const dead: Peer[] = []
-    for (const peer of others) if (await this.#isDead(peer, peers, asked)) dead.push(peer)
-    for (const { name } of dead) this.#count(name)
+    for (const peer of others) if (await this.#isDead(peer, peers, isRequested)) dead.push(peer)
+    for (const { name } of dead) this.#countDead(name)
     const living = peers.filter(peer => !dead.includes(peer))
     for (const peer of dead)
       if (this.#isMyTurn(peer, living)) await this.#attempt(peer, () => this.#reap(peer))
@@ -159,45 +160,45 @@ export class Reaper {
   }
   /** Removes on-crash statements that a writer stored late, from the connection of a process that
    *  was already reaped. */
-  async #removeLate(): Promise<void> {
+  async #removeLateStatements(): Promise<void> {
     for (const key of this.#reaped) {
       await this.#options.database.write([{ sql: REMOVE_ALL, values: [key] }])
       this.#reaped.delete(key)
     }
   }
-  #count(name: string): void {
-    const seen = this.#seen.get(name)
-    if (seen) this.#seen.set(name, { ...seen, dead: seen.dead + 1 })
+  #countDead(name: string): void {
+    const seen = this.#observations.get(name)
+    if (seen) this.#observations.set(name, { ...seen, deadChecks: seen.deadChecks + 1 })
   }
-  #looksAt(name: string): number {
-    return this.#seen.get(name)?.looks ?? 0
+  #checksOf(name: string): number {
+    return this.#observations.get(name)?.checks ?? 0
   }
-  async #isDead(peer: Peer, all: readonly Peer[], asked: boolean): Promise<boolean> {
+  async #isDead(peer: Peer, all: readonly Peer[], isRequested: boolean): Promise<boolean> {
     const { timeouts } = this.#options
     const here = this.#isHere(peer)
-    const looks = this.#looksAt(peer.name)
+    const checks = this.#checksOf(peer.name)
     // A socket is probed only after a missed heartbeat, or when a process is known to have ended.
-    const alive = here && (asked || looks >= 2) ? await this.#isAlive(peer) : undefined
-    const silence = looks * timeouts.look
+    const alive = here && (isRequested || checks >= 2) ? await this.#isAlive(peer) : undefined
+    const silence = checks * timeouts.check
     // While PostgreSQL keeps its connection, its last statements may still run.
     if (alive === false) return peer.connected !== true || silence >= timeouts.silent
     const span = peer.connected === false ? timeouts.disconnected : timeouts.silent
     // A process whose connection or socket is open lives, however long it is silent.
     if (alive || peer.connected || silence < span) return false
-    // Its progress counts can only be read in its own folder: while any process of that folder sends
-    // heartbeats, those processes reap it.
-    return here || peer.folder === undefined || this.#isQuiet(peer.folder, span, all)
+    // Its progress counts can only be read in its own folder: while any process of that folder
+    // sends heartbeats, those processes reap it.
+    return here || peer.folder === undefined || this.#isFolderSilent(peer.folder, span, all)
   }
-  #isQuiet(folder: string, span: number, all: readonly Peer[]): boolean {
+  #isFolderSilent(folder: string, span: number, all: readonly Peer[]): boolean {
     const { timeouts } = this.#options
     const members = all.filter(each => each.folder === folder)
-    return members.every(({ name }) => this.#looksAt(name) * timeouts.look >= span)
+    return members.every(({ name }) => this.#checksOf(name) * timeouts.check >= span)
   }
   #isSilent({ name }: Peer): boolean {
     const { timeouts } = this.#options
-    const span = Math.ceil(timeouts.silent / timeouts.look)
-    const looks = this.#looksAt(name)
-    return looks > 0 && looks % span === 0
+    const span = Math.ceil(timeouts.silent / timeouts.check)
+    const checks = this.#checksOf(name)
+    return checks > 0 && checks % span === 0
   }
   /** One process reaps at a time: the first living one of the same folder, otherwise of all; the
    *  next one follows a check later if the dead process is still registered. */
@@ -206,7 +207,7 @@ export class Reaper {
     const own = able.filter(({ folder }) => folder === peer.folder)
     const candidates = own.length > 0 ? own : able
     const rank = candidates.findIndex(({ name }) => this.#options.isOwn(name))
-    return (this.#seen.get(peer.name)?.dead ?? 0) > Math.max(0, rank)
+    return (this.#observations.get(peer.name)?.deadChecks ?? 0) > Math.max(0, rank)
   }
   get #folder() {
     return this.#options.database.process?.folder
@@ -226,7 +227,7 @@ export class Reaper {
       this.#reaped.add(peer.key)
     }
     log.info({ dead: peer.name }, 'a process crashed: its reservations were released')
-    for (const listener of this.#peerLost) listener()
+    for (const listener of this.#peerLostListeners) listener()
   }
   /** A failure is retried at the next check and does not stop the other processes from being
    *  reaped. */
@@ -234,19 +235,19 @@ export class Reaper {
     try {
       await act()
     } catch (error) {
-      if ((error as { readonly code?: string }).code === ALIVE) return
+      if ((error as { readonly code?: string }).code === STILL_ALIVE) return
       this.#options.log.warn({ process: name, error }, 'a dead process could not be reaped yet')
     }
   }
   /** Expires the leases of a silent process, so that another one can do its background work. */
   async #expireLeases({ name, beat }: Peer): Promise<void> {
-    const same = { sql: SAME_BEAT, values: [name, beat], rows: 1, otherwise: ALIVE }
+    const same = { sql: SAME_BEAT, values: [name, beat], rows: 1, otherwise: STILL_ALIVE }
     const rows = await this.#options.database.write([same, { sql: EXPIRE, values: [name] }])
-    if (rows[1]?.length) for (const listener of this.#peerLost) listener()
+    if (rows[1]?.length) for (const listener of this.#peerLostListeners) listener()
   }
 }
 
-const peerOf = ({ id, beat, client, folder, connected }: Row): Peer => ({
+const parsePeer = ({ id, beat, client, folder, connected }: Row): Peer => ({
   name: String(id),
   beat: Number(beat),
   key: client === null || client === undefined ? undefined : String(client),

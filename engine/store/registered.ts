@@ -2,12 +2,12 @@
 import type { Sql } from '../plugin.ts'
 
 /** Table of the processes of an installation; `id` is the name of the process. */
-export const PROCESSES = 'tollgate_processes'
+export const PROCESSES_TABLE = 'tollgate_processes'
 
 /** `text` selects from `PROCESSES`. On PostgreSQL the row is locked until the commit; otherwise a
  *  concurrent removal of the process would miss rows that are not committed yet. */
-export const whileRegistered = (name: string, text: string, rest = ''): Sql => ({
+export const whileRegistered = (name: string, text: string, suffix = ''): Sql => ({
   name,
-  text: `${text} ${rest}`,
-  postgres: `${text} FOR KEY SHARE OF ${PROCESSES} ${rest}`,
+  text: `${text} ${suffix}`,
+  postgres: `${text} FOR KEY SHARE OF ${PROCESSES_TABLE} ${suffix}`,
 })

@@ -1,12 +1,12 @@
-/** Timeouts of the membership, the reaper and the leases: when a process counts as suspect, silent or
- *  dead. */
+/** Timeouts of the membership, the reaper and the leases: when a process counts as suspect, silent
+ *  or  dead. */
 
 /** All in ms. */
 export interface Timeouts {
   /** Interval of heartbeats. */
   readonly heartbeat: number
   /** Interval of checks of the peers; `disconnected` and `silent` are counted in checks. */
-  readonly look: number
+  readonly check: number
   /** After this long without a confirmed heartbeat a process suspects that peers consider it dead,
    *  and stops work that they may take over. Shorter than `disconnected` and `silent`. */
   readonly suspect: number
@@ -22,7 +22,7 @@ export interface Timeouts {
 
 export const TIMEOUTS: Timeouts = {
   heartbeat: 1_000,
-  look: 500,
+  check: 500,
   suspect: 3_250,
   disconnected: 3_500,
   silent: 4_000,

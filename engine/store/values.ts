@@ -29,39 +29,39 @@ export const fromWire = (wire: Wire): Value => {
 }
 
 /** Expected rows as a number: -1 any, -2 at least one. */
-export const wanted = ({ rows = -1 }: Statement): number => (rows === 'some' ? -2 : rows)
+export const encodeRows = ({ rows = -1 }: Statement): number => (rows === 'some' ? -2 : rows)
 /** A statement encoded with its text, so that another process can apply it after a crash. */
-export type Spelled = readonly [text: string, rows: number, ...values: Wire[]]
-export const spell = (statement: Statement): Spelled => [
+export type EncodedStatement = readonly [text: string, rows: number, ...values: Wire[]]
+export const encodeStatement = (statement: Statement): EncodedStatement => [
   statement.sql.text,
-  wanted(statement),
+  encodeRows(statement),
   ...statement.values.map((value, at) =>
     at === statement.progress ? { p: Number(value) } : toWire(value),
   ),
 ]
 /** Inserts the last progress of the exchange, which never decreases. Returns no statements before
  *  there is any progress: the client has received nothing yet. */
-export const progressed = (
-  statements: readonly Spelled[],
+export const withProgress = (
+  statements: readonly EncodedStatement[],
   count: number | undefined,
-): readonly Spelled[] => {
-  if (count === undefined) return statements.some(isUntouched) ? [] : statements
+): readonly EncodedStatement[] => {
+  if (count === undefined) return statements.some(hasNoProgress) ? [] : statements
   const known = (wire: Wire): Wire =>
     typeof wire === 'object' && wire !== null && 'p' in wire ? Math.max(wire.p, count) : wire
   return statements.map(([text, rows, ...values]) => [text, rows, ...values.map(known)])
 }
 
-const isUntouched = ([, , ...values]: Spelled): boolean =>
+const hasNoProgress = ([, , ...values]: EncodedStatement): boolean =>
   values.some(wire => typeof wire === 'object' && wire !== null && 'p' in wire && wire.p === 0)
 
 /** A value to bind in SQLite. A number would be bound as REAL, and sums of REAL are not exact. */
-export const toBound = (value: Value): Value => {
+export const toSqlite = (value: Value): Value => {
   if (typeof value === 'number' && Number.isInteger(value)) return BigInt(value)
   return value
 }
 
 /** Converts bigint to number where that is exact. */
-export const plainRow = (row: Record<string, Value>): Row => {
+export const normalizeRow = (row: Record<string, Value>): Row => {
   for (const name in row) {
     const value = row[name]
     if (typeof value !== 'bigint') continue

@@ -1,6 +1,6 @@
 /** The tables of the Idempotency-Keys: who lives, which keys are claimed, and what was answered. */
 import type { Migration } from '../../engine/plugin.ts'
-import { PROCESSES } from '../../engine/store/registered.ts'
+import { PROCESSES_TABLE } from '../../engine/store/registered.ts'
 
 /** A claim belongs to a process until it is answered and falls with it: whoever buries a process frees its claims in the
  *  same statement, and no claim can be made for one that is buried. */
@@ -29,7 +29,7 @@ const ENGINE = `
     route TEXT NOT NULL,
     key TEXT NOT NULL,
     request TEXT NOT NULL UNIQUE,
-    process TEXT CONSTRAINT idempotency_owner REFERENCES ${PROCESSES} (id) ON DELETE CASCADE,
+    process TEXT CONSTRAINT idempotency_owner REFERENCES ${PROCESSES_TABLE} (id) ON DELETE CASCADE,
     body TEXT NOT NULL,
     claimed BIGINT NOT NULL,
     status BIGINT,
@@ -45,7 +45,7 @@ const ENGINE = `
 const ENGINE_POSTGRES = `
   DELETE FROM idempotency_keys WHERE process IS NOT NULL;
   ALTER TABLE idempotency_keys DROP CONSTRAINT idempotency_owner,
-    ADD CONSTRAINT idempotency_owner FOREIGN KEY (process) REFERENCES ${PROCESSES} (id) ON DELETE CASCADE;
+    ADD CONSTRAINT idempotency_owner FOREIGN KEY (process) REFERENCES ${PROCESSES_TABLE} (id) ON DELETE CASCADE;
   DROP TABLE idempotency_processes`
 
 export const migrations: readonly Migration[] = [

@@ -1,6 +1,6 @@
 /** A call in one row: of an answer that is known whole before its first byte leaves, nobody needs to see the hold. */
 import type { Sql, Statement } from '../../engine/plugin.ts'
-import { PROCESSES, whileRegistered } from '../../engine/store/registered.ts'
+import { PROCESSES_TABLE, whileRegistered } from '../../engine/store/registered.ts'
 import { type Hold, lockOf, SERIAL_NOW, type Settlement } from './statements.ts'
 import { walletOf } from './wallet.ts'
 
@@ -8,7 +8,7 @@ const COLUMNS = `request, account, key, route, model, version, rule, state, held
      amount, uncollected, estimated, usage, lines, closed, key_held, serial, process`
 // No rule: its prices stand in the lines, and nobody will have to price this call once more.
 const VALUES = `?, ?, ?, ?, ?, ?, '', 'settled', ?, ?, ?, ?, ?, ?, ?, ?, CAST(? AS BIGINT), ${SERIAL_NOW}`
-const OF_THE_LIVING = `INSERT INTO charges (${COLUMNS}) SELECT ${VALUES}, id FROM ${PROCESSES} WHERE id = ?`
+const OF_THE_LIVING = `INSERT INTO charges (${COLUMNS}) SELECT ${VALUES}, id FROM ${PROCESSES_TABLE} WHERE id = ?`
 /** Nothing was taken from a share, so that only the process itself can say that it lives. */
 const FOR_NOTHING = whileRegistered('ledger: at once for nothing', OF_THE_LIVING)
 /** A burial takes the shares of its process away: that one is left is asked once for all that one commit charges (`SPENT`).

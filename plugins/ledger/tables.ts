@@ -1,7 +1,7 @@
 /** The tables of the ledger, in nanos and ms. Balances are kept by triggers: whoever closes a charge, the wallets follow
  *  in the same statement, and no code path can forget to. */
 import type { Migration } from '../../engine/plugin.ts'
-import { PROCESSES } from '../../engine/store/registered.ts'
+import { PROCESSES_TABLE } from '../../engine/store/registered.ts'
 import { OWNER_COLUMNS, walletInSql } from './wallet.ts'
 
 /** A wallet is an account's or a key's: see `walletOf`. `limited` 0: no constraint guards it, as a key's that has no quota of
@@ -151,7 +151,7 @@ export const migrations: readonly Migration[] = [
   // Who lives is asked of the engine. Those that the ledger knew are looked at there, and found.
   {
     number: 3,
-    text: `INSERT INTO ${PROCESSES} (id, beat) SELECT id, 0 FROM ledger_processes;
+    text: `INSERT INTO ${PROCESSES_TABLE} (id, beat) SELECT id, 0 FROM ledger_processes;
   DROP TABLE ledger_processes`,
   },
   // What it did is said with the row, for all that one commit charges: see `chargeAtOnce`.

@@ -1,6 +1,6 @@
 /** The tables of what is kept: responses, conversations, and what was said in them. */
 import type { Migration } from '../../engine/plugin.ts'
-import { PROCESSES } from '../../engine/store/registered.ts'
+import { PROCESSES_TABLE } from '../../engine/store/registered.ts'
 
 /** A response that is still being made belongs to a process. Whoever buries that process leaves nobody in its place: a
  *  response that is not finished and has no process has failed. */
@@ -13,7 +13,7 @@ const TABLES = `
     previous TEXT,
     conversation TEXT,
     status TEXT NOT NULL,
-    process TEXT CONSTRAINT stored_owner REFERENCES ${PROCESSES} (id) ON DELETE SET NULL,
+    process TEXT CONSTRAINT stored_owner REFERENCES ${PROCESSES_TABLE} (id) ON DELETE SET NULL,
     input TEXT NOT NULL,
     response TEXT NOT NULL,
     PRIMARY KEY (account, id));

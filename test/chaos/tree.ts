@@ -5,7 +5,11 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { requestStatus, findRunning, type RunningGateway } from '../../engine/processes/running-gateway.ts'
+import {
+  findRunning,
+  type RunningGateway,
+  requestStatus,
+} from '../../engine/processes/running-gateway.ts'
 import { usedFolder } from '../helpers/cache.ts'
 import { operatorEnv, swiftly } from '../helpers/operator.ts'
 import { eventually } from '../helpers/primary.ts'

@@ -42,7 +42,7 @@ const machines = await Promise.all(
   ),
 )
 t.teardown(() => Promise.all([...machines, upstream].map(each => each.stop())))
-const database = await openDatabase({ url, patience: 10_000 })
+const database = await openDatabase({ url, writeTimeout: 10_000 })
 t.teardown(() => database.close())
 const rows = (text: string) => database.read(sql(`test: ${text}`, text), [])
 const [one, two] = machines as [TestGateway, TestGateway]

@@ -57,7 +57,7 @@ t.test('a store that has accounts has had its welcome', async t => {
 
 t.test('two gateways start at once: one welcome', async t => {
   await empty()
-  const other = await openDatabase({ url: 'sqlite:', data: store.data, patience: 10_000 })
+  const other = await openDatabase({ url: 'sqlite:', data: store.data, writeTimeout: 10_000 })
   const texts = await Promise.all([
     auth.welcome(host, { url: 'http://x' }),
     auth.welcome({ ...host, database: other }, { url: 'http://x' }),
