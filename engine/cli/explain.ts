@@ -1,6 +1,11 @@
 /** `tollgate explain`: what one request would meet, without sending it and without a gateway. */
 import { readFileSync } from 'node:fs'
-import { type Asked, type Explanation, explain, type StageNote } from '../config/explain.ts'
+import {
+  type ExplainedRequest,
+  type Explanation,
+  explain,
+  type StageNote,
+} from '../config/explain.ts'
 import { textOf, UsageError } from './kit.ts'
 import { readOnlyDatabase, withLoaded } from './offline.ts'
 import { type Arguments, configOf, type Terminal, type Verb } from './verb.ts'
@@ -31,7 +36,10 @@ export default {
     }),
 } satisfies Verb
 
-const askedBy = ({ values, positionals: [method = '', target = ''] }: Arguments): Asked => {
+const askedBy = ({
+  values,
+  positionals: [method = '', target = ''],
+}: Arguments): ExplainedRequest => {
   if (!/^(?:\/|https?:\/\/)/i.test(target))
     throw new UsageError(`a path begins with "/": explain ${method} /${target}`)
   const file = textOf(values.body)
@@ -62,7 +70,7 @@ const hider = (secrets: Iterable<string>) => {
   return (text: string): string => list.reduce((all, each) => all.replaceAll(each, '***'), text)
 }
 
-const page = (found: Explanation, asked: Asked, terminal: Terminal): string => {
+const page = (found: Explanation, asked: ExplainedRequest, terminal: Terminal): string => {
   const { route, allowed = [], stages, targets, request } = found
   const head = terminal.paint('bold', `${asked.method} ${asked.target}`)
   if (!route) {

@@ -4,7 +4,7 @@ import { dirname, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { pluginFolders } from '../config/load.ts'
 import { fileSource, read } from '../config/read.ts'
-import { TAKEN } from '../config/schema.ts'
+import { RESERVED_NAMES } from '../config/schema.ts'
 import { UsageError } from './kit.ts'
 import { type Command, configOf, type Verb } from './verb.ts'
 
@@ -16,7 +16,7 @@ const create: Verb = {
   example: 'plugin new stamp',
   async run(args, terminal) {
     const [name = ''] = args.positionals
-    if (!/^[a-z][a-z0-9-]*$/.test(name) || [...TAKEN].includes(name))
+    if (!/^[a-z][a-z0-9-]*$/.test(name) || [...RESERVED_NAMES].includes(name))
       throw new UsageError(
         `"${name}" cannot name a plugin: lower-case letters, digits and - only, a letter first, and no key that routes have`,
       )

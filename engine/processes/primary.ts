@@ -153,7 +153,7 @@ class Primary {
       allowances: createAllowanceOwner({
         // Only a PostgreSQL store is shared with other machines.
         machines: isPostgres(settings.database) && {
-          lost: () =>
+          onUnavailable: () =>
             this.#log.warn(
               {},
               'the store does not respond: each machine uses its fair share of limits',
@@ -185,7 +185,7 @@ class Primary {
     say(formatBanner({ program, url, admin, workers: pool.workers.length, built }))
     for (const text of await builder.welcome(publicUrl(built, url))) say(text)
     const changed = (): void => void reloader.filesChanged()
-    this.#watch = watchFiles({ places: built.watched, changed })
+    this.#watch = watchFiles({ places: built.watched, onChange: changed })
     return undefined
   }
   async #listenAdmin(address: string, pool: WorkerPool, reloader: Reloader, url: string) {

@@ -1,6 +1,6 @@
 /** Reloads: turns a change into a live version or a report of problems. One build runs at a time;
  *  changes during a build cause one more. */
-import { type Problem, SHOWN } from '../config/problem.ts'
+import { DEFAULT_LIMIT, type Problem } from '../config/problem.ts'
 import type { ProcessLog } from '../observe/log.ts'
 import type { GatewayMetrics } from '../observe/metrics.ts'
 import type { Settings } from '../snapshot/snapshot.ts'
@@ -155,6 +155,6 @@ const recordReport = ({ log, metrics }: ReloadOptions, report: ReloadReport): vo
   metrics.gauge('config_version', {}, version)
   metrics.gauge('config_reload_ok', {}, outcome === 'problems' ? 0 : 1)
   if (!problems) return log.info({ version, outcome }, report.text)
-  const [all, shown] = [problems.length, problems.slice(0, SHOWN)]
+  const [all, shown] = [problems.length, problems.slice(0, DEFAULT_LIMIT)]
   log.error({ version, problems: shown, all }, 'a new version has problems')
 }
