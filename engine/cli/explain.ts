@@ -1,4 +1,5 @@
-/** `tollgate explain`: what one request would meet, without sending it and without a gateway. */
+/** `tollgate explain`: route, stages and upstream request of one request, without sending it and
+ *  without a gateway. */
 import { readFileSync } from 'node:fs'
 import {
   type ExplainedRequest,
@@ -12,13 +13,13 @@ import { type Arguments, configOf, type Terminal, type Verb } from './verb.ts'
 
 export default {
   arguments: 'METHOD PATH',
-  summary: 'Shows what one request would meet, stage by stage, without sending it.',
+  summary: 'Shows route, stages and upstream request of one request, without sending it.',
   example: 'explain POST /v1/items --body item.json --key "$KEY"',
   options: {
     body: { type: 'string', short: 'b', value: 'FILE', summary: 'the body; - reads stdin' },
     header: {
       ...{ type: 'string', short: 'H', multiple: true, value: "'NAME: VALUE'" },
-      summary: 'a header; may be given again',
+      summary: 'a header; can be repeated',
     },
     key: { type: 'string', short: 'k', value: 'KEY', summary: 'sent as Authorization: Bearer KEY' },
   },
@@ -51,7 +52,7 @@ const askedBy = ({
   }
   for (const line of Array.isArray(values.header) ? values.header : []) {
     const [, name, value] = /^([^\s:]+):\s*(.*)$/.exec(line) ?? []
-    if (name === undefined) throw new UsageError(`--header wants 'NAME: VALUE', not "${line}"`)
+    if (name === undefined) throw new UsageError(`--header needs 'NAME: VALUE', not "${line}"`)
     headers[name.toLowerCase()] = value ?? ''
   }
   return { method: method.toUpperCase(), target, headers, ...(body && { body }) }

@@ -1,4 +1,4 @@
-/** Commands of plugins: found in the configuration, run with its database and its snapshot. */
+/** Plugin commands: found by the configuration, run with its database and snapshot. */
 import type { CommandOf, Lent } from '../plugin.ts'
 import { lendBeside } from '../upstream/direct-send.ts'
 import type { VerbOf } from './contract.ts'

@@ -6,7 +6,7 @@ import type { Verb } from './verb.ts'
 
 export default {
   arguments: '[VERSION]',
-  summary: 'Puts an earlier version live again: the one named, or the one before.',
+  summary: 'Puts an earlier version live: the given number, or the previous one.',
   example: 'rollback 12',
   async run(args, terminal) {
     const [version] = args.positionals

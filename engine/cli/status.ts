@@ -1,4 +1,4 @@
-/** `tollgate status`: what the running gateway serves. */
+/** `tollgate status`: shows the live version, the workers and the last failed reload. */
 import type { ConfigView } from '../processes/admin-listener.ts'
 import { requestStatus } from '../processes/running-gateway.ts'
 import { EXIT } from './kit.ts'
