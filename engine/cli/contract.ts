@@ -1,5 +1,5 @@
 /** The page of the plugin contract about what operators use: commands, and endpoints of the admin
- *  listener.  Types only. */
+ *  listener. Types only. */
 import type { Json } from '../store/contract.ts'
 
 // ---------------------------------------------------------------- commands
@@ -20,7 +20,7 @@ export interface VerbOf<Host> {
   readonly arguments?: string
   readonly options?: Readonly<Record<string, CommandOption>>
   /** Resolves to what is printed, or, where it prints by itself, to the exit code. A thrown
-   *  UsageError, or Fault of  status 400, is exit code 2; any other Fault 3. */
+   *  UsageError, or Fault of status 400, is exit code 2; any other Fault 3. */
   run(args: CommandArguments, host: Host): Promise<CommandResult | number>
 }
 export interface CommandOption {
@@ -51,7 +51,7 @@ export interface CommandResult {
 // ---------------------------------------------------------------- the admin listener
 
 /** Answers one endpoint, `'GET /-/spenders'`, in one worker: 200 with the JSON that it returns, the
- *  status and message of  a Fault that it throws, else 500 and a line in the log. */
+ *  status and message of a Fault that it throws, else 500 and a line in the log. */
 export type AdminHandlerOf<Host> = (
   request: AdminRequest,
   host: Host & { readonly gateway: GatewayView },

@@ -1,5 +1,5 @@
 /** Compiles a document to a snapshot: upstreams, plugin tables, then every route. Reports all
- *  faults  at once. */
+ *  faults at once. */
 
 import { errors } from '../errors.ts'
 import type { Document, Lent, Plugin } from '../plugin.ts'

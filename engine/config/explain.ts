@@ -1,5 +1,5 @@
 /** Explains one request without sending it: its route, the outcome of each stage, the targets and
- *  the  upstream request. */
+ *  the upstream request. */
 import { asFault } from '../errors.ts'
 import type { Bytes, Headers, Json, Next, Target } from '../plugin.ts'
 import { Call } from '../request/exchange.ts'
@@ -179,7 +179,7 @@ const orderedCandidates = (
 }
 
 /** The upstream request as it would be sent. Everything that signing adds is masked, since it is
- *  the  credential. */
+ *  the credential. */
 const signedRequest = ({ candidate: { upstream, origin, base }, request }: Try) => {
   const plain = { ...request.headers, ...upstream.set }
   const headers = { ...plain }

@@ -26,7 +26,7 @@ interface Schema {
   readonly enum?: readonly string[]
 }
 /** Code and message arguments of a problem; path and key if they differ from the value at the path
- *  of  the error. */
+ *  of the error. */
 interface ProblemParts {
   readonly code: Parameters<typeof problem>[0]
   readonly args: readonly unknown[]

@@ -1,5 +1,5 @@
 /** Imports bundled plugins and checks their shape. A worker needs only this part of the
- *  configuration  code. */
+ *  configuration code. */
 import { setSourceMapsSupport } from 'node:module'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'

@@ -156,7 +156,7 @@ const bundle = (
   })
 
 /** An esbuild plugin that reads and hashes the sources, so that the hash belongs to the bundled
- *  bytes  even if a file is saved during the build. */
+ *  bytes even if a file is saved during the build. */
 const sourceReader = (sources: Record<string, string>) => ({
   name: 'reader',
   setup({ onLoad }: PluginBuild) {

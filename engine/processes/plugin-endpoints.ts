@@ -1,5 +1,5 @@
 /** Admin endpoints of plugins: the primary forwards a request to one worker over IPC, and the
- *  worker  runs the handler. */
+ *  worker runs the handler. */
 import { asFault } from '../errors.ts'
 import type { AddressView, GatewayView, Log } from '../plugin.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'

@@ -108,7 +108,7 @@ class Worker {
     this.#prepared.delete(version)
   }
   /** Finishes requests within `grace` ms, then exits. `patient`: idle keep-alive connections may
-   *  send  further requests first. */
+   *  send further requests first. */
   async drain(grace: number, patient = false): Promise<void> {
     this.#isDraining = true
     const jobs = this.#resources?.jobs.close()

@@ -1,5 +1,5 @@
 /** Worker side of allowances, counters that the processes of an installation share exactly: how
- *  each  supply takes, requests and returns units. */
+ *  each supply takes, requests and returns units. */
 
 import type { Allowance, Supply } from '../plugin.ts'
 import type { Channel, Revocation, SupplyKind, UnitGrant } from './channel.ts'

@@ -1,14 +1,14 @@
 /** Messages between the workers of a machine and the counter owner in the primary. */
 
 /** Ordered and lossless while both ends live: an IPC channel, or a pair in one process. `send`
- *  never  throws. */
+ *  never throws. */
 export interface Channel {
   send(message: unknown): void
   on(listener: (message: unknown) => void): void
 }
 
 /** Requests units; it carries the unused units of the worker. Amounts are decimal strings, since
- *  IPC  uses JSON. */
+ *  IPC uses JSON. */
 export interface UnitRequest extends UnusedUnits {
   readonly verb: 'ask'
   readonly id: number

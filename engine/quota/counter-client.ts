@@ -1,5 +1,5 @@
 /** Counter client of a worker: its slices of shared counters by key, and its requests to the
- *  counter  owner. */
+ *  counter owner. */
 import { LRUCache } from 'lru-cache'
 import { monotonic } from '../store/clock.ts'
 import type { Channel, SupplyKind, UnitGrant, UnitRequest, UnitReturn } from './channel.ts'
@@ -11,7 +11,7 @@ export interface AllowancesOptions {
 }
 
 /** Units of this worker for one key. `give` adds to an existing slice, otherwise it returns the
- *  units  to the owner. */
+ *  units to the owner. */
 export interface Slice {
   free: bigint
   /** Limit and window under which it was granted: a reload may change them. */
@@ -94,7 +94,7 @@ export class CounterClient {
   }
   /** Requests units from the owner and returns the slice with the request, so that the owner
    *  decides  over all units. `settle` runs when the grant arrives: the new slice must exist before
-   *  a later  revocation. */
+   *  a later revocation. */
   request(question: RequestTerms, settle: Settle): Promise<boolean> {
     const { free, since } = this.#removeSlice(question.key)
     const ask = { ...this.#address, verb: 'ask', ...question, free: String(free), since } as const

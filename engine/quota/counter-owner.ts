@@ -160,7 +160,7 @@ class CounterOwner implements AllowanceOwner {
     else this.#serve(book, count)
   }
   /** The amount plus half of a fair share of the rest: large slices far from the limit, single
-   *  units  near it. */
+   *  units near it. */
   #grant(left: bigint, amount: bigint): bigint {
     if (left < amount) return 0n
     return amount + (left - amount) / BigInt(2 * Math.max(1, this.#channels.size))
@@ -253,7 +253,7 @@ class CounterOwner implements AllowanceOwner {
 }
 
 /** Creates the counter owner of the primary. Attach the channel of each worker, and detach it when
- *  the  worker has ended. */
+ *  the worker has ended. */
 export const createAllowanceOwner = (options: OwnerOptions = {}): AllowanceOwner =>
   new CounterOwner(options)
 const max = (one: bigint, other: bigint): bigint => (one > other ? one : other)

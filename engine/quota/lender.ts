@@ -1,5 +1,5 @@
 /** Store access of shared counters, in a worker: leases units from the store on request of the
- *  counter  owner, and sends the heartbeat of the machine. */
+ *  counter owner, and sends the heartbeat of the machine. */
 import type { Database, Log, Migration, Row } from '../plugin.ts'
 import { monotonic } from '../store/clock.ts'
 import { createMembership, MEMBERSHIP_TABLES, type OwnMembership } from '../store/membership.ts'

@@ -1,5 +1,5 @@
 /** Budget leases of a machine: how much of a shared counter it may grant, when it requests more,
- *  and  when it returns units. While the store is unavailable each machine uses its fair share. */
+ *  and when it returns units. While the store is unavailable each machine uses its fair share. */
 import { randomBytes } from 'node:crypto'
 import type { Channel, LeaseResult, StoreOperation, StoreResult, UnitRequest } from './channel.ts'
 import type { SharedCounter } from './count.ts'
@@ -64,7 +64,7 @@ export class MachineLeases {
     return units > fair ? units : fair
   }
   /** Requests more units from the store if they are needed; true if the requests of this counter
-   *  must  wait. */
+   *  must wait. */
   requestMore(count: SharedCounter, worker: number, ask: UnitRequest, amount: bigint): boolean {
     const { lease } = count
     lease.lastUse = this.#options.now()

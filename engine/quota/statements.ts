@@ -4,7 +4,7 @@ import { PROCESSES_TABLE } from '../store/registered.ts'
 
 /** `began` and `ends` by the store's clock. A window row holds its used units; the units of a held
  *  supply are the sum of its slices, and its row only serialises machines. `short`: time of the
- *  last  refusal. */
+ *  last refusal. */
 export const LEASE_TABLES: readonly Migration[] = [
   {
     number: 1,
@@ -90,7 +90,7 @@ export interface LeaseTerms {
   readonly debt: bigint
 }
 /** Statements that lease units. The TAKE statement returns the state of the counter; for a held
- *  supply  the last one returns the slice of the machine. Rejects with MACHINE_GONE. */
+ *  supply the last one returns the slice of the machine. Rejects with MACHINE_GONE. */
 export const leaseUnits = (wanted: LeaseTerms): readonly Statement[] => {
   const { kind, machine, number, limit, ms, least, debt } = wanted
   const values = [limit, debt, least, least, limit, debt, least, number]

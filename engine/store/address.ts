@@ -1,5 +1,5 @@
 /** Store addresses: from a database URL to the file and the writer's socket. Every process of a
- *  data  folder derives the same paths. */
+ *  data folder derives the same paths. */
 import { createHash } from 'node:crypto'
 import { lstatSync, mkdirSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
@@ -44,7 +44,7 @@ export const makeFolders = (address: StoreAddress): void => {
   if (dirname(address.socket) !== dirname(address.file)) makeSocketFolder(address.socket)
 }
 /** Creates the folder of a socket. It may be in a shared place, so it must belong to this user
- *  only.  Throws STORE_FOLDER otherwise. */
+ *  only. Throws STORE_FOLDER otherwise. */
 export const makeSocketFolder = (socket: string): void => {
   const folder = dirname(socket)
   mkdirSync(folder, { recursive: true, mode: 0o700 })

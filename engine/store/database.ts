@@ -1,5 +1,5 @@
 /** Opens the store by its URL. With embedded SQLite, writes go over the writer's socket and reads
- *  run  in a thread, so nothing blocks this event loop. PostgreSQL is loaded only for a postgres:
+ *  run in a thread, so nothing blocks this event loop. PostgreSQL is loaded only for a postgres:
  *  URL. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { existsSync } from 'node:fs'

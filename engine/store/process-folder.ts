@@ -1,5 +1,5 @@
 /** The processes of one data folder. Each listens on its own socket there; the kernel closes it
- *  when  the process ends, so that peers detect a crash at once. */
+ *  when the process ends, so that peers detect a crash at once. */
 import { randomUUID } from 'node:crypto'
 import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer, type Server } from 'node:net'
@@ -20,7 +20,7 @@ export class ProcessFolder {
     this.#data = data
   }
   /** Listens for this process. Resolves to the id of the folder, or to undefined if the folder
-   *  cannot  be used. */
+   *  cannot be used. */
   async enter(key: string): Promise<string | undefined> {
     const { id } = this
     if (id === undefined || this.#server) return id

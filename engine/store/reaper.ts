@@ -1,5 +1,5 @@
 /** Reaper: checks the heartbeats of the peers, applies the on-crash statements of dead processes
- *  and  releases their reservations. A process that is only silent loses its leases. */
+ *  and releases their reservations. A process that is only silent loses its leases. */
 import type { Log, PeerListener, Row, Sql, Statement } from '../plugin.ts'
 import { applyOnCrashStatements } from './on-crash-statements.ts'
 import type { OpenDatabase } from './open-database.ts'
@@ -122,7 +122,7 @@ export class Reaper {
     this.#startCheck(true)
   }
   /** `isRequested`: on request, not by the timer; then it probes the socket of every peer and does
-   *  not  count silence. */
+   *  not count silence. */
   #startCheck(isRequested: boolean): void {
     // The store is unavailable, or another process was faster: the next check tries again.
     this.#checking ??= this.#checkPeers(isRequested)

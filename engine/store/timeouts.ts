@@ -1,5 +1,5 @@
 /** Timeouts of the membership, the reaper and the leases: when a process counts as suspect, silent
- *  or  dead. */
+ *  or dead. */
 
 /** All in ms. */
 export interface Timeouts {

@@ -40,7 +40,7 @@ export class PostgresClient {
   readonly #crashStatements = new Map<string, readonly EncodedStatement[]>()
   #changedNames = new Set<string>()
   /** `#mayHaveStored`: the store may have on-crash statements. `#mustResend`: it is unknown which,
-   *  so all are sent  again. */
+   *  so all are sent again. */
   #mayHaveStored = false
   #mustResend = false
   #number = 0

@@ -1,5 +1,5 @@
 /** Dialect cache: SQL texts of this process, translated to PostgreSQL once, with the name under
- *  which  they are prepared. */
+ *  which they are prepared. */
 import type { Sql } from '../../plugin.ts'
 import { type TranslatedSql, translate } from './dialect.ts'
 

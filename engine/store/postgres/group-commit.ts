@@ -1,5 +1,5 @@
 /** Group commit: applies gathered lists in one transaction, so that they share an fsync. A list
- *  that  fails does not affect the others. */
+ *  that fails does not affect the others. */
 import type { Row } from '../../plugin.ts'
 import type { Refusal } from '../sqlite/frames.ts'
 import type { Outcome } from '../sqlite/group-commit.ts'

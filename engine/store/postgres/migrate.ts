@@ -12,7 +12,7 @@ const OWNER = 'tollgate'
 const MIGRATIONS_TABLE = `CREATE TABLE IF NOT EXISTS tollgate_migrations (owner TEXT NOT NULL, number BIGINT NOT NULL,
   digest TEXT NOT NULL, at BIGINT NOT NULL, PRIMARY KEY (owner, number))`
 /** The store's own tables. A client is one process, by its key; `number` and `outcomes` belong to
- *  its  last commit. */
+ *  its last commit. */
 const OWN_MIGRATIONS: readonly Migration[] = [
   {
     number: 1,
@@ -51,7 +51,7 @@ export const prepareStore = async (options: SessionOptions): Promise<void> => {
 }
 
 /** Applies the new migrations of an owner. Throws STORE_MIGRATION with the number of the failed
- *  one;  those before it stay applied. */
+ *  one; those before it stay applied. */
 export const migrate = async (
   options: SessionOptions,
   owner: string,

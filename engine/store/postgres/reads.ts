@@ -1,5 +1,5 @@
 /** The reads of a process: up to `CONNECTIONS` connections, opened on demand. While a read runs,
- *  new  connections probe the server, so that a frozen server is told apart from a long read. */
+ *  new connections probe the server, so that a frozen server is told apart from a long read. */
 import type { Row, Sql, Value } from '../../plugin.ts'
 import { fault } from '../faults.ts'
 import type { DialectCache } from './dialect-cache.ts'

@@ -1,5 +1,5 @@
 /** Numbered migrations per owner, forward only. The writer runs one request at a time, so
- *  concurrent  migrations run in order. */
+ *  concurrent migrations run in order. */
 import { createHash } from 'node:crypto'
 import type { Migration } from '../../plugin.ts'
 import type { Sqlite } from './sqlite.ts'
@@ -18,7 +18,7 @@ const RECORD = 'INSERT INTO tollgate_migrations (owner, number, digest, at) VALU
 export const prepareStore = (store: Sqlite): void => store.connection.exec(OWN_TABLES)
 
 /** Applies the new migrations of an owner. Throws an error that names the failed one; those before
- *  it  stay applied. */
+ *  it stay applied. */
 export const migrate = (
   store: Sqlite,
   owner: string,

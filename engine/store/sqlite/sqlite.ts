@@ -104,7 +104,7 @@ const createSqlite = (connection: DatabaseSync): Sqlite => {
 }
 
 /** Prepares a statement of a list. A list is one transaction, so a statement must not end it and
- *  must  not contain a second statement. */
+ *  must not contain a second statement. */
 const prepare = (connection: DatabaseSync, text: string): PreparedStatement => {
   if (!/^\s*(SELECT|INSERT|UPDATE|DELETE|REPLACE|WITH)\b/i.test(text)) {
     throw new Error('only SELECT, INSERT, UPDATE, DELETE and WITH are allowed')

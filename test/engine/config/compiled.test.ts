@@ -1,5 +1,5 @@
 /** A schema is compiled once: the next who asks finds what was made of it, judges alike, and is not
- *  held up by a file that is  spoiled. */
+ *  held up by a file that is spoiled. */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,5 +1,5 @@
 /** How far exchanges have come, in a file that outlives their process: also of one that was taken
- *  for dead and came back, and  where there was no room for it at first. */
+ *  for dead and came back, and where there was no room for it at first. */
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

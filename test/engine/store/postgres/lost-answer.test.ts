@@ -85,7 +85,7 @@ t.test('PostgreSQL: a repeated list is written if its COMMIT never arrived', asy
 })
 
 /** A call of 100 nanos that cost 60, of an account with 1,000. Its process is heard of beside the
- *  proxy: no sign of life of it is  what gets lost. */
+ *  proxy: no sign of life of it is what gets lost. */
 const beginCall = async (t: Test, patience: number, request: string) => {
   const { proxy, direct, database } = await begin(t, patience)
   await makeLedger(direct)

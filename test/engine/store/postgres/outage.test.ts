@@ -85,7 +85,7 @@ t.test('PostgreSQL: repeatedly terminated connections lose and repeat no write',
 })
 
 /** ms for which it is frozen, and in the long form the promises: ms beyond their patience after
- *  which calls have failed, ms  until it serves again, bytes that the process grows by meanwhile.
+ *  which calls have failed, ms until it serves again, bytes that the process grows by meanwhile.
  *  */
 const FROZEN = scaled(1_500, 30_000)
 const [LATE, HEALED, GROWN] = scaled([10_000, 30_000, 2 ** 28], [1_000, 3_000, 2 ** 25])

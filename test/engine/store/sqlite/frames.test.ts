@@ -32,7 +32,7 @@ t.test('frames: parsed when split at every offset and into single bytes', async 
 })
 
 /** Store files that may use synchronous system calls: at open, at registration, when a peer is
- *  reaped, and for a progress count's  few bytes in the kernel's memory. */
+ *  reaped, and for a progress count's few bytes in the kernel's memory. */
 const WAITS = ['address.ts', 'database.ts', 'process-folder.ts', 'progress.ts']
 
 t.test('serving processes: load neither node:sqlite nor code that blocks on the store', async t => {
