@@ -1,10 +1,10 @@
-/** Run-time faults from tables: one row per code, `CODE: [status, 'message with %s', more]`. */
+/** Makes run-time faults from tables: `CODE: [status, 'message with %s', traits]`. */
 import { format, types } from 'node:util'
 import type { Fault, Headers } from './plugin.ts'
 
 export interface ErrorTraits {
   readonly retryable?: boolean
-  /** Whether the client may read the message. Default: yes, unless the status is 500. */
+  /** Whether the client may read the message. By default, unless the status is 500. */
   readonly expose?: boolean
   readonly headers?: Headers
   readonly param?: string
@@ -37,7 +37,7 @@ export class TollgateError extends Error implements Fault {
   }
 }
 
-/** Makes the constructor of one owner's errors. Arguments fill the `%s` of the row; `with` adds traits. */
+/** Makes the constructor of one owner's errors. Arguments fill the `%s` of a row. */
 export const errors =
   <Table extends ErrorTable>(table: Table) =>
   (code: keyof Table & string, args: readonly unknown[] = [], traits: ErrorTraits = {}) => {
@@ -45,7 +45,7 @@ export const errors =
     return new TollgateError(code, status, format(message, ...args), { ...own, ...traits })
   }
 
-/** Any thrown value as a fault. What is not one already is ours to hide: 500, not exposed. */
+/** Makes a fault of any thrown value: one that is no fault becomes a hidden 500. */
 export const asFault = (thrown: unknown): Fault => {
   if (!isReadable(thrown))
     return internal('a stage threw an object whose properties cannot be read', undefined)
@@ -54,24 +54,24 @@ export const asFault = (thrown: unknown): Fault => {
 const internal = (message: string, cause: unknown): TollgateError =>
   new TollgateError('INTERNAL', 500, message, { expose: false, cause })
 
-/** Whether reading it runs no code that may throw: a Proxy's does, and so may an accessor's. */
+/** Whether the members can be read without an exception: a Proxy or an accessor may throw. */
 const isReadable = (thrown: unknown): boolean => {
   if (types.isProxy(thrown)) return false
-  // Ours have no accessors; reading the stack of one that nobody shows would cost more than making it.
+  // A TollgateError has no accessors; reading its stack would cost more than making the error.
   if (typeof thrown !== 'object' || thrown === null || thrown instanceof TollgateError) return true
   try {
-    for (const name of READ) Reflect.get(thrown, name)
+    for (const name of MEMBERS_READ) Reflect.get(thrown, name)
     return true
   } catch {
     return false
   }
 }
-/** What is read of a thrown value. */
-const READ = 'code status message expose retryable headers param cause stack'.split(' ')
-/** What may stand as the cause of a fault. */
+/** Members of a thrown value that are read. */
+const MEMBERS_READ = 'code status message expose retryable headers param cause stack'.split(' ')
+/** A thrown value, if it can be the cause of a fault. */
 export const causeOf = (thrown: unknown): unknown => (isReadable(thrown) ? thrown : undefined)
 
-/** What a thrown value says of itself. */
+/** The message of a thrown value. */
 export const textOf = (thrown: unknown): string => {
   try {
     return thrown instanceof Error ? thrown.message : String(thrown)

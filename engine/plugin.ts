@@ -28,9 +28,8 @@ export interface Plugin<Options = unknown> {
   readonly needs?: readonly string[]
   /** Once per route and version. Starts no traffic and no timers: `host` has what replaces them. */
   setup(options: Options, host: Host): Stage | Promise<Stage>
-  /** Commands: `tollgate NAME …`. */
+  /** Commands: `tollgate NAME …`; endpoints of the admin listener: `'GET /-/spenders'`. */
   readonly commands?: Readonly<Record<string, Command>>
-  /** Endpoints of the admin listener: `'GET /-/spenders'` -> handler. */
   readonly admin?: Readonly<Record<string, AdminHandlerOf<Lent>>>
   /** Runs in one process after the first version serves. Its text is printed under the banner. */
   welcome?(host: Lent, gateway: { readonly url: string }): Promise<string | undefined>
@@ -48,7 +47,7 @@ export interface Stage {
   message?(message: Message, out: (m: Message) => void, exchange: Exchange): void | Promise<void>
   /** Renders a fault in the client's dialect, also 404, a failed commit, a broken plugin. Pure. */
   fail?(fault: Fault, exchange: Exchange): Refusal
-  /** Whether the client asks for a stream. Decides on `: ping` comments, the first such stage alone. */
+  /** Whether the client asks for a stream, for `ping:`. The first stage that can tell decides. */
   streams?(request: Request): boolean | Promise<boolean>
   /** What this stage would do, for `tollgate explain`. */
   explain?(exchange: Exchange): Json

@@ -1,59 +1,36 @@
-/** The listening node:http server: its limits and deadlines, what its parser refuses, how it drains. */
+/** The listening node:http server: its limits and timeouts, its events, its drain. */
 import { once } from 'node:events'
 import type http from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { Gateway } from './gateway.ts'
 import { createServer } from './request/node-http.ts'
 import type { Resources } from './snapshot/host.ts'
-import type { Snapshot } from './snapshot/snapshot.ts'
+import type { Settings, Snapshot } from './snapshot/snapshot.ts'
 
 export interface GatewayServer {
   readonly http: http.Server
-  /** Requests and connections under way. */
+  /** Requests and WebSockets under way. */
   readonly open: number
   listen(port: number, host: string): Promise<AddressInfo>
-  /** Connections that were taken and are still there. */
+  /** Open connections that `take` accepted. */
   readonly connections: number
   /** Serves a connection that another process accepted. */
   take(socket: Socket): void
   /** From now on every reply ends its connection. */
   leave(): void
-  /** Stops accepting; what is under way may end within the grace (ms), then it is cut with an event and settled. */
+  /** Stops accepting; after the grace (ms) cuts what is under way with an event, and settles it. */
   drain(grace: number): Promise<void>
 }
 
-/** `current` is asked per request: a reload swaps what it returns. Limits of the listener are those of the first snapshot. */
+/** Calls `current` for every request. The first snapshot limits the listener. */
 export const createGatewayServer = (
   current: () => Snapshot,
   resources: Resources,
 ): GatewayServer => {
-  const { limits, timeouts } = current().settings
   const gateway = new Gateway(current, resources)
-  const look = Math.ceil(Math.min(500, timeouts.header / 10)) || 500
-  const server = createServer(
-    {
-      maxHeaderSize: limits.header_bytes + limits.url,
-      // Whoever would be late at the next look is let go at this one.
-      headersTimeout: timeouts.header && timeouts.header - look,
-      requestTimeout: 0, // uploads may take long; a minimum pace guards them (body.ts)
-      keepAliveTimeout: timeouts.keep_alive,
-      connectionsCheckingInterval: look,
-      requireHostHeader: false, // Node would answer by itself, and serve what stands behind it
-      // Any other offer (h2c) is declined by going on in HTTP/1.1, as RFC 9110 §7.8 has it.
-      shouldUpgradeCallback: incoming => incoming.headers.upgrade?.toLowerCase() === 'websocket',
-    },
-    (incoming, response) => gateway.accept(incoming, response),
-  )
-  server.maxHeadersCount = 0 // with a number, Node hides what is beyond it; we count and refuse
-  server.maxConnections = limits.connections || Math.max(16, openFiles() / 2 - RESERVED)
+  const server = createHttpServer(gateway, current().settings)
   let connections = 0
-  let tracking = false
-  server.on('upgrade', (incoming, socket, head) => gateway.upgrade(incoming, socket, head))
-  // A body that is asked about first is asked for when somebody reads it; until then a refusal can save it.
-  server.on('checkContinue', (incoming, response) => gateway.accept(incoming, response, true))
-  server.on('checkExpectation', (incoming, response) => gateway.accept(incoming, response))
-  server.on('connect', (incoming, socket) => gateway.connect(incoming, socket))
-  server.on('clientError', (error, socket) => gateway.malformed(error, socket))
+  let checking = false
   return {
     http: server,
     get open() {
@@ -69,8 +46,8 @@ export const createGatewayServer = (
     },
     take(socket) {
       if (connections >= server.maxConnections) return void socket.destroy()
-      // A server that never listens must be told when to begin looking for heads that do not come.
-      if (!tracking) tracking = server.emit('listening')
+      // Node checks header timeouts from `listening` on, which must be emitted here.
+      if (!checking) checking = server.emit('listening')
       connections++
       socket.on('close', () => connections--)
       socket.setNoDelay(true)
@@ -81,10 +58,37 @@ export const createGatewayServer = (
   }
 }
 
-/** Files of this process's own: the log, the store, pipes to other processes. */
+const createHttpServer = (gateway: Gateway, { limits, timeouts }: Settings): http.Server => {
+  const checkEvery = Math.ceil(Math.min(500, timeouts.header / 10)) || 500
+  const server = createServer(
+    {
+      maxHeaderSize: limits.header_bytes + limits.url,
+      // A head that would be late at the next check is refused at this one.
+      headersTimeout: timeouts.header && timeouts.header - checkEvery,
+      requestTimeout: 0, // uploads may take long; a minimum pace limits them (request/body-pace.ts)
+      keepAliveTimeout: timeouts.keep_alive,
+      connectionsCheckingInterval: checkEvery,
+      requireHostHeader: false, // Node would respond by itself, and serve the requests behind it
+      // Any other offer (h2c) is declined by a response in HTTP/1.1 (RFC 9110 §7.8).
+      shouldUpgradeCallback: incoming => incoming.headers.upgrade?.toLowerCase() === 'websocket',
+    },
+    (incoming, response) => gateway.accept(incoming, response),
+  )
+  server.maxHeadersCount = 0 // with a limit Node drops headers silently; readHead refuses them
+  server.maxConnections = limits.connections || Math.max(16, openFiles() / 2 - RESERVED)
+  server.on('upgrade', (incoming, socket, head) => gateway.upgrade(incoming, socket, head))
+  // `100 Continue` is sent when the body is taken; until then a refusal saves the upload.
+  server.on('checkContinue', (incoming, response) => gateway.accept(incoming, response, true))
+  server.on('checkExpectation', (incoming, response) => gateway.accept(incoming, response))
+  server.on('connect', (incoming, socket) => gateway.connect(incoming, socket))
+  server.on('clientError', (error, socket) => gateway.malformed(error, socket))
+  return server
+}
+
+/** Open files of the process itself: the log, the store, pipes to other processes. */
 const RESERVED = 24
 const readOpenFiles = (): number => {
-  // Without it the report asks for the names of all peers.
+  // Without it the report resolves the names of all peers.
   const report = Object.assign(process.report, { excludeNetwork: true })
   const { userLimits } = report.getReport() as {
     userLimits?: { open_files?: { soft?: number | 'unlimited' } }
@@ -92,7 +96,7 @@ const readOpenFiles = (): number => {
   const soft = userLimits?.open_files?.soft
   return typeof soft === 'number' ? soft : Number.MAX_SAFE_INTEGER
 }
-/** Every connection may need another one to an upstream. Asked for once: the report is on all that a process has open. */
+/** The limit of open files. Read once: the report is expensive. */
 const openFiles = ((known?: number) => (): number => {
   known ??= readOpenFiles()
   return known

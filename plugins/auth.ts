@@ -3,22 +3,22 @@ import type { Exchange, Next, Plugin, Stage } from '../engine/plugin.ts'
 import { configuredCurrency } from './billing/currency.ts'
 import { exampleModel, modelsOf } from './catalogue/configured.ts'
 import { commands } from './credentials/commands.ts'
-import { Credentials, type Entry } from './credentials/credentials.ts'
-import { refusal } from './credentials/faults.ts'
 import {
   type AuthOptions,
+  type AuthRequirement,
+  authRequirementOf,
   CREDENTIAL_HEADERS,
-  type Demand,
-  demandOf,
   type Mode,
   readerOf,
-  withholdCredential,
-  withoutKey,
-} from './credentials/presented.ts'
+  removeQueryKey,
+  removeSubprotocolKey,
+} from './credentials/credential-extraction.ts'
+import { Credentials, type Entry } from './credentials/credentials.ts'
+import { FailedAuthLimiter } from './credentials/failed-auth-limiter.ts'
+import { refusal } from './credentials/faults.ts'
+import { bootstrap } from './credentials/first-run-bootstrap.ts'
 import { claimedKind, type Kind } from './credentials/secret.ts'
-import { Strangers } from './credentials/strangers.ts'
 import { migrations } from './credentials/tables.ts'
-import { welcome } from './credentials/welcome.ts'
 import { creditAccount } from './ledger/views/wallets.ts'
 import { ACCOUNT } from './slots.ts'
 
@@ -28,7 +28,7 @@ const mode = {
     'key: an API key in a header (Authorization: Bearer or Token, x-api-key, x-goog-api-key, api-key, mj-api-secret, a realtime subprotocol); ' +
     'query-key: an API key as ?key=; system-token: a system token in Authorization, with or without Bearer; none: anyone',
 }
-const known = { ...mode, enum: mode.enum.filter(each => each !== 'none') }
+const knownModes = { ...mode, enum: mode.enum.filter(each => each !== 'none') }
 const anyOf = (one: object) => [one, { type: 'array', items: one, minItems: 1, uniqueItems: true }]
 const KINDS: Readonly<Record<Mode, Kind | undefined>> = {
   key: 'key',
@@ -56,7 +56,7 @@ export default {
         properties: {
           by: {
             description: 'One mode, or several of which any will do; key by default.',
-            anyOf: anyOf(known),
+            anyOf: anyOf(knownModes),
             examples: ['key', ['key', 'system-token']],
           },
           role: {
@@ -76,13 +76,13 @@ export default {
   migrations,
   commands,
   welcome: (host, { url }) =>
-    welcome(host, {
+    bootstrap(host, {
       ...{ url, model: exampleModel(modelsOf(host)), currency: configuredCurrency(host).name },
       credit: (amount, at) =>
         creditAccount({ account: 1, kind: 'credit', amount, note: 'demo', at }),
     }),
   setup(options, host): Stage {
-    const demand = demandOf(options)
+    const demand = authRequirementOf(options)
     const kinds = new Set(demand.modes.flatMap(each => KINDS[each] ?? []))
     if (kinds.size === 0) return {}
     const credentials = host.share(
@@ -90,26 +90,31 @@ export default {
       '1',
       () => new Credentials(host.database),
     )
-    const strangers = host.share('accounts/strangers', '1', () => new Strangers())
-    return stage(demand, kinds, { credentials, strangers }, host.route.method === 'WS')
+    const strangers = host.share('accounts/strangers', '1', () => new FailedAuthLimiter())
+    return createStage(
+      demand,
+      kinds,
+      { credentials, limiter: strangers },
+      host.route.method === 'WS',
+    )
   },
 } satisfies Plugin<AuthOptions>
 
-interface Known {
+interface CredentialStores {
   readonly credentials: Credentials
-  readonly strangers: Strangers
+  readonly limiter: FailedAuthLimiter
 }
-const stage = (
-  { modes, role }: Demand,
+const createStage = (
+  { modes, role }: AuthRequirement,
   kinds: ReadonlySet<Kind>,
-  { credentials, strangers }: Known,
-  socket: boolean,
+  { credentials, limiter }: CredentialStores,
+  isWebSocket: boolean,
 ): Stage => {
   const read = readerOf(modes)
   const optional = modes.includes('none')
   const [first = 'key'] = kinds
   /** A credential that may be looked up, or undefined for a caller without one. */
-  const present = (exchange: Exchange): string | undefined => {
+  const credentialOf = (exchange: Exchange): string | undefined => {
     const presented = read(exchange)
     if (presented === null) throw refusal('AUTH_AMBIGUOUS')
     if (presented === undefined) {
@@ -123,14 +128,14 @@ const stage = (
   const lookUp = async (presented: string, exchange: Exchange, next: Next): Promise<void> => {
     const kind = claimedKind(presented) ?? first
     const { address } = exchange.request.client
-    const found = await strangers.look(address, suspected =>
+    const found = await limiter.lookUp(address, suspected =>
       credentials.find(presented, kind, suspected),
     )
     admit(exchange, found)
     await next()
   }
   const admit = (exchange: Exchange, { account, refused, expires }: Entry): void => {
-    if (refused === 'AUTH_UNKNOWN') throw strangers.refuse(exchange.request.client.address)
+    if (refused === 'AUTH_UNKNOWN') throw limiter.countFailure(exchange.request.client.address)
     if (refused) throw refusal(refused)
     if (expires <= Date.now()) throw refusal('AUTH_EXPIRED')
     if (role === 'admin' && account?.role !== 'admin') throw refusal('AUTH_ROLE', [role])
@@ -138,18 +143,18 @@ const stage = (
   }
   return {
     handle(exchange, next) {
-      const presented = present(exchange)
+      const presented = credentialOf(exchange)
       if (presented === undefined) return next()
-      const known = credentials.atHand(presented)
+      const known = credentials.cached(presented)
       if (!known) return lookUp(presented, exchange, next)
       admit(exchange, known)
       return next()
     },
     // The upstream has a key of its own, and this one is not for its eyes.
-    ...((modes.includes('query-key') || socket) && {
+    ...((modes.includes('query-key') || isWebSocket) && {
       async forward({ request }, next) {
-        if (modes.includes('query-key')) request.path = withoutKey(request.path)
-        if (socket) withholdCredential(request.headers)
+        if (modes.includes('query-key')) request.path = removeQueryKey(request.path)
+        if (isWebSocket) removeSubprotocolKey(request.headers)
         await next()
       },
     }),

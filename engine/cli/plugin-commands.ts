@@ -1,6 +1,6 @@
 /** Plugin commands: found by the configuration, run with its database and snapshot. */
+import { lendBeside } from '../config/compile/host.ts'
 import type { CommandOf, Lent } from '../plugin.ts'
-import { lendBeside } from '../upstream/direct-send.ts'
 import type { VerbOf } from './contract.ts'
 import { type Offline, type Open, withLoaded } from './offline.ts'
 import type { Command, Terminal, Verb } from './verb.ts'

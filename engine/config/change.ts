@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isFields } from '../kit.ts'
 import type { Json } from '../plugin.ts'
-import type { Blueprint } from '../snapshot/blueprint.ts'
+import type { Blueprint } from './compile/blueprint.ts'
 
 type Map = { readonly [key: string]: Json }
 

@@ -5,19 +5,15 @@ import { errors } from '../errors.ts'
 import type { Document, Lent, Plugin } from '../plugin.ts'
 import { createIds } from '../request/ids.ts'
 import { runTurn } from '../request/resumed-call.ts'
-import { matchIn } from '../request/route-match.ts'
-import type { Blueprint } from '../snapshot/blueprint.ts'
-import { lend, type Resources } from '../snapshot/host.ts'
+import type { Resources } from '../snapshot/host.ts'
 import { type CompiledRoute, type Endpoint, Snapshot } from '../snapshot/snapshot.ts'
 import { MEMBERSHIP_TABLES } from '../store/membership.ts'
-import { sendOutside, viewsOf } from '../upstream/direct-send.ts'
+import { sendOutside } from '../upstream/direct-send.ts'
 import { createEgress, type Egress } from '../upstream/egress.ts'
-import {
-  compileUpstream,
-  type Lend,
-  type Upstream,
-  type UpstreamOptions,
-} from '../upstream/upstreams.ts'
+import type { Upstream } from '../upstream/upstreams.ts'
+import type { Blueprint } from './compile/blueprint.ts'
+import { lend, matchIn, viewsOf } from './compile/host.ts'
+import { compileUpstream, type Lend, type UpstreamOptions } from './compile/upstreams.ts'
 import { CompileError, type CompileFault, describe } from './compile-problem.ts'
 import { compileRoute, type RouteContext, type RouteOptions } from './route.ts'
 import { readSettings } from './settings.ts'

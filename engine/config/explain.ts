@@ -4,7 +4,6 @@ import { asFault } from '../errors.ts'
 import type { Bytes, Headers, Json, Next, Target } from '../plugin.ts'
 import { Call } from '../request/exchange.ts'
 import { received } from '../request/resumed-call.ts'
-import { meet } from '../request/route-match.ts'
 import type { Store } from '../request/writes.ts'
 import type { NamedStage, Snapshot } from '../snapshot/snapshot.ts'
 import { openTry, type Try } from '../upstream/attempt.ts'
@@ -58,8 +57,8 @@ export const explain = async (
   request: ExplainedRequest,
 ): Promise<Explanation> => {
   const { method } = request
-  const match = meet(snapshot, method, request.target, String(request.headers.host ?? ''))
-  const { compiled, params, path, search, allowed } = match
+  const host = String(request.headers.host ?? '')
+  const { compiled, params, path, search, allowed } = snapshot.match(method, request.target, host)
   if (!compiled) return { allowed, stages: [], targets: [] }
   const { route, stages, rules } = compiled
   const wire = { path: search === '' ? path : `${path}?${search}`, headers: request.headers }
@@ -147,7 +146,7 @@ const walk = async <Subject extends Call | Try>(
 const isAnswered = (subject: Call | Try): boolean => {
   if (subject instanceof Call) return subject.answered
   try {
-    return subject.need() !== undefined
+    return subject.requireReply() !== undefined
   } catch {
     return false
   }

@@ -3,10 +3,10 @@
 import { createHash } from 'node:crypto'
 import { dirname, join, resolve } from 'node:path'
 import type { Document, Json, Plugin } from '../plugin.ts'
-import type { Blueprint, Bundle } from '../snapshot/blueprint.ts'
 import type { Resources } from '../snapshot/host.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { check } from './check.ts'
+import type { Blueprint, Bundle } from './compile/blueprint.ts'
 import { CompileError, type CompileFault, compile } from './compile.ts'
 import { labelOf } from './faults.ts'
 import { importPlugins, placeInStack } from './import.ts'
@@ -17,8 +17,8 @@ import { fileSource, type Reading, read, type Source } from './read.ts'
 import { isSecret, withPassword } from './variables.ts'
 import { watchedPaths } from './watch.ts'
 
-export type { Blueprint } from '../snapshot/blueprint.ts'
 export { describeChange } from './change.ts'
+export type { Blueprint } from './compile/blueprint.ts'
 export { fromBlueprint } from './import.ts'
 
 export interface PrepareOptions {

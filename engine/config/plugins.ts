@@ -19,8 +19,8 @@ import {
   type PluginBuild,
   version,
 } from 'esbuild'
-import type { Bundle } from '../snapshot/blueprint.ts'
 import { shownPath } from '../snapshot/shown-path.ts'
+import type { Bundle } from './compile/blueprint.ts'
 import { entriesIn, type PluginEntry } from './plugin-files.ts'
 import { type Place, type Problem, problems } from './problem.ts'
 import { RESERVED_NAMES } from './schema.ts'

@@ -4,19 +4,16 @@ import type { Exchange, Json, Lent, Log, Plugin, Route, Stage, Target } from '..
 import type { Call } from '../request/exchange.ts'
 import { compose, type Guard, type Run, type Step } from '../request/pipeline.ts'
 import { plainRefusal } from '../response/refusal.ts'
-import { hostFor, type Resources } from '../snapshot/host.ts'
+import type { Resources } from '../snapshot/host.ts'
 import type { CompiledRoute, NamedStage, Settings } from '../snapshot/snapshot.ts'
-import { duration, size } from '../snapshot/units.ts'
 import { sendTry, type Try } from '../upstream/attempt.ts'
 import type { Balance } from '../upstream/balance.ts'
 import { type DispatchRules, dispatcher } from '../upstream/dispatch.ts'
-import {
-  type Deadlines,
-  readDeadlines,
-  type Upstream,
-  type UpstreamOptions,
-} from '../upstream/upstreams.ts'
+import type { Deadlines, Upstream } from '../upstream/upstreams.ts'
 import { dialer } from '../websocket/dial.ts'
+import { hostFor } from './compile/host.ts'
+import { duration, size } from './compile/units.ts'
+import { readDeadlines, type UpstreamOptions } from './compile/upstreams.ts'
 import { type CompileFault, describe } from './compile-problem.ts'
 
 /** A validated route; every other key holds the options of a plugin. */
@@ -142,17 +139,15 @@ const assembleRoute = (
     observe: (upstream, outcome) => kit.resources.metrics.attempt(upstream, outcome),
   }
   const dispatch = dispatcher(rules, ring, {
-    wait: ({ exchange }, stage, at) => exchange.guard(stage, forwards[at]?.name),
-    closed: ({ exchange }) => exchange.stalled,
+    wait: ({ exchange }, stage, at) => exchange.stages.guard(stage, forwards[at]?.name),
+    closed: ({ exchange }) => exchange.stages.stalled,
   })
   const steps = handles.map(each => each.step)
   const guard: Guard<Call> = {
-    wait: (call, stage, at) => call.guard(stage, handles[at]?.name),
-    closed: call => call.stalled,
+    wait: (call, stage, at) => call.stages.guard(stage, handles[at]?.name),
+    closed: call => call.stages.stalled,
   }
   const renderer = stages.find(({ stage }) => stage.fail)?.stage
-  const streamingStage = stages.find(({ stage }) => stage.streams)?.stage
-  const streams = streamingStage?.streams?.bind(streamingStage)
   return {
     route,
     stages,
@@ -177,8 +172,21 @@ const assembleRoute = (
     rules,
     hangup: hangupOf(options.hangup),
     ping: options.ping ? duration(options.ping) : 0,
-    streams: async request => streams?.(request) ?? false,
+    streams: asksForStream(stages),
     websocket: { payload },
+  }
+}
+
+/** By its `accept`, or as the first stage that can tell reads it. What cannot be read asks for none. */
+const asksForStream = (stages: readonly NamedStage[]): CompiledRoute['streams'] => {
+  const teller = stages.find(({ stage }) => stage.streams)?.stage
+  return async request => {
+    if (request.headers.accept?.includes('text/event-stream')) return true
+    try {
+      return (await teller?.streams?.(request)) ?? false
+    } catch {
+      return false
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 /** Reads the `settings:` section with defaults; durations in ms, sizes in bytes. */
 import type { Settings } from '../snapshot/snapshot.ts'
-import { duration, size } from '../snapshot/units.ts'
+import { duration, size } from './compile/units.ts'
 
 type RawSettings<T> = { readonly [K in keyof T]?: unknown }
 const part = <K extends keyof Settings>(

@@ -2,25 +2,25 @@
 import { connect as connectTcp, isIP, type OnReadOpts, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 
-export interface Place {
+export interface Endpoint {
   /** A name, or an address without brackets. */
   readonly host: string
   readonly port: number
   readonly secure: boolean
 }
-interface Connecting {
-  /** ms until the connection must stand. */
+interface ConnectOptions {
+  /** ms within which the connection must be established. */
   readonly timeout: number
-  /** Where what arrives is put, and who is told. Without it the socket is read as a stream. */
+  /** Buffer and callback of reads. Without it the socket is read as a stream. */
   readonly onread?: OnReadOpts
-  /** Of an earlier connection to the same place: a handshake less. */
+  /** TLS session of an earlier connection, to resume. */
   readonly session?: Buffer | undefined
 }
-/** Calls `done` once: with an error, or with a socket that stands. */
-export type Connect = (place: Place, connecting: Connecting, done: Connected) => void
-type Connected = (...told: [Error, undefined] | [undefined, Socket]) => void
+/** Calls `done` once: with an error, or with a connected socket. */
+export type Connect = (place: Endpoint, connecting: ConnectOptions, done: ConnectCallback) => void
+type ConnectCallback = (...told: [Error, undefined] | [undefined, Socket]) => void
 
-/** ms of silence until the system asks whether the other side is still there. */
+/** ms without traffic until TCP keep-alive probes are sent. */
 const PROBE_AFTER = 60_000
 
 export const connect: Connect = (place, { timeout, onread, session }, done) => {
@@ -42,22 +42,23 @@ export const connect: Connect = (place, { timeout, onread, session }, done) => {
   const settle = (error: Error | undefined): void => {
     clearTimeout(timer)
     socket.removeListener('error', settle)
-    socket.removeListener(ready, stands)
+    socket.removeListener(ready, onReady)
     if (!error) return done(undefined, socket)
     socket.on('error', ignore).destroy()
     done(error, undefined)
   }
-  const stands = (): void => settle(undefined)
+  const onReady = (): void => settle(undefined)
   const ready = secure ? 'secureConnect' : 'connect'
-  const late = (): void => settle(new Error(`no connection to ${host}:${port} in ${timeout} ms`))
-  const timer = setTimeout(late, timeout)
+  const onTimeout = (): void =>
+    settle(new Error(`no connection to ${host}:${port} in ${timeout} ms`))
+  const timer = setTimeout(onTimeout, timeout)
   socket.once('error', settle)
-  socket.once(ready, stands)
+  socket.once(ready, onReady)
 }
 const ignore = (): void => {}
 
-/** Where an http or https URL leads. */
-export const placeOf = (url: URL): Place => {
+/** The endpoint of an http or https URL. */
+export const endpointOf = (url: URL): Endpoint => {
   const secure = url.protocol === 'https:'
   const port = url.port === '' ? (secure ? 443 : 80) : Number(url.port)
   return { host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port, secure }

@@ -1,63 +1,67 @@
-/** One connection to an upstream: sends one request at a time and reads its answer. */
+/** One connection to an upstream: sends one request at a time and reads its response. */
 import type { Socket } from 'node:net'
 import { asBuffer } from '../kit.ts'
 import type { Bytes } from '../plugin.ts'
 import { ONE_WRITE } from '../request/bytes.ts'
-import { type Request, type RequestHead, Unsendable } from './request-head.ts'
-import { AnswerParser, type Parts } from './response-parser.ts'
+import { type Request, type RequestHead, UnsendableRequest } from './request-head.ts'
+import { ResponseParser, type ResponseParts } from './response-parser.ts'
 
-/** Who sends a request, and is told of its answer. */
-export interface Asker extends Parts {
-  /** Whether nobody wants the answer any more. */
+/** Receives the response to a request. */
+export interface ResponseHandler extends ResponseParts {
+  /** Whether the request was abandoned. */
   readonly over: boolean
-  /** From here on bytes may have left. */
-  begun(connection: Connection): void
-  /** There is no answer, or no more of it. Last, in the place of `end`. */
-  broke(error: Error): void
+  /** From here on bytes may have been sent. */
+  onStart(connection: Connection): void
+  /** There is no response, or no more of it: called last, instead of `onEnd`. */
+  onError(error: Error): void
 }
-/** Told of a connection that has answered (and may be used again), and of one that is gone. */
-export interface Keeper {
-  freed(connection: Connection): void
-  gone(connection: Connection): void
+/** Called when a connection can be used again, and when it is closed. */
+export interface ConnectionOwner {
+  onReleased(connection: Connection): void
+  onClosed(connection: Connection): void
 }
 
 export class Connection {
-  /** By performance.now(): an idle connection is not used after it. */
+  /** An idle connection is not used after this time (ms, monotonic). */
   idleUntil = 0
-  readonly #keeper: Keeper
-  readonly #parser = new AnswerParser()
+  readonly #owner: ConnectionOwner
+  readonly #parser = new ResponseParser()
   #socket: Socket | undefined
-  #asker: Asker | undefined
-  /** A streamed body is still on its way up. */
+  #handler: ResponseHandler | undefined
+  /** A streamed body is still being sent. */
   #sending = false
   #paused = false
-  #gone = false
+  #closed = false
 
-  constructor(keeper: Keeper) {
-    this.#keeper = keeper
+  constructor(keeper: ConnectionOwner) {
+    this.#owner = keeper
   }
-  /** What the upstream says of how long it keeps an idle connection, ms. */
-  get keeps(): number | undefined {
-    return this.#parser.keeps
+  /** How long the upstream says that it keeps an idle connection, ms. */
+  get keepAliveMs(): number | undefined {
+    return this.#parser.keepAliveMs
   }
   get paused(): boolean {
     return this.#paused
   }
-  /** The socket stands. */
-  opened(socket: Socket): void {
+  /** Takes a connected socket. */
+  attach(socket: Socket): void {
     this.#socket = socket
-    socket.on('error', error => this.#leave(error))
-    socket.on('end', () => this.#ended())
-    socket.on('close', () => this.#leave(new Error('the connection was closed')))
+    socket.on('error', error => this.#close(error))
+    socket.on('end', () => this.#onSocketEnd())
+    socket.on('close', () => this.#close(new Error('the connection was closed')))
   }
-  /** `head`: of writeHead. */
-  send({ text: head, length }: RequestHead, { method, body }: Request, asker: Asker): void {
+  /** `head`: made by formatHead. */
+  send(
+    { text: head, length }: RequestHead,
+    { method, body }: Request,
+    handler: ResponseHandler,
+  ): void {
     const socket = this.#socket as Socket
-    this.#asker = asker
-    this.#parser.expect(method, asker)
-    asker.begun(this)
+    this.#handler = handler
+    this.#parser.expect(method, handler)
+    handler.onStart(this)
     if (body === undefined) socket.write(head, 'latin1')
-    else if (!(body instanceof Uint8Array)) void this.#stream(head, body, length)
+    else if (!(body instanceof Uint8Array)) void this.#streamBody(head, body, length)
     else if (body.length <= ONE_WRITE)
       socket.write(head + asBuffer(body).toString('latin1'), 'latin1')
     else {
@@ -67,15 +71,15 @@ export class Connection {
       socket.uncork()
     }
   }
-  /** One read of the socket. Returns whether it goes on reading. */
+  /** Handles one read of the socket. Returns whether to continue reading. */
   read(buffer: Buffer, length: number): boolean {
     try {
       this.#parser.read(buffer, length)
     } catch (thrown) {
-      this.#leave(thrown as Error)
+      this.#close(thrown as Error)
       return false
     }
-    if (this.#parser.done && this.#asker) this.#answered()
+    if (this.#parser.done && this.#handler) this.#onResponseEnd()
     return !this.#paused
   }
   pause(): void {
@@ -87,39 +91,39 @@ export class Connection {
     this.#paused = false
     this.#socket?.resume()
   }
-  /** Ends the connection, whatever it was doing. Its asker hears nothing more. */
+  /** Closes the connection at any time. Its handler is not called any more. */
   abort(): void {
-    this.#asker = undefined
-    this.#leave(undefined)
+    this.#handler = undefined
+    this.#close(undefined)
   }
-  #answered(): void {
-    this.#asker = undefined
-    // A body that is still being sent cannot be taken back from the wire.
+  #onResponseEnd(): void {
+    this.#handler = undefined
+    // A body that is still being sent cannot be stopped without closing the connection.
     const sending = this.#sending || (this.#socket?.writableLength ?? 0) > 0
-    if (sending || !this.#parser.reusable) return this.#leave(undefined)
+    if (sending || !this.#parser.reusable) return this.#close(undefined)
     this.resume()
-    this.#keeper.freed(this)
+    this.#owner.onReleased(this)
   }
-  #ended(): void {
+  #onSocketEnd(): void {
     try {
-      if (!this.#parser.close()) this.#leave(new Error('the upstream closed the connection'))
-      else if (this.#asker) this.#answered()
-      else this.#leave(undefined)
+      if (!this.#parser.close()) this.#close(new Error('the upstream closed the connection'))
+      else if (this.#handler) this.#onResponseEnd()
+      else this.#close(undefined)
     } catch (thrown) {
-      this.#leave(thrown as Error)
+      this.#close(thrown as Error)
     }
   }
-  #leave(error: Error | undefined): void {
-    if (this.#gone) return
-    this.#gone = true
+  #close(error: Error | undefined): void {
+    if (this.#closed) return
+    this.#closed = true
     this.#socket?.destroy()
-    const asker = this.#parser.done ? undefined : this.#asker
-    this.#asker = undefined
+    const handler = this.#parser.done ? undefined : this.#handler
+    this.#handler = undefined
     this.#parser.forget()
-    this.#keeper.gone(this)
-    if (error) asker?.broke(error)
+    this.#owner.onClosed(this)
+    if (error) handler?.onError(error)
   }
-  async #stream(head: string, body: AsyncIterable<Bytes>, length: number): Promise<void> {
+  async #streamBody(head: string, body: AsyncIterable<Bytes>, length: number): Promise<void> {
     const socket = this.#socket as Socket
     const chunked = length < 0
     let left = length
@@ -128,17 +132,18 @@ export class Connection {
     try {
       for await (const chunk of body) {
         if (socket.destroyed) return
-        if (!(chunk instanceof Uint8Array)) throw new Unsendable('its body is not made of bytes')
+        if (!(chunk instanceof Uint8Array))
+          throw new UnsendableRequest('its body is not made of bytes')
         if (chunk.length === 0) continue
         left -= chunk.length
-        if (!chunked && left < 0) throw new Unsendable('its body is longer than its length')
-        if (!writeChunk(socket, chunk, chunked)) await drained(socket)
+        if (!chunked && left < 0) throw new UnsendableRequest('its body is longer than its length')
+        if (!writeChunk(socket, chunk, chunked)) await drainOrClose(socket)
       }
-      if (!chunked && left > 0) throw new Unsendable('its body is shorter than its length')
+      if (!chunked && left > 0) throw new UnsendableRequest('its body is shorter than its length')
       if (chunked) socket.write('0\r\n\r\n', 'latin1')
       this.#sending = false
     } catch (thrown) {
-      this.#leave(thrown as Error)
+      this.#close(thrown as Error)
     }
   }
 }
@@ -152,15 +157,15 @@ const writeChunk = (socket: Socket, chunk: Bytes, chunked: boolean): boolean => 
   socket.uncork()
   return more
 }
-/** Until the socket takes more, or is gone. */
-const drained = (socket: Socket): Promise<void> =>
+/** Resolves when the socket takes more, or is closed. */
+const drainOrClose = (socket: Socket): Promise<void> =>
   new Promise(resolve => {
     if (socket.destroyed) return resolve()
-    const done = (): void => {
-      socket.removeListener('drain', done)
-      socket.removeListener('close', done)
+    const onReady = (): void => {
+      socket.removeListener('drain', onReady)
+      socket.removeListener('close', onReady)
       resolve()
     }
-    socket.on('drain', done)
-    socket.on('close', done)
+    socket.on('drain', onReady)
+    socket.on('close', onReady)
   })

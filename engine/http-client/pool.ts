@@ -1,73 +1,72 @@
-/** The connections to one address: those that are idle, and the requests that wait for one. */
+/** The connections to one address: idle ones, and the queue of requests that wait for one. */
 import type { Socket } from 'node:net'
-import { type Connect, connect, type Place, placeOf } from './connect.ts'
-import { type Asker, Connection, type Keeper } from './connection.ts'
-import { type Request, type RequestHead, writeHead } from './request-head.ts'
+import { type Connect, connect, type Endpoint, endpointOf } from './connect.ts'
+import { Connection, type ConnectionOwner, type ResponseHandler } from './connection.ts'
+import { formatHead, type Request, type RequestHead } from './request-head.ts'
 
 export interface PoolOptions {
-  /** ms until a connection must stand. */
+  /** ms within which a connection must be established. */
   readonly connect: number
-  /** At most so many at once. */
+  /** Most connections at once. */
   readonly connections: number
   /** Opens sockets in another way. */
   readonly connector?: Connect
 }
-interface Waiting {
+interface QueuedRequest {
   readonly head: RequestHead
   readonly request: Request
-  readonly asker: Asker
+  readonly handler: ResponseHandler
 }
 
-/** How long an idle connection is kept where the upstream says nothing, and at most, ms. Most servers close theirs
- *  after five seconds: a request that meets the closing is lost. */
-const KEPT = { usual: 4_000, most: 600_000, margin: 2_000 }
-const SWEEP = 1_000
-/** Requests in line until it is looked at for those who left. */
-const LINE = 64
-/** All connections read into it: what arrives is copied out before the next one reads. */
-const ARRIVING = Buffer.allocUnsafeSlow(64 * 1024)
+/** How long an idle connection is kept by default, and at most, ms. Most servers close after five
+ *  seconds: a request that crosses the close is lost. */
+const KEEP_IDLE_MS = { usual: 4_000, most: 600_000, margin: 2_000 }
+const SWEEP_EVERY = 1_000
+/** Length of the queue at which abandoned requests are removed. */
+const QUEUE_CHECK = 64
+/** All connections read into it: bytes are copied out before the next read. */
+const READ_BUFFER = Buffer.allocUnsafeSlow(64 * 1024)
 
-export class Pool implements Keeper {
+export class Pool implements ConnectionOwner {
   readonly #options: PoolOptions
-  readonly #place: Place
-  /** As the Host header says it. */
+  readonly #endpoint: Endpoint
+  /** For the Host header. */
   readonly #host: string
   readonly #connect: Connect
   readonly #open = new Set<Connection>()
-  /** The one that rested longest is used next: whatever its upstream did after its last answer, such as closing it, has
-   *  had the longest time to arrive. */
+  /** The longest idle one is used next: a close by its upstream had the most time to arrive. */
   readonly #idle: Connection[] = []
-  readonly #freed: Connection[] = []
-  #waiting: Waiting[] = []
-  #longest = LINE
+  readonly #released: Connection[] = []
+  #queue: QueuedRequest[] = []
+  #queueCheck = QUEUE_CHECK
   #session: Buffer | undefined
-  #sweeping: NodeJS.Timeout | undefined
-  #dialing = 0
-  /** Told when it is closed; undefined while nobody wants it to be. */
-  #closed: (() => void) | undefined
+  #sweepTimer: NodeJS.Timeout | undefined
+  #connecting = 0
+  /** Resolves `close`; undefined before it is called. */
+  #onClosed: (() => void) | undefined
 
   constructor(address: string, options: PoolOptions) {
     const url = new URL(address)
     this.#options = options
-    this.#place = placeOf(url)
+    this.#endpoint = endpointOf(url)
     this.#host = url.host
     this.#connect = options.connector ?? connect
   }
-  /** Throws Unsendable; anything later is told to the asker. */
-  ask(request: Request, asker: Asker): void {
-    const head = writeHead(this.#host, request)
-    const connection = this.#rested()
+  /** Throws UnsendableRequest; later errors go to the handler. */
+  send(request: Request, asker: ResponseHandler): void {
+    const head = formatHead(this.#host, request)
+    const connection = this.#takeIdle()
     if (connection) return connection.send(head, request, asker)
-    // Who left while waiting is let go of before the line grows.
-    if (this.#waiting.length >= this.#longest) this.#prune()
-    this.#waiting.push({ head, request, asker })
-    if (this.#open.size < this.#options.connections) this.#dial()
+    // Removes abandoned requests before the queue grows.
+    if (this.#queue.length >= this.#queueCheck) this.#prune()
+    this.#queue.push({ head, request, handler: asker })
+    if (this.#open.size < this.#options.connections) this.#openConnection()
   }
-  /** Resolves when what is under way and what waits has ended. */
+  /** Resolves when every request under way or queued has ended. */
   close(): Promise<void> {
-    clearInterval(this.#sweeping)
+    clearInterval(this.#sweepTimer)
     const closed = new Promise<void>(resolve => {
-      this.#closed = resolve
+      this.#onClosed = resolve
     })
     for (const connection of this.#idle.splice(0)) connection.abort()
     this.#closeIfDone()
@@ -75,42 +74,46 @@ export class Pool implements Keeper {
   }
   destroy(): void {
     void this.close()
-    for (const { asker } of this.#waiting.splice(0)) asker.broke(new Error('the pool is closed'))
+    for (const { handler: asker } of this.#queue.splice(0))
+      asker.onError(new Error('the pool is closed'))
     for (const connection of this.#open) connection.abort()
   }
-  /** Used again a turn of the event loop later: an upstream that closes what it said it would keep, or sends more than
-   *  it should, has done so by then. */
-  freed(connection: Connection): void {
-    if (this.#freed.push(connection) === 1) setImmediate(() => this.#settle())
+  /** Reuses the connection one turn of the event loop later: an upstream that closes it, or sends
+   *  excess bytes, has done so by then. */
+  onReleased(connection: Connection): void {
+    if (this.#released.push(connection) === 1) setImmediate(() => this.#reuseReleased())
   }
-  gone(connection: Connection): void {
+  onClosed(connection: Connection): void {
     this.#open.delete(connection)
     const at = this.#idle.indexOf(connection)
     if (at >= 0) this.#idle.splice(at, 1)
-    if (this.#waiting.length > this.#dialing) this.#dial()
+    if (this.#queue.length > this.#connecting) this.#openConnection()
     this.#closeIfDone()
   }
   #closeIfDone(): void {
-    if (this.#open.size === 0 && this.#waiting.length === 0) this.#closed?.()
+    if (this.#open.size === 0 && this.#queue.length === 0) this.#onClosed?.()
   }
-  #settle(): void {
-    for (const connection of this.#freed.splice(0))
-      if (this.#open.has(connection)) this.#take(connection)
+  #reuseReleased(): void {
+    for (const connection of this.#released.splice(0))
+      if (this.#open.has(connection)) this.#reuse(connection)
   }
-  #take(connection: Connection): void {
-    const next = this.#next()
-    if (next) return connection.send(next.head, next.request, next.asker)
-    if (this.#closed) return connection.abort()
-    const kept = Math.min((connection.keeps ?? KEPT.usual + KEPT.margin) - KEPT.margin, KEPT.most)
+  #reuse(connection: Connection): void {
+    const next = this.#takeQueued()
+    if (next) return connection.send(next.head, next.request, next.handler)
+    if (this.#onClosed) return connection.abort()
+    const kept = Math.min(
+      (connection.keepAliveMs ?? KEEP_IDLE_MS.usual + KEEP_IDLE_MS.margin) - KEEP_IDLE_MS.margin,
+      KEEP_IDLE_MS.most,
+    )
     connection.idleUntil = performance.now() + kept
     this.#idle.push(connection)
-    this.#sweeping ??= setInterval(() => this.#sweep(), SWEEP).unref()
+    this.#sweepTimer ??= setInterval(() => this.#sweep(), SWEEP_EVERY).unref()
   }
   #prune(): void {
-    this.#waiting = this.#waiting.filter(({ asker }) => !asker.over)
-    this.#longest = Math.max(LINE, 2 * this.#waiting.length)
+    this.#queue = this.#queue.filter(({ handler: asker }) => !asker.over)
+    this.#queueCheck = Math.max(QUEUE_CHECK, 2 * this.#queue.length)
   }
-  #rested(): Connection | undefined {
+  #takeIdle(): Connection | undefined {
     const now = performance.now()
     for (;;) {
       const connection = this.#idle.shift()
@@ -118,42 +121,42 @@ export class Pool implements Keeper {
       connection.abort()
     }
   }
-  #next(): Waiting | undefined {
+  #takeQueued(): QueuedRequest | undefined {
     for (;;) {
-      const next = this.#waiting.shift()
-      if (!next?.asker.over) return next
+      const next = this.#queue.shift()
+      if (!next?.handler.over) return next
     }
   }
-  #dial(): void {
+  #openConnection(): void {
     const connection = new Connection(this)
     this.#open.add(connection)
-    this.#dialing++
+    this.#connecting++
     const callback = (length: number, buffer: Uint8Array) =>
       connection.read(buffer as Buffer, length)
-    const onread = { buffer: ARRIVING, callback }
+    const onread = { buffer: READ_BUFFER, callback }
     const connecting = { timeout: this.#options.connect, onread, session: this.#session }
     const failed = (error: Error): void => {
-      this.#dialing--
-      // A session that the upstream cannot read any more would fail the next one as well.
+      this.#connecting--
+      // A session that the upstream rejects would fail the next connection as well.
       this.#session = undefined
-      const next = this.#next()
-      this.gone(connection)
-      next?.asker.broke(error)
+      const next = this.#takeQueued()
+      this.onClosed(connection)
+      next?.handler.onError(error)
     }
     try {
-      this.#connect(this.#place, connecting, (error, socket) => {
+      this.#connect(this.#endpoint, connecting, (error, socket) => {
         if (error) return failed(error)
-        this.#dialing--
+        this.#connecting--
         if (!this.#open.has(connection)) return void socket.on('error', () => {}).destroy()
-        if (this.#place.secure) this.#remember(socket)
-        connection.opened(socket)
-        this.#take(connection)
+        if (this.#endpoint.secure) this.#rememberSession(socket)
+        connection.attach(socket)
+        this.#reuse(connection)
       })
     } catch (thrown) {
       failed(thrown as Error)
     }
   }
-  #remember(socket: Socket): void {
+  #rememberSession(socket: Socket): void {
     socket.on('session', session => {
       this.#session = session
     })
@@ -162,7 +165,7 @@ export class Pool implements Keeper {
     const now = performance.now()
     for (const old of this.#idle.filter(({ idleUntil }) => idleUntil < now)) old.abort()
     if (this.#idle.length > 0) return
-    clearInterval(this.#sweeping)
-    this.#sweeping = undefined
+    clearInterval(this.#sweepTimer)
+    this.#sweepTimer = undefined
   }
 }

@@ -1,6 +1,6 @@
-/** The head of a request on the wire. Pure. */
+/** Formats the head of a request. Pure. */
 import type { Body, Headers } from '../plugin.ts'
-import { isLength, isWord, nameOf } from './grammar.ts'
+import { isLength, isName, nameOf } from './grammar.ts'
 
 export interface Request {
   readonly method: string
@@ -8,68 +8,76 @@ export interface Request {
   readonly headers: Headers
   readonly body: Body
 }
-/** What no HTTP/1.1 message can carry: nothing was sent, or not all of it. */
-export class Unsendable extends Error {}
+/** A request that no HTTP/1.1 message can carry: nothing was sent, or not all of it. */
+export class UnsendableRequest extends Error {}
 
 const PATH = /^\/[\x21-\x7e\x80-\xff]*$/
-const NOT_IN_VALUE = /[^\t\x20-\x7e\x80-\xff]/
-/** Methods whose body is expected: without one they say so. */
-const EXPECTING = new Set(['POST', 'PUT', 'PATCH'])
-/** What frames a message, or asks something of its connection: nobody's to say but ours. */
-const OURS = new Set(['transfer-encoding', 'upgrade', 'keep-alive', 'expect'])
+const FORBIDDEN_IN_VALUE = /[^\t\x20-\x7e\x80-\xff]/
+/** Methods for which a body is expected: without one they send `content-length: 0`. */
+const METHODS_WITH_BODY = new Set(['POST', 'PUT', 'PATCH'])
+/** Headers that frame a message or control its connection: only the client sets these. */
+const RESERVED_HEADERS = new Set(['transfer-encoding', 'upgrade', 'keep-alive', 'expect'])
 
-/** A head on the wire, and what it says of the body. */
+/** A head as text, and the length of the body. */
 export interface RequestHead {
   readonly text: string
-  /** Bytes; -1 where the body goes in chunks. */
+  /** Bytes; -1 for a chunked body. */
   readonly length: number
 }
-/** Throws Unsendable. `host`: unless a header says another. */
-export const writeHead = (host: string, { method, path, headers, body }: Request): RequestHead => {
-  if (!PATH.test(path)) throw new Unsendable('its path is none')
-  if (!isWord(method)) throw new Unsendable('its method is no word')
+/** Throws UnsendableRequest. `host`: unless a header has another. */
+export const formatHead = (host: string, { method, path, headers, body }: Request): RequestHead => {
+  if (!PATH.test(path)) throw new UnsendableRequest('its path is invalid')
+  if (!isName(method)) throw new UnsendableRequest('its method is invalid')
   let fields = ''
-  let named: string | undefined
-  let said: string | undefined
-  for (const given in headers) {
-    const value = headers[given]
+  let hostHeader: string | undefined
+  let contentLength: string | undefined
+  for (const originalName in headers) {
+    const value = headers[originalName]
     if (value === undefined) continue
-    const name = nameOf(given)
-    if (name === '') throw new Unsendable(`"${given}" is no name of a header`)
-    if (name === 'connection') continue // it is kept, whatever somebody else's was
-    if (OURS.has(name)) throw new Unsendable(`its header ${name} is not for others to set`)
-    if (name === 'content-length') said = single(name, value, said)
-    else if (name === 'host') named = single(name, value, named)
-    else if (Array.isArray(value)) for (const each of value) fields += fieldOf(name, each)
-    else fields += fieldOf(name, value)
+    const name = nameOf(originalName)
+    if (name === '') throw new UnsendableRequest(`"${originalName}" is no header name`)
+    if (name === 'connection') continue // always keep-alive
+    if (RESERVED_HEADERS.has(name))
+      throw new UnsendableRequest(`its header ${name} is set by the client alone`)
+    if (name === 'content-length') contentLength = requireSingle(name, value, contentLength)
+    else if (name === 'host') hostHeader = requireSingle(name, value, hostHeader)
+    else if (Array.isArray(value)) for (const each of value) fields += formatField(name, each)
+    else fields += formatField(name, value)
   }
-  const length = lengthOf(method, body, said)
+  const length = bodyLength(method, body, contentLength)
   const framing =
     length === undefined
       ? ''
       : length < 0
         ? 'transfer-encoding: chunked\r\n'
         : `content-length: ${length}\r\n`
-  const text = `${method} ${path} HTTP/1.1\r\n${fieldOf('host', named ?? host)}connection: keep-alive\r\n${fields}${framing}\r\n`
+  const text = `${method} ${path} HTTP/1.1\r\n${formatField('host', hostHeader ?? host)}connection: keep-alive\r\n${fields}${framing}\r\n`
   return { text, length: length ?? 0 }
 }
-/** A plugin in JavaScript may give a number. */
-const fieldOf = (name: string, value: unknown): string => {
+/** A plugin in JavaScript may pass a number. */
+const formatField = (name: string, value: unknown): string => {
   const text = String(value)
-  if (NOT_IN_VALUE.test(text)) throw new Unsendable(`the value of its header ${name} breaks lines`)
+  if (FORBIDDEN_IN_VALUE.test(text))
+    throw new UnsendableRequest(`the value of its header ${name} breaks lines`)
   return `${name}: ${text}\r\n`
 }
-const single = (name: string, value: unknown, before: string | undefined): string => {
-  if (before !== undefined || Array.isArray(value)) throw new Unsendable(`it has two ${name}`)
+const requireSingle = (name: string, value: unknown, before: string | undefined): string => {
+  if (before !== undefined || Array.isArray(value))
+    throw new UnsendableRequest(`it has two ${name}`)
   return String(value)
 }
-/** Undefined where nothing is said of a body. */
-const lengthOf = (method: string, body: Body, said: string | undefined): number | undefined => {
-  if (said !== undefined && !isLength(said)) throw new Unsendable('its length is none')
-  const announced = said === undefined ? undefined : Number(said)
+/** Undefined: no framing header is sent. */
+const bodyLength = (
+  method: string,
+  body: Body,
+  contentLength: string | undefined,
+): number | undefined => {
+  if (contentLength !== undefined && !isLength(contentLength))
+    throw new UnsendableRequest('its content-length is invalid')
+  const announced = contentLength === undefined ? undefined : Number(contentLength)
   if (body !== undefined && !(body instanceof Uint8Array)) return announced ?? -1
   const length = body?.length ?? 0
   if (announced !== undefined && announced !== length)
-    throw new Unsendable('its body is not as long as its length says')
-  return body === undefined && !EXPECTING.has(method) ? undefined : length
+    throw new UnsendableRequest('its body is not as long as its length says')
+  return body === undefined && !METHODS_WITH_BODY.has(method) ? undefined : length
 }

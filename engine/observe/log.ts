@@ -1,4 +1,4 @@
-/** What a process says about itself: JSON lines on stdout, with every secret taken out. */
+/** Writes the log of a process: JSON lines on stdout, with every secret hidden. */
 import { fstatSync } from 'node:fs'
 import pino from 'pino'
 import type { Log } from '../plugin.ts'
@@ -7,32 +7,32 @@ import { HIDDEN, hideKeys } from './secret-text.ts'
 
 export interface LogOptions {
   readonly level: string
-  /** Who speaks: `primary`, `worker 2`, `builder`. */
+  /** Name of the process: `primary`, `worker 2`, `builder`. */
   readonly process?: string
-  /** Where the lines go instead of stdout. */
+  /** Receives the lines instead of stdout. */
   readonly destination?: { write(line: string): void }
   readonly secrets?: Iterable<string>
 }
 export interface ProcessLog extends Log {
-  /** At level `info`. The one line that every request costs: written by hand, a quarter of the price. */
+  /** The line of a finished request, at `info`: by hand, at a quarter of pino's cost. */
   request(line: RequestLine): void
-  /** A reload may bring another level. */
+  /** Sets the level, after a reload. */
   level(level: string): void
-  /** Values that must never be seen; they stay hidden for good, since old requests may still carry them. */
+  /** Hides these values in every line, for good: old requests may still have them. */
   hide(secrets: Iterable<string>): void
-  /** Resolves when every line so far is with the operating system. */
+  /** Resolves when every line so far was passed to the operating system. */
   flush(): Promise<void>
 }
 
 export const createLog = (options: LogOptions): ProcessLog => {
-  const values = createValueCurtain()
+  const values = createValueMask()
   const destination = options.destination ?? toStdout()
   const base = { process: options.process ?? 'worker', pid: process.pid }
   const logger = pino(
     {
       level: options.level,
       base,
-      formatters: { level: label => ({ level: label }), log: createFieldCurtain() },
+      formatters: { level: label => ({ level: label }), log: createFieldMask() },
       hooks: { streamWrite: values.apply },
     },
     destination,
@@ -56,7 +56,7 @@ export const createLog = (options: LogOptions): ProcessLog => {
       requests.forget()
     },
     flush: async () => {
-      // The first may end while less than one write's worth is left, which the second writes.
+      // The first flush may leave less than one write, which the second writes.
       await flushOnce()
       await flushOnce()
     },
@@ -67,17 +67,17 @@ interface Destination {
   write(line: string): void
   flush?(done: () => void): void
 }
-/** Buffered and asynchronous, since a line is written per request; flushed at exit, also by a crash. The lines are kept
- *  as bytes: kept as text, the buffer is measured anew, all of it, with every line that joins it. */
+/** Buffered and asynchronous, since every request writes a line; flushed at exit, also after a
+ *  crash. Buffers bytes: of text, the whole buffer would be measured again with every line. */
 const toStdout = (): Destination => {
   const stream = pino.destination({
     fd: 1,
     sync: false,
     contentMode: 'buffer',
     periodicFlush: 250,
-    // Workers share one stdout. Up to 4 KiB a pipe takes whole, so that no line is torn by another's.
+    // Workers share one stdout. A pipe takes up to 4 KiB at once, so that lines do not mix.
     ...(fstatSync(1).isFile() ? TO_FILE : TO_PIPE),
-    // A reader that stops reading must cost lines, not memory.
+    // When the reader stops, lines are lost instead of memory being used.
     maxLength: 8 * 1024 * 1024,
   })
   const takeBytes = stream.write.bind(stream) as unknown as (line: Buffer) => boolean
@@ -90,59 +90,59 @@ const TO_FILE = { minLength: 65_536, maxWrite: 131_072 }
 const TO_PIPE = { minLength: 3584, maxWrite: 4096 }
 
 const SECRET_NAME = /(?:authorization|cookie|secret|password|api[-_]?key)$/i
-const NAMES_KEPT = 1000
-const DEEPEST = 8
+const MOST_NAMES = 1000
+const MOST_DEPTH = 8
 
-/** Fields whose name says that their value is a secret, at any depth. Copies only where it finds one. */
-const createFieldCurtain = (): ((fields: object) => Record<string, unknown>) => {
-  // The same few names come with every line.
+/** Hides fields with the name of a secret, at any depth. Copies only where it finds one. */
+const createFieldMask = (): ((fields: object) => Record<string, unknown>) => {
+  // Every line has the same few names.
   const known = new Map<string, boolean>()
   const isSecret = (name: string): boolean => {
-    const answer = known.get(name)
-    if (answer !== undefined) return answer
-    const tested = SECRET_NAME.test(name)
-    if (known.size < NAMES_KEPT) known.set(name, tested)
-    return tested
+    const cached = known.get(name)
+    if (cached !== undefined) return cached
+    const result = SECRET_NAME.test(name)
+    if (known.size < MOST_NAMES) known.set(name, result)
+    return result
   }
-  const visible = (value: unknown, depth: number): unknown => {
+  const mask = (value: unknown, depth: number): unknown => {
     if (typeof value !== 'object' || value === null) return value
-    // Whoever logs a circle meets its end here.
-    if (depth > DEEPEST) return '[deeper]'
-    if (Array.isArray(value)) return value.map(item => visible(item, depth + 1))
+    // Ends circular references as well.
+    if (depth > MOST_DEPTH) return '[deeper]'
+    if (Array.isArray(value)) return value.map(item => mask(item, depth + 1))
     // The serializer adds the messages and stacks of the whole `cause` chain.
     return hide(value instanceof Error ? pino.stdSerializers.err(value) : value, depth)
   }
   const hide = (fields: object, depth: number): Record<string, unknown> => {
-    const given = fields as Record<string, unknown>
+    const source = fields as Record<string, unknown>
     let copy: Record<string, unknown> | undefined
-    for (const name in given) {
-      const value = given[name]
-      const shown = isSecret(name) ? HIDDEN : visible(value, depth + 1)
-      if (shown === value) continue
-      copy ??= { ...given }
-      copy[name] = shown
+    for (const name in source) {
+      const value = source[name]
+      const masked = isSecret(name) ? HIDDEN : mask(value, depth + 1)
+      if (masked === value) continue
+      copy ??= { ...source }
+      copy[name] = masked
     }
-    return copy ?? given
+    return copy ?? source
   }
   return fields => hide(fields, 0)
 }
 
-// Any parameter of a query may be a credential (`?key=`), and so may what stands before an `@`.
+// Any parameter of a query may be a credential (`?key=`), and so may the text before an `@`.
 const SUSPECT = /[=@]|bearer |basic |(?:sk|st|pk|rk|key|secret|whsec)[-_]/i
 const QUERY = /([?&][\w.~-]+=)[^&"\s\\#]+/g
 const USERINFO = /:\/\/[^/?#\s"@]+@/g
 const CREDENTIAL = /\b((?:bearer|basic) )[\w.~+/=-]+/gi
-// Anything shorter is found in innocent words, and is no secret.
+// Shorter values occur in ordinary words.
 const SHORTEST_SECRET = 6
 
-/** Secrets inside of a finished line: in messages, stacks and addresses. One expression finds all known values. */
-const createValueCurtain = () => {
+/** Hides secrets in a finished line. One expression finds all known values. */
+const createValueMask = () => {
   const secrets = new Set<string>()
   let known: RegExp | undefined
   return {
     add(more: Iterable<string>): void {
       for (const secret of more) {
-        // As it stands in JSON.
+        // As it is written in JSON.
         if (secret.length >= SHORTEST_SECRET) secrets.add(JSON.stringify(secret).slice(1, -1))
       }
       // The longest first: one secret may begin like another.

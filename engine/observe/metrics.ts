@@ -1,36 +1,46 @@
-/** The numbers of one process: bumped in arrays on the hot path, handed to the primary as increments. */
+/** Collects the metrics of one process, and reports increments to the primary. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Metrics } from '../plugin.ts'
-import { FAMILIES, WIDE } from './metrics-table.ts'
 
 type Labels = Readonly<Record<string, string>>
 export type Kind = 'counter' | 'gauge' | 'histogram'
-/** What changed since the last report. Counters and histograms: increments; gauges: the value itself. */
+/** Increments of a counter or histogram since the last report, or the value of a gauge. */
 export interface Sample {
   readonly name: string
   readonly kind: Kind
   readonly labels: Labels
-  /** One number; of a histogram one per bucket, then one beyond the last bound, then the sum. */
+  /** One number; of a histogram one per bucket, one above the last bound, and the sum. */
   readonly values: readonly number[]
 }
 
-/** The meters a server bumps: looked up once, kept as long as the snapshot. Times are in ms. */
+/** The series of one route, looked up once. Times are in ms. */
 interface RouteMeter {
-  /** A request is over. `added`: ms that the gateway itself took of them. */
+  /** Counts a finished request. `added`: the gateway's own part of `ms`. */
   end(status: number, ms: number, added: number, received: number, sent: number): void
-  /** A stream (`sse`) or a connection (`websocket`) that stays open. Returns how to close it, once. */
+  /** Counts an open stream (`sse`) or connection (`websocket`). Returns how to end it, once. */
   open(kind: string): () => void
 }
 export interface GatewayMetrics extends Metrics {
   route(name: string): RouteMeter
-  /** One attempt at an upstream is over: `answered`, or the code of the fault. */
+  /** Counts a finished attempt. `outcome`: answered, refused, abandoned, or a fault code. */
   attempt(upstream: string, outcome: string): void
-  /** Everything that changed since the last call. */
+  /** Returns every series that changed since the last call. */
   report(): Sample[]
   close(): void
 }
 
-/** One line of the exposition. */
+/** Bucket bounds in seconds, from a reply out of memory to a stream of ten minutes. */
+const WIDE_BOUNDS: readonly number[] = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600,
+]
+/** Bucket bounds in seconds of the time that the gateway adds. */
+const ADDED_BOUNDS: readonly number[] = [
+  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1,
+]
+export const boundsOf = (name: string): readonly number[] =>
+  name === 'added_seconds' ? ADDED_BOUNDS : WIDE_BOUNDS
+
+/** One series: a name, labels, values. */
 class Series {
   readonly name: string
   readonly kind: Kind
@@ -54,7 +64,7 @@ class Series {
     this.#values[0] = value
     this.#touched = true
   }
-  /** Most observations are small, so the scan from below is short. */
+  /** Most observations are small: the scan from the lowest bucket is short. */
   observe(value: number): void {
     const bounds = this.#bounds
     const values = this.#values
@@ -75,11 +85,11 @@ class Series {
   }
 }
 
-// A label that takes any value a client sends must not fill the memory.
-const SERIES_KEPT = 5000
+// Most series of a name: a label with values of clients must not fill the memory.
+const MOST_SERIES = 5000
 
 /** Finds a series by its name and labels. */
-const createBook = () => {
+const createSeriesBook = () => {
   const all = new Map<string, Series>()
   const sizes = new Map<string, number>()
   const open = (name: string, kind: Kind, labels: Labels): Series => {
@@ -88,22 +98,22 @@ const createBook = () => {
     const found = all.get(key)
     if (found) return found
     const size = sizes.get(name) ?? 0
-    if (size >= SERIES_KEPT && !Object.values(labels).every(value => value === OTHER)) {
+    if (size >= MOST_SERIES && !Object.values(labels).every(value => value === OTHER)) {
       return open(name, kind, Object.fromEntries(Object.keys(labels).map(label => [label, OTHER])))
     }
     sizes.set(name, size + 1)
-    const series = new Series(name, kind, { ...labels }, FAMILIES[name]?.bounds ?? WIDE)
+    const series = new Series(name, kind, { ...labels }, boundsOf(name))
     all.set(key, series)
     return series
   }
   const take = (): Sample[] => [...all.values()].flatMap(series => series.take() ?? [])
   return { open, take }
 }
-type Book = ReturnType<typeof createBook>
+type SeriesBook = ReturnType<typeof createSeriesBook>
 const OTHER = 'other'
 
 export const createMetrics = (process = 'worker'): GatewayMetrics => {
-  const book = createBook()
+  const book = createSeriesBook()
   const routes = new Map<string, RouteMeter>()
   const attempts = new Map<string, Map<string, Series>>()
   const delay = monitorEventLoopDelay({ resolution: 20 })
@@ -135,7 +145,7 @@ export const createMetrics = (process = 'worker'): GatewayMetrics => {
   }
 }
 
-const createRouteMeter = (book: Book, route: string): RouteMeter => {
+const createRouteMeter = (book: SeriesBook, route: string): RouteMeter => {
   const duration = book.open('request_seconds', 'histogram', { route })
   const own = book.open('added_seconds', 'histogram', { route })
   const bytesIn = book.open('received_bytes_total', 'counter', { route })
@@ -176,14 +186,13 @@ const createRouteMeter = (book: Book, route: string): RouteMeter => {
 
 type Delay = ReturnType<typeof monitorEventLoopDelay>
 
-/** What each process knows about itself; the delay is that of the time since the last report. */
-const observeProcess = (book: Book, process: string, delay: Delay): void => {
+/** Records loop delay and memory of the process. The delay is that since the last report. */
+const observeProcess = (book: SeriesBook, name: string, delay: Delay): void => {
   const quantiles = { p50: delay.percentile(50), p99: delay.percentile(99), max: delay.max }
   for (const [quantile, nanoseconds] of Object.entries(quantiles)) {
-    const series = book.open('loop_delay_seconds', 'gauge', { process, quantile })
+    const series = book.open('loop_delay_seconds', 'gauge', { process: name, quantile })
     series.set(Number.isFinite(nanoseconds) ? nanoseconds / 1e9 : 0)
   }
   delay.reset()
-  book.open('resident_bytes', 'gauge', { process }).set(residentBytes())
+  book.open('resident_bytes', 'gauge', { process: name }).set(process.memoryUsage.rss())
 }
-const residentBytes = (): number => process.memoryUsage.rss()

@@ -1,6 +1,7 @@
 /** The builder process (`node builder.ts <routes.yaml>`, forked): builds and checks every version
  *  outside the processes that serve traffic, and saves the versions that go live. */
 import { dirname, resolve } from 'node:path'
+import { lendBeside } from '../config/compile/host.ts'
 import { type Blueprint, describeChange, type Loaded, load } from '../config/load.ts'
 import { type Problem, ProblemsError } from '../config/problem.ts'
 import { archivedSource, fileSource, read } from '../config/read.ts'
@@ -16,7 +17,6 @@ import { openDatabase } from '../store/database.ts'
 import { noJobs } from '../store/jobs.ts'
 import { createLazyDatabase } from '../store/lazy-database.ts'
 import { createMembership } from '../store/membership.ts'
-import { lendBeside } from '../upstream/direct-send.ts'
 import { History } from './history.ts'
 import { type Build, type FromBuilder, HEARTBEAT, type ToBuilder } from './messages.ts'
 

@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, join } from 'node:path'
-import type { Bundle } from '../snapshot/blueprint.ts'
+import type { Bundle } from '../config/compile/blueprint.ts'
 
 export interface HistoryEntry {
   readonly version: number

@@ -1,8 +1,7 @@
 /** Metrics of all processes in one exposition text. The primary sums the increments, so counters
  *  survive the exit of a worker. */
 import { AggregatorRegistry, type MetricType } from 'prom-client'
-import type { Kind, Sample } from '../observe/metrics.ts'
-import { FAMILIES, WIDE } from '../observe/metrics-table.ts'
+import { boundsOf, type Kind, type Sample } from '../observe/metrics.ts'
 
 export interface Exposition {
   absorb(process: string, samples: readonly Sample[]): void
@@ -69,7 +68,7 @@ const single = ({ labels, values }: Sample): ExportedValue[] => [{ value: values
 
 /** Cumulative buckets, sum and count of a histogram. */
 const buckets = ({ name, labels, values }: Sample): ExportedValue[] => {
-  const bounds = FAMILIES[name]?.bounds ?? WIDE
+  const bounds = boundsOf(name)
   let count = 0
   const counts = [...bounds, '+Inf'].map((le, index) => {
     count += values[index] ?? 0
@@ -81,4 +80,42 @@ const buckets = ({ name, labels, values }: Sample): ExportedValue[] => {
     { value: total, labels, metricName: `${PREFIX}${name}_sum` },
     { value: count, labels, metricName: `${PREFIX}${name}_count` },
   ]
+}
+
+/** One metric family; docs/metrics.md lists them too. */
+export interface Family {
+  readonly kind: 'counter' | 'gauge' | 'histogram'
+  readonly help: string
+  readonly labels: readonly string[]
+}
+const counter = (help: string, ...labels: string[]): Family => ({ kind: 'counter', help, labels })
+const gauge = (help: string, ...labels: string[]): Family => ({ kind: 'gauge', help, labels })
+const histogram = (help: string, ...labels: string[]): Family => ({
+  kind: 'histogram',
+  help,
+  labels,
+})
+
+/** Without the prefix `tollgate_` that every name gets in the exposition. */
+export const FAMILIES: Readonly<Record<string, Family>> = {
+  requests_total: counter('Requests that ended.', 'route', 'status'),
+  cut_total: counter(
+    'Replies that broke off, or ended with an error in their last event.',
+    'route',
+    'code',
+  ),
+  request_seconds: histogram('From the first byte in to the last byte out.', 'route'),
+  added_seconds: histogram('The part of it that the gateway itself took.', 'route'),
+  received_bytes_total: counter('Bytes of request bodies.', 'route'),
+  sent_bytes_total: counter('Bytes of reply bodies.', 'route'),
+  open_streams: gauge('Streams and WebSockets open now.', 'route', 'kind'),
+  attempts_total: counter('Attempts at upstreams, by how they ended.', 'upstream', 'outcome'),
+  config_version: gauge('The version that serves.'),
+  config_reload_ok: gauge('1 if the last reload went live, 0 if it had problems.'),
+  reloads_total: counter('Reloads, by how they ended.', 'outcome'),
+  workers: gauge('Workers that serve.'),
+  worker_restarts_total: counter('Workers replaced, by why the old one ended.', 'reason'),
+  unhandled_total: counter('Rejections of promises that nobody handled.'),
+  loop_delay_seconds: gauge('Delay of the event loop lately.', 'process', 'quantile'),
+  resident_bytes: gauge('Memory of a process.', 'process'),
 }

@@ -102,7 +102,7 @@ const addressesOf = ({ origins, inside }: Upstream): AddressView[] => {
 }
 /** State of an upstream address for operators. */
 export const stateOf = (health: Health, now: number): AddressView['state'] => {
-  if (health.ejected(now)) return 'ejected'
-  if (health.doubtful) return 'probing'
-  return health.fit(now) ? 'ready' : 'paused'
+  if (health.isEjected(now)) return 'ejected'
+  if (health.needsProbe) return 'probing'
+  return health.isAvailable(now) ? 'ready' : 'paused'
 }

@@ -1,6 +1,7 @@
 /** A worker process, forked by the primary: serves one version, prepares the next, swaps and
  *  drains. */
 import { Socket } from 'node:net'
+import type { Blueprint } from '../config/compile/blueprint.ts'
 import { CompileError } from '../config/compile-problem.ts'
 import { fromBlueprint } from '../config/import.ts'
 import { readSettings } from '../config/settings.ts'
@@ -10,7 +11,6 @@ import { createAllowances } from '../quota/allowance.ts'
 import { createLender, type Lender } from '../quota/lender.ts'
 import { Turns } from '../request/background-calls.ts'
 import { createGatewayServer, type GatewayServer } from '../server.ts'
-import type { Blueprint } from '../snapshot/blueprint.ts'
 import type { Resources } from '../snapshot/host.ts'
 import { Shared } from '../snapshot/shared-resources.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
@@ -124,9 +124,12 @@ class Worker {
     await this.#resources?.shared.closed()
     await jobs
     this.#lender?.close()
-    // Other processes release reservations that this one could not release.
-    await this.#membership?.close().catch(() => {})
-    await this.#database?.close()
+    // A process that cannot leave keeps its on-crash statements: its peers apply them.
+    const left = await this.#membership?.close().then(
+      () => true,
+      () => false,
+    )
+    if (left !== false) await this.#database?.close()
     await this.report()
     await this.#log.flush()
     process.exit(0)

@@ -1,13 +1,13 @@
-/** From a request's head to a Call: judged, routed, given its ids. Nothing is read or sent yet. */
+/** Accepts a request's head: checks it, finds its route, makes its Call. Reads no body. */
 import type { IncomingMessage } from 'node:http'
 import { errors } from '../errors.ts'
 import { hideKeysInPath } from '../observe/secret-text.ts'
-import type { Fault, Route } from '../plugin.ts'
-import { judgeHead, type RequestHeaders, readHead } from '../response/headers.ts'
+import type { Fault } from '../plugin.ts'
+import { checkHead, type RequestHeaders, readHead } from '../response/headers.ts'
 import type { CompiledRoute, Snapshot } from '../snapshot/snapshot.ts'
-import { Inbound } from './body.ts'
-import type { Pace } from './body-pace.ts'
-import { Call } from './exchange.ts'
+import type { BodyPace } from './body-pace.ts'
+import { Call, NO_ROUTE } from './exchange.ts'
+import { IncomingRequest } from './incoming-request.ts'
 import { readTarget } from './path.ts'
 import type { Match } from './router.ts'
 import type { Store } from './writes.ts'
@@ -17,105 +17,103 @@ const fault = errors({
   METHOD_NOT_ALLOWED: [405, '%s is not allowed here; %s is.'],
 })
 
-export interface Opened {
+export interface AcceptedRequest {
   readonly call: Call
-  /** The route, or the nearest one, in whose dialect the refusal is rendered. */
+  /** The route; where none matches, the nearest one, whose dialect renders the refusal. */
   readonly compiled: CompiledRoute
-  readonly inbound: Inbound
+  readonly request: IncomingRequest
   readonly refusal: Fault | undefined
 }
-export interface OpeningKit {
+export interface AcceptContext {
   readonly store: Store
-  readonly pace: Pace
-  /** 32 hexadecimal digits, never the same again. */
+  readonly pace: BodyPace
+  /** 32 hexadecimal digits, unique. */
   readonly makeId: () => string
 }
 
-/** Where a request that matches no route is at. */
-const NOWHERE: Route = {
-  name: 'none',
-  method: 'ANY',
-  pattern: '/',
-  has: () => false,
-  option: () => undefined,
-}
 const NO_BODY = { limit: 0, encodings: [], inflated: 0 }
 
-/** Throws for what no route should see. */
-export const openCall = (
+/** Throws for a head that no route should see. */
+export const acceptRequest = (
   incoming: IncomingMessage,
   snapshot: Snapshot,
   kind: 'http' | 'websocket',
-  kit: OpeningKit,
-): Opened => {
+  context: AcceptContext,
+): AcceptedRequest => {
   const { limits } = snapshot.settings
   const method = incoming.method ?? 'GET'
   const target = incoming.url ?? '/'
   const headers = readHead(incoming.rawHeaders, limits.header_count, limits.header_bytes)
-  judgeHead({ method, target, version: incoming.httpVersion, headers, urlLimit: limits.url })
+  checkHead({ method, target, version: incoming.httpVersion, headers, urlLimit: limits.url })
   const exact = kind === 'http' ? snapshot.exact(method, target) : undefined
   const { path, search } = exact ? { path: target, search: '' } : readTarget(target, headers.host)
   const match =
     exact ?? (kind === 'http' ? snapshot.find(method, path) : snapshot.findWebSocket(path))
   const compiled = match?.value ?? snapshot.nearest(path)
-  const refusal = match ? undefined : unmatched(snapshot, method, path)
+  const refusal = match ? undefined : noRouteFault(snapshot, method, path)
   if (!compiled) throw refusal ?? fault('ROUTE_NOT_FOUND', [method, hideKeysInPath(path)])
   const head = { path, search, headers, encrypted: 'encrypted' in incoming.socket }
-  const inbound = new Inbound(incoming, head, compiled.body, kit.pace)
-  return { call: newCall(kind, match, compiled, inbound, kit), compiled, inbound, refusal }
+  const inbound = new IncomingRequest(incoming, head, compiled.body, context.pace)
+  return {
+    call: newCall(kind, match, compiled, inbound, context),
+    compiled,
+    request: inbound,
+    refusal,
+  }
 }
 
 const newCall = (
   kind: 'http' | 'websocket',
   match: Match<CompiledRoute> | undefined,
   compiled: CompiledRoute,
-  inbound: Inbound,
-  { makeId, store }: OpeningKit,
+  inbound: IncomingRequest,
+  { makeId, store }: AcceptContext,
 ): Call => {
   const random = makeId()
   const id = `req_${random}`
   return new Call({
     id,
     kind,
-    requestId: saneId(inbound.headers['x-request-id']) ?? id,
-    traceId: traceOf(inbound.headers.traceparent) ?? random,
-    route: match ? compiled.route : NOWHERE,
+    requestId: readRequestId(inbound.headers['x-request-id']) ?? id,
+    traceId: readTraceId(inbound.headers.traceparent) ?? random,
+    route: match ? compiled.route : NO_ROUTE,
     params: match?.params ?? {},
     request: inbound,
     store,
-    ...{ targets: compiled.targets, hangup: compiled.hangup },
+    targets: compiled.targets,
+    hangup: compiled.hangup,
   })
 }
 
-/** The call of a head so bad that no route is asked: it only carries an id. */
-export const nobody = (incoming: IncomingMessage, { makeId, store, pace }: OpeningKit): Call => {
+/** The call of a refused head: it only carries an id. */
+export const anonymousCall = (
+  incoming: IncomingMessage,
+  { makeId, store, pace }: AcceptContext,
+): Call => {
   const random = makeId()
   const id = `req_${random}`
   const headers: RequestHeaders = Object.create(null)
   const head = { path: '/', search: '', headers, encrypted: false }
-  const request = new Inbound(incoming, head, NO_BODY, pace)
-  return new Call({
-    ...{ id, kind: 'http', requestId: id, traceId: random, route: NOWHERE, params: {} },
-    ...{ request, store, targets: [], hangup: 'cancel' },
-  })
+  const request = new IncomingRequest(incoming, head, NO_BODY, pace)
+  return new Call({ id, kind: 'http', traceId: random, route: NO_ROUTE, request, store })
 }
 
-const unmatched = (snapshot: Snapshot, method: string, path: string): Fault => {
-  // Behind a colon stands a verb: whoever takes the whole segment for a name has no such verb.
-  const named = (each: string): boolean =>
-    !VERB.test(path) || VERB.test(snapshot.find(each, path)?.value.route.pattern ?? '')
-  const allowed = snapshot.methods(path).filter(named)
+const noRouteFault = (snapshot: Snapshot, method: string, path: string): Fault => {
+  // Text behind a colon is a verb, which a route with a parameter there does not have.
+  const hasVerb = (each: string): boolean =>
+    !VERB_END.test(path) || VERB_END.test(snapshot.find(each, path)?.value.route.pattern ?? '')
+  const allowed = snapshot.methods(path).filter(hasVerb)
   if (allowed.length === 0) return fault('ROUTE_NOT_FOUND', [method, hideKeysInPath(path)])
   const allow = allowed.join(', ')
   return fault('METHOD_NOT_ALLOWED', [method, allow], { headers: { allow } })
 }
 
-const VERB = /:[^/]*$/
+const VERB_END = /:[^/]*$/
 
-/** A client's own id goes on where it could be an id at all; it is never the gateway's identity of the call. */
-const saneId = (given: string | undefined): string | undefined =>
+/** A client's own id, if it looks like one; the gateway never identifies the call by it. */
+const readRequestId = (given: string | undefined): string | undefined =>
   given !== undefined && /^[\w.:-]{1,128}$/.test(given) ? given : undefined
 /** W3C Trace Context §3.2: version, trace, parent, flags. */
 const TRACEPARENT = /^[0-9a-f]{2}-((?!0{32})[0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/
-const traceOf = (given: string | undefined): string | undefined =>
+const readTraceId = (given: string | undefined): string | undefined =>
   given === undefined ? undefined : TRACEPARENT.exec(given)?.[1]

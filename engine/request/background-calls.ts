@@ -1,4 +1,4 @@
-/** Calls under way that no client waits for: a process that leaves lets them end, or ends them. Knows nothing of connections. */
+/** Calls under way that no client waits for. A process that drains waits for them, or cuts them. */
 import { errors } from '../errors.ts'
 import type { Call } from './exchange.ts'
 
@@ -13,7 +13,7 @@ const fault = errors({
 export class Turns {
   readonly #calls = new Set<Call>()
   #waiting: (() => void)[] = []
-  /** The grace is over: nothing new begins. */
+  /** The grace of the drain is over: `begin` throws. */
   #over = false
 
   begin(call: Call): void {
@@ -25,12 +25,12 @@ export class Turns {
     if (this.#calls.size > 0) return
     for (const resolve of this.#waiting.splice(0)) resolve()
   }
-  /** Resolves when none is under way. */
+  /** Resolves when no call is under way. */
   async quiet(): Promise<void> {
     if (this.#calls.size > 0) await new Promise<void>(resolve => this.#waiting.push(resolve))
   }
   cut(): void {
     this.#over = true
-    for (const call of [...this.#calls]) call.leave(fault('TURN_DRAINED'))
+    for (const call of [...this.#calls]) call.abandon(fault('TURN_DRAINED'))
   }
 }

@@ -1,26 +1,25 @@
-/** Minimum pace of request bodies under way: slower ones are refused. Knows when, not what. */
+/** Refuses request bodies slower than the minimum pace. Knows times and counts only. */
 import { errors } from '../errors.ts'
 import type { Bytes } from '../plugin.ts'
-import { Roster, type Seated } from './indexed-set.ts'
+import { type Indexed, IndexedSet } from './indexed-set.ts'
 
 const fault = errors({
   BODY_TOO_SLOW: [408, 'The request body arrived slower than %d bytes a second.'],
 })
 
-/** A body under way. */
-export interface Paced extends Seated {
-  /** When it was first asked for, ms, monotonic. */
+export interface PacedBody extends Indexed {
+  /** When the body was taken (ms, monotonic), later by the time that its reader took. */
   begunAt: number
   /** Bytes so far. */
   readonly received: number
   refuse(reason: unknown): void
 }
 
-/** Watches bodies under way: one slower than `rate` bytes a second after `graceMs` is a fault. One timer for all. */
-export class Pace {
+/** Refuses bodies slower than `rate` bytes a second after `graceMs`, with one timer. */
+export class BodyPace {
   readonly rate: number
   readonly #graceMs: number
-  readonly #bodies = new Roster<Paced>()
+  readonly #bodies = new IndexedSet<PacedBody>()
   readonly #timer: NodeJS.Timeout
   constructor(rate: number, graceMs: number) {
     this.rate = rate
@@ -28,16 +27,16 @@ export class Pace {
     this.#timer = setInterval(() => this.check(performance.now()), 1_000)
     this.#timer.unref()
   }
-  watch(body: Paced): void {
+  watch(body: PacedBody): void {
     body.begunAt = performance.now()
     this.#bodies.add(body)
   }
-  leave(body: Paced): void {
-    this.#bodies.leave(body)
+  remove(body: PacedBody): void {
+    this.#bodies.remove(body)
   }
-  /** While its reader takes its time, a body is not slow. */
-  async *excuse(body: Paced, chunk: Bytes): AsyncGenerator<Bytes> {
-    this.#bodies.leave(body)
+  /** Yields a chunk. The time until the reader asks for the next one does not count as slowness. */
+  async *handToReader(body: PacedBody, chunk: Bytes): AsyncGenerator<Bytes> {
+    this.#bodies.remove(body)
     const since = performance.now()
     yield chunk
     body.begunAt += performance.now() - since
@@ -45,8 +44,8 @@ export class Pace {
   }
   check(now: number): void {
     for (const body of this.#bodies) {
-      const lasted = now - body.begunAt
-      if (lasted > this.#graceMs && body.received < (this.rate * lasted) / 1_000)
+      const elapsed = now - body.begunAt
+      if (elapsed > this.#graceMs && body.received < (this.rate * elapsed) / 1_000)
         body.refuse(fault('BODY_TOO_SLOW', [this.rate]))
     }
   }

@@ -1,9 +1,10 @@
-/** How pieces of bytes are joined before they are written. */
-/** Bytes up to which a copy as one-byte text, in one write with the head, costs less than a second buffer. */
+/** Joins pieces of bytes before they are written. */
+
+/** Up to this size a copy as text, in one write with the head, costs less than a buffer. */
 export const ONE_WRITE = 64 * 1024
 
-/** Makes one of the pieces from this place on. Returns the place behind it. */
-export const joinLast = (parts: Buffer[], from: number): number => {
+/** Joins the pieces from this index on into one. Returns the index behind it. */
+export const joinFrom = (parts: Buffer[], from: number): number => {
   parts.push(Buffer.concat(parts.splice(from)))
   return from + 1
 }

@@ -1,4 +1,8 @@
-/** One request and its reply, as the stages see it. Knows nothing of sockets. */
+/** One request and its reply, as the stages see it. Knows nothing of sockets.
+ *
+ *  active ──finish──▶ ended: the reply was delivered or refused
+ *  active ──abandon──▶ abandoned ──finish──▶ ended: nobody waits, attempts are aborted
+ *  The reply is set by `setReply`, at any time before the end; `cut` ends its body early. */
 import { asFault, errors } from '../errors.ts'
 import type {
   Body,
@@ -13,9 +17,10 @@ import type {
   Route,
   Target,
 } from '../plugin.ts'
-import { Answer } from '../response/filters.ts'
-import { Places } from './slot-store.ts'
-import { Groups, type Store } from './writes.ts'
+import { FilteredReply } from '../response/filters.ts'
+import { SlotStore } from './slot-store.ts'
+import { StageWatch } from './stage-watch.ts'
+import { StatementGroups, type Store } from './writes.ts'
 
 const fault = errors({
   NO_REPLY: [
@@ -25,79 +30,110 @@ const fault = errors({
   ],
 })
 
-/** A request as the engine holds it: what can be sent once more, and what goes on as it came. */
-export interface Received extends Request {
-  /** The body once it is read. */
+/** What an attempt needs to know of a body to send it, or to send it again. */
+export interface SendableBody {
+  readonly exists: boolean
+  /** The whole body once it was read: it can be sent more than once. */
   readonly whole: Bytes | undefined
-  readonly hasBody: boolean
-  /** Whether a streamed body was begun: then it can't be sent again. */
-  readonly taken: boolean
-  /** Before the first attempt: reads JSON whole, since it may have to be sent twice; of any other body, judges what its
-   *  head says. Throws what the client did wrong, while nothing has left yet. */
-  prepare(): Promise<unknown> | undefined
-  /** Whether the client may still be sending a body that nobody reads. */
+  /** Whether the body was taken as a stream: then it cannot be sent again. */
+  readonly streamed: boolean
+  /** Whether the connection should end with the reply: much of the body was not read. */
   readonly unread: boolean
-  /** The query as it came. */
+  /** Reads JSON whole, since it may have to be sent twice, of any other body the start. Throws the
+   *  client's faults before anything is sent. Undefined: nothing to wait for. */
+  prepare(): Promise<unknown> | undefined
+}
+export interface EngineRequest extends Request {
+  readonly body: SendableBody
+  /** The query as it came, without the question mark. */
   readonly search: string
 }
 
 export interface CallOptions {
   readonly id: string
-  /** What correlates: sent up and down as `x-request-id`, and W3C's trace id. */
-  readonly requestId: string
+  /** Sent upstream and to the client as `x-request-id`; `id` by default. */
+  readonly requestId?: string
+  /** W3C Trace Context. */
   readonly traceId: string
   readonly kind: Exchange['kind']
   readonly route: Route
-  readonly params: Readonly<Record<string, string>>
-  readonly request: Received
+  readonly params?: Readonly<Record<string, string>>
+  readonly request: EngineRequest
   readonly store: Store
-  readonly targets: readonly Target[]
-  readonly hangup: Exchange['hangup']
+  readonly targets?: readonly Target[]
+  readonly hangup?: Exchange['hangup']
 }
+
+/** The route of a request that matches none. */
+export const NO_ROUTE: Route = {
+  name: 'none',
+  method: 'ANY',
+  pattern: '/',
+  has: () => false,
+  option: () => undefined,
+}
+
+/** `reason`: why nobody waits for the reply any more; undefined while somebody does. */
+type State =
+  | { readonly name: 'active'; readonly reason: undefined }
+  | { readonly name: 'abandoned'; readonly reason: Fault }
+  | { readonly name: 'ended'; readonly reason: Fault | undefined }
+
+const ACTIVE: State = { name: 'active', reason: undefined }
+const ENDED: State = { name: 'ended', reason: undefined }
+
+/** What the upstreams did for a call so far: for the outcome, the log line and the metrics. */
+export interface UpstreamProgress {
+  attempts: number
+  /** Target of the last attempt. */
+  target: Target | undefined
+  /** ms spent waiting for upstreams; the rest of a call's time is the gateway's own. */
+  waited: number
+}
+
+/** An attempt that has a deadline of its own. */
+export interface AttemptUnderWay {
+  /** Whether the upstream has the call, and no stage keeps it waiting. */
+  readonly waiting: boolean
+  abort(reason: Fault): void
+}
+const CALL = Symbol('call')
+/** The call whose `signal` it is. */
+export const callOf = (signal: AbortSignal | undefined): Call | undefined =>
+  (signal as { [CALL]?: Call } | undefined)?.[CALL]
 
 export class Call implements Exchange {
   readonly id: string
   readonly kind: Exchange['kind']
   readonly route: Route
   readonly params: Readonly<Record<string, string>>
-  readonly request: Received
+  readonly request: EngineRequest
   readonly requestId: string
   readonly traceId: string
-  readonly slots: Places
+  readonly slots: SlotStore
   targets: readonly Target[]
   hangup: Exchange['hangup']
-  /** Tries so far, and where the last one went: for the log line and the metrics. */
-  attempts = 0
-  target: Target | undefined
-  /** ms spent waiting for upstreams: what is beside it is the gateway's own time. */
-  waited = 0
-  /** Why no stage may begin any more. */
-  stalled: Fault | undefined
-  #store: Store
-  #writes: Groups | undefined
-  #reply: Answer | undefined
+  readonly progress: UpstreamProgress = { attempts: 0, target: undefined, waited: 0 }
+  readonly stages = new StageWatch()
+  readonly #store: Store
+  #state = ACTIVE
+  #writes: StatementGroups | undefined
+  #reply: FilteredReply | undefined
   #controller: AbortController | undefined
-  #ends: ((outcome: Outcome) => void)[] | undefined
-  #over = false
-  #left: Fault | undefined
-  #abort: ((reason: Fault) => void) | undefined
-  /** Stages that wait, the innermost last; also some that have ended since. */
-  #stages: { readonly name: string | undefined; reject(reason: Fault): void }[] | undefined
-  #upstream: Awaited | undefined
-  /** Requests beside the pipeline that a stage waits for. */
-  #sends = 0
+  #endListeners: ((outcome: Outcome) => void)[] | undefined
+  #attempt: AttemptUnderWay | undefined
 
   constructor(options: CallOptions) {
     this.id = options.id
-    this.requestId = options.requestId
+    this.requestId = options.requestId ?? options.id
     this.traceId = options.traceId
     this.kind = options.kind
     this.route = options.route
-    this.params = options.params
+    this.params = options.params ?? {}
     this.request = options.request
-    this.slots = new Places(options.route.name)
-    this.targets = options.targets
-    this.hangup = options.hangup
+    this.slots = new SlotStore(options.route.name)
+    this.targets = options.targets ?? []
+    this.hangup = options.hangup ?? 'cancel'
     this.#store = options.store
   }
   get signal(): AbortSignal {
@@ -105,103 +141,84 @@ export class Call implements Exchange {
       this.#controller = new AbortController()
       Object.assign(this.#controller.signal, { [CALL]: this })
     }
-    if (this.#left) this.#controller.abort(this.#left)
+    if (this.abandonReason) this.#controller.abort(this.abandonReason)
     return this.#controller.signal
   }
-  get writes(): Groups {
-    this.#writes ??= new Groups(this.#store, this.id)
+  get writes(): StatementGroups {
+    this.#writes ??= new StatementGroups(this.#store, this.id)
     return this.#writes
   }
-  /** Whether anything has to become durable: most calls of a free route never make a group. */
+  /** Whether anything has to become durable: most calls of a route without prices make no group. */
   get durable(): boolean {
     return this.#writes !== undefined && !this.#writes.idle
   }
+  get attempts(): number {
+    return this.progress.attempts
+  }
   get reply(): Reply {
-    return this.need()
+    return this.requireReply()
   }
   get answered(): boolean {
     return this.#reply !== undefined
   }
-  /** Whether it has ended: a late reply of an upstream finds nobody. */
-  get over(): boolean {
-    return this.#over
+  get ended(): boolean {
+    return this.#state.name === 'ended'
   }
-  /** Why nobody waits for the reply any more. */
-  get left(): Fault | undefined {
-    return this.#left
+  /** Why nobody waits for the reply any more; undefined while somebody does. */
+  get abandonReason(): Fault | undefined {
+    return this.#state.reason
   }
-  need(): Answer {
+  requireReply(): FilteredReply {
     if (!this.#reply) throw fault('NO_REPLY', [this.route.name])
     return this.#reply
   }
-  answer(status: number, body?: Body | Json, headers: Headers = {}): Answer {
-    return this.take(toAnswer(status, body, headers))
+  answer(status: number, body?: Body | Json, headers: Headers = {}): FilteredReply {
+    return this.setReply(toReply(status, body, headers))
   }
-  take(reply: Answer): Answer {
+  setReply(reply: FilteredReply): FilteredReply {
     this.#reply = reply
     return reply
   }
   cut(reason: Fault): void {
     if (this.#reply) this.#reply.cut(reason)
-    else this.leave(reason)
+    else this.abandon(reason)
   }
-  /** Nobody waits any more: aborts the attempt under way and refuses new ones. */
-  leave(reason: Fault): void {
-    if (this.#left) return
-    this.#left = reason
+  /** Aborts the attempt under way and refuses new ones: nobody waits for the reply any more. */
+  abandon(reason: Fault): void {
+    if (this.abandonReason) return
+    this.#state = { name: this.ended ? 'ended' : 'abandoned', reason }
     this.#controller?.abort(reason)
-    this.#abort?.(reason)
+    this.#attempt?.abort(reason)
     this.#reply?.cut(reason)
   }
-  /** How the attempt under way is aborted; only the last one counts. */
-  onLeave(abort: (reason: Fault) => void): void {
-    this.#abort = abort
-    if (this.#left) abort(this.#left)
+  /** Sets the attempt under way, which `abandon` aborts; the last one set counts. */
+  awaitAttempt(attempt: AttemptUnderWay): void {
+    this.#attempt = attempt
+    if (this.abandonReason) attempt.abort(this.abandonReason)
   }
-  /** A promise of the stage's that `stall` can reject. */
-  guard(stage: Promise<void>, name: string | undefined): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#stages ??= []
-      this.#stages.push({ name, reject })
-      stage.then(resolve, reject)
-    })
+  /** Whether the call waits for an upstream, and not for a stage. */
+  get waitsForUpstream(): boolean {
+    return this.stages.sending || this.#attempt?.waiting === true
   }
-  /** Fails the innermost stage that waits, as if it had thrown, and lets no other begin. Returns the
-   *  fault where none waits. */
-  stall(reason: (stage: string | undefined) => Fault): Fault | undefined {
-    const stage = this.#stages?.pop()
-    const thrown = reason(stage?.name)
-    this.stalled = thrown
-    this.leave(thrown)
-    stage?.reject(thrown)
-    return stage ? undefined : thrown
-  }
-  /** The attempt under way; only the last one counts. */
-  awaits(upstream: Awaited): void {
-    this.#upstream = upstream
-  }
-  /** A request beside the pipeline. Returns what to call when its reply has ended. */
-  awaitsSend(): () => void {
-    this.#sends++
-    return () => void this.#sends--
-  }
-  /** Whether an upstream has the call, and no stage keeps it waiting. */
-  get waiting(): boolean {
-    return this.#sends > 0 || this.#upstream?.waiting === true
+  /** Fails the innermost waiting stage. Returns the fault where no stage waits. */
+  stall(makeFault: (stage: string | undefined) => Fault): Fault | undefined {
+    const { fault, rejected } = this.stages.stall(makeFault)
+    this.abandon(fault)
+    return rejected ? undefined : fault
   }
   onEnd(listener: (outcome: Outcome) => void): void {
-    this.#ends ??= []
-    this.#ends.push(listener)
+    this.#endListeners ??= []
+    this.#endListeners.push(listener)
   }
-  /** Ends it, once. A listener that throws is returned, so that the caller can log it. */
+  /** Ends the call, once. Returns what listeners threw, for the caller to log. */
   finish(outcome: Outcome): readonly Fault[] {
-    if (this.#over) return NONE
-    this.#over = true
+    if (this.ended) return NO_FAULTS
+    this.#state = this.abandonReason ? { name: 'ended', reason: this.abandonReason } : ENDED
     if (outcome.end !== 'complete') this.#controller?.abort(outcome.fault)
     this.#writes?.close()
-    if (!this.#ends) return NONE
+    if (!this.#endListeners) return NO_FAULTS
     const faults: Fault[] = []
-    for (const listener of this.#ends) {
+    for (const listener of this.#endListeners) {
       try {
         listener(outcome)
       } catch (thrown) {
@@ -212,24 +229,15 @@ export class Call implements Exchange {
   }
 }
 
-const NONE: readonly Fault[] = []
+const NO_FAULTS: readonly Fault[] = []
 
-/** Something that has an end of its own: a deadline watches over it. */
-export interface Awaited {
-  readonly waiting: boolean
-}
-const CALL = Symbol('call')
-/** Whose `signal` it is. */
-export const callOf = (signal: AbortSignal | undefined): Call | undefined =>
-  (signal as { [CALL]?: Call } | undefined)?.[CALL]
-
-const isRaw = (body: Body | Json): body is Exclude<Body, undefined> =>
+const isBody = (body: Body | Json): body is Exclude<Body, undefined> =>
   body instanceof Uint8Array ||
   (typeof body === 'object' && body !== null && Symbol.asyncIterator in body)
 
 /** Bytes and streams as they are; anything else as JSON. */
-export const toAnswer = (status: number, body: Body | Json, headers: Headers): Answer => {
-  if (body === undefined || isRaw(body)) return new Answer(status, { ...headers }, body)
+export const toReply = (status: number, body: Body | Json, headers: Headers): FilteredReply => {
+  if (body === undefined || isBody(body)) return new FilteredReply(status, { ...headers }, body)
   const bytes: Bytes = Buffer.from(JSON.stringify(body))
-  return new Answer(status, { 'content-type': 'application/json', ...headers }, bytes)
+  return new FilteredReply(status, { 'content-type': 'application/json', ...headers }, bytes)
 }

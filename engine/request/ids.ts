@@ -1,15 +1,15 @@
-/** Random hexadecimal names, cut from a pool: a call to the generator per request would cost more than the rest. */
+/** Random hexadecimal ids, cut from a pool: a call to the generator each would cost more. */
 import { randomFillSync } from 'node:crypto'
 
 const POOL = 8_192
-/** Bytes whose digits are written at once. A name keeps the digits it is cut from in memory as long as it is kept. */
+/** Bytes whose digits are written at once. An id keeps the whole piece it is cut from in memory. */
 const PIECE = 256
 
 export const createIds = (): ((bytes: number) => string) => {
   const pool = Buffer.alloc(POOL)
   let at = POOL
   let digits = ''
-  let cut = 0
+  let used = 0
   const refill = (): void => {
     if (at + PIECE > POOL) {
       randomFillSync(pool)
@@ -17,21 +17,21 @@ export const createIds = (): ((bytes: number) => string) => {
     }
     digits = pool.toString('hex', at, at + PIECE)
     at += PIECE
-    cut = 0
+    used = 0
   }
   return bytes => {
-    if (cut + bytes * 2 > digits.length) refill()
-    const start = cut
-    cut += bytes * 2
-    return digits.slice(start, cut)
+    if (used + bytes * 2 > digits.length) refill()
+    const start = used
+    used += bytes * 2
+    return digits.slice(start, used)
   }
 }
 
-/** ms, in hexadecimal digits. */
+/** Hexadecimal digits of a time in ms. */
 const INSTANT = 12
 
-/** 32 digits that grow with time: what is kept by them is kept in the order in which it came, where a store writes it
- *  beside its neighbours (RFC 9562 §6.13 does it for the same reason). */
+/** 32 digits that grow with time: a store writes rows with such ids beside their neighbours (RFC
+ *  9562 §6.13 does so for the same reason). */
 export const createTimedIds = (now: () => number = Date.now): (() => string) => {
   const ids = createIds()
   let last = -1

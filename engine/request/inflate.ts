@@ -1,4 +1,4 @@
-/** Compressed bodies made plain as they arrive, within bounds. */
+/** Inflates compressed bodies as they arrive, up to a limit. */
 import { pipeline, type Transform } from 'node:stream'
 import zlib from 'node:zlib'
 import { errors, TollgateError } from '../errors.ts'
@@ -16,19 +16,19 @@ const CODINGS: Readonly<Record<string, () => Transform>> = {
   zstd: () => zlib.createZstdDecompress(),
 }
 
-/** A body of no coding known here comes out as it is; a fault of `raw` comes out as it was. */
+/** Passes an unknown coding through, and faults of `raw` unchanged. `limit`: bytes. */
 export async function* inflate(
   raw: AsyncIterable<Bytes>,
   coding: string | undefined,
   limit: number,
 ): AsyncGenerator<Bytes> {
-  const make = coding === undefined ? undefined : CODINGS[coding]
-  if (!make) return yield* raw
-  const plain = make()
-  pipeline(raw, plain, () => {}) // what goes wrong comes out of `plain`
+  const createInflater = coding === undefined ? undefined : CODINGS[coding]
+  if (!createInflater) return yield* raw
+  const inflater = createInflater()
+  pipeline(raw, inflater, () => {}) // errors are thrown by `inflater`
   let size = 0
   try {
-    for await (const chunk of plain as AsyncIterable<Bytes>) {
+    for await (const chunk of inflater as AsyncIterable<Bytes>) {
       size += chunk.length
       if (size > limit) throw fault('BODY_BOMB', [limit])
       yield chunk

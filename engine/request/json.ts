@@ -1,4 +1,4 @@
-/** JSON bodies read with suspicion: one pass over the bytes before `JSON.parse`, so that no input can hurt by its shape. */
+/** Parses JSON bodies after one checking pass, so that no input harms by its shape. */
 import { isUtf8 } from 'node:buffer'
 import { errors } from '../errors.ts'
 import { asBuffer } from '../kit.ts'
@@ -29,12 +29,12 @@ export const parseJson = (bytes: Bytes, limits = LIMITS): Json => {
   try {
     return JSON.parse(buffer.toString()) as Json
   } catch (thrown) {
-    throw fault('BODY_NOT_JSON', [reason(thrown)])
+    throw fault('BODY_NOT_JSON', [reasonOf(thrown)])
   }
 }
 
-/** V8 quotes the input in its message; the customer needs the place, not the text again. */
-const reason = (thrown: unknown): string =>
+/** Removes the input that V8 quotes in its message: the customer needs the place only. */
+const reasonOf = (thrown: unknown): string =>
   (thrown as Error).message.replace(/, (?:\.\.\.)?".*$/s, '').replace(' in JSON', '')
 
 const QUOTE = 0x22
@@ -45,39 +45,37 @@ const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 const OPEN_ARRAY = 0x5b
 const CLOSE_ARRAY = 0x5d
-/** Strings longer than this are skipped by `indexOf` (native), shorter ones in the loop, where a call would cost more. */
-const SHORT = 32
+/** Longer strings are skipped by `indexOf` (native), shorter ones in the loop. */
+const SHORT_STRING = 32
 /** Objects with more keys than this are compared through a set of strings instead of one by one. */
-const FEW = 24
+const FEW_KEYS = 24
 
-/** The keys of the objects that are open: few are compared by hash, many as strings, whose hashes nobody can collide.
- *  Where a key stands is kept as numbers: a view of its bytes for each would cost more than the whole pass. */
-class Keys {
+/** The keys of the open objects: few are compared by hash, many as strings, which cannot be made to
+ *  collide. Positions are stored, since views of the bytes would cost more. */
+class OpenKeys {
   readonly #bytes: Buffer
-  /** By threes: where a key starts, where it ends, its hash. Of all open objects, the innermost last. */
-  readonly #places: number[] = []
-  /** Where those of the innermost object begin, and its keys once they are strings; then those of the outer ones. */
-  #from = 0
-  #seen: Set<string> | undefined
+  /** Three numbers a key: start, end, hash. Of all open objects, the innermost last. */
+  readonly #positions: number[] = []
+  /** Index of the innermost object's first key, and its keys once they are strings. */
+  #first = 0
+  #names: Set<string> | undefined
   readonly #outer: (number | Set<string> | undefined)[] = []
   constructor(bytes: Buffer) {
     this.#bytes = bytes
   }
-  /** An object begins. */
-  enter(): void {
-    this.#outer.push(this.#from, this.#seen)
-    this.#from = this.#places.length
-    this.#seen = undefined
+  openObject(): void {
+    this.#outer.push(this.#first, this.#names)
+    this.#first = this.#positions.length
+    this.#names = undefined
   }
-  /** The innermost object ends. */
-  leave(): void {
-    this.#places.length = this.#from
-    this.#seen = this.#outer.pop() as Set<string> | undefined
-    this.#from = this.#outer.pop() as number
+  closeObject(): void {
+    this.#positions.length = this.#first
+    this.#names = this.#outer.pop() as Set<string> | undefined
+    this.#first = this.#outer.pop() as number
   }
-  /** How many the innermost object has. */
+  /** Number of keys of the innermost object. */
   get size(): number {
-    return this.#seen?.size ?? (this.#places.length - this.#from) / 3
+    return this.#names?.size ?? (this.#positions.length - this.#first) / 3
   }
   /** Adds the key at start..end (inside its quotes). */
   add(start: number, end: number, escaped: boolean): void {
@@ -85,39 +83,39 @@ class Keys {
     if (escaped) return this.#addText(decodeKey(this.#bytes, start, end))
     if ((length === 9 || length === 11) && FORBIDDEN.has(this.#text(start, end)))
       throw fault('BODY_FORBIDDEN_KEY', [quote(this.#text(start, end))])
-    if (this.#seen) return this.#addText(this.#text(start, end))
-    if (!this.#addToFew(start, end))
+    if (this.#names) return this.#addText(this.#text(start, end))
+    if (!this.#addByHash(start, end))
       throw fault('BODY_DUPLICATE_KEY', [quote(this.#text(start, end))])
   }
-  /** A key spelt with escapes is compared by what it means. */
+  /** Compares a key with escapes by its decoded text. */
   #addText(text: string): void {
     if (FORBIDDEN.has(text)) throw fault('BODY_FORBIDDEN_KEY', [quote(text)])
-    const seen = this.#all()
-    const { size } = seen
-    if (seen.add(text).size === size) throw fault('BODY_DUPLICATE_KEY', [quote(text)])
+    const names = this.#useNames()
+    const { size } = names
+    if (names.add(text).size === size) throw fault('BODY_DUPLICATE_KEY', [quote(text)])
   }
-  #addToFew(start: number, end: number): boolean {
-    const places = this.#places
+  #addByHash(start: number, end: number): boolean {
+    const positions = this.#positions
     const hash = this.#hash(start, end)
-    for (let at = this.#from; at < places.length; at += 3)
+    for (let at = this.#first; at < positions.length; at += 3)
       if (
-        places[at + 2] === hash &&
-        this.#same(places[at] as number, places[at + 1] as number, start, end)
+        positions[at + 2] === hash &&
+        this.#equal(positions[at] as number, positions[at + 1] as number, start, end)
       )
         return false
-    places.push(start, end, hash)
-    if (places.length - this.#from > FEW * 3) this.#all()
+    positions.push(start, end, hash)
+    if (positions.length - this.#first > FEW_KEYS * 3) this.#useNames()
     return true
   }
-  /** From now on as strings. */
-  #all(): Set<string> {
-    if (this.#seen) return this.#seen
-    const places = this.#places
-    const seen = new Set<string>()
-    for (let at = this.#from; at < places.length; at += 3)
-      seen.add(this.#text(places[at] as number, places[at + 1] as number))
-    this.#seen = seen
-    return seen
+  /** Compares the keys of this object as strings from now on. */
+  #useNames(): Set<string> {
+    if (this.#names) return this.#names
+    const positions = this.#positions
+    const names = new Set<string>()
+    for (let at = this.#first; at < positions.length; at += 3)
+      names.add(this.#text(positions[at] as number, positions[at + 1] as number))
+    this.#names = names
+    return names
   }
   #text(start: number, end: number): string {
     return this.#bytes.toString('utf8', start, end)
@@ -128,7 +126,7 @@ class Keys {
     for (let at = start; at < end; at++) hash = Math.imul(hash ^ (bytes[at] as number), 0x01000193)
     return hash
   }
-  #same(start: number, end: number, from: number, to: number): boolean {
+  #equal(start: number, end: number, from: number, to: number): boolean {
     return this.#bytes.compare(this.#bytes, from, to, start, end) === 0
   }
 }
@@ -137,15 +135,15 @@ const decodeKey = (bytes: Buffer, start: number, end: number): string => {
   try {
     return JSON.parse(bytes.toString('utf8', start - 1, end + 1)) as string
   } catch (thrown) {
-    throw fault('BODY_NOT_JSON', [reason(thrown)])
+    throw fault('BODY_NOT_JSON', [reasonOf(thrown)])
   }
 }
 const FORBIDDEN = new Set(['__proto__', 'constructor'])
 
-/** One pass; strings are skipped, keys compared within their object. Malformed JSON is left for the parser to name. */
+/** Skips strings, compares keys within their object, leaves malformed JSON to the parser. */
 const scan = (bytes: Buffer, limits: JsonLimits): void => {
-  const keys = new Keys(bytes)
-  /** Whether each of those that are open stands in an object, and whether we do. */
+  const keys = new OpenKeys(bytes)
+  /** Whether each enclosing value is an object, and whether the present one is. */
   const outer: boolean[] = []
   let inObject = false
   let wantsKey = false
@@ -156,13 +154,17 @@ const scan = (bytes: Buffer, limits: JsonLimits): void => {
       const start = at + 1
       let escaped = false
       at++
-      for (const near = at + SHORT; at < near && bytes[at] !== QUOTE && at < bytes.length; at++)
+      for (
+        const near = at + SHORT_STRING;
+        at < near && bytes[at] !== QUOTE && at < bytes.length;
+        at++
+      )
         if (bytes[at] === BACKSLASH) {
           escaped = true
           at++
         }
       if (bytes[at] !== QUOTE) {
-        const end = closing(bytes, at)
+        const end = closingQuote(bytes, at)
         if (end < 0) return
         if (wantsKey && !escaped) escaped = bytes.subarray(start, end).includes(BACKSLASH)
         at = end
@@ -178,9 +180,9 @@ const scan = (bytes: Buffer, limits: JsonLimits): void => {
       if (outer.push(inObject) > limits.depth) throw fault('BODY_TOO_DEEP', [limits.depth])
       inObject = byte === OPEN_OBJECT
       wantsKey = inObject
-      if (inObject) keys.enter()
+      if (inObject) keys.openObject()
     } else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) {
-      if (inObject) keys.leave()
+      if (inObject) keys.closeObject()
       inObject = outer.pop() ?? false
       wantsKey = false
     } else if (byte === COMMA) wantsKey = inObject
@@ -188,8 +190,8 @@ const scan = (bytes: Buffer, limits: JsonLimits): void => {
   }
 }
 
-/** The quote that closes a string of which `at` is inside and not behind a backslash; -1 when there is none. */
-const closing = (bytes: Buffer, at: number): number => {
+/** Finds the closing quote of the string around `at`; -1 when there is none. */
+const closingQuote = (bytes: Buffer, at: number): number => {
   for (let quote = bytes.indexOf(QUOTE, at); quote >= 0; quote = bytes.indexOf(QUOTE, quote + 1)) {
     let slashes = 0
     while (quote - 1 - slashes >= at && bytes[quote - 1 - slashes] === BACKSLASH) slashes++

@@ -1,83 +1,87 @@
-/** Whether this process has more to do than it can: its timers come late although it is the one that is busy. */
+/** Detects overload: timers come late although this process itself is busy.
+ *
+ *  normal ──two late timers, crowded twice──▶ shedding ──none shed for CALM_MS──▶ normal */
 
-const EVERY = 50
-/** Later than this twice in a row, ms: new requests are turned away, so that those under way are served in time. */
-const LATE = 250
-/** Share of the time that it must have worked itself: one that others keep from working gains nothing by refusing. */
-const OWN = 0.4
-/** While overloaded, ms: who comes when one turn of the loop has lasted this long is turned away, so nobody waits long. */
-const TURN = 10
-const OFTEN = 10
-/** Requests that keep the loop for so long between two timers, ms, the second time in a row, are overload as well: under three times
- *  what can be served each turn is three times the last, and the second late timer would come after seconds. */
-const CROWD = { before: 100, now: 250 }
-/** What counts of the time between two requests, ms: a single long one, or a version that is compiled, is no crowd. */
-const GAP = 20
-/** It is over when nobody had to be turned away for so long, ms. */
-const CALM = 1_000
+const TIMER_MS = 50
+/** A timer later than this, twice in a row, ms: new requests are refused. */
+const LATE_MS = 250
+/** Least share of CPU use: a process that others keep waiting gains nothing by refusing. */
+const OWN_CPU_SHARE = 0.4
+/** While shedding, a request is refused when its turn of the loop has lasted this, ms. */
+const LONG_TURN_MS = 10
+const OVERLOADED_TIMER_MS = 10
+/** Requests that occupy the loop this long between two timers, ms, twice in a row, are overload as
+ *  well: at three times the load that can be served each turn takes three times the last, and the
+ *  second late timer comes after seconds. */
+const CROWD_MS = { previous: 100, current: 250 }
+/** Most ms that count between two requests: one long request is no overload. */
+const LONGEST_GAP_MS = 20
+/** Overload ends when no request was refused for this long, ms. */
+const CALM_MS = 1_000
 
 export class Overload {
-  #late = 0
-  #last = performance.now()
-  #worked = workedMs()
-  /** When somebody was last turned away; undefined while all are served. */
-  #shed: number | undefined
-  /** ms that requests took since the last timer, and before that. */
-  #crowd = 0
-  #before = 0
-  #asked = this.#last
+  #lateTimers = 0
+  #lastTimer = performance.now()
+  #cpuAtCheck = cpuMs()
+  /** When a request was last refused; undefined while all are served. */
+  #shedAt: number | undefined
+  /** ms that requests took since the last timer, and between the two timers before. */
+  #requestTime = 0
+  #previousRequestTime = 0
+  #lastRequest = this.#lastTimer
   #timer: NodeJS.Timeout
   constructor() {
-    this.#timer = this.#tickEvery(EVERY)
+    this.#timer = this.#restartTimer(TIMER_MS)
   }
-  /** Asked once by each request, when it comes (ms, monotonic). */
-  sheds(now: number): boolean {
-    if (this.#shed === undefined && !this.#crowded(now)) return false
-    // A whole crowd is read in one turn of the loop, in which no timer comes: so the clock is asked.
-    if (now - this.#last <= OFTEN + TURN) return false
-    this.#shed = now
+  /** Called once by each request when it arrives. `now`: ms, monotonic. */
+  shouldShed(now: number): boolean {
+    if (this.#shedAt === undefined && !this.#isCrowded(now)) return false
+    // No timer fires in a turn of the loop that reads many requests: the clock decides.
+    if (now - this.#lastTimer <= OVERLOADED_TIMER_MS + LONG_TURN_MS) return false
+    this.#shedAt = now
     return true
   }
   close(): void {
     clearInterval(this.#timer)
   }
-  #tickEvery(every: number): NodeJS.Timeout {
+  #restartTimer(every: number): NodeJS.Timeout {
     clearInterval(this.#timer)
-    return setInterval(() => this.#tick(), every).unref()
+    return setInterval(() => this.#onTimer(), every).unref()
   }
-  #tick(): void {
+  #onTimer(): void {
     const now = performance.now()
-    const since = now - this.#last
-    this.#last = now
-    this.#before = this.#crowd
-    this.#crowd = 0
-    if (this.#shed === undefined) this.#suspect(now, since)
-    else if (now - this.#shed > CALM) this.#turn(undefined, EVERY)
+    const since = now - this.#lastTimer
+    this.#lastTimer = now
+    this.#previousRequestTime = this.#requestTime
+    this.#requestTime = 0
+    if (this.#shedAt === undefined) this.#checkTimer(now, since)
+    else if (now - this.#shedAt > CALM_MS) this.#setShedding(undefined, TIMER_MS)
   }
-  #crowded(now: number): boolean {
-    this.#crowd += Math.min(now - this.#asked, GAP)
-    this.#asked = now
-    if (this.#crowd <= CROWD.now || this.#before <= CROWD.before) return false
-    this.#crowd = 0
-    if ((workedMs() - this.#worked) / (now - this.#last) <= OWN) return false
-    this.#turn(now, OFTEN)
+  #isCrowded(now: number): boolean {
+    this.#requestTime += Math.min(now - this.#lastRequest, LONGEST_GAP_MS)
+    this.#lastRequest = now
+    if (this.#requestTime <= CROWD_MS.current || this.#previousRequestTime <= CROWD_MS.previous)
+      return false
+    this.#requestTime = 0
+    if ((cpuMs() - this.#cpuAtCheck) / (now - this.#lastTimer) <= OWN_CPU_SHARE) return false
+    this.#setShedding(now, OVERLOADED_TIMER_MS)
     return true
   }
-  #suspect(now: number, since: number): void {
-    const worked = workedMs()
-    const busy = (worked - this.#worked) / since > OWN
-    this.#worked = worked
-    this.#late = busy && since - EVERY > LATE ? this.#late + 1 : 0
-    if (this.#late >= 2) this.#turn(now, OFTEN)
+  #checkTimer(now: number, since: number): void {
+    const cpu = cpuMs()
+    const busy = (cpu - this.#cpuAtCheck) / since > OWN_CPU_SHARE
+    this.#cpuAtCheck = cpu
+    this.#lateTimers = busy && since - TIMER_MS > LATE_MS ? this.#lateTimers + 1 : 0
+    if (this.#lateTimers >= 2) this.#setShedding(now, OVERLOADED_TIMER_MS)
   }
-  #turn(shed: number | undefined, every: number): void {
-    this.#shed = shed
-    this.#late = 0
-    this.#worked = workedMs()
-    this.#timer = this.#tickEvery(every)
+  #setShedding(shed: number | undefined, every: number): void {
+    this.#shedAt = shed
+    this.#lateTimers = 0
+    this.#cpuAtCheck = cpuMs()
+    this.#timer = this.#restartTimer(every)
   }
 }
-const workedMs = (): number => {
+const cpuMs = (): number => {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1_000
 }

@@ -1,4 +1,4 @@
-/** One canonical form of a request target: what is routed on is what is forwarded. Pure. */
+/** Canonicalises request targets: the path that is routed is the path that is forwarded. Pure. */
 import { errors } from '../errors.ts'
 
 const fault = errors({
@@ -12,18 +12,18 @@ export interface TargetParts {
   readonly search: string
 }
 
-/** Splits and canonicalises: unreserved characters decoded, `//` collapsed; what could mean two things is refused. */
+/** Splits and canonicalises a target; refuses what could mean two things. */
 export const readTarget = (target: string, host: string | undefined): TargetParts => {
-  const local = target.charCodeAt(0) === SLASH ? target : fromAbsolute(target, host)
+  const local = target.charCodeAt(0) === SLASH ? target : localPart(target, host)
   const mark = local.indexOf('?')
   const search = mark < 0 ? '' : local.slice(mark + 1)
   if (search !== '' && /[#\\]/.test(search))
     throw fault('PATH_REFUSED', ['"#" or "\\" in the query'])
-  return { path: canonical(mark < 0 ? local : local.slice(0, mark)), search }
+  return { path: canonicalPath(mark < 0 ? local : local.slice(0, mark)), search }
 }
 const SLASH = 0x2f
 
-const fromAbsolute = (target: string, host: string | undefined): string => {
+const localPart = (target: string, host: string | undefined): string => {
   const parts = /^https?:\/\/([^/?#]*)([/?].*)?$/i.exec(target)
   if (!parts) throw fault('PATH_REFUSED', ['it does not begin with "/"'])
   if (parts[1]?.toLowerCase() !== host?.toLowerCase()) throw fault('AUTHORITY_MISMATCH')
@@ -31,30 +31,31 @@ const fromAbsolute = (target: string, host: string | undefined): string => {
   return rest.startsWith('?') ? `/${rest}` : rest
 }
 
-const PLAIN = /^(?:\/[A-Za-z0-9\-_~!$&'()*+,=:@][A-Za-z0-9\-._~!$&'()*+,=:@]*)+\/?$/
-const canonical = (path: string): string => {
-  if (PLAIN.test(path)) return path
+const CANONICAL = /^(?:\/[A-Za-z0-9\-_~!$&'()*+,=:@][A-Za-z0-9\-._~!$&'()*+,=:@]*)+\/?$/
+const canonicalPath = (path: string): string => {
+  if (CANONICAL.test(path)) return path
   if (/[#;\\]/.test(path)) throw fault('PATH_REFUSED', ['it holds "#", ";" or "\\"'])
-  const decoded = path.replace(/%([0-9A-Fa-f]{2})|%/g, decodeUnreserved).replace(/\/{2,}/g, '/')
+  const decoded = path.replace(/%([0-9A-Fa-f]{2})|%/g, decodeEscape).replace(/\/{2,}/g, '/')
   if (/(?:^|\/)\.\.?(?:\/|$)/.test(decoded))
     throw fault('PATH_REFUSED', ['it holds "." or ".." segments'])
-  if (!LEGAL.test(decoded)) throw fault('PATH_REFUSED', ['it holds characters no path has'])
-  if (decoded.includes('%') && !isText(decoded))
+  if (!PATH_CHARACTERS.test(decoded))
+    throw fault('PATH_REFUSED', ['it holds characters that a path must escape'])
+  if (decoded.includes('%') && !isUtf8Text(decoded))
     throw fault('PATH_REFUSED', ['its escapes are not UTF-8'])
   return decoded
 }
-/** RFC 3986 §3.3: what may stand in a path without being escaped, and escapes. */
-const LEGAL = /^\/[A-Za-z0-9\-._~!$&'()*+,=:@/%]*$/
-/** Overlong forms (`%c0%af` for a slash) are a path of their own to a lenient reader. */
-const isText = (path: string): boolean => {
+/** RFC 3986 §3.3: characters that need no escape in a path, and escapes. */
+const PATH_CHARACTERS = /^\/[A-Za-z0-9\-._~!$&'()*+,=:@/%]*$/
+/** A lenient reader takes overlong forms (`%c0%af` for a slash) for another path. */
+const isUtf8Text = (path: string): boolean => {
   try {
     return decodeURIComponent(path) !== ''
   } catch {
     return false
   }
 }
-/** RFC 3986 §2.3: an encoded unreserved character is the character. A separator hidden in one is refused. */
-const decodeUnreserved = (encoded: string, hex: string | undefined): string => {
+/** RFC 3986 §2.3: decodes an escaped unreserved character, and refuses an escaped separator. */
+const decodeEscape = (encoded: string, hex: string | undefined): string => {
   if (hex === undefined) throw fault('PATH_REFUSED', ['a "%" that starts no escape'])
   const character = String.fromCharCode(Number.parseInt(hex, 16))
   if (/[A-Za-z0-9\-._~]/.test(character)) return character

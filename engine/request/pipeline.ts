@@ -1,4 +1,4 @@
-/** The onion: composes stages into one function, once per route. */
+/** Composes stages into one function, once per route. */
 import { errors } from '../errors.ts'
 import type { Fault, Next } from '../plugin.ts'
 
@@ -11,15 +11,15 @@ export type Run<Subject> = (subject: Subject) => Promise<void>
 
 /** Ends stages that never settle. */
 export interface Guard<Subject> {
-  /** A promise that can be rejected while the stage `at` (in the order of the steps) still runs. */
+  /** Returns a promise that can be rejected while the stage at index `at` still runs. */
   wait(subject: Subject, stage: Promise<void>, at: number): Promise<void>
   /** Why no further stage may begin. */
   closed(subject: Subject): Fault | undefined
 }
 
-/** A frame costs one closure, and no promise where a stage returns what `next()` returned: so whoever has nothing to do on
- *  the way up is written that way, and is hardly there. `last` runs innermost. Throws nothing: it rejects.
- *  `guard`: of stages that have not called `next()` by the time they first wait. */
+/** `last` runs innermost. Never throws: it rejects. A stage costs one closure, and no promise where
+ *  it returns what `next()` returned: a stage with nothing to do after `next()` is written that
+ *  way. `guard` guards stages that have not called `next()` by the time they first wait. */
 export const compose = <Subject>(
   steps: readonly Step<Subject>[],
   last: Run<Subject>,
@@ -33,21 +33,21 @@ export const compose = <Subject>(
         if (run) throw fault('NEXT_TWICE')
         const closed = guard?.closed(subject)
         if (closed) throw closed
-        run = settled(inner, subject, next)
+        run = callStage(inner, subject, next)
         if (returned) run.catch(ignore)
         return run
       }
-      const whole = settled(step, subject, next)
+      const whole = callStage(step, subject, next)
       returned = true
-      // A stage that forgets to await it has no reply and is told so; the process must not die of it.
+      // Without `await next()`: a rejection must not end the process.
       if (run && run !== whole) (run as Promise<void>).catch(ignore)
       return run || !guard ? whole : guard.wait(subject, whole, at)
     },
     last,
   )
 const ignore = (): void => {}
-/** A stage that is no async function may throw before it has a promise, or never have one. */
-const settled = <Subject>(step: Step<Subject>, subject: Subject, next: Next): Promise<void> => {
+/** A stage that is no async function may throw, or return no promise. */
+const callStage = <Subject>(step: Step<Subject>, subject: Subject, next: Next): Promise<void> => {
   try {
     return step(subject, next) ?? Promise.resolve()
   } catch (thrown) {

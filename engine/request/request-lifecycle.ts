@@ -1,133 +1,198 @@
-/** One request's stay: what its delivery asks of the server, and what the log and the numbers are told when it is over.
- *  One object with methods, where closures would cost a kilobyte a request. */
+/** The requests that one server has under way, and the end of each: log line, metrics, snapshot.
+ *
+ *  A server:  serving ──drain──▶ draining: replies end connections ──grace──▶ cutting: all refused
+ *  A request: running ──the stages end, or one is stuck──▶ replying ──end──▶ (removed) */
 import type { ServerResponse } from 'node:http'
 import { errors } from '../errors.ts'
 import type { Fault, Outcome } from '../plugin.ts'
-import type { DeliveryFacts } from '../response/response-writer.ts'
 import type { Resources } from '../snapshot/host.ts'
-import type { Snapshot } from '../snapshot/snapshot.ts'
-import type { Opened } from './accept-request.ts'
+import type { CompiledRoute, Snapshot } from '../snapshot/snapshot.ts'
+import type { AcceptedRequest } from './accept-request.ts'
 import type { Call } from './exchange.ts'
-import type { Seated } from './indexed-set.ts'
-
-/** The server, as its visits see it. */
-export interface Premises {
-  readonly resources: Resources
-  /** Replies end their connections. */
-  readonly leaving: boolean
-  /** This reply has ended and is still on its way to a slow reader. */
-  flush(response: ServerResponse): void
-  /** False when it was not there any more. */
-  depart(visit: Visit): boolean
-}
+import { type Indexed, IndexedSet } from './indexed-set.ts'
 
 const fault = errors({
+  DRAINING: [503, 'The gateway is shutting down. Retry.', { headers: { 'retry-after': '1' } }],
   STAGE_STUCK: [
     500,
     '%s of route "%s" took longer than %d ms outside of `next()` (settings.timeouts.stage): does it wait for something that never comes?',
     { expose: false },
   ],
 })
-/** ms that the stages around one that was stuck have to clean up before they count as stuck. */
+
+/** ms between two checks for stuck stages. */
+const CHECK_EVERY = 500
+/** ms that the stages around a stuck one have to clean up before they count as stuck. */
 const UNWINDING = 2_000
 
-export class Visit implements DeliveryFacts, Seated {
-  seat = -1
-  /** While its stages run: until there is a reply, or none. */
-  running = true
-  /** What refuses it where no stage can be rejected. */
-  delivery: { settle(reason: Fault): Promise<void> } | undefined
-  /** Until when its stages have taken no time of their own, ms, monotonic. */
-  #since: number
-  readonly opened: Opened
+export class ActiveRequests {
+  readonly resources: Resources
+  readonly #active = new IndexedSet<RequestLifecycle>()
+  #phase: 'serving' | 'draining' | 'cutting' = 'serving'
+  #flushing = 0
+  readonly #timer: NodeJS.Timeout
+
+  constructor(resources: Resources) {
+    this.resources = resources
+    this.#timer = setInterval(() => {
+      const now = performance.now()
+      for (const request of this.#active) request.checkStages(now)
+    }, CHECK_EVERY).unref()
+  }
+  get size(): number {
+    return this.#active.size
+  }
+  /** Replies that have ended and are still being sent to slow readers. */
+  get flushing(): number {
+    return this.#flushing
+  }
+  get draining(): boolean {
+    return this.#phase !== 'serving'
+  }
+  /** Why a new request is refused; undefined until the grace is over. */
+  get refusal(): Fault | undefined {
+    return this.#phase === 'cutting' ? fault('DRAINING') : undefined
+  }
+  add(request: RequestLifecycle): void {
+    this.#active.add(request)
+  }
+  /** False when it was removed before. */
+  remove(request: RequestLifecycle): boolean {
+    return this.#active.remove(request)
+  }
+  countFlush(response: ServerResponse): void {
+    this.#flushing++
+    response.once('close', () => this.#flushing--)
+  }
+  drain(): void {
+    if (this.#phase === 'serving') this.#phase = 'draining'
+  }
+  /** The grace is over: ends every request that outlived it. */
+  cut(): void {
+    this.#phase = 'cutting'
+    for (const { call } of this.#active) call.cut(fault('DRAINING'))
+  }
+  close(): void {
+    clearInterval(this.#timer)
+  }
+}
+
+/** Ends a request of which no stage can be rejected. */
+export interface Refuser {
+  commitAndRefuse(reason: Fault): Promise<void>
+}
+
+/** One request, as an object with methods: closures would cost a kilobyte a request. */
+export class RequestLifecycle implements Indexed {
+  index = -1
+  readonly accepted: AcceptedRequest
   readonly #snapshot: Snapshot
-  readonly #premises: Premises
+  readonly #requests: ActiveRequests
   readonly #response: ServerResponse | undefined
   readonly #started: number
-  /** Its snapshot stays as long as it does. `started`: ms, monotonic. */
+  #phase: 'running' | 'replying' = 'running'
+  /** The last time at which no stage was known to take time of its own, ms, monotonic. */
+  #idleAt: number
+  refuser: Refuser | undefined
+  /** Retains the snapshot. `started`: ms, monotonic. `response`: none for a WebSocket. */
   constructor(
-    opened: Opened,
+    accepted: AcceptedRequest,
     snapshot: Snapshot,
-    premises: Premises,
+    requests: ActiveRequests,
     started: number,
     response?: ServerResponse,
   ) {
-    this.opened = opened
+    this.accepted = accepted
     this.#snapshot = snapshot
-    this.#premises = premises
+    this.#requests = requests
     this.#started = started
-    this.#since = started
+    this.#idleAt = started
     this.#response = response
     snapshot.retain()
+    requests.add(this)
   }
   get call(): Call {
-    return this.opened.call
+    return this.accepted.call
+  }
+  get compiled(): CompiledRoute {
+    return this.accepted.compiled
   }
   get version(): string {
     return String(this.#snapshot.version)
   }
+  /** ms that a client may read nothing before it is dropped. */
   get idleWrite(): number {
     return this.#snapshot.settings.timeouts.idle_write
   }
-  /** Behind a declined offer Node drops what came with it: so the client must not go on there. */
-  closing(): boolean {
-    const { upgrade, connection } = this.opened.inbound.headers
+  /** Whether the reply ends its connection. After a declined upgrade Node drops the bytes that came
+   *  with the offer, so the client must not continue there. */
+  closesConnection(): boolean {
+    const { upgrade, connection } = this.accepted.request.headers
     return (
-      this.#premises.leaving || (upgrade !== undefined && /\bupgrade\b/i.test(connection ?? ''))
+      this.#requests.draining ||
+      this.call.kind === 'websocket' ||
+      (upgrade !== undefined && /\bupgrade\b/i.test(connection ?? ''))
     )
   }
-  /** Ends a stage that takes too long by itself. Waiting for the client's body or for an upstream does
-   *  not count: these have deadlines of their own. */
+  /** The pipeline has returned or thrown: no stage is checked any more. */
+  endStages(): void {
+    this.#phase = 'replying'
+  }
+  /** Ends a stage that takes too long by itself. Waiting for the client's body or for an upstream
+   *  does not count: these have deadlines of their own. */
   checkStages(now: number): void {
     const { stage: limit } = this.#snapshot.settings.timeouts
-    if (!this.running || limit === 0) return
-    const { call, inbound } = this.opened
-    if (call.waiting || inbound.seat >= 0) this.#since = now
-    if (now - this.#since <= limit) return
-    this.#since = now - limit + UNWINDING
+    if (this.#phase !== 'running' || limit === 0) return
+    const { call, request } = this.accepted
+    if (call.waitsForUpstream || request.body.index >= 0) this.#idleAt = now
+    if (now - this.#idleAt <= limit) return
+    this.#idleAt = now - limit + UNWINDING
     const reason = call.stall(stage =>
       fault('STAGE_STUCK', [stage ? `stage "${stage}"` : 'a stage', call.route.name, limit]),
     )
     if (!reason) return
-    this.running = false
-    this.stumbled(reason)
-    void this.delivery?.settle(reason)
+    this.endStages()
+    this.logFault(reason)
+    void this.refuser?.commitAndRefuse(reason)
   }
-  streaming(kind: 'sse' | 'websocket' = 'sse'): () => void {
-    return this.#premises.resources.metrics.route(this.call.route.name).open(kind)
+  /** Counts an open stream. Returns how to say that it ended. */
+  openStream(kind: 'sse' | 'websocket'): () => void {
+    return this.#requests.resources.metrics.route(this.call.route.name).open(kind)
   }
-  /** Logs what the client does not read: a hidden fault, and the cause of a 503. */
-  stumbled(reason: Fault): void {
+  /** Logs what the client does not read: the message of a hidden fault, the cause of a 503. */
+  logFault(reason: Fault): void {
+    const { log } = this.#requests.resources
     const { id, route } = this.call
-    const { code, cause } = reason
-    if (reason.expose) {
-      if (reason.status === 503 && typeof cause === 'string')
-        this.#premises.resources.log.warn({ id, route: route.name, code, cause }, reason.message)
-      return
-    }
-    const { stack } = (cause instanceof Error ? cause : reason) as { stack?: string }
-    this.#premises.resources.log.error({ id, route: route.name, code, stack }, reason.message)
+    const { code, cause, message } = reason
+    if (!reason.expose) {
+      const { stack } = (cause instanceof Error ? cause : reason) as { stack?: string }
+      log.error({ id, route: route.name, code, stack }, message)
+    } else if (reason.status === 503 && typeof cause === 'string')
+      log.warn({ id, route: route.name, code, cause }, message)
   }
-  /** `headAt`: when the head of the reply was written (ms, monotonic); 0 = it never was. */
-  ended(outcome: Outcome, headAt: number): void {
-    if (!this.#premises.depart(this)) return
+  /** `headAt`: when the head was written (ms, monotonic); 0 = never. Ends once. */
+  end(outcome: Outcome, headAt: number): void {
+    if (!this.#requests.remove(this)) return
     const response = this.#response
     if (response && response.writableLength > 0 && !response.destroyed)
-      this.#premises.flush(response)
-    this.#tell(outcome, headAt)
+      this.#requests.countFlush(response)
+    this.#report(outcome, headAt)
     this.#snapshot.release()
   }
-  /** One line and the numbers. */
-  #tell(outcome: Outcome, headAt: number): void {
-    const { log, metrics } = this.#premises.resources
-    const { call, inbound } = this.opened
+  /** Writes the log line and the metrics. */
+  #report(outcome: Outcome, headAt: number): void {
+    const { log, metrics } = this.#requests.resources
+    const { call, request: inbound } = this.accepted
+    const { attempts, waited, target } = call.progress
     const now = performance.now()
     const ms = now - this.#started
-    const own = (headAt || now) - Math.max(this.#started, inbound.arrivedAt) - call.waited
+    const own = (headAt || now) - Math.max(this.#started, inbound.body.arrivedAt) - waited
     const added = Math.max(0, own)
     if (outcome.end === 'cut')
       metrics.count('cut_total', { route: call.route.name, code: outcome.fault?.code ?? 'none' })
-    metrics.route(call.route.name).end(outcome.status, ms, added, inbound.received, outcome.bytes)
+    metrics
+      .route(call.route.name)
+      .end(outcome.status, ms, added, inbound.body.received, outcome.bytes)
     for (const reason of call.finish(outcome))
       log.error({ id: call.id, code: reason.code }, `onEnd: ${reason.message}`)
     log.request({
@@ -142,9 +207,9 @@ export class Visit implements DeliveryFacts, Seated {
       ms,
       added,
       bytes: outcome.bytes,
-      attempts: call.attempts,
-      upstream: call.target?.upstream,
-      target: call.target?.name,
+      attempts,
+      upstream: target?.upstream,
+      target: target?.name,
       code: outcome.fault?.code,
     })
   }

@@ -2,7 +2,7 @@
  *  (RFC 9112 §9.3.2). Node's server writes the responses in order by itself. */
 import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { responseUnderWay } from '../response/lingering-close.ts'
+import { openResponse } from '../response/lingering-close.ts'
 
 /** Methods that change nothing (RFC 9110 §9.2.1). */
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
@@ -14,53 +14,53 @@ interface Held {
   start(): void
 }
 /** One connection with pipelined requests. */
-interface Line {
+interface ConnectionQueue {
   readonly running: Map<ServerResponse, boolean>
   readonly held: Held[]
 }
 
 export class RequestOrder {
-  readonly #lines = new WeakMap<Duplex, Line>()
+  readonly #queues = new WeakMap<Duplex, ConnectionQueue>()
 
-  /** Calls `start` when the request may run: at once behind safe requests if it is safe as well, else
-   *  when every response before it has ended; never if the connection ends first. `response`: absent
-   *  where the connection leaves HTTP with this request. */
+  /** Calls `start` when the request may run: at once behind safe requests if it is safe as well,
+   *  else when every response before it has ended; never if the connection ends first. `response`:
+   *  absent where the connection leaves HTTP with this request. */
   take(
     socket: Duplex,
     method: string | undefined,
     response: ServerResponse | undefined,
     start: () => void,
   ): void {
-    const line = this.#lineOf(socket)
-    line.held.push({ safe: response !== undefined && SAFE.has(method ?? ''), response, start })
-    this.#advance(socket, line)
+    const queue = this.#queueOf(socket)
+    queue.held.push({ safe: response !== undefined && SAFE.has(method ?? ''), response, start })
+    this.#advance(socket, queue)
   }
-  #lineOf(socket: Duplex): Line {
-    const known = this.#lines.get(socket)
+  #queueOf(socket: Duplex): ConnectionQueue {
+    const known = this.#queues.get(socket)
     if (known) return known
-    const line: Line = { running: new Map(), held: [] }
-    this.#lines.set(socket, line)
-    const first = responseUnderWay(socket)
-    if (first) this.#run(socket, line, first, SAFE.has(first.req.method ?? ''))
-    return line
+    const queue: ConnectionQueue = { running: new Map(), held: [] }
+    this.#queues.set(socket, queue)
+    const first = openResponse(socket)
+    if (first) this.#run(socket, queue, first, SAFE.has(first.req.method ?? ''))
+    return queue
   }
-  #run(socket: Duplex, line: Line, response: ServerResponse, safe: boolean): void {
-    line.running.set(response, safe)
+  #run(socket: Duplex, queue: ConnectionQueue, response: ServerResponse, safe: boolean): void {
+    queue.running.set(response, safe)
     response.once('close', () => {
-      line.running.delete(response)
-      this.#advance(socket, line)
+      queue.running.delete(response)
+      this.#advance(socket, queue)
     })
   }
-  #advance(socket: Duplex, line: Line): void {
-    for (let next = line.held[0]; next && mayRun(next, line); next = line.held[0]) {
-      line.held.shift()
+  #advance(socket: Duplex, queue: ConnectionQueue): void {
+    for (let next = queue.held[0]; next && mayRun(next, queue); next = queue.held[0]) {
+      queue.held.shift()
       if (!socket.writable) continue
-      if (next.response) this.#run(socket, line, next.response, next.safe)
+      if (next.response) this.#run(socket, queue, next.response, next.safe)
       next.start()
     }
-    if (line.running.size === 0 && line.held.length === 0) this.#lines.delete(socket)
+    if (queue.running.size === 0 && queue.held.length === 0) this.#queues.delete(socket)
   }
 }
 
-const mayRun = ({ safe }: Held, { running }: Line): boolean =>
+const mayRun = ({ safe }: Held, { running }: ConnectionQueue): boolean =>
   running.size === 0 || (safe && running.values().every(each => each))

@@ -1,9 +1,9 @@
-/** A call that no client made: the later turn of a durable task. */
+/** Runs a call that no client made: a later turn of a durable task. */
 import { asFault, errors } from '../errors.ts'
 import type { Bytes, Fault, Json, Out, Outcome, Outgoing, Reply, Route, Turn } from '../plugin.ts'
 import type { Resources } from '../snapshot/host.ts'
 import type { CompiledRoute, Snapshot } from '../snapshot/snapshot.ts'
-import type { CallOptions, Received } from './exchange.ts'
+import type { CallOptions, EngineRequest } from './exchange.ts'
 import { Call } from './exchange.ts'
 import { parseJson } from './json.ts'
 
@@ -12,11 +12,11 @@ const fault = errors({
   TURN_CANCELLED: [499, 'The turn was cancelled.'],
 })
 
-/** A request that is there in whole. */
+/** A request whose whole body is in memory. */
 export const received = (
   request: Turn['request'] | Outgoing,
   body: Bytes | undefined,
-): Received => {
+): EngineRequest => {
   const mark = request.path.indexOf('?')
   const path = mark < 0 ? request.path : request.path.slice(0, mark)
   const search = mark < 0 ? '' : request.path.slice(mark + 1)
@@ -33,14 +33,21 @@ export const received = (
     return parsed
   }
   return {
-    ...{ method: request.method, path, search, headers, whole, hasBody: whole.length > 0 },
-    ...{ unread: false, taken: false },
+    method: request.method,
+    path,
+    search,
+    headers,
+    body: {
+      whole,
+      exists: whole.length > 0,
+      streamed: false,
+      unread: false,
+      prepare: () => undefined,
+    },
     query: new URLSearchParams(search),
     client: { address: '', encrypted: false },
-    prepare: () => undefined,
     bytes: async () => whole,
     json: async () => parse(),
-    // It is there in whole: nobody has had to wait for it.
     get parsed() {
       try {
         return whole.length > 0 ? parse() : undefined
@@ -57,27 +64,22 @@ export const received = (
   }
 }
 
-export const openCall = (
+export const createResumedCall = (
   route: Route,
   options: Partial<CallOptions> & Pick<CallOptions, 'id' | 'request' | 'store'>,
-) =>
-  new Call({
-    ...{ kind: 'turn', route, params: {}, targets: [], hangup: 'cancel' },
-    ...{ requestId: options.id, traceId: traceOf(options.id) },
-    ...options,
-  })
-/** 32 hexadecimal digits that belong to this id: later turns of one task share a trace. */
+) => new Call({ kind: 'turn', route, traceId: traceOf(options.id), ...options })
+/** 32 hexadecimal digits made of the id: the turns of one task share a trace. */
 const traceOf = (id: string): string => Buffer.from(id).toString('hex').padEnd(32, '0').slice(-32)
 
-/** Leaves the call when the signal says so, also when it said so before. Returns how to stop listening. */
-export const follow = (signal: AbortSignal | undefined, call: Call): (() => void) => {
-  const leave = (): void => call.leave(fault('TURN_CANCELLED'))
+/** Abandons the call when the signal aborts or has aborted. Returns how to stop listening. */
+export const abandonOnAbort = (signal: AbortSignal | undefined, call: Call): (() => void) => {
+  const leave = (): void => call.abandon(fault('TURN_CANCELLED'))
   if (signal?.aborted) leave()
   signal?.addEventListener('abort', leave, { once: true })
   return () => signal?.removeEventListener('abort', leave)
 }
 
-/** Runs the stages behind `turn.after`. The snapshot is retained until the reply has ended. */
+/** Runs the stages behind `turn.after`. Retains the snapshot until the reply has ended. */
 export const runTurn = async (
   snapshot: Snapshot,
   resources: Resources,
@@ -86,16 +88,18 @@ export const runTurn = async (
 ): Promise<Reply> => {
   const compiled: CompiledRoute | undefined = snapshot.named(name)
   if (!compiled) throw fault('ROUTE_GONE', [name])
-  const call = openCall(compiled.route, {
-    ...{ id: turn.id, store: resources.database, targets: turn.targets },
+  const call = createResumedCall(compiled.route, {
+    id: turn.id,
+    store: resources.database,
+    targets: turn.targets,
     request: received(turn.request, turn.request.body),
   })
   resources.turns.begin(call)
   call.slots.restore(turn.slots)
-  const stop = follow(turn.signal, call)
+  const stopListening = abandonOnAbort(turn.signal, call)
   snapshot.retain()
-  const over = (end: Outcome['end'], status: number, bytes: number, reason?: Fault): void => {
-    stop()
+  const end = (end: Outcome['end'], status: number, bytes: number, reason?: Fault): void => {
+    stopListening()
     const outcome = { end, status, attempts: call.attempts, bytes }
     for (const { code, message } of call.finish(reason ? { ...outcome, fault: reason } : outcome))
       resources.log.error({ id: call.id, code }, `onEnd: ${message}`)
@@ -103,25 +107,25 @@ export const runTurn = async (
     resources.turns.end(call)
   }
   try {
-    if (!call.left) await compiled.runAfter(turn.after)(call)
+    if (!call.abandonReason) await compiled.runAfter(turn.after)(call)
     await call.writes.commit()
-    if (call.left) throw call.left
-    return guarded(call, over)
+    if (call.abandonReason) throw call.abandonReason
+    return withDurableEnd(call, end)
   } catch (thrown) {
     const reason = asFault(thrown)
-    // A release that a stage added on its way out is kept; what refused is told all the same.
+    // Commits what stages added while the call failed, such as the release of a hold.
     await call.writes.commit().catch(() => {})
-    over('refused', reason.status, 0, reason)
+    end('refused', reason.status, 0, reason)
     throw thrown
   }
 }
 
-/** The reply whose last byte, or whose fault, waits until what the stages wrote down is durable. */
-const guarded = (
+/** Makes the reply's last byte, or its fault, wait until the groups of the stages are durable. */
+const withDurableEnd = (
   call: Call,
   over: (end: Outcome['end'], status: number, bytes: number, reason?: Fault) => void,
 ): Reply => {
-  const reply = call.need()
+  const reply = call.requireReply()
   let bytes = 0
   const cut = (reason: Fault, out: Out): void => {
     over('cut', reply.status, bytes, reason)
@@ -136,7 +140,7 @@ const guarded = (
       bytes += tail?.length ?? 0
       call.writes.commit().then(
         () => {
-          over(reply.told ? 'cut' : 'complete', reply.status, bytes, reply.told)
+          over(reply.endFault ? 'cut' : 'complete', reply.status, bytes, reply.endFault)
           out.end(tail)
         },
         thrown => cut(asFault(thrown), out),

@@ -1,4 +1,4 @@
-/** Method and path to a route, its parameters, and what is nearest when there is none. */
+/** Finds the route of a method and path, its parameters, or the nearest route. */
 import FindMyWay from 'find-my-way'
 
 export interface Match<T> {
@@ -8,26 +8,26 @@ export interface Match<T> {
 const NO_PARAMS = Object.freeze({})
 
 export class Router<T> {
-  // Most paths have no parameter, and a path found here needs no further look at its spelling.
+  // Most paths have no parameter; a target found here needs no canonicalisation.
   readonly #exact = new Map<string, Match<T>>()
-  // The length of the whole target is bounded before; a long name is no reason to find nothing.
+  // The length of the target is limited before: a long parameter must match as well.
   readonly #tree = FindMyWay({ caseSensitive: true, maxParamLength: Number.MAX_SAFE_INTEGER })
   readonly #methods = new Set<string>()
   readonly #nearest = new Map<string, T>()
-  /** Patterns that are in there as a whole. */
-  readonly #whole = new Set<string>()
+  /** Prefixes that are the whole pattern of a route. */
+  readonly #patterns = new Set<string>()
 
   add(method: string, pattern: string, value: T): void {
     this.#methods.add(method)
     if (pattern.includes('{')) this.#tree.on(method as 'GET', treePattern(pattern), () => {}, value)
     else this.#exact.set(`${method} ${pattern}`, { value, params: NO_PARAMS })
     const [own = '', ...shorter] = prefixes(pattern)
-    // Whose own pattern it is comes before those that only begin with it.
-    if (!this.#whole.has(own)) this.#nearest.set(own, value)
-    this.#whole.add(own)
+    // A route whose whole pattern is the prefix wins over routes that only begin with it.
+    if (!this.#patterns.has(own)) this.#nearest.set(own, value)
+    this.#patterns.add(own)
     for (const prefix of shorter) if (!this.#nearest.has(prefix)) this.#nearest.set(prefix, value)
   }
-  /** By the exact spelling only: the fast way for a target that was not canonicalised yet. */
+  /** Finds a target by its exact spelling only: fast, before it is canonicalised. */
   exact(method: string, path: string): Match<T> | undefined {
     return this.#exact.get(`${method} ${path}`)
   }
@@ -41,11 +41,11 @@ export class Router<T> {
     for (const name in params) if (params[name] === '') return undefined
     return { value: found.store as T, params }
   }
-  /** The methods that this path has, for 405. */
+  /** The methods of this path, for a 405. */
   methods(path: string): readonly string[] {
     return [...this.#methods].filter(method => this.find(method, path))
   }
-  /** The first route that shares the longest beginning with the path: whose dialect an error takes. */
+  /** The first route with the longest common prefix: its dialect renders an error. */
   nearest(path: string): T | undefined {
     for (const prefix of prefixes(path)) {
       const value = this.#nearest.get(prefix)
@@ -55,13 +55,13 @@ export class Router<T> {
   }
 }
 
-/** `/a/{id}:go` in find-my-way's words: `/a/:id([^/:]+)::go`. A parameter ends where the next character begins. */
+/** `/a/{id}:go` becomes `/a/:id([^/:]+)::go`. A parameter ends before the next character. */
 const treePattern = (pattern: string): string =>
   pattern.replaceAll(':', '::').replace(/\{(\w+)\}(?=(.?))/g, (_, name: string, next: string) => {
     return next === '' || next === '/' ? `:${name}` : `:${name}([^/${next}]+)`
   })
 
-/** `/a/b/c`: itself, `/a/b`, `/a`, and nothing. */
+/** Of `/a/b/c`: itself, `/a/b`, `/a`, and the empty string. */
 const prefixes = (path: string): readonly string[] => {
   const list = [path]
   for (let at = path.lastIndexOf('/'); at >= 0; at = at === 0 ? -1 : path.lastIndexOf('/', at - 1))

@@ -1,22 +1,22 @@
-/** The slots of one exchange: values by name, and which of them travel with a durable task. */
+/** Holds the slots of one exchange by name, and which travel with a durable task. */
 import { errors } from '../errors.ts'
 import type { Json, Slot, Slots } from '../plugin.ts'
 
 const fault = errors({
-  SLOT_EMPTY: [500, 'nobody filled the slot "%s" on route "%s"', { expose: false }],
+  SLOT_EMPTY: [500, 'no stage filled the slot "%s" on route "%s"', { expose: false }],
 })
 
-interface Place {
+interface Entry {
   readonly name: string
   value: unknown
   keep: boolean
-  readonly next: Place | undefined
+  readonly next: Entry | undefined
 }
 
-/** A chain: an exchange has a handful of slots, and a Map costs more than all of them. */
-export class Places implements Slots {
+/** A linked list: an exchange has a handful of slots, and a Map costs more than all of them. */
+export class SlotStore implements Slots {
   readonly #route: string
-  #first: Place | undefined
+  #newest: Entry | undefined
   constructor(route: string) {
     this.#route = route
   }
@@ -31,24 +31,24 @@ export class Places implements Slots {
   set<T>(slot: Slot<T>, value: T): void {
     const { name, keep = false } = slot
     const found = this.#find(name)
-    if (!found) this.#first = { name, value, keep, next: this.#first }
+    if (!found) this.#newest = { name, value, keep, next: this.#newest }
     else {
       found.value = value
       found.keep ||= keep
     }
   }
   saved(): { readonly [name: string]: Json } {
-    const kept: [string, Json][] = []
-    for (let place = this.#first; place; place = place.next)
-      if (place.keep) kept.push([place.name, place.value as Json])
-    return Object.fromEntries(kept.reverse())
+    const values: [string, Json][] = []
+    for (let entry = this.#newest; entry; entry = entry.next)
+      if (entry.keep) values.push([entry.name, entry.value as Json])
+    return Object.fromEntries(values.reverse())
   }
   restore(saved: { readonly [name: string]: Json }): void {
     for (const [name, value] of Object.entries(saved)) this.set({ name, keep: true }, value)
   }
-  #find(name: string): Place | undefined {
-    let place = this.#first
-    while (place && place.name !== name) place = place.next
-    return place
+  #find(name: string): Entry | undefined {
+    let entry = this.#newest
+    while (entry && entry.name !== name) entry = entry.next
+    return entry
   }
 }

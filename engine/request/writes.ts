@@ -1,19 +1,19 @@
-/** What must become durable with one exchange: groups of statements, committed one after another. */
+/** Collects groups of statements of one exchange, and commits them one after another. */
 import type { Statement, Writes } from '../plugin.ts'
 
-/** What `writes` needs of the store. `will` replaces the last will of this id; an empty list withdraws it. */
+/** `will` replaces the on-crash statements of this id; an empty list clears them. */
 export interface Store {
   write(statements: readonly Statement[]): Promise<unknown>
   will?(id: string, statements: readonly Statement[]): void
   progress?(id: string, count: number): void
 }
 
-export class Groups implements Writes {
+export class StatementGroups implements Writes {
   readonly #store: Store
   readonly #id: string
   #pending: Statement[] = []
   #last: Promise<void> | undefined
-  #willed = false
+  #hasCrashStatements = false
   constructor(store: Store, id: string) {
     this.#store = store
     this.#id = id
@@ -22,28 +22,28 @@ export class Groups implements Writes {
     this.#pending.push(...statements)
   }
   will(...statements: readonly Statement[]): void {
-    this.#willed = true
+    this.#hasCrashStatements = true
     this.#store.will?.(this.#id, statements)
   }
   progress(count: number): void {
     this.#store.progress?.(this.#id, count)
   }
-  /** Starts the pending group; the promise covers all groups so far. */
+  /** Starts to write the pending group; the promise covers all groups so far. */
   commit(): Promise<void> {
     if (this.#pending.length > 0) {
       const list = this.#pending
       this.#pending = []
       const write = (): Promise<unknown> => this.#store.write(list)
       this.#last = (this.#last ? this.#last.then(write) : write()) as Promise<void>
-      // A group nobody waits for (a refusal on its way) must not end the process; whoever awaits still sees it.
+      // A rejection that no caller awaits (during a refusal) must not end the process.
       this.#last.catch(ignore)
     }
     return this.#last ?? Promise.resolve()
   }
-  /** The exchange is over. Once the store has all that it said, a later death must not apply its will; where it could not be told, the
-   *  will stands until whoever sees to that withdraws it. */
+  /** Ends the exchange: clears the on-crash statements once all groups are durable. If a group
+   *  failed, they stay, and the plugin that retries the write clears them. */
   close(): void {
-    if (!this.#willed) return
+    if (!this.#hasCrashStatements) return
     this.commit().then(
       () => this.#store.will?.(this.#id, []),
       () => {},

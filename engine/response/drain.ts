@@ -1,38 +1,35 @@
-/** Shuts a server down in good order. Knows time and connections; who is under way is the caller's to say. */
+/** Drains a server: waits for its requests, and cuts those that outlive the grace. */
 import type http from 'node:http'
 import net from 'node:net'
+import type { ActiveRequests } from '../request/request-lifecycle.ts'
 
-export interface Crowd {
-  /** Exchanges under way. */
-  readonly open: number
-  /** Replies that have ended and are still on their way to slow readers. */
-  readonly flushing: number
-  /** Ends those that outlived the grace. */
-  cut(): void
-}
+const POLL = 10
+/** How long clients of cut requests have to read the fault, ms. */
+const LAST_READ = 1_000
 
-const TICK = 10
-/** How long a client that was told of the end of everything has to read it, ms. */
-const LAST_WORDS = 1_000
-
-export const drain = async (server: http.Server, grace: number, crowd: Crowd): Promise<void> => {
-  const until = performance.now() + grace
-  const quiet = (): boolean => crowd.open === 0 && crowd.flushing === 0
-  // Not http's own close: that takes a connection for idle, and destroys it, whose reply is still on its way.
+/** `grace`: ms. */
+export const drain = async (
+  server: http.Server,
+  grace: number,
+  requests: ActiveRequests,
+): Promise<void> => {
+  const deadline = performance.now() + grace
+  const quiet = (): boolean => requests.size === 0 && requests.flushing === 0
+  // The close of node:http would destroy a connection whose reply is still being sent.
   const closed = new Promise<void>(resolve => {
     net.Server.prototype.close.call(server, () => resolve())
   })
-  await waitFor(() => crowd.flushing === 0, until)
+  await waitUntil(() => requests.flushing === 0, deadline)
   server.closeIdleConnections()
-  await waitFor(quiet, until)
-  crowd.cut()
-  await waitFor(quiet, performance.now() + LAST_WORDS)
+  await waitUntil(quiet, deadline)
+  requests.cut()
+  await waitUntil(quiet, performance.now() + LAST_READ)
   server.close()
   server.closeAllConnections()
   await closed
 }
 
-const waitFor = async (reached: () => boolean, until: number): Promise<void> => {
-  while (!reached() && performance.now() < until)
-    await new Promise(resolve => setTimeout(resolve, TICK))
+const waitUntil = async (condition: () => boolean, deadline: number): Promise<void> => {
+  while (!condition() && performance.now() < deadline)
+    await new Promise(resolve => setTimeout(resolve, POLL))
 }

@@ -1,7 +1,7 @@
-/** A reply's body on its way: a push source, synchronous filters, one sink. Knows nothing of sockets. */
+/** The engine's Reply: a source, synchronous filters, one sink. Knows no sockets. */
 import { causeOf, errors, textOf } from '../errors.ts'
 import type { Body, Bytes, Fault, Filter, Headers, Out, Reply } from '../plugin.ts'
-import { fromIterable, OPEN, Pipe, type Source, type Valve } from './source.ts'
+import { type FlowControl, fromIterable, Pipe, type Source, UNCONTROLLED } from './source.ts'
 
 const fault = errors({
   STAGE_THREW: [500, 'a filter threw: %s', { expose: false }],
@@ -9,69 +9,70 @@ const fault = errors({
   READER_LEFT: [499, 'the reader of the body left'],
 })
 
-/** One joint of the chain. Latched: after `end` or `fail` nothing passes, whoever re-enters (a cut from within a write).
- *  A filter that throws is a fault of the reply, not of the process: what is downstream sees `fail`, once. */
-class Joint implements Out {
+/** One filter and the output behind it. Latched: after `end` or `fail` nothing passes, also when a
+ *  filter re-enters (a cut within a write). A filter that throws is a fault of the reply, not of
+ *  the process: the output gets `fail`, once. */
+class FilterLink implements Out {
   readonly #filter: Filter
   readonly #out: Out
-  readonly #owner: Answer
-  #over = false
-  constructor(filter: Filter, out: Out, owner: Answer) {
+  readonly #owner: FilteredReply
+  #ended = false
+  constructor(filter: Filter, out: Out, owner: FilteredReply) {
     this.#filter = filter
     this.#out = out
     this.#owner = owner
   }
   write(chunk: Bytes): void {
-    if (this.#over) return
+    if (this.#ended) return
     if (!this.#filter.write) return this.#out.write(chunk)
     try {
       this.#filter.write(chunk, this.#out)
     } catch (thrown) {
-      this.#over = true
-      this.#blame(thrown)
+      this.#ended = true
+      this.#reportThrow(thrown)
     }
   }
   end(tail?: Bytes, reason?: Fault): void {
-    if (this.#over) return
-    this.#over = true
-    if (reason) this.#owner.told = reason
+    if (this.#ended) return
+    this.#ended = true
+    if (reason) this.#owner.endFault = reason
     if (!this.#filter.end) return this.#out.end(tail)
     try {
       this.#filter.end(tail, this.#out)
     } catch (thrown) {
-      this.#blame(thrown)
+      this.#reportThrow(thrown)
     }
   }
   fail(reason: Fault): void {
-    if (this.#over) return
-    this.#over = true
+    if (this.#ended) return
+    this.#ended = true
     if (!this.#filter.fail) return this.#out.fail(reason)
     try {
       this.#filter.fail(reason, this.#out)
     } catch (thrown) {
-      this.#blame(thrown)
+      this.#reportThrow(thrown)
     }
   }
-  #blame(thrown: unknown): void {
+  #reportThrow(thrown: unknown): void {
     this.#out.fail(fault('STAGE_THREW', [textOf(thrown)], { cause: causeOf(thrown) }))
   }
 }
 
 const isBytes = (body: Body): body is Bytes => body instanceof Uint8Array
 
-const NONE: readonly Filter[] = []
+const NO_FILTERS: readonly Filter[] = []
 
-/** The engine's Reply: a status, headers, and a body that is bytes, an iterable or a source. */
-export class Answer implements Reply {
+/** A status, headers, and a body that is bytes, an iterable or a source. */
+export class FilteredReply implements Reply {
   status: number
   headers: Headers
-  /** What its last bytes tell the client went wrong. */
-  told: Fault | undefined
+  /** The fault that the last bytes of the body report to the client. */
+  endFault: Fault | undefined
   #body: Body
-  /** The one it is a part of, if it was read before it was sent. */
-  #owner: Answer = this
+  /** The reply that gets `endFault`: the outer one, if this one was read early. */
+  #owner: FilteredReply = this
   #source: Source | undefined
-  #filters: readonly Filter[] = NONE
+  #filters: readonly Filter[] = NO_FILTERS
 
   constructor(status: number, headers: Headers, body: Body, source?: Source) {
     this.status = status
@@ -84,11 +85,11 @@ export class Answer implements Reply {
   }
   get body(): Body {
     if (this.#source === undefined && this.#filters.length === 0) return this.#body
-    return pull(this.#divert())
+    return readChunks(this.#pipe())
   }
   set body(body: Body) {
     this.#source = undefined
-    this.#filters = NONE
+    this.#filters = NO_FILTERS
     this.#body = body
     delete this.headers['content-length']
   }
@@ -101,47 +102,47 @@ export class Answer implements Reply {
     this.#source = fromIterable(this.#body)
     this.#source.abort(reason)
   }
-  /** Composes the filters, the last one next to the sink, and lets the source run. */
-  pour(sink: Out): Valve {
+  /** Connects source, filters and sink, the last filter next to the sink, and starts the source. */
+  pipeTo(sink: Out): FlowControl {
     let out = sink
     for (let at = this.#filters.length - 1; at >= 0; at--)
-      out = new Joint(this.#filters[at] as Filter, out, this.#owner)
-    this.#filters = NONE
+      out = new FilterLink(this.#filters[at] as Filter, out, this.#owner)
+    this.#filters = NO_FILTERS
     if (!this.#source && this.#body && !isBytes(this.#body)) this.#source = fromIterable(this.#body)
     if (this.#source) {
       this.#source.start(out)
       return this.#source
     }
     out.end(this.#body as Bytes | undefined)
-    return OPEN
+    return UNCONTROLLED
   }
   async bytes(limit: number): Promise<Bytes> {
-    const whole = await collect(this, limit)
-    this.body = whole
-    return whole
+    const bytes = await collect(this, limit)
+    this.body = bytes
+    return bytes
   }
   peek(enough?: (seen: Bytes) => boolean): Promise<Bytes | undefined> {
     if (!this.#source && this.#filters.length === 0 && (!this.#body || isBytes(this.#body)))
       return Promise.resolve(this.#body)
-    return this.#divert().first(enough)
+    return this.#pipe().peek(enough)
   }
-  /** Pours what there is so far into a pipe, which becomes the source. */
-  #divert(): Pipe {
+  /** Pipes the body through the filters so far into a Pipe, which becomes the source. */
+  #pipe(): Pipe {
     if (this.#source instanceof Pipe && this.#filters.length === 0) return this.#source
     const pipe = new Pipe(this.#owner)
-    const before = new Answer(this.status, this.headers, this.#body, this.#source)
-    before.#owner = this.#owner
-    for (const filter of this.#filters) before.through(filter)
-    this.#filters = NONE
+    const inner = new FilteredReply(this.status, this.headers, this.#body, this.#source)
+    inner.#owner = this.#owner
+    for (const filter of this.#filters) inner.through(filter)
+    this.#filters = NO_FILTERS
     this.#body = undefined
     this.#source = pipe
-    const valve = before.pour(pipe)
-    pipe.attach(valve, reason => before.cut(reason))
+    const flow = inner.pipeTo(pipe)
+    pipe.attach(flow, reason => inner.cut(reason))
     return pipe
   }
 }
 
-async function* pull(pipe: Pipe): AsyncGenerator<Bytes> {
+async function* readChunks(pipe: Pipe): AsyncGenerator<Bytes> {
   let over = false
   try {
     for (;;) {
@@ -158,7 +159,7 @@ async function* pull(pipe: Pipe): AsyncGenerator<Bytes> {
   }
 }
 
-const collect = (answer: Answer, limit: number): Promise<Bytes> =>
+const collect = (answer: FilteredReply, limit: number): Promise<Bytes> =>
   new Promise((resolve, reject) => {
     const parts: Bytes[] = []
     let size = 0
@@ -171,10 +172,10 @@ const collect = (answer: Answer, limit: number): Promise<Bytes> =>
         answer.cut(large)
       }
     }
-    answer.pour({
+    answer.pipeTo({
       write: keep,
       end(tail, reason) {
-        if (reason) answer.told = reason
+        if (reason) answer.endFault = reason
         if (tail) keep(tail)
         resolve(parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts))
       },

@@ -1,4 +1,4 @@
-/** How connections end that must not go on: nothing behind a refusal is served, and the refusal is read. */
+/** Closes connections that must not continue, so that the client can read the refusal. */
 import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { asBuffer } from '../kit.ts'
@@ -6,19 +6,19 @@ import type { Bytes, Refusal } from '../plugin.ts'
 import { ONE_WRITE } from '../request/bytes.ts'
 import { STATUS_CODES } from '../request/node-http.ts'
 
-/** How long a client that is still sending has to read its answer, ms. */
-const LAST_WORDS = 1_000
+/** How long a client that is still sending has to read its response, ms. */
+const LINGER_MS = 1_000
 
-/** Ends an answer. Closed on bytes nobody has read yet, a connection takes its answer with it (RFC 9112 §9.6): so what
- *  is still coming is read and dropped for a moment. */
-export const lastWords = (response: ServerResponse, body: Bytes | undefined): void => {
+/** Ends a response whose request may still arrive: reads and drops it for a moment, since a close
+ *  with unread bytes loses the response (RFC 9112 §9.6). */
+export const endAndClose = (response: ServerResponse, body: Bytes | undefined): void => {
   const { req: incoming } = response
   if (incoming.complete || incoming.destroyed) return void response.end(body)
   if (body) response.write(body)
   const late = setTimeout(() => {
     response.end()
-    leaveSocket(incoming.socket)
-  }, LAST_WORDS)
+    lingeringClose(incoming.socket)
+  }, LINGER_MS)
   const end = (): void => {
     clearTimeout(late)
     response.end()
@@ -28,21 +28,21 @@ export const lastWords = (response: ServerResponse, body: Bytes | undefined): vo
   incoming.resume()
 }
 
-/** An answer ended before its request did. The rest is read and dropped so that the connection can go on: if it does
- *  not come, the connection is of no use to anybody. */
-export const awaitRest = ({ req: incoming }: ServerResponse): void => {
+/** For a response that ended before its request: Node reads and drops the rest, so that the
+ *  connection can be used again. If the rest does not come in time, closes the connection. */
+export const closeUnlessComplete = ({ req: incoming }: ServerResponse): void => {
   if (incoming.complete) return
-  setTimeout(() => incoming.complete || leaveSocket(incoming.socket), LAST_WORDS).unref()
+  setTimeout(() => incoming.complete || lingeringClose(incoming.socket), LINGER_MS).unref()
 }
 
-/** Ends a socket whose client may never end its side, or still be sending. */
-export const leaveSocket = (socket: Duplex): void => {
+/** Closes a socket whose client may never close its side, or may still be sending. */
+export const lingeringClose = (socket: Duplex): void => {
   socket.end()
   socket.resume()
-  setTimeout(() => socket.destroy(), LAST_WORDS).unref()
+  setTimeout(() => socket.destroy(), LINGER_MS).unref()
 }
 
-/** A plain answer on a socket that has no reply of Node's; then it is left. */
+/** Writes a refusal on a socket that has no ServerResponse; then closes it. */
 export const refuseSocket = (
   socket: Duplex,
   { status, body }: Pick<Refusal, 'status' | 'body'>,
@@ -56,46 +56,46 @@ export const refuseSocket = (
   socket.on('error', () => {})
   socket.write(`${head.join('\r\n')}\r\n\r\n`)
   socket.write(body)
-  leaveSocket(socket)
+  lingeringClose(socket)
 }
 
-/** The connections of a server on which nothing more is a request. */
-export class Parting {
-  readonly #parted = new WeakSet<Duplex>()
+/** Connections of a server on which no further bytes are a request. */
+export class ClosingConnections {
+  readonly #sockets = new WeakSet<Duplex>()
   /** Those whose parser has stopped: the requests that it had read are still answered. */
-  readonly #broken = new WeakSet<Duplex>()
+  readonly #malformed = new WeakSet<Duplex>()
 
   has(socket: Duplex): boolean {
-    return this.#parted.has(socket)
+    return this.#sockets.has(socket)
   }
   add(socket: Duplex): void {
-    this.#parted.add(socket)
+    this.#sockets.add(socket)
   }
-  /** Bytes that the parser refused. There is no request to take a dialect from. */
+  /** Handles bytes that the parser refused. There is no request to take a dialect from. */
   malformed(error: NodeJS.ErrnoException, socket: Duplex): void {
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
-    // What ends it is on its way.
-    if (this.#parted.has(socket) || this.#broken.has(socket)) return
-    this.#broken.add(socket)
-    const reply = responseUnderWay(socket)
-    if (reply?.req.complete) return finish(socket)
-    if (reply?.headersSent) return void socket.destroy() // a 400 would land in the middle of it
-    refuseSocket(socket, refusalOf(error.code))
+    // It is being closed already.
+    if (this.#sockets.has(socket) || this.#malformed.has(socket)) return
+    this.#malformed.add(socket)
+    const reply = openResponse(socket)
+    if (reply?.req.complete) return closeAfterResponses(socket)
+    if (reply?.headersSent) return void socket.destroy() // a 400 would be written into it
+    refuseSocket(socket, parserRefusal(error.code))
   }
 }
 
-/** The reply that is being written there. Node's own handler of such errors looks at the same place. */
-export const responseUnderWay = (socket: Duplex): ServerResponse | undefined =>
+/** The response being written on a socket: the member that Node itself reads for this. */
+export const openResponse = (socket: Duplex): ServerResponse | undefined =>
   (socket as { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
 
-/** The requests before the malformed bytes are good: the last of their replies ends the connection. */
-const finish = (socket: Duplex): void => {
-  const reply = responseUnderWay(socket)
-  if (reply) reply.once('finish', () => finish(socket))
-  else leaveSocket(socket)
+/** Closes the connection behind the last response: the requests before it are good. */
+const closeAfterResponses = (socket: Duplex): void => {
+  const reply = openResponse(socket)
+  if (reply) reply.once('finish', () => closeAfterResponses(socket))
+  else lingeringClose(socket)
 }
 
-const refusalOf = (code = 'BAD_REQUEST'): Pick<Refusal, 'status' | 'body'> => {
+const parserRefusal = (code = 'BAD_REQUEST'): Pick<Refusal, 'status' | 'body'> => {
   const [status, message] = PARSER_ERRORS[code] ?? [
     400,
     'The bytes received are no HTTP/1.1 request.',
@@ -108,8 +108,8 @@ const PARSER_ERRORS: Readonly<Record<string, readonly [status: number, message: 
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request head arrived too slowly.'],
 }
 
-/** Ends a response of `size` bytes in all. As a one-byte string a short answer leaves in one write with its head; as bytes it
- *  costs a gathering write. */
+/** Ends a response of `size` bytes in all. Node sends a one-byte string in one write with the head;
+ *  bytes would cost a gathering write. */
 export const writeLast = (
   response: ServerResponse,
   tail: Bytes | undefined,

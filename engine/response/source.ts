@@ -1,22 +1,22 @@
-/** Where a body comes from: the push source, a pipe that keeps what nobody wanted yet, an iterable made to push. */
+/** Sources of a body: push source, pipe of early chunks, iterable as a push source. */
 import { asFault } from '../errors.ts'
 import type { Bytes, Fault, Out } from '../plugin.ts'
 
-/** Where a body comes from. `start` once; then it pushes until `end` or `fail`, once. */
+/** Pushes a body. `start` is called once; then it pushes until one `end` or `fail`. */
 export interface Source {
   start(out: Out): void
   pause(): void
   resume(): void
-  /** Ends it early: `fault` comes out of the source like a dead upstream. Harmless after the end. */
+  /** Ends the body early with a fault, as if the upstream broke off. Nothing after the end. */
   abort(fault: Fault): void
 }
-export type Valve = Pick<Source, 'pause' | 'resume'>
-export const OPEN: Valve = { pause() {}, resume() {} }
+export type FlowControl = Pick<Source, 'pause' | 'resume'>
+export const UNCONTROLLED: FlowControl = { pause() {}, resume() {} }
 
-/** Keeps what a source pushed before anyone wanted it; at most a few chunks, then it pauses the source. */
+/** Buffers the first chunks until it is started, then pauses the source. */
 export class Pipe implements Source, Out {
-  readonly #owner: { told: Fault | undefined }
-  #valve: Valve = OPEN
+  readonly #owner: { endFault: Fault | undefined }
+  #flow: FlowControl = UNCONTROLLED
   #abort: (reason: Fault) => void = () => {}
   #queue: Bytes[] = []
   #out: Out | undefined
@@ -25,11 +25,11 @@ export class Pipe implements Source, Out {
   #paused = false
   #wake: (() => void) | undefined
 
-  constructor(owner: { told: Fault | undefined }) {
+  constructor(owner: { endFault: Fault | undefined }) {
     this.#owner = owner
   }
-  attach(valve: Valve, abort: (reason: Fault) => void): void {
-    this.#valve = valve
+  attach(valve: FlowControl, abort: (reason: Fault) => void): void {
+    this.#flow = valve
     this.#abort = abort
     if (this.#paused) valve.pause()
   }
@@ -41,7 +41,7 @@ export class Pipe implements Source, Out {
   }
   end(tail?: Bytes, reason?: Fault): void {
     if (this.#fault || this.#end) return
-    if (reason) this.#owner.told = reason
+    if (reason) this.#owner.endFault = reason
     this.#end = { tail }
     if (this.#out) return this.#out.end(tail)
     this.#wake?.()
@@ -61,29 +61,29 @@ export class Pipe implements Source, Out {
   }
   pause(): void {
     this.#paused = true
-    this.#valve.pause()
+    this.#flow.pause()
   }
   resume(): void {
     if (!this.#paused) return
     this.#paused = false
-    this.#valve.resume()
+    this.#flow.resume()
   }
   abort(reason: Fault): void {
     this.#abort(reason)
     this.fail(reason)
   }
-  /** The first bytes, left in place: a chunk, or as many as `enough` asks for. */
-  async first(enough?: (seen: Bytes) => boolean): Promise<Bytes | undefined> {
+  /** The first bytes, not consumed: one chunk, or as many as `enough` accepts. */
+  async peek(enough?: (seen: Bytes) => boolean): Promise<Bytes | undefined> {
     for (;;) {
       if (enough && this.#queue.length > 1) this.#queue = [Buffer.concat(this.#queue)]
       const seen = this.#queue[0]
       if (seen && (!enough || enough(seen))) return seen
       if (this.#fault) throw this.#fault
-      if (this.#end) return joined(seen, this.#end.tail)
-      await this.#arrival()
+      if (this.#end) return concat(seen, this.#end.tail)
+      await this.#nextEvent()
     }
   }
-  /** Takes the next bytes out, for readers that pull. */
+  /** Consumes the next bytes; undefined at the end. */
   async next(): Promise<Bytes | undefined> {
     for (;;) {
       const chunk = this.#queue.shift()
@@ -94,11 +94,11 @@ export class Pipe implements Source, Out {
         this.#end = { tail: undefined }
         return tail
       }
-      await this.#arrival()
+      await this.#nextEvent()
     }
   }
-  /** Listens first: a source may push, and be paused again, while it is being resumed. */
-  #arrival(): Promise<void> {
+  /** Resolves at the next write, end or fault. Listens first: `resume` may push. */
+  #nextEvent(): Promise<void> {
     return new Promise(resolve => {
       this.#wake = resolve
       this.resume()
@@ -106,38 +106,38 @@ export class Pipe implements Source, Out {
   }
 }
 const PIPE_CHUNKS = 8
-const joined = (seen: Bytes | undefined, tail: Bytes | undefined): Bytes | undefined =>
+const concat = (seen: Bytes | undefined, tail: Bytes | undefined): Bytes | undefined =>
   seen && tail ? Buffer.concat([seen, tail]) : (seen ?? tail)
 
-/** Any AsyncIterable as a Source: the simple way, a promise per chunk. The last chunk is kept back as the tail. */
+/** Makes a Source of an AsyncIterable. Holds one chunk back, so that the last is the tail. */
 export const fromIterable = (body: AsyncIterable<Bytes>): Source => {
   let gate: Promise<void> | undefined
   let open = (): void => {}
-  let to: Out | undefined
-  let early: Fault | undefined // aborted before anyone started it
-  let over = false
+  let target: Out | undefined
+  let abortedWith: Fault | undefined
+  let ended = false
   const run = async (out: Out): Promise<void> => {
-    let kept: Bytes | undefined
+    let previous: Bytes | undefined
     try {
       for await (const chunk of body) {
-        if (over) return
-        if (kept) out.write(kept)
-        kept = chunk
+        if (ended) return
+        if (previous) out.write(previous)
+        previous = chunk
         if (gate) await gate
       }
-      if (!over) out.end(kept)
+      if (!ended) out.end(previous)
     } catch (thrown) {
-      if (over) return
-      if (kept) out.write(kept) // it was not the last one: there is none
+      if (ended) return
+      if (previous) out.write(previous) // without an end no chunk is the tail
       out.fail(asFault(thrown))
     } finally {
-      over = true
+      ended = true
     }
   }
   return {
     start(out) {
-      if (early) return out.fail(early)
-      to = out
+      if (abortedWith) return out.fail(abortedWith)
+      target = out
       void run(out)
     },
     pause() {
@@ -150,11 +150,11 @@ export const fromIterable = (body: AsyncIterable<Bytes>): Source => {
     },
     resume: () => open(),
     abort(reason) {
-      if (over) return
-      over = true
+      if (ended) return
+      ended = true
       open()
-      if (to) to.fail(reason)
-      else early = reason
+      if (target) target.fail(reason)
+      else abortedWith = reason
     },
   }
 }

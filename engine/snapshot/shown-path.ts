@@ -1,4 +1,4 @@
-/** Paths as an operator reads them in messages. */
+/** Formats paths for messages. */
 import { isAbsolute, relative, sep } from 'node:path'
 
 /** Returns a path relative to `root`, absolute when outside of it. */

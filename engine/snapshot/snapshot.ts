@@ -1,5 +1,4 @@
-/** The compiled, frozen gateway: found by every request, retained while one runs in it, retired after the last. */
-
+/** The compiled, frozen configuration, released after the last request that retains it. */
 import type {
   AdminRequest,
   Exchange,
@@ -14,6 +13,7 @@ import type {
 } from '../plugin.ts'
 import type { BodyRules } from '../request/body.ts'
 import type { Call } from '../request/exchange.ts'
+import { readTarget } from '../request/path.ts'
 import type { Run } from '../request/pipeline.ts'
 import { type Match, Router } from '../request/router.ts'
 import type { Try } from '../upstream/attempt.ts'
@@ -47,14 +47,14 @@ export interface Settings {
     readonly body_rate: number
     readonly keep_alive: number
     readonly idle_write: number
-    /** Of a stage's own, outside of `next()`; 0: any. */
+    /** Longest own time of a stage, outside of `next()`; 0: unlimited. */
     readonly stage: number
     readonly drain: number
   }
   readonly log: { readonly level: string }
 }
 
-/** A stage with the name of its plugin, for explain, for errors, and for turns that begin behind it. */
+/** A stage with the name of its plugin, for explain, errors and resumed calls. */
 export interface NamedStage {
   readonly name: string
   readonly stage: Stage
@@ -63,27 +63,26 @@ export interface CompiledRoute {
   readonly route: Route
   readonly stages: readonly NamedStage[]
   readonly run: Run<Call>
-  /** The stages behind `plugin` only: a durable task's later turn. */
+  /** Runs the stages behind `plugin` only: for a later turn of a durable task. */
   runAfter(plugin: string): Run<Call>
-  /** The whole pipeline around another last step: explain, WebSocket. */
+  /** The whole pipeline around another innermost step, for explain. */
   runWith(last: Run<Call>): Run<Call>
-  /** The forward ring around another last step. */
+  /** The forward ring around another innermost step. */
   forwardWith(last: Run<Try>): Run<Try>
   fail(fault: Fault, exchange: Exchange): Refusal
   readonly body: BodyRules
   readonly targets: readonly Target[]
-  /** How it is sent. */
   readonly rules: DispatchRules
   readonly hangup: Exchange['hangup']
-  /** Whether a client asks for a stream, as far as a stage can tell. */
+  /** Whether its client asks for a stream. */
   streams(request: Request): Promise<boolean>
-  /** ms between `: ping` comments while a stream has not begun; 0: none. */
+  /** ms between `: ping` comments until a stream begins; 0: none. */
   readonly ping: number
-  /** Of a WebSocket route. */
+  /** Of a WebSocket route. `payload`: bytes of the largest message. */
   readonly websocket: { readonly payload: number }
 }
 
-/** An admin endpoint of a plugin, with what its handler runs with. */
+/** An admin endpoint of a plugin, with what its handler needs. */
 export interface Endpoint {
   readonly plugin: string
   answer(request: AdminRequest, gateway: GatewayView): Json | Promise<Json>
@@ -94,11 +93,11 @@ export interface SnapshotParts {
   readonly hash: string
   readonly settings: Settings
   readonly upstreams: ReadonlyMap<string, Upstream>
-  /** Which addresses of customers it connects to. */
+  /** Which addresses of customers may be connected to. */
   readonly egress: Egress
   readonly routes: readonly CompiledRoute[]
   readonly admin: ReadonlyMap<string, Endpoint>
-  /** Lets go of everything counted. */
+  /** Releases all shared resources. */
   release(): void
 }
 
@@ -114,10 +113,10 @@ export class Snapshot {
   readonly #websocket = new Router<CompiledRoute>()
   readonly #names = new Map<string, CompiledRoute>()
   readonly #release: () => void
-  readonly #gone = Promise.withResolvers<void>()
+  readonly #released = Promise.withResolvers<void>()
   #users = 0
   #retiring = false
-  #over = false
+  #isReleased = false
 
   constructor(parts: SnapshotParts) {
     this.version = parts.version
@@ -144,6 +143,13 @@ export class Snapshot {
   findWebSocket(path: string): Match<CompiledRoute> | undefined {
     return this.#websocket.find('GET', path)
   }
+  /** Matches as commands and plugins do. The method of a WebSocket is `WS`. Throws PATH_REFUSED. */
+  match(method: string, target: string, host = '') {
+    const { path, search } = readTarget(target, host)
+    const match = method === 'WS' ? this.findWebSocket(path) : this.find(method, path)
+    const allowed = match ? [] : this.methods(path)
+    return { path, search, allowed, params: match?.params ?? {}, compiled: match?.value }
+  }
   named(route: string): CompiledRoute | undefined {
     return this.#names.get(route)
   }
@@ -162,17 +168,17 @@ export class Snapshot {
   get users(): number {
     return this.#users
   }
-  /** No new request comes in. Resolves when the last one let go and everything shared was released. */
+  /** Resolves when the last request and all shared resources were released. */
   retire(): Promise<void> {
     this.#retiring = true
     if (this.#users === 0) this.#end()
-    return this.#gone.promise
+    return this.#released.promise
   }
-  /** Once, although a turn may begin and end in a snapshot that is over. */
+  /** Once: a turn may begin and end in a snapshot that is released already. */
   #end(): void {
-    if (this.#over) return
-    this.#over = true
+    if (this.#isReleased) return
+    this.#isReleased = true
     this.#release()
-    this.#gone.resolve()
+    this.#released.resolve()
   }
 }

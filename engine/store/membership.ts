@@ -208,6 +208,7 @@ class ProcessMembership implements OwnMembership {
     this.#suspectTimer = setTimeout(() => this.#suspect(), left).unref()
   }
   #suspect(): void {
+    this.#confirmedUntil = 0
     for (const listener of this.#listeners.values()) listener.onSuspect?.()
   }
 }

@@ -1,7 +1,16 @@
 /** The processes of one data folder. Each listens on its own socket there; the kernel closes it
  *  when the process ends, so that peers detect a crash at once. */
 import { randomUUID } from 'node:crypto'
-import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { connect, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { makeSocketFolder, socketOf } from './address.ts'
@@ -9,6 +18,8 @@ import { progressFolder, readProgress, removeProgress } from './progress.ts'
 
 /** Longest connect, ms; a process that has neither accepted nor refused by then is alive. */
 const CONNECT_TIMEOUT = 1_000
+/** ms after which the socket of a dead process is removed: a peer has reaped it long ago. */
+const STALE_AFTER = 7 * 86_400_000
 
 export class ProcessFolder {
   readonly #data: string
@@ -34,6 +45,7 @@ export class ProcessFolder {
       })
       this.#server = server
       this.#ownKey = key
+      void this.#removeStale()
       return id
     } catch {
       return undefined
@@ -77,6 +89,16 @@ export class ProcessFolder {
     // Also removes the socket file.
     this.#server?.close()
     this.#server = undefined
+  }
+  /** Sockets of processes that were reaped from elsewhere. */
+  async #removeStale(): Promise<void> {
+    const folder = join(this.#data, 'processes')
+    for (const name of readdirSync(folder)) {
+      const [key = '', socket] = name.split('.')
+      const found = socket ? statSync(join(folder, name), { throwIfNoEntry: false }) : undefined
+      if (!found || Date.now() - found.mtimeMs < STALE_AFTER) continue
+      if ((await this.isAlive(key)) === false) rmSync(join(folder, name), { force: true })
+    }
   }
   #socketOf(key: string): string {
     return socketOf(join(this.#data, 'processes', key))

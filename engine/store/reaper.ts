@@ -51,6 +51,9 @@ export interface Peer {
   readonly folder: string | undefined
   readonly connected: boolean | undefined
 }
+/** Divisor of the check interval, and limit of such early checks, while a connection ends. */
+const SOONER = 10
+
 interface Observation {
   readonly beat: number
   /** Checks that found the same heartbeat again, and checks since the process was found dead. */
@@ -99,6 +102,8 @@ export class Reaper {
   #checking: Promise<void> | undefined
   /** Whether a check was requested during a running one. */
   #isCheckRequested = false
+  /** Consecutive checks that found a dead process with an open connection. */
+  #endings = 0
   #started = false
 
   constructor(options: ReaperOptions) {
@@ -131,8 +136,10 @@ export class Reaper {
         this.#checking = undefined
         clearTimeout(this.#timer)
         if (this.#isCheckRequested) return this.check()
-        const { check: look } = this.#options.timeouts
-        if (this.#started) this.#timer = setTimeout(() => this.#startCheck(false), look).unref()
+        const { check } = this.#options.timeouts
+        const soon = this.#endings > 0 && this.#endings <= SOONER
+        const wait = soon ? check / SOONER : check
+        if (this.#started) this.#timer = setTimeout(() => this.#startCheck(soon), wait).unref()
       })
   }
   async #checkPeers(isRequested: boolean): Promise<void> {
@@ -146,10 +153,12 @@ export class Reaper {
         return [name, isRequested ? last : { ...last, checks: last.checks + 1 }]
       }),
     )
+    const endings = this.#endings
     await this.#removeLateStatements()
     const others = peers.filter(({ name }) => !isOwn(name))
     const dead: Peer[] = []
     for (const peer of others) if (await this.#isDead(peer, peers, isRequested)) dead.push(peer)
+    if (this.#endings === endings) this.#endings = 0
     for (const { name } of dead) this.#countDead(name)
     const living = peers.filter(peer => !dead.includes(peer))
     for (const peer of dead)
@@ -181,7 +190,9 @@ export class Reaper {
     const alive = here && (isRequested || checks >= 2) ? await this.#isAlive(peer) : undefined
     const silence = checks * timeouts.check
     // While PostgreSQL keeps its connection, its last statements may still run.
-    if (alive === false) return peer.connected !== true || silence >= timeouts.silent
+    const ending = alive === false && peer.connected === true && silence < timeouts.silent
+    if (ending) this.#endings++
+    if (alive === false) return !ending
     const span = peer.connected === false ? timeouts.disconnected : timeouts.silent
     // A process whose connection or socket is open lives, however long it is silent.
     if (alive || peer.connected || silence < span) return false

@@ -1,8 +1,8 @@
-/** One try at one target: built from what may leave, sent as the upstream wants it. */
+/** One attempt at one target: builds its request from what may be sent, signs it and sends it. */
 import { errors } from '../errors.ts'
 import type { Attempt, Body, Fault, Headers, Json, Reply, Target } from '../plugin.ts'
-import { type Call, toAnswer } from '../request/exchange.ts'
-import type { Answer } from '../response/filters.ts'
+import { type Call, toReply } from '../request/exchange.ts'
+import type { FilteredReply } from '../response/filters.ts'
 import type { Candidate } from './candidate.ts'
 import { send } from './transport.ts'
 import { type Deadlines, joinPath } from './upstreams.ts'
@@ -15,22 +15,17 @@ const fault = errors({
   ],
 })
 
-/** A second sending does no harm (RFC 9110 §9.2.2). */
-export const IDEMPOTENT: ReadonlySet<string> = new Set([
-  'GET',
-  'HEAD',
-  'PUT',
-  'DELETE',
-  'OPTIONS',
-  'TRACE',
-])
+/** Methods that may be sent twice (RFC 9110 §9.2.2). */
+export const IDEMPOTENT: ReadonlySet<string> = new Set(
+  'GET HEAD PUT DELETE OPTIONS TRACE'.split(' '),
+)
 
 export class Try implements Attempt {
   readonly exchange: Call
   readonly candidate: Candidate
   readonly number: number
   readonly request: { method: string; path: string; headers: Headers; body: Body }
-  #reply: Answer | undefined
+  #reply: FilteredReply | undefined
 
   constructor(exchange: Call, candidate: Candidate, number: number, request: Try['request']) {
     this.exchange = exchange
@@ -42,26 +37,26 @@ export class Try implements Attempt {
     return this.candidate.target
   }
   get reply(): Reply {
-    return this.need()
+    return this.requireReply()
   }
-  need(): Answer {
+  requireReply(): FilteredReply {
     if (!this.#reply) throw fault('NO_ATTEMPT_REPLY', [this.exchange.route.name])
     return this.#reply
   }
-  take(reply: Answer): void {
+  setReply(reply: FilteredReply): void {
     this.#reply = reply
   }
-  /** Whatever was answered, nobody wants it. */
-  drop(reason: Fault): void {
+  /** Ends the body of a reply that is not used. */
+  discardReply(reason: Fault): void {
     this.#reply?.cut(reason)
   }
   answer(status: number, body?: Body | Json, headers: Headers = {}): Reply {
-    this.#reply = toAnswer(status, body, headers)
+    this.#reply = toReply(status, body, headers)
     return this.#reply
   }
 }
 
-/** What leaves is a new list, never the client's own headers with some taken out. `spanId`: 16 hexadecimal digits. */
+/** Sends allowed headers only, in a new list. `spanId`: 16 hexadecimal digits. */
 export const openTry = (call: Call, candidate: Candidate, path: string, spanId: string): Try => {
   const { request } = call
   const headers = candidate.upstream.pass(request.headers)
@@ -69,17 +64,22 @@ export const openTry = (call: Call, candidate: Candidate, path: string, spanId: 
   headers.traceparent = `00-${call.traceId}-${spanId}-01`
   const protocols = request.headers['sec-websocket-protocol']
   if (call.kind === 'websocket' && protocols) headers['sec-websocket-protocol'] = protocols
-  let body: Body = request.whole
-  if (!body && request.hasBody) {
+  let body: Body = request.body.whole
+  if (!body && request.body.exists) {
     body = request.stream()
     const length = request.headers['content-length']
     if (length !== undefined && !request.headers['content-encoding'])
       headers['content-length'] = length
   }
-  return new Try(call, candidate, call.attempts, { method: request.method, path, headers, body })
+  return new Try(call, candidate, call.progress.attempts, {
+    method: request.method,
+    path,
+    headers,
+    body,
+  })
 }
 
-/** The innermost step of the forward ring: credentials, address, wire. */
+/** The innermost step of the forward ring: adds credentials, joins the path, sends the request. */
 export const sendTry = (one: Try, deadlines: Deadlines): Promise<void> => {
   const { exchange, candidate, request } = one
   const { upstream, origin, base } = candidate
@@ -99,19 +99,19 @@ export const sendTry = (one: Try, deadlines: Deadlines): Promise<void> => {
     idempotent: IDEMPOTENT.has(request.method),
   }
   return new Promise((resolve, reject) => {
-    const waited = (): void => {
-      exchange.waited += performance.now() - sentAt
+    const addWait = (): void => {
+      exchange.progress.waited += performance.now() - sentAt
     }
     send(
       sending,
       exchange,
       reply => {
-        waited()
-        one.take(reply)
+        addWait()
+        one.setReply(reply)
         resolve()
       },
       reason => {
-        waited()
+        addWait()
         reject(reason)
       },
     )

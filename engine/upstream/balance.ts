@@ -2,30 +2,30 @@
 import type { Candidate } from './candidate.ts'
 
 export type Balance = 'first' | 'round-robin' | 'weighted' | 'least-busy'
-/** What a balance remembers between picks; one per route. */
-export interface Turns {
+/** What a balance keeps between picks; one per route. */
+export interface PickState {
   count: number
 }
-type Pick = (fit: readonly Candidate[], turns: Turns) => Candidate | undefined
+type Pick = (available: readonly Candidate[], state: PickState) => Candidate | undefined
 
 const weightOf = (candidate: Candidate): number => candidate.target.weight ?? 1
 
-const PICK: Readonly<Record<Balance, Pick>> = {
-  first: fit => fit[0],
-  'round-robin': (fit, turns) => fit[turns.count++ % fit.length],
-  weighted: (fit, turns) => {
-    const sum = fit.reduce((total, candidate) => total + weightOf(candidate), 0)
-    // The golden ratio spreads consecutive picks as evenly as the weights allow, without a random source.
-    const point = ((turns.count++ * 0.618_033_988_749_895) % 1) * sum
-    let passed = 0
-    for (const candidate of fit) {
-      passed += weightOf(candidate)
-      if (point < passed) return candidate
+const PICKERS: Readonly<Record<Balance, Pick>> = {
+  first: available => available[0],
+  'round-robin': (available, state) => available[state.count++ % available.length],
+  weighted: (available, state) => {
+    const sum = available.reduce((total, candidate) => total + weightOf(candidate), 0)
+    // The golden ratio spreads picks as evenly as the weights allow, without randomness.
+    const point = ((state.count++ * 0.618_033_988_749_895) % 1) * sum
+    let sumSoFar = 0
+    for (const candidate of available) {
+      sumSoFar += weightOf(candidate)
+      if (point < sumSoFar) return candidate
     }
-    return fit[0]
+    return available[0]
   },
-  'least-busy': fit =>
-    fit.reduce<Candidate | undefined>((best, candidate) => {
+  'least-busy': available =>
+    available.reduce<Candidate | undefined>((best, candidate) => {
       if (!best) return candidate
       return candidate.origin.busy * weightOf(best) < best.origin.busy * weightOf(candidate)
         ? candidate
@@ -33,18 +33,20 @@ const PICK: Readonly<Record<Balance, Pick>> = {
     }, undefined),
 }
 
-/** The next candidate not yet tried; when none of them is fit, the one due soonest: never nobody while there is one. */
+/** The next untried candidate. When none is available, the one that will be available soonest. */
 export const pick = (
   candidates: readonly Candidate[],
   tried: ReadonlySet<Candidate>,
   balance: Balance,
-  turns: Turns,
+  state: PickState,
   now: number,
 ): Candidate | undefined => {
   const only = candidates[0]
   if (candidates.length === 1 && only) return tried.has(only) ? undefined : only
-  const open = candidates.filter(candidate => !tried.has(candidate))
-  const fit = open.filter(candidate => candidate.origin.health.fit(now))
-  if (fit.length > 0) return PICK[balance](fit, turns)
-  return open.toSorted((one, two) => one.origin.health.until - two.origin.health.until)[0]
+  const untried = candidates.filter(candidate => !tried.has(candidate))
+  const available = untried.filter(candidate => candidate.origin.health.isAvailable(now))
+  if (available.length > 0) return PICKERS[balance](available, state)
+  return untried.toSorted(
+    (one, two) => one.origin.health.availableAt - two.origin.health.availableAt,
+  )[0]
 }

@@ -1,4 +1,4 @@
-/** A target at one address: what an attempt is aimed at. */
+/** A target at one address of its upstream: where an attempt is sent. */
 import type { Target } from '../plugin.ts'
 import type { Origin } from './origin.ts'
 import type { Upstream } from './upstreams.ts'
@@ -7,7 +7,7 @@ export interface Candidate {
   readonly target: Target
   readonly upstream: Upstream
   readonly origin: Origin
-  /** Path of the address, without a slash at its end. */
+  /** Path of the address, without a trailing slash. */
   readonly base: string
 }
 

@@ -1,62 +1,28 @@
-/** One request without stages, retries or a ledger: to an upstream by name, or to a public address that somebody gave. */
-
+/** Sends one request without stages, retries or charges, to an upstream or public URL. */
 import { errors } from '../errors.ts'
-import type { Headers, Lent, Outgoing, Reply, Route, UpstreamView } from '../plugin.ts'
-import { type Call, callOf } from '../request/exchange.ts'
-import { follow, openCall, received } from '../request/resumed-call.ts'
-import { matchIn } from '../request/route-match.ts'
-import type { Blueprint } from '../snapshot/blueprint.ts'
-import { lend, type Resources } from '../snapshot/host.ts'
+import type { Headers, Outgoing, Reply, Route } from '../plugin.ts'
+import { type Call, callOf, NO_ROUTE } from '../request/exchange.ts'
+import { abandonOnAbort, createResumedCall, received } from '../request/resumed-call.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { openTry, sendTry } from './attempt.ts'
 import { candidatesOf } from './candidate.ts'
 import type { Egress } from './egress.ts'
-import { type Sent, sendGuarded } from './guarded-client.ts'
-import type { Upstream } from './upstreams.ts'
+import { type DirectRequest, sendGuarded } from './guarded-client.ts'
 
 const fault = errors({
   UPSTREAM_GONE: [404, 'There is no upstream "%s".'],
   SEND_TIMEOUT: [504, 'No whole answer of %s within %d ms.'],
 })
 
-const NO_ROUTE: Route = {
-  name: 'outside',
-  method: 'ANY',
-  pattern: '',
-  has: () => false,
-  option: () => undefined,
-}
+const DIRECT_ROUTE: Route = { ...NO_ROUTE, name: 'outside' }
 const NO_STORE = { write: () => Promise.resolve([]) }
-/** Nobody's span: such a call is one by itself. */
+/** Parent span of every direct send: it has a trace of its own. */
 const SPAN = '0000000000000001'
-/** What `send` calls addresses that are no upstream's. */
+/** The name that `send` gives to addresses that are no upstream's. */
 const PUBLIC = 'public'
 
-/** What plugins may know of upstreams. */
-export const viewsOf = (
-  upstreams: ReadonlyMap<string, Upstream>,
-): Readonly<Record<string, UpstreamView>> =>
-  Object.fromEntries([...upstreams].map(([name, { view }]) => [name, view]))
-
-/** What a plugin is lent beside the routes: in a command, and once the gateway serves. `runs`: why it may run none. */
-export const lendBeside = (
-  resources: Resources,
-  { blueprint, snapshot }: { readonly blueprint: Blueprint; readonly snapshot: Snapshot },
-  held: (() => void)[],
-  runs: string,
-): Lent =>
-  lend(resources, {
-    ...blueprint,
-    upstreams: viewsOf(snapshot.upstreams),
-    match: (method, target) => matchIn(snapshot, method, target),
-    run: () => Promise.reject(new Error(runs)),
-    send: async (upstream, request) => sendOutside(snapshot, upstream, request),
-    judge: snapshot.egress.admit,
-    held,
-  })
-
-/** `upstream`: a key of `upstreams:`, or `public`: then `outgoing.path` is a whole URL, and only addresses that its egress
- *  lets through are connected to; redirects are answers like others. */
+/** `upstream`: a key of `upstreams:`, or `public`: then `outgoing.path` is a whole URL, and only
+ *  addresses that the egress rules allow are connected to. A redirect is a reply. */
 export const sendOutside = async (
   snapshot: Snapshot,
   upstream: string,
@@ -66,22 +32,22 @@ export const sendOutside = async (
   const path = url ? url.pathname + url.search : outgoing.path
   const body = outgoing.body instanceof Uint8Array ? outgoing.body : undefined
   const request = received({ ...outgoing, path }, body)
-  const call = openCall(NO_ROUTE, { id: 'outside', store: NO_STORE, request })
-  const stop = watch(call, outgoing, upstream)
-  const answered = callOf(outgoing.signal)?.awaitsSend()
-  let sent: Sent | undefined
-  const done = (): void => {
-    stop()
-    answered?.()
+  const call = createResumedCall(DIRECT_ROUTE, { id: 'outside', store: NO_STORE, request })
+  const stopLimits = limitCall(call, outgoing, upstream)
+  const endSend = callOf(outgoing.signal)?.stages.beginSend()
+  let sent: DirectRequest | undefined
+  const release = (): void => {
+    stopLimits()
+    endSend?.()
     sent?.close()
   }
   try {
     sent = url
       ? sendPublic(call, url, outgoing, snapshot.egress)
       : sendUpstream(call, snapshot, upstream, outgoing)
-    return endsWith(call.take(await sent.answer), done)
+    return onReplyEnd(call.setReply(await sent.reply), release)
   } catch (thrown) {
-    done()
+    release()
     throw thrown
   }
 }
@@ -91,41 +57,48 @@ const sendUpstream = (
   snapshot: Snapshot,
   upstream: string,
   { path, body }: Outgoing,
-): Sent => {
+): DirectRequest => {
   const candidate = candidatesOf([{ upstream }], snapshot.upstreams)[0]
   if (!candidate) throw fault('UPSTREAM_GONE', [upstream])
-  const one = openTry(call, candidate, path, SPAN)
-  Object.assign(one.request.headers, call.request.headers)
-  if (body && !(body instanceof Uint8Array)) one.request.body = body
-  const answer = sendTry(one, candidate.upstream.deadlines).then(() => one.need())
-  return { answer, close() {} }
+  const attempt = openTry(call, candidate, path, SPAN)
+  Object.assign(attempt.request.headers, call.request.headers)
+  if (body && !(body instanceof Uint8Array)) attempt.request.body = body
+  const { deadlines } = candidate.upstream
+  const reply = sendTry(attempt, deadlines).then(() => attempt.requireReply())
+  return { reply, close() {} }
 }
-const sendPublic = (call: Call, url: URL, { method, body }: Outgoing, egress: Egress): Sent => {
+
+const sendPublic = (
+  call: Call,
+  url: URL,
+  { method, body }: Outgoing,
+  egress: Egress,
+): DirectRequest => {
   const { requestId, traceId, request } = call
   const traced = { 'x-request-id': requestId, traceparent: `00-${traceId}-${SPAN}-01` }
   const headers = { ...traced, ...(request.headers as Headers) }
   return sendGuarded(url, { method, headers, body }, call, egress)
 }
 
-/** Ends the call when its signal or its time says so. Returns how to stop watching. */
-const watch = (call: Call, { signal, timeout }: Outgoing, upstream: string): (() => void) => {
-  const unfollow = follow(signal, call)
-  const late = (): void => call.leave(fault('SEND_TIMEOUT', [upstream, timeout]))
-  const timer = timeout === undefined ? undefined : setTimeout(late, timeout)
+/** Abandons the call at its signal or timeout. Returns how to stop both. */
+const limitCall = (call: Call, { signal, timeout }: Outgoing, upstream: string): (() => void) => {
+  const stopListening = abandonOnAbort(signal, call)
+  const onTimeout = (): void => call.abandon(fault('SEND_TIMEOUT', [upstream, timeout]))
+  const timer = timeout === undefined ? undefined : setTimeout(onTimeout, timeout)
   return () => {
     clearTimeout(timer)
-    unfollow()
+    stopListening()
   }
 }
 
-const endsWith = (reply: Reply, done: () => void): Reply => {
+const onReplyEnd = (reply: Reply, release: () => void): Reply => {
   reply.through({
     end(tail, out) {
-      done()
+      release()
       out.end(tail)
     },
     fail(reason, out) {
-      done()
+      release()
       out.fail(reason)
     },
   })

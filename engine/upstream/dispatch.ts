@@ -1,42 +1,42 @@
-/** The attempt loop: pick a target, run the forward ring, retry, fall back. Never after the first byte. */
+/** The attempt loop: targets, retries, fallback; never after the first byte. */
 import { asFault, errors } from '../errors.ts'
 import type { Target } from '../plugin.ts'
 import type { Call } from '../request/exchange.ts'
 import { compose, type Guard, type Run, type Step } from '../request/pipeline.ts'
-import type { Answer } from '../response/filters.ts'
+import type { FilteredReply } from '../response/filters.ts'
 import { IDEMPOTENT, openTry, type Try } from './attempt.ts'
-import { type Balance, pick, type Turns } from './balance.ts'
+import { type Balance, type PickState, pick } from './balance.ts'
 import { type Candidate, candidatesOf } from './candidate.ts'
 import type { Deadlines, Upstream } from './upstreams.ts'
 
 const fault = errors({
   NO_TARGET: [502, 'No upstream is configured for this request.'],
   CLIENT_GONE: [499, 'The client left.'],
-  REFUSAL_DROPPED: [502, 'Another target is asked instead.'],
+  REFUSAL_DROPPED: [502, 'Another target is tried instead.'],
 })
 
-/** What a route says about sending. */
+/** How a route sends. */
 export interface DispatchRules {
   readonly upstreams: ReadonlyMap<string, Upstream>
   readonly balance: Balance
-  /** Further tries at targets that refused, beyond one at each. */
+  /** Further attempts at targets that refused, beyond one at each. */
   readonly retries: number
   /** The deadlines of one upstream on this route. */
   deadlines(upstream: Upstream): Deadlines
-  /** Path and query as an upstream without a base path would be asked. */
+  /** Path and query for an upstream without a base path. */
   path(call: Call): string
   /** 16 hexadecimal digits. */
   spanId(): string
-  /** How an attempt goes out: as a request, or as a WebSocket. */
+  /** Sends an attempt as a request, or as a WebSocket. */
   send(one: Try, deadlines: Deadlines): Promise<void>
-  /** Told of every attempt's end. */
+  /** Called at the end of every attempt. */
   observe(upstream: string, outcome: string): void
 }
 
-/** Answers that say "not me, not now": another target may be asked. */
-const REFUSING = new Set([429, 500, 502, 503, 504, 529])
-/** Those of them that also say that nothing was done. */
-const UNTOUCHED = new Set([429, 503, 529])
+/** Statuses by which a target refuses: another target may be tried. */
+const REFUSAL_STATUSES = new Set([429, 500, 502, 503, 504, 529])
+/** Statuses by which a target says that it did not process the request. */
+const NOT_PROCESSED = new Set([429, 503, 529])
 
 /** Composes the forward ring of a route and the loop around it. */
 export const dispatcher = (
@@ -44,106 +44,108 @@ export const dispatcher = (
   ring: readonly Step<Try>[],
   guard?: Guard<Try>,
 ): Run<Call> => {
-  const turns: Turns = { count: 0 }
-  const known = new WeakMap<readonly Target[], readonly Candidate[]>()
-  const sent = (one: Try): Promise<void> => rules.send(one, rules.deadlines(one.candidate.upstream))
-  const forward = compose(ring, sent, guard)
+  const pickState: PickState = { count: 0 }
+  const cache = new WeakMap<readonly Target[], readonly Candidate[]>()
+  const send = (one: Try): Promise<void> => rules.send(one, rules.deadlines(one.candidate.upstream))
+  const forward = compose(ring, send, guard)
   const candidates = (targets: readonly Target[]): readonly Candidate[] => {
-    const found = known.get(targets)
+    const found = cache.get(targets)
     if (found) return found
-    const made = candidatesOf(targets, rules.upstreams)
-    known.set(targets, made)
-    return made
+    const list = candidatesOf(targets, rules.upstreams)
+    cache.set(targets, list)
+    return list
   }
   return async call => {
-    const prepared = call.request.prepare()
+    const prepared = call.request.body.prepare()
     if (prepared) await prepared
-    // The pending group (a hold) becomes durable beside the upstream call, which takes far longer.
+    // The pending group (a hold) is written beside the upstream call, which takes far longer.
     const durable = call.durable ? call.writes.commit() : undefined
-    durable?.catch(thrown => call.leave(asFault(thrown)))
-    const choice = new Choice(candidates(call.targets), rules, turns)
-    let reply: Answer | undefined
+    durable?.catch(thrown => call.abandon(asFault(thrown)))
+    const choice = new CandidateChoice(candidates(call.targets), rules, pickState)
+    let reply: FilteredReply | undefined
     while (!reply) {
-      if (call.left) throw call.left
-      const one = begin(call, choice.next(), rules)
+      if (call.abandonReason) throw call.abandonReason
+      const one = beginAttempt(call, choice.next(), rules)
       try {
         await forward(one)
-        reply = choice.take(one)
+        reply = choice.acceptReply(one)
       } catch (thrown) {
-        choice.refuse(one, thrown)
+        choice.handleFault(one, thrown)
       }
     }
     if (durable) await durable
-    if (call.left) throw call.left
-    call.take(reply)
+    if (call.abandonReason) throw call.abandonReason
+    call.setReply(reply)
   }
 }
 
-const begin = (call: Call, candidate: Candidate, rules: DispatchRules): Try => {
-  call.attempts++
-  call.target = candidate.target
+const beginAttempt = (call: Call, candidate: Candidate, rules: DispatchRules): Try => {
+  call.progress.attempts++
+  call.progress.target = candidate.target
   return openTry(call, candidate, rules.path(call), rules.spanId())
 }
 
-/** Each candidate once, and `retries` more, until one answers with anything but a refusal. */
-class Choice {
+/** Picks the candidates of one call: each once, and `retries` more, until one does not refuse. */
+class CandidateChoice {
   readonly #candidates: readonly Candidate[]
   readonly #rules: DispatchRules
-  readonly #turns: Turns
+  readonly #pickState: PickState
   readonly #tried: Set<Candidate> | undefined
-  #spare: number
-  #last: unknown
-  constructor(candidates: readonly Candidate[], rules: DispatchRules, turns: Turns) {
+  #retriesLeft: number
+  #lastThrown: unknown
+  constructor(candidates: readonly Candidate[], rules: DispatchRules, turns: PickState) {
     this.#candidates = candidates
     this.#rules = rules
-    this.#turns = turns
-    this.#spare = rules.retries
-    // Most calls have no choice.
+    this.#pickState = turns
+    this.#retriesLeft = rules.retries
+    // Most calls have one candidate.
     if (candidates.length !== 1 || rules.retries > 0) this.#tried = new Set()
   }
-  /** Throws what the last one said when there is no other. */
+  /** Throws the last fault when there is no other candidate. */
   next(): Candidate {
     const candidates = this.#candidates
     const tried = this.#tried
     if (!tried) return candidates[0] as Candidate
-    if (tried.size === candidates.length && this.#spare > 0) {
-      this.#spare--
+    if (tried.size === candidates.length && this.#retriesLeft > 0) {
+      this.#retriesLeft--
       tried.clear()
     }
-    const found = pick(candidates, tried, this.#rules.balance, this.#turns, performance.now())
-    if (!found) throw this.#last ?? fault('NO_TARGET')
+    const found = pick(candidates, tried, this.#rules.balance, this.#pickState, performance.now())
+    if (!found) throw this.#lastThrown ?? fault('NO_TARGET')
     tried.add(found)
     return found
   }
-  /** The reply of an attempt; undefined where another is asked instead. */
-  take(one: Try): Answer | undefined {
+  /** Returns the reply of an attempt; undefined where another candidate is tried instead. */
+  acceptReply(one: Try): FilteredReply | undefined {
     const { exchange: call, candidate } = one
-    const reply = one.need()
-    const refused = REFUSING.has(reply.status)
+    const reply = one.requireReply()
+    const refused = REFUSAL_STATUSES.has(reply.status)
     this.#rules.observe(candidate.upstream.name, refused ? 'refused' : 'answered')
-    if (call.over || call.left) reply.cut(call.left ?? fault('CLIENT_GONE'))
-    if (!refused || !this.#more || !refuses(call, reply.status) || !resendable(call)) return reply
+    if (call.ended || call.abandonReason) reply.cut(call.abandonReason ?? fault('CLIENT_GONE'))
+    if (!refused || !this.#canTryAnother || !mayRetryStatus(call, reply.status) || !canResend(call))
+      return reply
     reply.cut(fault('REFUSAL_DROPPED'))
     return undefined
   }
-  /** Throws it where nobody else can be asked. */
-  refuse(one: Try, thrown: unknown): void {
+  /** Throws the fault of an attempt where no other candidate can be tried. */
+  handleFault(one: Try, thrown: unknown): void {
     const { exchange: call, candidate } = one
     const reason = asFault(thrown)
-    one.drop(reason)
-    this.#rules.observe(candidate.upstream.name, call.left ? 'abandoned' : reason.code)
-    if (!this.#more || !reason.retryable || !resendable(call)) throw thrown
-    this.#last = thrown
+    one.discardReply(reason)
+    this.#rules.observe(candidate.upstream.name, call.abandonReason ? 'abandoned' : reason.code)
+    if (!this.#canTryAnother || !reason.retryable || !canResend(call)) throw thrown
+    this.#lastThrown = thrown
   }
-  get #more(): boolean {
+  get #canTryAnother(): boolean {
     return (
-      this.#tried !== undefined && (this.#tried.size < this.#candidates.length || this.#spare > 0)
+      this.#tried !== undefined &&
+      (this.#tried.size < this.#candidates.length || this.#retriesLeft > 0)
     )
   }
 }
-/** What is broken or lost behind an upstream may have done its work: no second one does it once more. */
-const refuses = ({ request: { method } }: Call, status: number): boolean =>
-  (IDEMPOTENT.has(method) ? REFUSING : UNTOUCHED).has(status)
-/** A body that is streamed is gone with the attempt that began to send it. */
-const resendable = ({ request }: Call): boolean =>
-  request.whole !== undefined || !request.hasBody || !request.taken
+/** A target that failed may have processed the request: only an idempotent one is tried again. */
+const mayRetryStatus = ({ request: { method } }: Call, status: number): boolean =>
+  (IDEMPOTENT.has(method) ? REFUSAL_STATUSES : NOT_PROCESSED).has(status)
+/** A streamed body cannot be sent by a second attempt. */
+const canResend = ({ request: { body } }: Call): boolean =>
+  body.whole !== undefined || !body.exists || !body.streamed

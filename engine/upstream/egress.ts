@@ -1,10 +1,10 @@
-/** Which addresses a URL that a customer gave may reach. Judged as text, after the name is resolved, and on the socket. */
+/** Decides which addresses a customer's URL may reach: as text, resolved, connected. */
 import { lookup } from 'node:dns/promises'
 import { isIP, type Socket } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import type { buildConnector } from 'undici'
 import { errors } from '../errors.ts'
-import { placeOf } from '../http-client/connect.ts'
+import { endpointOf } from '../http-client/connect.ts'
 
 const fault = errors({
   EGRESS_URL: [400, 'This URL cannot be reached from here: %s.'],
@@ -13,22 +13,22 @@ const fault = errors({
 })
 
 export interface Egress {
-  /** The URL, canonical, or a fault. Its name is resolved only when it is connected to. */
+  /** Returns the canonical URL, or throws a fault. Does not resolve the name. */
   judge(url: string | URL): URL
-  /** The same, its name resolved now as well: no address of it may be closed. */
+  /** As `judge`, and resolves the name: every address of it must be allowed. */
   admit(url: string): Promise<string>
-  /** A connector of undici's that opens sockets to judged addresses only, with one that opens any. */
+  /** Makes a connector that opens sockets to allowed addresses only. */
   guard(connect: Connector): Connector
 }
 export type Connector = buildConnector.connector
 export interface EgressOptions {
-  /** Every address of a name. */
+  /** Resolves every address of a name. */
   readonly resolve?: (name: string) => Promise<readonly string[]>
 }
 
 const PORTS: ReadonlySet<number> = new Set([80, 443, 8443])
 const SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:'])
-/** Addresses of one name that are tried, one after another. */
+/** Most addresses of one name that are tried in turn. */
 const TRIES = 3
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
@@ -37,7 +37,7 @@ interface Allowed {
   readonly port: number | undefined
 }
 
-/** `allow`: addresses and networks besides the public ones, `127.0.0.1:9000 10.0.0.0/8 [fd00::/8]:8443`. */
+/** `allow`: further networks, `127.0.0.1:9000 10.0.0.0/8 [fd00::/8]:8443`. */
 export const createEgress = (allow: string, options: EgressOptions = {}): Egress => {
   const list = readAllow(allow)
   const resolve = options.resolve ?? everyAddress
@@ -60,7 +60,7 @@ export const createEgress = (allow: string, options: EgressOptions = {}): Egress
     })
   const find = async (host: string, port: number): Promise<readonly string[]> => {
     const addresses = isIP(host) ? [host] : await resolve(host)
-    // One address that is not public betrays the name: the next answer may hold no other.
+    // One forbidden address refuses the name: the next DNS answer may have only that one.
     for (const address of addresses) check(address, port)
     return addresses
   }
@@ -69,7 +69,7 @@ export const createEgress = (allow: string, options: EgressOptions = {}): Egress
     const secure = protocol === 'https:'
     const port = Number(written) || (secure ? 443 : 80)
     let last: unknown = fault('EGRESS_NAME', [host])
-    // The address that was judged is connected to, never the name; its certificate is the name's.
+    // Connects to the checked address, never to the name; the certificate is that of the name.
     const { servername: _, ...rest } = options
     const named = secure && !isIP(host) ? { ...rest, servername: host } : rest
     for (const address of (await find(host, port)).slice(0, TRIES)) {
@@ -85,7 +85,7 @@ export const createEgress = (allow: string, options: EgressOptions = {}): Egress
     judge: url => judgeUrl(url, list),
     async admit(text) {
       const url = judgeUrl(text, list)
-      const { host, port } = placeOf(url)
+      const { host, port } = endpointOf(url)
       const addresses = await find(host, port)
       if (addresses.length === 0) throw fault('EGRESS_NAME', [host])
       return url.href
@@ -106,18 +106,18 @@ const everyAddress = async (name: string): Promise<readonly string[]> => {
   return found.map(({ address }) => address)
 }
 
-/** After `new URL`, which has made `0x7f.1` and `①②⑦.0.0.1` the address that they mean. */
+/** Checks after `new URL`, which has turned `0x7f.1` and `①②⑦.0.0.1` into addresses. */
 const judgeUrl = (given: string | URL, list: readonly Allowed[]): URL => {
   const no = (why: string) => fault('EGRESS_URL', [why])
   if (!URL.canParse(String(given))) throw no('it is no URL')
   const url = new URL(String(given))
-  if (!SCHEMES.has(url.protocol)) throw no('only http and https are spoken')
-  if (url.username !== '' || url.password !== '') throw no('it holds a credential')
-  const { host, port } = placeOf(url)
+  if (!SCHEMES.has(url.protocol)) throw no('only http and https are supported')
+  if (url.username !== '' || url.password !== '') throw no('it contains a credential')
+  const { host, port } = endpointOf(url)
   if (isIP(host)) {
     if (!mayReach(host, port, list)) throw fault('EGRESS_ADDRESS', [host])
   } else if (!PORTS.has(port) && !list.some(allowed => fits(allowed, port)))
-    throw no(`port ${port} is not open to such URLs`)
+    throw no(`port ${port} is not allowed`)
   url.hash = ''
   return url
 }
@@ -125,7 +125,7 @@ const judgeUrl = (given: string | URL, list: readonly Allowed[]): URL => {
 const fits = (allowed: Allowed, port: number): boolean =>
   allowed.port === undefined || allowed.port === port
 
-/** Public addresses at the usual ports, and what the operator allowed. Anything unreadable is not. */
+/** Whether an address is public at a usual port, or allowed by the operator. */
 export const mayReach = (text: string, port: number, list: readonly Allowed[] = []): boolean => {
   if (!ipaddr.isValid(text) || text.includes('%')) return false
   const address = ipaddr.process(text) // ::ffff:a.b.c.d is a.b.c.d
@@ -134,8 +134,8 @@ export const mayReach = (text: string, port: number, list: readonly Allowed[] = 
 }
 const within = (address: Address, [network, bits]: Allowed['network']): boolean =>
   address.kind() === network.kind() && address.match(network as ipaddr.IPv4 & ipaddr.IPv6, bits)
-/** Beside the ranges with a name nothing outside 2000::/3 is given out (RFC 4291 §2.4): what is mapped, tunnelled or
- *  translated from version 4 (6to4, Teredo, NAT64) is nobody's own address either. */
+/** Beside the special ranges, no IPv6 address outside 2000::/3 is assigned (RFC 4291 §2.4);
+ *  addresses mapped, tunnelled or translated from IPv4 (6to4, Teredo, NAT64) are special ranges. */
 const isGlobal = (address: Address): boolean =>
   address.range() === 'unicast' &&
   (address instanceof ipaddr.IPv4 || address.match(ipaddr.IPv6.parse('2000::'), 3))

@@ -1,24 +1,24 @@
-/** Sends one request through undici to an address that somebody outside gave. It never meets the pools
- *  of the operator's upstreams: one client a request, closed behind its response. */
+/** Sends one request through undici to an address of a customer: one client per request, closed
+ *  behind its response, apart from the pools of the operator's upstreams. */
 import { Readable } from 'node:stream'
 import { TollgateError } from '../errors.ts'
 import type { Body, Bytes, Headers } from '../plugin.ts'
 import type { Call } from '../request/exchange.ts'
-import { Answer } from '../response/filters.ts'
-import { passDown } from '../response/headers.ts'
+import { FilteredReply } from '../response/filters.ts'
+import { responseHeaders } from '../response/headers.ts'
 import type { Connector, Egress } from './egress.ts'
 import { targetFault } from './transport.ts'
 
-/** What faults call it. */
+/** The name of the target in faults. */
 const NAME = 'public'
-/** ms: a host that we know nothing of is given less time than an operator's own. */
+/** ms; shorter than for the operator's own upstreams, since the host is unknown. */
 const [CONNECT, FIRST_BYTE, IDLE] = [5_000, 30_000, 30_000]
 const HEAD_BYTES = 16 * 1024
 
-export interface Sent {
-  /** With the response's head; rejects with a fault. */
-  readonly answer: Promise<Answer>
-  /** Nobody needs its connection any more. */
+export interface DirectRequest {
+  /** Resolves with the response's head; rejects with a fault. */
+  readonly reply: Promise<FilteredReply>
+  /** Closes the connection. */
   close(): void
 }
 interface GuardedRequest {
@@ -32,32 +32,39 @@ export const sendGuarded = (
   request: GuardedRequest,
   call: Call,
   egress: Egress,
-): Sent => {
+): DirectRequest => {
   const { method, headers, body } = request
   const opening = openClient(url.origin, egress)
   const aborter = new AbortController()
-  call.onLeave(reason => aborter.abort(reason))
-  const send = async (): Promise<Answer> => {
+  call.awaitAttempt({ waiting: false, abort: reason => aborter.abort(reason) })
+  const send = async (): Promise<FilteredReply> => {
     const client = await opening
     try {
       aborter.signal.throwIfAborted()
-      const reply = await client.request({
-        ...{ method, headers, path: url.pathname + url.search, signal: aborter.signal },
+      const response = await client.request({
+        method,
+        headers,
+        path: url.pathname + url.search,
+        signal: aborter.signal,
         body: body && !(body instanceof Uint8Array) ? Readable.from(body) : (body ?? null),
       })
-      return new Answer(reply.statusCode, passDown(reply.headers), received(reply.body))
+      return new FilteredReply(
+        response.statusCode,
+        responseHeaders(response.headers),
+        withFaults(response.body),
+      )
     } catch (thrown) {
       throw faultOf(thrown, 'TARGET_BROKE')
     }
   }
   const close = (): void => void opening.then(client => client.destroy()).catch(() => {})
-  return { answer: send(), close }
+  return { reply: send(), close }
 }
 
-/** undici is loaded by the first request: 100 ms and 30 MiB, which a process that sends none saves. */
+/** Loads undici at the first request: it costs 100 ms and 30 MiB. */
 const openClient = async (origin: string, egress: Egress) => {
   const { buildConnector, Client } = await import('undici')
-  // No TLS session of one customer's is taken up for another's.
+  // A TLS session of one customer is not resumed for another.
   const options = { timeout: CONNECT, allowH2: false, maxCachedSessions: 0 }
   const guarded = egress.guard(buildConnector(options))
   const connect: Connector = (place, done) =>
@@ -68,7 +75,7 @@ const openClient = async (origin: string, egress: Egress) => {
   return new Client(origin, { ...deadlines, connect, maxHeaderSize: HEAD_BYTES })
 }
 
-const received = async function* (body: AsyncIterable<Bytes>): AsyncGenerator<Bytes> {
+const withFaults = async function* (body: AsyncIterable<Bytes>): AsyncGenerator<Bytes> {
   try {
     yield* body
   } catch (thrown) {
@@ -76,16 +83,16 @@ const received = async function* (body: AsyncIterable<Bytes>): AsyncGenerator<By
   }
 }
 
-/** undici's codes of requests that no HTTP/1.1 message can carry. */
+/** Codes of undici for requests that no HTTP/1.1 message can carry. */
 const UNSENDABLE: ReadonlySet<string> = new Set([
   'UND_ERR_INVALID_ARG',
   'UND_ERR_NOT_SUPPORTED',
   'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH',
 ])
 type Broken = 'TARGET_UNREACHABLE' | 'TARGET_BROKE' | 'TARGET_CUT'
-/** `otherwise`: what is broken by then. */
+/** `otherwise`: the fault of any other error at this stage. */
 const faultOf = (thrown: unknown, otherwise: Broken): TollgateError => {
-  // What judged the address refused it, who waited has left, or a stage refused the body.
+  // The egress rules refused the address, the caller aborted, or a stage refused the body.
   if (thrown instanceof TollgateError) return thrown
   const { code = '', message } = thrown as Error & { readonly code?: string }
   const cause = { cause: thrown }

@@ -1,58 +1,75 @@
-/** Whether an origin may be picked: ejected after failures in a row, readmitted by a probe. Pure; time comes in. */
+/** Whether an origin may be picked. Pure: times are arguments, ms, monotonic.
+ *
+ *  healthy ──`failures`──▶ ejected ──`eject`──▶ due ──attempt──▶ probing ──▶ healthy, ejected */
 
 export interface HealthRules {
-  /** Failures in a row that eject. */
+  /** Failures in a row after which an origin is ejected. */
   readonly failures: number
-  /** How long, ms. */
+  /** How long an ejection lasts, ms. */
   readonly eject: number
 }
 
+/** Rest after a 429 without Retry-After, and the longest Retry-After followed, ms. */
+const REST = { default: 1_000, longest: 60_000 }
+
 export class Health {
   #failures = 0
-  #until = 0
+  #ejectedUntil = 0
   #probing = false
-  #resting = 0
+  #restUntil = 0
 
-  /** Ready, or due for the one request that finds out whether it is back. */
-  fit(now: number): boolean {
-    if (now < this.#resting) return false
-    return this.#until === 0 || (now >= this.#until && !this.#probing)
+  /** Healthy, or due for the one request that probes it. */
+  isAvailable(now: number): boolean {
+    if (now < this.#restUntil) return false
+    return this.#ejectedUntil === 0 || (now >= this.#ejectedUntil && !this.#probing)
   }
-  ejected(now: number): boolean {
-    return this.#until !== 0 && now < this.#until
+  isEjected(now: number): boolean {
+    return this.#ejectedUntil !== 0 && now < this.#ejectedUntil
   }
-  /** When it may be asked again: tells which of several unfit ones is the least unfit. */
-  get until(): number {
-    return Math.max(this.#until, this.#resting)
+  /** When it may be picked again: decides between origins that are all unavailable. */
+  get availableAt(): number {
+    return Math.max(this.#ejectedUntil, this.#restUntil)
   }
-  /** It was ejected, and has not come back yet. */
-  get doubtful(): boolean {
-    return this.#until !== 0
+  /** It was ejected, and no response has readmitted it yet. */
+  get needsProbe(): boolean {
+    return this.#ejectedUntil !== 0
   }
-  /** A request goes there; if the origin was ejected, this one is the probe. */
-  tried(now: number): void {
-    if (this.#until !== 0 && now >= this.#until) this.#probing = true
+  /** Records that a request is sent; if the origin was ejected, this request is the probe. */
+  recordAttempt(now: number): void {
+    if (this.#ejectedUntil !== 0 && now >= this.#ejectedUntil) this.#probing = true
   }
-  succeeded(): void {
+  /** Records the status of a response. `now`: ms, monotonic. */
+  recordResponse(
+    status: number,
+    retryAfter: string | string[] | undefined,
+    now: number,
+    rules: HealthRules,
+  ): void {
+    const ms = Number(retryAfter) * 1_000
+    if (status === 429) this.rest(now + (ms > 0 ? Math.min(ms, REST.longest) : REST.default))
+    else if (status >= 500) this.recordFailure(now, rules)
+    else this.recordSuccess()
+  }
+  recordSuccess(): void {
     this.#failures = 0
-    this.#until = 0
+    this.#ejectedUntil = 0
     this.#probing = false
   }
-  /** True when this failure ejects it. A failed probe ejects again at once. */
-  failed(now: number, rules: HealthRules): boolean {
+  /** Returns true when this failure ejects the origin. A failed probe ejects again at once. */
+  recordFailure(now: number, rules: HealthRules): boolean {
     this.#failures++
     if (!this.#probing && this.#failures < rules.failures) return false
     this.#probing = false
-    this.#until = now + rules.eject
+    this.#ejectedUntil = now + rules.eject
     return true
   }
-  /** It asked for a pause (Retry-After): not its fault, but not the next pick either. */
+  /** Pauses the origin as it asked (Retry-After): no failure, but not the next pick either. */
   rest(until: number): void {
     this.#probing = false
-    this.#resting = Math.max(this.#resting, until)
+    this.#restUntil = Math.max(this.#restUntil, until)
   }
-  /** The probe ended without telling anything (the client left). */
-  abandoned(): void {
+  /** The probe ended without a result (the client left). */
+  recordAbandoned(): void {
     this.#probing = false
   }
 }

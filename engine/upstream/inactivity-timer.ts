@@ -1,39 +1,40 @@
-/** Notices silence: what is under way and when it was last heard of. */
-import { Roster, type Seated } from '../request/indexed-set.ts'
+/** Calls `onTimeout` on whatever was inactive for longer than its deadline. */
+import { type Indexed, IndexedSet } from '../request/indexed-set.ts'
 
-export interface Watched extends Seated {
-  /** By the vigil's own coarse clock. */
-  heardAt: number
-  /** How long it may be silent, ms. */
-  patience: number
-  silent(): void
+export interface InactivityWatched extends Indexed {
+  /** Time of the last activity, by the timer's own coarse clock. */
+  activeAt: number
+  /** How long it may be inactive, ms. */
+  deadline: number
+  onTimeout(): void
 }
 
-const EVERY = 50
+const CHECK_EVERY = 50
 
-/** One timer for all: two per request, set and cleared, cost more than looking at everyone twenty times a second.
- *  Silence is noticed between 0 and 100 ms after patience ends, never before. */
-export class Vigil {
-  readonly #watched = new Roster<Watched>()
+/** One timer for all: two timers per request cost more than a check of all requests twenty times a
+ *  second. Calls `onTimeout` between 0 and 100 ms after the deadline, never before. */
+export class InactivityTimer {
+  readonly #watched = new IndexedSet<InactivityWatched>()
   #timer: NodeJS.Timeout | undefined
   /** ms, monotonic, at most one tick old while anything is watched. */
   now = 0
 
-  add(one: Watched): void {
+  add(one: InactivityWatched): void {
     if (!this.#timer) {
       this.now = performance.now()
-      this.#timer = setInterval(() => this.#look(), EVERY)
+      this.#timer = setInterval(() => this.#check(), CHECK_EVERY)
       this.#timer.unref()
     }
-    one.heardAt = this.now
+    one.activeAt = this.now
     this.#watched.add(one)
   }
-  leave(one: Watched): void {
-    this.#watched.leave(one)
+  remove(one: InactivityWatched): void {
+    this.#watched.remove(one)
   }
-  #look(): void {
+  #check(): void {
     this.now = performance.now()
-    for (const one of this.#watched) if (this.now - one.heardAt > one.patience + EVERY) one.silent()
+    for (const one of this.#watched)
+      if (this.now - one.activeAt > one.deadline + CHECK_EVERY) one.onTimeout()
     if (this.#watched.size > 0) return
     clearInterval(this.#timer)
     this.#timer = undefined

@@ -1,16 +1,15 @@
-/** One address with its pool of connections, its load and its health. Outlives reloads; see shared.ts. */
-
+/** One address with its pool, load and health. Outlives reloads. */
 import { Pool, type PoolOptions } from '../http-client/pool.ts'
 import { Health } from './health.ts'
-import { Vigil } from './inactivity-timer.ts'
+import { InactivityTimer } from './inactivity-timer.ts'
 
 export class Origin {
   /** Scheme, host and port. */
   readonly address: string | undefined
-  /** Absent where a plugin answers in the upstream's place. */
+  /** Undefined where a plugin answers in the upstream's place. */
   readonly pool: Pool | undefined
   readonly health = new Health()
-  readonly vigil = new Vigil()
+  readonly inactivity = new InactivityTimer()
   /** Requests under way, until their last byte. */
   busy = 0
 

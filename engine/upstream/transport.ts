@@ -1,19 +1,23 @@
-/** One attempt on one pool: sends it, and is the source of the reply's body. */
+/** One attempt on one pool: sends the request, and is the source of the reply's body.
+ *
+ *  connecting ──connection──▶ awaiting-head ──head──▶ streaming ──last byte──▶ complete
+ *  connecting, awaiting-head, streaming ──error, timeout, abort──▶ failed
+ *  Before the head a failure is reported to `onFault`; behind it, to the sink of the body. */
 import { errors, TollgateError } from '../errors.ts'
-import type { Asker, Connection } from '../http-client/connection.ts'
-import { Unsendable } from '../http-client/request-head.ts'
-import type { AnswerHeaders } from '../http-client/response-head.ts'
+import type { Connection, ResponseHandler } from '../http-client/connection.ts'
+import { UnsendableRequest } from '../http-client/request-head.ts'
+import type { ResponseHeaders } from '../http-client/response-head.ts'
 import type { Body, Bytes, Fault, Headers, Out } from '../plugin.ts'
-import type { Awaited } from '../request/exchange.ts'
-import { Answer } from '../response/filters.ts'
-import { passDown } from '../response/headers.ts'
+import type { AttemptUnderWay } from '../request/exchange.ts'
+import { FilteredReply } from '../response/filters.ts'
+import { responseHeaders } from '../response/headers.ts'
 import type { Source } from '../response/source.ts'
 import type { HealthRules } from './health.ts'
-import type { Watched } from './inactivity-timer.ts'
+import type { InactivityWatched } from './inactivity-timer.ts'
 import type { Origin } from './origin.ts'
 import type { Deadlines } from './upstreams.ts'
 
-/** What goes wrong with a target, on whatever wire. */
+/** Faults of a target, with any HTTP client. */
 export const targetFault = errors({
   INSIDE_SILENT: [500, 'no stage answered for the upstream "%s"', { expose: false }],
   REQUEST_UNSENDABLE: [500, 'the request to "%s" cannot be sent: %s', { expose: false }],
@@ -42,92 +46,143 @@ export interface Sending {
   readonly idempotent: boolean
 }
 
-/** Chunks kept while nobody has asked for the body yet. */
-const EARLY = 4
+/** Chunks kept before the body is started; then the connection is paused. */
+const EARLY_CHUNKS = 4
 
-/** What a connection tells of an answer, as a Source. The chunk known to be the last is handed over as the tail. */
-class Transport implements Source, Watched, Asker, Awaited {
-  seat = -1
-  heardAt = 0
-  patience = 0
-  over = false
+type State =
+  | { readonly name: 'connecting' | 'awaiting-head' | 'streaming' | 'complete' }
+  | { readonly name: 'failed'; readonly fault: Fault }
+
+const CONNECTING: State = { name: 'connecting' }
+const AWAITING_HEAD: State = { name: 'awaiting-head' }
+const STREAMING: State = { name: 'streaming' }
+const COMPLETE: State = { name: 'complete' }
+
+/** Turns the response of a connection into a Source. The last chunk becomes the tail. */
+class Transport implements Source, InactivityWatched, ResponseHandler, AttemptUnderWay {
+  index = -1
+  activeAt = 0
+  /** ms that may pass without activity, in the present state. */
+  deadline: number
   readonly #sending: Sending
-  readonly #headed: (answer: Answer) => void
-  readonly #failed: (reason: Fault) => void
+  readonly #onReply: (reply: FilteredReply) => void
+  readonly #onFault: (reason: Fault) => void
+  #state = CONNECTING
   #connection: Connection | undefined
   #out: Out | undefined
+  /** Chunks and tail that arrived before the body was started. */
   #early: Bytes[] | undefined
   #tail: Bytes | undefined
-  #headDone = false
-  #ended = false
-  #fault: Fault | undefined
 
-  constructor(sending: Sending, headed: (answer: Answer) => void, failed: (reason: Fault) => void) {
+  constructor(
+    sending: Sending,
+    onReply: (reply: FilteredReply) => void,
+    onFault: (reason: Fault) => void,
+  ) {
     this.#sending = sending
-    this.#headed = headed
-    this.#failed = failed
-    // Counted from here, so that waiting for a connection has an end as well.
-    this.patience = sending.deadlines.first_byte
-    sending.origin.vigil.add(this)
+    this.#onReply = onReply
+    this.#onFault = onFault
+    // The time for the first byte includes the wait for a connection, so that the wait has an end.
+    this.deadline = sending.deadlines.first_byte
+    sending.origin.inactivity.add(this)
   }
-  /** Not while a stage leaves the body where it is. */
+  get over(): boolean {
+    return this.#state === COMPLETE || this.#state.name === 'failed'
+  }
+  /** Not while a stage lets the body wait. */
   get waiting(): boolean {
     return !this.over && this.#connection?.paused !== true
   }
-  begun(connection: Connection): void {
-    this.#connection = connection
-  }
-  head(status: number, headers: AnswerHeaders): void {
-    if (this.over) return
-    this.#report(status, headers['retry-after'])
-    this.#headDone = true
-    this.patience = this.#sending.deadlines.idle // from here on, of the pause between two chunks
-    this.#heard()
-    this.#headed(new Answer(status, passDown(headers), undefined, this))
-  }
-  data(chunk: Bytes): void {
-    if (this.over) return
-    this.#heard()
-    if (this.#out) return this.#out.write(chunk)
-    this.#early ??= []
-    if (this.#early.push(chunk) >= EARLY) this.#connection?.pause()
-  }
-  end(tail: Bytes | undefined): void {
-    if (this.over) return
-    this.#tail = tail
-    this.#ended = true
-    this.#finish()
-    this.#out?.end(tail)
-  }
-  broke(error: Error): void {
-    if (this.over) return
-    const { origin, health } = this.#sending
-    // What the client's body broke, or a stage made of the request, is not the upstream's fault.
-    const ours = error instanceof Unsendable ? this.#unsendable(error) : clientFault(error)
-    if (ours) origin.health.abandoned()
-    else origin.health.failed(performance.now(), health)
-    this.#fail(ours ?? this.#named(error))
-  }
   /** Asks for a connection. */
-  go(): void {
-    if (this.over) return // whoever asked had left before
+  send(): void {
+    if (this.over) return // the client left before
     const { origin, method, path, headers, body } = this.#sending
+    const streamed = body !== undefined && !(body instanceof Uint8Array)
+    const sent = streamed ? this.#upload(body) : body
     try {
-      origin.pool?.ask({ method, path, headers, body: carried(body, this) }, this)
+      origin.pool?.send({ method, path, headers, body: sent }, this)
     } catch (thrown) {
-      this.broke(thrown as Error)
+      this.onError(thrown as Error)
     }
   }
-  /** A streamed body on its way up. Waiting for the client is not the upstream's silence; waiting for it to take a
-   *  chunk is, and its time for the first byte counts from the last one. */
-  async *carry(body: AsyncIterable<Bytes>): AsyncGenerator<Bytes> {
+  onStart(connection: Connection): void {
+    this.#connection = connection
+    this.#state = AWAITING_HEAD
+  }
+  onHead(status: number, headers: ResponseHeaders): void {
+    if (this.over) return
+    const { origin, health, deadlines } = this.#sending
+    origin.health.recordResponse(status, headers['retry-after'], performance.now(), health)
+    this.#state = STREAMING
+    this.deadline = deadlines.idle
+    this.#touch()
+    this.#onReply(new FilteredReply(status, responseHeaders(headers), undefined, this))
+  }
+  onData(chunk: Bytes): void {
+    if (this.over) return
+    this.#touch()
+    if (this.#out) return this.#out.write(chunk)
+    this.#early ??= []
+    if (this.#early.push(chunk) >= EARLY_CHUNKS) this.#connection?.pause()
+  }
+  onEnd(tail: Bytes | undefined): void {
+    if (this.over) return
+    this.#tail = tail
+    this.#finish(COMPLETE)
+    this.#out?.end(tail)
+  }
+  onError(error: Error): void {
+    if (this.over) return
+    const { origin, health } = this.#sending
+    // A fault of the client's body, or of a request that a stage made, is not the upstream's fault.
+    const own =
+      error instanceof UnsendableRequest ? this.#unsendableFault(error) : clientFault(error)
+    if (own) origin.health.recordAbandoned()
+    else origin.health.recordFailure(performance.now(), health)
+    this.#fail(own ?? this.#connectionFault(error))
+  }
+  onTimeout(): void {
+    if (this.over) return
+    const { origin, health } = this.#sending
+    if (this.#connection) origin.health.recordFailure(performance.now(), health)
+    this.abort(this.#timeoutFault())
+  }
+  start(out: Out): void {
+    const early = this.#early
+    this.#early = undefined
+    if (early) for (const chunk of early) out.write(chunk)
+    this.#out = out
+    if (this.#state.name === 'failed') return out.fail(this.#state.fault)
+    if (this.#state === COMPLETE) return out.end(this.#tail)
+    this.resume()
+  }
+  pause(): void {
+    if (this.over) return
+    this.deadline = Number.POSITIVE_INFINITY // a slow reader is not a silent upstream
+    this.#connection?.pause()
+  }
+  resume(): void {
+    if (this.over || !this.#connection?.paused) return
+    this.deadline = this.#sending.deadlines.idle
+    this.#touch()
+    this.#connection.resume()
+  }
+  abort(reason: Fault): void {
+    if (this.over) return
+    this.#sending.origin.health.recordAbandoned()
+    this.#fail(reason)
+    this.#connection?.abort()
+  }
+  /** Passes a streamed request body on. Waiting for the client is not the upstream's silence; the
+   *  time for the first byte counts from the last chunk. */
+  async *#upload(body: AsyncIterable<Bytes>): AsyncGenerator<Bytes> {
     const client = body[Symbol.asyncIterator]()
     try {
       for (;;) {
-        if (!this.#headDone) this.patience = Number.POSITIVE_INFINITY
+        if (!this.#hasHead) this.deadline = Number.POSITIVE_INFINITY
         const { done, value } = await client.next()
-        if (!this.#headDone) this.patience = this.#sending.deadlines.first_byte
-        this.#heard()
+        if (!this.#hasHead) this.deadline = this.#sending.deadlines.first_byte
+        this.#touch()
         if (done) return
         yield value
       }
@@ -135,107 +190,63 @@ class Transport implements Source, Watched, Asker, Awaited {
       await client.return?.()
     }
   }
-  start(out: Out): void {
-    const early = this.#early
-    this.#early = undefined
-    if (early) for (const chunk of early) out.write(chunk)
-    this.#out = out
-    if (this.#fault) return out.fail(this.#fault)
-    if (this.#ended) return out.end(this.#tail)
-    this.resume()
+  /** Whether a live response has had its head. */
+  get #hasHead(): boolean {
+    return this.#state === STREAMING || this.#state === COMPLETE
   }
-  pause(): void {
-    if (this.over) return
-    this.patience = Number.POSITIVE_INFINITY // a slow reader is not a silent upstream
-    this.#connection?.pause()
+  #fail(fault: Fault): void {
+    const streaming = this.#hasHead
+    this.#finish({ name: 'failed', fault })
+    if (!streaming) return this.#onFault(fault)
+    this.#out?.fail(fault)
   }
-  resume(): void {
-    if (this.over || !this.#connection?.paused) return
-    this.patience = this.#sending.deadlines.idle
-    this.#heard()
-    this.#connection.resume()
-  }
-  abort(reason: Fault): void {
-    if (this.over) return
-    this.#sending.origin.health.abandoned()
-    this.#fail(reason)
-    this.#connection?.abort()
-  }
-  #fail(reason: Fault): void {
-    this.#fault = reason
-    this.#finish()
-    if (!this.#headDone) return this.#failed(reason)
-    this.#out?.fail(reason)
-  }
-  #heard(): void {
-    this.heardAt = this.#sending.origin.vigil.now
-  }
-  #finish(): void {
-    this.over = true
+  #finish(state: State): void {
+    this.#state = state
     const { origin } = this.#sending
-    origin.vigil.leave(this)
+    origin.inactivity.remove(this)
     origin.busy--
   }
-  #report(status: number, retryAfter: string | string[] | undefined): void {
-    const { origin, health } = this.#sending
-    if (status === 429) origin.health.rest(performance.now() + restOf(retryAfter))
-    else if (status >= 500) origin.health.failed(performance.now(), health)
-    else origin.health.succeeded()
+  #touch(): void {
+    this.activeAt = this.#sending.origin.inactivity.now
   }
-  silent(): void {
-    if (this.over) return
-    const { origin, health } = this.#sending
-    if (this.#connection) origin.health.failed(performance.now(), health)
-    this.abort(this.#silence())
-  }
-  #silence(): Fault {
+  #timeoutFault(): Fault {
     const { upstream, deadlines } = this.#sending
     if (!this.#connection) return targetFault('TARGET_BUSY', [upstream, deadlines.first_byte])
-    return this.#headDone
+    return this.#hasHead
       ? targetFault('TARGET_STALLED', [upstream, deadlines.idle])
       : targetFault('TARGET_TIMEOUT', [upstream, deadlines.first_byte])
   }
-  #unsendable(cause: Unsendable): Fault {
+  #unsendableFault(cause: UnsendableRequest): Fault {
     return targetFault('REQUEST_UNSENDABLE', [this.#sending.upstream, cause.message], { cause })
   }
-  #named(cause: Error): Fault {
+  #connectionFault(cause: Error): Fault {
     const { upstream, idempotent } = this.#sending
-    if (this.#headDone) return targetFault('TARGET_CUT', [upstream], { cause })
-    // Without a start nothing was sent: the one case in which any request may be tried again.
+    if (this.#hasHead) return targetFault('TARGET_CUT', [upstream], { cause })
+    // Without a connection nothing was sent: the one case in which any request may be sent again.
     if (!this.#connection) return targetFault('TARGET_UNREACHABLE', [upstream], { cause })
     return targetFault('TARGET_BROKE', [upstream], { cause, retryable: idempotent })
   }
 }
-/** How long a target rests that says 429 without saying how long, and the longest rest taken from its word, ms. */
-const REST = { usual: 1_000, most: 60_000 }
-const restOf = (retryAfter: string | string[] | undefined): number => {
-  const seconds = Number(retryAfter)
-  return seconds > 0 ? Math.min(seconds * 1_000, REST.most) : REST.usual
-}
-const carried = (body: Body, transport: Transport): Body =>
-  body === undefined || body instanceof Uint8Array ? body : transport.carry(body)
-/** A body that the client did not finish, or that a stage refused. */
+/** The fault of a body that the client did not finish, or that a stage refused. */
 const clientFault = (error: Error): Fault | undefined =>
   error instanceof TollgateError && error.status < 500 ? error : undefined
 
-/** Whoever may want an attempt ended early; told of each one under way. */
+/** Aborts the attempt under way when nobody waits for its reply any more. */
 export interface Aborter {
-  onLeave(abort: (reason: Fault) => void): void
-  awaits(upstream: Awaited): void
+  awaitAttempt(attempt: AttemptUnderWay): void
 }
-/** One of the two is called: with the head, or with why there is none. */
+/** Calls `onReply` with the head of the response, or `onFault`. */
 export const send = (
   sending: Sending,
   aborter: Aborter,
-  headed: (answer: Answer) => void,
-  failed: (reason: Fault) => void,
+  onReply: (reply: FilteredReply) => void,
+  onFault: (reason: Fault) => void,
 ): void => {
   const { origin } = sending
-  if (!origin.pool) return failed(targetFault('INSIDE_SILENT', [sending.upstream]))
+  if (!origin.pool) return onFault(targetFault('INSIDE_SILENT', [sending.upstream]))
   origin.busy++
-  if (origin.health.doubtful) origin.health.tried(performance.now())
-  const transport = new Transport(sending, headed, failed)
-  aborter.onLeave(reason => transport.abort(reason))
-  aborter.awaits(transport)
-  transport.go()
+  if (origin.health.needsProbe) origin.health.recordAttempt(performance.now())
+  const transport = new Transport(sending, onReply, onFault)
+  aborter.awaitAttempt(transport)
+  transport.send()
 }

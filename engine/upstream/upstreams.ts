@@ -1,37 +1,18 @@
-/** The `upstreams:` section compiled: origins with their pools, keys in rotation, deadlines, what passes. */
-
-import type { Headers, Json, UpstreamView } from '../plugin.ts'
-import { passRule, type RequestHeaders } from '../response/headers.ts'
-import { duration } from '../snapshot/units.ts'
+/** An upstream as attempts use it: origins, deadlines, headers that pass, credentials. */
+import type { Headers, UpstreamView } from '../plugin.ts'
+import type { RequestHeaders } from '../response/headers.ts'
 import type { HealthRules } from './health.ts'
-import { Origin } from './origin.ts'
+import type { Origin } from './origin.ts'
 
-/** As the schema of routes.yaml lets it through (config/schema.ts). */
-export interface UpstreamOptions {
-  readonly url: string | readonly string[]
-  readonly key?: string | readonly string[]
-  readonly auth?: 'bearer' | 'none' | { readonly header: string } | { readonly query: string }
-  readonly timeout?: Partial<Record<keyof Deadlines, string>>
-  readonly connections?: number
-  readonly headers?: {
-    readonly pass?: readonly string[]
-    readonly set?: Readonly<Record<string, string>>
-  }
-  readonly health?: { readonly failures?: number; readonly eject?: string }
-  readonly [plugin: string]: unknown
-}
 /** ms. */
 export interface Deadlines {
   readonly connect: number
   readonly first_byte: number
   readonly idle: number
 }
-const DEADLINES: Deadlines = { connect: 5_000, first_byte: 120_000, idle: 60_000 }
-const OWN = new Set(['url', 'key', 'auth', 'timeout', 'connections', 'headers', 'health'])
-
 export interface Upstream {
   readonly name: string
-  /** The plugin that answers in its place; then its one origin has no pool. */
+  /** The plugin that answers in the upstream's place; then its one origin has no pool. */
   readonly inside: string | undefined
   readonly origins: readonly { readonly origin: Origin; readonly base: string }[]
   readonly deadlines: Deadlines
@@ -39,91 +20,11 @@ export interface Upstream {
   readonly set: Readonly<Record<string, string>>
   readonly view: UpstreamView
   pass(headers: RequestHeaders): Headers
-  /** Puts the credential of the next attempt where this upstream reads it; returns the path, which may carry it. */
+  /** Adds the credential of the next attempt to the headers, or to the path; returns the path. */
   sign(headers: Headers, path: string): string
 }
 
-const NOWHERE = { connect: 0, connections: 0 }
-/** `url: NAME:` is answered inside the process by the plugin of that name. */
-const INSIDE = /^([a-z][a-z0-9-]*):$/
-const listOf = <T>(value: T | readonly T[] | undefined): readonly T[] =>
-  value === undefined ? [] : Array.isArray(value) ? (value as readonly T[]) : [value as T]
-
-export type Lend = <T extends object>(key: string, version: string, create: () => T) => T
-
-/** `credentials`: headers with credentials of clients, see `Plugin.credentialHeaders`. */
-export const compileUpstream = (
-  name: string,
-  options: UpstreamOptions,
-  share: Lend,
-  credentials: readonly string[] = [],
-): Upstream => {
-  const urls = listOf(options.url)
-  const inside = INSIDE.exec(urls[0] ?? '')?.[1]
-  const deadlines = readDeadlines(options.timeout, DEADLINES)
-  return {
-    name,
-    inside,
-    origins: inside
-      ? [{ origin: share(`inside ${name}`, '', () => new Origin(undefined, NOWHERE)), base: '' }]
-      : urls.map(url => openOrigin(url, deadlines, options.connections, share)),
-    deadlines,
-    health: {
-      failures: options.health?.failures ?? 5,
-      eject: duration(options.health?.eject ?? '10s'),
-    },
-    set: options.headers?.set ?? {},
-    view: {
-      ...(inside && { inside }),
-      options: Object.fromEntries(
-        Object.entries(options).filter(([key]) => !OWN.has(key)) as [string, Json][],
-      ),
-    },
-    pass: passRule(options.headers?.pass ?? [], credentials),
-    sign: signer(options),
-  }
-}
-
-export const readDeadlines = (
-  given: UpstreamOptions['timeout'],
-  otherwise: Deadlines,
-): Deadlines => ({
-  connect: given?.connect ? duration(given.connect) : otherwise.connect,
-  first_byte: given?.first_byte ? duration(given.first_byte) : otherwise.first_byte,
-  idle: given?.idle ? duration(given.idle) : otherwise.idle,
-})
-
-const openOrigin = (url: string, deadlines: Deadlines, connections = 128, share: Lend) => {
-  const { origin, pathname } = new URL(url)
-  const version = `${deadlines.connect}/${connections}`
-  const make = (): Origin => new Origin(origin, { connect: deadlines.connect, connections })
-  return {
-    origin: share(`origin ${origin}`, version, make),
-    base: pathname.replace(/\/+$/, ''),
-  }
-}
-
-const signer = ({ key, auth = 'bearer' }: UpstreamOptions): Upstream['sign'] => {
-  const keys = listOf(key).filter(each => each !== '')
-  if (keys.length === 0 || auth === 'none') return (_, path) => path
-  let turn = 0
-  const written = auth === 'bearer' ? keys.map(key => `Bearer ${key}`) : keys
-  const next = (): string => written[turn++ % written.length] as string
-  if (auth === 'bearer')
-    return (headers, path) => {
-      headers.authorization = next()
-      return path
-    }
-  if ('header' in auth)
-    return (headers, path) => {
-      headers[auth.header.toLowerCase()] = next()
-      return path
-    }
-  return (_, path) =>
-    `${path}${path.includes('?') ? '&' : '?'}${auth.query}=${encodeURIComponent(next())}`
-}
-
-/** `/v1` + `/v1/x` is `/v1/x`: the longest end of the base that the path begins with is not repeated. */
+/** `/v1` + `/v1/x` is `/v1/x`: the end of the base is not repeated. */
 export const joinPath = (base: string, path: string): string => {
   if (base === '') return path
   for (let from = 0; from >= 0; from = base.indexOf('/', from + 1)) {

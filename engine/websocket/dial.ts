@@ -1,10 +1,10 @@
-/** One attempt to open a WebSocket at a target: the innermost step of the forward ring on a WS route. */
+/** One attempt to open a WebSocket: the innermost step of the forward ring. */
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { WebSocket } from 'ws'
 import { errors } from '../errors.ts'
 import type { Fault, Headers, Out } from '../plugin.ts'
-import { Answer } from '../response/filters.ts'
-import { passDown } from '../response/headers.ts'
+import { FilteredReply } from '../response/filters.ts'
+import { responseHeaders } from '../response/headers.ts'
 import type { Source } from '../response/source.ts'
 import type { Try } from '../upstream/attempt.ts'
 import type { Candidate } from '../upstream/candidate.ts'
@@ -15,17 +15,21 @@ const fault = errors({
   TARGET_UNREACHABLE: [502, 'The upstream %s cannot be reached.', { retryable: true }],
   TARGET_BROKE: [502, 'The upstream %s broke off before it answered.', { retryable: true }],
   TARGET_TIMEOUT: [504, 'The upstream %s did not answer within %d ms.', { retryable: true }],
-  TARGET_BUSY: [429, 'The upstream %s takes no more at present.', { retryable: true }],
+  TARGET_BUSY: [
+    429,
+    'The upstream %s accepts no further connections at present.',
+    { retryable: true },
+  ],
   TARGET_AWAY: [503, 'The upstream %s is not available at present.', { retryable: true }],
-  TARGET_DECLINED: [502, 'The upstream %s opens no WebSocket here: it answered %d.'],
+  TARGET_DECLINED: [502, 'The upstream %s refused the WebSocket: it answered %d.'],
 })
-const DECLINED: Readonly<Record<number, 'TARGET_BUSY' | 'TARGET_AWAY'>> = {
+const RETRYABLE_STATUSES: Readonly<Record<number, 'TARGET_BUSY' | 'TARGET_AWAY'>> = {
   429: 'TARGET_BUSY',
   503: 'TARGET_AWAY',
 }
 
-/** What both of a relay's sockets keep to. No compression: a bomb inflates before anyone can count it.
- *  ws#2331: with its own limits one connection pins 13.5 MB with tiny fragments. */
+/** Limits of both sockets of a relay. No compression: a message inflates before its bytes can be
+ *  counted. ws#2331: with the limits of `ws` one connection holds 13.5 MB with tiny fragments. */
 export const SOCKET_LIMITS = {
   perMessageDeflate: false,
   maxFragments: 1_024,
@@ -34,10 +38,10 @@ export const SOCKET_LIMITS = {
   closeTimeout: 900,
 } as const
 
-/** An upstream's end of a WebSocket, paused until someone relays it; the source of a reply that is no body. */
+/** The upstream's socket, paused until it is relayed; the source of a reply without a body. */
 export class UpstreamSocket implements Source {
   readonly socket: WebSocket
-  /** What a cut means once it is relayed. */
+  /** Handles a cut once the socket is relayed. */
   onCut: ((reason: Fault) => void) | undefined
 
   constructor(socket: WebSocket) {
@@ -57,8 +61,8 @@ export class UpstreamSocket implements Source {
 /** `payload`: the largest message, bytes. */
 export const dialer =
   (payload: number) =>
-  async (one: Try, deadlines: Deadlines): Promise<void> => {
-    const { exchange, candidate, request } = one
+  async (attempt: Try, deadlines: Deadlines): Promise<void> => {
+    const { exchange, candidate, request } = attempt
     const { upstream, origin, base } = candidate
     if (origin.address === undefined) throw fault('INSIDE_SILENT', [upstream.name])
     const headers = { ...request.headers, ...upstream.set }
@@ -66,68 +70,74 @@ export const dialer =
     const began = performance.now()
     const handshake = new Handshake(url, headers, { name: upstream.name, deadlines, payload })
     origin.busy++
-    origin.health.tried(began)
+    origin.health.recordAttempt(began)
     handshake.socket.on('close', () => origin.busy--)
-    exchange.onLeave(reason => handshake.fail(reason))
-    const answered = exchange.awaitsSend()
+    const underWay = { waiting: true, abort: (reason: Fault) => handshake.fail(reason) }
+    exchange.awaitAttempt(underWay)
     try {
-      const passed = await handshake.done
-      origin.health.succeeded()
-      one.take(new Answer(101, passed, undefined, new UpstreamSocket(handshake.socket)))
+      const headers = await handshake.done
+      origin.health.recordSuccess()
+      attempt.setReply(
+        new FilteredReply(101, headers, undefined, new UpstreamSocket(handshake.socket)),
+      )
     } catch (thrown) {
-      report(candidate, thrown as Fault, exchange.left !== undefined)
+      recordFailure(candidate, thrown as Fault, exchange.abandonReason !== undefined)
       throw thrown
     } finally {
-      answered()
-      exchange.waited += performance.now() - began
+      underWay.waiting = false
+      exchange.progress.waited += performance.now() - began
     }
   }
 
-const report = ({ origin, upstream }: Candidate, { status, headers }: Fault, left: boolean) => {
+const recordFailure = (
+  { origin, upstream }: Candidate,
+  { status, headers }: Fault,
+  left: boolean,
+) => {
   const now = performance.now()
-  if (left) origin.health.abandoned()
+  if (left) origin.health.recordAbandoned()
   else if (status === 429) origin.health.rest(now + Number(headers?.['retry-after'] ?? 1) * 1_000)
-  else origin.health.failed(now, upstream.health)
+  else origin.health.recordFailure(now, upstream.health)
 }
 
-interface HandshakeFacts {
+interface HandshakeOptions {
   readonly name: string
   readonly deadlines: Deadlines
   readonly payload: number
 }
 
-/** From a connection to an open, paused socket, or to a fault. `done` brings the headers the client may see. */
+/** Opens a socket to the upstream and pauses it. `done`: headers for the client. */
 class Handshake {
   readonly socket: WebSocket
   readonly done: Promise<Headers>
-  readonly #facts: HandshakeFacts
+  readonly #options: HandshakeOptions
   readonly #settled = Promise.withResolvers<Headers>()
-  #passed: Headers = {}
+  #responseHeaders: Headers = {}
   #connected = false
   #timer: NodeJS.Timeout
 
-  constructor(url: string, headers: Headers, facts: HandshakeFacts) {
-    this.#facts = facts
+  constructor(url: string, headers: Headers, facts: HandshakeOptions) {
+    this.#options = facts
     this.done = this.#settled.promise
     const { 'sec-websocket-protocol': offered, ...others } = headers
     this.socket = new WebSocket(url, readProtocols(offered), {
       ...SOCKET_LIMITS,
       maxPayload: facts.payload,
       headers: others,
-      agent: false, // a connection that was refused the upgrade must serve nobody else
+      agent: false, // a connection whose upgrade was refused must not be used again
       finishRequest: request => this.#send(request),
     })
-    this.#timer = setTimeout(() => this.#late(), facts.deadlines.connect)
-    // Stays: what is wrong later shows in the close code.
-    this.socket.on('error', cause => this.fail(this.#named(cause)))
+    this.#timer = setTimeout(() => this.#onTimeout(), facts.deadlines.connect)
+    // Stays registered: later errors show in the close code.
+    this.socket.on('error', cause => this.fail(this.#connectionFault(cause)))
     this.socket.once('upgrade', response => {
-      this.#passed = passDown(response.headers)
+      this.#responseHeaders = responseHeaders(response.headers)
     })
-    this.socket.once('unexpected-response', (_, response) => this.#declined(response))
+    this.socket.once('unexpected-response', (_, response) => this.#onDeclined(response))
     this.socket.once('open', () => {
       this.socket.pause()
       clearTimeout(this.#timer)
-      this.#settled.resolve(this.#passed)
+      this.#settled.resolve(this.#responseHeaders)
     })
   }
   fail(reason: Fault): void {
@@ -140,29 +150,29 @@ class Handshake {
       socket.once('encrypted' in socket ? 'secureConnect' : 'connect', () => {
         this.#connected = true
         clearTimeout(this.#timer)
-        this.#timer = setTimeout(() => this.#late(), this.#facts.deadlines.first_byte)
+        this.#timer = setTimeout(() => this.#onTimeout(), this.#options.deadlines.first_byte)
       })
     })
     request.end()
   }
-  #late(): void {
-    const { name, deadlines } = this.#facts
+  #onTimeout(): void {
+    const { name, deadlines } = this.#options
     if (this.#connected) this.fail(fault('TARGET_TIMEOUT', [name, deadlines.first_byte]))
     else this.fail(fault('TARGET_UNREACHABLE', [name]))
   }
-  #declined({ statusCode = 0, headers }: IncomingMessage): void {
-    const { name } = this.#facts
-    const code = DECLINED[statusCode]
+  #onDeclined({ statusCode = 0, headers }: IncomingMessage): void {
+    const { name } = this.#options
+    const code = RETRYABLE_STATUSES[statusCode]
     const wait = Math.min(Number(headers['retry-after']) || 1, LONGEST_REST)
     if (code) this.fail(fault(code, [name], { headers: { 'retry-after': String(wait) } }))
     else this.fail(fault('TARGET_DECLINED', [name, statusCode], { retryable: statusCode >= 500 }))
   }
-  #named(cause: Error): Fault {
+  #connectionFault(cause: Error): Fault {
     const code = this.#connected ? 'TARGET_BROKE' : 'TARGET_UNREACHABLE'
-    return fault(code, [this.#facts.name], { cause })
+    return fault(code, [this.#options.name], { cause })
   }
 }
-/** The longest pause taken from an upstream's word, s. */
+/** The longest Retry-After that is followed, s. */
 const LONGEST_REST = 60
 
 /** The names in `Sec-WebSocket-Protocol`. */

@@ -1,10 +1,10 @@
-/** One way between two WebSockets: through the stages, as fast as the receiver takes it. */
+/** Passes messages from one WebSocket to the other, through the stages. */
 import { WebSocket } from 'ws'
 import type { Exchange, Message, Stage } from '../plugin.ts'
 
-/** Bytes that wait for a slow peer before the other one is paused, and when it is resumed. */
-const HIGH = 64 * 1_024
-const LOW = 16 * 1_024
+/** Queued bytes above which the sender is paused, and below which it is resumed. */
+const PAUSE_ABOVE = 64 * 1_024
+const RESUME_BELOW = 16 * 1_024
 export interface RelayParts {
   readonly client: WebSocket
   readonly upstream: WebSocket
@@ -13,16 +13,16 @@ export interface RelayParts {
 }
 export class Direction {
   bytes = 0
-  /** Whether the receiving peer showed a sign of life since the last beat. */
-  moved = true
+  /** Whether the receiver took bytes since the last check. */
+  hasProgress = true
   readonly #from: WebSocket
   readonly #to: WebSocket
   readonly #first: (message: Message) => void
   readonly #name: Message['from']
-  readonly #passages: readonly Passage[]
-  #holds = 0
-  #full = false
-  #closing: (() => void) | undefined
+  readonly #queues: readonly StageQueue[]
+  #holdCount = 0
+  #isFull = false
+  #closeAction: (() => void) | undefined
 
   constructor(name: Message['from'], parts: RelayParts, failed: (thrown: unknown) => void) {
     const [from, to] =
@@ -30,78 +30,78 @@ export class Direction {
     this.#from = from
     this.#to = to
     this.#name = name
-    // As an onion: what a client says passes the first stage first, what an upstream says the last.
+    // A client's message passes the first stage first, an upstream's the last.
     const stages = name === 'client' ? parts.stages.toReversed() : parts.stages
-    const hold = (held: boolean): void => this.#hold(held)
+    const hold = (isPaused: boolean): void => this.#hold(isPaused)
     let next = (message: Message): void => this.#send(message.payload, !message.text)
-    const passages: Passage[] = []
+    const queues: StageQueue[] = []
     for (const stage of stages) {
-      const passage = new Passage(stage, parts.exchange, { next, hold, failed })
-      next = message => passage.take(message)
-      passages.push(passage)
+      const queue = new StageQueue(stage, parts.exchange, { next, hold, failed })
+      next = message => queue.accept(message)
+      queues.push(queue)
     }
     this.#first = next
-    this.#passages = passages
+    this.#queues = queues
   }
   get held(): boolean {
-    return this.#holds > 0
+    return this.#holdCount > 0
   }
-  take(payload: Buffer, binary: boolean): void {
+  accept(payload: Buffer, binary: boolean): void {
     this.bytes += payload.length
-    if (this.#closing) return
-    if (this.#passages.length === 0) this.#send(payload, binary)
+    if (this.#closeAction) return
+    if (this.#queues.length === 0) this.#send(payload, binary)
     else this.#first({ from: this.#name, text: !binary, payload })
   }
-  /** Closes the receiving end behind everything that is still on its way there. */
+  /** Closes the receiver once everything sent to it has been written. */
   close(act: () => void): void {
-    this.#closing ??= act
-    this.#settle()
+    this.#closeAction ??= act
+    this.#closeIfDrained()
   }
   #send(payload: Uint8Array, binary: boolean): void {
     if (this.#to.readyState !== WebSocket.OPEN) return
     this.#to.send(payload, { binary }, this.#sent)
-    if (this.#full || this.#to.bufferedAmount <= HIGH) return
-    this.#full = true
+    if (this.#isFull || this.#to.bufferedAmount <= PAUSE_ABOVE) return
+    this.#isFull = true
     this.#hold(true)
   }
   readonly #sent = (): void => {
-    this.moved = true
-    if (this.#full && this.#to.bufferedAmount <= LOW) {
-      this.#full = false
+    this.hasProgress = true
+    if (this.#isFull && this.#to.bufferedAmount <= RESUME_BELOW) {
+      this.#isFull = false
       this.#hold(false)
     }
-    if (this.#closing) this.#settle()
+    if (this.#closeAction) this.#closeIfDrained()
   }
-  #hold(held: boolean): void {
-    this.#holds += held ? 1 : -1
-    if (held && this.#holds === 1) this.#from.pause()
-    if (held || this.#holds > 0) return
+  #hold(paused: boolean): void {
+    this.#holdCount += paused ? 1 : -1
+    if (paused && this.#holdCount === 1) this.#from.pause()
+    if (paused || this.#holdCount > 0) return
     this.#from.resume()
-    if (this.#closing) this.#settle()
+    if (this.#closeAction) this.#closeIfDrained()
   }
-  #settle(): void {
-    const busy = this.#passages.some(passage => passage.busy)
+  #closeIfDrained(): void {
+    const busy = this.#queues.some(queue => queue.busy)
     if (busy || (this.#to.readyState === WebSocket.OPEN && this.#to.bufferedAmount > 0)) return
-    this.#closing?.()
+    this.#closeAction?.()
   }
 }
 
-interface PassageEnds {
+interface QueueEnds {
   next(message: Message): void
   /** Pauses and resumes the socket the messages come from. */
-  hold(held: boolean): void
+  hold(paused: boolean): void
   failed(thrown: unknown): void
 }
 
-/** One stage's place in it: messages in order, and a promise holds the next one back. */
-class Passage {
+/** Runs one stage on messages in order; a promise holds the next message back. */
+class StageQueue {
   readonly #stage: Stage
   readonly #exchange: Exchange
-  readonly #ends: PassageEnds
+  readonly #ends: QueueEnds
   readonly #queue: Message[] = []
   #busy = false
 
-  constructor(stage: Stage, exchange: Exchange, ends: PassageEnds) {
+  constructor(stage: Stage, exchange: Exchange, ends: QueueEnds) {
     this.#stage = stage
     this.#exchange = exchange
     this.#ends = ends
@@ -109,15 +109,15 @@ class Passage {
   get busy(): boolean {
     return this.#busy
   }
-  /** What one read brought may go on arriving while the socket is paused already. */
-  take(message: Message): void {
+  /** Queues while the stage is busy: messages of one read arrive although the socket is paused. */
+  accept(message: Message): void {
     if (this.#busy) this.#queue.push(message)
     else this.#run(message)
   }
   #run(message: Message): void {
     try {
-      const waits = this.#stage.message?.(message, this.#ends.next, this.#exchange)
-      if (waits) this.#wait(waits)
+      const promise = this.#stage.message?.(message, this.#ends.next, this.#exchange)
+      if (promise) this.#wait(promise)
     } catch (thrown) {
       this.#ends.failed(thrown)
     }

@@ -1,8 +1,8 @@
-/** Two WebSockets and what passes between them: messages, back-pressure, close codes. Knows nothing of handshakes. */
+/** Relays two WebSockets: messages, back-pressure, close codes, liveness. Knows no handshakes. */
 import { WebSocket } from 'ws'
 import { asFault, errors } from '../errors.ts'
 import type { Fault, Outcome } from '../plugin.ts'
-import type { Seated } from '../request/indexed-set.ts'
+import type { Indexed } from '../request/indexed-set.ts'
 import { Direction, type RelayParts } from './direction.ts'
 
 const fault = errors({
@@ -14,51 +14,51 @@ const fault = errors({
 })
 
 /** Frames a client may send in a second, pings included. */
-const FRAMES = 2_000
+const FRAMES_PER_SECOND = 2_000
 
-/** Bytes a slow peer must take between two beats. */
-const LEAST_TAKEN = 256 * 1_024
+/** Least bytes that a slow peer must take between two checks. */
+const LEAST_PROGRESS = 256 * 1_024
 
-// RFC 6455 §7.4.1. 1005 and 1006 are never on the wire: they say that no code was.
+// RFC 6455 §7.4.1. 1005 and 1006 are never sent: they mean that there was no code.
 const NO_STATUS = 1005
-const BROKEN = 1006
+const ABNORMAL_CLOSURE = 1006
 const GOING_AWAY = 1001
-const FAILED = 1011
-const POLICY = 1008
-/** What a cut is called; the rest goes by whose fault it is. */
+const INTERNAL_ERROR = 1011
+const POLICY_VIOLATION = 1008
+/** Close codes by the code of a fault; other faults by their status. */
 const CUT_CODES: Readonly<Record<string, number>> = { DRAINING: GOING_AWAY }
-/** A close reason has at most so many bytes (RFC 6455 §5.5). */
-const REASON = 123
+/** Most bytes of a close reason (RFC 6455 §5.5). */
+const REASON_BYTES = 123
 
 type End = Pick<Outcome, 'end' | 'fault'>
 
-/** How long one peer has given no sign of life: neither said anything nor taken what was sent. */
-class Silence {
-  broken = true
-  #beats = 0
+/** Counts checks in a row in which a peer neither sent a frame nor took bytes. */
+class PeerLiveness {
+  isAlive = true
+  #silentChecks = 0
 
-  beat(peer: WebSocket, towards: Direction, unread: boolean): void {
-    this.#beats = this.broken || towards.moved || unread ? 0 : this.#beats + 1
-    this.broken = towards.moved = false
-    // It answers a ping behind a large message once it has all of that.
-    if (this.#beats > peer.bufferedAmount / LEAST_TAKEN) peer.terminate()
+  check(peer: WebSocket, towards: Direction, unread: boolean): void {
+    this.#silentChecks = this.isAlive || towards.hasProgress || unread ? 0 : this.#silentChecks + 1
+    this.isAlive = towards.hasProgress = false
+    // A peer answers a ping behind a large message after it has the whole message.
+    if (this.#silentChecks > peer.bufferedAmount / LEAST_PROGRESS) peer.terminate()
     else if (peer.readyState === WebSocket.OPEN) peer.ping()
   }
 }
 
-export class Relay implements Seated {
-  seat = -1
+export class Relay implements Indexed {
+  index = -1
   /** Resolves when both sockets are closed. */
   readonly done: Promise<End>
   readonly #client: WebSocket
   readonly #upstream: WebSocket
   readonly #up: Direction
   readonly #down: Direction
-  readonly #ended = Promise.withResolvers<End>()
+  readonly #result = Promise.withResolvers<End>()
   #end: End | undefined
   #open = 2
-  readonly #clientSilence = new Silence()
-  readonly #upstreamSilence = new Silence()
+  readonly #clientLiveness = new PeerLiveness()
+  readonly #upstreamLiveness = new PeerLiveness()
   #frames = 0
   #second = 0
 
@@ -69,102 +69,105 @@ export class Relay implements Seated {
     this.#upstream = upstream
     this.#up = new Direction('client', parts, failed)
     this.#down = new Direction('upstream', parts, failed)
-    this.done = this.#ended.promise
+    this.done = this.#result.promise
     this.#listenToClient()
     this.#listenToUpstream()
     upstream.resume()
   }
-  /** Bytes of messages, by where they came from. */
+  /** Bytes of messages from the client. */
   get received(): number {
     return this.#up.bytes
   }
+  /** Bytes of messages from the upstream. */
   get sent(): number {
     return this.#down.bytes
   }
-  /** Says why to the client; the upstream only learns that nobody is there any more. */
+  /** Closes the client with the reason, the upstream with 1001. */
   cut(reason: Fault): void {
-    const code = CUT_CODES[reason.code] ?? (reason.status < 500 ? POLICY : FAILED)
+    const code = CUT_CODES[reason.code] ?? (reason.status < 500 ? POLICY_VIOLATION : INTERNAL_ERROR)
     this.#finish(
       { end: 'cut', fault: reason },
       [code, reason.expose ? reason.message : ''],
       [GOING_AWAY],
     )
   }
-  /** Called at intervals: asks both peers for a sign of life, and drops who gave none since the last time. */
-  beat(): void {
-    // Nobody reads from a paused peer, so it cannot be heard.
-    this.#clientSilence.beat(this.#client, this.#down, this.#up.held)
-    this.#upstreamSilence.beat(this.#upstream, this.#up, this.#down.held)
+  /** Called at intervals: pings both peers, and drops one without a frame since the last check. */
+  checkPeers(): void {
+    // A paused peer is not read: its frames cannot be seen.
+    this.#clientLiveness.check(this.#client, this.#down, this.#up.held)
+    this.#upstreamLiveness.check(this.#upstream, this.#up, this.#down.held)
   }
   #listenToClient(): void {
-    const heard = (): void => this.#heardClient()
+    const onFrame = (): void => this.#onClientFrame()
     this.#client
       .on('message', (payload: Buffer, binary) => {
-        this.#heardClient()
-        if (!this.#end) this.#up.take(payload, binary)
+        this.#onClientFrame()
+        if (!this.#end) this.#up.accept(payload, binary)
       })
-      .on('ping', heard)
-      .on('pong', heard)
+      .on('ping', onFrame)
+      .on('pong', onFrame)
       .on('error', cause => {
-        // Its own socket closes with the code of the rule; the close behind it says nothing new.
+        // `ws` closes the client's socket with the code of the rule; the close event adds nothing.
         const broken = fault('CLIENT_UNRULY', [cause.message], { cause })
         this.#finish({ end: 'cut', fault: broken }, undefined, [GOING_AWAY])
       })
       .on('close', (code, reason) => {
-        // Nobody is left to read an answer to what is still on its way up.
-        if (code === BROKEN)
+        // After an abnormal closure no client reads the answers to messages on their way up.
+        if (code === ABNORMAL_CLOSURE)
           this.#finish({ end: 'hangup', fault: fault('CLIENT_GONE') }, undefined, [GOING_AWAY])
         else this.#up.close(() => this.#finish({ end: 'complete' }, undefined, [code, reason]))
-        this.#closed()
+        this.#onPeerClosed()
       })
   }
   #listenToUpstream(): void {
-    const heard = (): void => {
-      this.#upstreamSilence.broken = true
+    const onFrame = (): void => {
+      this.#upstreamLiveness.isAlive = true
     }
     this.#upstream
       .on('message', (payload: Buffer, binary) => {
-        this.#upstreamSilence.broken = true
-        if (!this.#end) this.#down.take(payload, binary)
+        this.#upstreamLiveness.isAlive = true
+        if (!this.#end) this.#down.accept(payload, binary)
       })
-      .on('ping', heard)
-      .on('pong', heard)
+      .on('ping', onFrame)
+      .on('pong', onFrame)
       .on('error', cause => {
         const broken = fault('UPSTREAM_UNRULY', [cause.message], { cause })
         this.#down.close(() =>
-          this.#finish({ end: 'cut', fault: broken }, [FAILED, broken.message], undefined),
+          this.#finish({ end: 'cut', fault: broken }, [INTERNAL_ERROR, broken.message], undefined),
         )
       })
       .on('close', (code, reason) => {
         const cut = fault('UPSTREAM_CUT')
         this.#down.close(() => {
-          if (code !== BROKEN) this.#finish({ end: 'complete' }, [code, reason], undefined)
-          else this.#finish({ end: 'cut', fault: cut }, [FAILED, cut.message], undefined)
+          if (code !== ABNORMAL_CLOSURE)
+            this.#finish({ end: 'complete' }, [code, reason], undefined)
+          else this.#finish({ end: 'cut', fault: cut }, [INTERNAL_ERROR, cut.message], undefined)
         })
-        this.#closed()
+        this.#onPeerClosed()
       })
   }
-  #heardClient(): void {
-    this.#clientSilence.broken = true
+  #onClientFrame(): void {
+    this.#clientLiveness.isAlive = true
     const second = Math.floor(performance.now() / 1_000)
     if (second !== this.#second) {
       this.#second = second
       this.#frames = 0
     }
-    if (++this.#frames === FRAMES + 1) this.cut(fault('CLIENT_FLOODS', [FRAMES]))
+    if (++this.#frames === FRAMES_PER_SECOND + 1)
+      this.cut(fault('CLIENT_FLOODS', [FRAMES_PER_SECOND]))
   }
-  /** The first reason counts. Each side is closed with what it is told, or not at all if it closes by itself. */
+  /** Ends the relay; the first reason counts. `undefined`: this side closes by itself. */
   #finish(end: End, client: Close | undefined, upstream: Close | undefined): void {
     if (this.#end) return
     this.#end = end
     if (client) closeWith(this.#client, client)
     if (upstream) closeWith(this.#upstream, upstream)
-    // A paused socket would not hear its peer agree to the close.
+    // A paused socket would not read the close frame of its peer.
     this.#client.resume()
     this.#upstream.resume()
   }
-  #closed(): void {
-    if (--this.#open === 0) this.#ended.resolve(this.#end ?? { end: 'complete' })
+  #onPeerClosed(): void {
+    if (--this.#open === 0) this.#result.resolve(this.#end ?? { end: 'complete' })
   }
 }
 
@@ -172,12 +175,12 @@ type Close = readonly [code: number, reason?: string | Buffer]
 
 const closeWith = (socket: WebSocket, [code, reason = '']: Close): void => {
   if (code === NO_STATUS) return socket.close()
-  socket.close(code, typeof reason === 'string' ? shorten(reason) : reason)
+  socket.close(code, typeof reason === 'string' ? truncateReason(reason) : reason)
 }
-/** Cut at a character: half of one is not UTF-8. */
-const shorten = (text: string): Buffer => {
+/** Truncates at a character: half of one is not UTF-8. */
+const truncateReason = (text: string): Buffer => {
   const bytes = Buffer.from(text)
-  let end = Math.min(bytes.length, REASON)
-  if (bytes.length > REASON) while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--
+  let end = Math.min(bytes.length, REASON_BYTES)
+  if (bytes.length > REASON_BYTES) while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--
   return bytes.subarray(0, end)
 }

@@ -3,15 +3,15 @@ import { textOf } from '../../engine/cli/kit.ts'
 import type { Command, Json, Verb } from '../../engine/plugin.ts'
 import { accountVerbs } from '../credentials/commands.ts'
 import { findAccount } from '../credentials/find.ts'
-import { instant } from './answer.ts'
 import { periodOf } from './input.ts'
 import { moneyVerbs } from './money.ts'
-import { show } from './show.ts'
+import { instant } from './response.ts'
+import { showVerb } from './show.ts'
 import { byOf, usagePage } from './usage.ts'
 
 const PAGE = 1_000
 
-const printUsage: Verb['run'] = async ({ positionals, values }, { database }) => {
+const runUsage: Verb['run'] = async ({ positionals, values }, { database }) => {
   const [wanted = ''] = positionals
   const by = byOf(textOf(values.by), 'day')
   const given = { from: textOf(values.from), to: textOf(values.to) }
@@ -41,7 +41,7 @@ const asText = (row: { readonly [name: string]: Json }): Readonly<Record<string,
 export const commands: Readonly<Record<string, Command>> = {
   accounts: {
     summary: 'Manages accounts and their money.',
-    verbs: { ...accountVerbs, show, ...moneyVerbs },
+    verbs: { ...accountVerbs, show: showVerb, ...moneyVerbs },
   },
   usage: {
     arguments: 'NAME',
@@ -56,6 +56,6 @@ export const commands: Readonly<Record<string, Command>> = {
       to: { type: 'string', value: 'TIME', summary: 'the first instant outside; now by default' },
       by: { type: 'string', value: 'WORD', summary: 'day (default), model, key or call' },
     },
-    run: printUsage,
+    run: runUsage,
   },
 }

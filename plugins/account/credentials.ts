@@ -7,14 +7,14 @@ import { nanosOf } from '../ledger/statements.ts'
 import { writeSurely } from '../ledger/surely.ts'
 import { changeQuota } from '../ledger/views/wallets.ts'
 import { ACCOUNT, type AccountKey } from '../slots.ts'
-import { exact, instant, succeed, type View } from './answer.ts'
 import { fault } from './faults.ts'
 import { keyFunds, masked } from './funds.ts'
-import { cursorOf, instantOf, limitOf, markOf, once } from './input.ts'
+import { cursorOf, instantOf, limitOf, markOf, singleParameter } from './input.ts'
+import { exact, instant, succeed, type ViewFactory } from './response.ts'
 import { CREDENTIAL, CREDENTIALS } from './statements.ts'
 
 /** As schemas/api-key.json and schemas/system-token.json let it through. */
-interface Asked {
+interface CredentialRequest {
   readonly name?: string
   readonly expires?: string | null
   readonly models?: readonly string[] | null
@@ -27,12 +27,12 @@ const NOUNS: Readonly<Record<Kind, string>> = { key: 'API key', 'system-token': 
 const MEMBERS: Readonly<Record<Kind, string>> = { key: 'key', 'system-token': 'token' }
 
 const list =
-  (kind: Kind): View<Host> =>
+  (kind: Kind): ViewFactory<Host> =>
   ({ database }) =>
   async exchange => {
     const { query } = exchange.request
-    const limit = limitOf(once(query, 'limit'))
-    const mark = markOf(kind, [0], once(query, 'cursor'))
+    const limit = limitOf(singleParameter(query, 'limit'))
+    const mark = markOf(kind, [0], singleParameter(query, 'cursor'))
     const { id } = exchange.slots.need(ACCOUNT)
     const rows = await database.read(CREDENTIALS[kind], [id, ...mark, limit + 1])
     const shown = rows.slice(0, limit)
@@ -43,18 +43,18 @@ const list =
   }
 
 const show =
-  (kind: Kind): View<Host> =>
+  (kind: Kind): ViewFactory<Host> =>
   ({ database }) =>
   async exchange => {
-    const row = await own(database, kind, exchange)
+    const row = await ownCredential(database, kind, exchange)
     succeed(exchange, { data: viewOf(kind, row, Date.now()) })
   }
 
 const create =
-  (kind: Kind): View<Host> =>
+  (kind: Kind): ViewFactory<Host> =>
   ({ database }) =>
   async exchange => {
-    const asked = (await exchange.request.json()) as Asked
+    const asked = (await exchange.request.json()) as CredentialRequest
     const { id: account } = exchange.slots.need(ACCOUNT)
     const now = Date.now()
     const secret = makeSecret(kind)
@@ -74,23 +74,27 @@ const create =
   }
 
 const update =
-  (kind: Kind): View<Host> =>
+  (kind: Kind): ViewFactory<Host> =>
   ({ database }) =>
   async exchange => {
-    const asked = (await exchange.request.json()) as Asked
-    const before = await own(database, kind, exchange)
+    const asked = (await exchange.request.json()) as CredentialRequest
+    const before = await ownCredential(database, kind, exchange)
     const [id, account] = [Number(before.id), Number(before.account)]
     const now = Date.now()
     if (before.revoked !== null) throw fault('CREDENTIAL_REVOKED')
     const changes = { ...asked, expires: expiryOf(asked.expires, now) }
     const list = [
       ...changeCredential(kind, id, account, changes),
-      ...requota(kind, before, asked.quota),
+      ...quotaStatements(kind, before, asked.quota),
     ]
-    await writeSurely(database, list).catch(said)
+    await writeSurely(database, list).catch(mapStoreError)
     succeed(exchange, { data: viewOf(kind, await find(database, kind, account, id), now) })
   }
-const requota = (kind: Kind, before: Row, quota: Asked['quota']): readonly Statement[] => {
+const quotaStatements = (
+  kind: Kind,
+  before: Row,
+  quota: CredentialRequest['quota'],
+): readonly Statement[] => {
   if (kind !== 'key' || quota === undefined) return []
   return changeQuota(Number(before.id), nanosIn(before.quota), nanosIn(quota))
 }
@@ -98,31 +102,35 @@ const nanosIn = (quota: Value | undefined): bigint | undefined =>
   quota === null ? undefined : parseQuota(quota)
 
 const remove =
-  (kind: Kind): View<Host> =>
+  (kind: Kind): ViewFactory<Host> =>
   ({ database }) =>
   async exchange => {
-    const before = await own(database, kind, exchange)
+    const before = await ownCredential(database, kind, exchange)
     const [id, account] = [Number(before.id), Number(before.account)]
     const now = Date.now()
     // Revoked by someone else in this moment: that is what was wanted.
     if (before.revoked === null)
-      await writeSurely(database, revoke(kind, id, now)).catch(unless('KEY_UNKNOWN'))
+      await writeSurely(database, revoke(kind, id, now)).catch(ignoring('KEY_UNKNOWN'))
     succeed(exchange, { data: viewOf(kind, await find(database, kind, account, id), now) })
   }
 
-const per = (kind: Kind, word: string): Readonly<Record<string, View<Host>>> => ({
+const viewsOf = (kind: Kind, word: string): Readonly<Record<string, ViewFactory<Host>>> => ({
   [`list-${word}s`]: list(kind),
   [`create-${word}`]: create(kind),
   [`show-${word}`]: show(kind),
   [`update-${word}`]: update(kind),
   [`revoke-${word}`]: remove(kind),
 })
-export const credentialViews = { ...per('key', 'key'), ...per('system-token', 'token') }
+export const credentialViews = { ...viewsOf('key', 'key'), ...viewsOf('system-token', 'token') }
 
 // ---------------------------------------------------------------- reading
 
 /** The one that the path names. */
-const own = (database: Database, kind: Kind, { params, slots }: Exchange): Promise<Row> => {
+const ownCredential = (
+  database: Database,
+  kind: Kind,
+  { params, slots }: Exchange,
+): Promise<Row> => {
   const asked = Object.values(params)[0] ?? ''
   const id = /^[1-9]\d{0,14}$/.test(asked) ? Number(asked) : 0
   return find(database, kind, slots.need(ACCOUNT).id, id)
@@ -139,7 +147,7 @@ const find = async (
 }
 
 /** Undefined: nothing was said; null: never. */
-const expiryOf = (text: Asked['expires'], now: number): number | null | undefined => {
+const expiryOf = (text: CredentialRequest['expires'], now: number): number | null | undefined => {
   if (text === undefined || text === null) return text
   const at = instantOf(text, 'expires')
   if (at <= now) throw fault('EXPIRES_PAST')
@@ -151,13 +159,13 @@ const viewOf = (kind: Kind, row: Row, now: number): Fields => ({
   state: stateOf(row, now),
   created: instant(row.created),
   expires: row.expires === null ? null : instant(row.expires),
-  ...(kind === 'key' && keyFields(row)),
+  ...(kind === 'key' && keyMembers(row)),
 })
 const stateOf = ({ revoked, expires }: Row, now: number): string => {
   if (revoked !== null) return 'revoked'
   return expires !== null && Number(expires) <= now ? 'expired' : 'active'
 }
-const keyFields = (row: Row): Fields => {
+const keyMembers = (row: Row): Fields => {
   const { limited, remaining } = keyFunds(row)
   // Also a key without a quota of its own counts what it used.
   const shown = quotas(limited ? remaining : 0n, nanosOf(row.own_used))
@@ -173,11 +181,11 @@ const jsonOf = (text: unknown): Json => (typeof text === 'string' ? JSON.parse(t
 
 // ---------------------------------------------------------------- what the store says
 
-const unless = (code: string) => (thrown: { readonly code?: string }) => {
+const ignoring = (code: string) => (thrown: { readonly code?: string }) => {
   if (thrown.code !== code) throw thrown
 }
 /** The store answers with a code; its sentence stands in our table. */
-const said = (thrown: { readonly code?: string }): never => {
+const mapStoreError = (thrown: { readonly code?: string }): never => {
   if (thrown.code === 'QUOTA_IN_USE') throw fault('QUOTA_IN_USE')
   // Revoked between the look and the change.
   if (thrown.code === 'KEY_UNKNOWN') throw fault('CREDENTIAL_REVOKED')

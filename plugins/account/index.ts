@@ -2,14 +2,14 @@
  *  says with which view. */
 import type { Host, Plugin, Stage } from '../../engine/plugin.ts'
 import { isValidated } from '../schema/route.ts'
-import type { View } from './answer.ts'
 import { commands } from './command.ts'
 import { credentialViews } from './credentials.ts'
 import { pricing } from './pricing.ts'
-import { balance, profile, spent, subscription, tokenUsage } from './standing.ts'
+import type { ViewFactory } from './response.ts'
+import { balance, profile, spent, subscription, tokenUsage } from './status.ts'
 import { receipt, usage } from './usage.ts'
 
-const VIEWS: Readonly<Record<string, View<Host>>> = {
+const VIEWS: Readonly<Record<string, ViewFactory<Host>>> = {
   info: profile,
   balance,
   'token-usage': tokenUsage,

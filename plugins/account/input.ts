@@ -2,7 +2,7 @@
 import { fault } from './faults.ts'
 
 /** A parameter that may be said once. */
-export const once = (query: URLSearchParams, name: string): string | undefined => {
+export const singleParameter = (query: URLSearchParams, name: string): string | undefined => {
   const [first, ...more] = query.getAll(name)
   if (more.length > 0) throw fault('USAGE_TWICE', [name], { param: name })
   return first === '' ? undefined : first
@@ -33,7 +33,7 @@ export interface Period {
   readonly to: number
 }
 const DAY = 86_400_000
-const USUAL = 30 * DAY
+const DEFAULT_PERIOD = 30 * DAY
 
 /** The last thirty days, where nothing is said. */
 export const periodOf = (
@@ -41,40 +41,44 @@ export const periodOf = (
   now: number,
 ): Period => {
   const to = given.to === undefined ? now + 1 : instantOf(given.to, 'to')
-  const from = given.from === undefined ? to - USUAL : instantOf(given.from, 'from')
+  const from = given.from === undefined ? to - DEFAULT_PERIOD : instantOf(given.from, 'from')
   if (from >= to) throw fault('USAGE_PERIOD')
   return { from, to }
 }
 
-const MOST = 1_000
-const PAGE = 100
+const MAX_PAGE = 1_000
+const DEFAULT_PAGE = 100
 export const limitOf = (text: string | undefined): number => {
-  if (text === undefined) return PAGE
+  if (text === undefined) return DEFAULT_PAGE
   const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0
-  if (limit < 1 || limit > MOST) throw fault('USAGE_LIMIT', [MOST])
+  if (limit < 1 || limit > MAX_PAGE) throw fault('USAGE_LIMIT', [MAX_PAGE])
   return limit
 }
 
 /** What a page ended with: numbers and short texts. */
-export type Mark = readonly (string | number)[]
+export type CursorMark = readonly (string | number)[]
 
 /** `question`: a cursor of one list is nothing to another. */
-export const cursorOf = (question: string, mark: Mark): string =>
+export const cursorOf = (question: string, mark: CursorMark): string =>
   Buffer.from(JSON.stringify([question, ...mark])).toString('base64url')
 
-const LONGEST = 4_096
-export const markOf = (question: string, first: Mark, cursor: string | undefined): Mark => {
+const MAX_CURSOR = 4_096
+export const markOf = (
+  question: string,
+  first: CursorMark,
+  cursor: string | undefined,
+): CursorMark => {
   if (cursor === undefined) return first
-  const [asked, ...mark] = parsed(cursor)
+  const [asked, ...mark] = decodeCursor(cursor)
   const fits =
     asked === question &&
     mark.length === first.length &&
-    mark.every((each, index) => typeof each === typeof first[index] && isPlain(each))
+    mark.every((each, index) => typeof each === typeof first[index] && isStorable(each))
   if (!fits) throw fault('USAGE_CURSOR')
-  return mark as unknown as Mark
+  return mark as unknown as CursorMark
 }
-const parsed = (cursor: string): readonly unknown[] => {
-  if (cursor.length > LONGEST || !/^[\w-]+$/.test(cursor)) throw fault('USAGE_CURSOR')
+const decodeCursor = (cursor: string): readonly unknown[] => {
+  if (cursor.length > MAX_CURSOR || !/^[\w-]+$/.test(cursor)) throw fault('USAGE_CURSOR')
   try {
     const value: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
     if (Array.isArray(value)) return value
@@ -82,5 +86,5 @@ const parsed = (cursor: string): readonly unknown[] => {
   throw fault('USAGE_CURSOR')
 }
 // Stores take neither broken numbers nor text with a NUL in it.
-const isPlain = (value: unknown): boolean =>
+const isStorable = (value: unknown): boolean =>
   typeof value === 'number' ? Number.isSafeInteger(value) : !String(value).includes('\0')

@@ -5,7 +5,7 @@ import { UsageError } from '../../engine/cli/kit.ts'
 import type { Database, Row, Value, Verb } from '../../engine/plugin.ts'
 import { parseMoney, printMoney } from '../billing/money.ts'
 import { fault } from '../credentials/faults.ts'
-import { findAccount, type Named } from '../credentials/find.ts'
+import { findAccount, type NamedAccount } from '../credentials/find.ts'
 import { noteOf } from '../credentials/input.ts'
 import { suspendAccount } from '../credentials/statements.ts'
 import { addCredit, type Credit, nanosOf, openWallet, setOverdraft } from '../ledger/statements.ts'
@@ -14,25 +14,25 @@ import { CHARGE } from '../ledger/views/usage.ts'
 import { creditAccount, readWallet } from '../ledger/views/wallets.ts'
 import { walletOf } from '../ledger/wallet.ts'
 
-const TRIES = 6
+const ATTEMPTS = 6
 /** ms. */
 const PAUSE = 120
 /** What lies unused in the shares of processes comes back within half a second: until then it looks as if it were held. */
-const takeBack = async (database: Pick<Database, 'read' | 'write'>, debit: Credit) => {
+const debitWithRetry = async (database: Pick<Database, 'read' | 'write'>, debit: Credit) => {
   const list = [openWallet(walletOf.account(debit.account), 0n), addCredit(debit)]
-  for (let left = TRIES; ; left--) {
+  for (let left = ATTEMPTS; ; left--) {
     try {
       return await writeSurely(database, list)
     } catch (thrown) {
       const overdrawn = (thrown as { readonly code?: string }).code === 'OVERDRAWN'
-      if (!overdrawn || left === 0 || (await most(database, debit.account)) < -debit.amount)
+      if (!overdrawn || left === 0 || (await payableOf(database, debit.account)) < -debit.amount)
         throw thrown
       await pause(PAUSE)
     }
   }
 }
 /** What it could pay if no call held anything. */
-const most = async (database: Pick<Database, 'read'>, account: number): Promise<bigint> => {
+const payableOf = async (database: Pick<Database, 'read'>, account: number): Promise<bigint> => {
   const row = await readWallet(database, account)
   return nanosOf(row?.balance) + nanosOf(row?.overdraft)
 }
@@ -53,9 +53,11 @@ export const moneyVerbs: Readonly<Record<string, Verb>> = {
       const account = await findAccount(database, wanted)
       const credit = { account: account.id, kind: 'credit', amount: nanos, note } as const
       const list = creditAccount({ ...credit, at: await database.now() })
-      const rows = await writeSurely(database, list).catch(named('CREDIT_TOO_LARGE', account.name))
+      const rows = await writeSurely(database, list).catch(
+        mapStoreError('CREDIT_TOO_LARGE', account.name),
+      )
       const id = Number(rows.at(-1)?.[0]?.id)
-      return said({ credit: id, ...(await standing(database, account)) })
+      return singleRow({ credit: id, ...(await fundsRow(database, account)) })
     },
   },
   debit: {
@@ -70,10 +72,13 @@ export const moneyVerbs: Readonly<Record<string, Verb>> = {
       if (nanos === 0n) throw new UsageError('AMOUNT is more than nothing')
       const account = await findAccount(database, wanted)
       const debit = { account: account.id, kind: 'debit', amount: -nanos, note } as const
-      const rows = await takeBack(database, { ...debit, at: await database.now() }).catch(
-        named('OVERDRAWN', account.name, 'DEBIT_TOO_LARGE'),
+      const rows = await debitWithRetry(database, { ...debit, at: await database.now() }).catch(
+        mapStoreError('OVERDRAWN', account.name, 'DEBIT_TOO_LARGE'),
       )
-      return said({ debit: Number(rows.at(-1)?.[0]?.id), ...(await standing(database, account)) })
+      return singleRow({
+        debit: Number(rows.at(-1)?.[0]?.id),
+        ...(await fundsRow(database, account)),
+      })
     },
   },
   refund: {
@@ -91,9 +96,9 @@ export const moneyVerbs: Readonly<Record<string, Verb>> = {
       const credit = { account: account.id, kind: 'refund', amount, request, note } as const
       const list = creditAccount({ ...credit, at: await database.now() })
       await writeSurely(database, list)
-        .catch(named('ALREADY_REFUNDED', request))
-        .catch(named('CREDIT_TOO_LARGE', account.name))
-      return said({ refunded: printMoney(amount), ...(await standing(database, account)) })
+        .catch(mapStoreError('ALREADY_REFUNDED', request))
+        .catch(mapStoreError('CREDIT_TOO_LARGE', account.name))
+      return singleRow({ refunded: printMoney(amount), ...(await fundsRow(database, account)) })
     },
   },
   overdraft: {
@@ -106,31 +111,31 @@ export const moneyVerbs: Readonly<Record<string, Verb>> = {
       const account = await findAccount(database, wanted)
       const wallet = walletOf.account(account.id)
       const list = [openWallet(wallet, 0n), setOverdraft(wallet, nanos)]
-      await writeSurely(database, list).catch(named('OVERDRAWN', account.name))
-      return said(await standing(database, account))
+      await writeSurely(database, list).catch(mapStoreError('OVERDRAWN', account.name))
+      return singleRow(await fundsRow(database, account))
     },
   },
   suspend: {
     arguments: 'NAME',
     summary: 'Refuses every call of an account until it is resumed.',
     example: 'tollgate accounts suspend ann',
-    run: lock(now => now),
+    run: suspension(now => now),
   },
   resume: {
     arguments: 'NAME',
     summary: 'Lets a suspended account call again.',
     example: 'tollgate accounts resume ann',
-    run: lock(() => null),
+    run: suspension(() => null),
   },
 }
 
-function lock(since: (now: number) => number | null): Verb['run'] {
+function suspension(since: (now: number) => number | null): Verb['run'] {
   return async ({ positionals }, { database }) => {
     const [wanted = ''] = positionals
     const account = await findAccount(database, wanted)
     const at = since(await database.now())
     await writeSurely(database, suspendAccount(account.id, at))
-    return said({ ...account, state: at === null ? 'active' : 'suspended' })
+    return singleRow({ ...account, state: at === null ? 'active' : 'suspended' })
   }
 }
 
@@ -141,24 +146,24 @@ const refundable = ({ state, amount, request }: Row): bigint => {
 }
 
 /** One whose row is gone goes by its number. */
-const accountOf = (database: Pick<Database, 'read'>, id: number): Promise<Named> =>
+const accountOf = (database: Pick<Database, 'read'>, id: number): Promise<NamedAccount> =>
   findAccount(database, String(id)).catch(thrown => {
     if (thrown.code !== 'ACCOUNT_UNKNOWN') throw thrown
     return { id, name: String(id) }
   })
 
 /** In units of the currency. */
-export const standing = async (database: Pick<Database, 'read'>, account: Named) => {
+export const fundsRow = async (database: Pick<Database, 'read'>, account: NamedAccount) => {
   const wallet = await readWallet(database, account.id)
   const print = (value: Value | undefined) => printMoney(nanosOf(value))
   const [balance, used] = [print(wallet?.balance), print(wallet?.used)]
   return { ...account, balance, used, overdraft: print(wallet?.overdraft) }
 }
-const said = (row: Readonly<Record<string, string | number>>) => ({ rows: [row], json: row })
+const singleRow = (row: Readonly<Record<string, string | number>>) => ({ rows: [row], json: row })
 
 type Code = Parameters<typeof fault>[0]
 /** The store answers with a code; its sentence stands in our table. */
-const named =
+const mapStoreError =
   (code: Code, subject: string, told = code) =>
   (thrown: { readonly code?: string }): never => {
     throw thrown.code === code ? fault(told, [subject]) : thrown

@@ -10,21 +10,21 @@ import type { Entry } from '../catalogue/catalogue.ts'
 import { readCatalogue } from '../catalogue/configured.ts'
 import { endpointsOf, type RouteOptions, type Served, servedBy } from '../catalogue/endpoints.ts'
 import type { Meter } from '../slots.ts'
-import { exact, type View } from './answer.ts'
 import { dollarOf } from './dollars.ts'
+import { exact, type ViewFactory } from './response.ts'
 
-export const pricing: View<Host> = host => {
+export const pricing: ViewFactory<Host> = host => {
   const page = host.share('account/pricing', host.config.hash, () => new Page(host))
   const headers = { 'content-type': 'application/json', 'cache-control': 'public, max-age=60' }
   return async exchange => void exchange.answer(200, page.bytes, headers)
 }
 
-type Ground = Pick<Lent, 'section' | 'upstreams' | 'file' | 'share'>
+type CatalogueHost = Pick<Lent, 'section' | 'upstreams' | 'file' | 'share'>
 /** Ten thousand models are some megabytes: written when first asked for. */
 class Page {
-  readonly #ground: Ground
+  readonly #ground: CatalogueHost
   #bytes: Uint8Array | undefined
-  constructor(ground: Ground) {
+  constructor(ground: CatalogueHost) {
     this.#ground = ground
   }
   get bytes(): Uint8Array {
@@ -33,7 +33,7 @@ class Page {
   }
 }
 
-export const pageOf = (ground: Ground): Json => {
+export const pageOf = (ground: CatalogueHost): Json => {
   const currency = configuredCurrency(ground)
   const served = servedBy(ground)
   const catalogue = readCatalogue(ground)
@@ -59,7 +59,7 @@ const callOf = (route: RouteOptions | undefined): Json => {
 
 // ---------------------------------------------------------------- prices
 
-const rowOf = (entry: Entry, ground: Ground, currency: Currency, served: Served): Json => {
+const rowOf = (entry: Entry, ground: CatalogueHost, currency: Currency, served: Served): Json => {
   const { options, name, targets } = entry
   const rule = compileRule(options, { currency, where: [], report: () => {} })
   return {

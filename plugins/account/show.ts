@@ -2,15 +2,15 @@
 import type { Verb } from '../../engine/plugin.ts'
 import { findAccount } from '../credentials/find.ts'
 import { LIST_ACCOUNTS } from '../credentials/statements.ts'
-import { standing } from './money.ts'
+import { fundsRow } from './money.ts'
 
-export const show: Verb = {
+export const showVerb: Verb = {
   arguments: 'NAME',
   summary: 'Shows an account, its state and its money.',
   example: 'tollgate accounts show ann',
   async run({ positionals }, { database }) {
     const account = await findAccount(database, positionals[0] ?? '')
-    const money = await standing(database, account)
+    const money = await fundsRow(database, account)
     // The page of one that begins with it.
     const [row] = await database.read(LIST_ACCOUNTS, [account.id - 1, 1])
     const state = (row?.suspended ?? null) === null ? 'active' : 'suspended'

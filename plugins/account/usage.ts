@@ -5,24 +5,32 @@ import type { Line } from '../billing/sum.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { BY_DAY, BY_MODEL, CALLS, RECEIPT } from '../ledger/views/usage.ts'
 import { ACCOUNT } from '../slots.ts'
-import { instant, money, succeed, type View } from './answer.ts'
 import { fault } from './faults.ts'
 import { masked } from './funds.ts'
-import { cursorOf, limitOf, type Mark, markOf, once, type Period, periodOf } from './input.ts'
+import {
+  type CursorMark,
+  cursorOf,
+  limitOf,
+  markOf,
+  type Period,
+  periodOf,
+  singleParameter,
+} from './input.ts'
+import { instant, money, succeed, type ViewFactory } from './response.ts'
 import { BY_KEY } from './statements.ts'
 
 type Fields = { readonly [name: string]: Json }
 interface Grouping {
   readonly sql: Sql
   /** Before the first row; where a page ended is said in the same terms. */
-  readonly first: Mark
-  mark(row: Row): Mark
+  readonly first: CursorMark
+  mark(row: Row): CursorMark
   /** The mark as the statement takes it. */
-  values(mark: Mark): Mark
+  values(mark: CursorMark): CursorMark
   name(row: Row): Fields
 }
 
-const sums = (
+const sumGrouping = (
   sql: Sql,
   first: string | number,
   name: (row: Row) => Fields,
@@ -43,9 +51,11 @@ const GROUPINGS = {
       ...{ state: String(row.state), estimated: row.estimated === 1 },
     }),
   },
-  day: sums(BY_DAY, -1, ({ name }) => ({ day: instant(Number(name) * 86_400_000).slice(0, 10) })),
-  model: sums(BY_MODEL, '', ({ name }) => ({ model: String(name) })),
-  key: sums(BY_KEY, -1, row =>
+  day: sumGrouping(BY_DAY, -1, ({ name }) => ({
+    day: instant(Number(name) * 86_400_000).slice(0, 10),
+  })),
+  model: sumGrouping(BY_MODEL, '', ({ name }) => ({ model: String(name) })),
+  key: sumGrouping(BY_KEY, -1, row =>
     row.name === 0
       ? { key: null }
       : {
@@ -97,16 +107,16 @@ const amountsOf = (row: Row): Fields => ({
 })
 const keyOf = ({ key }: Row): number | null => (key === null ? null : Number(key))
 
-export const usage: View<Host> =
+export const usage: ViewFactory<Host> =
   ({ database }) =>
   async exchange => {
     const { query } = exchange.request
     const { id } = exchange.slots.need(ACCOUNT)
-    const by = byOf(once(query, 'by'), 'call')
-    const given = { from: once(query, 'from'), to: once(query, 'to') }
+    const by = byOf(singleParameter(query, 'by'), 'call')
+    const given = { from: singleParameter(query, 'from'), to: singleParameter(query, 'to') }
     const period = periodOf(given, Date.now())
-    const limit = limitOf(once(query, 'limit'))
-    const cursor = once(query, 'cursor')
+    const limit = limitOf(singleParameter(query, 'limit'))
+    const cursor = singleParameter(query, 'cursor')
     const { rows, next } = await usagePage(database, { account: id, by, limit, cursor, ...period })
     const said = { from: instant(period.from), to: instant(period.to) }
     succeed(exchange, { data: [...rows], ...said, next })
@@ -117,17 +127,17 @@ export const usage: View<Host> =
 /** Anything else was never a request's id, and some stores choke on it. */
 const REQUEST = /^[\w.:-]{1,128}$/
 
-export const receipt: View<Host> =
+export const receipt: ViewFactory<Host> =
   ({ database }) =>
   async exchange => {
     const asked = Object.values(exchange.params)[0] ?? ''
-    const found = REQUEST.test(asked) ? await own(database, exchange, asked) : undefined
+    const found = REQUEST.test(asked) ? await ownCharge(database, exchange, asked) : undefined
     if (!found) throw fault('RECEIPT_UNKNOWN', [asked.slice(0, 64)])
     succeed(exchange, { data: receiptOf(found) })
   }
 
 /** An account's own; with an API key, only what that key made. */
-const own = async (
+const ownCharge = async (
   database: Pick<Database, 'read'>,
   { slots }: Exchange,
   request: string,
@@ -138,17 +148,17 @@ const own = async (
 }
 
 const receiptOf = (row: Row): Fields => {
-  const lines = parsed<readonly Line[]>(row.lines, [])
+  const lines = parseOr<readonly Line[]>(row.lines, [])
   return {
     ...GROUPINGS.call.name(row),
     closed: row.closed === null ? null : instant(row.closed),
     ...amountsOf(row),
     held: money(nanosOf(row.held)),
     uncollected: money(nanosOf(row.uncollected)),
-    usage: parsed<Json>(row.usage, null),
+    usage: parseOr<Json>(row.usage, null),
     lines: lines.map(({ nanos: each, ...line }) => ({ ...line, amount: money(BigInt(each)) })),
     formula: lines.length > 0 ? formula(lines) : null,
   }
 }
-const parsed = <T>(text: unknown, otherwise: T): T =>
+const parseOr = <T>(text: unknown, otherwise: T): T =>
   typeof text === 'string' ? (JSON.parse(text) as T) : otherwise

@@ -1,40 +1,40 @@
-/** How much a call can come to use, as far as the request and the rule say so. Pure. */
+/** The maximum usage of a call, from the request and the price rule. Pure. */
 import type { Meter, Meters } from '../slots.ts'
-import { attributeOf, type Known } from './known.ts'
 import { isSum, SUM_OF, SUMS, type Sum } from './meters.ts'
+import { attributeOf, type PricingFacts } from './pricing-facts.ts'
 import type { Rule } from './rule.ts'
-import { type Facts, MOST_ASKED, millionths } from './usage.ts'
+import { type Facts, MAX_BOUND, millionths } from './usage.ts'
 
 export interface Bounds {
-  /** The most tokens it reads, of every kind together. */
+  /** The maximum of input tokens, all kinds together. */
   readonly prompt?: number
-  /** The most tokens it writes, thinking included. */
+  /** The maximum of output tokens, thinking included. */
   readonly completion?: number
-  /** The most of one meter. One that is absent is bounded by its sum and by `max_calls`, or by nothing. */
+  /** The maximum of single meters. An absent one is bounded by its sum and by `max_calls`, or not at all. */
   readonly meters?: Meters
 }
 
-/** In millionths; undefined: nobody knows. */
-export interface Mosts {
+/** In millionths; undefined: unbounded. */
+export interface Maximums {
   sum(name: Sum): bigint | undefined
   meter(meter: Meter): bigint | undefined
-  /** Of everything that is priced by this meter's lines. */
+  /** The maximum of all meters that this meter's lines price. */
   home(meter: Meter): bigint | undefined
 }
 
-export const mostsOf = (bounds: Bounds, rule: Rule): Mosts => {
-  const said = (meter: Meter): bigint | undefined =>
+export const maximumsOf = (bounds: Bounds, rule: Rule): Maximums => {
+  const ownMaximum = (meter: Meter): bigint | undefined =>
     bound(bounds.meters?.[meter] ?? rule.maxCalls.get(meter) ?? (meter === 'calls' ? 1 : null))
-  const whole = (name: Sum): bigint | undefined => bound(bounds[name] ?? null)
+  const sumMaximum = (name: Sum): bigint | undefined => bound(bounds[name] ?? null)
   const meter = (name: Meter): bigint | undefined => {
     const sum = SUM_OF[name]
-    return least(said(name), sum && whole(sum))
+    return smaller(ownMaximum(name), sum && sumMaximum(sum))
   }
-  // One of them without a bound of its own is bounded by the sum, and so are all together.
+  // If one member has no bound of its own, only the bound of the sum applies.
   const together = (meters: readonly Meter[]): bigint | undefined => {
     let total = 0n
     for (const each of meters) {
-      const most = said(each)
+      const most = ownMaximum(each)
       if (most === undefined) return undefined
       total += most
     }
@@ -42,22 +42,22 @@ export const mostsOf = (bounds: Bounds, rule: Rule): Mosts => {
   }
   return {
     meter,
-    sum: name => least(whole(name), together(SUMS[name])),
+    sum: name => smaller(sumMaximum(name), together(SUMS[name])),
     home(name) {
       const sum = SUM_OF[name]
-      return least(together(rule.priced.get(name)?.guests ?? []), sum && whole(sum))
+      return smaller(together(rule.priced.get(name)?.guests ?? []), sum && sumMaximum(sum))
     },
   }
 }
-const bound = (count: number | null): bigint | undefined => millionths(count, MOST_ASKED)
+const bound = (count: number | null): bigint | undefined => millionths(count, MAX_BOUND)
 /** The smaller one that is known. */
-export const least = (one: bigint | undefined, other: bigint | undefined): bigint | undefined => {
+export const smaller = (one: bigint | undefined, other: bigint | undefined): bigint | undefined => {
   if (one === undefined || other === undefined) return one ?? other
   return one < other ? one : other
 }
-export const knownBefore = (mosts: Mosts, facts: Facts): Known => ({
+export const factsBeforeCall = (mosts: Maximums, facts: Facts): PricingFacts => ({
   at: facts.at,
-  open: true,
+  isOpen: true,
   attribute: name => attributeOf(facts, name),
   quantity: name => ({
     least: 0n,

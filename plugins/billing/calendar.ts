@@ -1,6 +1,7 @@
-/** Conditions on the instant at which a call began: a time of day, days of the week, each at an offset from UTC. Pure. */
+/** Time conditions of a price: a time of day and days of the week, each at an offset from UTC. They
+ *  apply to the start of the call. Pure. */
 
-/** Minutes of the day; `to` is not included, and may lie before `from`. `offset`: minutes east of UTC. */
+/** Minutes of the day; `to` is exclusive and may be before `from`. `offset`: minutes east of UTC. */
 export interface TimeOfDay {
   readonly kind: 'time'
   readonly from: number
@@ -24,7 +25,7 @@ export const compileTime = (value: unknown): TimeOfDay => {
     throw new Error("a time of day is written as in '22:00-06:00' (UTC) or '22:00-06:00 +08:00'")
   const [, fromHour, fromMinute, toHour, toMinute, , ...zone] = match
   const [from, to] = [minuteOf(fromHour, fromMinute), minuteOf(toHour, toMinute)]
-  if (from === to) throw new Error('a time of day that begins when it ends')
+  if (from === to) throw new Error('a time of day must not end when it begins')
   return { kind: 'time', from, to, offset: offsetOf(zone) }
 }
 const minuteOf = (hours: unknown, minutes: unknown): number => Number(hours) * 60 + Number(minutes)
@@ -34,8 +35,8 @@ const offsetOf = ([sign, hours = '0', minutes = '0']: readonly (string | undefin
 }
 
 const WEEKDAYS = new RegExp(`^([a-z]{3}(?:-[a-z]{3})?(?:, ?[a-z]{3}(?:-[a-z]{3})?)*)${ZONE}`)
-/** `[sat, sun]`, `mon-fri`, `'sat, sun +08:00'`. `beside`: the time of day of the same condition, whose clock it goes by unless
- *  it names its own. */
+/** `[sat, sun]`, `mon-fri`, `'sat, sun +08:00'`. `beside`: the time of day of the same condition, whose
+ *  offset applies unless the weekdays have their own. */
 export const compileWeekdays = (value: unknown, beside: unknown): Weekdays => {
   const text = Array.isArray(value) ? value.join(', ') : value
   const match = WEEKDAYS.exec(typeof text === 'string' ? text : '')
@@ -44,11 +45,12 @@ export const compileWeekdays = (value: unknown, beside: unknown): Weekdays => {
   const [, list = '', named, ...zone] = match
   const days = list.split(/, ?/).flatMap(daysIn)
   if (new Set(days).size < days.length) throw new Error('a day of the week is named twice')
-  if (days.length === NAMES.length) throw new Error('every day is one of these weekdays')
-  const offset = named === undefined ? clockOf(beside) : offsetOf(zone)
+  if (days.length === NAMES.length)
+    throw new Error('these weekdays are all seven days; remove the condition')
+  const offset = named === undefined ? offsetBeside(beside) : offsetOf(zone)
   return { kind: 'weekdays', days: days.toSorted(), offset }
 }
-const clockOf = (beside: unknown): number => {
+const offsetBeside = (beside: unknown): number => {
   const [, , , , , , ...zone] = TIME.exec(typeof beside === 'string' ? beside : '') ?? []
   return offsetOf(zone)
 }
@@ -75,12 +77,13 @@ export const isAt = (condition: TimeOfDay | Weekdays, at: number): boolean => {
 }
 const modulo = (number: number, by: number): number => ((number % by) + by) % by
 
-/** A text that compiles to the same. */
+/** Prints a text that compiles to the same condition. */
 export const printAt = (condition: TimeOfDay | Weekdays): string => {
   const { offset } = condition
   const zone = `${offset < 0 ? '-' : '+'}${clock(Math.abs(offset))}`
   if (condition.kind === 'time') return `${clock(condition.from)}-${clock(condition.to)} ${zone}`
   return `${condition.days.map(day => NAMES[day]).join(', ')} ${zone}`
 }
-const clock = (minutes: number): string => `${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`
-const two = (number: number): string => String(number).padStart(2, '0')
+const clock = (minutes: number): string =>
+  `${twoDigits(Math.floor(minutes / 60))}:${twoDigits(minutes % 60)}`
+const twoDigits = (number: number): string => String(number).padStart(2, '0')

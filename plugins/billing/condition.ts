@@ -1,4 +1,4 @@
-/** When a line of a price holds: `{ prompt: '> 200k' }`, `{ off_peak: true }`, `{ weekdays: [sat, sun] }`. Pure. */
+/** Conditions of price lines: `{ prompt: '> 200k' }`, `{ off_peak: true }`, `{ weekdays: [sat, sun] }`. Pure. */
 import { isFields } from '../../engine/kit.ts'
 import {
   compileTime,
@@ -9,9 +9,9 @@ import {
   type Weekdays,
 } from './calendar.ts'
 import { parseDecimal, printDecimal } from './decimal.ts'
-import { type Known, numberOf, type Range } from './known.ts'
 import { isMeter, isSum } from './meters.ts'
-import { type Fields, messageOf, type Say, type Where } from './problems.ts'
+import { numberOf, type PricingFacts, type Range } from './pricing-facts.ts'
+import { type Fields, messageOf, type ReportProblem, type Where } from './problems.ts'
 import { QUANTITY_PLACES } from './usage.ts'
 
 export type Condition =
@@ -28,11 +28,11 @@ export type Condition =
 
 export const ATTRIBUTE = /^[a-z][a-z0-9_]*$/
 
-/** Undefined: some of it cannot be meant, and was said. */
+/** Undefined: invalid, and reported. */
 export const compileWhen = (
   given: unknown,
   where: Where,
-  say: Say,
+  say: ReportProblem,
 ): readonly Condition[] | undefined => {
   if (given === undefined) return []
   if (!isFields(given) || Object.keys(given).length === 0) {
@@ -68,14 +68,14 @@ const isValue = (value: unknown): boolean =>
   (typeof value === 'number' && Number.isFinite(value)) ||
   (typeof value === 'string' && /^[^<>=\s]/.test(value))
 
-const STEP = /\s*([<>]=?)\s*([0-9.]+)([kM])?/y
+const COMPARISON = /\s*([<>]=?)\s*([0-9.]+)([kM])?/y
 const ONE_MORE = 1n
-const MOST = 10n ** BigInt(12 + QUANTITY_PLACES)
+const MAX_QUANTITY = 10n ** BigInt(12 + QUANTITY_PLACES)
 /** `> 200k`, `<= 32k`, `> 32k <= 200k`. Quantities are whole millionths, so every bound can be an included one. */
 const compileRange = (name: string, value: unknown): Condition => {
   if (typeof value === 'number') return { kind: 'range', name, ...exactly(limitOf(value)) }
   const text = typeof value === 'string' ? value.trim() : ''
-  const steps = [...text.matchAll(new RegExp(STEP, 'gy'))]
+  const steps = [...text.matchAll(new RegExp(COMPARISON, 'gy'))]
   const read = steps.reduce((sum, [whole]) => sum + whole.length, 0)
   if (steps.length === 0 || steps.length > 2 || read < text.length)
     throw new Error(`"${name}" is compared as in '> 200k', '<= 32k' or '> 32k <= 200k'`)
@@ -85,7 +85,7 @@ const compileRange = (name: string, value: unknown): Condition => {
     if (sign === '>' || sign === '>=') from = larger(from, sign === '>' ? limit + ONE_MORE : limit)
     else to = smaller(to, sign === '<' ? limit - ONE_MORE : limit)
   }
-  if (from > MOST || (to !== undefined && to < from)) throw new Error(`nothing is ${text}`)
+  if (from > MAX_QUANTITY || (to !== undefined && to < from)) throw new Error(`nothing is ${text}`)
   return { kind: 'range', name, from, to }
 }
 const exactly = (limit: bigint) => ({ from: limit, to: limit })
@@ -94,29 +94,32 @@ const smaller = (one: bigint | undefined, other: bigint): bigint =>
   one === undefined || other < one ? other : one
 const limitOf = (digits: unknown, suffix?: string): bigint => {
   const times = suffix === 'M' ? 1_000_000n : suffix === 'k' ? 1_000n : 1n
-  const limit = parseDecimal(digits, { places: QUANTITY_PLACES, most: MOST }) * times
-  if (limit > MOST) throw new Error(`${digits}${suffix} is more than any call can use`)
+  const limit = parseDecimal(digits, { places: QUANTITY_PLACES, most: MAX_QUANTITY }) * times
+  if (limit > MAX_QUANTITY) throw new Error(`${digits}${suffix} is more than any call can use`)
   return limit
 }
 
-/** Undefined: what is known does not decide it. */
-export const holds = (conditions: readonly Condition[], known: Known): boolean | undefined => {
+/** Undefined: the known facts do not decide it. */
+export const holds = (
+  conditions: readonly Condition[],
+  known: PricingFacts,
+): boolean | undefined => {
   let all: boolean | undefined = true
   for (const each of conditions) {
-    const one = holdsOne(each, known)
+    const one = isMet(each, known)
     if (one === false) return false
     if (one === undefined) all = undefined
   }
   return all
 }
-const holdsOne = (condition: Condition, known: Known): boolean | undefined => {
+const isMet = (condition: Condition, known: PricingFacts): boolean | undefined => {
   if (condition.kind === 'time' || condition.kind === 'weekdays') return isAt(condition, known.at)
   const { name } = condition
   if (condition.kind === 'range' && (isMeter(name) || isSum(name)))
     return overlap(condition, known.quantity(name))
   const value = known.attribute(name)
-  if (value === undefined && known.open) return undefined
-  // A flag that nobody sets is not set.
+  if (value === undefined && known.isOpen) return undefined
+  // An absent flag counts as false.
   if (condition.kind === 'one') return condition.values.includes(value ?? 'false')
   const number = value === undefined ? undefined : numberOf(value)
   return number !== undefined && overlap(condition, { least: number, most: number })
@@ -130,7 +133,7 @@ const overlap = (
   const inside = least >= from && (to === undefined || (most !== undefined && most <= to))
   return inside || undefined
 }
-/** As options that compile to the same. */
+/** Prints options that compile to the same conditions. */
 export const printWhen = (
   conditions: readonly Condition[],
 ): Readonly<Record<string, string | readonly string[]>> =>

@@ -1,26 +1,26 @@
-/** The currency of all accounts, and what others are worth in it. */
+/** The currency of all accounts, and exchange rates into it. */
 import { isFields } from '../../engine/kit.ts'
 import type { Lent, Report } from '../../engine/plugin.ts'
 import { parseDecimal } from './decimal.ts'
-import { messageOf, type Say, sayer, type Where } from './problems.ts'
+import { messageOf, problemReporter, type ReportProblem, type Where } from './problems.ts'
 
 export interface Currency {
   readonly name: string
-  /** Code to what one of it is worth, in 1e-9. Its own is among them, at 1. */
+  /** Value of one unit by currency code, in 1e-9. Includes the currency itself, at 1. */
   readonly rates: ReadonlyMap<string, bigint>
-  /** Codes whose own rate cannot be meant: that is told where it stands, not at each price in them. */
-  readonly broken?: ReadonlySet<string>
+  /** Codes with an invalid rate: reported once at the rate, not at each price in that currency. */
+  readonly invalidRates?: ReadonlySet<string>
 }
 export const RATE_PLACES = 9
 const ONE = 10n ** 9n
 const CODE = /^[A-Z]{3,8}$/
 
-/** `{ name: CNY, rates: { USD: 7.2 } }`; nothing at all is CNY alone. */
+/** `{ name: CNY, rates: { USD: 7.2 } }`; the default is CNY without rates. */
 export const compileCurrency = (options: unknown, where: Where, report: Report): Currency => {
-  const broken = new Set<string>()
-  const say: Say = (at, ...said) => {
-    broken.add(String(at.at(-1)))
-    sayer(report)(at, ...said)
+  const invalidRates = new Set<string>()
+  const say: ReportProblem = (at, ...said) => {
+    invalidRates.add(String(at.at(-1)))
+    problemReporter(report)(at, ...said)
   }
   const given = isFields(options) ? options : {}
   const name = given.name ?? 'CNY'
@@ -32,7 +32,7 @@ export const compileCurrency = (options: unknown, where: Where, report: Report):
     try {
       const rate = parseDecimal(value, { places: RATE_PLACES, most: ONE * ONE })
       if (!CODE.test(code)) say(at, 'CURRENCY_RATE', `"${code}" is not a code such as USD`)
-      else if (rate === 0n) say(at, 'CURRENCY_RATE', 'a currency that is worth nothing')
+      else if (rate === 0n) say(at, 'CURRENCY_RATE', 'an exchange rate must be above 0')
       else if (code === name && rate !== ONE)
         say(at, 'CURRENCY_RATE', `${code} is the currency itself: its rate is 1`)
       else rates.set(code, rate)
@@ -40,27 +40,27 @@ export const compileCurrency = (options: unknown, where: Where, report: Report):
       say(at, 'CURRENCY_RATE', messageOf(thrown))
     }
   }
-  return { name: String(name), rates, broken }
+  return { name: String(name), rates, invalidRates }
 }
 
-/** Its problems are those of the configuration, and were told there. */
+/** Ignores problems: the check of the configuration has reported them. */
 export const configuredCurrency = ({ section }: Pick<Lent, 'section'>): Currency =>
   compileCurrency(section<{ readonly currency?: unknown }>('settings').currency, [], () => {})
 
 export const CURRENCY = {
-  description: 'The currency of accounts and receipts, and what others are worth in it.',
+  description: 'The currency of accounts and receipts, and exchange rates into it.',
   type: 'object',
   additionalProperties: false,
   properties: {
     name: {
-      description: 'Its code. Prices without a code are in it.',
+      description: 'The currency code. Prices without a code are in this currency.',
       type: 'string',
       pattern: CODE.source,
       default: 'CNY',
       examples: ['CNY'],
     },
     rates: {
-      description: 'What one unit of another currency, or credit, is worth in it: exact decimals.',
+      description: 'The value of one unit of another currency, or credit: exact decimals.',
       type: 'object',
       propertyNames: { pattern: CODE.source },
       additionalProperties: {

@@ -1,4 +1,4 @@
-/** Decimal numbers as whole multiples of a power of ten: read and written exactly, with no float on the way. Pure. */
+/** Parses and prints decimal numbers as whole multiples of a power of ten, exactly and without floats. Pure. */
 import { errors } from '../../engine/errors.ts'
 
 const fault = errors({
@@ -12,7 +12,7 @@ const fault = errors({
 
 export interface Limits {
   readonly places: number
-  /** In the same multiples as the answer. */
+  /** In the same multiples as the result. */
   readonly most: bigint
   readonly negative?: boolean
 }
@@ -20,10 +20,11 @@ export interface Limits {
 const LONGEST = 64
 const DECIMAL = /^(-?)([0-9]+)(?:\.([0-9]+))?$/
 const EXPONENT = /^-?[0-9]+(?:\.[0-9]+)?[eE][-+]?[0-9]+$/
-// Every decimal of so many digits survives the way through a double (IEEE 754: DBL_DIG).
+// Every decimal of so many digits survives the conversion to a double and back (IEEE 754: DBL_DIG).
 const DIGITS_OF_A_NUMBER = 15
 
-/** `12.5` with 9 places is 12500000000n. Takes text, whole bigints, and numbers short enough to be what was written. */
+/** `12.5` with 9 places is 12500000000n. Takes text, bigints, and numbers short enough to be exact.
+ *  Throws AMOUNT_… (400). */
 export const parseDecimal = (value: unknown, limits: Limits): bigint => {
   const text = textOf(value)
   const match = text.length <= LONGEST ? DECIMAL.exec(text) : null

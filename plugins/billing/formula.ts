@@ -1,8 +1,8 @@
-/** A charge as a sentence: `1,204 input x 2.00/1M + 311 output x 8.00/1M = 0.004896`. Pure. */
+/** Prints a charge as a formula: `1,204 input x 2.00/1M + 311 output x 8.00/1M = 0.004896`. Pure. */
 import { printMoney } from './money.ts'
 import type { Line } from './sum.ts'
 
-/** Also of lines that a ledger kept. */
+/** Takes lines of `price`, or lines stored in the ledger. */
 export const formula = (lines: readonly Line[]): string => {
   if (lines.length === 0) return '0'
   const sum = lines.reduce((total, { nanos }) => total + BigInt(nanos), 0n)

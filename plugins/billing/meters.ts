@@ -1,4 +1,4 @@
-/** What the meters are to a price: which belong together, and which stands in for one without a line of its own. */
+/** The meters of a price: their sums, and the meter whose lines price a meter without its own. */
 import type { Meter } from '../slots.ts'
 
 const READ = [
@@ -13,7 +13,7 @@ const WRITTEN = ['output', 'thinking', 'audio_output'] as const satisfies readon
 const PIECES = ['images', 'characters', 'seconds', 'calls'] as const satisfies readonly Meter[]
 const TOOLS = ['web_search', 'file_search', 'code_execution'] as const satisfies readonly Meter[]
 
-/** All of them, in the order of a receipt. */
+/** All meters, in the order of a receipt. */
 export const METERS: readonly Meter[] = [...READ, ...WRITTEN, ...PIECES, ...TOOLS] satisfies Whole
 // A meter that slots.ts gains and these lists miss is a type error here.
 type Listed = (typeof READ | typeof WRITTEN | typeof PIECES | typeof TOOLS)[number]
@@ -23,7 +23,7 @@ type Whole = Meter extends Listed ? readonly Meter[] : never
 export const SUMS = { prompt: READ, completion: WRITTEN } as const
 export type Sum = keyof typeof SUMS
 export const isSum = (name: string): name is Sum => Object.hasOwn(SUMS, name)
-/** The sum a meter is part of. */
+/** The sum that contains a meter. */
 export const SUM_OF: Readonly<Partial<Record<Meter, Sum>>> = {
   ...Object.fromEntries(READ.map(meter => [meter, 'prompt' as const])),
   ...Object.fromEntries(WRITTEN.map(meter => [meter, 'completion' as const])),
@@ -32,10 +32,11 @@ export const isMeter = (name: unknown): name is Meter => METERS.includes(name as
 
 interface StandIn {
   readonly meter: Meter
-  /** Its price is the right one. Otherwise it is better than nothing, and somebody is told. */
+  /** Whether the price is the right one. If not, it is used and reported as unpriced. */
   readonly exact: boolean
 }
-/** Upstreams without a discount for cached tokens bill them as input, and thoughts as output; sounds and pictures cost more. */
+/** Upstreams without a discount bill cached tokens as input and thinking as output; audio and images
+ *  cost more than text. */
 const STAND_INS: Readonly<Partial<Record<Meter, StandIn>>> = {
   cached: { meter: 'input', exact: true },
   cache_write: { meter: 'input', exact: true },
@@ -50,11 +51,11 @@ interface Has {
   has(meter: Meter): boolean
 }
 export interface Home {
-  /** Whose lines price it. */
+  /** The meter whose lines price it. */
   readonly meter: Meter
   readonly exact: boolean
 }
-/** Where a meter is priced: by itself, or by the first stand-in that has lines. */
+/** Finds the meter that prices a meter: itself, or the first stand-in that has lines. */
 export const homeOf = (meter: Meter, priced: Has): Home | undefined => {
   let exact = true
   for (let at: Meter | undefined = meter; at; at = STAND_INS[at]?.meter) {
@@ -64,7 +65,8 @@ export const homeOf = (meter: Meter, priced: Has): Home | undefined => {
   return undefined
 }
 
-/** Whether a meter without any line is paid for by others: work is priced in tokens or in pieces. Tools never are included. */
+/** Whether a meter without lines is covered by others: a model is priced by tokens or by pieces. Tools
+ *  are never included. */
 export const isIncluded = (meter: Meter, priced: Has): boolean => {
   if (meter === 'calls') return true
   const tokens = [...READ, ...WRITTEN].some(each => priced.has(each))

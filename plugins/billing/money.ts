@@ -1,4 +1,4 @@
-/** Money in nanos, 1e-9 of the currency's unit, and quota, the unit customers count in. Pure. */
+/** Converts money in nanos (1e-9 of the currency's unit) and quota, the unit that customers see. Pure. */
 import { parseDecimal, printDecimal } from './decimal.ts'
 
 const PLACES = 9
@@ -6,18 +6,19 @@ const PLACES = 9
 export const UNIT = 10n ** 9n
 /** 500,000 quota are one unit. */
 const NANOS_PER_QUOTA = 2_000n
-/** No amount is larger: a milliard units. Nine of them fit a store's 64 bits, and any of them, as a balance, a JSON number. */
+/** The largest amount: a billion units. Nine of them fit into 64 bits, and each is an exact JSON number
+ *  as a balance. */
 export const MOST = 10n ** 9n * UNIT
 
-/** `12.50` is 12500000000n. Throws AMOUNT_… (400) and says why. */
+/** `12.50` is 12500000000n. Throws AMOUNT_… (400). */
 export const parseMoney = (
   value: unknown,
   { negative = false }: { readonly negative?: boolean } = {},
 ): bigint => parseDecimal(value, { places: PLACES, most: MOST, negative })
-/** Every nano of it: `0.000000001`. */
+/** Prints all digits: `0.000000001`. */
 export const printMoney = (nanos: bigint): string => printDecimal(nanos, PLACES)
 
-/** For a reader: two places, or two digits of what is smaller; never below zero. `1.89`, `0.00094`. */
+/** Rounds for display: two places, or two digits of a smaller amount. Takes no negative amounts. `1.89`, `0.00094`. */
 export const roundMoney = (nanos: bigint, direction: 'up' | 'down'): string => {
   let [places, step] = [2, UNIT / 100n]
   for (; nanos > 0n && nanos < 10n * step && step > 1n && nanos < UNIT / 100n; places++) step /= 10n
@@ -29,12 +30,12 @@ export const roundMoney = (nanos: bigint, direction: 'up' | 'down'): string => {
 /** A whole number of quota, in nanos. */
 export const parseQuota = (value: unknown): bigint =>
   parseDecimal(value, { places: 0, most: MOST / NANOS_PER_QUOTA }) * NANOS_PER_QUOTA
-/** Rounded down, also below zero: nobody is shown more than there is. */
+/** Rounds down, also below zero, so that no balance is shown too high. */
 export const quotaOf = (nanos: bigint): bigint => {
   const whole = nanos / NANOS_PER_QUOTA
   return nanos < 0n && whole * NANOS_PER_QUOTA !== nanos ? whole - 1n : whole
 }
-/** The same as a decimal of the currency: quota / 500,000, which always ends within 6 places. `Number` of it prints the same. */
+/** The same in the currency: quota / 500,000, with at most 6 places, exact as a `Number`. */
 export const balanceOf = (nanos: bigint): string => printDecimal(quotaOf(nanos) * 2n, 6)
 
 export interface Quotas {
@@ -42,7 +43,7 @@ export interface Quotas {
   readonly used: bigint
   readonly total: bigint
 }
-/** remaining + used = total, exactly. The total is rounded, not each part, so that spending never makes it waver. */
+/** remaining + used = total, exactly. The total is rounded, not each part, so that spending does not change it. */
 export const quotas = (remaining: bigint, used: bigint): Quotas => {
   const [left, total] = [quotaOf(remaining), quotaOf(remaining + used)]
   return { remaining: left, used: total - left, total }

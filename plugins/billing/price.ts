@@ -1,37 +1,37 @@
-/** What a call costs: the exact sum of its lines, rounded once, half up, to a nano. Pure. */
+/** Prices the usage of a call: the exact sum of its lines, rounded once, half up, to a nano. Pure. */
 import type { Meter } from '../slots.ts'
 import { holds } from './condition.ts'
-import { fold, type Used } from './fold.ts'
-import { type Known, knownAtEnd } from './known.ts'
 import type { RuleLine } from './line.ts'
+import { fold, type Used } from './meter-homes.ts'
+import { factsAtEnd, type PricingFacts } from './pricing-facts.ts'
 import type { Rule } from './rule.ts'
 import {
   amountOf,
+  type ChargeSum,
+  createSum,
   type Line,
   partsOf,
   printQuantity,
   productOf,
-  type Summer,
-  summer,
   termsOf,
 } from './sum.ts'
-import { choose } from './table.ts'
+import { lookUp } from './table.ts'
 import type { Counted, Facts } from './usage.ts'
 
 export interface Charge {
   readonly nanos: bigint
   readonly lines: readonly Line[]
-  /** Meters that are paid for by nothing, or by the price of something cheaper, or whose count is nonsense.
-   *  Not empty: somebody should know. */
+  /** Meters without a price, with the price of a cheaper meter, or with an invalid count. If not empty,
+   *  report it to operators. */
   readonly unpriced: readonly Meter[]
 }
 
 export const price = (counted: Counted, rule: Rule, facts: Facts): Charge => {
   if (rule.free) return { nanos: 0n, lines: [], unpriced: [] }
-  const known = knownAtEnd(counted, facts)
+  const known = factsAtEnd(counted, facts)
   const { homes, unpriced: without } = fold(counted.quantities, rule)
-  const unpriced = new Set([...without, ...counted.nonsense])
-  const sum = summer(rule, true)
+  const unpriced = new Set([...without, ...counted.invalid])
+  const sum = createSum(rule, true)
   for (const [meter, { lines }] of rule.priced) {
     const used = homes.get(meter)
     const line = lines.find(each => holds(each.when, known) === true)
@@ -42,13 +42,13 @@ export const price = (counted: Counted, rule: Rule, facts: Facts): Charge => {
 }
 
 const addLine = (
-  sum: Summer,
+  sum: ChargeSum,
   line: RuleLine | undefined,
   used: Used,
   rule: Rule,
-  known: Known,
+  known: PricingFacts,
 ): boolean => {
-  const [found] = line ? choose(line.table, line.by, known).rates : []
+  const [found] = line ? lookUp(line.table, line.by, known).rates : []
   if (!line || !found) return false
   const amount = amountOf(productOf(used.quantity, found.rate, rule), line, rule)
   const lifted = line.min > 0n && amount === partsOf(line.min, rule)

@@ -1,15 +1,15 @@
-/** What can be wrong with a price as an operator writes it: one row each, told with its place. */
+/** The problems of configured prices, one row each, reported with their position. */
 import { errors } from '../../engine/errors.ts'
 import type { Report } from '../../engine/plugin.ts'
 
 const problem = errors({
-  PRICE_MISSING: [500, 'nothing says what this costs: add `price:`, or `free: true`'],
-  PRICE_AND_FREE: [500, '`free: true` stands beside a price; one of them is meant'],
+  PRICE_MISSING: [500, 'no price is configured: add `price:`, or `free: true`'],
+  PRICE_AND_FREE: [500, 'both `free: true` and a price are set; remove one of them'],
   PRICE_SHAPE: [500, '%s'],
   PRICE_KEY: [500, 'unknown key "%s"; known are %s'],
-  PRICE_METER: [500, 'no meter is called %s; there are %s'],
+  PRICE_METER: [500, 'unknown meter %s; known meters are %s'],
   PRICE_AMOUNT: [500, '%s'],
-  PRICE_CURRENCY: [500, 'no rate converts %s; settings.currency.rates knows %s'],
+  PRICE_CURRENCY: [500, 'no exchange rate for %s; settings.currency.rates has %s'],
   PRICE_PER: [500, '%s'],
   PRICE_BY: [500, '%s'],
   PRICE_WHEN: [500, '%s'],
@@ -19,10 +19,14 @@ const problem = errors({
 })
 
 export type Where = readonly (string | number)[]
-export type Say = (where: Where, code: Parameters<typeof problem>[0], ...args: unknown[]) => void
+export type ReportProblem = (
+  where: Where,
+  code: Parameters<typeof problem>[0],
+  ...args: unknown[]
+) => void
 
-export const sayer =
-  (report: Report): Say =>
+export const problemReporter =
+  (report: Report): ReportProblem =>
   (where, code, ...args) =>
     report(where, code, problem(code, args).message)
 

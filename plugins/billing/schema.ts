@@ -1,9 +1,9 @@
-/** The language of prices as JSON Schemas, for editors and first checks. What they cannot see, `compileRule` does. */
+/** JSON Schemas of prices, for editors and first checks. `compileRule` checks the rest. */
 import { ATTRIBUTE } from './condition.ts'
 import { METERS } from './meters.ts'
 
 const AMOUNT = {
-  description: 'An amount, its currency unless it is the configured one, and per how many.',
+  description: 'An amount, its currency (by default the configured one) and its unit.',
   type: ['string', 'number'],
   minimum: 0,
   examples: ['2.00 USD / 1M', 0.05],
@@ -26,13 +26,13 @@ const table = (depth: number): object =>
 const line = {
   price: table(3),
   per: {
-    description: 'Per how many, where the price does not say it.',
+    description: 'The unit of the price, where the price has none.',
     type: ['string', 'integer'],
     minimum: 1,
     examples: ['1M', '1k', 60],
   },
   by: {
-    description: 'The attribute, or up to three, that the price is looked up with.',
+    description: 'The request attribute, or up to three, by which the price is looked up.',
     type: ['string', 'array'],
     pattern: ATTRIBUTE.source,
     items: {
@@ -47,7 +47,7 @@ const line = {
   },
   when: {
     description:
-      'When this is the price: meters, prompt and completion compared, attributes equal, time of day, days of the week. The last line of a meter has none.',
+      'The condition of this price: comparisons of meters, prompt and completion; values of attributes; time of day; days of the week. The last line of a meter has no condition.',
     type: 'object',
     minProperties: 1,
     additionalProperties: {
@@ -68,14 +68,14 @@ const line = {
       { weekdays: ['sat', 'sun'] },
     ],
   },
-  min: { ...WHOLE, description: 'What it comes to at least, once there is any of its meter.' },
-  step: { ...WHOLE, description: 'It is rounded up to a multiple of this.' },
+  min: { ...WHOLE, description: 'The minimum of the line, where its meter is above zero.' },
+  step: { ...WHOLE, description: 'The line is rounded up to a multiple of this.' },
 }
 
 /** `price:` of a model and of a route. */
 export const PRICE = {
   description:
-    'What each meter costs, as a map or as a list of lines; the first line of a meter whose condition holds counts. min: the least of the whole.',
+    'The price of each meter, as a map or as a list of lines; the first line of a meter whose condition holds applies. min: the minimum of the whole.',
   type: ['object', 'array'],
   minProperties: 1,
   propertyNames: { enum: [...METERS, 'min'] },
@@ -100,12 +100,12 @@ export const PRICE = {
   },
   minItems: 1,
   items: {
-    description: 'A line, or the least of the whole.',
+    description: 'A line, or the minimum of the whole.',
     type: 'object',
     anyOf: [{ required: ['meter', 'price'] }, { required: ['min'], maxProperties: 1 }],
     additionalProperties: false,
     properties: {
-      meter: { description: 'What is counted.', enum: METERS, examples: ['input'] },
+      meter: { description: 'The meter.', enum: METERS, examples: ['input'] },
       ...line,
     },
     examples: [{ meter: 'input', price: '2.00 USD', per: '1M' }, { min: '0.001 USD' }],
@@ -119,13 +119,13 @@ export const PRICE = {
     ],
   ],
 }
-export const FREE = { description: 'It costs nothing.', type: 'boolean', examples: [true] }
+export const FREE = { description: 'Calls are free.', type: 'boolean', examples: [true] }
 export const MAX_CALLS = {
-  description: 'What a hold reckons with of a meter that no request bounds.',
+  description: 'The maximum per call that a hold assumes for meters that a request cannot bound.',
   type: 'object',
   propertyNames: { enum: METERS },
   additionalProperties: {
-    description: 'The most of it in one call.',
+    description: 'The maximum in one call.',
     type: 'integer',
     minimum: 0,
     maximum: 1_000_000,
@@ -133,9 +133,9 @@ export const MAX_CALLS = {
   },
   examples: [{ web_search: 10, code_execution: 5 }],
 }
-/** `billing:` of a route: in place of what its models say. */
+/** The price options of a route, which replace those of its models. */
 export const BILLING = {
-  description: 'What a call of this route costs, whatever its model says.',
+  description: 'The price of calls of this route. Replaces the price of the model.',
   type: 'object',
   minProperties: 1,
   additionalProperties: false,

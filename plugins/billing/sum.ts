@@ -1,4 +1,4 @@
-/** Sums that lose nothing: the parts of a rule, the lines of a receipt, and one rounding at the end. Pure. */
+/** Exact sums of a charge: amounts in parts, receipt lines, and one rounding at the end. Pure. */
 import type { Meter } from '../slots.ts'
 import { printDecimal } from './decimal.ts'
 import type { RuleLine } from './line.ts'
@@ -7,28 +7,28 @@ import type { Rule } from './rule.ts'
 import type { Found } from './table.ts'
 import { QUANTITY_PLACES } from './usage.ts'
 
-/** As a receipt keeps it: JSON, with every number as the text of an exact decimal. */
+/** A receipt line: JSON, with every number as the text of an exact decimal. */
 export interface Line {
   readonly meter: Meter | 'minimum'
   readonly quantity: string
-  /** In the configured currency, per as many as `per` says: `1M`, `1k`, `1`. */
+  /** In the configured currency, for `per` units: `1M`, `1k`, `1`. */
   readonly price: string
   readonly per: string
-  /** What it comes to. The lines of a charge add up to it exactly; each is less than a nano from its own product. */
+  /** The cost of the line. The lines add up to the charge exactly; each differs from its product by less than a nano. */
   readonly nanos: string
   /** Meters without lines of their own that the quantity includes. */
   readonly with?: Readonly<Partial<Record<Meter, string>>>
-  /** Which entry of a table it was. */
+  /** The keys of the table entry. */
   readonly by?: Readonly<Record<string, string>>
-  /** The least the line, or the whole, comes to, where that decided. */
+  /** The minimum of the line, or of the whole, where it applied. */
   readonly min?: string
-  /** What it was rounded up to multiples of. */
+  /** The line was rounded up to a multiple of this. */
   readonly step?: string
 }
 
 // ---------------------------------------------------------------- exact amounts
 
-/** The parts of a rule are so small that everything it comes to is a whole number of them. */
+/** The parts of a rule are so small that every product is a whole number of them. */
 export const productOf = (quantity: bigint, { price, per }: Rate, { parts }: Rule): bigint =>
   quantity * price * (parts / per)
 export const partsOf = (amount: bigint, { parts }: Rule): bigint => amount * parts * MILLIONTHS
@@ -45,20 +45,20 @@ const roundedToNanos = (amount: bigint, { parts }: Rule): bigint => {
   return (amount * 2n + nano) / (nano * 2n)
 }
 
-export interface Summer {
+export interface ChargeSum {
   readonly lines: Line[]
-  /** `describe` is asked only where lines are wanted. */
+  /** Calls `describe` only where lines are wanted. */
   add(amount: bigint, describe: () => Omit<Line, 'nanos'>): void
-  /** Lifts the whole to its minimum. */
+  /** Raises the sum to the minimum of the rule. */
   close(): void
   nanos(): bigint
 }
-/** Each line is given what the rounded sum grew by: so they add up to it. */
-export const summer = (rule: Rule, wanted: boolean): Summer => {
+/** Each line gets the growth of the rounded sum, so that the lines add up to it. */
+export const createSum = (rule: Rule, wanted: boolean): ChargeSum => {
   const lines: Line[] = []
-  let [sum, nanos, any] = [0n, 0n, false]
-  const add: Summer['add'] = (amount, describe) => {
-    any = true
+  let [sum, nanos, hasLines] = [0n, 0n, false]
+  const add: ChargeSum['add'] = (amount, describe) => {
+    hasLines = true
     sum += amount
     if (!wanted) return
     const rounded = roundedToNanos(sum, rule)
@@ -66,17 +66,19 @@ export const summer = (rule: Rule, wanted: boolean): Summer => {
     nanos = rounded
   }
   return {
-    ...{ lines, add, nanos: () => roundedToNanos(sum, rule) },
+    lines,
+    add,
+    nanos: () => roundedToNanos(sum, rule),
     close() {
       const missing = partsOf(rule.min, rule) - sum
-      if (!any || missing <= 0n) return
+      if (!hasLines || missing <= 0n) return
       const min = printPrice(rule.min, 2)
       add(missing, () => ({ meter: 'minimum', quantity: '1', price: min, per: '1', min }))
     },
   }
 }
 
-/** What a line of a receipt says of the price it was made at. `lifted`: its minimum decided. */
+/** The price terms of a receipt line. `lifted`: its minimum applied. */
 export const termsOf = (
   { by, min, step }: RuleLine,
   { rate, keys }: Found,

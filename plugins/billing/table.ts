@@ -1,26 +1,26 @@
 /** Prices by attributes: `{ by: [quality, size], price: { high: { 1024x1024: 0.167, default: 0.25 } } }`. Pure. */
 import { isFields } from '../../engine/kit.ts'
 import { ATTRIBUTE } from './condition.ts'
-import type { Known } from './known.ts'
 import { isMeter, isSum } from './meters.ts'
-import type { Say, Where } from './problems.ts'
-import { compileRate, type Ground, printRate, type Rate } from './rate.ts'
+import type { PricingFacts } from './pricing-facts.ts'
+import type { ReportProblem, Where } from './problems.ts'
+import { compileRate, type PriceContext, printRate, type Rate } from './rate.ts'
 
-/** As deep as there are attributes to look up; a rate where there are none. */
+/** One level for each attribute of `by`; a rate where there are none. */
 export type Table = Rate | ReadonlyMap<string, Table>
 const DEFAULT = 'default'
-const DEEPEST = 3
+const MAX_ATTRIBUTES = 3
 
 /** `resolution`, or a list of up to three. */
 export const compileBy = (
   given: unknown,
   where: Where,
-  say: Say,
+  say: ReportProblem,
 ): readonly string[] | undefined => {
   if (given === undefined) return []
   const names = Array.isArray(given) ? given : [given]
   const fit = names.every(name => typeof name === 'string' && ATTRIBUTE.test(name))
-  if (!fit || names.length === 0 || names.length > DEEPEST)
+  if (!fit || names.length === 0 || names.length > MAX_ATTRIBUTES)
     say(where, 'PRICE_BY', '`by` names an attribute such as resolution, or up to three in a list')
   else if (new Set(names).size < names.length)
     say(where, 'PRICE_BY', '`by` names an attribute twice')
@@ -35,18 +35,18 @@ export const compileTable = (
   by: readonly string[],
   per: bigint | undefined,
   where: Where,
-  ground: Ground,
+  ground: PriceContext,
 ): Table | undefined => {
   const [name, ...deeper] = by
   if (name === undefined && !isFields(given)) return compileRate(given, per, where, ground)
   if (name === undefined)
-    ground.say(
+    ground.report(
       where,
       'PRICE_BY',
       'a table of prices needs `by`: the attribute it is looked up with',
     )
   else if (!isFields(given) || Object.keys(given).length === 0)
-    ground.say(where, 'PRICE_BY', `a price by ${name} is a map from each ${name} to a price`)
+    ground.report(where, 'PRICE_BY', `a price by ${name} is a map from each ${name} to a price`)
   else return compileEntries(given, deeper, per, where, ground)
   return undefined
 }
@@ -55,7 +55,7 @@ const compileEntries = (
   deeper: readonly string[],
   per: bigint | undefined,
   where: Where,
-  ground: Ground,
+  ground: PriceContext,
 ): Table | undefined => {
   const entries = Object.entries(given).map(
     ([key, each]) => [key, compileTable(each, deeper, per, [...where, key], ground)] as const,
@@ -64,45 +64,48 @@ const compileEntries = (
   return whole.length === entries.length ? new Map(whole) : undefined
 }
 
-/** What a call may be priced at, each with the keys that lead there. `certain`: no value of an attribute finds nothing. */
-export interface Choice {
+/** The prices that may apply to a call, each with its keys. `isCertain`: every value of the attributes has a price. */
+export interface Lookup {
   readonly rates: readonly Found[]
-  readonly certain: boolean
+  readonly isCertain: boolean
 }
 export interface Found {
   readonly rate: Rate
   readonly keys: readonly string[]
 }
-export const choose = (table: Table, by: readonly string[], known: Known): Choice => {
-  if (isRate(table)) return { rates: [{ rate: table, keys: [] }], certain: true }
+export const lookUp = (table: Table, by: readonly string[], known: PricingFacts): Lookup => {
+  if (isRate(table)) return { rates: [{ rate: table, keys: [] }], isCertain: true }
   const [name = '', ...deeper] = by
   const value = known.attribute(name)
-  const open = value === undefined && known.open
-  const keys = open ? [...table.keys()] : keyIn(table, value)
+  const open = value === undefined && known.isOpen
+  const keys = open ? [...table.keys()] : keysFor(table, value)
   const choices = keys.flatMap(key => {
     const inner = table.get(key)
-    return inner ? [under(key, choose(inner, deeper, known))] : []
+    return inner ? [prefixKeys(key, lookUp(inner, deeper, known))] : []
   })
   return {
     rates: choices.flatMap(({ rates }) => rates),
-    certain:
-      choices.every(({ certain }) => certain) && (open ? table.has(DEFAULT) : keys.length > 0),
+    isCertain:
+      choices.every(({ isCertain }) => isCertain) && (open ? table.has(DEFAULT) : keys.length > 0),
   }
 }
-const keyIn = (table: ReadonlyMap<string, Table>, value: string | undefined): readonly string[] => {
+const keysFor = (
+  table: ReadonlyMap<string, Table>,
+  value: string | undefined,
+): readonly string[] => {
   if (value !== undefined && table.has(value)) return [value]
   return table.has(DEFAULT) ? [DEFAULT] : []
 }
-const under = (key: string, { rates, certain }: Choice): Choice => ({
+const prefixKeys = (key: string, { rates, isCertain }: Lookup): Lookup => ({
   rates: rates.map(({ rate, keys }) => ({ rate, keys: [key, ...keys] })),
-  certain,
+  isCertain: isCertain,
 })
 
 const isRate = (table: Table): table is Rate => !(table instanceof Map)
 export const ratesIn = (table: Table): readonly Rate[] =>
   isRate(table) ? [table] : [...table.values()].flatMap(ratesIn)
 
-/** As options that compile to the same. */
+/** Prints options that compile to the same table. */
 export type Printed = string | { readonly [key: string]: Printed }
 export const printTable = (table: Table): Printed =>
   isRate(table)

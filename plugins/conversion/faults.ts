@@ -1,4 +1,4 @@
-/** What can go wrong between a client's format and a target's. */
+/** Faults of the conversion between a client's format and a target's. */
 import { errors } from '../../engine/errors.ts'
 import type { Fault } from '../../engine/plugin.ts'
 import type { Stop } from '../formats/answer.ts'
@@ -7,20 +7,23 @@ export const fault = errors({
   MODEL_NOT_HERE: [404, "The model '%s' is not available on this endpoint.", { param: 'model' }],
   UPSTREAM_KEY_REFUSED: [
     502,
-    'The upstream does not accept the key of this gateway. Its operator has been told.',
+    "The upstream rejects the gateway's API key. The operator finds the details in the log.",
     { retryable: true },
   ],
   UPSTREAM_REDIRECTED: [502, 'The upstream answered with a redirect, which is not followed.'],
   UPSTREAM_TRUNCATED: [502, 'The upstream ended its stream before it was complete.'],
   UPSTREAM_LINGERS: [502, 'The upstream left its connection open after the end of its stream.'],
-  UPSTREAM_UNREADABLE: [502, 'The upstream answered with something that is no %s answer.'],
+  UPSTREAM_UNREADABLE: [502, 'The upstream sent a response that is not a valid %s response.'],
   UPSTREAM_BROKE_OFF: [502, 'The model failed to write its answer: %s'],
-  UPSTREAM_TANGLED: [502, 'The upstream mixes the parts of its answer beyond what can be sorted.'],
+  UPSTREAM_TANGLED: [
+    502,
+    'The upstream interleaves the parts of its answer in an unsupported way.',
+  ],
   FIELD_LOST: [
     400,
-    "'%s' cannot be carried to the model '%s', and this request asks for nothing to be left out.",
+    "The model '%s' does not support '%s', and this request allows no field to be dropped.",
   ],
 })
 
-export const brokeOff = ({ message, raw }: Stop): Fault =>
+export const modelFault = ({ message, raw }: Stop): Fault =>
   fault('UPSTREAM_BROKE_OFF', [message ?? raw ?? 'no reason given'])

@@ -1,9 +1,9 @@
 /** How many tokens a request has: asked of a target that speaks the client's format, estimated for any other. Nobody pays
  *  for it, and nothing is written. */
 import type { Attempt, Host, Plugin } from '../../engine/plugin.ts'
-import { estimated } from '../conversion/estimate.ts'
-import { Losses } from '../conversion/losses.ts'
-import { abandon, letPass } from '../conversion/refusal.ts'
+import { DroppedFieldReport } from '../conversion/dropped-fields.ts'
+import { estimatePromptTokens } from '../conversion/token-estimate.ts'
+import { checkError, discardBody } from '../conversion/upstream-error.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import type { Format } from '../formats/format.ts'
 import { formats } from '../formats/index.ts'
@@ -59,10 +59,10 @@ class Count {
     await next()
     const { reply } = attempt
     if (UNKNOWN.has(reply.status)) {
-      await abandon(reply)
+      await discardBody(reply)
       return this.#estimate(attempt, body)
     }
-    if (reply.status >= 300) await letPass(this.#host.log, this.#format, attempt)
+    if (reply.status >= 300) await checkError(this.#host.log, this.#format, attempt)
   }
   /** Whether its target is asked: not with what another provider sealed, nor in words of ours. */
   async #passes({ target, exchange }: Attempt, body: Fields): Promise<boolean> {
@@ -86,7 +86,13 @@ class Count {
     const { codec } = this.#format
     if (!codec) return
     const { path } = attempt.exchange.request
-    const prompt = codec.decodePrompt(this.#verb.asked(body), path, new Losses(codec.settings))
-    attempt.answer(200, this.#verb.told(estimated(prompt)), { 'x-tollgate-estimated': 'true' })
+    const prompt = codec.decodePrompt(
+      this.#verb.asked(body),
+      path,
+      new DroppedFieldReport(codec.settings),
+    )
+    attempt.answer(200, this.#verb.told(estimatePromptTokens(prompt)), {
+      'x-tollgate-estimated': 'true',
+    })
   }
 }

@@ -12,7 +12,7 @@ import type {
 import { fault } from './faults.ts'
 import { findAccount } from './find.ts'
 import { expiryOf, limitsOf, modelsOf, nameOf, numberOf, quotaOf, roleOf } from './input.ts'
-import { type Kind, makeSecret, shown } from './secret.ts'
+import { type Kind, makeSecret, maskSecret } from './secret.ts'
 import {
   addKey,
   addToken,
@@ -24,7 +24,7 @@ import {
 } from './statements.ts'
 
 const PAGE = 500
-const THINGS: Readonly<Record<Kind, string>> = { key: 'API key', 'system-token': 'system token' }
+const NOUNS: Readonly<Record<Kind, string>> = { key: 'API key', 'system-token': 'system token' }
 
 /** Verbs of `tollgate accounts`, beside those that move money. */
 export const accountVerbs: Readonly<Record<string, Verb>> = {
@@ -37,7 +37,7 @@ export const accountVerbs: Readonly<Record<string, Verb>> = {
       const name = nameOf(positionals[0], 'An account')
       const role = roleOf(textOf(values.role))
       const list = createAccount({ name, role }, await database.now())
-      const rows = await database.write(list).catch(named('ACCOUNT_EXISTS', name))
+      const rows = await database.write(list).catch(mapStoreError('ACCOUNT_EXISTS', name))
       const account = { id: Number(rows.at(-1)?.[0]?.id), name, role }
       return { rows: [account], json: account }
     },
@@ -46,7 +46,7 @@ export const accountVerbs: Readonly<Record<string, Verb>> = {
     summary: 'Lists the accounts, with the number of their keys.',
     example: 'tollgate accounts list --json',
     async run(_, { database }) {
-      const rows = await all(database, LIST_ACCOUNTS, [0])
+      const rows = await readAll(database, LIST_ACCOUNTS, [0])
       return {
         rows: rows.map(({ id, name, role, keys, created, suspended }) => ({
           id: Number(id),
@@ -109,15 +109,15 @@ const keyVerbs: Readonly<Record<string, Verb>> = {
       const rows = await database.write((kind === 'key' ? addKey : addToken)(credential, now))
       const id = Number(rows.at(-1)?.[0]?.id)
       const time = expires === undefined ? 'never' : timeOf(expires)
-      const said = {
+      const row = {
         id,
         account: account.name,
         name,
         [kind === 'key' ? 'key' : 'token']: secret.text,
       }
       return {
-        rows: [{ ...said, expires: time }],
-        json: { ...said, kind, expires: expires === undefined ? null : time },
+        rows: [{ ...row, expires: time }],
+        json: { ...row, kind, expires: expires === undefined ? null : time },
         after: 'It is shown this once; the store keeps only its digest.\n',
       }
     },
@@ -131,9 +131,9 @@ const keyVerbs: Readonly<Record<string, Verb>> = {
       const kind = kindOf(values)
       const [wanted] = positionals
       const id = wanted === undefined ? null : (await findAccount(database, wanted)).id
-      const rows = await all(database, LIST_CREDENTIALS[kind], [id, id, 0])
+      const rows = await readAll(database, LIST_CREDENTIALS[kind], [id, id, 0])
       const now = await database.now()
-      return { rows: rows.map(row => listed(row, now)), json: rows.map(row => inFull(row, now)) }
+      return { rows: rows.map(row => rowOf(row, now)), json: rows.map(row => detailOf(row, now)) }
     },
   },
   revoke: {
@@ -143,30 +143,30 @@ const keyVerbs: Readonly<Record<string, Verb>> = {
     options: { system: SYSTEM },
     async run({ positionals, values }, { database }) {
       const kind = kindOf(values)
-      const id = numberOf(positionals[0], `The number of the ${THINGS[kind]}`)
+      const id = numberOf(positionals[0], `The number of the ${NOUNS[kind]}`)
       const [found] = await database.read(FIND_BY_ID[kind], [id])
-      if (!found) throw fault('KEY_UNKNOWN', [THINGS[kind], id])
+      if (!found) throw fault('KEY_UNKNOWN', [NOUNS[kind], id])
       const now = await database.now()
       // Revoked by someone else in this moment: that is what was wanted.
       if (found.revoked === null)
-        await database.write(revoke(kind, id, now)).catch(unless('KEY_UNKNOWN'))
+        await database.write(revoke(kind, id, now)).catch(ignoring('KEY_UNKNOWN'))
       const [after = found] = await database.read(FIND_BY_ID[kind], [id])
-      return { rows: [listed(after, now)], json: inFull(after, now) }
+      return { rows: [rowOf(after, now)], json: detailOf(after, now) }
     },
   },
 }
 
-const listed = (row: Row, now: number) => ({
+const rowOf = (row: Row, now: number) => ({
   id: Number(row.id),
   account: String(row.account_name),
   name: String(row.name),
-  key: shown(String(row.prefix), String(row.last_four)),
+  key: maskSecret(String(row.prefix), String(row.last_four)),
   state: stateOf(row, now),
   created: timeOf(row.created),
   expires: row.expires === null ? 'never' : timeOf(row.expires),
 })
-const inFull = (row: Row, now: number) => ({
-  ...listed(row, now),
+const detailOf = (row: Row, now: number) => ({
+  ...rowOf(row, now),
   expires: row.expires === null ? null : timeOf(row.expires),
   models: jsonOf(row.models),
   limits: jsonOf(row.limits),
@@ -178,7 +178,7 @@ const stateOf = ({ revoked, expires, suspended }: Row, now: number): string => {
   return suspended === null ? 'active' : 'suspended'
 }
 
-const all = async (
+const readAll = async (
   database: Database,
   sql: Sql,
   values: readonly Value[],
@@ -194,12 +194,12 @@ const jsonOf = (text: unknown): unknown => (typeof text === 'string' ? JSON.pars
 
 type Code = Parameters<typeof fault>[0]
 /** The store answers with a code; its sentence stands in our table. */
-const named =
+const mapStoreError =
   (code: Code, subject: string) =>
   (error: { readonly code?: string }): never => {
     throw error.code === code ? fault(code, [subject]) : error
   }
-const unless = (code: Code) => (error: { readonly code?: string }) => {
+const ignoring = (code: Code) => (error: { readonly code?: string }) => {
   if (error.code !== code) throw error
 }
 

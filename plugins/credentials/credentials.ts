@@ -2,7 +2,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Database, Row, Value } from '../../engine/plugin.ts'
 import type { Account, AccountKey } from '../slots.ts'
-import { Crowd } from './crowd.ts'
+import { BatchedKeyLookup } from './batched-key-lookup.ts'
 import type { RefusalCode } from './faults.ts'
 import { digestOf, isWellFormed, type Kind } from './secret.ts'
 import { CHANGED, FIND, LAST_CHANGE } from './statements.ts'
@@ -13,9 +13,9 @@ const REFRESH = 300
 const STALE = 900
 /** ms for which a store that does not answer leaves everybody as they were. What is billed is refused meanwhile anyway; what is
  *  free goes on, and a key can only be revoked where the store is. */
-const AWAY = 60_000
-const MOST_KNOWN = 20_000
-const MOST_REFUSED = 10_000
+const MAX_AGE_WITHOUT_STORE = 60_000
+const MAX_ACCEPTED = 20_000
+const MAX_REFUSED = 10_000
 
 export interface Entry {
   readonly digest: string
@@ -35,58 +35,61 @@ export class Credentials {
   readonly #now: () => number
   // By what was presented: a hit costs no hash. The plain keys are then in this process's memory, as those of the
   // requests under way are anyhow; whoever can read it can also read the traffic.
-  readonly #known = new LRUCache<string, Entry>({ max: MOST_KNOWN })
+  readonly #accepted = new LRUCache<string, Entry>({ max: MAX_ACCEPTED })
   /** Guesses must not push out those who pay. */
-  readonly #refused = new LRUCache<string, Entry>({ max: MOST_REFUSED })
-  readonly #crowds: Readonly<Record<Kind, Crowd>>
+  readonly #refused = new LRUCache<string, Entry>({ max: MAX_REFUSED })
+  readonly #batches: Readonly<Record<Kind, BatchedKeyLookup>>
   #change: number | undefined
   #askedAt = Number.NEGATIVE_INFINITY
   /** Of the last question that was answered, when it was asked. */
   #checkedAt = Number.NEGATIVE_INFINITY
   /** When it was learned that a question has no answer; none has been answered since. */
-  #awayAt = Number.NEGATIVE_INFINITY
+  #unavailableAt = Number.NEGATIVE_INFINITY
   #checking: Promise<void> | undefined
   /** Counts the checks that found something: what was looked up meanwhile may be older than they are. */
-  #findings = 0
+  #changesFound = 0
 
   constructor(database: Database, now: () => number = () => performance.now()) {
     this.#database = database
     this.#now = now
     const read = database.read.bind(database)
-    this.#crowds = { key: new Crowd(read, 'key'), 'system-token': new Crowd(read, 'system-token') }
+    this.#batches = {
+      key: new BatchedKeyLookup(read, 'key'),
+      'system-token': new BatchedKeyLookup(read, 'system-token'),
+    }
   }
 
   /** Without asking anyone; undefined when the store must be asked. */
-  atHand(presented: string): Entry | undefined {
-    if (this.#age() > this.#good()) return undefined
+  cached(presented: string): Entry | undefined {
+    if (this.#age() > this.#lifetime()) return undefined
     // Who waits for it will see why it failed.
     if (this.#now() - this.#askedAt > REFRESH) this.#check().catch(() => {})
-    return this.#known.get(presented) ?? this.#refused.get(presented)
+    return this.#accepted.get(presented) ?? this.#refused.get(presented)
   }
   /** `suspected`: it comes from where many were not known, and goes with the crowd. */
   async find(presented: string, kind: Kind, suspected = false): Promise<Entry> {
     if (!isWellFormed(presented)) return MALFORMED
-    if (this.#age() > this.#good())
+    if (this.#age() > this.#lifetime())
       await this.#check().catch(thrown => {
-        if (!this.atHand(presented)) throw thrown
+        if (!this.cached(presented)) throw thrown
       })
-    return this.atHand(presented) ?? this.#load(presented, kind, suspected)
+    return this.cached(presented) ?? this.#load(presented, kind, suspected)
   }
 
   #age(): number {
     return this.#now() - this.#checkedAt
   }
   /** ms for which what is known is good: for longer only while the store is asked, and does not answer. */
-  #good(): number {
-    return this.#now() - this.#awayAt <= STALE ? AWAY : STALE
+  #lifetime(): number {
+    return this.#now() - this.#unavailableAt <= STALE ? MAX_AGE_WITHOUT_STORE : STALE
   }
   async #load(presented: string, kind: Kind, suspected: boolean): Promise<Entry> {
-    const before = this.#findings
+    const before = this.#changesFound
     const digest = digestOf(presented)
-    const row = await (suspected ? this.#crowds[kind].find(digest) : this.#row(digest, kind))
+    const row = await (suspected ? this.#batches[kind].find(digest) : this.#row(digest, kind))
     const entry = row ? toEntry(row, digest, kind) : { ...UNKNOWN, digest }
-    const cache = entry.account ? this.#known : this.#refused
-    if (this.#findings === before) cache.set(presented, entry)
+    const cache = entry.account ? this.#accepted : this.#refused
+    if (this.#changesFound === before) cache.set(presented, entry)
     return entry
   }
   async #row(digest: string, kind: Kind): Promise<Row | undefined> {
@@ -94,9 +97,9 @@ export class Credentials {
     return row
   }
   #check(): Promise<void> {
-    this.#checking ??= this.#ask()
+    this.#checking ??= this.#readChanges()
       .catch(thrown => {
-        this.#awayAt = this.#now()
+        this.#unavailableAt = this.#now()
         throw thrown
       })
       .finally(() => {
@@ -104,7 +107,7 @@ export class Credentials {
       })
     return this.#checking
   }
-  async #ask(): Promise<void> {
+  async #readChanges(): Promise<void> {
     const startedAt = this.#now()
     this.#askedAt = startedAt
     if (this.#change === undefined) {
@@ -115,12 +118,12 @@ export class Credentials {
       if (changed.length > 0) this.#forget(changed)
     }
     this.#checkedAt = startedAt
-    this.#awayAt = Number.NEGATIVE_INFINITY
+    this.#unavailableAt = Number.NEGATIVE_INFINITY
   }
   #forget(changed: readonly Row[]): void {
-    this.#findings++
+    this.#changesFound++
     const digests = new Set<Value | undefined>(changed.map(({ digest }) => digest))
-    for (const cache of [this.#known, this.#refused]) {
+    for (const cache of [this.#accepted, this.#refused]) {
       for (const [presented, { digest }] of cache.entries()) {
         if (digests.has(digest)) cache.delete(presented)
       }

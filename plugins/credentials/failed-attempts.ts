@@ -5,19 +5,19 @@ import { networkOf } from './network.ts'
 
 const WINDOW = 60_000
 /** Networks: the one that was counted longest ago goes. */
-const REMEMBERED = 10_000
+const MAX_NETWORKS = 10_000
 /** Failed attempts of a network in a window that are ordinary mistakes. */
-export const TRUSTED = 30
+export const TOLERATED = 30
 
 export interface Attempts {
   readonly since: number
   failed: number
   /** Being looked up: a thousand at once are a thousand attempts. */
-  open: number
+  running: number
 }
 
 export class FailedAttempts {
-  readonly #networks = new LRUCache<string, Attempts>({ max: REMEMBERED })
+  readonly #networks = new LRUCache<string, Attempts>({ max: MAX_NETWORKS })
   readonly #now: () => number
 
   constructor(now: () => number = () => performance.now()) {
@@ -29,7 +29,7 @@ export class FailedAttempts {
     const now = this.#now()
     const known = this.#networks.get(network)
     if (known && now - known.since < WINDOW) return known
-    const attempts = { since: now, failed: 0, open: 0 }
+    const attempts = { since: now, failed: 0, running: 0 }
     this.#networks.set(network, attempts)
     return attempts
   }

@@ -3,7 +3,7 @@ import type { Database } from '../../engine/plugin.ts'
 import { fault } from './faults.ts'
 import { FIND_ACCOUNT } from './statements.ts'
 
-export interface Named {
+export interface NamedAccount {
   readonly id: number
   readonly name: string
 }
@@ -11,7 +11,7 @@ export interface Named {
 export const findAccount = async (
   database: Pick<Database, 'read'>,
   wanted: string,
-): Promise<Named> => {
+): Promise<NamedAccount> => {
   const id = /^\d{1,15}$/.test(wanted) ? Number(wanted) : null
   const [found] = await database.read(FIND_ACCOUNT, [wanted, id])
   if (!found) throw fault('ACCOUNT_UNKNOWN', [wanted])

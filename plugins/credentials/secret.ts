@@ -36,7 +36,7 @@ export const isWellFormed = (text: string): boolean =>
 export const digestOf = (text: string): string => hash('sha256', text)
 
 /** `sk-Ab3d…wxyz` */
-export const shown = (prefix: string, lastFour: string): string => `${prefix}…${lastFour}`
+export const maskSecret = (prefix: string, lastFour: string): string => `${prefix}…${lastFour}`
 
 const checkOf = (body: string): string => base62(BigInt(crc32(body)), CHECK)
 const base62 = (number: bigint, length: number): string => {

@@ -133,12 +133,16 @@ export const changeCredential = (
   account: number,
   { name, expires, models, limits, quota }: CredentialChanges,
 ): readonly Statement[] => {
-  const named = [...given(name), ...given(expires)]
-  const limited = [...given(asJson(models)), ...given(asJson(limits)), ...given(quota)]
-  const values = [...named, ...(kind === 'key' ? limited : []), id, account]
+  const shared = [...assignment(name), ...assignment(expires)]
+  const keyOnly = [
+    ...assignment(asJson(models)),
+    ...assignment(asJson(limits)),
+    ...assignment(quota),
+  ]
+  const values = [...shared, ...(kind === 'key' ? keyOnly : []), id, account]
   return [change, { sql: CHANGE_CREDENTIAL[kind], values, rows: 1, otherwise: 'KEY_UNKNOWN' }]
 }
-const given = (value: Value | undefined): readonly Value[] =>
+const assignment = (value: Value | undefined): readonly Value[] =>
   value === undefined ? [0, null] : [1, value]
 const asJson = (value: unknown): string | null | undefined =>
   value === undefined || value === null ? value : JSON.stringify(value)

@@ -1,12 +1,16 @@
 /** Embeddings, whatever the client's format and the target's: one vector for each item, in order, in the encoding asked for. */
 import { errors } from '../../engine/errors.ts'
 import type { Attempt, Headers, Host, Plugin, Slot, Target } from '../../engine/plugin.ts'
-import { tokensIn } from '../conversion/estimate.ts'
+import {
+  type ClientFormatOption,
+  clientFormatSchema,
+  readClientFormat,
+} from '../conversion/client-format-option.ts'
+import { DroppedFieldReport, isStrict } from '../conversion/dropped-fields.ts'
 import { fault as notHere } from '../conversion/faults.ts'
-import { Fetching } from '../conversion/fetching.ts'
-import { isStrict, Losses } from '../conversion/losses.ts'
-import { blame, ERROR_LIMIT, retell } from '../conversion/refusal.ts'
-import { readSpoken, type Spoken, spokenSchema } from '../conversion/spoken-here.ts'
+import { MediaFetcher } from '../conversion/media-fetch.ts'
+import { estimateContentTokens } from '../conversion/token-estimate.ts'
+import { answerError, ERROR_LIMIT, keyFault } from '../conversion/upstream-error.ts'
 import { embeddingNamed, embeddingNames, embeddingOf } from '../formats/embedding.ts'
 import { isFields, parsed } from '../formats/fields.ts'
 import { formats } from '../formats/index.ts'
@@ -33,7 +37,7 @@ interface Asked {
 const ASKED: Slot<Asked> = { name: 'embedding' }
 
 export default {
-  schema: spokenSchema(
+  schema: clientFormatSchema(
     'The format in which clients of this route ask for embeddings.',
     embeddingNames,
     'openai',
@@ -51,7 +55,7 @@ export default {
     },
   },
   setup(options, host) {
-    const { format: name, strict } = readSpoken(options)
+    const { format: name, strict } = readClientFormat(options)
     const ground = { client: named(name), host, strict }
     return {
       async handle(exchange, next) {
@@ -61,7 +65,7 @@ export default {
         if (exchange.targets.length === 0) throw notHere('MODEL_NOT_HERE', [model])
         const body = request.parsed ?? (await request.json())
         const sent = { body: isFields(body) ? body : {}, path: request.path, model }
-        const losses = new Losses({})
+        const losses = new DroppedFieldReport({})
         const wanted = ground.client.read(sent, losses)
         slots.set(ASKED, { sent, wanted, lost: losses.fields })
         await next()
@@ -76,7 +80,7 @@ export default {
       }),
     }
   },
-} satisfies Plugin<Spoken>
+} satisfies Plugin<ClientFormatOption>
 
 interface Ground {
   readonly client: EmbeddingFormat
@@ -109,10 +113,10 @@ const forward = async (
   const there = formatFor(target, host) ?? client
   const { sent, ...asked } = exchange.slots.need(ASKED)
   const wanted = await carried(asked.wanted, target, host, attempt)
-  const losses = new Losses({})
+  const losses = new DroppedFieldReport({})
   await write(ground, there, { ...asked, sent, wanted }, attempt, losses)
   await next()
-  losses.tell(attempt.reply, host.log, exchange.id)
+  losses.report(attempt.reply, host.log, exchange.id)
   if (attempt.reply.status >= 300) return refuse(client, there, host, attempt)
   const vectors = there.readAnswer(await bodyOf(attempt))
   const meters = vectors.meters ?? estimate(wanted)
@@ -128,7 +132,7 @@ const write = async (
   there: EmbeddingFormat,
   { sent, wanted, lost }: Asked,
   { exchange, target, request }: Attempt,
-  losses: Losses,
+  losses: DroppedFieldReport,
 ): Promise<void> => {
   const name = target.name ?? sent.model
   if (there === client) {
@@ -154,13 +158,13 @@ const carried = async (
 ): Promise<Wanted> => {
   const kinds = host.upstreams[upstream]?.options.fetch
   if (!Array.isArray(kinds)) return wanted
-  const fetching = new Fetching(kinds.map(String), host, exchange.signal)
+  const fetching = new MediaFetcher(kinds.map(String), host, exchange.signal)
   const items: Item[] = []
   for (const item of wanted.items)
     items.push(
       item.type === 'tokens'
         ? item
-        : ({ ...item, content: await fetching.all(item.content) } as Item),
+        : ({ ...item, content: await fetching.fetchAll(item.content) } as Item),
     )
   return { ...wanted, items }
 }
@@ -177,7 +181,8 @@ const judge = ({ vectors }: Vectors, { items }: Wanted): void => {
 }
 const estimate = ({ items }: Wanted) => ({
   input: items.reduce(
-    (sum, item) => sum + (item.type === 'tokens' ? item.tokens.length : tokensIn(item.content)),
+    (sum, item) =>
+      sum + (item.type === 'tokens' ? item.tokens.length : estimateContentTokens(item.content)),
     0,
   ),
 })
@@ -193,7 +198,7 @@ const refuse = async (
   const text = Buffer.from(await reply.bytes(ERROR_LIMIT)).toString()
   if (status < 400) throw fault('EMBEDDING_UNREADABLE')
   const format = formats.get(there.errors)
-  if (!format?.codec) throw blame(host.log, attempt, status, text)
+  if (!format?.codec) throw keyFault(host.log, attempt, status, text)
   const said = { status, text, headers }
-  retell(host.log, client.dialect, { ...format, codec: format.codec }, attempt, said)
+  answerError(host.log, client.dialect, { ...format, codec: format.codec }, attempt, said)
 }

@@ -1,12 +1,11 @@
-/** Lets a plain answer pass byte for byte and reads its counts. */
+/** Passes a whole answer through unchanged and reads its usage counts. */
 import type { Bytes, Fault, Filter, Json, Out } from '../../engine/plugin.ts'
 import { type Fields, isFields } from './fields.ts'
 import { Skimmer } from './skim.ts'
 import type { Marks, Watch } from './watch.ts'
 
-/** A plain answer. */
 export class AnswerWatch implements Filter {
-  /** Undefined where the answer is no JSON. */
+  /** Undefined if the answer is not JSON. */
   readonly #skimmer: Skimmer | undefined
   readonly #watch: Watch
   readonly #tally: ReturnType<NonNullable<Marks['count']['tally']>> | undefined

@@ -1,4 +1,5 @@
-/** What the gateway must know of a wire format whose bytes pass untouched. A format is one folder that fills this in. */
+/** What the gateway must know of a wire format to pass its bytes through. Each format is a folder
+ *  that implements this type. */
 import type { Bytes, Headers, Json } from '../../engine/plugin.ts'
 import type { Meter, Meters, Paid, Usage } from '../slots.ts'
 import type { Codec, TargetCodec } from './codec.ts'
@@ -8,27 +9,29 @@ import type { TextPattern } from './written-text.ts'
 
 export interface Format {
   readonly name: string
-  /** Whose errors its clients read: a key of plugins/dialects. */
+  /** The shape of errors for its clients: a key of plugins/dialects. */
   readonly dialect: 'openai' | 'anthropic' | 'google'
-  /** What lists of models call its endpoint. */
+  /** The endpoint name in model lists. */
   readonly endpoint: string
-  /** Where the request names the model: in the body's `model`, or in the path, which `rename` makes fit to be sent. */
+  /** The position of the model name in a request: the member `model` of the body, or the path,
+   *  which `rename` rewrites for the upstream. */
   readonly model: 'body' | { rename(path: string, name: string | undefined): string }
-  /** Headers its upstreams insist on, where the client sent none. */
+  /** Headers that its upstreams require and that a client may omit. */
   readonly headers?: Headers
   readonly usage: UsageFacts
   readonly stream: StreamFacts
-  /** The member of a request that bounds what is written, with this bound. Absent: nothing bounds it. */
+  /** The member of a request that limits the output, with this limit. Absent: the format has no
+   *  limit. */
   outputLimit?(body: Fields, tokens: number): readonly [key: string, value: Json] | undefined
-  /** What its clients call that bound. */
+  /** The name of that limit for clients. */
   readonly limitField?: string
-  /** Whether a refusal blames the gateway's own key under a status that says something else. */
+  /** Whether an error reply blames the gateway's own key although its status says otherwise. */
   blamesKey?(status: number, body: Bytes): boolean
-  /** Both directions against the hub. */
+  /** Translation to and from the hub. */
   readonly codec?: Codec
 }
 
-/** What a target speaks, be there clients that speak it or not. */
+/** A format that targets use, whether or not clients use it. */
 export interface TargetFormat extends Pick<Format, 'name' | 'headers' | 'blamesKey'> {
   readonly stream: Pick<StreamFacts, 'error'>
   readonly usage?: UsageFacts
@@ -36,34 +39,33 @@ export interface TargetFormat extends Pick<Format, 'name' | 'headers' | 'blamesK
 }
 
 export interface UsageFacts {
-  /** The member of an answer that holds the counts. */
+  /** The member of an answer that holds the usage counts. */
   readonly key: string
-  /** The upstream's counts in an event of a stream, as they are written. */
+  /** The upstream's counts in a stream event, unconverted. */
   inEvent(event: Fields): Fields | undefined
-  /** The same in our meters. Every upstream counts in its own way: this is the one place that knows it. A part that is
-   *  counted inside its whole is never more than that. */
+  /** Converts the counts to our meters. A part of a count never exceeds the whole. */
   meters(counts: Fields): Meters
-  /** Members of the counts that sum what was read and what was written. Where none can be believed, that is estimated. */
+  /** Members of the counts that sum input and output. An invalid or missing sum is estimated. */
   readonly sums: { readonly read: readonly string[]; readonly written: readonly string[] }
-  /** What the model wrote, in a plain answer and in events: estimated where it is not counted. Absent: a `gauge`, or counts
-   *  of our own, tell all. */
+  /** Members that hold text of the model, in whole answers and in events: the basis of an estimate.
+   *  Absent: `gauge` or our own counts cover all usage. */
   readonly text?: { readonly plain: TextPattern; readonly events: TextPattern }
-  /** All that `meters` may count: what its models need prices for. */
+  /** All meters that `meters` may return; models of this format need prices for them. */
   readonly counts: readonly Meter[]
-  /** Counts what plain answers hold beside what they say of it. */
+  /** Counts content of whole answers that the usage counts omit. */
   tally?(): PlainTally
   /** The counts of a stream's events add up. */
   readonly adds?: true
-  /** What its hosted tools did, where the counts leave that out. */
+  /** Counts hosted tool calls that the usage counts omit. */
   readonly hosted?: HostedFacts
-  /** Of upstreams that often count nothing: what the request and the answer tell of it. One for each answer, of this
-   *  content type. */
+  /** Estimates the usage from request and answer, for upstreams that often send no counts. Called
+   *  once per answer with its content type. */
   gauge?(request: Fields, paid: Paid, type: string): Gauge
 }
 export interface Gauge {
-  /** A piece of the answer as it passes; whole events of a stream. */
+  /** Receives the answer as it passes, a stream in whole events. */
   saw(chunk: Bytes): void
-  /** `counts`: the upstream's own, if it named any; `whole`: the answer is. */
+  /** `counts`: the upstream's own counts, if it sent any; `whole`: the answer is complete. */
   usage(counts: Fields | undefined, whole: boolean): Usage
 }
 interface PlainTally {
@@ -71,47 +73,55 @@ interface PlainTally {
   readonly counts: Fields
 }
 
-/** What was done in one answer so far. */
+/** Counts the hosted tool calls of one answer so far. */
 export interface Tally {
-  /** A whole answer, or an event of a stream: what both tell counts once. */
+  /** Receives a whole answer or a stream event; a call that occurs in several events counts
+   *  once. */
   saw(body: Fields): void
   readonly meters: Meters
 }
-/** Of a format whose counts leave them out. */
+/** Present if the format's usage counts omit hosted tools. */
 export interface HostedFacts {
-  /** One of them stands in every event that tells of a tool. */
+  /** One of these texts occurs in every event about a hosted tool. */
   readonly marks: readonly string[]
   begin(traits: { readonly [key: string]: Json }): Tally
 }
 
-/** Marks are looked for in bytes. Each begins with a letter that is rare in the format: that is what makes it cheap. */
+/** Marks are searched in bytes. Each begins with a letter that is rare in the format, which makes
+ *  the search fast. */
 export interface StreamFacts {
-  /** Stands in every event that holds counts. */
+  /** A text that occurs in every event with counts. */
   readonly usageMark: string
-  /** Each event's counts are the whole so far: only the last need be read. Otherwise they complete one another. */
+  /** True if each event's counts include the earlier ones, so that only the last is read. Otherwise
+   *  the counts of all events are merged. */
   readonly cumulative: boolean
-  /** One of them stands in the event that ends a stream. */
+  /** One of these texts occurs in the event that ends a stream. */
   readonly endMarks: readonly string[]
-  /** Whether this event ends it, as its upstream meant it. */
+  /** Whether this event is the regular end of the stream. */
   ends(event: SseEvent): boolean
-  /** What becomes of data behind that event. `dropped`: clients do not read it. `added`: it is another answer, whose counts
-   *  are added. `same`: the answer goes on, and later counts include what was counted before. */
+  /** The meaning of data after that event. `dropped`: clients do not read it. `added`: it is
+   *  another answer, whose counts are added. `same`: the answer continues, and later counts include
+   *  the earlier ones. */
   readonly afterEnd: 'dropped' | 'added' | 'same'
-  /** Whether an upstream that hangs up behind this event has said all, though its terminator is missing. */
+  /** Whether the stream is complete after this event if the connection closes without a
+   *  terminator. */
   suffices(event: SseEvent): boolean
-  /** The error this event reports, as the body of a refusal, and the status it would have had. */
+  /** The error in this event, as the body of an error reply, with its status. */
   error(event: SseEvent): { readonly status: number; readonly body: Fields } | undefined
-  /** Where counts come only to who asks for them. */
+  /** Present if upstreams send counts only on request. */
   readonly asking?: Asking
-  /** Ends a stream in an error; `body` is the dialect's, `last` the event before. */
+  /** Ends a stream with an error; `body`: the error in the client's dialect, `last`: the previous
+   *  event. */
   failure?(body: Fields, last: SseEvent | undefined): Bytes
 }
 
-/** How an upstream is asked for counts that its client did not ask for, and which event then is not for the client. */
+/** How to request counts that the client did not request, and how to recognise the event that must
+ *  then be hidden from the client. */
 export interface Asking {
-  /** The member that asks, and its value; undefined where the client asks itself, or nothing is streamed. */
+  /** The member that requests counts, and its value; undefined if the client requests them itself,
+   *  or nothing is streamed. */
   member(body: Fields): readonly [key: string, value: Json] | undefined
-  /** Whether this event holds nothing but the counts. */
+  /** Whether this event holds counts only. */
   only(event: SseEvent): boolean
 }
 
@@ -130,11 +140,11 @@ const parseObject = (data: string): Fields | null => {
     return null
   }
 }
-/** An object that cannot be read: what it said is lost. */
+/** Whether the data begins like an object but cannot be parsed. */
 export const isMangled = (event: SseEvent): boolean =>
   fieldsOf(event) === undefined && looksLikeObject(event.data)
 
-/** Without the meters that count nothing. */
+/** Omits meters with the amount 0. */
 export const positive = (meters: Meters): Meters => {
   const result: { [meter: string]: number } = {}
   for (const meter in meters) {

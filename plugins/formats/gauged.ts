@@ -1,6 +1,6 @@
-/** How sure a count is that a gauge made of what it was told. */
+/** Tells how certain an estimate is. */
 import type { Usage } from '../slots.ts'
 
-/** Of an answer that was cut nothing more will be known: nobody need guess again. */
-export const sure = (whole: boolean): Omit<Usage, 'meters'> =>
-  whole ? { estimated: false } : { estimated: true, gauged: true }
+/** The usage of a truncated answer is final: no later stage estimates it again. */
+export const sure = (isComplete: boolean): Omit<Usage, 'meters'> =>
+  isComplete ? { estimated: false } : { estimated: true, gauged: true }

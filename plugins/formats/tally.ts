@@ -1,32 +1,34 @@
-/** Counts what hosted tools did where the upstream's own counts do not tell: bytes pass, and what carries a mark is read. */
+/** Counts hosted tool calls that the upstream's own counts omit. Bytes pass unchanged; only those
+ *  with a mark are parsed. */
 import type { Bytes, Fault, Filter, Json, Out } from '../../engine/plugin.ts'
 import { isFields } from './fields.ts'
 import { fieldsOf, type Tally } from './format.ts'
 import { eventsIn, Splitter } from './sse.ts'
 
-/** Whether this request offers tools that whoever answers runs. What is kept by its provider may offer some unseen. Only
- *  their answers are tallied: those of ordinary calls are not looked at. */
+/** Whether the request offers tools that the provider runs. Stored prompts and cached content may
+ *  offer some invisibly. Answers of other requests are not inspected. */
 export const offersHosted = (body: Json | undefined): boolean =>
   isFields(body) &&
-  (KEPT.some(name => body[name] !== undefined && body[name] !== null) ||
+  (STORED_FIELDS.some(name => body[name] !== undefined && body[name] !== null) ||
     (Array.isArray(body.tools) && body.tools.some(isHosted)))
-const KEPT = ['web_search_options', 'prompt', 'cachedContent', 'cached_content'] as const
-const OWN: ReadonlySet<string> = new Set([
+const STORED_FIELDS = ['web_search_options', 'prompt', 'cachedContent', 'cached_content'] as const
+const CLIENT_TOOLS: ReadonlySet<string> = new Set([
   'function',
   'custom',
   'functionDeclarations',
   'function_declarations',
 ])
-/** Google's tools are named by their key; everybody else's by their type, which a client's own may lack. */
+/** Google names its tools by their key; other providers by their type, which a client's own tool
+ *  may lack. */
 const isHosted = (tool: Json): boolean => {
   if (!isFields(tool)) return false
-  if (typeof tool.type === 'string') return !OWN.has(tool.type)
+  if (typeof tool.type === 'string') return !CLIENT_TOOLS.has(tool.type)
   if (typeof tool.name === 'string') return false
-  return Object.keys(tool).some(name => !OWN.has(name))
+  return Object.keys(tool).some(name => !CLIENT_TOOLS.has(name))
 }
 
-/** A plain answer longer than this is not read. */
-const MOST = 64 * 1024 * 1024
+/** The maximum size of a whole answer that is parsed, in bytes. */
+const MAX_ANSWER = 64 * 1024 * 1024
 
 export class AnswerTally implements Filter {
   readonly #tally: Tally
@@ -36,30 +38,30 @@ export class AnswerTally implements Filter {
     this.#tally = tally
   }
   write(chunk: Bytes, out: Out): void {
-    this.#keep(chunk)
+    this.#buffer(chunk)
     out.write(chunk)
   }
   end(tail: Bytes | undefined, out: Out): void {
-    if (tail) this.#keep(tail)
+    if (tail) this.#buffer(tail)
     this.#read()
     out.end(tail)
   }
   fail(reason: Fault, out: Out): void {
     out.fail(reason)
   }
-  #keep(chunk: Bytes): void {
+  #buffer(chunk: Bytes): void {
     this.#size += chunk.length
-    if (this.#size <= MOST) this.#parts.push(chunk)
+    if (this.#size <= MAX_ANSWER) this.#parts.push(chunk)
     else this.#parts = []
   }
   #read(): void {
     try {
       const body = JSON.parse(Buffer.concat(this.#parts).toString()) as Json
-      // Google's streams without events are a list of answers.
+      // Google's streams without `alt=sse` are a list of answers.
       for (const each of Array.isArray(body) ? body : [body])
         if (isFields(each)) this.#tally.saw(each)
     } catch {
-      // No answer: whoever reads it next says so.
+      // Not JSON: the reader of the answer reports that.
     }
     this.#parts = []
   }
@@ -74,13 +76,13 @@ export class StreamTally implements Filter {
     this.#marks = marks.map(mark => Buffer.from(mark))
   }
   write(chunk: Bytes, out: Out): void {
-    const whole = this.#splitter.push(chunk)
-    if (whole) this.#read(whole)
+    const events = this.#splitter.push(chunk)
+    if (events) this.#read(events)
     out.write(chunk)
   }
   end(tail: Bytes | undefined, out: Out): void {
-    const whole = tail && this.#splitter.push(tail)
-    if (whole) this.#read(whole)
+    const events = tail && this.#splitter.push(tail)
+    if (events) this.#read(events)
     const rest = this.#splitter.take()
     if (rest) this.#read(rest)
     out.end(tail)

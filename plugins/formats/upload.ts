@@ -25,5 +25,5 @@ export interface Uploaded {
   readonly source: Extract<Source, { readonly type: 'file' }>
   readonly state: 'waiting' | 'ready' | 'failed'
   /** The reason of a failure. */
-  readonly said?: string
+  readonly error?: string
 }

@@ -1,4 +1,4 @@
-/** Lets a stream pass byte for byte and reads what it says: counts, its end, an upstream that fails. */
+/** Passes a stream through unchanged and reads its usage counts, its end and its errors. */
 import { asBuffer } from '../../engine/kit.ts'
 import type { Bytes, Fault, Filter, Out } from '../../engine/plugin.ts'
 import { added } from './drawn.ts'
@@ -7,23 +7,25 @@ import { type Format, fieldsOf, type StreamFacts } from './format.ts'
 import { mergedCounts } from './reported-usage.ts'
 import { eventsIn, Splitter, type SseEvent } from './sse.ts'
 
-/** What the watcher tells, and what it must be told. */
+/** Receives what a watcher finds, and supplies what it needs. */
 export interface Watch {
-  /** The upstream's own counts, once and last, undefined where it named none; `whole`: they are all there will be. */
+  /** Called once, at the end, with the upstream's own counts, undefined if it sent none; `whole`:
+   *  they are final. */
   counted(counts: Fields | undefined, whole: boolean): void
-  /** What passes: whole events of a stream, and pieces of anything else. `counts`: the upstream's own may stand in it. */
+  /** Receives the bytes that pass: a stream in whole events, anything else in chunks. `counts`: the
+   *  bytes may hold usage counts. */
   passed?(bytes: Bytes, counts: boolean): void
-  /** The event that ends a stream in an error, in the client's format. */
+  /** Encodes the event that ends a stream with an error, in the client's format. */
   failure(reason: Fault, last: SseEvent | undefined): Bytes
-  /** The fault of a stream that ends without its terminator. */
+  /** Creates the fault for a stream without terminator. */
   truncated(): Fault
-  /** The stream ends in an error, the upstream's own or ours. */
+  /** Called if the stream ends with an error of the upstream or the gateway. */
   broke(): void
-  /** The upstream said it is done and leaves the line open. */
+  /** Called if the upstream keeps the connection open after the last event. */
   lingers(): void
 }
 
-/** What a format's watchers look for, made ready once. */
+/** What the watchers of a format search for, prepared once. */
 export interface Marks {
   readonly facts: StreamFacts
   readonly usage: Bytes
@@ -36,7 +38,7 @@ export const marksOf = ({ stream, usage }: Format): Marks => {
   return {
     facts: stream,
     usage: mark,
-    // One mark for both is looked for once.
+    // A mark with both purposes is searched once.
     ends: stream.endMarks.map(each => (each === stream.usageMark ? mark : Buffer.from(each))),
     key: Buffer.from(usage.key),
     count: usage,
@@ -45,123 +47,129 @@ export const marksOf = ({ stream, usage }: Format): Marks => {
 
 const holds = (bytes: Bytes, mark: Bytes): boolean => asBuffer(bytes).indexOf(mark) >= 0
 
-/** In every event that tells of an error, and in few others. */
-const ERROR = Buffer.from('error')
+/** A text that occurs in every error event, and in few others. */
+const ERROR_MARK = Buffer.from('error')
 
-/** How long an upstream that has said its last word may take to hang up, ms. */
-const LINGER = 1_000
+/** How long the upstream may keep the connection open after its last event, in ms. */
+const LINGER_MS = 1_000
 
-/** A stream. Events leave when they are whole; the one that ends it is kept back as the tail. */
+/** Watches a stream. Complete events pass at once; the event that ends the stream is held back as
+ *  the tail. */
 export class StreamWatch implements Filter {
   readonly #marks: Marks
   readonly #watch: Watch
-  readonly #hidden: ((event: SseEvent) => boolean) | undefined
+  readonly #isHidden: ((event: SseEvent) => boolean) | undefined
   readonly #splitter = new Splitter()
   #counts: Fields | undefined
-  /** Counts of the answers before this one in the same stream. */
-  #before: Fields | undefined
-  /** The last piece that held cumulative counts: read when somebody asks. */
+  /** The counts of earlier answers in the same stream. */
+  #earlierCounts: Fields | undefined
+  /** The last bytes with cumulative counts, parsed at the end. */
   #unread: Bytes | undefined
-  #last: Bytes | undefined
-  /** From the terminal event on. */
-  #kept: Bytes[] | undefined
-  #begun = false
+  #lastBytes: Bytes | undefined
+  /** The bytes from the terminal event on. */
+  #tail: Bytes[] | undefined
+  #hasBegun = false
   #linger: NodeJS.Timeout | undefined
 
-  /** `hidden`: events with counts that only we asked for. */
-  constructor(marks: Marks, watch: Watch, hidden?: (event: SseEvent) => boolean) {
+  /** `hidden`: selects events with counts that only the gateway requested. */
+  constructor(marks: Marks, watch: Watch, isHidden?: (event: SseEvent) => boolean) {
     this.#marks = marks
     this.#watch = watch
-    this.#hidden = hidden
+    this.#isHidden = isHidden
   }
   write(chunk: Bytes, out: Out): void {
-    const whole = this.#splitter.push(chunk)
-    if (whole) this.#pass(whole, out)
+    const events = this.#splitter.push(chunk)
+    if (events) this.#pass(events, out)
   }
   end(tail: Bytes | undefined, out: Out): void {
     if (tail) this.write(tail, out)
     const rest = this.#splitter.take()
-    // Many upstreams leave out the last blank line: an event without it counts where it makes an end. Half an event is
-    // dropped, so that the error event behind it can be read.
-    if (rest && (this.#kept || this.#endsAt(rest, true) >= 0 || this.#closes(rest)))
+    // Many upstreams omit the last blank line: an event without it counts if it ends the stream.
+    // Other incomplete events are dropped, so that the error event after them is readable.
+    if (rest && (this.#tail || this.#endsAt(rest, true) >= 0 || this.#closes(rest)))
       this.#pass(rest, out)
-    this.#settle()
-    if (this.#kept || (this.#last && this.#closes(this.#last))) return this.#close(out)
+    this.#reportCounts()
+    if (this.#tail || (this.#lastBytes && this.#closes(this.#lastBytes))) return this.#close(out)
     this.#break(this.#watch.truncated(), out)
   }
   fail(reason: Fault, out: Out): void {
-    this.#settle()
-    // Whoever breaks off after the last word breaks off a whole answer; an error told once is not told again.
-    if (this.#kept || this.#reports(lastEvent(this.#last))) return this.#close(out)
+    this.#reportCounts()
+    // A connection error after the terminal event leaves a complete answer. An error event that the
+    // upstream sent is not repeated.
+    if (this.#tail || this.#reports(lastEvent(this.#lastBytes))) return this.#close(out)
     this.#break(reason, out)
   }
-  /** Whole, though an error may be what it tells. */
+  /** The stream is complete, although its content may be an error. */
   #close(out: Out): void {
-    if (this.#last && holds(this.#last, ERROR) && this.#reports(lastEvent(this.#last)))
+    if (
+      this.#lastBytes &&
+      holds(this.#lastBytes, ERROR_MARK) &&
+      this.#reports(lastEvent(this.#lastBytes))
+    )
       this.#watch.broke()
-    out.end(this.#kept && join(this.#kept))
+    out.end(this.#tail && join(this.#tail))
   }
-  /** What stands behind the event that ends the stream is passed, or dropped, by itself. */
-  #pass(all: Bytes, out: Out): void {
+  /** Bytes after the terminal event are passed or dropped separately. */
+  #pass(bytes: Bytes, out: Out): void {
     const { afterEnd, ends } = this.#marks.facts
-    if (this.#kept && afterEnd === 'dropped') return this.#drop(all)
-    const last = this.#marks.ends.some(mark => holds(all, mark))
-      ? eventsIn(all).find(event => ends(event))
+    if (this.#tail && afterEnd === 'dropped') return this.#drop(bytes)
+    const lastInBytes = this.#marks.ends.some(mark => holds(bytes, mark))
+      ? eventsIn(bytes).find(event => ends(event))
       : undefined
-    if (!last || last.end === all.length) return this.#passPiece(all, out)
-    this.#passPiece(all.subarray(0, last.end), out)
-    this.#pass(all.subarray(last.end), out)
+    if (!lastInBytes || lastInBytes.end === bytes.length) return this.#passPiece(bytes, out)
+    this.#passPiece(bytes.subarray(0, lastInBytes.end), out)
+    this.#pass(bytes.subarray(lastInBytes.end), out)
   }
-  /** All but comments and blank lines. */
-  #drop(all: Bytes): void {
-    const kept = eventsIn(all).filter(({ data }) => data === undefined)
-    this.#kept?.push(...kept.map(({ start, end }) => all.subarray(start, end)))
+  /** Keeps only comments and blank lines. */
+  #drop(bytes: Bytes): void {
+    const comments = eventsIn(bytes).filter(({ data }) => data === undefined)
+    this.#tail?.push(...comments.map(({ start, end }) => bytes.subarray(start, end)))
   }
-  #passPiece(all: Bytes, out: Out): void {
-    const counts = holds(all, this.#marks.usage)
-    if (this.#kept && this.#marks.facts.afterEnd === 'added' && hasData(all)) this.#beginAnother()
-    if (counts) this.#count(all)
-    this.#watch.passed?.(all, counts)
-    const whole = counts && this.#hidden ? without(all, this.#hidden) : all
-    if (whole.length === 0) return
-    if (this.#kept) return this.#after(whole, out)
-    const at = this.#endsAt(whole, counts)
+  #passPiece(bytes: Bytes, out: Out): void {
+    const counts = holds(bytes, this.#marks.usage)
+    if (this.#tail && this.#marks.facts.afterEnd === 'added' && hasData(bytes)) this.#beginAnother()
+    if (counts) this.#count(bytes)
+    this.#watch.passed?.(bytes, counts)
+    const visible = counts && this.#isHidden ? without(bytes, this.#isHidden) : bytes
+    if (visible.length === 0) return
+    if (this.#tail) return this.#after(visible, out)
+    const at = this.#endsAt(visible, counts)
     if (at < 0) {
-      this.#last = whole
-      this.#send(whole, out)
+      this.#lastBytes = visible
+      this.#send(visible, out)
       return
     }
     if (at > 0) {
-      this.#last = whole.subarray(0, at)
-      this.#send(this.#last, out)
+      this.#lastBytes = visible.subarray(0, at)
+      this.#send(this.#lastBytes, out)
     }
-    this.#keep(whole.subarray(at))
+    this.#hold(visible.subarray(at))
   }
   #beginAnother(): void {
     this.#readCounts()
-    if (this.#counts) this.#before = added(this.#before ?? {}, this.#counts)
+    if (this.#counts) this.#earlierCounts = added(this.#earlierCounts ?? {}, this.#counts)
     this.#counts = undefined
   }
-  /** Something follows the end: more of the same stream (then this is not the end yet), or only white space. */
-  #after(whole: Bytes, out: Out): void {
-    const before = this.#kept ?? []
-    if (!hasData(whole)) {
-      before.push(whole)
+  /** Data after the end means that this was not the end; white space belongs to the tail. */
+  #after(bytes: Bytes, out: Out): void {
+    const tail = this.#tail ?? []
+    if (!hasData(bytes)) {
+      tail.push(bytes)
       return
     }
-    for (const part of before) this.#send(part, out)
-    this.#keep(whole)
+    for (const part of tail) this.#send(part, out)
+    this.#hold(bytes)
   }
-  #keep(bytes: Bytes): void {
-    this.#kept = [bytes]
+  #hold(bytes: Bytes): void {
+    this.#tail = [bytes]
     clearTimeout(this.#linger)
-    this.#linger = setTimeout(() => this.#watch.lingers(), LINGER)
+    this.#linger = setTimeout(() => this.#watch.lingers(), LINGER_MS)
   }
   #send(bytes: Bytes, out: Out): void {
-    this.#begun = true
+    this.#hasBegun = true
     out.write(bytes)
   }
-  /** Where the event that ends the stream begins; -1 = it is not in here. */
+  /** The start of the event that ends the stream; -1: not in these bytes. */
   #endsAt(bytes: Bytes, counts: boolean): number {
     const { ends, facts, usage } = this.#marks
     for (const mark of ends)
@@ -169,13 +177,13 @@ export class StreamWatch implements Filter {
         return eventsIn(bytes).find(event => facts.ends(event))?.start ?? -1
     return -1
   }
-  #count(whole: Bytes): void {
-    if (this.#marks.facts.cumulative) this.#unread = whole
-    else this.#read(whole)
+  #count(bytes: Bytes): void {
+    if (this.#marks.facts.cumulative) this.#unread = bytes
+    else this.#read(bytes)
   }
-  #read(whole: Bytes): void {
+  #read(bytes: Bytes): void {
     const { count } = this.#marks
-    for (const event of eventsIn(whole)) {
+    for (const event of eventsIn(bytes)) {
       const fields = fieldsOf(event)
       const counts = fields && count.inEvent(fields)
       if (counts)
@@ -184,36 +192,38 @@ export class StreamWatch implements Filter {
           : mergedCounts(this.#counts, counts)
     }
   }
-  #settle(): void {
+  #reportCounts(): void {
     clearTimeout(this.#linger)
     this.#readCounts()
-    const counts = this.#before ? added(this.#before, this.#counts ?? {}) : this.#counts
-    this.#watch.counted(counts, this.#kept !== undefined)
+    const counts = this.#earlierCounts
+      ? added(this.#earlierCounts, this.#counts ?? {})
+      : this.#counts
+    this.#watch.counted(counts, this.#tail !== undefined)
   }
   #readCounts(): void {
     if (this.#unread) this.#read(this.#unread)
     this.#unread = undefined
   }
-  /** Whether nothing is missing behind this but a terminator that some upstreams never send. */
+  /** Whether only a terminator is missing, which some upstreams never send. */
   #closes(bytes: Bytes): boolean {
     const last = lastEvent(bytes)
     return last !== undefined && (this.#marks.facts.suffices(last) || this.#reports(last))
   }
-  /** The upstream itself told of the error: the client has it already. */
+  /** Whether the upstream itself sent the error to the client. */
   #reports(event: SseEvent | undefined): boolean {
     return event !== undefined && this.#marks.facts.error(event) !== undefined
   }
-  /** Before the first event the fault can still be an answer of its own. */
+  /** Before the first event, the fault can still become an error reply. */
   #break(reason: Fault, out: Out): void {
-    if (!this.#begun) return out.fail(reason)
+    if (!this.#hasBegun) return out.fail(reason)
     this.#watch.broke()
-    out.end(this.#watch.failure(reason, lastEvent(this.#last)), reason)
+    out.end(this.#watch.failure(reason, lastEvent(this.#lastBytes)), reason)
   }
 }
-/** All but these events. */
-const without = (bytes: Bytes, hidden: (event: SseEvent) => boolean): Bytes => {
-  const kept = eventsIn(bytes).filter(event => !hidden(event))
-  return join(kept.map(({ start, end }) => bytes.subarray(start, end)))
+/** Removes these events. */
+const without = (bytes: Bytes, isHidden: (event: SseEvent) => boolean): Bytes => {
+  const visible = eventsIn(bytes).filter(event => !isHidden(event))
+  return join(visible.map(({ start, end }) => bytes.subarray(start, end)))
 }
 const hasData = (bytes: Bytes): boolean => eventsIn(bytes).some(({ data }) => data !== undefined)
 const lastEvent = (bytes: Bytes | undefined): SseEvent | undefined =>

@@ -5,7 +5,7 @@ import type { Exchange, Next, Outcome, Plugin, Request, Statement } from '../../
 import { ACCOUNT, BROKEN } from '../slots.ts'
 import { Claims } from './claims.ts'
 import { fault } from './faults.ts'
-import { Keeper } from './keeper.ts'
+import { ResponseRecorder } from './response-recorder.ts'
 import { freeKey } from './statements.ts'
 import { migrations } from './tables.ts'
 
@@ -14,16 +14,16 @@ type Options = true | { readonly largest: string }
 const HEADER = 'idempotency-key'
 const KEY = /^[!-~]{1,255}$/
 const SIZE = /^([1-9][0-9]{0,3})(KiB|MiB)$/
-const USUAL = '1MiB'
+const DEFAULT_SIZE = '1MiB'
 /** ms between two cleanings. */
-const CLEANING = 600_000
+const CLEANING_INTERVAL = 600_000
 
 export default {
   schema: {
     description:
       'Idempotency-Key: for 24 hours a request that comes again with its key is given the reply of the first.',
     anyOf: [
-      { description: `Replies up to ${USUAL} are kept.`, enum: [true] },
+      { description: `Replies up to ${DEFAULT_SIZE} are kept.`, enum: [true] },
       {
         description: 'Replies up to another size are kept.',
         type: 'object',
@@ -48,13 +48,13 @@ export default {
   after: ['auth'],
   migrations,
   setup(options, host) {
-    const largest = amountIn(options === true ? USUAL : options.largest, SIZES)
+    const largest = amountIn(options === true ? DEFAULT_SIZE : options.largest, SIZES)
     const claims = host.share(
       'idempotency/claims',
       '1',
       () => new Claims(host.database, host.log, host.membership),
     )
-    host.job('idempotency', CLEANING, signal => claims.clean(signal))
+    host.job('idempotency', CLEANING_INTERVAL, signal => claims.clean(signal))
     return {
       handle(exchange, next) {
         const key = exchange.request.headers[HEADER]
@@ -62,14 +62,14 @@ export default {
         if (!KEY.test(key)) throw fault('IDEMPOTENCY_KEY_INVALID')
         const account = exchange.slots.get(ACCOUNT)
         // Whoever has no account pays nothing, and a stranger's key must not open another's reply.
-        return account ? once(claims, account.id, key, largest, exchange, next) : next()
+        return account ? runOnce(claims, account.id, key, largest, exchange, next) : next()
       },
       explain: ({ request }) => ({ key: request.headers[HEADER] ?? null, largest }),
     }
   },
 } satisfies Plugin<Options>
 
-const once = async (
+const runOnce = async (
   claims: Claims,
   account: number,
   key: string,
@@ -82,21 +82,24 @@ const once = async (
   const call: Call = { claimed: false }
   exchange.onEnd(outcome => {
     call.outcome = outcome
-    if (call.claimed) claims.ended(id, untold(id, outcome, call.verdict))
+    if (call.claimed) claims.release(id, unwrittenStatement(id, outcome, call.statement))
   })
   // Not through `exchange.writes`: that somebody has the key is an answer, and the group must go on without it.
-  const kept = await claims.claim({ account, route: route.name, key }, body, exchange, largest)
-  if (kept) {
-    exchange.answer(kept.status, kept.body, { ...kept.headers, 'idempotent-replayed': 'true' })
+  const stored = await claims.claim({ account, route: route.name, key }, body, exchange, largest)
+  if (stored) {
+    exchange.answer(stored.status, stored.body, {
+      ...stored.headers,
+      'idempotent-replayed': 'true',
+    })
     return
   }
   call.claimed = true
   if (call.outcome) {
-    claims.ended(id, freeKey(id))
+    claims.release(id, freeKey(id))
     throw fault('IDEMPOTENCY_LOST')
   }
   const add = (verdict: Statement): void => {
-    call.verdict = verdict
+    call.statement = verdict
     writes.add(verdict)
   }
   try {
@@ -105,25 +108,27 @@ const once = async (
     add(freeKey(id))
     throw thrown
   }
-  const failed = () => slots.get(BROKEN) === true
-  exchange.reply.through(new Keeper({ request: id, reply: exchange.reply, largest, failed, add }))
+  const hasFailed = () => slots.get(BROKEN) === true
+  exchange.reply.through(
+    new ResponseRecorder({ request: id, reply: exchange.reply, largest, hasFailed, add }),
+  )
 }
 
 interface Call {
   claimed: boolean
   /** The client may leave while the store is asked. */
   outcome?: Outcome
-  verdict?: Statement
+  statement?: Statement
 }
 /** What the store must still be told. A whole reply that it could not be told of is charged for when it is back, so it must
  *  be kept then, and not run again; whatever else was not completed is free. */
-const untold = (
+const unwrittenStatement = (
   id: string,
   { end, fault }: Outcome,
-  verdict?: Statement,
+  statement?: Statement,
 ): Statement | undefined => {
   if (end === 'complete') return undefined
-  return fault?.code.startsWith('STORE_') ? (verdict ?? freeKey(id)) : freeKey(id)
+  return fault?.code.startsWith('STORE_') ? (statement ?? freeKey(id)) : freeKey(id)
 }
 
 /** Of all that the answer depends on; not of the credential that may stand in the query. */

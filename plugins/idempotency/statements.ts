@@ -4,12 +4,12 @@ import type { Bytes, Sql, Statement } from '../../engine/plugin.ts'
 const sql = (name: string, text: string): Sql => ({ name: `idempotency: ${name}`, text })
 
 /** Whose key on which route. */
-export interface Name {
+export interface KeyName {
   readonly account: number
   readonly route: string
   readonly key: string
 }
-export interface Claim extends Name {
+export interface Claim extends KeyName {
   /** The exchange that runs it. */
   readonly request: string
   readonly process: string
@@ -61,7 +61,7 @@ export const claimKey = (claim: Claim): readonly Statement[] => [
   { sql: LOOK, values: [claim.account, claim.route, claim.key] },
 ]
 /** `reply` undefined: it was too large. Rejects with IDEMPOTENCY_LOST when the claim is no longer its own. */
-export const keepReply = (
+export const storeResponse = (
   request: string,
   status: number,
   headers: string,

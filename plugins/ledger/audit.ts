@@ -1,6 +1,6 @@
-/** Whether the books balance: every sum that must hold, asked of the store itself. Finds; mends nothing. */
+/** Audits the ledger: checks every sum that must hold by a query. Reports findings and changes nothing. */
 import { EXIT } from '../../engine/cli/kit.ts'
-import type { Command, Database, Row, Sql, Verb } from '../../engine/plugin.ts'
+import type { Command, Database, Host, Row, Sql, Verb } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/registered.ts'
 import { printMoney } from '../billing/money.ts'
 import { nanosOf } from './statements.ts'
@@ -18,15 +18,15 @@ interface Rule {
 }
 const sql = (name: string, text: string): Sql => ({ name: `audit: ${name}`, text })
 
-/** What every account has been given and has paid. */
+/** All credits and charges of every account. */
 const ENTRIES = `
   SELECT account, amount FROM credits
   UNION ALL
   SELECT account, -amount FROM charges WHERE state = 'settled'`
 
-/** The same in the order of the store, which no clock changes: a credit by its id, then the charges
- *  settled behind it. Charges of before `serial` was kept come before all that have one: their order
- *  among older credits is not known, so they stand behind those. */
+/** The same in an order independent of clocks: a credit by its id, then the charges settled behind it.
+ *  Charges older than the column `serial` come before all others and behind the older credits, since
+ *  their order among those is not known. */
 const ORDERED = `
   SELECT account, id AS serial, 0 AS turn, amount FROM credits
   UNION ALL
@@ -39,7 +39,7 @@ const SPENT = `
   UNION ALL
   SELECT account, -amount FROM credits WHERE kind = 'refund'`
 
-// Wallets are joined by a column: by an expression SQLite would read all sums again for every wallet.
+// Joins use an owner column: with an expression SQLite would compute all sums again for every wallet.
 const RULES: readonly Rule[] = [
   {
     name: 'balance = sum of entries',
@@ -128,7 +128,7 @@ const RULES: readonly Rule[] = [
   },
 ]
 
-/** Empty: the books balance. */
+/** Empty: the ledger balances. */
 export const audit = async (database: Pick<Database, 'read'>): Promise<readonly Finding[]> => {
   const findings: Finding[] = []
   for (const rule of RULES)
@@ -138,10 +138,18 @@ export const audit = async (database: Pick<Database, 'read'>): Promise<readonly 
 }
 
 const CHARGED = sql('charged', "SELECT sum(amount) AS total FROM charges WHERE state = 'settled'")
-/** What all calls have cost so far, in units of the currency. */
-export const chargedInAll = async (database: Pick<Database, 'read'>): Promise<number> => {
+/** The total of all charges, in units of the currency. */
+const chargedInAll = async (database: Pick<Database, 'read'>): Promise<number> => {
   const [row] = await database.read(CHARGED, [])
   return Number(printMoney(nanosOf(row?.total ?? 0)))
+}
+
+/** Runs the audit for operators: a metric that should be zero, and an error line for each finding. */
+export const reportAudit = async ({ database, metrics, log }: Host): Promise<void> => {
+  const findings = await audit(database)
+  metrics.gauge('ledger_imbalance', {}, findings.length)
+  metrics.gauge('ledger_charged', {}, await chargedInAll(database))
+  for (const finding of findings) log.error(finding, 'the books do not balance')
 }
 
 // ---------------------------------------------------------------- command
@@ -161,6 +169,6 @@ const auditLedger: Verb = {
   },
 }
 export const auditCommand: Command = {
-  summary: 'Checks what the store holds.',
+  summary: 'Checks stored data for consistency.',
   verbs: { ledger: auditLedger },
 }

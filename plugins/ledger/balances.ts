@@ -1,24 +1,24 @@
-/** What the balance of an account is, as far as this process knows: what the store said, less what was charged since. Asks
- *  the store beside the traffic, never in its way. */
+/** Local balances: the store's balance less the charges since. Refreshed in the background, never
+ *  while a call waits. */
 import type { Row } from '../../engine/plugin.ts'
 import { nanosOf } from './statements.ts'
 
-/** ms for which the store's word is good: then it is asked again, as others may have charged or credited. */
+/** ms after which a balance is read again: other processes may have charged or credited. */
 const FRESH = 1_000
 
 interface Known {
-  /** Undefined until the store has said it once. */
+  /** Nanos. Undefined until it was read once. */
   balance: bigint | undefined
-  /** Nanos of our share that no charge was decided for: free, or held. */
+  /** Nanos of this process's lease that are not charged: free, or held. */
   ours: bigint
-  /** Changes of our share that the store may or may not have seen yet. */
+  /** Lease changes whose result is not known yet. */
   moving: number
-  /** Counts them: an answer that was under way meanwhile is no answer. */
+  /** Counts lease changes: a read that overlaps with one is discarded. */
   moves: number
   askedAt: number
 }
-/** The wallet's `outside`: its balance less our share. A settlement takes from both, so it is the same before and after,
- *  and it does not matter which of our settlements the store has seen. */
+/** Reads the wallet's `outside`: its balance less the lease of this process. A settlement reduces
+ *  both, so that the difference does not depend on which settlements are written yet. */
 export type AskOutside = (wallet: number) => Promise<Row | undefined>
 
 export class Balances {
@@ -30,20 +30,21 @@ export class Balances {
     this.#ask = ask
     this.#now = now
   }
-  /** What is left of a wallet when all that was decided is charged; undefined: not known yet. */
+  /** The balance of a wallet after all charges of this process; undefined: not known yet. */
   of(wallet: number): bigint | undefined {
     const known = this.#known.get(wallet)
     if (known && this.#now() - known.askedAt > FRESH) void this.#refresh(wallet, known)
     return known?.balance
   }
-  /** Decided, be it written already or not. Below zero: less than was decided before. */
+  /** Counts a charge before it is written. Negative: a correction. */
   charged(wallet: number, amount: bigint): void {
     const known = this.#of(wallet)
     known.ours -= amount
     if (known.balance !== undefined) known.balance -= amount
     this.#drop(wallet, known)
   }
-  /** Our share begins to change. What it returns takes how that came out: by how much, and what lies outside since. */
+  /** Begins a change of the lease. Call the returned function with its result: the nanos by which the
+   *  lease changed, and the new `outside` where known. */
   moving(wallet: number): (by: bigint, outside?: bigint) => void {
     const known = this.#of(wallet)
     known.moving++
@@ -57,7 +58,7 @@ export class Balances {
       this.#drop(wallet, known)
     }
   }
-  /** Nothing of any share is ours any more. */
+  /** Forgets all balances: every lease is void. */
   forget(): void {
     this.#known.clear()
   }
@@ -68,7 +69,7 @@ export class Balances {
     this.#known.set(wallet, made)
     return made
   }
-  /** Without a share of it there is nothing to follow it by. */
+  /** Deletes the entry of a wallet without a lease: its balance can no longer be tracked. */
   #drop(wallet: number, known: Known): void {
     const { ours, moving } = known
     if (ours === 0n && moving === 0 && this.#known.get(wallet) === known) this.#known.delete(wallet)

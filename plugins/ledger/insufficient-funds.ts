@@ -1,32 +1,32 @@
-/** The refusal of a call that its account or key cannot pay: what it may cost, what there is, what to do. */
+/** Builds the fault for a call that its account or key cannot pay: cost, balance and remedy. */
 import type { Fault } from '../../engine/plugin.ts'
 import { roundMoney } from '../billing/money.ts'
 import { fault } from './faults.ts'
-import type { Lack, Ledger, Payer } from './ledger.ts'
+import type { Ledger, Payer, Shortage } from './ledger.ts'
 
 export interface RefusalTerms {
-  readonly ledger: Pick<Ledger, 'room'>
+  readonly ledger: Pick<Ledger, 'available'>
   /** The name of the configured currency. */
   readonly currency: string
   /** The parameter of a request that bounds its output, if there is one. */
   readonly limitField: string | undefined
 }
 /** `cost`: nanos, the most that the call may cost. */
-export type InsufficientFunds = (lack: Lack, payer: Payer, cost: bigint) => Promise<Fault>
+export type InsufficientFunds = (lack: Shortage, payer: Payer, cost: bigint) => Promise<Fault>
 
-const WORDS = {
+const MESSAGES = {
   account: { code: 'INSUFFICIENT', left: 'you have', more: 'add credit' },
   key: { code: 'KEY_EXHAUSTED', left: 'this API key has', more: 'raise the quota of the key' },
 } as const
 
 export const insufficientFunds =
   ({ ledger, currency, limitField }: RefusalTerms): InsufficientFunds =>
-  async (lack, { account, ...key }, cost) => {
-    const { code, left, more } = WORDS[lack]
-    const payer = { account, ...(lack === 'key' ? key : { key: undefined, quota: undefined }) }
-    const room = await ledger.room(payer).catch(() => undefined)
+  async (shortage, { account, ...key }, cost) => {
+    const { code, left, more } = MESSAGES[shortage]
+    const payer = { account, ...(shortage === 'key' ? key : { key: undefined, quota: undefined }) }
+    const room = await ledger.available(payer).catch(() => undefined)
     const most = `${roundMoney(cost, 'up')} ${currency}`
-    // Another call has given back meanwhile what it held, or the store does not answer.
+    // Another call has released its hold meanwhile, or the store does not answer.
     if (room === undefined || room >= cost)
       return fault(code, [most, 'and other calls hold what is left. Retry when they have ended'])
     const has = `${left} ${roundMoney(room > 0n ? room : 0n, 'down')} ${currency}`

@@ -1,201 +1,205 @@
-/** Holds money for calls and closes what it holds. One per process; knows amounts, not prices. */
+/** Reserves money for calls and closes their charges. One per process; knows amounts, not prices. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import type { Database, Log, Membership, Row, Statement } from '../../engine/plugin.ts'
+import { BudgetLeases } from './budget-leases.ts'
+import { settleCheckpoints } from './crash-settlement.ts'
 import { isCode } from './faults.ts'
-import { settleNoted } from './noted.ts'
 import { giveAllBack } from './processes.ts'
-import { Shares } from './shares.ts'
 import { nanosOf, openWallet, ROOM_IN } from './statements.ts'
-import { ADMISSION, BARRIER, writeSurely } from './surely.ts'
+import { ADMISSION_TIMEOUT, BARRIER, writeSurely } from './surely.ts'
 import { walletOf } from './wallet.ts'
 
-/** Who pays. `quota`: what the key may spend in all, nanos; undefined: as much as the account has. */
+/** The account and key that pay. `quota`: nanos the key may spend in all; undefined: no quota. */
 export interface Payer {
   readonly account: number
   readonly key: number | undefined
   readonly quota: bigint | undefined
 }
-export type Lack = 'account' | 'key'
-/** Told what the list returned; nothing where it was closed already. */
-type Done = (rows: readonly (readonly Row[])[]) => void
+/** Who lacks the money. */
+export type Shortage = 'account' | 'key'
+/** Receives the rows that the list returned; none where the charge was closed already. */
+type OnClosed = (rows: readonly (readonly Row[])[]) => void
 type Store = Pick<Database, 'write' | 'read'>
 interface Closing {
-  readonly list: readonly Statement[]
-  readonly done: Done
-  /** The store is being told. The same list beside itself would be another one: it finds nothing to do, and may say so first. */
-  telling: Promise<void> | undefined
+  readonly statements: readonly Statement[]
+  readonly done: OnClosed
+  /** The write in progress. A second one at the same time would find nothing to do, and could finish first. */
+  writing: Promise<void> | undefined
 }
 
-/** ms until what could not be closed is tried again, and for which a process that ends goes on trying. */
-const AGAIN = 1_000
-const LAST = 10_000
-const MOST_OPENED = 100_000
+/** ms between two attempts to close charges, and ms for which a process that ends goes on trying. */
+const RETRY_INTERVAL = 1_000
+const SHUTDOWN_TIMEOUT = 10_000
+const MAX_KNOWN_KEYS = 100_000
 
 export class Ledger {
   readonly #database: Store
   readonly #log: Log
   readonly #membership: Membership
-  readonly #shares: Shares
-  /** Keys whose wallet is known to be there. */
-  readonly #opened = new LRUCache<number, true>({ maxSize: MOST_OPENED, sizeCalculation: () => 1 })
-  /** What has to be closed and could not be yet. */
-  readonly #open = new Map<string, Closing>()
+  readonly #leases: BudgetLeases
+  /** Keys whose wallet is known to exist. */
+  readonly #knownKeys = new LRUCache<number, true>({
+    maxSize: MAX_KNOWN_KEYS,
+    sizeCalculation: () => 1,
+  })
+  /** Charges that could not be closed yet, by request. */
+  readonly #pending = new Map<string, Closing>()
   readonly #timer: NodeJS.Timeout
-  /** As it was last heard. */
-  #name: string | undefined
+  /** The process name as last reported. */
+  #processName: string | undefined
 
   constructor(database: Store, log: Log, membership: Membership) {
     this.#database = database
     this.#log = log
     this.#membership = membership
-    this.#shares = new Shares({
+    this.#leases = new BudgetLeases({
       database,
       process: () => this.#membership.name(),
-      lost: process => this.#membership.expelled(process),
+      onExpelled: process => this.#membership.expelled(process),
     })
     membership.listen('ledger', {
-      onExpelled: () => this.#shares.forget(),
-      beforeReap: process => settleNoted(database, log, Date.now(), process),
+      onExpelled: () => this.#leases.forget(),
+      beforeReap: process => settleCheckpoints(database, log, Date.now(), process),
       reapStatements: process => giveAllBack(process, Date.now()),
     })
-    this.#timer = setInterval(() => void this.#closeOpen(), AGAIN)
+    this.#timer = setInterval(() => void this.#closePending(), RETRY_INTERVAL)
     this.#timer.unref()
   }
-  /** The name that goes onto every charge of this process. */
+  /** The process name on every charge of this process. */
   async process(): Promise<string> {
-    this.#name = await this.#membership.name()
-    return this.#name
+    this.#processName = await this.#membership.name()
+    return this.#processName
   }
-  /** The same, where it has one already. */
+  /** The same, where the process is registered already. */
   get processNow(): string | undefined {
-    return this.#name !== undefined && this.#membership.isCurrent(this.#name)
-      ? this.#name
+    return this.#processName !== undefined && this.#membership.isCurrent(this.#processName)
+      ? this.#processName
       : undefined
   }
-  /** Whether what is held under this name is still ours. */
-  goesBy(process: string): boolean {
+  /** Whether money held under this name is still reserved for this process. */
+  isCurrentProcess(process: string): boolean {
     return this.#membership.isCurrent(process)
   }
-  /** The store holds nothing under this name any more: this process begins anew, under another. */
-  lost(process: string): void {
+  /** The store holds nothing under this name any more: the process registers under another. */
+  onExpelled(process: string): void {
     this.#membership.expelled(process)
   }
-  /** Takes `amount` for a call where it lies here already. False: `take` it. */
+  /** Takes `amount` nanos for a call from local leases. False: call `take`. */
   takeNow({ account, key, quota }: Payer, amount: bigint): boolean {
-    if (key !== undefined && !this.#opened.get(key)) return false
+    if (key !== undefined && !this.#knownKeys.get(key)) return false
     const wallet = walletOf.account(account)
-    if (!this.#shares.takeNow(wallet, amount)) return false
+    if (!this.#leases.takeNow(wallet, amount)) return false
     if (key === undefined || quota === undefined) return true
-    if (this.#shares.takeNow(walletOf.key(key), amount)) return true
-    this.#shares.give(wallet, amount)
+    if (this.#leases.takeNow(walletOf.key(key), amount)) return true
+    this.#leases.give(wallet, amount)
     return false
   }
-  /** Takes `amount` for a call; undefined when it is taken, else whose money does not cover it. */
-  async take(payer: Payer, amount: bigint): Promise<Lack | undefined> {
+  /** Takes `amount` nanos for a call. Returns who lacks them, or undefined. */
+  async take(payer: Payer, amount: bigint): Promise<Shortage | undefined> {
     const { account, key, quota } = payer
     if (key !== undefined) await this.#openKey(key, quota)
     for (;;) {
-      if (!(await this.#shares.take(walletOf.account(account), amount))) return 'account'
+      if (!(await this.#leases.take(walletOf.account(account), amount))) return 'account'
       if (key === undefined || quota === undefined) return undefined
-      const { life } = this.#shares
-      const taken = await this.#shares.take(walletOf.key(key), amount)
-      const buried = life !== this.#shares.life
-      if (taken && !buried) return undefined
-      // What a burial came after went back with it: it is nobody's to give, and both are taken anew.
-      if (!buried) this.#shares.give(walletOf.account(account), amount)
-      else if (taken) this.#shares.give(walletOf.key(key), amount)
+      const { generation } = this.#leases
+      const taken = await this.#leases.take(walletOf.key(key), amount)
+      const isReaped = generation !== this.#leases.generation
+      if (taken && !isReaped) return undefined
+      // Reaping returned what was taken before it: nothing of that is given back, both are taken again.
+      if (!isReaped) this.#leases.give(walletOf.account(account), amount)
+      else if (taken) this.#leases.give(walletOf.key(key), amount)
       if (!taken) return 'key'
     }
   }
-  /** Whether others may be waiting for what is held: then it must be seen in the store. */
-  tight({ account, key, quota }: Payer): boolean {
-    if (this.#shares.tight(walletOf.account(account))) return true
-    return key !== undefined && quota !== undefined && this.#shares.tight(walletOf.key(key))
+  /** Whether other processes may wait for what is held: then the store must show the hold. */
+  isContended({ account, key, quota }: Payer): boolean {
+    if (this.#leases.isContended(walletOf.account(account))) return true
+    return key !== undefined && quota !== undefined && this.#leases.isContended(walletOf.key(key))
   }
-  /** What could be taken now, nanos: of the account, and of its key where that has less. */
-  async room({ account, key, quota }: Payer): Promise<bigint> {
+  /** Nanos that could be taken now: of the account, or of its key where that has less. */
+  async available({ account, key, quota }: Payer): Promise<bigint> {
     const wallets = [walletOf.account(account)]
     if (key !== undefined && quota !== undefined) wallets.push(walletOf.key(key))
-    const rooms = await Promise.all(wallets.map(wallet => this.#roomIn(wallet)))
+    const rooms = await Promise.all(wallets.map(wallet => this.#availableIn(wallet)))
     return rooms.reduce((least, room) => (room < least ? room : least))
   }
-  /** What a call did not need after all. `process`: under whose name it was taken; what was taken before a burial went
-   *  back with it. */
+  /** Returns nanos that a call did not need. `process`: the name under which they were taken; if it
+   *  was reaped, they are returned already. */
   give({ account, key, quota }: Payer, amount: bigint, process: string): void {
     if (!this.#membership.isCurrent(process)) return
-    this.#shares.give(walletOf.account(account), amount)
-    if (key !== undefined && quota !== undefined) this.#shares.give(walletOf.key(key), amount)
+    this.#leases.give(walletOf.account(account), amount)
+    if (key !== undefined && quota !== undefined) this.#leases.give(walletOf.key(key), amount)
   }
-  /** What a call is charged was decided, be it written already or not. Below zero: less than was decided before. */
-  charged({ account, key, quota }: Payer, amount: bigint, process: string): void {
+  /** Counts a charge in the local balance, before it is written. Negative: a correction. */
+  recordCharge({ account, key, quota }: Payer, amount: bigint, process: string): void {
     if (!this.#membership.isCurrent(process)) return
-    this.#shares.balances.charged(walletOf.account(account), amount)
+    this.#leases.balances.charged(walletOf.account(account), amount)
     if (key !== undefined && quota !== undefined)
-      this.#shares.balances.charged(walletOf.key(key), amount)
+      this.#leases.balances.charged(walletOf.key(key), amount)
   }
-  /** Nanos, when all that this process decided is charged; undefined: not known yet. What others charged or credited may be
-   *  missing from it for a second. */
+  /** The balance in nanos after all charges of this process; undefined: not known yet. Charges and
+   *  credits of other processes may be missing for a second. */
   balance(account: number): bigint | undefined {
-    return this.#shares.balances.of(walletOf.account(account))
+    return this.#leases.balances.of(walletOf.account(account))
   }
-  /** The balance behind a charge that is decided with it: of a share that it uses up nothing would be known afterwards. */
-  leftBehind(payer: Payer, amount: bigint, process: string): bigint | undefined {
+  /** Counts a charge and returns the balance after it: once the lease is used up, the balance is unknown. */
+  balanceAfter(payer: Payer, amount: bigint, process: string): bigint | undefined {
     const before = this.balance(payer.account)
-    this.charged(payer, amount, process)
+    this.recordCharge(payer, amount, process)
     return before === undefined ? undefined : before - amount
   }
-  /** Closes a charge whose own group may not have come through: tried until the store has an answer. */
-  ensureClosed(request: string, list: readonly Statement[], done: Done): void {
-    this.#open.set(request, { list, done, telling: undefined })
+  /** Closes a charge whose own group may have failed: retries until the store confirms. */
+  ensureClosed(request: string, list: readonly Statement[], done: OnClosed): void {
+    this.#pending.set(request, { statements: list, done, writing: undefined })
     void this.#close(request)
   }
-  /** Not before the store was told what all calls have cost; where it stays away, what they had come to counts. */
+  /** Writes all pending charges, for at most SHUTDOWN_TIMEOUT. After that their checkpoints count. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
-    const until = performance.now() + LAST
-    // Behind whatever is under way: what fails of it comes to be closed here.
+    const until = performance.now() + SHUTDOWN_TIMEOUT
+    // Wait for writes in progress: a charge whose write fails becomes pending.
     await this.#database.write([BARRIER]).catch(() => {})
     for (;;) {
-      await this.#closeOpen()
-      if (this.#open.size === 0 || performance.now() > until) break
-      await pause(AGAIN / 4)
+      await this.#closePending()
+      if (this.#pending.size === 0 || performance.now() > until) break
+      await pause(RETRY_INTERVAL / 4)
     }
-    await this.#shares.close()
+    await this.#leases.close()
   }
-  /** With the quota that it has now. Another is set by whoever changes it, and `openWallet` then leaves it alone. */
+  /** Creates the wallet of a key with its quota. `openWallet` keeps the quota of an existing one. */
   async #openKey(key: number, quota: bigint | undefined): Promise<void> {
-    if (this.#opened.get(key)) return
+    if (this.#knownKeys.get(key)) return
     const list = [openWallet(walletOf.key(key), quota)]
-    await writeSurely(this.#database, list, ADMISSION)
-    this.#opened.set(key, true)
+    await writeSurely(this.#database, list, ADMISSION_TIMEOUT)
+    this.#knownKeys.set(key, true)
   }
-  async #roomIn(wallet: number): Promise<bigint> {
+  async #availableIn(wallet: number): Promise<bigint> {
     const [row] = await this.#database.read(ROOM_IN, [wallet])
-    return nanosOf(row?.room) + this.#shares.free(wallet)
+    return nanosOf(row?.room) + this.#leases.free(wallet)
   }
-  async #closeOpen(): Promise<void> {
-    await Promise.all([...this.#open.keys()].map(request => this.#close(request)))
+  async #closePending(): Promise<void> {
+    await Promise.all([...this.#pending.keys()].map(request => this.#close(request)))
   }
   #close(request: string): Promise<void> {
-    const found = this.#open.get(request)
+    const found = this.#pending.get(request)
     if (!found) return Promise.resolve()
-    found.telling ??= this.#tell(request, found).finally(() => {
-      found.telling = undefined
+    found.writing ??= this.#writeClosing(request, found).finally(() => {
+      found.writing = undefined
     })
-    return found.telling
+    return found.writing
   }
-  async #tell(request: string, { list, done }: Closing): Promise<void> {
-    let rows: Parameters<Done>[0] = []
+  async #writeClosing(request: string, { statements: list, done }: Closing): Promise<void> {
+    let rows: Parameters<OnClosed>[0] = []
     try {
       rows = await writeSurely(this.#database, list)
     } catch (thrown) {
-      // Closed already, or never opened: either way nothing is held for it any more.
+      // Closed already, or never opened: nothing is held for it any more.
       if (!isCode(thrown, 'CHARGE_CLOSED', 'CHARGE_EXISTS', 'SHARE_GONE')) {
         this.#log.warn({ request, error: thrown }, 'a charge could not be closed yet')
         return
       }
     }
-    if (this.#open.delete(request)) done(rows)
+    if (this.#pending.delete(request)) done(rows)
   }
 }

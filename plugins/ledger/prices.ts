@@ -1,17 +1,17 @@
-/** The prices of a configuration: a rule for each model, compiled once, and what a route says in their place. */
+/** The prices of a configuration: one compiled rule for each model, and the overrides of routes. */
 import type { Document, Json, Report } from '../../engine/plugin.ts'
 import { type Currency, compileCurrency } from '../billing/currency.ts'
 import { type BillingOptions, compileRule, type Rule } from '../billing/rule.ts'
-import { Mosts } from './most.ts'
+import { WorstCaseCosts } from './worst-case-cost.ts'
 
-/** What stands under a name in `models:`, as far as money is concerned. */
+/** The money options of an entry of `models:`. */
 interface Priced extends BillingOptions {
   readonly output?: number
   readonly context?: number
 }
 export interface Price {
   readonly rule: Rule
-  readonly most: Mosts
+  readonly worstCase: WorstCaseCosts
   /** Tokens. */
   readonly output: number | undefined
   readonly context: number | undefined
@@ -34,14 +34,15 @@ export class Prices {
   readonly #prices = new Map<string, Price>()
   readonly currency: Currency
 
-  /** Reports every price that cannot be meant; of such a model there is none. */
+  /** Reports every invalid price; its model has none. */
   constructor(sections: Sections, report: Report = IGNORED) {
     this.currency = currencyOf(sections, report)
     for (const [name, entry] of Object.entries(sections.models ?? {})) {
       const { output, context, ...options } = entry as unknown as Priced
       const where = ['models', name]
       const rule = compileRule(options, { currency: this.currency, where, report })
-      if (rule) this.#prices.set(name, { rule, most: new Mosts(rule), output, context })
+      if (rule)
+        this.#prices.set(name, { rule, worstCase: new WorstCaseCosts(rule), output, context })
     }
   }
   /** By its key in `models:`. */
@@ -50,17 +51,17 @@ export class Prices {
   }
 }
 
-/** What a route says in place of what its model says. */
-export type Override = Pick<Price, 'rule' | 'most'>
+/** The price of a route, which replaces that of the model. */
+export type Override = Pick<Price, 'rule' | 'worstCase'>
 
-/** Undefined where the route says nothing of a price. Its problems are thrown: they are told with its place. */
+/** Undefined: the route sets no price. Throws its problems, which are reported with the route's position. */
 export const overrideOf = (options: BillingOptions, currency: Currency): Override | undefined => {
   if (options.price === undefined && options.free === undefined) return undefined
-  const said: string[] = []
-  const report: Report = (where, _, message) => said.push(`${where.join('.')}: ${message}`)
+  const problems: string[] = []
+  const report: Report = (where, _, message) => problems.push(`${where.join('.')}: ${message}`)
   const rule = compileRule(options, { currency, where: [], report })
-  if (!rule) throw new Error(said.join('; '))
-  return { rule, most: new Mosts(rule) }
+  if (!rule) throw new Error(problems.join('; '))
+  return { rule, worstCase: new WorstCaseCosts(rule) }
 }
 
 export const overridden = (

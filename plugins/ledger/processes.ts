@@ -1,4 +1,4 @@
-/** What of anyone's money goes back with a process that is dead, in the list that buries it. */
+/** Statements that release what a crashed process held, for the list that reaps it. */
 import type { Sql, Statement } from '../../engine/plugin.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `ledger: ${name}`, text })
@@ -7,7 +7,7 @@ const RELEASE_ALL = sql(
   'release all',
   "UPDATE charges SET state = 'released', closed = ? WHERE process = ? AND state = 'open'",
 )
-/** A stream that was noted is charged before its process is buried: with it gone nothing would be left to be charged. */
+/** A stream with a checkpoint is charged before its process is reaped: reaping would release it. */
 const NONE_NOTED = sql(
   'none noted',
   "UPDATE charges SET noted = noted WHERE process = ? AND state = 'open' AND noted IS NOT NULL",
@@ -20,7 +20,7 @@ const UNRESERVE_ALL = sql(
 )
 const DROP_SHARES = sql('drop shares', 'DELETE FROM shares WHERE process = ?')
 
-/** Its open charges are released, its shares are everybody's again. Rejects with CHARGES_NOTED: see `settleNoted`. */
+/** Releases open charges and returns leases. Rejects with CHARGES_NOTED: see `settleCheckpoints`. */
 export const giveAllBack = (process: string, now: number): readonly Statement[] => [
   { sql: NONE_NOTED, values: [process], rows: 0, otherwise: 'CHARGES_NOTED' },
   { sql: RELEASE_ALL, values: [now, process] },

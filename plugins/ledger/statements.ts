@@ -1,4 +1,4 @@
-/** Pure statements over the ledger: whoever writes may put them into one list with their own. */
+/** The statements of the ledger. Pure: callers combine them with their own in one list. */
 import type { Sql, Statement, Value } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE, whileRegistered } from '../../engine/store/registered.ts'
 import { walletOf } from './wallet.ts'
@@ -7,18 +7,18 @@ const sql = (name: string, text: string): Sql => ({ name: `ledger: ${name}`, tex
 
 // ---------------------------------------------------------------- charges
 
-/** A call that is paid for, from before its first byte on. */
+/** The hold of a call, written before its first byte leaves. */
 export interface Hold {
   readonly request: string
   readonly account: number
   readonly key: number | undefined
-  /** Whether it was taken from the key's quota too. */
+  /** Whether the amount was taken from the key's quota too. */
   readonly keyHeld: boolean
-  /** Whose shares it was taken from. */
+  /** The process from whose leases the amount was taken. */
   readonly process: string
   readonly route: string
   readonly model: string
-  /** The configuration whose prices it is held at, and the rule itself: a reload changes neither. */
+  /** The configuration version and its price rule, frozen: a reload changes neither. */
   readonly version: number
   readonly rule: string
   /** Nanos. */
@@ -26,18 +26,18 @@ export interface Hold {
   /** ms since 1970. */
   readonly opened: number
 }
-/** What a call has cost. `amount` is never more than what is held for it. */
+/** The cost of a call. `amount` never exceeds the hold. */
 export interface Settlement {
   readonly request: string
   readonly amount: bigint
-  /** What it cost beyond that. */
+  /** Nanos that the call cost beyond `amount`. */
   readonly uncollected: bigint
   readonly estimated: boolean
   /** JSON. */
   readonly usage: string
   readonly lines: string
   readonly closed: number
-  /** Of the account and its key: the trigger changes them. */
+  /** The wallets of the account and its key: the trigger changes them. */
   readonly wallets: readonly number[]
 }
 
@@ -46,8 +46,8 @@ const OPEN = whileRegistered(
   `INSERT INTO charges (request, account, key, process, route, model, version, rule, state, held, opened, key_held)
    SELECT ?, ?, ?, id, ?, ?, ?, ?, 'open', ?, ?, CAST(? AS BIGINT) FROM ${PROCESSES_TABLE} WHERE id = ?`,
 )
-/** The place of a charge among the credits: behind those that are in the books by now. What pays for
- *  the charge was leased before, so that every credit it needs is among them. */
+/** Orders a charge behind all credits that exist now. The money of the charge was leased before, so
+ *  every credit it needs is among them. */
 export const SERIAL_NOW = '(SELECT coalesce(max(id), 0) FROM credits)'
 const SETTLE = sql(
   'settle',
@@ -68,7 +68,7 @@ const HOLD_MORE = sql(
   "UPDATE charges SET held = ? WHERE request = ? AND state = 'open' AND held < ?",
 )
 
-/** Rejects with CHARGE_EXISTS, or SHARE_GONE when the process was taken for dead: nobody would bury it twice. */
+/** Rejects with CHARGE_EXISTS, or SHARE_GONE when the process was expelled. */
 export const openCharge = (hold: Hold): Statement => ({
   sql: OPEN,
   values: [
@@ -79,7 +79,7 @@ export const openCharge = (hold: Hold): Statement => ({
   otherwise: 'SHARE_GONE',
   violates: { 'charges.request': 'CHARGE_EXISTS', charges_pkey: 'CHARGE_EXISTS' },
 })
-/** The wallets follow by themselves. Rejects with CHARGE_CLOSED. */
+/** A trigger updates the wallets. Rejects with CHARGE_CLOSED. */
 export const settleCharge = (settlement: Settlement): Statement => ({
   sql: SETTLE,
   values: [
@@ -90,23 +90,23 @@ export const settleCharge = (settlement: Settlement): Statement => ({
   otherwise: 'CHARGE_CLOSED',
   locks: settlement.wallets.map(lockOf),
 })
-/** The rows that a trigger changes behind a statement's back. */
+/** Locks a row that a trigger will change. */
 export const lockOf = (wallet: number) => ({ table: 'wallets', column: 'id', value: wallet })
-/** Nothing is charged. Rejects with CHARGE_CLOSED. */
+/** Closes a hold without a charge. Rejects with CHARGE_CLOSED. */
 export const releaseCharge = (request: string, closed: number): Statement => ({
   sql: RELEASE,
   values: [closed, request],
   rows: 1,
   otherwise: 'CHARGE_CLOSED',
 })
-/** More of the process's share is held for it. Rejects with CHARGE_CLOSED. */
+/** Adds `by` nanos of the process's lease to the hold. Rejects with CHARGE_CLOSED. */
 export const extendCharge = (request: string, by: bigint): Statement => ({
   sql: EXTEND,
   values: [by, request],
   rows: 1,
   otherwise: 'CHARGE_CLOSED',
 })
-/** As much as that, where it is less: for whoever cannot know which of its extensions came through. */
+/** Raises a hold to `held` nanos where it is lower: after extensions whose result is unknown. */
 export const holdAtLeast = (request: string, held: bigint): Statement => ({
   sql: HOLD_MORE,
   values: [held, request, held],
@@ -115,7 +115,8 @@ export const holdAtLeast = (request: string, held: bigint): Statement => ({
 // ---------------------------------------------------------------- shares
 
 const ROOM = 'balance + overdraft - reserved'
-/** One share may take this part of what is left; a wallet with little left gives no more than is needed now. */
+/** The largest part of the available balance that one lease gets; a nearly empty wallet grants only
+ *  what is needed now. */
 const PART = `(${ROOM}) / 8`
 const GRANT = sql(
   'grant',
@@ -123,7 +124,7 @@ const GRANT = sql(
    WHERE id = ? AND ${ROOM} >= ? RETURNING granted, balance`,
 )
 const RESERVE = sql('reserve', 'UPDATE wallets SET reserved = reserved + granted WHERE id = ?')
-/** What other processes than this one have of a wallet and hold for no call, and what nobody has. */
+/** The part of a wallet that this process could get: not leased, or leased by other processes and unused. */
 export const ELSEWHERE = sql(
   'elsewhere',
   `SELECT w.balance + w.overdraft - w.reserved
@@ -146,19 +147,20 @@ const SHRINK = sql(
 )
 const UNRESERVE = sql('unreserve', 'UPDATE wallets SET reserved = reserved - ? WHERE id = ?')
 
-/** What a wallet has beside what this process has of it. */
+/** The balance of a wallet less the lease of this process. */
 export const OUTSIDE = sql(
   'outside',
   `SELECT w.balance - coalesce(s.amount, 0) AS outside
    FROM wallets w LEFT JOIN shares s ON s.wallet = w.id AND s.process = ? WHERE w.id = ?`,
 )
 export const ROOM_IN = sql('room', `SELECT ${ROOM} AS room FROM wallets WHERE id = ?`)
-/** An amount as the store tells it. */
+/** Nanos from a column. */
 export const nanosOf = (value: Value | undefined): bigint =>
   typeof value === 'number' || typeof value === 'bigint' ? BigInt(value) : 0n
 
-/** At least `least`, `wanted` where there is plenty. The first statement returns `granted` and the wallet's `balance`, the
- *  last the `amount` of the whole share. Rejects with INSUFFICIENT, or SHARE_GONE when the process was taken for dead. */
+/** Leases at least `least` nanos, up to `wanted`. The first statement returns `granted` and the
+ *  wallet's `balance`, the last the `amount` of the whole lease. Rejects with INSUFFICIENT, or
+ *  SHARE_GONE when the process was expelled. */
 export const leaseShare = (
   process: string,
   wallet: number,
@@ -174,7 +176,7 @@ export const leaseShare = (
   { sql: RESERVE, values: [wallet], rows: 1 },
   { sql: KEEP_SHARE, values: [process, wallet], rows: 1, otherwise: 'SHARE_GONE' },
 ]
-/** Rejects with SHARE_GONE when the process was taken for dead. */
+/** Rejects with SHARE_GONE when the process was expelled. */
 export const returnShare = (
   process: string,
   wallet: number,
@@ -201,7 +203,8 @@ const OVERDRAFT = sql(
    WHERE id = ?`,
 )
 
-/** Harmless when it is there: it stays as it is then. `quota`: nanos it may spend; undefined: it only counts. */
+/** Creates a wallet; an existing one stays unchanged. `quota`: nanos it may spend; undefined: it only
+ *  counts usage. */
 export const openWallet = (wallet: number, quota: bigint | undefined): Statement => ({
   sql: OPEN_WALLET,
   values: [wallet, quota ?? 0n, quota === undefined ? 0 : 1],
@@ -209,9 +212,9 @@ export const openWallet = (wallet: number, quota: bigint | undefined): Statement
 export interface Credit {
   readonly account: number
   readonly kind: 'credit' | 'debit' | 'refund'
-  /** Nanos; of a debit below zero: what was given too much is taken back. */
+  /** Nanos. Negative for a debit. */
   readonly amount: bigint
-  /** What is refunded: each call once. */
+  /** The refunded call. Unique: a call is refunded once. */
   readonly request?: string
   readonly note: string
   readonly at: number
@@ -231,7 +234,7 @@ export const addCredit = (credit: Credit): Statement => ({
     credits_request_key: 'ALREADY_REFUNDED',
   },
 })
-/** Nanos below zero that the account may go. Rejects with OVERDRAWN when it is further down already. */
+/** Sets how many nanos below zero the account may go. Rejects with OVERDRAWN when it is lower already. */
 export const setOverdraft = (wallet: number, overdraft: bigint): Statement => ({
   sql: OVERDRAFT,
   values: [overdraft, overdraft, overdraft, wallet],

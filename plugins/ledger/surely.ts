@@ -1,17 +1,17 @@
-/** Writes whose answer may get lost on its way: the same array again is harmless, and finds out. */
+/** Retries writes whose result may get lost: writing the same array again is harmless and returns the result. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Database, Row, Statement } from '../../engine/plugin.ts'
 import { isCode } from './faults.ts'
 
-const TRIES = 5
+const ATTEMPTS = 5
 /** ms. */
 const PAUSE = 50
-const AGAIN = 1_000
-/** ms; a store that is silent for its whole patience is not asked again before a client is told. */
-export const ADMISSION = 500
+const RETRY_INTERVAL = 1_000
+/** ms for which a write before the first byte is retried: the client waits. */
+export const ADMISSION_TIMEOUT = 500
 
-/** Rejects with STORE_UNKNOWN as long as nobody knows whether it was written: also where the store is away by then. `within`:
- *  ms after which it is not tried again, for whoever has a client waiting. */
+/** Rejects with STORE_UNKNOWN while the result is unknown, also where the store is unavailable by
+ *  then. `within`: ms after which it is not retried. */
 export const writeSurely = async (
   database: Pick<Database, 'write'>,
   list: readonly Statement[],
@@ -19,7 +19,7 @@ export const writeSurely = async (
 ): Promise<readonly (readonly Row[])[]> => {
   const until = performance.now() + within
   let doubt: unknown
-  for (let left = TRIES; ; left--) {
+  for (let left = ATTEMPTS; ; left--) {
     try {
       return await database.write(list)
     } catch (thrown) {
@@ -30,23 +30,23 @@ export const writeSurely = async (
     }
   }
 }
-/** The same, and asked about for as long as nobody knows, while `open` says that somebody wants to. */
+/** The same, retried until the result is known, as long as `isWanted` returns true. */
 export const writeDecided = async (
   database: Pick<Database, 'write'>,
   list: readonly Statement[],
-  open: () => boolean,
+  isWanted: () => boolean,
 ): Promise<readonly (readonly Row[])[]> => {
   for (;;) {
     try {
       return await writeSurely(database, list)
     } catch (thrown) {
-      if (!open() || !isCode(thrown, 'STORE_UNKNOWN')) throw thrown
+      if (!isWanted() || !isCode(thrown, 'STORE_UNKNOWN')) throw thrown
     }
-    await pause(AGAIN)
+    await pause(RETRY_INTERVAL)
   }
 }
 
-/** Changes nothing: what this process wrote before it is decided when this is. */
+/** Changes nothing: once it is written, the results of all earlier writes of this process are known. */
 export const BARRIER: Statement = {
   sql: { name: 'ledger: barrier', text: 'UPDATE wallets SET granted = granted WHERE id = 0' },
   values: [],

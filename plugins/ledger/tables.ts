@@ -1,5 +1,5 @@
-/** The tables of the ledger, in nanos and ms. Balances are kept by triggers: whoever closes a charge, the wallets follow
- *  in the same statement, and no code path can forget to. */
+/** The tables of the ledger, in nanos and ms. Triggers update the wallets in the statement that closes
+ *  a charge, so that no code path can omit it. */
 import type { Migration } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/registered.ts'
 import { OWNER_COLUMNS, walletInSql } from './wallet.ts'
@@ -61,13 +61,13 @@ const SETTLED = `
     UPDATE wallets SET balance = balance - NEW.amount, used = used + NEW.amount,
         reserved = reserved - NEW.amount * limited
       WHERE id IN (${walletInSql.account('NEW.account')}, ${walletInSql.key('NEW.key')});`
-/** A refund gives the account its money back; what a key has used of its quota stays used. */
+/** A refund credits the account; the used quota of a key stays used. */
 const CREDITED = `
     UPDATE wallets SET balance = balance + NEW.amount,
         used = used - CASE WHEN NEW.kind = 'refund' THEN NEW.amount ELSE 0 END
       WHERE id = ${walletInSql.account('NEW.account')};`
 
-/** SQLite changes no constraint of a table that is there: it is made anew. */
+/** SQLite cannot change a constraint of an existing table: the table is created again. */
 const DEBITS = `
   CREATE TABLE credits_anew (
     id BIGINT PRIMARY KEY,
@@ -88,7 +88,7 @@ const DEBITS_ON_POSTGRES = `
   ALTER TABLE credits DROP CONSTRAINT credits_kind_check;
   ALTER TABLE credits ADD CHECK (kind IN ('credit', 'debit', 'refund')), ADD CHECK (kind <> 'debit' OR amount < 0)`
 
-/** `key_held`: whether the quota of the key held for the call, whatever the key has by now; null: as its wallet says. */
+/** `key_held`: whether the call was held against the quota of its key; null: as the key's wallet says. */
 const KEY_HELD = 'ALTER TABLE charges ADD COLUMN key_held BIGINT'
 const SETTLED_AS_HELD = `
     UPDATE shares SET amount = amount - NEW.amount
@@ -99,18 +99,18 @@ const SETTLED_AS_HELD = `
           CASE WHEN ${walletInSql.isAccount('id')} OR NEW.key_held IS NULL THEN limited ELSE NEW.key_held END
       WHERE id IN (${walletInSql.account('NEW.account')}, ${walletInSql.key('NEW.key')});`
 
-/** Of an open charge whose process died: how far its stream had come (`usage`: the rest of what it used), and the attributes of
- *  the request that its price goes by. */
+/** The checkpoint of an open charge: output tokens so far (`noted`; other meters in `usage`), and the
+ *  request attributes that its price depends on. */
 const NOTED = `
   ALTER TABLE charges ADD COLUMN noted BIGINT;
   ALTER TABLE charges ADD COLUMN attributes TEXT`
 
-/** Of a settled charge: the `id` of the last credit before it. With it the entries of an account have
- *  an order that no clock changes: a credit, then the charges that name it. Null: settled before this
- *  column was there. */
+/** The `id` of the last credit before a settled charge. It orders the entries of an account
+ *  independent of clocks: a credit, then the charges that name it. Null: settled before this column
+ *  existed. */
 const SERIAL = 'ALTER TABLE charges ADD COLUMN serial BIGINT'
 
-/** Whose a wallet is, for statements that join wallets by their owners. */
+/** Generated owner columns, for statements that join wallets by owner. */
 const owners = (kind: 'VIRTUAL' | 'STORED'): string =>
   Object.entries(OWNER_COLUMNS)
     .map(
@@ -140,7 +140,7 @@ export const migrations: readonly Migration[] = [
   CREATE FUNCTION tollgate_credited() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${CREDITED} RETURN NULL; END $$;
   CREATE TRIGGER credits_made AFTER INSERT ON credits FOR EACH ROW EXECUTE FUNCTION tollgate_credited()`,
   },
-  // A call that is charged in one row moves the wallets as one that was held before does.
+  // A call that is charged in one row changes the wallets like one that was held before.
   {
     number: 2,
     text: `CREATE TRIGGER charges_made AFTER INSERT ON charges
@@ -148,13 +148,13 @@ export const migrations: readonly Migration[] = [
     postgres: `CREATE TRIGGER charges_made AFTER INSERT ON charges FOR EACH ROW
     WHEN (NEW.state = 'settled') EXECUTE FUNCTION tollgate_settled()`,
   },
-  // Who lives is asked of the engine. Those that the ledger knew are looked at there, and found.
+  // Process membership moves to the engine, with the processes that the ledger knew.
   {
     number: 3,
     text: `INSERT INTO ${PROCESSES_TABLE} (id, beat) SELECT id, 0 FROM ledger_processes;
   DROP TABLE ledger_processes`,
   },
-  // What it did is said with the row, for all that one commit charges: see `chargeAtOnce`.
+  // A summed statement beside the row replaces it: see `singleRowCharge`.
   {
     number: 4,
     text: 'DROP TRIGGER charges_made',

@@ -20,5 +20,5 @@ export const fault = errors({
 })
 
 /** The same, and where the caller stands. */
-export const asRefused = (reason: Fault, headers: Headers): Fault =>
+export const withRateLimitHeaders = (reason: Fault, headers: Headers): Fault =>
   Object.assign(reason, { headers: { ...reason.headers, ...headers } })

@@ -1,7 +1,7 @@
 /** The kinds of limits: each lets one exchange of a caller in or throws, and knows what its end gives back. */
 import type { Allowance, Fault, Lent } from '../../engine/plugin.ts'
 import { fault } from './faults.ts'
-import type { Counted, Standing } from './headers.ts'
+import type { CountedUnit, WindowState } from './headers.ts'
 import { type Limits, type Rate, rateOf } from './section.ts'
 
 /** Whom a limit counts. */
@@ -10,44 +10,44 @@ export type Scope = 'key' | 'account' | 'model'
 export interface Gate {
   readonly scope: Scope
   /** What clients are told of. */
-  readonly counted: Counted | undefined
+  readonly counted: CountedUnit | undefined
   /** What one exchange takes of it: one, or its tokens. */
   readonly inTokens: boolean
   readonly allowance: Allowance
   /** Where a caller stands. */
-  standing(caller: string): Standing | undefined
+  stateOf(caller: string): WindowState | undefined
   refusal(caller: string, amount: bigint): Fault
   /** The exchange has ended: it took `amount` out of `window`, and `used` tell how many tokens it was. */
-  leave(caller: string, amount: bigint, window: number | undefined, used: bigint): void
+  release(caller: string, amount: bigint, window: number | undefined, used: bigint): void
 }
 type Member = keyof Limits
-type Open = (host: Pick<Lent, 'allowance'>, scope: Scope, name: string, limit: string) => Gate
+type CreateGate = (host: Pick<Lent, 'allowance'>, scope: Scope, name: string, limit: string) => Gate
 
 /** First what is given back when a later one refuses: what was refused must not count. */
 export const MEMBERS: readonly Member[] = ['concurrency', 'tokens', 'requests']
 
-const standings =
+const windowStates =
   (allowance: Allowance, { amount, ms }: Rate) =>
-  (caller: string): Standing => {
+  (caller: string): WindowState => {
     const { left, ms: wait } = allowance.reading(caller) ?? { left: 0n, ms }
     return { limit: amount, left, ms: wait }
   }
 const seconds = (allowance: Allowance, caller: string): number =>
   Math.max(1, Math.ceil(allowance.wait(caller) / 1_000))
-const after = (wait: number, more = {}) => ({
+const retryAfter = (wait: number, more = {}) => ({
   headers: { 'retry-after': String(wait), ...more },
 })
 /** What clients made by the same generator as OpenAI's and Anthropic's look at first. */
-const NEVER = { 'x-should-retry': 'false' }
+const NO_RETRY = { 'x-should-retry': 'false' }
 
-export const OPEN: Readonly<Record<Member, Open>> = {
+export const GATES: Readonly<Record<Member, CreateGate>> = {
   concurrency(host, scope, name, limit) {
     const allowance = host.allowance(name, { held: { amount: BigInt(limit) } })
     return {
       ...{ scope, allowance, counted: undefined, inTokens: false },
-      standing: () => undefined,
+      stateOf: () => undefined,
       refusal: () => fault('CONCURRENCY_EXCEEDED', [limit]),
-      leave: (caller, amount) => allowance.give(caller, amount),
+      release: (caller, amount) => allowance.give(caller, amount),
     }
   },
   tokens(host, scope, name, limit) {
@@ -56,14 +56,18 @@ export const OPEN: Readonly<Record<Member, Open>> = {
     const allowance = host.allowance(name, { window: { amount: most, ms, returns: true } })
     return {
       ...{ scope, allowance, counted: 'tokens', inTokens: true },
-      standing: standings(allowance, rate),
+      stateOf: windowStates(allowance, rate),
       refusal(caller, amount) {
         const wait = seconds(allowance, caller)
         return amount > most
-          ? fault('TOKENS_TOO_MANY', [String(amount), String(most), per], after(wait, NEVER))
-          : fault('TOKENS_LIMITED', [String(most), per, String(amount), wait], after(wait))
+          ? fault(
+              'TOKENS_TOO_MANY',
+              [String(amount), String(most), per],
+              retryAfter(wait, NO_RETRY),
+            )
+          : fault('TOKENS_LIMITED', [String(most), per, String(amount), wait], retryAfter(wait))
       },
-      leave(caller, amount, window, used) {
+      release(caller, amount, window, used) {
         if (used > amount) allowance.spend(caller, used - amount)
         else if (used < amount) allowance.give(caller, amount - used, window)
       },
@@ -75,12 +79,12 @@ export const OPEN: Readonly<Record<Member, Open>> = {
     const allowance = host.allowance(name, { window: { amount: most, ms } })
     return {
       ...{ scope, allowance, counted: 'requests', inTokens: false },
-      standing: standings(allowance, rate),
+      stateOf: windowStates(allowance, rate),
       refusal(caller) {
         const wait = seconds(allowance, caller)
-        return fault('RATE_LIMITED', [String(most), per, wait], after(wait))
+        return fault('RATE_LIMITED', [String(most), per, wait], retryAfter(wait))
       },
-      leave() {},
+      release() {},
     }
   },
 }

@@ -2,7 +2,7 @@
 import type { Headers } from '../../engine/plugin.ts'
 
 /** The standing of one window. */
-export interface Standing {
+export interface WindowState {
   readonly limit: bigint
   /** Below zero when more was used than allowed. */
   readonly left: bigint
@@ -10,14 +10,14 @@ export interface Standing {
   readonly ms: number
 }
 /** What can be told of: the other limits have no header that any client reads. */
-export type Counted = 'requests' | 'tokens'
-export type Standings = Partial<Record<Counted, Standing>>
-export type Tell = (standings: Standings) => Headers
+export type CountedUnit = 'requests' | 'tokens'
+export type WindowStates = Partial<Record<CountedUnit, WindowState>>
+export type RateLimitHeaders = (standings: WindowStates) => Headers
 
-interface Spelling {
-  limit(counted: Counted): string
-  remaining(counted: Counted): string
-  reset(counted: Counted): string
+interface HeaderNames {
+  limit(counted: CountedUnit): string
+  remaining(counted: CountedUnit): string
+  reset(counted: CountedUnit): string
   until(ms: number): string
 }
 
@@ -30,10 +30,10 @@ const duration = (ms: number): string => {
   return minutes > 0 ? `${minutes}m${seconds % 60}s` : `${seconds}s`
 }
 /** RFC 3339, to the second that is surely behind it. */
-const moment = (ms: number): string =>
+const timestamp = (ms: number): string =>
   new Date(Math.ceil((Date.now() + ms) / 1_000) * 1_000).toISOString().replace('.000Z', 'Z')
 
-const SPELLINGS: Readonly<Record<string, Spelling>> = {
+const DIALECT_HEADERS: Readonly<Record<string, HeaderNames>> = {
   openai: {
     limit: counted => `x-ratelimit-limit-${counted}`,
     remaining: counted => `x-ratelimit-remaining-${counted}`,
@@ -44,14 +44,14 @@ const SPELLINGS: Readonly<Record<string, Spelling>> = {
     limit: counted => `anthropic-ratelimit-${counted}-limit`,
     remaining: counted => `anthropic-ratelimit-${counted}-remaining`,
     reset: counted => `anthropic-ratelimit-${counted}-reset`,
-    until: moment,
+    until: timestamp,
   },
 }
-const COUNTED: readonly Counted[] = ['requests', 'tokens']
+const COUNTED: readonly CountedUnit[] = ['requests', 'tokens']
 
 /** Of a dialect that has none: nothing. */
-export const tellerOf = (dialect: unknown): Tell => {
-  const spelling = typeof dialect === 'string' ? SPELLINGS[dialect] : undefined
+export const rateLimitHeadersOf = (dialect: unknown): RateLimitHeaders => {
+  const spelling = typeof dialect === 'string' ? DIALECT_HEADERS[dialect] : undefined
   if (!spelling) return () => ({})
   return standings => {
     const headers: Headers = {}

@@ -3,11 +3,11 @@ import type { Exchange, Host, Next, Plugin } from '../../engine/plugin.ts'
 import { networkOf } from '../credentials/network.ts'
 import { dialectOf } from '../dialects/index.ts'
 import { ACCOUNT, type Account, MODEL } from '../slots.ts'
-import { type Gate, MEMBERS, OPEN, type Scope } from './gates.ts'
-import { type Tell, tellerOf } from './headers.ts'
+import { GATES, type Gate, MEMBERS, type Scope } from './gates.ts'
+import { type RateLimitHeaders, rateLimitHeadersOf } from './headers.ts'
+import { LimitTicket } from './limit-ticket.ts'
 import { problemsIn } from './problems.ts'
 import { type Limits, ROUTE, type RouteLimits, SECTION, type Section } from './section.ts'
-import { Stay } from './stay.ts'
 
 export default {
   schema: ROUTE,
@@ -19,29 +19,30 @@ export default {
   default: {},
   setup(options, host) {
     const gates = new Gates(options, host)
-    const tell = tellerOf(dialectOf(host.route))
+    const tell = rateLimitHeadersOf(dialectOf(host.route))
     return {
       handle(exchange, next) {
         const through = gates.of(exchange)
         // Where no limit is set there is no promise, and nothing on the way up.
-        return through.length === 0 ? next() : passAll(through, tell, exchange, next)
+        return through.length === 0 ? next() : passGates(through, tell, exchange, next)
       },
       explain: exchange => ({ ...options, ...exchange.slots.get(ACCOUNT)?.key?.limits }),
     }
   },
 } satisfies Plugin<RouteLimits>
 
-const passAll = async (
+const passGates = async (
   gates: readonly Gate[],
-  tell: Tell,
+  toHeaders: RateLimitHeaders,
   exchange: Exchange,
   next: Next,
 ): Promise<void> => {
   const account = exchange.slots.get(ACCOUNT)
-  const stay = new Stay(exchange)
-  for (const gate of gates) await stay.pass(gate, CALLERS[gate.scope](account, exchange), tell)
+  const ticket = new LimitTicket(exchange)
+  for (const gate of gates)
+    await ticket.pass(gate, CALLERS[gate.scope](account, exchange), toHeaders)
   await next()
-  stay.tell(tell)
+  ticket.tell(toHeaders)
 }
 
 /** Which gates an exchange of this route meets: found once per spelling, key and model. */
@@ -49,8 +50,8 @@ class Gates {
   readonly #host: Host
   readonly #route: RouteLimits
   readonly #section: Section
-  readonly #usual: readonly Gate[]
-  readonly #byName: boolean
+  readonly #defaultGates: readonly Gate[]
+  readonly #hasNamedModels: boolean
   /** Gates of keys with limits of their own, and of models with a name under `limits:`. */
   readonly #found = new WeakMap<object, Map<string, readonly Gate[]>>()
 
@@ -58,14 +59,14 @@ class Gates {
     this.#host = host
     this.#route = route
     this.#section = host.section<Section>('limits')
-    this.#byName = Object.keys(this.#section.models ?? {}).length > 0
-    this.#usual = this.#build(undefined, '')
+    this.#hasNamedModels = Object.keys(this.#section.models ?? {}).length > 0
+    this.#defaultGates = this.#build(undefined, '')
   }
   of({ slots }: Exchange): readonly Gate[] {
     const own = slots.get(ACCOUNT)?.key?.limits
-    const model = this.#byName ? (slots.get(MODEL)?.entry ?? '') : ''
-    const named = this.#byName && this.#section.models?.[model] !== undefined ? model : ''
-    if (!own && named === '') return this.#usual
+    const model = this.#hasNamedModels ? (slots.get(MODEL)?.entry ?? '') : ''
+    const named = this.#hasNamedModels && this.#section.models?.[model] !== undefined ? model : ''
+    if (!own && named === '') return this.#defaultGates
     const known = this.#found.get(own ?? this.#section) ?? new Map<string, readonly Gate[]>()
     this.#found.set(own ?? this.#section, known)
     const gates = known.get(named) ?? this.#build(own, named)
@@ -81,7 +82,7 @@ class Gates {
       const gate = (scope: Scope, at: string, limits: Limits | undefined): Gate[] => {
         const limit = limits?.[member]
         const name = `limit/${member}/${scope}/${at}`
-        return limit === undefined ? [] : [OPEN[member](this.#host, scope, name, String(limit))]
+        return limit === undefined ? [] : [GATES[member](this.#host, scope, name, String(limit))]
       }
       // A key's own limit stands in the place of the others for keys.
       const keys =

@@ -8,12 +8,12 @@ const TOKENS: readonly Meter[] = [
   ...(['audio_input', 'audio_output', 'image_input'] as const),
 ]
 /** Of English text; of others a token is fewer letters, but those have more bytes. */
-const BYTES = 4
+const BYTES_PER_TOKEN = 4
 
-const forBytes = (bytes: number): bigint => BigInt(Math.max(1, Math.ceil(bytes / BYTES)))
+const forBytes = (bytes: number): bigint => BigInt(Math.max(1, Math.ceil(bytes / BYTES_PER_TOKEN)))
 
 /** At least one. Without a promise where the head says the size: nearly always. Files are no text. */
-export const estimate = ({ request, kind, slots }: Exchange): bigint | Promise<bigint> => {
+export const estimateTokens = ({ request, kind, slots }: Exchange): bigint | Promise<bigint> => {
   const { 'content-length': length, 'transfer-encoding': coding } = request.headers
   if (kind === 'websocket' || (length === undefined && coding === undefined)) return 1n
   const files = slots.get(FILES) ?? 0
@@ -22,7 +22,7 @@ export const estimate = ({ request, kind, slots }: Exchange): bigint | Promise<b
 }
 
 /** What a call that was estimated at so much has used in the end. */
-export const used = ({ slots }: Exchange, { status }: Outcome, estimated: bigint): bigint => {
+export const tokensUsed = ({ slots }: Exchange, { status }: Outcome, estimated: bigint): bigint => {
   const usage = slots.get(USAGE)
   // Nobody counted: a call that was refused used nothing, any other what was thought.
   if (!usage) return status >= 400 ? 0n : estimated

@@ -15,7 +15,7 @@ const fault = errors({
     'Nobody wants event "%s": its account has no webhook URL, or its receiver answered 410 and the URL has to be saved again',
   ],
 })
-const SHOWN = 100
+const MAX_EVENTS = 100
 const STATES: readonly unknown[] = ['pending', 'delivered', 'failed']
 
 const verbs: Readonly<Record<string, Verb>> = {
@@ -30,8 +30,8 @@ const verbs: Readonly<Record<string, Verb>> = {
       if (state !== null && !STATES.includes(state))
         throw new UsageError(`--state is one of ${STATES.join(', ')}`)
       const wanted = state === null ? null : String(state)
-      const rows = await database.read(LIST, [wanted, wanted, SHOWN])
-      return { rows: rows.map(shown) }
+      const rows = await database.read(LIST, [wanted, wanted, MAX_EVENTS])
+      return { rows: rows.map(rowOf) }
     },
   },
   replay: {
@@ -45,11 +45,11 @@ const verbs: Readonly<Record<string, Verb>> = {
         throw thrown.code === 'NO_ENDPOINT' ? fault('EVENT_UNWANTED', [id]) : thrown
       })
       const [after = found] = await database.read(FIND, [id])
-      return { rows: [shown(after)] }
+      return { rows: [rowOf(after)] }
     },
   },
 }
-const shown = (row: Row) => {
+const rowOf = (row: Row) => {
   const { id, state, attempts, created, next, message } = showDelivery(row)
   return {
     id,

@@ -5,13 +5,13 @@ import { balanceInSql } from '../ledger/views/wallets.ts'
 import { walletOf } from '../ledger/wallet.ts'
 import { ATTEMPTS } from '../webhooks/schedule.ts'
 import { enqueue, makeEventId, OPEN_ENDPOINTS } from '../webhooks/statements.ts'
-import { bodyOf } from './event.ts'
+import { eventBody } from './event.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `notifications: ${name}`, text })
 
 /** ms. What happens within it is told once, at its end, with the balance of the last crossing. */
-const MERGE = 600_000
-const MOST = 100
+const MERGE_WINDOW = 600_000
+const PAGE = 100
 
 /** Those whose ten minutes are over (since then; how many), and whether anybody is to be told. */
 const READY = sql(
@@ -40,7 +40,7 @@ const FORGET = sql('forget crossing', 'DELETE FROM notification_crossings WHERE 
 
 /** Where a threshold is raised above the present balance, or is first there while the balance is below it. Stands before
  *  the statements that change it. */
-export const crossByHand = (account: number, threshold: bigint, now: number): Statement => ({
+export const recordCrossing = (account: number, threshold: bigint, now: number): Statement => ({
   sql: CROSS,
   values: [account, now, account, threshold, account],
 })
@@ -51,9 +51,9 @@ type Store = Pick<Database, 'read' | 'write' | 'now'>
 export const moveCrossings = async (database: Store): Promise<number> => {
   const now = await database.now()
   let moved = 0
-  for (const row of await database.read(READY, [now - MERGE, MOST])) {
+  for (const row of await database.read(READY, [now - MERGE_WINDOW, PAGE])) {
     try {
-      await database.write(listOf(row, now))
+      await database.write(statementsOf(row, now))
       if (row.endpoint !== null) moved++
     } catch (thrown) {
       // Another crossing took its place, or its endpoint went: the next look sees how it is now.
@@ -64,7 +64,7 @@ export const moveCrossings = async (database: Store): Promise<number> => {
   return moved
 }
 
-const listOf = (row: Row, now: number): readonly Statement[] => {
+const statementsOf = (row: Row, now: number): readonly Statement[] => {
   const [account, balance] = [Number(row.account), BigInt(row.balance as bigint | number)]
   const take: Statement = {
     sql: TAKE,
@@ -75,7 +75,7 @@ const listOf = (row: Row, now: number): readonly Statement[] => {
   }
   // Nobody is there to be told. Whoever comes back is told when the endpoint is opened, if it is still so.
   if (row.endpoint === null) return [take]
-  const event = { id: makeEventId(now), endpoint: account, body: bodyOf(balance) }
+  const event = { id: makeEventId(now), endpoint: account, body: eventBody(balance) }
   return [
     take,
     enqueue({ ...event, attempts: ATTEMPTS, now }),

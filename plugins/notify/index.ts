@@ -6,7 +6,7 @@ import { commands } from './commands.ts'
 import { moveCrossings } from './crossings.ts'
 import { type Change, saveSettings, showDelivery, showSettings } from './settings.ts'
 import { migrations } from './tables.ts'
-import { tryDelivery } from './trial.ts'
+import { tryDelivery } from './test-delivery.ts'
 
 type Action = 'show' | 'save' | 'test'
 
@@ -23,7 +23,7 @@ export default {
   migrations,
   commands,
   setup(action, host) {
-    work(host)
+    registerJob(host)
     const act = ACTIONS[action]
     return {
       answers: true,
@@ -36,15 +36,15 @@ export default {
   },
 } satisfies Plugin<Action>
 
-const ok = (shown: Json): Json => ({ success: true, message: '', data: shown })
+const success = (shown: Json): Json => ({ success: true, message: '', data: shown })
 
-type Act = (account: number, exchange: Exchange, host: Host) => Promise<Json>
-const ACTIONS: Readonly<Record<Action, Act>> = {
-  show: async (account, _, { database }) => ok(await showSettings(database, account)),
+type ActionHandler = (account: number, exchange: Exchange, host: Host) => Promise<Json>
+const ACTIONS: Readonly<Record<Action, ActionHandler>> = {
+  show: async (account, _, { database }) => success(await showSettings(database, account)),
   async save(account, { request }, host) {
     const change = (await request.json()) as Change
     const secret = await saveSettings(host.database, account, change, host)
-    return ok(await showSettings(host.database, account, secret))
+    return success(await showSettings(host.database, account, secret))
   },
   async test(account, _, { database }) {
     const tried = showDelivery(await tryDelivery(database, account))
@@ -54,7 +54,7 @@ const ACTIONS: Readonly<Record<Action, Act>> = {
 }
 
 /** Every route asks for it; of one name only one runs. */
-const work = (host: Host): void => {
+const registerJob = (host: Host): void => {
   const refill = async (): Promise<void> => {
     const moved = await moveCrossings(host.database)
     if (moved > 0) host.metrics.count('webhook_events_total', {}, moved)

@@ -4,7 +4,7 @@ import type { Database, Json, Lent, Row, Sql, Statement } from '../../engine/plu
 import { parseMoney, printMoney } from '../billing/money.ts'
 import { balanceInSql, lockWallet } from '../ledger/views/wallets.ts'
 import { admitAddress } from '../webhooks/address.ts'
-import { sentenceOf } from '../webhooks/delivery.ts'
+import { messageOf } from '../webhooks/delivery.ts'
 import { isSecret, makeSecret, maskSecret } from '../webhooks/signature.ts'
 import {
   changeSecret,
@@ -13,7 +13,7 @@ import {
   LIST_OF,
   openEndpoint,
 } from '../webhooks/statements.ts'
-import { crossByHand, forgetCrossing } from './crossings.ts'
+import { forgetCrossing, recordCrossing } from './crossings.ts'
 
 const fault = errors({
   WEBHOOK_SECRET: [
@@ -38,7 +38,7 @@ const THRESHOLD = sql(
   `INSERT INTO notification_settings (account, threshold) VALUES (?, ?)
    ON CONFLICT (account) DO UPDATE SET threshold = excluded.threshold`,
 )
-const SHOWN = 10
+const MAX_DELIVERIES = 10
 
 export interface Settings {
   readonly threshold: bigint | undefined
@@ -54,14 +54,14 @@ type Writer = Pick<Database, 'read' | 'write' | 'now'>
 export const readSettings = async (database: Reader, account: number): Promise<Settings> => {
   const [row = {}] = await database.read(FIND, [account])
   return {
-    threshold: row.threshold == null ? undefined : nanos(row.threshold),
+    threshold: row.threshold == null ? undefined : nanosOf(row.threshold),
     url: row.url == null ? undefined : String(row.url),
     secret: row.secret == null ? undefined : String(row.secret),
     disabled: row.disabled == null ? undefined : Number(row.disabled),
-    balance: nanos(row.balance ?? 0),
+    balance: nanosOf(row.balance ?? 0),
   }
 }
-const nanos = (value: NonNullable<Row[string]>): bigint => BigInt(value as number | bigint)
+const nanosOf = (value: NonNullable<Row[string]>): bigint => BigInt(value as number | bigint)
 
 /** As the schema of the route lets it through. What is absent stays as it is. */
 export interface Change {
@@ -90,7 +90,7 @@ export const saveSettings = async (
     lockWallet(account),
     after.url === undefined || after.threshold === undefined
       ? forgetCrossing(account)
-      : crossByHand(account, after.threshold, now),
+      : recordCrossing(account, after.threshold, now),
     ...(threshold === undefined ? [] : [{ sql: THRESHOLD, values: [account, threshold] }]),
     ...endpointOf(account, url, secret ?? before.secret ?? makeSecret()),
     ...(secret === undefined ? [] : [changeSecret(account, secret)]),
@@ -125,7 +125,7 @@ export const showSettings = async (
   secret?: string,
 ): Promise<Json> => {
   const now = await readSettings(database, account)
-  const rows = await database.read(LIST_OF, [account, SHOWN])
+  const rows = await database.read(LIST_OF, [account, MAX_DELIVERIES])
   return {
     url: now.url ?? null,
     threshold: now.threshold === undefined ? null : Number(printMoney(now.threshold)),
@@ -146,7 +146,7 @@ export const showDelivery = (row: Row) => {
     next: row.state === 'pending' ? timeOf(row.due) : null,
     status: status ?? null,
     message:
-      outcome === undefined ? '' : sentenceOf({ outcome, ...(status !== undefined && { status }) }),
+      outcome === undefined ? '' : messageOf({ outcome, ...(status !== undefined && { status }) }),
   }
 }
 const timeOf = (at: unknown): string => new Date(Number(at)).toISOString()

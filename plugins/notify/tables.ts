@@ -13,7 +13,7 @@ const OWN = `${TABLES};
     balance BIGINT NOT NULL,
     at BIGINT NOT NULL)`
 
-const CROSSED = (now: string) => `
+const CROSSED_V1 = (now: string) => `
     INSERT INTO notification_crossings (account, balance, at)
       SELECT account, NEW.balance, ${now} FROM notification_settings
       WHERE account = NEW.id / 2 AND threshold > NEW.balance AND threshold <= OLD.balance
@@ -22,7 +22,7 @@ const CROSSED = (now: string) => `
 const WHEN = 'NEW.balance < OLD.balance AND NEW.id % 2 = 0'
 
 /** By what the ledger tells of a balance that falls. */
-const NOTED = (now: string): string => `
+const CROSSED = (now: string): string => `
     INSERT INTO notification_crossings (account, balance, at)
       SELECT account, NEW.balance, ${now} FROM notification_settings
       WHERE account = NEW.account AND threshold > NEW.balance AND threshold <= OLD.balance
@@ -33,13 +33,16 @@ export const migrations: readonly Migration[] = [
     number: 1,
     text: `${OWN};
   CREATE TRIGGER wallets_crossed AFTER UPDATE OF balance ON wallets
-    WHEN ${WHEN} BEGIN ${CROSSED("CAST(unixepoch('subsec') * 1000 AS INTEGER)")} END`,
+    WHEN ${WHEN} BEGIN ${CROSSED_V1("CAST(unixepoch('subsec') * 1000 AS INTEGER)")} END`,
     postgres: `${OWN};
   CREATE FUNCTION tollgate_crossed() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-    ${CROSSED('CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)')} RETURN NULL; END $$;
+    ${CROSSED_V1('CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)')} RETURN NULL; END $$;
   CREATE TRIGGER wallets_crossed AFTER UPDATE OF balance ON wallets FOR EACH ROW
     WHEN (${WHEN}) EXECUTE FUNCTION tollgate_crossed()`,
   },
   { number: 2, text: SLOW },
-  { number: 3, ...whenBalanceFalls({ name: 'wallets_crossed', call: 'tollgate_crossed' }, NOTED) },
+  {
+    number: 3,
+    ...whenBalanceFalls({ name: 'wallets_crossed', call: 'tollgate_crossed' }, CROSSED),
+  },
 ]

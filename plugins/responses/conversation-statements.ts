@@ -1,4 +1,4 @@
-/** Pure statements over conversations and what was said in them. */
+/** Statements over conversations and their turns. Pure. */
 import type { Sql, Statement } from '../../engine/plugin.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `conversations: ${name}`, text })
@@ -28,37 +28,37 @@ const CHANGE = sql(
   `UPDATE stored_turns SET items = ?
    WHERE account = ? AND conversation = ? AND created = ? AND id = ? AND items = ?`,
 )
-const FORGET = sql(
+const DELETE = sql(
   'forget',
   'DELETE FROM stored_conversations WHERE account = ? AND id = ? AND expires > ? RETURNING id',
 )
-const FORGET_TURNS = sql(
+const DELETE_TURNS = sql(
   'forget turns',
   'DELETE FROM stored_turns WHERE account = ? AND conversation = ?',
 )
-const CLEAN_TURNS = sql(
+const DELETE_EXPIRED_TURNS = sql(
   'clean turns',
   `DELETE FROM stored_turns WHERE (account, conversation) IN (SELECT account, id
    FROM stored_conversations WHERE expires <= ? ORDER BY expires LIMIT ?)`,
 )
-const CLEAN = sql(
+const DELETE_EXPIRED = sql(
   'clean',
   `DELETE FROM stored_conversations WHERE (account, id) IN (SELECT account, id
    FROM stored_conversations WHERE expires <= ? ORDER BY expires LIMIT ?) RETURNING id`,
 )
-/** One of an account's, by its id. */
+/** A conversation of an account, by its id. */
 export const FIND = sql(
   'find',
   `SELECT id, created, metadata FROM stored_conversations
    WHERE account = ? AND id = ? AND expires > ?`,
 )
-/** What was said before an instant, in order. */
+/** The turns of a conversation before an instant, in order. */
 export const TURNS = sql(
   'turns',
   `SELECT id, created, items FROM stored_turns WHERE account = ? AND conversation = ? AND created < ?
    ORDER BY created, id`,
 )
-/** One thing that was said, whichever conversation of its account it was said in. */
+/** A turn in any conversation of an account, by its id. */
 export const TURN = sql(
   'turn',
   `SELECT t.items FROM stored_turns t
@@ -75,11 +75,17 @@ export interface Conversation {
   /** JSON. */
   readonly metadata: string
 }
-export const openConversation = (of: Conversation): Statement => ({
+export const openConversation = (conversation: Conversation): Statement => ({
   sql: OPEN,
-  values: [of.account, of.id, of.created, of.expires, of.metadata],
+  values: [
+    conversation.account,
+    conversation.id,
+    conversation.created,
+    conversation.expires,
+    conversation.metadata,
+  ],
 })
-/** What was said at one instant. Nothing happens where the conversation is gone. */
+/** Adds a turn. Does nothing if the conversation was deleted. */
 export const addTurn = (
   { account, id, expires }: Pick<Conversation, 'account' | 'id' | 'expires'>,
   turn: { readonly id: string; readonly created: number; readonly items: string },
@@ -91,7 +97,7 @@ export const describeConversation = (account: number, id: string, metadata: stri
   sql: DESCRIBE,
   values: [metadata, account, id],
 })
-/** Rejects with TURN_CHANGED where it is not what it was. */
+/** Rejects with TURN_CHANGED if another request changed the turn. */
 export const changeTurn = (
   { account, id }: Pick<Conversation, 'account' | 'id'>,
   turn: { readonly id: string; readonly created: number; readonly items: string },
@@ -99,19 +105,20 @@ export const changeTurn = (
 ): Statement => ({
   sql: CHANGE,
   values: [items, account, id, turn.created, turn.id, turn.items],
-  ...{ rows: 1, otherwise: 'TURN_CHANGED' },
+  rows: 1,
+  otherwise: 'TURN_CHANGED',
 })
-/** The first returns a row where there was one. */
-export const forgetConversation = (
+/** The first statement returns a row if the conversation existed. */
+export const deleteConversation = (
   account: number,
   id: string,
   now: number,
 ): readonly Statement[] => [
-  { sql: FORGET, values: [account, id, now] },
-  { sql: FORGET_TURNS, values: [account, id] },
+  { sql: DELETE, values: [account, id, now] },
+  { sql: DELETE_TURNS, values: [account, id] },
 ]
-/** The last returns a row for each that went. */
-export const cleanConversations = (until: number, most: number): readonly Statement[] => [
-  { sql: CLEAN_TURNS, values: [until, most] },
-  { sql: CLEAN, values: [until, most] },
+/** The last statement returns a row for each deleted conversation. */
+export const deleteExpiredConversations = (until: number, limit: number): readonly Statement[] => [
+  { sql: DELETE_EXPIRED_TURNS, values: [until, limit] },
+  { sql: DELETE_EXPIRED, values: [until, limit] },
 ]

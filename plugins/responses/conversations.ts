@@ -1,4 +1,4 @@
-/** Conversations and their items, asked for by their ids. */
+/** Views of conversations and their items. */
 import { isCode } from '../../engine/kit.ts'
 import type { Database, Exchange, Json, Row } from '../../engine/plugin.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
@@ -7,111 +7,116 @@ import { writeSurely } from '../ledger/surely.ts'
 import {
   addTurn,
   changeTurn,
+  deleteConversation,
   describeConversation,
-  forgetConversation,
   openConversation,
 } from './conversation-statements.ts'
 import { fault } from './faults.ts'
-import type { Limits } from './keeping.ts'
-import { listed, listOf, pageOf, shown } from './listing.ts'
-import { findConversation, turnRows } from './shelf.ts'
+import { listItem, listItems, listOf, pageOf } from './listing.ts'
+import { findConversation, readTurnRows } from './response-store.ts'
+import type { StorageLimits } from './storage-options.ts'
 import { idOf, ownerOf, type View } from './view.ts'
 
-/** Others may change the same turn meanwhile. */
-const TRIES = 10
+/** Attempts to change a turn that other requests change at the same time. */
+const MAX_ATTEMPTS = 10
 
-const open: View = async (exchange, { database, limits }) => {
+const createView: View = async (exchange, { database, limits }) => {
   const { items, metadata = {} } = await bodyOf(exchange)
   const account = ownerOf(exchange)
   if (account === undefined) throw fault('CONVERSATION_UNKNOWN', [''])
   const [created, name] = [Date.now(), nameOf(exchange)]
-  const conversation = { account, id: `conv_${name}`, created, expires: created + limits.kept }
-  const turn = { id: name, created, items: textOf(items, limits) }
+  const conversation = { account, id: `conv_${name}`, created, expires: created + limits.lifetime }
+  const turn = { id: name, created, items: encodeItems(items, limits) }
   await writeSurely(database, [
     openConversation({ ...conversation, metadata: JSON.stringify(metadata ?? {}) }),
     ...(itemsOf(items).length > 0 ? addTurn(conversation, turn) : []),
   ])
-  exchange.answer(200, told(conversation.id, created, metadata ?? {}))
+  exchange.answer(200, conversationObject(conversation.id, created, metadata ?? {}))
 }
-const show: View = async (exchange, { database }) => {
-  exchange.answer(200, toldOf(await conversationOf(exchange, database)))
+const showView: View = async (exchange, { database }) => {
+  exchange.answer(200, objectOfRow(await requireConversation(exchange, database)))
 }
-const update: View = async (exchange, { database }) => {
+const updateView: View = async (exchange, { database }) => {
   const { metadata } = await bodyOf(exchange)
-  const row = await conversationOf(exchange, database)
+  const row = await requireConversation(exchange, database)
   const text = JSON.stringify(metadata ?? {})
   await writeSurely(database, [
     describeConversation(Number(ownerOf(exchange)), idOf(exchange), text),
   ])
-  exchange.answer(200, toldOf({ ...row, metadata: text }))
+  exchange.answer(200, objectOfRow({ ...row, metadata: text }))
 }
-const forget: View = async (exchange, { database }) => {
-  await conversationOf(exchange, database)
+const deleteView: View = async (exchange, { database }) => {
+  await requireConversation(exchange, database)
   const id = idOf(exchange)
-  await writeSurely(database, forgetConversation(Number(ownerOf(exchange)), id, Date.now()))
+  await writeSurely(database, deleteConversation(Number(ownerOf(exchange)), id, Date.now()))
   exchange.answer(200, { id, object: 'conversation.deleted', deleted: true })
 }
 
 // ---------------------------------------------------------------- items
 
-const items: View = async (exchange, { database }) => {
-  const turns = await turnsOf(exchange, database)
-  exchange.answer(200, listOf(turns.flatMap(itemsIn), exchange.request.query))
+const listItemsView: View = async (exchange, { database }) => {
+  const turns = await requireTurns(exchange, database)
+  exchange.answer(200, listOf(turns.flatMap(listedItems), exchange.request.query))
 }
-const add: View = async (exchange, { database, limits }) => {
+const createItemsView: View = async (exchange, { database, limits }) => {
   const { items } = await bodyOf(exchange)
-  await conversationOf(exchange, database)
+  await requireConversation(exchange, database)
   const [created, name] = [Date.now(), nameOf(exchange)]
-  const of = {
+  const conversation = {
     account: Number(ownerOf(exchange)),
     id: idOf(exchange),
-    expires: created + limits.kept,
+    expires: created + limits.lifetime,
   }
-  await writeSurely(database, [...addTurn(of, { id: name, created, items: textOf(items, limits) })])
-  exchange.answer(200, pageOf(listed(itemsOf(items), name)))
+  await writeSurely(database, [
+    ...addTurn(conversation, { id: name, created, items: encodeItems(items, limits) }),
+  ])
+  exchange.answer(200, pageOf(listItems(itemsOf(items), name)))
 }
 const showItem: View = async (exchange, { database }) => {
-  exchange.answer(200, findItem(exchange, await turnsOf(exchange, database)).item)
+  exchange.answer(200, findItem(exchange, await requireTurns(exchange, database)).item)
 }
-/** Its place stays empty: the other items of its turn are named by theirs. */
-const forgetItem: View = async (exchange, { database }) => {
-  const conversation = await conversationOf(exchange, database)
-  const of = { account: Number(ownerOf(exchange)), id: idOf(exchange) }
-  for (let tries = 0; tries < TRIES; tries++) {
-    const { turn, at } = findItem(exchange, await turnsOf(exchange, database))
-    const rest = valuesIn(turn).map((value, place) => (place === at ? null : value))
+/** Leaves null at the item's index, since the ids of other items of the turn contain their index.
+ *  */
+const deleteItemView: View = async (exchange, { database }) => {
+  const conversation = await requireConversation(exchange, database)
+  const key = { account: Number(ownerOf(exchange)), id: idOf(exchange) }
+  for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
+    const { turn, at: index } = findItem(exchange, await requireTurns(exchange, database))
+    const rest = parseItems(turn).map((value, place) => (place === index ? null : value))
     try {
-      await writeSurely(database, [changeTurn(of, keyOf(turn), JSON.stringify(rest))])
-      return void exchange.answer(200, toldOf(conversation))
+      await writeSurely(database, [changeTurn(key, keyOf(turn), JSON.stringify(rest))])
+      return void exchange.answer(200, objectOfRow(conversation))
     } catch (thrown) {
       if (!isCode(thrown, 'TURN_CHANGED')) throw thrown
     }
   }
   throw fault('ITEM_CONTESTED', [exchange.params.item ?? ''])
 }
-/** The newest of that name, with the turn it was said in and its place there. */
+/** The newest item with that id, its turn, and its index in the turn. */
 const findItem = (exchange: Exchange, turns: readonly Row[]) => {
   const wanted = exchange.params.item ?? ''
   for (const turn of turns.toReversed())
-    for (const [at, value] of valuesIn(turn).entries()) {
-      const item = isFields(value) ? shown(value, `${turn.id}_${at}`) : undefined
+    for (const [at, value] of parseItems(turn).entries()) {
+      const item = isFields(value) ? listItem(value, `${turn.id}_${at}`) : undefined
       if (item?.id === wanted) return { turn, at, item }
     }
   throw fault('ITEM_NOT_HERE', [wanted, idOf(exchange)])
 }
-const itemsIn = (turn: Row): readonly Fields[] => listed(valuesIn(turn), String(turn.id))
-const valuesIn = ({ items }: Row): readonly Json[] => JSON.parse(String(items)) as Json[]
+const listedItems = (turn: Row): readonly Fields[] => listItems(parseItems(turn), String(turn.id))
+const parseItems = ({ items }: Row): readonly Json[] => JSON.parse(String(items)) as Json[]
 const keyOf = ({ id, created, items }: Row) => ({
-  ...{ id: String(id), created: Number(created), items: String(items) },
+  id: String(id),
+  created: Number(created),
+  items: String(items),
 })
 
-// ---------------------------------------------------------------- what they share
+// ---------------------------------------------------------------- shared by all views
 
-const turnsOf = async (exchange: Exchange, database: Database): Promise<readonly Row[]> => {
-  await conversationOf(exchange, database)
-  return turnRows(database, Number(ownerOf(exchange)), idOf(exchange))
+const requireTurns = async (exchange: Exchange, database: Database): Promise<readonly Row[]> => {
+  await requireConversation(exchange, database)
+  return readTurnRows(database, Number(ownerOf(exchange)), idOf(exchange))
 }
-const conversationOf = async (exchange: Exchange, database: Database): Promise<Row> => {
+const requireConversation = async (exchange: Exchange, database: Database): Promise<Row> => {
   const row = await findConversation(database, ownerOf(exchange), idOf(exchange))
   if (!row) throw fault('CONVERSATION_UNKNOWN', [idOf(exchange)])
   return row
@@ -120,25 +125,28 @@ const bodyOf = async ({ request }: Exchange): Promise<Fields> => {
   const body = await request.json()
   return isFields(body) ? body : {}
 }
-const textOf = (items: Json | undefined, { largest }: Limits): string => {
+const encodeItems = (items: Json | undefined, { largest }: StorageLimits): string => {
   const text = JSON.stringify(itemsOf(items))
   if (text.length > largest) throw fault('ITEMS_TOO_LARGE', [largest])
   return text
 }
 const nameOf = ({ id }: Exchange): string => id.replace(/^req_/, '')
-const toldOf = ({ id, created, metadata }: Row): Fields =>
-  told(String(id), Number(created), JSON.parse(String(metadata)) as Json)
-const told = (id: string, created: number, metadata: Json): Fields => ({
-  ...{ id, object: 'conversation', created_at: Math.floor(created / 1_000), metadata },
+const objectOfRow = ({ id, created, metadata }: Row): Fields =>
+  conversationObject(String(id), Number(created), JSON.parse(String(metadata)) as Json)
+const conversationObject = (id: string, created: number, metadata: Json): Fields => ({
+  id,
+  object: 'conversation',
+  created_at: Math.floor(created / 1_000),
+  metadata,
 })
 
 export const CONVERSATIONS: Readonly<Record<string, View>> = {
-  'create-conversation': open,
-  'show-conversation': show,
-  'update-conversation': update,
-  'delete-conversation': forget,
-  'conversation-items': items,
-  'create-items': add,
+  'create-conversation': createView,
+  'show-conversation': showView,
+  'update-conversation': updateView,
+  'delete-conversation': deleteView,
+  'conversation-items': listItemsView,
+  'create-items': createItemsView,
   'show-item': showItem,
-  'delete-item': forgetItem,
+  'delete-item': deleteItemView,
 }

@@ -1,92 +1,117 @@
-/** POST /v1/responses: what a request continues is put in front of it, whoever its target is, and what it is answered is
- *  kept with the charge for it. */
+/** POST /v1/responses: prepends the history that a request continues, for any target, and stores
+ *  the response in the transaction of its charge. */
 import type { Attempt, Exchange, Host, Json, Next, Stage } from '../../engine/plugin.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import { continued, type Kept } from '../formats/openai-responses/history.ts'
 import { put } from '../formats/outgoing.ts'
 import { isEventStream } from '../formats/sse.ts'
 import { ACCOUNT, WHOLE } from '../slots.ts'
+import type { BackgroundCalls } from './background-calls.ts'
 import { fault } from './faults.ts'
-import { AnswerKeeper, StreamKeeper } from './keeper.ts'
-import { type Asked, askedOf, KEEPING, type Keeping, kept, type Limits } from './keeping.ts'
-import { dereferenced } from './references.ts'
-import type { Runs } from './runs.ts'
-import { contextOf } from './shelf.ts'
+import { resolveReferences } from './item-references.ts'
+import { AnswerRecorder, StreamRecorder } from './recorder.ts'
+import { readHistory } from './response-store.ts'
+import {
+  readStorageOptions,
+  STORAGE,
+  type StorageLimits,
+  type StorageOptions,
+  type StorageRequest,
+  storeStatements,
+} from './storage-options.ts'
 
-export class Create implements Stage {
+export class CreateStage implements Stage {
   readonly #host: Host
-  readonly #limits: Limits
-  readonly #runs: Runs
-  constructor(host: Host, limits: Limits, runs: Runs) {
+  readonly #limits: StorageLimits
+  readonly #background: BackgroundCalls
+  constructor(host: Host, limits: StorageLimits, runs: BackgroundCalls) {
     this.#host = host
     this.#limits = limits
-    this.#runs = runs
+    this.#background = runs
   }
   async handle(exchange: Exchange, next: Next): Promise<void> {
     const { request, slots } = exchange
     const body = request.parsed ?? (await request.json())
     if (!isFields(body)) return next()
-    const asked = askedOf(body)
+    const options = readStorageOptions(body)
     const account = slots.get(ACCOUNT)?.id
     const { database } = this.#host
-    const context = isContinued(asked) ? await contextOf(database, account, asked) : undefined
-    const meant = await dereferenced(database, account, body.input, context ?? [])
-    const now = meant ? { ...body, input: meant } : body
-    const longer = context !== undefined || meant !== undefined
-    const whole = wholeOf(now, asked, context, longer)
-    const keeping = account !== undefined && asked.store && keepingOf(account, now, asked)
-    if (asked.background) {
-      if (!keeping) throw fault('BACKGROUND_NOBODY')
-      return this.#runs.start(exchange, this.#host, keeping, body, whole ?? body)
+    const context = isContinued(options) ? await readHistory(database, account, options) : undefined
+    const resolvedInput = await resolveReferences(database, account, body.input, context ?? [])
+    const resolvedBody = resolvedInput ? { ...body, input: resolvedInput } : body
+    const isExpanded = context !== undefined || resolvedInput !== undefined
+    const expanded = targetRequest(resolvedBody, options, context, isExpanded)
+    const storage =
+      account !== undefined && options.store && storageRequest(account, resolvedBody, options)
+    if (options.background) {
+      if (!storage) throw fault('BACKGROUND_NOBODY')
+      return this.#background.start(exchange, this.#host, storage, body, expanded ?? body)
     }
-    if (keeping) slots.set(KEEPING, keeping)
-    if (whole)
-      slots.set(WHOLE, { body: whole, size: sizeOf(whole, longer ? undefined : request), longer })
+    if (storage) slots.set(STORAGE, storage)
+    if (expanded)
+      slots.set(WHOLE, {
+        body: expanded,
+        size: sizeOf(expanded, isExpanded ? undefined : request),
+        longer: isExpanded,
+      })
     return next()
   }
   async forward(attempt: Attempt, next: Next): Promise<void> {
     const { exchange } = attempt
     const { parsed } = exchange.request
-    // Where its bytes pass as they came, too: what is kept is kept here, and deleted here.
+    // Also where bytes pass through: the gateway stores and deletes responses, the upstream stores
+    // none.
     if (isFields(parsed) && parsed.store !== false) put(attempt.request, parsed, ['store', false])
     await next()
     const { reply } = attempt
-    const keeping = exchange.slots.get(KEEPING)
+    const keeping = exchange.slots.get(STORAGE)
     if (!keeping || reply.status >= 300 || reply.headers['content-encoding'] !== undefined) return
-    const told = (response: Fields): void => this.#keep(exchange, keeping, response)
+    const onResponse = (response: Fields): void => this.#store(exchange, keeping, response)
     reply.through(
-      isEventStream(reply) ? new StreamKeeper(told) : new AnswerKeeper(this.#limits.largest, told),
+      isEventStream(reply)
+        ? new StreamRecorder(onResponse)
+        : new AnswerRecorder(this.#limits.largest, onResponse),
     )
   }
   explain(): Json {
-    return { kept: this.#limits.kept, largest: this.#limits.largest }
+    return { kept: this.#limits.lifetime, largest: this.#limits.largest }
   }
-  #keep({ id, writes }: Exchange, keeping: Keeping, response: Fields): void {
-    const statements = kept(keeping, response, this.#limits)
+  #store({ id, writes }: Exchange, keeping: StorageRequest, response: Fields): void {
+    const statements = storeStatements(keeping, response, this.#limits)
     if (statements.length === 0)
-      this.#host.log.warn({ id, response: response.id }, 'a response is too large to be kept')
+      this.#host.log.warn(
+        { id, response: response.id },
+        'response is above the size limit and is not stored',
+      )
     writes.add(...statements)
   }
 }
 
-const isContinued = ({ previous, conversation }: Asked): boolean =>
+const isContinued = ({ previous, conversation }: StorageOptions): boolean =>
   previous !== undefined || conversation !== undefined
-/** What its target is asked: without what is for the gateway alone. Undefined where that is what the client sent. */
-const wholeOf = (
+/** The request for the target, without members for the gateway only. Undefined if it equals what
+ *  the client sent. */
+const targetRequest = (
   body: Fields,
-  asked: Asked,
+  options: StorageOptions,
   context: readonly Kept[] | undefined,
-  longer: boolean,
+  isExpanded: boolean,
 ): Fields | undefined => {
   const { store, background: _, ...rest } = body
   if (context) return continued(rest, context)
-  return longer || store === true || asked.background ? rest : undefined
+  return isExpanded || store === true || options.background ? rest : undefined
 }
-const keepingOf = (account: number, body: Fields, { previous, conversation }: Asked): Keeping => ({
-  ...{ account, created: Date.now(), input: JSON.stringify(body.input ?? []) },
+const storageRequest = (
+  account: number,
+  body: Fields,
+  { previous, conversation }: StorageOptions,
+): StorageRequest => ({
+  account,
+  created: Date.now(),
+  input: JSON.stringify(body.input ?? []),
   ...(previous !== undefined && { previous }),
   ...(conversation !== undefined && { conversation }),
 })
-/** Bytes. As it came it need not be written to be measured. */
+/** Bytes of the body: its content-length if it is unchanged, which saves encoding it. */
 const sizeOf = (body: Fields, request: Exchange['request'] | undefined): number =>
   Number(request?.headers['content-length'] ?? 0) || Buffer.byteLength(JSON.stringify(body))

@@ -1,4 +1,4 @@
-/** What can be wrong with a question for something that is kept. */
+/** Faults of requests for stored responses and conversations. */
 import { errors } from '../../engine/errors.ts'
 
 const previous = { param: 'previous_response_id' }
@@ -8,61 +8,60 @@ export const fault = errors({
   PREVIOUS_UNFINISHED: [400, "Previous response with id '%s' is not finished yet.", previous],
   CONTEXT_TOO_LONG: [
     400,
-    'What this request continues is longer than the %d bytes or %d responses that can be continued.',
+    'The history of this request exceeds the limit of %d bytes or %d responses.',
     previous,
   ],
   CONTEXT_TWICE: [
     400,
-    "'previous_response_id' and 'conversation' exclude one another.",
+    "'previous_response_id' and 'conversation' are mutually exclusive.",
     { param: 'conversation' },
   ],
   ITEM_MISSING: [
     404,
-    "Item with id '%s' not found. Items are not kept where `store` is false: send the item itself, or leave it out.",
+    "Item with id '%s' not found. Items are not stored with `store: false`: send the item itself, or leave it out.",
     { param: 'input' },
   ],
   CONVERSATION_MISSING: [400, "Conversation with id '%s' not found.", { param: 'conversation' }],
   BACKGROUND_UNSTORED: [
     400,
-    "A background response is kept until it is asked for: 'background' needs 'store'.",
+    "A background response must be stored: 'background' requires 'store'.",
     { param: 'store' },
   ],
   BACKGROUND_STREAM: [
     400,
-    "A background response is not streamed: ask for it with GET until it is finished, or leave out 'background'.",
+    "A background response cannot be streamed: poll it with GET until it is finished, or leave out 'background'.",
     { param: 'stream' },
   ],
   BACKGROUND_NOBODY: [
     400,
-    'A background response is kept for an account, and this route asks for none.',
+    'A background response needs an account, and this route does not authenticate.',
     { param: 'background' },
   ],
   BACKGROUND_LOST: [
     503,
-    'This response could not be kept in time. Retry.',
+    'The store did not save this response in time. Retry.',
     { headers: { 'retry-after': '1' } },
   ],
-  BACKGROUND_UNREADABLE: [502, 'The answer is no response, or larger than what is kept.'],
+  BACKGROUND_UNREADABLE: [
+    502,
+    'The upstream sent an invalid response, or one above the size limit of stored responses.',
+  ],
 
   RESPONSE_UNKNOWN: [404, "Response with id '%s' not found."],
   RESPONSE_UNCANCELLABLE: [
     400,
-    "Response with id '%s' was not made in the background and cannot be cancelled.",
+    "Response with id '%s' is not a background response and cannot be cancelled.",
   ],
   RESPONSE_UNSTREAMABLE: [
     400,
-    'What is kept of a response is not streamed: leave out `stream`.',
+    'A stored response cannot be streamed: leave out `stream`.',
     { param: 'stream' },
   ],
   CONVERSATION_UNKNOWN: [404, "Conversation with id '%s' not found."],
   ITEM_NOT_HERE: [404, "Item with id '%s' not found in conversation '%s'."],
-  ITEM_CONTESTED: [409, "Item with id '%s' is being changed by others. Try again."],
-  ITEMS_TOO_LARGE: [
-    400,
-    'These items are longer than the %d bytes that are kept.',
-    { param: 'items' },
-  ],
-  LIST_ORDER: [400, "'order' is 'asc' or 'desc'.", { param: 'order' }],
-  LIST_LIMIT: [400, "'limit' is a whole number from 1 to 100.", { param: 'limit' }],
+  ITEM_CONTESTED: [409, "Other requests are changing the item with id '%s'. Try again."],
+  ITEMS_TOO_LARGE: [400, 'These items exceed the limit of %d bytes.', { param: 'items' }],
+  LIST_ORDER: [400, "'order' must be 'asc' or 'desc'.", { param: 'order' }],
+  LIST_LIMIT: [400, "'limit' must be an integer from 1 to 100.", { param: 'limit' }],
   LIST_AFTER: [400, "There is no item with id '%s' in this list.", { param: 'after' }],
 })

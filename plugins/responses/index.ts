@@ -1,48 +1,50 @@
-/** Stored responses: what was answered is kept for its account, and whoever continues it need not send it again, whatever
- *  upstream answers next. `responses:` on a route says what it does. */
+/** Plugin `responses`: stores responses for their account, so that a client can continue one
+ *  without sending its history, whatever upstream answers next. `responses:` on a route selects the
+ *  operation. */
 import { amountIn, DURATIONS, SIZES } from '../../engine/kit.ts'
 import type { Host, Plugin, Stage } from '../../engine/plugin.ts'
-import { Create } from './create.ts'
-import type { Limits } from './keeping.ts'
-import { Runs } from './runs.ts'
-import { clean } from './shelf.ts'
+import { BackgroundCalls } from './background-calls.ts'
+import { CreateStage } from './create.ts'
+import { deleteExpired } from './response-store.ts'
+import type { StorageLimits } from './storage-options.ts'
 import { migrations } from './tables.ts'
 import { VIEWS } from './views.ts'
 
 const TIME = /^([1-9][0-9]{0,3})(h|d)$/
 const SIZE = /^([1-9][0-9]{0,3})(KiB|MiB)$/
-const USUAL = { keep: '30d', largest: '8MiB' }
-/** ms between two cleanings. */
-const CLEANING = 600_000
+const DEFAULTS = { keep: '30d', largest: '8MiB' }
+/** ms between two deletions of expired rows. */
+const CLEANUP_INTERVAL_MS = 600_000
 
 export default {
   schema: {
-    description: 'What the route does with responses that are kept.',
+    description: 'The operation of the route on stored responses and conversations.',
     type: 'string',
     enum: ['create', ...Object.keys(VIEWS)],
     examples: ['create', 'show'],
   },
-  // What a response continues is paid for; what `translate` wrote is what is kept.
+  // `meter` prices the expanded request; what `translate` wrote is stored.
   before: ['meter', 'translate'],
   after: ['auth'],
   settings: {
     responses: {
-      description: 'How long responses and conversations are kept, and how large they may be.',
+      description: 'How long responses and conversations are stored, and their size limit.',
       type: 'object',
       additionalProperties: false,
       properties: {
         keep: {
-          description: 'From the answer on; a conversation from its last one on.',
+          description: 'Lifetime of a response, and of a conversation since its latest turn.',
           type: 'string',
           pattern: TIME.source,
-          default: USUAL.keep,
+          default: DEFAULTS.keep,
           examples: ['30d'],
         },
         largest: {
-          description: 'Input and answer of one response. A larger one is answered and not kept.',
+          description:
+            'Size limit of the input and output of one response. A larger one is answered but not stored.',
           type: 'string',
           pattern: SIZE.source,
-          default: USUAL.largest,
+          default: DEFAULTS.largest,
           examples: ['8MiB'],
         },
       },
@@ -54,12 +56,12 @@ export default {
     const limits = limitsOf(host)
     const { database } = host
     if (name === 'create') {
-      host.job('stored responses', CLEANING, signal => clean(database, signal))
+      host.job('stored responses', CLEANUP_INTERVAL_MS, signal => deleteExpired(database, signal))
       const version = `1 ${JSON.stringify(limits)}`
-      return new Create(
+      return new CreateStage(
         host,
         limits,
-        host.share('responses', version, () => new Runs(host, limits)),
+        host.share('responses', version, () => new BackgroundCalls(host, limits)),
       )
     }
     const view = VIEWS[name]
@@ -75,7 +77,7 @@ export default {
 interface Section {
   readonly responses?: { readonly keep?: string; readonly largest?: string }
 }
-const limitsOf = (host: Host): Limits => {
-  const { keep, largest } = { ...USUAL, ...host.section<Section>('settings').responses }
-  return { kept: amountIn(keep, DURATIONS), largest: amountIn(largest, SIZES) }
+const limitsOf = (host: Host): StorageLimits => {
+  const { keep, largest } = { ...DEFAULTS, ...host.section<Section>('settings').responses }
+  return { lifetime: amountIn(keep, DURATIONS), largest: amountIn(largest, SIZES) }
 }

@@ -1,17 +1,18 @@
-/** Lists as OpenAI's clients page through them. Pure. */
+/** Lists in the paging format of OpenAI's clients. Pure. */
 import type { Json } from '../../engine/plugin.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import { fault } from './faults.ts'
 
-const MOST = 100
-const USUAL = 20
+const MAX_LIMIT = 100
+const DEFAULT_LIMIT = 20
 
-/** All of them, on one page. */
+/** A list object with one page of items. */
 export const pageOf = (items: readonly Fields[], has_more = false): Fields => {
   const [first_id, last_id] = [items[0]?.id ?? null, items.at(-1)?.id ?? null]
   return { object: 'list', data: items, first_id, last_id, has_more }
 }
-/** `after`: the id of the last item that was seen. The newest come first, where nothing is said. */
+/** The page that a query selects. `after`: the id of the last item of the page before. Default
+ *  order: newest first. */
 export const listOf = (items: readonly Fields[], query: URLSearchParams): Fields => {
   const order = query.get('order') ?? 'desc'
   if (order !== 'asc' && order !== 'desc') throw fault('LIST_ORDER')
@@ -24,18 +25,19 @@ export const listOf = (items: readonly Fields[], query: URLSearchParams): Fields
   return pageOf(page, from + page.length < ordered.length)
 }
 const limitOf = (text: string | null): number => {
-  if (text === null) return USUAL
+  if (text === null) return DEFAULT_LIMIT
   const limit = /^\d{1,3}$/.test(text) ? Number(text) : 0
-  if (limit < 1 || limit > MOST) throw fault('LIST_LIMIT')
+  if (limit < 1 || limit > MAX_LIMIT) throw fault('LIST_LIMIT')
   return limit
 }
 
-/** Items as they are listed: each with an id, a type, and its content in parts. `owner`: what makes ids its own. Of an item
- *  that was deleted the place stays, since others are named by theirs. */
-export const listed = (items: readonly Json[], owner: string): readonly Fields[] =>
-  items.flatMap((item, at) => (isFields(item) ? [shown(item, `${owner}_${at}`)] : []))
-/** `name`: what its id ends in, where it has none. */
-export const shown = (item: Fields, name: string): Fields => {
+/** Items in list form: each with an id, a type, and its content in parts. `owner`: response or turn
+ *  id, a part of generated ids. Deleted items are null, so that the index in other ids stays valid.
+ *  */
+export const listItems = (items: readonly Json[], owner: string): readonly Fields[] =>
+  items.flatMap((item, at) => (isFields(item) ? [listItem(item, `${owner}_${at}`)] : []))
+/** `name`: the end of the generated id of an item without an id. */
+export const listItem = (item: Fields, name: string): Fields => {
   const { type = 'message', id = `${prefixOf(type)}_${name}` } = item
   if (type !== 'message') return { ...item, type, id }
   const { content = '', role = 'user', status = 'completed' } = item

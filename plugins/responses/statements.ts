@@ -1,11 +1,11 @@
-/** Pure statements over what is kept of responses. None of those that go with a charge can be refused: what is kept must
- *  never stand in the way of what is paid. */
+/** Statements over stored responses. Pure. Statements in the transaction of a charge never fail by
+ *  a constraint: storing a response must not prevent its charge. */
 import type { Sql, Statement } from '../../engine/plugin.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `responses: ${name}`, text })
 
-/** One response of one account, as it is written down. */
-export interface Stored {
+/** One row: a response of an account. */
+export interface StoredResponse {
   readonly account: number
   readonly id: string
   /** ms. */
@@ -14,14 +14,14 @@ export interface Stored {
   readonly previous: string | undefined
   readonly conversation: string | undefined
   readonly status: string
-  /** JSON: as its client sent it. */
+  /** JSON, as the client sent it. */
   readonly input: string
-  /** JSON: as its client was told it. */
+  /** JSON, as the client received it. */
   readonly response: string
 }
 
 const COLUMNS = 'account, id, created, expires, previous, conversation, status, input, response'
-const KEEP = sql(
+const SAVE = sql(
   'keep',
   `INSERT INTO stored_responses (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
    ON CONFLICT (account, id) DO UPDATE SET created = excluded.created, expires = excluded.expires,
@@ -37,7 +37,7 @@ const FINISH = sql(
   `UPDATE stored_responses SET status = ?, response = ?, process = NULL
    WHERE account = ? AND id = ? AND process IS NOT NULL`,
 )
-const NAME_ITEMS: Sql = {
+const INDEX_ITEMS: Sql = {
   name: 'responses: name items',
   text: `INSERT INTO stored_items (account, id, response) SELECT s.account, item.value, s.id
    FROM stored_responses s, json_each(?) item WHERE s.account = ? AND s.id = ?
@@ -51,31 +51,32 @@ const CANCEL = sql(
   `UPDATE stored_responses SET status = 'cancelled', process = NULL
    WHERE account = ? AND id = ? AND process IS NOT NULL`,
 )
-const FORGET = sql(
+const DELETE = sql(
   'forget',
   'DELETE FROM stored_responses WHERE account = ? AND id = ? AND expires > ? RETURNING id',
 )
-const CLEAN = sql(
+const DELETE_EXPIRED = sql(
   'clean',
   `DELETE FROM stored_responses WHERE (account, id) IN (SELECT account, id FROM stored_responses
    WHERE expires <= ? AND process IS NULL ORDER BY expires LIMIT ?) RETURNING id`,
 )
-/** One of an account's, by its id. */
+/** A response of an account, by its id. */
 export const FIND = sql(
   'find',
   `SELECT ${COLUMNS}, process FROM stored_responses WHERE account = ? AND id = ? AND expires > ?`,
 )
-/** The newest response of an account's that has an item of this name among what it answered. */
+/** The newest response of an account with an output item of this id. */
 export const FIND_ITEM = sql(
   'find item',
   `SELECT s.response, s.status, s.process FROM stored_items i
    JOIN stored_responses s ON s.account = i.account AND s.id = i.response
    WHERE i.account = ? AND i.id = ? AND s.expires > ? ORDER BY s.created DESC LIMIT 1`,
 )
-/** What a process makes. */
+/** The responses that a process runs. */
 export const RUNNING = sql('running', 'SELECT account, id FROM stored_responses WHERE process = ?')
-/** A response and all that it continues, the oldest first: (account, id, now, account, now, most). */
-export const CHAIN = sql(
+/** A response and its history, the oldest first: (account, id, now, account, now, maximum depth).
+ *  */
+export const HISTORY = sql(
   'chain',
   `WITH RECURSIVE chain (depth, id, previous, conversation, created, status, input, response) AS (
      SELECT 1, id, previous, conversation, created, status, input, response FROM stored_responses
@@ -88,42 +89,52 @@ export const CHAIN = sql(
    ORDER BY depth DESC`,
 )
 
-const columns = (of: Stored): Statement['values'] => [
-  ...[of.account, of.id, of.created, of.expires, of.previous ?? null, of.conversation ?? null],
-  ...[of.status, of.input, of.response],
+const columns = (response: StoredResponse): Statement['values'] => [
+  response.account,
+  response.id,
+  response.created,
+  response.expires,
+  response.previous ?? null,
+  response.conversation ?? null,
+  response.status,
+  response.input,
+  response.response,
 ]
-/** Of one id the last one stays. */
-export const keepResponse = (of: Stored): Statement => ({ sql: KEEP, values: columns(of) })
-/** Rejects with RESPONSE_BURIED when the process is taken for dead. */
-export const beginResponse = (of: Stored, process: string): Statement => ({
+/** Replaces a response with the same id. */
+export const saveResponse = (response: StoredResponse): Statement => ({
+  sql: SAVE,
+  values: columns(response),
+})
+/** Rejects with RESPONSE_BURIED if the process has been reaped. */
+export const beginResponse = (response: StoredResponse, process: string): Statement => ({
   sql: BEGIN,
-  values: [...columns(of), process],
+  values: [...columns(response), process],
   violates: { stored_owner: 'RESPONSE_BURIED', 'FOREIGN KEY': 'RESPONSE_BURIED' },
 })
-/** Nothing happens where somebody cancelled or deleted it, or it is finished already. */
+/** Does nothing if the response was cancelled, deleted or finished. */
 export const finishResponse = (
   account: number,
   id: string,
   status: string,
   response: string,
 ): Statement => ({ sql: FINISH, values: [status, response, account, id] })
-/** What its items can be found by. Nothing happens where it was deleted. */
-export const nameItems = (account: number, id: string, items: readonly string[]): Statement => ({
-  sql: NAME_ITEMS,
+/** Indexes the items of a response by their ids. Does nothing if the response was deleted. */
+export const indexItems = (account: number, id: string, items: readonly string[]): Statement => ({
+  sql: INDEX_ITEMS,
   values: [JSON.stringify(items), account, id],
 })
-/** Nothing happens where it is finished. */
+/** Does nothing if the response is finished. */
 export const cancelResponse = (account: number, id: string): Statement => ({
   sql: CANCEL,
   values: [account, id],
 })
-/** Returns a row where there was one. */
-export const forgetResponse = (account: number, id: string, now: number): Statement => ({
-  sql: FORGET,
+/** Returns a row if the response existed. */
+export const deleteResponse = (account: number, id: string, now: number): Statement => ({
+  sql: DELETE,
   values: [account, id, now],
 })
-/** Returns a row for each that went. */
-export const cleanResponses = (until: number, most: number): Statement => ({
-  sql: CLEAN,
-  values: [until, most],
+/** Returns a row for each deleted response. */
+export const deleteExpiredResponses = (until: number, limit: number): Statement => ({
+  sql: DELETE_EXPIRED,
+  values: [until, limit],
 })

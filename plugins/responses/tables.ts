@@ -1,9 +1,9 @@
-/** The tables of what is kept: responses, conversations, and what was said in them. */
+/** Tables of stored responses, conversations and their turns. */
 import type { Migration } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/registered.ts'
 
-/** A response that is still being made belongs to a process. Whoever buries that process leaves nobody in its place: a
- *  response that is not finished and has no process has failed. */
+/** A background response in progress belongs to a process. Reaping that process sets the column to
+ *  NULL: an unfinished response without a process has failed. */
 const TABLES = `
   CREATE TABLE stored_responses (
     account BIGINT NOT NULL,
@@ -35,7 +35,7 @@ const TABLES = `
     items TEXT NOT NULL,
     PRIMARY KEY (account, conversation, created, id))`
 
-/** Items are found by their names, of which a response has some that its upstream gave it. */
+/** Index of output items by the ids that upstreams gave them. */
 const ITEMS = `
   CREATE TABLE stored_items (
     account BIGINT NOT NULL,

@@ -1,14 +1,14 @@
-/** A view of what is kept: it answers a request that names it. */
+/** View: the handler of a route that reads or changes stored responses or conversations. */
 import type { Database, Exchange } from '../../engine/plugin.ts'
 import { ACCOUNT } from '../slots.ts'
-import type { Limits } from './keeping.ts'
+import type { StorageLimits } from './storage-options.ts'
 
-/** What a view stands on. */
-interface Ground {
+/** The store and the limits that views use. */
+interface ViewContext {
   readonly database: Database
-  readonly limits: Limits
+  readonly limits: StorageLimits
 }
-export type View = (exchange: Exchange, ground: Ground) => Promise<void>
+export type View = (exchange: Exchange, ground: ViewContext) => Promise<void>
 
 export const ownerOf = ({ slots }: Exchange): number | undefined => slots.get(ACCOUNT)?.id
 export const idOf = ({ params }: Exchange): string => params.id ?? ''

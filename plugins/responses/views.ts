@@ -1,39 +1,39 @@
-/** What is kept, asked for by its id: responses and their input. */
+/** Views of stored responses and their input. */
 import { writeSurely } from '../ledger/surely.ts'
 import { CONVERSATIONS } from './conversations.ts'
 import { fault } from './faults.ts'
-import { listed, listOf } from './listing.ts'
-import { findResponse, inputOf, toldOf } from './shelf.ts'
-import { cancelResponse, forgetResponse } from './statements.ts'
+import { listItems, listOf } from './listing.ts'
+import { findResponse, inputOf, responseOf } from './response-store.ts'
+import { cancelResponse, deleteResponse } from './statements.ts'
 import { idOf, ownerOf, type View } from './view.ts'
 
 const show: View = async (exchange, { database }) => {
   if (exchange.request.query.get('stream') === 'true') throw fault('RESPONSE_UNSTREAMABLE')
-  exchange.answer(200, toldOf(await findResponse(database, ownerOf(exchange), idOf(exchange))))
+  exchange.answer(200, responseOf(await findResponse(database, ownerOf(exchange), idOf(exchange))))
 }
-const forget: View = async (exchange, { database }) => {
+const deleteStored: View = async (exchange, { database }) => {
   const id = idOf(exchange)
   await findResponse(database, ownerOf(exchange), id)
-  await writeSurely(database, [forgetResponse(Number(ownerOf(exchange)), id, Date.now())])
+  await writeSurely(database, [deleteResponse(Number(ownerOf(exchange)), id, Date.now())])
   exchange.answer(200, { id, object: 'response', deleted: true })
 }
-/** One that is finished stays as it is. */
+/** A finished response stays unchanged. */
 const cancel: View = async (exchange, { database }) => {
   const [owner, id] = [ownerOf(exchange), idOf(exchange)]
-  const response = toldOf(await findResponse(database, owner, id))
+  const response = responseOf(await findResponse(database, owner, id))
   if (response.background !== true) throw fault('RESPONSE_UNCANCELLABLE', [id])
   await writeSurely(database, [cancelResponse(Number(owner), id)])
-  exchange.answer(200, toldOf(await findResponse(database, owner, id)))
+  exchange.answer(200, responseOf(await findResponse(database, owner, id)))
 }
 const input: View = async (exchange, { database }) => {
   const { id, params } = { id: idOf(exchange), params: exchange.request.query }
   const row = await findResponse(database, ownerOf(exchange), id)
-  exchange.answer(200, listOf(listed(inputOf(row), id), params))
+  exchange.answer(200, listOf(listItems(inputOf(row), id), params))
 }
 
 export const VIEWS: Readonly<Record<string, View>> = {
   show,
-  delete: forget,
+  delete: deleteStored,
   cancel,
   input,
   ...CONVERSATIONS,

@@ -1,5 +1,6 @@
-/** The usage of one attempt's answer: as its upstream counts it, as far as that can be believed, and estimated by the text of
- *  prompt and answer elsewhere. Answers that pass and answers that are translated are counted here alike. */
+/** Usage of one attempt's answer. Takes the upstream's counts where they are plausible, and
+ *  estimates the rest from the text of prompt and answer. Serves passed-through and translated
+ *  answers alike. */
 import type { Attempt, Bytes, Log } from '../../engine/plugin.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import type { Tally, UsageFacts } from '../formats/format.ts'
@@ -8,21 +9,22 @@ import { mergedCounts, type ReportedUsage, reportedUsage } from '../formats/repo
 import { type TextPattern, WrittenText } from '../formats/written-text.ts'
 import { METERED, type Meters, USAGE, WHOLE, WRITTEN, type Written } from '../slots.ts'
 
-/** Bytes of a plain answer that are kept until it is known whether their text must be read. */
-const KEPT = 1024 * 1024
+/** Bytes of a plain answer that are buffered before their text is read: most answers report counts,
+ *  and then their text need not be read. */
+const BUFFER_LIMIT = 1024 * 1024
 
 export class AnswerUsage implements Written {
   readonly #attempt: Attempt
   readonly #facts: UsageFacts
   readonly #log: Log
-  readonly #tally: Tally | undefined
-  /** Absent where nobody pays for what is used. */
-  readonly #text: WrittenText | undefined
-  /** Of a plain answer: read when they are needed. */
-  #unread: Bytes[] | undefined
-  #size = 0
-  /** Tokens of the text that the upstream's last counts include. */
-  #counted = 0
+  readonly #hostedUsage: Tally | undefined
+  /** Absent for exchanges that are not metered. */
+  readonly #outputText: WrittenText | undefined
+  /** Bytes of a plain answer whose text has not been read yet. */
+  #unreadChunks: Bytes[] | undefined
+  #unreadBytes = 0
+  /** Estimated tokens of the text that the upstream's latest counts include. */
+  #countedTokens = 0
   #counts: Fields | undefined
 
   constructor(
@@ -33,99 +35,101 @@ export class AnswerUsage implements Written {
   ) {
     this.#attempt = attempt
     this.#facts = facts
-    this.#tally = tally
+    this.#hostedUsage = tally
     this.#log = log
-    const pattern = this.#pattern(streamed)
-    this.#text = pattern && new WrittenText(pattern)
-    this.#unread = streamed ? undefined : []
+    const pattern = this.#textPattern(streamed)
+    this.#outputText = pattern && new WrittenText(pattern)
+    this.#unreadChunks = streamed ? undefined : []
     const { slots } = attempt.exchange
-    if (this.#text) slots.set(WRITTEN, this)
-    // What another target said before it failed.
+    if (this.#outputText) slots.set(WRITTEN, this)
+    // An earlier target of this exchange may have left usage before it failed.
     if (slots.get(USAGE)) slots.set(USAGE, { meters: {}, estimated: true })
   }
-  #pattern(streamed: boolean): TextPattern | undefined {
+  #textPattern(streamed: boolean): TextPattern | undefined {
     const { text } = this.#facts
     if (!text || !this.#attempt.exchange.slots.get(METERED)) return undefined
     return streamed ? text.events : text.plain
   }
-  /** Written so far; no less than an event with text each. */
+  /** Output tokens so far, estimated: at least one for each event with text. */
   get tokens(): number {
-    return this.#read()?.tokensOfPart ?? 0
+    return this.#readText()?.tokensOfPart ?? 0
   }
-  /** Bytes of the answer as its upstream sent them. `counts`: its own counts may stand in them, of all that came so far. */
-  passed(bytes: Bytes, counts: boolean): void {
-    if (!this.#text) return
-    if (!this.#unread) {
-      this.#text.push(bytes)
-      if (counts) this.#counted = this.#text.tokens
+  /** Takes bytes of the answer as the upstream sent them. `counts`: they may contain the upstream's
+   *  counts of everything sent so far. */
+  addBytes(bytes: Bytes, counts: boolean): void {
+    if (!this.#outputText) return
+    if (!this.#unreadChunks) {
+      this.#outputText.push(bytes)
+      if (counts) this.#countedTokens = this.#outputText.tokens
       return
     }
-    this.#unread.push(bytes)
-    this.#size += bytes.length
-    if (this.#size <= KEPT) return
-    this.#read()
-    this.#unread = undefined
+    this.#unreadChunks.push(bytes)
+    this.#unreadBytes += bytes.length
+    if (this.#unreadBytes <= BUFFER_LIMIT) return
+    this.#readText()
+    this.#unreadChunks = undefined
   }
-  /** The counts in an event, where nobody else collects them. Whether there are any. */
-  event(fields: Fields): boolean {
+  /** Collects the counts of a stream event. Returns whether the event has counts. */
+  addEvent(fields: Fields): boolean {
     const counts = this.#facts.inEvent(fields)
     if (counts) this.#counts = mergedCounts(this.#counts, counts)
     return counts !== undefined
   }
-  /** The same of a plain answer. */
-  answer(fields: Fields): void {
+  /** Collects the counts of a plain answer. */
+  addAnswer(fields: Fields): void {
     const counts = fields[this.#facts.key]
     if (isFields(counts)) this.#counts = counts
   }
-  /** Nothing more comes. `whole`: the answer came to its own end. */
-  counted(whole: boolean, counts = this.#counts): void {
+  /** Sets the final usage. `whole`: the answer is complete. */
+  finish(whole: boolean, counts = this.#counts): void {
     const { id, slots } = this.#attempt.exchange
     const reported = reportedUsage(this.#facts, counts)
     const { invalid, read, written } = reported
-    if (invalid.length > 0) this.#warn(id, invalid)
-    const told = { ...reported.meters, ...this.#tally?.meters }
-    const uncounted = this.#unread ? 0 : (this.#text?.tokens ?? 0) - this.#counted
+    if (invalid.length > 0) this.#warnOfCounts(id, invalid)
+    const reportedMeters = { ...reported.meters, ...this.#hostedUsage?.meters }
+    const uncounted = this.#unreadChunks ? 0 : (this.#outputText?.tokens ?? 0) - this.#countedTokens
     const complete = whole && read && written && invalid.length === 0 && uncounted <= 0
-    if (complete) return slots.set(USAGE, { meters: told, estimated: false })
-    if (!this.#text) {
+    if (complete) return slots.set(USAGE, { meters: reportedMeters, estimated: false })
+    if (!this.#outputText) {
       const estimated = !whole || !(read || written) || invalid.length > 0
-      return slots.set(USAGE, { meters: told, estimated })
+      return slots.set(USAGE, { meters: reportedMeters, estimated })
     }
-    const meters = { ...told, ...this.#estimated(reported, whole, uncounted) }
-    // An answer without text has written nothing, whether that is counted or not.
-    const estimated = !whole || !read || invalid.length > 0 || meters.output !== told.output
+    const meters = { ...reportedMeters, ...this.#estimated(reported, whole, uncounted) }
+    // An answer without text has no output tokens, whether the upstream counts them or not.
+    const estimated =
+      !whole || !read || invalid.length > 0 || meters.output !== reportedMeters.output
     slots.set(USAGE, { meters, estimated, ...(estimated && { gauged: true as const }) })
   }
-  #warn(id: string, invalid: readonly string[]): void {
+  #warnOfCounts(id: string, invalid: readonly string[]): void {
     const { upstream, name } = this.#attempt.target
     this.#log.warn(
       { id, upstream, target: name, counts: invalid },
-      'an upstream reported counts that cannot be; they are estimated',
+      'upstream reported implausible token counts; estimating them instead',
     )
   }
-  /** `uncounted`: tokens of the text behind the last counts. */
+  /** `uncounted`: estimated tokens of the text after the upstream's latest counts. */
   #estimated({ meters, read, written }: ReportedUsage, whole: boolean, uncounted: number): Meters {
     const { input = 0, output = 0, thinking = 0, audio_output = 0 } = meters
-    const text = whole ? (this.#read()?.tokens ?? 0) : this.tokens
+    const text = whole ? (this.#readText()?.tokens ?? 0) : this.tokens
     const rest = Math.max(output, text - thinking - audio_output)
     return {
-      input: read ? input : Math.max(input, this.#prompt() - besideInput(meters)),
+      input: read ? input : Math.max(input, this.#promptTokens() - otherInputTokens(meters)),
       output: whole && written ? output + Math.max(0, uncounted) : rest,
     }
   }
-  #prompt(): number {
+  #promptTokens(): number {
     const { request, slots } = this.#attempt.exchange
     const whole = slots.get(WHOLE)
     const size = whole?.size ?? Number(request.headers['content-length'] ?? 0)
     return promptTokens(whole?.body ?? request.parsed ?? null, size)
   }
-  #read(): WrittenText | undefined {
-    for (const bytes of this.#unread?.splice(0) ?? []) this.#text?.push(bytes)
-    return this.#text
+  #readText(): WrittenText | undefined {
+    for (const bytes of this.#unreadChunks?.splice(0) ?? []) this.#outputText?.push(bytes)
+    return this.#outputText
   }
 }
 
-const besideInput = (meters: Meters): number =>
+const otherInputTokens = (meters: Meters): number =>
   (meters.cached ?? 0) +
   (meters.cache_write ?? 0) +
   (meters.cache_write_1h ?? 0) +

@@ -1,21 +1,30 @@
-/** Between the client's wire format and the target's: bytes pass untouched where both speak the same, and are read into the
- *  hub and written anew where they do not. */
+/** Plugin `translate`: passes bytes through untouched where client and target speak the same wire
+ *  format, and otherwise decodes them into the hub and encodes them in the other format. */
 import type { Plugin } from '../../engine/plugin.ts'
-import { KINDS } from '../conversion/fetching.ts'
-import { readSpoken, type Spoken, spokenSchema } from '../conversion/spoken-here.ts'
+import {
+  type ClientFormatOption,
+  clientFormatSchema,
+  readClientFormat,
+} from '../conversion/client-format-option.ts'
+import { MEDIA_KINDS } from '../conversion/media-fetch.ts'
 import { formats, spokenFormats } from '../formats/index.ts'
-import { Ways } from './ways.ts'
+import { TranslationPlanner } from './planner.ts'
 
 const names = [...formats.keys()]
 
 export default {
-  schema: spokenSchema('The wire format that clients of this route speak.', names, 'openai-chat'),
+  schema: clientFormatSchema(
+    'The wire format that clients of this route speak.',
+    names,
+    'openai-chat',
+  ),
   // The sandbox answers in the format of the target; `model` chose the targets.
   before: ['sandbox'],
   after: ['model'],
   upstream: {
     formats: {
-      description: 'The wire formats this upstream speaks. Without it: whichever it is asked in.',
+      description:
+        'The wire formats this upstream speaks. Without it: any format that clients send.',
       type: 'array',
       items: {
         type: 'string',
@@ -29,36 +38,36 @@ export default {
     },
     fetch: {
       description:
-        'Kinds of media that this upstream takes inside a request only: what a client names by address is fetched from public addresses and carried.',
+        'Kinds of media that this upstream accepts only inside a request: the gateway fetches media that a client names by URL, from public addresses only, and sends it inline.',
       type: 'array',
-      items: { enum: KINDS, description: 'A kind of media.', examples: ['video'] },
+      items: { enum: MEDIA_KINDS, description: 'A kind of media.', examples: ['video'] },
       uniqueItems: true,
       examples: [['image', 'video']],
     },
     upload: {
       description:
-        'How large a file may be that does not fit into a request and goes to this upstream beside it. Without it such a file is refused. Of upstreams that speak google-gemini, at one address and with one key.',
+        'The largest file that is uploaded to this upstream separately because it does not fit into a request. Without it such a file is refused. Only for upstreams that speak google-gemini, with one address and one key.',
       type: 'string',
       pattern: '^[1-9][0-9]{0,3}(MiB|GiB)$',
       examples: ['2GiB'],
     },
   },
   setup(options, host) {
-    const { format: name, strict } = readSpoken(options)
+    const { format: name, strict } = readClientFormat(options)
     const format = formats.get(name)
     if (!format) throw new Error(`there is no format "${name}"; there are ${names.join(', ')}`)
-    const ways = new Ways(format, strict, host)
+    const ways = new TranslationPlanner(format, strict, host)
     return {
       handle(exchange, next) {
-        ways.judge(exchange)
+        ways.removeUnreachable(exchange)
         return next()
       },
-      forward: (attempt, next) => ways.of(attempt).forward(attempt, next),
+      forward: (attempt, next) => ways.planFor(attempt).forward(attempt, next),
       explain: ({ targets }) => ({
         format: name,
         strict,
-        targets: targets.map(each => ways.said(each)),
+        targets: targets.map(each => ways.describe(each)),
       }),
     }
   },
-} satisfies Plugin<Spoken>
+} satisfies Plugin<ClientFormatOption>

@@ -7,19 +7,19 @@ const fault = errors({
 })
 
 /** ms until the name of a receiver must be resolved. */
-const PATIENCE = 3_000
+const RESOLVE_TIMEOUT = 3_000
 
 /** The URL in its canonical spelling. Rejects with WEBHOOK_URL or what the engine has against it (EGRESS_…). */
 export const admitAddress = async (
   text: string,
   { judge }: Pick<Lent, 'judge'>,
 ): Promise<string> => {
-  const refused = whyNot(text)
+  const refused = refusalOf(text)
   if (refused) throw fault('WEBHOOK_URL', [refused])
   const late = Promise.withResolvers<never>()
   const timer = setTimeout(
     () => late.reject(fault('WEBHOOK_URL', ['its name could not be resolved in time'])),
-    PATIENCE,
+    RESOLVE_TIMEOUT,
   )
   try {
     return await Promise.race([judge(text), late.promise])
@@ -28,7 +28,7 @@ export const admitAddress = async (
   }
 }
 
-const whyNot = (text: string): string | undefined => {
+const refusalOf = (text: string): string | undefined => {
   if (!URL.canParse(text)) return 'it is no URL'
   const { protocol, port } = new URL(text)
   if (protocol !== 'https:') return 'only https is spoken'

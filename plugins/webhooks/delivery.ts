@@ -7,15 +7,15 @@ import { signatureHeaders } from './signature.ts'
 /** ms that a receiver has for all of its answer. */
 const TIMEOUT = 3_000
 /** What a receiver says beside its status is read so far, and not kept. */
-const READ = 65_536
+const MAX_RESPONSE_BYTES = 65_536
 
-export interface Parcel {
+export interface DeliveryRequest {
   readonly id: string
   readonly url: string
   readonly secret: string
   readonly body: string
 }
-export interface Verdict {
+export interface DeliveryResult {
   /** One word of OUTCOMES, or the code of the fault that kept the event from arriving. */
   readonly outcome: string
   readonly status?: number
@@ -27,10 +27,10 @@ export interface Verdict {
 
 /** Rejects only where nothing was tried: before the configuration serves. */
 export const deliver = async (
-  { id, url, secret, body }: Parcel,
+  { id, url, secret, body }: DeliveryRequest,
   { send }: Pick<Lent, 'send'>,
   at: number,
-): Promise<Verdict> => {
+): Promise<DeliveryResult> => {
   // It was checked when it was saved; this is for what else may have written the row.
   if (!url.startsWith('https://')) return { outcome: 'WEBHOOK_URL' }
   try {
@@ -46,8 +46,8 @@ export const deliver = async (
       timeout: TIMEOUT,
     })
     // The connection is free once all of it was read; the status stands whatever comes of that.
-    await reply.bytes(READ).catch(() => {})
-    return verdictOf(reply, at)
+    await reply.bytes(MAX_RESPONSE_BYTES).catch(() => {})
+    return resultOf(reply, at)
   } catch (thrown) {
     const outcome = codeOf(thrown)
     if (outcome === 'NOT_READY') throw thrown
@@ -58,10 +58,10 @@ export const deliver = async (
 // Standard Webhooks: these say that the receiver, or what stands before it, has too much to do.
 const THROTTLES: ReadonlySet<number> = new Set([429, 502, 504])
 
-export const verdictOf = (
+export const resultOf = (
   { status, headers }: Pick<Reply, 'status' | 'headers'>,
   now: number,
-): Verdict => {
+): DeliveryResult => {
   if (status >= 200 && status < 300) return { outcome: 'delivered', status }
   if (status === 410) return { outcome: 'gone', status }
   // Followed, it would lead to an address that nobody checked.
@@ -75,12 +75,12 @@ export const verdictOf = (
   }
 }
 
-const DEEPEST = 8
+const MAX_CAUSE_DEPTH = 8
 /** The innermost reason: that an address is closed says more than that nobody could connect to it. */
 const codeOf = (thrown: unknown): string => {
   let code = 'INTERNAL'
   let at = thrown as Error | undefined
-  for (let depth = 0; at && depth < DEEPEST; depth++, at = at.cause as Error | undefined) {
+  for (let depth = 0; at && depth < MAX_CAUSE_DEPTH; depth++, at = at.cause as Error | undefined) {
     const found = (at as { code?: unknown }).code
     if (typeof found === 'string' && /^[A-Z_]+$/.test(found)) code = found
     if (code.startsWith('EGRESS_')) return code
@@ -99,14 +99,20 @@ const OUTCOMES: Readonly<Record<string, string>> = {
   EGRESS_NAME: 'The name of the receiver cannot be resolved.',
 }
 /** The same in a sentence, for whoever looks into it. */
-export const sentenceOf = ({ outcome, status }: Pick<Verdict, 'outcome' | 'status'>): string =>
+export const messageOf = ({
+  outcome,
+  status,
+}: Pick<DeliveryResult, 'outcome' | 'status'>): string =>
   (OUTCOMES[outcome] ?? `The receiver could not be reached (${outcome}).`).replace(
     '%s',
     String(status),
   )
 
 /** What may be logged of a delivery. */
-export const traceOf = ({ id, url }: Pick<Parcel, 'id' | 'url'>, { outcome, status }: Verdict) => ({
+export const logFieldsOf = (
+  { id, url }: Pick<DeliveryRequest, 'id' | 'url'>,
+  { outcome, status }: DeliveryResult,
+) => ({
   ...{ event: id, receiver: hostOf(url), outcome },
   ...(status !== undefined && { status }),
 })

@@ -9,7 +9,7 @@ export const DELAYS: readonly number[] = [
 export const ATTEMPTS = DELAYS.length + 1
 const JITTER = 0.1
 /** No receiver puts us off for longer than the schedule itself does. */
-const LONGEST = 24 * HOUR
+const MAX_DELAY = 24 * HOUR
 
 /** ms until the next of the `left` attempts; undefined when none is left. `asked`: ms that the receiver wants us to
  *  wait; `random`: in [0, 1), so that receivers which fell together are not asked together. */
@@ -17,7 +17,7 @@ export const delayBefore = (left: number, random: number, asked = 0): number | u
   const delay = left > 0 ? DELAYS[Math.max(0, DELAYS.length - left)] : undefined
   if (delay === undefined) return undefined
   const spread = delay * (1 - JITTER + 2 * JITTER * random)
-  return Math.round(Math.max(spread, Math.min(asked, LONGEST)))
+  return Math.round(Math.max(spread, Math.min(asked, MAX_DELAY)))
 }
 
 /** RFC 9110 §10.2.3: seconds, or a date. ms from `now`; undefined when it is neither. */

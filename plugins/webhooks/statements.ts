@@ -1,7 +1,7 @@
 /** Pure statements over the outbox: whoever writes may put them into one list with their own. */
 import { randomBytes } from 'node:crypto'
 import type { Sql, Statement } from '../../engine/plugin.ts'
-import type { Verdict } from './delivery.ts'
+import type { DeliveryResult } from './delivery.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `webhooks: ${name}`, text })
 
@@ -85,16 +85,16 @@ const FINISH = sql(
   `UPDATE webhook_events SET state = ?, attempts = attempts + 1, due = ?
    WHERE id = ? AND attempts = ? AND state = 'pending'`,
 )
-const NOTE = sql(
+const INSERT_ATTEMPT = sql(
   'note attempt',
   'INSERT INTO webhook_attempts (event, number, at, ms, outcome, status) VALUES (?, ?, ?, ?, ?, ?)',
 )
-const WELL = sql(
+const MARK_HEALTHY = sql(
   'well',
   `UPDATE webhook_endpoints SET failures = 0, paused = 0, slow = ?
    WHERE id = ? AND (failures > 0 OR slow <> ?)`,
 )
-const ILL = sql(
+const MARK_FAILING = sql(
   'ill',
   'UPDATE webhook_endpoints SET failures = failures + 1, paused = ? WHERE id = ?',
 )
@@ -109,15 +109,15 @@ export interface Attempt {
   readonly ms: number
   /** It took so long that others should not wait for the next one. */
   readonly slow: boolean
-  readonly verdict: Verdict
+  readonly result: DeliveryResult
   /** When it is tried again, if it is. */
   readonly next: number | undefined
 }
 /** What came of it, for the event, the endpoint and the log, in one list. Rejects with EVENT_MOVED when somebody
  *  closed its endpoint or replayed it meanwhile. */
 export const recordAttempt = (attempt: Attempt): readonly Statement[] => {
-  const { event, before, at, ms, verdict, next } = attempt
-  const { outcome, status = null } = verdict
+  const { event, before, at, ms, result, next } = attempt
+  const { outcome, status = null } = result
   const state = outcome === 'delivered' ? outcome : next === undefined ? 'failed' : 'pending'
   return [
     {
@@ -126,17 +126,23 @@ export const recordAttempt = (attempt: Attempt): readonly Statement[] => {
       rows: 1,
       otherwise: 'EVENT_MOVED',
     },
-    { sql: NOTE, values: [event, before + 1, at, ms, outcome, status] },
-    ...consequences(attempt),
+    { sql: INSERT_ATTEMPT, values: [event, before + 1, at, ms, outcome, status] },
+    ...endpointStatements(attempt),
   ]
 }
-const consequences = ({ endpoint, at, slow, verdict, next }: Attempt): readonly Statement[] => {
-  const { outcome, pause } = verdict
+const endpointStatements = ({
+  endpoint,
+  at,
+  slow,
+  result,
+  next,
+}: Attempt): readonly Statement[] => {
+  const { outcome, pause } = result
   const lag = slow ? 1 : 0
-  if (outcome === 'delivered') return [{ sql: WELL, values: [lag, endpoint, lag] }]
-  const ill = { sql: ILL, values: [pause && next !== undefined ? next : 0, endpoint] }
-  if (outcome !== 'gone') return [ill]
-  return [ill, { sql: DISABLE, values: [at, endpoint] }, { sql: DROP, values: [endpoint] }]
+  if (outcome === 'delivered') return [{ sql: MARK_HEALTHY, values: [lag, endpoint, lag] }]
+  const failing = { sql: MARK_FAILING, values: [pause && next !== undefined ? next : 0, endpoint] }
+  if (outcome !== 'gone') return [failing]
+  return [failing, { sql: DISABLE, values: [at, endpoint] }, { sql: DROP, values: [endpoint] }]
 }
 
 // ---------------------------------------------------------------- what is read
@@ -186,7 +192,7 @@ const FORGET_EVENTS = sql(
   `DELETE FROM webhook_events WHERE id IN (${OLD}) RETURNING id`,
 )
 /** Some of what is over since long. The last one returns whose. */
-export const forget = (before: number): readonly Statement[] => [
+export const deleteOld = (before: number): readonly Statement[] => [
   { sql: FORGET_ATTEMPTS, values: [before] },
   { sql: FORGET_EVENTS, values: [before] },
 ]

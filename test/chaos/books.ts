@@ -6,7 +6,7 @@ import type { OpenDatabase } from '../../engine/store/database.ts'
 import { makeSecret } from '../../plugins/credentials/secret.ts'
 import { addKey, addToken, createAccount } from '../../plugins/credentials/statements.ts'
 import { audit } from '../../plugins/ledger/audit.ts'
-import { settleNoted } from '../../plugins/ledger/noted.ts'
+import { settleCheckpoints } from '../../plugins/ledger/crash-settlement.ts'
 import { giveAllBack } from '../../plugins/ledger/processes.ts'
 import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'
 import { openEndpoint } from '../../plugins/webhooks/statements.ts'
@@ -82,7 +82,7 @@ export const readBooks = async (ground: Ground, data: string): Promise<Books> =>
   const { database, close } = await ground.openLast(data)
   await reapAll(database, [
     {
-      beforeReap: name => settleNoted(database, silent, Date.now(), name),
+      beforeReap: name => settleCheckpoints(database, silent, Date.now(), name),
       reapStatements: name => giveAllBack(name, Date.now()),
     },
   ])

@@ -1,9 +1,9 @@
 /** Bugs on a reply's way out: what leaves before it is held, noted or charged, and what is charged for it. */
 import { edit, type Mutation } from './mutation.ts'
 
-const AT_ONCE = 'test/plugins/ledger/at-once.test.ts'
+const AT_ONCE = 'test/plugins/ledger/single-row-charge.test.ts'
 const BILLED = 'test/rooms/billed.test.ts'
-const RECEIPT = 'plugins/ledger/receipt.ts'
+const RECEIPT = 'plugins/ledger/receipt-filter.ts'
 
 export const ofReplies: readonly Mutation[] = [
   {
@@ -22,8 +22,8 @@ export const ofReplies: readonly Mutation[] = [
     edits: [
       edit(
         'plugins/meter.ts',
-        'if (exchange.reply.status >= 400) return bill.release()',
-        'if (exchange.reply.status >= 999) return bill.release()',
+        'if (exchange.reply.status >= 400) return call.release()',
+        'if (exchange.reply.status >= 999) return call.release()',
       ),
     ],
     tests: [BILLED],
@@ -32,7 +32,7 @@ export const ofReplies: readonly Mutation[] = [
     bug: "the upstream's own counts are not believed",
     edits: [
       edit(
-        'plugins/ledger/estimate.ts',
+        'plugins/ledger/usage-estimator.ts',
         'if (usage && (!usage.estimated || usage.gauged)) return usage',
         '',
       ),
@@ -41,15 +41,15 @@ export const ofReplies: readonly Mutation[] = [
   },
   {
     bug: 'what was charged is given back to spend again',
-    edits: [edit('plugins/ledger/bill.ts', 'this.#held - (this.#charged ?? 0n)', 'this.#held')],
+    edits: [edit('plugins/ledger/metered-call.ts', 'this.#held - charged', 'this.#held')],
     tests: [BILLED],
   },
   {
     bug: 'the words of a stream leave before anybody notes them',
     edits: [
       edit(
-        'plugins/ledger/estimate.ts',
-        '    this.#bill.passed(written?.tokens ?? this.#passed)\n',
+        'plugins/ledger/usage-estimator.ts',
+        '    this.#call.reportProgress(written?.tokens ?? this.#units)\n',
         '',
       ),
     ],
@@ -57,7 +57,7 @@ export const ofReplies: readonly Mutation[] = [
   },
   {
     bug: 'a stream that nobody asked for leaves without a hold',
-    edits: [edit('plugins/meter.ts', 'if (!whole) holdAt(exchange, bill, seen)', '')],
+    edits: [edit(RECEIPT, 'if (!isWhole) holdBeforeHead(exchange, call, estimator)', '')],
     tests: [AT_ONCE],
   },
   {

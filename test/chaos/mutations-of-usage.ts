@@ -5,7 +5,7 @@ const ESTIMATE = 'test/plugins/translate/usage-estimate.test.ts'
 const REFUSED = 'test/plugins/ledger/refused.test.ts'
 const BILLED = 'test/rooms/billed.test.ts'
 const ANSWER = 'plugins/translate/answer-usage.ts'
-const BILL = 'plugins/ledger/bill.ts'
+const METERED_CALL = 'plugins/ledger/metered-call.ts'
 
 export const ofUsage: readonly Mutation[] = [
   {
@@ -40,7 +40,11 @@ export const ofUsage: readonly Mutation[] = [
   {
     bug: 'a call is charged more than twice its hold',
     edits: [
-      edit('plugins/ledger/charged.ts', 'hosted ? undefined : held * TIMES_HELD', 'undefined'),
+      edit(
+        'plugins/ledger/call-charge.ts',
+        'hosted ? undefined : held * MAX_HOLD_MULTIPLE',
+        'undefined',
+      ),
     ],
     tests: [BILLED],
   },
@@ -48,8 +52,8 @@ export const ofUsage: readonly Mutation[] = [
     bug: 'an answer without an upstream is charged',
     edits: [
       edit(
-        'plugins/ledger/estimate.ts',
-        'return this.#exchange.attempts === 0 && !this.#used',
+        'plugins/ledger/usage-estimator.ts',
+        'return this.#exchange.attempts === 0 && !this.#usage',
         'return false',
       ),
     ],
@@ -59,18 +63,16 @@ export const ofUsage: readonly Mutation[] = [
     bug: 'a refused call stays charged',
     edits: [
       edit(
-        BILL,
-        "const undone = end === 'refused' && this.#charged !== undefined && !reason?.paid",
-        'const undone = false',
+        METERED_CALL,
+        'const refund = isUndelivered && charged !== undefined',
+        'const refund = false',
       ),
     ],
     tests: [REFUSED],
   },
   {
     bug: 'a refused call is not charged although its fault says that it is paid',
-    edits: [
-      edit(BILL, 'this.#charged !== undefined && !reason?.paid', 'this.#charged !== undefined'),
-    ],
+    edits: [edit(METERED_CALL, "end === 'refused' && !reason?.paid", "end === 'refused'")],
     tests: [REFUSED],
   },
   {

@@ -4,14 +4,14 @@ import { ofReplies } from './mutations-of-replies.ts'
 import { ofUsage } from './mutations-of-usage.ts'
 
 const MODEL = 'test/plugins/ledger/model.property.test.ts'
-const AT_ONCE = 'test/plugins/ledger/at-once.test.ts'
+const AT_ONCE = 'test/plugins/ledger/single-row-charge.test.ts'
 const HOLDS = 'test/plugins/ledger/holds.test.ts'
 const BILLED = 'test/rooms/billed.test.ts'
 const TABLES = 'plugins/ledger/tables.ts'
 const STATEMENTS = 'plugins/ledger/statements.ts'
 const MEMBERSHIP = 'engine/store/membership.ts'
 const REAPER = 'engine/store/reaper.ts'
-const UNDONE = 'plugins/ledger/undone.ts'
+const REFUND = 'plugins/ledger/refund-undelivered.ts'
 const PROCESSES = 'plugins/ledger/processes.ts'
 
 export const mutations: readonly Mutation[] = [
@@ -52,15 +52,15 @@ export const mutations: readonly Mutation[] = [
   {
     bug: 'a refund stands outside the transaction that undoes its call',
     edits: [
-      edit(UNDONE, 'writes.will(...list)', 'writes.will(...list.slice(0, 1))'),
+      edit(REFUND, 'writes.will(...list)', 'writes.will(...list.slice(0, 1))'),
       edit(
-        UNDONE,
+        REFUND,
         'ledger.ensureClosed(id, list, ([, refunds = []]) => {',
         'ledger.ensureClosed(id, list.slice(0, 1), () =>\n  ledger.ensureClosed(id, list.slice(1), ([refunds = []]) => {',
       ),
-      edit(UNDONE, 'done(refunds.length > 0)\n  })', 'done(refunds.length > 0)\n  }))'),
+      edit(REFUND, 'onDone(refunds.length > 0)\n  })', 'onDone(refunds.length > 0)\n  }))'),
     ],
-    tests: ['test/plugins/ledger/undone.test.ts'],
+    tests: ['test/plugins/ledger/refund-undelivered.test.ts'],
   },
   {
     bug: 'what was used is summed twice',
@@ -166,9 +166,9 @@ export const mutations: readonly Mutation[] = [
     bug: 'a hold is extended before the call costs more than it: others are refused meanwhile',
     edits: [
       edit(
-        'plugins/ledger/bill.ts',
-        'nanos <= this.#held || this.#lack',
-        'nanos * 10n <= this.#held * 9n || this.#lack',
+        'plugins/ledger/metered-call.ts',
+        'nanos <= this.#held || this.#extension',
+        'nanos * 10n <= this.#held * 9n || this.#extension',
       ),
     ],
     tests: ['test/journeys/streams-for-ten.test.ts'],
@@ -184,18 +184,18 @@ export const mutations: readonly Mutation[] = [
   {
     bug: 'what was taken before a burial is given to the new life',
     edits: [edit(MEMBERSHIP, 'return this.#registeredName === name', 'return name !== ""')],
-    tests: ['test/plugins/ledger/buried.test.ts'],
+    tests: ['test/plugins/ledger/reaped-process.test.ts'],
   },
   {
     bug: 'an extension that was lost leaves the charge open for good',
     edits: [edit(STATEMENTS, "state = 'open' AND held < ?", "state = 'open' AND held > ?")],
-    tests: ['test/plugins/ledger/extended.test.ts'],
+    tests: ['test/plugins/ledger/extend-hold.test.ts'],
   },
   {
     bug: 'what is charged in one row is not taken from the share',
     edits: [
       edit(
-        'plugins/ledger/at-once.ts',
+        'plugins/ledger/single-row-charge.ts',
         'SET amount = amount - ? WHERE process',
         'SET amount = amount - ? * 0 WHERE process',
       ),
@@ -228,7 +228,7 @@ export const mutations: readonly Mutation[] = [
     bug: 'what was taken in memory is charged after a burial',
     edits: [
       edit(
-        'plugins/ledger/at-once.ts',
+        'plugins/ledger/single-row-charge.ts',
         "rows: 'some' as const, otherwise: 'SHARE_GONE'",
         "otherwise: 'SHARE_GONE'",
       ),

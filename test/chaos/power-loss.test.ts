@@ -7,9 +7,9 @@ import t, { type Test } from 'tap'
 import type { Row } from '../../engine/plugin.ts'
 import type { OpenDatabase } from '../../engine/store/database.ts'
 import type { Durability } from '../../engine/store/open-database.ts'
-import { chargeAtOnce } from '../../plugins/ledger/at-once.ts'
 import { audit } from '../../plugins/ledger/audit.ts'
 import type { Ledger } from '../../plugins/ledger/ledger.ts'
+import { singleRowCharge } from '../../plugins/ledger/single-row-charge.ts'
 import { walletOf } from '../../plugins/ledger/wallet.ts'
 import { giveCredit } from '../helpers/credit.ts'
 import { call, payer } from '../helpers/ledger.ts'
@@ -68,7 +68,7 @@ const atOnce = async (database: OpenDatabase, ledger: Ledger, request: string): 
   const row = { route: 'chat', model: 'm', version: 1, rule: '', opened: Date.now(), process }
   const settled = { amount: 400n, uncollected: 0n, estimated: false, usage: '{}', lines: '[]' }
   await database.write(
-    chargeAtOnce(
+    singleRowCharge(
       { request, account: 1, key: undefined, keyHeld: false, held: 1_000n, ...row },
       { ...settled, closed: Date.now(), wallets: [walletOf.account(1)] },
     ),

@@ -42,16 +42,20 @@ const logOf = async (t: Test, names: readonly string[], cut = false): Promise<st
       attempt.reply.through(filter(`${name} forward`, attempt.exchange))
     },
   })
+  let finish = (): unknown => undefined
   const up = await startUpstream(t, (_, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     response.write('data: 1\n\n')
-    if (cut) setTimeout(() => response.destroy(), 50)
-    else setTimeout(() => response.end(), 50)
+    finish = () => (cut ? response.destroy() : response.end())
   })
   const stages = Object.fromEntries(names.map(name => [name, plugin(stage(name))]))
   const core = await startCore(t, stages, { upstreams: { up: { url: up } }, routes: ROUTES })
   const reply = await fetch(`${core.url}/`)
-  await reply.text().catch(() => '')
+  // The upstream ends only once the first chunk has arrived: on a busy machine both would be one.
+  const reader = reply.body?.getReader()
+  await reader?.read()
+  finish()
+  for (let done = false; !done; ) done = (await reader?.read().catch(() => undefined))?.done ?? true
   return log
 }
 

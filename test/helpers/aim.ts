@@ -1,7 +1,7 @@
 /** Sends single attempts to an address, without routes or stages, and writes down what their replies do. */
 import type { Test } from 'tap'
 import type { Fault } from '../../engine/plugin.ts'
-import type { Answer } from '../../engine/response/filters.ts'
+import type { FilteredReply } from '../../engine/response/filters.ts'
 import { Origin } from '../../engine/upstream/origin.ts'
 import { type Sending, send } from '../../engine/upstream/transport.ts'
 
@@ -25,21 +25,26 @@ export const aim = (t: Test, address: string, connections = 2) => {
     idempotent: true,
   }
   const ask = (more: Partial<Sending> = {}, aborter = (_: (reason: Fault) => void): void => {}) =>
-    new Promise<Answer>((resolve, reject) =>
-      send({ ...sending, ...more }, { onLeave: aborter, awaits() {} }, resolve, reject),
+    new Promise<FilteredReply>((resolve, reject) =>
+      send(
+        { ...sending, ...more },
+        { awaitAttempt: attempt => aborter(reason => attempt.abort(reason)) },
+        resolve,
+        reject,
+      ),
     )
   return { origin, ask }
 }
-export const text = async (answer: Answer): Promise<string> =>
+export const text = async (answer: FilteredReply): Promise<string> =>
   Buffer.from(await answer.bytes(1_000_000)).toString()
 /** What a reply's body did, as it came. */
 export const poured = (
-  answer: Answer,
+  answer: FilteredReply,
 ): { readonly log: string[]; readonly over: Promise<void> } => {
   const log: string[] = []
   const { promise, resolve } = Promise.withResolvers<void>()
   const note = (line: string): void => void log.push(line)
-  answer.pour({
+  answer.pipeTo({
     write: chunk => note(Buffer.from(chunk).toString()),
     end(tail) {
       note(`end ${tail ? Buffer.from(tail).toString() : ''}`)

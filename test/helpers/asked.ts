@@ -2,11 +2,11 @@
 
 import type { Pool } from '../../engine/http-client/pool.ts'
 import type { Request } from '../../engine/http-client/request-head.ts'
-import type { AnswerHeaders } from '../../engine/http-client/response-head.ts'
+import type { ResponseHeaders } from '../../engine/http-client/response-head.ts'
 
 export interface Asked {
   readonly status: number
-  readonly headers: AnswerHeaders
+  readonly headers: ResponseHeaders
   readonly body: string
 }
 const GET: Request = { method: 'GET', path: '/', headers: {}, body: undefined }
@@ -15,20 +15,20 @@ export const askPool = (pool: Pool, request: Partial<Request> = {}): Promise<Ask
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let head: Pick<Asked, 'status' | 'headers'> = { status: 0, headers: {} }
-    pool.ask(
+    pool.send(
       { ...GET, ...request },
       {
         over: false,
-        begun() {},
-        head(status, headers) {
+        onStart() {},
+        onHead(status, headers) {
           head = { status, headers: { ...headers } }
         },
-        data: chunk => void chunks.push(chunk),
-        end(tail) {
+        onData: chunk => void chunks.push(chunk),
+        onEnd(tail) {
           if (tail) chunks.push(tail)
           resolve({ ...head, body: Buffer.concat(chunks).toString('latin1') })
         },
-        broke: reject,
+        onError: reject,
       },
     )
   })

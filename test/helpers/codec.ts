@@ -16,24 +16,32 @@ export const codecOf = (name: string): Codec => {
 }
 
 /** Collects the dropped fields. */
-export interface Lost extends Loss {
+export interface DroppedFieldList extends Loss {
   readonly fields: readonly string[]
 }
-export const lost = (): Lost => {
+export const collectDropped = (): DroppedFieldList => {
   const fields: string[] = []
   return { fields, drop: field => void fields.push(field) }
 }
 
 /** Decodes a request and returns the prompt with the dropped fields. */
-export const read = (name: string, body: Json, path = '/') => {
-  const loss = lost()
-  const prompt = codecOf(name).decodePrompt(body as Fields, path, loss)
-  return { prompt, lost: loss.fields }
+export const decodePrompt = (name: string, body: Json, path = '/') => {
+  const dropped = collectDropped()
+  const prompt = codecOf(name).decodePrompt(body as Fields, path, dropped)
+  return { prompt, lost: dropped.fields }
 }
-export const written = (name: string, prompt: Prompt, facts: Partial<TargetFacts> = {}) => {
-  const loss = lost()
-  const sent = codecOf(name).encodePrompt(prompt, { name: 'model', traits: {}, ...facts }, loss)
-  return { ...sent, body: sent.body as { readonly [key: string]: never }, lost: loss.fields }
+export const encodePrompt = (name: string, prompt: Prompt, facts: Partial<TargetFacts> = {}) => {
+  const dropped = collectDropped()
+  const request = codecOf(name).encodePrompt(
+    prompt,
+    { name: 'model', traits: {}, ...facts },
+    dropped,
+  )
+  return {
+    ...request,
+    body: request.body as { readonly [key: string]: never },
+    lost: dropped.fields,
+  }
 }
 
 export const PROMPT: Prompt = {
@@ -54,22 +62,22 @@ export const contextWith = (context: Partial<Context> = {}): Context => ({
 })
 
 /** Decodes an upstream's stream; `ended`: it is complete, with or without its terminator. */
-export const partsOf = (name: string, stream: string | Uint8Array) => {
+export const decodeParts = (name: string, stream: string | Uint8Array) => {
   const decoder = codecOf(name).decodeStream()
   const parts: Part[] = []
   const emit = (part: Part): void => void parts.push(part)
   for (const event of eventsIn(Buffer.from(stream)))
     if (event.data !== undefined) decoder.event(event, emit)
-  return { parts, ended: parts.at(-1)?.type === 'end' || decoder.close(emit) }
+  return { parts, hasEnded: parts.at(-1)?.type === 'end' || decoder.close(emit) }
 }
-export const collected = (name: string, stream: string | Uint8Array): Answer =>
-  assembled(partsOf(name, stream).parts)
-export const assembled = (parts: readonly Part[]): Answer => {
+export const decodeStream = (name: string, stream: string | Uint8Array): Answer =>
+  assembleParts(decodeParts(name, stream).parts)
+export const assembleParts = (parts: readonly Part[]): Answer => {
   const collector = new Collector()
   for (const part of parts) collector.take(part)
   return collector.answer()
 }
-export const streamed = (
+export const encodeStream = (
   name: string,
   parts: readonly Part[],
   context: Partial<Context> = {},

@@ -1,42 +1,51 @@
 /** Translates one attempt from one format to another without a gateway. */
 
 import type { Json, Reply, Target } from '../../engine/plugin.ts'
-import { toAnswer } from '../../engine/request/exchange.ts'
+import { toReply } from '../../engine/request/exchange.ts'
 import { formats } from '../../plugins/formats/index.ts'
 import { ACCOUNT, MODEL } from '../../plugins/slots.ts'
-import { Crossing, type Ground, isCoded } from '../../plugins/translate/crossing.ts'
-import { Memory } from '../../plugins/translate/memory.ts'
+import { ThoughtCache } from '../../plugins/translate/thought-cache.ts'
+import {
+  isTranslatable,
+  type TranslationContext,
+  Translator,
+} from '../../plugins/translate/translator.ts'
 import { fakeAttempt, fakeExchange, fakeHost, pour, thrownBy, type Upstreamed } from './exchange.ts'
 
-export interface Passage {
+export interface AttemptOptions {
   readonly client?: string
   readonly target?: string
   readonly body: Json
   readonly path?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly traits?: Target['traits']
-  readonly answered?: Upstreamed
-  readonly ground?: Partial<Ground>
+  readonly upstreamReply?: Upstreamed
+  readonly ground?: Partial<TranslationContext>
   readonly account?: number
 }
 
 /** Returns the request to the upstream and the translated reply. */
-export const cross = async (passage: Passage) => {
-  const { client = 'openai-chat', target = 'openai-chat', body, path = '/', headers = {} } = passage
+export const translateAttempt = async (options: AttemptOptions) => {
+  const { client = 'openai-chat', target = 'openai-chat', body, path = '/', headers = {} } = options
   const [from, to] = [formats.get(client), formats.get(target)]
-  if (!isCoded(from) || !isCoded(to)) throw new Error(`no codec of ${client} or ${target}`)
+  if (!isTranslatable(from) || !isTranslatable(to))
+    throw new Error(`no codec of ${client} or ${target}`)
   const host = fakeHost()
-  const ground: Ground = {
-    ...{ log: host.log, host, memory: new Memory(), strict: false, fetches: new Map() },
-    ...passage.ground,
+  const ground: TranslationContext = {
+    ...{ log: host.log, host, thoughts: new ThoughtCache(), strict: false, fetches: new Map() },
+    ...options.ground,
   }
   const [local = '', search = ''] = path.split('?')
   const exchange = fakeExchange({ body, path: local, search, headers })
   exchange.slots.set(MODEL, { asked: 'asked', entry: 'asked' })
-  exchange.slots.set(ACCOUNT, { id: passage.account ?? 1, name: 'a', role: 'customer' })
-  const traits = passage.traits ?? {}
-  const attempt = fakeAttempt(exchange, { upstream: 'up', name: 'there', traits }, passage.answered)
-  const crossing = new Crossing(from, to, ground)
+  exchange.slots.set(ACCOUNT, { id: options.account ?? 1, name: 'a', role: 'customer' })
+  const traits = options.traits ?? {}
+  const attempt = fakeAttempt(
+    exchange,
+    { upstream: 'up', name: 'there', traits },
+    options.upstreamReply,
+  )
+  const crossing = new Translator(from, to, ground)
   const fault = await thrownBy(() => crossing.forward(attempt, attempt.next))
   const request = attempt.request.body
   const sent = request instanceof Uint8Array ? Buffer.from(request).toString() : ''
@@ -46,12 +55,14 @@ export const cross = async (passage: Passage) => {
 }
 
 /** A host whose `send` serves files by path. */
-export const serving = (files: Readonly<Record<string, () => Reply>>): Ground['host'] => ({
+export const hostServing = (
+  files: Readonly<Record<string, () => Reply>>,
+): TranslationContext['host'] => ({
   send: async (_, { path }) => {
     const file = files[path]
     if (!file) throw new Error('127.0.0.1 is no public address.')
     return file()
   },
 })
-export const file = (bytes: string | Buffer, type: string, status = 200): Reply =>
-  toAnswer(status, Buffer.from(bytes), { 'content-type': type })
+export const fileReply = (bytes: string | Buffer, type: string, status = 200): Reply =>
+  toReply(status, Buffer.from(bytes), { 'content-type': type })

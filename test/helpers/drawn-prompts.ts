@@ -16,19 +16,19 @@ import fc from './property.ts'
 const maybe = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
   fc.option(arbitrary, { nil: undefined })
 /** Omits absent members. */
-const some = <T extends object>(
+const optionalMembers = <T extends object>(
   members: { [K in keyof T]-?: fc.Arbitrary<NonNullable<T[K]>> },
 ): fc.Arbitrary<T> => fc.record(members, { requiredKeys: [] }) as never as fc.Arbitrary<T>
 
 const WORDS = ['hi', 'tell me', '{"a": 1}', 'größer ☃', '<b>', 'a\nb', '{"output":"x"}', '1']
 const words = fc.constantFrom(...WORDS)
 const text: fc.Arbitrary<Text> = words.map(text => ({ type: 'text', text }))
-const cached: fc.Arbitrary<Text> = fc.record({
+const cachedText: fc.Arbitrary<Text> = fc.record({
   type: fc.constant('text' as const),
   text: words,
   cache: fc.constantFrom({}, { ttl: '1h' }),
 })
-const cited: fc.Arbitrary<Text> = words.map(text => ({
+const citedText: fc.Arbitrary<Text> = words.map(text => ({
   type: 'text',
   text,
   citations: [{ url: 'https://example.org/', title: 'Example' }],
@@ -86,7 +86,7 @@ const SCHEMAS = [
 ] as const
 const NAMES = ['look_up', 'send', 'add-2']
 const tool = (name: string): fc.Arbitrary<FunctionTool> =>
-  some<Omit<FunctionTool, 'type' | 'name'>>({
+  optionalMembers<Omit<FunctionTool, 'type' | 'name'>>({
     description: fc.constantFrom('Looks it up.', ''),
     schema: fc.constantFrom(...SCHEMAS),
     strict: fc.boolean(),
@@ -113,8 +113,8 @@ const choiceAmong = (tools: readonly FunctionTool[]): fc.Arbitrary<ToolChoice | 
 
 // ---------------------------------------------------------------- conversation
 
-const asked: fc.Arbitrary<readonly Content[]> = fc.array(
-  fc.oneof({ weight: 4, arbitrary: text }, image, document, cached),
+const userContent: fc.Arbitrary<readonly Content[]> = fc.array(
+  fc.oneof({ weight: 4, arbitrary: text }, image, document, cachedText),
   { minLength: 1, maxLength: 3 },
 )
 const inputs = fc.constantFrom('{}', '{"city":"Ulm"}', '{"many":[1,2.5],"of":null}')
@@ -122,14 +122,16 @@ const IDS = ['call_1', 'toolu_01A', 'b:c/d', 'x'.repeat(70)]
 /** An assistant turn with parallel calls, and their results. */
 const exchange: fc.Arbitrary<readonly Turn[]> = fc
   .record({
-    said: fc.array(fc.oneof({ weight: 4, arbitrary: text }, cached, cited), { maxLength: 2 }),
+    said: fc.array(fc.oneof({ weight: 4, arbitrary: text }, cachedText, citedText), {
+      maxLength: 2,
+    }),
     refused: maybe(words),
     calls: fc.subarray(IDS),
     name: fc.constantFrom(...NAMES),
     input: inputs,
-    given: fc.array(fc.oneof({ weight: 4, arbitrary: text }, image, cached), { maxLength: 2 }),
+    given: fc.array(fc.oneof({ weight: 4, arbitrary: text }, image, cachedText), { maxLength: 2 }),
     hasFailed: fc.boolean(),
-    more: maybe(asked),
+    more: maybe(userContent),
   })
   .map(({ said, refused, calls, name, input, given, hasFailed, more }) => {
     const asks = calls.map((id): Content => ({ type: 'call', id, name, input }))
@@ -150,7 +152,7 @@ const exchange: fc.Arbitrary<readonly Turn[]> = fc
     ] satisfies Turn[]
   })
 /** Makes the ids of calls unique. */
-const renumbered = (turns: readonly Turn[]): readonly Turn[] => {
+const renumberIds = (turns: readonly Turn[]): readonly Turn[] => {
   let round = 0
   return turns.map(({ role, content, ...rest }) => {
     if (role === 'assistant') round++
@@ -167,15 +169,15 @@ const renumbered = (turns: readonly Turn[]): readonly Turn[] => {
 }
 const turns: fc.Arbitrary<readonly Turn[]> = fc
   .record({
-    system: fc.array(fc.oneof({ weight: 4, arbitrary: text }, cached), { maxLength: 2 }),
-    first: asked,
+    system: fc.array(fc.oneof({ weight: 4, arbitrary: text }, cachedText), { maxLength: 2 }),
+    first: userContent,
     name: maybe(fc.constant('ann')),
     exchanges: fc.array(exchange, { maxLength: 2 }),
     between: maybe(text),
     begun: maybe(text),
   })
   .map(({ system, first, name, exchanges, between, begun }) =>
-    renumbered(
+    renumberIds(
       [
         { role: 'system', content: system } as const,
         { role: 'user', content: first, ...(name && { name }) } as const,
@@ -188,7 +190,7 @@ const turns: fc.Arbitrary<readonly Turn[]> = fc
 
 // ---------------------------------------------------------------- prompts
 
-const settings: fc.Arbitrary<Settings> = some<
+const settings: fc.Arbitrary<Settings> = optionalMembers<
   Omit<Settings, 'modalities' | 'audio' | 'safety' | 'background' | 'bias'>
 >({
   limit: fc.constantFrom(5, 200, 4_000, 30_000),
@@ -212,7 +214,7 @@ const settings: fc.Arbitrary<Settings> = some<
 })
 const form: fc.Arbitrary<Form> = fc.oneof(
   fc.constant<Form>({ type: 'json' }),
-  some<{ name?: string; description?: string; strict?: boolean }>({
+  optionalMembers<{ name?: string; description?: string; strict?: boolean }>({
     name: fc.constantFrom('city', 'answer'),
     description: fc.constant('A place.'),
     strict: fc.boolean(),

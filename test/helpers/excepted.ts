@@ -4,27 +4,27 @@ import { events, string } from './loose.ts'
 import type { Reading } from './reading.ts'
 import { type Recording, recordedFormat } from './recorded.ts'
 
-interface Where {
+interface Cells {
   readonly ids: readonly string[]
   readonly reason: string
   /** The affected clients: those of the recording's own format, those of other formats, or a list;
    *  absent: all. */
   readonly cells?: 'own' | 'crossed' | readonly string[]
 }
-interface Exception extends Where {
+interface Exception extends Cells {
   /** The error that their user catches, */
   readonly throws?: RegExp
   /** with this status if it has one, */
   readonly status?: number
   /** or the answer that their user reads instead of the recorded one. */
-  readonly told?: (reading: Reading, recording: Recording) => Reading
+  readonly expected?: (reading: Reading, recording: Recording) => Reading
 }
 
-const input = ({ calls, ...rest }: Reading): Reading => ({
+const withObjectInput = ({ calls, ...rest }: Reading): Reading => ({
   ...rest,
   calls: calls.map(([name, given]) => [name, { input: given }]),
 })
-const pieces = (reading: Reading, { response_body: body }: Recording): Reading => {
+const withDeltaText = (reading: Reading, { response_body: body }: Recording): Reading => {
   const deltas = events(body).filter(({ type }) => type === 'response.output_text.delta')
   const text = deltas.map(({ delta }) => string(delta)).join('')
   return { ...reading, text: text + reading.text.slice(text.length) }
@@ -61,19 +61,19 @@ const EXCEPTIONS: readonly Exception[] = [
     ids: ['rec-0377'],
     reason: 'calls of tools that xAI runs itself, in the shape of client calls',
     cells: 'crossed',
-    told: reading => ({ ...reading, calls: [], finish: 'end' }),
+    expected: reading => ({ ...reading, calls: [], finish: 'end' }),
   },
   {
     ids: ['rec-0275', 'rec-0276'],
     reason: 'free-text tools: these formats only have object arguments',
     cells: ['anthropic-messages', 'google-gemini'],
-    told: input,
+    expected: withObjectInput,
   },
   {
     ids: ['rec-0303'],
     reason: 'its deltas were shortened in the recording; the last event holds the full text',
     cells: 'crossed',
-    told: pieces,
+    expected: withDeltaText,
   },
   {
     ids: ['rec-0236', 'rec-0245', 'rec-0248', 'rec-0250', 'rec-0251', 'rec-0261', 'rec-0262'],
@@ -98,10 +98,10 @@ const EXCEPTIONS: readonly Exception[] = [
 ]
 
 /** Charges that differ from the upstream's counts of the one requested answer. */
-interface Uncounted extends Where {
+interface ChargeException extends Cells {
   readonly charged: 'nothing' | 'an estimate' | 'all counts'
 }
-const UNCOUNTED: readonly Uncounted[] = [
+const CHARGE_EXCEPTIONS: readonly ChargeException[] = [
   {
     ids: ['rec-0102'],
     reason: 'the prompt was blocked, and its usage holds no number',
@@ -152,7 +152,7 @@ const UNCOUNTED: readonly Uncounted[] = [
   },
 ]
 
-const isAbout = ({ ids, cells }: Where, client: string, { id, format }: Recording): boolean => {
+const appliesTo = ({ ids, cells }: Cells, client: string, { id, format }: Recording): boolean => {
   if (!ids.includes(id)) return false
   const own = client === recordedFormat(format)
   if (cells === 'own' || cells === 'crossed') return own === (cells === 'own')
@@ -160,15 +160,17 @@ const isAbout = ({ ids, cells }: Where, client: string, { id, format }: Recordin
 }
 /** The exception for this client and recording, if there is one. */
 export const exceptionOf = (client: string, recording: Recording): Exception | undefined =>
-  EXCEPTIONS.find(each => isAbout(each, client, recording))
-export const uncountedOf = (client: string, recording: Recording): Uncounted | undefined =>
-  UNCOUNTED.find(each => isAbout(each, client, recording))
+  EXCEPTIONS.find(each => appliesTo(each, client, recording))
+export const chargeExceptionOf = (
+  client: string,
+  recording: Recording,
+): ChargeException | undefined => CHARGE_EXCEPTIONS.find(each => appliesTo(each, client, recording))
 
 /** One line for each exception, sorted by recording. */
-export const saidExceptions = (): readonly string[] =>
+export const exceptionLines = (): readonly string[] =>
   [
     ...EXCEPTIONS.map(each => ({ ...each, what: each.throws ? 'an error' : 'another answer' })),
-    ...UNCOUNTED.map(each => ({ ...each, what: `charged ${each.charged}` })),
+    ...CHARGE_EXCEPTIONS.map(each => ({ ...each, what: `charged ${each.charged}` })),
   ]
     .flatMap(({ ids, cells = 'all', what, reason }) =>
       ids.map(id => `${id}, ${cells} cells, ${what}: ${reason}`),

@@ -15,9 +15,9 @@ import type {
   Target,
   UpstreamView,
 } from '../../engine/plugin.ts'
-import { Call, toAnswer } from '../../engine/request/exchange.ts'
+import { Call, toReply } from '../../engine/request/exchange.ts'
 import { parseJson } from '../../engine/request/json.ts'
-import { Answer } from '../../engine/response/filters.ts'
+import { FilteredReply } from '../../engine/response/filters.ts'
 import type { Source } from '../../engine/response/source.ts'
 
 const ROOT = new URL('../../', import.meta.url)
@@ -103,10 +103,13 @@ export const fakeExchange = (options: RequestOptions = {}): Call => {
     ...{ kind: 'http', route, params, targets: options.targets ?? [], hangup: 'cancel' },
     store: { write: async () => {} },
     request: {
-      ...{ method, path, search, headers, whole, hasBody: true, taken: false, unread: false },
+      method,
+      path,
+      search,
+      headers,
+      body: { whole, exists: true, streamed: false, unread: false, prepare: () => undefined },
       query: new URLSearchParams(search),
       client: { address: '127.0.0.1', encrypted: false },
-      prepare: () => undefined,
       json: parsed,
       parsed: undefined,
       means() {},
@@ -131,7 +134,7 @@ export interface Upstreamed {
   readonly dies?: Fault
 }
 export interface FakeAttempt extends Attempt {
-  readonly reply: Answer
+  readonly reply: FilteredReply
   /** Stands for the target: `next()` of the innermost ring. */
   readonly next: Next
 }
@@ -142,29 +145,29 @@ export const fakeAttempt = (
   answered: Upstreamed = {},
   path: string = exchange.request.path,
 ): FakeAttempt => {
-  let reply: Answer | undefined
+  let reply: FilteredReply | undefined
   return {
     ...{ exchange, target, number: 1 },
     request: {
       method: 'POST',
       path: exchange.request.search ? `${path}?${exchange.request.search}` : path,
       headers: {},
-      body: exchange.request.whole,
+      body: exchange.request.body.whole,
     },
-    get reply(): Answer {
+    get reply(): FilteredReply {
       if (!reply) throw new Error('no reply yet')
       return reply
     },
     answer(status, body, headers = {}): Reply {
-      reply = toAnswer(status, body, headers)
+      reply = toReply(status, body, headers)
       return reply
     },
     next: async () => {
       const { status = 200, headers = {}, body, chunks, dies } = answered
       const whole = body === undefined ? undefined : Buffer.from(body)
       const source = chunks && pushed(chunks, dies)
-      reply = new Answer(status, { ...headers }, whole, source)
-      exchange.take(reply)
+      reply = new FilteredReply(status, { ...headers }, whole, source)
+      exchange.setReply(reply)
     },
   }
 }
@@ -189,17 +192,17 @@ export interface Poured {
   readonly fault: Fault | undefined
 }
 /** Lets a reply run to its end. */
-export const pour = (reply: Answer): Promise<Poured> =>
+export const pour = (reply: FilteredReply): Promise<Poured> =>
   new Promise(resolve => {
     const parts: Bytes[] = []
     const over = (tail: Bytes | undefined, fault: Fault | undefined): void => {
       const bytes = Buffer.concat(tail ? [...parts, tail] : parts)
       resolve({ bytes, text: bytes.toString(), tail: tail && Buffer.from(tail).toString(), fault })
     }
-    reply.pour({
+    reply.pipeTo({
       write: chunk => void parts.push(chunk),
       end: (tail, reason) => {
-        if (reason) reply.told = reason
+        if (reason) reply.endFault = reason
         over(tail, undefined)
       },
       fail: reason => over(undefined, reason),

@@ -21,13 +21,13 @@ export type Piece = { readonly role: Turn['role'] } & (
       readonly work: Extract<Content, { readonly type: 'hostedCall' }>
     }
 )
-export interface Asked {
-  readonly said: readonly Piece[]
+export interface PromptFacts {
+  readonly pieces: readonly Piece[]
   readonly facts: ReadonlyMap<string, Json>
 }
 
 /** Values that equal the default. */
-const USUAL: Readonly<Record<string, readonly Json[]>> = {
+const DEFAULTS: Readonly<Record<string, readonly Json[]>> = {
   'settings.candidates': [1],
   'settings.frequencyPenalty': [0],
   'settings.presencePenalty': [0],
@@ -46,13 +46,13 @@ const USUAL: Readonly<Record<string, readonly Json[]>> = {
   'media.detail': ['auto'],
 }
 
-export const askedIn = (prompt: Prompt): Asked => {
+export const factsOf = (prompt: Prompt): PromptFacts => {
   const facts = new Map<string, Json>()
   const put = (key: string, value: unknown, of = ''): void => {
     if (value === undefined) return
-    const plain = bare(value)
-    const usual = USUAL[key]?.some(each => JSON.stringify(each) === JSON.stringify(plain))
-    if (!usual) facts.set(of === '' ? key : `${key} ${of}`, plain)
+    const plain = withoutPaths(value)
+    const isDefault = DEFAULTS[key]?.some(each => JSON.stringify(each) === JSON.stringify(plain))
+    if (!isDefault) facts.set(of === '' ? key : `${key} ${of}`, plain)
   }
   const members = (group: string, fields: object = {}, of = ''): void => {
     for (const [name, value] of Object.entries(fields)) put(`${group}.${name}`, value, of)
@@ -66,15 +66,15 @@ export const askedIn = (prompt: Prompt): Asked => {
   put('cache', cache)
   put('stream', stream)
   for (const { type, ...tool } of tools) {
-    const called = 'name' in tool ? tool.name : tool.tool
-    put('tool.type', type, called)
-    members('tool', tool, called)
+    const toolName = 'name' in tool ? tool.name : tool.tool
+    put('tool.type', type, toolName)
+    members('tool', tool, toolName)
   }
-  for (const [key, values] of hints(turns)) if (values.length > 0) put(key, values)
-  return { said: merged(turns.flatMap(pieces)), facts }
+  for (const [key, values] of attributesOf(turns)) if (values.length > 0) put(key, values)
+  return { pieces: mergeTexts(turns.flatMap(pieces)), facts }
 }
 /** Omits the paths for error messages. */
-const bare = (value: unknown): Json =>
+const withoutPaths = (value: unknown): Json =>
   JSON.parse(JSON.stringify(value, (key, each) => (key === 'at' ? undefined : each))) as Json
 
 // ---------------------------------------------------------------- the conversation
@@ -92,12 +92,13 @@ const pieces = ({ role, content }: Turn): readonly Piece[] =>
           type: 'call',
           id,
           name,
-          input: isFreeText ? input : parsed(input),
+          input: isFreeText ? input : parseInput(input),
           free: isFreeText,
         },
       ]
     }
-    if (each.type === 'result') return [{ role, type: 'result', id: each.id, ...given(each) }]
+    if (each.type === 'result')
+      return [{ role, type: 'result', id: each.id, ...resultContent(each) }]
     return each.type === 'hostedCall' ? [{ role, type: 'hostedCall', work: each }] : []
   })
 const source = ({ kind, source: { ...from } }: Media): Media => {
@@ -105,11 +106,11 @@ const source = ({ kind, source: { ...from } }: Media): Media => {
   if (from.type === 'url') delete (from as { mime?: string }).mime
   return { type: 'media', kind, source: from }
 }
-const given = ({ content }: Result) => ({
+const resultContent = ({ content }: Result) => ({
   text: content.map(each => (each.type === 'text' ? each.text : '')).join('\n'),
   media: content.flatMap(each => (each.type === 'media' ? [source(each)] : [])),
 })
-const parsed = (input: string): Json => {
+const parseInput = (input: string): Json => {
   try {
     return JSON.parse(input === '' ? '{}' : input) as Json
   } catch {
@@ -118,9 +119,9 @@ const parsed = (input: string): Json => {
 }
 
 /** Merges consecutive texts of one side; line breaks between them do not matter. */
-export const merged = (said: readonly Piece[]): readonly Piece[] => {
+export const mergeTexts = (pieces: readonly Piece[]): readonly Piece[] => {
   const rows: Piece[] = []
-  for (const piece of said) {
+  for (const piece of pieces) {
     const last = rows.at(-1)
     if (piece.type === 'result') rows.push({ ...piece, text: oneLine(piece.text) })
     else if (piece.type !== 'text') rows.push(piece)
@@ -134,17 +135,17 @@ const oneLine = (text: string): string => text.replace(/\n/g, '').trimEnd()
 
 // ---------------------------------------------------------------- attributes of pieces
 
-const hints = (turns: readonly Turn[]): ReadonlyMap<string, readonly unknown[]> => {
+const attributesOf = (turns: readonly Turn[]): ReadonlyMap<string, readonly unknown[]> => {
   const contents = turns.flatMap(({ content }) => content)
   const all = contents.flatMap((each): readonly Content[] =>
     each.type === 'result' ? [each, ...each.content] : [each],
   )
   const media = all.filter(each => each.type === 'media')
-  const told = <T>(from: readonly T[], key: keyof T): readonly unknown[] =>
+  const valuesOf = <T>(from: readonly T[], key: keyof T): readonly unknown[] =>
     from.flatMap(each => each[key] ?? [])
-  const details = told(media, 'detail').filter(detail => detail !== 'auto')
+  const details = valuesOf(media, 'detail').filter(detail => detail !== 'auto')
   return new Map<string, readonly unknown[]>([
-    ['turns.names', told(turns, 'name')],
+    ['turns.names', valuesOf(turns, 'name')],
     ['turns.cache', all.flatMap(each => ('cache' in each && each.cache ? [each.cache] : []))],
     ['turns.citations', all.flatMap(each => (each.type === 'text' ? (each.citations ?? []) : []))],
     ['turns.thoughts', contents.filter(({ type }) => type === 'thought')],
@@ -159,9 +160,9 @@ const hints = (turns: readonly Turn[]): ReadonlyMap<string, readonly unknown[]> 
       contents.flatMap(each => ('hasFailed' in each && each.hasFailed ? [true] : [])),
     ],
     ['media.detail', details],
-    ['media.name', told(media, 'name')],
-    ['media.context', told(media, 'context')],
-    ['media.cited', told(media, 'citationsEnabled').filter(Boolean)],
-    ['media.clip', told(media, 'clip')],
+    ['media.name', valuesOf(media, 'name')],
+    ['media.context', valuesOf(media, 'context')],
+    ['media.cited', valuesOf(media, 'citationsEnabled').filter(Boolean)],
+    ['media.clip', valuesOf(media, 'clip')],
   ])
 }

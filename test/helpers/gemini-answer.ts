@@ -1,7 +1,7 @@
 /** Short constructors for answers of generateContent, whole and in stream events. */
 import type { Json } from '../../engine/plugin.ts'
 import type { Fields } from '../../plugins/formats/fields.ts'
-import { codecOf, collected } from './codec.ts'
+import { codecOf, decodeStream } from './codec.ts'
 
 const NAME = 'google-gemini'
 const codec = codecOf(NAME)
@@ -11,13 +11,13 @@ export const piece = (parts: Json, more: object = {}) =>
 export const stop = (reason = 'STOP', more: object = {}) =>
   piece([{ text: '' }], { finishReason: reason, ...more })
 export const call = (more: Json) => piece([{ functionCall: more }])
-export const said = (path: string, text: string, more = true) => ({
+export const stringPiece = (path: string, text: string, more = true) => ({
   partialArgs: [{ jsonPath: path, stringValue: text, ...(more && { willContinue: true }) }],
   willContinue: true,
 })
 export const contentOf = (...events: string[]) =>
-  collected(NAME, events.join('')).choices[0]?.content
-export const stopOf = (...events: string[]) => collected(NAME, events.join('')).choices[0]?.stop
+  decodeStream(NAME, events.join('')).choices[0]?.content
+export const stopOf = (...events: string[]) => decodeStream(NAME, events.join('')).choices[0]?.stop
 export const whole = (candidate: Json, more: object = {}) =>
   codec.decodeAnswer({ candidates: [candidate], ...more } as Fields)
 export const inputsOf = (...events: string[]) =>

@@ -3,12 +3,12 @@ import type { Json } from '../../engine/plugin.ts'
 import type { Content } from '../../plugins/formats/content.ts'
 import type { Fields } from '../../plugins/formats/fields.ts'
 import type { Prompt, Tool, Turn } from '../../plugins/formats/hub.ts'
-import { PROMPT, read, written } from './codec.ts'
+import { decodePrompt, encodePrompt, PROMPT } from './codec.ts'
 
 const NAME = 'google-gemini'
 export const hi = [{ role: 'user', parts: [{ text: 'hi' }] }]
-export const asking = (more: { readonly [key: string]: Json }) =>
-  read(NAME, { contents: hi, ...more })
+export const decodeRequest = (more: { readonly [key: string]: Json }) =>
+  decodePrompt(NAME, { contents: hi, ...more })
 export const prompt = (turns: readonly Turn[], more: Partial<Prompt> = {}): Prompt => ({
   ...PROMPT,
   stream: false,
@@ -17,8 +17,8 @@ export const prompt = (turns: readonly Turn[], more: Partial<Prompt> = {}): Prom
 })
 export const user = (...content: Content[]): Turn => ({ role: 'user', content })
 export const assistant = (...content: Content[]): Turn => ({ role: 'assistant', content })
-export const text = (said: string): Content => ({ type: 'text', text: said })
-export const called = (id: string, more: object = {}): Content => ({
+export const text = (words: string): Content => ({ type: 'text', text: words })
+export const call = (id: string, more: object = {}): Content => ({
   type: 'call',
   id,
   name: `f_${id}`,
@@ -33,15 +33,15 @@ export const result = (
   id,
   content,
 })
-export const sent = (
-  given: Prompt,
+export const encodeRequest = (
+  prompt: Prompt,
   traits: { readonly [key: string]: Json } = {},
   output?: number,
-) => written(NAME, given, { traits, ...(output !== undefined && { output }) })
+) => encodePrompt(NAME, prompt, { traits, ...(output !== undefined && { output }) })
 export const contentsOf = (turns: readonly Turn[], traits = {}): Json =>
-  (sent(prompt(turns), traits).body as Fields).contents as Json
+  (encodeRequest(prompt(turns), traits).body as Fields).contents as Json
 export const withTools = (tools: readonly Tool[], more: Partial<Prompt> = {}, traits = {}) =>
-  sent(prompt([user(text('x'))], { tools, ...more }), traits)
+  encodeRequest(prompt([user(text('x'))], { tools, ...more }), traits)
 export const image: Content = {
   type: 'media',
   kind: 'image',

@@ -50,7 +50,7 @@ export interface Facts {
   readonly thoughts: string
   readonly calls: readonly { readonly name: string; readonly args: Json }[]
   readonly signatures: readonly string[]
-  readonly cited: readonly (readonly [words: string, source: string])[]
+  readonly citations: readonly (readonly [words: string, source: string])[]
   readonly total: number
 }
 
@@ -63,7 +63,7 @@ export const readDirectly = (chunks: readonly Gemini[]): Facts => {
     thoughts: textOf(parts, true),
     calls: callsIn(parts),
     signatures: parts.flatMap(each => each.thoughtSignature ?? []),
-    cited: candidates.flatMap(each => citedIn(each, text)).sort(),
+    citations: candidates.flatMap(each => citationsIn(each, text)).sort(),
     total: Math.max(0, ...chunks.map(({ usageMetadata: usage }) => usage?.totalTokenCount ?? 0)),
   }
 }
@@ -82,16 +82,16 @@ const callsIn = (parts: readonly GeminiPart[]): Facts['calls'] => {
     for (const value of call?.partialArgs ?? []) {
       const texts = calls.at(-1)?.texts
       const path = String(value.jsonPath)
-      const before = texts?.get(path)
+      const current = texts?.get(path)
       const { stringValue, numberValue, boolValue = null } = value
       if (stringValue === undefined) texts?.set(path, numberValue ?? boolValue)
-      else texts?.set(path, (before ?? '') + String(stringValue))
+      else texts?.set(path, (current ?? '') + String(stringValue))
     }
   }
-  return calls.map(({ name, args, texts }) => ({ name, args: flat(args, texts) }))
+  return calls.map(({ name, args, texts }) => ({ name, args: flattenArgs(args, texts) }))
 }
 /** Flattens arguments to paths, so that both ways of sending them compare. */
-const flat = (args: Json, texts: ReadonlyMap<string, Json>): Json => {
+const flattenArgs = (args: Json, texts: ReadonlyMap<string, Json>): Json => {
   const paths: [string, Json][] = [...texts]
   const walk = (value: Json, path: string): void => {
     if (typeof value !== 'object' || value === null) return void paths.push([path, value])
@@ -102,11 +102,11 @@ const flat = (args: Json, texts: ReadonlyMap<string, Json>): Json => {
   return paths.sort(([one], [other]) => (one < other ? -1 : 1)) as Json
 }
 
-const citedIn = ({ groundingMetadata }: Candidate, text: string): Facts['cited'] => {
+const citationsIn = ({ groundingMetadata }: Candidate, text: string): Facts['citations'] => {
   const { groundingChunks = [], groundingSupports = [] } = groundingMetadata ?? {}
   const bytes = Buffer.from(text)
   return groundingSupports.flatMap(({ segment, groundingChunkIndices }) =>
-    groundingChunkIndices.flatMap((index): Facts['cited'] => {
+    groundingChunkIndices.flatMap((index): Facts['citations'] => {
       const [source] = Object.values(groundingChunks[index] ?? {})
       if (!source) return []
       const words = bytes.subarray(segment.startIndex ?? 0, segment.endIndex).toString()
@@ -127,24 +127,26 @@ export const facts = ({ choices, meters = {} }: Answer): Facts => ({
 })
 export const factsOf = (choices: Answer['choices']): Omit<Facts, 'total'> => {
   const contents = choices.flatMap(({ content }) => content)
-  const said = (type: string): string =>
+  const textOfType = (type: string): string =>
     contents.map(each => (each.type === type && 'text' in each ? each.text : '')).join('')
   return {
-    text: said('text'),
-    thoughts: said('thought'),
+    text: textOfType('text'),
+    thoughts: textOfType('thought'),
     calls: contents.flatMap(each =>
       each.type === 'call'
-        ? [{ name: each.name, args: flat(JSON.parse(each.input) as Json, new Map()) }]
+        ? [{ name: each.name, args: flattenArgs(JSON.parse(each.input) as Json, new Map()) }]
         : [],
     ),
     signatures: contents.flatMap(signaturesOf),
-    cited: contents
+    citations: contents
       .flatMap(each =>
         each.type === 'text'
-          ? (each.citations ?? []).map(({ url, file, start = 0, end }): Facts['cited'][number] => [
-              each.text.slice(start, end),
-              String(url ?? file),
-            ])
+          ? (each.citations ?? []).map(
+              ({ url, file, start = 0, end }): Facts['citations'][number] => [
+                each.text.slice(start, end),
+                String(url ?? file),
+              ],
+            )
           : [],
       )
       .sort(),
@@ -157,29 +159,29 @@ const signaturesOf = (content: Answer['choices'][number]['content'][number]): re
 }
 
 /** Normalises a request to the specification's names: camelCase, standard base64, JSON Schema. */
-export const camel = (value: Json): Json => {
-  if (Array.isArray(value)) return value.map(camel)
+export const normaliseRequest = (value: Json): Json => {
+  if (Array.isArray(value)) return value.map(normaliseRequest)
   if (typeof value !== 'object' || value === null) return value
-  const made: { [key: string]: Json } = {}
-  for (const [written, each] of Object.entries(value as { [key: string]: Json })) {
-    const key = written.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
-    if (OPAQUE.has(key)) made[key] = each
+  const result: { [key: string]: Json } = {}
+  for (const [name, each] of Object.entries(value as { [key: string]: Json })) {
+    const key = name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+    if (OPAQUE.has(key)) result[key] = each
     else if (key === 'data' && typeof each === 'string')
-      made[key] = Buffer.from(each, 'base64url').toString('base64')
-    else if (key === 'parameters') made.parametersJsonSchema = lowered(each)
-    else made[key] = camel(each)
+      result[key] = Buffer.from(each, 'base64url').toString('base64')
+    else if (key === 'parameters') result.parametersJsonSchema = lowerTypes(each)
+    else result[key] = normaliseRequest(each)
   }
-  return made
+  return result
 }
 const OPAQUE = new Set(['args', 'response', 'parametersJsonSchema', 'responseJsonSchema'])
 /** Converts schema types to lower case and omits `nullable`. */
-const lowered = (value: Json): Json => {
-  if (Array.isArray(value)) return value.map(lowered)
+const lowerTypes = (value: Json): Json => {
+  if (Array.isArray(value)) return value.map(lowerTypes)
   if (typeof value !== 'object' || value === null) return value
-  const made: { [key: string]: Json } = {}
+  const result: { [key: string]: Json } = {}
   for (const [key, each] of Object.entries(value as { [key: string]: Json })) {
     if (key === 'nullable') continue
-    made[key] = key === 'type' && typeof each === 'string' ? each.toLowerCase() : lowered(each)
+    result[key] = key === 'type' && typeof each === 'string' ? each.toLowerCase() : lowerTypes(each)
   }
-  return made
+  return result
 }

@@ -2,8 +2,8 @@
 import type { Statement } from '../../engine/plugin.ts'
 import { registration } from '../../engine/store/membership.ts'
 import { reapingList } from '../../engine/store/reaper.ts'
-import { chargeAtOnce } from '../../plugins/ledger/at-once.ts'
 import { giveAllBack } from '../../plugins/ledger/processes.ts'
+import { singleRowCharge } from '../../plugins/ledger/single-row-charge.ts'
 import {
   addCredit,
   extendCharge,
@@ -222,7 +222,7 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
     const facts = { route: 'r', model: 'm', version: 1, rule: '{}', opened: play.now }
     const how = { estimated: false, usage: '{}', lines: '[]', wallets: [], closed: play.now }
     const hold = { ...row, ...facts, keyHeld: keyHeld(row.key) }
-    const list = chargeAtOnce(hold, { ...how, amount, uncollected: 0n })
+    const list = singleRowCharge(hold, { ...how, amount, uncollected: 0n })
     if (!charge) return { list, expected: opened?.expected }
     const expected = play.model.settle(charge.request, amount, 0n)
     const back = expected ? charge.held : charge.held - amount

@@ -1,7 +1,7 @@
 /** Builds messages streams event by event and decodes them. */
 import type { Json } from '../../engine/plugin.ts'
 import type { Fields } from '../../plugins/formats/fields.ts'
-import { assembled, partsOf } from './codec.ts'
+import { assembleParts, decodeParts } from './codec.ts'
 import { NAME } from './messages.ts'
 
 export type Event = readonly [type: string, fields?: Fields]
@@ -22,11 +22,11 @@ export const delta = (index: number, delta: Fields): Event => [
   'content_block_delta',
   { index, delta },
 ]
-export const say = (index: number, text: string): Event =>
+export const textDelta = (index: number, text: string): Event =>
   delta(index, { type: 'text_delta', text })
-export const json = (index: number, partial_json: string): Event =>
+export const inputDelta = (index: number, partial_json: string): Event =>
   delta(index, { type: 'input_json_delta', partial_json })
-export const shut = (index: number): Event => ['content_block_stop', { index }]
+export const close = (index: number): Event => ['content_block_stop', { index }]
 export const end = (
   stop_reason: Json,
   usage: Fields = { output_tokens: 3 },
@@ -41,9 +41,9 @@ export const call = (id: string, name = 'look'): Fields => ({
   input: {},
 })
 
-export const heard = (...events: readonly Event[]) => {
-  const { parts, ended } = partsOf(NAME, sse(...events))
-  const answer = assembled(parts)
+export const decodeEvents = (...events: readonly Event[]) => {
+  const { parts, hasEnded } = decodeParts(NAME, sse(...events))
+  const answer = assembleParts(parts)
   const [choice = { content: [], stop: undefined }] = answer.choices
-  return { parts, ended, answer, content: choice.content, stop: choice.stop }
+  return { parts, ended: hasEnded, answer, content: choice.content, stop: choice.stop }
 }

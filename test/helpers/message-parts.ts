@@ -3,7 +3,7 @@ import type { Json } from '../../engine/plugin.ts'
 import type { Part } from '../../plugins/formats/answer.ts'
 import type { Content } from '../../plugins/formats/content.ts'
 import type { Fields } from '../../plugins/formats/fields.ts'
-import { streamed } from './codec.ts'
+import { encodeStream } from './codec.ts'
 import { messageOf, NAME, type Stage } from './messages.ts'
 
 export const open = (index: number, content: Content, choice = 0): Part => ({
@@ -32,10 +32,10 @@ export const TEXT: Content = { type: 'text', text: '' }
 export const THOUGHT: Content = { type: 'thought', text: '' }
 export const call = (id: string): Content => ({ type: 'call', id, name: 'look', input: '' })
 
-export const writeAll = (...parts: readonly Part[]): string => streamed(NAME, parts)
+export const writeAll = (...parts: readonly Part[]): string => encodeStream(NAME, parts)
 /** Reads the encoded parts with the official SDK and with an independent reader, which must
  *  agree. */
-export const shownBy =
+export const readBySdk =
   (stage: Stage) =>
   async (...parts: readonly Part[]): Promise<Fields> => {
     const sse = writeAll(...parts)

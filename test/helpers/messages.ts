@@ -6,7 +6,7 @@ import type { Json } from '../../engine/plugin.ts'
 import type { Content } from '../../plugins/formats/content.ts'
 import type { Fields } from '../../plugins/formats/fields.ts'
 import type { Prompt, Turn } from '../../plugins/formats/hub.ts'
-import { PROMPT, written } from './codec.ts'
+import { encodePrompt, PROMPT } from './codec.ts'
 
 // ---------------------------------------------------------------- prompts
 
@@ -33,7 +33,10 @@ export const asking = (turns: readonly Turn[], more: Partial<Prompt> = {}): Prom
   ...more,
 })
 export const write = (prompt: Prompt, traits: Fields = {}, output?: number) => {
-  const { body, lost } = written(NAME, prompt, { traits, ...(output !== undefined && { output }) })
+  const { body, lost } = encodePrompt(NAME, prompt, {
+    traits,
+    ...(output !== undefined && { output }),
+  })
   return { body: body as Fields, lost }
 }
 export const sent = (turns: readonly Turn[], traits: Fields = {}): Fields =>

@@ -119,7 +119,7 @@ const METERS: Readonly<Record<string, (usage: Any) => Counts>> = {
 /** What its own tools did, where the counts do not tell. */
 const WORKS: Readonly<Record<string, (all: readonly Any[], recording: Recording) => Counts>> = {
   chat: (_, { format, stream, response_body: body }) => ({
-    web_search: Math.min(1, readRecorded(format, stream, body).cited.length),
+    web_search: Math.min(1, readRecorded(format, stream, body).citations.length),
   }),
   responses(all) {
     const response = wholeOf(all)

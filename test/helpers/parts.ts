@@ -20,7 +20,7 @@ export const ending = (
 export const text: Content = { type: 'text', text: '' }
 const thought: Content = { type: 'thought', text: '' }
 const call = (id: string): Content => ({ type: 'call', id, name: 'f', input: '' })
-export const said = (
+export const block = (
   index: number,
   content: Content,
   ...words: readonly string[]
@@ -29,13 +29,13 @@ export const said = (
 ]
 /** Named by what is special about each. */
 export const CASES: Readonly<Record<string, readonly Part[]>> = {
-  'a text': [...said(0, text, 'he', 'llo'), ...ending()],
+  'a text': [...block(0, text, 'he', 'llo'), ...ending()],
   'no content': ending(),
   'thought, text and call (edge 24)': [
     ...[
-      ...said(0, thought, 'hm', ' so'),
-      ...said(1, text, 'see'),
-      ...said(2, call('c'), '{"a":', '1}'),
+      ...block(0, thought, 'hm', ' so'),
+      ...block(1, text, 'see'),
+      ...block(2, call('c'), '{"a":', '1}'),
     ],
     ...ending('call'),
   ],
@@ -52,13 +52,13 @@ export const CASES: Readonly<Record<string, readonly Part[]>> = {
       grow(0, 'two'),
       close(0),
     ],
-    ...[close(1), ...said(2, text, 'three'), ...ending('call')],
+    ...[close(1), ...block(2, text, 'three'), ...ending('call')],
   ],
   'interleaved texts': [
     ...[open(0, text), open(1, text), grow(1, 'b'), grow(0, 'a'), close(0), close(1), ...ending()],
   ],
   'unclosed blocks': [open(0, text), grow(0, 'a'), open(1, call('c')), ...ending('call')],
-  'a call without arguments (edge 16)': [...said(0, call('c')), ...ending('call')],
+  'a call without arguments (edge 16)': [...block(0, call('c')), ...ending('call')],
   'a call that opens with its arguments': [
     ...[
       open(0, { type: 'call', id: 'c', name: 'f', input: '{"a":1}' }),
@@ -67,14 +67,19 @@ export const CASES: Readonly<Record<string, readonly Part[]>> = {
     ],
   ],
   'a call of a free-text tool': [
-    ...said(0, { type: 'call', id: 'c', name: 'sql', input: '', isFreeText: true }, 'SELECT ', '1'),
+    ...block(
+      0,
+      { type: 'call', id: 'c', name: 'sql', input: '', isFreeText: true },
+      'SELECT ',
+      '1',
+    ),
     ...ending('call'),
   ],
   'a streamed refusal': [
-    ...[...said(0, { type: 'refusal', text: '' }, 'I ', 'won’t'), ...ending('refusal')],
+    ...[...block(0, { type: 'refusal', text: '' }, 'I ', 'won’t'), ...ending('refusal')],
   ],
   'a refusal after a text': [
-    ...[...said(0, text, 'well'), ...said(1, { type: 'refusal', text: '' }, 'no')],
+    ...[...block(0, text, 'well'), ...block(1, { type: 'refusal', text: '' }, 'no')],
     ...ending('refusal'),
   ],
   'a refusal in the stop reason only': ending('refusal', { message: 'no' }),
@@ -83,7 +88,7 @@ export const CASES: Readonly<Record<string, readonly Part[]>> = {
       open(0, thought),
       { type: 'payload', index: 0, payload: { origin: 'x', data: 'y' } } as const,
     ],
-    ...[close(0), ...said(1, text, 'hi'), ...ending()],
+    ...[close(0), ...block(1, text, 'hi'), ...ending()],
   ],
   'a call with a payload (edge 8)': [
     ...[open(0, { ...call('c'), payload: { origin: 'google-gemini', data: 'c2ln' } } as Content)],
@@ -95,7 +100,7 @@ export const CASES: Readonly<Record<string, readonly Part[]>> = {
       grow(0, 'hi'),
       { type: 'payload', index: 0, payload: { origin: 'x', data: 'y' } } as const,
     ],
-    ...[close(0), ...said(1, call('c'), '{}'), ...ending('call')],
+    ...[close(0), ...block(1, call('c'), '{}'), ...ending('call')],
   ],
   'a search with sources and a citation (edge 26)': [
     ...[open(0, { type: 'hostedCall', tool: 'web_search', id: 'w', input: { query: 'q' } })],
@@ -117,24 +122,24 @@ export const CASES: Readonly<Record<string, readonly Part[]>> = {
     ...[close(1), ...ending()],
   ],
   'code execution and file search': [
-    ...said(0, {
+    ...block(0, {
       type: 'hostedCall',
       tool: 'code_execution',
       id: 'w',
       input: { code: '1' },
       output: '1',
     }),
-    ...[...said(1, { type: 'hostedCall', tool: 'file_search', id: 'v', input: 'q' }), ...ending()],
+    ...[...block(1, { type: 'hostedCall', tool: 'file_search', id: 'v', input: 'q' }), ...ending()],
   ],
   'a hosted call without an item type': [
     ...[
-      ...said(0, { type: 'hostedCall', tool: 'other', id: 'w', input: null }),
-      ...said(1, text, 'hi'),
+      ...block(0, { type: 'hostedCall', tool: 'other', id: 'w', input: null }),
+      ...block(1, text, 'hi'),
     ],
     ...ending(),
   ],
   'an inline image': [
-    ...said(0, {
+    ...block(0, {
       type: 'media',
       kind: 'image',
       source: { type: 'data', data: 'AAAA', mime: 'image/png' },
@@ -142,14 +147,14 @@ export const CASES: Readonly<Record<string, readonly Part[]>> = {
     ...ending(),
   ],
   'an image by URL': [
-    ...said(0, { type: 'media', kind: 'image', source: { type: 'url', url: 'https://x/y.png' } }),
+    ...block(0, { type: 'media', kind: 'image', source: { type: 'url', url: 'https://x/y.png' } }),
     ...ending(),
   ],
   'several choices (edge 25)': [
     ...[open(0, text), open(1, text, 1), grow(1, 'b'), grow(0, 'a'), close(0), close(1)],
     ...[{ type: 'stop', choice: 1, stop: { reason: 'length' } } as const, ...ending()],
   ],
-  'a truncated text (edge 23)': [...said(0, text, 'he'), ...ending('length')],
+  'a truncated text (edge 23)': [...block(0, text, 'he'), ...ending('length')],
   'a truncated call (edge 3)': [open(0, call('c')), grow(0, '{"a'), ...ending('length')],
-  'a filtered text': [...said(0, text, 'he'), ...ending('filter')],
+  'a filtered text': [...block(0, text, 'he'), ...ending('filter')],
 }

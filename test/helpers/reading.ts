@@ -10,7 +10,7 @@ export interface Reading {
   readonly finish: 'end' | 'length' | 'call' | 'filter' | 'broken'
   readonly thoughts: string
   /** Cited URLs, without duplicates and sorted. */
-  readonly cited: readonly string[]
+  readonly citations: readonly string[]
   /** Input and output tokens, thoughts included. */
   readonly input: number
   readonly output: number
@@ -20,7 +20,7 @@ interface Draft {
   calls: [string, unknown][]
   finish: string
   thoughts: string
-  cited: Set<string>
+  citations: Set<string>
   input: number
   output: number
 }
@@ -30,17 +30,17 @@ const draft = (): Draft => ({
     calls: [],
     finish: '',
     thoughts: '',
-    cited: new Set<string>(),
+    citations: new Set<string>(),
     input: 0,
     output: 0,
   },
 })
-const done = ({ cited, ...rest }: Draft, finish: Reading['finish']): Reading => ({
+const finishReading = ({ citations, ...rest }: Draft, finish: Reading['finish']): Reading => ({
   ...rest,
   // Formats split thoughts differently.
   thoughts: rest.thoughts.replace(/\s+/g, ''),
   finish,
-  cited: [...cited].sort(),
+  citations: [...citations].sort(),
 })
 
 const COUNTS: Readonly<Record<string, (usage: Any) => readonly [number, number]>> = {
@@ -100,24 +100,24 @@ export const readChat = (bodies: readonly unknown[]): Reading => {
   for (const body of bodies.map(object)) {
     count(out, 'chat', body.usage)
     for (const choice of list(body.choices).filter(isFirst)) {
-      const said = object(choice.message ?? choice.delta)
-      out.text += string(said.content)
-      out.thoughts += string(said.reasoning_content) || string(said.reasoning)
+      const message = object(choice.message ?? choice.delta)
+      out.text += string(message.content)
+      out.thoughts += string(message.reasoning_content) || string(message.reasoning)
       out.finish = string(choice.finish_reason) || out.finish
-      for (const note of list(said.annotations))
-        out.cited.add(string(object(note.url_citation).url))
-      list(said.tool_calls).forEach((each, at) => {
+      for (const note of list(message.annotations))
+        out.citations.add(string(object(note.url_citation).url))
+      list(message.tool_calls).forEach((each, at) => {
         const index = typeof each.index === 'number' ? each.index : at
         calls[index] ??= { name: '', text: '' }
         const call = calls[index]
-        const given = object(each.function ?? each.custom)
-        call.name += string(given.name)
-        call.text += string(given.arguments) || string(given.input)
+        const callFields = object(each.function ?? each.custom)
+        call.name += string(callFields.name)
+        call.text += string(callFields.arguments) || string(callFields.input)
       })
     }
   }
   for (const { name, text } of calls) out.calls.push([name, json(text)])
-  return done(out, finishOf(out.finish, calls.length))
+  return finishReading(out, finishOf(out.finish, calls.length))
 }
 
 /** The first of these events ends a response, whatever follows it. */
@@ -138,11 +138,11 @@ export const readResponse = (response: unknown): Reading => {
     for (const part of list(item.content)) {
       if (part.type === 'refusal') out.finish = 'refusal'
       out.text += string(part.text)
-      for (const note of list(part.annotations)) if (note.url) out.cited.add(string(note.url))
+      for (const note of list(part.annotations)) if (note.url) out.citations.add(string(note.url))
     }
   }
   const why = string(object(body.incomplete_details).reason) || out.finish
-  return done(out, body.status === 'failed' ? 'broken' : finishOf(why, out.calls.length))
+  return finishReading(out, body.status === 'failed' ? 'broken' : finishOf(why, out.calls.length))
 }
 
 export const readMessage = (message: unknown): Reading => {
@@ -153,9 +153,9 @@ export const readMessage = (message: unknown): Reading => {
     if (block.type === 'text') out.text += string(block.text)
     if (block.type === 'thinking') out.thoughts += string(block.thinking)
     if (block.type === 'tool_use') out.calls.push([string(block.name), block.input])
-    for (const note of list(block.citations)) if (note.url) out.cited.add(string(note.url))
+    for (const note of list(block.citations)) if (note.url) out.citations.add(string(note.url))
   }
-  return done(out, finishOf(string(body.stop_reason), out.calls.length))
+  return finishReading(out, finishOf(string(body.stop_reason), out.calls.length))
 }
 /** Assembles the blocks of a stream. */
 const messageIn = (all: readonly Any[]): Any => {
@@ -192,7 +192,7 @@ const messageIn = (all: readonly Any[]): Any => {
   return { ...message, content: blocks, usage }
 }
 
-export const readGenerated = (bodies: readonly unknown[]): Reading => {
+export const readGemini = (bodies: readonly unknown[]): Reading => {
   const out = draft()
   for (const body of bodies.map(object)) {
     const usage = object(body.usageMetadata)
@@ -212,11 +212,11 @@ export const readGenerated = (bodies: readonly unknown[]): Reading => {
         for (const index of (support.groundingChunkIndices as readonly number[] | undefined) ??
           []) {
           const uri = string(object(chunks[index]?.web).uri)
-          if (uri) out.cited.add(uri)
+          if (uri) out.citations.add(uri)
         }
     }
   }
-  return done(out, finishOf(out.finish, out.calls.length))
+  return finishReading(out, finishOf(out.finish, out.calls.length))
 }
 
 /** Reads a recording of any format. */
@@ -224,7 +224,7 @@ export const readRecorded = (format: string, stream: boolean, body: string): Rea
   const all = stream ? events(body) : [JSON.parse(body) as Any]
   const [family] = format.split('-')
   if (family === 'chat') return readChat(all)
-  if (family === 'gemini') return readGenerated(all)
+  if (family === 'gemini') return readGemini(all)
   if (family === 'messages') return readMessage(stream ? messageIn(all) : all[0])
   return readResponse(stream ? all.find(({ type }) => isEnd(type))?.response : all[0])
 }

@@ -4,7 +4,7 @@ import { eventsOf } from './responses.ts'
 type Event = ReturnType<typeof eventsOf>[number]
 
 /** Event -> the event of the same item (and part) that must precede it. */
-const BEHIND: Readonly<Record<string, string>> = {
+const PREDECESSORS: Readonly<Record<string, string>> = {
   'content_part.added': 'output_item.added',
   'output_text.delta': 'content_part.added',
   'output_text.annotation.added': 'content_part.added',
@@ -39,7 +39,7 @@ const BEHIND: Readonly<Record<string, string>> = {
 const ENDS = /^response\.(completed|incomplete|failed)$/
 
 /** Returns the violations; an empty list for a valid stream. */
-export const lifecycle = (stream: string): readonly string[] => {
+export const lifecycleErrors = (stream: string): readonly string[] => {
   const events = eventsOf(stream)
   const wrong: string[] = []
   const names = [...stream.matchAll(/^event: (.*)$/gm)].map(([, name]) => name)
@@ -56,20 +56,20 @@ export const lifecycle = (stream: string): readonly string[] => {
   const items = events.filter(({ output_index: at }) => at !== undefined)
   for (const at of new Set(items.map(({ output_index }) => output_index)))
     wrong.push(
-      ...itemWrong(items.filter(({ output_index }) => output_index === at)).map(
+      ...itemErrors(items.filter(({ output_index }) => output_index === at)).map(
         it => `item ${at}: ${it}`,
       ),
     )
   return wrong
 }
-const itemWrong = (events: readonly Event[]): readonly string[] => {
+const itemErrors = (events: readonly Event[]): readonly string[] => {
   const seen = new Set<string>()
   const wrong: string[] = []
   const ids = new Set(events.map(({ item_id: id, item }) => id ?? item?.id))
   if (ids.size > 1) wrong.push(`it has several ids: ${[...ids].join(', ')}`)
   for (const { type, content_index: part, logprobs } of events) {
     const name = type.replace(/^response\./, '')
-    const before = BEHIND[name]
+    const before = PREDECESSORS[name]
     const place = before?.startsWith('content_part') ? `${before} ${part}` : before
     if (name !== 'output_item.added' && (!place || !seen.has(place)))
       wrong.push(`${name} before ${place}`)

@@ -90,8 +90,8 @@ export const thoughtsIn = ({ output }: Pick<Response, 'output'>): string =>
   output
     .filter(({ type }) => type === 'reasoning')
     .flatMap(({ summary = [], content = [] }) => {
-      const told = summary.length > 0 ? summary : content
-      return told.length > 0 ? [told.map(({ text = '' }) => text).join('\n\n')] : []
+      const parts = summary.length > 0 ? summary : content
+      return parts.length > 0 ? [parts.map(({ text = '' }) => text).join('\n\n')] : []
     })
     .join('\n')
 

@@ -2,14 +2,7 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
-import {
-  isEnd,
-  type Reading,
-  readChat,
-  readGenerated,
-  readMessage,
-  readResponse,
-} from './reading.ts'
+import { isEnd, type Reading, readChat, readGemini, readMessage, readResponse } from './reading.ts'
 
 /** `deltas`: the text as it was streamed, where the last event tells it again. `search`: offers a tool that its provider runs. */
 export type Client = (
@@ -69,10 +62,10 @@ export const sdkClients = (
     async 'google-gemini'(model, stream, search) {
       const config = search ? { config: { tools: [{ googleSearch: {} }] } } : {}
       const body = { model, contents: 'Hello', ...config }
-      if (!stream) return readGenerated([await google.models.generateContent(body)])
+      if (!stream) return readGemini([await google.models.generateContent(body)])
       const chunks: unknown[] = []
       for await (const chunk of await google.models.generateContentStream(body)) chunks.push(chunk)
-      return readGenerated(chunks)
+      return readGemini(chunks)
     },
   }
 }

@@ -1,12 +1,16 @@
 /** A client of the store as a process: `node store-client.ts <options as JSON>`, methods over IPC. */
 import { openDatabase } from '../../engine/store/database.ts'
-import { createMembership } from '../../engine/store/membership.ts'
+import { createMembership, MEMBERSHIP_TABLES } from '../../engine/store/membership.ts'
 
 const database = await openDatabase(JSON.parse(process.argv[2] ?? '{}'))
 const quiet = () => {}
 const log = { debug: quiet, info: quiet, warn: quiet, error: quiet }
 const membership = createMembership({ database, log })
-const methods = { ...database, register: () => membership.name() }
+const methods = {
+  ...database,
+  register: () => membership.name(),
+  migrateMembership: () => database.migrate('standing', MEMBERSHIP_TABLES),
+}
 process.on(
   'message',
   async ({ id, method, args }: { id: number; method: keyof typeof methods; args: never[] }) => {

@@ -18,20 +18,20 @@ export const TARGET: Target = { upstream: 'gp', name: 'gpt-4.1' }
 export const chat = { model: 'gp-4.1', messages: [] }
 export const delta = 'data: {"id":"c","choices":[{"index":0,"delta":{"content":"hi"}}]}\n\n'
 
-export interface Passing extends RequestOptions {
+export interface AttemptOptions extends RequestOptions {
   readonly format?: string
   readonly target?: Target
-  readonly asked?: string
+  readonly model?: string
   readonly host?: FakeHost
   /** Whether an earlier stage has read the body. */
-  readonly parsed?: boolean
+  readonly isParsed?: boolean
 }
-export const pass = async (answered: Upstreamed, options: Passing = {}) => {
-  const { format = 'openai-chat', target = TARGET, asked = 'gp-4.1', host = fakeHost() } = options
+export const runTranslate = async (upstreamReply: Upstreamed, options: AttemptOptions = {}) => {
+  const { format = 'openai-chat', target = TARGET, model = 'gp-4.1', host = fakeHost() } = options
   const exchange = fakeExchange({ body: chat, ...options })
-  exchange.slots.set(MODEL, { asked, entry: asked })
-  if (options.parsed) Object.assign(exchange.request, { parsed: await exchange.request.json() })
-  const attempt = fakeAttempt(exchange, target, answered)
+  exchange.slots.set(MODEL, { asked: model, entry: model })
+  if (options.isParsed) Object.assign(exchange.request, { parsed: await exchange.request.json() })
+  const attempt = fakeAttempt(exchange, target, upstreamReply)
   const stage = translate.setup(format, host)
   const fault = await thrownBy(() => stage.forward(attempt, attempt.next))
   return { exchange, attempt, fault, host }

@@ -3,45 +3,45 @@
 import { fitted, NARROW } from '../../plugins/formats/call-id.ts'
 import type { Media } from '../../plugins/formats/content.ts'
 import { retold } from '../../plugins/formats/work.ts'
-import { merged, type Piece } from './facts.ts'
-import { by, CHAT, GEMINI, MESSAGES, RESPONSES, type Way } from './trip-way.ts'
+import { mergeTexts, type Piece } from './facts.ts'
+import { CHAT, GEMINI, involves, MESSAGES, RESPONSES, type RouteResult } from './trip-way.ts'
 
-interface SayingReason {
+interface ConversationReason {
   readonly reason: string
-  where(way: Way): boolean
+  applies(way: RouteResult): boolean
   /** Normalises the pieces, so that both forms become equal. */
-  grant(said: readonly Piece[], way: Way): readonly Piece[]
+  normalise(said: readonly Piece[], way: RouteResult): readonly Piece[]
 }
-const each =
+const changePieces =
   (change: (piece: Piece) => readonly Piece[]) =>
   (said: readonly Piece[]): readonly Piece[] =>
-    merged(said.flatMap(change))
-const retext =
+    mergeTexts(said.flatMap(change))
+const changeText =
   (role: Piece['role'], change: (text: string) => string) =>
   (said: readonly Piece[]): readonly Piece[] =>
-    each(piece =>
+    changePieces(piece =>
       piece.type === 'text' && piece.role === role
         ? [{ ...piece, text: change(piece.text) }]
         : [piece],
     )(said)
 
-export const SAYINGS: readonly SayingReason[] = [
+export const CONVERSATION_REASONS: readonly ConversationReason[] = [
   {
     reason: 'other providers receive hosted calls as text',
-    where: ({ from, to }) => from !== to,
-    grant: (said, { lost }) =>
-      each(piece => {
+    applies: ({ from, to }) => from !== to,
+    normalise: (said, { dropped }) =>
+      changePieces(piece => {
         if (piece.type !== 'hostedCall') return [piece]
         const named: string[] = []
         const text = retold(piece.work, { drop: field => void named.push(field) })
         if (text) return [{ role: piece.role, type: 'text', text: text.text }]
-        return named.every(field => lost.includes(field)) ? [] : [piece]
+        return named.every(field => dropped.includes(field)) ? [] : [piece]
       })(said),
   },
   {
     reason: 'later system turns become user text in formats without them',
-    where: way => by(way, GEMINI) || (by(way, MESSAGES) && !way.able),
-    grant: said => {
+    applies: way => involves(way, GEMINI) || (involves(way, MESSAGES) && !way.isCapable),
+    normalise: said => {
       const start = said.findIndex(({ role }) => role !== 'system')
       const folded = said.map(
         (piece, index): Piece =>
@@ -49,23 +49,25 @@ export const SAYINGS: readonly SayingReason[] = [
             ? { ...piece, role: 'user' }
             : piece,
       )
-      return retext('user', text => text.replace(/<\/?system>/g, ''))(folded)
+      return changeText('user', text => text.replace(/<\/?system>/g, ''))(folded)
     },
   },
   {
     reason: 'a refusal becomes text in formats without refusals',
-    where: way => by(way, MESSAGES, GEMINI),
-    grant: each(piece => (piece.type === 'refusal' ? [{ ...piece, type: 'text' }] : [piece])),
+    applies: way => involves(way, MESSAGES, GEMINI),
+    normalise: changePieces(piece =>
+      piece.type === 'refusal' ? [{ ...piece, type: 'text' }] : [piece],
+    ),
   },
   {
     reason: 'media of a result move to a user message if results hold no media',
-    where: way => by(way, CHAT) || (by(way, GEMINI) && !way.able),
-    grant: said => merged(shownBehind(said)),
+    applies: way => involves(way, CHAT) || (involves(way, GEMINI) && !way.isCapable),
+    normalise: said => mergeTexts(mediaAfterResults(said)),
   },
   {
     reason: 'a failed tool is reported in the text of its result',
-    where: way => by(way, CHAT, RESPONSES),
-    grant: each(piece =>
+    applies: way => involves(way, CHAT, RESPONSES),
+    normalise: changePieces(piece =>
       piece.type === 'result'
         ? [{ ...piece, text: piece.text.replace(/^(Error: ?)+/, '') }]
         : [piece],
@@ -73,15 +75,15 @@ export const SAYINGS: readonly SayingReason[] = [
   },
   {
     reason: 'Google results are objects: JSON is parsed, other text becomes a member',
-    where: way => by(way, GEMINI),
-    grant: each(piece =>
-      piece.type === 'result' ? [{ ...piece, text: insideOf(piece.text) }] : [piece],
+    applies: way => involves(way, GEMINI),
+    normalise: changePieces(piece =>
+      piece.type === 'result' ? [{ ...piece, text: unwrapResult(piece.text) }] : [piece],
     ),
   },
   {
     reason: 'a text document becomes text if the format accepts no text files',
-    where: way => by(way, CHAT, RESPONSES, MESSAGES, GEMINI),
-    grant: each(piece => {
+    applies: way => involves(way, CHAT, RESPONSES, MESSAGES, GEMINI),
+    normalise: changePieces(piece => {
       if (piece.type !== 'media') return [piece]
       const text = textOf(piece.media)
       return text === undefined ? [piece] : [{ role: piece.role, type: 'text', text }]
@@ -89,19 +91,23 @@ export const SAYINGS: readonly SayingReason[] = [
   },
   {
     reason: 'responses send a document’s description as user text',
-    where: ({ about, ...way }) => by(way, RESPONSES) && about.length > 0,
-    grant: (said, { about }) =>
-      retext('user', text => about.reduce((rest, each) => rest.replace(each, ''), text))(said),
+    applies: ({ descriptions, ...way }) => involves(way, RESPONSES) && descriptions.length > 0,
+    normalise: (said, { descriptions }) =>
+      changeText('user', text => descriptions.reduce((rest, each) => rest.replace(each, ''), text))(
+        said,
+      ),
   },
   {
     reason: 'an id that is too long is replaced by its digest',
-    where: () => true,
-    grant: each(piece => ('id' in piece ? [{ ...piece, id: shortened(piece.id) }] : [piece])),
+    applies: () => true,
+    normalise: changePieces(piece =>
+      'id' in piece ? [{ ...piece, id: shortenId(piece.id) }] : [piece],
+    ),
   },
   {
     reason: 'messages require a leading user message; a dot is added',
-    where: way => by(way, MESSAGES),
-    grant: said => {
+    applies: way => involves(way, MESSAGES),
+    normalise: said => {
       const start = said.findIndex(({ role }) => role !== 'system')
       const first = said[start]
       return first?.type === 'text' && first.role === 'user' && first.text === '.'
@@ -111,15 +117,15 @@ export const SAYINGS: readonly SayingReason[] = [
   },
   {
     reason: 'instructions replace JSON mode',
-    where: way => by(way, MESSAGES),
-    grant: retext('system', text =>
+    applies: way => involves(way, MESSAGES),
+    normalise: changeText('system', text =>
       text.replace('Answer with one valid JSON object and nothing else.', ''),
     ),
   },
   {
     reason: 'a prefill is followed by a user message, and reported as dropped',
-    where: ({ lost }) => lost.includes('prefill'),
-    grant: said => {
+    applies: ({ dropped }) => dropped.includes('prefill'),
+    normalise: said => {
       const last = said.at(-1)
       return last?.role === 'user' && last.type === 'text' && last.text === 'Continue.'
         ? said.slice(0, -1)
@@ -127,21 +133,21 @@ export const SAYINGS: readonly SayingReason[] = [
     },
   },
 ]
-const ALONE = new Set(['output', 'result', 'return_value', 'error'])
-const shortened = (id: string): string => (id.length > NARROW.longest ? fitted(id, NARROW) : id)
-const insideOf = (text: string): string => {
+const RESULT_MEMBERS = new Set(['output', 'result', 'return_value', 'error'])
+const shortenId = (id: string): string => (id.length > NARROW.longest ? fitted(id, NARROW) : id)
+const unwrapResult = (text: string): string => {
   try {
     const value = JSON.parse(text)
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return text
     const [only = '', ...others] = Object.keys(value)
     if (only === '') return ''
-    const inner = others.length === 0 && ALONE.has(only) ? value[only] : value
+    const inner = others.length === 0 && RESULT_MEMBERS.has(only) ? value[only] : value
     return typeof inner === 'string' ? inner : JSON.stringify(inner)
   } catch {
     return text
   }
 }
-const shownBehind = (said: readonly Piece[]): readonly Piece[] => {
+const mediaAfterResults = (said: readonly Piece[]): readonly Piece[] => {
   const pieces: Piece[] = []
   let waiting: Piece[] = []
   const flush = (): void => {
@@ -156,8 +162,8 @@ const shownBehind = (said: readonly Piece[]): readonly Piece[] => {
       continue
     }
     flush()
-    const told = piece.type === 'text' && /^Returned by .*:$/.test(piece.text)
-    if (!told) pieces.push(piece)
+    const isLabel = piece.type === 'text' && /^Returned by .*:$/.test(piece.text)
+    if (!isLabel) pieces.push(piece)
   }
   flush()
   return pieces

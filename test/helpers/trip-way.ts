@@ -10,13 +10,13 @@ export interface Route {
   readonly from: string
   readonly to: string
   /** Whether the target models support everything that their format can express. */
-  readonly able: boolean
+  readonly isCapable: boolean
 }
-export interface Way extends Route {
-  readonly lost: readonly string[]
+export interface RouteResult extends Route {
+  readonly dropped: readonly string[]
   /** The descriptions of documents. */
-  readonly about: readonly string[]
+  readonly descriptions: readonly string[]
 }
 /** Whether one of these formats takes part. */
-export const by = ({ from, to }: Route, ...formats: readonly string[]): boolean =>
+export const involves = ({ from, to }: Route, ...formats: readonly string[]): boolean =>
   formats.includes(from) || formats.includes(to)

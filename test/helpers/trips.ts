@@ -3,14 +3,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Json } from '../../engine/plugin.ts'
 import type { Prompt } from '../../plugins/formats/hub.ts'
-import { read, written } from './codec.ts'
-import { type Asked, askedIn } from './facts.ts'
+import { decodePrompt, encodePrompt } from './codec.ts'
+import { factsOf, type PromptFacts } from './facts.ts'
 import { CHANGES, type Change } from './trip-changes.ts'
-import { SAYINGS } from './trip-sayings.ts'
-import type { Route, Way } from './trip-way.ts'
+import { CONVERSATION_REASONS } from './trip-sayings.ts'
+import type { Route, RouteResult } from './trip-way.ts'
 
 /** Traits of models that support everything that their format can express. */
-const ABLE: Readonly<Record<string, { readonly [trait: string]: Json }>> = {
+const CAPABLE_TRAITS: Readonly<Record<string, { readonly [trait: string]: Json }>> = {
   'anthropic-messages': { system_turns: true },
   'google-gemini': {
     thinking: 'budget',
@@ -22,40 +22,40 @@ const ABLE: Readonly<Record<string, { readonly [trait: string]: Json }>> = {
   },
 }
 
-export interface Trip {
+export interface TripResult {
   readonly prompt: Prompt
-  readonly lost: readonly string[]
+  readonly dropped: readonly string[]
   /** Fields that were dropped while decoding the gateway's own encoding, which must not happen. */
-  readonly unread: readonly string[]
+  readonly droppedByUs: readonly string[]
 }
 /** Sends a prompt through these formats; undefined if one of them rejects it. */
-export const through = (
+export const sendThrough = (
   prompt: Prompt,
   formats: readonly string[],
   able: boolean,
-): Trip | undefined => {
+): TripResult | undefined => {
   const lost: string[] = []
   const unread: string[] = []
-  let there = prompt
+  let current = prompt
   try {
     for (const format of formats) {
-      const traits = able ? (ABLE[format] ?? {}) : {}
-      const sent = written(format, there, { output: 65_536, traits })
+      const traits = able ? (CAPABLE_TRAITS[format] ?? {}) : {}
+      const encoded = encodePrompt(format, current, { output: 65_536, traits })
       // Serialised, so that nothing is shared with the prompt.
-      const back = read(format, JSON.parse(JSON.stringify(sent.body)), sent.path)
-      lost.push(...sent.lost)
-      unread.push(...back.lost)
-      there = back.prompt
+      const decoded = decodePrompt(format, JSON.parse(JSON.stringify(encoded.body)), encoded.path)
+      lost.push(...encoded.lost)
+      unread.push(...decoded.lost)
+      current = decoded.prompt
     }
   } catch (thrown) {
     if ((thrown as { status?: number }).status === 400) return undefined
     throw thrown
   }
-  return { prompt: there, lost, unread }
+  return { prompt: current, dropped: lost, droppedByUs: unread }
 }
 
 /** Dropped field -> the facts that it accounts for. */
-const NAMES: readonly (readonly [lost: RegExp, fact: RegExp])[] = [
+const FACTS_OF_FIELD: readonly (readonly [lost: RegExp, fact: RegExp])[] = [
   [/^(thinking|reasoning_effort)$/, /^thinking\./],
   [/^(?:tool_)?choice$/, /^choice$/],
   [/^cache_control$/, /^(cache|turns\.cache|tool\.cache .*)$/],
@@ -76,68 +76,73 @@ const NAMES: readonly (readonly [lost: RegExp, fact: RegExp])[] = [
   [/\.max_uses$/, /^tool\.maxCalls /],
   [/(allowed|blocked)_domains$/, /^tool\.domains /],
 ]
-const isNamed = (fact: string, lost: readonly string[]): boolean =>
+const isReported = (fact: string, lost: readonly string[]): boolean =>
   lost.some(
     name =>
       fact === `settings.${name}` ||
-      NAMES.some(([loss, facts]) => loss.test(name) && facts.test(fact)),
+      FACTS_OF_FIELD.some(([loss, facts]) => loss.test(name) && facts.test(fact)),
   )
 
 /** All reasons. */
-export const REASONS: readonly string[] = [...CHANGES, ...SAYINGS].map(({ reason }) => reason)
+export const REASONS: readonly string[] = [...CHANGES, ...CONVERSATION_REASONS].map(
+  ({ reason }) => reason,
+)
 
 /** Describes the differences that no reason excuses. `used`: collects the reasons that applied. */
 export const unexcused = (
   route: Route,
   before: Prompt,
-  after: Trip,
+  after: TripResult,
   used: Set<string>,
 ): string[] => {
-  const [left, right] = [askedIn(before), askedIn(after.prompt)]
+  const [left, right] = [factsOf(before), factsOf(after.prompt)]
   const about = (left.facts.get('media.context') ?? []) as readonly string[]
-  const way = { ...route, lost: after.lost, about }
-  const changes = changesIn(left, right).filter(({ fact }) => !isNamed(fact, after.lost))
-  const found = changes.filter(change => {
-    const reason = CHANGES.find(each => each.fact.test(change.fact) && each.holds(change, way))
+  const way = { ...route, dropped: after.dropped, descriptions: about }
+  const changes = changesIn(left, right).filter(({ fact }) => !isReported(fact, after.dropped))
+  const unexcusedChanges = changes.filter(change => {
+    const reason = CHANGES.find(each => each.fact.test(change.fact) && each.applies(change, way))
     if (reason) used.add(reason.reason)
     return !reason
   })
-  const words = found.map(each => `${each.fact}: ${shown(each.before)} -> ${shown(each.after)}`)
-  const [one, other] = granted(way, left.said, right.said, used)
-  if (!isDeepStrictEqual(one, other)) words.push(`said: ${differing(one, other)}`)
-  return [...words, ...after.unread.map(field => `not read: ${field}`)]
+  const lines = unexcusedChanges.map(
+    each => `${each.fact}: ${toText(each.before)} -> ${toText(each.after)}`,
+  )
+  const [one, other] = applyReasons(way, left.pieces, right.pieces, used)
+  if (!isDeepStrictEqual(one, other)) lines.push(`said: ${firstDifference(one, other)}`)
+  return [...lines, ...after.droppedByUs.map(field => `not read: ${field}`)]
 }
-const shown = (value: Json | undefined): string => JSON.stringify(value)?.slice(0, 200) ?? 'nothing'
-const differing = (left: Said, right: Said): string => {
+const toText = (value: Json | undefined): string =>
+  JSON.stringify(value)?.slice(0, 200) ?? 'nothing'
+const firstDifference = (left: Pieces, right: Pieces): string => {
   const at = left.findIndex((piece, index) => !isDeepStrictEqual(piece, right[index]))
   const place = at < 0 ? left.length : at
-  const tail = (said: Said) => JSON.stringify(said.slice(place, place + 3)).slice(0, 400)
+  const tail = (said: Pieces) => JSON.stringify(said.slice(place, place + 3)).slice(0, 400)
   return `${tail(left)} -> ${tail(right)}`
 }
-const changesIn = (left: Asked, right: Asked): readonly Change[] =>
+const changesIn = (left: PromptFacts, right: PromptFacts): readonly Change[] =>
   [...new Set([...left.facts.keys(), ...right.facts.keys()])].flatMap(fact => {
     const [before, after] = [left.facts.get(fact), right.facts.get(fact)]
     return isDeepStrictEqual(before, after)
       ? []
-      : [{ fact, before, after, asked: left.facts, got: right.facts }]
+      : [{ fact, before, after, source: left.facts, result: right.facts }]
   })
-type Said = Asked['said']
+type Pieces = PromptFacts['pieces']
 /** Applies the reasons one by one until both sides are equal. */
-const granted = (
-  way: Way,
-  before: Said,
-  after: Said,
+const applyReasons = (
+  way: RouteResult,
+  before: Pieces,
+  after: Pieces,
   used: Set<string>,
-): readonly [before: Said, after: Said] => {
-  const needed: string[] = []
+): readonly [before: Pieces, after: Pieces] => {
+  const applied: string[] = []
   let [left, right] = [before, after]
-  for (const { reason, where, grant } of SAYINGS) {
+  for (const { reason, applies, normalise } of CONVERSATION_REASONS) {
     if (isDeepStrictEqual(left, right)) break
-    if (!where(way)) continue
-    const both = [grant(left, way), grant(right, way)] as const
-    if (!isDeepStrictEqual(both, [left, right])) needed.push(reason)
+    if (!applies(way)) continue
+    const both = [normalise(left, way), normalise(right, way)] as const
+    if (!isDeepStrictEqual(both, [left, right])) applied.push(reason)
     ;[left, right] = both
   }
-  if (isDeepStrictEqual(left, right)) for (const each of needed) used.add(each)
+  if (isDeepStrictEqual(left, right)) for (const each of applied) used.add(each)
   return [left, right]
 }

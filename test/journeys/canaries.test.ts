@@ -243,7 +243,7 @@ t.test('none of them stands anywhere', async t => {
   await gateway.stop()
   t.match(gateway.output(), WELCOME)
   const output = gateway.output().replace(WELCOME, '')
-  t.match(output, /upstream refuses our key.*\n/)
+  t.match(output, /upstream rejects the gateway's API key.*\n/)
   t.match(output, CLOSED)
   clean('output', output, everything)
   for (const text of told) clean(text.split(':', 1)[0] ?? '', text, everything)

@@ -47,7 +47,7 @@ t.test('a table: named in the folder that makes it, and nowhere else', async t =
 t.test('a table of the engine: named in its store, and by no plugin', async t => {
   const code = "const SQL = 'SELECT id FROM tollgate_processes WHERE id = ?'"
   t.same(tables('engine/store/postgres/reap.ts', code), [])
-  for (const path of ['plugins/ledger/at-once.ts', 'engine/quota/statements.ts'])
+  for (const path of ['plugins/ledger/single-row-charge.ts', 'engine/quota/statements.ts'])
     t.same(tables(path, code), [`${path}:1 table tollgate_processes`])
 })
 

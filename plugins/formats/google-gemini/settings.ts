@@ -108,7 +108,7 @@ const WRITERS: Readonly<Record<string, Write>> = {
     return { voiceConfig: { prebuiltVoiceConfig: { voiceName: voice } } }
   },
   metadata: (value, { dropped, traits }) => {
-    if (traits.vertex) return value
+    if (traits.isVertex) return value
     if (isFields(value) && Object.keys(value).length > 0) dropped.drop('metadata')
     return undefined
   },
@@ -163,7 +163,11 @@ export const readForm = (config: Given, dropped: Loss): Form | undefined => {
   return undefined
 }
 
-export const writeForm = (form: Form, { jsonSchema: takesAny }: Traits, dropped: Loss): Fields => {
+export const writeForm = (
+  form: Form,
+  { takesJsonSchema: takesAny }: Traits,
+  dropped: Loss,
+): Fields => {
   if (form.type === 'json') return { responseMimeType: JSON_TYPE }
   const { description } = form
   const schema = isFields(form.schema) ? form.schema : {}

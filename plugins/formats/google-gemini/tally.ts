@@ -1,21 +1,21 @@
-/** What Google's own tools did in an answer. Grounding is paid for by the answer, however many queries it took; models of
- *  the trait `search_unit: query` pay for each. */
+/** Counts hosted tool calls of an answer. Grounding is charged per answer regardless of the
+ *  queries; models with the trait `search_unit: query` are charged per query. */
 import type { Json } from '../../../engine/plugin.ts'
 import { inner, isFields } from '../fields.ts'
 import { type HostedFacts, positive, type Tally } from '../format.ts'
 
 export const hosted: HostedFacts = {
   marks: ['webSearchQueries"', 'executableCode"'],
-  begin: ({ search_unit: unit }) => begin(unit === 'query'),
+  begin: ({ search_unit: unit }) => startCount(unit === 'query'),
 }
-const begin = (each: boolean): Tally => {
-  /** The pieces of a stream may repeat them. */
+const startCount = (perQuery: boolean): Tally => {
+  /** Events of a stream may repeat queries. */
   const queries = new Set<string>()
   let programs = 0
-  const hear = (candidate: Json): void => {
+  const addCandidate = (candidate: Json): void => {
     if (!isFields(candidate)) return
-    const { webSearchQueries: asked } = inner(candidate, 'groundingMetadata')
-    for (const query of Array.isArray(asked) ? asked : [])
+    const { webSearchQueries: candidateQueries } = inner(candidate, 'groundingMetadata')
+    for (const query of Array.isArray(candidateQueries) ? candidateQueries : [])
       if (typeof query === 'string' && query !== '') queries.add(query)
     const { parts } = inner(candidate, 'content')
     if (Array.isArray(parts))
@@ -23,10 +23,10 @@ const begin = (each: boolean): Tally => {
   }
   return {
     saw({ candidates }) {
-      if (Array.isArray(candidates)) candidates.forEach(hear)
+      if (Array.isArray(candidates)) candidates.forEach(addCandidate)
     },
     get meters() {
-      const searches = each ? queries.size : Math.min(1, queries.size)
+      const searches = perQuery ? queries.size : Math.min(1, queries.size)
       return positive({ web_search: searches, code_execution: programs })
     },
   }

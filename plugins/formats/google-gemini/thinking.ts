@@ -3,7 +3,7 @@ import type { Loss } from '../codec.ts'
 import { entryOf, type Fields, present } from '../fields.ts'
 import type { Thinking } from '../hub.ts'
 import { bad, type Given } from './given.ts'
-import { DEPTHS, type Traits } from './traits.ts'
+import { THINKING_LEVELS, type Traits } from './traits.ts'
 
 /** Effort -> budget in tokens and level, as in Google's compatibility layer for OpenAI. */
 const EFFORTS: Readonly<Record<string, readonly [budget: number, level: string]>> = {
@@ -51,10 +51,10 @@ export const writeThinking = (
   limit: number | undefined,
   dropped: Loss,
 ): Fields | undefined => {
-  const { thinking: mode, least } = traits
+  const { thinking: mode, minBudget } = traits
   const off = thinking.mode === 'off' || thinking.effort === 'none'
   // A model without thinking cannot think, and one with a minimum budget cannot stop.
-  if (mode ? off && mode === 'budget' && least > 0 : !off) dropped.drop('thinking')
+  if (mode ? off && mode === 'budget' && minBudget > 0 : !off) dropped.drop('thinking')
   if (!mode) return undefined
   const amount =
     mode === 'level'
@@ -68,19 +68,25 @@ const levelOf = ({ mode, effort, budget }: Thinking): string | undefined => {
   return effort === undefined ? undefined : entryOf(EFFORTS, effort)?.[1]
 }
 /** The level, or the next higher one that the model accepts. */
-const acceptedLevel = (level: string | undefined, { depths }: Traits): string | undefined => {
+const acceptedLevel = (
+  level: string | undefined,
+  { acceptedLevels }: Traits,
+): string | undefined => {
   if (level === undefined) return undefined
-  const wantedIndex = DEPTHS.indexOf(level)
-  return depths.find(each => DEPTHS.indexOf(each) >= wantedIndex) ?? depths.at(-1)
+  const wantedIndex = THINKING_LEVELS.indexOf(level)
+  return (
+    acceptedLevels.find(each => THINKING_LEVELS.indexOf(each) >= wantedIndex) ??
+    acceptedLevels.at(-1)
+  )
 }
 /** The maximum share of the output for thoughts; the rest is for the answer. */
 const MAX_THINKING_SHARE = 0.8
 const budgetOf = (
   { mode, effort, budget }: Thinking,
-  { least, most }: Traits,
+  { minBudget, maxBudget }: Traits,
   limit: number | undefined,
 ): number => {
-  const clamp = (tokens: number): number => Math.max(least, Math.min(tokens, most))
+  const clamp = (tokens: number): number => Math.max(minBudget, Math.min(tokens, maxBudget))
   if (mode === 'off') return clamp(0)
   if (mode === 'budget' && budget !== undefined) return clamp(budget)
   const tokens = effort === undefined ? undefined : entryOf(EFFORTS, effort)?.[0]

@@ -4,46 +4,47 @@ import type { TargetFacts } from '../codec.ts'
 
 export interface Traits {
   /** `signatures: required`: the provider rejects calls without a thought signature (3.x). */
-  readonly signed: boolean
+  readonly needsSignatures: boolean
   /** `mixed_tools: true`: hosted tools may be combined with the client's functions (3.x). */
-  readonly mixed: boolean
+  readonly mixesTools: boolean
   /** `json_schema: false`: accepts only Google's subset of OpenAPI (1.5, 2.0 on some endpoints). */
-  readonly jsonSchema: boolean
+  readonly takesJsonSchema: boolean
   /** `thinking: budget` (2.5) or `level` (3.x); otherwise the model does not think. */
   readonly thinking: 'budget' | 'level' | undefined
   /** `thinking_least`, `thinking_most`: the range of a budget in tokens. A model with a minimum
    *  always thinks. */
-  readonly least: number
-  readonly most: number
+  readonly minBudget: number
+  readonly maxBudget: number
   /** `thinking_levels`: the accepted levels; default: all four. */
-  readonly depths: readonly string[]
+  readonly acceptedLevels: readonly string[]
   /** `tool_media: true`: images in tool results (3.x). */
-  readonly toolMedia: boolean
+  readonly takesToolMedia: boolean
   /** `media_resolution: true`: a resolution for each image (3.x). */
-  readonly levels: boolean
+  readonly takesResolution: boolean
   /** `vertex: true`: accepts what only Vertex AI does: labels, and domains to exclude from a
    *  search. */
-  readonly vertex: boolean
+  readonly isVertex: boolean
   /** `strict_tools: true`: enforces the schemas of functions (mode VALIDATED). */
-  readonly strict: boolean
+  readonly isStrict: boolean
 }
 
 /** In ascending order. */
-export const DEPTHS: readonly string[] = ['MINIMAL', 'LOW', 'MEDIUM', 'HIGH']
+export const THINKING_LEVELS: readonly string[] = ['MINIMAL', 'LOW', 'MEDIUM', 'HIGH']
 
 export const traitsOf = ({ traits }: TargetFacts): Traits => ({
-  signed: traits.signatures === 'required',
-  mixed: traits.mixed_tools === true,
-  jsonSchema: traits.json_schema !== false,
+  needsSignatures: traits.signatures === 'required',
+  mixesTools: traits.mixed_tools === true,
+  takesJsonSchema: traits.json_schema !== false,
   thinking:
     traits.thinking === 'budget' || traits.thinking === 'level' ? traits.thinking : undefined,
-  least: typeof traits.thinking_least === 'number' ? traits.thinking_least : 0,
-  most: typeof traits.thinking_most === 'number' ? traits.thinking_most : Number.POSITIVE_INFINITY,
-  depths: Array.isArray(traits.thinking_levels)
-    ? DEPTHS.filter(each => (traits.thinking_levels as readonly Json[]).includes(each))
-    : DEPTHS,
-  toolMedia: traits.tool_media === true,
-  levels: traits.media_resolution === true,
-  vertex: traits.vertex === true,
-  strict: traits.strict_tools === true,
+  minBudget: typeof traits.thinking_least === 'number' ? traits.thinking_least : 0,
+  maxBudget:
+    typeof traits.thinking_most === 'number' ? traits.thinking_most : Number.POSITIVE_INFINITY,
+  acceptedLevels: Array.isArray(traits.thinking_levels)
+    ? THINKING_LEVELS.filter(each => (traits.thinking_levels as readonly Json[]).includes(each))
+    : THINKING_LEVELS,
+  takesToolMedia: traits.tool_media === true,
+  takesResolution: traits.media_resolution === true,
+  isVertex: traits.vertex === true,
+  isStrict: traits.strict_tools === true,
 })

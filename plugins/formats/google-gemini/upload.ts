@@ -35,12 +35,12 @@ export const upload: Upload = {
     }
   },
 }
-const stateOf = (file: Fields): Pick<Uploaded, 'state' | 'said'> => {
+const stateOf = (file: Fields): Pick<Uploaded, 'state' | 'error'> => {
   const { state } = file
   if (state === 'PROCESSING' || state === 'STATE_UNSPECIFIED') return { state: 'waiting' }
   if (state !== 'FAILED') return { state: 'ready' }
   return {
     state: 'failed',
-    said: wordIn(inner(file, 'error'), 'message') ?? 'the provider could not process it',
+    error: wordIn(inner(file, 'error'), 'message') ?? 'the provider could not process it',
   }
 }

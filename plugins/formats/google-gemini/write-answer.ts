@@ -49,10 +49,10 @@ const candidateOf = ({ content, stop, logprobs }: Choice, index: number): Fields
   })
 }
 const ground = (grounding: Grounding, content: Content): void => {
-  if (content.type === 'hostedCall') grounding.work(content)
+  if (content.type === 'hostedCall') grounding.addHostedCall(content)
   if (content.type !== 'text' && content.type !== 'refusal') return
-  grounding.begin()
+  grounding.beginBlock()
   grounding.add(content.text)
   if (content.type === 'text') for (const each of content.citations ?? []) grounding.cite(each)
-  grounding.end()
+  grounding.endBlock()
 }

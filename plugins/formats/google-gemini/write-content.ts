@@ -69,7 +69,7 @@ class Writer {
   #userParts(content: readonly Content[]): Part[] {
     const results = content.filter((each): each is Result => each.type === 'result')
     const parts: Part[] = results.map(result => this.#result(result))
-    if (!this.#traits.toolMedia)
+    if (!this.#traits.takesToolMedia)
       for (const result of results) parts.push(...this.#brought(mediaIn(result), result))
     for (const each of content) if (each.type !== 'result') parts.push(...this.#parts(each))
     return parts
@@ -102,7 +102,7 @@ class Writer {
       parts.push(part, ...more)
     }
     if (waiting !== undefined) addSignature(parts, waiting)
-    if (this.#traits.signed) addPlaceholder(parts)
+    if (this.#traits.needsSignatures) addPlaceholder(parts)
     return parts
   }
   #parts(content: Content): Part[] {
@@ -140,7 +140,7 @@ class Writer {
       this.cachedContent = source.file
       return []
     }
-    return [{ ...writeMedia(media, this.#traits.levels, this.#dropped) }]
+    return [{ ...writeMedia(media, this.#traits.takesResolution, this.#dropped) }]
   }
   #call({ id, name, input, isFreeText }: Call): Fields {
     const functionName = toolName({ name, ...(isFreeText && { isFreeText }) })
@@ -157,7 +157,7 @@ class Writer {
       this.#names.get(id) ?? (result.name && toolName(result as Pick<Call, 'name' | 'isFreeText'>))
     if (name === undefined) throw fault('CALL_UNKNOWN', [id])
     if ([result, ...result.content].some(({ cache }) => cache)) this.#dropped.drop('cache_control')
-    const media = this.#traits.toolMedia ? mediaIn(result) : []
+    const media = this.#traits.takesToolMedia ? mediaIn(result) : []
     const parts = media.map(each => writeMedia(each, false, this.#dropped))
     return {
       functionResponse: present({

@@ -18,7 +18,7 @@ export class Grounding {
   readonly #retrievals: string[] = []
   readonly #urls: Fields[] = []
 
-  begin(): void {
+  beginBlock(): void {
     this.#blockStart = this.#text.units
   }
   add(text: string): void {
@@ -27,18 +27,18 @@ export class Grounding {
   cite(citation: Citation): void {
     this.#waiting.push(citation)
   }
-  end(): void {
+  endBlock(): void {
     for (const citation of this.#waiting) this.#support(citation)
     this.#waiting = []
   }
-  work({ tool, input, sources = [], error }: Work): void {
+  addHostedCall({ tool, input, sources = [], error }: Work): void {
     const record = RECORD_METHODS[tool]
     if (record) this[record](queriesOf(input), input, error)
     for (const citation of sources) this.#number(citation, citation.quote)
   }
   /** Fields of a candidate. */
   get metadata(): Fields {
-    this.end()
+    this.endBlock()
     const supports = [...this.#supports.values()].map(({ segment, sources }) => ({
       segment,
       groundingChunkIndices: sources,
@@ -54,13 +54,13 @@ export class Grounding {
       urlContextMetadata: this.#urls.length > 0 ? { urlMetadata: this.#urls } : undefined,
     })
   }
-  searched(queries: readonly string[]): void {
+  addSearch(queries: readonly string[]): void {
     this.#queries.push(...queries)
   }
-  retrieved(queries: readonly string[]): void {
+  addRetrieval(queries: readonly string[]): void {
     this.#retrievals.push(...queries)
   }
-  fetched(_: readonly string[], input: Json, failed: string | undefined): void {
+  addFetch(_: readonly string[], input: Json, failed: string | undefined): void {
     const { url } = isFields(input) ? input : {}
     if (typeof url !== 'string') return
     const urlRetrievalStatus = `URL_RETRIEVAL_STATUS_${failed === undefined ? 'SUCCESS' : 'ERROR'}`
@@ -95,12 +95,12 @@ export class Grounding {
   }
 }
 const RECORD_METHODS: Readonly<
-  Partial<Record<Work['tool'], 'searched' | 'retrieved' | 'fetched'>>
+  Partial<Record<Work['tool'], 'addSearch' | 'addRetrieval' | 'addFetch'>>
 > = {
-  web_search: 'searched',
-  file_search: 'retrieved',
-  web_fetch: 'fetched',
-  url_context: 'fetched',
+  web_search: 'addSearch',
+  file_search: 'addRetrieval',
+  web_fetch: 'addFetch',
+  url_context: 'addFetch',
 }
 const omitEmpty = (list: readonly Json[]): Json | undefined => (list.length > 0 ? list : undefined)
 

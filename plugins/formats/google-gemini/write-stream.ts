@@ -158,7 +158,7 @@ class Candidate {
     this.#payload = 'payload' in content ? content.payload : undefined
     this.#empty = false
     this.#hasText = false
-    this.#grounding.begin()
+    this.#grounding.beginBlock()
     if (isTextual(content) && content.text !== '') this.#emitText(content, content.text, {})
     if (content.type === 'text')
       for (const each of content.citations ?? []) this.#grounding.cite(each)
@@ -178,14 +178,14 @@ class Candidate {
   #close(final: Content | undefined): void {
     const content = final ?? this.#content
     this.#content = undefined
-    this.#grounding.end()
+    this.#grounding.endBlock()
     if (!content) return
     if (isTextual(content)) {
       const thought = content.type === 'thought' && thinking(this.#hasText, this.#payload)
       if (this.#payload) this.#emit([{ text: '', ...thought, ...signed(this.#payload) }])
       return
     }
-    if (content.type === 'hostedCall') this.#grounding.work(content)
+    if (content.type === 'hostedCall') this.#grounding.addHostedCall(content)
     const withPayload =
       this.#payload && content.type !== 'result' ? { ...content, payload: this.#payload } : content
     const parts = partsOf(withPayload as Content)

@@ -25,8 +25,9 @@ export const writeTools = (prompt: Prompt, traits: Traits, dropped: Loss): Field
       ? []
       : withoutDuplicates(tools.flatMap(tool => writeOwn(tool, traits, dropped)))
   const strict = functions.some(tool => tool.type === 'function' && tool.strict)
-  if (strict && !traits.strict) dropped.drop('strict')
-  if (hostedTools.length > 0 && functions.length > 0 && !traits.mixed) throw mixedToolsFault(tools)
+  if (strict && !traits.isStrict) dropped.drop('strict')
+  if (hostedTools.length > 0 && functions.length > 0 && !traits.mixesTools)
+    throw mixedToolsFault(tools)
   const declarations = functions.map(tool => declare(tool, traits, dropped))
   const entries = [
     ...hostedTools,
@@ -35,11 +36,14 @@ export const writeTools = (prompt: Prompt, traits: Traits, dropped: Loss): Field
   if (entries.length === 0) return {}
   const functionChoice = choice && amongFunctions(choice, functions, dropped)
   const calling =
-    functions.length > 0 ? callingOf(functionChoice, functions, strict && traits.strict) : undefined
+    functions.length > 0
+      ? callingOf(functionChoice, functions, strict && traits.isStrict)
+      : undefined
   const config = present({
     functionCallingConfig: calling,
     // Makes the model return its hosted calls, which the next turn must send back.
-    includeServerSideToolInvocations: hostedTools.length > 0 && traits.mixed ? true : undefined,
+    includeServerSideToolInvocations:
+      hostedTools.length > 0 && traits.mixesTools ? true : undefined,
   })
   return {
     tools: entries,
@@ -122,7 +126,7 @@ const declare = (tool: FunctionTool | FreeTool, traits: Traits, dropped: Loss): 
   })
 }
 const parametersOf = (schema: Fields, traits: Traits, dropped: Loss): Fields => {
-  if (traits.jsonSchema) return { parametersJsonSchema: schema }
+  if (traits.takesJsonSchema) return { parametersJsonSchema: schema }
   const parameters = openApi(schema, word => dropped.drop(`parameters.${word}`))
   return isEmpty(parameters) ? {} : { parameters }
 }
@@ -168,7 +172,7 @@ const writeHosted = (hostedTool: HostedTool, traits: Traits, dropped: Loss): Fie
   }
   const excludeDomains = domains?.blocked ?? []
   if (excludeDomains.length === 0) return { [member]: {} }
-  if (tool === 'web_search' && traits.vertex) return { [member]: { excludeDomains } }
+  if (tool === 'web_search' && traits.isVertex) return { [member]: { excludeDomains } }
   dropped.drop(`${clientName}.blocked_domains`)
   return { [member]: {} }
 }

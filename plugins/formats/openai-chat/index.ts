@@ -15,7 +15,7 @@ import { hosted } from './tally.ts'
 import { metersOf } from './usage.ts'
 import { encodeStream } from './write-stream.ts'
 
-/** Thoughts may be told by several members at once. */
+/** Upstreams may send the same thought in several members. */
 const TEXT = textPattern({
   text: ['content', 'refusal', 'arguments', 'input', 'transcript'],
   either: ['reasoning_content', 'reasoning', 'text'],

@@ -1,23 +1,23 @@
-/** Whether a chat model searched the web: its answer has no count of it, but cites what was found. */
+/** Detects web searches of a chat model: the answer has no count of them, but cites the results. */
 import type { Json } from '../../../engine/plugin.ts'
 import { inner, isFields } from '../fields.ts'
 import type { HostedFacts, Tally } from '../format.ts'
 
-export const hosted: HostedFacts = { marks: ['url_citation"'], begin: () => begin() }
-const begin = (): Tally => {
-  let searched = false
+export const hosted: HostedFacts = { marks: ['url_citation"'], begin: () => startCount() }
+const startCount = (): Tally => {
+  let hasSearched = false
   const cites = (choice: Json): boolean => {
     if (!isFields(choice)) return false
-    const told = { ...inner(choice, 'message'), ...inner(choice, 'delta') }
-    const { annotations } = told
+    const members = { ...inner(choice, 'message'), ...inner(choice, 'delta') }
+    const { annotations } = members
     return Array.isArray(annotations) && annotations.length > 0
   }
   return {
     saw({ choices }) {
-      searched ||= Array.isArray(choices) && choices.some(cites)
+      hasSearched ||= Array.isArray(choices) && choices.some(cites)
     },
     get meters() {
-      return searched ? { web_search: 1 } : {}
+      return hasSearched ? { web_search: 1 } : {}
     },
   }
 }

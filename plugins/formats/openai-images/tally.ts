@@ -1,11 +1,11 @@
-/** Counts the images of an answer that passes byte by byte: of megabytes of base64 nothing is kept. */
+/** Counts the images of an answer that passes through, without keeping their base64. */
 import type { Bytes } from '../../../engine/plugin.ts'
 import type { Fields } from '../fields.ts'
 
 /** A member that holds an image. Inside a string its quotes would be escaped. */
 const IMAGE = /"(?:b64_json|url)"\s*:\s*"/g
-/** More than the longest match that a chunk may cut, white space included. */
-const CARRY = 64
+/** Longer than any match that a chunk boundary may split, white space included. */
+const MAX_MATCH = 64
 
 export class ImageTally {
   #images = 0
@@ -18,7 +18,7 @@ export class ImageTally {
       this.#images++
       end = match.index + match[0].length
     }
-    this.#carry = text.slice(Math.max(end, text.length - CARRY))
+    this.#carry = text.slice(Math.max(end, text.length - MAX_MATCH))
   }
   get counts(): Fields {
     return { images: this.#images }

@@ -18,7 +18,7 @@ const ENDS: ReadonlySet<string> = new Set([
   'response.cancelled',
 ])
 
-/** Events repeat the whole text when it is done: only what grows counts. */
+/** Final events repeat the whole text, so only deltas count. */
 const TEXT = {
   plain: textPattern({
     text: ['text', 'refusal', 'arguments', 'input', 'code'],

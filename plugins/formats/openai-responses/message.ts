@@ -21,7 +21,7 @@ export const writeMessage = (phase: string | undefined, place: Place, emit: Tell
     item: { ...item, status: 'in_progress', content: [] },
     part: kind => {
       const last = parts.at(-1)
-      if (last?.free && last.kind === kind) return last.rejoin()
+      if (last?.isIdle && last.kind === kind) return last.resume()
       const part = new Part(kind, { item_id: id, content_index: parts.length }, emit)
       parts.push(part)
       return part
@@ -40,7 +40,7 @@ type PartKind = (Text | Refused)['type']
 export class Part {
   readonly kind: PartKind
   /** True while no block writes this part. */
-  free = false
+  isIdle = false
   readonly #position: Fields
   readonly #emit: Tell
   readonly #annotations: Fields[] = []
@@ -56,12 +56,12 @@ export class Part {
     this.#emit = emit
     emit('response.content_part.added', { ...position, part: this.#wholePart() })
   }
-  rejoin(): this {
-    this.free = false
+  resume(): this {
+    this.isIdle = false
     this.#blockStart = this.#text.length
     return this
   }
-  grow(delta: string, logprobs?: Json): void {
+  append(delta: string, logprobs?: Json): void {
     this.#text += delta
     if (this.kind === 'refusal')
       return this.#emit('response.refusal.delta', { ...this.#position, delta })
@@ -75,9 +75,9 @@ export class Part {
     else this.#annotate(citation)
   }
   /** Ends the current block; another block may continue the part. */
-  release(): void {
+  endBlock(): void {
     for (const citation of this.#waiting.splice(0)) this.#annotate(citation)
-    this.free = true
+    this.isIdle = true
   }
   #annotate(citation: Citation): void {
     const annotation = annotationOf(citation, this.#blockStart, this.#text.length)
@@ -86,7 +86,7 @@ export class Part {
     this.#emit('response.output_text.annotation.added', members)
   }
   finish(): Fields {
-    this.release()
+    this.endBlock()
     const part = this.#wholePart()
     const { text, refusal } = part
     if (this.kind === 'refusal')

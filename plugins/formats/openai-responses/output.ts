@@ -56,7 +56,7 @@ export class Output {
     if (!block) return
     const { item, text } = block
     const target = text ?? (item.writing as Writing)
-    if (part.type === 'grow') target.grow(part.text, part.logprobs)
+    if (part.type === 'grow') target.append(part.text, part.logprobs)
     else if (part.type === 'cite') text?.cite(part.citation)
     else if (part.type === 'payload') this.#addPayload(block, part.payload)
     else this.#close(part.index, block, part.content)
@@ -84,13 +84,13 @@ export class Output {
       const phase = payload?.origin === NAME && payload.kind === 'phase' ? payload.data : undefined
       this.#openText(index, content.type, phase)
       if (content.type === 'refusal') this.refused = true
-      if (content.text !== '') this.#blocks.get(index)?.text?.grow(content.text)
+      if (content.text !== '') this.#blocks.get(index)?.text?.append(content.text)
       return
     }
     const markdown = content.type === 'media' ? imageText(content) : undefined
     if (markdown !== undefined) {
       this.#openText(index, 'text', undefined)
-      this.#blocks.get(index)?.text?.grow(markdown)
+      this.#blocks.get(index)?.text?.append(markdown)
       return
     }
     this.#openItem(index, content)
@@ -104,8 +104,8 @@ export class Output {
     this.#blocks.set(index, { item: this.#announce(writing) })
     const initialText =
       content.type === 'call' ? content.input : 'text' in content ? content.text : ''
-    if (initialText !== '') writing.grow(initialText)
-    writing.become(content)
+    if (initialText !== '') writing.append(initialText)
+    writing.setContent(content)
   }
   #openText(index: number, kind: 'text' | 'refusal', phase: string | undefined): void {
     const message = this.#message
@@ -118,8 +118,8 @@ export class Output {
     this.#blocks.set(index, { item, text: (item.writing as Message).part(kind) })
   }
   #close(index: number, { item, text }: Block, content: Content | undefined): void {
-    if (content && !text) (item.writing as Writing).become(content)
-    text?.release()
+    if (content && !text) (item.writing as Writing).setContent(content)
+    text?.endBlock()
     item.openBlocks--
     this.#blocks.delete(index)
   }

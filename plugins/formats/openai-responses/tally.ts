@@ -1,10 +1,11 @@
-/** What hosted tools did in a response: the upstream's own number of searches where it gives one, else its items. */
+/** Counts hosted tool calls of a response: by the upstream's own number of searches if present,
+ *  otherwise by items. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Meter } from '../../slots.ts'
 import { count, type Fields, inner, isFields } from '../fields.ts'
 import { type HostedFacts, positive, type Tally } from '../format.ts'
 
-const ITEMS: Readonly<Record<string, Meter>> = {
+const METERS_BY_TYPE: Readonly<Record<string, Meter>> = {
   web_search_call: 'web_search',
   file_search_call: 'file_search',
   code_interpreter_call: 'code_execution',
@@ -12,23 +13,23 @@ const ITEMS: Readonly<Record<string, Meter>> = {
 
 export const hosted: HostedFacts = {
   marks: ['_call"', 'tool_usage"'],
-  begin: () => begin(),
+  begin: () => startCount(),
 }
-const begin = (): Tally => {
-  /** Id of an item -> what it is paid as. An item is told twice: when it is done, and in the whole response. */
+const startCount = (): Tally => {
+  /** Item id -> meter. An item occurs twice: when it is done, and in the whole response. */
   const items = new Map<string, Meter>()
   let searches: number | undefined
-  const add = (item: Json | undefined, place: number): void => {
+  const add = (item: Json | undefined, position: number): void => {
     const meter = isFields(item) ? meterOf(item) : undefined
-    if (isFields(item) && meter) items.set(String(item.id ?? place), meter)
+    if (isFields(item) && meter) items.set(String(item.id ?? position), meter)
   }
   return {
     saw(body) {
       if (body.type === 'response.output_item.done') return add(body.item, count(body.output_index))
       const response = isFields(body.response) ? body.response : body
       if (Array.isArray(response.output)) response.output.forEach(add)
-      const { num_requests: said } = inner(inner(response, 'tool_usage'), 'web_search')
-      if (typeof said === 'number') searches = said
+      const { num_requests: reported } = inner(inner(response, 'tool_usage'), 'web_search')
+      if (typeof reported === 'number') searches = reported
     },
     get meters() {
       const meters: { [meter: string]: number } = {}
@@ -37,10 +38,10 @@ const begin = (): Tally => {
     },
   }
 }
-/** Looking into a page that was found is part of the search. What failed is paid for by nobody. */
+/** Opening a search result is part of the search. Failed calls are not charged. */
 const meterOf = (item: Fields): Meter | undefined => {
   const { type: action } = inner(item, 'action')
   if (item.status === 'failed' || action === 'open_page' || action === 'find_in_page')
     return undefined
-  return ITEMS[String(item.type)]
+  return METERS_BY_TYPE[String(item.type)]
 }

@@ -16,18 +16,18 @@ export type Status = 'completed' | 'incomplete'
 export interface Writing {
   /** The item as announced. */
   readonly item: Fields
-  grow(text: string, logprobs?: Json): void
+  append(text: string, logprobs?: Json): void
   setPayload(payload: OpaquePayload): void
   /** Sets the final content. */
-  become(content: Content): void
+  setContent(content: Content): void
   /** Emits the last events and returns the whole item. */
   finish(status: Status): Fields
 }
 /** Defaults for methods that most items ignore. */
 const NO_OP = {
-  grow: () => undefined,
+  append: () => undefined,
   setPayload: () => undefined,
-  become: () => undefined,
+  setContent: () => undefined,
 }
 /** The answer's id and the item's position, from which ids are made. */
 export interface Place {
@@ -47,7 +47,7 @@ export const writeThought = (thought: Thought, place: Place, emit: Tell): Writin
   return {
     ...NO_OP,
     item,
-    grow: delta => {
+    append: delta => {
       if (text === '') begin()
       text += delta
       const members = { item_id: id, summary_index: 0, delta }
@@ -86,7 +86,7 @@ export const writeCall = (call: Call, place: Place, emit: Tell): Writing => {
   return {
     ...NO_OP,
     item: { ...facts, [member]: '', status: 'in_progress' },
-    grow,
+    append: grow,
     finish: status => {
       if (input === '' && !call.isFreeText) grow('{}')
       emit(`response.${event}.done`, { item_id: id, [member]: input })
@@ -125,7 +125,7 @@ export const writeWork = (work: Work, place: Place, emit: Tell): Writing | undef
   return {
     ...NO_OP,
     item,
-    become: content => {
+    setContent: content => {
       begin()
       if (content.type === 'hostedCall') last = content
     },

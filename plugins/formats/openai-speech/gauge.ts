@@ -1,5 +1,5 @@
-/** What reading aloud used: by the upstream's own tokens where it tells them, by the letters it was given to read elsewhere.
- *  Pure. */
+/** Usage of text-to-speech: the upstream's own tokens if it sends them, otherwise the characters of
+ *  the input. Pure. */
 import type { Meters, Paid } from '../../slots.ts'
 import { count, type Fields, wordIn } from '../fields.ts'
 import { type Gauge, positive } from '../format.ts'
@@ -8,34 +8,34 @@ import { sure } from '../gauged.ts'
 export const metersOf = (usage: Fields): Meters =>
   positive({ input: count(usage.input_tokens), audio_output: count(usage.output_tokens) })
 
-/** People read about 15 bytes of text aloud in a second, in Latin letters and in Chinese; a second is 20 tokens (OpenAI's
- *  realtime guide: one for 50 ms). */
-const SPOKEN = 20 / 15
-/** Letters a token. */
-const READ = 4
+/** Speech is about 15 bytes of text per second, in Latin and Chinese script; a second is 20 tokens
+ *  (OpenAI's realtime guide: one per 50 ms). */
+const AUDIO_TOKENS_PER_BYTE = 20 / 15
+/** Characters per token. */
+const CHARACTERS_PER_TOKEN = 4
 
 export const speechGauge = (request: Fields, paid: Paid): Gauge => {
   const text = wordIn(request, 'input') ?? ''
-  const characters = lettersIn(text)
+  const characters = countCharacters(text)
   const byTokens = paid.has('audio_output') || paid.has('output') || paid.has('input')
   return {
     saw() {},
     usage(counts, whole) {
-      const told = counts && metersOf(counts)
-      const counted = told && Object.keys(told).length > 0
-      if (counted && byTokens) return { meters: told, ...sure(whole) }
-      // Letters are read before the first sound: a voice that breaks off has been given all of them.
+      const reported = counts && metersOf(counts)
+      const isCounted = reported && Object.keys(reported).length > 0
+      if (isCounted && byTokens) return { meters: reported, ...sure(whole) }
+      // All characters are read before the first audio, so a truncated answer used all of them.
       if (paid.has('characters') || !byTokens)
-        return { meters: { ...told, characters }, ...sure(whole) }
-      const input = Math.ceil(characters / READ)
-      const spoken = Math.ceil(Buffer.byteLength(text) * SPOKEN)
-      return { meters: { input, audio_output: spoken }, ...sure(false) }
+        return { meters: { ...reported, characters }, ...sure(whole) }
+      const input = Math.ceil(characters / CHARACTERS_PER_TOKEN)
+      const audioOutput = Math.ceil(Buffer.byteLength(text) * AUDIO_TOKENS_PER_BYTE)
+      return { meters: { input, audio_output: audioOutput }, ...sure(false) }
     },
   }
 }
 
-/** As OpenAI counts them: one that takes two units of JavaScript's is one. */
-const lettersIn = (text: string): number => {
+/** OpenAI counts code points, so a surrogate pair is one character. */
+const countCharacters = (text: string): number => {
   let letters = 0
   for (const _ of text) letters++
   return letters

@@ -1,48 +1,52 @@
-/** What writing down used: the upstream's own seconds or tokens, or what its answer tells of how long was spoken. */
+/** Usage of transcriptions: the upstream's own seconds or tokens, or the duration that the answer
+ *  shows. */
 import type { Meters, Paid, Usage } from '../../slots.ts'
 import { count, type Fields, inner, itemsIn, quantity } from '../fields.ts'
 import { type Gauge, positive } from '../format.ts'
 import { sure } from '../gauged.ts'
 import { Transcript } from './transcript.ts'
 
-/** `{type: duration, seconds}`, or tokens: what was heard is nearly all that is read. */
+/** `{type: duration, seconds}`, or tokens, nearly all of which are audio. */
 export const metersOf = (usage: Fields): Meters => {
-  const read = count(usage.input_tokens)
-  const { text_tokens: text, audio_tokens: sound } = inner(usage, 'input_token_details')
-  const heard = typeof sound === 'number' ? Math.min(read, count(sound)) : read - count(text)
+  const input = count(usage.input_tokens)
+  const { text_tokens: textTokens, audio_tokens: audioTokens } = inner(usage, 'input_token_details')
+  const audioInput =
+    typeof audioTokens === 'number'
+      ? Math.min(input, count(audioTokens))
+      : input - count(textTokens)
   return positive({
     seconds: quantity(usage.seconds),
-    input: read - Math.max(0, heard),
-    audio_input: heard,
+    input: input - Math.max(0, audioInput),
+    audio_input: audioInput,
     output: count(usage.output_tokens),
   })
 }
 
-/** Tokens a second of sound. OpenAI's realtime guide: one for 100 ms. */
-const HEARD = 10
-/** Bytes of text a token. */
-const WRITTEN = 4
-/** Bytes a second of a sound of which nothing else is known: 128 kbit. */
-const USUAL = 16_000
-/** Bytes a second that no codec for speech goes below. What a hold reckons with (billing/asked.ts). */
-const LEAST = 500
+/** Audio tokens per second. OpenAI's realtime guide: one per 100 ms. */
+const AUDIO_TOKENS_PER_SECOND = 10
+/** Bytes of text per token. */
+const BYTES_PER_TOKEN = 4
+/** Bytes per second of audio of unknown format: 128 kbit/s. */
+const DEFAULT_BYTES_PER_SECOND = 16_000
+/** The lowest bit rate of speech codecs, in bytes per second. A hold uses it as well. */
+const MIN_BYTES_PER_SECOND = 500
 
 export const transcriptionGauge = (request: Fields, paid: Paid, type: string): Gauge => {
   const size = itemsIn(request, 'file').reduce((sum, { bytes }) => sum + count(bytes), 0)
   const transcript = new Transcript(type)
-  const byTokens = TOKENS.some(meter => paid.has(meter))
+  const byTokens = TOKEN_METERS.some(meter => paid.has(meter))
   const bySeconds = paid.has('seconds')
   return {
     saw: chunk => transcript.saw(chunk),
     usage(counts, whole) {
-      const told = counts ? metersOf(counts) : {}
-      const counted = TOKENS.some(meter => told[meter] !== undefined)
-      if (counted && (byTokens || !bySeconds)) return { meters: told, ...sure(whole) }
-      const seconds = told.seconds ?? transcript.duration
+      const reported = counts ? metersOf(counts) : {}
+      const countsTokens = TOKEN_METERS.some(meter => reported[meter] !== undefined)
+      if (countsTokens && (byTokens || !bySeconds)) return { meters: reported, ...sure(whole) }
+      const seconds = reported.seconds ?? transcript.duration
       if (seconds !== undefined && (bySeconds || !byTokens))
-        return { meters: { ...told, seconds }, ...sure(whole) }
-      return estimated(
-        { ...told, ...(seconds && { seconds }) },
+        return { meters: { ...reported, seconds }, ...sure(whole) }
+      return estimate(
+        { ...reported, ...(seconds && { seconds }) },
         transcript,
         size,
         !bySeconds && byTokens,
@@ -50,19 +54,23 @@ export const transcriptionGauge = (request: Fields, paid: Paid, type: string): G
     },
   }
 }
-const TOKENS = ['input', 'audio_input', 'output'] as const
+const TOKEN_METERS = ['input', 'audio_input', 'output'] as const
 
-/** Never longer than the file can be: as much is held. */
-const estimated = (
-  told: Meters,
+/** Never longer than the file can be, which is the amount held. */
+const estimate = (
+  reported: Meters,
   transcript: Transcript,
   size: number,
   inTokens: boolean,
 ): Usage => {
-  const heard = told.audio_input === undefined ? undefined : told.audio_input / HEARD
-  const said = told.seconds ?? heard ?? transcript.seconds ?? size / USUAL
-  const seconds = Math.ceil(Math.min(said, size / LEAST))
-  const output = told.output ?? Math.ceil(transcript.bytes / WRITTEN)
-  const meters = inTokens ? { input: 0, audio_input: seconds * HEARD, output } : { seconds }
+  const fromTokens =
+    reported.audio_input === undefined ? undefined : reported.audio_input / AUDIO_TOKENS_PER_SECOND
+  const duration =
+    reported.seconds ?? fromTokens ?? transcript.seconds ?? size / DEFAULT_BYTES_PER_SECOND
+  const seconds = Math.ceil(Math.min(duration, size / MIN_BYTES_PER_SECOND))
+  const output = reported.output ?? Math.ceil(transcript.bytes / BYTES_PER_TOKEN)
+  const meters = inTokens
+    ? { input: 0, audio_input: seconds * AUDIO_TOKENS_PER_SECOND, output }
+    : { seconds }
   return { meters, ...sure(false) }
 }

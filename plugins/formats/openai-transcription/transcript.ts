@@ -1,16 +1,17 @@
-/** How long was spoken, as far as a transcript tells: by a duration, by its last time stamp, by how much was said. */
+/** Derives the duration of speech from a transcript: by its duration, its last time stamp, or the
+ *  amount of text. */
 import type { Bytes } from '../../../engine/plugin.ts'
 import { quantity, wordIn } from '../fields.ts'
 import { fieldsOf } from '../format.ts'
 import { Skimmer } from '../skim.ts'
 import { eventsIn } from '../sse.ts'
 
-/** People say about 15 bytes of text in a second, in Latin letters and in Chinese. */
-const SPEECH = 15
-/** The end of a line in a file of subtitles: `--> 00:01:02,500`, or without hours in WebVTT. */
+/** Speech is about 15 bytes of text per second, in Latin and Chinese script. */
+const BYTES_PER_SECOND = 15
+/** The end of a subtitle cue: `--> 00:01:02,500`, in WebVTT possibly without hours. */
 const CUE = /--> *(?:(\d{2,3}):)?(\d{2}):(\d{2})[.,](\d{3})/g
-/** More than the longest match that a chunk may cut. */
-const CARRY = 32
+/** Longer than any match that a chunk boundary may split. */
+const MAX_MATCH = 32
 
 export class Transcript {
   readonly #reader: Reader
@@ -20,16 +21,16 @@ export class Transcript {
   saw(chunk: Bytes): void {
     this.#reader.saw(chunk)
   }
-  /** The upstream's own word for it. */
+  /** The duration that the upstream names. */
   get duration(): number | undefined {
     return this.#reader.duration || undefined
   }
-  /** At least; undefined: nothing has come yet. */
+  /** A lower bound; undefined before the first text. */
   get seconds(): number | undefined {
     const { bytes, end } = this.#reader
-    return bytes === 0 ? undefined : (end ?? bytes / SPEECH)
+    return bytes === 0 ? undefined : (end ?? bytes / BYTES_PER_SECOND)
   }
-  /** Of text. */
+  /** Bytes of text. */
   get bytes(): number {
     return this.#reader.bytes
   }
@@ -43,7 +44,7 @@ interface Reader {
   readonly duration?: number | undefined
 }
 
-/** Plain text, and subtitles. */
+/** Plain text and subtitles. */
 class TextReader implements Reader {
   bytes = 0
   end: number | undefined
@@ -57,11 +58,11 @@ class TextReader implements Reader {
         this.end ?? 0,
         Number(hours) * 3_600 + Number(minutes) * 60 + Number(`${seconds}.${milliseconds}`),
       )
-    this.#carry = text.slice(-CARRY)
+    this.#carry = text.slice(-MAX_MATCH)
   }
 }
 
-/** JSON of which one word is looked for. */
+/** JSON with a `duration`. */
 class JsonReader implements Reader {
   bytes = 0
   readonly #skimmer = new Skimmer(Buffer.from('duration'))
@@ -71,7 +72,7 @@ class JsonReader implements Reader {
   }
   get duration(): number {
     const { value } = this.#skimmer
-    // Some write it as a text.
+    // Some upstreams send the number as a string.
     return quantity(value && Number(Buffer.from(value).toString().replaceAll('"', '')))
   }
 }

@@ -1,8 +1,8 @@
 /** Summary of the changes between two versions. */
 import t from 'tap'
 import { describeChange } from '../../../engine/config/change.ts'
+import type { Blueprint } from '../../../engine/config/compile/blueprint.ts'
 import type { Document } from '../../../engine/plugin.ts'
-import type { Blueprint } from '../../../engine/snapshot/blueprint.ts'
 
 const blueprint = (document: Document, more: Partial<Blueprint> = {}): Blueprint => ({
   ...{ version: 1, hash: '', root: '/', document, plugins: [] },

@@ -3,10 +3,10 @@ import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import t, { type Test } from 'tap'
+import type { Bundle } from '../../../engine/config/compile/blueprint.ts'
 import { importPlugin, importPlugins } from '../../../engine/config/import.ts'
 import { type BundledPlugins, bundlePlugins } from '../../../engine/config/plugins.ts'
 import type { Host } from '../../../engine/plugin.ts'
-import type { Bundle } from '../../../engine/snapshot/blueprint.ts'
 
 const PLUGIN = 'export default { schema: {}, setup: () => ({ answers: true }) }\n'
 const host = {} as Host

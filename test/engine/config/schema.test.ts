@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Ajv } from 'ajv'
 import t from 'tap'
+import { DURATION, SIZE } from '../../../engine/config/compile/units.ts'
 import { importPlugins } from '../../../engine/config/import.ts'
 import { bundlePlugins } from '../../../engine/config/plugins.ts'
 import { assembleSchema, schemaText } from '../../../engine/config/schema.ts'
 import type { Plugin } from '../../../engine/plugin.ts'
-import { DURATION, SIZE } from '../../../engine/snapshot/units.ts'
 
 const ROOT = join(import.meta.dirname, '../../..')
 type Schema = { readonly [keyword: string]: unknown }

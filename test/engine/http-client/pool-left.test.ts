@@ -1,10 +1,10 @@
-/** What a pool of connections does with those who leave it: callers, connections, the pool's owner. */
+/** What a pool of connections does with abandoned requests, lost connections, and its own close. */
 
 import net, { type Socket } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t, { type Test } from 'tap'
-import type { Asker } from '../../../engine/http-client/connection.ts'
+import type { ResponseHandler } from '../../../engine/http-client/connection.ts'
 import { Pool } from '../../../engine/http-client/pool.ts'
 import type { Request } from '../../../engine/http-client/request-head.ts'
 import { aim, GONE, text } from '../../helpers/aim.ts'
@@ -17,31 +17,34 @@ const open = (t: Test, address: string, connections = 1): Pool => {
   t.teardown(() => pool.destroy())
   return pool
 }
-const listening = (over = false): Asker & { over: boolean; readonly told: string[] } => {
+const listening = (over = false): ResponseHandler & { over: boolean; readonly told: string[] } => {
   const told: string[] = []
   return {
     ...{ over, told },
-    begun: () => void told.push('begun'),
-    head: status => void told.push(`head ${status}`),
-    data: () => void told.push('data'),
-    end: () => void told.push('end'),
-    broke: error => void told.push(`broke ${error.message}`),
+    onStart: () => void told.push('begun'),
+    onHead: status => void told.push(`head ${status}`),
+    onData: () => void told.push('data'),
+    onEnd: () => void told.push('end'),
+    onError: error => void told.push(`broke ${error.message}`),
   }
 }
 const soon = (): Promise<void> => new Promise(resolve => setTimeout(resolve, 30))
 
-t.test('one that left before it was sent is never sent, and holds no connection', async t => {
-  const upstream = await startScripted(t, () => OK)
-  const { origin, ask } = aim(t, upstream.url, 1)
-  await text(await ask())
-  const left = ask({ method: 'POST', path: '/left' }, abort => abort(GONE))
-  await t.rejects(left, { code: 'GONE' })
-  t.equal(await text(await ask()), 'ok')
-  t.equal(upstream.requests.length, 2)
-  t.equal(origin.busy, 0)
-})
+t.test(
+  'pool: a request abandoned before it was sent is never sent, and holds no connection',
+  async t => {
+    const upstream = await startScripted(t, () => OK)
+    const { origin, ask } = aim(t, upstream.url, 1)
+    await text(await ask())
+    const left = ask({ method: 'POST', path: '/left' }, abort => abort(GONE))
+    await t.rejects(left, { code: 'GONE' })
+    t.equal(await text(await ask()), 'ok')
+    t.equal(upstream.requests.length, 2)
+    t.equal(origin.busy, 0)
+  },
+)
 
-t.test('those who left while they waited are forgotten, and what they held with them', async t => {
+t.test('pool: abandoned queued requests are released, with what they hold', async t => {
   const upstream = await startScripted(t, (socket, request) => {
     if (request.startsWith('GET /last')) return OK
     setTimeout(() => socket.write(OK), 100)
@@ -51,7 +54,7 @@ t.test('those who left while they waited are forgotten, and what they held with 
   const first = askPool(pool)
   const left = Array.from({ length: 500 }, () => listening())
   for (const asker of left) {
-    pool.ask(GET, asker)
+    pool.send(GET, asker)
     asker.over = true
   }
   t.equal((await askPool(pool, { path: '/last' })).body, 'ok')
@@ -61,7 +64,7 @@ t.test('those who left while they waited are forgotten, and what they held with 
 })
 
 t.test(
-  'a connection that is reset while it rests is not used by who asks at that moment',
+  'pool: an idle connection that is reset is not used by a request at that moment',
   async t => {
     const upstream = await startScripted(t, (socket, request) => {
       if (request.startsWith('GET /reset')) setTimeout(() => socket.resetAndDestroy(), 10)
@@ -84,7 +87,7 @@ t.test(
   },
 )
 
-t.test('an upstream that answers before it has read a large body keeps no one waiting', async t => {
+t.test('pool: a response before the end of a large body blocks no other request', async t => {
   const upstream = await startScripted(t, (socket, request) => {
     if (!request.startsWith('POST')) return OK
     socket.pause()
@@ -97,15 +100,15 @@ t.test('an upstream that answers before it has read a large body keeps no one wa
   t.equal(upstream.connections, 2)
 })
 
-t.test('an idle connection holds nothing of its last request', async t => {
+t.test('pool: an idle connection holds nothing of its last request', async t => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const upstream = await startScripted(t, () => OK)
   const pool = open(t, upstream.url)
   const ask = (): Promise<WeakRef<object>> =>
     new Promise(resolve => {
-      const asker: Asker = { ...listening(), end: () => resolve(new WeakRef(asker)) }
-      pool.ask(GET, asker)
+      const asker: ResponseHandler = { ...listening(), onEnd: () => resolve(new WeakRef(asker)) }
+      pool.send(GET, asker)
     })
   const asked = await ask()
   for (let n = 0; n < 20 && asked.deref(); n++) {
@@ -115,7 +118,7 @@ t.test('an idle connection holds nothing of its last request', async t => {
   t.equal(asked.deref(), undefined)
 })
 
-t.test('a pool that is destroyed while it connects leaves nobody and nothing behind', async t => {
+t.test('pool: destroyed while it connects, it leaves neither requests nor sockets', async t => {
   let socket: Socket | undefined
   const upstream = await startScripted(t, () => OK)
   const pool = new Pool(upstream.url, {
@@ -126,14 +129,14 @@ t.test('a pool that is destroyed while it connects leaves nobody and nothing beh
     },
   })
   const asker = listening()
-  pool.ask(GET, asker)
+  pool.send(GET, asker)
   pool.destroy()
   t.same(asker.told, ['broke the pool is closed'])
   await upstream.ended(1)
   t.equal(socket?.destroyed, true)
 })
 
-t.test('a pool is closed when what was under way has ended', async t => {
+t.test('pool: closes when everything under way has ended', async t => {
   const upstream = await startScripted(t, socket => {
     setTimeout(() => socket.write(OK), 50)
     return undefined
@@ -149,7 +152,7 @@ t.test('a pool is closed when what was under way has ended', async t => {
   await closing
 })
 
-t.test('what throws while it connects is told like a connection that failed', async t => {
+t.test('pool: a connector that throws is a failed connection', async t => {
   const pool = new Pool('http://127.0.0.1:1', {
     ...{ connect: 10_000, connections: 1 },
     connector() {
@@ -159,13 +162,13 @@ t.test('what throws while it connects is told like a connection that failed', as
   for (let n = 0; n < 3; n++) await t.rejects(askPool(pool), { message: 'no ciphers' })
 })
 
-t.test('nobody but us says how a message is framed; a host may be named', async t => {
+t.test('pool: only the client frames a message; a Host header may be set', async t => {
   const upstream = await startScripted(t, () => OK)
   const pool = open(t, upstream.url)
   for (const name of ['transfer-encoding', 'Transfer-Encoding', 'Upgrade', 'keep-alive', 'EXPECT'])
     await t.rejects(
       askPool(pool, { headers: { [name]: 'x' } }),
-      { message: /not for others/ },
+      { message: /set by the client alone/ },
       name,
     )
   const twice = { 'content-length': '1', 'Content-Length': '1' }
@@ -183,7 +186,7 @@ t.test('nobody but us says how a message is framed; a host may be named', async 
   )
 })
 
-t.test('a streamed body of anything but bytes is not sent with a wrong length', async t => {
+t.test('pool: a streamed body that is not bytes is not sent with a wrong length', async t => {
   const upstream = await startScripted(t, () => undefined)
   const words = async function* (): AsyncGenerator<never> {
     yield '\xe9\u20ac' as never

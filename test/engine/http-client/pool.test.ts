@@ -18,7 +18,7 @@ const parts = (...chunks: string[]): AsyncIterable<Bytes> =>
     for (const chunk of chunks) yield Buffer.from(chunk)
   })()
 
-t.test('as many at once as it may, and everyone is answered', async t => {
+t.test('pool: opens at most the allowed connections, and serves every request', async t => {
   const upstream = await startScripted(t, socket => {
     setTimeout(() => socket.write(OK), 5)
     return undefined
@@ -30,25 +30,28 @@ t.test('as many at once as it may, and everyone is answered', async t => {
   t.equal(upstream.requests.length, 20)
 })
 
-t.test('one after another travel on one connection, unless it ends or says too much', async t => {
-  const again: Readonly<Record<string, boolean>> = {
-    [OK]: true,
-    'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n': true,
-    'HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok': false,
-    'HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok': false,
-    'HTTP/1.1 200 OK\r\nkeep-alive: timeout=1\r\ncontent-length: 2\r\n\r\nok': false,
-    [`${OK}HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\npoison`]: false,
-  }
-  for (const [text, same] of Object.entries(again)) {
-    const upstream = await startScripted(t, () => text)
-    const pool = open(t, upstream.url)
-    for (let n = 0; n < 3; n++) {
-      t.equal((await askPool(pool)).body, 'ok', text)
-      await turn()
+t.test(
+  'pool: requests in turn use one connection, unless it ends or sends excess bytes',
+  async t => {
+    const again: Readonly<Record<string, boolean>> = {
+      [OK]: true,
+      'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n': true,
+      'HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok': false,
+      'HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok': false,
+      'HTTP/1.1 200 OK\r\nkeep-alive: timeout=1\r\ncontent-length: 2\r\n\r\nok': false,
+      [`${OK}HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\npoison`]: false,
     }
-    t.equal(upstream.connections, same ? 1 : 3, JSON.stringify(text))
-  }
-})
+    for (const [text, same] of Object.entries(again)) {
+      const upstream = await startScripted(t, () => text)
+      const pool = open(t, upstream.url)
+      for (let n = 0; n < 3; n++) {
+        t.equal((await askPool(pool)).body, 'ok', text)
+        await turn()
+      }
+      t.equal(upstream.connections, same ? 1 : 3, JSON.stringify(text))
+    }
+  },
+)
 
 t.test('pool: the connection that was idle longest is used next', async t => {
   const sockets: Socket[] = []
@@ -77,7 +80,7 @@ t.test('pool: the connection that was idle longest is used next', async t => {
   t.equal(upstream.connections, 3)
 })
 
-t.test('one that its upstream closed is not used, nor one that rested too long', async t => {
+t.test('pool: connections that were closed or idle too long are not used', async t => {
   const upstream = await startScripted(t, (socket, _, count) => {
     if (count === 1) setTimeout(() => socket.end(), 5)
     return OK
@@ -93,14 +96,14 @@ t.test('one that its upstream closed is not used, nor one that rested too long',
   t.equal(upstream.connections, 3)
 })
 
-t.test('nobody listens: each that waits is told, none for ever', async t => {
+t.test('pool: a refused connection fails every waiting request', async t => {
   const pool = open(t, 'http://127.0.0.1:1', 2)
   const told = await Promise.allSettled(Array.from({ length: 7 }, () => askPool(pool)))
   for (const each of told)
     t.match(each, { status: 'rejected', reason: { code: 'ECONNREFUSED' } }, 'refused')
 })
 
-t.test('no connection in time', async t => {
+t.test('pool: a connection that takes too long fails', async t => {
   const pool = new Pool('http://10.255.255.1', {
     ...{ connect: 30, connections: 1 },
     connector: (place, connecting, done) =>
@@ -109,7 +112,7 @@ t.test('no connection in time', async t => {
   await t.rejects(askPool(pool), { message: '10.255.255.1 30' })
 })
 
-t.test('closing waits for what is under way and what waits for its turn', async t => {
+t.test('pool: closing waits for requests under way and queued', async t => {
   const upstream = await startScripted(t, socket => {
     setTimeout(() => socket.write(OK), 20)
     return undefined
@@ -121,7 +124,7 @@ t.test('closing waits for what is under way and what waits for its turn', async 
   await upstream.ended(1)
 })
 
-t.test('bodies: none, bytes, streams with and without a length', async t => {
+t.test('pool: sends no body, bytes, and streams with and without a length', async t => {
   const seen: string[] = []
   const upstream = await startScripted(t, (socket, request) => {
     seen.push(request)
@@ -144,7 +147,7 @@ t.test('bodies: none, bytes, streams with and without a length', async t => {
   t.equal(upstream.connections, 1)
 })
 
-t.test('a large body goes whole', async t => {
+t.test('pool: sends a large body whole', async t => {
   const big = Buffer.alloc(3_000_000, 'x')
   let size = 0
   const upstream = await startScripted(t, (socket, request) => {
@@ -159,7 +162,7 @@ t.test('a large body goes whole', async t => {
   t.equal((await askPool(open(t, upstream.url), { method: 'POST', body: big })).body, 'ok')
 })
 
-t.test('an answer before the end of a streamed body ends that connection', async t => {
+t.test('pool: a response before the end of a streamed body ends the connection', async t => {
   const upstream = await startScripted(t, (_, request) =>
     request.startsWith('POST') ? OK : request.startsWith('GET') ? OK : undefined,
   )
@@ -177,7 +180,7 @@ t.test('an answer before the end of a streamed body ends that connection', async
   released()
 })
 
-t.test('a body that is not as long as it was said to be is not sent as if it were', async t => {
+t.test('pool: a body of another length than announced is not sent as a whole one', async t => {
   const upstream = await startScripted(t, () => undefined)
   const pool = open(t, upstream.url)
   const headers = { 'content-length': '2' }
@@ -186,7 +189,7 @@ t.test('a body that is not as long as it was said to be is not sent as if it wer
   await t.rejects(send(parts('a')), { message: 'its body is shorter than its length' })
 })
 
-t.test('what no head can carry is refused before anything is sent', async t => {
+t.test('pool: an invalid head is refused before anything is sent', async t => {
   const upstream = await startScripted(t, () => OK)
   const pool = open(t, upstream.url)
   const bad = [
@@ -208,7 +211,7 @@ t.test('what no head can carry is refused before anything is sent', async t => {
   t.equal(upstream.requests.length, 0)
 })
 
-t.test('over TLS an earlier session is taken up again', async t => {
+t.test('pool: over TLS an earlier session is resumed', async t => {
   trustReceivers()
   let resumed = 0
   const receiver = await startReceiver(t, (_, response, incoming) => {

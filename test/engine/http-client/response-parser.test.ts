@@ -1,8 +1,9 @@
-/** Answers of HTTP/1.1: the same in any pieces, never read in two ways, and never wider than Node's own parser. */
+/** HTTP/1.1 responses: the same in any pieces, never ambiguous, never more lenient than Node's
+ *  parser. */
 import { request } from 'node:http'
 import { Duplex } from 'node:stream'
 import t from 'tap'
-import { AnswerParser } from '../../../engine/http-client/response-parser.ts'
+import { ResponseParser } from '../../../engine/http-client/response-parser.ts'
 import { scaled } from '../../helpers/long.ts'
 import fc from '../../helpers/property.ts'
 
@@ -14,16 +15,16 @@ interface Seen {
 }
 /** What comes out of these pieces and a close in order; a word where there is no whole answer. */
 const parse = (pieces: readonly Buffer[], method = 'GET'): Seen | string => {
-  const parser = new AnswerParser()
+  const parser = new ResponseParser()
   let head: Pick<Seen, 'status' | 'headers'> | undefined
   const body: Buffer[] = []
   let over = 0
   parser.expect(method, {
-    head(status, headers) {
+    onHead(status, headers) {
       head = { status, headers: { ...headers } }
     },
-    data: chunk => void body.push(chunk),
-    end(tail) {
+    onData: chunk => void body.push(chunk),
+    onEnd(tail) {
       over++
       if (tail) body.push(tail)
     },
@@ -77,36 +78,42 @@ const GOOD: Readonly<Record<string, Partial<Seen>>> = {
   },
   [`${OK}__proto__: a\r\nconstructor: b\r\ncontent-length: 0\r\n\r\n`]: { body: '' },
 }
-t.test('in one piece, byte by byte, and in any pieces', async t => {
-  for (const [text, expected] of Object.entries(GOOD)) {
-    const seen = whole(text)
-    t.match(seen, expected, text)
-    const bytes = split(
-      text,
-      Array.from(text, (_, at) => at),
-    )
-    t.same(parse(bytes), seen, 'byte by byte')
-    const cuts = fc.array(fc.nat(500), { minLength: 1, maxLength: 8 })
-    t.doesNotThrow(() =>
-      fc.assert(
-        fc.property(cuts, at => JSON.stringify(parse(split(text, at))) === JSON.stringify(seen)),
-        { numRuns: 100 },
-      ),
-    )
-  }
-})
+t.test(
+  'response parser: the same result in one piece, byte by byte, and in any pieces',
+  async t => {
+    for (const [text, expected] of Object.entries(GOOD)) {
+      const seen = whole(text)
+      t.match(seen, expected, text)
+      const bytes = split(
+        text,
+        Array.from(text, (_, at) => at),
+      )
+      t.same(parse(bytes), seen, 'byte by byte')
+      const cuts = fc.array(fc.nat(500), { minLength: 1, maxLength: 8 })
+      t.doesNotThrow(() =>
+        fc.assert(
+          fc.property(cuts, at => JSON.stringify(parse(split(text, at))) === JSON.stringify(seen)),
+          { numRuns: 100 },
+        ),
+      )
+    }
+  },
+)
 
-t.test('header values: spaces and tabs around a value are trimmed, those inside stay', async t => {
-  const seen = whole(`${OK}a: \t b \t c\t \t\r\nd:\t\r\ncontent-length: 0\r\n\r\n`) as Seen
-  t.same({ ...seen.headers }, { a: 'b \t c', d: '', 'content-length': '0' })
-})
+t.test(
+  'response parser: trims spaces and tabs around header values, keeps those inside',
+  async t => {
+    const seen = whole(`${OK}a: \t b \t c\t \t\r\nd:\t\r\ncontent-length: 0\r\n\r\n`) as Seen
+    t.same({ ...seen.headers }, { a: 'b \t c', d: '', 'content-length': '0' })
+  },
+)
 
-t.test('the answer to HEAD has no body, whatever its head says', async t => {
+t.test('response parser: a response to HEAD has no body, whatever its head says', async t => {
   const seen = whole(`${OK}content-length: 9\r\n\r\n`, 'HEAD')
   t.match(seen, { status: 200, body: '', reusable: true })
 })
 
-t.test('what could be read in two ways is broken, and cut is not whole', async t => {
+t.test('response parser: ambiguous responses are malformed, cut ones are not whole', async t => {
   const length = `${OK}content-length: 2\r\n`
   const chunked = `${OK}transfer-encoding: chunked\r\n\r\n`
   const bad: Readonly<Record<string, RegExp>> = {
@@ -194,25 +201,28 @@ const parseByNode = (bytes: Buffer): Promise<Seen | string> =>
     socket.push(null)
   })
 
-t.test('what is taken for an answer is one to Node’s parser as well, and the same', async t => {
-  const texts = Object.keys(GOOD)
-  const junk = fc.constantFrom('\r', '\n', '\r\n', '\0', ' ', ':', ';', '0', '5', 'f', ',', '\t')
-  const mutation = fc.tuple(fc.constantFrom(...texts), fc.nat(400), fc.nat(3), junk)
-  let taken = 0
-  await fc.assert(
-    fc.asyncProperty(mutation, async ([text, place, drop, put]) => {
-      const at = place % text.length
-      const changed = text.slice(0, at) + put + text.slice(at + drop)
-      const ours = whole(changed)
-      if (typeof ours === 'string') return true
-      taken++
-      const nodes = await parseByNode(Buffer.from(changed, 'latin1'))
-      // What extensions of chunks hold is nobody's business: they are dropped.
-      if (typeof nodes === 'string' && /chunk extension/.test(nodes)) return true
-      if (typeof nodes === 'string') throw new Error(`${JSON.stringify(changed)}: ${nodes}`)
-      return nodes.status === ours.status && nodes.body === ours.body
-    }),
-    { numRuns: scaled(1_500, 100_000) },
-  )
-  t.ok(taken > 100, `${taken} changed answers were answers still`)
-})
+t.test(
+  "response parser: accepts nothing that Node's parser refuses or reads otherwise",
+  async t => {
+    const texts = Object.keys(GOOD)
+    const junk = fc.constantFrom('\r', '\n', '\r\n', '\0', ' ', ':', ';', '0', '5', 'f', ',', '\t')
+    const mutation = fc.tuple(fc.constantFrom(...texts), fc.nat(400), fc.nat(3), junk)
+    let taken = 0
+    await fc.assert(
+      fc.asyncProperty(mutation, async ([text, place, drop, put]) => {
+        const at = place % text.length
+        const changed = text.slice(0, at) + put + text.slice(at + drop)
+        const ours = whole(changed)
+        if (typeof ours === 'string') return true
+        taken++
+        const nodes = await parseByNode(Buffer.from(changed, 'latin1'))
+        // What extensions of chunks hold is nobody's business: they are dropped.
+        if (typeof nodes === 'string' && /chunk extension/.test(nodes)) return true
+        if (typeof nodes === 'string') throw new Error(`${JSON.stringify(changed)}: ${nodes}`)
+        return nodes.status === ours.status && nodes.body === ours.body
+      }),
+      { numRuns: scaled(1_500, 100_000) },
+    )
+    t.ok(taken > 100, `${taken} changed answers were answers still`)
+  },
+)

@@ -1,4 +1,4 @@
-/** Log lines: what they say, and that no secret is ever in one. */
+/** Log lines: their fields, and that they have no secrets. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
@@ -11,7 +11,7 @@ const collect = (secrets: readonly string[] = [], level = 'info') => {
   return { lines, log: createLog({ level, destination, secrets, process: 'worker 2' }) }
 }
 
-t.test('a line is JSON with level, process and the fields', async t => {
+t.test('log: a line is JSON with level, process and fields', async t => {
   const { lines, log } = collect()
   log.info({ id: 'r1', status: 200 }, 'served')
   log.debug({ id: 'r2' })
@@ -23,7 +23,7 @@ t.test('a line is JSON with level, process and the fields', async t => {
 })
 
 t.test(
-  'fields named like secrets are hidden at any depth, the object itself is left alone',
+  'log: fields named like secrets are hidden at any depth, and the object is not changed',
   async t => {
     const { lines, log } = collect()
     const headers = {
@@ -41,18 +41,15 @@ t.test(
   },
 )
 
-t.test(
-  'queries, user names in addresses and bearer texts are hidden wherever they stand',
-  async t => {
-    const { lines, log } = collect()
-    log.info({ url: '/v1/x?key=canary-1&api_key=canary-2&TOKEN=canary-3&page=2#end' })
-    log.info({ to: 'https://user:canary-4@host.example/v1' }, 'POST https://canary-5@host/ failed')
-    log.warn({}, 'sent Authorization: bearer canary-6 to host')
-    t.notMatch(lines.join(''), /canary/)
-    t.match(lines[0], '/v1/x?key=[hidden]')
-    t.match(lines[1], 'https://[hidden]@host.example/v1')
-  },
-)
+t.test('log: queries, user names in addresses and bearer texts are hidden anywhere', async t => {
+  const { lines, log } = collect()
+  log.info({ url: '/v1/x?key=canary-1&api_key=canary-2&TOKEN=canary-3&page=2#end' })
+  log.info({ to: 'https://user:canary-4@host.example/v1' }, 'POST https://canary-5@host/ failed')
+  log.warn({}, 'sent Authorization: bearer canary-6 to host')
+  t.notMatch(lines.join(''), /canary/)
+  t.match(lines[0], '/v1/x?key=[hidden]')
+  t.match(lines[1], 'https://[hidden]@host.example/v1')
+})
 
 t.test('log: keys in paths and messages are hidden, ids and words are not', async t => {
   const { lines, log } = collect()
@@ -82,7 +79,7 @@ t.test('log: keys in paths and messages are hidden, ids and words are not', asyn
   t.notMatch(lines.join(''), /Ab3d/)
 })
 
-t.test('known values are hidden in any text, also after a reload brought new ones', async t => {
+t.test('log: known secrets are hidden in any text, also those of a reload', async t => {
   const { lines, log } = collect(['sk-canary.1', 'canary"quoted\\2', 'no'])
   log.info({ path: '/x/sk-canary.1' }, 'it said canary"quoted\\2; no')
   log.hide(['later-canary'])
@@ -92,7 +89,7 @@ t.test('known values are hidden in any text, also after a reload brought new one
   t.match(lines[1], 'a [hidden], and [hidden]')
 })
 
-t.test('a chain of causes loses its secrets in messages, stacks and own fields', async t => {
+t.test('log: a chain of causes has no secrets in messages, stacks and fields', async t => {
   const { lines, log } = collect(['sk-canary-0'])
   const deepest = Object.assign(new Error('connect to http://u:canary-1@proxy/ failed'), {
     headers: { authorization: 'canary-2' },
@@ -106,7 +103,7 @@ t.test('a chain of causes loses its secrets in messages, stacks and own fields',
   t.match(JSON.parse(lines[1] ?? '').err.message, 'bare [hidden]')
 })
 
-t.test('a circle ends', async t => {
+t.test('log: a circular reference ends', async t => {
   const { lines, log } = collect()
   const circle: Record<string, unknown> = { name: 'round' }
   circle.self = circle
@@ -114,7 +111,7 @@ t.test('a circle ends', async t => {
   t.match(lines[0], 'round')
 })
 
-t.test('the level can change, and silent is silent', async t => {
+t.test('log: the level can change, and `silent` writes nothing', async t => {
   const { lines, log } = collect([], 'silent')
   log.error({}, 'unheard')
   log.level('debug')
@@ -130,7 +127,7 @@ const run = async (code: string) => {
   return output
 }
 
-t.test('buffered lines leave at exit and in a crash', async t => {
+t.test('log: buffered lines are written at exit and after a crash', async t => {
   const many = 'for (let i = 0; i < 1000; i++) log.info({ i });'
   t.equal((await run(`${many} process.exit(1)`)).split('\n').length, 1001)
   t.equal((await run(`${many} throw new Error('crash')`)).split('\n').length, 1001)

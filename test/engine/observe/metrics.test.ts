@@ -1,11 +1,10 @@
-/** Numbers of one process and their sum over all, dead ones included. */
+/** Metrics of one process, and their sums over all, dead ones included. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { createMetrics, type GatewayMetrics } from '../../../engine/observe/metrics.ts'
-import { FAMILIES } from '../../../engine/observe/metrics-table.ts'
-import { createExposition } from '../../../engine/processes/metrics-exposition.ts'
+import { createExposition, FAMILIES } from '../../../engine/processes/metrics-exposition.ts'
 
 const metricsFor = (t: Test, process?: string): GatewayMetrics => {
   const metrics = createMetrics(process)
@@ -27,7 +26,7 @@ const rowsOf = (page: string) =>
   })
 const [ENGINE = '', PLUGINS = ''] = pageOf('metrics').split('Plugins keep numbers of their own:')
 
-t.test('every family stands in docs/metrics.md with its kind, labels and meaning', async t => {
+t.test('metrics: docs/metrics.md lists every family with kind, labels and meaning', async t => {
   const told = Object.entries(FAMILIES).map(([name, { kind, labels, help }]) => [
     ...[name, kind, labels, help],
   ])
@@ -40,7 +39,7 @@ const KINDS: Readonly<Record<string, string>> = {
   gauge: 'gauge',
   time: 'histogram',
 }
-t.test('so does every number of a plugin, or in docs/webhooks.md', async t => {
+t.test('metrics: docs/metrics.md or docs/webhooks.md lists every metric of a plugin', async t => {
   const plugins = fileURLToPath(new URL('../../../plugins/', import.meta.url))
   const kept = globSync('**/*.ts', { cwd: plugins }).flatMap(file =>
     [...readFileSync(join(plugins, file), 'utf8').matchAll(KEPT)].map(([, how = '', name]) => [
@@ -51,7 +50,7 @@ t.test('so does every number of a plugin, or in docs/webhooks.md', async t => {
   t.strictSame(new Set(told.map(String)), new Set(kept.map(String)))
 })
 
-t.test('requests are counted by route and status, timed, and their bytes added', async t => {
+t.test('metrics: requests are counted by route and status, with time and bytes', async t => {
   const metrics = metricsFor(t)
   metrics.route('list').end(200, 40, 2, 10, 1000)
   metrics.route('list').end(200, 3000, 0.3, 0, 500)
@@ -71,7 +70,7 @@ t.test('requests are counted by route and status, timed, and their bytes added',
   t.match(text, '# TYPE tollgate_requests_total counter')
 })
 
-t.test('sums run over workers, and the dead keep what they counted', async t => {
+t.test('metrics: sums include all workers, also dead ones', async t => {
   const [one, two] = [metricsFor(t, 'worker 1'), metricsFor(t, 'worker 2')]
   const exposition = createExposition()
   const scrape = async () => {
@@ -99,7 +98,7 @@ t.test('sums run over workers, and the dead keep what they counted', async t => 
   t.ok(Number(reading(text, 'tollgate_loop_delay_seconds{process="worker 2",quantile="p99"}')) >= 0)
 })
 
-t.test('plugins count, time and gauge under names of their own', async t => {
+t.test('metrics: plugins have counters, timers and gauges of their own', async t => {
   const metrics = metricsFor(t)
   metrics.count('limit_refused_total', { by: 'rate' })
   metrics.count('limit_refused_total', { by: 'rate' }, 2)
@@ -113,7 +112,7 @@ t.test('plugins count, time and gauge under names of their own', async t => {
   t.equal(reading(text, 'tollgate_lookups_waiting{kind="a\\"b"}'), 4)
 })
 
-t.test('a label that takes any value does not fill the memory', async t => {
+t.test('metrics: a label with arbitrary values uses bounded memory', async t => {
   const metrics = metricsFor(t)
   for (let index = 0; index < 6000; index++) metrics.count('calls_total', { who: `c${index}` })
   const samples = metrics.report().filter(sample => sample.name === 'calls_total')

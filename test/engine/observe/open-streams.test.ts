@@ -1,8 +1,8 @@
-/** A stream of events is counted as open from its head to its end. */
+/** A stream of events counts as open from its head to its end. */
 import t from 'tap'
 import { plugin, startCore, startUpstream } from '../../helpers/core.ts'
 
-t.test('one opens, one closes', async t => {
+t.test('open streams: a stream of events is counted from its head to its end', async t => {
   const finish = Promise.withResolvers<void>()
   const url = await startUpstream(t, async (_, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })

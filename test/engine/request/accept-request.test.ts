@@ -1,4 +1,4 @@
-/** From a request's head to a route: its ids, what no route has, and heads that no route should see. */
+/** Accepting a request's head: ids, routes, and heads that no route should see. */
 import t, { type Test } from 'tap'
 import type { Stage } from '../../../engine/plugin.ts'
 import { plugin, startCore } from '../../helpers/core.ts'
@@ -48,7 +48,7 @@ t.test('request headers: spaces and tabs around a value are trimmed', async t =>
   t.match(JSON.parse(reply?.body ?? ''), { accept: /^a\tb$/ })
 })
 
-t.test('a request as its route sees it', async t => {
+t.test('accepted request: the route sees method, path, query, headers and ids', async t => {
   const { get } = await arrange(t)
   const { reply, client } = await get('/b/%61%20b?x=1&x=2', 'accept: a', 'Accept: b')
   client.close()
@@ -68,7 +68,7 @@ t.test('a request as its route sees it', async t => {
 })
 
 t.test(
-  'a client’s own id is told back where it could be one, and is never the gateway’s',
+  "request id: a client's own id is returned if it looks like an id, and never identifies the call",
   async t => {
     const { get } = await arrange(t)
     const told = async (...lines: readonly string[]) => {
@@ -87,7 +87,7 @@ t.test(
   },
 )
 
-t.test('no route: 404 and 405 in the words of the nearest one', async t => {
+t.test('no route: 404 and 405 in the dialect of the nearest route', async t => {
   const { core, get, send } = await arrange(t)
   const nowhere = await get('/a/b/c')
   t.match(nowhere.reply, {
@@ -105,7 +105,7 @@ t.test('no route: 404 and 405 in the words of the nearest one', async t => {
   t.equal(core.server.open, 0)
 })
 
-t.test('without any route there is the engine’s own word', async t => {
+t.test("no route: the engine's plain JSON where no route is near", async t => {
   const { get } = await arrange(t, {}, [])
   const { reply, client } = await get('/a')
   await client.closed
@@ -142,7 +142,7 @@ const REFUSED: Readonly<Record<string, readonly [bytes: string, status: number, 
   ],
 }
 for (const [what, [bytes, status, code]] of Object.entries(REFUSED))
-  t.test(`${what}: refused, and the connection ends`, async t => {
+  t.test(`request head, ${what}: refused, and the connection ends`, async t => {
     const { core, send } = await arrange(t, {
       limits: { url: 256, header_count: 10, header_bytes: 1_024 },
     })
@@ -155,7 +155,7 @@ for (const [what, [bytes, status, code]] of Object.entries(REFUSED))
     client.close()
   })
 
-t.test('HTTP/1.0 needs no host', async t => {
+t.test('request head: HTTP/1.0 needs no Host', async t => {
   const { send } = await arrange(t)
   const { reply, client } = await send('GET /a HTTP/1.0\r\n\r\n')
   await client.closed

@@ -1,9 +1,9 @@
-/** A body slower than the least rate is refused once its grace is over; one that keeps up never is. Time comes in. */
+/** A body slower than the minimum pace is refused after its grace. Times are arguments. */
 import type { IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import t, { type Test } from 'tap'
-import { Inbound } from '../../../engine/request/body.ts'
-import { Pace } from '../../../engine/request/body-pace.ts'
+import { BodyPace } from '../../../engine/request/body-pace.ts'
+import { IncomingRequest } from '../../../engine/request/incoming-request.ts'
 
 const RATE = 1_000
 const GRACE = 10_000
@@ -11,32 +11,32 @@ const RULES = { limit: 1_000_000, encodings: [], inflated: 1_000_000 }
 const SLOW = { code: 'BODY_TOO_SLOW', status: 408 }
 
 const arrange = (t: Test) => {
-  const pace = new Pace(RATE, GRACE)
+  const pace = new BodyPace(RATE, GRACE)
   t.teardown(() => pace.close())
   const incoming = new PassThrough()
   const headers = { 'content-length': '500000' }
   const head = { path: '/', search: '', headers, encrypted: false }
-  const body = new Inbound(incoming as unknown as IncomingMessage, head, RULES, pace)
+  const body = new IncomingRequest(incoming as unknown as IncomingMessage, head, RULES, pace)
   /** As if this many ms had passed since it was first asked for. */
-  const after = (ms: number): void => pace.check(body.begunAt + ms)
+  const after = (ms: number): void => pace.check(body.body.begunAt + ms)
   return { incoming, body, after }
 }
 /** Resolves when what was written has been taken. */
 const arrive = (incoming: PassThrough, bytes: number): Promise<void> =>
   new Promise(resolve => incoming.write(Buffer.alloc(bytes), () => setImmediate(resolve)))
 
-t.test('a body that is read whole', async t => {
+t.test('body pace: a body read whole is refused when it is too slow after the grace', async t => {
   const { incoming, body, after } = arrange(t)
   const read = body.bytes()
   await arrive(incoming, 11_000)
   after(GRACE - 1)
   after(11_000)
-  t.equal(body.received, 11_000, 'in time so far')
+  t.equal(body.body.received, 11_000, 'in time so far')
   after(11_500)
   await t.rejects(read, SLOW, 'and then not any more')
 })
 
-t.test('a body that is streamed', async t => {
+t.test('body pace: a streamed body is refused when it is too slow after the grace', async t => {
   const { incoming, body, after } = arrange(t)
   const reader = body.stream()[Symbol.asyncIterator]()
   const first = reader.next()
@@ -51,7 +51,7 @@ t.test('a body that is streamed', async t => {
   await t.rejects(third, SLOW)
 })
 
-t.test('a body whose reader takes its time', async t => {
+t.test('body pace: the time of a slow reader does not count', async t => {
   const { incoming, body, after } = arrange(t)
   const reader = body.stream()[Symbol.asyncIterator]()
   const first = reader.next()
@@ -66,7 +66,7 @@ t.test('a body whose reader takes its time', async t => {
   await t.rejects(third, SLOW, 'until it is waited for')
 })
 
-t.test('a body that ended is left alone', async t => {
+t.test('body pace: a body that has ended is not checked', async t => {
   const { incoming, body, after } = arrange(t)
   const read = body.bytes()
   incoming.end(Buffer.alloc(10))

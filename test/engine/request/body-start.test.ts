@@ -1,19 +1,22 @@
-/** A streamed body is begun before an upstream is asked to take it; small pieces of it are joined. */
+/** A streamed body is begun before an upstream gets it; small pieces of it are joined. */
 import type { IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import t, { type Test } from 'tap'
-import { Inbound } from '../../../engine/request/body.ts'
-import { Pace } from '../../../engine/request/body-pace.ts'
-import { joinLast } from '../../../engine/request/bytes.ts'
+import { BodyPace } from '../../../engine/request/body-pace.ts'
+import { joinFrom } from '../../../engine/request/bytes.ts'
+import { IncomingRequest } from '../../../engine/request/incoming-request.ts'
 
 const arrange = (t: Test, limit = 1_000_000) => {
-  const pace = new Pace(1, 60_000)
+  const pace = new BodyPace(1, 60_000)
   t.teardown(() => pace.close())
   const incoming = new PassThrough()
   const headers = { 'transfer-encoding': 'chunked' }
   const head = { path: '/x', search: '', headers, encrypted: false }
   const rules = { limit, encodings: [], inflated: 0 }
-  return { incoming, body: new Inbound(incoming as unknown as IncomingMessage, head, rules, pace) }
+  return {
+    incoming,
+    body: new IncomingRequest(incoming as unknown as IncomingMessage, head, rules, pace),
+  }
 }
 const arrived = (t: Test, chunks: readonly string[]) => {
   const { incoming, body } = arrange(t)
@@ -21,20 +24,20 @@ const arrived = (t: Test, chunks: readonly string[]) => {
   incoming.end()
   return body
 }
-const streamed = async (body: Inbound): Promise<string> => {
+const streamed = async (body: IncomingRequest): Promise<string> => {
   const parts: Uint8Array[] = []
   for await (const part of body.stream()) parts.push(part)
   return Buffer.concat(parts).toString()
 }
 
-t.test('a body is sent on when 64 KiB of it are there', async t => {
+t.test('request body: a streamed body is sent when 64 KiB have arrived', async t => {
   const halves = ['a'.repeat(40_000), 'b'.repeat(40_000), 'c'.repeat(40_000)] as const
-  for (const read of [streamed, async (body: Inbound) => String(await body.bytes())]) {
+  for (const read of [streamed, async (body: IncomingRequest) => String(await body.bytes())]) {
     const { incoming, body } = arrange(t)
     let asked = 0
-    body.asked = () => asked++
+    body.body.onWanted = () => asked++
     let ready = false
-    const prepared = body.prepare()?.then(() => {
+    const prepared = body.body.prepare()?.then(() => {
       ready = true
     })
     incoming.write(halves[0])
@@ -42,42 +45,42 @@ t.test('a body is sent on when 64 KiB of it are there', async t => {
     t.equal(ready, false, 'not before')
     incoming.write(halves[1])
     await prepared
-    t.match(body, { whole: undefined, taken: false, received: 80_000 })
+    t.match(body, { body: { whole: undefined, streamed: false, received: 80_000 } })
     incoming.end(halves[2])
     t.equal(await read(body), halves.join(''))
     t.equal(asked, 1)
   }
 })
 
-t.test('a body that ends before that is there to be sent again', async t => {
+t.test('request body: a body that ends before 64 KiB can be sent again', async t => {
   const body = arrived(t, ['one', 'two'])
-  await body.prepare()
-  t.equal(String(body.whole), 'onetwo')
+  await body.body.prepare()
+  t.equal(String(body.body.whole), 'onetwo')
   t.equal(await streamed(body), 'onetwo')
-  t.match(body, { taken: false })
-  t.equal(body.prepare(), undefined, 'nothing is left to be done')
+  t.match(body.body, { streamed: false })
+  t.equal(body.body.prepare(), undefined, 'nothing is left to be done')
 })
 
-t.test('a client that leaves behind the beginning, or goes beyond the limit there', async t => {
+t.test('request body: a cut or an excess behind the first 64 KiB is refused', async t => {
   const { incoming, body } = arrange(t, 70_000)
   incoming.write('a'.repeat(65_536))
-  await body.prepare()
+  await body.body.prepare()
   const reading = streamed(body)
   incoming.destroy(new Error('aborted'))
   await t.rejects(reading, { code: 'BODY_CUT' })
   const large = arrange(t, 70_000)
   large.incoming.write('a'.repeat(65_536))
-  await large.body.prepare()
+  await large.body.body.prepare()
   large.incoming.write('a'.repeat(10_000))
   await t.rejects(streamed(large.body), { code: 'BODY_TOO_LARGE' })
 })
 
-t.test('thousands of one-byte pieces are kept as a few', async t => {
+t.test('request body: thousands of one-byte pieces are joined', async t => {
   const text = 'tiny pieces'.repeat(80)
   t.equal(String(await arrived(t, [...text]).bytes()), text)
   const parts = Array.from(text.slice(0, 300), letter => Buffer.from(letter))
-  t.equal(joinLast(parts, 0), 1)
+  t.equal(joinFrom(parts, 0), 1)
   parts.push(Buffer.from('x'), Buffer.from('y'))
-  t.equal(joinLast(parts, 1), 2)
+  t.equal(joinFrom(parts, 1), 2)
   t.same(parts.map(String), [text.slice(0, 300), 'xy'])
 })

@@ -1,10 +1,11 @@
-/** A request's body: read whole or streamed, within its limits, inflated, refused in good time. */
+/** A request's body: read whole or streamed, within its limits, inflated, refused early. */
 import type { IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import zlib from 'node:zlib'
 import t, { type Test } from 'tap'
-import { type BodyRules, Inbound } from '../../../engine/request/body.ts'
-import { Pace } from '../../../engine/request/body-pace.ts'
+import type { BodyRules } from '../../../engine/request/body.ts'
+import { BodyPace } from '../../../engine/request/body-pace.ts'
+import { IncomingRequest } from '../../../engine/request/incoming-request.ts'
 
 const CODINGS = ['gzip', 'deflate', 'br', 'zstd'] as const
 const PACK: Readonly<Record<(typeof CODINGS)[number], (bytes: Buffer) => Buffer>> = {
@@ -17,11 +18,14 @@ const RULES: BodyRules = { limit: 1_000, encodings: CODINGS, inflated: 2_000 }
 const CHUNKED = { 'transfer-encoding': 'chunked' }
 
 const arrange = (t: Test, headers: Record<string, string> = CHUNKED, rules = RULES) => {
-  const pace = new Pace(1, 60_000)
+  const pace = new BodyPace(1, 60_000)
   t.teardown(() => pace.close())
   const incoming = new PassThrough()
   const head = { path: '/x', search: 'a=1&a=2', headers, encrypted: true }
-  return { incoming, body: new Inbound(incoming as unknown as IncomingMessage, head, rules, pace) }
+  return {
+    incoming,
+    body: new IncomingRequest(incoming as unknown as IncomingMessage, head, rules, pace),
+  }
 }
 /** A body that arrives in these chunks. */
 const arrived = (t: Test, chunks: readonly (string | Buffer)[], ...more: readonly unknown[]) => {
@@ -30,7 +34,7 @@ const arrived = (t: Test, chunks: readonly (string | Buffer)[], ...more: readonl
   incoming.end()
   return body
 }
-const streamed = async (body: Inbound): Promise<string> => {
+const streamed = async (body: IncomingRequest): Promise<string> => {
   const parts: Uint8Array[] = []
   for await (const part of body.stream()) parts.push(part)
   return Buffer.concat(parts).toString()
@@ -40,22 +44,22 @@ const coded = (coding: string): Record<string, string> => ({
   'content-encoding': coding,
 })
 /** Either way to read it. */
-const WAYS: Readonly<Record<string, (body: Inbound) => Promise<string>>> = {
+const WAYS: Readonly<Record<string, (body: IncomingRequest) => Promise<string>>> = {
   'read whole': async body => Buffer.from(await body.bytes()).toString(),
   streamed,
   'begun, then streamed': async body => {
-    await body.prepare()
+    await body.body.prepare()
     return streamed(body)
   },
   'begun, then read whole': async body => {
-    await body.prepare()
+    await body.body.prepare()
     return Buffer.from(await body.bytes()).toString()
   },
 }
 const TOO_LARGE = { code: 'BODY_TOO_LARGE', status: 413, message: /larger than 1000 bytes/ }
 
 for (const [way, read] of Object.entries(WAYS)) {
-  t.test(`${way}: what arrives, in as many chunks as it comes`, async t => {
+  t.test(`request body, ${way}: has all bytes, in any number of chunks`, async t => {
     t.equal(await read(arrived(t, ['one'])), 'one')
     t.equal(await read(arrived(t, ['one', 'two', 'three'])), 'onetwothree')
     t.equal(await read(arrived(t, [])), '')
@@ -63,22 +67,28 @@ for (const [way, read] of Object.entries(WAYS)) {
     t.equal(await read(arrived(t, ['one'], { 'content-length': '3' })), 'one')
   })
 
-  t.test(`${way}: too large by its own word, before a byte is read`, async t => {
-    const { incoming, body } = arrange(t, { 'content-length': '1001' })
-    await t.rejects(read(body), TOO_LARGE)
-    t.equal(incoming.readableFlowing, null, 'nobody asked for it')
-  })
+  t.test(
+    `request body, ${way}: too large by Content-Length is refused before a byte is read`,
+    async t => {
+      const { incoming, body } = arrange(t, { 'content-length': '1001' })
+      await t.rejects(read(body), TOO_LARGE)
+      t.equal(incoming.readableFlowing, null, 'nobody asked for it')
+    },
+  )
 
-  t.test(`${way}: too large by counting, at the chunk that is too much`, async t => {
-    const { incoming, body } = arrange(t)
-    const reading = read(body)
-    incoming.write('x'.repeat(600))
-    incoming.write('x'.repeat(401))
-    await t.rejects(reading, TOO_LARGE)
-    incoming.write('late')
-  })
+  t.test(
+    `request body, ${way}: too large by count is refused at the chunk that exceeds the limit`,
+    async t => {
+      const { incoming, body } = arrange(t)
+      const reading = read(body)
+      incoming.write('x'.repeat(600))
+      incoming.write('x'.repeat(401))
+      await t.rejects(reading, TOO_LARGE)
+      incoming.write('late')
+    },
+  )
 
-  t.test(`${way}: a coding that the route does not list`, async t => {
+  t.test(`request body, ${way}: a coding that the route does not list is refused`, async t => {
     const none = { ...RULES, encodings: [] }
     for (const coding of [...CODINGS, 'compress', 'gzip, gzip', 'constructor', ''])
       await t.rejects(read(arrived(t, ['x'], coded(coding), none)), {
@@ -90,7 +100,7 @@ for (const [way, read] of Object.entries(WAYS)) {
   })
 
   for (const coding of CODINGS) {
-    t.test(`${way}: ${coding} is inflated, in any chunks`, async t => {
+    t.test(`request body, ${way}: ${coding} is inflated, in any chunks`, async t => {
       const text = 'inflate '.repeat(200)
       const packed = PACK[coding](Buffer.from(text))
       t.equal(await read(arrived(t, [packed], coded(coding))), text)
@@ -98,7 +108,7 @@ for (const [way, read] of Object.entries(WAYS)) {
       t.equal(await read(arrived(t, bytes, coded(coding))), text, 'byte by byte')
     })
 
-    t.test(`${way}: ${coding} beyond what it may inflate to`, async t => {
+    t.test(`request body, ${way}: ${coding} beyond its inflated limit is refused`, async t => {
       const packed = PACK[coding](Buffer.alloc(1_000_000))
       const limit = packed.length
       const rules = { ...RULES, limit }
@@ -117,7 +127,7 @@ for (const [way, read] of Object.entries(WAYS)) {
       )
     })
 
-    t.test(`${way}: ${coding} that is none, or ends early`, async t => {
+    t.test(`request body, ${way}: ${coding} that is invalid or ends early is refused`, async t => {
       const packed = PACK[coding](Buffer.from('some text that is long enough'))
       for (const wrong of [Buffer.from('this is no such thing'), packed.subarray(0, -3)])
         await t.rejects(read(arrived(t, [wrong], coded(coding))), {
@@ -128,54 +138,58 @@ for (const [way, read] of Object.entries(WAYS)) {
     })
   }
 
-  t.test(`${way}: a client that leaves in the middle`, { timeout: 5_000 }, async t => {
-    for (const headers of [CHUNKED, coded('gzip')]) {
-      const { incoming, body } = arrange(t, headers)
-      const reading = read(body)
-      incoming.write(zlib.gzipSync('half').subarray(0, 10))
-      setImmediate(() => incoming.destroy(new Error('aborted')))
-      await t.rejects(reading, { code: 'BODY_CUT', status: 400 })
-    }
-  })
+  t.test(
+    `request body, ${way}: a client that leaves midway is BODY_CUT`,
+    { timeout: 5_000 },
+    async t => {
+      for (const headers of [CHUNKED, coded('gzip')]) {
+        const { incoming, body } = arrange(t, headers)
+        const reading = read(body)
+        incoming.write(zlib.gzipSync('half').subarray(0, 10))
+        setImmediate(() => incoming.destroy(new Error('aborted')))
+        await t.rejects(reading, { code: 'BODY_CUT', status: 400 })
+      }
+    },
+  )
 }
 
-t.test('read once, handed to whoever asks', async t => {
+t.test('request body: is read and parsed once for all callers', async t => {
   const body = arrived(t, ['{"a":', '[1,2]}'])
   const bytes = body.bytes()
   t.equal(body.bytes(), bytes)
   t.equal(body.json(), body.json())
   t.same(await body.json(), { a: [1, 2] })
   t.equal(await body.json(), await body.json(), 'and parsed once')
-  t.equal(body.whole, await bytes)
+  t.equal(body.body.whole, await bytes)
   t.equal(await streamed(body), '{"a":[1,2]}', 'also to who wants a stream')
-  t.equal(body.received, 11)
-  t.ok(body.arrivedAt > 0)
+  t.equal(body.body.received, 11)
+  t.ok(body.body.arrivedAt > 0)
 })
 
-t.test('a body that was streamed is gone', async t => {
+t.test('request body: a streamed body cannot be read again', async t => {
   const body = arrived(t, ['text'])
-  t.equal(body.taken, false)
+  t.equal(body.body.streamed, false)
   t.equal(await streamed(body), 'text')
-  t.equal(body.taken, true)
+  t.equal(body.body.streamed, true)
   await t.rejects(body.bytes(), /already taken as a stream/)
-  t.equal(body.whole, undefined)
+  t.equal(body.body.whole, undefined)
 })
 
-t.test('no body is an empty one, and no JSON', async t => {
+t.test('request body: no body is empty bytes, and no JSON', async t => {
   const { body } = arrange(t, {})
-  t.equal(body.hasBody, false)
+  t.equal(body.body.exists, false)
   t.equal((await body.bytes()).length, 0)
   await t.rejects(body.json(), { code: 'BODY_EMPTY', status: 400 })
 })
 
-t.test('what is not JSON is refused, whenever it is asked for', async t => {
+t.test('request body: invalid JSON is refused at every call', async t => {
   const body = arrived(t, ['{"a":1'])
   await t.rejects(body.json(), { code: 'BODY_NOT_JSON' })
   await t.rejects(body.json(), { code: 'BODY_NOT_JSON' })
 })
 
-t.test('a rest that nobody reads ends the connection, unless it is small', async t => {
-  const unread = (headers: Record<string, string>): boolean => arrange(t, headers).body.unread
+t.test('request body: an unread rest ends the connection, unless it is small', async t => {
+  const unread = (headers: Record<string, string>): boolean => arrange(t, headers).body.body.unread
   t.equal(unread({}), false)
   t.equal(unread({ 'content-length': '65536' }), false)
   t.equal(unread({ 'content-length': '65537' }), true)
@@ -184,24 +198,24 @@ t.test('a rest that nobody reads ends the connection, unless it is small', async
   const reading = body.bytes()
   incoming.write('half')
   await new Promise(resolve => setImmediate(resolve))
-  t.equal(body.unread, true, 'what was begun stands in the way of the next request')
+  t.equal(body.body.unread, true, 'what was begun stands in the way of the next request')
   incoming.end('end')
   await reading
   Object.assign(incoming, { complete: true })
-  t.equal(body.unread, false)
+  t.equal(body.body.unread, false)
 })
 
-t.test('its head: method, path, query and who sent it', async t => {
-  const pace = new Pace(1, 1)
+t.test('incoming request: method, path, query and client address', async t => {
+  const pace = new BodyPace(1, 1)
   pace.close()
   const incoming = { method: 'PUT', socket: { remoteAddress: '10.0.0.1' } }
   const head = { path: '/x', search: 'a=1&a=2&b=%20', headers: {}, encrypted: true }
-  const request = new Inbound(incoming as unknown as IncomingMessage, head, RULES, pace)
+  const request = new IncomingRequest(incoming as unknown as IncomingMessage, head, RULES, pace)
   t.match(request, { method: 'PUT', path: '/x', search: 'a=1&a=2&b=%20' })
   t.same(request.query.getAll('a'), ['1', '2'])
   t.equal(request.query, request.query)
   t.equal(request.query.get('b'), ' ')
   t.same(request.client, { address: '10.0.0.1', encrypted: true })
   const gone = { socket: {} } as unknown as IncomingMessage
-  t.match(new Inbound(gone, head, RULES, pace), { method: 'GET', client: { address: '' } })
+  t.match(new IncomingRequest(gone, head, RULES, pace), { method: 'GET', client: { address: '' } })
 })

@@ -1,7 +1,7 @@
-/** One request and its reply as the stages see it: slots, groups of writes, leaving, the end. */
+/** A call as the stages see it: slots, groups of statements, abandoning, the end. */
 import t from 'tap'
 import type { Bytes, Fault, Slot, Statement } from '../../../engine/plugin.ts'
-import { Call, type CallOptions, toAnswer } from '../../../engine/request/exchange.ts'
+import { Call, type CallOptions, toReply } from '../../../engine/request/exchange.ts'
 import { received } from '../../../engine/request/resumed-call.ts'
 
 const GONE: Fault = { code: 'GONE', message: 'gone', status: 499, expose: true }
@@ -37,14 +37,14 @@ const arrange = (more: Partial<CallOptions> = {}) => {
 }
 const tick = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
-t.test('slots meet by name; a missing one names itself and its route', async t => {
+t.test('slots: are found by name; an empty one names itself and its route', async t => {
   const { slots } = arrange().call
   const account: Slot<{ id: number }> = { name: 'account' }
   t.equal(slots.get(account), undefined)
   t.throws(() => slots.need(account), {
     code: 'SLOT_EMPTY',
     expose: false,
-    message: 'nobody filled the slot "account" on route "r"',
+    message: 'no stage filled the slot "account" on route "r"',
   })
   slots.set(account, { id: 1 })
   t.same(slots.need({ name: 'account' }), { id: 1 }, 'whoever declares the same name')
@@ -53,7 +53,7 @@ t.test('slots meet by name; a missing one names itself and its route', async t =
   t.equal(slots.need(count), 0, 'nought is a value')
 })
 
-t.test('only slots to keep are saved, and what is restored is kept again', async t => {
+t.test('slots: only `keep` slots are saved, and restored ones are kept again', async t => {
   const { slots } = arrange().call
   slots.set({ name: 'account', keep: true }, { id: 1 })
   slots.set({ name: 'account', keep: true }, { id: 2 })
@@ -65,7 +65,7 @@ t.test('only slots to keep are saved, and what is restored is kept again', async
   t.same(later.saved(), { account: { id: 2 } })
 })
 
-t.test('a call that writes nothing waits for nothing', async t => {
+t.test('writes: a call without statements waits for nothing', async t => {
   const { call, log } = arrange()
   t.equal(call.durable, false)
   call.finish({ end: 'complete', status: 200, attempts: 0, bytes: 0 })
@@ -74,7 +74,7 @@ t.test('a call that writes nothing waits for nothing', async t => {
   t.equal(call.durable, false, 'an empty group is none')
 })
 
-t.test('groups become durable one after another', async t => {
+t.test('writes: groups become durable one after another', async t => {
   const { call, log, waiting } = arrange()
   call.writes.add(statement('a'), statement('b'))
   t.equal(call.durable, true)
@@ -97,19 +97,22 @@ t.test('groups become durable one after another', async t => {
   await call.writes.commit()
 })
 
-t.test('a group that cannot commit stops those behind it, and whoever awaits is told', async t => {
-  const { call, log, waiting } = arrange()
-  call.writes.add(statement('a'))
-  const first = call.writes.commit()
-  call.writes.add(statement('b'))
-  const second = call.writes.commit()
-  waiting[0]?.reject(GONE)
-  await t.rejects(first, GONE)
-  await t.rejects(second, GONE)
-  t.same(log, ['write a'])
-})
+t.test(
+  'writes: a group that fails stops those behind it, and rejects every waiting commit',
+  async t => {
+    const { call, log, waiting } = arrange()
+    call.writes.add(statement('a'))
+    const first = call.writes.commit()
+    call.writes.add(statement('b'))
+    const second = call.writes.commit()
+    waiting[0]?.reject(GONE)
+    await t.rejects(first, GONE)
+    await t.rejects(second, GONE)
+    t.same(log, ['write a'])
+  },
+)
 
-t.test('a last will is withdrawn at the end, when there is one', async t => {
+t.test('on-crash statements: are cleared at the end, if there are any', async t => {
   const { call, log } = arrange()
   call.writes.will(statement('a'))
   call.writes.will(statement('b'))
@@ -121,7 +124,7 @@ t.test('a last will is withdrawn at the end, when there is one', async t => {
 })
 
 t.test(
-  'a last will stands until the store has what was said, or its owner withdraws it',
+  'on-crash statements: stay until the groups are durable, or their owner clears them',
   async t => {
     const { call, log, waiting } = arrange()
     call.writes.will(statement('so far'))
@@ -138,7 +141,7 @@ t.test(
   },
 )
 
-t.test('a reply is there once somebody answered', async t => {
+t.test('call: has a reply once a stage answered', async t => {
   const { call } = arrange()
   t.equal(call.answered, false)
   t.throws(() => call.reply, { code: 'NO_REPLY', expose: false, message: /route "r" has no reply/ })
@@ -147,50 +150,53 @@ t.test('a reply is there once somebody answered', async t => {
   t.equal(call.answered, true)
 })
 
-t.test('an answer is bytes or a stream as they are, anything else as JSON', async t => {
+t.test('call: bytes and streams are replied as they are, other values as JSON', async t => {
   const bytes: Bytes = Buffer.from('x')
   const stream = (async function* () {
     yield bytes
   })()
-  t.equal(toAnswer(200, bytes, {}).body, bytes)
-  t.equal(toAnswer(200, stream, {}).body, stream)
-  t.equal(toAnswer(204, undefined, {}).body, undefined)
+  t.equal(toReply(200, bytes, {}).body, bytes)
+  t.equal(toReply(200, stream, {}).body, stream)
+  t.equal(toReply(204, undefined, {}).body, undefined)
   for (const value of [{ a: 1 }, [1], 'text', 7, true, null]) {
-    const answer = toAnswer(200, value, { 'x-a': '1' })
+    const answer = toReply(200, value, { 'x-a': '1' })
     t.equal(Buffer.from(answer.body as Bytes).toString(), JSON.stringify(value))
     t.same(answer.headers, { 'content-type': 'application/json', 'x-a': '1' })
   }
   const own = { 'content-type': 'application/problem+json' }
-  t.same(toAnswer(200, {}, own).headers, own, 'unless it says what it is')
-  t.notOk('content-type' in toAnswer(200, bytes, {}).headers)
+  t.same(toReply(200, {}, own).headers, own, 'unless it says what it is')
+  t.notOk('content-type' in toReply(200, bytes, {}).headers)
 })
 
-t.test('leaving aborts the attempt under way and the signal, with the first reason', async t => {
-  const { call } = arrange()
-  const aborted: string[] = []
-  call.onLeave(() => aborted.push('first'))
-  call.onLeave(reason => aborted.push(`second ${reason.code}`))
-  const { signal } = call
-  call.leave(GONE)
-  call.leave({ ...GONE, code: 'LATER' })
-  t.same(aborted, ['second GONE'], 'only the attempt under way')
-  t.equal(signal.reason, GONE)
-  t.equal(call.left, GONE)
-  call.onLeave(reason => aborted.push(`third ${reason.code}`))
-  t.same(aborted, ['second GONE', 'third GONE'], 'an attempt that begins too late ends at once')
-})
+t.test(
+  'call: abandoning aborts the attempt under way and the signal, with the first reason',
+  async t => {
+    const { call } = arrange()
+    const aborted: string[] = []
+    call.awaitAttempt({ waiting: true, abort: () => aborted.push('first') })
+    call.awaitAttempt({ waiting: true, abort: reason => aborted.push(`second ${reason.code}`) })
+    const { signal } = call
+    call.abandon(GONE)
+    call.abandon({ ...GONE, code: 'LATER' })
+    t.same(aborted, ['second GONE'], 'only the attempt under way')
+    t.equal(signal.reason, GONE)
+    t.equal(call.abandonReason, GONE)
+    call.awaitAttempt({ waiting: true, abort: reason => aborted.push(`third ${reason.code}`) })
+    t.same(aborted, ['second GONE', 'third GONE'], 'an attempt that begins too late ends at once')
+  },
+)
 
-t.test('a signal asked for late is aborted already', async t => {
+t.test('call: a signal first read after abandoning is aborted', async t => {
   const { call } = arrange()
-  call.leave(GONE)
+  call.abandon(GONE)
   t.equal(call.signal.aborted, true)
   t.equal(call.signal.reason, GONE)
 })
 
-t.test('a cut goes to the reply, or is a leaving when there is none', async t => {
+t.test('call: a cut ends the reply, or abandons the call without one', async t => {
   const before = arrange().call
   before.cut(GONE)
-  t.equal(before.left, GONE)
+  t.equal(before.abandonReason, GONE)
   const { call } = arrange()
   const reply = call.answer(
     200,
@@ -199,11 +205,11 @@ t.test('a cut goes to the reply, or is a leaving when there is none', async t =>
     })(),
   )
   call.cut(GONE)
-  t.equal(call.left, undefined, 'the call goes on to its end')
+  t.equal(call.abandonReason, undefined, 'the call goes on to its end')
   await t.rejects(reply.bytes(9), GONE)
 })
 
-t.test('the end is told once, to everybody, whoever throws', async t => {
+t.test('call: ends once, for every listener, also when one throws', async t => {
   const { call } = arrange()
   const told: string[] = []
   const outcome = { end: 'complete', status: 200, attempts: 1, bytes: 3 } as const
@@ -213,15 +219,15 @@ t.test('the end is told once, to everybody, whoever throws', async t => {
     throw new Error('a bug')
   })
   call.onEnd(() => void told.push('c'))
-  t.equal(call.over, false)
+  t.equal(call.ended, false)
   t.match(call.finish(outcome), [{ code: 'INTERNAL', message: 'a bug' }])
-  t.equal(call.over, true)
+  t.equal(call.ended, true)
   t.same(call.finish(outcome), [])
   t.same(told, ['a 3', 'c'])
   t.equal(signal.aborted, false, 'complete is no abort')
 })
 
-t.test('an end that is not complete aborts the signal', async t => {
+t.test('call: an end that is not complete aborts the signal', async t => {
   for (const end of ['cut', 'hangup', 'refused'] as const) {
     const { call } = arrange()
     const { signal } = call

@@ -1,4 +1,4 @@
-/** What a leaving client means: the upstream is let go at once, or read on within bounds. */
+/** What happens when a client leaves: the upstream is aborted, or read on within limits. */
 import type { ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
 import type { Outcome, Stage } from '../../../engine/plugin.ts'
@@ -41,7 +41,7 @@ const arrange = async (t: Test, options: object, stage: Partial<Stage> = {}) => 
   return { core, client, response, leave, ended: ended.promise, left: left.promise }
 }
 
-t.test('by default the upstream is let go at once', async t => {
+t.test('hangup: by default the upstream is aborted at once', async t => {
   const { client, response, leave, ended, left, core } = await arrange(t, {})
   response.write('first')
   await client.until('first')
@@ -51,14 +51,14 @@ t.test('by default the upstream is let go at once', async t => {
   t.equal(core.server.open, 0)
 })
 
-t.test('before there is a reply, too', async t => {
+t.test('hangup: the upstream is aborted before the reply as well', async t => {
   const { leave, ended, left } = await arrange(t, {})
   await leave()
   await left
   t.match(await ended, { end: 'hangup', status: 499, bytes: 0, fault: { code: 'CLIENT_GONE' } })
 })
 
-t.test('a route may read on to the end, for who settles by what came', async t => {
+t.test('hangup: a route may read the upstream to its end, to settle by it', async t => {
   let seen = 0
   const counting: Stage = {
     async handle(exchange, next) {
@@ -86,7 +86,7 @@ t.test('a route may read on to the end, for who settles by what came', async t =
   t.equal(seen, 1_800, 'what came before it left is not counted against the bound')
 })
 
-t.test('but not beyond its bytes', async t => {
+t.test('hangup: reading on ends at its limit of bytes', async t => {
   const hangup = { drain: '20s', bytes: 1_000 }
   const { client, response, leave, ended, left } = await arrange(t, { hangup })
   response.write('first')
@@ -97,7 +97,7 @@ t.test('but not beyond its bytes', async t => {
   t.match(await ended, { end: 'hangup', bytes: 5, fault: { code: 'CLIENT_GONE' } })
 })
 
-t.test('nor beyond its time', async t => {
+t.test('hangup: reading on ends at its limit of time', async t => {
   const hangup = { drain: '20ms', bytes: 1_000_000 }
   const { client, response, leave, ended, left } = await arrange(t, { hangup })
   response.write('first')
@@ -107,7 +107,7 @@ t.test('nor beyond its time', async t => {
   t.match(await ended, { end: 'hangup', bytes: 5, fault: { code: 'CLIENT_GONE' } })
 })
 
-t.test('a reader that was behind when it left does not hold the upstream back', async t => {
+t.test('hangup: a slow reader that leaves no longer holds the upstream back', async t => {
   const big = 4_000_000
   const hangup = { drain: '20s', bytes: 100_000_000 }
   const { client, response, leave, ended } = await arrange(t, { hangup })
@@ -118,7 +118,7 @@ t.test('a reader that was behind when it left does not hold the upstream back', 
   t.match(await ended, { end: 'hangup' })
 })
 
-t.test('a stage may choose by what the request is', async t => {
+t.test('hangup: a stage may set it per request', async t => {
   const choosing: Stage = {
     async handle(exchange, next) {
       exchange.hangup = { ms: 20_000, bytes: 1_000 }
@@ -131,7 +131,7 @@ t.test('a stage may choose by what the request is', async t => {
   t.match(await ended, { end: 'hangup', status: 499, bytes: 0 })
 })
 
-t.test('the signal of an exchange tells whoever waits', async t => {
+t.test('hangup: aborts the signal of the exchange', async t => {
   const aborted = Promise.withResolvers<unknown>()
   const waiting: Stage = {
     async handle({ signal }, next) {
@@ -144,7 +144,7 @@ t.test('the signal of an exchange tells whoever waits', async t => {
   t.match(await aborted.promise, { code: 'CLIENT_GONE' })
 })
 
-t.test('a request that waits behind another on its connection is let go, too', async t => {
+t.test('hangup: aborts a request that waits behind another on its connection', async t => {
   const both = Promise.withResolvers<void>()
   const left = Promise.withResolvers<void>()
   let asked = 0
@@ -168,7 +168,7 @@ t.test('a request that waits behind another on its connection is let go, too', a
   t.pass('both')
 })
 
-t.test('a client that reads nothing is let go, and its upstream with it', async t => {
+t.test('hangup: a client that reads nothing is dropped, with its upstream', async t => {
   const ended = Promise.withResolvers<Outcome>()
   const left = Promise.withResolvers<void>()
   const upstream = await startUpstream(t, (_, response) => {

@@ -1,8 +1,8 @@
-/** Random names cut from a pool. */
+/** Random ids cut from a pool. */
 import t from 'tap'
 import { createIds, createTimedIds } from '../../../engine/request/ids.ts'
 
-t.test('as many hexadecimal digits as asked for, and never the same again', async t => {
+t.test('ids: have the requested number of hexadecimal digits and are unique', async t => {
   const ids = createIds()
   const seen = new Set<string>()
   // Enough to use the pool up several times, with an end that does not fit it.
@@ -15,7 +15,7 @@ t.test('as many hexadecimal digits as asked for, and never the same again', asyn
   t.not(createIds()(16), createIds()(16), 'nor in another pool')
 })
 
-t.test('a timed one begins with its ms, and those of one ms are apart', async t => {
+t.test('timed ids: begin with their time and are unique within one ms', async t => {
   let now = 0x19a9d000000
   const make = createTimedIds(() => now)
   const [one, other] = [make(), make()]

@@ -1,4 +1,4 @@
-/** Keys made to collide cost no more than others: nobody who knows our code can make one object stop the loop. */
+/** Keys made to collide cost no more than others: no single object can block the loop. */
 import t from 'tap'
 import { parseJson } from '../../../engine/request/json.ts'
 
@@ -21,7 +21,7 @@ const costOf = (body: Buffer): number => {
   return Math.min(...costs)
 }
 
-t.test('ten thousand keys of one hash', async t => {
+t.test('JSON: ten thousand keys of one hash cost no more than others', async t => {
   const hostile = objectOf(collidingKeys().slice(0, 9_999))
   t.equal(Object.keys(parseJson(hostile) as object).length, 9_999)
   const honest = objectOf(Array.from({ length: 9_999 }, (_, at) => `key-${at}`.padEnd(56, 'x')))
@@ -31,7 +31,7 @@ t.test('ten thousand keys of one hash', async t => {
   t.ok(most < 30 * usual, `${most} ms beside ${usual} ms`)
 })
 
-t.test('a key twice is found however many there are', async t => {
+t.test('JSON: a duplicate key is found among any number of keys', async t => {
   for (const count of [2, 24, 25, 26, 100, 5_000]) {
     const keys = Array.from({ length: count - 1 }, (_, n) => `k${n}`)
     for (const twin of [keys[0] ?? '', keys.at(-1) ?? ''])

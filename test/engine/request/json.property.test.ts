@@ -1,4 +1,4 @@
-/** For any JSON there is: read as it was written; with a key twice in one object, never. */
+/** Any JSON is parsed as JSON.parse parses it; a duplicate key never. */
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import { parseJson } from '../../../engine/request/json.ts'
@@ -44,7 +44,7 @@ const codeOf = (text: string): unknown => {
 }
 const escapes = fc.array(fc.boolean(), { minLength: 1, maxLength: 5 })
 
-t.test('what JSON.stringify writes is read as it was', async t => {
+t.test('JSON: parses whatever JSON.stringify writes', async t => {
   fc.assert(
     fc.property(values, fc.constantFrom(undefined, 1, '\t'), (value, indent) => {
       const text = JSON.stringify(value, undefined, indent)
@@ -55,7 +55,7 @@ t.test('what JSON.stringify writes is read as it was', async t => {
   t.pass()
 })
 
-t.test('a key twice in one object is refused, wherever and however it is spelled', async t => {
+t.test('JSON: a duplicate key is refused at any depth, however it is escaped', async t => {
   const doubled = fc
     .record({
       before: fc.dictionary(keys, values, { maxKeys: 40 }),
@@ -85,7 +85,7 @@ t.test('a key twice in one object is refused, wherever and however it is spelled
   t.pass()
 })
 
-t.test('no bytes do more than throw a refusal', async t => {
+t.test('JSON: any bytes are parsed or refused', async t => {
   const pieces = fc.constantFrom(
     '{',
     '}',

@@ -1,4 +1,4 @@
-/** JSON bodies: no input hurts by its shape, and every refusal says what is wrong. */
+/** JSON bodies: no input harms by its shape, and every refusal says what is wrong. */
 import t from 'tap'
 import { parseJson } from '../../../engine/request/json.ts'
 
@@ -17,14 +17,14 @@ const nested = (open: string, close: string, levels: number): string =>
 const objectOf = (keys: readonly string[]): string => `{${keys.map(key => `"${key}":1`).join()}}`
 const numbered = (count: number): string[] => Array.from({ length: count }, (_, n) => `key${n}`)
 
-t.test('what is JSON is read as JSON', async t => {
+t.test('JSON: valid values are parsed', async t => {
   for (const text of ['{}', '[]', '"a"', '0', 'null', ' { "a" : [ 1 , { "b" : null } ] } '])
     t.same(parse(text), JSON.parse(text), text)
   const part = Buffer.from('xx{"a":1}yy').subarray(2, 9)
   t.same(parseJson(part), { a: 1 }, 'a view into a larger buffer')
 })
 
-t.test('64 levels are read, the 65th is not', async t => {
+t.test('JSON: 64 levels are parsed, 65 are refused', async t => {
   for (const [open, close] of [
     ['[', ']'],
     ['{"a":', '}'],
@@ -37,7 +37,7 @@ t.test('64 levels are read, the 65th is not', async t => {
   t.ok(parse(`["${'['.repeat(100)}"]`), 'nor are brackets in a string')
 })
 
-t.test('the number of keys is bounded, in one object and in all', async t => {
+t.test('JSON: the number of keys is limited, per object and in all', async t => {
   t.ok(parse(objectOf(numbered(10_000))))
   t.match(refusal(objectOf(numbered(10_001))), {
     code: 'BODY_TOO_MANY_KEYS',
@@ -52,7 +52,7 @@ t.test('the number of keys is bounded, in one object and in all', async t => {
   })
 })
 
-t.test('a key that stands twice in one object is refused, however it is spelled', async t => {
+t.test('JSON: a duplicate key is refused, however it is escaped', async t => {
   const twice: Readonly<Record<string, string>> = {
     plain: '{"a":1,"a":2}',
     'with another between': '{"a":1,"b":{"c":[1,2]},"a":2}',
@@ -82,7 +82,7 @@ t.test('a key that stands twice in one object is refused, however it is spelled'
   t.equal(refusal(twice.long ?? '').message.length, 113, 'a long key is not quoted in whole')
 })
 
-t.test('keys that only look alike are not the same', async t => {
+t.test('JSON: keys that only look alike are different', async t => {
   for (const text of [
     '{"a":1,"A":2,"a ":3,"":4}',
     '{"a":{"a":{"a":1}}}',
@@ -96,7 +96,7 @@ t.test('keys that only look alike are not the same', async t => {
     t.same(parse(text), JSON.parse(text), text.slice(0, 40))
 })
 
-t.test('names that turn objects into something else are refused', async t => {
+t.test('JSON: keys that change prototypes are refused', async t => {
   for (const key of ['__proto__', 'constructor', '__pr\\u006fto__', '\\u0063onstructor'])
     t.match(refusal(`{"x":[{"${key}":{"admin":true}}]}`), { code: 'BODY_FORBIDDEN_KEY' }, key)
   t.equal(
@@ -115,7 +115,7 @@ t.test('names that turn objects into something else are refused', async t => {
   })
 })
 
-t.test('strings are skipped whole, whatever stands in them', async t => {
+t.test('JSON: structure within strings is ignored', async t => {
   const pads = [0, 1, 28, 29, 30, 31, 32, 33, 34, 63, 64, 65, 500]
   const contents = [
     '',
@@ -143,7 +143,7 @@ t.test('strings are skipped whole, whatever stands in them', async t => {
         )
 })
 
-t.test('what is not JSON is refused with the reason and the place, without the text', async t => {
+t.test('JSON: a refusal has the reason and the place, and not the text', async t => {
   const wrong: Readonly<Record<string, string>> = {
     '{"a":1': "Expected ',' or '}' after property value at position 6",
     '{"a":secret}': "Unexpected token 's'",
@@ -172,7 +172,7 @@ t.test('what is not JSON is refused with the reason and the place, without the t
     t.equal(refusal(text).code, 'BODY_NOT_JSON', text)
 })
 
-t.test('an empty body and one that is no text say so', async t => {
+t.test('JSON: an empty body and invalid UTF-8 have faults of their own', async t => {
   t.match(refusal(''), { code: 'BODY_EMPTY', status: 400 })
   for (const bytes of [
     [0xff],

@@ -1,4 +1,4 @@
-/** A process that has more to do than it can turns new requests away, and those under way are served. */
+/** An overloaded process refuses new requests, so that those under way are served. */
 import t from 'tap'
 import { Overload } from '../../../engine/request/overload.ts'
 import { plugin, startCore } from '../../helpers/core.ts'
@@ -7,45 +7,45 @@ import { byHand, type Ticks } from '../../helpers/ticks.ts'
 const EVERY = 50
 const OFTEN = 10
 
-t.test('timers that come late twice in a row are overload', async t => {
+t.test('overload: two late timers in a row are overload', async t => {
   const ticks = byHand(t)
   const overload = new Overload()
-  t.equal(overload.sheds(performance.now()), false)
+  t.equal(overload.shouldShed(performance.now()), false)
   ticks.pass(EVERY, EVERY)
   ticks.pass(EVERY + 251, EVERY)
   ticks.pass(EVERY, EVERY)
   ticks.pass(EVERY + 251, EVERY)
   ticks.pass(1_000, OFTEN)
-  t.equal(overload.sheds(performance.now()), false, 'once is chance')
+  t.equal(overload.shouldShed(performance.now()), false, 'once is chance')
   overload.close()
   t.equal(ticks.running, 0)
 })
 
-t.test('while it lasts, whoever comes late in a turn of the loop is turned away', async t => {
+t.test('overload: a request late in a turn of the loop is refused while it lasts', async t => {
   const ticks = byHand(t)
   const overload = new Overload()
   for (let n = 0; n < 2; n++) ticks.pass(EVERY + 251, EVERY)
-  t.equal(overload.sheds(performance.now()), false, 'the turn has just begun')
+  t.equal(overload.shouldShed(performance.now()), false, 'the turn has just begun')
   for (let turn = 0; turn < 5; turn++) {
     ticks.pass(20, EVERY)
-    t.equal(overload.sheds(performance.now()), false)
+    t.equal(overload.shouldShed(performance.now()), false)
     ticks.pass(1, EVERY)
-    t.equal(overload.sheds(performance.now()), true)
+    t.equal(overload.shouldShed(performance.now()), true)
     ticks.pass(500, OFTEN)
-    t.equal(overload.sheds(performance.now()), false, 'the next turn serves again')
+    t.equal(overload.shouldShed(performance.now()), false, 'the next turn serves again')
   }
   ticks.pass(501, OFTEN)
   ticks.pass(200, OFTEN)
   t.equal(
-    overload.sheds(performance.now()),
+    overload.shouldShed(performance.now()),
     false,
     'a second in which nobody was turned away ends it',
   )
   ticks.pass(200, EVERY)
-  t.equal(overload.sheds(performance.now()), false)
+  t.equal(overload.shouldShed(performance.now()), false)
   for (let n = 0; n < 2; n++) ticks.pass(EVERY + 251, EVERY)
   ticks.pass(41, OFTEN + 1)
-  t.equal(overload.sheds(performance.now()), true, 'and it may begin anew')
+  t.equal(overload.shouldShed(performance.now()), true, 'and it may begin anew')
   overload.close()
   t.equal(ticks.running, 0)
 })
@@ -54,13 +54,13 @@ t.test('while it lasts, whoever comes late in a turn of the loop is turned away'
 const crowd = (ticks: Ticks, overload: Overload, count: number, each: number): number => {
   let shed = 0
   for (let n = 0; n < count; n++) {
-    if (overload.sheds(performance.now())) shed++
+    if (overload.shouldShed(performance.now())) shed++
     else ticks.pass(each, 0)
   }
   return shed
 }
 
-t.test('a second turn full of requests is overload before it ends', async t => {
+t.test('overload: a second turn full of requests is overload before the turn ends', async t => {
   const ticks = byHand(t)
   const overload = new Overload()
   ticks.pass(0, EVERY)
@@ -73,7 +73,7 @@ t.test('a second turn full of requests is overload before it ends', async t => {
   t.equal(ticks.running, 0)
 })
 
-t.test('turns full of requests that are no overload', async t => {
+t.test('overload: short turns and single long requests are no overload', async t => {
   const ticks = byHand(t)
   const overload = new Overload()
   for (let turn = 0; turn < 9; turn++) {
@@ -93,17 +93,17 @@ t.test('turns full of requests that are no overload', async t => {
   overload.close()
 })
 
-t.test('a process that others keep from working is not overloaded', async t => {
+t.test('overload: a process that waits for the CPU is not overloaded', async t => {
   const ticks = byHand(t)
   const overload = new Overload()
   ticks.busy = 0.3
   for (let n = 0; n < 5; n++) ticks.pass(EVERY + 1_000, EVERY)
   ticks.pass(1_000, OFTEN)
-  t.equal(overload.sheds(performance.now()), false)
+  t.equal(overload.shouldShed(performance.now()), false)
   overload.close()
 })
 
-t.test('then new requests are answered 503 at once, in the client’s dialect', async t => {
+t.test("overload: new requests get a 503 at once, in the client's dialect", async t => {
   const ticks = byHand(t)
   const wait = Promise.withResolvers<void>()
   const begun = Promise.withResolvers<void>()

@@ -1,4 +1,4 @@
-/** The canonical path: however a path is spelled, what is routed is what is forwarded, and it means one thing. */
+/** Canonical paths: however a path is spelled, the routed path is the forwarded one. */
 
 import t from 'tap'
 import { readTarget } from '../../../engine/request/path.ts'
@@ -51,7 +51,7 @@ const pathOf = (target: string): string | undefined => {
   }
 }
 
-t.test('a canonical path stays as it is', async t => {
+t.test('path: a canonical path is unchanged', async t => {
   fc.assert(
     fc.property(targets, target => {
       const path = pathOf(target)
@@ -62,7 +62,7 @@ t.test('a canonical path stays as it is', async t => {
   t.pass(`${RUNS} targets`)
 })
 
-t.test('no reader of it finds another path in it', async t => {
+t.test('path: every reader finds the same path in a canonical one', async t => {
   fc.assert(
     fc.property(targets, target => {
       const path = pathOf(target)
@@ -78,7 +78,7 @@ t.test('no reader of it finds another path in it', async t => {
   t.pass(`${RUNS} targets`)
 })
 
-t.test('plain paths are refused by nobody', async t => {
+t.test('path: plain paths are accepted', async t => {
   const plain = fc.array(
     fc.stringMatching(/^[A-Za-z0-9\-_~!$&'()*+,=:@][A-Za-z0-9\-._~!$&'()*+,=:@]*$/),
     { minLength: 1, maxLength: 6 },

@@ -1,4 +1,4 @@
-/** The canonical form of a request target, spelling by spelling. */
+/** Canonical paths, spelling by spelling. */
 import t from 'tap'
 import { readTarget } from '../../../engine/request/path.ts'
 
@@ -130,7 +130,7 @@ const pathOf = (target: string): string | undefined => {
 for (const [target, canonical] of Object.entries(SPELLINGS))
   t.test(JSON.stringify(target), async t => t.equal(pathOf(target), canonical))
 
-t.test('a refusal says why', async t => {
+t.test('path: a refusal has its reason', async t => {
   const refused = (target: string, message: string, code = 'PATH_REFUSED'): void => {
     t.throws(() => readTarget(target, HOST), { code, status: 400, message })
   }
@@ -138,7 +138,7 @@ t.test('a refusal says why', async t => {
   refused('/a/../b', 'The path is not acceptable: it holds "." or ".." segments.')
   refused('/a%2fb', 'The path is not acceptable: it holds %2f.')
   refused('/a%', 'The path is not acceptable: a "%" that starts no escape.')
-  refused('/a b', 'The path is not acceptable: it holds characters no path has.')
+  refused('/a b', 'The path is not acceptable: it holds characters that a path must escape.')
   refused('/%ff', 'The path is not acceptable: its escapes are not UTF-8.')
   refused('a', 'The path is not acceptable: it does not begin with "/".')
   refused('/?a#b', 'The path is not acceptable: "#" or "\\" in the query.')
@@ -147,7 +147,7 @@ t.test('a refusal says why', async t => {
   t.throws(() => readTarget('http://b/', undefined), { code: 'AUTHORITY_MISMATCH' }, 'no host')
 })
 
-t.test('the query goes on as it came', async t => {
+t.test('path: the query is passed on unchanged', async t => {
   const queries = ['a=1&a=2', 'u=https://x/y?z=1', 'a=%2f..%2f', '../../x', 'a;b', '%', '?', 'a=é']
   for (const search of queries) t.same(readTarget(`/a?${search}`, HOST), { path: '/a', search })
   t.same(readTarget('/a?', HOST), { path: '/a', search: '' })

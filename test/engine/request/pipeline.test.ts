@@ -1,4 +1,4 @@
-/** The onion: down in order, up in the other, and `next` once. */
+/** The pipeline: order of stages, and `next()` once. */
 import t from 'tap'
 import { compose, type Step } from '../../../engine/request/pipeline.ts'
 
@@ -12,23 +12,23 @@ const marker =
   }
 const last = async (log: string[]): Promise<void> => void log.push('last')
 
-t.test('stages run down in order and up in the other', async t => {
+t.test('pipeline: stages run in order before `next()` and in reverse order behind it', async t => {
   const log: string[] = []
   await compose([marker('a'), marker('b')], last)(log)
   t.same(log, ['a down', 'b down', 'last', 'b up', 'a up'])
 })
 
-t.test('without stages the last step is all', async t => {
+t.test('pipeline: without stages only the last step runs', async t => {
   t.equal(compose([], last), last)
 })
 
-t.test('a stage that does not call `next` ends the way down', async t => {
+t.test('pipeline: a stage that does not call `next()` ends the way down', async t => {
   const log: string[] = []
   await compose([marker('a'), async log => void log.push('answered'), marker('never')], last)(log)
   t.same(log, ['a down', 'answered', 'a up'])
 })
 
-t.test('what is thrown below comes up as it was', async t => {
+t.test('pipeline: what an inner stage throws reaches the outer ones unchanged', async t => {
   const thrown = new Error('below')
   const seen: unknown[] = []
   const catching: Step<string[]> = async (_, next) => {
@@ -39,7 +39,7 @@ t.test('what is thrown below comes up as it was', async t => {
   await t.rejects(compose([marker('a')], () => Promise.reject(thrown))([]), thrown)
 })
 
-t.test('`next` twice is a fault of that stage', async t => {
+t.test('pipeline: calling `next()` twice is a fault of the stage', async t => {
   const greedy: Step<string[]> = async (_, next) => {
     await next()
     await next()
@@ -51,7 +51,7 @@ t.test('`next` twice is a fault of that stage', async t => {
   t.equal(log.filter(line => line === 'last').length, 2, 'and a composed chain can run again')
 })
 
-t.test('what is thrown below a stage that forgot to wait does not end the process', async t => {
+t.test('pipeline: a rejection that a stage does not await does not end the process', async t => {
   const forgetful: Step<string[]> = async (_, next) => void next()
   const rejections: unknown[] = []
   const note = (reason: unknown): void => void rejections.push(reason)

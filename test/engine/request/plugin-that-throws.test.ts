@@ -1,4 +1,4 @@
-/** A plugin with a bug: 500 with the request id for the client, the stack and what to do about it in the log. */
+/** A plugin with a bug: 500 with the request id for the client, the reason in the log. */
 import t from 'tap'
 import type { Stage } from '../../../engine/plugin.ts'
 import { plugin, startCore, startUpstream } from '../../helpers/core.ts'
@@ -8,7 +8,7 @@ const ask = async (url: string) => {
   return { status: reply.status, headers: reply.headers, text: await reply.text() }
 }
 
-t.test('a stage that forgets to await next() is told so, in the log and with its id', async t => {
+t.test('missing `await next()`: 500 with the request id, the reason in the log', async t => {
   const lines: { fields: object; text: string | undefined }[] = []
   const log = {
     debug() {},

@@ -1,4 +1,4 @@
-/** Pipelined requests of one connection: what runs beside each other, and what waits for the one before. */
+/** Pipelined requests of one connection: which run concurrently, and which wait. */
 import { createHash } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { plugin, startCore } from '../../helpers/core.ts'

@@ -1,4 +1,4 @@
-/** `host.run`: a later turn of a task runs the stages behind one of them, and keeps to the same gates. */
+/** `host.run`: a later turn of a task runs the stages behind one of them, with the same gates. */
 import { once } from 'node:events'
 import t from 'tap'
 import type { Fault, Host, Plugin, Slot, Stage, Statement, Turn } from '../../../engine/plugin.ts'
@@ -67,7 +67,7 @@ const released = async (core: Core): Promise<void> => {
   await (await core.swap({}, {})).retire()
 }
 
-t.test('only the stages behind run, with what was kept', async t => {
+t.test('resumed call: runs only the stages behind the named one, with the saved slots', async t => {
   const seen: unknown[] = []
   const stage: Stage = {
     async handle(exchange, next) {
@@ -95,7 +95,7 @@ t.test('only the stages behind run, with what was kept', async t => {
   ])
 })
 
-t.test('its body is there in every form', async t => {
+t.test('resumed call: its body is available as bytes, stream and JSON', async t => {
   const bodies: unknown[] = []
   const stage: Stage = {
     async handle({ request }, next) {
@@ -112,7 +112,7 @@ t.test('its body is there in every form', async t => {
 })
 
 t.test(
-  'what a stage writes down is durable before the reply, and again before its end',
+  'resumed call: statements are durable before the reply, and again before its end',
   async t => {
     const stage: Stage = {
       async handle(exchange, next) {
@@ -140,7 +140,7 @@ t.test(
   },
 )
 
-t.test('the end is told, with what was sent', async t => {
+t.test('resumed call: onEnd gets the outcome and the bytes sent', async t => {
   const ends: unknown[] = []
   const stage: Stage = {
     async handle(exchange, next) {
@@ -166,7 +166,7 @@ t.test('the end is told, with what was sent', async t => {
   t.pass('the snapshot was let go each time')
 })
 
-t.test('a stage that refuses keeps what it wrote on its way out', async t => {
+t.test('resumed call: statements of a stage that refuses are committed', async t => {
   const stage: Stage = {
     async handle(exchange) {
       exchange.writes.add(statement('release'))
@@ -179,7 +179,7 @@ t.test('a stage that refuses keeps what it wrote on its way out', async t => {
   await released(core)
 })
 
-t.test('a signal cancels it: before, during and in the middle of the reply', async t => {
+t.test('resumed call: a signal cancels it before, during and amid the reply', async t => {
   const { core, log, run } = await arrange(t)
   const cancelled = { code: 'TURN_CANCELLED', status: 499 }
   await t.rejects(run({ signal: AbortSignal.abort() }), cancelled)
@@ -207,7 +207,7 @@ t.test('a signal cancels it: before, during and in the middle of the reply', asy
 })
 
 t.test(
-  'behind a plugin that is not in the pipeline, everything runs; of no route, nothing',
+  'resumed call: behind a plugin that is not in the pipeline every stage runs; without a route none',
   async t => {
     const { log, run, core } = await arrange(t)
     await text(run({ after: 'nobody' }))
@@ -224,7 +224,7 @@ t.test(
   },
 )
 
-t.test('whoever leaves can wait for its turns, cut them, and begins no more', async t => {
+t.test('background calls: a drain waits for them, cuts them, and begins no more', async t => {
   const { core, run } = await arrange(t)
   const { turns } = core.resources
   await turns.quiet()

@@ -1,4 +1,4 @@
-/** Method and path to a route: exact ones, parameters, other methods, and whose dialect an error takes. */
+/** Routes by method and path: exact ones, parameters, other methods, the nearest route. */
 
 import t from 'tap'
 import { readTarget } from '../../../engine/request/path.ts'
@@ -15,7 +15,7 @@ const routerOf = (...routes: readonly string[]): Router<string> => {
   return router
 }
 
-t.test('a path without parameters is found by its spelling alone', async t => {
+t.test('router: a path without parameters is found by its spelling', async t => {
   const router = routerOf('POST /v1/x', 'GET /v1/x', 'GET /v1/x/')
   t.equal(router.find('POST', '/v1/x')?.value, 'POST /v1/x')
   t.equal(router.find('GET', '/v1/x/')?.value, 'GET /v1/x/', 'a slash at the end counts')
@@ -30,7 +30,7 @@ t.test('a path without parameters is found by its spelling alone', async t => {
     t.equal(router.find(method, path), undefined, `${method} ${path}`)
 })
 
-t.test('parameters are what stands between two slashes', async t => {
+t.test('router: a parameter is the text between two slashes', async t => {
   const router = routerOf('GET /v1/{kind}/{id}', 'GET /v1/{kind}/{id}/content', 'GET /v1/file/new')
   t.same(router.find('GET', '/v1/file/7'), {
     value: 'GET /v1/{kind}/{id}',
@@ -46,7 +46,7 @@ t.test('parameters are what stands between two slashes', async t => {
   t.equal(router.find('GET', `/v1/file/${long}`)?.params.id, long, 'however long')
 })
 
-t.test('a parameter may end within its segment', async t => {
+t.test('router: a parameter may end within its segment', async t => {
   const router = routerOf(
     'POST /v1beta/models/{model}:generateContent',
     'POST /v1beta/models/{model}:streamGenerateContent',
@@ -77,14 +77,14 @@ t.test('a parameter may end within its segment', async t => {
     t.equal(router.find(method, path), undefined, path)
 })
 
-t.test('a path that has other methods says which', async t => {
+t.test('router: a path with other methods lists them', async t => {
   const router = routerOf('POST /v1/x', 'GET /v1/{id}', 'DELETE /v1/{id}', 'PATCH /other')
   t.same([...router.methods('/v1/x')].sort(), ['DELETE', 'GET', 'POST'])
   t.same([...router.methods('/v1/y')].sort(), ['DELETE', 'GET'])
   t.same(router.methods('/nowhere'), [])
 })
 
-t.test('the nearest route shares the longest beginning, the first of them', async t => {
+t.test('router: the nearest route is the first with the longest common prefix', async t => {
   const router = routerOf(
     'POST /v1/files',
     'GET /v1/files/{id}',
@@ -105,7 +105,7 @@ t.test('the nearest route shares the longest beginning, the first of them', asyn
   t.equal(new Router().nearest('/v1'), undefined, 'of no routes none')
 })
 
-t.test('a thousand routes are one look-up', async t => {
+t.test('router: a thousand routes are one look-up', async t => {
   const list = Array.from({ length: 1_000 }, (_, n) => `POST /v${n % 7}/service-${n}/call`)
   const router = routerOf(...list, ...list.map((_, n) => `POST /v${n % 7}/service-${n}/{id}/x`))
   for (const [n, route] of list.entries()) {
@@ -120,7 +120,7 @@ t.test('a thousand routes are one look-up', async t => {
   t.equal(Object.isFrozen(router.exact('POST', '/v0/service-0/call')?.params), true)
 })
 
-t.test('property: what is routed on is what stands in the path', async t => {
+t.test('router: parameters are the text in the path', async t => {
   const router = routerOf('GET /a/{one}/b/{two}')
   const pieces = fc.constantFrom('a', 'é', ' ', ':', '@', '~', '.', '-', '"', 'x%3Ay', '%41', 'b')
   const segment = fc
@@ -143,12 +143,15 @@ t.test('property: what is routed on is what stands in the path', async t => {
   t.pass()
 })
 
-t.test('nearest: whose own path it is comes before those that only begin with it', async t => {
-  const router = new Router<string>()
-  router.add('POST', '/v1/models/{model}:ask', 'verb')
-  router.add('GET', '/v1/models', 'list')
-  router.add('POST', '/v1/models', 'second')
-  t.equal(router.nearest('/v1/models'), 'list')
-  t.equal(router.nearest('/v1/models/x'), 'list')
-  t.equal(router.nearest('/v1'), 'verb')
-})
+t.test(
+  'router: the nearest route is one whose whole pattern is the prefix, if there is one',
+  async t => {
+    const router = new Router<string>()
+    router.add('POST', '/v1/models/{model}:ask', 'verb')
+    router.add('GET', '/v1/models', 'list')
+    router.add('POST', '/v1/models', 'second')
+    t.equal(router.nearest('/v1/models'), 'list')
+    t.equal(router.nearest('/v1/models/x'), 'list')
+    t.equal(router.nearest('/v1'), 'verb')
+  },
+)

@@ -1,4 +1,5 @@
-/** Stages that break: whatever one throws or writes, the client has an answer, and the exchange ends once. */
+/** Stages that break: whatever one throws or writes, the client gets a reply, and the exchange ends
+ *  once. */
 import t, { type Test } from 'tap'
 import type { Fault, Outcome, Plugin, Stage, Statement } from '../../../engine/plugin.ts'
 import { plugin, startCore, startUpstream } from '../../helpers/core.ts'
@@ -80,7 +81,7 @@ const UNSENDABLE: Readonly<Record<string, readonly Stage[]>> = {
   'a status that is no number': [answer('ok' as unknown as number, Buffer.from('x'))],
 }
 for (const [what, stages] of Object.entries(UNSENDABLE))
-  t.test(`${what}: 500, and the log says why`, async t => {
+  t.test(`stage fault, ${what}: 500, and the log has the reason`, async t => {
     const { reply, end, errors } = await through(t, stages)
     t.equal(reply?.status, 500)
     t.match(JSON.parse(reply?.body ?? ''), { error: { message: 'Internal error.' } })
@@ -99,7 +100,7 @@ const fault = (more: Partial<Fault> = {}): Fault => ({
   ...more,
 })
 
-t.test('a stage that throws while it renders a fault: the engine’s own words', async t => {
+t.test('stage fault: a stage that throws while it renders a fault gives plain JSON', async t => {
   const broken: Stage = {
     fail() {
       throw new Error('a bug in fail')
@@ -111,7 +112,7 @@ t.test('a stage that throws while it renders a fault: the engine’s own words',
   t.match(errors, ['a stage threw while it rendered a fault'])
 })
 
-t.test('a rendered fault that no head can hold, too', async t => {
+t.test('stage fault: a rendered fault with invalid headers gives plain JSON', async t => {
   for (const refusal of [
     { status: 503, headers: BAD, body: Buffer.from('own') },
     { status: 42, headers: {}, body: Buffer.from('own') },
@@ -122,7 +123,7 @@ t.test('a rendered fault that no head can hold, too', async t => {
   }
 })
 
-t.test('a fault whose own status or headers are nonsense', async t => {
+t.test('stage fault: a fault with an invalid status or headers gives a valid reply', async t => {
   for (const status of [0, 200, 1_000, Number.NaN, 503.5]) {
     const { reply } = await through(t, [refusing(fault({ status }))])
     t.equal(reply?.status, 500, `${status}`)
@@ -132,7 +133,7 @@ t.test('a fault whose own status or headers are nonsense', async t => {
   t.match(JSON.parse(reply?.body ?? ''), { error: { code: 'BUSY' } })
 })
 
-t.test('whatever is thrown, hidden unless it is a fault', async t => {
+t.test('stage fault: any thrown value is hidden unless it is a fault', async t => {
   for (const thrown of [new Error('secret'), 'secret', undefined, null, { secret: 1 }]) {
     const { reply } = await through(t, [refusing(thrown)])
     t.equal(reply?.status, 500)
@@ -140,7 +141,7 @@ t.test('whatever is thrown, hidden unless it is a fault', async t => {
   }
 })
 
-t.test('a body that throws, and a filter that throws, before there is a head', async t => {
+t.test('stage fault: a body or filter that throws before the head is a refusal', async t => {
   const broken: AsyncIterable<Uint8Array<ArrayBuffer>> = {
     [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(new Error('a bug in a body')) }),
   }

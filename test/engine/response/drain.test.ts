@@ -1,4 +1,5 @@
-/** A server that shuts down: what is under way may end in time, the rest is cut with an event and settled. */
+/** A server that drains: requests may end within the grace, the rest is cut with an event and
+ *  settled. */
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { connect } from 'node:net'
@@ -56,23 +57,26 @@ const arrange = async (t: Test) => {
   return { core, port, get, ends, responses, asked: asked.promise }
 }
 
-t.test('what ends within the grace ends as it should, and its connection with it', async t => {
-  const { core, port, get, ends, responses, asked } = await arrange(t)
-  const client = await rawClient({ port })
-  await client.send(get('/stream'))
-  await asked
-  await client.until('data: 1')
-  t.equal(core.server.open, 1)
-  const drained = core.server.drain(60_000)
-  responses[0]?.end('data: 2\n\n')
-  await drained
-  t.equal(await client.closed, 'end')
-  t.match(replies(client.text()), [{ whole: true, body: 'data: 1\n\ndata: 2\n\n' }])
-  t.match(ends, [{ end: 'complete', status: 200 }])
-  t.equal(core.server.open, 0)
-})
+t.test(
+  'drain: requests that end within the grace are complete, and end their connections',
+  async t => {
+    const { core, port, get, ends, responses, asked } = await arrange(t)
+    const client = await rawClient({ port })
+    await client.send(get('/stream'))
+    await asked
+    await client.until('data: 1')
+    t.equal(core.server.open, 1)
+    const drained = core.server.drain(60_000)
+    responses[0]?.end('data: 2\n\n')
+    await drained
+    t.equal(await client.closed, 'end')
+    t.match(replies(client.text()), [{ whole: true, body: 'data: 1\n\ndata: 2\n\n' }])
+    t.match(ends, [{ end: 'complete', status: 200 }])
+    t.equal(core.server.open, 0)
+  },
+)
 
-t.test('nobody is taken any more, and who is connected is told to go', async t => {
+t.test('drain: new connections are refused, and replies end open ones', async t => {
   const { core, port, get, responses, asked } = await arrange(t)
   const idle = await rawClient({ port })
   await idle.send(get('/plain'))
@@ -96,7 +100,7 @@ t.test('nobody is taken any more, and who is connected is told to go', async t =
   t.match(second, { status: 200, body: 'plain', headers: { connection: 'close' } })
 })
 
-t.test('what outlives the grace is cut with an event, and settled', async t => {
+t.test('drain: requests that outlive the grace are cut with an event and settled', async t => {
   const { core, port, get, ends, asked } = await arrange(t)
   const client = await rawClient({ port })
   await client.send(get('/stream'))
@@ -110,7 +114,7 @@ t.test('what outlives the grace is cut with an event, and settled', async t => {
   t.equal(core.server.open, 0)
 })
 
-t.test('one that has no reply yet is refused', async t => {
+t.test('drain: a request without a reply is refused after the grace', async t => {
   const waiting = Promise.withResolvers<void>()
   const silent = await startUpstream(t, () => waiting.resolve())
   const core = await startCore(
@@ -127,7 +131,7 @@ t.test('one that has no reply yet is refused', async t => {
   t.equal(headers.get('connection'), 'close')
 })
 
-t.test('a reply that ends while others are waited for is waited for itself', async t => {
+t.test('drain: a reply that ends meanwhile is sent completely', async t => {
   const size = 8_000_000
   const asked = Promise.withResolvers<void>()
   const go = Promise.withResolvers<void>()
@@ -159,7 +163,7 @@ t.test('a reply that ends while others are waited for is waited for itself', asy
   t.equal(replies(client.text())[0]?.body.length, size)
 })
 
-t.test('a reply that was ready behind another is sent, too', async t => {
+t.test('drain: a reply ready behind another one is sent', async t => {
   const { core, port, get, responses, asked, ends } = await arrange(t)
   const client = await rawClient({ port })
   await client.send(get('/stream') + get('/plain'))
@@ -173,7 +177,7 @@ t.test('a reply that was ready behind another is sent, too', async t => {
   t.match(replies(client.text()), [{ whole: true }, { status: 200, body: 'plain', whole: true }])
 })
 
-t.test('a reply that has ended is waited for until its reader has it', async t => {
+t.test('drain: waits until a slow reader has read a reply that ended', async t => {
   const size = 8_000_000
   const core = await startCore(
     t,
@@ -196,7 +200,7 @@ t.test('a reply that has ended is waited for until its reader has it', async t =
   t.equal(reply?.body.length, size)
 })
 
-t.test('an empty server is drained at once, and may be asked again', async t => {
+t.test('drain: an idle server drains at once, also twice', async t => {
   const { core } = await arrange(t)
   await core.server.drain(60_000)
   await core.server.drain(60_000)

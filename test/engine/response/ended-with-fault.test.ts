@@ -1,4 +1,5 @@
-/** A reply whose last bytes tell of an error was cut, whatever its framing says: in the log, the numbers and to its stages. */
+/** A reply whose last bytes report an error counts as cut, in the log, the metrics and for its
+ *  stages. */
 import t, { type Test } from 'tap'
 import type { Bytes, Exchange, Fault, Filter, Log, Outcome } from '../../../engine/plugin.ts'
 import { plugin, silent, startCore } from '../../helpers/core.ts'
@@ -49,7 +50,7 @@ const CUT = {
 }
 const COMPLETE = { ends: [{ end: 'complete', status: 200 }], cuts: [] }
 
-t.test('an error event of a filter', async t => {
+t.test('ended with fault: an error event of a filter counts as cut', async t => {
   t.match(
     await arrange(t, exchange => {
       exchange.answer(200, dying(), events).through(encoding(true))
@@ -58,7 +59,7 @@ t.test('an error event of a filter', async t => {
   )
 })
 
-t.test('also where somebody looked at the reply first', async t => {
+t.test('ended with fault: also after a stage peeked at the reply', async t => {
   const seen = await arrange(t, async exchange => {
     const reply = exchange.answer(200, dying(), events)
     reply.through(encoding(true))
@@ -69,7 +70,7 @@ t.test('also where somebody looked at the reply first', async t => {
   t.match(seen, CUT)
 })
 
-t.test('also where it was read whole', async t => {
+t.test('ended with fault: also after a stage read the reply whole', async t => {
   const seen = await arrange(t, async exchange => {
     const reply = exchange.answer(200, dying(), events)
     reply.through(encoding(true))
@@ -78,14 +79,14 @@ t.test('also where it was read whole', async t => {
   t.match(seen, CUT)
 })
 
-t.test('what a filter makes whole is whole', async t => {
+t.test('ended with fault: a reply that a filter completes counts as complete', async t => {
   const seen = await arrange(t, exchange => {
     exchange.answer(200, dying(), events).through(encoding(false))
   })
   t.match(seen, COMPLETE)
 })
 
-t.test('and what nobody complains of', async t => {
+t.test('ended with fault: a reply without a fault counts as complete', async t => {
   const seen = await arrange(t, exchange => {
     exchange.answer(200, whole(), events).through(encoding(true))
   })
@@ -93,7 +94,7 @@ t.test('and what nobody complains of', async t => {
   t.equal(seen.cuts.length, 0)
 })
 
-t.test('a 503 with a cause: the cause stands in the log and not in the answer', async t => {
+t.test('logged faults: the cause of a 503 is in the log and not in the reply', async t => {
   const warned: Parameters<Log['warn']>[] = []
   const log: Log = { ...silent, warn: (...line) => void warned.push(line) }
   const away: Fault = {

@@ -1,7 +1,7 @@
-/** The joints of a reply's body: tails, cuts, filters that throw, bodies read twice, back-pressure. */
+/** Filters of a reply's body: tails, cuts, filters that throw, bodies read twice, back-pressure. */
 import t from 'tap'
 import type { Bytes, Fault, Filter, Out } from '../../../engine/plugin.ts'
-import { Answer } from '../../../engine/response/filters.ts'
+import { FilteredReply } from '../../../engine/response/filters.ts'
 import { Pipe, type Source } from '../../../engine/response/source.ts'
 
 const bytes = (text: string): Bytes => Buffer.from(text)
@@ -38,10 +38,10 @@ const sink = () => {
 async function* chunks(...list: string[]): AsyncGenerator<Bytes> {
   for (const each of list) yield bytes(each)
 }
-const poured = async (answer: Answer): Promise<string[]> => {
+const poured = async (answer: FilteredReply): Promise<string[]> => {
   const { log, out } = sink()
   await new Promise<void>(resolve => {
-    answer.pour({
+    answer.pipeTo({
       write: out.write,
       end(tail) {
         out.end(tail)
@@ -56,29 +56,32 @@ const poured = async (answer: Answer): Promise<string[]> => {
   return log
 }
 
-t.test('bytes are one tail', async t => {
-  t.same(await poured(new Answer(200, {}, bytes('whole'))), ['end whole'])
-  t.same(await poured(new Answer(204, {}, undefined)), ['end '])
+t.test('filters: bytes are one tail', async t => {
+  t.same(await poured(new FilteredReply(200, {}, bytes('whole'))), ['end whole'])
+  t.same(await poured(new FilteredReply(204, {}, undefined)), ['end '])
 })
 
-t.test('an async generator over the old body keeps its last chunk back as the tail', async t => {
-  const source = byHand()
-  const answer = new Answer(200, { 'content-length': '3' }, undefined, source)
-  const old = answer.body as AsyncIterable<Bytes>
-  answer.body = (async function* () {
-    for await (const chunk of old) yield bytes(text(chunk).toUpperCase())
-  })()
-  t.notOk('content-length' in answer.headers, 'the length of another body is gone')
-  const done = poured(answer)
-  await new Promise(setImmediate)
-  source.out?.write(bytes('a'))
-  source.out?.write(bytes('b'))
-  source.out?.end(bytes('c'))
-  t.same(await done, ['A', 'B', 'end C'])
-})
+t.test(
+  'filters: an async generator over the old body holds its last chunk back as the tail',
+  async t => {
+    const source = byHand()
+    const answer = new FilteredReply(200, { 'content-length': '3' }, undefined, source)
+    const old = answer.body as AsyncIterable<Bytes>
+    answer.body = (async function* () {
+      for await (const chunk of old) yield bytes(text(chunk).toUpperCase())
+    })()
+    t.notOk('content-length' in answer.headers, 'the length of another body is gone')
+    const done = poured(answer)
+    await new Promise(setImmediate)
+    source.out?.write(bytes('a'))
+    source.out?.write(bytes('b'))
+    source.out?.end(bytes('c'))
+    t.same(await done, ['A', 'B', 'end C'])
+  },
+)
 
-t.test('filters run in the order they were added, and see the tail', async t => {
-  const answer = new Answer(200, {}, chunks('1', '2'))
+t.test('filters: run in the order they were added, and see the tail', async t => {
+  const answer = new FilteredReply(200, {}, chunks('1', '2'))
   const add = (mark: string): Filter => ({
     write: (chunk, out) => out.write(bytes(text(chunk) + mark)),
     end: (tail, out) => out.end(bytes(text(tail) + mark)),
@@ -88,9 +91,9 @@ t.test('filters run in the order they were added, and see the tail', async t => 
   t.same(await poured(answer), ['1ab', 'end 2ab'])
 })
 
-t.test('a cut from within a write settles once', async t => {
+t.test('filters: a cut within a write ends the body once', async t => {
   const source = byHand()
-  const answer = new Answer(200, {}, undefined, source)
+  const answer = new FilteredReply(200, {}, undefined, source)
   let settled = 0
   answer.through({
     write(chunk, out) {
@@ -107,7 +110,7 @@ t.test('a cut from within a write settles once', async t => {
     },
   })
   const { log, out } = sink()
-  answer.pour(out)
+  answer.pipeTo(out)
   source.out?.write(bytes('go'))
   source.out?.write(bytes('stop'))
   source.out?.write(bytes('late'))
@@ -118,73 +121,78 @@ t.test('a cut from within a write settles once', async t => {
   t.notOk(log.includes('late'))
 })
 
-t.test('a filter that throws becomes one `fail` downstream, in each of its members', async t => {
-  const bad: Record<string, Filter> = {
-    write: {
-      write() {
-        throw new Error('boom')
+t.test(
+  'filters: a filter that throws is one `fail` downstream, in each of its methods',
+  async t => {
+    const bad: Record<string, Filter> = {
+      write: {
+        write() {
+          throw new Error('boom')
+        },
       },
-    },
-    end: {
-      end() {
-        throw new Error('boom')
+      end: {
+        end() {
+          throw new Error('boom')
+        },
       },
-    },
-    fail: {
-      fail() {
-        throw new Error('boom')
+      fail: {
+        fail() {
+          throw new Error('boom')
+        },
       },
-    },
-  }
-  for (const [member, filter] of Object.entries(bad)) {
-    const source = byHand()
-    const answer = new Answer(200, {}, undefined, source)
-    answer.through(filter)
-    const { log, out } = sink()
-    answer.pour(out)
-    if (member === 'fail') source.out?.fail(cutFault)
-    else {
-      source.out?.write(bytes('x'))
-      source.out?.end()
     }
-    t.equal(log.filter(line => line === 'fail STAGE_THREW').length, 1, member)
-    t.notOk(
-      log.some(line => line.startsWith('end')),
-      `${member}: no end after it`,
-    )
-  }
-})
+    for (const [member, filter] of Object.entries(bad)) {
+      const source = byHand()
+      const answer = new FilteredReply(200, {}, undefined, source)
+      answer.through(filter)
+      const { log, out } = sink()
+      answer.pipeTo(out)
+      if (member === 'fail') source.out?.fail(cutFault)
+      else {
+        source.out?.write(bytes('x'))
+        source.out?.end()
+      }
+      t.equal(log.filter(line => line === 'fail STAGE_THREW').length, 1, member)
+      t.notOk(
+        log.some(line => line.startsWith('end')),
+        `${member}: no end after it`,
+      )
+    }
+  },
+)
 
-t.test('peek shows the first chunk and leaves it', async t => {
-  t.equal(text(await new Answer(200, {}, bytes('all')).peek()), 'all')
-  const answer = new Answer(200, {}, chunks('one', 'two', 'three'))
+t.test('peek: returns the first chunk and does not consume it', async t => {
+  t.equal(text(await new FilteredReply(200, {}, bytes('all')).peek()), 'all')
+  const answer = new FilteredReply(200, {}, chunks('one', 'two', 'three'))
   t.equal(text(await answer.peek()), 'one')
   t.equal(text(await answer.peek()), 'one', 'again')
   t.same(await poured(answer), ['one', 'two', 'end three'])
-  const empty = new Answer(200, {}, chunks())
+  const empty = new FilteredReply(200, {}, chunks())
   t.equal(await empty.peek(), undefined)
   t.same(await poured(empty), ['end '])
 })
 
-t.test('peek on a source that dies rejects with its fault', async t => {
+t.test('peek: rejects with the fault of a source that fails', async t => {
   const source = byHand()
-  const answer = new Answer(200, {}, undefined, source)
+  const answer = new FilteredReply(200, {}, undefined, source)
   const first = answer.peek()
   source.out?.fail(cutFault)
   await t.rejects(first, { code: 'CUT' })
 })
 
-t.test('bytes reads through the filters so far, within its limit', async t => {
-  const answer = new Answer(200, {}, chunks('ab', 'cd'))
+t.test('reply bytes: reads through the filters so far, within its limit', async t => {
+  const answer = new FilteredReply(200, {}, chunks('ab', 'cd'))
   answer.through({ write: (chunk, out) => out.write(bytes(`<${text(chunk)}>`)) })
   t.equal(text(await answer.bytes(100)), '<ab>cd')
   t.same(await poured(answer), ['end <ab>cd'], 'and is the body from then on')
-  await t.rejects(new Answer(200, {}, chunks('abc', 'def')).bytes(4), { code: 'REPLY_TOO_LARGE' })
+  await t.rejects(new FilteredReply(200, {}, chunks('abc', 'def')).bytes(4), {
+    code: 'REPLY_TOO_LARGE',
+  })
 })
 
-t.test('a body read half way aborts its source', async t => {
+t.test('reply body: a reader that stops midway aborts the source', async t => {
   const source = byHand()
-  const answer = new Answer(200, {}, undefined, source)
+  const answer = new FilteredReply(200, {}, undefined, source)
   const body = answer.body as AsyncIterable<Bytes>
   const reading = (async () => {
     for await (const chunk of body) return text(chunk)
@@ -197,9 +205,9 @@ t.test('a body read half way aborts its source', async t => {
   t.equal(source.aborted?.code, 'READER_LEFT')
 })
 
-t.test('a reader that does not read pauses the source', async t => {
+t.test('reply body: a reader that does not read pauses the source', async t => {
   const source = byHand()
-  const answer = new Answer(200, {}, undefined, source)
+  const answer = new FilteredReply(200, {}, undefined, source)
   const body = (answer.body as AsyncIterable<Bytes>)[Symbol.asyncIterator]()
   const first = body.next()
   await new Promise(setImmediate)
@@ -210,18 +218,18 @@ t.test('a reader that does not read pauses the source', async t => {
   t.notOk(source.paused, 'and reading on resumes it')
 })
 
-t.test('a cut before anyone poured comes out of the source', async t => {
+t.test('reply cut: before the body is started, the fault comes out of the source', async t => {
   const source = byHand()
-  const answer = new Answer(200, {}, undefined, source)
+  const answer = new FilteredReply(200, {}, undefined, source)
   answer.cut(cutFault)
   t.equal(source.aborted, cutFault)
-  const iterable = new Answer(200, {}, chunks('a'))
+  const iterable = new FilteredReply(200, {}, chunks('a'))
   iterable.cut(cutFault)
   t.same(await poured(iterable), ['fail CUT'])
 })
 
-t.test('a pipe hands over what it kept, in order, with its end', async t => {
-  const pipe = new Pipe({ told: undefined })
+t.test('pipe: passes buffered chunks on in order, with their end', async t => {
+  const pipe = new Pipe({ endFault: undefined })
   pipe.write(bytes('a'))
   pipe.end(bytes('b'))
   pipe.write(bytes('late'))

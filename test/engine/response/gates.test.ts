@@ -1,4 +1,4 @@
-/** The order of commits and bytes: the two gates of a reply, whoever fails first. */
+/** The order of commits and bytes: the two durable gates of a reply. */
 import t from 'tap'
 import type { Fault, Plugin, Stage, Statement } from '../../../engine/plugin.ts'
 import { type Core, plugin, startCore, startUpstream } from '../../helpers/core.ts'
@@ -93,7 +93,7 @@ const ask = async (core: Core, path: string, init: RequestInit = {}) => {
 }
 const plugins: Record<string, Plugin> = { errors: plugin(errorEvents), meter: plugin(meter) }
 
-t.test('plain: hold, then settlement, then the only byte', async t => {
+t.test('gates: a plain reply waits for hold and settlement before its only byte', async t => {
   const core = await startCore(t, plugins, routes(await upstreamOf(t)))
   const { status, headers, text } = await ask(core, '/plain')
   t.equal(status, 200)
@@ -117,17 +117,20 @@ t.test('plain: hold, then settlement, then the only byte', async t => {
   )
 })
 
-t.test('a stream: the first byte waits for the hold, the end for the settlement', async t => {
-  const core = await startCore(t, plugins, routes(await upstreamOf(t)))
-  core.store.delay = 30
-  const { text } = await ask(core, '/stream')
-  const { lines } = core.store
-  t.match(text, /data: \[DONE\]/)
-  t.ok(lines.indexOf('durable hold()') < lines.findIndex(line => line.startsWith('client')))
-  t.ok(lines.some(line => line.startsWith('durable settle')))
-})
+t.test(
+  'gates: a stream waits for the hold before its first byte, for the settlement before its end',
+  async t => {
+    const core = await startCore(t, plugins, routes(await upstreamOf(t)))
+    core.store.delay = 30
+    const { text } = await ask(core, '/stream')
+    const { lines } = core.store
+    t.match(text, /data: \[DONE\]/)
+    t.ok(lines.indexOf('durable hold()') < lines.findIndex(line => line.startsWith('client')))
+    t.ok(lines.some(line => line.startsWith('durable settle')))
+  },
+)
 
-t.test('an upstream that dies in mid-stream is an error event, settled first', async t => {
+t.test('gates: an upstream that fails midway is settled, then reported as an event', async t => {
   const core = await startCore(t, plugins, routes(await upstreamOf(t)))
   const { text } = await ask(core, '/dies')
   t.match(text, /"code":"TARGET_CUT"/)
@@ -136,15 +139,18 @@ t.test('an upstream that dies in mid-stream is an error event, settled first', a
   t.ok(settled >= 0 && settled < told)
 })
 
-t.test('a charge that cannot commit: 503 for a plain answer, an event for a stream', async t => {
-  const core = await startCore(t, plugins, routes(await upstreamOf(t)))
-  core.store.refuse = names => (names.includes('settle') ? broken : undefined)
-  t.equal((await ask(core, '/plain')).status, 503)
-  const { text } = await ask(core, '/stream')
-  t.match(text, /STORE_UNAVAILABLE/)
-})
+t.test(
+  'gates: a settlement that fails is a 503 for a plain reply, an event for a stream',
+  async t => {
+    const core = await startCore(t, plugins, routes(await upstreamOf(t)))
+    core.store.refuse = names => (names.includes('settle') ? broken : undefined)
+    t.equal((await ask(core, '/plain')).status, 503)
+    const { text } = await ask(core, '/stream')
+    t.match(text, /STORE_UNAVAILABLE/)
+  },
+)
 
-t.test('a hold that cannot commit aborts the upstream that is already open', async t => {
+t.test('gates: a hold that fails aborts the upstream that is open already', async t => {
   let closed: () => void = () => {}
   const aborted = new Promise<void>(resolve => {
     closed = resolve
@@ -161,7 +167,7 @@ t.test('a hold that cannot commit aborts the upstream that is already open', asy
   t.pass('the upstream saw its connection close')
 })
 
-t.test('retry is before the first byte only, and pays one hold', async t => {
+t.test('gates: retries happen before the first byte only, with one hold', async t => {
   const upstream = await upstreamOf(t)
   const core = await startCore(t, plugins, routes(upstream, { upstream: ['dead', 'a'] }))
   const { status } = await ask(core, '/plain')
@@ -171,14 +177,14 @@ t.test('retry is before the first byte only, and pays one hold', async t => {
   t.equal(cut.text.match(/data: 1\n/g)?.length, 1, 'not begun again')
 })
 
-t.test('a refusal of the last target comes through as it was', async t => {
+t.test('gates: the refusal of the last target is passed through', async t => {
   const core = await startCore(t, plugins, routes(await upstreamOf(t)))
   const { status, text } = await ask(core, '/bad')
   t.equal(status, 500)
   t.equal(text, 'no')
 })
 
-t.test('a client that leaves aborts the upstream and is settled', async t => {
+t.test('gates: a client that leaves aborts the upstream and is settled', async t => {
   const core = await startCore(t, plugins, routes(await upstreamOf(t)))
   const controller = new AbortController()
   const reply = await fetch(`${core.url}/endless`, {
@@ -192,7 +198,7 @@ t.test('a client that leaves aborts the upstream and is settled', async t => {
   t.ok(core.store.lines.some(line => line.startsWith('durable settle(cut')))
 })
 
-t.test('cut for want of money: one path, settled once, said as an event', async t => {
+t.test('gates: a cut for lack of money is settled once and reported as an event', async t => {
   const cutter: Stage = {
     async handle(exchange, next) {
       await next()
@@ -214,21 +220,24 @@ t.test('cut for want of money: one path, settled once, said as an event', async 
   t.equal(core.store.lines.filter(line => line.startsWith('begin settle')).length, 1)
 })
 
-t.test('a task: its intent joins the hold in one transaction, before the answer', async t => {
-  const task: Stage = {
-    answers: true,
-    async handle(exchange) {
-      exchange.writes.add(statement('intent'))
-      await exchange.writes.commit()
-      exchange.answer(200, { task_id: exchange.id })
-    },
-  }
-  const core = await startCore(
-    t,
-    { errors: plugin(errorEvents), meter: plugin(meter), task: plugin(task) },
-    { routes: [{ path: 'POST /plain' }] },
-  )
-  const { text } = await ask(core, '/plain')
-  t.match(text, /task_id/)
-  t.ok(core.store.lines.includes('durable hold() intent()'))
-})
+t.test(
+  "gates: a task's intent is written with the hold in one transaction, before the reply",
+  async t => {
+    const task: Stage = {
+      answers: true,
+      async handle(exchange) {
+        exchange.writes.add(statement('intent'))
+        await exchange.writes.commit()
+        exchange.answer(200, { task_id: exchange.id })
+      },
+    }
+    const core = await startCore(
+      t,
+      { errors: plugin(errorEvents), meter: plugin(meter), task: plugin(task) },
+      { routes: [{ path: 'POST /plain' }] },
+    )
+    const { text } = await ask(core, '/plain')
+    t.match(text, /task_id/)
+    t.ok(core.store.lines.includes('durable hold() intent()'))
+  },
+)

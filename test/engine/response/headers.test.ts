@@ -1,9 +1,9 @@
-/** Which heads are read, and which are refused for their head alone. */
+/** Request heads that are accepted, and heads that are refused. */
 import t from 'tap'
 import {
-  type HeadFacts,
+  checkHead,
   hasBody,
-  judgeHead,
+  type RequestHead,
   type RequestHeaders,
   readHead,
 } from '../../../engine/response/headers.ts'
@@ -11,7 +11,7 @@ import {
 const read = (...lines: readonly (readonly [string, string])[]): RequestHeaders =>
   readHead(lines.flat(), 100)
 
-t.test('a head is a record by lower-case name; what may repeat is joined', async t => {
+t.test('request head: a record by lower-case name; repeated values are joined', async t => {
   const headers = read(
     ['Host', 'x'],
     ['Accept', 'a'],
@@ -24,7 +24,7 @@ t.test('a head is a record by lower-case name; what may repeat is joined', async
   t.notOk('toString' in headers)
 })
 
-t.test('a second value that would change the meaning of the message is refused', async t => {
+t.test('request head: a second value of a single header is refused', async t => {
   for (const name of ['Host', 'Content-Length', 'Transfer-Encoding', 'Content-Type', 'Expect'])
     for (const [one, two] of [
       ['a', 'a'],
@@ -37,12 +37,12 @@ t.test('a second value that would change the meaning of the message is refused',
       )
 })
 
-t.test('names that every object has are refused, once is enough', async t => {
+t.test('request head: names of object members are refused', async t => {
   for (const name of ['__proto__', '__PROTO__', 'constructor', 'prototype', 'hasOwnProperty'])
     t.throws(() => read([name, '1']), { code: 'HEAD_MALFORMED', status: 400 }, name)
 })
 
-t.test('as many headers as the limit says, and not one more', async t => {
+t.test('request head: the limit of headers is exact', async t => {
   const lines = (count: number): string[] =>
     Array.from({ length: count }, (_, n) => [`x-${n}`, '1']).flat()
   t.equal(Object.keys(readHead(lines(100), 100)).length, 100)
@@ -58,7 +58,7 @@ t.test('as many headers as the limit says, and not one more', async t => {
   )
 })
 
-const facts = (more: Partial<HeadFacts>, headers: RequestHeaders = {}): HeadFacts => ({
+const facts = (more: Partial<RequestHead>, headers: RequestHeaders = {}): RequestHead => ({
   method: 'POST',
   target: '/',
   version: '1.1',
@@ -67,9 +67,9 @@ const facts = (more: Partial<HeadFacts>, headers: RequestHeaders = {}): HeadFact
   headers: { host: 'api.test', ...headers },
 })
 
-t.test('heads that are what they should be', async t => {
+t.test('request head: valid heads are accepted', async t => {
   const hosts = ['a', 'a.b:80', '127.0.0.1:8080', '[::1]', '[::1]:80', 'a_b.test', 'A-1.test:65535']
-  for (const host of hosts) t.doesNotThrow(() => judgeHead(facts({}, { host })), host)
+  for (const host of hosts) t.doesNotThrow(() => checkHead(facts({}, { host })), host)
   for (const good of [
     facts({ method: 'GET' }),
     facts({ method: 'GET' }, { 'content-length': '0' }),
@@ -79,15 +79,15 @@ t.test('heads that are what they should be', async t => {
     facts({ target: `/${'x'.repeat(99)}` }),
     facts({ version: '1.0' }),
   ])
-    t.doesNotThrow(() => judgeHead(good))
+    t.doesNotThrow(() => checkHead(good))
   t.doesNotThrow(
-    () => judgeHead({ ...facts({ version: '1.0' }), headers: {} }),
+    () => checkHead({ ...facts({ version: '1.0' }), headers: {} }),
     'HTTP/1.0 knew no Host',
   )
 })
 
-t.test('heads that could mean two things are refused', async t => {
-  const bad: Readonly<Record<string, readonly [HeadFacts, string, number]>> = {
+t.test('request head: ambiguous heads are refused', async t => {
+  const bad: Readonly<Record<string, readonly [RequestHead, string, number]>> = {
     'a long target': [facts({ target: `/${'x'.repeat(100)}` }), 'URL_TOO_LONG', 414],
     'HTTP/0.9': [facts({ version: '0.9' }), 'HEAD_MALFORMED', 400],
     'HTTP/2.0': [facts({ version: '2.0' }), 'HEAD_MALFORMED', 400],
@@ -122,7 +122,7 @@ t.test('heads that could mean two things are refused', async t => {
     ],
   }
   for (const [what, [head, code, status]] of Object.entries(bad))
-    t.throws(() => judgeHead(head), { code, status }, what)
+    t.throws(() => checkHead(head), { code, status }, what)
   const hosts = [
     '',
     ' ',
@@ -139,10 +139,10 @@ t.test('heads that could mean two things are refused', async t => {
     'é',
   ]
   for (const host of hosts)
-    t.throws(() => judgeHead(facts({}, { host })), { code: 'HEAD_MALFORMED' }, `host "${host}"`)
+    t.throws(() => checkHead(facts({}, { host })), { code: 'HEAD_MALFORMED' }, `host "${host}"`)
 })
 
-t.test('whether there is a body is told by the head alone', async t => {
+t.test('request head: decides whether there is a body', async t => {
   t.equal(hasBody({}), false)
   t.equal(hasBody({ 'content-length': '0' }), false)
   t.equal(hasBody({ 'content-length': '1' }), true)

@@ -1,4 +1,4 @@
-/** Connections that must not go on: nothing behind a refusal is served, and the refusal is read. */
+/** Closing connections: nothing behind a refusal is served, and the client can read the refusal. */
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { plugin, startCore } from '../../helpers/core.ts'
@@ -77,7 +77,7 @@ const MALFORMED: Readonly<Record<string, readonly [bytes: string, status: number
     'a tunnel': ['CONNECT x:443 HTTP/1.1\r\nhost: x\r\n\r\n', 405, /CONNECT_REFUSED/],
   }
 for (const [what, [bytes, status, code]] of Object.entries(MALFORMED))
-  t.test(`${what}: told so, and the connection ends`, async t => {
+  t.test(`lingering close, ${what}: refused with a response, and the connection ends`, async t => {
     const { client, served, core } = await arrange(t)
     await client.send(bytes + GET)
     const [reply, ...more] = await all(client)
@@ -93,7 +93,7 @@ for (const [what, [bytes, status, code]] of Object.entries(MALFORMED))
     while (core.server.open > 0) await new Promise(resolve => setImmediate(resolve))
   })
 
-t.test('what stands behind a refused head is not served', async t => {
+t.test('lingering close: requests behind a refused head are not served', async t => {
   const { client, served } = await arrange(t)
   await client.send(`GET /a%2fb HTTP/1.1\r\nhost: x\r\n\r\n${GET}${GET}`)
   const list = await all(client)
@@ -102,7 +102,7 @@ t.test('what stands behind a refused head is not served', async t => {
   t.same(served, [])
 })
 
-t.test('malformed bytes behind a refused head are not answered as well', async t => {
+t.test('malformed bytes: behind a refused head they get no second response', async t => {
   const { core, client } = await arrange(t)
   const seen = once(core.server.http, 'clientError')
   await client.send('GET /a%2fb HTTP/1.1\r\nhost: x\r\n\r\nnonsense\r\n\r\n')
@@ -110,7 +110,7 @@ t.test('malformed bytes behind a refused head are not answered as well', async t
   t.equal((await all(client)).length, 1)
 })
 
-t.test('malformed bytes behind a good request: its reply comes, and is the last', async t => {
+t.test('malformed bytes: behind a good request its reply is sent, and is the last', async t => {
   const { core, client, served, go, asked } = await arrange(t)
   await client.send('GET /slow HTTP/1.1\r\nhost: x\r\n\r\n')
   await asked
@@ -124,7 +124,7 @@ t.test('malformed bytes behind a good request: its reply comes, and is the last'
   t.same(served, ['/slow'])
 })
 
-t.test('malformed bytes behind a stream: not one of ours lands in the middle of it', async t => {
+t.test('malformed bytes: behind a stream no bytes are written into it', async t => {
   const { core, client, go, asked } = await arrange(t)
   await client.send('GET /stream HTTP/1.1\r\nhost: x\r\n\r\n')
   await asked
@@ -138,7 +138,7 @@ t.test('malformed bytes behind a stream: not one of ours lands in the middle of 
   t.match(replies(client.text()), [{ body: /^first (second last)?/ }])
 })
 
-t.test('malformed bytes within a body that is read: the request is refused', async t => {
+t.test('malformed bytes: within a body that is read the request is refused', async t => {
   const { client } = await arrange(t)
   await client.send('POST /body HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n')
   await client.until(received => replies(received).some(({ whole }) => whole))
@@ -146,7 +146,7 @@ t.test('malformed bytes within a body that is read: the request is refused', asy
   t.match(replies(client.text()), [{ status: 400, headers: { connection: 'close' } }])
 })
 
-t.test('a client that is still sending when it is refused can read why', async t => {
+t.test('lingering close: a client that is still sending can read its refusal', async t => {
   const { client, core } = await arrange(t)
   const size = 4_000_000
   await client.send(`POST /body HTTP/1.1\r\nhost: x\r\ncontent-length: ${size}\r\n\r\n`)
@@ -158,7 +158,7 @@ t.test('a client that is still sending when it is refused can read why', async t
   while (core.server.open > 0) await new Promise(resolve => setImmediate(resolve))
 })
 
-t.test('also one whose body is taken as it comes', async t => {
+t.test('lingering close: also a client whose body is streamed', async t => {
   const { client, core } = await arrange(t)
   const chunk = `800\r\n${'x'.repeat(0x800)}\r\n`
   await client.send('POST /upload HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n')
@@ -169,7 +169,7 @@ t.test('also one whose body is taken as it comes', async t => {
   while (core.server.open > 0) await new Promise(resolve => setImmediate(resolve))
 })
 
-t.test('who is silent in the middle of a head or a body is left', async t => {
+t.test('timeouts: a client that stops within a head or a body is dropped', async t => {
   const post = (path: string, length: number): string =>
     `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-length: ${length}\r\n\r\nhalf`
   const sent = async (bytes: string) => {
@@ -190,7 +190,7 @@ t.test('who is silent in the middle of a head or a body is left', async t => {
   t.match(unread, { status: 200, body: 'served /unread', whole: true })
 })
 
-t.test('a reset while nobody is served is nothing', async t => {
+t.test('malformed bytes: a reset of an idle connection is ignored', async t => {
   const { client, core, served } = await arrange(t)
   await client.send('GET /plain HTTP/1.1\r\nho')
   client.reset()

@@ -1,4 +1,5 @@
-/** `: ping` comments on a route that wants them: to who asked for a stream, until its first byte. */
+/** `: ping` comments on a route with pings: for clients that ask for a stream, until its first
+ *  byte. */
 import t, { type Test } from 'tap'
 import type { Stage } from '../../../engine/plugin.ts'
 import { plugin, startCore, startUpstream } from '../../helpers/core.ts'
@@ -67,7 +68,7 @@ const arrange = async (t: Test) => {
 const ANY = 'accept: */*'
 const EVENTS = 'accept: text/event-stream'
 
-t.test('who asks for a stream, in the body or by `accept`, hears that it stands', async t => {
+t.test('pings: sent to clients that ask for a stream, in the body or by `accept`', async t => {
   const { ask } = await arrange(t)
   for (const [body, accept] of [
     ['{"stream":true}', ANY],
@@ -79,7 +80,7 @@ t.test('who asks for a stream, in the body or by `accept`, hears that it stands'
   }
 })
 
-t.test('nobody else does', async t => {
+t.test('pings: sent to no other client', async t => {
   const { ask } = await arrange(t)
   for (const body of ['{}', '{"stream":"true"}', '[true]', 'null', 'no JSON'])
     t.equal((await ask('/pings', body, ANY, 200))?.body, 'data: 1\n\ndata: 2\n\n', body)
@@ -90,7 +91,7 @@ t.test('nobody else does', async t => {
   )
 })
 
-t.test('a refusal behind a ping is an event: the head is out', async t => {
+t.test('pings: a refusal behind a ping is an event', async t => {
   const { ask } = await arrange(t)
   const reply = await ask('/pings', '{"stream":true}', ANY, 503)
   t.equal(reply?.status, 200)

@@ -1,4 +1,4 @@
-/** The engine's own plain answer to a fault, where no plugin renders it. */
+/** The engine's plain JSON refusal, where no plugin renders a fault. */
 import t from 'tap'
 import { plainRefusal } from '../../../engine/response/refusal.ts'
 
@@ -7,7 +7,7 @@ const said = (thrown: Parameters<typeof plainRefusal>[0]) => {
   return { status, headers, body: JSON.parse(Buffer.from(body).toString()) as unknown }
 }
 
-t.test('code, message and the id to ask for', async t => {
+t.test('plain refusal: has code, message and request id', async t => {
   const fault = { code: 'BUSY', message: 'Busy.', status: 503, expose: true }
   t.same(said({ ...fault, headers: { 'retry-after': '1' } }), {
     status: 503,
@@ -16,7 +16,7 @@ t.test('code, message and the id to ask for', async t => {
   })
 })
 
-t.test('what is not for the client is not said', async t => {
+t.test('plain refusal: a hidden fault shows no message', async t => {
   const fault = { code: 'STAGE_THREW', message: 'a secret', status: 500, expose: false }
   t.match(said(fault).body, { error: { code: 'STAGE_THREW', message: 'Internal error.' } })
   const { status, body } = said(new Error('a secret') as unknown as typeof fault)

@@ -1,4 +1,4 @@
-/** A reply on its way out: its head, its length, and what a broken one looks like. */
+/** Writing a reply: its head, its length, and what a broken one looks like. */
 import type { ServerResponse } from 'node:http'
 import t from 'tap'
 import type { Exchange, Stage } from '../../../engine/plugin.ts'
@@ -48,7 +48,7 @@ const answering = (...given: Parameters<Exchange['answer']>) => ({
   },
 })
 
-t.test('bytes have a length, a stream has chunks', async t => {
+t.test('response writer: bytes have a length, a stream has chunks', async t => {
   const core = await arrange(t, answering(201, Buffer.from('made'), { 'x-own': 'a' }))
   const { list } = await exchange(core, GET('GET'))
   t.match(list, [{ status: 201, body: 'made', headers: { 'content-length': '4', 'x-own': 'a' } }])
@@ -63,7 +63,7 @@ t.test('bytes have a length, a stream has chunks', async t => {
   t.match(streamed.list, [{ body: 'ab', whole: true, headers: { 'transfer-encoding': 'chunked' } }])
 })
 
-t.test('a stream whose first byte is far away shows its head', async t => {
+t.test('response writer: the head of a stream is sent before a late first byte', async t => {
   let last = (): void => {}
   const core = await arrange(t, {}, (_, response) => {
     response.writeHead(200, { 'x-own': 'a' }).flushHeaders()
@@ -79,7 +79,7 @@ t.test('a stream whose first byte is far away shows its head', async t => {
 })
 
 t.test(
-  'the head of JSON waits for its body: what dies before its first byte is a refusal',
+  'response writer: the head of JSON waits for its body, so that an early failure is a refusal',
   async t => {
     const core = await arrange(t, {}, (_, response) => {
       response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders()
@@ -91,7 +91,7 @@ t.test(
   },
 )
 
-t.test('every byte there is, in a short reply and in a long one', async t => {
+t.test('response writer: short and long replies have every byte', async t => {
   for (const size of [0, 1, 255, 65_535, 65_536, 65_537, 200_000]) {
     const bytes = Buffer.from(Array.from({ length: size }, (_, n) => n % 256))
     const core = await arrange(t, answering(200, bytes))
@@ -101,7 +101,7 @@ t.test('every byte there is, in a short reply and in a long one', async t => {
   }
 })
 
-t.test('HEAD has the head of GET, and no body', async t => {
+t.test('response writer: HEAD has the head of GET, and no body', async t => {
   const core = await arrange(t, {}, (incoming, response) => {
     response.setHeader('content-length', '5')
     response.end(incoming.method === 'HEAD' ? undefined : 'hello')
@@ -113,7 +113,7 @@ t.test('HEAD has the head of GET, and no body', async t => {
   t.match(await heads(own, GET('HEAD'), 1), /content-length: 5\r\n/)
 })
 
-t.test('HEAD of a stream that a stage answers', async t => {
+t.test('response writer: HEAD of a stream that a stage answers has no body', async t => {
   const stream = async function* () {
     for (let n = 0; n < 3; n++) yield Buffer.from('abc')
   }
@@ -123,7 +123,7 @@ t.test('HEAD of a stream that a stage answers', async t => {
   t.notMatch(await heads(core, GET('HEAD') + GET('HEAD'), 2), /abc/)
 })
 
-t.test('204 and 304 have neither body nor length', async t => {
+t.test('response writer: 204 and 304 have neither body nor length', async t => {
   for (const status of [204, 304]) {
     const core = await arrange(t, answering(status, Buffer.from('nothing')))
     const { received, list } = await exchange(core, GET('GET') + GET('GET'), 2)
@@ -132,7 +132,7 @@ t.test('204 and 304 have neither body nor length', async t => {
   }
 })
 
-t.test('what a stage says of the connection is not said', async t => {
+t.test("response writer: a stage's Connection header is not sent", async t => {
   const core = await arrange(
     t,
     answering(200, Buffer.from('a'), { connection: 'upgrade', 'content-length': '99' }),
@@ -163,42 +163,36 @@ const tenBytes = (response: ServerResponse): void => {
   setTimeout(() => response.end('56789'), 5)
 }
 
-t.test(
-  'a filter that makes a reply longer than its head said: not one byte of it is sent on',
-  async t => {
-    const core = await arrange(t, times(3), (_, response) => tenBytes(response))
-    const { received, over, list } = await exchange(core, GET('GET') + GET('GET'), 2)
-    t.ok(over, 'the connection is destroyed')
-    t.ok(list.length <= 1, 'and no second reply')
-    t.notMatch(received, /(01234){3}/)
-  },
-)
+t.test('response writer: bytes beyond the announced length are not sent', async t => {
+  const core = await arrange(t, times(3), (_, response) => tenBytes(response))
+  const { received, over, list } = await exchange(core, GET('GET') + GET('GET'), 2)
+  t.ok(over, 'the connection is destroyed')
+  t.ok(list.length <= 1, 'and no second reply')
+  t.notMatch(received, /(01234){3}/)
+})
+
+t.test('response writer: a reply shorter than announced destroys the connection', async t => {
+  const core = await arrange(t, times(0), (_, response) => tenBytes(response))
+  const empty = await exchange(core, GET('GET'))
+  t.match(
+    empty.list,
+    [{ whole: true, body: '', headers: { 'content-length': '0' } }],
+    'unless its head can still say so',
+  )
+  const half: Stage = {
+    async handle(each, next) {
+      await next()
+      each.reply.through({ end: (_, out) => out.end() })
+    },
+  }
+  const shorter = await arrange(t, half, (_, response) => tenBytes(response))
+  const { over, list } = await exchange(shorter, GET('GET'))
+  t.ok(over)
+  t.match(list, [{ whole: false, body: '01234' }])
+})
 
 t.test(
-  'a filter that makes it shorter: the connection is destroyed, it must not look complete',
-  async t => {
-    const core = await arrange(t, times(0), (_, response) => tenBytes(response))
-    const empty = await exchange(core, GET('GET'))
-    t.match(
-      empty.list,
-      [{ whole: true, body: '', headers: { 'content-length': '0' } }],
-      'unless its head can still say so',
-    )
-    const half: Stage = {
-      async handle(each, next) {
-        await next()
-        each.reply.through({ end: (_, out) => out.end() })
-      },
-    }
-    const shorter = await arrange(t, half, (_, response) => tenBytes(response))
-    const { over, list } = await exchange(shorter, GET('GET'))
-    t.ok(over)
-    t.match(list, [{ whole: false, body: '01234' }])
-  },
-)
-
-t.test(
-  'an upstream that dies: an event in a stream of events, else a connection cut short',
+  'response writer: a failed upstream is an event of a stream, else the connection is cut',
   async t => {
     const events: Stage = {
       fail: ({ code, status }) => ({

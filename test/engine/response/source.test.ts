@@ -1,8 +1,8 @@
-/** Where a body comes from: an iterable made to push, and a source that is pulled. */
+/** Sources of a body: an iterable that pushes, and a pipe that is pulled. */
 import t from 'tap'
 import type { Bytes, Fault } from '../../../engine/plugin.ts'
-import { Answer } from '../../../engine/response/filters.ts'
-import { fromIterable, OPEN, Pipe, type Source } from '../../../engine/response/source.ts'
+import { FilteredReply } from '../../../engine/response/filters.ts'
+import { fromIterable, Pipe, type Source, UNCONTROLLED } from '../../../engine/response/source.ts'
 
 const CUT: Fault = { code: 'CUT', message: 'cut', status: 402, expose: true }
 const bytes = (text: string): Bytes => Buffer.from(text)
@@ -52,7 +52,7 @@ const fed = () => {
   }
 }
 
-t.test('an iterable keeps its last chunk back as the tail', async t => {
+t.test('iterable source: holds its last chunk back as the tail', async t => {
   const { body, chunk, end } = fed()
   const log = started(fromIterable(body))
   chunk('a')
@@ -69,7 +69,7 @@ t.test('an iterable keeps its last chunk back as the tail', async t => {
   t.same(nothing, ['end '])
 })
 
-t.test('an iterable that is paused is not asked for more', async t => {
+t.test('iterable source: a paused one is not read', async t => {
   const { body, chunk, end, asked } = fed()
   const source = fromIterable(body)
   const log = started(source)
@@ -88,7 +88,7 @@ t.test('an iterable that is paused is not asked for more', async t => {
   t.same(log, ['a', 'b', 'end c'])
 })
 
-t.test('an iterable that is cut says so at once, and says nothing more', async t => {
+t.test('iterable source: a cut is reported at once, and nothing behind it', async t => {
   const { body, chunk, returned } = fed()
   const source = fromIterable(body)
   const log = started(source)
@@ -104,7 +104,7 @@ t.test('an iterable that is cut says so at once, and says nothing more', async t
   t.equal(returned(), 1, 'and it is told to stop')
 })
 
-t.test('one that is cut while it is paused stops, too', async t => {
+t.test('iterable source: a cut while it is paused stops it', async t => {
   const { body, chunk, returned } = fed()
   const source = fromIterable(body)
   const log = started(source)
@@ -118,7 +118,7 @@ t.test('one that is cut while it is paused stops, too', async t => {
   t.equal(returned(), 1)
 })
 
-t.test('one that is cut before anybody reads it is never read', async t => {
+t.test('iterable source: one that is cut before its start is never read', async t => {
   const { body, asked } = fed()
   const source = fromIterable(body)
   source.abort(CUT)
@@ -126,7 +126,7 @@ t.test('one that is cut before anybody reads it is never read', async t => {
   t.equal(asked(), 0)
 })
 
-t.test('an iterable that throws is a fault, whatever it throws', async t => {
+t.test('iterable source: any thrown value is a fault', async t => {
   const throwing = async function* (thrown: unknown): AsyncGenerator<Bytes> {
     yield bytes('a')
     throw thrown
@@ -142,9 +142,9 @@ t.test('an iterable that throws is a fault, whatever it throws', async t => {
   }
 })
 
-t.test('a body that dies while it is pulled throws its fault to the reader', async t => {
-  const pipe = new Pipe({ told: undefined })
-  const answer = new Answer(200, {}, undefined, pipe)
+t.test('pipe: a body that fails while it is pulled throws its fault', async t => {
+  const pipe = new Pipe({ endFault: undefined })
+  const answer = new FilteredReply(200, {}, undefined, pipe)
   const seen: string[] = []
   pipe.write(bytes('a'))
   setImmediate(() => pipe.fail(CUT))
@@ -155,9 +155,9 @@ t.test('a body that dies while it is pulled throws its fault to the reader', asy
   t.same(seen, ['a'])
 })
 
-t.test('a valve that is always open does nothing', async t => {
+t.test('uncontrolled flow: pause and resume do nothing', async t => {
   t.doesNotThrow(() => {
-    OPEN.pause()
-    OPEN.resume()
+    UNCONTROLLED.pause()
+    UNCONTROLLED.resume()
   })
 })

@@ -1,4 +1,5 @@
-/** What outlives a reload: made once, handed from version to version, closed when the last user let go. */
+/** Resources that outlive a reload: created once, passed from version to version, closed at the
+ *  last release. */
 import t from 'tap'
 import { Shared } from '../../../engine/snapshot/shared-resources.ts'
 
@@ -19,7 +20,7 @@ const pool =
     },
   })
 
-t.test('one of a key and version, however many use it', async t => {
+t.test('shared resources: one per key and version, however many users', async t => {
   const shared = new Shared()
   const one = shared.acquire('pool', '1', pool('a'))
   const two = shared.acquire('pool', '1', pool('b'))
@@ -30,7 +31,7 @@ t.test('one of a key and version, however many use it', async t => {
   t.equal(shared.size, 2)
 })
 
-t.test('it is closed when the last one let go, and made anew for the next', async t => {
+t.test('shared resources: closed at the last release, created again for the next user', async t => {
   const shared = new Shared()
   const one = shared.acquire('pool', '1', pool('a'))
   const two = shared.acquire('pool', '1', pool('a'))
@@ -43,7 +44,7 @@ t.test('it is closed when the last one let go, and made anew for the next', asyn
   t.match(next.value, { name: 'b', before: undefined })
 })
 
-t.test('another version is given the old one to take its state over', async t => {
+t.test('shared resources: another version gets the old value to take its state over', async t => {
   const shared = new Shared()
   const old = shared.acquire('pool', '1', pool('a'))
   const young = shared.acquire('pool', '2', pool('b'))
@@ -55,18 +56,21 @@ t.test('another version is given the old one to take its state over', async t =>
   t.equal(shared.size, 1)
 })
 
-t.test('an old version that lives longer than the new one does not take its place', async t => {
-  const shared = new Shared()
-  const old = shared.acquire('pool', '1', pool('a'))
-  const young = shared.acquire('pool', '2', pool('b'))
-  young.release()
-  t.equal(young.value.closed, 1)
-  t.equal(shared.size, 0)
-  old.release()
-  t.equal(old.value.closed, 1)
-})
+t.test(
+  'shared resources: an older version that outlives a newer one does not replace it',
+  async t => {
+    const shared = new Shared()
+    const old = shared.acquire('pool', '1', pool('a'))
+    const young = shared.acquire('pool', '2', pool('b'))
+    young.release()
+    t.equal(young.value.closed, 1)
+    t.equal(shared.size, 0)
+    old.release()
+    t.equal(old.value.closed, 1)
+  },
+)
 
-t.test('one that cannot be made leaves what was there', async t => {
+t.test('shared resources: a version that cannot be created leaves the old one', async t => {
   const shared = new Shared()
   const old = shared.acquire('pool', '1', pool('a'))
   const broken = (): Pool => {
@@ -78,7 +82,7 @@ t.test('one that cannot be made leaves what was there', async t => {
   t.equal(shared.size, 1)
 })
 
-t.test('closing may fail, at once or later: nobody uses it any more', async t => {
+t.test('shared resources: a close that fails, at once or later, is ignored', async t => {
   const shared = new Shared()
   const failing = [
     { close: () => Promise.reject(new Error('later')) },
@@ -95,7 +99,7 @@ t.test('closing may fail, at once or later: nobody uses it any more', async t =>
   t.equal(shared.size, 0)
 })
 
-t.test('what was let go of can be waited for', async t => {
+t.test('shared resources: waiting for closed resources includes all released ones', async t => {
   const shared = new Shared()
   const late = Promise.withResolvers<void>()
   shared.acquire('slow', '1', () => ({ close: () => late.promise })).release()

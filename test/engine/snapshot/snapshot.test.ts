@@ -1,4 +1,4 @@
-/** The compiled gateway: found by every request, kept while one runs in it, let go after the last. */
+/** The compiled configuration: requests retain it, and it is released after the last. */
 import t from 'tap'
 import type { Host, Plugin } from '../../../engine/plugin.ts'
 import type { Snapshot } from '../../../engine/snapshot/snapshot.ts'
@@ -12,7 +12,7 @@ const routed = (...paths: readonly string[]): Promise<Snapshot> =>
     { upstreams: UP, routes: paths.map(path => ({ path, name: `n ${path}`, upstream: 'up' })) },
   )
 
-t.test('its routes by method, by path, by name', async t => {
+t.test('snapshot: finds routes by method, path and name', async t => {
   const snapshot = await routed('GET|HEAD /v1/a', 'POST /v1/{id}', 'WS /v1/realtime')
   t.equal(snapshot.find('HEAD', '/v1/a')?.value.route.name, 'n GET|HEAD /v1/a')
   t.equal(snapshot.exact('GET', '/v1/a')?.value, snapshot.find('GET', '/v1/a')?.value)
@@ -25,7 +25,7 @@ t.test('its routes by method, by path, by name', async t => {
   t.match(snapshot, { version: 3, hash: 'h3', settings: { listen: '127.0.0.1:8080' } })
 })
 
-t.test('WebSocket routes are apart', async t => {
+t.test('snapshot: WebSocket routes are separate', async t => {
   const snapshot = await routed('POST /v1/x', 'WS /v1/realtime', 'WS /ws/{id}')
   t.equal(snapshot.findWebSocket('/v1/realtime')?.value.route.method, 'WS')
   t.same(snapshot.findWebSocket('/ws/7')?.params, { id: '7' })
@@ -36,7 +36,7 @@ t.test('WebSocket routes are apart', async t => {
   t.equal((await routed()).nearest('/'), undefined)
 })
 
-t.test('it is released when it retires and the last user has let go, once', async t => {
+t.test('snapshot: released once, when it is retired and its last user released it', async t => {
   const resources = freshResources()
   const snapshot = await compiled(
     {},
@@ -62,7 +62,7 @@ t.test('it is released when it retires and the last user has let go, once', asyn
   t.equal(resources.shared.size, 0, 'and using it late changes nothing')
 })
 
-t.test('users who let go before it retires do not end it', async t => {
+t.test('snapshot: releases before it retires do not end it', async t => {
   const resources = freshResources()
   const routes = [{ path: 'GET /', upstream: 'up' }]
   const snapshot = await compiled({}, { upstreams: UP, routes }, resources)
@@ -93,7 +93,7 @@ const counting = (version: string, closed: string[]): Plugin => ({
 })
 
 t.test(
-  'an open stream keeps the snapshot it began with, while new requests get the new',
+  'snapshot: an open stream keeps its snapshot while new requests get the new one',
   async t => {
     const feed = Promise.withResolvers<void>()
     const upstream = await startUpstream(t, (incoming, response) => {
@@ -126,7 +126,7 @@ t.test(
   },
 )
 
-t.test('an upstream that is gone from the configuration serves who is still on it', async t => {
+t.test('snapshot: an upstream removed by a reload serves open requests', async t => {
   const feed = Promise.withResolvers<void>()
   const upstream = await startUpstream(t, (_, response) => {
     response.write('first ')
@@ -148,7 +148,7 @@ t.test('an upstream that is gone from the configuration serves who is still on i
   t.pass('and its connections are closed after them')
 })
 
-t.test('jobs of a snapshot end with it', async t => {
+t.test('snapshot: its jobs end with it', async t => {
   const log: string[] = []
   const resources = freshResources({
     jobs: {

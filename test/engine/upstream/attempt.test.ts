@@ -1,4 +1,4 @@
-/** What leaves for an upstream: a list of its own, signed, traced, at its own path. */
+/** The request of an attempt: allowed headers, signed, traced, at its own path. */
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import type { Document, Stage } from '../../../engine/plugin.ts'
@@ -32,14 +32,14 @@ const arrange = async (
     (await (await fetch(core.url + path, init)).json()) as Seen
 }
 
-t.test('the path at its base, with the query as it came', async t => {
+t.test('attempt: path joined to the base, query unchanged', async t => {
   const ask = await arrange(t)
   t.match(await ask('/v1/a%20b?x=1&x=%2f'), { method: 'GET', url: '/base/v1/a%20b?x=1&x=%2f' })
   const rewritten = await arrange(t, {}, { rewrite: '/other/{id}' })
   t.match(await rewritten('/v1/a%20b?x=1'), { url: '/base/v1/other/a%20b?x=1' })
 })
 
-t.test('our credential, and none of the client’s', async t => {
+t.test("attempt: carries the upstream's credential and none of the client's", async t => {
   const headers = {
     authorization: 'Bearer client',
     'x-api-key': 'client',
@@ -60,7 +60,7 @@ t.test('our credential, and none of the client’s', async t => {
 })
 
 t.test(
-  'a header that a plugin names as a credential: to no upstream that passes it on',
+  'attempt: a header that a plugin names as a credential reaches no upstream that passes it on',
   async t => {
     const headers = { 'x-secret': 'client', 'x-other': 'client' }
     const pass = { headers: { pass: ['x-secret', 'x-*'] } }
@@ -72,7 +72,7 @@ t.test(
   },
 )
 
-t.test('what the operator sets is said, whatever client or stage say', async t => {
+t.test('attempt: headers that the operator sets win over client and stages', async t => {
   const stage: Stage = {
     async forward(attempt, next) {
       attempt.request.headers['x-both'] = 'stage'
@@ -97,7 +97,7 @@ t.test('what the operator sets is said, whatever client or stage say', async t =
   })
 })
 
-t.test('one request id and one trace, up and down', async t => {
+t.test('attempt: one request id and trace in both directions', async t => {
   const ask = await arrange(t)
   const trace = '0af7651916cd43dd8448eb211c80319c'
   const seen = await ask('/v1/x', {
@@ -114,7 +114,7 @@ t.test('one request id and one trace, up and down', async t => {
   }
 })
 
-t.test('a body that is JSON with its length, any other as it comes', async t => {
+t.test('attempt: JSON has its length, other bodies are sent as they came', async t => {
   const ask = await arrange(t)
   const json = { method: 'POST', body: '{"a":1}', headers: { 'content-type': 'application/json' } }
   t.match(await ask('/v1/x', json), {
@@ -138,7 +138,7 @@ t.test('a body that is JSON with its length, any other as it comes', async t => 
   t.match(await ask('/v1/x', { method: 'DELETE' }), { method: 'DELETE', body: '' })
 })
 
-t.test('a body that came compressed goes up plain, and says so', async t => {
+t.test('attempt: a compressed body is sent inflated', async t => {
   const ask = await arrange(
     t,
     { headers: { pass: ['content-*'] } },
@@ -152,7 +152,7 @@ t.test('a body that came compressed goes up plain, and says so', async t => {
   }
 })
 
-t.test('a stage may change all of it for one attempt', async t => {
+t.test('attempt: a stage may change the request for one attempt', async t => {
   const stage: Stage = {
     async forward({ request }, next) {
       request.method = 'POST'

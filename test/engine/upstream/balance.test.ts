@@ -1,6 +1,6 @@
-/** Which of several targets an attempt goes to; time and load come in. */
+/** Which of several targets an attempt picks. Times and loads are arguments. */
 import t from 'tap'
-import { type Balance, pick, type Turns } from '../../../engine/upstream/balance.ts'
+import { type Balance, type PickState, pick } from '../../../engine/upstream/balance.ts'
 import type { Candidate } from '../../../engine/upstream/candidate.ts'
 import { Health } from '../../../engine/upstream/health.ts'
 
@@ -23,7 +23,7 @@ const picks = (
   candidates: readonly Candidate[],
   balance: Balance,
   count: number,
-  turns: Turns = { count: 0 },
+  turns: PickState = { count: 0 },
 ): string[] =>
   Array.from(
     { length: count },
@@ -32,23 +32,23 @@ const picks = (
 const tally = (names: readonly string[], name: string): number =>
   names.filter(each => each === name).length
 
-t.test('first: the first that is fit', async t => {
+t.test('balance first: picks the first available candidate', async t => {
   const [a, b, c] = crowd(['a'], ['b'], ['c']) as [Candidate, Candidate, Candidate]
   t.same(picks([a, b, c], 'first', 3), ['a', 'a', 'a'])
-  a.origin.health.failed(NOW, RULES)
+  a.origin.health.recordFailure(NOW, RULES)
   t.same(picks([a, b, c], 'first', 2), ['b', 'b'])
   t.equal(pick([a, b, c], new Set([b]), 'first', { count: 0 }, NOW), c, 'not one already tried')
 })
 
-t.test('round robin: each in turn, and in turn of those that are fit', async t => {
+t.test('balance round-robin: picks available candidates in turn', async t => {
   const candidates = crowd(['a'], ['b'], ['c'])
   const turns = { count: 0 }
   t.same(picks(candidates, 'round-robin', 7, turns).join(''), 'abcabca')
-  candidates[1]?.origin.health.failed(NOW, RULES)
+  candidates[1]?.origin.health.recordFailure(NOW, RULES)
   t.equal(tally(picks(candidates, 'round-robin', 10, turns), 'b'), 0)
 })
 
-t.test('weighted: every beginning of a long row is shared as the weights say', async t => {
+t.test('balance weighted: any number of first picks follows the weights', async t => {
   for (const weights of [
     [3, 1],
     [1, 1],
@@ -72,7 +72,7 @@ t.test('weighted: every beginning of a long row is shared as the weights say', a
 })
 
 t.test(
-  'weighted: a weight is 1 unless said, and 0 is never picked while another is fit',
+  'balance weighted: the default weight is 1, and 0 is not picked while another is available',
   async t => {
     const plain = tally(picks(crowd(['a'], ['b']), 'weighted', 100), 'a')
     t.ok(plain >= 49 && plain <= 51, `${plain} of a hundred`)
@@ -85,7 +85,7 @@ t.test(
   },
 )
 
-t.test('least busy: the fewest requests under way for its weight', async t => {
+t.test('balance least-busy: picks the fewest requests under way by weight', async t => {
   t.same(picks(crowd(['a', 1, 5], ['b', 1, 2], ['c', 1, 9]), 'least-busy', 1), ['b'])
   t.same(picks(crowd(['a', 1, 5], ['b', 4, 8]), 'least-busy', 1), ['b'], '8 of 4 is less than 5')
   t.same(picks(crowd(['a'], ['b']), 'least-busy', 1), ['a'], 'the first of equals')
@@ -101,22 +101,22 @@ t.test('least busy: the fewest requests under way for its weight', async t => {
   )
 })
 
-t.test('never nobody: of those that are all unfit, the one due soonest', async t => {
+t.test('balance: of unavailable candidates picks the one available soonest', async t => {
   for (const balance of ['first', 'round-robin', 'weighted', 'least-busy'] as const) {
     const candidates = crowd(['a'], ['b'], ['c'])
     const [a, b, c] = candidates
-    a?.origin.health.failed(NOW, { failures: 1, eject: 900 })
-    b?.origin.health.failed(NOW, { failures: 1, eject: 300 })
+    a?.origin.health.recordFailure(NOW, { failures: 1, eject: 900 })
+    b?.origin.health.recordFailure(NOW, { failures: 1, eject: 300 })
     c?.origin.health.rest(NOW + 600)
     t.same(picks(candidates, balance, 2), ['b', 'b'], balance)
     t.equal(pick(candidates, new Set([b as Candidate]), balance, { count: 0 }, NOW), c)
   }
   const [only] = crowd(['a'])
-  only?.origin.health.failed(NOW, RULES)
+  only?.origin.health.recordFailure(NOW, RULES)
   t.same(picks([only as Candidate], 'first', 1), ['a'], 'one alone is asked, fit or not')
 })
 
-t.test('nobody only when all were tried, or there are none', async t => {
+t.test('balance: picks none when all were tried, or there are none', async t => {
   const [a, b] = crowd(['a'], ['b']) as [Candidate, Candidate]
   t.equal(pick([a, b], new Set([a, b]), 'first', { count: 0 }, NOW), undefined)
   t.equal(pick([a], new Set([a]), 'first', { count: 0 }, NOW), undefined)

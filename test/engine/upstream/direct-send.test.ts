@@ -1,4 +1,4 @@
-/** `host.send`: one request to a named upstream, without stages, within a time. */
+/** `host.send`: one request to a named upstream, without stages, within a timeout. */
 import t from 'tap'
 import type { Host, Outgoing, Plugin } from '../../../engine/plugin.ts'
 import { startCore, startUpstream } from '../../helpers/core.ts'
@@ -46,7 +46,7 @@ const arrange = async (t: Tap) => {
 const text = async (reply: Promise<{ bytes(limit: number): Promise<Uint8Array> }>) =>
   Buffer.from(await (await reply).bytes(10_000)).toString()
 
-t.test('as it is told to, signed as the upstream wants it', async t => {
+t.test('direct send: sends the given request, signed for its upstream', async t => {
   const { send } = await arrange(t)
   const seen = JSON.parse(
     await text(
@@ -73,7 +73,7 @@ t.test('as it is told to, signed as the upstream wants it', async t => {
   t.match(JSON.parse(await text(send({}))), { method: 'GET', url: '/base/x', body: '' })
 })
 
-t.test('a body that is a stream', async t => {
+t.test('direct send: streams a body', async t => {
   const { send } = await arrange(t)
   const body = (async function* () {
     yield Buffer.from('one')
@@ -82,7 +82,7 @@ t.test('a body that is a stream', async t => {
   t.match(JSON.parse(await text(send({ method: 'PUT', body }))), { body: 'onetwo' })
 })
 
-t.test('a refusal is a reply, a fault is thrown', async t => {
+t.test('direct send: a refusal is a reply, a fault is thrown', async t => {
   const { send } = await arrange(t)
   const reply = await send({ path: '/no' })
   t.equal(reply.status, 503)
@@ -97,7 +97,7 @@ t.test('a refusal is a reply, a fault is thrown', async t => {
   })
 })
 
-t.test('the whole reply in time, or none', async t => {
+t.test('direct send: the timeout covers the whole reply', async t => {
   const { send, gone } = await arrange(t)
   const late = { code: 'SEND_TIMEOUT', status: 504, message: 'No whole answer of up within 30 ms.' }
   await t.rejects(send({ path: '/silent', timeout: 30 }), late)
@@ -112,7 +112,7 @@ t.test('the whole reply in time, or none', async t => {
   t.match(JSON.parse(await text(send({ timeout: 20_000 }))), { method: 'GET' })
 })
 
-t.test('a signal ends it: before, while it waits and in the middle', async t => {
+t.test('direct send: a signal ends it before, while it waits and midway', async t => {
   const { send } = await arrange(t)
   const cancelled = { code: 'TURN_CANCELLED', status: 499 }
   await t.rejects(send({ signal: AbortSignal.abort() }), cancelled)

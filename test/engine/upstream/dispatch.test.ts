@@ -1,4 +1,4 @@
-/** The attempt loop: who is asked, who is asked next, and when nobody may be asked again. */
+/** The attempt loop: which target is tried, which next, and when none may be tried again. */
 import t from 'tap'
 import type { Plugin, Stage } from '../../../engine/plugin.ts'
 import { type Core, plugin, startCore, startUpstream } from '../../helpers/core.ts'
@@ -56,7 +56,7 @@ const streamPost = (...parts: string[]): RequestInit => ({
   }),
 })
 
-t.test('nobody listening: the next target, whatever the method', async t => {
+t.test('dispatch: a refused connection goes to the next target, with any method', async t => {
   const { core, log } = await arrange(t, { a: 200 }, { upstream: ['dead', 'a'] })
   t.equal(await ask(core), '200 said by a')
   t.equal(await ask(core, JSON_POST), '200 said by a')
@@ -64,30 +64,33 @@ t.test('nobody listening: the next target, whatever the method', async t => {
   t.same(log, ['a GET ', 'a POST {}', 'a POST xy'])
 })
 
-t.test('nobody listening anywhere: the last one says so', async t => {
+t.test('dispatch: when all connections fail, the last fault is thrown', async t => {
   const { core } = await arrange(t, {}, { upstream: ['dead'], retries: 2 })
   t.equal(await ask(core), '502 TARGET_UNREACHABLE')
 })
 
-t.test('a refusal: the next target; of the last one it is the answer as it came', async t => {
-  for (const status of [429, 500, 502, 503, 504, 529]) {
-    const both = [{ a: status, b: 200 }, { upstream: ['a', 'b'] }] as const
-    const got = await arrange(t, ...both)
-    t.equal(await ask(got.core), '200 said by b', `${status}`)
-    const { core, log } = await arrange(t, ...both)
-    // A POST goes on only from an answer that says that nothing was done.
-    const on = [429, 503, 529].includes(status)
-    t.equal(await ask(core, JSON_POST), on ? '200 said by b' : `${status} said by a`)
-    t.equal(log.length, on ? 2 : 1)
-  }
-  const { core } = await arrange(t, { a: 500, b: 503 }, { upstream: ['a', 'b'] })
-  const last = await fetch(core.url)
-  t.equal(last.status, 503)
-  t.equal(last.headers.get('retry-after'), '7')
-  t.equal(await last.text(), 'said by b')
-})
+t.test(
+  'dispatch: a refusal goes to the next target; that of the last one is the reply',
+  async t => {
+    for (const status of [429, 500, 502, 503, 504, 529]) {
+      const both = [{ a: status, b: 200 }, { upstream: ['a', 'b'] }] as const
+      const got = await arrange(t, ...both)
+      t.equal(await ask(got.core), '200 said by b', `${status}`)
+      const { core, log } = await arrange(t, ...both)
+      // A POST goes on only from an answer that says that nothing was done.
+      const on = [429, 503, 529].includes(status)
+      t.equal(await ask(core, JSON_POST), on ? '200 said by b' : `${status} said by a`)
+      t.equal(log.length, on ? 2 : 1)
+    }
+    const { core } = await arrange(t, { a: 500, b: 503 }, { upstream: ['a', 'b'] })
+    const last = await fetch(core.url)
+    t.equal(last.status, 503)
+    t.equal(last.headers.get('retry-after'), '7')
+    t.equal(await last.text(), 'said by b')
+  },
+)
 
-t.test('any other answer is the answer', async t => {
+t.test('dispatch: any other response is the reply', async t => {
   for (const status of [400, 401, 404, 418, 501]) {
     const { core, log } = await arrange(t, { a: status, b: 200 }, { upstream: ['a', 'b'] })
     t.equal(await ask(core), `${status} said by a`)
@@ -95,7 +98,7 @@ t.test('any other answer is the answer', async t => {
   }
 })
 
-t.test('retries go round once more, as many times as the route says', async t => {
+t.test('dispatch: retries go round again, as often as the route says', async t => {
   const one = await arrange(t, { a: 503 }, { upstream: 'a', retries: 2 })
   t.equal(await ask(one.core), '503 said by a')
   t.equal(one.log.length, 3)
@@ -107,14 +110,14 @@ t.test('retries go round once more, as many times as the route says', async t =>
   )
 })
 
-t.test('a POST that was sent is not sent again, a GET is', async t => {
+t.test('dispatch: a POST that was sent is not sent again, a GET is', async t => {
   const { core, log } = await arrange(t, { a: 'close', b: 200 }, { upstream: ['a', 'b'] })
   t.equal(await ask(core, JSON_POST), '502 TARGET_BROKE')
   t.same(log, ['a POST {}'])
   t.equal(await ask(core), '200 said by b')
 })
 
-t.test('a target that is silent is not asked twice, nor another in its place', async t => {
+t.test('dispatch: after a timeout no target is tried again', async t => {
   const { core, log } = await arrange(
     t,
     { a: 'silent', b: 200 },
@@ -124,7 +127,7 @@ t.test('a target that is silent is not asked twice, nor another in its place', a
   t.same(log, ['a POST {}'])
 })
 
-t.test('a streamed body that was begun is not sent again', async t => {
+t.test('dispatch: a streamed body that was begun is not sent again', async t => {
   const { core, log } = await arrange(t, { a: 503, b: 200 }, { upstream: ['a', 'b'], retries: 3 })
   const [x, y] = ['x'.repeat(70_000), 'y'.repeat(70_000)]
   t.equal(await ask(core, streamPost(x, y)), '503 said by a')
@@ -133,7 +136,7 @@ t.test('a streamed body that was begun is not sent again', async t => {
   t.equal(await ask(core, JSON_POST), '200 said by b', 'one that was read whole is')
 })
 
-t.test('a stage that read the body whole has made it one that can be sent again', async t => {
+t.test('dispatch: a body that a stage read whole can be sent again', async t => {
   const reading: Stage = {
     async handle({ request }, next) {
       await request.bytes()
@@ -145,7 +148,7 @@ t.test('a stage that read the body whole has made it one that can be sent again'
   t.equal(await ask(core, streamPost('x')), '200 said by b')
 })
 
-t.test('no target at all is a fault with a name', async t => {
+t.test('dispatch: no target is a fault', async t => {
   const empty: Stage = {
     targets: true,
     async handle(exchange, next) {
@@ -157,7 +160,7 @@ t.test('no target at all is a fault with a name', async t => {
   t.equal(await ask(core), '502 NO_TARGET')
 })
 
-t.test('the forward ring runs once per attempt, and may answer or refuse in its place', async t => {
+t.test('dispatch: the forward ring runs once per attempt, and may answer or refuse', async t => {
   const seen: string[] = []
   const ring: Stage = {
     async forward(attempt, next) {
@@ -175,35 +178,38 @@ t.test('the forward ring runs once per attempt, and may answer or refuse in its 
   t.same(log, ['a GET '])
 })
 
-t.test('a stage that finds the reply bad asks the next; the bad one is let go', async t => {
-  const closed = Promise.withResolvers<void>()
-  const bad = await startUpstream(t, (_, response) => {
-    response.on('close', () => closed.resolve())
-    response.write('event: error')
-  })
-  const picky: Stage = {
-    async forward(attempt, next) {
-      await next()
-      const seen = await attempt.reply.peek()
-      if (Buffer.from(seen ?? []).toString() === 'event: error')
-        throw { code: 'BAD', message: 'bad', status: 502, expose: true, retryable: true }
-    },
-  }
-  const good = await startUpstream(t, (_, response) => void response.end('fine'))
-  const core = await startCore(
-    t,
-    { picky: plugin(picky) },
-    {
-      upstreams: { bad: { url: bad, connections: 1 }, good: { url: good } },
-      routes: [{ path: 'GET /', upstream: ['bad', 'good'] }],
-    },
-  )
-  t.equal(await ask(core), '200 fine')
-  await closed.promise
-  t.pass('and its connection is free')
-})
+t.test(
+  'dispatch: a stage that throws on a reply goes to the next target, and ends the reply',
+  async t => {
+    const closed = Promise.withResolvers<void>()
+    const bad = await startUpstream(t, (_, response) => {
+      response.on('close', () => closed.resolve())
+      response.write('event: error')
+    })
+    const picky: Stage = {
+      async forward(attempt, next) {
+        await next()
+        const seen = await attempt.reply.peek()
+        if (Buffer.from(seen ?? []).toString() === 'event: error')
+          throw { code: 'BAD', message: 'bad', status: 502, expose: true, retryable: true }
+      },
+    }
+    const good = await startUpstream(t, (_, response) => void response.end('fine'))
+    const core = await startCore(
+      t,
+      { picky: plugin(picky) },
+      {
+        upstreams: { bad: { url: bad, connections: 1 }, good: { url: good } },
+        routes: [{ path: 'GET /', upstream: ['bad', 'good'] }],
+      },
+    )
+    t.equal(await ask(core), '200 fine')
+    await closed.promise
+    t.pass('and its connection is free')
+  },
+)
 
-t.test('an attempt that ends without a reply names its route', async t => {
+t.test('dispatch: an attempt without a reply is a fault that names its route', async t => {
   const lines: string[] = []
   const log = {
     debug() {},
@@ -222,7 +228,7 @@ t.test('an attempt that ends without a reply names its route', async t => {
   t.match(lines, [/route "r": an attempt ended without a reply.*await next/])
 })
 
-t.test('targets that a stage fills in are asked in their order', async t => {
+t.test('dispatch: targets that a stage sets are tried in their order', async t => {
   const finding: Stage = {
     async handle(exchange, next) {
       exchange.targets = [{ upstream: 'dead' }, { upstream: 'b', name: 'x', traits: { a: 1 } }]
@@ -235,7 +241,7 @@ t.test('targets that a stage fills in are asked in their order', async t => {
   t.same(log, ['b GET '])
 })
 
-t.test('every attempt is counted by its end', async t => {
+t.test('dispatch: every attempt is counted with its outcome', async t => {
   const { core } = await arrange(t, { a: 503, b: 200 }, { upstream: ['dead', 'a', 'b'] })
   await ask(core)
   const ends = core.resources.metrics

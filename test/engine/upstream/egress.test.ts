@@ -1,4 +1,5 @@
-/** Customer URLs reach public addresses only, however they are spelled and whatever their names resolve to. */
+/** Customer URLs reach public addresses only, however they are spelled and whatever their names
+ *  resolve to. */
 import { BlockList, createServer, isIPv4, type Server } from 'node:net'
 import t, { type Test } from 'tap'
 import { buildConnector, Client } from 'undici'
@@ -38,7 +39,7 @@ const isClosed = (address: string): boolean => {
   return closed[kind].check(address, kind)
 }
 
-t.test('agrees with the registries on any address', async t => {
+t.test('egress: agrees with the IANA registries on any address', async t => {
   const byte = fc.oneof(fc.nat(255), fc.constantFrom(0, 10, 100, 127, 169, 172, 192, 198, 203, 224))
   const four = fc.tuple(byte, byte, byte, byte).map(bytes => bytes.join('.'))
   const group = fc.oneof(
@@ -62,7 +63,7 @@ t.test('agrees with the registries on any address', async t => {
   )
 })
 
-t.test('what carries a private address of version 4 inside one of version 6', async t => {
+t.test('egress: refuses IPv6 addresses that contain a private IPv4 address', async t => {
   for (const address of [
     '::ffff:127.0.0.1',
     '::ffff:7f00:1',
@@ -105,7 +106,7 @@ t.test('EGRESS_ALLOW: addresses, networks, ports', async t => {
     t.throws(() => readAllow(wrong), { message: /is no address or network/ }, wrong)
 })
 
-t.test('the text of a URL', async t => {
+t.test('egress: checks the text of a URL', async t => {
   const { judge } = createEgress('127.0.0.1:9000')
   for (const [url, code] of [
     ['no url', 'EGRESS_URL'],
@@ -133,7 +134,7 @@ t.test('the text of a URL', async t => {
     t.equal(judge(url).href, canonical)
 })
 
-t.test('a URL with its name resolved', async t => {
+t.test('egress: checks every address of a name', async t => {
   const names: Record<string, string[]> = {
     'public.test': ['1.1.1.1', '2606:4700::1111'],
     'mixed.test': ['1.1.1.1', '10.0.0.1'],
@@ -178,7 +179,7 @@ const ask = async (url: string, egress: ReturnType<typeof createEgress>): Promis
   }
 }
 
-t.test('no connection is made to what is not allowed, as a listener on it sees', async t => {
+t.test('egress: connects to no forbidden address, as a listener there sees', async t => {
   const { port, count } = await listen(t)
   // The port is open to names: only the address is judged here.
   const allow = `203.0.113.7:${port}`
@@ -203,7 +204,7 @@ t.test('no connection is made to what is not allowed, as a listener on it sees',
   t.equal(count(), 0)
 })
 
-t.test('a name that flips after it was judged is connected to as it was judged', async t => {
+t.test('egress: connects to the address that was checked, when a name changes', async t => {
   const { port, count } = await listen(t)
   const answers = [['127.0.0.1'], ['127.0.0.2']]
   let asked = 0
@@ -270,7 +271,7 @@ t.test('DNS rebinding: a name that flips every 2 ms reaches the open address onl
   t.ok(whole > 0 && refused > 0, `${whole} whole, ${refused} refused`)
 })
 
-t.test('over TLS, by address and by name', async t => {
+t.test('egress: connects over TLS, by address and by name', async t => {
   trustReceivers()
   const { port } = await startReceiver(t)
   const egress = createEgress(`127.0.0.1:${port}`, { resolve: async () => ['127.0.0.1'] })
@@ -280,14 +281,14 @@ t.test('over TLS, by address and by name', async t => {
   await t.rejects(ask(`https://hook.example:${port}`, egress), wrong)
 })
 
-t.test('the next address of a name is tried when one does not answer', async t => {
+t.test('egress: tries the next address of a name when one fails', async t => {
   const { port } = await listen(t)
   const resolve = async () => ['127.0.0.9', '127.0.0.1']
   const egress = createEgress(`127.0.0.0/8:${port}`, { resolve })
   t.equal(await ask(`http://hook.test:${port}`, egress), 'hi')
 })
 
-t.test('the real resolver', async t => {
+t.test("egress: uses the system's resolver", async t => {
   const { port } = await listen(t)
   const egress = createEgress(`127.0.0.1:${port} [::1]:${port}`)
   t.equal(await ask(`http://localhost:${port}`, egress), 'hi')

@@ -1,75 +1,79 @@
-/** Ejected after failures in a row, brought back by one probe, resting when it asked to. Time comes in. */
+/** Ejection after failures in a row, readmission by one probe, rest on request. Times are
+ *  arguments. */
 import t from 'tap'
 import { Health } from '../../../engine/upstream/health.ts'
 
 const RULES = { failures: 3, eject: 100 }
 const failing = (health: Health, times: number, now: number): boolean[] =>
-  Array.from({ length: times }, () => health.failed(now, RULES))
+  Array.from({ length: times }, () => health.recordFailure(now, RULES))
 
-t.test('so many failures in a row eject, for so long', async t => {
-  const health = new Health()
-  t.same(failing(health, 3, 1_000), [false, false, true], 'the last one says so')
-  t.equal(health.fit(1_000), false)
-  t.equal(health.fit(1_099), false)
-  t.equal(health.ejected(1_099), true)
-  t.equal(health.until, 1_100)
-  t.equal(health.fit(1_100), true, 'then it is due')
-  t.equal(health.ejected(1_100), false)
-})
+t.test(
+  'health: ejects after the configured failures in a row, for the configured time',
+  async t => {
+    const health = new Health()
+    t.same(failing(health, 3, 1_000), [false, false, true], 'the last one says so')
+    t.equal(health.isAvailable(1_000), false)
+    t.equal(health.isAvailable(1_099), false)
+    t.equal(health.isEjected(1_099), true)
+    t.equal(health.availableAt, 1_100)
+    t.equal(health.isAvailable(1_100), true, 'then it is due')
+    t.equal(health.isEjected(1_100), false)
+  },
+)
 
-t.test('failures that are not in a row do not', async t => {
+t.test('health: failures that are not in a row do not eject', async t => {
   const health = new Health()
   for (let n = 0; n < 10; n++) {
     failing(health, 2, 1_000)
-    health.succeeded()
+    health.recordSuccess()
   }
-  t.equal(health.fit(1_000), true)
-  t.equal(health.ejected(1_000), false)
+  t.equal(health.isAvailable(1_000), true)
+  t.equal(health.isEjected(1_000), false)
 })
 
-t.test('one request finds out whether it is back; the others wait', async t => {
+t.test('health: one request probes an ejected origin, others wait', async t => {
   const health = new Health()
   failing(health, 3, 1_000)
-  health.tried(1_050)
-  t.equal(health.fit(1_100), true, 'one sent in spite of the ejection is no probe')
-  health.tried(1_100)
-  t.equal(health.fit(1_100), false)
-  t.equal(health.fit(9_999), false, 'however long it takes')
-  health.succeeded()
-  t.equal(health.fit(1_101), true)
-  t.equal(health.until, 0)
+  health.recordAttempt(1_050)
+  t.equal(health.isAvailable(1_100), true, 'one sent in spite of the ejection is no probe')
+  health.recordAttempt(1_100)
+  t.equal(health.isAvailable(1_100), false)
+  t.equal(health.isAvailable(9_999), false, 'however long it takes')
+  health.recordSuccess()
+  t.equal(health.isAvailable(1_101), true)
+  t.equal(health.availableAt, 0)
   t.same(failing(health, 3, 1_200), [false, false, true], 'and it starts anew')
 })
 
-t.test('a probe that fails ejects again at once', async t => {
+t.test('health: a failed probe ejects again at once', async t => {
   const health = new Health()
   failing(health, 3, 1_000)
-  health.tried(1_100)
-  t.equal(health.failed(1_150, RULES), true)
-  t.equal(health.fit(1_249), false)
-  t.equal(health.fit(1_250), true)
+  health.recordAttempt(1_100)
+  t.equal(health.recordFailure(1_150, RULES), true)
+  t.equal(health.isAvailable(1_249), false)
+  t.equal(health.isAvailable(1_250), true)
 })
 
-t.test('a probe that told nothing leaves the place to another', async t => {
+t.test('health: an abandoned probe lets another request probe', async t => {
   const health = new Health()
   failing(health, 3, 1_000)
-  health.tried(1_100)
-  health.abandoned()
-  t.equal(health.fit(1_100), true)
-  health.tried(1_100)
+  health.recordAttempt(1_100)
+  health.recordAbandoned()
+  t.equal(health.isAvailable(1_100), true)
+  health.recordAttempt(1_100)
   health.rest(1_150)
-  t.equal(health.fit(1_149), false)
-  t.equal(health.fit(1_150), true, 'an answer that asks for a pause is none either')
+  t.equal(health.isAvailable(1_149), false)
+  t.equal(health.isAvailable(1_150), true, 'an answer that asks for a pause is none either')
 })
 
-t.test('who asks for a pause rests, and is not ejected', async t => {
+t.test('health: an origin that asks for a pause rests, and is not ejected', async t => {
   const health = new Health()
   health.rest(1_500)
-  t.equal(health.fit(1_499), false)
-  t.equal(health.ejected(1_499), false)
-  t.equal(health.until, 1_500)
+  t.equal(health.isAvailable(1_499), false)
+  t.equal(health.isEjected(1_499), false)
+  t.equal(health.availableAt, 1_500)
   health.rest(1_200)
-  t.equal(health.fit(1_499), false, 'a shorter pause does not shorten it')
-  t.equal(health.fit(1_500), true)
+  t.equal(health.isAvailable(1_499), false, 'a shorter pause does not shorten it')
+  t.equal(health.isAvailable(1_500), true)
   t.same(failing(health, 3, 1_600), [false, false, true], 'and it was no failure')
 })

@@ -1,4 +1,4 @@
-/** A request to an address that somebody gave reaches public ones only, or those that the operator opened. */
+/** A request to a customer's address reaches public ones only, or those that the operator allowed. */
 import t from 'tap'
 import { CompileError } from '../../../engine/config/compile.ts'
 import type { Lent, Reply } from '../../../engine/plugin.ts'
@@ -30,7 +30,7 @@ const hostWith = async (test: Parameters<typeof startCore>[0], allow: string): P
 const text = async (reply: Reply): Promise<string> =>
   Buffer.from(await reply.bytes(1_000)).toString()
 
-t.test('what the operator opened is reached, path and query as they were', async t => {
+t.test('public send: an allowed address is reached, path and query unchanged', async t => {
   const url = await startUpstream(t, (incoming, response) => {
     response.end(`${incoming.method} ${incoming.url} ${incoming.headers.authorization ?? 'nobody'}`)
   })
@@ -40,7 +40,7 @@ t.test('what the operator opened is reached, path and query as they were', async
   t.equal(await text(reply), 'GET /a/b?c=d nobody')
 })
 
-t.test('a redirect is an answer like others', async t => {
+t.test('public send: a redirect is a reply', async t => {
   const url = await startUpstream(t, (_, response) => {
     response.writeHead(302, { location: 'http://169.254.169.254/' }).end()
   })
@@ -50,7 +50,7 @@ t.test('a redirect is an answer like others', async t => {
   await reply.bytes(10)
 })
 
-t.test('nothing else on this machine is', async t => {
+t.test('public send: no other address of this machine is reached', async t => {
   let reached = 0
   const url = await startUpstream(t, (_, response) => {
     reached++
@@ -75,7 +75,7 @@ t.test('nothing else on this machine is', async t => {
   t.equal(reached, 0)
 })
 
-t.test('an address that cannot be read is a problem of the configuration', async t => {
+t.test('public send: an unreadable EGRESS_ALLOW is a configuration problem', async t => {
   const refused = await hostWith(t, '10.0.0.0/8 example.com').catch(
     (thrown: CompileError) => thrown,
   )

@@ -1,4 +1,5 @@
-/** What may go wrong with one attempt: how it is told, whom it is blamed on, and that the next one finds a sound pool. */
+/** What may go wrong with one attempt: its fault, its effect on health, and a sound pool
+ *  afterwards. */
 import { once } from 'node:events'
 import net, { type AddressInfo, type Socket } from 'node:net'
 import t from 'tap'
@@ -72,7 +73,7 @@ const FAULTS: Readonly<Record<string, Row>> = {
   },
 }
 for (const [what, row] of Object.entries(FAULTS))
-  t.test(`an upstream that is ${what}`, async t => {
+  t.test(`transport fault: an upstream that is ${what}`, async t => {
     const upstream = await startScripted(t, (socket, _, count) =>
       count === 1 ? row.does(socket) : OK,
     )
@@ -88,20 +89,20 @@ for (const [what, row] of Object.entries(FAULTS))
     else await t.rejects(asked, expected)
     t.equal(origin.busy, 0)
     const now = performance.now()
-    t.equal(origin.health.failed(now, HEALTH), true, 'it was a failure: one more ejects')
+    t.equal(origin.health.recordFailure(now, HEALTH), true, 'it was a failure: one more ejects')
     t.equal(await text(await ask()), 'ok', 'and the next request finds a sound connection')
     t.equal(origin.busy, 0)
-    t.equal(origin.health.fit(now), true)
+    t.equal(origin.health.isAvailable(now), true)
   })
 
-t.test('a POST that was sent may not be sent again', async t => {
+t.test('transport fault: a POST that was sent is not retryable', async t => {
   const upstream = await startScripted(t, closing)
   const { ask } = aim(t, upstream.url)
   const post = { method: 'POST', body: Buffer.from('x'), idempotent: false }
   await t.rejects(ask(post), { code: 'TARGET_BROKE', retryable: false })
 })
 
-t.test('one that never got a connection was not sent: any request may go elsewhere', async t => {
+t.test('transport fault: without a connection any request is retryable', async t => {
   const server = net.createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
@@ -114,11 +115,11 @@ t.test('one that never got a connection was not sent: any request may go elsewhe
       retryable: true,
       cause: { code: 'ECONNREFUSED' },
     })
-  t.equal(origin.health.fit(performance.now()), false, 'and twice is out')
+  t.equal(origin.health.isAvailable(performance.now()), false, 'and twice is out')
   t.equal(origin.busy, 0)
 })
 
-t.test('a body that breaks is the client’s fault, told as it is', async t => {
+t.test("transport fault: a broken request body is the client's fault", async t => {
   const upstream = await startScripted(t, (_, request) =>
     request.startsWith('GET') ? OK : undefined,
   )
@@ -129,12 +130,12 @@ t.test('a body that breaks is the client’s fault, told as it is', async t => {
   }
   for (let n = 0; n < 5; n++)
     await t.rejects(ask({ method: 'POST', body: broken() }), { code: 'BODY_CUT', status: 400 })
-  t.equal(origin.health.fit(performance.now()), true, 'the upstream did nothing')
+  t.equal(origin.health.isAvailable(performance.now()), true, 'the upstream did nothing')
   t.equal(origin.busy, 0)
   t.equal(await text(await ask()), 'ok')
 })
 
-t.test('a request that cannot be sent is nobody’s failure but ours', async t => {
+t.test('transport fault: an unsendable request is no failure of the upstream', async t => {
   const upstream = await startScripted(t, () => OK)
   const { origin, ask } = aim(t, upstream.url)
   const bad: Partial<Sending>[] = [
@@ -151,19 +152,19 @@ t.test('a request that cannot be sent is nobody’s failure but ours', async t =
       { code: 'REQUEST_UNSENDABLE', status: 500, expose: false, retryable: false },
       JSON.stringify(each),
     )
-  t.equal(origin.health.fit(performance.now()), true)
+  t.equal(origin.health.isAvailable(performance.now()), true)
   t.equal(origin.busy, 0)
   t.equal(await text(await ask()), 'ok')
 })
 
-t.test('an upstream inside that nobody answers for', async t => {
+t.test('transport fault: an inside upstream that no stage answers', async t => {
   const { ask } = aim(t, 'http://127.0.0.1:9')
   const origin = new Origin(undefined, { connect: 0, connections: 0 })
   await t.rejects(ask({ origin }), { code: 'INSIDE_SILENT', status: 500, expose: false })
   await origin.close()
 })
 
-t.test('what an answer means for the next pick', async t => {
+t.test('health of an origin: follows the status of responses', async t => {
   const answers = [
     'HTTP/1.1 429 Slow Down\r\nretry-after: 30\r\ncontent-length: 0\r\n\r\n',
     'HTTP/1.1 429 Slow Down\r\ncontent-length: 0\r\n\r\n',
@@ -176,13 +177,13 @@ t.test('what an answer means for the next pick', async t => {
     const { origin, ask } = aim(t, upstream.url)
     const before = performance.now()
     t.equal((await ask()).status, 429)
-    t.ok(origin.health.until >= before + rest, `rests for ${rest} ms`)
-    t.ok(origin.health.until <= performance.now() + rest)
-    t.equal(origin.health.ejected(performance.now()), false)
+    t.ok(origin.health.availableAt >= before + rest, `rests for ${rest} ms`)
+    t.ok(origin.health.availableAt <= performance.now() + rest)
+    t.equal(origin.health.isEjected(performance.now()), false)
   }
 })
 
-t.test('500 and more are failures in a row, 4xx and less are none', async t => {
+t.test('health of an origin: 5xx are failures in a row, 4xx are none', async t => {
   const statuses = [500, 404, 503, 200, 500, 599]
   const upstream = await startScripted(
     t,
@@ -192,7 +193,7 @@ t.test('500 and more are failures in a row, 4xx and less are none', async t => {
   const fit: boolean[] = []
   for (const _ of statuses) {
     await text(await ask())
-    fit.push(origin.health.fit(performance.now()))
+    fit.push(origin.health.isAvailable(performance.now()))
   }
   t.same(fit, [true, true, true, true, true, false])
 })

@@ -1,11 +1,12 @@
-/** One attempt over a real connection: the tail, early answers, back-pressure, streamed bodies, leaving. */
+/** One attempt over a real connection: the tail, early responses, back-pressure, streamed bodies,
+ *  aborts. */
 import t from 'tap'
 import type { Bytes, Fault } from '../../../engine/plugin.ts'
 import { aim, GONE, PATIENT, poured, text } from '../../helpers/aim.ts'
 import { OK, startScripted } from '../../helpers/scripted.ts'
 
 const HEAD = 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n'
-t.test('the chunk that completes a known length is handed over as the tail', async t => {
+t.test('transport: the chunk that completes a known length is the tail', async t => {
   const upstream = await startScripted(t, socket => {
     socket.write('HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\n')
     setImmediate(() => {
@@ -22,22 +23,25 @@ t.test('the chunk that completes a known length is handed over as the tail', asy
 })
 
 const CHUNKS = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n'
-t.test('without a length the last bytes are a tail where their end came along', async t => {
-  const upstream = await startScripted(t, (socket, request) => {
-    if (request.startsWith('GET /whole')) return `${CHUNKS}0\r\n\r\n`
-    setTimeout(() => socket.write('0\r\n\r\n'), 20)
-    return CHUNKS
-  })
-  const { ask } = aim(t, upstream.url)
-  const whole = poured(await ask({ path: '/whole' }))
-  await whole.over
-  t.same(whole.log, ['end abc'])
-  const late = poured(await ask({ path: '/late' }))
-  await late.over
-  t.same(late.log, ['abc', 'end '], 'and are passed on at once where it did not')
-})
+t.test(
+  'transport: without a length the last bytes are the tail if their end arrived with them',
+  async t => {
+    const upstream = await startScripted(t, (socket, request) => {
+      if (request.startsWith('GET /whole')) return `${CHUNKS}0\r\n\r\n`
+      setTimeout(() => socket.write('0\r\n\r\n'), 20)
+      return CHUNKS
+    })
+    const { ask } = aim(t, upstream.url)
+    const whole = poured(await ask({ path: '/whole' }))
+    await whole.over
+    t.same(whole.log, ['end abc'])
+    const late = poured(await ask({ path: '/late' }))
+    await late.over
+    t.same(late.log, ['abc', 'end '], 'and are passed on at once where it did not')
+  },
+)
 
-t.test('early answers of 1xx are passed over', async t => {
+t.test('transport: interim responses are skipped', async t => {
   const hints = 'HTTP/1.1 103 Early Hints\r\nlink: <a>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n'
   const upstream = await startScripted(t, () => hints + OK)
   const { ask } = aim(t, upstream.url)
@@ -47,7 +51,7 @@ t.test('early answers of 1xx are passed over', async t => {
   t.equal(await text(answer), 'ok')
 })
 
-t.test('replies without a body', async t => {
+t.test('transport: responses without a body have no tail', async t => {
   const replies = [
     'HTTP/1.1 204 No Content\r\n\r\n',
     'HTTP/1.1 304 Not Modified\r\netag: "a"\r\n\r\n',
@@ -62,7 +66,7 @@ t.test('replies without a body', async t => {
   }
 })
 
-t.test('what arrives before anybody asks is kept, and no more than a little of it', async t => {
+t.test('transport: buffers a few early chunks, then pauses', async t => {
   const chunk = Buffer.alloc(65_536, 'x')
   const total = 400
   let taken = 0
@@ -88,7 +92,7 @@ t.test('what arrives before anybody asks is kept, and no more than a little of i
   t.equal((await answer.bytes(total * chunk.length)).length, total * chunk.length)
 })
 
-t.test('a reader that pauses is no silence of the upstream', async t => {
+t.test('transport: a paused reader is no inactivity of the upstream', async t => {
   const upstream = await startScripted(t, socket => {
     socket.write(`${HEAD}hello`)
     return undefined
@@ -97,7 +101,7 @@ t.test('a reader that pauses is no silence of the upstream', async t => {
   const deadlines = { ...PATIENT, idle: 20 }
   const answer = await ask({ deadlines })
   const log: string[] = []
-  const valve = answer.pour({
+  const valve = answer.pipeTo({
     write: part => void log.push(Buffer.from(part).toString()),
     end: () => void log.push('end'),
     fail: reason => void log.push(reason.code),
@@ -117,7 +121,7 @@ t.test('a reader that pauses is no silence of the upstream', async t => {
 const stream = async function* (...parts: string[]): AsyncGenerator<Bytes> {
   for (const part of parts) yield Buffer.from(part)
 }
-t.test('a body that is streamed goes as it comes', async t => {
+t.test('transport: streams a request body', async t => {
   const upstream = await startScripted(t, (_, request) =>
     request.includes('0\r\n') ? OK : undefined,
   )
@@ -126,7 +130,7 @@ t.test('a body that is streamed goes as it comes', async t => {
   t.equal(await text(answer), 'ok')
 })
 
-t.test('one that left while it waited for a connection is never sent', async t => {
+t.test('transport: an attempt aborted while it waits for a connection is never sent', async t => {
   let answer = (): void => {}
   const upstream = await startScripted(t, (socket, request) => {
     if (!request.startsWith('GET /first')) return OK
@@ -150,7 +154,7 @@ t.test('one that left while it waited for a connection is never sent', async t =
   t.equal(origin.busy, 0)
 })
 
-t.test('leaving: before it is connected, before the head, in the body', async t => {
+t.test('transport: aborts before it is connected, before the head, in the body', async t => {
   const upstream = await startScripted(t, (_, request) =>
     request.startsWith('GET /ok')
       ? OK
@@ -185,5 +189,9 @@ t.test('leaving: before it is connected, before the head, in the body', async t 
   t.same(log.at(-1), 'fail GONE')
   t.equal(origin.busy, 0)
   t.equal(await text(await ask({ path: '/ok' })), 'ok')
-  t.equal(origin.health.fit(performance.now()), true, 'and none of it was the upstream’s fault')
+  t.equal(
+    origin.health.isAvailable(performance.now()),
+    true,
+    'and none of it was the upstream’s fault',
+  )
 })

@@ -1,14 +1,13 @@
-/** An upstream compiled: addresses, keys in rotation, what is set, deadlines, and how its path is joined. */
+/** A compiled upstream: addresses, rotating keys, set headers, deadlines, joined paths. */
 import t, { type Test } from 'tap'
-import { candidatesOf } from '../../../engine/upstream/candidate.ts'
-import type { Origin } from '../../../engine/upstream/origin.ts'
 import {
   compileUpstream,
-  joinPath,
   readDeadlines,
-  type Upstream,
   type UpstreamOptions,
-} from '../../../engine/upstream/upstreams.ts'
+} from '../../../engine/config/compile/upstreams.ts'
+import { candidatesOf } from '../../../engine/upstream/candidate.ts'
+import type { Origin } from '../../../engine/upstream/origin.ts'
+import { joinPath, type Upstream } from '../../../engine/upstream/upstreams.ts'
 
 /** Compiles one; `asked` is what it wanted to share. */
 const compiled = (t: Test, options: UpstreamOptions, name = 'gp') => {
@@ -49,7 +48,7 @@ const JOINS: readonly (readonly [base: string, path: string, joined: string])[] 
 for (const [base, path, joined] of JOINS)
   t.test(`"${base}" and "${path}" is "${joined}"`, async t => t.equal(joinPath(base, path), joined))
 
-t.test('addresses: one, several, with a path of their own', async t => {
+t.test('upstream: has one or several addresses, with paths', async t => {
   const one = compiled(t, { url: 'https://api.test:444/v1/' })
   t.same(one.asked, [{ key: 'origin https://api.test:444', version: '5000/128' }])
   t.match(one.upstream, { name: 'gp', inside: undefined })
@@ -70,7 +69,7 @@ t.test('addresses: one, several, with a path of their own', async t => {
   t.throws(() => compiled(t, { url: 'nowhere' }), { code: 'ERR_INVALID_URL' })
 })
 
-t.test('an address inside is a plugin, without a pool', async t => {
+t.test('upstream: an inside address is a plugin, without a pool', async t => {
   const { upstream, asked } = compiled(t, { url: 'sandbox:', formats: ['a'] })
   t.equal(upstream.inside, 'sandbox')
   t.same(asked, [{ key: 'inside gp', version: '' }])
@@ -78,7 +77,7 @@ t.test('an address inside is a plugin, without a pool', async t => {
   t.same(upstream.view, { inside: 'sandbox', options: { formats: ['a'] } })
 })
 
-t.test('plugins see their own keys of it, and neither address nor key', async t => {
+t.test('upstream: plugins see their own keys, and neither address nor credential', async t => {
   const { upstream } = compiled(t, {
     url: URL_OF,
     key: 'secret',
@@ -93,7 +92,7 @@ t.test('plugins see their own keys of it, and neither address nor key', async t 
   t.same(upstream.view, { options: { formats: ['a', 'b'], region: 'eu' } })
 })
 
-t.test('what is not said has a default', async t => {
+t.test('upstream: omitted settings have defaults', async t => {
   const plain = compiled(t, { url: URL_OF }).upstream
   t.same(plain.deadlines, { connect: 5_000, first_byte: 120_000, idle: 60_000 })
   t.same(plain.health, { failures: 5, eject: 10_000 })
@@ -113,7 +112,7 @@ t.test('what is not said has a default', async t => {
   t.throws(() => compiled(t, { url: URL_OF, timeout: { idle: 'soon' } }), /not a duration/)
 })
 
-t.test('a key is a bearer unless said; several take turns', async t => {
+t.test('upstream: a key is a bearer token by default; several rotate', async t => {
   const one = compiled(t, { url: URL_OF, key: 'k1' }).upstream
   t.same(signed(one, 2), Array(2).fill(['/x', { authorization: 'Bearer k1' }]))
   const three = compiled(t, { url: URL_OF, key: ['k1', '', 'k2', 'k3'], auth: 'bearer' }).upstream
@@ -124,7 +123,7 @@ t.test('a key is a bearer unless said; several take turns', async t => {
   )
 })
 
-t.test('a key in a header of its own', async t => {
+t.test('upstream: a key in a header', async t => {
   const { upstream } = compiled(t, { url: URL_OF, key: ['k1', 'k2'], auth: { header: 'X-Key' } })
   t.same(signed(upstream, 2), [
     ['/x', { 'x-key': 'k1' }],
@@ -132,13 +131,13 @@ t.test('a key in a header of its own', async t => {
   ])
 })
 
-t.test('a key in the query', async t => {
+t.test('upstream: a key in the query', async t => {
   const { upstream } = compiled(t, { url: URL_OF, key: ['k 1', 'k&2'], auth: { query: 'key' } })
   t.same(signed(upstream, 1), [['/x?key=k%201', {}]])
   t.same(signed(upstream, 1, '/x?a=1'), [['/x?a=1&key=k%262', {}]])
 })
 
-t.test('no key, or none wanted: nothing is signed', async t => {
+t.test('upstream: without a key, or with auth none, nothing is signed', async t => {
   for (const options of [{}, { key: '' }, { key: [''] }, { key: 'k', auth: 'none' as const }])
     t.same(signed(compiled(t, { url: URL_OF, ...options }).upstream, 1), [['/x', {}]])
 })

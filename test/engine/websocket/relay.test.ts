@@ -1,4 +1,4 @@
-/** Signs of life: who gives none between two beats is dropped, who is only slow is not. */
+/** Liveness of WebSocket peers: a silent one is dropped, a slow one is not. */
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
@@ -31,11 +31,11 @@ const relayed = async (t: Test, client = {}, upstream = {}) => {
   return { relay, client: one.far, upstream: two.far, nearClient: one.near, nearUpstream: two.near }
 }
 
-t.test('peers that answer pings stay', async t => {
+t.test('WebSocket liveness: peers that answer pings stay connected', async t => {
   const { relay, client, upstream } = await relayed(t)
   for (let beats = 0; beats < 3; beats++) {
     const both = [once(client, 'ping'), once(upstream, 'ping')]
-    relay.beat()
+    relay.checkPeers()
     await Promise.all(both)
     // The pong travels behind the ping; a message behind the pong shows that it arrived.
     const arrived = [once(upstream, 'message'), once(client, 'message')]
@@ -48,49 +48,53 @@ t.test('peers that answer pings stay', async t => {
   await relay.done
 })
 
-t.test('a client without a sign of life is dropped, and its upstream told', async t => {
+t.test('WebSocket liveness: a silent client is dropped, and its upstream closed', async t => {
   const { relay, upstream, nearUpstream } = await relayed(t, { autoPong: false })
   const closed = once(upstream, 'close')
   const answered = once(nearUpstream, 'pong')
-  relay.beat()
+  relay.checkPeers()
   await answered
-  relay.beat()
+  relay.checkPeers()
   t.equal((await closed)[0], 1001)
   t.match(await relay.done, { end: 'hangup' })
 })
 
-t.test('an upstream without a sign of life is dropped, and its client told', async t => {
+t.test('WebSocket liveness: a silent upstream is dropped, and its client closed', async t => {
   const { relay, client, nearClient } = await relayed(t, {}, { autoPong: false })
   const closed = once(client, 'close')
   const answered = once(nearClient, 'pong')
-  relay.beat()
+  relay.checkPeers()
   await answered
-  relay.beat()
+  relay.checkPeers()
   t.equal((await closed)[0], 1011)
   t.match(await relay.done, { end: 'cut', fault: { code: 'UPSTREAM_CUT' } })
 })
 
-t.test('a slow client has time for what is large, and its paused upstream stays', async t => {
-  const { relay, client, upstream, nearClient } = await relayed(t)
-  client.pause()
-  upstream.send('x'.repeat(10_000_000))
-  while (nearClient.bufferedAmount < 1_000_000) await new Promise(resolve => setImmediate(resolve))
-  for (let beats = 0; beats < 4; beats++) relay.beat()
-  t.equal(nearClient.readyState, nearClient.OPEN)
-  const received = once(client, 'message')
-  client.resume()
-  t.equal((await received)[0].length, 10_000_000)
-  client.close()
-  t.match(await relay.done, { end: 'complete' })
-})
+t.test(
+  'WebSocket liveness: a slow client has time for a large message, and its paused upstream stays',
+  async t => {
+    const { relay, client, upstream, nearClient } = await relayed(t)
+    client.pause()
+    upstream.send('x'.repeat(10_000_000))
+    while (nearClient.bufferedAmount < 1_000_000)
+      await new Promise(resolve => setImmediate(resolve))
+    for (let beats = 0; beats < 4; beats++) relay.checkPeers()
+    t.equal(nearClient.readyState, nearClient.OPEN)
+    const received = once(client, 'message')
+    client.resume()
+    t.equal((await received)[0].length, 10_000_000)
+    client.close()
+    t.match(await relay.done, { end: 'complete' })
+  },
+)
 
-t.test('a client that takes nothing is dropped', async t => {
+t.test('WebSocket liveness: a client that reads nothing is dropped', async t => {
   const { relay, client, upstream, nearClient } = await relayed(t)
   client.pause()
   upstream.send('x'.repeat(10_000_000))
   while (nearClient.bufferedAmount < 1_000_000) await new Promise(resolve => setImmediate(resolve))
   const closed = once(upstream, 'close')
-  for (let beats = 0; beats < 60; beats++) relay.beat()
+  for (let beats = 0; beats < 60; beats++) relay.checkPeers()
   t.equal((await closed)[0], 1001)
   t.match(await relay.done, { end: 'hangup' })
 })

@@ -10,7 +10,7 @@ import { inLanes, short, startMatrix } from '../../helpers/matrix.ts'
 import type { Reading } from '../../helpers/reading.ts'
 import type { Client } from '../../helpers/sdks.ts'
 
-const heard = listen()
+const listener = listen()
 const stand = await startMatrix({ program: 'telling.ts' })
 t.teardown(() => stand.stop())
 
@@ -21,19 +21,19 @@ const STATUSES: Readonly<Record<string, Readonly<Record<number, number>>>> = {
   'anthropic-messages': { 503: 529 },
   'google-gemini': { 529: 503 },
 }
-const isFailure = (wanted: Wanted): wanted is Failure => 'says' in wanted
+const isFailure = (expected: Wanted): expected is Failure => 'says' in expected
 
 /** Facts that a case does not list are not compared; usage is not compared then, since some of it
  *  is estimated. */
-const whole = (wanted: Partial<Reading>): Partial<Reading> => ({
+const fullReading = (expected: Partial<Reading>): Partial<Reading> => ({
   ...{
     text: '',
     calls: [],
     thoughts: '',
-    cited: [],
-    finish: wanted.calls?.length ? 'call' : 'end',
+    citations: [],
+    finish: expected.calls?.length ? 'call' : 'end',
   },
-  ...wanted,
+  ...expected,
 })
 
 interface Thrown {
@@ -43,24 +43,24 @@ interface Thrown {
 }
 const judge = async (t: Test, format: string, one: Told, name: string, client: Client) => {
   const at = `${format} ${one.name}, to ${name}`
-  const wanted = one.but?.[name] ?? one.told
+  const expected = one.but?.[name] ?? one.told
   const model = `${short(format)}-${format}.${one.name}`
   try {
     const { deltas, ...read } = await client(model, one.stream === true)
-    if (isFailure(wanted)) return void t.fail(`${at}: no error, but ${JSON.stringify(read)}`)
-    const due = whole(wanted)
-    const found = Object.entries(read).filter(([member]) => member in due)
-    t.strictSame(Object.fromEntries(found), due, at)
+    if (isFailure(expected)) return void t.fail(`${at}: no error, but ${JSON.stringify(read)}`)
+    const due = fullReading(expected)
+    const matches = Object.entries(read).filter(([member]) => member in due)
+    t.strictSame(Object.fromEntries(matches), due, at)
     t.ok(deltas === undefined || deltas === read.text, `${at}: the pieces are the whole`)
   } catch (error) {
     const { message, status, headers } = error as Thrown
-    if (!isFailure(wanted)) return void t.fail(`${at}: ${error}`)
-    t.match(message, wanted.says, at)
-    const { status: due } = wanted
+    if (!isFailure(expected)) return void t.fail(`${at}: ${error}`)
+    t.match(message, expected.says, at)
+    const { status: due } = expected
     if (due !== undefined)
       t.equal(status, STATUSES[name]?.[due] ?? due, `${at}: its status, ${status}`)
     const wait = headers?.get('retry-after') ?? /"retryDelay":"(\d+)s"/.exec(message)?.[1]
-    if (wanted.wait !== undefined) t.equal(wait, wanted.wait, `${at}: how long to wait`)
+    if (expected.wait !== undefined) t.equal(wait, expected.wait, `${at}: how long to wait`)
   }
 }
 
@@ -78,5 +78,5 @@ for (const [format, cases] of told)
   })
 
 t.test('format cases: everything sent matches the types of the SDK that read it', async t => {
-  t.same((await heard.done()).complaints, [])
+  t.same((await listener.done()).complaints, [])
 })

@@ -4,7 +4,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import t, { type Test } from 'tap'
 import { EXCEPTIONS } from '../../helpers/answered.ts'
-import { exceptionOf, saidExceptions, uncountedOf } from '../../helpers/excepted.ts'
+import { chargeExceptionOf, exceptionLines, exceptionOf } from '../../helpers/excepted.ts'
 import { listen } from '../../helpers/judged.ts'
 import { LONG } from '../../helpers/long.ts'
 import { inLanes, NANOS, recorded, short, startMatrix } from '../../helpers/matrix.ts'
@@ -19,22 +19,22 @@ if (recorded.length === 0) {
   process.exit()
 }
 
-const heard = listen()
+const listener = listen()
 const stand = await startMatrix({ priced: true })
 t.teardown(() => stand.stop())
 
 /** Formats without images in answers carry them as Markdown in the text, which is not compared. */
 const IMAGE = /!\[image\]\(data:[^)]*\)/g
-const drawn = new Set<string>()
+const drawnIds = new Set<string>()
 /** Answers with hosted tools, which are counted only if the request offers the tools. */
 const WORK = /"(?:web_search|file_search|code_interpreter)_call"|webSearchQueries"|executableCode"/
 /** Each recording is read once for all clients. */
 const once = <T>(read: (recording: Recording) => T): ((recording: Recording) => T) => {
   const known = new Map<string, T>()
   return recording => {
-    const found = known.get(recording.id) ?? read(recording)
-    known.set(recording.id, found)
-    return found
+    const matches = known.get(recording.id) ?? read(recording)
+    known.set(recording.id, matches)
+    return matches
   }
 }
 const searches = once(({ response_body: body }) => WORK.test(body))
@@ -71,27 +71,27 @@ const check = async (
     const { deltas, ...read } = await client(model, stream, searches(recording))
     if (exception?.throws) return void t.fail(`${cell} ${id}: no error, but "${read.text}"`)
     const wanted = readingOf(recording)
-    const told = exception?.told?.(wanted, recording) ?? wanted
-    const due = { ...told, 'the pieces are the whole': true }
+    const result = exception?.expected?.(wanted, recording) ?? wanted
+    const due = { ...result, 'the pieces are the whole': true }
     // The deltas of some recordings hold less text than their end; our encoding repeats the full
     // text in both.
-    const whole = name === formatOf(recording) || deltas === undefined || deltas === read.text
+    const complete = name === formatOf(recording) || deltas === undefined || deltas === read.text
     const text = read.text.replace(IMAGE, () => {
-      drawn.add(id)
+      drawnIds.add(id)
       return ''
     })
-    const found = { ...read, text, 'the pieces are the whole': whole }
+    const matches = { ...read, text, 'the pieces are the whole': complete }
     // Passing assertions are counted in the table, because two thousand separate ones take a
     // second.
-    if (!isDeepStrictEqual(found, due)) t.strictSame(found, due, `${cell} ${id}`)
+    if (!isDeepStrictEqual(matches, due)) t.strictSame(matches, due, `${cell} ${id}`)
     else if (exception) tally.otherwise++
     else tally.same++
   } catch (thrown) {
     const { message, status } = thrown as { readonly message: string; readonly status?: number }
     if (!exception?.throws) return void t.fail(`${cell} ${id}: ${thrown}`)
     // An error inside a stream has no status.
-    const begun = stream && recording.stream
-    const due = { message: exception.throws, ...(!begun && { status: exception.status }) }
+    const started = stream && recording.stream
+    const due = { message: exception.throws, ...(!started && { status: exception.status }) }
     if (t.match({ message, status }, due, `${cell} ${id}`)) tally.failed++
   }
 }
@@ -111,37 +111,39 @@ for (const client of clients)
   )
 
 t.test('format matrix: all cells as expected', async t => {
-  for (const [cell, { asked, same, otherwise, failed }] of [...cells].sort()) {
+  for (const [cell, { asked: question, same, otherwise: alternative, failed }] of [
+    ...cells,
+  ].sort()) {
     t.comment(
-      `${cell}: ${asked} asked, ${same} the same, ${otherwise} in other words, ${failed} errors`,
+      `${cell}: ${question} asked, ${same} the same, ${alternative} in other words, ${failed} errors`,
     )
-    t.equal(same + otherwise + failed, asked, `${cell}: all as expected`)
+    t.equal(same + alternative + failed, question, `${cell}: all as expected`)
   }
-  for (const line of saidExceptions()) t.comment(line)
-  for (const id of drawn) t.comment(`${id}, some cells: its images are not compared`)
+  for (const line of exceptionLines()) t.comment(line)
+  for (const id of drawnIds) t.comment(`${id}, some cells: its images are not compared`)
   const others = (recordings() ?? []).filter(one => recordedFormat(one.format) === undefined)
   for (const { id, format } of others) t.comment(`${id}, not asked: its endpoint is of ${format}`)
 })
 
 /** The price of this usage at the default prices. */
-const settled = (usage: Counts, estimated = 0): Charge => {
+const chargeFor = (usage: Counts, estimated = 0): Charge => {
   const nanos = Object.entries(usage).map(([meter, count]) => count * (NANOS[meter] ?? 0))
   const amount = nanos.reduce((sum, each) => sum + each, 0)
   return { state: 'settled', amount, uncollected: 0, estimated, usage }
 }
 /** Whether the usage equals the recording's own or its listed exception. */
 const isDue = (client: string, recording: Recording, charge: Charge | undefined): boolean => {
-  const charged = uncountedOf(client, recording)?.charged
+  const charged = chargeExceptionOf(client, recording)?.charged
   if (charged === 'nothing') return charge === undefined || charge.state === 'released'
   if (charged === 'an estimate')
     return (
-      (charge?.usage.input ?? 0) > 0 && isDeepStrictEqual(charge, settled(charge?.usage ?? {}, 1))
+      (charge?.usage.input ?? 0) > 0 && isDeepStrictEqual(charge, chargeFor(charge?.usage ?? {}, 1))
     )
   const counts =
     charged === 'all counts'
       ? countedBy(recording, { search: searches(recording), all: true })
       : countsOf(recording)
-  return counts !== undefined && isDeepStrictEqual(charge, settled(counts))
+  return counts !== undefined && isDeepStrictEqual(charge, chargeFor(counts))
 }
 /** Adds the uncollected part: recorded answers may exceed twice the hold of these requests. */
 const costOf = (charge: Charge): Charge => ({
@@ -152,34 +154,34 @@ const costOf = (charge: Charge): Charge => ({
 t.test('format matrix: charges equal the upstream’s usage', async t => {
   const charges = await chargesIn(stand.data)
   const by = new Map(recorded.map(one => [one.id, one]))
-  const found = new Map<string, { asked: number; excepted: number; wrong: unknown[] }>()
-  for (const [request, { format, model }] of heard.asked) {
+  const matches = new Map<string, { asked: number; excepted: number; wrong: unknown[] }>()
+  for (const [request, { format, model }] of listener.asked) {
     const recording = by.get(model.replace(/^\w+-/, ''))
     if (!recording) throw new Error(`nobody recorded ${model}`)
     const cell = `${short(format)} <- ${short(formatOf(recording))}`
-    const row = found.get(cell) ?? { asked: 0, excepted: 0, wrong: [] }
-    found.set(cell, row)
+    const row = matches.get(cell) ?? { asked: 0, excepted: 0, wrong: [] }
+    matches.set(cell, row)
     row.asked++
-    if (uncountedOf(format, recording)) row.excepted++
+    if (chargeExceptionOf(format, recording)) row.excepted++
     const charge = charges.get(request)
     if (!isDue(format, recording, charge && costOf(charge))) row.wrong.push([recording.id, charge])
   }
-  for (const [cell, { asked, excepted, wrong }] of [...found].sort()) {
+  for (const [cell, { asked: question, excepted: exceptions, wrong }] of [...matches].sort()) {
     t.comment(
-      `${cell}: ${asked} asked, ${asked - excepted} charged as counted, ${excepted} excepted`,
+      `${cell}: ${question} asked, ${question - exceptions} charged as counted, ${exceptions} excepted`,
     )
     t.same(wrong, [], cell)
   }
-  const asked = [...cells.values()].reduce((sum, each) => sum + each.asked, 0)
-  t.equal(heard.asked.size, asked, 'every answer was charged')
+  const question = [...cells.values()].reduce((sum, each) => sum + each.asked, 0)
+  t.equal(listener.asked.size, question, 'every answer was charged')
 })
 
 t.test('format matrix: everything sent matches the types of the SDK that read it', async t => {
-  const { complaints, judged, met } = await heard.done()
-  for (const [format, { answers, events }] of judged)
+  const { complaints, judged: checked, met: observed } = await listener.done()
+  for (const [format, { answers, events }] of checked)
     t.comment(`${format}: ${answers} answers, ${events} events`)
   t.same(complaints, [])
-  for (const [format, { answers, events }] of judged)
+  for (const [format, { answers, events }] of checked)
     t.ok(answers > 100 && events > 1_000, `${format}: judged`)
-  t.same([...met].sort(), [...EXCEPTIONS].sort(), 'every listed exception occurs')
+  t.same([...observed].sort(), [...EXCEPTIONS].sort(), 'every listed exception occurs')
 })

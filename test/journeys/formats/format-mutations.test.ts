@@ -1,7 +1,7 @@
 /** Translated streams read the same in single bytes and in random chunks; streams that are
  *  truncated, broken or contain an error are errors for every client, never shorter answers. */
 import t from 'tap'
-import { exceptionOf, uncountedOf } from '../../helpers/excepted.ts'
+import { chargeExceptionOf, exceptionOf } from '../../helpers/excepted.ts'
 import { scaled } from '../../helpers/long.ts'
 import { FORMATS, inLanes, recorded, short, startMatrix } from '../../helpers/matrix.ts'
 import { type Recording, recordedFormat } from '../../helpers/recorded.ts'
@@ -10,7 +10,7 @@ import { seed } from '../../helpers/seeded.ts'
 /** Requires one whole answer that the SDK reads: half of several answers may be whole. */
 const isOne = (recording: Recording): boolean =>
   FORMATS.every(
-    client => !exceptionOf(client, recording)?.throws && !uncountedOf(client, recording),
+    client => !exceptionOf(client, recording)?.throws && !chargeExceptionOf(client, recording),
   )
 /** The streams of each format, the shorter ones first; the long form uses all of them. */
 const MANY = scaled(6, Number.POSITIVE_INFINITY)
@@ -36,9 +36,9 @@ for (const [name, client] of Object.entries(stand.clients)) {
   t.test(`chunked streams: clients of ${name} read the same`, t =>
     inLanes(streams, async ({ id, format }) => {
       const model = `${short(recordedFormat(format) as string)}-${id}`
-      const whole = await client(model, true)
+      const complete = await client(model, true)
       for (const cut of CUTS)
-        t.strictSame(await client(`${model}.${cut}`, true), whole, `${name} ${id}.${cut}`)
+        t.strictSame(await client(`${model}.${cut}`, true), complete, `${name} ${id}.${cut}`)
     }),
   )
   for (const how of ['drop', 'half', 'error'])

@@ -7,11 +7,11 @@ import { pageOf } from '../../docs/blocks.ts'
 import { startUpstream } from '../../helpers/core.ts'
 import { startGateway } from '../../helpers/gateway.ts'
 
-const seen: { readonly path: string; readonly body: Buffer }[] = []
+const requests: { readonly path: string; readonly body: Buffer }[] = []
 const url = await startUpstream(t, async (request, response) => {
   const parts: Buffer[] = []
   for await (const part of request) parts.push(part as Buffer)
-  seen.push({ path: request.url ?? '', body: Buffer.concat(parts) })
+  requests.push({ path: request.url ?? '', body: Buffer.concat(parts) })
   const speech = request.url === '/v1/audio/speech'
   response.writeHead(200, { 'content-type': speech ? 'audio/opus' : 'application/json' })
   response.end(speech ? Buffer.from([0, 255, 128]) : '{"text":"x"}')
@@ -46,10 +46,10 @@ routes:
 })
 t.teardown(() => gateway.stop())
 t.beforeEach(() => {
-  seen.length = 0
+  requests.length = 0
 })
 const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'k', maxRetries: 0 })
-const speak = async (model: string) => {
+const requestSpeech = async (model: string) => {
   const response = await openai.audio.speech.create({ model, voice: 'a', input: 'Hi' })
   return Buffer.from(await response.arrayBuffer())
 }
@@ -58,25 +58,25 @@ const listen = async (model: string) =>
 
 t.test('audio models: the entries of docs/formats.md work', async t => {
   t.equal(entries.length, 2)
-  t.same(await speak('my-voice'), Buffer.from([0, 255, 128]))
+  t.same(await requestSpeech('my-voice'), Buffer.from([0, 255, 128]))
   t.same(await listen('my-ears'), { text: 'x' })
   t.same(
-    seen.map(({ path }) => path),
+    requests.map(({ path }) => path),
     ['/v1/audio/speech', '/v1/audio/transcriptions'],
   )
 })
 t.test('audio models: work on upstreams with and without a list of formats', async t => {
   await listen('whisper')
-  t.match(seen[0]?.body.toString(), /name="model"\r\n\r\nlarge-v3\r\n/)
+  t.match(requests[0]?.body.toString(), /name="model"\r\n\r\nlarge-v3\r\n/)
   await listen('local')
-  await speak('local')
-  t.match(seen[2]?.body.toString(), '"model":"local"')
+  await requestSpeech('local')
+  t.match(requests[2]?.body.toString(), '"model":"local"')
 })
 t.test('audio models: are rejected on endpoints that they are not configured for', async t => {
   const messages = [{ role: 'user', content: 'hi' }] as const
   for (const [what, ask] of [
-    ['words are not spoken', () => speak('words')],
-    ['ears do not speak', () => speak('whisper')],
+    ['words are not spoken', () => requestSpeech('words')],
+    ['ears do not speak', () => requestSpeech('whisper')],
     ['words do not listen', () => listen('words')],
     [
       'ears do not chat',
@@ -84,5 +84,5 @@ t.test('audio models: are rejected on endpoints that they are not configured for
     ],
   ] as readonly (readonly [string, () => Promise<unknown>])[])
     await t.rejects(ask(), { message: /404.*not available on this endpoint/ }, what)
-  t.same(seen, [])
+  t.same(requests, [])
 })

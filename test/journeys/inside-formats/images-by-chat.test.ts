@@ -154,7 +154,7 @@ t.test('images by chat: invalid requests name the field', async t => {
   const film = user([{ type: 'text', text: 'x' }, picture('https://a.example/a.mp4')])
   const hidden = user([{ type: 'text', text: 'x' }, picture('http://127.0.0.1:1/a.png')])
   const image = user([{ type: 'text', text: 'x' }, picture(DATA_URL)])
-  for (const [model, message, more, said] of [
+  for (const [model, message, more, words] of [
     ['gp-4o-image', user('x'), { n: 11 }, { param: 'n' }],
     ['gp-4o-image', user('x'), { n: 1.5 }, { param: 'n' }],
     ['gp-4o-image', user(' '), {}, { message: /no user message describes/ }],
@@ -166,8 +166,8 @@ t.test('images by chat: invalid requests name the field', async t => {
   ] as const)
     t.match(
       await failed(chat(model, [message], more)),
-      { status: 400, ...said },
-      JSON.stringify(said),
+      { status: 400, ...words },
+      JSON.stringify(words),
     )
   t.same(bed.seen, [], 'no upstream was called')
 })

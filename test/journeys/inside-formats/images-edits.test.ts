@@ -15,21 +15,21 @@ const edit = async (more: object = {}) =>
 t.test('image edits: a form passes with the target’s model name', async t => {
   const { data } = await edit({ n: 2, quality: 'low', mask: await png('mask.png') })
   t.equal(data?.length, 2)
-  const [asked] = bed.seen
-  t.equal(asked?.path, '/v1/images/edits')
-  t.match(asked?.body, { model: 'gpt-image-1', prompt: 'with a hat', n: '2', quality: 'low' })
+  const [request] = bed.seen
+  t.equal(request?.path, '/v1/images/edits')
+  t.match(request?.body, { model: 'gpt-image-1', prompt: 'with a hat', n: '2', quality: 'low' })
   for (const name of ['image', 'mask']) {
-    const file = asked?.form?.get(name) as File
+    const file = request?.form?.get(name) as File
     t.match({ type: file.type, bytes: await file.bytes() }, { type: 'image/png', bytes: PNG })
   }
   t.same(await counted(), { meters: { images: 2 }, estimated: false })
 })
 t.test('image edits: accept several images and non-ASCII names', async t => {
   await edit({ image: [await png('größe.png'), await png('b.png')], prompt: 'größer\r\n--x' })
-  const [asked] = bed.seen
-  t.equal(asked?.body.prompt, 'größer\r\n--x')
+  const [request] = bed.seen
+  t.equal(request?.body.prompt, 'größer\r\n--x')
   t.same(
-    asked?.form?.getAll('image[]').map(file => (file as File).name),
+    request?.form?.getAll('image[]').map(file => (file as File).name),
     ['größe.png', 'b.png'],
   )
 })
@@ -50,14 +50,14 @@ t.test('image edits: JSON passes', async t => {
 })
 t.test('image edits: a stream passes', async t => {
   const usage = { input_tokens: 10, output_tokens: 100, total_tokens: 110 }
-  const done = { type: 'image_edit.completed', b64_json: 'AAAA', usage }
-  bed.next = () => ({ events: `event: ${done.type}\ndata: ${JSON.stringify(done)}\n\n` })
+  const completed = { type: 'image_edit.completed', b64_json: 'AAAA', usage }
+  bed.next = () => ({ events: `event: ${completed.type}\ndata: ${JSON.stringify(completed)}\n\n` })
   const types: string[] = []
   const stream = await openai.images.edit({
     ...{ model: 'gp-4o-image', image: await png(), prompt: 'x', stream: true },
   })
   for await (const { type } of stream) types.push(type)
-  t.same(types, [done.type])
+  t.same(types, [completed.type])
   t.same(await counted(), { meters: { images: 1, input: 10, output: 100 }, estimated: false })
 })
 t.test('image edits: invalid requests name the field', async t => {
@@ -78,7 +78,7 @@ const part = (head: string, content: string) => `--b\r\n${head}\r\n\r\n${content
 const field = (name: string, content: string) =>
   part(`content-disposition: form-data; name="${name}"`, content)
 const image = part('content-disposition: form-data; name="image"; filename="a.png"', 'png')
-const whole = `${field('model', 'gp-4o-image')}${field('prompt', 'x')}${image}--b--\r\n`
+const completeForm = `${field('model', 'gp-4o-image')}${field('prompt', 'x')}${image}--b--\r\n`
 const send = async (body: string, type = 'multipart/form-data; boundary=b') => {
   const headers = { 'content-type': type }
   const response = await fetch(`${gateway.url}/v1/images/edits`, { method: 'POST', headers, body })
@@ -86,40 +86,44 @@ const send = async (body: string, type = 'multipart/form-data; boundary=b') => {
   return { status: response.status, message: error?.message }
 }
 t.test('image edits: ambiguous forms are rejected', async t => {
-  t.match(await send(whole), { status: 200 })
+  t.match(await send(completeForm), { status: 200 })
   bed.seen.length = 0
-  for (const [what, body, said] of [
-    ['cut', whole.slice(0, -8), /no multipart form/],
+  for (const [what, body, text] of [
+    ['cut', completeForm.slice(0, -8), /no multipart form/],
     ['empty', '', /no multipart form/],
-    ['with a preamble', `x\r\n${whole}`, /no multipart form/],
-    ['of another boundary', whole.replaceAll('--b', '--c'), /no multipart form/],
+    ['with a preamble', `x\r\n${completeForm}`, /no multipart form/],
+    ['of another boundary', completeForm.replaceAll('--b', '--c'), /no multipart form/],
     [
       'a field twice',
-      field('quality', 'low') + field('quality', 'high') + whole,
+      field('quality', 'low') + field('quality', 'high') + completeForm,
       /'quality'.*once/,
     ],
-    ['two names', whole.replace('name="prompt"', 'name="prompt"; name="n"'), /no multipart form/],
+    [
+      'two names',
+      completeForm.replace('name="prompt"', 'name="prompt"; name="n"'),
+      /no multipart form/,
+    ],
     [
       'an encoding',
-      whole.replace('content-d', 'content-transfer-encoding: base64\r\ncontent-d'),
+      completeForm.replace('content-d', 'content-transfer-encoding: base64\r\ncontent-d'),
       /no m/,
     ],
     [
       'a head twice',
-      whole.replace('content-d', 'content-disposition: x\r\ncontent-d'),
+      completeForm.replace('content-d', 'content-disposition: x\r\ncontent-d'),
       /no multipart/,
     ],
-    ['a head without end', part('x'.repeat(5_000), '') + whole, /no multipart form/],
-    ['too many parts', field('a', 'b').repeat(70) + whole, /no multipart form/],
-    ['a long text', field('user', 'x'.repeat(300_000)) + whole, /'user' is longer/],
+    ['a head without end', part('x'.repeat(5_000), '') + completeForm, /no multipart form/],
+    ['too many parts', field('a', 'b').repeat(70) + completeForm, /no multipart form/],
+    ['a long text', field('user', 'x'.repeat(300_000)) + completeForm, /'user' is longer/],
   ] as const)
-    t.match(await send(body), { status: 400, message: said }, what)
+    t.match(await send(body), { status: 400, message: text }, what)
   for (const type of [
     'multipart/form-data',
     `multipart/form-data; boundary=${'b'.repeat(71)}`,
     'multipart/mixed; boundary=b',
   ])
-    t.match(await send(whole, type), { status: 400, message: /no multipart form/ }, type)
-  t.match(await send(whole, 'text/plain'), { status: 415 })
+    t.match(await send(completeForm, type), { status: 400, message: /no multipart form/ }, type)
+  t.match(await send(completeForm, 'text/plain'), { status: 415 })
   t.same(bed.seen, [], 'no upstream was called')
 })

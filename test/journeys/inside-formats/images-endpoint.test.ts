@@ -57,15 +57,15 @@ t.test('image endpoint: a stream passes and is counted at its end', async t => {
     partial_image_index: 0,
   }
   const usage = { input_tokens: 10, output_tokens: 100, total_tokens: 110 }
-  const done = { type: 'image_generation.completed', b64_json: 'AAAA', usage }
-  const events = [partial, done]
+  const completed = { type: 'image_generation.completed', b64_json: 'AAAA', usage }
+  const events = [partial, completed]
     .map(event => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
     .join('')
   bed.next = () => ({ events })
   const types: string[] = []
   const stream = await openai.images.generate({ model: 'gp-4o-image', prompt: 'x', stream: true })
   for await (const { type } of stream) types.push(type)
-  t.same(types, [partial.type, done.type])
+  t.same(types, [partial.type, completed.type])
   t.same(await counted(), { meters: { images: 1, input: 10, output: 100 }, estimated: false })
   bed.next = () => ({
     events: events.slice(0, events.indexOf('event: image_generation.completed')),

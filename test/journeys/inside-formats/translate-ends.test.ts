@@ -24,7 +24,7 @@ routes:
 })
 t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
 
-const ask = async (model: string) => {
+const send = async (model: string) => {
   const response = await fetch(`${gateway.url}/v1/chat/completions`, {
     method: 'POST',
     body: JSON.stringify({ model, stream: true }),
@@ -34,16 +34,16 @@ const ask = async (model: string) => {
 }
 const delta = 'data: {"choices":[{"delta":{"content":"hi"}}]}\n\n'
 const DONE = 'data: [DONE]\n\n'
-const overloaded = 'data: {"error":{"message":"later","code":"overloaded"}}\n\n'
+const overloadEvent = 'data: {"error":{"message":"later","code":"overloaded"}}\n\n'
 const HEAD = text(
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n',
 )
 const chunk = (bytes: string): Step => ({ do: 'send', bytes, chunked: true })
 
 t.test('stream ends: an error event after status 200 leads to the next target', async t => {
-  await upstream.script('one', [{ do: 'body' }, ...stream(overloaded, { piece: 7 })])
+  await upstream.script('one', [{ do: 'body' }, ...stream(overloadEvent, { piece: 7 })])
   await upstream.script('two', [{ do: 'body' }, ...stream(delta + DONE)])
-  const { status, text } = await ask('both')
+  const { status, text } = await send('both')
   t.equal(status, 200)
   t.equal(text, delta + DONE)
   const [body] = await upstream.seen('body', 'two')
@@ -51,29 +51,29 @@ t.test('stream ends: an error event after status 200 leads to the next target', 
 })
 
 t.test('stream ends: an error event of the last target becomes an error reply', async t => {
-  await upstream.script('one', [{ do: 'body' }, ...stream(overloaded)])
-  const { status, headers, text } = await ask('alone')
+  await upstream.script('one', [{ do: 'body' }, ...stream(overloadEvent)])
+  const { status, headers, text } = await send('alone')
   t.equal(status, 503)
   t.equal(headers.get('content-type'), 'application/json')
   t.match(JSON.parse(text), { error: { message: 'later', code: 'overloaded' } })
 })
 
 t.test('stream ends: a rejected gateway key is no client error', async t => {
-  const refused = { error: { message: 'Incorrect API key: sk-operators' } }
-  await upstream.script('one', [{ do: 'body' }, plain(refused, '401 Unauthorized')])
+  const rejection = { error: { message: 'Incorrect API key: sk-operators' } }
+  await upstream.script('one', [{ do: 'body' }, plain(rejection, '401 Unauthorized')])
   await upstream.script('two', [{ do: 'body' }, ...stream(delta + DONE)])
-  t.equal((await ask('both')).text, delta + DONE)
-  const { status, text } = await ask('alone')
+  t.equal((await send('both')).text, delta + DONE)
+  const { status, text } = await send('alone')
   t.equal(status, 502)
   t.match(JSON.parse(text), {
-    error: { message: /does not accept the key/, code: 'upstream_error' },
+    error: { message: /rejects the gateway's API key/, code: 'upstream_error' },
   })
   t.notMatch(text, /sk-operators/)
 })
 
 t.test('stream ends: do not wait for a lingering upstream', async t => {
   await upstream.script('one', [{ do: 'body' }, HEAD, chunk(delta), chunk(DONE), { do: 'stall' }])
-  const { text, broke } = await ask('alone')
+  const { text, broke } = await send('alone')
   t.equal(text, delta + DONE)
   t.equal(broke, undefined, 'a whole answer')
   await upstream.until('close')
@@ -84,7 +84,7 @@ t.test('stream ends: a connection error in mid-stream becomes an error event', a
   const half = [chunk(delta), chunk('data: {"choi')]
   await upstream.script('one', [{ do: 'body' }, HEAD, ...half, { do: 'reset' }])
   await upstream.script('two', [{ do: 'body' }, ...stream(delta + DONE)])
-  const { status, text, broke } = await ask('both')
+  const { status, text, broke } = await send('both')
   t.equal(status, 200)
   t.equal(broke, undefined)
   const events = eventsOf(text)
@@ -95,7 +95,7 @@ t.test('stream ends: a connection error in mid-stream becomes an error event', a
 
 t.test('stream ends: a missing terminator becomes an error event', async t => {
   await upstream.script('one', [{ do: 'body' }, ...stream(delta)])
-  const { text } = await ask('alone')
+  const { text } = await send('alone')
   t.ok(text.startsWith(delta))
   t.match(JSON.parse(eventsOf(text)[1] ?? ''), { error: { message: /before it was complete/ } })
 })

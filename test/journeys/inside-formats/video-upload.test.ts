@@ -27,8 +27,8 @@ const listening = async (serve: (asked: IncomingMessage, answer: ServerResponse)
 }
 /** Videos whose download was cancelled. */
 let dropped = 0
-const films = await listening((asked, answer) => {
-  const name = asked.url ?? ''
+const films = await listening((request, answer) => {
+  const name = request.url ?? ''
   answer.on('close', () => {
     if (!answer.writableFinished) dropped++
   })
@@ -51,20 +51,20 @@ interface Seen {
   readonly digest: string
   readonly text: string
 }
-const seen: Seen[] = []
+const requests: Seen[] = []
 /** Unsuccessful answers of the upstream's store, by request. */
-let otherwise: Readonly<Record<string, { readonly status?: number; readonly body: object }>> = {}
+let storeErrors: Readonly<Record<string, { readonly status?: number; readonly body: object }>> = {}
 const FILE = { name: 'files/f1', uri: 'https://files.example/f1', mimeType: 'video/mov' }
 const DONE = {
   candidates: [{ content: { role: 'model', parts: [{ text: 'a video' }] }, finishReason: 'STOP' }],
   usageMetadata: { promptTokenCount: 5, candidatesTokenCount: 2, totalTokenCount: 7 },
 }
-const upstream = await listening(async (asked, answer) => {
+const upstream = await listening(async (request, answer) => {
   const hash = createHash('sha256')
   const parts: Buffer[] = []
   let size = 0
   try {
-    for await (const part of asked as AsyncIterable<Buffer>) {
+    for await (const part of request as AsyncIterable<Buffer>) {
       hash.update(part)
       if (size < MIB) parts.push(part)
       size += part.length
@@ -72,16 +72,16 @@ const upstream = await listening(async (asked, answer) => {
   } catch {
     return // the test aborts the download
   }
-  const what = `${asked.method} ${asked.url}`
-  const times = seen.filter(each => each.what === what).length
+  const what = `${request.method} ${request.url}`
+  const times = requests.filter(each => each.what === what).length
   const text = Buffer.concat(parts).toString()
-  seen.push({ what, headers: asked.headers, digest: hash.digest('hex'), text })
+  requests.push({ what, headers: request.headers, digest: hash.digest('hex'), text })
   const say = (body: object, headers = {}, status = 200) =>
     answer
       .writeHead(status, { 'content-type': 'application/json', ...headers })
       .end(JSON.stringify(body))
-  const said = otherwise[what]
-  if (said) return say(said.body, {}, said.status)
+  const words = storeErrors[what]
+  if (words) return say(words.body, {}, words.status)
   if (what === 'POST /upload/v1beta/files')
     return say(
       {},
@@ -90,7 +90,7 @@ const upstream = await listening(async (asked, answer) => {
   if (what.startsWith('POST /upload/')) return say({ file: { ...FILE, state: 'PROCESSING' } })
   if (what === 'GET /v1beta/files/f1')
     return say({ ...FILE, state: times > 0 ? 'ACTIVE' : 'PROCESSING' })
-  if (asked.method === 'DELETE') return say({})
+  if (request.method === 'DELETE') return say({})
   return say(DONE)
 })
 const gateway = await startGateway({
@@ -108,11 +108,11 @@ routes:
 })
 t.teardown(() => gateway.stop())
 t.beforeEach(() => {
-  seen.length = 0
-  otherwise = {}
+  requests.length = 0
+  storeErrors = {}
 })
 const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'k', maxRetries: 0 })
-const ask = (film: string, model = 'gx', signal?: AbortSignal) =>
+const send = (film: string, model = 'gx', signal?: AbortSignal) =>
   openai.chat.completions.create(
     {
       model,
@@ -128,9 +128,9 @@ const ask = (film: string, model = 'gx', signal?: AbortSignal) =>
     },
     { signal: signal ?? null },
   )
-const refused = async (film: string, model = 'gx') => {
+const sendRejected = async (film: string, model = 'gx') => {
   try {
-    await ask(film, model)
+    await send(film, model)
   } catch (thrown) {
     if (thrown instanceof APIError) return thrown
     throw thrown
@@ -141,12 +141,12 @@ const PLACE = 'POST /upload/v1beta/files?upload_id=7'
 const NAMED = 'messages[0].content[1]'
 
 t.test('video upload: uploads, waits for, uses and deletes the file', async t => {
-  const { choices } = await ask('long')
+  const { choices } = await send('long')
   t.equal(choices[0]?.message.content, 'a video')
   const gone = 'DELETE /v1beta/files/f1'
-  await eventually(() => seen.some(({ what }) => what === gone) || undefined)
-  const [begun, sent, ...rest] = seen
-  t.match(begun, {
+  await eventually(() => requests.some(({ what }) => what === gone) || undefined)
+  const [started, request, ...rest] = requests
+  t.match(started, {
     what: 'POST /upload/v1beta/files',
     headers: {
       'x-goog-api-key': 'secret',
@@ -156,7 +156,7 @@ t.test('video upload: uploads, waits for, uses and deletes the file', async t =>
       'x-goog-upload-header-content-type': 'video/mov',
     },
   })
-  t.match(sent, {
+  t.match(request, {
     ...{ what: PLACE, digest: DIGEST },
     headers: {
       ...{ 'x-goog-upload-command': 'upload, finalize', 'x-goog-upload-offset': '0' },
@@ -181,22 +181,22 @@ t.test('video upload: rejects a video that is too large or breaks off, by its pa
     ['endless', 'gx'],
     ['short', 'gx'],
   ] as const) {
-    const { status, param, message } = await refused(film, model)
+    const { status, param, message } = await sendRejected(film, model)
     t.same({ status, param }, { status: 400, param: NAMED }, `${film} ${message}`)
   }
-  t.notOk(seen.some(({ what }) => what.includes('generateContent')))
+  t.notOk(requests.some(({ what }) => what.includes('generateContent')))
 })
 
 t.test('video upload: stops the download and the upload if the client leaves', async t => {
   const before = dropped
   const leaving = new AbortController()
-  const asked = ask('slow', 'gx', leaving.signal).catch(error => error)
-  await eventually(() => seen.length > 0 || undefined)
+  const request = send('slow', 'gx', leaving.signal).catch(error => error)
+  await eventually(() => requests.length > 0 || undefined)
   leaving.abort()
-  await asked
+  await request
   await eventually(() => dropped > before || undefined)
   t.same(
-    seen.map(({ what }) => what),
+    requests.map(({ what }) => what),
     ['POST /upload/v1beta/files'],
   )
 })
@@ -212,11 +212,11 @@ t.test('video upload: reports an upstream that rejects the file', async t => {
     [{ [PLACE]: { body: { file: { name: '../x', uri: 'x' } } } }, 502, /did not take/],
     [{ 'GET /v1beta/files/f1': { body: failed } }, 400, /no frames/],
   ] as const) {
-    otherwise = says
-    const thrown = await refused('long')
+    storeErrors = says
+    const thrown = await sendRejected('long')
     t.equal(thrown.status, status, thrown.message)
     t.match(thrown.message, message)
     if (status === 400) t.equal(thrown.param, NAMED)
   }
-  t.notOk(seen.some(({ what }) => what.includes('generateContent')))
+  t.notOk(requests.some(({ what }) => what.includes('generateContent')))
 })

@@ -115,7 +115,7 @@ t.test('a key that could not be freed is freed when the store is back', async t 
   t.teardown(() => claims.close())
   await claims.claim(NAME, 'b', someone('one'), 1)
   await here.store.kill()
-  claims.ended('one', freeKey('one'))
+  claims.release('one', freeKey('one'))
   await here.store.respawn()
   await eventually(async () => (await here.rows()).length === 0 || undefined)
 })

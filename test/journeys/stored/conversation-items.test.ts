@@ -1,4 +1,4 @@
-/** Items of a conversation are added, found, paged through and deleted one by one, by the official client. */
+/** Conversation items are added, read, paged and deleted with the official client. */
 import type { ConversationItem } from 'openai/resources/conversations/items'
 import t from 'tap'
 import { plain, refused, response } from '../../helpers/stored.ts'
@@ -18,42 +18,45 @@ const all = async (id: string) => {
   return texts
 }
 
-t.test('added, told one by one, and gone without moving the others', async t => {
-  const { id } = await mine.conversations.create({
-    items: [said('user', 'one'), said('user', 'two')],
-  })
-  const added = await items.create(id, {
-    items: [said('user', 'three'), said('assistant', 'four'), said('user', 'five')],
-  })
-  t.match(added, {
-    object: 'list',
-    has_more: false,
-    data: [{ role: 'user' }, { role: 'assistant' }, {}],
-  })
-  t.equal(added.first_id, added.data[0]?.id)
-  t.same(await all(id), ['one', 'two', 'three', 'four', 'five'], 'in order, page after page')
+t.test(
+  'conversation items: are added, read and deleted without changing the ids of others',
+  async t => {
+    const { id } = await mine.conversations.create({
+      items: [said('user', 'one'), said('user', 'two')],
+    })
+    const added = await items.create(id, {
+      items: [said('user', 'three'), said('assistant', 'four'), said('user', 'five')],
+    })
+    t.match(added, {
+      object: 'list',
+      has_more: false,
+      data: [{ role: 'user' }, { role: 'assistant' }, {}],
+    })
+    t.equal(added.first_id, added.data[0]?.id)
+    t.same(await all(id), ['one', 'two', 'three', 'four', 'five'], 'in order, page after page')
 
-  const [three, four, five] = added.data.map(item => item.id ?? '')
-  if (!three || !four || !five) throw new Error('an item without a name')
-  const of = { conversation_id: id }
-  t.match(await items.retrieve(four, of), {
-    id: four,
-    role: 'assistant',
-    content: [{ type: 'output_text', text: 'four' }],
-  })
-  t.match(await items.delete(four, of), { id, object: 'conversation', metadata: {} })
-  await refused(t, items.retrieve(four, of), 404, {
-    type: 'invalid_request_error',
-    message: new RegExp(four),
-  })
-  await refused(t, items.delete(four, of), 404)
-  t.equal(textOf(await items.retrieve(five, of)), 'five', 'by the name it had')
-  // At once, out of one turn: neither undoes the other.
-  await Promise.all([items.delete(three, of), items.delete(five, of)])
-  t.same(await all(id), ['one', 'two'])
-})
+    const [three, four, five] = added.data.map(item => item.id ?? '')
+    if (!three || !four || !five) throw new Error('an item without a name')
+    const of = { conversation_id: id }
+    t.match(await items.retrieve(four, of), {
+      id: four,
+      role: 'assistant',
+      content: [{ type: 'output_text', text: 'four' }],
+    })
+    t.match(await items.delete(four, of), { id, object: 'conversation', metadata: {} })
+    await refused(t, items.retrieve(four, of), 404, {
+      type: 'invalid_request_error',
+      message: new RegExp(four),
+    })
+    await refused(t, items.delete(four, of), 404)
+    t.equal(textOf(await items.retrieve(five, of)), 'five', 'by the name it had')
+    // At once, out of one turn: neither undoes the other.
+    await Promise.all([items.delete(three, of), items.delete(five, of)])
+    t.same(await all(id), ['one', 'two'])
+  },
+)
 
-t.test('what was answered is an item, and what was deleted is not said again', async t => {
+t.test('conversation items: include answers, and deleted ones are not sent again', async t => {
   const { id } = await mine.conversations.create()
   await upstream.script('gp', plain(response('resp_i1', 'Ada')), plain(response('resp_i2', 'Who?')))
   await mine.responses.create({ model: 'gp', input: 'A name?', conversation: id })
@@ -68,7 +71,7 @@ t.test('what was answered is an item, and what was deleted is not said again', a
   t.same(await all(id), ['A name?', 'I have met her.', 'And you?', 'Who?'])
 })
 
-t.test('its metadata are replaced', async t => {
+t.test('conversation: an update replaces its metadata', async t => {
   const { id } = await mine.conversations.create({ metadata: { a: 'b' } })
   t.match(await mine.conversations.update(id, { metadata: { c: 'd' } }), {
     id,
@@ -78,7 +81,7 @@ t.test('its metadata are replaced', async t => {
   t.same((await mine.conversations.update(id, { metadata: null })).metadata, {})
 })
 
-t.test('what makes no sense, and what is of others', async t => {
+t.test('conversation: refuses invalid requests and other accounts', async t => {
   const { id } = await mine.conversations.create({ items: [said('user', 'mine')] })
   const [item] = (await items.list(id)).data
   const of = { conversation_id: id }

@@ -1,5 +1,5 @@
-/** Items that a request only refers to are put in their place where they are its account's, and refused by name where not; an
- *  upstream keeps nothing that it could look up. */
+/** Items that a request only refers to are put in their place where they are its account's, and
+ *  refused by name where not; an upstream keeps nothing that it could look up. */
 import t from 'tap'
 import { message, plain, refused, response, streamed } from '../../helpers/stored.ts'
 import { mine, other, sent, upstream } from './stand.ts'
@@ -8,7 +8,7 @@ const refer = (id: string) => ({ type: 'item_reference', id }) as const
 const ask = (model: string, input: object[], more: object = {}) =>
   mine.responses.create({ model, input, ...more } as never)
 
-t.test('without a previous response, at any upstream', async t => {
+t.test('item reference: is resolved without a previous response at any upstream', async t => {
   await upstream.script('gp', plain(response('resp_one', 'Paris', { store: false })))
   await mine.responses.create({ model: 'gp', input: 'Capital of France?' })
   const [question] = (await mine.responses.inputItems.list('resp_one')).data
@@ -41,7 +41,7 @@ t.test('without a previous response, at any upstream', async t => {
   t.equal(third.split('Paris').length, 2, 'once, where it was said')
 })
 
-t.test('of a stream', async t => {
+t.test('item reference: finds an item of a streamed response', async t => {
   const done = response('resp_streamed', 'Oslo')
   await upstream.script('gp', streamed({ type: 'response.completed', response: done } as never))
   for await (const _ of await mine.responses.create({ model: 'gp', input: 'x', stream: true }));
@@ -51,7 +51,7 @@ t.test('of a stream', async t => {
   t.match(JSON.stringify((await sent('cl')).messages), /Oslo.*Why/)
 })
 
-t.test('what is not there is refused by its name, before any upstream is asked', async t => {
+t.test('item reference: an unknown id is refused by name before any upstream call', async t => {
   await upstream.script('gp', plain(response('resp_r', 'Rome')))
   await mine.responses.create({ model: 'gp', input: 'x' })
   await upstream.forget()
@@ -73,7 +73,7 @@ t.test('what is not there is refused by its name, before any upstream is asked',
   t.same(await upstream.seen('body'), [])
 })
 
-t.test('what is named often is not more than can be continued', async t => {
+t.test('item reference: repeated references count towards the size limit', async t => {
   await upstream.script('gp', plain(response('resp_large', 'x'.repeat(200_000))))
   await mine.responses.create({ model: 'gp', input: 'x' })
   await refused(t, ask('gp', Array(200).fill(refer('msg_resp_large'))), 400, {

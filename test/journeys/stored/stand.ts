@@ -1,4 +1,4 @@
-/** One stand of stored responses, for all journeys of this folder. */
+/** The gateway and upstreams that all tests of this folder share. */
 import t from 'tap'
 import { startStored } from '../../helpers/stored.ts'
 

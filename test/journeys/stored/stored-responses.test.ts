@@ -1,12 +1,12 @@
-/** Responses are kept by the gateway, for their account and with their charge, and continued at any upstream: with the
- *  official client, over real sockets, at upstreams of two formats. */
+/** Responses are kept by the gateway, for their account and with their charge, and continued at any
+ *  upstream: with the official client, over real sockets, at upstreams of two formats. */
 import type OpenAI from 'openai'
 import t from 'tap'
 import { eventually } from '../../helpers/primary.ts'
 import { message, plain, refused, response, streamed } from '../../helpers/stored.ts'
 import { mine, other, rows, sent, upstream } from './stand.ts'
 
-t.test('what was answered is kept, told again and continued at another upstream', async t => {
+t.test('stored response: is read back and continued at another upstream', async t => {
   await upstream.script('gp', plain(response('resp_a', 'Paris')))
   const request = { model: 'gp', input: 'Capital of France?', instructions: 'Be brief.' }
   const first = await mine.responses.create(request)
@@ -62,7 +62,7 @@ t.test('what was answered is kept, told again and continued at another upstream'
   ])
 })
 
-t.test('a call of a tool is answered at another upstream', async t => {
+t.test('stored response: a tool call is answered at another upstream', async t => {
   const output = [
     { type: 'reasoning', id: 'rs_1', summary: [] },
     {
@@ -93,7 +93,7 @@ t.test('a call of a tool is answered at another upstream', async t => {
   t.same(types, ['message', 'function_call', 'function_call_output'], 'no thought it has to know')
 })
 
-t.test('the hold covers what was put in front', async t => {
+t.test('stored response: the hold covers the prepended history', async t => {
   const long = 'x'.repeat(20_000)
   await upstream.script('gp', plain(response('resp_long', 'ok')))
   await mine.responses.create({ model: 'gp', input: long })
@@ -114,7 +114,7 @@ t.test('the hold covers what was put in front', async t => {
   for await (const _ of await call);
 })
 
-t.test('a stream is kept as its last event tells it', async t => {
+t.test('stored response: a stream is stored from its final event', async t => {
   const done = response('resp_s', 'Oslo')
   await upstream.script(
     'gp',
@@ -155,7 +155,7 @@ t.test('a stream is kept as its last event tells it', async t => {
   t.match(JSON.stringify((await sent('cl')).messages), /Norway.*Oslo.*Switzerland/)
 })
 
-t.test('what shall not be kept is not, and what is too large neither', async t => {
+t.test('stored response: store=false and large responses are not stored', async t => {
   await upstream.script('gp', plain(response('resp_no', 'Lima', { store: false })))
   t.equal(
     (await mine.responses.create({ model: 'gp', input: 'x', store: false })).output_text,
@@ -172,7 +172,7 @@ t.test('what shall not be kept is not, and what is too large neither', async t =
   await refused(t, mine.responses.create({ model: 'gp', input: 'x' }), 400)
 })
 
-t.test("another account's is as good as none", async t => {
+t.test('stored response: is missing for another account', async t => {
   await upstream.script('gp', plain(response('resp_mine', 'Quito')))
   await mine.responses.create({ model: 'gp', input: 'Ecuador?' })
   const unknown = { code: 'previous_response_not_found', param: 'previous_response_id' }
@@ -202,7 +202,7 @@ t.test("another account's is as good as none", async t => {
   )
 })
 
-t.test('questions that make no sense', async t => {
+t.test('stored response: refuses invalid requests', async t => {
   const base = { model: 'gp', input: 'x' }
   const create = (more: object) => mine.responses.create({ ...base, ...more } as never)
   await refused(t, create({ previous_response_id: 'a', conversation: 'b' }), 400, {
@@ -225,7 +225,7 @@ t.test('questions that make no sense', async t => {
   await refused(t, mine.responses.retrieve('resp_q', { stream: true }), 400, { param: 'stream' })
 })
 
-t.test('a conversation goes on at any upstream', async t => {
+t.test('conversation: continues at any upstream', async t => {
   const { id } = await mine.conversations.create({
     ...{ items: [{ type: 'message', role: 'user', content: 'I am Ada.' }], metadata: { a: 'b' } },
   })

@@ -2,8 +2,8 @@
  *  else, and is what it was. */
 import t, { type Test } from 'tap'
 import type { Database, Exchange, Host, Sql, Value } from '../../../engine/plugin.ts'
-import { balance, tokenUsage } from '../../../plugins/account/standing.ts'
 import { KEY_BY_DIGEST } from '../../../plugins/account/statements.ts'
+import { balance, tokenUsage } from '../../../plugins/account/status.ts'
 import { digestOf, makeSecret } from '../../../plugins/credentials/secret.ts'
 import { type Caller, exchangeOf, hostOver, openAccountsIn } from '../../helpers/accounts.ts'
 import { makeLedger } from '../../helpers/membership.ts'

@@ -6,8 +6,8 @@ import {
   instantOf,
   limitOf,
   markOf,
-  once,
   periodOf,
+  singleParameter,
 } from '../../../plugins/account/input.ts'
 
 t.test('instants', async t => {
@@ -42,9 +42,12 @@ t.test('limits', async t => {
 })
 
 t.test('a parameter is said once', async t => {
-  t.equal(once(new URLSearchParams('a=1'), 'a'), '1')
-  t.equal(once(new URLSearchParams('a='), 'a'), undefined)
-  t.throws(() => once(new URLSearchParams('a=1&a=2'), 'a'), { code: 'USAGE_TWICE', param: 'a' })
+  t.equal(singleParameter(new URLSearchParams('a=1'), 'a'), '1')
+  t.equal(singleParameter(new URLSearchParams('a='), 'a'), undefined)
+  t.throws(() => singleParameter(new URLSearchParams('a=1&a=2'), 'a'), {
+    code: 'USAGE_TWICE',
+    param: 'a',
+  })
 })
 
 t.test('a cursor leads back to where a page ended, and nowhere else', async t => {

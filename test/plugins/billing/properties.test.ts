@@ -5,7 +5,7 @@ import type { Bounds } from '../../../plugins/billing/bounds.ts'
 import { METERS, SUMS } from '../../../plugins/billing/meters.ts'
 import { freeze, type Rule, thaw } from '../../../plugins/billing/rule.ts'
 import type { Facts } from '../../../plugins/billing/usage.ts'
-import { coverable, worst } from '../../../plugins/billing/worst.ts'
+import { coverableTokens, worst } from '../../../plugins/billing/worst.ts'
 import type { Meter, Meters } from '../../../plugins/slots.ts'
 import { charge, ruleOf } from '../../helpers/billing.ts'
 import { oracle } from '../../helpers/billing-oracle.ts'
@@ -83,7 +83,7 @@ t.test('what is covered is covered, and one more is not', async () => {
     fc.property(rules(), calls, fc.bigInt(0n, 10n ** 13n), (options, call, available) => {
       const rule = ruleOf(asOptions(options, false))
       const bounds = boundsOf(call, 5, [])
-      const most = coverable(rule, bounds, call, available)
+      const most = coverableTokens(rule, bounds, call, available)
       const at = (completion: number) => worst(rule, { ...bounds, completion }, call).nanos
       if (at(0) > available) return most === 0
       return at(most) <= available && (most === bounds.completion || at(most + 1) > available)

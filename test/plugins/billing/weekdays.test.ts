@@ -49,7 +49,7 @@ const WRONG: readonly (readonly [weekdays: string, message: RegExp])[] = [
   ['[fri-sun, sat]', /named twice/],
   ['mon-', /written as/],
   ['mon-fri-sat', /written as/],
-  ['mon-sun', /every day/],
+  ['mon-sun', /all seven days/],
   ['sat CET', /written as/],
   ['sat +15:00', /written as/],
   ['[sat +08:00, sun]', /written as/],

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Bounds } from '../../../plugins/billing/bounds.ts'
 import { formula } from '../../../plugins/billing/formula.ts'
 import type { Attribute } from '../../../plugins/billing/usage.ts'
-import { coverable, quote, worst } from '../../../plugins/billing/worst.ts'
+import { coverableTokens, quote, worst } from '../../../plugins/billing/worst.ts'
 import { NOON, ruleIn } from '../../helpers/billing.ts'
 
 interface Row {
@@ -202,6 +202,6 @@ t.test('how much may be written for what there is', async t => {
     [10n ** 18n, { prompt: 0, completion: 7.9 }, 7],
   ]
   for (const [available, bounds, tokens] of rows)
-    t.equal(coverable(ruleIn(TEXT), bounds, { at: NOON }, available), tokens, `${available}`)
-  t.equal(coverable(ruleIn('free: true'), some, { at: NOON }, 0n), 100, 'free')
+    t.equal(coverableTokens(ruleIn(TEXT), bounds, { at: NOON }, available), tokens, `${available}`)
+  t.equal(coverableTokens(ruleIn('free: true'), some, { at: NOON }, 0n), 100, 'free')
 })

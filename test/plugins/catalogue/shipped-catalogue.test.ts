@@ -94,7 +94,7 @@ t.test('the most that a plain call of each can cost is known, so that none is re
   for (const { name } of catalogue.all) {
     const price = prices.of(name)
     if (!price) continue
-    const { unpriced, unbounded } = price.most.of(askedOf(body, 100, price), factsOf(body, 0))
+    const { unpriced, unbounded } = price.worstCase.of(askedOf(body, 100, price), factsOf(body, 0))
     t.same([...unpriced, ...unbounded], [], name)
   }
 })
@@ -147,7 +147,7 @@ t.test('and what speaks or listens, on its own routes, bounded whatever it is as
     )
     const price = prices.of(name)
     if (!price) throw new Error(`${name} has no price`)
-    const { nanos, unbounded, unpriced } = price.most.of(
+    const { nanos, unbounded, unpriced } = price.worstCase.of(
       askedOf({}, 1_000_000, price, 999_000),
       factsOf({}, 0),
     )

@@ -7,7 +7,7 @@ import {
   digestOf,
   isWellFormed,
   makeSecret,
-  shown,
+  maskSecret,
 } from '../../../plugins/credentials/secret.ts'
 import { openAccounts } from '../../helpers/accounts.ts'
 
@@ -17,7 +17,7 @@ t.test('256 random bits, a checksum, a prefix that says the kind', async t => {
   t.match(makeSecret('system-token').text, /^st-[0-9A-Za-z]{49}$/)
   t.equal(key.digest, digestOf(key.text))
   t.match(key.digest, /^[0-9a-f]{64}$/)
-  t.equal(shown(key.prefix, key.lastFour), `${key.text.slice(0, 7)}…${key.text.slice(-4)}`)
+  t.equal(maskSecret(key.prefix, key.lastFour), `${key.text.slice(0, 7)}…${key.text.slice(-4)}`)
   t.equal(new Set(Array.from({ length: 1_000 }, () => makeSecret('key').text)).size, 1_000)
   t.equal(
     makeSecret('key', new Uint8Array(32)).text.length,

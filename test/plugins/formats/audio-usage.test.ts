@@ -6,7 +6,7 @@ import { worst } from '../../../plugins/billing/worst.ts'
 import type { Fields } from '../../../plugins/formats/fields.ts'
 import { speechGauge } from '../../../plugins/formats/openai-speech/gauge.ts'
 import { transcriptionGauge } from '../../../plugins/formats/openai-transcription/gauge.ts'
-import { chargeOf } from '../../../plugins/ledger/charged.ts'
+import { priceUsage } from '../../../plugins/ledger/call-charge.ts'
 import type { Meter } from '../../../plugins/slots.ts'
 import { ruleIn } from '../../helpers/billing.ts'
 
@@ -17,22 +17,22 @@ const BOTH = paying('input', 'audio_output', 'characters')
 const CALLS = paying('calls')
 const request = { input: 'twenty letters and äö' }
 const counts = { input_tokens: 5, output_tokens: 40 }
-const told = { input: 5, audio_output: 40 }
+const reported = { input: 5, audio_output: 40 }
 const guessed = { input: 6, audio_output: Math.ceil(23 * (20 / 15)) }
 
 t.test('speech usage: matches the meters that the price uses', async t => {
-  for (const [what, paid, said, meters, estimated] of [
+  for (const [what, paid, text, meters, estimated] of [
     ['letters, told nothing', LETTERS, undefined, { characters: 21 }, false],
-    ['letters, told tokens', LETTERS, counts, { ...told, characters: 21 }, false],
-    ['tokens, told', TOKENS, counts, told, false],
+    ['letters, told tokens', LETTERS, counts, { ...reported, characters: 21 }, false],
+    ['tokens, told', TOKENS, counts, reported, false],
     ['tokens, told nothing', TOKENS, undefined, guessed, true],
-    ['both, told tokens', BOTH, counts, told, false],
+    ['both, told tokens', BOTH, counts, reported, false],
     ['both, told nothing', BOTH, undefined, { characters: 21 }, false],
     ['by the call', CALLS, undefined, { characters: 21 }, false],
   ] as const) {
     const gauge = speechGauge(request, paid)
-    t.match(gauge.usage(said, true), { meters, estimated }, what)
-    const cut = gauge.usage(said, false)
+    t.match(gauge.usage(text, true), { meters, estimated }, what)
+    const cut = gauge.usage(text, false)
     t.same(cut, { meters, estimated: true, gauged: true }, `${what}, cut`)
   }
   t.same(speechGauge({}, LETTERS).usage(undefined, true).meters, { characters: 0 })
@@ -48,18 +48,18 @@ const gauged = (
   paid: ReadonlySet<Meter>,
   type: string,
   chunks: readonly string[],
-  said?: Fields,
+  text?: Fields,
 ) => {
   const gauge = transcriptionGauge({ file }, paid, type)
   for (const chunk of chunks) gauge.saw(Buffer.from(chunk))
-  return gauge.usage(said, true)
+  return gauge.usage(text, true)
 }
 const inTokens = (audio_input: number, output: number) => ({ input: 0, audio_input, output })
 
 t.test('transcription usage: matches the meters that the price uses', async t => {
   const verbose = ['{"text":"x","dura', 'tion": 6.5,"segments":[{"duration":1}]}']
   const letters = ['x'.repeat(60)]
-  for (const [what, paid, type, chunks, said, meters, estimated] of [
+  for (const [what, paid, type, chunks, text, meters, estimated] of [
     ['seconds, told', SECONDS, 'application/json', [], seconds, { seconds: 4 }, false],
     ['seconds, told tokens', SECONDS, 'application/json', [], tokens, { seconds: 10 }, true],
     ['a duration', SECONDS, 'application/json', verbose, undefined, { seconds: 6.5 }, false],
@@ -164,7 +164,7 @@ t.test('transcription usage: matches the meters that the price uses', async t =>
       true,
     ],
   ] as const)
-    t.match(gauged(paid, type, chunks, said), { meters, estimated }, what)
+    t.match(gauged(paid, type, chunks, text), { meters, estimated }, what)
   const silent = { input_tokens: 4, input_token_details: { audio_tokens: 0 } }
   t.same(gauged(HEARD, 'application/json', [], silent), { meters: { input: 4 }, estimated: false })
 })
@@ -176,12 +176,12 @@ t.test('audio usage: an estimate never exceeds the amount held for the call', as
   ])
     for (const bytes of [1, 499, 501, 25_000, 32_000]) {
       const compiled = ruleIn(rule)
-      const asked = askedOf({}, bytes + 300, { rule: compiled }, bytes)
-      const { nanos, unbounded } = worst(compiled, asked.bounds, { at: 0 })
+      const question = askedOf({}, bytes + 300, { rule: compiled }, bytes)
+      const { nanos, unbounded } = worst(compiled, question.bounds, { at: 0 })
       t.same(unbounded, [])
       const gauge = transcriptionGauge({ file: [{ bytes }] }, SECONDS, 'text/plain')
       gauge.saw(Buffer.from('x'.repeat(100_000)))
-      const charge = chargeOf(gauge.usage(undefined, true), { rule: compiled, facts: { at: 0 } })
+      const charge = priceUsage(gauge.usage(undefined, true), { rule: compiled, facts: { at: 0 } })
       t.ok(charge.nanos > 0n)
       if (compiled.maxCalls.size === 0) t.ok(charge.nanos <= nanos, `${bytes} bytes`)
       else t.ok(nanos <= 50_000_000n, 'the limit of the model')
@@ -189,10 +189,10 @@ t.test('audio usage: an estimate never exceeds the amount held for the call', as
 })
 t.test('audio usage: a file bounds seconds only', async t => {
   const images = ruleIn('price: { images: 1 }')
-  const asked = askedOf({ n: 1 }, 5_000, { rule: images }, 4_000)
-  t.equal(asked.bounds.meters?.seconds, undefined)
-  t.same(worst(images, asked.bounds, { at: 0 }).unpriced, [])
-  t.ok(asked.limited)
+  const question = askedOf({ n: 1 }, 5_000, { rule: images }, 4_000)
+  t.equal(question.bounds.meters?.seconds, undefined)
+  t.same(worst(images, question.bounds, { at: 0 }).unpriced, [])
+  t.ok(question.isLimited)
   const video = askedOf({ duration: 5 }, 100, { rule: ruleIn('price: { seconds: 1 }') })
   t.equal(video.bounds.meters?.seconds, 5)
 })

@@ -7,16 +7,16 @@ import fc from '../../helpers/property.ts'
 /** The chunks, and the result: complete pieces and the rest. */
 const split = (bytes: Buffer, sizes: readonly number[]) => {
   const splitter = new Splitter()
-  const whole: Buffer[] = []
+  const complete: Buffer[] = []
   let at = 0
   const push = (end: number): void => {
     const piece = splitter.push(bytes.subarray(at, end))
-    if (piece) whole.push(Buffer.from(piece))
+    if (piece) complete.push(Buffer.from(piece))
     at = end
   }
   for (const size of sizes) if (at < bytes.length) push(Math.min(at + size, bytes.length))
   if (at < bytes.length) push(bytes.length)
-  return { whole, rest: Buffer.from(splitter.take() ?? '') }
+  return { whole: complete, rest: Buffer.from(splitter.take() ?? '') }
 }
 
 /** The algorithm of the WHATWG standard on the whole text, in its simplest form. */
@@ -69,9 +69,9 @@ t.test('event splitter: loses nothing, cuts no event, and agrees with the standa
   fc.assert(
     fc.property(stream, sizes, (text, cuts) => {
       const bytes = Buffer.from(text)
-      const { whole, rest } = split(bytes, cuts)
-      const same = Buffer.concat([...whole, rest]).equals(bytes)
-      const events = whole.flatMap(parsed)
+      const { whole: complete, rest } = split(bytes, cuts)
+      const same = Buffer.concat([...complete, rest]).equals(bytes)
+      const events = complete.flatMap(parsed)
       // A line feed that follows a carriage return of the previous piece ends no event.
       return same && JSON.stringify(events) === JSON.stringify(reference(text))
     }),
@@ -87,9 +87,9 @@ t.test('event splitter: gives the same events for every pair of cuts', async t =
   let wrong = 0
   for (let one = 1; one < bytes.length; one++)
     for (let other = 1; other < bytes.length - one; other += 3) {
-      const { whole, rest } = split(bytes, [one, other])
-      if (!Buffer.concat([...whole, rest]).equals(bytes)) wrong++
-      if (JSON.stringify(whole.flatMap(parsed)) !== expected) wrong++
+      const { whole: complete, rest } = split(bytes, [one, other])
+      if (!Buffer.concat([...complete, rest]).equals(bytes)) wrong++
+      if (JSON.stringify(complete.flatMap(parsed)) !== expected) wrong++
     }
   t.equal(wrong, 0)
 })
@@ -117,8 +117,8 @@ t.test('event splitter: passes a complete chunk without a copy', async t => {
 })
 
 t.test('event splitter: accepts carriage returns as line endings', async t => {
-  const { whole, rest } = split(Buffer.from('data: 1\r\rdata: 2\r\rdata: 3'), [9, 3])
-  t.equal(whole.join('|'), 'data: 1\r\r|data: 2\r\r')
+  const { whole: complete, rest } = split(Buffer.from('data: 1\r\rdata: 2\r\rdata: 3'), [9, 3])
+  t.equal(complete.join('|'), 'data: 1\r\r|data: 2\r\r')
   t.equal(rest.toString(), 'data: 3')
 })
 

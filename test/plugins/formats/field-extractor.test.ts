@@ -66,11 +66,11 @@ t.test('field extractor: equals JSON.parse for any JSON in any chunks', async ()
   const document = fc.dictionary(key, value, { maxKeys: 4, noNullPrototype: true })
   const space = fc.constantFrom(undefined, 1, '\t')
   fc.assert(
-    fc.property(document, space, fc.array(fc.integer({ min: 1, max: 40 })), (given, gap, sizes) => {
-      const json = JSON.stringify(given, null, gap)
-      const found = find(json, 'usage', sizes)
-      const expected = 'usage' in given ? given.usage : undefined
-      return JSON.stringify(found) === JSON.stringify(expected)
+    fc.property(document, space, fc.array(fc.integer({ min: 1, max: 40 })), (input, gap, sizes) => {
+      const json = JSON.stringify(input, null, gap)
+      const matches = find(json, 'usage', sizes)
+      const expected = 'usage' in input ? input.usage : undefined
+      return JSON.stringify(matches) === JSON.stringify(expected)
     }),
     { numRuns: 2_000 },
   )
@@ -121,9 +121,10 @@ t.test(
         const bytes = Buffer.from(response_body)
         for (let at = 0; at < Math.min(bytes.length, 300_000); at += size)
           skimmer.push(bytes.subarray(at, at + size))
-        const found = skimmer.value && JSON.parse(Buffer.from(skimmer.value).toString())
+        const matches = skimmer.value && JSON.parse(Buffer.from(skimmer.value).toString())
         compared++
-        if (JSON.stringify(found) !== JSON.stringify(expected)) t.fail(`${id} in pieces of ${size}`)
+        if (JSON.stringify(matches) !== JSON.stringify(expected))
+          t.fail(`${id} in pieces of ${size}`)
       }
     }
     t.ok(compared > 600, `${compared} comparisons`)

@@ -4,10 +4,10 @@ import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import { offersHosted } from '../../../plugins/formats/tally.ts'
 import { USAGE } from '../../../plugins/slots.ts'
-import { cross } from '../../helpers/crossed.ts'
+import { translateAttempt } from '../../helpers/crossed.ts'
 import { pour } from '../../helpers/exchange.ts'
 import { type Recording, recordedFormat, recordings } from '../../helpers/recorded.ts'
-import { JSON_TYPE, pass, SSE } from '../../helpers/translated.ts'
+import { JSON_TYPE, runTranslate, SSE } from '../../helpers/translated.ts'
 
 const HOSTED = ['web_search', 'file_search', 'code_execution'] as const
 const CLIENTS = ['openai-chat', 'openai-responses', 'anthropic-messages', 'google-gemini'] as const
@@ -45,23 +45,23 @@ const answeredBy = ({ body, stream, piece = 97 }: Answered) => {
 const hostedIn = (meters: Readonly<Record<string, number | undefined>> = {}) =>
   Object.fromEntries(HOSTED.flatMap(name => (meters[name] ? [[name, meters[name]]] : [])))
 
-const passed = async (given: Answered) => {
-  const { format, traits = {}, asked = ASKING[format] ?? {} } = given
-  const { attempt, exchange } = await pass(answeredBy(given), {
-    ...{ format, body: asked, path: pathOf(format), parsed: true },
+const passThrough = async (source: Answered) => {
+  const { format, traits = {}, asked: request = ASKING[format] ?? {} } = source
+  const { attempt, exchange } = await runTranslate(answeredBy(source), {
+    ...{ format, body: request, path: pathOf(format), isParsed: true },
     target: { upstream: 'up', name: 'there', traits },
   })
   const { text } = await pour(attempt.reply)
   return { text, used: hostedIn(exchange.slots.get(USAGE)?.meters) }
 }
-const crossed = async (given: Answered, client: string) => {
-  const { format, traits = {} } = given
+const translate = async (source: Answered, client: string) => {
+  const { format, traits = {} } = source
   // Tool names differ per format; only the offer matters here.
-  const asked = format === 'openai-chat' ? { ...ASKING[client], tools: [] } : ASKING[client]
-  const body = { ...asked, ...(format === 'openai-chat' && { web_search_options: {} }) }
-  const { exchange } = await cross({
+  const request = format === 'openai-chat' ? { ...ASKING[client], tools: [] } : ASKING[client]
+  const body = { ...request, ...(format === 'openai-chat' && { web_search_options: {} }) }
+  const { exchange } = await translateAttempt({
     ...{ client, target: format, body, path: pathOf(client), traits },
-    answered: answeredBy(given),
+    upstreamReply: answeredBy(source),
   })
   return hostedIn(exchange.slots.get(USAGE)?.meters)
 }
@@ -126,11 +126,11 @@ t.test(
       const wanted = reader(recording)
       if (Object.keys(wanted).length === 0) continue
       used++
-      const given = { format, body: recording.response_body, stream: recording.stream }
-      t.same((await passed(given)).used, wanted, `${recording.id} passes`)
+      const source = { format, body: recording.response_body, stream: recording.stream }
+      t.same((await passThrough(source)).used, wanted, `${recording.id} passes`)
       for (const client of CLIENTS)
         if (client !== format)
-          t.same(await crossed(given, client), wanted, `${recording.id} to ${client}`)
+          t.same(await translate(source, client), wanted, `${recording.id} to ${client}`)
     }
     t.ok(used >= 40, `${used} recordings with hosted tools`)
   },
@@ -143,7 +143,7 @@ const search = (id: string, more: object = {}) => ({
   ...more,
 })
 const response = (more: object) => ({ id: 'r', object: 'response', status: 'completed', ...more })
-const done = (item: object, index: number) =>
+const doneEvent = (item: object, index: number) =>
   `event: response.output_item.done\ndata: ${JSON.stringify({ type: 'response.output_item.done', output_index: index, item })}\n\n`
 const completed = (more: object) =>
   `event: response.completed\ndata: ${JSON.stringify({ type: 'response.completed', response: response(more) })}\n\n`
@@ -154,15 +154,15 @@ t.test('hosted usage of responses: the upstream’s own count wins', async t => 
   const tool_usage = { web_search: { num_requests: 7 } }
   const format = 'openai-responses'
   const plain = JSON.stringify(response({ output, usage, tool_usage }))
-  t.same((await passed({ format, body: plain })).used, { web_search: 7 })
-  const body = done(output[0] ?? {}, 0) + completed({ output, usage, tool_usage })
-  t.same((await passed({ format, body, stream: true, piece: 1 })).used, { web_search: 7 })
+  t.same((await passThrough({ format, body: plain })).used, { web_search: 7 })
+  const body = doneEvent(output[0] ?? {}, 0) + completed({ output, usage, tool_usage })
+  t.same((await passThrough({ format, body, stream: true, piece: 1 })).used, { web_search: 7 })
 })
 t.test('hosted usage of responses: each item counts once', async t => {
   const format = 'openai-responses'
-  const both = done(search('a'), 0) + done(search('b'), 1)
+  const both = doneEvent(search('a'), 0) + doneEvent(search('b'), 1)
   for (const output of [[], [search('b'), search('a')]]) {
-    const { used, text } = await passed({
+    const { used, text } = await passThrough({
       format,
       body: both + completed({ output }),
       stream: true,
@@ -177,11 +177,11 @@ t.test('hosted usage of responses: failed calls and page visits are not counted'
     { type: 'message', id: 'c', content: [{ type: 'output_text', text: '"web_search_call"' }] },
   ]
   const body = JSON.stringify(response({ output, usage }))
-  t.same((await passed({ format: 'openai-responses', body })).used, {})
+  t.same((await passThrough({ format: 'openai-responses', body })).used, {})
 })
 t.test('hosted usage: a truncated stream counts the calls before the cut', async t => {
-  const body = done(search('a'), 0) + done(search('b'), 1).slice(0, 60)
-  const { used } = await passed({ format: 'openai-responses', body, stream: true })
+  const body = doneEvent(search('a'), 0) + doneEvent(search('b'), 1).slice(0, 60)
+  const { used } = await passThrough({ format: 'openai-responses', body, stream: true })
   t.same(used, { web_search: 1 })
 })
 
@@ -198,29 +198,39 @@ const grounded = (...webSearchQueries: string[]) => ({
 t.test('hosted usage of Gemini: per answer, or per query by trait', async t => {
   const format = 'google-gemini'
   const body = JSON.stringify(grounded('one', 'two', ''))
-  t.same((await passed({ format, body })).used, { web_search: 1 })
+  t.same((await passThrough({ format, body })).used, { web_search: 1 })
   const traits = { search_unit: 'query' }
-  t.same((await passed({ format, body, traits })).used, { web_search: 2 })
+  t.same((await passThrough({ format, body, traits })).used, { web_search: 2 })
   const list = `[${body},${body}]`
   t.same(
-    (await passed({ format, body: list, traits })).used,
+    (await passThrough({ format, body: list, traits })).used,
     { web_search: 2 },
     'a JSON array of pieces',
   )
   const none = JSON.stringify(grounded())
-  t.same((await passed({ format, body: none })).used, {}, 'no search is counted without a query')
+  t.same(
+    (await passThrough({ format, body: none })).used,
+    {},
+    'no search is counted without a query',
+  )
 })
 t.test('hosted usage of Anthropic: counts code executions', async t => {
   const content = [{ type: 'text', text: 'hi' }]
-  const ran = { ...usage, server_tool_use: { code_execution_requests: 2 } }
-  const body = JSON.stringify({ id: 'm', type: 'message', role: 'assistant', content, usage: ran })
-  t.same((await passed({ format: 'anthropic-messages', body })).used, { code_execution: 2 })
+  const executions = { ...usage, server_tool_use: { code_execution_requests: 2 } }
+  const body = JSON.stringify({
+    id: 'm',
+    type: 'message',
+    role: 'assistant',
+    content,
+    usage: executions,
+  })
+  t.same((await passThrough({ format: 'anthropic-messages', body })).used, { code_execution: 2 })
 })
 
 t.test('hosted usage: requests without hosted tools are not inspected', async t => {
-  const asked = { model: 'm', input: 'hi', tools: [{ type: 'function', name: 'f' }] }
+  const request = { model: 'm', input: 'hi', tools: [{ type: 'function', name: 'f' }] }
   const body = JSON.stringify(response({ output: [search('a')], usage }))
-  t.same((await passed({ format: 'openai-responses', body, asked })).used, {})
+  t.same((await passThrough({ format: 'openai-responses', body, asked: request })).used, {})
 })
 t.test('hosted tools: recognised in the requests of every format', async t => {
   const tools = (...list: Json[]) => ({ tools: list })

@@ -3,25 +3,25 @@
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import type { Prompt, Settings } from '../../../plugins/formats/hub.ts'
-import { PROMPT, read } from '../../helpers/codec.ts'
+import { decodePrompt, PROMPT } from '../../helpers/codec.ts'
 import { prompts } from '../../helpers/drawn-prompts.ts'
 import { scaled } from '../../helpers/long.ts'
 import fc from '../../helpers/property.ts'
 import { recordedFormat, recordings } from '../../helpers/recorded.ts'
 import { FORMATS } from '../../helpers/trip-way.ts'
-import { REASONS, through, unexcused } from '../../helpers/trips.ts'
+import { REASONS, sendThrough, unexcused } from '../../helpers/trips.ts'
 
-const asked = (recordings() ?? []).filter(
+const recordedRequests = (recordings() ?? []).filter(
   ({ request, format }) => request && recordedFormat(format),
 )
-const skip = asked.length === 0 && 'RECORDINGS is not set'
+const skip = recordedRequests.length === 0 && 'RECORDINGS is not set'
 /** Reasons that were used. */
 const used = new Set<string>()
 
 /** Undefined: the request cannot be served by this target. */
 const promptOf = (format: string, request: Json): Prompt | undefined => {
   try {
-    return read(format, request, '/v1beta/models/m:generateContent').prompt
+    return decodePrompt(format, request, '/v1beta/models/m:generateContent').prompt
   } catch (thrown) {
     if ((thrown as { status?: number }).status === 400) return undefined
     throw thrown
@@ -30,43 +30,45 @@ const promptOf = (format: string, request: Json): Prompt | undefined => {
 
 for (const from of FORMATS)
   t.test(`round trip: recorded requests of ${from} keep their meaning`, { skip }, t => {
-    const found: string[] = []
-    let [trips, refused] = [0, 0]
-    for (const { id, format, request } of asked) {
+    const matches: string[] = []
+    let [trips, rejection] = [0, 0]
+    for (const { id, format, request } of recordedRequests) {
       const prompt = recordedFormat(format) === from && promptOf(from, request as Json)
       if (!prompt) continue
       for (const to of FORMATS)
         for (const able of [true, false]) {
-          const trip = through(prompt, [to, from], able)
+          const trip = sendThrough(prompt, [to, from], able)
           if (!trip) {
-            refused++
+            rejection++
             continue
           }
           trips++
           const way = `${id} by ${to}${able ? '' : ', with a model that can little'}`
-          for (const each of unexcused({ from, to, able }, prompt, trip, used))
-            found.push(`${way}: ${each}`)
+          for (const each of unexcused({ from, to, isCapable: able }, prompt, trip, used))
+            matches.push(`${way}: ${each}`)
         }
     }
-    t.same(found, [], `${trips} trips, and ${refused} refused`)
-    t.ok(trips > 2 * refused, 'most requests can be sent')
+    t.same(matches, [], `${trips} trips, and ${rejection} refused`)
+    t.ok(trips > 2 * rejection, 'most requests can be sent')
     t.end()
   })
 
 for (const from of FORMATS)
   t.test(`round trip: generated requests of ${from} keep their meaning`, t => {
-    const property = fc.property(prompts, fc.boolean(), (drawn, able) => {
-      const said = through(drawn, [from], able)
-      if (!said) throw new Error(`${from} refuses it`)
-      const found = unexcused({ from, to: from, able }, drawn, said, used)
+    const property = fc.property(prompts, fc.boolean(), (generated, able) => {
+      const words = sendThrough(generated, [from], able)
+      if (!words) throw new Error(`${from} refuses it`)
+      const matches = unexcused({ from, to: from, isCapable: able }, generated, words, used)
       for (const to of FORMATS) {
-        const trip = through(said.prompt, [to, from], able)
+        const trip = sendThrough(words.prompt, [to, from], able)
         if (!trip) throw new Error(`${to} refuses it`)
-        found.push(
-          ...unexcused({ from, to, able }, said.prompt, trip, used).map(each => `${to}: ${each}`),
+        matches.push(
+          ...unexcused({ from, to, isCapable: able }, words.prompt, trip, used).map(
+            each => `${to}: ${each}`,
+          ),
         )
       }
-      if (found.length > 0) throw new Error(found.join('\n'))
+      if (matches.length > 0) throw new Error(matches.join('\n'))
     })
     const numRuns = scaled(50, 2_000)
     t.doesNotThrow(() => fc.assert(property, { numRuns }), `${numRuns} requests`)
@@ -129,9 +131,9 @@ t.test('round trip: nothing is reported as dropped that both formats carry', t =
       const both = WORDS[from]?.filter(name => WORDS[to]?.includes(name)) ?? []
       const settings = Object.fromEntries(both.map(name => [name, PLAIN[name]]))
       const prompt = { ...PROMPT, ...ASKED, settings }
-      const trip = through(prompt, [to, from], true)
-      t.same(trip?.lost, [], `${from} by ${to}: ${both}`)
-      t.same(trip && unexcused({ from, to, able: true }, prompt, trip, used), [])
+      const trip = sendThrough(prompt, [to, from], true)
+      t.same(trip?.dropped, [], `${from} by ${to}: ${both}`)
+      t.same(trip && unexcused({ from, to, isCapable: true }, prompt, trip, used), [])
     }
   t.end()
 })

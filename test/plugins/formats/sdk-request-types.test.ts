@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { Ajv, type ValidateFunction } from 'ajv'
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
-import { PROMPT, read, written } from '../../helpers/codec.ts'
+import { decodePrompt, encodePrompt, PROMPT } from '../../helpers/codec.ts'
 import { LONG } from '../../helpers/long.ts'
 import { type Recording, recordedFormat, recordings } from '../../helpers/recorded.ts'
 import { ASKED, fileOf, generated, NAMES, versions } from '../../laws/sdk-schemas.ts'
@@ -17,7 +17,7 @@ const UNTYPED: Readonly<Record<string, readonly string[]>> = {
 }
 
 const schemaOf = (name: string) => JSON.parse(readFileSync(fileOf(name), 'utf8'))
-const asked = (recordings() ?? []).filter(
+const recordedRequests = (recordings() ?? []).filter(
   ({ request, format, status }) => request && status === 200 && recordedFormat(format),
 )
 
@@ -44,12 +44,12 @@ const typed = (target: string, body: object) => {
 }
 const bodyOf = (target: string, { format, request }: Recording) => {
   try {
-    const { prompt } = read(
+    const { prompt } = decodePrompt(
       recordedFormat(format) as string,
       request as Json,
       '/v1beta/models/m:generateContent',
     )
-    return typed(target, written(target, prompt, { output: 8192 }).body)
+    return typed(target, encodePrompt(target, prompt, { output: 8192 }).body)
   } catch (thrown) {
     // Other tests cover which requests a target rejects and why.
     if ((thrown as { status?: number }).status === 400) return undefined
@@ -57,11 +57,12 @@ const bodyOf = (target: string, { format, request }: Recording) => {
   }
 }
 
-const compiled = new Map<string, ValidateFunction>()
+const validators = new Map<string, ValidateFunction>()
 const fitting = (target: string): ValidateFunction => {
   const { $comment: _, ...schema } = schemaOf(target)
-  const fits = compiled.get(target) ?? new Ajv({ strict: false, allErrors: false }).compile(schema)
-  compiled.set(target, fits)
+  const fits =
+    validators.get(target) ?? new Ajv({ strict: false, allErrors: false }).compile(schema)
+  validators.set(target, fits)
   return fits
 }
 
@@ -69,7 +70,7 @@ t.test('requests to upstreams: sampling settings match the SDK types', t => {
   const turns = [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }] as const
   const settings = { limit: 64, temperature: 0.5, topP: 0.9, topK: 5 }
   for (const target of Object.keys(ASKED)) {
-    const { body, lost } = written(target, { ...PROMPT, turns, settings, stream: false })
+    const { body, lost } = encodePrompt(target, { ...PROMPT, turns, settings, stream: false })
     const fits = fitting(target)
     t.ok(fits(typed(target, body)), `${target}: ${JSON.stringify(fits.errors?.at(-1))}`)
     t.match(JSON.stringify(body), /"temperature":0.5.*"top_?p":0.9/i, target)
@@ -81,20 +82,23 @@ t.test('requests to upstreams: sampling settings match the SDK types', t => {
 for (const target of Object.keys(ASKED))
   t.test(
     `requests to ${target}: recorded requests match the SDK types`,
-    { skip: asked.length === 0 && 'RECORDINGS is not set' },
+    { skip: recordedRequests.length === 0 && 'RECORDINGS is not set' },
     t => {
       const fits = fitting(target)
-      let sent = 0
-      for (const recording of asked) {
+      let outgoing = 0
+      for (const recording of recordedRequests) {
         const body = bodyOf(target, recording)
         if (!body || (target === 'anthropic-messages' && BETA.has(recording.id))) continue
-        sent++
+        outgoing++
         t.ok(
           fits(body),
           `${recording.format} ${recording.id}: ${JSON.stringify(fits.errors?.at(-1))}`,
         )
       }
-      t.ok(sent > asked.length / 2, `${sent} of ${asked.length} can be sent`)
+      t.ok(
+        outgoing > recordedRequests.length / 2,
+        `${outgoing} of ${recordedRequests.length} can be sent`,
+      )
       t.end()
     },
   )

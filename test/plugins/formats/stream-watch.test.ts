@@ -3,7 +3,7 @@
 import t, { type Test } from 'tap'
 import { errors, TollgateError } from '../../../engine/errors.ts'
 import type { Bytes } from '../../../engine/plugin.ts'
-import { Answer } from '../../../engine/response/filters.ts'
+import { FilteredReply } from '../../../engine/response/filters.ts'
 import type { Fields } from '../../../plugins/formats/fields.ts'
 import type { Format } from '../../../plugins/formats/format.ts'
 import { formats } from '../../../plugins/formats/index.ts'
@@ -34,19 +34,19 @@ const watch = async (
   { piece = 1_000_000, dies = false } = {},
 ): Promise<Watched> => {
   let counts: Fields | undefined
-  let whole: boolean | undefined
-  let counted = 0
+  let full: boolean | undefined
+  let usage = 0
   let broke = false
   const bytes = Buffer.from(text)
   const pieces = []
   for (let at = 0; at < bytes.length; at += piece) pieces.push(bytes.subarray(at, at + piece))
-  const answer = new Answer(200, {}, undefined, pushed(pieces, dies ? DEATH : undefined))
+  const answer = new FilteredReply(200, {}, undefined, pushed(pieces, dies ? DEATH : undefined))
   answer.through(
     new StreamWatch(marksOf(formatOf(name)), {
-      counted(found, complete) {
-        counts = found
-        whole = complete
-        counted++
+      counted(matches, complete) {
+        counts = matches
+        full = complete
+        usage++
       },
       failure: (reason, last) => Buffer.from(`<${reason.code} after ${last?.data ?? 'nothing'}>`),
       truncated: () => truncated('UPSTREAM_TRUNCATED'),
@@ -57,7 +57,7 @@ const watch = async (
     }),
   )
   const poured = await pour(answer)
-  return { ...poured, counts, whole, counted, broke, told: answer.told?.code }
+  return { ...poured, counts, whole: full, counted: usage, broke, told: answer.endFault?.code }
 }
 
 const chunk = (delta: object, more: object = {}): string =>
@@ -88,49 +88,49 @@ const STREAMS: Readonly<Record<string, { body: string; end: string; counts: obje
 for (const [name, { body, end, counts }] of Object.entries(STREAMS)) {
   t.test(`${name} stream: passes unchanged in chunks of every size`, async t => {
     for (const piece of [1, 2, 3, 7, 50, 1_000_000]) {
-      const seen = await watch(name, body + end, { piece })
-      t.equal(seen.text, body + end, `every byte, ${piece} at a time`)
-      t.equal(seen.tail, end, 'the last event is held back as the tail')
-      t.match(seen.counts, counts)
-      t.equal(seen.whole, true)
-      t.equal(seen.counted, 1, 'usage is reported once')
-      t.notOk(seen.broke)
-      t.notOk(seen.told)
+      const result = await watch(name, body + end, { piece })
+      t.equal(result.text, body + end, `every byte, ${piece} at a time`)
+      t.equal(result.tail, end, 'the last event is held back as the tail')
+      t.match(result.counts, counts)
+      t.equal(result.whole, true)
+      t.equal(result.counted, 1, 'usage is reported once')
+      t.notOk(result.broke)
+      t.notOk(result.told)
     }
   })
 
   t.test(`${name} stream: bytes after the end belong to the tail`, async t => {
     for (const more of ['\n', ': bye\n\n', 'data: {"late":true}\n\n'])
       for (const piece of [5, 1_000_000]) {
-        const seen = await watch(name, body + end + more, { piece })
+        const result = await watch(name, body + end + more, { piece })
         // Some formats drop data after the terminator, which their clients do not read.
         const dropped = more.startsWith('data') && formatOf(name).stream.afterEnd === 'dropped'
-        t.equal(seen.text, dropped ? body + end : body + end + more)
-        t.equal(seen.fault, undefined)
+        t.equal(result.text, dropped ? body + end : body + end + more)
+        t.equal(result.fault, undefined)
       }
   })
 
   t.test(`${name} stream: a connection error after the end does not fail it`, async t => {
-    const seen = await watch(name, body + end, { dies: true })
-    t.equal(seen.text, body + end)
-    t.equal(seen.whole, true)
+    const result = await watch(name, body + end, { dies: true })
+    t.equal(result.text, body + end)
+    t.equal(result.whole, true)
   })
 
   t.test(`${name} stream: a connection error in mid-stream becomes an error event`, async t => {
-    const [begun = ''] = /^.*?\r?\n\r?\n/s.exec(body) ?? []
+    const [started = ''] = /^.*?\r?\n\r?\n/s.exec(body) ?? []
     for (const [how, text, dies] of [
-      ['between events', begun, true],
-      ['inside the last event', begun + end.slice(0, -10), true],
-      ['by a clean close', begun, false],
+      ['between events', started, true],
+      ['inside the last event', started + end.slice(0, -10), true],
+      ['by a clean close', started, false],
     ] as const) {
-      const seen = await watch(name, text, { dies, piece: 9 })
+      const result = await watch(name, text, { dies, piece: 9 })
       const code = dies ? 'TARGET_CUT' : 'UPSTREAM_TRUNCATED'
-      t.ok(seen.text.startsWith(begun), `${how}: what was whole has arrived`)
-      t.match(seen.text.slice(begun.length), new RegExp(`^<${code} after .*>$`, 's'), how)
-      t.equal(seen.fault, undefined)
-      t.equal(seen.whole, false, 'the usage is not final')
-      t.ok(seen.broke)
-      t.ok(seen.told, 'the stream counts as broken')
+      t.ok(result.text.startsWith(started), `${how}: what was whole has arrived`)
+      t.match(result.text.slice(started.length), new RegExp(`^<${code} after .*>$`, 's'), how)
+      t.equal(result.fault, undefined)
+      t.equal(result.whole, false, 'the usage is not final')
+      t.ok(result.broke)
+      t.ok(result.told, 'the stream counts as broken')
     }
   })
 
@@ -143,16 +143,16 @@ for (const [name, { body, end, counts }] of Object.entries(STREAMS)) {
 
   t.test(`${name} stream: the last blank line may be missing`, async t => {
     const text = body + end.trimEnd()
-    const seen = await watch(name, text, { piece: 4 })
-    t.equal(seen.text, text)
-    t.match(seen.counts, counts)
+    const result = await watch(name, text, { piece: 4 })
+    t.equal(result.text, text)
+    t.match(result.counts, counts)
   })
 }
 
 const passes = async (t: Test, name: string, text: string): Promise<void> => {
-  const seen = await watch(name, text, { piece: 11 })
-  t.equal(seen.text, text)
-  t.equal(seen.fault, undefined)
+  const result = await watch(name, text, { piece: 11 })
+  t.equal(result.text, text)
+  t.equal(result.fault, undefined)
 }
 t.test('stream without terminator: is complete if it has a stop reason', async t => {
   const stop = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'

@@ -3,8 +3,8 @@
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import type { Prompt } from '../../../plugins/formats/hub.ts'
-import { PROMPT, read, written } from '../../helpers/codec.ts'
-import { cross } from '../../helpers/crossed.ts'
+import { decodePrompt, encodePrompt, PROMPT } from '../../helpers/codec.ts'
+import { translateAttempt } from '../../helpers/crossed.ts'
 
 const FORMATS = ['openai-chat', 'openai-responses', 'anthropic-messages', 'google-gemini']
 const others = (name: string): readonly string[] => FORMATS.filter(each => each !== name)
@@ -55,15 +55,19 @@ const OWN: readonly (readonly [client: string, field: string, body: Json])[] = [
 for (const [client, field, body] of OWN)
   t.test(`translation: reports ${field} of ${client} as dropped`, async t => {
     for (const target of others(client)) {
-      const { prompt } = read(client, body)
-      const { body: sent, lost } = written(target, prompt)
+      const { prompt } = decodePrompt(client, body)
+      const { body: request, lost } = encodePrompt(target, prompt)
       t.ok(lost.includes(field), `${target}: ${lost}`)
-      t.notMatch(JSON.stringify(sent), /other|null|"content":""/, `${target} is sent nothing of it`)
+      t.notMatch(
+        JSON.stringify(request),
+        /other|null|"content":""/,
+        `${target} is sent nothing of it`,
+      )
       const headers = { 'x-tollgate-strict': 'true' }
-      const { fault } = await cross({ client, target, body, headers })
+      const { fault } = await translateAttempt({ client, target, body, headers })
       t.match(fault, { code: 'FIELD_LOST', param: field }, `${target} under strict`)
     }
-    const own = written(client, read(client, body).prompt)
+    const own = encodePrompt(client, decodePrompt(client, body).prompt)
     t.notOk(own.lost.includes(field), 'its own provider receives it')
     t.match(JSON.stringify(own.body), new RegExp(field))
   })
@@ -72,9 +76,9 @@ t.test('translation: describes results of a client’s MCP server to every targe
   const use = { type: 'mcp_tool_use', id: 'm1', name: 'ask', server_name: 's', input: { q: 1 } }
   const result = { type: 'mcp_tool_result', tool_use_id: 'm1', content: 'forty-two' }
   const messages = [hi, { role: 'assistant', content: [use, result] }, hi]
-  const { prompt } = read('anthropic-messages', { max_tokens: 9, messages })
+  const { prompt } = decodePrompt('anthropic-messages', { max_tokens: 9, messages })
   for (const target of others('anthropic-messages')) {
-    const { body, lost } = written(target, prompt)
+    const { body, lost } = encodePrompt(target, prompt)
     t.match(JSON.stringify(body), /forty-two/, target)
     t.same(lost, [], target)
   }
@@ -190,7 +194,7 @@ const HINTS: readonly (readonly [field: string, prompt: Partial<Prompt>, by: rea
 t.test('translation: reports hints that a format cannot express', async t => {
   for (const [field, prompt, by] of HINTS)
     for (const target of FORMATS) {
-      const { lost } = written(target, { ...PROMPT, ...prompt })
+      const { lost } = encodePrompt(target, { ...PROMPT, ...prompt })
       t.equal(lost.includes(field), by.includes(target), `${target} ${field}`)
     }
 })
@@ -199,10 +203,10 @@ t.test('tool choice: names a free-text tool as such', async t => {
   const free = { type: 'free', name: 'f' } as const
   const turns = [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }] as const
   const prompt = { ...PROMPT, turns, tools: [free] }
-  const one = written('openai-chat', { ...prompt, choice: { type: 'tool', name: 'f' } })
+  const one = encodePrompt('openai-chat', { ...prompt, choice: { type: 'tool', name: 'f' } })
   t.same(one.body.tool_choice, { type: 'custom', custom: { name: 'f' } })
   const some = { type: 'some', mode: 'required', names: ['f'] } as const
-  t.match(written('openai-chat', { ...prompt, choice: some }).body.tool_choice, {
+  t.match(encodePrompt('openai-chat', { ...prompt, choice: some }).body.tool_choice, {
     allowed_tools: { tools: [{ type: 'custom', custom: { name: 'f' } }] },
   })
 })
@@ -213,7 +217,7 @@ t.test('generated image: is sent as a user message after the tool results', asyn
     kind: 'image',
     source: { type: 'data', data: 'eA==', mime: 'image/png' },
   } as const
-  const { body } = written('openai-chat', {
+  const { body } = encodePrompt('openai-chat', {
     ...PROMPT,
     turns: [
       { role: 'assistant', content: [image, { type: 'call', id: 'a', name: 'f', input: '{}' }] },
@@ -221,17 +225,17 @@ t.test('generated image: is sent as a user message after the tool results', asyn
       { role: 'assistant', content: [image] },
     ],
   })
-  const shown = [{ type: 'image_url', image_url: { url: 'data:image/png;base64,eA==' } }]
+  const displayed = [{ type: 'image_url', image_url: { url: 'data:image/png;base64,eA==' } }]
   t.match(body.messages, [
     { role: 'assistant' },
     { role: 'tool' },
-    { role: 'user', content: shown },
-    { role: 'user', content: shown },
+    { role: 'user', content: displayed },
+    { role: 'user', content: displayed },
   ])
 })
 
 t.test('structured output: the description moves into the schema', async t => {
   const form = { type: 'schema', schema: { type: 'object' }, description: 'A city' } as const
   for (const target of ['anthropic-messages', 'google-gemini'])
-    t.match(JSON.stringify(written(target, { ...PROMPT, form }).body), /"A city"/, target)
+    t.match(JSON.stringify(encodePrompt(target, { ...PROMPT, form }).body), /"A city"/, target)
 })

@@ -183,8 +183,8 @@ for (const [name, what, counts, meters] of TABLE)
 t.test('meters of each format: every listed meter occurs in a case', async t => {
   for (const [name, { usage }] of formats) {
     const rows = TABLE.filter(([format]) => format === name)
-    const seen = new Set(rows.flatMap(([, , , meters]) => Object.keys(meters)))
-    t.same([...usage.counts].sort(), [...seen].sort(), name)
+    const result = new Set(rows.flatMap(([, , , meters]) => Object.keys(meters)))
+    t.same([...usage.counts].sort(), [...result].sort(), name)
   }
 })
 

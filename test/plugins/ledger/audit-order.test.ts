@@ -2,8 +2,8 @@
 import t, { type Test } from 'tap'
 import type { Value } from '../../../engine/plugin.ts'
 import { MEMBERSHIP_TABLES } from '../../../engine/store/membership.ts'
-import { chargeAtOnce } from '../../../plugins/ledger/at-once.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
+import { singleRowCharge } from '../../../plugins/ledger/single-row-charge.ts'
 import { settleCharge } from '../../../plugins/ledger/statements.ts'
 import { migrations } from '../../../plugins/ledger/tables.ts'
 import { walletOf, walletsOf } from '../../../plugins/ledger/wallet.ts'
@@ -56,7 +56,7 @@ for (const engine of ENGINES)
         ...{ process: await ledger.process(), route: 'r', model: 'm', version: 1, rule: '' },
       }
       const opened = now - HOUR
-      await database.write(chargeAtOnce({ ...hold, opened }, closing(now - HOUR)))
+      await database.write(singleRowCharge({ ...hold, opened }, closing(now - HOUR)))
       const next = now - 2 * HOUR
       await giveCredit(database, 1, 50n, next)
       t.same(await audit(database), [])

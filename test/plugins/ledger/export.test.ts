@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Lent } from '../../../engine/plugin.ts'
 import { auditCommand } from '../../../plugins/ledger/audit.ts'
-import { exportCommand } from '../../../plugins/ledger/export.ts'
+import { exportCommand } from '../../../plugins/ledger/commands/export.ts'
 import { call, openBooks, payer } from '../../helpers/ledger.ts'
 import { runCommand } from '../../helpers/printed.ts'
 import { ENGINES } from '../../helpers/store.ts'

@@ -8,8 +8,8 @@ const CNY = 1_000_000_000n
 const COST = 1_888_372_800n
 const payer: Payer = { account: 1, key: 2, quota: 5n * CNY }
 
-const refuse = (room: RefusalTerms['ledger']['room'], limitField?: string) =>
-  insufficientFunds({ ledger: { room }, currency: 'CNY', limitField })
+const refuse = (room: RefusalTerms['ledger']['available'], limitField?: string) =>
+  insufficientFunds({ ledger: { available: room }, currency: 'CNY', limitField })
 
 t.test('an account: the cost rounded up, the balance down', async t => {
   const asked: Payer[] = []

@@ -1,6 +1,6 @@
 /** Tokens per time: let in by the size of the request, corrected by what it used, exact over both workers. */
 import t from 'tap'
-import { estimate } from '../../../plugins/limit/tokens.ts'
+import { estimateTokens } from '../../../plugins/limit/tokens.ts'
 import { FILES } from '../../../plugins/slots.ts'
 import { fakeExchange } from '../../helpers/exchange.ts'
 import { count, type Got, get, startLimited } from '../../helpers/limited.ts'
@@ -127,8 +127,8 @@ t.test('a body of unknown length is measured; none is one token', async t => {
 t.test('the files of a form are no text', async t => {
   for (const headers of [{ 'content-length': '4000' }, { 'transfer-encoding': 'chunked' }]) {
     const exchange = fakeExchange({ headers, body: Buffer.alloc(4_000) })
-    t.equal(await estimate(exchange), 1_000n)
+    t.equal(await estimateTokens(exchange), 1_000n)
     exchange.slots.set(FILES, 3_600)
-    t.equal(await estimate(exchange), 100n)
+    t.equal(await estimateTokens(exchange), 100n)
   }
 })

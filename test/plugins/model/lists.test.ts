@@ -52,7 +52,7 @@ const read = async (
   const fault = await thrownBy(() => stage.handle?.(exchange, noNext))
   if (fault) return fault
   t.equal(stage.answers, true)
-  return JSON.parse((await pour(exchange.need())).text) as Json
+  return JSON.parse((await pour(exchange.requireReply())).text) as Json
 }
 
 t.test('openai', async t => {

@@ -1,39 +1,39 @@
-/** What is kept of responses, on both stores: statements alone, and what becomes of a response whose process is buried. */
+/** Stored responses on both stores: the statements, and responses whose process is reaped. */
 import t from 'tap'
 import type { Row } from '../../../engine/plugin.ts'
 import { MEMBERSHIP_TABLES, registration } from '../../../engine/store/membership.ts'
 import {
   addTurn,
   changeTurn,
+  deleteConversation,
   describeConversation,
-  forgetConversation,
   openConversation,
 } from '../../../plugins/responses/conversation-statements.ts'
-import { kept } from '../../../plugins/responses/keeping.ts'
-import { dereferenced } from '../../../plugins/responses/references.ts'
+import { resolveReferences } from '../../../plugins/responses/item-references.ts'
 import {
-  clean,
-  contextOf,
+  deleteExpired,
   findConversation,
   findResponse,
   inputOf,
-  toldOf,
-  turnRows,
-  turnsOf,
-} from '../../../plugins/responses/shelf.ts'
+  readHistory,
+  readTurnRows,
+  readTurns,
+  responseOf,
+} from '../../../plugins/responses/response-store.ts'
 import {
   beginResponse,
   cancelResponse,
+  deleteResponse,
   finishResponse,
-  forgetResponse,
-  keepResponse,
-  type Stored,
+  type StoredResponse,
+  saveResponse,
 } from '../../../plugins/responses/statements.ts'
+import { storeStatements } from '../../../plugins/responses/storage-options.ts'
 import { migrations } from '../../../plugins/responses/tables.ts'
 import { sql, startBoth, statement } from '../../helpers/store.ts'
 
-const LIMITS = { kept: 1_000_000, largest: 2_000 }
-const stored = (id: string, more: Partial<Stored> = {}): Stored => ({
+const LIMITS = { lifetime: 1_000_000, largest: 2_000 }
+const stored = (id: string, more: Partial<StoredResponse> = {}): StoredResponse => ({
   ...{ account: 1, id, created: Date.now(), expires: Date.now() + 1_000_000, status: 'completed' },
   ...{ previous: undefined, conversation: undefined, input: JSON.stringify(`to ${id}`) },
   response: JSON.stringify({
@@ -43,124 +43,134 @@ const stored = (id: string, more: Partial<Stored> = {}): Stored => ({
   }),
   ...more,
 })
-const asked = { store: true, background: false }
+const options = { store: true, background: false }
 const open = { status: 'in_progress' }
 
 for (const { engine, database } of await startBoth(t, [
   ...MEMBERSHIP_TABLES,
   ...migrations.map(each => ({ ...each, number: each.number + MEMBERSHIP_TABLES.length })),
 ])) {
-  const bury = (id: string) =>
+  const reap = (id: string) =>
     statement('bury', 'DELETE FROM tollgate_processes WHERE id = ?', [id])
-  const found = (id: string, account = 1): Promise<Row> => findResponse(database, account, id)
+  const find = (id: string, account = 1): Promise<Row> => findResponse(database, account, id)
 
-  t.test(`${engine}: kept, kept again, and forgotten`, async t => {
-    await database.write([keepResponse(stored('a')), keepResponse(stored('a', { account: 2 }))])
-    await database.write([keepResponse(stored('a', { input: '"again"' }))])
-    t.match(inputOf(await found('a')), [{ role: 'user', content: 'again' }])
-    t.match(inputOf(await found('a', 2)), [{ content: 'to a' }])
-    await database.write([forgetResponse(1, 'a', Date.now())])
-    await t.rejects(found('a'), { code: 'RESPONSE_UNKNOWN' })
-    t.ok(await found('a', 2))
+  t.test(`${engine}: stored responses: are saved, replaced and deleted`, async t => {
+    await database.write([saveResponse(stored('a')), saveResponse(stored('a', { account: 2 }))])
+    await database.write([saveResponse(stored('a', { input: '"again"' }))])
+    t.match(inputOf(await find('a')), [{ role: 'user', content: 'again' }])
+    t.match(inputOf(await find('a', 2)), [{ content: 'to a' }])
+    await database.write([deleteResponse(1, 'a', Date.now())])
+    await t.rejects(find('a'), { code: 'RESPONSE_UNKNOWN' })
+    t.ok(await find('a', 2))
     await t.rejects(findResponse(database, undefined, 'a'), { code: 'RESPONSE_UNKNOWN' })
-    await database.write([keepResponse(stored('old', { expires: Date.now() - 1 }))])
-    await t.rejects(found('old'), { code: 'RESPONSE_UNKNOWN' })
+    await database.write([saveResponse(stored('old', { expires: Date.now() - 1 }))])
+    await t.rejects(find('old'), { code: 'RESPONSE_UNKNOWN' })
   })
 
   t.test(
-    `${engine}: a chain is read from its beginning, and refused where it has a hole`,
+    `${engine}: history: is read from its start and refused if a part was deleted`,
     async t => {
-      const before = (previous: string) => contextOf(database, 1, { ...asked, previous })
+      const history = (previous: string) => readHistory(database, 1, { ...options, previous })
       await database.write(
         [
           ...[stored('c1'), stored('c2', { previous: 'c1' }), stored('c3', { previous: 'c2' })],
           stored('c1', { account: 2, input: '"foreign"' }),
-        ].map(keepResponse),
+        ].map(saveResponse),
       )
-      t.match(await before('c3'), [
+      t.match(await history('c3'), [
         { input: 'to c1', output: [{ id: 'm_c1' }] },
         { input: 'to c2' },
         { input: 'to c3' },
       ])
-      await database.write([forgetResponse(1, 'c1', Date.now())])
-      await t.rejects(before('c3'), { code: 'PREVIOUS_UNKNOWN', message: /'c1'/ })
-      await t.rejects(before('c9'), { code: 'PREVIOUS_UNKNOWN', message: /'c9'/ })
+      await database.write([deleteResponse(1, 'c1', Date.now())])
+      await t.rejects(history('c3'), { code: 'PREVIOUS_UNKNOWN', message: /'c1'/ })
+      await t.rejects(history('c9'), { code: 'PREVIOUS_UNKNOWN', message: /'c9'/ })
       // An upstream that gives one id twice could make a ring.
-      await database.write([keepResponse(stored('r', { previous: 'r' }))])
-      await t.rejects(before('r'), { code: 'CONTEXT_TOO_LONG' })
+      await database.write([saveResponse(stored('r', { previous: 'r' }))])
+      await t.rejects(history('r'), { code: 'CONTEXT_TOO_LONG' })
     },
   )
 
-  t.test(`${engine}: what is made in the background is finished once, by one`, async t => {
+  t.test(`${engine}: background response: is finished once`, async t => {
     await database.write([registration('p1'), registration('p2')])
     for (const id of ['b1', 'b2', 'b3', 'b4'])
       await database.write([beginResponse(stored(id, open), id === 'b4' ? 'p2' : 'p1')])
-    t.equal(toldOf(await found('b1')).status, 'in_progress')
-    await t.rejects(contextOf(database, 1, { ...asked, previous: 'b1' }), {
+    t.equal(responseOf(await find('b1')).status, 'in_progress')
+    await t.rejects(readHistory(database, 1, { ...options, previous: 'b1' }), {
       code: 'PREVIOUS_UNFINISHED',
     })
     await database.write([finishResponse(1, 'b1', 'completed', '{"id":"b1","output":[]}')])
     await database.write([finishResponse(1, 'b1', 'failed', '{}'), cancelResponse(1, 'b1')])
-    t.match(toldOf(await found('b1')), { id: 'b1', status: 'completed' })
+    t.match(responseOf(await find('b1')), { id: 'b1', status: 'completed' })
     await database.write([cancelResponse(1, 'b2'), cancelResponse(2, 'b3')])
     await database.write([finishResponse(1, 'b2', 'completed', '{}')])
-    t.match(toldOf(await found('b2')), { id: 'b2', status: 'cancelled' })
-    t.equal(toldOf(await found('b3')).status, 'in_progress', "another account's is not cancelled")
-    await database.write([bury('p1')])
-    t.match(toldOf(await found('b3')), { status: 'failed', error: { code: 'server_error' } })
-    t.equal(toldOf(await found('b1')).status, 'completed')
-    t.equal(toldOf(await found('b4')).status, 'in_progress')
+    t.match(responseOf(await find('b2')), { id: 'b2', status: 'cancelled' })
+    t.equal(
+      responseOf(await find('b3')).status,
+      'in_progress',
+      "another account's is not cancelled",
+    )
+    await database.write([reap('p1')])
+    t.match(responseOf(await find('b3')), { status: 'failed', error: { code: 'server_error' } })
+    t.equal(responseOf(await find('b1')).status, 'completed')
+    t.equal(responseOf(await find('b4')).status, 'in_progress')
     await database.write([finishResponse(1, 'b3', 'completed', '{}')])
-    t.equal(toldOf(await found('b3')).status, 'failed', 'nobody wakes the dead')
+    t.equal(responseOf(await find('b3')).status, 'failed', 'a failed response stays failed')
     await t.rejects(database.write([beginResponse(stored('b5', open), 'p1')]), {
       code: 'RESPONSE_BURIED',
     })
   })
 
-  t.test(`${engine}: a conversation grows, and what came too late changes nothing`, async t => {
+  t.test(`${engine}: conversation: grows, and a late turn changes nothing`, async t => {
     const conversation = { account: 1, id: 'v', created: 1, expires: Date.now() + 1_000_000 }
     await database.write([openConversation({ ...conversation, metadata: '{}' })])
-    const keeping = { account: 1, created: 5, input: '"hi"', conversation: 'v' }
-    const list = kept(keeping, { id: 'v1', output: [{ type: 'message', id: 'm' }] }, LIMITS)
+    const storage = { account: 1, created: 5, input: '"hi"', conversation: 'v' }
+    const list = storeStatements(
+      storage,
+      { id: 'v1', output: [{ type: 'message', id: 'm' }] },
+      LIMITS,
+    )
     await database.write(list)
     await database.write([...list])
-    t.match(await turnsOf(database, 1, 'v'), [{ input: [{ content: 'hi' }, { id: 'm' }] }])
-    const meant = (id: string, account = 1) =>
-      dereferenced(database, account, [{ type: 'item_reference', id }], [])
+    t.match(await readTurns(database, 1, 'v'), [{ input: [{ content: 'hi' }, { id: 'm' }] }])
+    const resolve = (id: string, account = 1) =>
+      resolveReferences(database, account, [{ type: 'item_reference', id }], [])
     const recent = { account: 1, created: Date.now(), input: '"ho"' }
     const output = [{ type: 'message', id: 'm3' }]
-    await database.write(kept(recent, { id: 'v3', output }, LIMITS))
-    t.match(await meant('m3'), output, 'by the name of its upstream')
-    t.match(await meant('msg_v3_0'), [{ content: [{ text: 'ho' }] }], 'by its place')
-    t.match(await meant('msg_v1_0'), [{ content: [{ text: 'hi' }] }], 'of a conversation')
-    await t.rejects(meant('m3', 2), { code: 'ITEM_MISSING', message: /'m3'/ })
-    t.same(await turnsOf(database, 2, 'v'), [])
+    await database.write(storeStatements(recent, { id: 'v3', output }, LIMITS))
+    t.match(await resolve('m3'), output, 'by the name of its upstream')
+    t.match(await resolve('msg_v3_0'), [{ content: [{ text: 'ho' }] }], 'by its place')
+    t.match(await resolve('msg_v1_0'), [{ content: [{ text: 'hi' }] }], 'of a conversation')
+    await t.rejects(resolve('m3', 2), { code: 'ITEM_MISSING', message: /'m3'/ })
+    t.same(await readTurns(database, 2, 'v'), [])
     t.ok(await findConversation(database, 1, 'v'))
     t.notOk(await findConversation(database, 2, 'v'))
-    t.match(await contextOf(database, 1, { ...asked, conversation: 'v' }), [{ input: [{}, {}] }])
+    t.match(await readHistory(database, 1, { ...options, conversation: 'v' }), [
+      { input: [{}, {}] },
+    ])
     const turn = { id: 'v1', created: 5, items: '[{"role":"user","content":"other"}]' }
-    const [first] = await turnRows(database, 1, 'v')
+    const [first] = await readTurnRows(database, 1, 'v')
     const items = String(first?.items)
     await database.write([changeTurn(conversation, { ...turn, items }, turn.items)])
     await t.rejects(database.write([changeTurn(conversation, { ...turn, items }, '[]')]), {
       code: 'TURN_CHANGED',
     })
-    t.match(await turnsOf(database, 1, 'v'), [{ input: [{ content: 'other' }] }])
+    t.match(await readTurns(database, 1, 'v'), [{ input: [{ content: 'other' }] }])
     await database.write([
       describeConversation(2, 'v', '{}'),
       describeConversation(1, 'v', '{"a":"b"}'),
     ])
     t.equal((await findConversation(database, 1, 'v'))?.metadata, '{"a":"b"}')
-    await database.write(forgetConversation(1, 'v', Date.now()))
+    await database.write(deleteConversation(1, 'v', Date.now()))
     t.notOk(await findConversation(database, 1, 'v'))
-    await database.write(kept({ ...keeping, created: Date.now() }, { id: 'v2' }, LIMITS))
-    t.same(await turnsOf(database, 1, 'v'), [])
-    t.ok(await found('v2'), 'the response is kept, and what was paid for it stands')
-    await database.write([forgetResponse(1, 'v3', Date.now())])
-    await t.rejects(meant('m3'), { code: 'ITEM_MISSING' })
+    await database.write(storeStatements({ ...storage, created: Date.now() }, { id: 'v2' }, LIMITS))
+    t.same(await readTurns(database, 1, 'v'), [])
+    t.ok(await find('v2'), 'the response is kept, and what was paid for it stands')
+    await database.write([deleteResponse(1, 'v3', Date.now())])
+    await t.rejects(resolve('m3'), { code: 'ITEM_MISSING' })
   })
 
-  t.test(`${engine}: what is too old goes, but nothing under way`, async t => {
+  t.test(`${engine}: deleteExpired: deletes expired rows but none in progress`, async t => {
     const past = { created: 1, expires: 2 }
     await database.write([
       registration('p3'),
@@ -168,11 +178,11 @@ for (const { engine, database } of await startBoth(t, [
     ])
     const conversation = { account: 1, id: 'gone', ...past }
     await database.write([
-      ...[keepResponse(stored('gone', past)), keepResponse(stored('stays'))],
+      ...[saveResponse(stored('gone', past)), saveResponse(stored('stays'))],
       openConversation({ ...conversation, metadata: '{}' }),
       ...addTurn(conversation, { id: 't', created: 1, items: '[]' }),
     ])
-    await clean(database, new AbortController().signal)
+    await deleteExpired(database, new AbortController().signal)
     const ids = await database.read(
       sql(
         'ids',
@@ -184,14 +194,15 @@ for (const { engine, database } of await startBoth(t, [
       ids.map(({ id }) => id),
       ['going', 'stays'],
     )
-    t.same(await turnsOf(database, 1, 'gone'), [])
+    t.same(await readTurns(database, 1, 'gone'), [])
   })
 }
 
-t.test('what is kept is bounded, and its id is one', async t => {
-  const keeping = { account: 1, created: 1, input: '"hi"' }
-  t.equal(kept(keeping, { id: 'a' }, LIMITS).length, 1)
-  t.equal(kept(keeping, { id: 'a', text: 'x'.repeat(2_000) }, LIMITS).length, 0)
-  for (const id of ['', 'a b', '\u0000', 'x'.repeat(257)]) t.same(kept(keeping, { id }, LIMITS), [])
-  t.same(kept(keeping, {}, LIMITS), [])
+t.test('storeStatements: refuses large responses and invalid ids', async t => {
+  const storage = { account: 1, created: 1, input: '"hi"' }
+  t.equal(storeStatements(storage, { id: 'a' }, LIMITS).length, 1)
+  t.equal(storeStatements(storage, { id: 'a', text: 'x'.repeat(2_000) }, LIMITS).length, 0)
+  for (const id of ['', 'a b', '\u0000', 'x'.repeat(257)])
+    t.same(storeStatements(storage, { id }, LIMITS), [])
+  t.same(storeStatements(storage, {}, LIMITS), [])
 })

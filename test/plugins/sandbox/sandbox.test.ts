@@ -200,7 +200,7 @@ t.test('a client that leaves ends it', async t => {
   const attempt = fakeAttempt(exchange, { upstream: 'gp' })
   await stage.forward?.(attempt, attempt.next)
   void exchange.signal
-  exchange.leave({ code: 'CLIENT_GONE', message: '', status: 499, expose: false })
+  exchange.abandon({ code: 'CLIENT_GONE', message: '', status: 499, expose: false })
   const { fault, text } = await pour(attempt.reply)
   t.ok(fault || text.length < 1_000)
 })

@@ -1,50 +1,53 @@
-/** What goes wrong between the formats: deaths, error events, refusals, and whose fault each of them is. */
+/** Pass-through of upstream faults: broken streams, error events, error responses, and who is at fault. */
 import t from 'tap'
 import { TollgateError } from '../../../engine/errors.ts'
 import type { Json } from '../../../engine/plugin.ts'
 import { USAGE } from '../../../plugins/slots.ts'
 import { pour } from '../../helpers/exchange.ts'
-import { delta, JSON_TYPE, pass, SSE } from '../../helpers/translated.ts'
+import { delta, JSON_TYPE, runTranslate, SSE } from '../../helpers/translated.ts'
 
-t.test('a stream whose length was promised may still end in an error event', async t => {
+t.test('pass-through: a stream with content-length can end in an error event', async t => {
   const dies = new TollgateError('TARGET_CUT', 502, 'It broke.')
   const headers = { ...SSE, 'content-length': '999' }
-  const { attempt } = await pass({ headers, chunks: [delta], dies })
+  const { attempt } = await runTranslate({ headers, chunks: [delta], dies })
   t.equal(attempt.reply.headers['content-length'], undefined)
   t.match((await pour(attempt.reply)).text, /data: \{"error"/)
 })
 
-t.test('an upstream that dies in mid-stream ends in the client format’s error event', async t => {
-  const dies = new TollgateError('TARGET_CUT', 502, 'It broke.')
-  const firsts: Readonly<Record<string, readonly [first: string, expected: RegExp]>> = {
-    'openai-chat': [delta, /^data: \{"error":\{"message":"It broke\. \(request id: req_.*\n\n$/],
-    'openai-responses': [
-      'event: response.created\ndata: {"type":"response.created","sequence_number":41,"response":{}}\n\n',
-      /^event: error\ndata: \{"type":"error","code":"upstream_error","message":"It broke.*","param":null,"sequence_number":42\}\n\n$/,
-    ],
-    'anthropic-messages': [
-      'event: message_start\ndata: {"type":"message_start","message":{}}\n\n',
-      /^event: error\ndata: \{"type":"error","error":\{"type":"api_error","message":"It broke\."\},"request_id":"req_.*\n\n$/,
-    ],
-    'google-gemini': [
-      'data: {"candidates":[{}]}\r\n\r\n',
-      /^data: \{"error":\{"code":502,"message":"It broke\.","status":"UNAVAILABLE"\}\}\r\n\r\n$/,
-    ],
-  }
-  for (const [format, [first, expected]] of Object.entries(firsts)) {
-    const { attempt, host } = await pass(
-      { headers: SSE, chunks: [first, first.slice(0, 12)], dies },
-      { format, path: '/v1beta/models/m:streamGenerateContent' },
-    )
-    const { text, fault } = await pour(attempt.reply)
-    t.ok(text.startsWith(first), format)
-    t.match(text.slice(first.length), expected, 'half an event is dropped, the error can be read')
-    t.equal(fault, undefined)
-    t.same(host.logged, ['warn a stream ended in an error'])
-  }
-})
+t.test(
+  'pass-through: a stream that breaks ends in an error event of the client format',
+  async t => {
+    const dies = new TollgateError('TARGET_CUT', 502, 'It broke.')
+    const firsts: Readonly<Record<string, readonly [first: string, expected: RegExp]>> = {
+      'openai-chat': [delta, /^data: \{"error":\{"message":"It broke\. \(request id: req_.*\n\n$/],
+      'openai-responses': [
+        'event: response.created\ndata: {"type":"response.created","sequence_number":41,"response":{}}\n\n',
+        /^event: error\ndata: \{"type":"error","code":"upstream_error","message":"It broke.*","param":null,"sequence_number":42\}\n\n$/,
+      ],
+      'anthropic-messages': [
+        'event: message_start\ndata: {"type":"message_start","message":{}}\n\n',
+        /^event: error\ndata: \{"type":"error","error":\{"type":"api_error","message":"It broke\."\},"request_id":"req_.*\n\n$/,
+      ],
+      'google-gemini': [
+        'data: {"candidates":[{}]}\r\n\r\n',
+        /^data: \{"error":\{"code":502,"message":"It broke\.","status":"UNAVAILABLE"\}\}\r\n\r\n$/,
+      ],
+    }
+    for (const [format, [first, expected]] of Object.entries(firsts)) {
+      const { attempt, host } = await runTranslate(
+        { headers: SSE, chunks: [first, first.slice(0, 12)], dies },
+        { format, path: '/v1beta/models/m:streamGenerateContent' },
+      )
+      const { text, fault } = await pour(attempt.reply)
+      t.ok(text.startsWith(first), format)
+      t.match(text.slice(first.length), expected, 'half an event is dropped, the error can be read')
+      t.equal(fault, undefined)
+      t.same(host.logged, ['warn response stream ended in an error'])
+    }
+  },
+)
 
-t.test('an error event before anything else is the error it says it is', async t => {
+t.test('pass-through: a leading error event becomes an error response', async t => {
   const rows: readonly (readonly [format: string, event: string, status: number, body: Json])[] = [
     [
       'openai-chat',
@@ -85,7 +88,7 @@ t.test('an error event before anything else is the error it says it is', async t
   ]
   for (const [format, event, status, body] of rows)
     for (const chunks of [[event], [...`: hi\n${event}`]]) {
-      const { attempt, fault } = await pass(
+      const { attempt, fault } = await runTranslate(
         { headers: { ...SSE, 'retry-after': '7' }, chunks },
         { format, path: '/v1beta/models/m:streamGenerateContent' },
       )
@@ -97,14 +100,14 @@ t.test('an error event before anything else is the error it says it is', async t
     }
 })
 
-t.test('later error events are the stream’s own', async t => {
+t.test('pass-through: a later error event stays in the stream', async t => {
   const error =
     'data: {"error":{"message":"no","type":"server_error","param":null,"code":null}}\n\n'
-  const { attempt } = await pass({ headers: SSE, chunks: [delta, error] })
+  const { attempt } = await runTranslate({ headers: SSE, chunks: [delta, error] })
   t.equal((await pour(attempt.reply)).text, delta + error)
 })
 
-t.test('a refusal passes with its body, its status and when to come back', async t => {
+t.test('pass-through: an error response keeps its body, status and retry-after', async t => {
   for (const [status, type, body] of [
     [400, 'application/json', '{"error":{"message":"bad","code":"context_length_exceeded"}}'],
     [404, 'application/json', '{"error":{"message":"no such model"}}'],
@@ -113,7 +116,7 @@ t.test('a refusal passes with its body, its status and when to come back', async
     [529, 'text/event-stream', '{"type":"error"}'],
   ] as const) {
     const headers = { 'content-type': type, 'retry-after': '9' }
-    const { attempt, exchange, fault } = await pass({ status, headers, body })
+    const { attempt, exchange, fault } = await runTranslate({ status, headers, body })
     t.equal(fault, undefined)
     t.equal(attempt.reply.status, status)
     t.equal((await pour(attempt.reply)).text, body)
@@ -122,7 +125,7 @@ t.test('a refusal passes with its body, its status and when to come back', async
   }
 })
 
-t.test('what blames the gateway’s key is not the customer’s fault', async t => {
+t.test('pass-through: a rejected gateway key becomes a 502', async t => {
   const keyless =
     '{"error":{"code":400,"status":"INVALID_ARGUMENT","details":[{"reason":"API_KEY_INVALID"}]}}'
   const rows = [
@@ -133,23 +136,26 @@ t.test('what blames the gateway’s key is not the customer’s fault', async t 
   ] as const
   for (const [format, status, body] of rows) {
     const path = '/v1beta/models/m:generateContent'
-    const { fault, host } = await pass({ status, headers: JSON_TYPE, body }, { format, path })
+    const { fault, host } = await runTranslate(
+      { status, headers: JSON_TYPE, body },
+      { format, path },
+    )
     t.match(fault, { code: 'UPSTREAM_KEY_REFUSED', status: 502, retryable: true, expose: true })
     t.notMatch(fault?.message, /sk-the-gateways/)
-    t.same(host.logged, ['error upstream refuses our key'])
+    t.same(host.logged, ["error upstream rejects the gateway's API key"])
   }
   const path = '/v1beta/models/m:generateContent'
   const bad = { status: 400, headers: JSON_TYPE, body: '{"error":{"code":400}}' }
-  const { attempt, fault } = await pass(bad, { format: 'google-gemini', path })
+  const { attempt, fault } = await runTranslate(bad, { format: 'google-gemini', path })
   t.equal(fault, undefined)
   t.equal((await pour(attempt.reply)).text, bad.body, 'another 400 is the customer’s')
   const event = 'data: {"error":{"message":"sk-1","code":"invalid_api_key"}}\n\n'
-  const streamed = await pass({ headers: SSE, chunks: [event] })
+  const streamed = await runTranslate({ headers: SSE, chunks: [event] })
   t.match(streamed.fault, { code: 'UPSTREAM_KEY_REFUSED' }, 'nor in an event')
 })
 
-t.test('a redirect is not followed and not passed on', async t => {
+t.test('pass-through: a redirect becomes a 502', async t => {
   const headers = { location: 'http://169.254.169.254/' }
-  const { fault } = await pass({ status: 302, headers, chunks: ['x'] })
+  const { fault } = await runTranslate({ status: 302, headers, chunks: ['x'] })
   t.match(fault, { code: 'UPSTREAM_REDIRECTED', status: 502 })
 })

@@ -1,4 +1,4 @@
-/** Answers without counts: every format, plain and streamed, passed through and translated, comes to one estimate. */
+/** Answers without counts get the same estimate in every format, plain or streamed, passed through or translated. */
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import { promptTokens } from '../../../plugins/formats/prompt-tokens.ts'
@@ -8,7 +8,7 @@ import translate from '../../../plugins/translate/index.ts'
 import { fakeAttempt, fakeExchange, fakeHost, pour } from '../../helpers/exchange.ts'
 import { JSON_TYPE, SSE } from '../../helpers/translated.ts'
 
-/** What an upstream writes. */
+/** The chunks that an upstream sends. */
 interface Said {
   readonly words: readonly string[]
   readonly thought?: string
@@ -18,7 +18,7 @@ interface Wire {
   readonly request: (stream: boolean) => { readonly path: string; readonly body: Json }
   readonly plain: (said: Said, usage?: Json) => object
   readonly events: (said: Said, usage?: Json) => string
-  /** Data behind the event that ends a stream. */
+  /** Data after the event that ends a stream. */
   readonly behind: (text: string) => string
 }
 const event = (data: object, name?: string): string =>
@@ -220,7 +220,7 @@ const wire = (name: string): Wire => {
   return found
 }
 
-/** One answer on its way, in these chunks. */
+/** Sends one answer in these chunks through the plugin. */
 const run = async (
   client: string,
   target: string,
@@ -254,7 +254,7 @@ const SAID: readonly (readonly [what: string, said: Said, output: number])[] = [
   ['nothing', { words: [] }, 0],
 ]
 for (const [what, said, output] of SAID)
-  t.test(`usage estimate: is one number on every path for ${what}`, async t => {
+  t.test(`usage estimate: is equal on every path for ${what}`, async t => {
     for (const target of NAMES)
       for (const client of NAMES)
         for (const stream of [false, true]) {
@@ -265,7 +265,7 @@ for (const [what, said, output] of SAID)
         }
   })
 
-/** Counts in each format's words: what was read, written, and thought as a part of it. */
+/** Counts in each format: input, output, and thinking as a part of the output. */
 const COUNTS: Readonly<Record<string, (read: Json, written: Json, thought?: Json) => Json>> = {
   'openai-chat': (prompt_tokens, completion_tokens, reasoning_tokens = 0) => ({
     ...{ prompt_tokens, completion_tokens },
@@ -288,10 +288,10 @@ const countsOf = (
   ...counts: readonly [read: Json, written: Json, thought?: Json]
 ) => COUNTS[target]?.(...counts) ?? {}
 const HI: Said = { words: ['hi there'] }
-/** As JSON has them: 1e400 is read as infinity. */
+/** JSON text of numbers: 1e400 parses as infinity. */
 const WILD: readonly Json[] = [-1_000, 1.5, 2 ** 53, 1e308, Number.POSITIVE_INFINITY, '5', true, {}]
 
-t.test('reported usage: counts that cannot be are estimated, marked and logged', async t => {
+t.test('reported usage: implausible counts are estimated, marked and logged', async t => {
   for (const target of NAMES)
     for (const client of [target, ...NAMES.filter(name => name !== target).slice(0, 1)])
       for (const stream of [false, true])
@@ -305,7 +305,7 @@ t.test('reported usage: counts that cannot be are estimated, marked and logged',
           }
           const both = await answered(wild, wild)
           t.match(both.usage, { meters: { input: 2, output: 2 }, estimated: true }, path)
-          t.match(both.logged, [/^warn an upstream reported counts that cannot be/], path)
+          t.match(both.logged, [/^warn upstream reported implausible token counts/], path)
           const read = await answered(wild, 7)
           t.match(read.usage, { meters: { input: 2, output: 7 }, estimated: true }, path)
           const written = await answered(7, wild)
@@ -325,7 +325,7 @@ t.test('reported usage: counts that are missing are estimated', async t => {
       }
 })
 
-t.test('reported usage: counts that can be are believed', async t => {
+t.test('reported usage: plausible counts are taken', async t => {
   for (const target of NAMES)
     for (const stream of [false, true]) {
       const counts = countsOf(target, 30, 2 ** 53 - 1)
@@ -334,7 +334,7 @@ t.test('reported usage: counts that can be are believed', async t => {
     }
 })
 
-t.test('reported usage: a part that is counted inside its whole is bounded by it', async t => {
+t.test('reported usage: a part is bounded by the whole that includes it', async t => {
   // Google counts thoughts beside the answer: there it is no part.
   for (const target of NAMES.filter(name => name !== 'google-gemini'))
     for (const stream of [false, true]) {
@@ -344,7 +344,7 @@ t.test('reported usage: a part that is counted inside its whole is bounded by it
     }
 })
 
-t.test('stream: what stands behind its end is dropped or paid for', async t => {
+t.test('stream: data after the end is dropped or paid for', async t => {
   for (const target of NAMES)
     for (const counts of [undefined, countsOf(target, 30, 2)])
       for (const together of [true, false]) {
@@ -362,7 +362,7 @@ t.test('stream: what stands behind its end is dropped or paid for', async t => {
       }
 })
 
-t.test('stream: another answer behind its end is paid for by its own counts', async t => {
+t.test('stream: another answer after the end is paid for by its own counts', async t => {
   for (const target of ['anthropic-messages', 'openai-responses']) {
     const one = wire(target).events(HI, countsOf(target, 30, 5))
     for (const chunks of [[one + one], [one, one]]) {
@@ -378,14 +378,14 @@ t.test('usage estimate: a stream that is cut costs a token for each event with t
   t.match(usage, { meters: { input: 2, output: 5 }, estimated: true })
 })
 
-t.test('usage estimate: nothing is read of an answer that nobody pays for', async t => {
+t.test('usage estimate: skips the text of unmetered answers', async t => {
   const text = answerOf('openai-chat', true, HI)
   const { usage, slots } = await run('openai-chat', 'openai-chat', true, [text], false)
   t.same(usage, { meters: {}, estimated: true })
   t.equal(slots.get(WRITTEN), undefined)
 })
 
-t.test('written text: is the same in chunks of every size', async t => {
+t.test('output text: is the same in chunks of every size', async t => {
   const pattern = textPattern({
     ...{ text: ['text'], either: ['one', 'other'], objects: ['args'], skip: ['skipped'] },
   })
@@ -402,7 +402,7 @@ t.test('written text: is the same in chunks of every size', async t => {
   }
 })
 
-t.test('prompt tokens: are those of its text', async t => {
+t.test('prompt tokens: are estimated from the text', async t => {
   const user = (content: Json) => ({ model: 'm', messages: [{ role: 'user', content }] })
   const image = `data:image/png;base64,${'A'.repeat(100_000)}`
   for (const [what, body, tokens] of [

@@ -1,7 +1,7 @@
 /** When a delivery is tried again: the published schedule, spread by a tenth, and what receivers ask for. */
 
 import t from 'tap'
-import { verdictOf } from '../../../plugins/webhooks/delivery.ts'
+import { resultOf } from '../../../plugins/webhooks/delivery.ts'
 import { ATTEMPTS, DELAYS, delayBefore, retryAfterOf } from '../../../plugins/webhooks/schedule.ts'
 import fc from '../../helpers/property.ts'
 
@@ -62,14 +62,14 @@ t.test('what a receiver asks for counts where it is longer', async t => {
 })
 
 t.test('what an answer means', async t => {
-  const said = (status: number, headers = {}) => verdictOf({ status, headers }, 0).outcome
+  const said = (status: number, headers = {}) => resultOf({ status, headers }, 0).outcome
   for (const status of [200, 201, 202, 204, 299]) t.equal(said(status), 'delivered', String(status))
   for (const status of [300, 301, 302, 304, 307, 308]) t.equal(said(status), 'redirected')
   for (const status of [400, 401, 404, 500, 503]) t.equal(said(status), 'refused')
   t.equal(said(410), 'gone')
   for (const status of [429, 502, 504]) {
     t.equal(said(status), 'throttled')
-    t.ok(verdictOf({ status, headers: {} }, 0).pause)
+    t.ok(resultOf({ status, headers: {} }, 0).pause)
   }
-  t.equal(verdictOf({ status: 503, headers: { 'retry-after': '7' } }, 0).wait, 7_000)
+  t.equal(resultOf({ status: 503, headers: { 'retry-after': '7' } }, 0).wait, 7_000)
 })

@@ -1,8 +1,8 @@
 /** PostgreSQL, lost result of a COMMIT: the list is applied once, and a repetition returns its
  *  result. */
 import t, { type Test } from 'tap'
-import { chargeAtOnce } from '../../../../plugins/ledger/at-once.ts'
 import { audit } from '../../../../plugins/ledger/audit.ts'
+import { singleRowCharge } from '../../../../plugins/ledger/single-row-charge.ts'
 import { openCharge, settleCharge } from '../../../../plugins/ledger/statements.ts'
 import { writeSurely } from '../../../../plugins/ledger/surely.ts'
 import { walletsOf } from '../../../../plugins/ledger/wallet.ts'
@@ -117,7 +117,7 @@ for (const [when, patience] of [
       const atOnce = kind === 'charged at once'
       if (!atOnce) await direct.write([openCharge(hold)])
       const list = atOnce
-        ? chargeAtOnce(hold, settlement)
+        ? singleRowCharge(hold, settlement)
         : [settleCharge({ request: 'a', ...settlement })]
       const swallowed = proxy.swallow()
       const write = database.write(list)

@@ -5,7 +5,7 @@ import type { Json } from '../../../../engine/plugin.ts'
 import type { Content, Media } from '../../../../plugins/formats/content.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
 import type { Turn } from '../../../../plugins/formats/hub.ts'
-import { read, written } from '../../../helpers/codec.ts'
+import { decodePrompt, encodePrompt } from '../../../helpers/codec.ts'
 import { thrownBy } from '../../../helpers/exchange.ts'
 import {
   asking,
@@ -33,8 +33,8 @@ t.test('messages encoder: sends images and files in tool results (edge 20)', asy
     source: { type: 'url', url: 'https://a/b.pdf' },
     name: 'b',
   }
-  const shown: Content = { type: 'result', id: '1', content: [image, pdf], hasFailed: true }
-  const body = sent([...HI, model(call('1')), user(shown)])
+  const displayed: Content = { type: 'result', id: '1', content: [image, pdf], hasFailed: true }
+  const body = sent([...HI, model(call('1')), user(displayed)])
   const [, , last] = body.messages as readonly { readonly content: readonly Fields[] }[]
   t.same(last?.content, [
     {
@@ -190,8 +190,8 @@ t.test('messages codec: returns its own block types and gives others their text'
     max_tokens: 5,
     messages: [{ role: 'user', content: blocks as Json }],
   }
-  const { prompt } = read(NAME, body)
-  const [message] = (written(NAME, prompt).body as Fields).messages as readonly {
+  const { prompt } = decodePrompt(NAME, body)
+  const [message] = (encodePrompt(NAME, prompt).body as Fields).messages as readonly {
     readonly content: Json
   }[]
   t.same(message?.content, blocks)

@@ -3,18 +3,18 @@
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import { type Fields, isFields } from '../../../../plugins/formats/fields.ts'
-import { read, written } from '../../../helpers/codec.ts'
+import { decodePrompt, encodePrompt } from '../../../helpers/codec.ts'
 import { thrownBy } from '../../../helpers/exchange.ts'
 import { scaled } from '../../../helpers/long.ts'
 import { NAME } from '../../../helpers/messages.ts'
 import fc from '../../../helpers/property.ts'
 import { recordedFormat, recordings } from '../../../helpers/recorded.ts'
 
-const asking = (content: Json, role = 'user'): Fields => ({
+const requestWith = (content: Json, role = 'user'): Fields => ({
   ...{ model: 'm', max_tokens: 5 },
   messages: [{ role, content }],
 })
-const block = (one: Json): Fields => asking([one])
+const block = (one: Json): Fields => requestWith([one])
 const AT = 'messages[0].content[0]'
 
 t.test('messages decoder: names the invalid field', async t => {
@@ -23,9 +23,9 @@ t.test('messages decoder: names the invalid field', async t => {
     [{ messages: 'hi' }, 'messages'],
     [{ messages: [7] }, 'messages[0]'],
     [{ messages: [{ content: '' }] }, 'messages[0].role'],
-    [asking('', 'boss'), 'messages[0].role'],
+    [requestWith('', 'boss'), 'messages[0].role'],
     [{ messages: [{ role: 'user' }] }, 'messages[0].content'],
-    [asking(7), 'messages[0].content'],
+    [requestWith(7), 'messages[0].content'],
     [block('hi'), AT],
     [block({}), `${AT}.type`],
     [block({ type: 7 }), `${AT}.type`],
@@ -77,18 +77,18 @@ t.test('messages decoder: names the invalid field', async t => {
     ],
   ]
   for (const [body, param] of cases) {
-    const fault = await thrownBy(async () => read(NAME, body))
+    const fault = await thrownBy(async () => decodePrompt(NAME, body))
     t.match(fault, { status: 400, param }, param)
     t.ok(fault?.message.includes(`'${param}'`), `${param} is in the message`)
   }
 })
 
 /** Decodes and encodes a body; true unless something else than a client error is thrown. */
-const judged = (given: Json): boolean => {
+const isHandled = (input: Json): boolean => {
   // The body must be an object before a format reads it.
-  const body = isFields(given) ? given : {}
+  const body = isFields(input) ? input : {}
   try {
-    written(NAME, read(NAME, body).prompt)
+    encodePrompt(NAME, decodePrompt(NAME, body).prompt)
   } catch (thrown) {
     return (thrown as { readonly status?: number }).status === 400
   }
@@ -102,7 +102,7 @@ t.test('messages decoder: accepts or rejects any body, and never throws anything
   const members = fc.dictionary(fc.constantFrom(...MEMBERS), fc.jsonValue({ maxDepth: 4 }))
   fc.assert(
     fc.property(members, fc.jsonValue(), (members, content) =>
-      judged({ ...asking(content as Json), ...(members as Fields) }),
+      isHandled({ ...requestWith(content as Json), ...(members as Fields) }),
     ),
     { numRuns: scaled(100, 10_000) },
   )
@@ -126,7 +126,7 @@ t.test(
         fc.nat({ max: bodies.length - 1 }),
         fc.infiniteStream(fc.nat()),
         odd,
-        (which, path, value) => judged(replaced(bodies[which] ?? {}, path, value)),
+        (which, path, value) => isHandled(replaceValue(bodies[which] ?? {}, path, value)),
       ),
       { numRuns: scaled(300, 10_000) },
     )
@@ -134,15 +134,17 @@ t.test(
   },
 )
 /** Follows a random path and sets the value at its end. */
-const replaced = (whole: Json, path: Iterator<number>, value: Json): Json => {
+const replaceValue = (complete: Json, path: Iterator<number>, value: Json): Json => {
   const step = path.next().value as number
   if (step % 5 === 0) return value
-  if (Array.isArray(whole) && whole.length > 0) {
-    const at = step % whole.length
-    return whole.map((each, index) => (index === at ? replaced(each, path, value) : each))
+  if (Array.isArray(complete) && complete.length > 0) {
+    const at = step % complete.length
+    return complete.map((each, index) => (index === at ? replaceValue(each, path, value) : each))
   }
-  if (!isFields(whole)) return value
-  const keys = Object.keys(whole)
+  if (!isFields(complete)) return value
+  const keys = Object.keys(complete)
   const key = keys[step % keys.length]
-  return key === undefined ? value : { ...whole, [key]: replaced(whole[key] ?? null, path, value) }
+  return key === undefined
+    ? value
+    : { ...complete, [key]: replaceValue(complete[key] ?? null, path, value) }
 }

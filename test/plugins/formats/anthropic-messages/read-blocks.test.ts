@@ -4,41 +4,45 @@ import t from 'tap'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
 import {
   call,
+  close,
+  decodeEvents,
   delta,
   type Event,
   end,
-  heard,
-  json,
+  inputDelta,
   open,
   START,
   STOP,
-  say,
-  shut,
   TEXT,
+  textDelta,
 } from '../../../helpers/message-events.ts'
 import { NAME } from '../../../helpers/messages.ts'
 
 t.test('messages stream decoder: reads missing, empty and early arguments (edge 16)', async t => {
-  const input = (...events: readonly Event[]) => heard(START, ...events, shut(0), STOP).content[0]
+  const input = (...events: readonly Event[]) =>
+    decodeEvents(START, ...events, close(0), STOP).content[0]
   t.match(input(open(0, call('1'))), { input: '{}' })
-  t.match(input(open(0, call('1')), json(0, '')), { input: '{}' })
+  t.match(input(open(0, call('1')), inputDelta(0, '')), { input: '{}' })
   t.match(input(open(0, { ...call('1'), input: { a: 1 } })), { input: '{"a":1}' })
-  t.match(input(open(0, { ...call('1'), input: { a: 1 } }), json(0, '{"b":'), json(0, '2}')), {
-    input: '{"b":2}',
-  })
+  t.match(
+    input(open(0, { ...call('1'), input: { a: 1 } }), inputDelta(0, '{"b":'), inputDelta(0, '2}')),
+    {
+      input: '{"b":2}',
+    },
+  )
 })
 t.test('messages stream decoder: keeps interleaved calls apart (edge 1)', async t => {
-  const { content } = heard(
+  const { content } = decodeEvents(
     ...[
       START,
       open(0, call('1')),
       open(1, call('2')),
-      json(0, '{"a"'),
-      json(1, '{"b"'),
-      json(0, ':1}'),
-      json(1, ':2}'),
+      inputDelta(0, '{"a"'),
+      inputDelta(1, '{"b"'),
+      inputDelta(0, ':1}'),
+      inputDelta(1, ':2}'),
     ],
-    ...[shut(1), shut(0), end('tool_use'), STOP],
+    ...[close(1), close(0), end('tool_use'), STOP],
   )
   t.match(content, [
     { id: '1', input: '{"a":1}' },
@@ -46,17 +50,24 @@ t.test('messages stream decoder: keeps interleaved calls apart (edge 1)', async 
   ])
 })
 t.test('messages stream decoder: block indices are no choices (edge 25)', async t => {
-  const { parts } = heard(START, open(7, TEXT), say(7, 'a'), shut(7), end('end_turn'), STOP)
+  const { parts } = decodeEvents(
+    START,
+    open(7, TEXT),
+    textDelta(7, 'a'),
+    close(7),
+    end('end_turn'),
+    STOP,
+  )
   t.match(parts[1], { type: 'open', index: 0, choice: 0 })
 })
 t.test('messages stream decoder: keeps a signature without text (edge 10)', async t => {
-  const { content } = heard(
+  const { content } = decodeEvents(
     ...[
       START,
       open(0, { type: 'thinking', thinking: '', signature: '' }),
       delta(0, { type: 'signature_delta', signature: 's' }),
     ],
-    ...[shut(0), open(1, { type: 'redacted_thinking', data: 'd' }), shut(1), STOP],
+    ...[close(0), open(1, { type: 'redacted_thinking', data: 'd' }), close(1), STOP],
   )
   t.same(content, [
     { type: 'thought', text: '', payload: { origin: NAME, data: 's' } },
@@ -64,14 +75,23 @@ t.test('messages stream decoder: keeps a signature without text (edge 10)', asyn
   ])
 })
 t.test('messages stream decoder: closes open, reopened and unopened blocks', async t => {
-  t.match(heard(START, open(0, TEXT), say(0, 'a'), end('end_turn'), STOP).content, [{ text: 'a' }])
-  const again = heard(START, open(0, TEXT), say(0, 'a'), open(0, TEXT), say(0, 'b'), STOP)
+  t.match(decodeEvents(START, open(0, TEXT), textDelta(0, 'a'), end('end_turn'), STOP).content, [
+    { text: 'a' },
+  ])
+  const again = decodeEvents(
+    START,
+    open(0, TEXT),
+    textDelta(0, 'a'),
+    open(0, TEXT),
+    textDelta(0, 'b'),
+    STOP,
+  )
   t.match(again.content, [{ text: 'a' }, { text: 'b' }])
-  t.match(heard(START, say(0, 'a'), say(0, 'b'), STOP).content, [{ text: 'ab' }])
-  t.same(heard(START, json(3, '{}'), shut(3), STOP).content, [])
+  t.match(decodeEvents(START, textDelta(0, 'a'), textDelta(0, 'b'), STOP).content, [{ text: 'ab' }])
+  t.same(decodeEvents(START, inputDelta(3, '{}'), close(3), STOP).content, [])
 })
 t.test('messages stream decoder: keeps unknown blocks for their provider', async t => {
-  const { content } = heard(
+  const { content } = decodeEvents(
     ...[
       START,
       ['ping'] as Event,
@@ -80,10 +100,10 @@ t.test('messages stream decoder: keeps unknown blocks for their provider', async
       delta(0, { type: 'mood_delta', mood: 1 }),
     ],
     ...[
-      say(0, 'a'),
-      shut(0),
+      textDelta(0, 'a'),
+      close(0),
       open(1, { type: 'of_the_future', x: 1 }),
-      shut(1),
+      close(1),
       end('end_turn'),
       STOP,
     ],
@@ -95,13 +115,13 @@ t.test('messages stream decoder: keeps unknown blocks for their provider', async
 })
 t.test('messages decoder: joins a search and its result (edge 26)', async t => {
   const use = { type: 'server_tool_use', id: 's', name: 'web_search', input: {} }
-  const found = {
+  const matches = {
     type: 'web_search_result',
     url: 'https://a',
     title: 'A',
     encrypted_content: 'e',
   }
-  const result = { type: 'web_search_tool_result', tool_use_id: 's', content: [found] }
+  const result = { type: 'web_search_tool_result', tool_use_id: 's', content: [matches] }
   const citation = {
     type: 'web_search_result_location',
     url: 'https://a',
@@ -109,20 +129,20 @@ t.test('messages decoder: joins a search and its result (edge 26)', async t => {
     cited_text: 'q',
     encrypted_index: 'i',
   }
-  const { content, stop } = heard(
+  const { content, stop } = decodeEvents(
     ...[
       START,
       open(0, use),
-      json(0, '{"query":"x"}'),
-      shut(0),
+      inputDelta(0, '{"query":"x"}'),
+      close(0),
       open(1, result),
-      shut(1),
+      close(1),
       open(2, TEXT),
     ],
     ...[
       delta(2, { type: 'citations_delta', citation }),
-      say(2, 'b'),
-      shut(2),
+      textDelta(2, 'b'),
+      close(2),
       end('end_turn'),
       STOP,
     ],
@@ -159,19 +179,19 @@ t.test('messages decoder: keeps the order of nested hosted calls', async t => {
     tool_use_id: 'f',
     content: { type: 'web_fetch_tool_result_error', error_code: 'unavailable' },
   }
-  const { content } = heard(
+  const { content } = decodeEvents(
     ...[
       START,
       open(0, use('c', 'code_execution')),
-      shut(0),
+      close(0),
       open(1, use('f', 'web_fetch')),
-      shut(1),
+      close(1),
     ],
     ...[
       open(2, page),
       open(3, code),
       open(4, use('w', 'web_search')),
-      shut(4),
+      close(4),
       end('pause_turn'),
       STOP,
     ],
@@ -187,23 +207,23 @@ t.test('messages decoder: keeps the order of nested hosted calls', async t => {
   ])
 })
 t.test('messages decoder: restores structured output and free-text tools', async t => {
-  const { content, stop } = heard(
+  const { content, stop } = decodeEvents(
     START,
     open(0, call('1', 'tollgate_answer_in_form')),
-    json(0, '{"a":'),
-    json(0, '1}'),
-    shut(0),
+    inputDelta(0, '{"a":'),
+    inputDelta(0, '1}'),
+    close(0),
     end('tool_use'),
     STOP,
   )
   t.same(content, [{ type: 'text', text: '{"a":1}' }])
   t.match(stop, { reason: 'end' })
-  const free = heard(
+  const free = decodeEvents(
     START,
     open(0, call('1', 'tollgate_text_run')),
-    json(0, '{"input":'),
-    json(0, '"ls"}'),
-    shut(0),
+    inputDelta(0, '{"input":'),
+    inputDelta(0, '"ls"}'),
+    close(0),
     STOP,
   )
   t.match(free.content, [{ type: 'call', name: 'run', isFreeText: true, input: 'ls' }])

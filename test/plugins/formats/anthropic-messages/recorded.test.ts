@@ -5,12 +5,12 @@ import type { Answer, Part } from '../../../../plugins/formats/answer.ts'
 import { partsOf } from '../../../../plugins/formats/collect.ts'
 import { type Fields, isFields } from '../../../../plugins/formats/fields.ts'
 import {
-  assembled,
+  assembleParts,
   codecOf,
   contextWith,
-  lost as losing,
-  partsOf as partsIn,
-  streamed as streamedAs,
+  collectDropped as losing,
+  decodeParts as partsIn,
+  encodeStream as streamedAs,
 } from '../../../helpers/codec.ts'
 import { gist, messageOf, sdkStage } from '../../../helpers/messages.ts'
 import { recordedFormat, recordings } from '../../../helpers/recorded.ts'
@@ -28,7 +28,7 @@ const mine = (recorded ?? []).filter(
 const NAME = 'anthropic-messages'
 const messages = codecOf(NAME)
 const context = contextWith()
-const streamed = (parts: readonly Part[]) => streamedAs(NAME, parts)
+const encodeParts = (parts: readonly Part[]) => streamedAs(NAME, parts)
 const stage = await sdkStage()
 t.teardown(() => stage.close())
 
@@ -39,14 +39,14 @@ t.test('messages codec: keeps recorded whole answers', { skip }, async t => {
     count++
     const body = JSON.parse(response_body) as Fields
     const answer = messages.decodeAnswer(body)
-    const wanted = gist(body)
-    t.strictSame(gist(messages.encodeAnswer(answer, context)), wanted, `${id} written again`)
-    t.same(assembled(partsOf(answer)), answer, `${id} in parts`)
+    const expected = gist(body)
+    t.strictSame(gist(messages.encodeAnswer(answer, context)), expected, `${id} written again`)
+    t.same(assembleParts(partsOf(answer)), answer, `${id} in parts`)
     const plain = JSON.stringify(messages.encodeAnswer(answer, context))
-    t.same(gist(await stage.read(plain)), wanted, `${id} to the SDK`)
+    t.same(gist(await stage.read(plain)), expected, `${id} to the SDK`)
     t.same(
-      gist(await stage.read(streamed(partsOf(answer)))),
-      wanted,
+      gist(await stage.read(encodeParts(partsOf(answer)))),
+      expected,
       `${id} to the SDK as a stream`,
     )
   }
@@ -63,17 +63,17 @@ t.test('messages codec: keeps recorded streams', { skip }, async t => {
       continue
     }
     const message = messageOf(response_body)
-    const { parts, ended } = partsIn(NAME, response_body)
-    t.ok(ended && message, `${id} ends`)
-    const wanted = gist(message ?? {})
-    const answer = assembled(parts)
-    t.strictSame(gist(messages.encodeAnswer(answer, context)), wanted, `${id} as a whole`)
+    const { parts, hasEnded } = partsIn(NAME, response_body)
+    t.ok(hasEnded && message, `${id} ends`)
+    const expected = gist(message ?? {})
+    const answer = assembleParts(parts)
+    t.strictSame(gist(messages.encodeAnswer(answer, context)), expected, `${id} as a whole`)
     t.same(
       parsed(answer),
       parsed(messages.decodeAnswer(message ?? {})),
       `${id} is what it would be in one piece`,
     )
-    t.same(gist(await stage.read(streamed(parts))), wanted, `${id} to the SDK`)
+    t.same(gist(await stage.read(encodeParts(parts))), expected, `${id} to the SDK`)
   }
   t.ok(count >= 40, `${count} streams`)
 })
@@ -99,9 +99,9 @@ t.test('messages codec: keeps recorded requests', { skip }, async t => {
     const lost = losing()
     const prompt = messages.decodePrompt(body, '/v1/messages', lost)
     const target = { name: String(body.model), traits: traitsFor(body) }
-    const sent = messages.encodePrompt(prompt, target, lost).body as Fields
-    const wanted = { ...without(body, lost.fields), ...(id === THINKS && { thinking: ADAPTIVE }) }
-    t.strictSame(shape(sent), shape(wanted), `${id} is sent as it came`)
+    const outgoing = messages.encodePrompt(prompt, target, lost).body as Fields
+    const expected = { ...without(body, lost.fields), ...(id === THINKS && { thinking: ADAPTIVE }) }
+    t.strictSame(shape(outgoing), shape(expected), `${id} is sent as it came`)
     for (const field of lost.fields) all.add(field.replace(/\[\d+\]/g, '[]'))
   }
   t.ok(count >= 54, `${count} requests`)
@@ -142,7 +142,7 @@ const shape = (value: Json, key = ''): Json => {
   if (typeof value === 'string' && (key === 'content' || key === 'system'))
     return [{ type: 'text', text: value }]
   if (Array.isArray(value))
-    return (key === 'messages' ? joined(value) : value).map(each => shape(each))
+    return (key === 'messages' ? mergeTurns(value) : value).map(each => shape(each))
   if (!isFields(value)) return value
   return Object.fromEntries(
     Object.entries(value)
@@ -151,7 +151,7 @@ const shape = (value: Json, key = ''): Json => {
       .sort(([one], [other]) => (one < other ? -1 : 1)),
   )
 }
-const joined = (messages: readonly Json[]): readonly Json[] => {
+const mergeTurns = (messages: readonly Json[]): readonly Json[] => {
   const turns: { role: Json; content: Json[] }[] = []
   for (const message of messages) {
     const { role = null, content = [] } = message as Fields

@@ -1,7 +1,7 @@
 /** Plain settings for messages upstreams, and the fields that are dropped. */
 import t from 'tap'
 import type { Prompt } from '../../../../plugins/formats/hub.ts'
-import { read, written } from '../../../helpers/codec.ts'
+import { decodePrompt, encodePrompt } from '../../../helpers/codec.ts'
 import { asking, HI, NAME, write } from '../../../helpers/messages.ts'
 
 t.test('messages encoder: always sends max_tokens', async t => {
@@ -80,12 +80,12 @@ t.test('messages codec: keeps cache breakpoints at every position (edge 32)', as
       },
     ],
   }
-  const { prompt, lost } = read(NAME, body)
+  const { prompt, lost } = decodePrompt(NAME, body)
   t.same(lost, [])
-  t.same({ ...written(NAME, prompt).body, model: 'm' }, body)
+  t.same({ ...encodePrompt(NAME, prompt).body, model: 'm' }, body)
 })
 t.test('messages decoder: accepts counting requests without max_tokens (edge 29)', async t => {
-  const { prompt } = read(
+  const { prompt } = decodePrompt(
     NAME,
     { model: 'm', messages: [{ role: 'user', content: 'a' }] },
     '/v1/messages/count_tokens',
@@ -94,7 +94,7 @@ t.test('messages decoder: accepts counting requests without max_tokens (edge 29)
   t.match(prompt.turns, [{ role: 'user', content: [{ text: 'a' }] }])
 })
 t.test('messages decoder: reports fields without an equivalent in the hub by name', async t => {
-  const { lost } = read(NAME, {
+  const { lost } = decodePrompt(NAME, {
     ...{
       model: 'm',
       max_tokens: 1,

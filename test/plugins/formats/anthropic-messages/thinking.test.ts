@@ -81,7 +81,7 @@ t.test('messages encoder: no thinking in another provider’s turn (edge 9)', as
     user(result('1')),
   ]
   const thinking = { mode: 'budget', budget: 2_000 } as const
-  const foreign = write(
+  const foreignPayload = write(
     asking(
       turns([{ type: 'thought', text: 'x', payload: { origin: 'google-gemini', data: 's' } }]),
       {
@@ -89,8 +89,8 @@ t.test('messages encoder: no thinking in another provider’s turn (edge 9)', as
       },
     ),
   )
-  t.notOk('thinking' in foreign.body)
-  t.same(foreign.lost, ['thinking'])
+  t.notOk('thinking' in foreignPayload.body)
+  t.same(foreignPayload.lost, ['thinking'])
   const own = write(
     asking(turns([{ type: 'thought', text: '', payload: { origin: NAME, data: 's' } }]), {
       thinking,

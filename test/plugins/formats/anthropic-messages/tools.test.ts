@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
 import type { Prompt } from '../../../../plugins/formats/hub.ts'
-import { read } from '../../../helpers/codec.ts'
+import { decodePrompt } from '../../../helpers/codec.ts'
 import { thrownBy } from '../../../helpers/exchange.ts'
 import {
   asking,
@@ -28,7 +28,7 @@ t.test('messages codec: restores tool names outside the format’s alphabet', as
   t.match(name, /^[A-Za-z0-9_-]+$/)
   t.same(body.tool_choice, { type: 'tool', name })
   t.match(
-    read(NAME, {
+    decodePrompt(NAME, {
       messages: [
         {
           role: 'assistant',
@@ -100,12 +100,12 @@ t.test('messages encoder: sends functions and hosted tools, and rejects others',
     { type: 'code_execution_20250825', name: 'code_execution' },
     { type: 'bash_20250124', name: 'bash' },
   ])
-  const refused: Prompt['tools'] = [
+  const rejection: Prompt['tools'] = [
     { type: 'hosted', tool: 'file_search', clientName: 'file_search', stores: ['s'] },
     { type: 'hosted', tool: 'image_generation', clientName: 'image_generation' },
     { type: 'foreign', origin: 'google-gemini', name: 'googleMaps', raw: {} },
   ]
-  for (const tool of refused)
+  for (const tool of rejection)
     t.match(await thrownBy(async () => write(asking(HI, { tools: [tool] }))), {
       code: 'TOOL_UNSUPPORTED',
       status: 400,

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Content, Media } from '../../../../plugins/formats/content.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
-import { read } from '../../../helpers/codec.ts'
+import { decodePrompt } from '../../../helpers/codec.ts'
 import {
   asking,
   call,
@@ -20,8 +20,8 @@ import {
 } from '../../../helpers/messages.ts'
 
 t.test('messages encoder: leading system turns become the system prompt', async t => {
-  const { system: told, messages } = sent([system('a'), system('b'), ...HI])
-  t.same(told, [
+  const { system: output, messages } = sent([system('a'), system('b'), ...HI])
+  t.same(output, [
     { type: 'text', text: 'a' },
     { type: 'text', text: 'b' },
   ])
@@ -41,8 +41,8 @@ t.test('messages encoder: later system turns keep their position (edge 21)', asy
     ['user', 'text', 'text'],
   ])
   t.match(JSON.stringify(folded), /<system>\\nnow\\n<\/system>/)
-  const kept = sent(turns, { system_turns: true })
-  t.same(roles(kept), [
+  const remaining = sent(turns, { system_turns: true })
+  t.same(roles(remaining), [
     ['user', 'text'],
     ['assistant', 'text'],
     ['system', 'text'],
@@ -79,7 +79,7 @@ t.test('messages codec: converts any id consistently (edge 18)', async t => {
     t.equal(one?.content[0]?.id, two?.content[0]?.tool_use_id)
   }
   const spelt = sent([...HI, model(call('call.1')), user(result('call.1'))])
-  const back = read(NAME, spelt).prompt
+  const back = decodePrompt(NAME, spelt).prompt
   t.match(back.turns[1]?.content[0], { id: 'call.1' }, 'and decodes them again')
 })
 t.test('messages encoder: sends media of the model in the next user message', async t => {

@@ -4,7 +4,7 @@ import type { Json } from '../../../../engine/plugin.ts'
 import type { Part } from '../../../../plugins/formats/answer.ts'
 import type { Content } from '../../../../plugins/formats/content.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
-import { read, written } from '../../../helpers/codec.ts'
+import { decodePrompt, encodePrompt } from '../../../helpers/codec.ts'
 import {
   BEGIN,
   call,
@@ -12,7 +12,7 @@ import {
   END,
   grow,
   open,
-  shownBy,
+  readBySdk,
   stop,
   TEXT,
   THOUGHT,
@@ -21,28 +21,28 @@ import { NAME, sdkStage } from '../../../helpers/messages.ts'
 
 const stage = await sdkStage()
 t.teardown(() => stage.close())
-const shown = shownBy(stage)
+const read = readBySdk(stage)
 
 t.test('messages stream encoder: writes a call without arguments (edge 16)', async t => {
-  t.match(await shown(BEGIN, open(0, call('a')), close(0), stop('call'), END), {
+  t.match(await read(BEGIN, open(0, call('a')), close(0), stop('call'), END), {
     content: [{ type: 'tool_use', input: {} }],
   })
-  t.match(await shown(BEGIN, open(0, call('a')), grow(0, '{}'), close(0), stop('call'), END), {
+  t.match(await read(BEGIN, open(0, call('a')), grow(0, '{}'), close(0), stop('call'), END), {
     content: [{ input: {} }],
   })
 })
 t.test('messages stream encoder: converts invalid ids reversibly (edge 18)', async t => {
-  const message = await shown(BEGIN, open(0, call('call|1')), close(0), stop('call'), END)
+  const message = await read(BEGIN, open(0, call('call|1')), close(0), stop('call'), END)
   const [block] = message.content as readonly Fields[]
   t.match(block?.id, /^[A-Za-z0-9_-]+$/)
-  const { prompt } = read(NAME, {
+  const { prompt } = decodePrompt(NAME, {
     messages: [{ role: 'assistant', content: message.content as Json }],
   })
   t.match(prompt.turns[0]?.content[0], { id: 'call|1' })
 })
 t.test('messages stream encoder: writes a signature at any position', async t => {
   const payload = { origin: NAME, data: 's' }
-  const message = await shown(
+  const message = await read(
     ...[
       BEGIN,
       open(0, THOUGHT),
@@ -74,7 +74,7 @@ t.test('messages stream encoder: writes a signature at any position', async t =>
 t.test('messages stream encoder: carries foreign payloads in place (edges 7 and 8)', async t => {
   const payload = { origin: 'google-gemini', data: 'signed' }
   const thought = { origin: 'openai-responses', data: 'encrypted', id: 'rs_1' }
-  const message = await shown(
+  const message = await read(
     ...[
       BEGIN,
       open(0, THOUGHT),
@@ -93,7 +93,7 @@ t.test('messages stream encoder: carries foreign payloads in place (edges 7 and 
     ],
   )
   t.notMatch(JSON.stringify(message), /"signed"|"encrypted"/)
-  const { prompt } = read(NAME, {
+  const { prompt } = decodePrompt(NAME, {
     messages: [{ role: 'assistant', content: message.content as Json }],
   })
   t.match(prompt.turns[0]?.content, [
@@ -104,18 +104,18 @@ t.test('messages stream encoder: carries foreign payloads in place (edges 7 and 
     { type: 'text', text: 'x' },
     { type: 'thought', text: '', payload },
   ])
-  const sent = written(NAME, prompt).body
+  const request = encodePrompt(NAME, prompt).body
   t.notMatch(
-    JSON.stringify(sent),
+    JSON.stringify(request),
     /thinking|dG9sbGdhdGU6/,
     'it is not sent to an upstream of this format',
   )
 })
 t.test('messages stream encoder: writes and restores foreign hosted calls', async t => {
   const raw = { origin: 'openai-responses', items: [{ type: 'web_search_call', id: 'ws_1' }] }
-  const begun: Content = { type: 'hostedCall', tool: 'web_search', id: 'ws_1', input: {} }
-  const done: Content = {
-    ...begun,
+  const started: Content = { type: 'hostedCall', tool: 'web_search', id: 'ws_1', input: {} }
+  const completed: Content = {
+    ...started,
     input: 'news',
     sources: [{ url: 'https://a', title: 'A' }],
     raw,
@@ -127,10 +127,10 @@ t.test('messages stream encoder: writes and restores foreign hosted calls', asyn
     input: 'print(1)',
     output: '1\n',
   }
-  const message = await shown(
+  const message = await read(
     BEGIN,
-    open(0, begun),
-    close(0, done),
+    open(0, started),
+    close(0, completed),
     open(1, code),
     close(1),
     stop('end'),
@@ -152,12 +152,12 @@ t.test('messages stream encoder: writes and restores foreign hosted calls', asyn
     { type: 'server_tool_use', name: 'code_execution', input: { code: 'print(1)' } },
     { type: 'code_execution_tool_result', content: { stdout: '1\n', return_code: 0 } },
   ])
-  const { prompt } = read(NAME, {
+  const { prompt } = decodePrompt(NAME, {
     messages: [{ role: 'assistant', content: message.content as Json }],
   })
-  const [search, ran, ...others] = prompt.turns[0]?.content ?? []
+  const [search, executions, ...others] = prompt.turns[0]?.content ?? []
   t.match(search, { type: 'hostedCall', tool: 'web_search', input: 'news', raw })
-  t.match(ran, { type: 'hostedCall', tool: 'code_execution', output: '1\n' })
+  t.match(executions, { type: 'hostedCall', tool: 'code_execution', output: '1\n' })
   t.same(others, [])
 })
 t.test('messages stream encoder: writes every hosted tool, successful and failed', async t => {
@@ -179,7 +179,7 @@ t.test('messages stream encoder: writes every hosted tool, successful and failed
         input: null,
         ...(failed && { error: failed }),
       }
-      const message = await shown(BEGIN, open(0, work), close(0), stop('end'), END)
+      const message = await read(BEGIN, open(0, work), close(0), stop('end'), END)
       t.match(message.content, [{ type: 'server_tool_use' }], tool)
     }
 })
@@ -190,7 +190,7 @@ t.test('messages stream encoder: attaches foreign citations (edge 26)', async t 
     citation: { url: 'https://a', title: 'A', start: 0, end: 1 },
   } as const
   const document = { type: 'cite', index: 0, citation: { document: 2, quote: 'q' } } as const
-  const message = await shown(
+  const message = await read(
     BEGIN,
     open(0, TEXT),
     grow(0, 'x'),
@@ -216,7 +216,7 @@ t.test('messages stream encoder: writes refusals and images as text', async t =>
     kind: 'image',
     source: { type: 'url', url: 'https://a/b.png' },
   }
-  const message = await shown(
+  const message = await read(
     ...[
       BEGIN,
       open(0, TEXT),

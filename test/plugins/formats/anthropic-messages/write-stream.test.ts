@@ -10,7 +10,7 @@ import {
   END,
   grow,
   open,
-  shownBy,
+  readBySdk,
   stop,
   TEXT,
   types,
@@ -20,7 +20,7 @@ import { NAME, sdkStage } from '../../../helpers/messages.ts'
 
 const stage = await sdkStage()
 t.teardown(() => stage.close())
-const shown = shownBy(stage)
+const read = readBySdk(stage)
 
 t.test('messages stream encoder: writes the events of a text in order', async t => {
   const sse = writeAll(
@@ -83,7 +83,7 @@ t.test('messages stream encoder: fails if too many interleaved blocks wait', asy
   })
 })
 t.test('messages stream encoder: ignores further candidates', async t => {
-  const message = await shown(
+  const message = await read(
     ...[BEGIN, open(0, TEXT), open(1, TEXT, 1), grow(1, 'b'), grow(0, 'a'), close(1), close(0)],
     ...[stop('end'), { type: 'stop', choice: 1, stop: { reason: 'length' } } as Part, END],
   )
@@ -97,22 +97,22 @@ t.test('messages stream encoder: ends a broken answer with an error (edge 5)', a
 })
 t.test('messages stream encoder: passes an error in mid-stream (edge 17)', async t => {
   const encoder = codecOf(NAME).encodeStream(contextWith())
-  const begun = [BEGIN, open(0, TEXT), grow(0, 'a')].map(part => encoder.part(part)).join('')
+  const started = [BEGIN, open(0, TEXT), grow(0, 'a')].map(part => encoder.part(part)).join('')
   const failed = encoder.fail({
     type: 'error',
     error: { type: 'overloaded_error', message: 'Later.' },
     request_id: 'r',
   })
-  t.notMatch(begun + failed, /message_stop/)
-  await t.rejects(stage.read(begun + failed), /Later/)
+  t.notMatch(started + failed, /message_stop/)
+  await t.rejects(stage.read(started + failed), /Later/)
   await t.rejects(
-    stage.read(begun),
+    stage.read(started),
     /stream ended|request ended/i,
     'a truncated stream is an error',
   )
 })
 t.test('messages stream encoder: writes an empty stream (edge 6)', async t => {
-  t.match(await shown(END), {
+  t.match(await read(END), {
     content: [],
     stop_reason: 'end_turn',
     usage: { input_tokens: 0, output_tokens: 0 },

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
-import { assembled, codecOf, collected, partsOf } from '../../../helpers/codec.ts'
+import { assembleParts, codecOf, decodeParts, decodeStream } from '../../../helpers/codec.ts'
 import {
   call,
   contentOf,
@@ -29,8 +29,8 @@ t.test('Gemini decoder: a length limit wins over a call (edge 3)', t => {
 })
 t.test('Gemini stream decoder: an unspecified finish reason is no end (edge 4)', t => {
   for (const finishReason of [null, '', 'FINISH_REASON_UNSPECIFIED']) {
-    const { parts, ended } = partsOf(NAME, piece([{ text: 'a' }], { finishReason }))
-    t.notOk(ended, String(finishReason))
+    const { parts, hasEnded } = decodeParts(NAME, piece([{ text: 'a' }], { finishReason }))
+    t.notOk(hasEnded, String(finishReason))
     t.notOk(parts.some(({ type }) => type === 'stop'))
   }
   t.end()
@@ -72,8 +72,8 @@ t.test('Gemini decoder: reads a refused prompt, whole and streamed', t => {
     { content: [], stop: { reason: 'filter', raw: 'PROHIBITED_CONTENT', message: 'no' } },
   ]
   t.same(codec.decodeAnswer(body).choices, choices)
-  t.same(collected(NAME, event(body)).choices, choices)
-  t.ok(partsOf(NAME, event(body)).ended)
+  t.same(decodeStream(NAME, event(body)).choices, choices)
+  t.ok(decodeParts(NAME, event(body)).hasEnded)
   t.end()
 })
 t.test('Gemini decoder: maps every finish reason', t => {
@@ -117,7 +117,7 @@ t.test('Gemini stream decoder: usage is cumulative', t => {
     counted({ promptTokenCount: 5, candidatesTokenCount: 3, totalTokenCount: 8 }, null),
     counted({ trafficType: 'ON_DEMAND' }, 'STOP'),
   ].join('')
-  t.same(collected(NAME, stream).meters, { input: 5, output: 3 })
+  t.same(decodeStream(NAME, stream).meters, { input: 5, output: 3 })
   t.end()
 })
 
@@ -143,23 +143,23 @@ t.test('Gemini decoder: reads generated images and ignores unknown parts', t => 
 })
 t.test('Gemini stream decoder: ends at the finish reason only (edges 17 and 30)', t => {
   const late = piece([{ text: 'late' }], { finishReason: 'STOP' })
-  const { parts } = partsOf(NAME, piece([{ text: 'a' }]) + stop() + late)
+  const { parts } = decodeParts(NAME, piece([{ text: 'a' }]) + stop() + late)
   t.equal(parts.filter(({ type }) => type === 'end').length, 1)
   t.equal(parts.at(-1)?.type, 'end')
-  t.notOk(partsOf(NAME, piece([{ text: 'a' }])).ended, 'cut in the middle')
-  t.notOk(partsOf(NAME, '').ended)
-  t.notOk(partsOf(NAME, 'data: [DONE]\n\n').ended)
-  t.notOk(partsOf(NAME, 'data: {"candi').ended)
-  t.notOk(partsOf(NAME, event({ candidates: [] })).ended)
+  t.notOk(decodeParts(NAME, piece([{ text: 'a' }])).hasEnded, 'cut in the middle')
+  t.notOk(decodeParts(NAME, '').hasEnded)
+  t.notOk(decodeParts(NAME, 'data: [DONE]\n\n').hasEnded)
+  t.notOk(decodeParts(NAME, 'data: {"candi').hasEnded)
+  t.notOk(decodeParts(NAME, event({ candidates: [] })).hasEnded)
   t.end()
 })
 t.test('Gemini stream decoder: several candidates end together', t => {
   const of = (index: number, text: string, finishReason: Json = null) =>
     event({ candidates: [{ index, content: { parts: [{ text }] }, finishReason }] })
   const stream = [of(0, 'a'), of(1, 'b'), of(0, 'c', 'STOP'), of(1, 'd', 'MAX_TOKENS')].join('')
-  const { parts, ended } = partsOf(NAME, stream)
-  t.ok(ended)
-  t.match(assembled(parts).choices, [
+  const { parts, hasEnded } = decodeParts(NAME, stream)
+  t.ok(hasEnded)
+  t.match(assembleParts(parts).choices, [
     { content: [{ text: 'ac' }], stop: { reason: 'end' } },
     { content: [{ text: 'bd' }], stop: { reason: 'length' } },
   ])
@@ -174,7 +174,7 @@ t.test('Gemini stream decoder: accepts irregular events (edge 31)', t => {
     createTime: '2026-01-01T00:00:00Z',
     candidates: [],
   })
-  const { parts } = partsOf(NAME, (first + first + stop()).replaceAll('\r\n', '\n'))
+  const { parts } = decodeParts(NAME, (first + first + stop()).replaceAll('\r\n', '\n'))
   t.equal(parts.filter(({ type }) => type === 'begin').length, 1)
   t.match(parts[0], { id: 'r', model: 'm', created: 1_767_225_600 })
   t.end()
@@ -189,7 +189,7 @@ t.test('Gemini decoder: converts log probabilities to the hub’s shape', t => {
   ]
   const candidate = { content: { parts: [{ text: 'a' }] }, finishReason: 'STOP', logprobsResult }
   t.match(whole(candidate).choices[0]?.logprobs, { content })
-  const { parts } = partsOf(NAME, event({ candidates: [candidate] }))
+  const { parts } = decodeParts(NAME, event({ candidates: [candidate] }))
   t.match(
     parts.find(({ type }) => type === 'grow'),
     { logprobs: { content } },

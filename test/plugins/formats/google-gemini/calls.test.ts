@@ -5,9 +5,9 @@ import {
   contentOf,
   inputsOf,
   piece,
-  said,
   stop,
   stopOf,
+  stringPiece,
   whole,
 } from '../../../helpers/gemini-answer.ts'
 
@@ -16,9 +16,9 @@ const NAME = 'google-gemini'
 t.test('Gemini stream decoder: collects arguments that arrive value by value (edge 28)', t => {
   const opening = { name: 'f', willContinue: true }
   const pieces = [
-    call(said('$.a', 'x')),
-    call(said('$.a', 'y')),
-    call(said('$.a', '', false)),
+    call(stringPiece('$.a', 'x')),
+    call(stringPiece('$.a', 'y')),
+    call(stringPiece('$.a', '', false)),
     call({ partialArgs: [{ jsonPath: '$.list[0].n', numberValue: 0.5 }], willContinue: true }),
     call({ willContinue: true }),
     call({ partialArgs: [{ jsonPath: '$.list[1].n', boolValue: false }], willContinue: true }),
@@ -83,20 +83,20 @@ t.test('Gemini decoder: reads signatures of calls (edge 8)', t => {
   t.end()
 })
 t.test('Gemini decoder: keeps a signature without text (edge 10)', t => {
-  const sealed = [{ text: '', thoughtSignature: 'S' }]
-  t.match(contentOf(piece([{ text: 'a' }]), piece(sealed, { finishReason: 'STOP' })), [
+  const withPayload = [{ text: '', thoughtSignature: 'S' }]
+  t.match(contentOf(piece([{ text: 'a' }]), piece(withPayload, { finishReason: 'STOP' })), [
     { type: 'text', text: 'a' },
     { type: 'thought', text: '', payload: { origin: NAME, data: 'S' } },
   ])
   t.match(
-    contentOf(call({ name: 'f' }), piece(sealed), stop()),
+    contentOf(call({ name: 'f' }), piece(withPayload), stop()),
     [{ type: 'call' }, { type: 'thought', text: '', payload: { data: 'S' } }],
     'without preceding text it becomes a thought',
   )
   t.match(
     contentOf(
       piece([{ text: 't', thought: true }]),
-      piece([{ ...sealed[0], thought: true }]),
+      piece([{ ...withPayload[0], thought: true }]),
       stop(),
     ),
     [{ type: 'thought', text: 't', payload: { data: 'S' } }],
@@ -191,11 +191,11 @@ t.test('Gemini stream decoder: emits each citation once, in UTF-16 units', t => 
     piece([{ text: text.slice(0, 3) }]),
     piece([{ text: text.slice(3) }], { groundingMetadata }),
   ]
-  const [said, work] = contentOf(...halves, stop('STOP', { groundingMetadata })) ?? []
-  t.match(said, {
+  const [words, work] = contentOf(...halves, stop('STOP', { groundingMetadata })) ?? []
+  t.match(words, {
     citations: [{ url: 'https://a.example', title: 'A', quote: 'liegt schön', start: 10, end: 21 }],
   })
-  t.equal(said?.type === 'text' && said.citations?.length, 1)
+  t.equal(words?.type === 'text' && words.citations?.length, 1)
   t.equal(text.slice(10, 21), 'liegt schön')
   t.match(work, { type: 'hostedCall', tool: 'web_search', input: { query: 'zürich' } })
   t.end()

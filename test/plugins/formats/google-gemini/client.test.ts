@@ -3,8 +3,21 @@ import t from 'tap'
 import type { Part, Stop } from '../../../../plugins/formats/answer.ts'
 import { partsOf as unrolled } from '../../../../plugins/formats/collect.ts'
 import type { Content } from '../../../../plugins/formats/content.ts'
-import { codecOf, contextWith, read, streamed, written } from '../../../helpers/codec.ts'
-import { END, listed, partsIn, path, stream, whole } from '../../../helpers/gemini-client.ts'
+import {
+  codecOf,
+  contextWith,
+  decodePrompt,
+  encodePrompt,
+  encodeStream,
+} from '../../../helpers/codec.ts'
+import {
+  END,
+  encodeChunks,
+  encodeStreamed,
+  encodeWhole,
+  partsIn,
+  path,
+} from '../../../helpers/gemini-client.ts'
 
 const NAME = 'google-gemini'
 const codec = codecOf(NAME)
@@ -25,10 +38,10 @@ t.test('Gemini stream encoder: writes both framings, events and a JSON array', t
     created: 0,
     choices: [{ content: [{ type: 'text', text: 'a' }], stop: END }],
   })
-  const events = streamed(NAME, parts, { path: `${path}?alt=sse&x=1` })
+  const events = encodeStream(NAME, parts, { path: `${path}?alt=sse&x=1` })
   t.match(events, /^data: \{.*\}\r\n\r\ndata: \{.*\}\r\n\r\n$/)
   t.notMatch(events, /event:|\[DONE\]/)
-  const list = streamed(NAME, parts, { path: `${path}?x=alt=sse` })
+  const list = encodeStream(NAME, parts, { path: `${path}?x=alt=sse` })
   t.match(list, /^\[\{.*\},\r\n\{.*\}\]$/)
   t.match(JSON.parse(list)[0], {
     modelVersion: 'asked',
@@ -44,10 +57,10 @@ t.test('Gemini stream encoder: writes an error in both framings (edge 17)', t =>
   for (const query of ['', '?alt=sse']) {
     const encoder = codec.encodeStream(contextWith({ path: path + query }))
     const before = encoder.part(open(0, { type: 'text', text: '' })) + encoder.part(grow(0, 'a'))
-    const written = before + encoder.fail(error)
-    t.notMatch(written, /finishReason/, 'no clean end')
-    if (query === '') t.match(JSON.parse(written)[1], error)
-    else t.ok(written.endsWith(`data: ${JSON.stringify(error)}\r\n\r\n`))
+    const encoded = before + encoder.fail(error)
+    t.notMatch(encoded, /finishReason/, 'no clean end')
+    if (query === '') t.match(JSON.parse(encoded)[1], error)
+    else t.ok(encoded.endsWith(`data: ${JSON.stringify(error)}\r\n\r\n`))
   }
   t.same(
     JSON.parse(codec.encodeStream(contextWith({ path })).fail(error)),
@@ -69,7 +82,7 @@ t.test('Gemini stream encoder: holds the end back until the end part', t => {
   t.end()
 })
 t.test('Gemini stream encoder: writes interleaved calls whole and in order (edge 1)', t => {
-  const chunks = listed([
+  const chunks = encodeChunks([
     ...[open(0, { type: 'text', text: '' }), grow(0, 'a')],
     ...[open(1, call('a')), open(2, call('b')), grow(1, '{"x"'), grow(2, '{"y":'), grow(0, 'b')],
     ...[close(0), grow(1, ':1}'), grow(2, '2}'), close(2), close(1), ...ending],
@@ -91,7 +104,7 @@ t.test('Gemini stream encoder: fails if too many interleaved blocks wait', t => 
   t.end()
 })
 t.test('Gemini stream encoder: numbers candidates and ends them together', t => {
-  const chunks = listed([
+  const chunks = encodeChunks([
     ...[open(0, { type: 'text', text: '' }), open(1, { type: 'text', text: '' }, 1)],
     ...[grow(1, 'b'), grow(0, 'a'), close(0), close(1)],
     { type: 'stop', choice: 1, stop: { reason: 'length' } },
@@ -125,8 +138,10 @@ t.test('Gemini encoder: maps every stop reason', t => {
     [{ reason: 'broken', raw: 'MALFORMED_FUNCTION_CALL' }, 'MALFORMED_FUNCTION_CALL'],
   ]
   for (const [stop, finishReason] of table) {
-    t.match(whole([{ type: 'text', text: 'a' }], stop).candidates, [{ finishReason }])
-    t.match(stream([{ type: 'text', text: 'a' }], stop).at(-1)?.candidates, [{ finishReason }])
+    t.match(encodeWhole([{ type: 'text', text: 'a' }], stop).candidates, [{ finishReason }])
+    t.match(encodeStreamed([{ type: 'text', text: 'a' }], stop).at(-1)?.candidates, [
+      { finishReason },
+    ])
   }
   t.end()
 })
@@ -136,12 +151,12 @@ t.test('Gemini encoder: a refused prompt has no candidates', t => {
     ['content_filter', 'SAFETY'],
   ] as const) {
     const stop: Stop = { reason: 'filter', raw, message: 'no' }
-    for (const written of [whole([], stop), stream([], stop).at(-1)]) {
-      t.same(written?.promptFeedback, { blockReason, blockReasonMessage: 'no' })
-      t.equal(written?.candidates, undefined)
+    for (const encoded of [encodeWhole([], stop), encodeStreamed([], stop).at(-1)]) {
+      t.same(encoded?.promptFeedback, { blockReason, blockReasonMessage: 'no' })
+      t.equal(encoded?.candidates, undefined)
     }
   }
-  t.match(whole([{ type: 'refusal', text: 'I cannot.' }], { reason: 'refusal' }).candidates, [
+  t.match(encodeWhole([{ type: 'refusal', text: 'I cannot.' }], { reason: 'refusal' }).candidates, [
     { content: { parts: [{ text: 'I cannot.' }] }, finishReason: 'SAFETY' },
   ])
   t.end()
@@ -155,11 +170,11 @@ t.test('Gemini stream encoder: sends a text’s payload after the text (edge 7)'
     candidates: [{ content: { parts }, finishReason: 'STOP' }],
   })
   const { content = [] } = choices[0] ?? {}
-  for (const chunks of [[whole(content)], stream(content)]) {
-    const given = partsIn(chunks).filter(each => each.text !== '' || each.thoughtSignature)
-    t.same(given.slice(0, 2), [{ text: 'words' }, { text: '', thoughtSignature: 'S' }])
-    const { prompt } = read(NAME, { contents: [{ role: 'model', parts: given as never }] })
-    t.same(written(NAME, prompt).body.contents, [{ role: 'model', parts }])
+  for (const chunks of [[encodeWhole(content)], encodeStreamed(content)]) {
+    const source = partsIn(chunks).filter(each => each.text !== '' || each.thoughtSignature)
+    t.same(source.slice(0, 2), [{ text: 'words' }, { text: '', thoughtSignature: 'S' }])
+    const { prompt } = decodePrompt(NAME, { contents: [{ role: 'model', parts: source as never }] })
+    t.same(encodePrompt(NAME, prompt).body.contents, [{ role: 'model', parts }])
   }
   t.end()
 })

@@ -3,14 +3,14 @@
 import t from 'tap'
 import type { Content } from '../../../../plugins/formats/content.ts'
 import { readDirectly } from '../../../helpers/gemini.ts'
-import { END, partsIn, stream, whole } from '../../../helpers/gemini-client.ts'
+import { END, encodeStreamed, encodeWhole, partsIn } from '../../../helpers/gemini-client.ts'
 
 t.test('Gemini encoder: the total is the sum of all counts', t => {
   const meters = {
     ...{ input: 1, cached: 2, cache_write: 4, cache_write_1h: 8, audio_input: 16 },
     ...{ output: 32, thinking: 64, audio_output: 128, web_search: 5 },
   }
-  t.same(whole([], END, { meters }).usageMetadata, {
+  t.same(encodeWhole([], END, { meters }).usageMetadata, {
     ...{ promptTokenCount: 31, cachedContentTokenCount: 2, candidatesTokenCount: 160 },
     ...{ thoughtsTokenCount: 64, totalTokenCount: 255 },
     promptTokensDetails: [
@@ -22,7 +22,7 @@ t.test('Gemini encoder: the total is the sum of all counts', t => {
       { modality: 'AUDIO', tokenCount: 128 },
     ],
   })
-  t.equal(whole([]).usageMetadata, undefined)
+  t.equal(encodeWhole([]).usageMetadata, undefined)
   t.end()
 })
 t.test('Gemini encoder: converts ids and arguments (edges 16 and 18)', t => {
@@ -31,7 +31,7 @@ t.test('Gemini encoder: converts ids and arguments (edges 16 and 18)', t => {
     { type: 'call', id, name: 'f', input: '' },
     { type: 'call', id: 'b', name: 'g', input: 'some words', isFreeText: true },
   ]
-  for (const parts of [partsIn([whole(content)]), partsIn(stream(content))]) {
+  for (const parts of [partsIn([encodeWhole(content)]), partsIn(encodeStreamed(content))]) {
     t.match(parts[0], { functionCall: { id: /^[A-Za-z0-9_-]{1,64}$/, args: {} } })
     t.match(parts[1], { functionCall: { id: 'b', args: { input: 'some words' } } })
   }
@@ -62,9 +62,9 @@ t.test('Gemini encoder: counts citation offsets in bytes of the whole text', t =
     ['hoch', 'document 2'],
     ['🏔 hoch', 'https://a.example'],
   ]
-  for (const written of [[whole(content)], stream(content)]) {
-    t.same(readDirectly(written).cited, cited.sort())
-    t.match(written.at(-1)?.candidates?.[0]?.groundingMetadata, {
+  for (const encoded of [[encodeWhole(content)], encodeStreamed(content)]) {
+    t.same(readDirectly(encoded).citations, cited.sort())
+    t.match(encoded.at(-1)?.candidates?.[0]?.groundingMetadata, {
       webSearchQueries: ['q'],
       groundingChunks: [{ web: { uri: 'https://a.example', title: 'A' } }, {}, {}],
     })
@@ -90,14 +90,14 @@ t.test('Gemini encoder: writes other providers’ hosted calls', t => {
     },
     { type: 'hostedCall', tool: 'file_search', id: 'f', input: { queries: ['q'] } },
   ]
-  for (const written of [[whole(content)], stream(content)]) {
-    t.match(partsIn(written).slice(0, 4), [
+  for (const encoded of [[encodeWhole(content)], encodeStreamed(content)]) {
+    t.match(partsIn(encoded).slice(0, 4), [
       { executableCode: { language: 'PYTHON', code: '1+1' } },
       { codeExecutionResult: { outcome: 'OUTCOME_OK', output: '2' } },
       { executableCode: { code: 'x' } },
       { codeExecutionResult: { outcome: 'OUTCOME_FAILED', output: 'it broke' } },
     ])
-    t.match(written.at(-1)?.candidates, [
+    t.match(encoded.at(-1)?.candidates, [
       {
         groundingMetadata: { retrievalQueries: ['q'] },
         urlContextMetadata: { urlMetadata: [{ urlRetrievalStatus: 'URL_RETRIEVAL_STATUS_ERROR' }] },
@@ -115,8 +115,8 @@ t.test('Gemini encoder: writes images inline and by URL', t => {
       source: { type: 'url', url: 'https://a.example/x', mime: 'image/png' },
     },
   ]
-  for (const written of [[whole(content)], stream(content)])
-    t.match(partsIn(written).slice(0, 2), [
+  for (const encoded of [[encodeWhole(content)], encodeStreamed(content)])
+    t.match(partsIn(encoded).slice(0, 2), [
       { inlineData: { mimeType: 'image/png', data: 'AA' } },
       { fileData: { mimeType: 'image/png', fileUri: 'https://a.example/x' } },
     ])

@@ -2,14 +2,14 @@
 
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
-import { codecOf, read, written } from '../../../helpers/codec.ts'
+import { codecOf, decodePrompt, encodePrompt } from '../../../helpers/codec.ts'
 import { thrownBy } from '../../../helpers/exchange.ts'
 import { scaled } from '../../../helpers/long.ts'
 import fc from '../../../helpers/property.ts'
 import { recordings } from '../../../helpers/recorded.ts'
 
 const NAME = 'google-gemini'
-const asking = (part: Json): Json => ({ contents: [{ role: 'user', parts: [part] }] })
+const requestWith = (part: Json): Json => ({ contents: [{ role: 'user', parts: [part] }] })
 const hi = { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] }
 const config = (generationConfig: Json): Json => ({ ...hi, generationConfig })
 
@@ -24,24 +24,27 @@ t.test('Gemini decoder: names the invalid field', async t => {
     [{ contents: [{ role: 'constructor', parts: [] }] }, 'contents[0].role'],
     [{ contents: [{ parts: 'hi' }] }, 'contents[0].parts'],
     [{ contents: [{ parts: [7] }] }, 'contents[0].parts[0]'],
-    [asking({}), 'contents[0].parts[0]'],
-    [asking({ smell: {} }), 'contents[0].parts[0]'],
-    [asking({ text: 7 }), 'contents[0].parts[0].text'],
-    [asking({ text: 'x', thought: 'yes' }), 'contents[0].parts[0].thought'],
-    [asking({ text: 'x', thoughtSignature: 7 }), 'contents[0].parts[0].thoughtSignature'],
-    [asking({ inlineData: 'AAAA' }), 'contents[0].parts[0].inlineData'],
-    [asking({ inlineData: { data: 'AAAA' } }), 'contents[0].parts[0].inlineData.mimeType'],
-    [asking({ inline_data: { mime_type: 'a/b' } }), 'contents[0].parts[0].inline_data.data'],
-    [asking({ fileData: {} }), 'contents[0].parts[0].fileData.fileUri'],
-    [asking({ functionCall: { args: {} } }), 'contents[0].parts[0].functionCall.name'],
-    [asking({ functionCall: { name: 'f', args: [] } }), 'contents[0].parts[0].functionCall.args'],
-    [asking({ functionResponse: { name: 'f' } }), 'contents[0].parts[0].functionResponse'],
+    [requestWith({}), 'contents[0].parts[0]'],
+    [requestWith({ smell: {} }), 'contents[0].parts[0]'],
+    [requestWith({ text: 7 }), 'contents[0].parts[0].text'],
+    [requestWith({ text: 'x', thought: 'yes' }), 'contents[0].parts[0].thought'],
+    [requestWith({ text: 'x', thoughtSignature: 7 }), 'contents[0].parts[0].thoughtSignature'],
+    [requestWith({ inlineData: 'AAAA' }), 'contents[0].parts[0].inlineData'],
+    [requestWith({ inlineData: { data: 'AAAA' } }), 'contents[0].parts[0].inlineData.mimeType'],
+    [requestWith({ inline_data: { mime_type: 'a/b' } }), 'contents[0].parts[0].inline_data.data'],
+    [requestWith({ fileData: {} }), 'contents[0].parts[0].fileData.fileUri'],
+    [requestWith({ functionCall: { args: {} } }), 'contents[0].parts[0].functionCall.name'],
     [
-      asking({ functionResponse: { name: 'f', id: 'i', response: 7 } }),
+      requestWith({ functionCall: { name: 'f', args: [] } }),
+      'contents[0].parts[0].functionCall.args',
+    ],
+    [requestWith({ functionResponse: { name: 'f' } }), 'contents[0].parts[0].functionResponse'],
+    [
+      requestWith({ functionResponse: { name: 'f', id: 'i', response: 7 } }),
       'contents[0].parts[0].functionResponse.response',
     ],
     [
-      asking({ functionResponse: { name: 'f', id: 'i', parts: [{ text: 'x' }] } }),
+      requestWith({ functionResponse: { name: 'f', id: 'i', parts: [{ text: 'x' }] } }),
       'contents[0].parts[0].functionResponse.parts[0]',
     ],
     [{ ...hi, systemInstruction: 7 }, 'systemInstruction'],
@@ -71,14 +74,14 @@ t.test('Gemini decoder: names the invalid field', async t => {
     ],
   ]
   for (const [body, param] of cases) {
-    const fault = await thrownBy(async () => read(NAME, body))
+    const fault = await thrownBy(async () => decodePrompt(NAME, body))
     t.match(fault, { status: 400, param }, param)
     t.ok(String(fault?.message).includes(param), String(fault?.message))
   }
 })
 
 t.test('Gemini decoder: inherited object properties match no table', t => {
-  const { prompt, lost } = read(NAME, {
+  const { prompt, lost } = decodePrompt(NAME, {
     ...hi,
     tools: [
       { constructor: 7, functionDeclarations: [{ name: 'f', parameters: { toString: 'x' } }] },
@@ -86,9 +89,9 @@ t.test('Gemini decoder: inherited object properties match no table', t => {
     serviceTier: 'constructor',
   })
   t.same(lost, ['tools[0].constructor'])
-  t.same(written(NAME, prompt).lost, ['tier'])
+  t.same(encodePrompt(NAME, prompt).lost, ['tier'])
   t.same(
-    written(NAME, prompt, { traits: { json_schema: false } }).lost,
+    encodePrompt(NAME, prompt, { traits: { json_schema: false } }).lost,
     ['parameters.toString', 'tier'].reverse(),
   )
   const answer = codecOf(NAME).decodeAnswer({
@@ -101,9 +104,11 @@ t.test('Gemini decoder: inherited object properties match no table', t => {
 /** Decodes and encodes a body; false if anything but a client error is thrown. */
 const survives = (body: Json): boolean => {
   try {
-    const { prompt } = read(NAME, body)
-    written(NAME, prompt)
-    written(NAME, prompt, { traits: { json_schema: false, mixed_tools: true, thinking: 'budget' } })
+    const { prompt } = decodePrompt(NAME, body)
+    encodePrompt(NAME, prompt)
+    encodePrompt(NAME, prompt, {
+      traits: { json_schema: false, mixed_tools: true, thinking: 'budget' },
+    })
   } catch (thrown) {
     return (thrown as { status?: number }).status === 400
   }
@@ -114,7 +119,7 @@ t.test('Gemini decoder: accepts or rejects any body, and never throws anything e
   const members = fc.dictionary(fc.constantFrom(...names), fc.jsonValue({ maxDepth: 4 }))
   fc.assert(
     fc.property(members, fc.jsonValue(), (more, part) =>
-      survives({ ...(asking(part as Json) as object), ...(more as object) } as Json),
+      survives({ ...(requestWith(part as Json) as object), ...(more as object) } as Json),
     ),
     { numRuns: scaled(150, 10_000) },
   )
@@ -133,13 +138,13 @@ const mutated = (value: Json, [step, ...rest]: readonly string[], other: Json): 
   return copy
 }
 /** Shortens images to the part that identifies them. */
-const short = (value: Json): Json =>
+const shorten = (value: Json): Json =>
   JSON.parse(
     JSON.stringify(value, (_, each) => (typeof each === 'string' ? each.slice(0, 80) : each)),
   ) as Json
 
 const requests = (recordings() ?? []).flatMap(({ format, request }) =>
-  format.startsWith('gemini') && request ? [short(request as Json)] : [],
+  format.startsWith('gemini') && request ? [shorten(request as Json)] : [],
 )
 t.test(
   'Gemini decoder: accepts or rejects a mutated recording',
@@ -184,8 +189,8 @@ t.test('Gemini decoder: never throws on answers, stream events or errors of upst
       codec
         .decodeStream()
         .event({ name: '', data: JSON.stringify(body), start: 0, end: 0 }, () => {})
-      const refused = codec.decodeError(500, rest as Json)
-      return refused.message !== '' && refused.status >= 400
+      const rejection = codec.decodeError(500, rest as Json)
+      return rejection.message !== '' && rejection.status >= 400
     }),
     { numRuns: scaled(300, 10_000) },
   )

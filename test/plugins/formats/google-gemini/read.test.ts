@@ -2,8 +2,8 @@
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import { countedRequest } from '../../../../plugins/formats/google-gemini/read-prompt.ts'
-import { read } from '../../../helpers/codec.ts'
-import { asking, hi, sent } from '../../../helpers/gemini-prompt.ts'
+import { decodePrompt } from '../../../helpers/codec.ts'
+import { decodeRequest, encodeRequest, hi } from '../../../helpers/gemini-prompt.ts'
 
 const NAME = 'google-gemini'
 
@@ -36,11 +36,11 @@ t.test('Gemini decoder: accepts all spellings of members and base64', t => {
       [spell('functionDeclarations')]: [{ name: 'f', [spell('parametersJsonSchema')]: {} }],
     },
   })
-  const camel = read(
+  const camel = decodePrompt(
     NAME,
     body(name => name),
   )
-  const snake = read(
+  const snake = decodePrompt(
     NAME,
     body(name => name.replace(/[A-Z]/g, each => `_${each.toLowerCase()}`)),
   )
@@ -71,16 +71,16 @@ t.test('Gemini decoder: accepts every form of the system instruction', t => {
     ...['be brief', { text: 'be brief' }, { parts: [{ text: 'be brief' }] }, ['be brief']],
     ...[{ role: 'system', parts: [{ text: 'be brief' }] }, [{ text: 'be brief' }]],
   ])
-    t.match(asking({ systemInstruction }).prompt.turns[0], {
+    t.match(decodeRequest({ systemInstruction }).prompt.turns[0], {
       role: 'system',
       content: [{ text: 'be brief' }],
     })
   for (const systemInstruction of ['', null, { parts: [] }, { role: 'user' }])
-    t.equal(asking({ systemInstruction }).prompt.turns[0]?.role, 'user')
+    t.equal(decodeRequest({ systemInstruction }).prompt.turns[0]?.role, 'user')
   t.end()
 })
 t.test('Gemini decoder: reports unknown fields by the client’s names', t => {
-  const { lost } = asking({
+  const { lost } = decodeRequest({
     model: 'models/x',
     modelArmorConfig: {},
     generation_config: { media_resolution: 'x', imageConfig: {}, seed: null },
@@ -97,7 +97,7 @@ t.test('Gemini decoder: reports unknown fields by the client’s names', t => {
   t.end()
 })
 t.test('Gemini decoder: takes streaming from the path', t => {
-  const of = (path: string) => read(NAME, { contents: hi }, path).prompt.stream
+  const of = (path: string) => decodePrompt(NAME, { contents: hi }, path).prompt.stream
   t.ok(of('/v1beta/models/x:streamGenerateContent?alt=sse'))
   t.ok(of('/v1/models/x:streamGenerateContent'))
   t.notOk(of('/v1beta/models/x:generateContent?x=:streamGenerateContent'))
@@ -106,7 +106,7 @@ t.test('Gemini decoder: takes streaming from the path', t => {
 t.test('Gemini decoder: pairs calls without ids and results by name, in order', t => {
   const call = (a: number) => ({ functionCall: { name: 'f', args: { a } } })
   const answer = (b: number) => ({ functionResponse: { name: 'f', response: { b } } })
-  const { prompt } = read(NAME, {
+  const { prompt } = decodePrompt(NAME, {
     contents: [
       ...[...hi, { role: 'model', parts: [call(1), call(2)] }],
       ...[
@@ -115,8 +115,8 @@ t.test('Gemini decoder: pairs calls without ids and results by name, in order', 
       ],
     ],
   })
-  const [, said, back] = prompt.turns
-  const ids = said?.content.map(each => (each.type === 'call' ? each.id : ''))
+  const [, words, back] = prompt.turns
+  const ids = words?.content.map(each => (each.type === 'call' ? each.id : ''))
   t.equal(prompt.turns.length, 3, 'consecutive results form one turn')
   t.same(
     back?.content.map(each => (each.type === 'result' ? each.id : each.type)),
@@ -128,7 +128,7 @@ t.test('Gemini decoder: pairs calls without ids and results by name, in order', 
 })
 t.test('Gemini decoder: unwraps tool results by Google’s conventions', t => {
   const of = (response: Json) => {
-    const { prompt } = read(NAME, {
+    const { prompt } = decodePrompt(NAME, {
       contents: [
         { role: 'model', parts: [{ functionCall: { name: 'f', id: 'i' } }] },
         { role: 'user', parts: [{ functionResponse: { name: 'f', id: 'i', response } }] },
@@ -144,7 +144,7 @@ t.test('Gemini decoder: unwraps tool results by Google’s conventions', t => {
   t.end()
 })
 t.test('Gemini decoder: a lone signature belongs to the text before it (edge 10)', t => {
-  const { prompt } = read(NAME, {
+  const { prompt } = decodePrompt(NAME, {
     contents: [
       { role: 'model', parts: [{ text: 'a' }] },
       {
@@ -164,13 +164,13 @@ t.test('Gemini decoder: a lone signature belongs to the text before it (edge 10)
   t.end()
 })
 t.test('Gemini decoder: cached content becomes a document that only Google can open', t => {
-  const { prompt, lost } = asking({ cachedContent: 'cachedContents/x' })
+  const { prompt, lost } = decodeRequest({ cachedContent: 'cachedContents/x' })
   t.same(lost, [])
   t.match(prompt.turns[0]?.content[0], {
     source: { type: 'file', file: 'cachedContents/x', origin: NAME },
     at: 'cachedContent',
   })
-  t.match(sent(prompt).body, { cachedContent: 'cachedContents/x', contents: hi })
+  t.match(encodeRequest(prompt).body, { cachedContent: 'cachedContents/x', contents: hi })
   t.end()
 })
 t.test('Gemini decoder: converts Google’s schemas to JSON Schema', t => {
@@ -188,7 +188,9 @@ t.test('Gemini decoder: converts Google’s schemas to JSON Schema', t => {
     },
     required: ['list'],
   }
-  const { prompt } = asking({ tools: [{ functionDeclarations: [{ name: 'f', parameters }] }] })
+  const { prompt } = decodeRequest({
+    tools: [{ functionDeclarations: [{ name: 'f', parameters }] }],
+  })
   t.match(prompt.tools[0], {
     schema: {
       type: ['object', 'null'],
@@ -206,7 +208,7 @@ t.test('Gemini decoder: converts Google’s schemas to JSON Schema', t => {
   t.end()
 })
 t.test('Gemini decoder: reads hosted tools and keeps unknown ones', t => {
-  const { prompt } = asking({
+  const { prompt } = decodeRequest({
     tools: [
       { google_search: {}, urlContext: {} },
       { codeExecution: {} },
@@ -221,7 +223,7 @@ t.test('Gemini decoder: reads hosted tools and keeps unknown ones', t => {
     { type: 'foreign', origin: NAME, name: 'googleMaps' },
     { type: 'hosted', tool: 'file_search', stores: ['fileSearchStores/a'] },
   ])
-  t.match(sent(prompt).body.tools, [
+  t.match(encodeRequest(prompt).body.tools, [
     { googleSearch: {} },
     { urlContext: {} },
     { codeExecution: {} },

@@ -94,9 +94,9 @@ const TABLE: readonly (readonly [what: string, given: Json, written: Json])[] = 
   ],
   ['no schema at all', true, { type: 'STRING' }],
 ]
-for (const [what, given, written] of TABLE)
+for (const [what, input, encoded] of TABLE)
   t.test(what, t => {
-    t.same(of(given), written)
+    t.same(of(input), encoded)
     t.end()
   })
 

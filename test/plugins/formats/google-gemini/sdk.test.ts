@@ -7,7 +7,7 @@ import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import { partsOf as unrolled } from '../../../../plugins/formats/collect.ts'
 import type { Content } from '../../../../plugins/formats/content.ts'
-import { codecOf, contextWith, partsOf, streamed } from '../../../helpers/codec.ts'
+import { codecOf, contextWith, decodeParts, encodeStream } from '../../../helpers/codec.ts'
 import { finishOf, type Gemini, readDirectly } from '../../../helpers/gemini.ts'
 import { recordings } from '../../../helpers/recorded.ts'
 
@@ -37,37 +37,38 @@ const sdk = new GoogleGenAI({
   apiKey: 'x',
   httpOptions: { baseUrl: `http://127.0.0.1:${port}`, retryOptions: { attempts: 1 } },
 })
-const ask = { model: 'asked', contents: 'hi' }
-const plain = (value: unknown): Gemini => JSON.parse(JSON.stringify(value)) as Gemini
+const REQUEST = { model: 'asked', contents: 'hi' }
+const toJson = (value: unknown): Gemini => JSON.parse(JSON.stringify(value)) as Gemini
 const chunksBy = async (bytes: string): Promise<readonly Gemini[]> => {
   body = bytes
   const chunks: Gemini[] = []
-  for await (const chunk of await sdk.models.generateContentStream(ask)) chunks.push(plain(chunk))
+  for await (const chunk of await sdk.models.generateContentStream(REQUEST))
+    chunks.push(toJson(chunk))
   return chunks
 }
 const path = '/v1beta/models/asked:streamGenerateContent?alt=sse'
 
 t.test('official Google SDK: reads whole answers', { skip }, async t => {
   for (const { id, response_body: text } of recorded.filter(({ stream }) => !stream)) {
-    const given = JSON.parse(text) as Json
-    body = JSON.stringify(codec.encodeAnswer(codec.decodeAnswer(given as never), contextWith()))
-    const read = plain(await sdk.models.generateContent(ask))
-    t.same(readDirectly([read]), readDirectly([plain(given)]), id)
-    t.equal(finishOf([read]), finishOf([plain(given)]), id)
-    const parts = unrolled(codec.decodeAnswer(given as never))
-    const chunks = await chunksBy(streamed(NAME, parts, { path }))
-    t.same(readDirectly(chunks), readDirectly([plain(given)]), `${id} as a stream`)
+    const source = JSON.parse(text) as Json
+    body = JSON.stringify(codec.encodeAnswer(codec.decodeAnswer(source as never), contextWith()))
+    const read = toJson(await sdk.models.generateContent(REQUEST))
+    t.same(readDirectly([read]), readDirectly([toJson(source)]), id)
+    t.equal(finishOf([read]), finishOf([toJson(source)]), id)
+    const parts = unrolled(codec.decodeAnswer(source as never))
+    const chunks = await chunksBy(encodeStream(NAME, parts, { path }))
+    t.same(readDirectly(chunks), readDirectly([toJson(source)]), `${id} as a stream`)
   }
 })
 t.test('official Google SDK: reads streams', { skip }, async t => {
   for (const { id, response_body: text } of recorded.filter(({ stream }) => stream)) {
-    const given = text
+    const source = text
       .split(/\r?\n/)
       .filter(line => line.startsWith('data:'))
       .map(line => JSON.parse(line.slice(5)) as Gemini)
-    const chunks = await chunksBy(streamed(NAME, partsOf(NAME, text).parts, { path }))
-    t.same(readDirectly(chunks), readDirectly(given), id)
-    t.equal(finishOf(chunks), finishOf(given), id)
+    const chunks = await chunksBy(encodeStream(NAME, decodeParts(NAME, text).parts, { path }))
+    t.same(readDirectly(chunks), readDirectly(source), id)
+    t.equal(finishOf(chunks), finishOf(source), id)
   }
 })
 t.test('official Google SDK: sends a streamed conversation back', async t => {
@@ -78,12 +79,12 @@ t.test('official Google SDK: sends a streamed conversation back', async t => {
     { type: 'call', id: 'toolu_1', name: 'f', input: '{"a":1}' },
   ]
   const choices = [{ content, stop: { reason: 'call' as const } }]
-  body = streamed(NAME, unrolled({ choices }), { path })
+  body = encodeStream(NAME, unrolled({ choices }), { path })
   const chat = sdk.chats.create({ model: 'asked' })
   for await (const _ of await chat.sendMessageStream({ message: 'hi' })) {
     // Reads to the end.
   }
-  const contents = plain(chat.getHistory(true)) as never as Json
+  const contents = toJson(chat.getHistory(true)) as never as Json
   const { turns } = codec.decodePrompt({ contents }, '/', { drop: field => t.fail(field) })
   t.match(turns[0], { role: 'user' })
   t.match(turns[1], { role: 'assistant', content }, 'payloads and ids come back too')
@@ -93,9 +94,9 @@ t.test('official Google SDK: throws on a truncated stream', async t => {
   const [begin, open, grow] = unrolled({
     choices: [{ content: [{ type: 'text', text: 'a' }], stop: { reason: 'end' } }],
   })
-  const written = [begin, open, grow].map(part => part && encoder.part(part)).join('')
+  const encoded = [begin, open, grow].map(part => part && encoder.part(part)).join('')
   const error = { code: 502, message: 'it broke', status: 'UNAVAILABLE' }
-  await t.rejects(chunksBy(written + encoder.fail({ error })), {
+  await t.rejects(chunksBy(encoded + encoder.fail({ error })), {
     name: 'ApiError',
     message: /it broke/,
   })

@@ -3,13 +3,13 @@ import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
 import type { Prompt } from '../../../../plugins/formats/hub.ts'
-import { prompt, sent, text, user } from '../../../helpers/gemini-prompt.ts'
+import { encodeRequest, prompt, text, user } from '../../../helpers/gemini-prompt.ts'
 
 t.test('Gemini encoder: writes thinking as a budget or a level, never both (edge 27)', t => {
   const of = (thinking: Prompt['thinking'], way?: string, limit?: number) => {
     const settings = limit === undefined ? {} : { limit }
-    const given = prompt([user(text('x'))], { ...(thinking && { thinking }), settings })
-    const { body, lost } = sent(given, way ? { thinking: way } : {})
+    const input = prompt([user(text('x'))], { ...(thinking && { thinking }), settings })
+    const { body, lost } = encodeRequest(input, way ? { thinking: way } : {})
     return [(body.generationConfig as { thinkingConfig?: Json } | undefined)?.thinkingConfig, lost]
   }
   const efforts: readonly [string, number, string][] = [
@@ -58,7 +58,7 @@ t.test('Gemini encoder: keeps thinking within the model’s range (edge 27)', t 
     thinking: NonNullable<Prompt['thinking']>,
     traits: { readonly [key: string]: Json },
   ) => {
-    const { body, lost } = sent(prompt([user(text('x'))], { thinking }), traits)
+    const { body, lost } = encodeRequest(prompt([user(text('x'))], { thinking }), traits)
     return [(body as never as { generationConfig: Fields }).generationConfig.thinkingConfig, lost]
   }
   const pro = { thinking: 'budget', thinking_least: 128, thinking_most: 32768 }

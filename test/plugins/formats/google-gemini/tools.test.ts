@@ -4,10 +4,10 @@ import type { Json } from '../../../../engine/plugin.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
 import type { Prompt, Tool } from '../../../../plugins/formats/hub.ts'
 import { thrownBy } from '../../../helpers/exchange.ts'
-import { prompt, sent, text, user, withTools } from '../../../helpers/gemini-prompt.ts'
+import { encodeRequest, prompt, text, user, withTools } from '../../../helpers/gemini-prompt.ts'
 
 t.test('Gemini encoder: maps settings and reports those without a name', t => {
-  const { body, lost } = sent(
+  const { body, lost } = encodeRequest(
     prompt([user(text('x'))], {
       settings: {
         ...{ limit: 100_000, temperature: 1, topP: 0.5, topK: 3, seed: 1, logprobs: true },
@@ -52,9 +52,9 @@ t.test('Gemini encoder: maps settings and reports those without a name', t => {
 t.test('Gemini encoder: sends at most five stop sequences and reports the others', t => {
   for (const count of [0, 1, 4, 5, 6, 7]) {
     const stops = Array.from({ length: count }, (_, at) => `s${at}`)
-    const { body, lost } = sent(prompt([user(text('x'))], { settings: { stops } }))
-    const kept = count > 0 ? { stopSequences: stops.slice(0, 5) } : {}
-    t.same(body.generationConfig ?? {}, kept, `${count}`)
+    const { body, lost } = encodeRequest(prompt([user(text('x'))], { settings: { stops } }))
+    const remaining = count > 0 ? { stopSequences: stops.slice(0, 5) } : {}
+    t.same(body.generationConfig ?? {}, remaining, `${count}`)
     t.same(lost, count > 5 ? ['stops'] : [], `${count}`)
   }
   t.end()
@@ -66,20 +66,27 @@ t.test('Gemini encoder: writes structured output in both schema dialects', t => 
     additionalProperties: false,
   }
   const form = { type: 'schema', schema, description: 'd' } as const
-  t.same(sent(prompt([user(text('x'))], { form })).body.generationConfig, {
+  t.same(encodeRequest(prompt([user(text('x'))], { form })).body.generationConfig, {
     responseMimeType: 'application/json',
     responseJsonSchema: { ...schema, description: 'd' },
   })
-  t.same(sent(prompt([user(text('x'))], { form }), { json_schema: false }).body.generationConfig, {
-    responseMimeType: 'application/json',
-    responseSchema: {
-      ...{ type: 'OBJECT', description: 'd' },
-      properties: { a: { type: 'STRING', nullable: true } },
+  t.same(
+    encodeRequest(prompt([user(text('x'))], { form }), { json_schema: false }).body
+      .generationConfig,
+    {
+      responseMimeType: 'application/json',
+      responseSchema: {
+        ...{ type: 'OBJECT', description: 'd' },
+        properties: { a: { type: 'STRING', nullable: true } },
+      },
     },
-  })
-  t.same(sent(prompt([user(text('x'))], { form: { type: 'json' } })).body.generationConfig, {
-    responseMimeType: 'application/json',
-  })
+  )
+  t.same(
+    encodeRequest(prompt([user(text('x'))], { form: { type: 'json' } })).body.generationConfig,
+    {
+      responseMimeType: 'application/json',
+    },
+  )
   t.end()
 })
 const f: Tool = { type: 'function', name: 'f', schema: { type: 'object', properties: {} } }

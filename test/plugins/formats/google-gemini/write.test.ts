@@ -4,16 +4,16 @@ import type { Json } from '../../../../engine/plugin.ts'
 import type { Content } from '../../../../plugins/formats/content.ts'
 import type { Turn } from '../../../../plugins/formats/hub.ts'
 import { holdsSeal, sealedFor } from '../../../../plugins/formats/seal.ts'
-import { read, written } from '../../../helpers/codec.ts'
+import { decodePrompt, encodePrompt } from '../../../helpers/codec.ts'
 import { thrownBy } from '../../../helpers/exchange.ts'
 import {
   assistant,
-  called,
+  call,
   contentsOf,
+  encodeRequest,
   image,
   prompt,
   result,
-  sent,
   text,
   user,
 } from '../../../helpers/gemini-prompt.ts'
@@ -21,15 +21,15 @@ import {
 const NAME = 'google-gemini'
 
 t.test('Gemini encoder: writes the model and the verb into the path', t => {
-  t.equal(sent(prompt([user(text('x'))])).path, '/v1beta/models/model:generateContent')
+  t.equal(encodeRequest(prompt([user(text('x'))])).path, '/v1beta/models/model:generateContent')
   const streamed = { ...prompt([user(text('x'))]), stream: true }
-  const { path } = written(NAME, streamed, { name: 'a/b:c' })
+  const { path } = encodePrompt(NAME, streamed, { name: 'a/b:c' })
   t.equal(path, '/v1beta/models/a%2Fb%3Ac:streamGenerateContent?alt=sse')
   t.end()
 })
 t.test('Gemini encoder: later system turns keep their position (edge 21)', t => {
-  const system = (said: string): Turn => ({ role: 'system', content: [text(said)] })
-  const { body } = sent(
+  const system = (words: string): Turn => ({ role: 'system', content: [text(words)] })
+  const { body } = encodeRequest(
     prompt([
       system('a'),
       system('b'),
@@ -52,7 +52,7 @@ t.test('Gemini encoder: later system turns keep their position (edge 21)', t => 
 })
 t.test('Gemini encoder: puts tool results together and before other content (edge 19)', t => {
   const turns = [
-    ...[user(text('x')), assistant(called('a'), called('b'))],
+    ...[user(text('x')), assistant(call('a'), call('b'))],
     ...[
       user(result('a', { type: 'text', text: '1' })),
       user(result('b', { type: 'text', text: '{"ok":true}' }), text('go on')),
@@ -72,7 +72,7 @@ t.test('Gemini encoder: rejects a result without a call', async t => {
 })
 t.test('Gemini encoder: writes media of tool results (edge 20)', t => {
   const turns = [
-    assistant(called('a')),
+    assistant(call('a')),
     user(result('a', { type: 'text', text: 'see' }, image as never)),
   ]
   const inlineData = { mimeType: 'image/png', data: 'AAAA' }
@@ -102,36 +102,36 @@ t.test('Gemini encoder: writes arguments as an object (edge 16)', t => {
       ['{"a', { input: '{"a' }],
     ],
   ] as const)
-    t.match(contentsOf([assistant(called('a', { input }))]), [
+    t.match(contentsOf([assistant(call('a', { input }))]), [
       { parts: [{ functionCall: { args } }] },
     ])
   t.end()
 })
 t.test('Gemini encoder: converts long or invalid ids consistently (edge 18)', t => {
   const id = `toolu/${'x'.repeat(90)}`
-  const [said, back] = contentsOf([
-    assistant(called(id, { name: 'f' })),
+  const [words, back] = contentsOf([
+    assistant(call(id, { name: 'f' })),
     user(result(id, { type: 'text', text: '1' })),
   ]) as { parts: { functionCall?: { id: string }; functionResponse?: { id: string } }[] }[]
-  const fitted = said?.parts[0]?.functionCall?.id ?? ''
+  const fitted = words?.parts[0]?.functionCall?.id ?? ''
   t.match(fitted, /^[A-Za-z0-9_-]{1,64}$/)
   t.equal(back?.parts[0]?.functionResponse?.id, fitted)
   t.end()
 })
 t.test('Gemini encoder: returns only its own signatures (edges 7 and 8)', t => {
   const own = { origin: NAME, data: 'S' }
-  const foreign = { origin: 'anthropic-messages', data: 'SECRET' }
+  const foreignPayload = { origin: 'anthropic-messages', data: 'SECRET' }
   t.same(
     contentsOf([
       assistant(
         ...[
           { type: 'thought', text: 'hm', payload: own } as const,
-          { type: 'thought', text: 'foreign', payload: foreign } as const,
+          { type: 'thought', text: 'foreign', payload: foreignPayload } as const,
         ],
         ...[
-          { type: 'text', text: 'a', payload: foreign } as const,
-          called('a', { payload: own }),
-          called('b'),
+          { type: 'text', text: 'a', payload: foreignPayload } as const,
+          call('a', { payload: own }),
+          call('b'),
         ],
       ),
     ]),
@@ -155,14 +155,18 @@ t.test('Gemini encoder: attaches a signature without text to the next part (edge
     (
       contentsOf([assistant(...content)]) as { parts: { thoughtSignature?: string }[] }[]
     )[0]?.parts.map(each => each.thoughtSignature)
-  t.same(signatures(thought, called('a'), called('b')), ['S', undefined])
+  t.same(signatures(thought, call('a'), call('b')), ['S', undefined])
   t.same(signatures(text('a'), thought), ['S'], 'attaches to the last part')
   t.same(signatures(thought), ['S'], 'stands in a part of its own')
-  const sealed = called('a', { payload: { origin: NAME, data: 'OWN' } })
-  t.same(signatures(text('a'), thought, sealed), ['S', 'OWN'], 'a part keeps its own signature')
+  const withPayload = call('a', { payload: { origin: NAME, data: 'OWN' } })
+  t.same(
+    signatures(text('a'), thought, withPayload),
+    ['S', 'OWN'],
+    'a part keeps its own signature',
+  )
   const other: Content = { ...thought, payload: { origin: NAME, data: 'T' } }
   t.same(
-    signatures(text('a'), thought, other, called('a')),
+    signatures(text('a'), thought, other, call('a')),
     ['S', 'T'],
     'one signature before and one after',
   )
@@ -170,8 +174,8 @@ t.test('Gemini encoder: attaches a signature without text to the next part (edge
 })
 t.test('Gemini encoder: adds a placeholder signature to foreign calls (edge 7)', t => {
   const turns = [
-    ...[user(text('x')), assistant(called('a'), called('b')), user(result('a'), result('b'))],
-    assistant(called('c', { payload: { origin: NAME, data: 'S' } })),
+    ...[user(text('x')), assistant(call('a'), call('b')), user(result('a'), result('b'))],
+    assistant(call('c', { payload: { origin: NAME, data: 'S' } })),
   ]
   const signatures = (traits = {}) =>
     (
@@ -191,22 +195,24 @@ t.test('Gemini encoder: adds a placeholder signature to foreign calls (edge 7)',
   t.end()
 })
 t.test('Gemini encoder: omits payloads of other providers', t => {
-  const packed = sealedFor(NAME, { origin: 'openai-responses', data: 'SECRET' })
-  const { prompt: given } = read(NAME, {
+  const encodedPayload = sealedFor(NAME, { origin: 'openai-responses', data: 'SECRET' })
+  const { prompt: original } = decodePrompt(NAME, {
     contents: [
       {
         role: 'model',
         parts: [
-          { text: 'a', thought: true, thoughtSignature: packed },
-          { text: 'b', thoughtSignature: packed },
-          { functionCall: { name: 'f' }, thoughtSignature: packed },
-          { executableCode: { code: '1' }, thoughtSignature: packed },
+          { text: 'a', thought: true, thoughtSignature: encodedPayload },
+          { text: 'b', thoughtSignature: encodedPayload },
+          { functionCall: { name: 'f' }, thoughtSignature: encodedPayload },
+          { executableCode: { code: '1' }, thoughtSignature: encodedPayload },
         ],
       },
     ],
   })
-  t.match(given.turns[0]?.content[0], { payload: { origin: 'openai-responses', data: 'SECRET' } })
-  const { body } = sent(given)
+  t.match(original.turns[0]?.content[0], {
+    payload: { origin: 'openai-responses', data: 'SECRET' },
+  })
+  const { body } = encodeRequest(original)
   t.notOk(holdsSeal(Buffer.from(JSON.stringify(body))))
   t.notMatch(JSON.stringify(body), /SECRET/)
   t.end()

@@ -5,13 +5,13 @@ import type { Part } from '../../../../plugins/formats/answer.ts'
 import { partsOf as unrolled } from '../../../../plugins/formats/collect.ts'
 import type { Content } from '../../../../plugins/formats/content.ts'
 import {
-  assembled,
+  assembleParts,
   codecOf,
-  collected,
   contextWith,
+  decodeParts,
+  decodeStream,
+  encodeStream,
   PROMPT,
-  partsOf,
-  streamed,
 } from '../../../helpers/codec.ts'
 
 const NAME = 'openai-chat'
@@ -23,8 +23,8 @@ const fragment = (index: number, more: object) => chunk({ tool_calls: [{ index, 
 const opening = (index: number, name: string) =>
   fragment(index, { id: `call_${name}`, type: 'function', function: { name, arguments: '' } })
 const growing = (index: number, text: string) => fragment(index, { function: { arguments: text } })
-const contentOf = (stream: string) => collected(NAME, stream).choices[0]?.content
-const stopOf = (stream: string) => collected(NAME, stream).choices[0]?.stop
+const contentOf = (stream: string) => decodeStream(NAME, stream).choices[0]?.content
+const stopOf = (stream: string) => decodeStream(NAME, stream).choices[0]?.stop
 const encoded = (content: readonly Content[], reason: 'end' | 'call' | 'refusal' = 'end') =>
   codec.encodeAnswer({ choices: [{ content, stop: { reason } }] }, contextWith()) as never as {
     choices: { message: Record<string, Json>; finish_reason: string }[]
@@ -74,32 +74,32 @@ t.test('chat stream decoder: accepts the shapes of call fragments that upstreams
 })
 
 t.test('chat stream decoder: a null finish reason is no end (edge 4)', t => {
-  const { parts, ended } = partsOf(NAME, chunk({ content: 'a' }) + chunk({ content: 'b' }))
-  t.notOk(ended)
+  const { parts, hasEnded } = decodeParts(NAME, chunk({ content: 'a' }) + chunk({ content: 'b' }))
+  t.notOk(hasEnded)
   t.notOk(parts.some(({ type }) => type === 'stop'))
   t.end()
 })
 t.test('chat stream decoder: is complete without a terminator only after a finish reason', t => {
-  t.ok(partsOf(NAME, chunk({ content: 'a' }, 'stop')).ended)
-  t.notOk(partsOf(NAME, chunk({ content: 'a' })).ended)
-  t.notOk(partsOf(NAME, '').ended)
+  t.ok(decodeParts(NAME, chunk({ content: 'a' }, 'stop')).hasEnded)
+  t.notOk(decodeParts(NAME, chunk({ content: 'a' })).hasEnded)
+  t.notOk(decodeParts(NAME, '').hasEnded)
   t.end()
 })
 t.test('chat stream encoder: sends usage in a chunk of its own (edge 15)', t => {
   const counts = `data: ${JSON.stringify({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 } })}\n\n`
-  const { parts } = partsOf(NAME, chunk({ content: 'a' }, 'stop') + counts + DONE)
-  t.match(assembled(parts).meters, { input: 3, output: 2 })
-  t.match(streamed(NAME, parts), /"choices":\[\],"usage":\{"prompt_tokens":3/)
-  const without = streamed(NAME, parts, { prompt: { ...PROMPT, includeUsage: false } })
+  const { parts } = decodeParts(NAME, chunk({ content: 'a' }, 'stop') + counts + DONE)
+  t.match(assembleParts(parts).meters, { input: 3, output: 2 })
+  t.match(encodeStream(NAME, parts), /"choices":\[\],"usage":\{"prompt_tokens":3/)
+  const without = encodeStream(NAME, parts, { prompt: { ...PROMPT, includeUsage: false } })
   t.notMatch(without, /usage/)
   t.end()
 })
 t.test('chat stream encoder: the first chunk of each choice has the role (edge 25)', t => {
-  const written = streamed(
+  const encodedText = encodeStream(
     NAME,
-    partsOf(NAME, chunk({ content: 'a' }) + chunk({ content: 'b' }, 'stop', 1) + DONE).parts,
+    decodeParts(NAME, chunk({ content: 'a' }) + chunk({ content: 'b' }, 'stop', 1) + DONE).parts,
   )
-  const first = written
+  const first = encodedText
     .split('\n\n')
     .map(event => event.slice(6))
     .filter(text => text.includes('"role"'))
@@ -111,7 +111,7 @@ t.test('chat stream encoder: the first chunk of each choice has the role (edge 2
 })
 t.test('chat codec: missing arguments become an empty object (edge 16)', t => {
   const stream = opening(0, 'f') + chunk({}, 'tool_calls') + DONE
-  t.match(streamed(NAME, partsOf(NAME, stream).parts), /"arguments":"\{\}"/)
+  t.match(encodeStream(NAME, decodeParts(NAME, stream).parts), /"arguments":"\{\}"/)
   const plain = codec.decodeAnswer({
     choices: [
       {
@@ -169,8 +169,8 @@ t.test('chat codec: shows thoughts as text and carries their payloads', t => {
     [...thoughts, { type: 'text', text: 'yes' }],
     'both payloads come back, also without text (edge 10)',
   )
-  const sent = codec.encodePrompt({ ...PROMPT, turns }, { name: 'm', traits: {} }, { drop() {} })
-  t.notMatch(JSON.stringify(sent.body), /reasoning/, 'other providers do not receive them')
+  const request = codec.encodePrompt({ ...PROMPT, turns }, { name: 'm', traits: {} }, { drop() {} })
+  t.notMatch(JSON.stringify(request.body), /reasoning/, 'other providers do not receive them')
   t.end()
 })
 t.test('chat codec: carries the signature of a call, whole and streamed (edge 7)', t => {
@@ -190,7 +190,9 @@ t.test('chat codec: carries the signature of a call, whole and streamed (edge 7)
     { drop() {} },
   )
   t.match(back.turns[0]?.content, [{ type: 'call', payload }])
-  t.match(collected(NAME, streamed(NAME, unrolled(answer))).choices[0]?.content, [{ payload }])
+  t.match(decodeStream(NAME, encodeStream(NAME, unrolled(answer))).choices[0]?.content, [
+    { payload },
+  ])
   t.end()
 })
 t.test('chat codec: keeps citations of a message', t => {
@@ -203,7 +205,7 @@ t.test('chat codec: keeps citations of a message', t => {
   const parts: readonly Part[] = unrolled({
     choices: [{ content: [text], stop: { reason: 'end' } }],
   })
-  t.same(collected(NAME, streamed(NAME, parts)).choices[0]?.content, [text])
+  t.same(decodeStream(NAME, encodeStream(NAME, parts)).choices[0]?.content, [text])
   t.end()
 })
 t.test('chat usage: totals agree in both directions, also if xAI counts thoughts apart', t => {

@@ -2,13 +2,13 @@
 
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
-import { read, written } from '../../../helpers/codec.ts'
+import { decodePrompt, encodePrompt } from '../../../helpers/codec.ts'
 import { thrownBy } from '../../../helpers/exchange.ts'
 import { scaled } from '../../../helpers/long.ts'
 import fc from '../../../helpers/property.ts'
 
 const NAME = 'openai-chat'
-const asking = (content: Json) => ({ model: 'm', messages: [{ role: 'user', content }] })
+const requestWith = (content: Json) => ({ model: 'm', messages: [{ role: 'user', content }] })
 
 t.test('chat decoder: names the invalid field', async t => {
   const cases: readonly [Json, string][] = [
@@ -16,9 +16,9 @@ t.test('chat decoder: names the invalid field', async t => {
     [{ messages: 'hi' }, 'messages'],
     [{ messages: ['hi'] }, 'messages[0]'],
     [{ messages: [{ role: 'boss', content: '' }] }, 'messages[0].role'],
-    [asking([{ type: 'smell' }]), 'messages[0].content[0].type'],
-    [asking([{ type: 'text' }]), 'messages[0].content[0].text'],
-    [asking([{ type: 'image_url' }]), 'messages[0].content[0].image_url.url'],
+    [requestWith([{ type: 'smell' }]), 'messages[0].content[0].type'],
+    [requestWith([{ type: 'text' }]), 'messages[0].content[0].text'],
+    [requestWith([{ type: 'image_url' }]), 'messages[0].content[0].image_url.url'],
     [{ messages: [{ role: 'tool', content: 'x' }] }, 'messages[0].tool_call_id'],
     [{ messages: [], tools: [{ type: 'function' }] }, 'tools[0].function'],
     [{ messages: [], tools: [{ type: 'gun' }] }, 'tools[0].type'],
@@ -27,7 +27,7 @@ t.test('chat decoder: names the invalid field', async t => {
     [{ messages: [], stop: [{ toString: 0 }] }, 'stop'],
   ]
   for (const [body, param] of cases) {
-    const fault = await thrownBy(async () => read(NAME, body))
+    const fault = await thrownBy(async () => decodePrompt(NAME, body))
     t.match(fault, { status: 400, param }, param)
   }
 })
@@ -47,9 +47,10 @@ t.test('chat decoder: accepts or rejects any body, and never throws anything els
   fc.assert(
     fc.property(body, fc.jsonValue(), (members, content) => {
       try {
-        written(
+        encodePrompt(
           NAME,
-          read(NAME, { ...asking(content as Json), ...(members as object) } as Json).prompt,
+          decodePrompt(NAME, { ...requestWith(content as Json), ...(members as object) } as Json)
+            .prompt,
         )
       } catch (thrown) {
         return (thrown as { status?: number }).status === 400

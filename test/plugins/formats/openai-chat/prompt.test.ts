@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Content } from '../../../../plugins/formats/content.ts'
-import { read, written } from '../../../helpers/codec.ts'
+import { decodePrompt, encodePrompt } from '../../../helpers/codec.ts'
 import { thrownBy } from '../../../helpers/exchange.ts'
 
 const NAME = 'openai-chat'
@@ -11,10 +11,10 @@ const call = (id: string, name: string) => ({
   type: 'function',
   function: { name, arguments: '{}' },
 })
-const asking = (content: Json) => ({ model: 'm', messages: [{ role: 'user', content }] })
+const requestWith = (content: Json) => ({ model: 'm', messages: [{ role: 'user', content }] })
 const parts = (...content: Json[]): readonly Content[] =>
-  read(NAME, asking(content)).prompt.turns[0]?.content ?? []
-const bodyOf = (body: Json) => written(NAME, read(NAME, body).prompt).body
+  decodePrompt(NAME, requestWith(content)).prompt.turns[0]?.content ?? []
+const bodyOf = (body: Json) => encodePrompt(NAME, decodePrompt(NAME, body).prompt).body
 
 t.test('chat decoder: reads every kind of user part', t => {
   const [text, image, inline, sound, file] = parts(
@@ -58,7 +58,7 @@ t.test('chat decoder: recognises a video by the extension of its path, whatever 
 })
 
 t.test('chat decoder: merges results of parallel calls and puts them first (edge 19)', t => {
-  const { prompt } = read(NAME, {
+  const { prompt } = decodePrompt(NAME, {
     messages: [
       { role: 'assistant', content: null, tool_calls: [call('a', 'one'), call('b', 'two')] },
       { role: 'tool', tool_call_id: 'a', content: '1' },
@@ -79,8 +79,8 @@ t.test('chat decoder: merges results of parallel calls and puts them first (edge
 
 t.test('chat encoder: sends images of tool results last (edge 20)', t => {
   const source = { type: 'data', data: 'AAAA', mime: 'image/png' } as const
-  const { body } = written(NAME, {
-    ...read(NAME, { messages: [] }).prompt,
+  const { body } = encodePrompt(NAME, {
+    ...decodePrompt(NAME, { messages: [] }).prompt,
     turns: [
       {
         role: 'user',
@@ -106,16 +106,16 @@ t.test('chat codec: converts and restores ids (edge 18)', t => {
     { role: 'assistant', content: [{ type: 'call', id, name: 'f', input: '{}' }] },
     { role: 'user', content: [{ type: 'result', id, content: [] }] },
   ] as const
-  const { body } = written(NAME, { ...read(NAME, { messages: [] }).prompt, turns })
+  const { body } = encodePrompt(NAME, { ...decodePrompt(NAME, { messages: [] }).prompt, turns })
   const messages = body.messages as never as readonly {
     tool_calls?: { id: string }[]
     tool_call_id?: string
   }[]
-  const sent = messages[0]?.tool_calls?.[0]?.id ?? ''
-  t.match(sent, /^[A-Za-z0-9_-]{1,64}$/)
-  t.equal(messages[1]?.tool_call_id, sent)
-  const back = read(NAME, body).prompt.turns[0]?.content[0]
-  t.match(back, sent.startsWith('call_x') ? { id } : { id: sent })
+  const request = messages[0]?.tool_calls?.[0]?.id ?? ''
+  t.match(request, /^[A-Za-z0-9_-]{1,64}$/)
+  t.equal(messages[1]?.tool_call_id, request)
+  const back = decodePrompt(NAME, body).prompt.turns[0]?.content[0]
+  t.match(back, request.startsWith('call_x') ? { id } : { id: request })
   t.end()
 })
 
@@ -125,7 +125,7 @@ t.test('chat decoder: tells presets from functions of the same name', t => {
     function: { name, ...(parameters !== undefined && { parameters }) },
   })
   const schema = { type: 'object', properties: { a: { type: 'string' } } }
-  const { prompt } = read(NAME, {
+  const { prompt } = decodePrompt(NAME, {
     messages: [],
     tools: [
       ...['gx_search', 'google_search', 'googleSearch'].map(name => tool(name)),
@@ -151,17 +151,17 @@ t.test('chat decoder: tells presets from functions of the same name', t => {
 })
 
 t.test('chat encoder: rejects a preset that the target lacks', async t => {
-  const { prompt } = read(NAME, {
+  const { prompt } = decodePrompt(NAME, {
     messages: [],
     tools: [{ type: 'function', function: { name: 'gx_search', description: 'search' } }],
   })
-  const fault = await thrownBy(async () => written(NAME, prompt))
+  const fault = await thrownBy(async () => encodePrompt(NAME, prompt))
   t.match(fault, { status: 400, code: 'TOOL_UNSUPPORTED', message: /gx_search/ })
 })
 
 t.test('chat codec: keeps settings and reports unknown fields', t => {
-  const { prompt, lost } = read(NAME, {
-    ...asking('hi'),
+  const { prompt, lost } = decodePrompt(NAME, {
+    ...requestWith('hi'),
     ...{ temperature: 0.5, top_p: 0.9, stop: 'END', n: 2, seed: 7, max_tokens: 100, user: 'u' },
     ...{
       parallel_tool_calls: false,
@@ -173,12 +173,12 @@ t.test('chat codec: keeps settings and reports unknown fields', t => {
   })
   t.same(lost, ['moderation'])
   t.match(prompt.settings, { limit: 100, stops: ['END'], candidates: 2, parallel: false })
-  t.match(written(NAME, prompt).body, {
+  t.match(encodePrompt(NAME, prompt).body, {
     max_completion_tokens: 100,
     stop: ['END'],
     reasoning_effort: 'low',
   })
-  t.same(written(NAME, { ...prompt, settings: { topK: 4 } }).lost, ['topK'])
+  t.same(encodePrompt(NAME, { ...prompt, settings: { topK: 4 } }).lost, ['topK'])
   t.end()
 })
 
@@ -187,7 +187,9 @@ t.test('chat encoder: rejects video, documents by URL and unsupported audio by p
     { type: 'image_url', image_url: { url: 'https://a.example/x.mp4' } },
     { type: 'input_audio', input_audio: { data: 'AAAA', format: 'flac' } },
   ]) {
-    const fault = await thrownBy(async () => bodyOf(asking([{ type: 'text', text: 'a' }, part])))
+    const fault = await thrownBy(async () =>
+      bodyOf(requestWith([{ type: 'text', text: 'a' }, part])),
+    )
     t.match(fault, { status: 400, code: 'CONTENT_UNSUPPORTED', param: 'messages[0].content[1]' })
   }
 })

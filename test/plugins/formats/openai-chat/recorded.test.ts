@@ -5,13 +5,13 @@ import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
 import {
-  assembled,
+  assembleParts,
   codecOf,
   contextWith,
-  partsOf,
-  read,
-  streamed,
-  written,
+  decodeParts,
+  decodePrompt,
+  encodePrompt,
+  encodeStream,
 } from '../../../helpers/codec.ts'
 import { type Recording, recordings } from '../../../helpers/recorded.ts'
 
@@ -31,12 +31,13 @@ interface Chat {
 }
 
 const ok = ({ status }: Recording): boolean => status === 200
-const plain = () => recorded.filter(each => ok(each) && !each.stream)
+const wholeAnswers = () => recorded.filter(each => ok(each) && !each.stream)
 const streams = () => recorded.filter(each => ok(each) && each.stream)
 const callsIn = (message: Message | undefined) =>
-  (message?.tool_calls ?? []).map(({ id, function: given }) => ({ id, given }))
-const contents = ({ choices }: ReturnType<typeof assembled>) => JSON.parse(JSON.stringify(choices))
-const textOf = ({ choices }: ReturnType<typeof assembled>): string =>
+  (message?.tool_calls ?? []).map(({ id, function: input }) => ({ id, given: input }))
+const contents = ({ choices }: ReturnType<typeof assembleParts>) =>
+  JSON.parse(JSON.stringify(choices))
+const textOf = ({ choices }: ReturnType<typeof assembleParts>): string =>
   choices
     .flatMap(({ content }) => content.map(each => (each.type === 'text' ? each.text : '')))
     .join('')
@@ -54,45 +55,51 @@ t.test('chat codec: keeps recorded requests', { skip }, t => {
   // dropped.
   for (const { id, request } of recorded) {
     if (!request) continue
-    const { prompt, lost } = read(NAME, request as Json)
-    const { body } = written(NAME, prompt, { name: String(request.model) })
-    const kept = { ...request } as Record<string, unknown>
-    if (kept.stream === false) delete kept.stream
-    for (const field of lost) delete kept[field]
-    const messages = (kept.messages as readonly Message[]).map(each => ({ content: null, ...each }))
-    t.same(body, { ...kept, messages }, id)
+    const { prompt, lost } = decodePrompt(NAME, request as Json)
+    const { body } = encodePrompt(NAME, prompt, { name: String(request.model) })
+    const remaining = { ...request } as Record<string, unknown>
+    if (remaining.stream === false) delete remaining.stream
+    for (const field of lost) delete remaining[field]
+    const messages = (remaining.messages as readonly Message[]).map(each => ({
+      content: null,
+      ...each,
+    }))
+    t.same(body, { ...remaining, messages }, id)
   }
   t.end()
 })
 
 t.test('chat codec: keeps recorded answers', { skip }, t => {
-  for (const { id, response_body: text } of plain()) {
-    const given = JSON.parse(text) as Chat
+  for (const { id, response_body: text } of wholeAnswers()) {
+    const input = JSON.parse(text) as Chat
     const again = codec.encodeAnswer(
-      codec.decodeAnswer(given as never),
+      codec.decodeAnswer(input as never),
       contextWith(),
     ) as never as Chat
-    t.equal(again.choices.length, given.choices.length, id)
-    given.choices.forEach(({ message, finish_reason: reason }, index) => {
+    t.equal(again.choices.length, input.choices.length, id)
+    input.choices.forEach(({ message, finish_reason: reason }, index) => {
       const choice = again.choices[index]
       t.equal(choice?.message.content ?? '', message.content ?? '', `${id} text`)
       t.same(callsIn(choice?.message), callsIn(message), `${id} calls`)
       t.equal(choice?.message.reasoning_content, message.reasoning_content, `${id} thoughts`)
       t.equal(choice?.finish_reason, reason, `${id} reason`)
     })
-    t.equal(again.usage?.total_tokens, given.usage?.total_tokens, `${id} counts`)
+    t.equal(again.usage?.total_tokens, input.usage?.total_tokens, `${id} counts`)
   }
   t.end()
 })
 
 t.test('chat codec: keeps recorded streams', { skip }, t => {
   for (const { id, response_body: text } of streams()) {
-    const { parts, ended } = partsOf(NAME, text)
-    t.ok(ended, `${id} ends`)
-    const again = partsOf(NAME, streamed(NAME, parts))
-    t.ok(isDeepStrictEqual(contents(assembled(again.parts)), contents(assembled(parts))), id)
-    t.same(assembled(again.parts).meters, assembled(parts).meters, `${id} counts`)
-    t.equal(textOf(assembled(parts)), textIn(text), `${id} text, read directly`)
+    const { parts, hasEnded } = decodeParts(NAME, text)
+    t.ok(hasEnded, `${id} ends`)
+    const again = decodeParts(NAME, encodeStream(NAME, parts))
+    t.ok(
+      isDeepStrictEqual(contents(assembleParts(again.parts)), contents(assembleParts(parts))),
+      id,
+    )
+    t.same(assembleParts(again.parts).meters, assembleParts(parts).meters, `${id} counts`)
+    t.equal(textOf(assembleParts(parts)), textIn(text), `${id} text, read directly`)
   }
   t.end()
 })

@@ -4,14 +4,14 @@ import type { Json } from '../../../../engine/plugin.ts'
 import type { Answer, Stop } from '../../../../plugins/formats/answer.ts'
 import type { Content } from '../../../../plugins/formats/content.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
-import { codecOf, contextWith, PROMPT, read } from '../../../helpers/codec.ts'
+import { codecOf, contextWith, decodePrompt, PROMPT } from '../../../helpers/codec.ts'
 
 const NAME = 'openai-responses'
 const codec = codecOf(NAME)
-const decoded = (response: object): Answer => codec.decodeAnswer(response as Fields)
+const decode = (response: object): Answer => codec.decodeAnswer(response as Fields)
 const output = (...items: readonly object[]) =>
-  decoded({ status: 'completed', output: items }).choices[0]?.content
-const said = (content: readonly Content[], stop: Stop = { reason: 'end' }, body: Fields = {}) =>
+  decode({ status: 'completed', output: items }).choices[0]?.content
+const encode = (content: readonly Content[], stop: Stop = { reason: 'end' }, body: Fields = {}) =>
   codec.encodeAnswer(
     { choices: [{ content, stop }], meters: { input: 1 } },
     contextWith({ id: 'abc', prompt: { ...PROMPT, body } }),
@@ -38,7 +38,7 @@ t.test('responses encoder: writes all members and echoes settings', async t => {
       previous_response_id: 'resp_0',
     },
   }
-  const wanted = [
+  const expected = [
     ...['id', 'object', 'created_at', 'completed_at', 'status', 'incomplete_details', 'model'],
     ...['previous_response_id', 'instructions', 'output', 'error', 'tools', 'tool_choice'],
     ...['truncation', 'parallel_tool_calls', 'text', 'top_p', 'presence_penalty', 'usage'],
@@ -46,9 +46,9 @@ t.test('responses encoder: writes all members and echoes settings', async t => {
     ...['max_tool_calls', 'store', 'background', 'service_tier', 'metadata', 'safety_identifier'],
     ...['prompt_cache_key', 'user'],
   ]
-  const bare = said([text('hi')])
+  const bare = encode([text('hi')])
   t.same(
-    wanted.filter(key => !(key in bare)),
+    expected.filter(key => !(key in bare)),
     [],
   )
   t.match(bare, {
@@ -56,14 +56,14 @@ t.test('responses encoder: writes all members and echoes settings', async t => {
     ...{ created_at: 1_700_000_000, tool_choice: 'auto', text: { format: { type: 'text' } } },
     ...{ instructions: null, metadata: {}, reasoning: { effort: null, summary: null } },
   })
-  t.match(said([text('hi')], { reason: 'end' }, body), {
+  t.match(encode([text('hi')], { reason: 'end' }, body), {
     ...{ instructions: 'be short', temperature: 0.3, max_output_tokens: 7, store: false },
     ...{ metadata: { a: 'b' }, tool_choice: 'required', previous_response_id: 'resp_0' },
     tools: [{ type: 'function', name: 'f', description: null, parameters: null, strict: true }],
     text: { format: { type: 'text' }, verbosity: 'low' },
     reasoning: { effort: 'low', summary: null },
   })
-  t.match(said([], { reason: 'end' }, { conversation: 'conv_1' }), {
+  t.match(encode([], { reason: 'end' }, { conversation: 'conv_1' }), {
     conversation: { id: 'conv_1' },
   })
 })
@@ -89,19 +89,19 @@ t.test('responses codec: carries other providers’ thoughts through the client'
   const call = { type: 'call', id: 'c', name: 'f', input: '{}' } as const
   const google = { origin: 'google-gemini', data: 'c2ln' }
   const thought = { type: 'thought', text: 'hm', payload } as const
-  const { output: items } = said([thought, { ...call, payload: google }], { reason: 'call' })
+  const { output: items } = encode([thought, { ...call, payload: google }], { reason: 'call' })
   t.match(items, [
     { type: 'reasoning', id: 'rs_abc_0', summary: [{ type: 'summary_text', text: 'hm' }] },
     { type: 'reasoning', id: 'rs_abc_1', summary: [] },
     { type: 'function_call', id: 'fc_abc_2', call_id: 'c' },
   ])
-  const [turn] = read(NAME, { input: items as Json }).prompt.turns
+  const [turn] = decodePrompt(NAME, { input: items as Json }).prompt.turns
   t.same(turn?.content, [thought, { type: 'thought', text: '', payload: google }, call])
 })
 t.test('responses encoder: packs its own payload if the item has another id', async t => {
   const payload = { origin: NAME, data: 'gAAA', id: 'rs_theirs' }
-  const { output: items } = said([{ type: 'thought', text: '', payload }, text('hi')])
-  const [turn] = read(NAME, { input: items as Json }).prompt.turns
+  const { output: items } = encode([{ type: 'thought', text: '', payload }, text('hi')])
+  const [turn] = decodePrompt(NAME, { input: items as Json }).prompt.turns
   t.match(turn?.content, [{ type: 'thought', payload }])
 })
 t.test('responses encoder: joins consecutive texts and shifts their citations', async t => {
@@ -111,7 +111,7 @@ t.test('responses encoder: joins consecutive texts and shifts their citations', 
     text('Then sun.', { citations: [{ url, title: 'W', start: 5, end: 8 }] }),
     text(' And snow.', { citations: [{ url }, { document: 1, title: 'doc' }] }),
   ]
-  t.match(said(content).output, [
+  t.match(encode(content).output, [
     {
       type: 'message',
       id: 'msg_abc_0',
@@ -154,14 +154,17 @@ t.test('responses codec: reads and writes calls (edges 16 and 18)', async t => {
     { type: 'call', id: 'c', name: 'f', input: '{}' },
   ])
   const odd = { type: 'call', id: 'functions.f:0', name: 'f', input: '' } as const
-  const { output: items } = said([odd, { ...odd, id: 'c', isFreeText: true, input: 'x' }], {
+  const { output: items } = encode([odd, { ...odd, id: 'c', isFreeText: true, input: 'x' }], {
     reason: 'call',
   })
   t.match(items, [
     { call_id: /^[\w-]{1,64}$/, arguments: '{}', status: 'completed' },
     { type: 'custom_tool_call', call_id: 'c', input: 'x' },
   ])
-  t.match(read(NAME, { input: items as Json }).prompt.turns[0]?.content, [{ id: odd.id }, {}])
+  t.match(decodePrompt(NAME, { input: items as Json }).prompt.turns[0]?.content, [
+    { id: odd.id },
+    {},
+  ])
 })
 t.test('responses decoder: an upstream’s own search is no client call', async t => {
   const search = { type: 'custom_tool_call', call_id: 'xs_call_1', name: 'x_search', input: '{}' }
@@ -177,7 +180,7 @@ t.test('responses decoder: an upstream’s own search is no client call', async 
 t.test('responses encoder: writes foreign hosted calls as items (edge 26)', async t => {
   const work = (tool: string, input: Json, more: object = {}) =>
     ({ type: 'hostedCall', id: 'w', tool, input, ...more }) as Content
-  const { output: items } = said([
+  const { output: items } = encode([
     work('web_search', { query: 'q' }, { sources: [{ url: 'https://x' }] }),
     work('web_fetch', { url: 'https://x' }),
     work('code_execution', { code: '1+1' }, { output: { stdout: '2', stderr: '' } }),
@@ -200,10 +203,10 @@ t.test('responses encoder: writes foreign hosted calls as items (edge 26)', asyn
 })
 t.test('responses codec: writes images as items, or as text if there is only a URL', async t => {
   const image = (source: object) => ({ type: 'media', kind: 'image', source }) as Content
-  t.match(said([image({ type: 'data', data: 'AAAA', mime: 'image/webp' })]).output, [
+  t.match(encode([image({ type: 'data', data: 'AAAA', mime: 'image/webp' })]).output, [
     { type: 'image_generation_call', result: 'AAAA', output_format: 'webp', status: 'completed' },
   ])
-  t.match(said([image({ type: 'url', url: 'https://x/y.png' })]).output, [
+  t.match(encode([image({ type: 'url', url: 'https://x/y.png' })]).output, [
     { content: [{ text: '![image](https://x/y.png)' }] },
   ])
   t.match(output({ type: 'image_generation_call', result: 'AAAA' }), [

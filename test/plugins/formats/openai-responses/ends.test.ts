@@ -8,13 +8,13 @@ import { codecOf, contextWith } from '../../../helpers/codec.ts'
 
 const NAME = 'openai-responses'
 const codec = codecOf(NAME)
-const decoded = (response: object): Answer => codec.decodeAnswer(response as Fields)
-const said = (content: readonly Content[], stop: Stop) =>
+const decode = (response: object): Answer => codec.decodeAnswer(response as Fields)
+const encode = (content: readonly Content[], stop: Stop) =>
   codec.encodeAnswer({ choices: [{ content, stop }] }, contextWith())
 const text = (words: string): Content => ({ type: 'text', text: words })
 
 t.test('responses decoder: maps every status to a stop reason', async t => {
-  const stop = (response: object) => decoded(response).choices[0]?.stop
+  const stop = (response: object) => decode(response).choices[0]?.stop
   const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{' }
   const refusal = { type: 'message', content: [{ type: 'refusal', refusal: 'no' }] }
   const cut = (reason: string, ...items: readonly object[]) => ({
@@ -32,15 +32,15 @@ t.test('responses decoder: maps every status to a stop reason', async t => {
   t.match(stop({ status: 'queued', output: [] }), { reason: 'broken', raw: 'queued' })
 })
 t.test('responses encoder: maps every stop reason to a status (edge 23)', async t => {
-  const ended = (stop: Stop, ...content: readonly Content[]) => said(content, stop)
-  const refused: Content = { type: 'refusal', text: 'no' }
+  const ended = (stop: Stop, ...content: readonly Content[]) => encode(content, stop)
+  const rejection: Content = { type: 'refusal', text: 'no' }
   t.match(ended({ reason: 'length' }, text('a')), {
     status: 'incomplete',
     incomplete_details: { reason: 'max_output_tokens' },
     output: [{ status: 'incomplete' }],
   })
   t.match(ended({ reason: 'filter' }), { incomplete_details: { reason: 'content_filter' } })
-  t.match(ended({ reason: 'refusal' }, refused), {
+  t.match(ended({ reason: 'refusal' }, rejection), {
     status: 'completed',
     output: [{ content: [{ type: 'refusal', refusal: 'no' }] }],
   })
@@ -79,7 +79,7 @@ t.test('responses usage: encoding inverts decoding, including totals (edge 12)',
   t.equal(codec.encodeAnswer({ choices: [] }, contextWith()).usage, null)
 })
 t.test('responses decoder: tolerates odd types and unknown items (edge 4)', async t => {
-  t.same(decoded({ output: null, usage: null, status: null }).choices[0]?.content, [])
+  t.same(decode({ output: null, usage: null, status: null }).choices[0]?.content, [])
   const odd = [
     ...[
       { type: 'message', content: null },
@@ -91,7 +91,7 @@ t.test('responses decoder: tolerates odd types and unknown items (edge 4)', asyn
     ],
     ...[{ type: 'function_call', arguments: { a: 1 }, name: null }, {}, { type: null }],
   ]
-  t.match(decoded({ output: [...odd, null, 7] }).choices[0]?.content, [
+  t.match(decode({ output: [...odd, null, 7] }).choices[0]?.content, [
     { type: 'hostedCall', tool: 'other', id: 's' },
     { type: 'call', input: '{"a":1}' },
   ])
@@ -99,7 +99,7 @@ t.test('responses decoder: tolerates odd types and unknown items (edge 4)', asyn
 t.test('responses codec: keeps log probabilities', async t => {
   const odds = [{ token: 'hi', logprob: -0.1, bytes: [104, 105], top_logprobs: [] }]
   const content = [{ type: 'output_text', text: 'hi', annotations: [], logprobs: odds }]
-  const [choice] = decoded({ status: 'completed', output: [{ type: 'message', content }] }).choices
+  const [choice] = decode({ status: 'completed', output: [{ type: 'message', content }] }).choices
   t.same(choice?.logprobs, { content: odds, refusal: null })
 })
 t.test('responses error replies: keep message, type and code', async t => {

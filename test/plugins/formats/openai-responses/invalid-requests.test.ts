@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
-import { read, written } from '../../../helpers/codec.ts'
+import { decodePrompt, encodePrompt } from '../../../helpers/codec.ts'
 import { thrownBy } from '../../../helpers/exchange.ts'
 import { scaled } from '../../../helpers/long.ts'
 import fc from '../../../helpers/property.ts'
@@ -55,10 +55,10 @@ t.test('responses decoder: names the invalid field', async t => {
     [{ input: 'hi', conversation: 7 }, 'conversation'],
   ]
   for (const [body, param] of cases) {
-    const fault = await thrownBy(async () => read(NAME, body))
+    const fault = await thrownBy(async () => decodePrompt(NAME, body))
     t.match(fault, { status: 400, param }, `${param}: ${JSON.stringify(body)}`)
   }
-  t.match(await thrownBy(async () => read(NAME, { messages: [] })), {
+  t.match(await thrownBy(async () => decodePrompt(NAME, { messages: [] })), {
     code: 'UNSUPPORTED_PARAMETER',
     message: /this parameter has moved to 'input'/,
   })
@@ -67,7 +67,7 @@ t.test('responses decoder: names the invalid field', async t => {
 /** Decodes and encodes a body, or catches status 400; anything else is thrown. */
 const survives = (body: Json): boolean => {
   try {
-    written(NAME, read(NAME, body).prompt)
+    encodePrompt(NAME, decodePrompt(NAME, body).prompt)
   } catch (thrown) {
     if ((thrown as { status?: number }).status !== 400) throw thrown
   }
@@ -115,7 +115,7 @@ t.test(
     })
     fc.assert(
       fc.property(fc.constantFrom(...recorded), fc.nat(), wrong, (request, at, value) =>
-        survives(changed(request, at, value)),
+        survives(changeValue(request, at, value)),
       ),
       { numRuns: scaled(500, 20_000) },
     )
@@ -123,8 +123,8 @@ t.test(
   },
 )
 /** Replaces one value, selected by `at` modulo the number of values. */
-const changed = (whole: Json, at: number, value: Json): Json => {
-  const copy = structuredClone(whole)
+const changeValue = (complete: Json, at: number, value: Json): Json => {
+  const copy = structuredClone(complete)
   const places: (() => boolean)[] = []
   const walk = (into: Json): void => {
     if (typeof into !== 'object' || into === null) return

@@ -1,20 +1,20 @@
 /** Opaque payloads in responses requests, and items of hosted tools. */
 import t from 'tap'
 import { sealedFor } from '../../../../plugins/formats/seal.ts'
-import { itemsOf, sent, turnsOf } from '../../../helpers/responses-asked.ts'
+import { encodeRequest, itemsOf, turnsOf } from '../../../helpers/responses-asked.ts'
 
 const NAME = 'openai-responses'
 const call = { type: 'function_call', call_id: 'c1', name: 'f', arguments: '{"a":1}' }
-const given = { type: 'function_call_output', call_id: 'c1', output: 'ok' }
+const resultItem = { type: 'function_call_output', call_id: 'c1', output: 'ok' }
 const url = 'data:image/png;base64,AAAA'
 
 t.test('responses encoder: returns encrypted thoughts (edge 11)', async t => {
   const thought = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAA' }
-  const turns = turnsOf(thought, call, given)
+  const turns = turnsOf(thought, call, resultItem)
   const payload = { origin: NAME, data: 'gAAA', id: 'rs_1' }
   t.match(turns[0]?.content, [{ type: 'thought', text: '', payload }, { type: 'call' }])
-  t.same(itemsOf(...turns), [thought, call, given])
-  const { body } = sent({ turns })
+  t.same(itemsOf(...turns), [thought, call, resultItem])
+  const { body } = encodeRequest({ turns })
   t.match(body, { store: false, include: ['reasoning.encrypted_content'] })
   // The provider rejects a thought that nothing follows; one without ciphertext means nothing to
   // it.
@@ -22,13 +22,19 @@ t.test('responses encoder: returns encrypted thoughts (edge 11)', async t => {
   t.same(itemsOf(...turnsOf({ ...thought, encrypted_content: null }, call)), [call])
 })
 t.test('responses codec: sends payloads to their origin only (edge 11)', async t => {
-  const foreign = { origin: 'anthropic-messages', data: 'sig' }
-  const packed = {
+  const foreignPayload = { origin: 'anthropic-messages', data: 'sig' }
+  const encodedPayload = {
     ...{ type: 'reasoning', id: 'rs_2' },
-    encrypted_content: sealedFor(NAME, foreign),
+    encrypted_content: sealedFor(NAME, foreignPayload),
   }
-  const turns = turnsOf({ ...packed, summary: [{ type: 'summary_text', text: 'hm' }] }, call)
-  t.match(turns[0]?.content, [{ type: 'thought', text: 'hm', payload: foreign }, { type: 'call' }])
+  const turns = turnsOf(
+    { ...encodedPayload, summary: [{ type: 'summary_text', text: 'hm' }] },
+    call,
+  )
+  t.match(turns[0]?.content, [
+    { type: 'thought', text: 'hm', payload: foreignPayload },
+    { type: 'call' },
+  ])
   t.same(itemsOf(...turns), [call])
 })
 t.test('responses encoder: returns a payload to the item that it belongs to', async t => {

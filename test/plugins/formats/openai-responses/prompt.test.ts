@@ -4,15 +4,15 @@ import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Prompt } from '../../../../plugins/formats/hub.ts'
 import { continued } from '../../../../plugins/formats/openai-responses/history.ts'
-import { PROMPT, read, written } from '../../../helpers/codec.ts'
+import { decodePrompt, encodePrompt, PROMPT } from '../../../helpers/codec.ts'
 import { thrownBy } from '../../../helpers/exchange.ts'
-import { asked, sent } from '../../../helpers/responses-asked.ts'
+import { decodeRequest, encodeRequest } from '../../../helpers/responses-asked.ts'
 
 const NAME = 'openai-responses'
 const hi = { type: 'text', text: 'hi' } as const
 
 t.test('responses encoder: maps settings and reports those without a name', async t => {
-  const { prompt, lost } = asked({
+  const { prompt, lost } = decodeRequest({
     ...{ max_output_tokens: 90, temperature: 0.5, top_p: 0.1, top_logprobs: 2, store: true },
     ...{ parallel_tool_calls: false, metadata: { a: 'b' }, service_tier: 'flex', user: 'u' },
     ...{ prompt_cache_key: 'k', background: false, text: { verbosity: 'low' }, stream: true },
@@ -25,65 +25,65 @@ t.test('responses encoder: maps settings and reports those without a name', asyn
     ...{ metadata: { a: 'b' }, tier: 'flex', user: 'u', cacheKey: 'k', background: false },
     ...{ verbosity: 'low', logprobs: true },
   })
-  const { body, lost: none } = written(NAME, prompt)
+  const { body, lost: none } = encodePrompt(NAME, prompt)
   t.same(none, [])
   t.match(body, {
     ...{ max_output_tokens: 90, temperature: 0.5, top_p: 0.1, top_logprobs: 2, store: true },
     ...{ safety_identifier: 'u', text: { verbosity: 'low' }, stream: true },
     include: ['reasoning.encrypted_content', 'message.output_text.logprobs'],
   })
-  const foreign = { topK: 4, stops: ['x'], seed: 1, frequencyPenalty: 1, presencePenalty: 0 }
-  t.same(sent({ settings: { ...foreign, candidates: 1 } }).lost, [
+  const foreignPayload = { topK: 4, stops: ['x'], seed: 1, frequencyPenalty: 1, presencePenalty: 0 }
+  t.same(encodeRequest({ settings: { ...foreignPayload, candidates: 1 } }).lost, [
     ...['topK', 'stops', 'seed', 'frequencyPenalty'],
   ])
 })
 t.test('responses encoder: adjusts values that the provider would reject', async t => {
-  t.equal(sent({ settings: { limit: 1 } }).body.max_output_tokens, 16)
+  t.equal(encodeRequest({ settings: { limit: 1 } }).body.max_output_tokens, 16)
   const long = 'x'.repeat(65)
-  const { body } = sent({ settings: { user: long, cacheKey: long } })
+  const { body } = encodeRequest({ settings: { user: long, cacheKey: long } })
   t.match(body.safety_identifier, /^[\w-]{43}$/)
   t.equal(body.prompt_cache_key, body.safety_identifier, 'the digest is stable')
-  t.same(sent({ settings: { tier: 'flex' } }).body.service_tier, 'flex')
-  t.same(sent({ settings: { tier: 'batch' } }).lost, ['tier'])
-  t.notOk('tool_choice' in sent({ choice: { type: 'required' } }).body)
+  t.same(encodeRequest({ settings: { tier: 'flex' } }).body.service_tier, 'flex')
+  t.same(encodeRequest({ settings: { tier: 'batch' } }).lost, ['tier'])
+  t.notOk('tool_choice' in encodeRequest({ choice: { type: 'required' } }).body)
 })
 t.test('responses encoder: drops sampling settings by trait (edge 27)', async t => {
   const settings = { temperature: 0.5, topP: 1, limit: 50 }
-  const { body, lost } = sent({ settings }, { sampling: false })
+  const { body, lost } = encodeRequest({ settings }, { sampling: false })
   t.same(lost, ['temperature', 'topP'])
   t.notOk('temperature' in body || 'top_p' in body)
   t.equal(body.max_output_tokens, 50)
-  t.same(sent({ settings: { temperature: 1 } }, { sampling: false }).lost, [])
+  t.same(encodeRequest({ settings: { temperature: 1 } }, { sampling: false }).lost, [])
 })
 t.test('responses encoder: writes thinking by effort, budget or as adaptive', async t => {
-  const read = (reasoning: object) => asked({ reasoning }).prompt.thinking
+  const read = (reasoning: object) => decodeRequest({ reasoning }).prompt.thinking
   t.same(read({ effort: 'high', summary: 'auto' }), { mode: 'effort', effort: 'high', show: true })
   t.same(read({ effort: 'none' }), { mode: 'off', effort: 'none' })
   t.same(read({ summary: 'detailed' }), { mode: 'adaptive', show: true })
   t.same(read({ effort: null }), undefined)
-  t.same(asked({ reasoning: { context: 'all' } }).lost, ['reasoning.context'])
+  t.same(decodeRequest({ reasoning: { context: 'all' } }).lost, ['reasoning.context'])
   const wrote = (thinking: Prompt['thinking'], traits = {}) =>
-    sent({ ...(thinking && { thinking }) }, traits).body.reasoning
+    encodeRequest({ ...(thinking && { thinking }) }, traits).body.reasoning
   t.same(wrote({ mode: 'effort', effort: 'low' }), { effort: 'low' })
   t.same(wrote({ mode: 'budget', budget: 1024 }), { effort: 'low', summary: 'auto' })
   t.same(wrote({ mode: 'budget', budget: 5000, show: false }), { effort: 'medium' })
   t.same(wrote({ mode: 'budget', budget: 9000 }), { effort: 'high', summary: 'auto' })
   t.same(wrote({ mode: 'adaptive' }), { summary: 'auto' })
   t.same(wrote({ mode: 'off' }), { effort: 'none' })
-  const { body, lost } = sent({ thinking: { mode: 'adaptive' } }, { thinking: false })
+  const { body, lost } = encodeRequest({ thinking: { mode: 'adaptive' } }, { thinking: false })
   t.same([lost, 'reasoning' in body, 'include' in body], [['thinking'], false, false])
 })
 t.test('responses codec: structured output is a flat object', async t => {
   const schema = { type: 'object' }
   const format = { type: 'json_schema', name: 'a', schema, strict: true }
-  const { prompt } = asked({ text: { format } })
+  const { prompt } = decodeRequest({ text: { format } })
   t.same(prompt.form, { type: 'schema', name: 'a', schema, strict: true })
-  t.same(written(NAME, prompt).body.text, { format })
-  t.same(asked({ text: { format: { type: 'json_object' } } }).prompt.form, { type: 'json' })
-  t.match(sent({ form: { type: 'schema', schema } }).body.text, {
+  t.same(encodePrompt(NAME, prompt).body.text, { format })
+  t.same(decodeRequest({ text: { format: { type: 'json_object' } } }).prompt.form, { type: 'json' })
+  t.match(encodeRequest({ form: { type: 'schema', schema } }).body.text, {
     format: { name: 'answer', strict: false },
   })
-  t.same(sent({ form: { type: 'json' } }).body.text, { format: { type: 'json_object' } })
+  t.same(encodeRequest({ form: { type: 'json' } }).body.text, { format: { type: 'json_object' } })
 })
 t.test('responses codec: reads and writes functions, hosted tools and foreign tools', async t => {
   const tools = [
@@ -106,7 +106,7 @@ t.test('responses codec: reads and writes functions, hosted tools and foreign to
     { type: 'image_generation' },
     { type: 'mcp', server_label: 's' },
   ]
-  const { prompt, lost } = asked({ tools, max_tool_calls: 3 })
+  const { prompt, lost } = decodeRequest({ tools, max_tool_calls: 3 })
   t.same(lost, [])
   t.match(prompt.tools, [
     { type: 'function', strict: true },
@@ -117,20 +117,25 @@ t.test('responses codec: reads and writes functions, hosted tools and foreign to
     { tool: 'image_generation' },
     { type: 'foreign', origin: NAME },
   ])
-  t.same(written(NAME, prompt).body.tools, tools)
-  t.equal(written(NAME, prompt).body.max_tool_calls, 3)
-  const preview = asked({ tools: [{ type: 'web_search_preview', external_web_access: false }] })
+  t.same(encodePrompt(NAME, prompt).body.tools, tools)
+  t.equal(encodePrompt(NAME, prompt).body.max_tool_calls, 3)
+  const preview = decodeRequest({
+    tools: [{ type: 'web_search_preview', external_web_access: false }],
+  })
   t.match(preview.prompt.tools, [{ tool: 'web_search', clientName: 'web_search_preview' }])
   t.same(preview.lost, ['tools[0].external_web_access'])
-  const foreign = [{ type: 'foreign', origin: 'other', name: 'bash', raw: {} }] as const
-  t.match(await thrownBy(async () => sent({ tools: foreign })), { status: 400, message: /'bash'/ })
+  const foreignPayload = [{ type: 'foreign', origin: 'other', name: 'bash', raw: {} }] as const
+  t.match(await thrownBy(async () => encodeRequest({ tools: foreignPayload })), {
+    status: 400,
+    message: /'bash'/,
+  })
   const blocked = {
     type: 'hosted',
     tool: 'web_search',
     clientName: 's',
     domains: { blocked: ['x'] },
   }
-  t.same(sent({ tools: [blocked as never] }).lost, ['blocked_domains'])
+  t.same(encodeRequest({ tools: [blocked as never] }).lost, ['blocked_domains'])
 })
 t.test('responses codec: maps the tool choice', async t => {
   const tools = [
@@ -157,30 +162,35 @@ t.test('responses codec: maps the tool choice', async t => {
     ],
   ]
   for (const [tool_choice, choice] of cases) {
-    const { prompt } = asked({ tools, tool_choice })
+    const { prompt } = decodeRequest({ tools, tool_choice })
     t.same(prompt.choice, choice)
-    t.same(written(NAME, prompt).body.tool_choice, tool_choice)
+    t.same(encodePrompt(NAME, prompt).body.tool_choice, tool_choice)
   }
-  t.same(asked({ tools, tool_choice: { type: 'mcp', server_label: 's' } }).lost, ['tool_choice'])
+  t.same(decodeRequest({ tools, tool_choice: { type: 'mcp', server_label: 's' } }).lost, [
+    'tool_choice',
+  ])
 })
 t.test('responses encoder: keeps a reference to an earlier response', async t => {
-  const { prompt } = asked({ previous_response_id: 'resp_1', conversation: { id: 'conv_1' } })
+  const { prompt } = decodeRequest({
+    previous_response_id: 'resp_1',
+    conversation: { id: 'conv_1' },
+  })
   t.same(prompt.previous, { answer: 'resp_1', conversation: 'conv_1' })
-  const { body } = written(NAME, prompt)
+  const { body } = encodePrompt(NAME, prompt)
   t.match(body, { previous_response_id: 'resp_1', conversation: 'conv_1' })
   t.notOk('store' in body || 'include' in body)
-  t.same(read(NAME, { previous_response_id: 'resp_1' }).prompt.turns, [])
+  t.same(decodePrompt(NAME, { previous_response_id: 'resp_1' }).prompt.turns, [])
 })
 t.test('response history: precedes the new input', async t => {
-  const kept = [
+  const remaining = [
     { input: 'one', output: [{ type: 'message', id: 'msg_1', role: 'assistant', content: 'uno' }] },
     { input: [{ role: 'user', content: 'two' }], output: [] },
   ]
   const input = [{ role: 'user', content: 'three' }]
-  const body = continued({ model: 'm', previous_response_id: 'r', input }, kept)
+  const body = continued({ model: 'm', previous_response_id: 'r', input }, remaining)
   t.notOk('previous_response_id' in body)
   t.same(
-    read(NAME, body).prompt.turns.map(({ role, content }) => [
+    decodePrompt(NAME, body).prompt.turns.map(({ role, content }) => [
       role,
       (content[0] as typeof hi).text,
     ]),
@@ -192,7 +202,7 @@ t.test('response history: precedes the new input', async t => {
     ],
   )
   const unknown = [{ type: 'item_reference', id: 'msg_1' }]
-  t.match(await thrownBy(async () => read(NAME, { input: unknown })), {
+  t.match(await thrownBy(async () => decodePrompt(NAME, { input: unknown })), {
     status: 400,
     message: "Item with id 'msg_1' not found.",
   })
@@ -203,10 +213,10 @@ t.test('responses encoder: sends one limit for all hosted tools', async t => {
   const tool = (name: 'web_search' | 'code_execution', maxCalls: number) =>
     ({ type: 'hosted', tool: name, clientName: name, maxCalls }) as const
   const ask = (...tools: Prompt['tools']) => {
-    const { body, lost } = written(NAME, { ...PROMPT, tools })
+    const { body, lost } = encodePrompt(NAME, { ...PROMPT, tools })
     return [body.max_tool_calls, lost]
   }
   t.same(ask(tool('web_search', 3), tool('code_execution', 3)), [3, []])
-  const told = ask(tool('web_search', 3), tool('code_execution', 5))
-  t.same(told, [3, ['code_execution.max_uses']])
+  const result = ask(tool('web_search', 3), tool('code_execution', 5))
+  t.same(result, [3, ['code_execution.max_uses']])
 })

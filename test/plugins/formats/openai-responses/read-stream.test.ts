@@ -2,13 +2,13 @@
 import t from 'tap'
 import type { Part } from '../../../../plugins/formats/answer.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
-import { assembled, codecOf, partsOf } from '../../../helpers/codec.ts'
+import { assembleParts, codecOf, decodeParts } from '../../../helpers/codec.ts'
 
 const NAME = 'openai-responses'
 const line = (event: object): string => `data: ${JSON.stringify(event)}\n\n`
 const stream = (...events: readonly object[]): string => events.map(line).join('')
-const read = (...events: readonly object[]) => partsOf(NAME, stream(...events))
-const answer = (...events: readonly object[]) => assembled(read(...events).parts)
+const read = (...events: readonly object[]) => decodeParts(NAME, stream(...events))
+const answer = (...events: readonly object[]) => assembleParts(read(...events).parts)
 const content = (...events: readonly object[]) => answer(...events).choices[0]?.content
 const stop = (...events: readonly object[]) => answer(...events).choices[0]?.stop
 
@@ -20,7 +20,7 @@ const completed = (output: readonly object[] = [], more: object = {}) => ({
 const added = (item: object, at = 0) => ({
   ...{ type: 'response.output_item.added', output_index: at, item },
 })
-const done = (item: object, at = 0) => ({
+const doneEvent = (item: object, at = 0) => ({
   ...{ type: 'response.output_item.done', output_index: at, item },
 })
 const delta = (text: string, at = 0, part = 0) => ({
@@ -43,7 +43,7 @@ const summed = (text: string, index = 0) => ({
 })
 
 t.test('responses stream decoder: reads a regular stream event by event', async t => {
-  const { parts, ended } = read(
+  const { parts, hasEnded } = read(
     created,
     { type: 'response.in_progress', response: { id: 'resp_1' } },
     added({ type: 'message', id: 'msg_1', content: [] }),
@@ -51,10 +51,10 @@ t.test('responses stream decoder: reads a regular stream event by event', async 
     delta('he'),
     delta('llo'),
     { type: 'response.output_text.done', output_index: 0, content_index: 0, text: 'hello' },
-    done(message('hello')),
+    doneEvent(message('hello')),
     completed([message('hello')]),
   )
-  t.ok(ended)
+  t.ok(hasEnded)
   t.same(parts, [
     { type: 'begin', id: 'resp_1', model: 'm', created: 5 },
     { type: 'open', index: 0, choice: 0, content: { type: 'text', text: '' } },
@@ -78,18 +78,20 @@ t.test('responses stream decoder: reads everything from the last event alone', a
 })
 t.test('responses stream decoder: accepts missing and late events', async t => {
   t.match(content(delta('hi'), completed()), [{ text: 'hi' }])
-  t.match(content(done(message('hi')), completed()), [{ text: 'hi' }])
+  t.match(content(doneEvent(message('hi')), completed()), [{ text: 'hi' }])
   t.match(content(delta('h'), completed([message('hi')])), [{ text: 'hi' }])
-  t.match(content(delta('h'), done(message('hi')), completed([message('hi')])), [{ text: 'hi' }])
-  t.match(content(growing('{}', 0), done(call('c', '{}')), completed()), [{ input: '{}' }])
+  t.match(content(delta('h'), doneEvent(message('hi')), completed([message('hi')])), [
+    { text: 'hi' },
+  ])
+  t.match(content(growing('{}', 0), doneEvent(call('c', '{}')), completed()), [{ input: '{}' }])
 })
 t.test('responses stream decoder: keeps interleaved calls apart (edge 1)', async t => {
   const { parts } = read(
     ...[added(call('a', ''), 0), added(call('b', ''), 1)],
     ...[growing('{"x"', 0), growing('{"y"', 1), growing(':1}', 0), growing(':2}', 1)],
-    ...[done(call('b', '{"y":2}'), 1), done(call('a', '{"x":1}'), 0), completed()],
+    ...[doneEvent(call('b', '{"y":2}'), 1), doneEvent(call('a', '{"x":1}'), 0), completed()],
   )
-  t.match(assembled(parts).choices[0]?.content, [
+  t.match(assembleParts(parts).choices[0]?.content, [
     { id: 'a', input: '{"x":1}' },
     { id: 'b', input: '{"y":2}' },
   ])
@@ -99,7 +101,7 @@ t.test('responses stream decoder: keeps interleaved calls apart (edge 1)', async
   )
 })
 t.test('responses stream decoder: missing arguments are an object (edge 16)', async t => {
-  t.match(content(added(call('a', '')), done(call('a', '')), completed()), [{ input: '{}' }])
+  t.match(content(added(call('a', '')), doneEvent(call('a', '')), completed()), [{ input: '{}' }])
   t.match(content(added(call('a', '{}')), growing('{}', 0), completed([call('a', '{}')])), [
     { input: '{}' },
   ])
@@ -108,14 +110,17 @@ t.test('responses stream decoder: reads thoughts with paragraphs and ciphertext'
   const part = (index: number) => ({
     ...{ type: 'response.reasoning_summary_part.added', output_index: 0, summary_index: index },
   })
-  const whole = thought({ summary: [{ text: 'one' }, { text: 'two' }], encrypted_content: 'final' })
+  const complete = thought({
+    summary: [{ text: 'one' }, { text: 'two' }],
+    encrypted_content: 'final',
+  })
   const events = [
     ...[added(thought({ encrypted_content: 'first' })), part(0), summed('one'), part(1)],
-    ...[summed('two', 1), done(whole), completed([whole])],
+    ...[summed('two', 1), doneEvent(complete), completed([complete])],
   ]
   const payload = { origin: NAME, data: 'final', id: 'rs_1' }
   t.same(content(...events), [{ type: 'thought', text: 'one\n\ntwo', payload }])
-  t.same(content(added(thought()), done(thought()), completed([thought()])), [])
+  t.same(content(added(thought()), doneEvent(thought()), completed([thought()])), [])
   const raw = { type: 'response.reasoning_text.delta', output_index: 0, delta: 'hm' }
   t.match(content(raw, completed()), [{ type: 'thought', text: 'hm' }])
 })
@@ -124,33 +129,33 @@ t.test('responses stream decoder: reads a streamed refusal', async t => {
   const words = (text: string) => ({
     ...{ type: 'response.refusal.delta', output_index: 0, content_index: 0, delta: text },
   })
-  const events = [words('I '), words('won’t'), done(refusal), completed([refusal])]
+  const events = [words('I '), words('won’t'), doneEvent(refusal), completed([refusal])]
   t.same(content(...events), [{ type: 'refusal', text: 'I won’t' }])
   t.match(stop(...events), { reason: 'refusal' })
 })
 t.test('responses stream decoder: emits each citation once', async t => {
   const annotation = { type: 'url_citation', url: 'https://x', start_index: 0, end_index: 2 }
-  const told = { type: 'response.output_text.annotation.added', output_index: 0, annotation }
+  const outcome = { type: 'response.output_text.annotation.added', output_index: 0, annotation }
   const second = { ...annotation, url: 'https://y' }
-  const whole = {
+  const complete = {
     ...{ type: 'message', id: 'msg_1' },
     content: [{ type: 'output_text', text: 'hi', annotations: [annotation, second] }],
   }
-  t.match(content(delta('hi'), told, done(whole), completed([whole])), [
+  t.match(content(delta('hi'), outcome, doneEvent(complete), completed([complete])), [
     { citations: [{ url: 'https://x' }, { url: 'https://y' }] },
   ])
 })
 t.test('responses stream decoder: opens and completes hosted calls', async t => {
-  const begun = { type: 'web_search_call', id: 'ws_1', status: 'in_progress' }
-  const over = { ...begun, status: 'completed', action: { type: 'search', query: 'q' } }
-  const { parts } = read(added(begun), done(over), completed([over]))
+  const started = { type: 'web_search_call', id: 'ws_1', status: 'in_progress' }
+  const over = { ...started, status: 'completed', action: { type: 'search', query: 'q' } }
+  const { parts } = read(added(started), doneEvent(over), completed([over]))
   t.match(parts.slice(1, 3), [
     { type: 'open', content: { type: 'hostedCall', tool: 'web_search' } },
     { type: 'close', content: { input: { query: 'q' } } },
   ])
   const image = { type: 'image_generation_call', id: 'ig', result: 'AAAA' }
   const partial = { type: 'response.image_generation_call.partial_image', output_index: 0 }
-  t.match(content(added({ ...image, result: null }), partial, done(image), completed()), [
+  t.match(content(added({ ...image, result: null }), partial, doneEvent(image), completed()), [
     { type: 'media', source: { data: 'AAAA' } },
   ])
 })
@@ -169,30 +174,30 @@ t.test('responses stream decoder: maps unsuccessful ends', async t => {
   t.match(stop(created, over('failed', { status: 'failed', error: null })), { reason: 'broken' })
 })
 t.test('responses stream decoder: is incomplete without a last event (edge 17)', async t => {
-  for (const events of [[], [created], [created, delta('a')], [done(message('a'))]]) {
-    const { parts, ended } = read(...events)
-    t.notOk(ended)
+  for (const events of [[], [created], [created, delta('a')], [doneEvent(message('a'))]]) {
+    const { parts, hasEnded } = read(...events)
+    t.notOk(hasEnded)
     t.notOk(parts.some(({ type }) => type === 'end' || type === 'stop'))
   }
 })
 t.test('responses stream decoder: ignores events after the end (edge 30)', async t => {
   const { parts } = read(completed(), created, delta('more'), completed([message('more')]))
   t.equal(parts.filter(({ type }) => type === 'end').length, 1)
-  t.same(assembled(parts).choices[0]?.content, [])
+  t.same(assembleParts(parts).choices[0]?.content, [])
 })
 t.test('responses stream decoder: accepts a reordered last event', async t => {
   const two = [call('a', '{}'), call('b', '{}')] as const
-  const events = [done(two[0], 0), done(two[1], 1), completed([two[1], two[0]])]
+  const events = [doneEvent(two[0], 0), doneEvent(two[1], 1), completed([two[1], two[0]])]
   t.equal(content(...events)?.length, 2)
   const renamed = { ...message('hi'), id: 'msg_other' }
-  t.equal(content(done(message('hi')), completed([renamed]))?.length, 1)
+  t.equal(content(doneEvent(message('hi')), completed([renamed]))?.length, 1)
   // An item that no earlier event mentioned.
-  t.equal(content(done(two[0], 0), completed([two[0], two[1]]))?.length, 2)
+  t.equal(content(doneEvent(two[0], 0), completed([two[0], two[1]]))?.length, 2)
 })
 t.test('responses stream decoder: ignores malformed events (edges 4 and 31)', async t => {
   const odd: readonly object[] = [
     ...[{}, { type: null }, { type: 'response.smell.delta', delta: 'x' }, { type: 'keepalive' }],
-    ...[added(null as never), { type: 'response.output_item.added' }, done(null as never, 3)],
+    ...[added(null as never), { type: 'response.output_item.added' }, doneEvent(null as never, 3)],
     ...[
       { type: 'response.output_text.delta', delta: null },
       { ...delta('x'), output_index: '0' },
@@ -203,13 +208,13 @@ t.test('responses stream decoder: ignores malformed events (edges 4 and 31)', as
   t.match(content(...odd, delta('hi'), completed()), [{ text: 'xhi' }])
   const odds =
     ': ping\n\ndata: {"type":\ndata: "response.output_text.delta","delta":"a"}\n\nevent: x\n\n'
-  const { parts } = partsOf(NAME, `${odds}data: not json\n\n${line(completed())}`)
-  t.match(assembled(parts).choices[0]?.content, [{ text: 'a' }])
+  const { parts } = decodeParts(NAME, `${odds}data: not json\n\n${line(completed())}`)
+  t.match(assembleParts(parts).choices[0]?.content, [{ text: 'a' }])
   t.match(stop({ type: 'response.completed', response: null } as never), { reason: 'end' })
 })
 t.test('responses stream decoder: uses the event’s name if its type is missing', async t => {
   const text = `event: response.output_text.delta\ndata: {"delta":"hi"}\n\n${line(completed())}`
-  t.match(assembled(partsOf(NAME, text).parts).choices[0]?.content, [{ text: 'hi' }])
+  t.match(assembleParts(decodeParts(NAME, text).parts).choices[0]?.content, [{ text: 'hi' }])
 })
 t.test('responses stream decoder: emits log probabilities with their text', async t => {
   const odds = [{ token: 'hi', logprob: -1 }]

@@ -8,13 +8,13 @@ import type { Json } from '../../../../engine/plugin.ts'
 import type { Answer } from '../../../../plugins/formats/answer.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
 import {
-  assembled,
+  assembleParts,
   codecOf,
   contextWith,
-  partsOf,
-  read,
-  streamed,
-  written,
+  decodeParts,
+  decodePrompt,
+  encodePrompt,
+  encodeStream,
 } from '../../../helpers/codec.ts'
 import type { Recording } from '../../../helpers/recorded.ts'
 import {
@@ -35,26 +35,28 @@ const recorded = recordedResponses()
 const skip = recorded.length === 0 && 'RECORDINGS is not set'
 
 const contextOf = ({ request }: Recording) =>
-  contextWith({ prompt: read(NAME, (request ?? { input: 'hi' }) as Json).prompt })
+  contextWith({ prompt: decodePrompt(NAME, (request ?? { input: 'hi' }) as Json).prompt })
 const answerOf = ({ stream, response_body: body }: Recording): Answer =>
-  stream ? assembled(partsOf(NAME, body).parts) : codec.decodeAnswer(JSON.parse(body) as Fields)
+  stream
+    ? assembleParts(decodeParts(NAME, body).parts)
+    : codec.decodeAnswer(JSON.parse(body) as Fields)
 const streamOf = (recording: Recording): string => {
   const { stream, response_body: body } = recording
   const context = contextOf(recording)
-  if (stream) return streamed(NAME, partsOf(NAME, body).parts, context)
+  if (stream) return encodeStream(NAME, decodeParts(NAME, body).parts, context)
   // A whole answer as the parts of a stream.
-  return streamed(NAME, partsOf(NAME, asStream(JSON.parse(body))).parts, context)
+  return encodeStream(NAME, decodeParts(NAME, asStream(JSON.parse(body))).parts, context)
 }
 /** A stream from which all events but the last were removed. */
 const asStream = (response: Json): string =>
   `data: ${JSON.stringify({ type: 'response.completed', response })}\n\n`
 
 /** The log probabilities in the hub's shape. */
-const heard = ({ choices, meters = {} }: Answer) => {
+const readAnswer = ({ choices, meters = {} }: Answer) => {
   const [{ content = [] } = {}] = choices
   const text = (type: string): readonly string[] =>
     content.flatMap(each => (each.type === type && 'text' in each ? [each.text] : []))
-  const { input = 0, cached = 0, cache_write: kept = 0, output = 0, thinking = 0 } = meters
+  const { input = 0, cached = 0, cache_write: remaining = 0, output = 0, thinking = 0 } = meters
   return {
     text: text('text').join(''),
     thoughts: text('thought').filter(Boolean).join('\n'),
@@ -70,7 +72,7 @@ const heard = ({ choices, meters = {} }: Answer) => {
         : [],
     ),
     citations: content.flatMap(each => (each.type === 'text' ? (each.citations ?? []) : [])).length,
-    counts: { input: input + cached + kept, output: output + thinking, cached, thinking },
+    counts: { input: input + cached + remaining, output: output + thinking, cached, thinking },
   }
 }
 const expected = (response: Response) => {
@@ -90,7 +92,7 @@ const sane = ({ usage }: Response): boolean =>
 t.test('responses codec: keeps recorded answers and streams', { skip }, t => {
   for (const recording of recorded) {
     const response = recordedResponse(recording)
-    const [was, is] = [expected(response), heard(answerOf(recording))]
+    const [was, is] = [expected(response), readAnswer(answerOf(recording))]
     if (!response.usage || !sane(response)) {
       t.same({ ...is, counts: 0 }, { ...was, counts: 0 }, recording.id)
     } else t.same(is, was, recording.id)
@@ -104,12 +106,12 @@ t.test('responses codec: carries encrypted thoughts as payloads with their id', 
     const seals = content.flatMap(each =>
       each.type === 'thought' && each.payload ? [[each.payload.id, each.payload.data]] : [],
     )
-    const given = recordedResponse(recording).output.flatMap(item =>
+    const source = recordedResponse(recording).output.flatMap(item =>
       item.type === 'reasoning' && item.encrypted_content
         ? [[item.id, item.encrypted_content]]
         : [],
     )
-    t.same(seals, given, recording.id)
+    t.same(seals, source, recording.id)
   }
   t.end()
 })
@@ -122,13 +124,13 @@ t.test('responses stream encoder: numbers its events and positions', { skip }, t
       events.map((_, index) => index),
       `${recording.id} numbers`,
     )
-    const finished = events
+    const finishedItems = events
       .filter(({ type }) => type === 'response.output_item.done')
       .sort((one, other) => Number(one.output_index) - Number(other.output_index))
     const last = events.at(-1)?.response as never as Response
     t.same(
       last.output,
-      finished.map(({ item }) => item),
+      finishedItems.map(({ item }) => item),
       `${recording.id} items`,
     )
     const announced = events.filter(({ type }) => type === 'response.output_item.added')
@@ -162,20 +164,20 @@ t.test('official OpenAI SDK: reads the same from our encoding', { skip }, async 
   const { port } = server.address() as AddressInfo
   const client = new OpenAI({ baseURL: `http://127.0.0.1:${port}/v1`, apiKey: 'k', maxRetries: 0 })
   for (const recording of recorded) {
-    const given = recordedResponse(recording)
-    const asked = { model: recording.id, input: 'hi' }
-    const whole = await client.responses.create(asked)
-    const told = await client.responses.stream(asked).finalResponse()
+    const source = recordedResponse(recording)
+    const question = { model: recording.id, input: 'hi' }
+    const complete = await client.responses.create(question)
+    const result = await client.responses.stream(question).finalResponse()
     for (const [how, answer] of [
-      ['plain', whole],
-      ['streamed', told],
+      ['plain', complete],
+      ['streamed', result],
     ] as const) {
       const again = JSON.parse(JSON.stringify(answer)) as Response
-      const [was, is] = [expected(given), expected(again)]
+      const [was, is] = [expected(source), expected(again)]
       t.equal(answer.output_text, was.text, `${recording.id} ${how} output_text`)
       t.same({ ...is, counts: 0 }, { ...was, counts: 0 }, `${recording.id} ${how}`)
-      if (given.usage && sane(given))
-        t.same(countsIn(again), countsIn(given), `${recording.id} ${how} counts`)
+      if (source.usage && sane(source))
+        t.same(countsIn(again), countsIn(source), `${recording.id} ${how} counts`)
     }
   }
 })
@@ -199,8 +201,8 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
 t.test('responses codec: keeps recorded requests', { skip }, t => {
   for (const { id, request } of recorded) {
     if (!request) continue
-    const { prompt, lost } = read(NAME, request as Json)
-    const { body } = written(NAME, prompt, { name: String(request.model) })
+    const { prompt, lost } = decodePrompt(NAME, request as Json)
+    const { body } = encodePrompt(NAME, prompt, { name: String(request.model) })
     // Deferred loading of tools concerns one provider only.
     t.same(
       lost.filter(field => !/^(tools\[\d+\]\.defer_loading|reasoning\.context)/.test(field)),
@@ -210,7 +212,7 @@ t.test('responses codec: keeps recorded requests', { skip }, t => {
     for (const key of Object.keys(request).filter(name => !(name in RESTORED) && name !== 'input'))
       if (!(`${id} ${key}` in EXCEPTIONS))
         t.same(plainly(body[key] ?? {}), plainly(request[key] as Json), `${id} ${key}`)
-    t.same(said(body as Fields), said(request as Fields), `${id} input`)
+    t.same(conversationOf(body as Fields), conversationOf(request as Fields), `${id} input`)
   }
   t.end()
 })
@@ -222,12 +224,12 @@ const plainly = (value: Json | undefined): unknown =>
     ),
   )
 /** Every item with content in its shortest form; an empty message has none. */
-const said = ({ instructions, input }: Fields): unknown => {
+const conversationOf = ({ instructions, input }: Fields): unknown => {
   const items = typeof input === 'string' ? [{ role: 'user', content: input }] : (input as Json[])
   const system = instructions ? [{ role: 'system', content: instructions }] : []
-  return [...system, ...(items as Fields[])].filter(({ content }) => content !== '').map(short)
+  return [...system, ...(items as Fields[])].filter(({ content }) => content !== '').map(shortItem)
 }
-const short = (item: Fields): unknown => {
+const shortItem = (item: Fields): unknown => {
   if (item.role !== undefined) {
     const { content } = item
     const parts = typeof content === 'string' ? [content] : (content as readonly Fields[])

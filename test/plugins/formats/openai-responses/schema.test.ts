@@ -6,39 +6,39 @@ import { fakeHost } from '../../../helpers/exchange.ts'
 
 const { judge } = fileValidator('schemas/responses.json', fakeHost())
 const tell = (members: object): Json => ({ model: 'm', input: 'hi', ...members })
-const said = (item: object): Json => tell({ input: [item] })
+const replyTo = (item: object): Json => tell({ input: [item] })
 
 type Row = readonly [body: Json, code: string, param: string, words: RegExp]
 const TABLE: readonly Row[] = [
-  [said({}), 'REQUIRED_PARAMETER', 'input[0].type', /type/],
-  [said({ role: 'boss' }), 'REQUIRED_PARAMETER', 'input[0].content', /content/],
-  [said({ role: 'boss', content: '' }), 'INVALID_VALUE', 'input[0].role', /'boss'/],
+  [replyTo({}), 'REQUIRED_PARAMETER', 'input[0].type', /type/],
+  [replyTo({ role: 'boss' }), 'REQUIRED_PARAMETER', 'input[0].content', /content/],
+  [replyTo({ role: 'boss', content: '' }), 'INVALID_VALUE', 'input[0].role', /'boss'/],
   [
-    said({ role: 'user', content: [{ type: 'input_text' }] }),
+    replyTo({ role: 'user', content: [{ type: 'input_text' }] }),
     'REQUIRED_PARAMETER',
     'input[0].content[0].text',
     /text/,
   ],
   [
-    said({ role: 'user', content: [{ type: 'input_image', image_url: { url: 'https://x' } }] }),
+    replyTo({ role: 'user', content: [{ type: 'input_image', image_url: { url: 'https://x' } }] }),
     'INVALID_TYPE',
     'input[0].content[0].image_url',
     /the URL of the image as a string/,
   ],
   [
-    said({ role: 'user', content: [{ type: 'input_image' }] }),
+    replyTo({ role: 'user', content: [{ type: 'input_image' }] }),
     'INVALID_VALUE',
     'input[0].content[0]',
     /needs an 'image_url' or a 'file_id'/,
   ],
   [
-    said({ type: 'function_call', call_id: 'c', name: 'f' }),
+    replyTo({ type: 'function_call', call_id: 'c', name: 'f' }),
     'REQUIRED_PARAMETER',
     'input[0].arguments',
     /arguments/,
   ],
   [
-    said({ type: 'function_call_output', output: '' }),
+    replyTo({ type: 'function_call_output', output: '' }),
     'REQUIRED_PARAMETER',
     'input[0].call_id',
     /call_id/,

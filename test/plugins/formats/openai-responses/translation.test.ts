@@ -3,36 +3,48 @@
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import { BROKEN, USAGE } from '../../../../plugins/slots.ts'
-import { cross } from '../../../helpers/crossed.ts'
+import { translateAttempt } from '../../../helpers/crossed.ts'
 import { eventsOf } from '../../../helpers/responses.ts'
-import { lifecycle } from '../../../helpers/responses-lifecycle.ts'
+import { lifecycleErrors } from '../../../helpers/responses-lifecycle.ts'
 import { JSON_TYPE, SSE } from '../../../helpers/translated.ts'
 
 const RESPONSES = 'openai-responses'
 const event = (type: string, members: object = {}): string =>
   `event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`
-const begun = event('response.created', { response: { id: 'r', status: 'in_progress' } })
+const createdEvent = event('response.created', { response: { id: 'r', status: 'in_progress' } })
 const word = event('response.output_text.delta', { output_index: 0, content_index: 0, delta: 'hé' })
 const over = event('response.completed', {
   response: { status: 'completed', output: [], usage: { input_tokens: 3, output_tokens: 2 } },
 })
 const chat: Json = { model: 'asked', messages: [{ role: 'user', content: 'hi' }], stream: true }
-const asked: Json = { model: 'asked', input: 'hi', stream: true }
+const requestBody: Json = { model: 'asked', input: 'hi', stream: true }
 const chunk = (delta: object, reason: string | null = null): string =>
   `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: reason }] })}\n\n`
 
 const upstream = (...chunks: readonly string[]) =>
-  cross({ body: chat, target: RESPONSES, answered: { headers: SSE, chunks: [...chunks] } })
+  translateAttempt({
+    body: chat,
+    target: RESPONSES,
+    upstreamReply: { headers: SSE, chunks: [...chunks] },
+  })
 const client = (...chunks: readonly string[]) =>
-  cross({ body: asked, client: RESPONSES, answered: { headers: SSE, chunks: [...chunks] } })
+  translateAttempt({
+    body: requestBody,
+    client: RESPONSES,
+    upstreamReply: { headers: SSE, chunks: [...chunks] },
+  })
 
 t.test('translation from responses: reads a stream byte by byte', async t => {
-  const bytes = [...Buffer.from(begun + word + over)].map(byte => Buffer.from([byte]))
-  const { poured, exchange, sent } = await cross({
+  const bytes = [...Buffer.from(createdEvent + word + over)].map(byte => Buffer.from([byte]))
+  const {
+    poured,
+    exchange,
+    sent: request,
+  } = await translateAttempt({
     ...{ body: chat, target: RESPONSES },
-    answered: { headers: SSE, chunks: bytes },
+    upstreamReply: { headers: SSE, chunks: bytes },
   })
-  t.match(sent, { model: 'there', input: [{ role: 'user', content: 'hi' }], stream: true })
+  t.match(request, { model: 'there', input: [{ role: 'user', content: 'hi' }], stream: true })
   t.match(poured?.text, /"content":"hé"/)
   t.equal(poured?.tail, 'data: [DONE]\n\n')
   t.same(exchange.slots.get(USAGE), { meters: { input: 3, output: 2 }, estimated: false })
@@ -43,14 +55,14 @@ t.test('translation from responses: reads every shape of error (edge 17)', async
   const cases = [
     [event('error', error)],
     [event('error', { error: { type: 'rate_limit_error', ...error } })],
-    [begun, word, event('error', error)],
-    [begun, event('response.failed', failed)],
-    [begun, word, event('response.failed', failed)],
+    [createdEvent, word, event('error', error)],
+    [createdEvent, event('response.failed', failed)],
+    [createdEvent, word, event('response.failed', failed)],
   ]
   for (const chunks of cases) {
     const { poured, reply, fault } = await upstream(...chunks)
-    const told = `${poured?.text} ${poured?.fault?.message} ${fault?.message}`
-    t.match(told, /too many/, chunks.join(''))
+    const result = `${poured?.text} ${poured?.fault?.message} ${fault?.message}`
+    t.match(result, /too many/, chunks.join(''))
     t.notMatch(poured?.tail ?? '', /DONE/)
     if (chunks.length === 1) t.equal(reply?.status, 429)
   }
@@ -62,9 +74,9 @@ t.test('translation from responses: reports an unterminated stream (edge 17)', a
     expose: true,
   })
   for (const more of [{}, { dies }]) {
-    const { poured, exchange } = await cross({
+    const { poured, exchange } = await translateAttempt({
       ...{ body: chat, target: RESPONSES },
-      answered: { headers: SSE, chunks: [begun, word], ...more },
+      upstreamReply: { headers: SSE, chunks: [createdEvent, word], ...more },
     })
     t.match(poured?.text, /data: \{"error":/)
     t.notMatch(poured?.text, /\[DONE\]/)
@@ -77,7 +89,7 @@ t.test('translation to responses: writes all lifecycle events of a stream', asyn
     ...[chunk({ role: 'assistant', content: 'h' }), chunk({ content: 'é' }), chunk({}, 'stop')],
     ...[usage, 'data: [DONE]\n\n'],
   )
-  t.same(lifecycle(poured?.text ?? ''), [])
+  t.same(lifecycleErrors(poured?.text ?? ''), [])
   const last = eventsOf(poured?.text ?? '').at(-1)
   t.match(last, {
     type: 'response.completed',
@@ -92,7 +104,7 @@ t.test('translation to responses: reports every broken stream (edge 17)', async 
   for (const chunks of [[chunk({ content: 'h' })], [chunk({ content: 'h' }), error]]) {
     const { poured, fault } = await client(...chunks)
     if (poured?.fault || fault) continue
-    t.same(lifecycle(poured?.text ?? ''), [])
+    t.same(lifecycleErrors(poured?.text ?? ''), [])
     t.match(eventsOf(poured?.text ?? '').slice(-2), [
       { type: 'error' },
       { type: 'response.failed' },
@@ -108,18 +120,18 @@ t.test('translation to responses: writes an answer and an error', async t => {
   }
   const body = JSON.stringify({ choices: [{ index: 0, message, finish_reason: 'tool_calls' }] })
   const plain = { model: 'asked', input: 'hi' }
-  const whole = await cross({
+  const complete = await translateAttempt({
     ...{ body: plain, client: RESPONSES },
-    answered: { headers: JSON_TYPE, body },
+    upstreamReply: { headers: JSON_TYPE, body },
   })
-  t.match(JSON.parse(whole.poured?.text ?? ''), {
+  t.match(JSON.parse(complete.poured?.text ?? ''), {
     ...{ object: 'response', status: 'completed' },
     output: [{ type: 'function_call', call_id: 'c', arguments: '{}' }],
   })
-  const refused = await cross({
+  const rejection = await translateAttempt({
     ...{ body: plain, client: RESPONSES },
-    answered: { status: 429, headers: JSON_TYPE, body: '{"error":{"message":"slow down"}}' },
+    upstreamReply: { status: 429, headers: JSON_TYPE, body: '{"error":{"message":"slow down"}}' },
   })
-  t.equal(refused.reply?.status, 429)
-  t.match(refused.poured?.text, /slow down/)
+  t.equal(rejection.reply?.status, 429)
+  t.match(rejection.poured?.text, /slow down/)
 })

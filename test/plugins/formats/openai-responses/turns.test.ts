@@ -1,25 +1,25 @@
 /** Turns of a responses request: messages, calls and results in both directions. */
 import t from 'tap'
 import type { Turn } from '../../../../plugins/formats/hub.ts'
-import { written } from '../../../helpers/codec.ts'
+import { encodePrompt } from '../../../helpers/codec.ts'
 import { thrownBy } from '../../../helpers/exchange.ts'
-import { asked, itemsOf, sent, turnsOf } from '../../../helpers/responses-asked.ts'
+import { decodeRequest, encodeRequest, itemsOf, turnsOf } from '../../../helpers/responses-asked.ts'
 
 const NAME = 'openai-responses'
 const hi = { type: 'text', text: 'hi' } as const
 const call = { type: 'function_call', call_id: 'c1', name: 'f', arguments: '{"a":1}' }
-const given = { type: 'function_call_output', call_id: 'c1', output: 'ok' }
+const resultItem = { type: 'function_call_output', call_id: 'c1', output: 'ok' }
 const url = 'data:image/png;base64,AAAA'
 
 t.test('responses codec: instructions are the system prompt', async t => {
-  const { prompt } = asked({ instructions: 'be short' })
+  const { prompt } = decodeRequest({ instructions: 'be short' })
   t.same(prompt.turns, [
     { role: 'system', content: [{ type: 'text', text: 'be short' }] },
     { role: 'user', content: [hi] },
   ])
-  t.match(written(NAME, prompt).body, { instructions: 'be short', input: [{ role: 'user' }] })
+  t.match(encodePrompt(NAME, prompt).body, { instructions: 'be short', input: [{ role: 'user' }] })
   const alone: Turn = { role: 'system', content: [hi] }
-  t.match(sent({ turns: [alone] }).body, { input: [{ role: 'system', content: 'hi' }] })
+  t.match(encodeRequest({ turns: [alone] }).body, { input: [{ role: 'system', content: 'hi' }] })
 })
 t.test('responses codec: later system messages keep their position (edge 21)', async t => {
   const turns = turnsOf(
@@ -77,18 +77,21 @@ t.test('responses encoder: rejects content without a part type by its path', asy
   const media = { type: 'media', source: { type: 'url', url: 'https://x' }, at: 'x[3]' } as const
   for (const kind of ['audio', 'video'] as const) {
     const turns: Turn[] = [{ role: 'user', content: [{ ...media, kind }] }]
-    const fault = await thrownBy(async () => sent({ turns }))
+    const fault = await thrownBy(async () => encodeRequest({ turns }))
     t.match(fault, { status: 400, param: 'x[3]', message: /cannot be sent to this model/ })
   }
   const source = { type: 'file', file: 'f', origin: 'elsewhere' } as const
   const turns: Turn[] = [{ role: 'user', content: [{ ...media, kind: 'image', source }] }]
-  t.match(await thrownBy(async () => sent({ turns })), { status: 400, param: 'x[3]' })
+  t.match(await thrownBy(async () => encodeRequest({ turns })), { status: 400, param: 'x[3]' })
   const tools = [{ type: 'hosted', tool: 'url_context', clientName: 'urlContext' }] as const
-  t.match(await thrownBy(async () => sent({ tools })), { status: 400, message: /'urlContext'/ })
+  t.match(await thrownBy(async () => encodeRequest({ tools })), {
+    status: 400,
+    message: /'urlContext'/,
+  })
 })
 
 t.test('responses codec: pairs calls and results and names their tool', async t => {
-  const turns = turnsOf({ role: 'user', content: 'go' }, call, given)
+  const turns = turnsOf({ role: 'user', content: 'go' }, call, resultItem)
   t.same(turns.slice(1), [
     {
       role: 'assistant',
@@ -99,7 +102,7 @@ t.test('responses codec: pairs calls and results and names their tool', async t 
       content: [{ type: 'result', id: 'c1', name: 'f', content: [{ type: 'text', text: 'ok' }] }],
     },
   ])
-  t.same(itemsOf(...turns).slice(1), [call, given])
+  t.same(itemsOf(...turns).slice(1), [call, resultItem])
 })
 t.test('responses codec: missing arguments are an empty object (edge 16)', async t => {
   const [turn] = turnsOf({ ...call, arguments: '' })
@@ -123,8 +126,8 @@ t.test('responses codec: puts tool results before other user content (edge 19)',
   const turns = turnsOf(
     call,
     { ...call, call_id: 'c2' },
-    given,
-    { ...given, call_id: 'c2' },
+    resultItem,
+    { ...resultItem, call_id: 'c2' },
     { role: 'user', content: 'and?' },
   )
   t.match(turns[1]?.content, [{ id: 'c1' }, { id: 'c2' }, { text: 'and?' }])
@@ -134,7 +137,7 @@ t.test('responses codec: keeps media in tool results (edge 20)', async t => {
     { type: 'input_text', text: 'a plot' },
     { type: 'input_image', image_url: url, detail: 'auto' },
   ]
-  const turns = turnsOf(call, { ...given, output })
+  const turns = turnsOf(call, { ...resultItem, output })
   t.match(turns[1]?.content, [{ content: [{ text: 'a plot' }, { kind: 'image' }] }])
   t.match(itemsOf(...turns)[1], { output })
 })
@@ -179,7 +182,7 @@ t.test('responses encoder: sends document descriptions as text', async t => {
     citationsEnabled: true,
   } as const
   const turns = [{ role: 'user', content: [document, { ...hi, cache: {} }], name: 'Ann' }] as const
-  const { body, lost } = sent({ turns })
+  const { body, lost } = encodeRequest({ turns })
   t.match(body.input, [{ content: [{ text: 'of old' }, { text: 'words' }, { text: 'hi' }] }])
   t.same(lost, ['name', 'cache_control', 'citations'])
 })

@@ -5,15 +5,15 @@ import OpenAI from 'openai'
 import t from 'tap'
 import type { Part } from '../../../../plugins/formats/answer.ts'
 import { partsOf as partsOfAnswer } from '../../../../plugins/formats/collect.ts'
-import { codecOf, collected, contextWith } from '../../../helpers/codec.ts'
-import { CASES, ending, grow, open, said, text } from '../../../helpers/parts.ts'
+import { codecOf, contextWith, decodeStream } from '../../../helpers/codec.ts'
+import { block, CASES, ending, grow, open, text } from '../../../helpers/parts.ts'
 import { eventsOf, type Item } from '../../../helpers/responses.ts'
-import { lifecycle } from '../../../helpers/responses-lifecycle.ts'
+import { lifecycleErrors } from '../../../helpers/responses-lifecycle.ts'
 
 const NAME = 'openai-responses'
 const codec = codecOf(NAME)
 const context = contextWith({ id: 'abc' })
-const written = (parts: readonly Part[]): string => {
+const encode = (parts: readonly Part[]): string => {
   const encoder = codec.encodeStream(context)
   return parts.map(part => encoder.part(part)).join('')
 }
@@ -26,14 +26,14 @@ const typesOf = (stream: string) =>
 
 for (const [name, parts] of Object.entries(CASES))
   t.test(`responses stream encoder: ${name}`, async t => {
-    const stream = written(parts)
-    t.same(lifecycle(stream), [])
-    const finished = eventsOf(stream)
+    const stream = encode(parts)
+    t.same(lifecycleErrors(stream), [])
+    const finishedItems = eventsOf(stream)
       .filter(({ type }) => type === 'response.output_item.done')
       .sort((one, other) => Number(one.output_index) - Number(other.output_index))
     t.same(
       outputOf(stream),
-      finished.map(({ item }) => item),
+      finishedItems.map(({ item }) => item),
       'all items are in the last event',
     )
     t.match(last(stream)?.response?.usage, { input_tokens: 3, output_tokens: 2, total_tokens: 5 })
@@ -41,7 +41,7 @@ for (const [name, parts] of Object.entries(CASES))
   })
 
 t.test('responses stream encoder: writes text, citations and calls', async t => {
-  const output = (name: string) => outputOf(written(CASES[name] ?? []))
+  const output = (name: string) => outputOf(encode(CASES[name] ?? []))
   t.match(output('interleaved calls (edge 1)'), [
     { id: 'fc_abc_0', call_id: 'a', arguments: '{"x":1}' },
     { id: 'fc_abc_1', call_id: 'b', arguments: '{}' },
@@ -63,12 +63,12 @@ t.test('responses stream encoder: writes text, citations and calls', async t => 
   ])
   t.match(output('several choices (edge 25)'), [{ content: [{ text: 'a' }] }])
   t.match(output('a truncated call (edge 3)'), [{ status: 'incomplete', arguments: '{"a' }])
-  const cut = last(written(CASES['a truncated text (edge 23)'] ?? []))
+  const cut = last(encode(CASES['a truncated text (edge 23)'] ?? []))
   t.match(cut, { type: 'response.incomplete', response: { status: 'incomplete' } })
   t.match(cut?.response, { incomplete_details: { reason: 'max_output_tokens' } })
 })
 t.test('responses stream encoder: finishes an item early (edge 24)', async t => {
-  t.same(typesOf(written(CASES['thought, text and call (edge 24)'] ?? [])), [
+  t.same(typesOf(encode(CASES['thought, text and call (edge 24)'] ?? [])), [
     ...['created ', 'in_progress ', 'output_item.added 0', 'reasoning_summary_part.added 0'],
     ...['reasoning_summary_text.delta 0', 'reasoning_summary_text.delta 0'],
     ...['reasoning_summary_text.done 0', 'reasoning_summary_part.done 0', 'output_item.done 0'],
@@ -89,16 +89,20 @@ t.test('responses stream encoder: sends text at once and holds back only the end
 t.test('responses stream encoder: a stream holds the same items as the whole answer', async t => {
   for (const [name, parts] of Object.entries(CASES)) {
     if (name.includes('never closed')) continue
-    const answer = collected(NAME, written(parts))
-    const whole = codec.encodeAnswer(answer, context)
-    t.same(last(written(partsOfAnswer(answer)))?.response, JSON.parse(JSON.stringify(whole)), name)
+    const answer = decodeStream(NAME, encode(parts))
+    const complete = codec.encodeAnswer(answer, context)
+    t.same(
+      last(encode(partsOfAnswer(answer)))?.response,
+      JSON.parse(JSON.stringify(complete)),
+      name,
+    )
   }
 })
 t.test('responses stream encoder: an error ends the stream (edge 17)', async t => {
   const body = {
     error: { message: 'gone', type: 'server_error', code: 'upstream_error', param: null },
   }
-  for (const parts of [[], [open(0, text), grow(0, 'he')], said(0, text, 'hello')]) {
+  for (const parts of [[], [open(0, text), grow(0, 'he')], block(0, text, 'hello')]) {
     const encoder = codec.encodeStream(context)
     const stream = parts.map(part => encoder.part(part)).join('') + encoder.fail(body)
     const [error, failed] = eventsOf(stream).slice(-2)
@@ -107,16 +111,16 @@ t.test('responses stream encoder: an error ends the stream (edge 17)', async t =
       type: 'response.failed',
       response: { status: 'failed', error: { message: 'gone' } },
     })
-    t.same(lifecycle(stream), [])
+    t.same(lifecycleErrors(stream), [])
   }
 })
 t.test('responses stream encoder: a broken answer becomes an error (edge 5)', async t => {
-  const stream = written([...said(0, text, 'he'), ...ending('broken', { raw: 'MALFORMED_CALL' })])
+  const stream = encode([...block(0, text, 'he'), ...ending('broken', { raw: 'MALFORMED_CALL' })])
   t.match(eventsOf(stream).slice(-2), [
     { type: 'error', message: /MALFORMED_CALL/ },
     { type: 'response.failed' },
   ])
-  t.same(lifecycle(stream), [])
+  t.same(lifecycleErrors(stream), [])
 })
 
 t.test('official OpenAI SDK: reads every stream and every error', async t => {
@@ -138,8 +142,8 @@ t.test('official OpenAI SDK: reads every stream and every error', async t => {
   const { port } = server.address() as AddressInfo
   const client = new OpenAI({ baseURL: `http://127.0.0.1:${port}/v1`, apiKey: 'k', maxRetries: 0 })
   for (const [name, parts] of Object.entries(CASES)) {
-    const told = await client.responses.stream({ model: name, input: 'hi' }).finalResponse()
-    t.match(told.output, outputOf(written(parts)), name)
+    const result = await client.responses.stream({ model: name, input: 'hi' }).finalResponse()
+    t.match(result.output, outputOf(encode(parts)), name)
   }
   await t.rejects(client.responses.stream({ model: 'gone', input: 'hi' }).finalResponse(), {
     message: /gone/,

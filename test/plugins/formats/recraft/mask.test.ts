@@ -24,19 +24,19 @@ const picture = fc
 
 t.test('Recraft mask: white where transparent, black elsewhere', async t => {
   await fc.assert(
-    fc.asyncProperty(picture, async ({ alphas, ...given }) => {
-      const alpha = given.depth / 8
-      const pixel = ((given.type === 4 ? 2 : 4) * given.depth) / 8
-      const rows = given.rows.map((row, y) =>
+    fc.asyncProperty(picture, async ({ alphas, ...input }) => {
+      const alpha = input.depth / 8
+      const pixel = ((input.type === 4 ? 2 : 4) * input.depth) / 8
+      const rows = input.rows.map((row, y) =>
         row.map((value, at) =>
           at % pixel === pixel - alpha
-            ? (alphas[y * given.width + Math.floor(at / pixel)] ?? 0)
+            ? (alphas[y * input.width + Math.floor(at / pixel)] ?? 0)
             : value,
         ),
       )
-      const mask = whitened(pngOf({ ...given, rows }))
+      const mask = whitened(pngOf({ ...input, rows }))
       const expected = rows.map(row =>
-        Array.from({ length: given.width }, (_, x) =>
+        Array.from({ length: input.width }, (_, x) =>
           row[x * pixel + pixel - alpha] === 0 ? 255 : 0,
         ),
       )

@@ -1,0 +1,104 @@
+/** Compiles the `upstreams:` section: origins with their pools, rotating keys, deadlines, headers
+ *  that pass. */
+import type { Json } from '../../plugin.ts'
+import { createPassRule } from '../../response/headers.ts'
+import { Origin } from '../../upstream/origin.ts'
+import type { Deadlines, Upstream } from '../../upstream/upstreams.ts'
+import { duration } from './units.ts'
+
+/** As the schema of routes.yaml accepts it (config/schema.ts). */
+export interface UpstreamOptions {
+  readonly url: string | readonly string[]
+  readonly key?: string | readonly string[]
+  readonly auth?: 'bearer' | 'none' | { readonly header: string } | { readonly query: string }
+  readonly timeout?: Partial<Record<keyof Deadlines, string>>
+  readonly connections?: number
+  readonly headers?: {
+    readonly pass?: readonly string[]
+    readonly set?: Readonly<Record<string, string>>
+  }
+  readonly health?: { readonly failures?: number; readonly eject?: string }
+  readonly [plugin: string]: unknown
+}
+const DEADLINES: Deadlines = { connect: 5_000, first_byte: 120_000, idle: 60_000 }
+const ENGINE_KEYS = new Set(['url', 'key', 'auth', 'timeout', 'connections', 'headers', 'health'])
+
+const NO_POOL = { connect: 0, connections: 0 }
+/** `url: NAME:`: the plugin of that name answers, inside the process. */
+const INSIDE = /^([a-z][a-z0-9-]*):$/
+const listOf = <T>(value: T | readonly T[] | undefined): readonly T[] =>
+  value === undefined ? [] : Array.isArray(value) ? (value as readonly T[]) : [value as T]
+
+export type Lend = <T extends object>(key: string, version: string, create: () => T) => T
+
+/** `credentials`: headers with credentials of clients, see `Plugin.credentialHeaders`. */
+export const compileUpstream = (
+  name: string,
+  options: UpstreamOptions,
+  share: Lend,
+  credentials: readonly string[] = [],
+): Upstream => {
+  const urls = listOf(options.url)
+  const inside = INSIDE.exec(urls[0] ?? '')?.[1]
+  const deadlines = readDeadlines(options.timeout, DEADLINES)
+  return {
+    name,
+    inside,
+    origins: inside
+      ? [{ origin: share(`inside ${name}`, '', () => new Origin(undefined, NO_POOL)), base: '' }]
+      : urls.map(url => openOrigin(url, deadlines, options.connections, share)),
+    deadlines,
+    health: {
+      failures: options.health?.failures ?? 5,
+      eject: duration(options.health?.eject ?? '10s'),
+    },
+    set: options.headers?.set ?? {},
+    view: {
+      ...(inside && { inside }),
+      options: Object.fromEntries(
+        Object.entries(options).filter(([key]) => !ENGINE_KEYS.has(key)) as [string, Json][],
+      ),
+    },
+    pass: createPassRule(options.headers?.pass ?? [], credentials),
+    sign: createSigner(options),
+  }
+}
+
+export const readDeadlines = (
+  options: UpstreamOptions['timeout'],
+  defaults: Deadlines,
+): Deadlines => ({
+  connect: options?.connect ? duration(options.connect) : defaults.connect,
+  first_byte: options?.first_byte ? duration(options.first_byte) : defaults.first_byte,
+  idle: options?.idle ? duration(options.idle) : defaults.idle,
+})
+
+const openOrigin = (url: string, deadlines: Deadlines, connections = 128, share: Lend) => {
+  const { origin, pathname } = new URL(url)
+  const version = `${deadlines.connect}/${connections}`
+  const make = (): Origin => new Origin(origin, { connect: deadlines.connect, connections })
+  return {
+    origin: share(`origin ${origin}`, version, make),
+    base: pathname.replace(/\/+$/, ''),
+  }
+}
+
+const createSigner = ({ key, auth = 'bearer' }: UpstreamOptions): Upstream['sign'] => {
+  const keys = listOf(key).filter(each => each !== '')
+  if (keys.length === 0 || auth === 'none') return (_, path) => path
+  let index = 0
+  const values = auth === 'bearer' ? keys.map(key => `Bearer ${key}`) : keys
+  const next = (): string => values[index++ % values.length] as string
+  if (auth === 'bearer')
+    return (headers, path) => {
+      headers.authorization = next()
+      return path
+    }
+  if ('header' in auth)
+    return (headers, path) => {
+      headers[auth.header.toLowerCase()] = next()
+      return path
+    }
+  return (_, path) =>
+    `${path}${path.includes('?') ? '&' : '?'}${auth.query}=${encodeURIComponent(next())}`
+}

@@ -1,0 +1,68 @@
+/** A client's request as the stages see it: its head, and its body as bytes, a stream or JSON. */
+import type { IncomingMessage } from 'node:http'
+import type { Bytes, Json } from '../plugin.ts'
+import type { RequestHeaders } from '../response/headers.ts'
+import { type BodyRules, IncomingBody } from './body.ts'
+import type { BodyPace } from './body-pace.ts'
+import type { EngineRequest } from './exchange.ts'
+import { parseJson } from './json.ts'
+
+export interface RequestTarget {
+  /** Canonical, without the query. */
+  readonly path: string
+  /** The query as it came. */
+  readonly search: string
+  readonly headers: RequestHeaders
+  /** The client's connection is TLS. */
+  readonly encrypted: boolean
+}
+
+export class IncomingRequest implements EngineRequest {
+  readonly method: string
+  readonly path: string
+  readonly headers: RequestHeaders
+  readonly search: string
+  readonly body: IncomingBody
+  readonly #incoming: IncomingMessage
+  readonly #encrypted: boolean
+  #query: URLSearchParams | undefined
+  #json: Promise<Json> | undefined
+  #parsed: Json | undefined
+
+  constructor(incoming: IncomingMessage, target: RequestTarget, rules: BodyRules, pace: BodyPace) {
+    this.method = incoming.method ?? 'GET'
+    this.path = target.path
+    this.search = target.search
+    this.headers = target.headers
+    this.body = new IncomingBody(incoming, target.headers, rules, pace)
+    this.#encrypted = target.encrypted
+    this.#incoming = incoming
+  }
+  get query(): URLSearchParams {
+    this.#query ??= new URLSearchParams(this.search)
+    return this.#query
+  }
+  get client(): EngineRequest['client'] {
+    return { address: this.#incoming.socket.remoteAddress ?? '', encrypted: this.#encrypted }
+  }
+  bytes(): Promise<Bytes> {
+    return this.body.bytes()
+  }
+  stream(): AsyncGenerator<Bytes> {
+    return this.body.stream()
+  }
+  json(): Promise<Json> {
+    this.#json ??= this.bytes().then(bytes => {
+      this.#parsed = parseJson(bytes)
+      return this.#parsed
+    })
+    return this.#json
+  }
+  get parsed(): Json | undefined {
+    return this.#parsed
+  }
+  means(value: Json): void {
+    this.#parsed = value
+    this.#json = Promise.resolve(value)
+  }
+}

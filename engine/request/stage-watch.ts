@@ -1,0 +1,45 @@
+/** Watches the stages of a call that have not called `next()`; ends the innermost one when stuck.
+ *
+ *  open ──stall──▶ stalled: the innermost waiting stage is rejected, and none may begin */
+import type { Fault } from '../plugin.ts'
+
+export class StageWatch {
+  /** Waiting stages, the innermost last; also some that have ended since. */
+  #waiting: { readonly name: string | undefined; reject(reason: Fault): void }[] | undefined
+  #stalled: Fault | undefined
+  /** Requests beside the pipeline that a stage waits for. */
+  #sends = 0
+
+  /** Why no stage may begin any more; undefined while stages may. */
+  get stalled(): Fault | undefined {
+    return this.#stalled
+  }
+  get sending(): boolean {
+    return this.#sends > 0
+  }
+  /** Returns a promise of the stage's end that `stall` can reject. */
+  guard(stage: Promise<void>, name: string | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiting ??= []
+      this.#waiting.push({ name, reject })
+      stage.then(resolve, reject)
+    })
+  }
+  /** Rejects the innermost waiting stage. `makeFault` gets its name. */
+  stall(makeFault: (stage: string | undefined) => Fault): { fault: Fault; rejected: boolean } {
+    const stage = this.#waiting?.pop()
+    const fault = makeFault(stage?.name)
+    this.#stalled = fault
+    stage?.reject(fault)
+    return { fault, rejected: stage !== undefined }
+  }
+  /** Counts a request beside the pipeline. Returns what to call when its reply has ended. */
+  beginSend(): () => void {
+    this.#sends++
+    let ended = false
+    return () => {
+      if (!ended) this.#sends--
+      ended = true
+    }
+  }
+}

@@ -1,0 +1,118 @@
+/** Fast path of `price` for rules by plain counts: sums in numbers below 2^53 and joins receipts from
+ *  prepared texts. Returns undefined where it might be inexact; then `price` computes the charge. Pure. */
+import type { Meter, Meters } from '../slots.ts'
+import type { RuleLine } from './line.ts'
+import { type Home, METERS } from './meters.ts'
+import { PRICE_PLACES, type Rate } from './rate.ts'
+import { MAX_BOUND } from './usage.ts'
+
+/** Plain values, like the whole rule. */
+export interface FastPrice {
+  readonly lines: readonly FastLine[]
+  /** Parts of a nano: every count costs a whole number of parts. */
+  readonly nano: number
+  /** The index of the line by meter; -1: covered by the other lines. */
+  readonly lineOf: ReadonlyMap<string, number>
+}
+interface FastLine {
+  /** Parts that one unit costs. */
+  readonly partsEach: number
+  /** The text of the receipt line before its quantity. `infix`: the text before its nanos. */
+  readonly prefix: string
+  readonly infix: string
+}
+export interface FastCharge {
+  readonly nanos: bigint
+  /** JSON. */
+  readonly lines: string
+}
+
+/** Half of 2^53: to round, a sum is doubled. */
+const MOST = 2 ** 52
+const PER_NANO = 10n ** BigInt(PRICE_PLACES - 9)
+
+/** The members of a rule that decide about the fast path. */
+interface PricedRule {
+  readonly free: boolean
+  readonly priced: ReadonlyMap<Meter, { readonly lines: readonly RuleLine[] }>
+  readonly homes: ReadonlyMap<Meter, Home>
+  readonly min: bigint
+}
+/** Undefined: the price depends on more than counts, or is too fine for a number. */
+export const fastPriceOf = (rule: PricedRule): FastPrice | undefined => {
+  const rates = [...rule.priced.values()].map(({ lines }) => {
+    const [line, ...more] = lines
+    if (!line || more.length > 0 || line.table instanceof Map) return undefined
+    const plain = line.when.length === 0 && line.min === 0n && line.step === 0n
+    return plain ? { meter: line.meter, rate: line.table as Rate } : undefined
+  })
+  if (rule.free || rule.min > 0n || rates.includes(undefined)) return undefined
+  const known = rates.filter(each => each !== undefined)
+  const nano = known.reduce((least, { rate }) => multiple(least, partsOf(rate)), 1n)
+  const lines = known.map(({ meter, rate: { price, per, shown } }) => ({
+    partsEach: Number((price * nano) / (per * PER_NANO)),
+    prefix: `{"meter":${JSON.stringify(meter)},"quantity":"`,
+    infix: `",${JSON.stringify(shown).slice(1, -1)},"nanos":"`,
+  }))
+  const fits = nano < MOST && lines.every(({ partsEach }) => partsEach < MOST)
+  return fits ? { lines, nano: Number(nano), lineOf: lineIndexes(rule) } : undefined
+}
+
+/** The parts of a nano for which one unit costs a whole number of parts. */
+const partsOf = ({ price, per }: Rate): bigint => {
+  const whole = per * PER_NANO
+  return whole / divisor(price, whole)
+}
+const multiple = (one: bigint, other: bigint): bigint => (one / divisor(one, other)) * other
+const divisor = (one: bigint, other: bigint): bigint =>
+  other === 0n ? one : divisor(other, one % other)
+
+const lineIndexes = ({ priced, homes }: PricedRule): ReadonlyMap<string, number> => {
+  const own = [...priced.keys()]
+  const places = METERS.flatMap(meter => {
+    const at = own.indexOf(meter)
+    if (at >= 0) return [[meter, at] as const]
+    // Meters with a stand-in or without a price take the slow path.
+    return meter === 'calls' && !homes.has(meter) ? [[meter, -1] as const] : []
+  })
+  return new Map(places)
+}
+
+export const priceFast = (
+  { lines, nano, lineOf }: FastPrice,
+  meters: Meters,
+): FastCharge | undefined => {
+  const counts = lines.map(() => 0)
+  const calls = lineOf.get('calls') ?? -1
+  if (calls >= 0) counts[calls] = 1
+  for (const name in meters) {
+    const count = meters[name as keyof Meters]
+    const at = lineOf.get(name)
+    if (count === 0 && at !== calls) continue
+    if (at === undefined || !isWhole(count)) return undefined
+    if (at >= 0) counts[at] = count
+  }
+  let sum = 0
+  let nanos = 0
+  let text = ''
+  for (const [at, { partsEach, prefix, infix }] of lines.entries()) {
+    const count = counts[at] ?? 0
+    if (count === 0) continue
+    sum += count * partsEach
+    // All sums are exact as long as the largest one is.
+    if (!(sum * 2 + nano < MOST)) return undefined
+    const rounded = roundedTo(nano, sum)
+    text += `${text && ','}${prefix}${count}${infix}${rounded - nanos}"}`
+    nanos = rounded
+  }
+  return { nanos: BigInt(nanos), lines: `[${text}]` }
+}
+/** Larger counts take the slow path. */
+const isWhole = (count: number | undefined): count is number =>
+  Number.isInteger(count) && Number(count) >= 0 && Number(count) <= MAX_BOUND
+
+/** Rounds half up. The quotient is exact, since the remainder is subtracted first. */
+const roundedTo = (nano: number, sum: number): number => {
+  const doubled = sum * 2 + nano
+  return (doubled - (doubled % (nano * 2))) / (nano * 2)
+}

@@ -1,0 +1,38 @@
+/** The facts of a call that its price depends on: exact at its end, ranges before it runs. Pure. */
+import type { Meter } from '../slots.ts'
+import { isSum, SUMS } from './meters.ts'
+import type { Counted, Facts } from './usage.ts'
+import { millionths } from './usage.ts'
+
+/** A range in millionths; no `most`: unbounded. */
+export interface Range {
+  readonly least: bigint
+  readonly most: bigint | undefined
+}
+export interface PricingFacts {
+  readonly at: number
+  /** Whether attributes may still appear: then an absent one is unknown, not absent. */
+  readonly isOpen: boolean
+  /** The quantity of a meter or a sum. */
+  quantity(name: string): Range
+  attribute(name: string): string | undefined
+}
+
+export const factsAtEnd = ({ quantities }: Counted, facts: Facts): PricingFacts => ({
+  at: facts.at,
+  isOpen: false,
+  attribute: name => attributeOf(facts, name),
+  quantity(name) {
+    const members: readonly Meter[] = isSum(name) ? SUMS[name] : [name as Meter]
+    const exact = members.reduce((sum, meter) => sum + (quantities.get(meter) ?? 0n), 0n)
+    return { least: exact, most: exact }
+  },
+})
+
+// Customers choose these names and values: nothing of Object.prototype may answer.
+export const attributeOf = ({ attributes = {} }: Facts, name: string): string | undefined =>
+  Object.hasOwn(attributes, name) ? String(attributes[name]) : undefined
+
+/** An attribute as a quantity: 5 and `5` are five. */
+export const numberOf = (text: string): bigint | undefined =>
+  /^[0-9]{1,12}(?:\.[0-9]{1,6})?$/.test(text) ? millionths(Number(text)) : undefined

@@ -1,0 +1,180 @@
+/** Fetches media that a client names by URL for targets that accept no URLs, from public addresses
+ *  only, and sends it inside the request. The response's content type overrides the kind that the
+ *  client declared. */
+import { errors } from '../../engine/errors.ts'
+import type { Host, Json, Reply } from '../../engine/plugin.ts'
+import type { Content, Media, Source } from '../formats/content.ts'
+import type { Prompt, Turn } from '../formats/hub.ts'
+import { kindOfMime } from '../formats/media.ts'
+import { discardBody } from './upstream-error.ts'
+
+const fault = errors({
+  MEDIA_UNREACHABLE: [400, "'%s': could not fetch %s: %s"],
+  MEDIA_TOO_LARGE: [400, "'%s': the media of a request is limited to %d bytes in total."],
+})
+
+/** Deadline for one URL, ms: for inline media, and for media that is uploaded. */
+const TIMEOUT_MS = { inline: 30_000, uploaded: 900_000 }
+/** Bytes of all inline media of one request: upstreams take requests of 20 MB, base64 adds a third.
+ *  */
+const INLINE_LIMIT = 14 * 1024 * 1024
+
+export const MEDIA_KINDS = ['image', 'document', 'audio', 'video'] as const
+export type Send = Pick<Host, 'send'>
+/** Uploads media that does not fit into a request. */
+interface MediaUploader {
+  /** Largest file, bytes. */
+  readonly largest: number
+  /** Uploads the body of `reply`. */
+  put(
+    reply: Reply,
+    file: { readonly size: number; readonly mime: string; readonly path: string },
+  ): Promise<Source>
+}
+
+/** Replaces URLs of the given kinds of media by their data. `kinds`: those that the target does not
+ *  fetch itself. */
+export const fetchMedia = async (
+  prompt: Prompt,
+  kinds: readonly string[],
+  host: Send,
+  signal: AbortSignal,
+  uploader?: MediaUploader,
+): Promise<Prompt> => {
+  if (!prompt.turns.some(({ content }) => content.some(each => needsFetch(each, kinds))))
+    return prompt
+  const fetcher = new MediaFetcher(kinds, host, signal, uploader)
+  const turns: Turn[] = []
+  for (const turn of prompt.turns)
+    turns.push({ ...turn, content: await fetcher.fetchAll(turn.content) })
+  return { ...prompt, turns }
+}
+
+/** An image URL may serve a video, which the target accepts inline only. */
+const needsFetch = (content: Content, kinds: readonly string[]): content is Media =>
+  content.type === 'media' && content.source.type === 'url' && kinds.includes(content.kind)
+
+/** Fetches the media of one request within its size limit. */
+export class MediaFetcher {
+  readonly #kinds: readonly string[]
+  readonly #host: Send
+  readonly #signal: AbortSignal
+  readonly #uploader: MediaUploader | undefined
+  #remaining = INLINE_LIMIT
+
+  constructor(
+    kinds: readonly string[],
+    host: Send,
+    signal: AbortSignal,
+    uploader?: MediaUploader | undefined,
+  ) {
+    this.#uploader = uploader
+    this.#kinds = kinds
+    this.#host = host
+    this.#signal = signal
+  }
+  /** Fetches one after the other, since all share one size limit. */
+  async fetchAll(content: readonly Content[]): Promise<readonly Content[]> {
+    const contents: Content[] = []
+    for (const each of content)
+      contents.push(needsFetch(each, this.#kinds) ? await this.#fetch(each) : each)
+    return contents
+  }
+  async #fetch(media: Media): Promise<Media> {
+    const { source, at = 'messages' } = media
+    if (source.type !== 'url') return media
+    const reply = await this.#request(source.url, at)
+    const declared =
+      String(reply.headers['content-type'] ?? '')
+        .split(';')[0]
+        ?.trim()
+        .toLowerCase() ?? ''
+    const mime =
+      declared === '' || declared === 'application/octet-stream'
+        ? mimeByExtension(source.url, media)
+        : declared
+    const kind = kindOfMime(mime) === 'document' ? media.kind : kindOfMime(mime)
+    const size = Number(reply.headers['content-length'] ?? 0)
+    const { largest = 0 } = this.#uploader ?? {}
+    if (this.#uploader && size > this.#remaining && size <= largest)
+      return { ...media, kind, source: await this.#uploader.put(reply, { size, mime, path: at }) }
+    const bytes = await this.#readBody(reply, at)
+    return {
+      ...media,
+      kind,
+      source: { type: 'data', data: Buffer.from(bytes).toString('base64'), mime },
+    }
+  }
+  async #request(url: string, at: string): Promise<Reply> {
+    const unreachable = (reason: string) =>
+      fault('MEDIA_UNREACHABLE', [at, url.slice(0, 200), reason], { param: at })
+    let reply: Reply
+    try {
+      const headers = { accept: '*/*' }
+      reply = await this.#host.send('public', {
+        method: 'GET',
+        path: url,
+        headers,
+        signal: this.#signal,
+        timeout: this.#uploader ? TIMEOUT_MS.uploaded : TIMEOUT_MS.inline,
+      })
+    } catch (thrown) {
+      throw unreachable(thrown instanceof Error ? thrown.message : 'no response')
+    }
+    if (reply.status === 200) return reply
+    await discardBody(reply)
+    throw unreachable(`it responds with status ${reply.status}`)
+  }
+  async #readBody(reply: Reply, at: string): Promise<Uint8Array> {
+    const tooLarge = () =>
+      fault('MEDIA_TOO_LARGE', [at, Math.max(INLINE_LIMIT, this.#uploader?.largest ?? 0)], {
+        param: at,
+      })
+    if (Number(reply.headers['content-length'] ?? 0) > this.#remaining) {
+      await discardBody(reply)
+      throw tooLarge()
+    }
+    try {
+      const bytes = await reply.bytes(this.#remaining)
+      this.#remaining -= bytes.length
+      return bytes
+    } catch (thrown) {
+      if ((thrown as { code?: Json }).code === 'REPLY_TOO_LARGE') throw tooLarge()
+      throw fault('MEDIA_UNREACHABLE', [at, 'the URL', 'the download broke off'], { param: at })
+    }
+  }
+}
+
+const EXTENSIONS: Readonly<Record<string, string>> = {
+  mp4: 'video/mp4',
+  m4v: 'video/mp4',
+  mov: 'video/quicktime',
+  avi: 'video/x-msvideo',
+  webm: 'video/webm',
+  mkv: 'video/x-matroska',
+  mpeg: 'video/mpeg',
+  mpg: 'video/mpeg',
+  wmv: 'video/x-ms-wmv',
+  flv: 'video/x-flv',
+  '3gp': 'video/3gpp',
+  png: 'image/png',
+  jpg: 'image/jpeg',
+  jpeg: 'image/jpeg',
+  webp: 'image/webp',
+  gif: 'image/gif',
+  pdf: 'application/pdf',
+  mp3: 'audio/mpeg',
+  wav: 'audio/wav',
+}
+const DEFAULT_MIME: Readonly<Record<Media['kind'], string>> = {
+  image: 'image/jpeg',
+  video: 'video/mp4',
+  audio: 'audio/mpeg',
+  document: 'application/pdf',
+}
+/** MIME type by the file extension, for servers that send no content type. */
+const mimeByExtension = (url: string, { kind }: Media): string => {
+  const path = URL.parse(url)?.pathname ?? ''
+  const extension = /\.([a-z0-9]+)$/i.exec(path)?.[1]?.toLowerCase() ?? ''
+  return EXTENSIONS[extension] ?? DEFAULT_MIME[kind]
+}

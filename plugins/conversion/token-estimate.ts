@@ -1,0 +1,28 @@
+/** Estimates the tokens of hub prompts and contents that no upstream counts. Pure. */
+import type { Content } from '../formats/content.ts'
+import type { Prompt } from '../formats/hub.ts'
+import { BYTES_PER_TOKEN, MEDIA_TOKENS } from '../formats/prompt-tokens.ts'
+
+/** Tokens that a turn adds to its content. */
+const TOKENS_PER_TURN = 4
+
+export const estimatePromptTokens = ({ turns, tools, form }: Prompt): number => {
+  const turnTokens = turns.reduce(
+    (sum, { content }) => sum + TOKENS_PER_TURN + estimateContentTokens(content),
+    0,
+  )
+  return turnTokens + (tools.length > 0 ? estimateText(tools) : 0) + (form ? estimateText(form) : 0)
+}
+export const estimateContentTokens = (contents: readonly Content[]): number =>
+  contents.reduce((sum, content) => sum + estimateOne(content), 0)
+const estimateOne = (content: Content): number => {
+  if (content.type === 'media') return MEDIA_TOKENS[content.kind] ?? 0
+  if (content.type === 'result') return estimateContentTokens(content.content)
+  if ('text' in content) return estimateText(content.text)
+  return estimateText(content)
+}
+const estimateText = (value: unknown): number =>
+  Math.ceil(
+    Buffer.byteLength(typeof value === 'string' ? value : (JSON.stringify(value) ?? '')) /
+      BYTES_PER_TOKEN,
+  )

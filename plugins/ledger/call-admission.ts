@@ -1,0 +1,125 @@
+/** Admits calls: computes the most that a call can cost and reserves it before the call is forwarded. */
+import { errors } from '../../engine/errors.ts'
+import { isFields } from '../../engine/kit.ts'
+import type { Exchange, Host } from '../../engine/plugin.ts'
+import {
+  askedOf,
+  factsOf,
+  type RequestBounds,
+  targetRequestOf,
+  toolNamesOf,
+} from '../billing/asked.ts'
+import { parseQuota } from '../billing/money.ts'
+import type { Facts } from '../billing/usage.ts'
+import { coverableTokens, worst } from '../billing/worst.ts'
+import { routeFormat } from '../conversion/route-format.ts'
+import { type Account, FILES, OUTPUT_LIMIT } from '../slots.ts'
+import { chargeLimit, type LedgerContext } from './call-charge.ts'
+import { insufficientFunds } from './insufficient-funds.ts'
+import type { Ledger, Payer } from './ledger.ts'
+import { MeteredCall } from './metered-call.ts'
+import type { Price, Prices } from './prices.ts'
+import { UsageEstimator } from './usage-estimator.ts'
+
+const refusal = errors({
+  METER_UNPRICED: [400, 'This model has no price for what the request asks of it: %s.'],
+})
+
+/** Output tokens below which a response is of no use. */
+const MIN_OUTPUT = 256
+
+/** What a call is admitted for. */
+interface Order {
+  readonly price: Price
+  readonly account: Account
+  /** The model name in the request. */
+  readonly model: string
+}
+/** An admitted call, and the estimator that counts its response. */
+export interface Admission {
+  readonly call: MeteredCall
+  readonly estimator: UsageEstimator
+}
+
+export class CallAdmission {
+  readonly #ledger: Ledger
+  readonly #context: LedgerContext
+  /** The configuration version whose prices apply. */
+  readonly #version: number
+  /** Whether the format of the route has a parameter that bounds the output. */
+  readonly #hasOutputLimit: boolean
+  /** Whether requests of the route are JSON. */
+  readonly #isJson: boolean
+  constructor(host: Host, ledger: Ledger, { currency }: Prices) {
+    this.#ledger = ledger
+    this.#version = host.config.version
+    const format = routeFormat(host.route)
+    this.#hasOutputLimit = format?.outputLimit !== undefined
+    this.#isJson = format?.codec !== undefined
+    const limitField = format?.limitField
+    const insufficient = insufficientFunds({ ledger, currency: currency.name, limitField })
+    this.#context = { ledger, log: host.log, metrics: host.metrics, insufficient }
+  }
+  /** Reserves the worst-case cost. Rejects with METER_UNPRICED, INSUFFICIENT or KEY_EXHAUSTED. */
+  async admit(exchange: Exchange, { price, account, model }: Order): Promise<Admission> {
+    const at = Date.now()
+    const isLive = exchange.kind === 'websocket'
+    const sent = isLive
+      ? { body: null, size: price.context ?? 0 }
+      : targetRequestOf(exchange, this.#isJson)
+    const { body, size } = sent instanceof Promise ? await sent : sent
+    // Attributes matter only to prices that depend on more than counts.
+    const facts = price.rule.fastPrice ? { at } : factsOf(body, at)
+    const files = exchange.slots.get(FILES) ?? 0
+    const bounds = askedOf(body, size, price, files)
+    const { nanos: cost, unpriced, unbounded } = price.worstCase.of(bounds, facts)
+    const missing = [...unpriced, ...unbounded]
+    if (missing.length > 0) throw refusal('METER_UNPRICED', [toolNamesOf(body, missing).join(', ')])
+    const payer = payerOf(account)
+    const held = this.#ledger.takeNow(payer, cost)
+      ? cost
+      : await this.#reserve(exchange, payer, price, bounds, facts, cost)
+    const version = this.#version
+    const process = this.#ledger.processNow ?? (await this.#ledger.process())
+    const limit = chargeLimit(held, isLive || bounds.hasHostedTools)
+    const terms = { payer, rule: price.rule, facts, model, version, held, limit }
+    const call = new MeteredCall(this.#context, exchange, terms, process)
+    const streams = asksForStream(exchange.request)
+    if (exchange.kind !== 'http' || streams || this.#ledger.isContended(payer)) call.hold()
+    const estimator = new UsageEstimator(exchange, { body, size: size - files }, call)
+    if (streams) estimator.startCheckpoints()
+    return { call, estimator }
+  }
+  /** Reserves the worst-case cost. Where the balance covers only a part, and the client set no
+   *  limit, limits the output to what the balance covers, if the format can express that. */
+  async #reserve(
+    exchange: Exchange,
+    payer: Payer,
+    { rule }: Price,
+    { bounds, isLimited }: RequestBounds,
+    facts: Facts,
+    cost: bigint,
+  ): Promise<bigint> {
+    const shortage = await this.#ledger.take(payer, cost)
+    if (!shortage) return cost
+    const { insufficient } = this.#context
+    const canLimit = !isLimited && this.#hasOutputLimit
+    const available = canLimit ? await this.#ledger.available(payer) : 0n
+    const tokens = available > 0n ? coverableTokens(rule, bounds, facts, available) : 0
+    if (tokens < MIN_OUTPUT) throw await insufficient(shortage, payer, cost)
+    const { nanos } = worst(rule, { ...bounds, completion: tokens }, facts)
+    if (await this.#ledger.take(payer, nanos)) throw await insufficient(shortage, payer, cost)
+    exchange.slots.set(OUTPUT_LIMIT, tokens)
+    return nanos
+  }
+}
+
+const payerOf = ({ id, key }: Account): Payer => ({
+  account: id,
+  key: key?.id,
+  quota: key?.quota === undefined ? undefined : parseQuota(key.quota),
+})
+
+/** Google's clients ask for a stream in the path, also for one that is a single JSON text. */
+const asksForStream = ({ parsed, path }: Exchange['request']): boolean =>
+  (isFields(parsed) && parsed.stream === true) || path.includes(':stream')

@@ -1,0 +1,120 @@
+/** Prices the usage of a call, builds its rows, and reports usage that was not charged. */
+import type { Exchange, Log, Metrics } from '../../engine/plugin.ts'
+import { priceFast } from '../billing/fast-price.ts'
+import { price } from '../billing/price.ts'
+import { freeze, type Rule } from '../billing/rule.ts'
+import { counted, type Facts } from '../billing/usage.ts'
+import type { Usage } from '../slots.ts'
+import type { InsufficientFunds } from './insufficient-funds.ts'
+import type { Ledger, Payer } from './ledger.ts'
+import type { Hold, Settlement } from './statements.ts'
+import { walletsOf } from './wallet.ts'
+
+export interface CallTerms {
+  readonly payer: Payer
+  readonly rule: Rule
+  readonly facts: Facts
+  readonly model: string
+  readonly version: number
+  /** Nanos. */
+  readonly held: bigint
+  /** Nanos that are charged at most, whatever was used. Absent: no limit but the balance. */
+  readonly limit?: bigint | undefined
+}
+/** A call is charged at most this multiple of its hold; calls of hosted tools have no such limit,
+ *  since the request does not bound them. */
+const MAX_HOLD_MULTIPLE = 2n
+export const chargeLimit = (held: bigint, hosted: boolean): bigint | undefined =>
+  hosted ? undefined : held * MAX_HOLD_MULTIPLE
+
+/** Caps nanos at the limit of the call. */
+export const capCharge = (nanos: bigint, { limit = nanos }: Pick<CallTerms, 'limit'>): bigint =>
+  nanos < limit ? nanos : limit
+
+export interface LedgerContext {
+  readonly ledger: Ledger
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly insufficient: InsufficientFunds
+}
+
+export interface CallCharge {
+  readonly nanos: bigint
+  /** JSON. */
+  readonly lines: string
+  readonly unpriced: readonly string[]
+}
+const ALL_PRICED: readonly string[] = []
+export const priceUsage = (
+  usage: Usage,
+  { rule, facts }: Pick<CallTerms, 'rule' | 'facts'>,
+): CallCharge => {
+  const result = rule.fastPrice && priceFast(rule.fastPrice, usage.meters)
+  if (result) return { nanos: result.nanos, lines: result.lines, unpriced: ALL_PRICED }
+  const { nanos, lines, unpriced } = price(counted(usage), rule, facts)
+  return { nanos, lines: JSON.stringify(lines), unpriced }
+}
+
+/** The columns of a hold that never change. */
+export const holdOf = (
+  { id, route }: Exchange,
+  { payer, rule, model, version, facts }: CallTerms,
+): Omit<Hold, 'process' | 'held'> => ({
+  request: id,
+  account: payer.account,
+  key: payer.key,
+  keyHeld: payer.quota !== undefined,
+  route: route.name,
+  model,
+  version,
+  rule: freeze(rule),
+  opened: facts.at,
+})
+
+/** Reports usage that has no price to operators. */
+export const reportUnpriced = (
+  { log, metrics }: LedgerContext,
+  id: string,
+  model: string,
+  unpriced: readonly string[],
+): void => {
+  if (unpriced.length === 0) return
+  for (const meter of unpriced) metrics.count('unpriced_total', { model, meter })
+  log.warn({ id, model, unpriced }, 'a call used meters that have no price')
+}
+/** Reports a cost beyond the limit of the call or the balance of the account. */
+export const reportUncollected = (
+  { log, metrics }: LedgerContext,
+  id: string,
+  model: string,
+  nanos: bigint,
+): void => {
+  if (nanos <= 0n) return
+  metrics.count('uncollected_total', { model })
+  log.warn({ id, model, uncollected: String(nanos) }, 'a call cost more than could be collected')
+}
+export const settlementOf = (
+  request: string,
+  { account, key }: Payer,
+  { meters, estimated }: Usage,
+  { nanos, lines }: CallCharge,
+  amount: bigint,
+): Settlement => {
+  const uncollected = nanos - amount
+  return {
+    request,
+    amount,
+    uncollected: uncollected < MAX_COLUMN_VALUE ? uncollected : MAX_COLUMN_VALUE,
+    estimated,
+    wallets: walletsOf(account, key),
+    closed: Date.now(),
+    usage: JSON.stringify(meters),
+    lines,
+  }
+}
+/** The largest BIGINT: counts up to 2^53 may cost more. */
+const MAX_COLUMN_VALUE = 2n ** 63n - 1n
+
+/** Counts a call whose upstream worked before the store held anything for it: it is not charged. */
+export const countUncharged = ({ metrics }: Pick<LedgerContext, 'metrics'>, model: string): void =>
+  metrics.count('uncharged_total', { model })

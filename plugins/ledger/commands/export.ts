@@ -1,0 +1,99 @@
+/** `tollgate export ledger`: prints every credit and every closed charge as CSV or JSON lines. */
+import { EXIT, UsageError } from '../../../engine/cli/kit.ts'
+import type { Command, Database, Row, Sql, Value, Verb } from '../../../engine/plugin.ts'
+import { printMoney } from '../../billing/money.ts'
+import { nanosOf } from '../statements.ts'
+
+const PAGE = 1_000
+const CREDITS: Sql = {
+  name: 'export: credits',
+  text: `SELECT id, at, account, kind, amount, request, note FROM credits
+    WHERE id > ? ORDER BY id LIMIT ?`,
+}
+const CHARGES: Sql = {
+  name: 'export: charges',
+  text: `SELECT request, closed, account, key, state, amount, uncollected, estimated, route, model, usage, lines
+    FROM charges WHERE state <> 'open' AND request > ? ORDER BY request LIMIT ?`,
+}
+
+/** One line of the export. Amounts are in units of the currency, negative where the account paid. */
+const COLUMNS = [
+  'at',
+  'account',
+  'kind',
+  'request',
+  'amount',
+  'key',
+  'model',
+  'route',
+  'estimated',
+  'uncollected',
+  'usage',
+  'lines',
+  'note',
+] as const
+type Entry = { readonly [column in (typeof COLUMNS)[number]]?: unknown }
+
+const creditOf = ({ at, account, kind, amount, request, note }: Row): Entry => ({
+  at: timeOf(at),
+  account,
+  kind,
+  request,
+  note,
+  amount: printMoney(nanosOf(amount)),
+})
+const chargeOf = (row: Row): Entry => ({
+  at: timeOf(row.closed),
+  account: row.account,
+  request: row.request,
+  key: row.key,
+  kind: row.state === 'settled' ? 'charge' : 'released',
+  amount: printMoney(-nanosOf(row.amount)),
+  model: row.model,
+  route: row.route,
+  estimated: Number(row.estimated) === 1,
+  uncollected: printMoney(nanosOf(row.uncollected)),
+  usage: jsonOf(row.usage),
+  lines: jsonOf(row.lines),
+})
+const timeOf = (at: Value | undefined): string => new Date(Number(at)).toISOString()
+const jsonOf = (text: Value | undefined): unknown =>
+  typeof text === 'string' ? JSON.parse(text) : null
+
+/** Yields credits, then charges, each in the order of their ids. */
+async function* entries(database: Pick<Database, 'pages'>): AsyncGenerator<Entry> {
+  for await (const page of database.pages(CREDITS, [0], PAGE)) yield* page.map(creditOf)
+  for await (const page of database.pages(CHARGES, [''], PAGE)) yield* page.map(chargeOf)
+}
+
+const csvLine = (entry: Entry): string => COLUMNS.map(column => cellOf(entry[column])).join(',')
+/** RFC 4180. Customers choose some texts: one that a spreadsheet would run as a formula is quoted. */
+const cellOf = (value: unknown): string => {
+  if (value === undefined || value === null) return ''
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  const safe = /^[=+@\t\r]/.test(text) || /^-(?![0-9.]+$)/.test(text) ? `'${text}` : text
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+}
+
+const exportLedger: Verb = {
+  summary: 'Prints every credit and every closed charge.',
+  example: 'tollgate export ledger --csv > ledger.csv',
+  options: {
+    csv: { type: 'boolean', summary: 'CSV for spreadsheets (default)' },
+    jsonl: { type: 'boolean', summary: 'one JSON object a line' },
+  },
+  async run({ values }, { database }) {
+    if (values.csv === true && values.jsonl === true)
+      throw new UsageError('use either --csv or --jsonl, not both')
+    const lines = values.jsonl === true || values.json === true
+    if (!lines) process.stdout.write(`${COLUMNS.join(',')}\n`)
+    for await (const entry of entries(database))
+      process.stdout.write(`${lines ? JSON.stringify(entry) : csvLine(entry)}\n`)
+    return EXIT.ok
+  },
+}
+export const exportCommand: Command = {
+  summary: 'Exports the ledger.',
+  verbs: { ledger: exportLedger },
+}

@@ -1,0 +1,11 @@
+/** The commands of the ledger: `tollgate audit`, `export` and `quote`. */
+import type { Command } from '../../../engine/plugin.ts'
+import { auditCommand } from '../audit.ts'
+import { exportCommand } from './export.ts'
+import { type Models, quoteCommand } from './quote.ts'
+
+export const ledgerCommands = (models: Models): Readonly<Record<string, Command>> => ({
+  audit: auditCommand,
+  export: exportCommand,
+  quote: quoteCommand(models),
+})

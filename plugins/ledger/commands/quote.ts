@@ -1,0 +1,120 @@
+/** `tollgate quote`: prints the worst-case cost of one request on its route, with the formula. */
+import { readFileSync } from 'node:fs'
+import { EXIT } from '../../../engine/cli/kit.ts'
+import type { Command, Json, Lent, Matched, Route } from '../../../engine/plugin.ts'
+import { askedOf, factsOf } from '../../billing/asked.ts'
+import { formula } from '../../billing/formula.ts'
+import { printMoney } from '../../billing/money.ts'
+import { quote } from '../../billing/worst.ts'
+import { overridden, overrideOf, type Price, type Prices } from '../prices.ts'
+import { isMetered, routePrice } from '../views/route.ts'
+
+/** Access to the configured models, which this folder does not read. */
+export interface Models {
+  prices(host: Lent): Prices
+  /** Whether the requests of a route name one. */
+  called(route: Route): boolean
+  asked(route: Route, body: Json, request: Matched<Route>): string | undefined
+  /** The key in `models:` that answers to a name. */
+  find(name: string, host: Lent): string | undefined
+}
+
+/** A message that is printed to stderr instead of a price. */
+class Refused extends Error {
+  readonly exit: number
+  constructor(exit: number, sentence: string) {
+    super(sentence)
+    this.exit = exit
+  }
+}
+const USAGE = 'Usage: tollgate quote METHOD PATH --body FILE'
+
+export const quoteCommand = (models: Models): Command => ({
+  arguments: 'METHOD PATH',
+  summary: 'Shows the worst-case cost of a call, with the formula.',
+  example: 'tollgate quote POST /v1/chat/completions --body request.json',
+  options: { body: { type: 'string', value: 'FILE', summary: 'the file with the request' } },
+  async run({ values, positionals: [method = '', path = ''] }, host) {
+    try {
+      if (!path.startsWith('/'))
+        throw new Refused(EXIT.usage, `a path begins with "/": ${method} /${path}`)
+      const met = host.match(method.toUpperCase(), path)
+      return met.route ? costOn(met.route, met, values.body, models, host) : nowhere(met)
+    } catch (thrown) {
+      if (!(thrown instanceof Refused)) throw thrown
+      process.stderr.write(`${thrown.message}\n`)
+      return thrown.exit
+    }
+  },
+})
+
+interface Said {
+  readonly text: string
+  readonly json: object
+  readonly exit?: number
+}
+
+/** No route: the wording of `tollgate explain`, without a price. */
+const nowhere = ({ allowed }: Matched<Route>): Said => ({
+  text: `${allowed.length > 0 ? `405: the path has ${allowed.join(', ')}` : '404: no route'}\n`,
+  json: { route: null, allowed },
+  exit: EXIT.runTime,
+})
+
+const costOn = (
+  route: Route,
+  met: Matched<Route>,
+  file: unknown,
+  models: Models,
+  host: Lent,
+): Said => {
+  const prices = models.prices(host)
+  const { name: currency } = prices.currency
+  const said = { route: route.name, currency, lacking: [] }
+  const nothing = (why: string): Said => ({
+    text: `0 ${currency}: ${why}\n`,
+    json: { ...said, most: '0', formula: '0' },
+  })
+  if (!isMetered(route) || !models.called(route)) return nothing('the route calls no model')
+  const override = overrideOf(routePrice(route), prices.currency)
+  if (override?.rule.free) return nothing('the route is free')
+  const live = route.method === 'WS'
+  const { body, size } = live ? { body: null, size: 0 } : bodyIn(file)
+  const name = models.asked(route, body, met)
+  const entry = name === undefined ? undefined : models.find(name, host)
+  if (name === undefined || entry === undefined)
+    throw new Refused(EXIT.runTime, `no model answers to "${name ?? 'nothing'}"`)
+  const price = overridden(prices.of(entry), override)
+  if (!price) throw new Refused(EXIT.runTime, `the model ${name} has no price`)
+  if (price.rule.free) return nothing(`the model ${entry} is free`)
+  // The messages of a WebSocket are not known before: assume the whole context of the model.
+  const most = mostOf(price, body, live ? (price.context ?? 0) : size)
+  const lacks =
+    most.lacking.length > 0 ? `without a price or a bound: ${most.lacking.join(', ')}\n` : ''
+  return {
+    text: `${most.most} ${currency} at most: ${most.formula}\n${lacks}`,
+    json: { ...said, model: entry, ...most },
+    exit: lacks === '' ? EXIT.ok : EXIT.runTime,
+  }
+}
+
+const mostOf = (price: Price, body: Json, size: number) => {
+  const { bounds } = askedOf(body, size, price)
+  const { nanos, lines, unbounded, unpriced } = quote(price.rule, bounds, factsOf(body, Date.now()))
+  return {
+    most: printMoney(nanos),
+    formula: formula(lines),
+    lacking: [...unpriced, ...unbounded],
+  }
+}
+
+const bodyIn = (file: unknown): { readonly body: Json; readonly size: number } => {
+  if (typeof file !== 'string') throw new Refused(EXIT.usage, USAGE)
+  try {
+    const bytes = readFileSync(file)
+    return { body: JSON.parse(bytes.toString()) as Json, size: bytes.length }
+  } catch (thrown) {
+    const reason = thrown instanceof Error ? thrown.message : String(thrown)
+    throw new Refused(EXIT.usage, `cannot read ${file}: ${reason}`)
+  }
+}

@@ -1,0 +1,124 @@
+/** Crash settlement: charges the calls of a crashed process at their last checkpoint and the price of their hold. */
+import type { Database, Log, Row, Sql, Statement } from '../../engine/plugin.ts'
+import { price } from '../billing/price.ts'
+import { type Rule, thaw } from '../billing/rule.ts'
+import { type Attribute, counted, type Facts } from '../billing/usage.ts'
+import type { Meters, Usage } from '../slots.ts'
+import { isCode } from './faults.ts'
+import { nanosOf, settleCharge } from './statements.ts'
+import { writeSurely } from './surely.ts'
+import { walletsOf } from './wallet.ts'
+
+/** Rows a read. */
+const BATCH = 500
+const CHECKPOINTS: Sql = {
+  name: 'ledger: noted',
+  text: `SELECT request, account, key, rule, held, opened, noted, usage, attributes FROM charges
+    WHERE state = 'open' AND noted IS NOT NULL ORDER BY request LIMIT ${BATCH}`,
+}
+const CHECKPOINTS_OF: Sql = {
+  name: 'ledger: noted of one',
+  text: CHECKPOINTS.text.replace('noted IS NOT NULL', 'noted IS NOT NULL AND process = ?'),
+}
+
+const UPDATE_CHECKPOINT: Sql = {
+  name: 'ledger: note',
+  text: "UPDATE charges SET noted = ?, usage = ?, attributes = ? WHERE request = ? AND state = 'open'",
+}
+/** Stores the usage so far with the open charge. */
+export const checkpointCharge = (checkpoint: {
+  readonly request: string
+  /** Output tokens so far. */
+  readonly output: number
+  /** JSON: the other meters. */
+  readonly usage: string
+  /** JSON; null: the price depends on none. */
+  readonly attributes: string | null
+}): Statement => ({
+  sql: UPDATE_CHECKPOINT,
+  values: [checkpoint.output, checkpoint.usage, checkpoint.attributes, checkpoint.request],
+})
+
+/** The checkpoint of a usage. `streaming`: the output grows with the progress of the exchange, and a
+ *  crash before its first byte charges nothing; otherwise all of this usage has been delivered. */
+export const checkpointOf = (
+  request: string,
+  { meters: { output = 0, ...others } }: Usage,
+  { rule, facts }: { readonly rule: Rule; readonly facts: Facts },
+  streaming: boolean,
+): Statement => ({
+  ...checkpointCharge({
+    request,
+    output,
+    usage: JSON.stringify(others),
+    attributes: attributesOf(rule, facts),
+  }),
+  ...(streaming && { progress: 0 }),
+})
+
+/** The request attributes that the price depends on, as JSON; null: none. Others are not stored. */
+export const attributesOf = (rule: Rule, { attributes = {} }: Facts): string | null => {
+  const named = new Set(
+    rule.lines.flatMap(({ by, when }) => [
+      ...by,
+      ...when.flatMap(each => ('name' in each ? [each.name] : [])),
+    ]),
+  )
+  const used = Object.entries(attributes).filter(([name]) => named.has(name))
+  return used.length === 0 ? null : JSON.stringify(Object.fromEntries(used))
+}
+
+/** Charges the open calls that have a checkpoint and no live process, or those of one process. */
+export const settleCheckpoints = async (
+  database: Pick<Database, 'read' | 'write'>,
+  log: Log,
+  now: number,
+  process?: string,
+): Promise<void> => {
+  let rows: readonly Row[]
+  do {
+    rows =
+      process === undefined
+        ? await database.read(CHECKPOINTS, [])
+        : await database.read(CHECKPOINTS_OF, [process])
+    for (const row of rows) await settleOne(database, log, row, now)
+  } while (rows.length === BATCH)
+}
+const settleOne = async (
+  database: Pick<Database, 'write'>,
+  log: Log,
+  row: Row,
+  now: number,
+): Promise<void> => {
+  try {
+    await writeSurely(database, [settlementOf(row, now)])
+    log.info(
+      { request: row.request },
+      'a stream of a crashed process was charged at its last checkpoint',
+    )
+  } catch (thrown) {
+    // Its process is alive after all, or another process was faster.
+    if (!isCode(thrown, 'CHARGE_CLOSED')) throw thrown
+  }
+}
+
+const settlementOf = (row: Row, now: number) => {
+  const meters: Meters = { ...parseObject(row.usage), output: Number(row.noted) }
+  const attributes = parseObject(row.attributes) as Readonly<Record<string, Attribute>>
+  const rule = thaw(String(row.rule))
+  const { nanos, lines } = price(counted({ meters }), rule, { at: Number(row.opened), attributes })
+  const held = nanosOf(row.held)
+  const amount = nanos < held ? nanos : held
+  const key = row.key === null ? undefined : Number(row.key)
+  return settleCharge({
+    request: String(row.request),
+    amount,
+    uncollected: nanos - amount,
+    estimated: true,
+    usage: JSON.stringify(meters),
+    lines: JSON.stringify(lines),
+    closed: now,
+    wallets: walletsOf(Number(row.account), key),
+  })
+}
+const parseObject = (text: unknown): object => (typeof text === 'string' ? JSON.parse(text) : {})

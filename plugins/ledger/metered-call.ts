@@ -1,0 +1,289 @@
+/** The charge lifecycle of one call: holds money for it and closes the hold exactly once. */
+import type { Exchange, Fault, Outcome, Statement } from '../../engine/plugin.ts'
+import { USAGE, type Usage } from '../slots.ts'
+import {
+  type CallCharge,
+  type CallTerms,
+  capCharge,
+  countUncharged,
+  holdOf,
+  type LedgerContext,
+  priceUsage,
+  reportUncollected,
+  reportUnpriced,
+  settlementOf,
+} from './call-charge.ts'
+import { checkpointOf } from './crash-settlement.ts'
+import { extendHold, takeAvailable } from './extend-hold.ts'
+import { isCode } from './faults.ts'
+import { refundUndelivered } from './refund-undelivered.ts'
+import { singleRowCharge } from './single-row-charge.ts'
+import {
+  extendCharge,
+  type Hold,
+  holdAtLeast,
+  openCharge,
+  releaseCharge,
+  settleCharge,
+} from './statements.ts'
+
+/**
+ *   admitted ──hold()────────────────────▶ held      its row is queued for the store
+ *   admitted, held ──settle(usage)───────▶ closing   the charge is queued; without a row, as one row
+ *   admitted, held ──release()───────────▶ closing   nothing is charged
+ *   admitted, held ──exchange ends───────▶ closing   released; a WebSocket is charged for its usage
+ *   closing ──the store's result is known─▶ closed   the rest of the hold returns to the lease
+ */
+type State =
+  | { readonly at: 'admitted' | 'held' | 'closed' }
+  | {
+      readonly at: 'closing'
+      /** Whether the hold has a row of its own. */
+      readonly hasRow: boolean
+      /** Nanos. Undefined: released. */
+      readonly charged: bigint | undefined
+      /** Nanos that the call cost beyond that. */
+      readonly uncollected: bigint
+      /** Undefined: the store holds nothing of this call. */
+      readonly statements: readonly Statement[] | undefined
+    }
+type Closing = Extract<State, { at: 'closing' }>
+
+export class MeteredCall {
+  readonly #context: LedgerContext
+  readonly #exchange: Exchange
+  readonly #terms: CallTerms
+  /** The process name under which the money is held. */
+  readonly #process: string
+  #state: State = { at: 'admitted' }
+  /** Nanos. */
+  #held: bigint
+  #extension: 'none' | 'running' | 'refused' = 'none'
+  #isOverageCollected = false
+  /** The last usage that was priced: receipt, checkpoint and settlement price the same one. */
+  #priced: { readonly usage: Usage; readonly charge: CallCharge } | undefined
+  /** Nanos that the local balance already counts as charged: a receipt does so before the end. */
+  #recorded = 0n
+
+  /** The ledger has reserved `terms.held` before. */
+  constructor(context: LedgerContext, exchange: Exchange, terms: CallTerms, process: string) {
+    this.#context = context
+    this.#exchange = exchange
+    this.#terms = terms
+    this.#process = process
+    this.#held = terms.held
+    exchange.onEnd(outcome => this.#onEnd(outcome))
+  }
+  /** Queues the hold's row in the exchange's next group. Needed before bytes leave of a response
+   *  whose cost is not known yet. */
+  hold(): void {
+    if (this.#state.at !== 'admitted') return
+    this.#state = { at: 'held' }
+    this.#exchange.writes.add(openCharge(this.#row()))
+  }
+  /** Nanos that this usage costs. */
+  priceOf(usage: Usage): bigint {
+    return this.#chargeOf(usage).nanos
+  }
+  /** Nanos that are charged for this usage: at most what is held. */
+  dueFor(usage: Usage): bigint {
+    const nanos = this.priceOf(usage)
+    return nanos < this.#held ? nanos : this.#held
+  }
+  /** The account's balance after this charge, in nanos. Undefined: not known. */
+  balanceAfter(nanos: bigint): bigint | undefined {
+    if (!this.#isOpen) return undefined
+    const more = nanos - this.#recorded
+    this.#recorded = nanos
+    return this.#context.ledger.balanceAfter(this.#terms.payer, more, this.#process)
+  }
+  release(): undefined {
+    if (this.#isOpen) this.#closeUncharged()
+    return undefined
+  }
+  /** Takes what a usage costs beyond the hold. Undefined: it costs no more. What the account lacks
+   *  is recorded as uncollected when the call settles. */
+  collectOverage(usage: Usage): Promise<void> | undefined {
+    const overage = capCharge(this.priceOf(usage), this.#terms) - this.#held
+    if (overage <= 0n || this.#isOverageCollected || !this.#isOpen) return undefined
+    return this.#collect(overage)
+  }
+  async #collect(overage: bigint): Promise<void> {
+    const { payer } = this.#terms
+    const { ledger } = this.#context
+    this.#isOverageCollected = true
+    const more = await takeAvailable(ledger, payer, overage, this.#process)
+    if (!this.#isOpen) return ledger.give(payer, more, this.#process)
+    if (more > 0n) this.#extendBy(more)
+  }
+  /** Charges a usage. Returns a promise only where overage must be collected first. */
+  settle(usage: Usage): Promise<void> | undefined {
+    if (!this.#isOpen) return undefined
+    const charge = (): undefined => {
+      if (this.#isOpen) this.#closeCharged(usage)
+    }
+    return this.collectOverage(usage)?.then(charge) ?? charge()
+  }
+  /** Records how many output tokens were delivered, for the settlement after a crash. */
+  reportProgress(output: number): void {
+    if (this.#state.at === 'held') this.#exchange.writes.progress(output)
+  }
+  /** Records the usage so far, for the settlement after a crash. Extends the hold once the call
+   *  costs more than is held, and not before: money that one call may not need can pay for another. */
+  checkpoint(usage: Usage): void {
+    if (this.#state.at !== 'held') return
+    const nanos = this.#setCheckpoint(usage, true)
+    // A gauged usage is bounded by the request, and as much is held.
+    if (usage.gauged || nanos <= this.#held || this.#extension !== 'none') return
+    this.#extension = 'running'
+    void this.#extend(nanos).finally(() => {
+      if (this.#extension === 'running') this.#extension = 'none'
+    })
+  }
+  /** For a call that goes on after this usage: holds the initial amount again on top of the usage.
+   *  Returns a fault where the account lacks it; the usage is covered as far as possible. */
+  async preAuthorise(usage: Usage): Promise<Fault | undefined> {
+    if (!this.#isOpen || this.#priced?.usage === usage) return undefined
+    const { payer, held } = this.#terms
+    const { ledger, insufficient } = this.#context
+    const more = this.#setCheckpoint(usage, false) + held - this.#held
+    if (more <= 0n) return undefined
+    const shortage = await extendHold(ledger, payer, more, this.#process)
+    if (!this.#isOpen) return void (shortage ?? ledger.give(payer, more, this.#process))
+    if (shortage) {
+      const reason = await insufficient(shortage, payer, held)
+      await this.collectOverage(usage)
+      return reason
+    }
+    this.#extendBy(more)
+    this.#setCheckpoint(usage, false)
+    return this.#exchange.writes.commit().then(() => undefined)
+  }
+  get #isOpen(): boolean {
+    return this.#state.at === 'admitted' || this.#state.at === 'held'
+  }
+  /** Sets what the store charges if this process crashes. Returns the price of the usage. */
+  #setCheckpoint(usage: Usage, streaming: boolean): bigint {
+    const nanos = this.priceOf(usage)
+    const { id, writes } = this.#exchange
+    const checkpoint = checkpointOf(id, usage, this.#terms, streaming)
+    writes.will(holdAtLeast(id, this.dueFor(usage)), checkpoint)
+    return nanos
+  }
+  /** Holds the cost so far and half of the hold beyond that. Cuts the call where the account lacks it. */
+  async #extend(nanos: bigint): Promise<void> {
+    const { ledger, insufficient } = this.#context
+    const { payer } = this.#terms
+    const more = capCharge(nanos + this.#held / 2n + 1n, this.#terms) - this.#held
+    if (more <= 0n) return
+    const shortage = await extendHold(ledger, payer, more, this.#process)
+    if (shortage) this.#extension = 'refused'
+    if (!this.#isOpen) return void (shortage ?? ledger.give(payer, more, this.#process))
+    if (shortage) {
+      const reason = await insufficient(shortage, payer, nanos)
+      return this.#isOpen ? this.#exchange.cut(reason) : undefined
+    }
+    this.#extendBy(more)
+    await this.#exchange.writes.commit().catch(() => {}) // the response's own commit reports it
+  }
+  #extendBy(more: bigint): void {
+    this.#held += more
+    const { id, writes } = this.#exchange
+    if (this.#state.at === 'held') writes.add(extendCharge(id, more))
+  }
+  #closeCharged(usage: Usage): Closing {
+    const charged = this.dueFor(usage)
+    const charge = this.#chargeOf(usage)
+    const { id } = this.#exchange
+    const settlement = settlementOf(id, this.#terms.payer, usage, charge, charged)
+    const end =
+      this.#state.at === 'held'
+        ? [settleCharge(settlement)]
+        : singleRowCharge(this.#row(), settlement)
+    reportUnpriced(this.#context, id, this.#terms.model, charge.unpriced)
+    return this.#close(end, charged, charge.nanos - charged)
+  }
+  #closeUncharged(): Closing {
+    const hasRow = this.#state.at === 'held'
+    return this.#close(hasRow ? [releaseCharge(this.#exchange.id, Date.now())] : undefined)
+  }
+  #close(
+    statements: readonly Statement[] | undefined,
+    charged?: bigint,
+    uncollected = 0n,
+  ): Closing {
+    const hasRow = this.#state.at === 'held'
+    const closing: Closing = { at: 'closing', hasRow, charged, uncollected, statements }
+    this.#state = closing
+    this.#recordCharge(charged ?? 0n)
+    if (statements) this.#exchange.writes.add(...statements)
+    return closing
+  }
+  #recordCharge(amount: bigint): void {
+    const more = amount - this.#recorded
+    this.#context.ledger.recordCharge(this.#terms.payer, more, this.#process)
+    this.#recorded = amount
+  }
+  #chargeOf(usage: Usage): CallCharge {
+    if (this.#priced?.usage !== usage)
+      this.#priced = { usage, charge: priceUsage(usage, this.#terms) }
+    return this.#priced.charge
+  }
+  #row(): Hold {
+    return { ...holdOf(this.#exchange, this.#terms), process: this.#process, held: this.#held }
+  }
+  /** The exchange ended. Its writes may have failed, or nothing has closed this call yet. */
+  #onEnd({ end, attempts, fault: reason }: Outcome): void {
+    const { id, kind, slots, writes } = this.#exchange
+    const { ledger } = this.#context
+    // A WebSocket has no last byte that waits for the charge: it is charged here.
+    const usage = kind === 'websocket' && attempts > 0 ? slots.get(USAGE) : undefined
+    const state = this.#state
+    if (state.at === 'closed') return
+    const earlier = state.at === 'closing' ? state : undefined
+    const closing = earlier ?? (usage ? this.#closeCharged(usage) : this.#closeUncharged())
+    const { hasRow, charged, statements } = closing
+    const isInterrupted = end === 'hangup' || end === 'cut'
+    if (charged === undefined && attempts > 0 && isInterrupted) this.#countUncharged()
+    // The last byte was sent after the store had confirmed.
+    if (!statements || (end === 'complete' && kind === 'http')) return this.#finish(closing)
+    const list = hasRow ? [holdAtLeast(id, this.#held), ...statements] : statements
+    // A stage refused the call after it was charged: what the client did not get is free.
+    const isUndelivered = end === 'refused' && !reason?.paid
+    const refund = isUndelivered && charged !== undefined
+    const onWritten = (): void => (refund ? this.#refund(closing) : this.#finish(closing))
+    writes.commit().then(onWritten, thrown => {
+      if (isCode(thrown, 'SHARE_GONE')) {
+        ledger.onExpelled(this.#process)
+        if (!hasRow) this.#countUncharged()
+      }
+      // Refused because its charge could not be written: nothing was delivered, nothing is paid.
+      if (isUndelivered) return this.#refund(closing)
+      // If this process crashes before the write succeeds, the store closes the charge the same way.
+      writes.will(...list)
+      ledger.ensureClosed(id, list, () => {
+        writes.will()
+        this.#finish(closing)
+      })
+    })
+  }
+  #countUncharged(): void {
+    countUncharged(this.#context, this.#terms.model)
+  }
+  #finish({ charged = 0n, uncollected }: Closing): void {
+    reportUncollected(this.#context, this.#exchange.id, this.#terms.model, uncollected)
+    this.#returnRest(charged)
+  }
+  #refund({ charged = 0n }: Closing): void {
+    const { ledger } = this.#context
+    refundUndelivered(ledger, this.#exchange, this.#terms.payer, refunded => {
+      // A charge that was written was paid from the lease, and its refund went to the account.
+      if (!refunded) this.#recordCharge(0n)
+      this.#returnRest(refunded ? charged : 0n)
+    })
+  }
+  #returnRest(charged: bigint): void {
+    this.#state = { at: 'closed' }
+    this.#context.ledger.give(this.#terms.payer, this.#held - charged, this.#process)
+  }
+}

@@ -1,0 +1,102 @@
+/** Charges a response that is complete before its head leaves: its headers carry charge and balance. */
+import type { Bytes, Exchange, Fault, Filter, Out } from '../../engine/plugin.ts'
+import { printMoney } from '../billing/money.ts'
+import { isEventStream } from '../formats/sse.ts'
+import { USAGE } from '../slots.ts'
+import type { MeteredCall } from './metered-call.ts'
+import { endAfter, SettlementFilter } from './settlement-filter.ts'
+import type { UsageEstimator } from './usage-estimator.ts'
+
+/** Bytes of the largest plain response that is buffered, so that its headers can carry its charge. */
+const MAX_RECEIPT_BYTES = 1024 * 1024
+
+const isPlain = ({ reply, request }: Exchange): boolean =>
+  /\bjson\b/i.test(String(reply.headers['content-type'] ?? '')) && !request.path.includes(':stream')
+
+/** Charges the response as it passes: with receipt headers where it is complete, at its end otherwise. */
+export const meterResponse = async (
+  exchange: Exchange,
+  call: MeteredCall,
+  estimator: UsageEstimator,
+): Promise<void> => {
+  const isWhole = await isSentWhole(exchange)
+  if (!isWhole) holdBeforeHead(exchange, call, estimator)
+  const Filter = isWhole ? ReceiptFilter : SettlementFilter
+  exchange.reply.through(new Filter(exchange, call, estimator))
+}
+
+/** Whether the response is sent in one piece: its content-length is small, or its body ends within
+ *  the limit. The charge of a longer one, and of a stream, is looked up by the request id. */
+const isSentWhole = (exchange: Exchange): boolean | Promise<boolean> => {
+  if (!isPlain(exchange)) return false
+  const length = exchange.reply.headers['content-length']
+  return length === undefined ? peekWhole(exchange) : Number(length) <= MAX_RECEIPT_BYTES
+}
+const peekWhole = async ({ reply }: Exchange): Promise<boolean> => {
+  const first = await reply.peek(bytes => bytes.length > MAX_RECEIPT_BYTES)
+  if (first && first.length > MAX_RECEIPT_BYTES) return false
+  reply.body = first
+  // With a known length the head leaves together with the body.
+  reply.headers['content-length'] = String(first?.length ?? 0)
+  return true
+}
+/** The first bytes leave before the cost is known: the hold and a checkpoint are stored before. */
+const holdBeforeHead = (
+  { reply, slots }: Exchange,
+  call: MeteredCall,
+  estimator: UsageEstimator,
+): void => {
+  call.hold()
+  const usage = slots.get(USAGE)
+  if (usage?.gauged) call.checkpoint(usage)
+  else if (isEventStream(reply)) estimator.startCheckpoints()
+}
+/** Buffers a complete response until it is charged, then sends it in one piece. */
+class ReceiptFilter implements Filter {
+  readonly #exchange: Exchange
+  readonly #call: MeteredCall
+  readonly #estimator: UsageEstimator
+  #parts: Bytes[] = NO_PARTS
+  constructor(exchange: Exchange, call: MeteredCall, estimator: UsageEstimator) {
+    this.#exchange = exchange
+    this.#call = call
+    this.#estimator = estimator
+  }
+  write(chunk: Bytes): void {
+    if (this.#parts === NO_PARTS) this.#parts = []
+    this.#parts.push(chunk)
+    if (this.#parts.length >= MAX_PARTS) this.#parts = [Buffer.concat(this.#parts)]
+  }
+  end(tail: Bytes | undefined, out: Out): void {
+    const whole = this.#concat(tail)
+    if (this.#estimator.isFree) {
+      this.#call.release()
+      return out.end(whole)
+    }
+    const usage = this.#estimator.estimate(whole?.length ?? 0)
+    const charge = (): Promise<void> | undefined => {
+      this.#addReceiptHeaders(this.#call.dueFor(usage))
+      return this.#call.settle(usage)
+    }
+    // The headers carry what was charged, also where the account lacked some of the cost.
+    endAfter(this.#call.collectOverage(usage)?.then(charge) ?? charge(), whole, out)
+  }
+  fail(reason: Fault, out: Out): void {
+    this.#call.release()
+    out.fail(reason)
+  }
+  #concat(tail: Bytes | undefined): Bytes | undefined {
+    if (this.#parts === NO_PARTS) return tail
+    if (tail) this.#parts.push(tail)
+    return Buffer.concat(this.#parts)
+  }
+  #addReceiptHeaders(nanos: bigint): void {
+    const { headers } = this.#exchange.reply
+    const balance = this.#call.balanceAfter(nanos)
+    headers['x-tollgate-charge'] = printMoney(nanos)
+    if (balance !== undefined) headers['x-tollgate-balance'] = printMoney(balance)
+  }
+}
+const NO_PARTS: Bytes[] = []
+/** Pieces after which they are joined: each takes more memory than its bytes. */
+const MAX_PARTS = 256

@@ -1,0 +1,45 @@
+/** Refunds a call that was refused after it was charged, or whose charge may have been written. */
+import type { Exchange, Sql, Statement } from '../../engine/plugin.ts'
+import type { Ledger, Payer } from './ledger.ts'
+import { lockOf } from './statements.ts'
+import { walletsOf } from './wallet.ts'
+
+const RELEASE_OPEN: Sql = {
+  name: 'ledger: undo',
+  text: `UPDATE charges SET state = 'released', closed = ?
+    WHERE request = ? AND state = 'open'`,
+}
+/** The unique `request` column makes a repetition harmless. */
+const REFUND: Sql = {
+  name: 'ledger: refund what was not delivered',
+  text: `INSERT INTO credits (id, account, kind, amount, request, note, at)
+    SELECT (SELECT coalesce(max(id), 0) + 1 FROM credits), account, 'refund', amount, request, 'not delivered', CAST(? AS BIGINT)
+    FROM charges WHERE request = ? AND state = 'settled' AND amount > 0
+    ON CONFLICT (request) DO NOTHING RETURNING request`,
+}
+
+/** Releases an open charge and refunds a settled one; then the last statement returns a row. */
+export const refundStatements = (
+  request: string,
+  account: number,
+  key: number | undefined,
+  at: number,
+): readonly Statement[] => [
+  { sql: RELEASE_OPEN, values: [at, request] },
+  { sql: REFUND, values: [at, request], locks: walletsOf(account, key).map(lockOf) },
+]
+
+/** Retries until the store confirms, also after a crash. `onDone` receives whether a refund was made. */
+export const refundUndelivered = (
+  ledger: Pick<Ledger, 'ensureClosed'>,
+  { id, writes }: Pick<Exchange, 'id' | 'writes'>,
+  { account, key }: Payer,
+  onDone: (refunded: boolean) => void,
+): void => {
+  const list = refundStatements(id, account, key, Date.now())
+  writes.will(...list)
+  ledger.ensureClosed(id, list, ([, refunds = []]) => {
+    writes.will()
+    onDone(refunds.length > 0)
+  })
+}

@@ -1,0 +1,17 @@
+/** The ledger of this process, with the two jobs that one process of the installation runs for it. */
+import type { Host } from '../../engine/plugin.ts'
+import { reportAudit } from './audit.ts'
+import { settleCheckpoints } from './crash-settlement.ts'
+import { Ledger } from './ledger.ts'
+
+/** ms between two audits. */
+const AUDIT_INTERVAL = 3_600_000
+/** ms between two searches for streams whose process crashed. */
+const SETTLEMENT_INTERVAL = 5_000
+
+export const sharedLedger = (host: Host): Ledger => {
+  const { database, log, membership } = host
+  host.job('ledger notes', SETTLEMENT_INTERVAL, () => settleCheckpoints(database, log, Date.now()))
+  host.job('ledger audit', AUDIT_INTERVAL, () => reportAudit(host))
+  return host.share('ledger', '1', () => new Ledger(database, log, membership))
+}

@@ -1,0 +1,83 @@
+/** Holds and settles a call in one row: a response that is complete before its first byte leaves
+ *  needs no hold in the store. */
+import type { Sql, Statement } from '../../engine/plugin.ts'
+import { PROCESSES_TABLE, whileRegistered } from '../../engine/store/registered.ts'
+import { type Hold, lockOf, SERIAL_NOW, type Settlement } from './statements.ts'
+import { walletOf } from './wallet.ts'
+
+const COLUMNS = `request, account, key, route, model, version, rule, state, held, opened,
+     amount, uncollected, estimated, usage, lines, closed, key_held, serial, process`
+// No rule: the prices are in the lines, and this call is never priced again.
+const VALUES = `?, ?, ?, ?, ?, ?, '', 'settled', ?, ?, ?, ?, ?, ?, ?, ?, CAST(? AS BIGINT), ${SERIAL_NOW}`
+const INSERT_IF_REGISTERED = `INSERT INTO charges (${COLUMNS}) SELECT ${VALUES}, id FROM ${PROCESSES_TABLE} WHERE id = ?`
+/** A free call takes nothing from a share, so only the process table shows that the process is registered. */
+const INSERT_FREE_CHARGE = whileRegistered('ledger: at once for nothing', INSERT_IF_REGISTERED)
+/** Reaping a process deletes its shares: `REDUCE_SHARE` checks once a commit that one is left.
+ *  Where several connections write, the process row is locked as well. */
+const INSERT_CHARGE: Sql = {
+  name: 'ledger: at once',
+  text: `INSERT INTO charges (${COLUMNS}) VALUES (${VALUES}, ?)`,
+}
+
+/** The work of the settlement trigger, summed for all charges of one commit: see `Sql.sums`. */
+const REDUCE_SHARE: Sql = {
+  name: 'ledger: spent',
+  text: 'UPDATE shares SET amount = amount - ? WHERE process = ? AND wallet IN (?, ?)',
+  sums: [0],
+}
+const REDUCE_WALLETS: Sql = {
+  name: 'ledger: paid',
+  text: `UPDATE wallets SET balance = balance - ?, used = used + ?,
+     reserved = reserved - CAST(? AS BIGINT) * CASE WHEN id IN (?, ?) THEN 1 ELSE 0 END
+   WHERE id IN (?, ?)`,
+  sums: [0, 1, 2],
+}
+const VIOLATES = { 'charges.request': 'CHARGE_EXISTS', charges_pkey: 'CHARGE_EXISTS' }
+
+/** Rejects with CHARGE_EXISTS, or with SHARE_GONE when the process was expelled: what it had
+ *  reserved in memory is returned already. */
+export const singleRowCharge = (
+  hold: Hold,
+  settlement: Omit<Settlement, 'request'>,
+): readonly Statement[] => {
+  const { amount } = settlement
+  const account = walletOf.account(hold.account)
+  const key = hold.key === undefined ? account : walletOf.key(hold.key)
+  // The wallet of a key without a quota only counts usage.
+  const quotaWallet = hold.keyHeld ? key : account
+  return [
+    insertOf(hold, settlement),
+    {
+      sql: REDUCE_SHARE,
+      values: [amount, hold.process, account, quotaWallet],
+      ...(hold.held > 0n && { rows: 'some' as const, otherwise: 'SHARE_GONE' }),
+    },
+    { sql: REDUCE_WALLETS, values: [amount, amount, amount, account, quotaWallet, account, key] },
+  ]
+}
+const insertOf = (hold: Hold, settlement: Omit<Settlement, 'request'>): Statement => ({
+  sql: hold.held > 0n ? INSERT_CHARGE : INSERT_FREE_CHARGE,
+  values: [
+    hold.request,
+    hold.account,
+    hold.key ?? null,
+    hold.route,
+    hold.model,
+    hold.version,
+    hold.held,
+    hold.opened,
+    settlement.amount,
+    settlement.uncollected,
+    settlement.estimated ? 1 : 0,
+    settlement.usage,
+    settlement.lines,
+    settlement.closed,
+    hold.keyHeld ? 1 : 0,
+    hold.process,
+  ],
+  rows: 1,
+  otherwise: 'SHARE_GONE',
+  violates: VIOLATES,
+  locks: settlement.wallets.map(lockOf),
+  once: true,
+})

@@ -1,0 +1,118 @@
+/** Estimates the usage of a response: for crash checkpoints while it streams, and at its end where
+ *  the upstream reports no counts. */
+import type { Bytes, Exchange, Json } from '../../engine/plugin.ts'
+import { BYTES_PER_TOKEN, promptTokens } from '../formats/prompt-tokens.ts'
+import { USAGE, type Usage, WRITTEN, type Written } from '../slots.ts'
+
+/** ms between two checkpoints of a stream. */
+const CHECKPOINT_INTERVAL = 250
+const LINE_END = 0x0a
+
+interface CheckpointTarget {
+  reportProgress(output: number): void
+  checkpoint(usage: Usage): void
+}
+/** The prompt's tokens are estimated from this. */
+interface PromptSize {
+  readonly body: Json
+  /** Bytes, without those of files. */
+  readonly size: number
+}
+export class UsageEstimator {
+  /** Whether the response is an event stream. */
+  isStream = false
+  readonly #exchange: Exchange
+  readonly #prompt: PromptSize
+  readonly #call: CheckpointTarget
+  #input: number | undefined
+  #hasOutput = false
+  /** Where no format reads the response: bytes of a plain body, blank lines of a stream. */
+  #units = 0
+  #checkpointedAt = 0
+  #lastByte = 0
+
+  constructor(exchange: Exchange, prompt: PromptSize, call: CheckpointTarget) {
+    this.#exchange = exchange
+    this.#prompt = prompt
+    this.#call = call
+  }
+  /** The usage that the upstream reported so far. */
+  get #usage(): Usage | undefined {
+    return this.#exchange.slots.get(USAGE)
+  }
+  /** Output tokens so far, where a format reads the response. */
+  get #writtenTokens(): Written | undefined {
+    return this.#exchange.slots.get(WRITTEN)
+  }
+  /** For a request that asks for a stream: stores a checkpoint before the first byte. */
+  startCheckpoints(): void {
+    if (this.#checkpointedAt > 0) return
+    this.#checkpointedAt = performance.now()
+    this.#call.checkpoint(this.#countUsage(0, 0))
+  }
+  observe(chunk: Bytes): void {
+    const first = !this.#hasOutput
+    this.#hasOutput ||= chunk.length > 0
+    const written = this.#writtenTokens
+    if (!written) this.#count(chunk)
+    if (this.isFree) return
+    if (!this.isStream) {
+      // The client has received bytes: from now on a crash charges the known usage.
+      if (first) this.#call.reportProgress(0)
+      return
+    }
+    this.#call.reportProgress(written?.tokens ?? this.#units)
+    const now = performance.now()
+    if (now - this.#checkpointedAt < CHECKPOINT_INTERVAL) return
+    this.#checkpointedAt = now
+    const used = this.#usage
+    this.#call.checkpoint(used?.gauged ? used : this.#countUsage())
+  }
+  /** The last bytes of the response. In a stream they are its terminator, or its error message. */
+  observeTail(tail: Bytes): void {
+    this.#hasOutput ||= tail.length > 0
+    if (!this.isStream) this.#count(tail)
+  }
+  get hasOutput(): boolean {
+    return this.#hasOutput
+  }
+  /** Whether the call is free: no upstream was called and no usage is known. */
+  get isFree(): boolean {
+    return this.#exchange.attempts === 0 && !this.#usage
+  }
+  /** The upstream's own counts; where the stream was cut before they were complete, at least what
+   *  was delivered. */
+  finalUsage(): Usage {
+    return this.estimate(0)
+  }
+  /** The same for a response of which this many more bytes follow. */
+  estimate(more: number): Usage {
+    const usage = this.#usage
+    if (usage && (!usage.estimated || usage.gauged)) return usage
+    const { meters } = this.#countUsage(more)
+    const { input = meters.input, output = 0 } = usage?.meters ?? {}
+    return {
+      meters: { ...usage?.meters, input, output: Math.max(output, meters.output) },
+      estimated: true,
+    }
+  }
+  #countUsage(more = 0, passed = this.#units + more) {
+    const bytes = this.isStream ? passed : Math.ceil(passed / BYTES_PER_TOKEN)
+    const output = this.#writtenTokens?.tokens ?? bytes
+    this.#input ??= promptTokens(this.#prompt.body, this.#prompt.size)
+    return { meters: { input: this.#input, output }, estimated: true } satisfies Usage
+  }
+  #count(chunk: Bytes): void {
+    if (this.isStream) this.#countEvents(chunk)
+    else this.#units += chunk.length
+  }
+  /** Counts blank lines across chunks: upstreams send about one token an event. */
+  #countEvents(chunk: Bytes): void {
+    for (let at = chunk.indexOf(LINE_END); at >= 0; at = chunk.indexOf(LINE_END, at + 1)) {
+      const before = at === 0 ? this.#lastByte : chunk[at - 1]
+      const carriage = before === 0x0d && (at === 1 ? this.#lastByte : chunk[at - 2]) === LINE_END
+      if (before === LINE_END || carriage) this.#units++
+    }
+    this.#lastByte = chunk[chunk.length - 1] ?? this.#lastByte
+  }
+}

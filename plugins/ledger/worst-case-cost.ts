@@ -1,0 +1,42 @@
+/** Caches the worst-case cost of calls: prices by tokens alone are computed for few distinct sizes. */
+import type { RequestBounds } from '../billing/asked.ts'
+import { isMeter, SUMS } from '../billing/meters.ts'
+import type { Rule } from '../billing/rule.ts'
+import type { Facts } from '../billing/usage.ts'
+import { type WorstCase, worst } from '../billing/worst.ts'
+
+/** Prompt sizes are rounded up to a multiple of this many tokens, so that the cache hits. */
+const PROMPT_STEP = 256
+const MAX_ENTRIES = 1_000
+
+export class WorstCaseCosts {
+  readonly #rule: Rule
+  /** Undefined: the price depends on more than tokens. A Map, which takes no memory while empty:
+   *  there is one for each of ten thousand models. */
+  readonly #cache: Map<string, WorstCase> | undefined
+
+  constructor(rule: Rule) {
+    this.#rule = rule
+    this.#cache = isTokenPriced(rule) ? new Map() : undefined
+  }
+  of({ bounds, isWithoutTools }: RequestBounds, facts: Facts): WorstCase {
+    const { prompt = 0, completion = 0 } = bounds
+    if (!this.#cache || !isWithoutTools) return worst(this.#rule, bounds, facts)
+    const steps = Math.ceil(prompt / PROMPT_STEP)
+    const key = `${steps} ${completion}`
+    const found = this.#cache.get(key)
+    if (found) return found
+    const made = worst(this.#rule, { ...bounds, prompt: steps * PROMPT_STEP }, facts)
+    if (this.#cache.size >= MAX_ENTRIES) this.#cache.clear()
+    this.#cache.set(key, made)
+    return made
+  }
+}
+
+const TOKEN_METERS: ReadonlySet<string> = new Set(
+  [...Object.values(SUMS).flat(), 'calls'].filter(isMeter),
+)
+const isTokenPriced = ({ lines }: Rule): boolean =>
+  lines.every(
+    ({ meter, when, by }) => TOKEN_METERS.has(meter) && when.length === 0 && by.length === 0,
+  )

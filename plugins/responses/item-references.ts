@@ -1,0 +1,64 @@
+/** Resolves item references of a request from its account's stored items. Unknown references are
+ *  refused, because an upstream would resolve them among the items of other customers. */
+import type { Database, Json, Row } from '../../engine/plugin.ts'
+import { type Fields, wordIn } from '../formats/fields.ts'
+import { itemsOf, type Kept, referenceOf, saidIn } from '../formats/openai-responses/history.ts'
+import { TURN } from './conversation-statements.ts'
+import { fault } from './faults.ts'
+import { listItems } from './listing.ts'
+import { inputOf, MAX_BYTES, MAX_RESPONSES, responseOf } from './response-store.ts'
+import { FIND, FIND_ITEM } from './statements.ts'
+import { isId } from './storage-options.ts'
+
+/** The input with all references resolved; undefined if it has none. `context`: the history before
+ *  it. */
+export const resolveReferences = async (
+  database: Pick<Database, 'read'>,
+  account: number | undefined,
+  input: Json | undefined,
+  context: readonly Kept[],
+): Promise<readonly Fields[] | undefined> => {
+  const items = itemsOf(input)
+  if (items.every(item => referenceOf(item) === undefined)) return undefined
+  const historyIds = new Set(saidIn(context).map(item => wordIn(item, 'id')))
+  const resolved = new Map<string, Fields>()
+  const result: Fields[] = []
+  let size = 0
+  for (const item of items) {
+    const id = referenceOf(item)
+    // The history contains the item already.
+    if (id !== undefined && historyIds.has(id)) continue
+    const target =
+      id === undefined ? item : (resolved.get(id) ?? (await findItem(database, account, id)))
+    if (!target) throw fault('ITEM_MISSING', [id])
+    if (id !== undefined) resolved.set(id, target)
+    // A request may refer to one item many times.
+    size += JSON.stringify(target).length
+    if (size > MAX_BYTES || resolved.size > MAX_RESPONSES)
+      throw fault('CONTEXT_TOO_LONG', [MAX_BYTES, MAX_RESPONSES], { param: 'input' })
+    result.push(target)
+  }
+  return result
+}
+
+/** Ids that listings give items without an id: prefix, response or turn id, and index. */
+const GENERATED_ID = /^[a-z]+_(.+)_\d+$/
+
+const findItem = async (
+  database: Pick<Database, 'read'>,
+  account: number | undefined,
+  id: string,
+): Promise<Fields | undefined> => {
+  if (account === undefined || !isId(id)) return undefined
+  const byId = (items: readonly Fields[]) => items.find(item => item.id === id)
+  const now = Date.now()
+  const [row] = await database.read(FIND_ITEM, [account, id, now])
+  if (row) return byId(itemsOf(responseOf(row).output))
+  const [, owner] = GENERATED_ID.exec(id) ?? []
+  if (owner === undefined) return undefined
+  const [response] = await database.read(FIND, [account, owner, now])
+  if (response) return byId(listItems(inputOf(response), owner))
+  const [turn] = await database.read(TURN, [account, owner, now])
+  return turn && byId(listItems(valuesIn(turn), owner))
+}
+const valuesIn = ({ items }: Row): readonly Json[] => JSON.parse(String(items)) as Json[]

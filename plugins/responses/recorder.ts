@@ -1,0 +1,82 @@
+/** Recorders: filters that read the complete response from the bytes of an answer, before its last
+ *  byte is sent. */
+import type { Bytes, Fault, Filter, Out } from '../../engine/plugin.ts'
+import { type Fields, isFields, parsed } from '../formats/fields.ts'
+import { eventsIn, Splitter } from '../formats/sse.ts'
+
+/** Called once with the response, if it is complete. */
+type OnResponse = (response: Fields) => void
+
+/** Records a plain answer up to a size. */
+export class AnswerRecorder implements Filter {
+  readonly #onResponse: OnResponse
+  readonly #largest: number
+  #chunks: Bytes[] = []
+  #size = 0
+  constructor(largest: number, onResponse: OnResponse) {
+    this.#largest = largest
+    this.#onResponse = onResponse
+  }
+  write(chunk: Bytes, out: Out): void {
+    this.#record(chunk)
+    out.write(chunk)
+  }
+  end(tail: Bytes | undefined, out: Out): void {
+    if (tail) this.#record(tail)
+    const body =
+      this.#size > this.#largest ? undefined : parsed(Buffer.concat(this.#chunks).toString())
+    if (isFields(body) && body.object === 'response') this.#onResponse(body)
+    out.end(tail)
+  }
+  fail(reason: Fault, out: Out): void {
+    out.fail(reason)
+  }
+  #record(bytes: Bytes): void {
+    this.#size += bytes.length
+    if (this.#size <= this.#largest) this.#chunks.push(bytes)
+    else this.#chunks = []
+  }
+}
+
+const FINAL_EVENTS: ReadonlySet<string> = new Set([
+  'response.completed',
+  'response.incomplete',
+  'response.failed',
+])
+/** Bytes that only events with a complete response contain. */
+const RESPONSE_MEMBER = Buffer.from('"response":')
+
+/** Records the response in the event that ends a stream. Does not parse other events. */
+export class StreamRecorder implements Filter {
+  readonly #onResponse: OnResponse
+  readonly #splitter = new Splitter()
+  #response: Fields | undefined
+  constructor(onResponse: OnResponse) {
+    this.#onResponse = onResponse
+  }
+  write(chunk: Bytes, out: Out): void {
+    this.#read(this.#splitter.push(chunk))
+    out.write(chunk)
+  }
+  end(tail: Bytes | undefined, out: Out): void {
+    if (tail) this.#read(this.#splitter.push(tail))
+    this.#read(this.#splitter.take())
+    if (this.#response) this.#onResponse(this.#response)
+    out.end(tail)
+  }
+  fail(reason: Fault, out: Out): void {
+    out.fail(reason)
+  }
+  #read(whole: Bytes | undefined): void {
+    if (
+      !whole ||
+      !Buffer.from(whole.buffer, whole.byteOffset, whole.length).includes(RESPONSE_MEMBER)
+    )
+      return
+    for (const { data } of eventsIn(whole)) {
+      const event = data === undefined ? undefined : parsed(data)
+      if (!isFields(event) || !FINAL_EVENTS.has(String(event.type))) continue
+      if (isFields(event.response)) this.#response = event.response
+    }
+  }
+}

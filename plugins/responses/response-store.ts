@@ -1,0 +1,129 @@
+/** Response store: finds the stored responses and conversations of an account, and the history that
+ *  a request continues. Rows of other accounts are treated as missing. */
+import type { Database, Json, Row } from '../../engine/plugin.ts'
+import { type Fields, isFields } from '../formats/fields.ts'
+import { itemsOf, type Kept } from '../formats/openai-responses/history.ts'
+import { writeSurely } from '../ledger/surely.ts'
+import {
+  deleteExpiredConversations,
+  FIND as FIND_CONVERSATION,
+  TURNS,
+} from './conversation-statements.ts'
+import { fault } from './faults.ts'
+import { deleteExpiredResponses, FIND, HISTORY } from './statements.ts'
+import { isId, type StorageOptions } from './storage-options.ts'
+
+type Store = Pick<Database, 'read' | 'write'>
+
+/** Limits of a history: responses, and bytes. */
+export const MAX_RESPONSES = 1_000
+export const MAX_BYTES = 32 * 2 ** 20
+/** Rows in one transaction of a cleanup. */
+const PAGE = 500
+
+export const findResponse = async (
+  database: Store,
+  account: number | undefined,
+  id: string,
+): Promise<Row> => {
+  const [row] =
+    account !== undefined && isId(id) ? await database.read(FIND, [account, id, Date.now()]) : []
+  if (!row) throw fault('RESPONSE_UNKNOWN', [id])
+  return row
+}
+export const findConversation = async (
+  database: Store,
+  account: number | undefined,
+  id: string,
+): Promise<Row | undefined> => {
+  if (account === undefined || !isId(id)) return undefined
+  const [row] = await database.read(FIND_CONVERSATION, [account, id, Date.now()])
+  return row
+}
+
+/** The response with its current status: an unfinished one whose process was reaped has failed. */
+export const responseOf = (row: Row): Fields => {
+  const response = parseColumn(row.response)
+  const fields = isFields(response) ? response : {}
+  const { status, process } = row
+  if (status === 'in_progress' && process === null) return { ...fields, ...FAILED }
+  return { ...fields, status: String(status) }
+}
+/** The error of a response whose gateway process ended. */
+export const STOPPED_ERROR = {
+  code: 'server_error',
+  message: 'The gateway stopped before it finished this response.',
+} as const
+const FAILED = { status: 'failed', error: STOPPED_ERROR } as const
+export const inputOf = (row: Row): readonly Fields[] => itemsOf(parseColumn(row.input))
+
+/** The history that a request continues. */
+export const readHistory = async (
+  database: Store,
+  account: number | undefined,
+  { previous, conversation }: StorageOptions,
+): Promise<readonly Kept[]> => {
+  if (conversation === undefined) return readChain(database, account, previous ?? '')
+  if (!(await findConversation(database, account, conversation)))
+    throw fault('CONVERSATION_MISSING', [conversation])
+  return checkSize(await readTurns(database, Number(account), conversation))
+}
+const readChain = async (
+  database: Store,
+  account: number | undefined,
+  previous: string,
+): Promise<readonly Kept[]> => {
+  if (account === undefined || !isId(previous)) throw fault('PREVIOUS_UNKNOWN', [previous])
+  const now = Date.now()
+  const values = [account, previous, now, account, now, MAX_RESPONSES]
+  const rows = await database.read(HISTORY, values)
+  const [first] = rows
+  if (!first) throw fault('PREVIOUS_UNKNOWN', [previous])
+  if (rows.length === MAX_RESPONSES) throw fault('CONTEXT_TOO_LONG', [MAX_BYTES, MAX_RESPONSES])
+  // Part of the history was deleted: the request cannot be answered without it.
+  if (first.previous !== null) throw fault('PREVIOUS_UNKNOWN', [first.previous])
+  const running = rows.find(row => responseOf(row).status === 'in_progress' && row.process !== null)
+  if (running) throw fault('PREVIOUS_UNFINISHED', [running.id])
+  const before =
+    first.conversation === null
+      ? []
+      : await readTurns(database, account, String(first.conversation), Number(first.created))
+  return checkSize([...before, ...rows.map(exchangeOf)])
+}
+const exchangeOf = (row: Row): Kept => ({
+  input: parseColumn(row.input),
+  output: itemsOf(responseOf(row).output),
+})
+/** `until`: ms, exclusive. */
+export const readTurns = async (
+  database: Store,
+  account: number,
+  conversation: string,
+  until = Number.MAX_SAFE_INTEGER,
+): Promise<readonly Kept[]> => {
+  const rows = await readTurnRows(database, account, conversation, until)
+  return rows.map(({ items }) => ({ input: parseColumn(items), output: [] }))
+}
+export const readTurnRows = (
+  database: Store,
+  account: number,
+  conversation: string,
+  until = Number.MAX_SAFE_INTEGER,
+): Promise<readonly Row[]> => database.read(TURNS, [account, conversation, until])
+const checkSize = (all: readonly Kept[]): readonly Kept[] => {
+  if (JSON.stringify(all).length > MAX_BYTES)
+    throw fault('CONTEXT_TOO_LONG', [MAX_BYTES, MAX_RESPONSES])
+  return all
+}
+const parseColumn = (text: Row[string] | undefined): Json =>
+  JSON.parse(String(text ?? 'null')) as Json
+
+/** Deletes expired rows, page by page. */
+export const deleteExpired = async (database: Store, signal: AbortSignal): Promise<void> => {
+  const now = Date.now()
+  for (const page of [[deleteExpiredResponses(now, PAGE)], deleteExpiredConversations(now, PAGE)])
+    for (let hasMore = true; hasMore && !signal.aborted; ) {
+      const results = await writeSurely(database, [...page])
+      hasMore = results.at(-1)?.length === PAGE
+    }
+}

@@ -1,0 +1,92 @@
+/** Storage options of a request, and the statements that store its response. Pure. */
+import type { Json, Slot, Statement } from '../../engine/plugin.ts'
+import { type Fields, isFields, wordIn } from '../formats/fields.ts'
+import { itemsOf } from '../formats/openai-responses/history.ts'
+import { addTurn } from './conversation-statements.ts'
+import { fault } from './faults.ts'
+import { finishResponse, indexItems, saveResponse } from './statements.ts'
+
+/** Lifetime, ms, and size limit of one response, bytes. */
+export interface StorageLimits {
+  readonly lifetime: number
+  readonly largest: number
+}
+
+/** The storage options that a client sent. */
+export interface StorageOptions {
+  readonly store: boolean
+  readonly background: boolean
+  readonly previous?: string
+  readonly conversation?: string
+}
+export const readStorageOptions = (body: Fields): StorageOptions => {
+  const previous = wordIn(body, 'previous_response_id')
+  const { conversation: value } = body
+  const conversation = isFields(value) ? wordIn(value, 'id') : wordIn(body, 'conversation')
+  const store = body.store !== false
+  const background = body.background === true
+  if (previous !== undefined && conversation !== undefined) throw fault('CONTEXT_TWICE')
+  if (background && !store) throw fault('BACKGROUND_UNSTORED')
+  if (background && body.stream === true) throw fault('BACKGROUND_STREAM')
+  return {
+    store,
+    background,
+    ...(previous !== undefined && { previous }),
+    ...(conversation !== undefined && { conversation }),
+  }
+}
+
+/** What storing the response of a request needs. JSON, since it is passed to the background call.
+ *  */
+export interface StorageRequest {
+  readonly account: number
+  /** ms. */
+  readonly created: number
+  /** JSON, as the client sent it. */
+  readonly input: string
+  readonly previous?: string
+  readonly conversation?: string
+  /** Of a background response: its id, and the request members that its response repeats. */
+  readonly background?: { readonly id: string; readonly echo: Fields }
+}
+export const STORAGE: Slot<StorageRequest> = { name: 'responses', keep: true }
+
+/** Ids come from the gateway or an upstream; the store accepts only these characters. */
+const ID = /^[\w.:-]{1,256}$/
+export const isId = (id: string): boolean => ID.test(id)
+
+/** The statements that store a response; none for an invalid id or a response above the size limit.
+ *  */
+export const storeStatements = (
+  keeping: StorageRequest,
+  answer: Fields,
+  { lifetime, largest }: StorageLimits,
+): readonly Statement[] => {
+  const { account, created, input, previous, conversation, background: made } = keeping
+  // The upstream was asked not to store the response and reports that; the gateway stores it.
+  const stored: Fields = { ...answer, store: true, ...(made && { ...made.echo, id: made.id }) }
+  const [id, status] = [wordIn(stored, 'id') ?? '', wordIn(stored, 'status') ?? 'completed']
+  const response = JSON.stringify(stored)
+  if (!isId(id) || input.length + response.length > largest) return []
+  const expires = created + lifetime
+  const row = { account, id, created, expires, previous, conversation, status, input, response }
+  return [
+    made ? finishResponse(account, id, status, response) : saveResponse(row),
+    ...itemStatements(account, id, stored),
+    ...(conversation === undefined
+      ? []
+      : addTurn(
+          { account, id: conversation, expires: Date.now() + lifetime },
+          { id, created, items: JSON.stringify(turnItems(input, stored.output)) },
+        )),
+  ]
+}
+const itemStatements = (account: number, id: string, { output }: Fields): readonly Statement[] => {
+  const names = itemsOf(output).flatMap(item => wordIn(item, 'id') ?? [])
+  const ids = [...new Set(names.filter(isId))]
+  return ids.length > 0 ? [indexItems(account, id, ids)] : []
+}
+const turnItems = (input: string, output: Json | undefined): readonly Fields[] => [
+  ...itemsOf(JSON.parse(input) as Json),
+  ...itemsOf(output),
+]

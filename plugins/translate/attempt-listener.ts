@@ -1,0 +1,86 @@
+/** Reports the translation of one attempt's response to the rest of the gateway: usage, faults,
+ *  thoughts. */
+import type { Attempt, Bytes, Fault, Log } from '../../engine/plugin.ts'
+import { fault } from '../conversion/faults.ts'
+import { isKeyStatus, keyFault, upstreamFault } from '../conversion/upstream-error.ts'
+import { bodyOf } from '../dialects/index.ts'
+import type { Answer, Part } from '../formats/answer.ts'
+import { partsOf } from '../formats/collect.ts'
+import type { Fields } from '../formats/fields.ts'
+import type { Format, Tally, TargetFormat } from '../formats/format.ts'
+import type { SseEvent } from '../formats/sse.ts'
+import { BROKEN, type Meters, USAGE } from '../slots.ts'
+import { AnswerUsage } from './answer-usage.ts'
+import type { ThoughtRecorder } from './thought-cache.ts'
+import type { TranslationListener } from './translated-response.ts'
+
+export class AttemptListener implements TranslationListener {
+  readonly #dialect: Format['dialect']
+  readonly #target: TargetFormat
+  readonly #log: Log
+  readonly #attempt: Attempt
+  readonly #thoughts: ThoughtRecorder | undefined
+  readonly #hostedUsage: Tally | undefined
+  /** Absent where the target's format has no text to estimate usage from. */
+  readonly #usage: AnswerUsage | undefined
+
+  constructor(
+    client: Format,
+    target: TargetFormat,
+    log: Log,
+    attempt: Attempt,
+    listener: ThoughtRecorder | undefined,
+    tally: Tally | undefined,
+    streamed: boolean,
+  ) {
+    this.#dialect = client.dialect
+    this.#target = target
+    this.#log = log
+    this.#attempt = attempt
+    this.#thoughts = listener
+    this.#hostedUsage = tally
+    const { usage: facts } = target
+    if (facts?.text) this.#usage = new AnswerUsage(attempt, { facts, streamed }, tally, log)
+  }
+  onBytes(bytes: Bytes, event?: Fields): void {
+    const counts = event !== undefined && this.#usage?.addEvent(event) === true
+    this.#usage?.addBytes(bytes, counts)
+  }
+  onBody(answer: Fields): void {
+    this.#usage?.addAnswer(answer)
+  }
+  onPart(part: Part): void {
+    this.#thoughts?.add(part)
+  }
+  onAnswer(answer: Answer): void {
+    if (this.#thoughts) for (const part of partsOf(answer)) this.#thoughts.add(part)
+  }
+  onUsage(meters: Meters | undefined, whole: boolean): void {
+    if (this.#usage) return this.#usage.finish(whole)
+    const estimated = !whole || meters === undefined
+    const all = { ...meters, ...this.#hostedUsage?.meters }
+    this.#attempt.exchange.slots.set(USAGE, { meters: all, estimated })
+  }
+  bodyOf(reason: Fault): Fields {
+    return bodyOf(this.#dialect, reason, this.#attempt.exchange.id)
+  }
+  errorIn(event: SseEvent): Fault | undefined {
+    const error = this.#target.stream.error(event)
+    if (!error) return undefined
+    if (isKeyStatus(error.status))
+      return keyFault(this.#log, this.#attempt, error.status, JSON.stringify(error.body))
+    return upstreamFault(this.#target.codec, error.status, error.body)
+  }
+  onBroken(reason: Fault): void {
+    const { exchange, target } = this.#attempt
+    const { upstream } = target
+    this.#log.warn(
+      { id: exchange.id, upstream, code: reason.code },
+      'response stream ended in an error',
+    )
+    exchange.slots.set(BROKEN, true)
+  }
+  onLinger(): void {
+    this.#attempt.exchange.cut(fault('UPSTREAM_LINGERS'))
+  }
+}

@@ -1,0 +1,57 @@
+/** Splits one request into several upstream requests, where a target returns fewer results per
+ *  request than the client asked for. All succeed and become one answer, or none does. */
+import type { Attempt, Headers, Reply } from '../../engine/plugin.ts'
+import { fault } from '../conversion/faults.ts'
+import type { Send } from '../conversion/media-fetch.ts'
+import { discardBody } from '../conversion/upstream-error.ts'
+import type { Drawing, Sent } from '../formats/codec.ts'
+import { isFields, parsed } from '../formats/fields.ts'
+
+/** Ten images of the largest size in base64. */
+const BODY_LIMIT = 256 * 1024 * 1024
+export const JSON_TYPE: Headers = { 'content-type': 'application/json' }
+
+export const encodeBody = ({ body }: Sent): Uint8Array =>
+  body instanceof Uint8Array ? body : Buffer.from(JSON.stringify(body))
+
+/** Sends the remaining requests after the first succeeded, so that a refusal costs one request.
+ *  Returns all replies, or the first refusal. */
+export const sendFollowUps = async (
+  { exchange, target, reply }: Attempt,
+  requests: readonly Sent[],
+  headers: Headers | undefined,
+  host: Send,
+): Promise<{ readonly replies: readonly Reply[]; readonly refused?: Reply }> => {
+  const results = await Promise.allSettled(
+    requests.map(sent =>
+      host.send(target.upstream, {
+        method: 'POST',
+        path: sent.path,
+        body: encodeBody(sent),
+        signal: exchange.signal,
+        headers: { ...JSON_TYPE, ...headers, ...sent.headers },
+      }),
+    ),
+  )
+  const replies = results.flatMap(each => (each.status === 'fulfilled' ? [each.value] : []))
+  const failed = results.find(each => each.status === 'rejected')
+  const refused = replies.find(({ status }) => status >= 300)
+  if (!failed && !refused) return { replies: [reply, ...replies] }
+  await Promise.all([reply, ...replies].filter(each => each !== refused).map(discardBody))
+  if (!refused) throw failed?.reason
+  return { replies: [], refused }
+}
+
+/** Joins the answers into one reply. `format`: the format that they must have. */
+export const joinReplies = async (
+  attempt: Attempt,
+  replies: readonly Reply[],
+  join: Drawing['join'],
+  format: string,
+): Promise<Reply> => {
+  const bodies = await Promise.all(
+    replies.map(async each => parsed(Buffer.from(await each.bytes(BODY_LIMIT)).toString())),
+  )
+  if (!bodies.every(isFields)) throw fault('UPSTREAM_UNREADABLE', [format])
+  return attempt.answer(200, join(bodies), { ...attempt.reply.headers, ...JSON_TYPE })
+}

@@ -1,0 +1,150 @@
+/** Streams a file from its URL to an upstream's upload endpoint; buffers only a few chunks,
+ *  whatever the size. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { errors } from '../../engine/errors.ts'
+import type { Bytes, Exchange, Headers, Log, Outgoing, Reply } from '../../engine/plugin.ts'
+import type { Send } from '../conversion/media-fetch.ts'
+import { discardBody, ERROR_LIMIT, isKeyStatus } from '../conversion/upstream-error.ts'
+import type { TargetCodec } from '../formats/codec.ts'
+import type { Source } from '../formats/content.ts'
+import { type Fields, isFields, parsed } from '../formats/fields.ts'
+import type { Upload, Uploaded } from '../formats/upload.ts'
+import { JSON_TYPE } from './follow-ups.ts'
+
+const fault = errors({
+  MEDIA_BROKEN: [400, "'%s': the download broke off, or its length differs from content-length."],
+  UPLOAD_REFUSED: [400, "'%s': the upstream does not take this file: %s"],
+  UPLOAD_FAILED: [502, 'The upstream did not take a file that this request names.'],
+  UPLOAD_SLOW: [504, 'The upstream did not make a file ready within %d s.'],
+})
+
+/** s until a file must be ready, and ms between two polls of its state: doubled each time. */
+const READY_TIMEOUT_S = 600
+const POLL_MS = { first: 200, last: 5_000 }
+
+export interface UploadContext {
+  readonly host: Send
+  readonly log: Log
+  readonly upstream: string
+  /** Bytes of one file. */
+  readonly largest: number
+  readonly exchange: Pick<Exchange, 'id' | 'signal' | 'onEnd'>
+  readonly codec: Pick<TargetCodec, 'decodeError'>
+}
+interface File {
+  readonly size: number
+  readonly mime: string
+  /** Path of the client's request that names it. */
+  readonly path: string
+}
+
+export class MediaUpload {
+  readonly #upload: Upload
+  readonly #context: UploadContext
+  constructor(upload: Upload, ground: UploadContext) {
+    this.#upload = upload
+    this.#context = ground
+  }
+  get largest(): number {
+    return this.#context.largest
+  }
+  /** Uploads the body of `reply`. The file is deleted at the upstream when the exchange ends. */
+  async put(reply: Reply, file: File): Promise<Source> {
+    const { body, ...startRequest } = this.#upload.begin(file)
+    let uploadPath: string | undefined
+    try {
+      const started = await this.#request(file, { method: 'POST', ...startRequest }, body)
+      uploadPath = this.#upload.place(started.headers)
+      await discardBody(started)
+    } finally {
+      if (uploadPath === undefined) await discardBody(reply)
+    }
+    if (uploadPath === undefined) throw fault('UPLOAD_FAILED')
+    const sent = await this.#readState(await this.#sendFile(reply, uploadPath, file))
+    this.#deleteAtEnd(sent)
+    return this.#awaitReady(sent, file)
+  }
+  async #sendFile(reply: Reply, path: string, file: File): Promise<Reply> {
+    const progress = { size: 0, broken: false }
+    try {
+      return await this.#request(file, {
+        method: 'POST',
+        path,
+        body: checkedBody(reply, file.size, progress),
+        headers: { ...this.#upload.sending, 'content-length': String(file.size) },
+      })
+    } catch (thrown) {
+      await discardBody(reply)
+      if (progress.broken) throw fault('MEDIA_BROKEN', [file.path], { param: file.path })
+      throw thrown
+    }
+  }
+  async #awaitReady(first: Uploaded, file: File): Promise<Source> {
+    const { signal } = this.#context.exchange
+    const until = performance.now() + READY_TIMEOUT_S * 1_000
+    let now = first
+    for (let wait = POLL_MS.first; now.state === 'waiting'; wait *= 2) {
+      if (performance.now() > until) throw fault('UPLOAD_SLOW', [READY_TIMEOUT_S])
+      await pause(Math.min(wait, POLL_MS.last), undefined, { signal })
+      now = await this.#readState(await this.#request(file, { method: 'GET', path: first.path }))
+    }
+    if (now.state === 'failed')
+      throw fault('UPLOAD_REFUSED', [file.path, now.error ?? ''], { param: file.path })
+    return { mime: file.mime, ...now.source }
+  }
+  async #readState(reply: Reply): Promise<Uploaded> {
+    const body = parsed(Buffer.from(await reply.bytes(ERROR_LIMIT)).toString())
+    const uploaded = isFields(body) ? this.#upload.read(body) : undefined
+    if (!uploaded) throw fault('UPLOAD_FAILED')
+    return uploaded
+  }
+  /** Throws a fault for the client if the upstream refuses. */
+  async #request(file: File, request: Outgoing, body?: Fields): Promise<Reply> {
+    const { host, upstream, exchange, codec, log } = this.#context
+    const json: { headers: Headers; body: Bytes } | object = body
+      ? { headers: { ...JSON_TYPE, ...request.headers }, body: Buffer.from(JSON.stringify(body)) }
+      : {}
+    const reply = await host.send(upstream, { ...request, signal: exchange.signal, ...json })
+    const { status } = reply
+    if (status < 300) return reply
+    const text = Buffer.from(await reply.bytes(ERROR_LIMIT)).toString()
+    log.warn(
+      { id: exchange.id, upstream, status, said: text.slice(0, 500) },
+      'upstream refused a file upload',
+    )
+    if (status < 400 || status >= 500 || isKeyStatus(status)) throw fault('UPLOAD_FAILED')
+    const { message } = codec.decodeError(status, parsed(text))
+    throw fault('UPLOAD_REFUSED', [file.path, message], { param: file.path })
+  }
+  /** The file belongs to a customer, and the upstream would keep it for days. */
+  #deleteAtEnd({ path }: Uploaded): void {
+    const { host, upstream, exchange, log } = this.#context
+    exchange.onEnd(() => {
+      host.send(upstream, { method: 'DELETE', path }).then(discardBody, (error: unknown) => {
+        log.warn(
+          { id: exchange.id, upstream, error },
+          'could not delete an uploaded file at the upstream',
+        )
+      })
+    })
+  }
+}
+
+async function* checkedBody(
+  { body }: Reply,
+  size: number,
+  progress: { size: number; broken: boolean },
+): AsyncGenerator<Bytes> {
+  try {
+    for await (const chunk of body instanceof Uint8Array ? [body] : (body ?? [])) {
+      progress.size += chunk.length
+      if (progress.size > size) break
+      yield chunk
+    }
+  } catch (thrown) {
+    progress.broken = true
+    throw thrown
+  }
+  progress.broken = progress.size !== size
+  if (progress.broken) throw new Error('length differs from content-length')
+}

@@ -1,0 +1,196 @@
+/** Pass-through: client and target speak the same format. Bytes pass untouched except the model's
+ *  name; filters watch the response for usage and its end. */
+import type { Attempt, Bytes, Exchange, Fault, Log, Reply, Target } from '../../engine/plugin.ts'
+import { fault } from '../conversion/faults.ts'
+import { checkError, discardBody, isKeyStatus, keyFault } from '../conversion/upstream-error.ts'
+import { bodyOf, render } from '../dialects/index.ts'
+import { AnswerWatch } from '../formats/answer-watch.ts'
+import { type Fields, isFields } from '../formats/fields.ts'
+import type { Asking, Format, Gauge, Tally } from '../formats/format.ts'
+import { isForm, put, rename } from '../formats/outgoing.ts'
+import { eventsIn, hasEvent, isEventStream, type SseEvent } from '../formats/sse.ts'
+import { offersHosted } from '../formats/tally.ts'
+import { type Marks, marksOf, StreamWatch, type Watch } from '../formats/watch.ts'
+import { BROKEN, METERED, MODEL, OUTPUT_LIMIT, type Paid, USAGE } from '../slots.ts'
+import { AnswerUsage } from './answer-usage.ts'
+import { watchHostedTools } from './hosted-tools.ts'
+
+/** Bytes: a first event that is longer is taken as no error. */
+export const PEEK_LIMIT = 64 * 1024
+
+export class PassThrough {
+  readonly #format: Format
+  readonly #log: Log
+  readonly #marks: Marks
+
+  constructor(format: Format, log: Log) {
+    this.#format = format
+    this.#log = log
+    this.#marks = marksOf(format)
+  }
+  forward(attempt: Attempt, next: () => Promise<void>): Promise<void> {
+    const renaming = this.#renameModel(attempt)
+    return renaming ? renaming.then(() => this.#send(attempt, next)) : this.#send(attempt, next)
+  }
+  #send(attempt: Attempt, next: () => Promise<void>): Promise<void> {
+    const hidden = this.#askForUsage(attempt)
+    this.#applyOutputLimit(attempt)
+    return next().then(() => this.#watchResponse(attempt, hidden))
+  }
+  #watchResponse(attempt: Attempt, hidden: StreamOptions['hidden']): Promise<void> | undefined {
+    const { reply } = attempt
+    if (reply.status >= 300) return checkError(this.#log, this.#format, attempt)
+    const gauge = this.#startEstimate(attempt)
+    // The gateway asks for no compression. A compressed answer passes unread, with estimated usage.
+    if (reply.headers['content-encoding'] !== undefined) {
+      const unread = gauge?.usage(undefined, true) ?? { meters: {}, estimated: true }
+      attempt.exchange.slots.set(USAGE, unread)
+      return undefined
+    }
+    const offers = offersHosted(attempt.exchange.request.parsed)
+    if (isEventStream(reply)) return this.#watchStream(attempt, reply, { hidden, offers, gauge })
+    const tally = watchHostedTools(attempt, this.#format, { offers, streamed: false })
+    const watch = this.#listen(attempt, tally, gauge, false)
+    setInitialUsage(attempt, gauge)
+    reply.through(new AnswerWatch(this.#marks, watch, !gauge || isJson(reply)))
+    return undefined
+  }
+  #startEstimate({ exchange, reply }: Attempt): Gauge | undefined {
+    const { parsed } = exchange.request
+    return this.#format.usage.gauge?.(
+      isFields(parsed) ? parsed : {},
+      exchange.slots.get(METERED) ?? NOTHING_PAID,
+      String(reply.headers['content-type'] ?? ''),
+    )
+  }
+  /** Replaces the model's name by the target's. */
+  #renameModel({ request, target, exchange }: Attempt): Promise<void> | undefined {
+    const { model, headers } = this.#format
+    for (const name in headers) request.headers[name] ??= headers[name] ?? ''
+    if (!isForm(request)) request.headers['content-type'] = 'application/json'
+    const asked = exchange.slots.get(MODEL)?.asked
+    if (model !== 'body') {
+      request.path = model.rename(request.path, target.name)
+      return undefined
+    }
+    if (target.name === undefined || target.name === asked) return undefined
+    return rename(request, exchange, target.name)
+  }
+  /** Asks the upstream for counts where the exchange is metered. Returns the test for events that
+   *  must be hidden from the client, which did not ask for counts. */
+  #askForUsage({ request, exchange }: Attempt): Asking['only'] | undefined {
+    const { asking } = this.#format.stream
+    const body = exchange.request.parsed
+    if (!asking || !isFields(body) || !exchange.slots.get(METERED)) return undefined
+    const member = asking.member(body)
+    return member && put(request, body, member) ? asking.only : undefined
+  }
+  /** Sends the upstream the output limit that the balance covers. */
+  #applyOutputLimit({ request, exchange }: Attempt): void {
+    const tokens = exchange.slots.get(OUTPUT_LIMIT)
+    const body = exchange.request.parsed
+    if (tokens === undefined || !isFields(body)) return
+    const member = this.#format.outputLimit?.(body, tokens)
+    if (member) put(request, body, member)
+  }
+  async #watchStream(
+    attempt: Attempt,
+    reply: Reply,
+    { hidden, offers, gauge }: StreamOptions,
+  ): Promise<void> {
+    const first = await reply.peek(seen => seen.length > PEEK_LIMIT || hasEvent(seen))
+    const event = first && eventsIn(first).find(each => each.data !== undefined)
+    const error = event && this.#format.stream.error(event)
+    if (error) return this.#answerErrorEvent(attempt, reply, error)
+    setInitialUsage(attempt, gauge)
+    delete reply.headers['content-length'] // an appended error event would exceed it
+    const tally = watchHostedTools(attempt, this.#format, { offers, streamed: true })
+    reply.through(new StreamWatch(this.#marks, this.#listen(attempt, tally, gauge, true), hidden))
+  }
+  /** An error event with status 200 becomes an error response, as nothing has been sent yet. */
+  async #answerErrorEvent(
+    attempt: Attempt,
+    reply: Reply,
+    { status, body }: { readonly status: number; readonly body: Fields },
+  ): Promise<void> {
+    await discardBody(reply)
+    if (isKeyStatus(status)) throw keyFault(this.#log, attempt, status, JSON.stringify(body))
+    const { 'retry-after': wait } = reply.headers
+    attempt.answer(status, body, wait === undefined ? {} : { 'retry-after': wait })
+  }
+  #listen(
+    attempt: Attempt,
+    tally: Tally | undefined,
+    gauge: Gauge | undefined,
+    streamed: boolean,
+  ): Watch {
+    const answer = { facts: this.#format.usage, streamed }
+    const usage = gauge ? undefined : new AnswerUsage(attempt, answer, tally, this.#log)
+    return new PassThroughListener(this.#format, this.#log, attempt, gauge, usage)
+  }
+}
+
+interface StreamOptions {
+  readonly hidden: Asking['only'] | undefined
+  readonly offers: boolean
+  readonly gauge: Gauge | undefined
+}
+const NOTHING_PAID: Paid = { has: () => false }
+/** Sets the usage known at the head of the answer, so that the crash checkpoint of the hold
+ *  includes it. */
+const setInitialUsage = ({ exchange }: Attempt, gauge: Gauge | undefined): void => {
+  if (gauge) exchange.slots.set(USAGE, gauge.usage(undefined, false))
+}
+const isJson = ({ headers }: Reply): boolean => /\bjson\b/i.test(String(headers['content-type']))
+
+/** Reports the response of one attempt to the rest of the gateway, in its format's terms. */
+class PassThroughListener implements Watch {
+  readonly #format: Format
+  readonly #log: Log
+  readonly #exchange: Exchange
+  readonly #target: Target
+  readonly #gauge: Gauge | undefined
+  readonly #usage: AnswerUsage | undefined
+  constructor(
+    format: Format,
+    log: Log,
+    { exchange, target }: Attempt,
+    gauge: Gauge | undefined,
+    usage: AnswerUsage | undefined,
+  ) {
+    this.#format = format
+    this.#log = log
+    this.#exchange = exchange
+    this.#target = target
+    this.#gauge = gauge
+    this.#usage = usage
+  }
+  passed(bytes: Bytes, counts: boolean): void {
+    this.#usage?.addBytes(bytes, counts)
+    if (!this.#gauge) return
+    this.#gauge.saw(bytes)
+    this.#exchange.slots.set(USAGE, this.#gauge.usage(undefined, false))
+  }
+  counted(counts: Fields | undefined, whole: boolean): void {
+    if (this.#gauge) return this.#exchange.slots.set(USAGE, this.#gauge.usage(counts, whole))
+    this.#usage?.finish(whole, counts ?? {})
+  }
+  failure(reason: Fault, last: SseEvent | undefined): Bytes {
+    const { dialect, stream } = this.#format
+    const { id } = this.#exchange
+    const { upstream } = this.#target
+    this.#log.warn({ id, upstream, code: reason.code }, 'response stream ended in an error')
+    return stream.failure
+      ? stream.failure(bodyOf(dialect, reason, id), last)
+      : (render(dialect, reason, id).event ?? Buffer.alloc(0))
+  }
+  truncated(): Fault {
+    return fault('UPSTREAM_TRUNCATED')
+  }
+  broke(): void {
+    this.#exchange.slots.set(BROKEN, true)
+  }
+  lingers(): void {
+    this.#exchange.cut(fault('UPSTREAM_LINGERS'))
+  }
+}

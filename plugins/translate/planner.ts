@@ -1,0 +1,109 @@
+/** Translation planner of one route: chooses pass-through or a translator for each attempt, by the
+ *  formats that the target supports. */
+import { amountIn, SIZES } from '../../engine/kit.ts'
+import type { Attempt, Exchange, Host, Json, Target } from '../../engine/plugin.ts'
+import { fault } from '../conversion/faults.ts'
+import { isFields } from '../formats/fields.ts'
+import type { Format } from '../formats/format.ts'
+import { reachable, reaches } from '../formats/reach.ts'
+import { holdsSeal } from '../formats/seal.ts'
+import { speaks, spokenBy } from '../formats/spoken.ts'
+import { offersHosted } from '../formats/tally.ts'
+import { MODEL, WHOLE } from '../slots.ts'
+import { PassThrough } from './pass-through.ts'
+import { thinksByDefault } from './thinking.ts'
+import { ThoughtCache } from './thought-cache.ts'
+import { isTranslatable, type TranslatableFormat, Translator } from './translator.ts'
+
+export class TranslationPlanner {
+  readonly #format: Format
+  readonly #passThrough: PassThrough
+  /** Target format name -> translator. */
+  readonly #translators = new Map<string, Translator>()
+  readonly #upstreams: Host['upstreams']
+
+  constructor(format: Format, strict: boolean, host: Host) {
+    const { log, upstreams } = host
+    const fetches = new Map(
+      Object.entries(upstreams).map(([name, { options }]) => [name, listOf(options.fetch)]),
+    )
+    const uploads = new Map(
+      Object.entries(upstreams).flatMap(([name, { options, inside }]) =>
+        typeof options.upload === 'string' && inside === undefined
+          ? [[name, amountIn(options.upload, SIZES)] as const]
+          : [],
+      ),
+    )
+    const thoughts = host.share<ThoughtCache>(
+      'thoughts',
+      '1',
+      previous => previous ?? new ThoughtCache(),
+    )
+    const context = { log, host, thoughts, strict, fetches, uploads }
+    this.#format = format
+    this.#passThrough = new PassThrough(format, log)
+    for (const target of isTranslatable(format) ? reachable(format.codec) : [])
+      this.#translators.set(
+        target.name,
+        new Translator(format as TranslatableFormat, target, context),
+      )
+    this.#upstreams = upstreams
+  }
+  /** Removes targets that no translator reaches. Throws MODEL_NOT_HERE if none is left. */
+  removeUnreachable(exchange: Exchange): void {
+    const { targets } = exchange
+    if (targets.every(target => this.#isReachable(target))) return
+    exchange.targets = targets.filter(target => this.#isReachable(target))
+    if (exchange.targets.length === 0)
+      throw fault('MODEL_NOT_HERE', [exchange.slots.get(MODEL)?.asked ?? ''])
+  }
+  planFor({ target, exchange, request }: Attempt): PassThrough | Translator {
+    const spoken = this.#formatsOf(target)
+    const { parsed } = exchange.request
+    if (!this.#supportsClientFormat(spoken))
+      return this.#translatorFor(spoken, parsed) ?? this.#passThrough
+    if (thinksByDefault(target.traits) || exchange.slots.get(WHOLE)?.longer) return this.#rewriter()
+    if (isFields(parsed) && this.#format.codec?.needsReading?.(parsed, target.traits ?? {}))
+      return (
+        this.#translatorFor(
+          spoken.filter(name => name !== this.#format.name),
+          parsed,
+        ) ?? this.#rewriter()
+      )
+    // Opaque payloads of another provider must not reach this one.
+    const sealed = request.body instanceof Uint8Array && holdsSeal(request.body)
+    return sealed ? this.#rewriter() : this.#passThrough
+  }
+  /** The plan for a target, for `tollgate explain`. */
+  describe(target: Target): Json {
+    const spoken = this.#formatsOf(target)
+    const same = this.#supportsClientFormat(spoken)
+    return {
+      upstream: target.upstream,
+      format: same ? this.#format.name : (spoken.find(name => this.#translators.has(name)) ?? null),
+      bytes: same ? "pass untouched except the model's name" : 'are translated',
+    }
+  }
+  #rewriter(): PassThrough | Translator {
+    return this.#translators.get(this.#format.name) ?? this.#passThrough
+  }
+  #supportsClientFormat(spoken: readonly string[]): boolean {
+    return speaks(spoken, this.#format.name)
+  }
+  #isReachable(target: Target): boolean {
+    return reaches(this.#format, this.#formatsOf(target))
+  }
+  /** The translator to the first supported format. For requests with hosted tools: to the first
+   *  format that has hosted tools. */
+  #translatorFor(spoken: readonly string[], body?: Json): Translator | undefined {
+    const [first, ...others] = spoken.flatMap(name => this.#translators.get(name) ?? [])
+    if (!first || first.runsHostedTools || others.length === 0 || !offersHosted(body)) return first
+    return others.find(({ runsHostedTools: runsTools }) => runsTools) ?? first
+  }
+  #formatsOf(target: Target): readonly string[] {
+    return spokenBy(target, this.#upstreams[target.upstream])
+  }
+}
+
+const listOf = (value: Json | undefined): readonly string[] =>
+  Array.isArray(value) ? value.map(String) : []

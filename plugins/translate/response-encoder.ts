@@ -1,0 +1,86 @@
+/** Encodes the parts of an answer in the client's format: as an event stream, or as one JSON body.
+ *  */
+import type { Bytes } from '../../engine/plugin.ts'
+import { modelFault } from '../conversion/faults.ts'
+import type { Answer, Part } from '../formats/answer.ts'
+import type { Codec, Context, StreamEncoder } from '../formats/codec.ts'
+import { Collector, partsOf } from '../formats/collect.ts'
+import type { Fields } from '../formats/fields.ts'
+
+/** Encodes one answer. */
+export interface ResponseEncoder {
+  /** Content type of the encoded bytes. */
+  readonly type: string
+  addPart(part: Part): void
+  /** Encodes an answer that arrived in one piece. */
+  encodeAnswer(answer: Answer): Bytes
+  /** Bytes encoded since the last call. */
+  takeBytes(): Bytes | undefined
+  /** The bytes that complete the answer. */
+  finish(): Bytes
+  /** The bytes that end the answer in an error, after some of it was sent. */
+  fail(body: Fields): Bytes
+}
+
+/** For clients that stream. */
+export class StreamResponseEncoder implements ResponseEncoder {
+  readonly type: string
+  readonly #encoder: StreamEncoder
+  #text = ''
+  #tail = ''
+  constructor(client: Codec, context: Context) {
+    this.#encoder = client.encodeStream(context)
+    this.type = this.#encoder.type ?? 'text/event-stream; charset=utf-8'
+  }
+  addPart(part: Part): void {
+    if (part.type === 'end') this.#tail += this.#encoder.part(part)
+    else this.#text += this.#encoder.part(part)
+  }
+  /** Throws for an answer that the model failed to write: nothing of it has been sent yet. */
+  encodeAnswer(answer: Answer): Bytes {
+    for (const { stop } of answer.choices) if (stop.reason === 'broken') throw modelFault(stop)
+    for (const part of partsOf(answer)) this.addPart(part)
+    return this.finish()
+  }
+  takeBytes(): Bytes | undefined {
+    if (this.#text === '') return undefined
+    const bytes = Buffer.from(this.#text)
+    this.#text = ''
+    return bytes
+  }
+  finish(): Bytes {
+    return Buffer.from(this.#text + this.#tail)
+  }
+  fail(body: Fields): Bytes {
+    return Buffer.from(this.#text + this.#encoder.fail(body))
+  }
+}
+
+/** For clients that do not stream. */
+export class PlainResponseEncoder implements ResponseEncoder {
+  readonly type = 'application/json'
+  readonly #client: Codec
+  readonly #context: Context
+  readonly #collector = new Collector()
+  constructor(client: Codec, context: Context) {
+    this.#client = client
+    this.#context = context
+  }
+  addPart(part: Part): void {
+    this.#collector.take(part)
+  }
+  takeBytes(): undefined {
+    return undefined
+  }
+  encodeAnswer(answer: Answer): Bytes {
+    for (const { stop, content } of answer.choices)
+      if (stop.reason === 'broken' && content.length === 0) throw modelFault(stop)
+    return Buffer.from(JSON.stringify(this.#client.encodeAnswer(answer, this.#context)))
+  }
+  finish(): Bytes {
+    return this.encodeAnswer(this.#collector.answer())
+  }
+  fail(): Bytes {
+    return Buffer.alloc(0)
+  }
+}

@@ -1,0 +1,197 @@
+/** Filters that translate a response from the target's format to the client's: a stream event by
+ *  event, a plain answer in one piece at its end. */
+import { asFault } from '../../engine/errors.ts'
+import type { Bytes, Fault, Filter, Out } from '../../engine/plugin.ts'
+import { fault, modelFault } from '../conversion/faults.ts'
+import type { Answer, Part } from '../formats/answer.ts'
+import type { StreamDecoder, TargetCodec } from '../formats/codec.ts'
+import type { Fields } from '../formats/fields.ts'
+import { fieldsOf, isMangled } from '../formats/format.ts'
+import { eventsIn, Splitter, type SseEvent } from '../formats/sse.ts'
+import type { Meters } from '../slots.ts'
+import type { ResponseEncoder } from './response-encoder.ts'
+
+/** Callbacks from the translation of one attempt's response, and the formats' error encodings. */
+export interface TranslationListener {
+  /** Bytes of the upstream's answer, before they are decoded. Of a stream: the bytes of one event,
+   *  and its data. */
+  onBytes(bytes: Bytes, event?: Fields): void
+  /** The parsed body of a plain answer, before it is decoded. */
+  onBody(answer: Fields): void
+  /** A decoded part of a stream, before it is encoded. */
+  onPart(part: Part): void
+  /** A decoded plain answer, before it is encoded. */
+  onAnswer(answer: Answer): void
+  /** The upstream's counts so far, once the response has ended. `whole`: the answer is complete. */
+  onUsage(meters: Meters | undefined, whole: boolean): void
+  /** The fault as an error body of the client's dialect. */
+  bodyOf(reason: Fault): Fields
+  /** The error that this event reports, if any. */
+  errorIn(event: SseEvent): Fault | undefined
+  /** The stream ends in an error event. */
+  onBroken(reason: Fault): void
+  /** The upstream ended its answer but keeps the connection open. */
+  onLinger(): void
+}
+
+/** ms that an upstream may keep the connection open after the end of its answer. */
+const LINGER_MS = 1_000
+
+/** Translates an event stream of the target's format. */
+export class TranslatedStream implements Filter {
+  readonly #decoder: StreamDecoder
+  readonly #format: string
+  readonly #encoder: ResponseEncoder
+  readonly #listener: TranslationListener
+  readonly #splitter = new Splitter()
+  readonly #emit = (part: Part): void => this.#onPart(part)
+  #meters: Meters | undefined
+  #hasStarted = false
+  #hasEnded = false
+  /** An error has been sent to the client: nothing follows it. */
+  #isBroken = false
+  /** The fault of an answer that the model failed to write. */
+  #modelFault: Fault | undefined
+  #lingerTimer: NodeJS.Timeout | undefined
+
+  constructor(
+    target: TargetCodec,
+    format: string,
+    sink: ResponseEncoder,
+    report: TranslationListener,
+  ) {
+    this.#decoder = target.decodeStream()
+    this.#format = format
+    this.#encoder = sink
+    this.#listener = report
+  }
+  write(chunk: Bytes, out: Out): void {
+    const whole = this.#splitter.push(chunk)
+    if (whole) this.#read(whole, out)
+  }
+  end(tail: Bytes | undefined, out: Out): void {
+    if (tail) this.write(tail, out)
+    const rest = this.#splitter.take()
+    // An incomplete event is reported as a truncated stream.
+    if (rest && !eventsIn(rest).some(isMangled)) this.#read(rest, out)
+    this.#close(fault('UPSTREAM_TRUNCATED'), out)
+  }
+  fail(reason: Fault, out: Out): void {
+    this.#close(reason, out)
+  }
+  #read(bytes: Bytes, out: Out): void {
+    for (const event of eventsIn(bytes)) {
+      if (this.#hasEnded || event.data === undefined) continue
+      this.#listener.onBytes(bytes.subarray(event.start, event.end), fieldsOf(event))
+      const error = this.#listener.errorIn(event)
+      if (error) return this.#break(error, out)
+      if (isMangled(event)) return this.#break(fault('UPSTREAM_UNREADABLE', [this.#format]), out)
+      try {
+        this.#decoder.event(event, this.#emit)
+      } catch (thrown) {
+        return this.#break(asFault(thrown), out)
+      }
+    }
+    const written = this.#encoder.takeBytes()
+    if (!written) return
+    this.#hasStarted = true
+    out.write(written)
+  }
+  #onPart(part: Part): void {
+    if (part.type === 'count' || (part.type === 'begin' && part.meters)) this.#meters = part.meters
+    if (part.type === 'end') {
+      this.#hasEnded = true
+      this.#lingerTimer = setTimeout(() => this.#listener.onLinger(), LINGER_MS)
+    }
+    this.#listener.onPart(part)
+    if (part.type === 'stop' && part.stop.reason === 'broken')
+      this.#modelFault ??= modelFault(part.stop)
+    // An answer that the model failed to write ends in an error once its counts are known.
+    else if (part.type !== 'end' || !this.#modelFault) this.#encoder.addPart(part)
+  }
+  /** A connection that breaks after the end of the answer leaves the answer complete. */
+  #close(reason: Fault, out: Out): void {
+    if (this.#isBroken) return
+    if (!this.#hasEnded) this.#decoder.close(this.#emit)
+    clearTimeout(this.#lingerTimer)
+    if (!this.#hasEnded) return this.#break(reason, out)
+    this.#listener.onUsage(this.#meters, true)
+    if (this.#modelFault) return this.#sendFault(this.#modelFault, out)
+    finish(out, () => this.#encoder.finish())
+  }
+  #break(reason: Fault, out: Out): void {
+    this.#hasEnded = true
+    this.#isBroken = true
+    this.#listener.onUsage(this.#meters, false)
+    this.#sendFault(reason, out)
+  }
+  /** Before the first event was sent, the fault can still become an error response. */
+  #sendFault(reason: Fault, out: Out): void {
+    if (!this.#hasStarted) return out.fail(reason)
+    this.#listener.onBroken(reason)
+    out.end(this.#encoder.fail(this.#listener.bodyOf(reason)), reason)
+  }
+}
+
+/** Translates a plain answer of the target's format. */
+export class TranslatedAnswer implements Filter {
+  readonly #target: TargetCodec
+  readonly #format: string
+  readonly #encoder: ResponseEncoder
+  readonly #listener: TranslationListener
+  readonly #chunks: Bytes[] = []
+
+  constructor(
+    target: TargetCodec,
+    format: string,
+    sink: ResponseEncoder,
+    report: TranslationListener,
+  ) {
+    this.#target = target
+    this.#format = format
+    this.#encoder = sink
+    this.#listener = report
+  }
+  write(chunk: Bytes): void {
+    this.#listener.onBytes(chunk)
+    this.#chunks.push(chunk)
+  }
+  end(tail: Bytes | undefined, out: Out): void {
+    if (tail) this.write(tail)
+    const { answer, error } = this.#decode()
+    this.#listener.onUsage(answer?.meters, answer !== undefined)
+    if (!answer) return out.fail(error ?? fault('UPSTREAM_UNREADABLE', [this.#format]))
+    this.#listener.onAnswer(answer)
+    finish(out, () => this.#encoder.encodeAnswer(answer))
+  }
+  fail(reason: Fault, out: Out): void {
+    this.#listener.onUsage(undefined, false)
+    out.fail(reason)
+  }
+  /** Some upstreams send errors with status 200: a body without content that reports an error is
+   *  that error. */
+  #decode(): { readonly answer?: Answer; readonly error?: Fault | undefined } {
+    const body = { name: '', data: Buffer.concat(this.#chunks).toString(), start: 0, end: 0 }
+    const fields = fieldsOf(body)
+    if (fields) this.#listener.onBody(fields)
+    try {
+      const answer = fields && this.#target.decodeAnswer(fields)
+      if (answer?.choices.some(({ content }) => content.length > 0)) return { answer }
+      const error = this.#listener.errorIn(body)
+      return error || !answer ? { error } : { answer }
+    } catch {
+      return {}
+    }
+  }
+}
+
+/** An answer that cannot be encoded becomes an error response, as nothing has been sent yet. */
+const finish = (out: Out, tail: () => Bytes): void => {
+  let bytes: Bytes
+  try {
+    bytes = tail()
+  } catch (thrown) {
+    return out.fail(asFault(thrown))
+  }
+  out.end(bytes)
+}

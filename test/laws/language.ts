@@ -1,0 +1,82 @@
+/** Plain language: names that docs/glossary.md bans, comments that are too wide, literals that are spread to pack lines. */
+import type { SourceFile } from './imports.ts'
+import { lineAt } from './imports.ts'
+import { syntaxOf } from './syntax.ts'
+
+export const GLOSSARY = 'docs/glossary.md'
+const COLUMNS = 100
+
+interface Found {
+  readonly path: string
+  readonly line: number
+  readonly message: string
+}
+interface Banned {
+  /** Names that say nothing by themselves: `told`. */
+  readonly whole: ReadonlySet<string>
+  /** Words that no name contains: `burial` in `BurialsOptions`. */
+  readonly parts: ReadonlySet<string>
+}
+
+/** The two lists of the glossary: words in backquotes below each heading. */
+export const bannedIn = (glossary: string): Banned => {
+  const below = (heading: string): ReadonlySet<string> => {
+    const section = glossary.split(/^## /m).find(each => each.startsWith(heading)) ?? ''
+    return new Set([...section.matchAll(/`([a-z]+)`/g)].map(([, word = '']) => word))
+  }
+  return { whole: below('Banned as whole names'), parts: below('Banned inside names') }
+}
+
+export const bannedNames = (files: readonly SourceFile[]): Found[] => {
+  const glossary = files.find(({ path }) => path === GLOSSARY)
+  const banned = bannedIn(glossary?.text ?? '')
+  return code(files).flatMap(file =>
+    syntaxOf(file).names.flatMap(({ name, offset }) => {
+      const word = bannedWord(name, banned)
+      const message = `the name ${name}: "${word}" is banned by ${GLOSSARY}`
+      return word === undefined ? [] : [at(file, offset, message)]
+    }),
+  )
+}
+
+const bannedWord = (name: string, { whole, parts }: Banned): string | undefined => {
+  const words = name
+    .replace(/([a-z])([A-Z])/g, '$1 $2')
+    .split(/[\s_$]+/)
+    .map(word => word.toLowerCase())
+  if (words.length === 1 && whole.has(words[0] ?? '')) return words[0]
+  return words.find(word => parts.has(word))
+}
+
+export const wideComments = (files: readonly SourceFile[]): Found[] =>
+  code(files).flatMap(file => {
+    const lines = file.text.split('\n')
+    const wide = new Set(
+      syntaxOf(file).comments.flatMap(({ offset, text }) => {
+        const first = lineAt(file.text, offset)
+        return text.split('\n').map((_, index) => first + index)
+      }),
+    )
+    return [...wide]
+      .filter(line => (lines[line - 1]?.length ?? 0) > COLUMNS)
+      .map(line => ({
+        path: file.path,
+        line,
+        message: `a comment of ${lines[line - 1]?.length} columns; at most ${COLUMNS}`,
+      }))
+  })
+
+export const spreadLiterals = (files: readonly SourceFile[]): Found[] =>
+  code(files).flatMap(file =>
+    syntaxOf(file).literalSpreads.map(offset =>
+      at(file, offset, 'a literal is spread: write its members out'),
+    ),
+  )
+
+const code = (files: readonly SourceFile[]): readonly SourceFile[] =>
+  files.filter(({ path }) => /\.(?:ts|cjs)$/.test(path))
+const at = (file: SourceFile, offset: number, message: string): Found => ({
+  path: file.path,
+  line: lineAt(file.text, offset),
+  message,
+})

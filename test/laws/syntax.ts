@@ -1,0 +1,129 @@
+/** What a source file declares, as its syntax tree says: names, classes, functions, spreads, comments. */
+import { parseSync, Visitor } from 'oxc-parser'
+import type { SourceFile } from './imports.ts'
+
+export interface Declared {
+  readonly name: string
+  /** From the start of the file, in UTF-16 units. */
+  readonly offset: number
+}
+export interface Syntax {
+  /** Variables, parameters, functions, classes, types and their members. */
+  readonly names: readonly Declared[]
+  /** Classes with the number of fields that may change. */
+  readonly classes: readonly (Declared & { readonly mutableFields: number })[]
+  /** Functions of any kind, with the lines they take. */
+  readonly functions: readonly { readonly offset: number; readonly lines: number }[]
+  /** Spreads of an object or array literal: `...{ a, b }`. */
+  readonly literalSpreads: readonly number[]
+  readonly comments: readonly { readonly offset: number; readonly text: string }[]
+}
+
+interface Node {
+  readonly type: string
+  readonly start: number
+  readonly end: number
+}
+interface Named extends Node {
+  readonly name?: string
+}
+
+export const syntaxOf = (file: SourceFile): Syntax => {
+  const { program, comments } = parseSync(file.path.replace(/\.cjs$/, '.js'), file.text)
+  const names: Declared[] = []
+  const classes: (Declared & { mutableFields: number })[] = []
+  const functions: { offset: number; lines: number }[] = []
+  const literalSpreads: number[] = []
+  const declare = (node: Named | null | undefined): void => {
+    if (node?.name !== undefined) names.push({ name: node.name, offset: node.start })
+  }
+  /** The names that a pattern binds: `{ a: b, ...c }` binds b and c. */
+  const bind = (pattern: Pattern): void => {
+    if (!pattern) return
+    if (pattern.type === 'Identifier') declare(pattern)
+    else if (pattern.type === 'ObjectPattern')
+      for (const property of pattern.properties ?? [])
+        bind(property.type === 'RestElement' ? property.argument : property.value)
+    else if (pattern.type === 'ArrayPattern') for (const each of pattern.elements ?? []) bind(each)
+    else if (pattern.type === 'AssignmentPattern') bind(pattern.left)
+    else if (pattern.type === 'RestElement') bind(pattern.argument)
+    else if (pattern.type === 'TSParameterProperty') bind(pattern.parameter)
+  }
+  const onFunction = (node: FunctionNode): void => {
+    declare(node.id)
+    for (const parameter of node.params) bind(parameter)
+    const text = file.text.slice(node.start, node.end)
+    functions.push({ offset: node.start, lines: text.split('\n').length })
+  }
+  const onClass = (node: ClassNode): void => {
+    declare(node.id)
+    const mutable = node.body.body.filter(
+      ({ type, readonly, static: isStatic, value }) =>
+        type === 'PropertyDefinition' && !readonly && !isStatic && !isFunction(value),
+    )
+    const name = node.id?.name ?? 'class'
+    classes.push({ name, offset: node.start, mutableFields: mutable.length })
+  }
+  const onMember = (node: { key: Named; computed?: boolean }): void => {
+    if (!node.computed) declare(node.key)
+  }
+  const onSpread = (node: { start: number; argument: Node }): void => {
+    if (/^(?:Object|Array)Expression$/.test(node.argument.type)) literalSpreads.push(node.start)
+  }
+  const visitor = new Visitor({
+    VariableDeclarator: node => bind(node.id as Pattern),
+    FunctionDeclaration: node => onFunction(node as FunctionNode),
+    FunctionExpression: node => onFunction(node as FunctionNode),
+    ArrowFunctionExpression: node => onFunction(node as FunctionNode),
+    ClassDeclaration: node => onClass(node as ClassNode),
+    ClassExpression: node => onClass(node as ClassNode),
+    PropertyDefinition: node => onMember(node as { key: Named }),
+    MethodDefinition: node => onMember(node as { key: Named }),
+    TSPropertySignature: node => onMember(node as { key: Named }),
+    TSMethodSignature: node => {
+      onMember(node as { key: Named })
+      for (const parameter of node.params) bind(parameter as Pattern)
+    },
+    TSFunctionType: node => {
+      for (const parameter of node.params) bind(parameter as Pattern)
+    },
+    TSInterfaceDeclaration: node => declare(node.id),
+    TSTypeAliasDeclaration: node => declare(node.id),
+    CatchClause: node => bind(node.param as Pattern),
+    SpreadElement: onSpread,
+  })
+  visitor.visit(program)
+  const texts = comments.map(({ start, end }) => ({
+    offset: start,
+    text: file.text.slice(start, end),
+  }))
+  return { names, classes, functions, literalSpreads, comments: texts }
+}
+
+const isFunction = (node: Node | null | undefined): boolean => /Function/.test(node?.type ?? '')
+
+type Pattern =
+  | (Named & {
+      readonly properties?: readonly {
+        readonly type: string
+        readonly value?: Pattern
+        readonly argument?: Pattern
+      }[]
+      readonly elements?: readonly Pattern[]
+      readonly left?: Pattern
+      readonly argument?: Pattern
+      readonly parameter?: Pattern
+    })
+  | null
+  | undefined
+type FunctionNode = Node & { readonly id?: Named | null; readonly params: readonly Pattern[] }
+type ClassNode = Node & {
+  readonly id: Named | null
+  readonly body: {
+    readonly body: readonly (Node & {
+      readonly readonly?: boolean
+      readonly static?: boolean
+      readonly value?: Node | null
+    })[]
+  }
+}

@@ -1,0 +1,72 @@
+/** What is noted of a stream that a death cut off: charged at the price on its hold, once, and never beyond it. */
+import t from 'tap'
+import { freeze } from '../../../plugins/billing/rule.ts'
+import { audit } from '../../../plugins/ledger/audit.ts'
+import {
+  attributesOf,
+  checkpointCharge,
+  settleCheckpoints,
+} from '../../../plugins/ledger/crash-settlement.ts'
+import { openCharge } from '../../../plugins/ledger/statements.ts'
+import { ruleIn } from '../../helpers/billing.ts'
+import { silent } from '../../helpers/core.ts'
+import { openBooks, payer } from '../../helpers/ledger.ts'
+import { reapAll } from '../../helpers/membership.ts'
+import { ENGINES } from '../../helpers/store.ts'
+
+const rule = ruleIn(`price:
+  input: 1 / 1M
+  output: [{ price: 2 / 1k, when: { tier: fast } }, 1 / 1k]`)
+const opened = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
+
+for (const [at, books] of opened.entries())
+  t.test(`on ${ENGINES[at]}`, async t => {
+    const { database } = books
+    const ledger = await books.ledger()
+    const open = async (request: string, held: bigint) => {
+      t.equal(await ledger.take(payer(1), held), undefined)
+      const facts = { route: 'chat', model: 'm', version: 1, rule: freeze(rule), opened: 1 }
+      const process = await ledger.process()
+      const hold = { request, account: 1, key: undefined, keyHeld: false, process, held, ...facts }
+      await database.write([openCharge(hold)])
+    }
+    const note = (request: string, output: number, attributes: string | null = null) =>
+      database.write([checkpointCharge({ request, output, usage: '{"input":5}', attributes })])
+    const row = async (request: string) =>
+      (await books.rows(`SELECT * FROM charges WHERE request = '${request}'`))[0]
+
+    await books.credit(1, 10n ** 12n)
+    await open('a1', 10n ** 9n)
+    await open('a2', 10n ** 9n)
+    await open('a3', 1_000n)
+    await open('a4', 10n ** 9n)
+    const asked = { at: 1, attributes: { tier: 'fast', user: 'ann@example.com' } }
+    t.equal(attributesOf(rule, asked), '{"tier":"fast"}', 'nothing else is kept')
+    t.equal(attributesOf(rule, { at: 1 }), null)
+    await note('a1', 3)
+    await note('a2', 3, attributesOf(rule, asked))
+    await note('a3', 3)
+    await settleCheckpoints(database, silent, Date.now())
+    t.match(await row('a1'), {
+      ...{ state: 'settled', amount: 3_005_000, uncollected: 0, estimated: 1 },
+      usage: '{"input":5,"output":3}',
+      lines: /"meter":"output","quantity":"3"/,
+    })
+    t.match(await row('a2'), { amount: 6_005_000, uncollected: 0 })
+    t.match(await row('a3'), { amount: 1_000, uncollected: 3_004_000 })
+    t.match(await row('a4'), { state: 'open' }, 'of which nothing was noted')
+    await note('a1', 999)
+    await settleCheckpoints(database, silent, Date.now())
+    t.match(await row('a1'), { noted: 3 }, 'closed is closed')
+    await open('a5', 10n ** 9n)
+    await note('a5', 7)
+    await t.rejects(reapAll(database), { code: 'CHARGES_NOTED' }, 'what was noted comes first')
+    t.match(await row('a4'), { state: 'open' }, 'and nothing was released')
+    await settleCheckpoints(database, silent, Date.now(), 'somebody else')
+    t.match(await row('a5'), { state: 'open' })
+    await settleCheckpoints(database, silent, Date.now(), await ledger.process())
+    t.match(await row('a5'), { state: 'settled', amount: 7_005_000 })
+    await reapAll(database)
+    t.match(await row('a4'), { state: 'released', amount: 0 })
+    t.same(await audit(database), [])
+  })

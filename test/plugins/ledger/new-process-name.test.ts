@@ -1,0 +1,84 @@
+/** A process is taken for dead in the middle of a call, and goes on under another name: what it held has gone back, and nothing
+ *  of the call is paid from what another has, nor stays held for nobody. */
+import t from 'tap'
+import type { Exchange, Outcome } from '../../../engine/plugin.ts'
+import { StatementGroups } from '../../../engine/request/writes.ts'
+import { compileCurrency } from '../../../plugins/billing/currency.ts'
+import { compileRule } from '../../../plugins/billing/rule.ts'
+import { audit } from '../../../plugins/ledger/audit.ts'
+import type { LedgerContext } from '../../../plugins/ledger/call-charge.ts'
+import { MeteredCall } from '../../../plugins/ledger/metered-call.ts'
+import { call, openBooks, payer } from '../../helpers/ledger.ts'
+import { reapAll } from '../../helpers/membership.ts'
+import { eventually } from '../../helpers/primary.ts'
+import { ENGINES } from '../../helpers/store.ts'
+
+const currency = compileCurrency({ name: 'USD' }, [], () => {})
+/** A nano a thousandth of a word: 1,000 nanos each. */
+const rule = compileRule(
+  { price: { output: '0.000001' } },
+  { currency, where: [], report: () => {} },
+)
+const opened = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
+
+for (const [at, books] of opened.entries())
+  t.test(`on ${ENGINES[at]}`, async t => {
+    await t.test('between the account and the quota of its key', async t => {
+      await books.credit(1, 1_000_000n)
+      const ledger = await books.ledger()
+      const who = payer(1, 11, 1_000n)
+      for (const [request, held] of [
+        ['a1', 300n],
+        ['a2', 100n],
+      ] as const)
+        await (await call(books, ledger, request, who, held)).settle?.(held)
+      await reapAll(books.database)
+      const other = await books.ledger()
+      await (await call(books, other, 'a3', payer(1), 1_000n)).settle?.(0n)
+      await (await call(books, ledger, 'a4', who, 400n)).settle?.(400n)
+      t.same(await audit(books.database), [])
+    })
+
+    await t.test('and the key has no more', async t => {
+      await books.credit(2, 1_000_000n)
+      const ledger = await books.ledger()
+      const who = payer(2, 12, 500n)
+      await (await call(books, ledger, 'b1', who, 300n)).settle?.(300n)
+      await reapAll(books.database)
+      t.equal((await call(books, ledger, 'b2', who, 400n)).lack, 'key')
+      t.same(await audit(books.database), [])
+    })
+
+    await t.test('while what a call cost beyond its hold is collected', async t => {
+      await books.credit(3, 100_000n)
+      const ledger = await books.ledger()
+      const who = payer(3)
+      await ledger.take(who, 1_000n)
+      const process = await ledger.process()
+      let end: (outcome: Outcome) => void = () => {}
+      const writes = new StatementGroups(books.database, 'c1')
+      const exchange = {
+        ...{ id: 'c1', kind: 'http', slots: new Map(), reply: { headers: {} }, writes },
+        route: { name: 'chat' },
+        onEnd: (listener: typeof end) => {
+          end = listener
+        },
+      } as unknown as Exchange
+      const kit = { ledger, log: { warn() {}, info() {} }, metrics: { count() {} } }
+      const facts = { payer: who, rule, facts: { at: 1 }, model: 'm', version: 1, held: 1_000n }
+      const bill = new MeteredCall(
+        kit as unknown as LedgerContext,
+        exchange,
+        facts as never,
+        process,
+      )
+      await reapAll(books.database)
+      await bill.settle({ meters: { output: 60 }, estimated: false })
+      await t.rejects(writes.commit(), { code: 'SHARE_GONE' })
+      end({ end: 'refused', attempts: 1 } as Outcome)
+      const free = async () => (await books.wallet(3)).reserved === 0n || undefined
+      t.ok(await eventually(free), 'nothing stays held')
+      t.match(await books.wallet(3), { balance: 100_000n })
+      t.same(await audit(books.database), [])
+    })
+  })

@@ -1,0 +1,87 @@
+/** What is remembered of holds is never less than what would be reckoned anew. */
+
+import t from 'tap'
+import { askedOf, factsOf } from '../../../plugins/billing/asked.ts'
+import { compileCurrency } from '../../../plugins/billing/currency.ts'
+import { compileRule } from '../../../plugins/billing/rule.ts'
+import { worst } from '../../../plugins/billing/worst.ts'
+import { Prices } from '../../../plugins/ledger/prices.ts'
+import { WorstCaseCosts } from '../../../plugins/ledger/worst-case-cost.ts'
+import fc from '../../helpers/property.ts'
+
+const report = (): void => {}
+const currency = compileCurrency({ name: 'CNY', rates: { USD: 7 } }, [], report)
+const ruleOf = (price: unknown) => {
+  const rule = compileRule({ price }, { currency, where: [], report })
+  if (!rule) throw new Error('no rule')
+  return rule
+}
+const CAPACITY = { output: 16_384, context: 128_000 }
+
+for (const price of [
+  { input: '0.15 / 1M', output: '0.60 / 1M' },
+  { input: '1 / 1k', cached: '3 / 1k', output: 2 },
+  { output: [{ price: 9, when: { prompt: '> 1k' } }, 1] },
+  { images: { by: 'quality', price: { hd: 2, default: 1 } } },
+])
+  t.test(JSON.stringify(price), async t => {
+    const rule = ruleOf(price)
+    const mosts = new WorstCaseCosts(rule)
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 0, max: 200_000 }),
+        fc.record({
+          max_tokens: fc.option(fc.integer({ min: 1, max: 20_000 }), { nil: undefined }),
+          quality: fc.constantFrom('hd', 'low'),
+          n: fc.integer({ min: 1, max: 4 }),
+          tools: fc.constantFrom(undefined, [{ type: 'web_search' }]),
+        }),
+        (size, body) => {
+          const given = JSON.parse(JSON.stringify(body))
+          const asked = askedOf(given, size, { ...CAPACITY, rule })
+          const facts = factsOf(given, 0)
+          const known = mosts.of(asked, facts)
+          const anew = worst(rule, asked.bounds, facts)
+          return known.nanos >= anew.nanos && known.unpriced.length === anew.unpriced.length
+        },
+      ),
+    )
+    t.pass('never less')
+  })
+
+t.test('a body that is no object asks for nothing in particular', async t => {
+  const capacity = { ...CAPACITY, rule: ruleOf({ output: 1 }) }
+  for (const body of [null, [], 'x', 5])
+    t.match(askedOf(body, 100, capacity), { bounds: { prompt: 100, completion: 16_384 } })
+  t.match(askedOf({ max_tokens: 10, n: 3 }, 9, capacity), { bounds: { completion: 30 } })
+  t.match(askedOf({ max_tokens: 'ten', n: -1 }, 9, capacity), { bounds: { completion: 16_384 } })
+  t.match(askedOf({ max_tokens: 1e9 }, 9, capacity), { bounds: { completion: 16_384 } })
+  t.match(askedOf({ generationConfig: { maxOutputTokens: 7 } }, 9, { rule: capacity.rule }), {
+    bounds: { completion: 7 },
+  })
+})
+
+t.test('ten thousand models with prices are no burden until they are called', async t => {
+  const price = { input: '1 / 1M', output: '2 / 1M' }
+  const models = Object.fromEntries(
+    Array.from({ length: 10_000 }, (_, at) => [`m${at}`, { output: 100, price }]),
+  )
+  const before = process.memoryUsage().heapUsed
+  const prices = new Prices({ models, settings: {} } as never)
+  const grown = (process.memoryUsage().heapUsed - before) / 2 ** 20
+  t.ok(grown < 150, `${Math.round(grown)} MiB, what the making leaves behind counted`)
+  t.ok(prices.of('m9999'))
+})
+
+t.test('what is remembered is forgotten when it is much', async t => {
+  const rule = ruleOf({ input: 1, output: 1 })
+  const mosts = new WorstCaseCosts(rule)
+  const ask = (max_tokens: number) =>
+    mosts.of(askedOf({ max_tokens }, 300, { ...CAPACITY, rule }), factsOf({}, 0))
+  const first = ask(1)
+  t.equal(ask(1), first, 'asked again it is the same')
+  for (let tokens = 2; tokens < 1_100; tokens++) ask(tokens)
+  const anew = ask(1)
+  t.not(anew, first)
+  t.same(anew, first)
+})

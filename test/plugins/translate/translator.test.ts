@@ -1,0 +1,258 @@
+/** Translation between formats: requests, dropped fields, and every way a response can fail. */
+import t from 'tap'
+import { asFault } from '../../../engine/errors.ts'
+import type { Fault } from '../../../engine/plugin.ts'
+import { BROKEN, USAGE } from '../../../plugins/slots.ts'
+import { StreamResponseEncoder } from '../../../plugins/translate/response-encoder.ts'
+import { TranslatedStream } from '../../../plugins/translate/translated-response.ts'
+import { codecOf, contextWith } from '../../helpers/codec.ts'
+import { translateAttempt } from '../../helpers/crossed.ts'
+import { JSON_TYPE, SSE } from '../../helpers/translated.ts'
+
+const body = { model: 'asked', messages: [{ role: 'user', content: 'hi' }] }
+const answer = (message: object, reason = 'stop') =>
+  JSON.stringify({
+    id: 'theirs',
+    model: 'there',
+    choices: [{ index: 0, message: { role: 'assistant', ...message }, finish_reason: reason }],
+    usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
+  })
+const plain = { headers: JSON_TYPE, body: answer({ content: 'hello' }) }
+const chunk = (delta: object, reason: string | null = null) =>
+  `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: reason }] })}\n\n`
+const streaming = (...chunks: string[]) => ({ headers: SSE, chunks })
+const stream = { ...body, stream: true }
+
+t.test('translator: a plain answer has the client’s model name and usage', async t => {
+  const { sent, poured, exchange } = await translateAttempt({ body, upstreamReply: plain })
+  t.match(sent, { model: 'there', messages: body.messages })
+  const said = JSON.parse(poured?.text ?? '')
+  t.match(said, { model: 'asked', choices: [{ message: { content: 'hello' } }] })
+  t.equal(poured?.tail, poured?.text, 'all of it waits until it is paid for')
+  t.same(exchange.slots.get(USAGE), { meters: { input: 3, output: 2 }, estimated: false })
+})
+
+t.test(
+  'translator: a stream is the same at any chunk boundary and its end is held back',
+  async t => {
+    const whole = [
+      chunk({ content: 'hél' }),
+      chunk({ content: 'lo' }, 'stop'),
+      'data: [DONE]\n\n',
+    ].join('')
+    const bytes = Buffer.from(whole)
+    const single = [...bytes].map(byte => Buffer.from([byte]))
+    for (const chunks of [[whole], single]) {
+      const { poured } = await translateAttempt({
+        body: stream,
+        upstreamReply: { headers: SSE, chunks },
+      })
+      t.match(poured?.text, /"content":"hél"/)
+      t.equal(poured?.tail, 'data: [DONE]\n\n')
+    }
+  },
+)
+
+t.test('translator: a stream that breaks or ends early ends in an error event', async t => {
+  const dead = Object.assign(new Error('gone'), { code: 'TARGET_RESET', status: 502, expose: true })
+  for (const dies of [undefined, dead]) {
+    const chunks = [chunk({ content: 'a' })]
+    const { poured, exchange } = await translateAttempt({
+      body: stream,
+      upstreamReply: { headers: SSE, chunks, ...(dies && { dies }) },
+    })
+    t.match(poured?.text, /data: \{"error":/)
+    t.notMatch(poured?.text, /\[DONE\]/)
+    t.equal(exchange.slots.get(BROKEN), true)
+    t.match(exchange.slots.get(USAGE), { estimated: true })
+  }
+})
+t.test('translator: a leading error event becomes a response, a later one an event', async t => {
+  const error =
+    'data: {"error":{"message":"too many","type":"rate_limit_error","code":"rate_limit_exceeded"}}\n\n'
+  const first = await translateAttempt({ body: stream, upstreamReply: streaming(error) })
+  t.equal(first.reply?.status, 429)
+  t.match(first.poured?.text, /too many/)
+  // Behind a word that nobody has been sent yet it is still an answer of its own.
+  const second = await translateAttempt({
+    body: stream,
+    upstreamReply: streaming(chunk({ content: 'a' }) + error),
+  })
+  t.match(second.poured?.fault, { status: 429, message: 'too many' })
+})
+t.test('translator: an error after sent text becomes an error event', t => {
+  const codec = codecOf('openai-chat')
+  const broken: string[] = []
+  const crossed = new TranslatedStream(
+    codec,
+    'openai-chat',
+    new StreamResponseEncoder(codec, contextWith()),
+    {
+      ...{
+        onBytes() {},
+        onBody() {},
+        onPart() {},
+        onAnswer() {},
+        onUsage() {},
+        onLinger() {},
+      },
+      bodyOf: reason => ({ error: { message: reason.message } }),
+      errorIn: event =>
+        event.data?.includes('"error"') ? asFault(new Error('too many')) : undefined,
+      onBroken: reason => void broken.push(reason.message),
+    },
+  )
+  const written: string[] = []
+  const out = {
+    write: (bytes: Uint8Array) => void written.push(Buffer.from(bytes).toString()),
+    end: (tail?: Uint8Array, told?: Fault) =>
+      void written.push(`END ${Buffer.from(tail ?? []).toString()} ${told?.message}`),
+    fail: () => void written.push('FAIL'),
+  }
+  crossed.write(Buffer.from(chunk({ content: 'a' })), out)
+  crossed.write(Buffer.from('data: {"error":{}}\n\n'), out)
+  crossed.end(undefined, out)
+  t.match(written, [/"content":"a"/, /^END data: \{"error":\{"message":"too many".* too many$/s])
+  t.same(broken, ['too many'])
+  t.equal(written.length, 2, 'once')
+  t.end()
+})
+t.test(
+  'translator: an error response keeps status and message unless it blames the gateway’s key',
+  async t => {
+    const refusal = {
+      error: { message: 'no such thing', type: 'invalid_request_error', param: 'x' },
+    }
+    const said = await translateAttempt({
+      body,
+      upstreamReply: {
+        status: 429,
+        headers: { 'retry-after': '7' },
+        body: JSON.stringify(refusal),
+      },
+    })
+    t.match(said.reply, { status: 429, headers: { 'retry-after': '7' } })
+    t.match(said.poured?.text, /no such thing/)
+    const key = await translateAttempt({
+      body,
+      upstreamReply: { status: 401, body: '{"error":{"message":"sk-secret"}}' },
+    })
+    t.match(key.fault, { code: 'UPSTREAM_KEY_REFUSED', status: 502 })
+    t.notMatch(key.fault?.message, /secret/)
+  },
+)
+t.test('translator: an unreadable answer becomes a 502', async t => {
+  for (const text of ['<html>', '[]', '']) {
+    const { poured, exchange } = await translateAttempt({
+      body,
+      upstreamReply: { headers: JSON_TYPE, body: text },
+    })
+    t.match(poured?.fault, { code: 'UPSTREAM_UNREADABLE', status: 502 }, text)
+    t.match(exchange.slots.get(USAGE), { estimated: true })
+  }
+})
+t.test('translator: an answer that failed without content is an error', async t => {
+  const broken = { headers: JSON_TYPE, body: answer({ content: null }, 'error') }
+  const { poured } = await translateAttempt({ body, upstreamReply: broken })
+  t.match(poured?.fault, { code: 'UPSTREAM_BROKE_OFF' })
+  for (const content of [null, 'a']) {
+    const whole = { headers: JSON_TYPE, body: answer({ content }, 'error') }
+    const told = await translateAttempt({ body: stream, upstreamReply: whole })
+    t.match(told.poured?.fault, { code: 'UPSTREAM_BROKE_OFF' }, 'nor is it to who streams')
+  }
+  const chunks = [chunk({ content: 'a' }), chunk({}, 'error'), 'data: [DONE]\n\n']
+  const streamed = await translateAttempt({ body: stream, upstreamReply: { headers: SSE, chunks } })
+  t.match(streamed.poured?.fault ?? streamed.poured?.tail, /error|BROKE/)
+  t.notMatch(streamed.poured?.text, /DONE/)
+})
+
+t.test('translator: a failed plain answer is an error for a streaming client', async t => {
+  const google = (finishReason: string, parts: object[]) => ({
+    headers: JSON_TYPE,
+    body: JSON.stringify({ candidates: [{ content: { parts }, finishReason }] }),
+  })
+  for (const parts of [[], [{ text: 'so far' }]]) {
+    const answered = google('MALFORMED_FUNCTION_CALL', parts)
+    const { poured } = await translateAttempt({
+      body: stream,
+      target: 'google-gemini',
+      upstreamReply: answered,
+    })
+    t.match(poured?.fault, { code: 'UPSTREAM_BROKE_OFF' })
+    t.equal(poured?.text, '', 'nothing that looks like an end')
+  }
+  const queued = { id: 'resp_1', object: 'response', status: 'queued', output: [] }
+  const { poured } = await translateAttempt({
+    ...{ client: 'google-gemini', target: 'openai-responses' },
+    path: '/v1beta/models/asked:streamGenerateContent?alt=sse',
+    body: { contents: [{ parts: [{ text: 'hi' }] }] },
+    upstreamReply: { headers: JSON_TYPE, body: JSON.stringify(queued) },
+  })
+  t.match(poured?.fault, { code: 'UPSTREAM_BROKE_OFF' })
+})
+t.test('translator: streams to a streaming client when the upstream does not stream', async t => {
+  const { poured, reply } = await translateAttempt({ body: stream, upstreamReply: plain })
+  t.match(reply?.headers['content-type'], /event-stream/)
+  t.match(poured?.text, /"content":"hello"[\s\S]*\[DONE\]/)
+  const whole = streaming(
+    chunk({ content: 'hel' }),
+    chunk({ content: 'lo' }, 'stop'),
+    'data: [DONE]\n\n',
+  )
+  const collected = await translateAttempt({ body, upstreamReply: whole })
+  t.match(JSON.parse(collected.poured?.text ?? ''), {
+    choices: [{ message: { content: 'hello' } }],
+  })
+})
+
+t.test('dropped fields: are named in a header and the log, or refused when strict', async t => {
+  const more = { ...body, moderation: {}, sniff: 1 }
+  const { reply, host } = await translateAttempt({ body: more, upstreamReply: plain })
+  t.equal(reply?.headers['x-tollgate-dropped'], 'moderation, sniff')
+  t.match(host.logged, ['info dropped fields that the target does not support'])
+  const strict = { code: 'FIELD_LOST', status: 400, param: 'moderation' }
+  const asked = await translateAttempt({
+    body: more,
+    headers: { 'x-tollgate-strict': 'true' },
+    upstreamReply: plain,
+  })
+  t.match(asked.fault, strict)
+  t.match(
+    (await translateAttempt({ body: more, upstreamReply: plain, ground: { strict: true } })).fault,
+    strict,
+  )
+  const loose = { 'x-tollgate-strict': 'false' }
+  t.notOk(
+    (
+      await translateAttempt({
+        body: more,
+        upstreamReply: plain,
+        headers: loose,
+        ground: { strict: true },
+      })
+    ).fault,
+  )
+  t.equal(
+    (await translateAttempt({ body, upstreamReply: plain })).reply?.headers['x-tollgate-dropped'],
+    undefined,
+  )
+})
+t.test('dropped fields: replace characters that a header cannot hold', async t => {
+  const { reply } = await translateAttempt({
+    body: { ...body, 'schlüssel\n': 1 },
+    upstreamReply: plain,
+  })
+  t.match(reply?.headers['x-tollgate-dropped'], /^[\x20-\x7e]+$/)
+})
+
+t.test('default thinking: is turned on by the model’s trait', async t => {
+  const traits = { thinks: { budget: '80%' } }
+  const thinking = async (more: object) =>
+    translateAttempt({ body: { ...body, ...more }, traits, upstreamReply: plain })
+  t.match((await thinking({})).sent, { max_completion_tokens: 8192, reasoning_effort: 'medium' })
+  t.match((await thinking({ max_tokens: 100 })).sent, { max_completion_tokens: 1280 })
+  const hot = await thinking({ temperature: 0.2, top_p: 0.5 })
+  t.equal(hot.reply?.headers['x-tollgate-dropped'], 'temperature, top_p')
+  t.equal(hot.sent?.temperature, undefined)
+  t.match((await thinking({ reasoning_effort: 'high' })).sent, { reasoning_effort: 'high' })
+})
