@@ -22,7 +22,7 @@ const codes = () => {
     ...all(config, /\bdescribe\(\w+, '([A-Z_]+)'/g),
     ...all(sources('engine/processes/{builder,worker}.ts'), /\{ code(?::| =) '([A-Z_]+)'/g),
     ...all(plugins, /\breport\([\s\S]{0,80}?'([A-Z]+_[A-Z_]+)'/g),
-    ...all(plugins, /^ {2}([A-Z_]+): \[500,/gm),
+    ...all(plugins, /^ {2}([A-Z_]+): \[\s*500,/gm),
   ])
 }
 const documented = [...text('docs/problems.md').matchAll(/^### ([A-Z_]+)$/gm)].map(
