@@ -1,4 +1,5 @@
-/** The command line: finds the command, turns faults into exit codes. Commands live in cli/, or in plugins. */
+/** The command line: finds the command, turns faults into exit codes. Commands live in cli/, or in
+ *  plugins. */
 import { parseArgs } from 'node:util'
 import { overview, summaryOf } from './cli/help.ts'
 import { EXIT, isUsageError } from './cli/kit.ts'
@@ -13,7 +14,7 @@ import {
 import { nearest } from './config/nearest.ts'
 import { format, ProblemsError } from './config/problem.ts'
 
-/** Every command of the engine, a file each; loaded when asked for: `version` must not wait for the YAML parser. */
+/** Engine commands, one file each, loaded on demand: `version` must not load the YAML parser. */
 export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   start: async () => (await import('./cli/start.ts')).default,
   check: async () => (await import('./cli/check.ts')).default,
@@ -37,7 +38,7 @@ export const main = async (
   } catch (thrown) {
     if (thrown instanceof ProblemsError) return showProblems(thrown, argv, terminal)
     const { message, stack, code } = thrown as Error & { code?: string }
-    // A fault with a code explains itself; anything else is ours to repair.
+    // A fault with a code explains itself; anything else is a bug.
     terminal.say(code ? message : (stack ?? message))
     return isUsageError(thrown) ? EXIT.usage : EXIT.runTime
   }
@@ -53,7 +54,7 @@ const run = async (
   return own ? runCommand(name, await own(), rest, terminal) : runLent(name, rest, terminal)
 }
 
-/** A command that is not the engine's may be a plugin's, if there is a configuration to ask. */
+/** A command that the engine does not have may belong to a plugin of the configuration. */
 const runLent = async (name: string, args: readonly string[], terminal: Terminal) => {
   const own = Object.keys(COMMANDS)
   const { withLent } = await import('./cli/plugin-commands.ts')
@@ -72,7 +73,7 @@ const runLent = async (name: string, args: readonly string[], terminal: Terminal
   }
 }
 
-/** The one option that must be known before the options are. */
+/** The option that must be read before the options are parsed. */
 const configIn = (args: readonly string[], terminal: Terminal): string => {
   const options = { config: { type: 'string', short: 'c' } } as const
   const { values } = parseArgs({ args: [...args], options, strict: false })
@@ -115,7 +116,7 @@ const showProblems = (
   }
   const show = how === 'pretty' ? terminal.say : terminal.out
   show(format(problems, texts, how, options))
-  // A store that cannot be had is nothing that an edit of the files would mend.
+  // An unavailable store is not a problem of the configuration files.
   return problems.every(({ code }) => code.startsWith('STORE_')) ? EXIT.runTime : EXIT.problems
 }
 

@@ -1,4 +1,4 @@
-/** Small functions that the engine and plugins share. Imports types only. */
+/** Helpers of the engine and of plugins. Imports types only. */
 import type { Bytes, Json } from './plugin.ts'
 
 /** Whether a value is an object with members: neither null nor an array. */
@@ -9,7 +9,7 @@ export const isFields = (value: unknown): value is { readonly [name: string]: Js
 export const asBuffer = (bytes: Bytes): Buffer =>
   bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 
-/** Whether what was thrown has one of these codes. */
+/** Whether a thrown value has one of these codes. */
 export const isCode = (thrown: unknown, ...codes: readonly string[]): boolean =>
   codes.includes((thrown as { readonly code?: string } | null)?.code ?? '')
 

@@ -1,4 +1,5 @@
-/** `tollgate backup`: a copy of the embedded store as it is at one instant, beside a running gateway or without one. */
+/** `tollgate backup`: copies the embedded store at one instant, with or without a running gateway.
+ *  */
 import { existsSync, statSync } from 'node:fs'
 import { isPostgres, locate } from '../store/address.ts'
 import { copyStore } from '../store/sqlite/copy.ts'
@@ -8,19 +9,20 @@ import { configOf, type Verb } from './verb.ts'
 
 export default {
   arguments: 'FILE',
-  summary: 'Copies the embedded store into a file, whole and checked, while the gateway serves.',
+  summary:
+    'Copies the embedded store to a file and verifies the copy; the gateway may keep running.',
   example: 'backup tollgate-monday.db',
   async run(args, terminal) {
     const [file = ''] = args.positionals
     const { database, data } = settingsOf(configOf(args, terminal), terminal)
     if (isPostgres(database))
-      throw new UsageError('This store is PostgreSQL: back it up with its own pg_dump')
+      throw new UsageError('The store is PostgreSQL; back it up with pg_dump')
     const source = locate(database, data).file
     if (!existsSync(source)) {
       terminal.say(`there is no store at ${source} yet`)
       return EXIT.runTime
     }
-    if (existsSync(file)) throw new UsageError(`${file} is there already: nothing is written over`)
+    if (existsSync(file)) throw new UsageError(`${file} exists; it was not overwritten`)
     copyStore(source, file)
     const { size } = statSync(file)
     terminal.out(

@@ -1,4 +1,4 @@
-/** `tollgate check`: every problem of the configuration at once, without a gateway. */
+/** `tollgate check`: prints all problems of the configuration, without a gateway. */
 import { format } from '../config/problem.ts'
 import { UsageError } from './kit.ts'
 import { readOnlyDatabase, withLoaded } from './offline.ts'

@@ -1,19 +1,25 @@
-/** `tollgate explain`: what one request would meet, without sending it and without a gateway. */
+/** `tollgate explain`: route, stages and upstream request of one request, without sending it and
+ *  without a gateway. */
 import { readFileSync } from 'node:fs'
-import { type Asked, type Explanation, explain, type StageNote } from '../config/explain.ts'
+import {
+  type ExplainedRequest,
+  type Explanation,
+  explain,
+  type StageNote,
+} from '../config/explain.ts'
 import { textOf, UsageError } from './kit.ts'
 import { readOnlyDatabase, withLoaded } from './offline.ts'
 import { type Arguments, configOf, type Terminal, type Verb } from './verb.ts'
 
 export default {
   arguments: 'METHOD PATH',
-  summary: 'Shows what one request would meet, stage by stage, without sending it.',
+  summary: 'Shows route, stages and upstream request of one request, without sending it.',
   example: 'explain POST /v1/items --body item.json --key "$KEY"',
   options: {
     body: { type: 'string', short: 'b', value: 'FILE', summary: 'the body; - reads stdin' },
     header: {
       ...{ type: 'string', short: 'H', multiple: true, value: "'NAME: VALUE'" },
-      summary: 'a header; may be given again',
+      summary: 'a header; can be repeated',
     },
     key: { type: 'string', short: 'k', value: 'KEY', summary: 'sent as Authorization: Bearer KEY' },
   },
@@ -31,7 +37,10 @@ export default {
     }),
 } satisfies Verb
 
-const askedBy = ({ values, positionals: [method = '', target = ''] }: Arguments): Asked => {
+const askedBy = ({
+  values,
+  positionals: [method = '', target = ''],
+}: Arguments): ExplainedRequest => {
   if (!/^(?:\/|https?:\/\/)/i.test(target))
     throw new UsageError(`a path begins with "/": explain ${method} /${target}`)
   const file = textOf(values.body)
@@ -43,7 +52,7 @@ const askedBy = ({ values, positionals: [method = '', target = ''] }: Arguments)
   }
   for (const line of Array.isArray(values.header) ? values.header : []) {
     const [, name, value] = /^([^\s:]+):\s*(.*)$/.exec(line) ?? []
-    if (name === undefined) throw new UsageError(`--header wants 'NAME: VALUE', not "${line}"`)
+    if (name === undefined) throw new UsageError(`--header needs 'NAME: VALUE', not "${line}"`)
     headers[name.toLowerCase()] = value ?? ''
   }
   return { method: method.toUpperCase(), target, headers, ...(body && { body }) }
@@ -62,7 +71,7 @@ const hider = (secrets: Iterable<string>) => {
   return (text: string): string => list.reduce((all, each) => all.replaceAll(each, '***'), text)
 }
 
-const page = (found: Explanation, asked: Asked, terminal: Terminal): string => {
+const page = (found: Explanation, asked: ExplainedRequest, terminal: Terminal): string => {
   const { route, allowed = [], stages, targets, request } = found
   const head = terminal.paint('bold', `${asked.method} ${asked.target}`)
   if (!route) {

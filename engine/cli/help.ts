@@ -1,4 +1,4 @@
-/** The help pages and usage lines, made from the same tables that parse the arguments. */
+/** Help pages and usage lines, generated from the tables that parse the arguments. */
 import type { CommandOption } from './contract.ts'
 import { columns } from './kit.ts'
 import { type Command, EVERYWHERE, type Options, type Terminal, type Verb } from './verb.ts'
@@ -50,7 +50,7 @@ const usageLine = (name: string, { arguments: words, options = {} }: Verb): stri
 
 type Rows = readonly (readonly [string, string])[]
 
-/** `own`: commands of the engine; `lent`: those of the configuration's plugins. */
+/** `own`: commands of the engine; `lent`: commands of plugins. */
 export const overview = (own: Rows, lent: Rows, terminal: Terminal): string =>
   [
     `${terminal.paint('bold', 'tollgate VERB')} [options]`,

@@ -1,12 +1,12 @@
-/** Small functions that commands of the engine and of plugins share. */
+/** Helpers of engine and plugin commands. */
 import { isCode } from '../kit.ts'
 
 /** Exit codes of every command. */
 export const EXIT = { ok: 0, problems: 1, usage: 2, runTime: 3 } as const
 
-/** A mistake in how a command was called: exit code 2. */
+/** Wrong usage of a command: exit code 2. */
 export class UsageError extends Error {
-  // A plugin has a copy of this class in its bundle, so that `instanceof` would not know it.
+  // A plugin bundle has its own copy of this class, so `instanceof` does not work.
   readonly code = 'USAGE'
 }
 export const isUsageError = (thrown: unknown): boolean => isCode(thrown, 'USAGE')

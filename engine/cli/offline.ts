@@ -1,4 +1,4 @@
-/** A configuration loaded by a command, beside a running gateway or without one. Leaves nothing behind. */
+/** Loads a configuration for a CLI command, with or without a running gateway, and cleans up. */
 import { accessSync, constants, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -7,7 +7,6 @@ import { fileSource, read } from '../config/read.ts'
 import { readSettings } from '../config/settings.ts'
 import { createLog } from '../observe/log.ts'
 import { createMetrics } from '../observe/metrics.ts'
-import { lateDatabase } from '../processes/lazy-database.ts'
 import { createLocalAllowances } from '../quota/allowance.ts'
 import { Turns } from '../request/background-calls.ts'
 import type { Resources } from '../snapshot/host.ts'
@@ -15,10 +14,11 @@ import { Shared } from '../snapshot/shared-resources.ts'
 import type { Settings } from '../snapshot/snapshot.ts'
 import { type OpenDatabase, openDatabase, openForReading } from '../store/database.ts'
 import { noJobs } from '../store/jobs.ts'
+import { createLazyDatabase } from '../store/lazy-database.ts'
 import { createMembership } from '../store/membership.ts'
 import type { Terminal } from './verb.ts'
 
-/** As far as they can be known before anything is checked. */
+/** Settings before validation. */
 export const settingsOf = (config: string, { env }: Terminal): Settings => {
   const { settings } = read(config, fileSource(env)).document
   try {
@@ -33,7 +33,8 @@ export interface Offline extends Loaded {
 }
 export type Open = (settings: Settings) => OpenDatabase
 
-/** Loads, runs, and lets go of everything. `open`: the database that plugins are lent. */
+/** Loads the configuration, runs the command and releases everything. `open`: the database for
+ *  plugins. */
 export const withLoaded = async <T>(
   config: string,
   terminal: Terminal,
@@ -69,7 +70,7 @@ export const withLoaded = async <T>(
 // stdout belongs to the answer of the verb.
 const stderr = { write: (line: string) => void process.stderr.write(line) }
 
-/** The gateway's own bundles, where there is a gateway; else a folder that goes again. */
+/** The bundle folder of a running gateway, otherwise a temporary folder. */
 export const withCache = async <T>(
   data: string,
   run: (folder: string) => Promise<T>,
@@ -83,7 +84,7 @@ export const withCache = async <T>(
   }
 }
 
-/** A checkout that may only be read is none to leave bundles in. */
+/** A read-only checkout cannot hold bundles. */
 const isOurs = (data: string): boolean => {
   const cache = resolve(data, 'cache')
   try {
@@ -95,14 +96,14 @@ const isOurs = (data: string): boolean => {
   }
 }
 
-/** The operator's own database, opened when it is first used; with a writer where none is running. */
+/** The configured database, opened on first use; starts a writer if none is running. */
 export const realDatabase: Open = ({ database: url, data }) =>
-  lateDatabase(() => openDatabase({ url, data, start: true }))
+  createLazyDatabase(() => openDatabase({ url, data, start: true }))
 
-/** Reads what is there; changes nothing: writes are taken and forgotten. */
+/** A read-only database: writes resolve without effect. */
 export const readOnlyDatabase: Open = ({ database: url, data }) => {
   const opening = openForReading(url, data)
-  // Whoever reads is told; a command that does not is not ended by it.
+  // A failed open rejects reads only; commands that do not read continue.
   opening.catch(() => {})
   return {
     read: async (sql, values) => (await (await opening)?.read(sql, values)) ?? [],

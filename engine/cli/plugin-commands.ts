@@ -1,4 +1,4 @@
-/** Commands of plugins: found in the configuration, run with its database and its snapshot. */
+/** Plugin commands: found by the configuration, run with its database and snapshot. */
 import { lendBeside } from '../config/compile/host.ts'
 import type { CommandOf, Lent } from '../plugin.ts'
 import type { VerbOf } from './contract.ts'

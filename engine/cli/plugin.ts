@@ -1,10 +1,10 @@
-/** `tollgate plugin new NAME`: a plugin that works and its test, to be changed into one's own. */
+/** `tollgate plugin new NAME`: writes a working plugin and its test as a starting point. */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { pluginFolders } from '../config/load.ts'
 import { fileSource, read } from '../config/read.ts'
-import { TAKEN } from '../config/schema.ts'
+import { RESERVED_NAMES } from '../config/schema.ts'
 import { UsageError } from './kit.ts'
 import { type Command, configOf, type Verb } from './verb.ts'
 
@@ -12,19 +12,19 @@ const CONTRACT = fileURLToPath(new URL('../plugin.ts', import.meta.url))
 
 const create: Verb = {
   arguments: 'NAME',
-  summary: 'Writes a small plugin that works, and its test.',
+  summary: 'Writes a small working plugin and its test.',
   example: 'plugin new stamp',
   async run(args, terminal) {
     const [name = ''] = args.positionals
-    if (!/^[a-z][a-z0-9-]*$/.test(name) || [...TAKEN].includes(name))
+    if (!/^[a-z][a-z0-9-]*$/.test(name) || [...RESERVED_NAMES].includes(name))
       throw new UsageError(
-        `"${name}" cannot name a plugin: lower-case letters, digits and - only, a letter first, and no key that routes have`,
+        `"${name}" is not a valid plugin name: use lower-case letters, digits and -, begin with a letter, and no key of routes`,
       )
     const { document, root } = read(configOf(args, terminal), fileSource(terminal.env))
     const file = resolve(root, pluginFolders(document)[0] ?? 'plugins', `${name}.ts`)
     const test = resolve(root, 'test/plugins', `${name}.test.ts`)
     const taken = [file, test].find(path => existsSync(path))
-    if (taken) throw new UsageError(`${taken} is there already`)
+    if (taken) throw new UsageError(`${taken} exists; it was not overwritten`)
     write(file, source(name, importPath(file, CONTRACT)))
     write(test, testSource(name, importPath(test, file), importPath(test, CONTRACT)))
     const shown = { plugin: relative('', file), test: relative('', test) }

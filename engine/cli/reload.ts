@@ -1,10 +1,10 @@
-/** `tollgate reload`: brings the files live. */
-import { askReload } from '../processes/running-gateway.ts'
+/** `tollgate reload`: loads the files and puts them live. */
+import { requestReload } from '../processes/running-gateway.ts'
 import { asking, showReport } from './running.ts'
 import type { Verb } from './verb.ts'
 
 export default {
-  summary: 'Brings the files live, where they differ from what is served.',
+  summary: 'Loads the files and puts them live if they differ from the live version.',
   example: 'reload',
-  run: asking(askReload, showReport),
+  run: asking(requestReload, showReport),
 } satisfies Verb

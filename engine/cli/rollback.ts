@@ -1,18 +1,18 @@
 /** `tollgate rollback`: puts an earlier version live again. */
-import { askRollback } from '../processes/running-gateway.ts'
+import { requestRollback } from '../processes/running-gateway.ts'
 import { UsageError } from './kit.ts'
 import { asking, showReport } from './running.ts'
 import type { Verb } from './verb.ts'
 
 export default {
   arguments: '[VERSION]',
-  summary: 'Puts an earlier version live again: the one named, or the one before.',
+  summary: 'Puts an earlier version live: the given number, or the previous one.',
   example: 'rollback 12',
   async run(args, terminal) {
     const [version] = args.positionals
     if (version !== undefined && !/^#?[1-9]\d*$/.test(version))
       throw new UsageError(`a version is a number, not "${version}"; see tollgate status`)
     const to = version === undefined ? undefined : Number(version.replace('#', ''))
-    return asking(running => askRollback(running, to), showReport)(args, terminal)
+    return asking(running => requestRollback(running, to), showReport)(args, terminal)
   },
 } satisfies Verb

@@ -1,4 +1,4 @@
-/** `tollgate routes`: what the configuration serves, one line a route. */
+/** `tollgate routes`: lists the routes, one per line. */
 import type { CompiledRoute } from '../snapshot/snapshot.ts'
 import { readOnlyDatabase, withLoaded } from './offline.ts'
 import { configOf, table, type Verb } from './verb.ts'

@@ -14,7 +14,7 @@ import {
   type Verb,
 } from './verb.ts'
 
-/** Resolves to the exit code; rejects with a UsageError where it was called wrongly. */
+/** Resolves to the exit code; rejects with a UsageError for wrong usage. */
 export const runCommand = async (
   name: string,
   command: Command,
@@ -42,7 +42,8 @@ export const runCommand = async (
   return result.exit ?? EXIT.ok
 }
 
-/** The same for commands of plugins, whose faults are part of what they say: as JSON where that is asked for. */
+/** The same for commands of plugins, whose faults are part of what they say: as JSON where that is
+ *  asked for. */
 export const runPluginCommand = async (
   name: string,
   command: Command,
@@ -97,7 +98,7 @@ export const unknown = (kind: string, word: string, words: readonly string[], wa
   )
 }
 
-/** How many arguments a verb takes, at least and at most. */
+/** Minimum and maximum number of arguments of a command. */
 const countOf = ({ arguments: words = '' }: Verb): readonly [number, number] => {
   const all = words.split(' ').filter(Boolean)
   return [all.filter(word => !word.startsWith('[')).length, all.length]

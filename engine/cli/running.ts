@@ -1,13 +1,13 @@
-/** How a command asks a running gateway of this data folder, and shows what a reload came to. */
-import type { Report } from '../processes/reload.ts'
-import { findRunning, type Running } from '../processes/running-gateway.ts'
+/** Requests of CLI commands to the running gateway of a data folder, and the output of reloads. */
+import type { ReloadReport } from '../processes/reload.ts'
+import { findRunning, type RunningGateway } from '../processes/running-gateway.ts'
 import { EXIT } from './kit.ts'
 import { settingsOf } from './offline.ts'
 import { configOf, type Terminal, type Verb } from './verb.ts'
 
-/** Asks the gateway that announced itself; where none answers, that is said with the way out. */
+/** Sends a request to the running gateway; prints a hint if none responds. */
 export function asking<Answer>(
-  ask: (running: Running) => Promise<Answer>,
+  ask: (running: RunningGateway) => Promise<Answer>,
   show: (answer: Answer, terminal: Terminal) => number,
 ): Verb['run'] {
   return async (args, terminal) => {
@@ -23,16 +23,19 @@ export function asking<Answer>(
     return show(answer, { ...terminal, out: () => {} })
   }
 }
-/** Nobody listens at the address that was announced: it ended without a word. */
+/** Whether the gateway of run.json has crashed: its address refuses connections. */
 const silent = (error: unknown): undefined => {
   if (!(error instanceof TypeError)) throw error
 }
 
-export function showReport({ outcome, text, problems = [] }: Report, terminal: Terminal): number {
+export function showReport(
+  { outcome, text, problems = [] }: ReloadReport,
+  terminal: Terminal,
+): number {
   terminal.out(text)
   if (outcome !== 'problems') return EXIT.ok
   const elsewhere = problems.length > 0 && problems.every(({ code }) => ELSEWHERE.has(code))
   return elsewhere ? EXIT.runTime : EXIT.problems
 }
-/** Nothing is wrong with the configuration then. */
+/** Not a problem of the configuration. */
 const ELSEWHERE: ReadonlySet<string> = new Set(['NO_VERSION', 'LOAD_FAILED'])

@@ -1,4 +1,4 @@
-/** `tollgate schema`: the JSON Schema of routes.yaml, assembled from the engine and the plugins of this configuration. */
+/** `tollgate schema`: prints the JSON Schema of routes.yaml with the keys of all plugins. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { importPlugins } from '../config/import.ts'
@@ -11,7 +11,7 @@ import { settingsOf, withCache } from './offline.ts'
 import { configOf, type Verb } from './verb.ts'
 
 export default {
-  summary: 'Prints the JSON Schema of routes.yaml, with what the plugins add to it.',
+  summary: 'Prints the JSON Schema of routes.yaml, including the keys of plugins.',
   example: 'schema --write',
   options: {
     write: { type: 'boolean', summary: 'write it to schemas/routes.json, where editors find it' },

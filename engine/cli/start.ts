@@ -1,10 +1,10 @@
-/** `tollgate start`: serves until a signal ends it. */
+/** `tollgate start`: runs the gateway until a signal stops it. */
 import { startGateway } from '../processes/primary.ts'
 import { configOf, type Verb } from './verb.ts'
 import { programVersion } from './version.ts'
 
 export default {
-  summary: 'Serves the configuration until a signal ends it; reloads what changes.',
+  summary: 'Runs the gateway until a signal stops it; reloads changed files.',
   example: 'start --config routes.yaml',
   run: (args, terminal) =>
     startGateway({

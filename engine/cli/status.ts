@@ -1,6 +1,6 @@
-/** `tollgate status`: what the running gateway serves. */
+/** `tollgate status`: shows the live version, the workers and the last failed reload. */
 import type { ConfigView } from '../processes/admin-listener.ts'
-import { askStatus } from '../processes/running-gateway.ts'
+import { requestStatus } from '../processes/running-gateway.ts'
 import { EXIT } from './kit.ts'
 import { asking } from './running.ts'
 import type { Terminal, Verb } from './verb.ts'
@@ -8,7 +8,7 @@ import type { Terminal, Verb } from './verb.ts'
 export default {
   summary: 'Shows what the running gateway serves, and its last failed reload.',
   example: 'status --json',
-  run: asking(askStatus, (view, terminal) => {
+  run: asking(requestStatus, (view, terminal) => {
     terminal.out(describe(view, terminal))
     return EXIT.ok
   }),

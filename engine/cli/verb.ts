@@ -1,15 +1,15 @@
-/** What a verb of the command line is, and what it may touch of the terminal. */
+/** The shape of a CLI command, and its access to the terminal. */
 import { styleText } from 'node:util'
 import type { CommandArguments, CommandOf, CommandOption, VerbOf } from './contract.ts'
 import { columns, textOf } from './kit.ts'
 
-/** Commands of the engine run with the terminal. */
+/** Engine commands get the terminal. */
 export type Verb = VerbOf<Terminal>
 export type Command = CommandOf<Terminal>
 export type Arguments = CommandArguments
 export type Options = Readonly<Record<string, CommandOption>>
 
-/** Options that every verb has. */
+/** Options of every command. */
 export const EVERYWHERE: Options = {
   config: {
     type: 'string',
@@ -23,11 +23,11 @@ export const EVERYWHERE: Options = {
 
 export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>
-  /** A line, or lines, on stdout. */
+  /** Prints lines to stdout. */
   out(text: string): void
-  /** The same on stderr. */
+  /** Prints lines to stderr. */
   say(text: string): void
-  /** Colours, where the terminal shows them and NO_COLOR is not set. */
+  /** Applies colours if the terminal supports them and NO_COLOR is not set. */
   paint(style: Parameters<typeof styleText>[0], text: string): string
   readonly colors: boolean
 }
@@ -44,11 +44,11 @@ export const processTerminal = (): Terminal => {
   }
 }
 
-/** The configuration a verb works on. */
+/** Path of the configuration of a command. */
 export const configOf = ({ values }: Arguments, { env }: Terminal): string =>
   textOf(values.config) ?? (env.TOLLGATE_CONFIG || 'routes.yaml')
 
-/** Rows as columns of equal width, the first row painted as a head. */
+/** Rows as columns of equal width, with the first row as header. */
 export const table = (rows: readonly (readonly string[])[], terminal: Terminal): string =>
   columns(rows)
     .map((line, index) => (index === 0 ? terminal.paint('bold', line) : line))

@@ -1,4 +1,4 @@
-/** `tollgate version`: the program and the runtime it runs on. */
+/** `tollgate version`: prints the versions of the program and of Node. */
 import { readFileSync } from 'node:fs'
 import type { Verb } from './verb.ts'
 

@@ -1,4 +1,5 @@
-/** Which endpoints the admin listener can have: those of the engine, and the form of those that plugins add. */
+/** Which endpoints the admin listener can have: those of the engine, and the form of those that
+ *  plugins add. */
 
 /** No plugin can have these. */
 export const ENDPOINTS = [

@@ -1,4 +1,5 @@
-/** Files that a document names (`format: file`) and those that they name: read once, part of the version. */
+/** Attached files: those that a document names (`format: file`) and those that they reference, read
+ *  once and stored with the version. */
 import { dirname, relative, resolve } from 'node:path'
 import { shownPath } from '../snapshot/shown-path.ts'
 import { nearest } from './nearest.ts'
@@ -7,19 +8,19 @@ import type { Source } from './read.ts'
 
 const problem = problems({
   FILE_MISSING: 'no readable file %j',
-  JSON_SYNTAX: 'this is not JSON: %s',
+  JSON_SYNTAX: 'invalid JSON: %s',
 })
 
-/** `placeOf` finds where a name stands; it is asked only for a problem. */
-export const attachments = (
+/** `placeOf` finds the source position of a name; it is called only for a problem. */
+export const readAttachments = (
   names: Iterable<string>,
   root: string,
   source: Source,
   placeOf: (name: string) => Place,
 ) => {
-  /** By their path as it is shown. */
+  /** Texts by displayed path. */
   const texts = new Map<string, string>()
-  /** All that were tried, absolute. */
+  /** Absolute paths of all files, also of missing ones. */
   const paths: string[] = []
   const found: Problem[] = []
   const add = (name: string, from: string, place: () => Place): void => {
@@ -52,22 +53,22 @@ const placeIn = (file: string, text: string, position: number, length = 1): Plac
 }
 
 const jsonFault = (text: string): { position: number; words: string } | undefined => {
-  const message = refusal(text)
+  const message = parseError(text)
   if (message === undefined) return undefined
   const words = message.replace(/,? (\.\.\.)?".*| in JSON at position.*/s, '')
-  const said = positionIn(message)
-  if (said !== undefined) return { position: said, words }
-  // V8 names no position here. It is where the text stops being the beginning of any JSON.
+  const position = positionIn(message)
+  if (position !== undefined) return { position, words }
+  // V8 reports no position for this message: find where the text stops being a prefix of any JSON.
   let [low, high] = [0, text.length]
   while (low < high) {
     const middle = Math.ceil((low + high) / 2)
-    const part = refusal(text.slice(0, middle)) ?? 'end of JSON'
+    const part = parseError(text.slice(0, middle)) ?? 'end of JSON'
     if (part.includes('end of JSON') || (positionIn(part) ?? -1) >= middle) low = middle
     else high = middle - 1
   }
   return { position: low, words }
 }
-const refusal = (text: string): string | undefined => {
+const parseError = (text: string): string | undefined => {
   try {
     JSON.parse(text)
     return undefined

@@ -1,4 +1,5 @@
-/** What differs between two versions, in the few words that a reload prints. Names only: values may be secret. */
+/** Summarises the differences of two versions for a reload. It prints names only: values may be
+ *  secret. */
 import { isDeepStrictEqual } from 'node:util'
 import { isFields } from '../kit.ts'
 import type { Json } from '../plugin.ts'
@@ -6,8 +7,8 @@ import type { Blueprint } from './compile/blueprint.ts'
 
 type Map = { readonly [key: string]: Json }
 
-/** How many changes are said before the rest are counted. */
-const SAID = 6
+/** Changes that are named; further ones are counted. */
+const MAX_CHANGES = 6
 
 /** `1 route added, upstream main timeout changed, plugins/stamp.ts rebuilt` */
 export const describeChange = (before: Blueprint, after: Blueprint): string => {
@@ -18,16 +19,16 @@ export const describeChange = (before: Blueprint, after: Blueprint): string => {
     ...plugins(before, after),
     ...files(before.files ?? {}, after.files ?? {}),
   ]
-  if (changes.length === 0) return 'nothing that shows'
-  const rest = changes.length - SAID
-  return [...changes.slice(0, SAID), ...(rest > 0 ? [`and ${rest} more`] : [])].join(', ')
+  if (changes.length === 0) return 'no visible change'
+  const rest = changes.length - MAX_CHANGES
+  return [...changes.slice(0, MAX_CHANGES), ...(rest > 0 ? [`and ${rest} more`] : [])].join(', ')
 }
 
 const section = (name: string, before: Json | undefined, after: Json | undefined): string[] => {
   if (isDeepStrictEqual(before, after)) return []
   if (name === 'routes') return entries('route', routes(before), routes(after), 'routes reordered')
   if (name === 'settings') {
-    const keys = differing(isFields(before) ? before : {}, isFields(after) ? after : {})
+    const keys = changedKeys(isFields(before) ? before : {}, isFields(after) ? after : {})
     return [`settings ${keys.join(' and ')} changed`]
   }
   if ((before === undefined || isFields(before)) && (after === undefined || isFields(after)))
@@ -45,28 +46,28 @@ const routes = (value: Json | undefined): Map =>
 const entries = (noun: string, before: Map, after: Map, otherwise: string): string[] => {
   const added = Object.keys(after).filter(name => !Object.hasOwn(before, name))
   const removed = Object.keys(before).filter(name => !Object.hasOwn(after, name))
-  const changed = differing(before, after).filter(
+  const changed = changedKeys(before, after).filter(
     name => Object.hasOwn(before, name) && Object.hasOwn(after, name),
   )
-  const said = [
-    ...counted(added.length, noun, 'added'),
-    ...counted(removed.length, noun, 'removed'),
+  const parts = [
+    ...countText(added.length, noun, 'added'),
+    ...countText(removed.length, noun, 'removed'),
     ...(changed.length > 2
-      ? counted(changed.length, noun, 'changed')
+      ? countText(changed.length, noun, 'changed')
       : changed.map(name => `${noun} ${name}${keysOf(before[name], after[name])} changed`)),
   ]
-  return said.length > 0 ? said : [otherwise]
+  return parts.length > 0 ? parts : [otherwise]
 }
-const counted = (count: number, noun: string, what: string) =>
+const countText = (count: number, noun: string, what: string) =>
   count === 0 ? [] : [`${count} ${noun}${count === 1 ? '' : 's'} ${what}`]
 
-/** Which keys of one entry changed, if they are few. */
+/** The changed keys of one entry, if there are at most two. */
 const keysOf = (before: Json | undefined, after: Json | undefined): string => {
   if (!isFields(before) || !isFields(after)) return ''
-  const keys = differing(before, after)
+  const keys = changedKeys(before, after)
   return keys.length > 2 ? '' : ` ${keys.join(' and ')}`
 }
-const differing = (before: Map, after: Map): string[] =>
+const changedKeys = (before: Map, after: Map): string[] =>
   [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(
     key => !isDeepStrictEqual(before[key], after[key]),
   )
@@ -83,7 +84,7 @@ const files = (
   after: Readonly<Record<string, string>>,
   differs = 'changed',
 ): string[] =>
-  differing(before, after).map(file => {
+  changedKeys(before, after).map(file => {
     const what =
       before[file] === undefined ? 'added' : after[file] === undefined ? 'removed' : differs
     return `${file} ${what}`

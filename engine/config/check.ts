@@ -1,107 +1,122 @@
-/** Judges a reading by the assembled schema, by the engine's own rules and by every plugin's. */
+/** Checks a configuration against the assembled schema, the rules of the engine and those of every
+ *  plugin. */
 import type { ErrorObject, ValidateFunction } from 'ajv'
 import type { Document, Json } from '../plugin.ts'
-import { attachments } from './attachments.ts'
+import { readAttachments } from './attachments.ts'
 import { faultsOf, pathOf } from './faults.ts'
-import type { Bundled } from './plugins.ts'
+import type { BundledPlugins } from './plugins.ts'
 import { type Place, type Problem, problems } from './problem.ts'
 import type { Reading, Source } from './read.ts'
-import { rules } from './rules.ts'
+import { checkRules } from './rules.ts'
 import type { Plugins } from './schema.ts'
 import type { Path } from './source-positions.ts'
-import { validator } from './validator.ts'
+import { createValidator } from './validator.ts'
 
 const problem = problems({
-  PLUGIN_SCHEMA: 'the plugin %j has a bad schema: %s',
+  PLUGIN_SCHEMA: 'the plugin %j has an invalid schema: %s',
   PLUGIN_CHECK: 'the check of plugin %j threw: %s',
 })
 
-export interface Checked {
-  /** With values of variables turned into the numbers and booleans that the schema wants. */
+export interface CheckResult {
+  /** With variable values converted to the numbers and booleans that the schema requires. */
   readonly document: Document
   readonly problems: readonly Problem[]
-  /** Texts of the files that the document names, by their path as it is shown. */
+  /** Texts of the attached files, by displayed path. */
   readonly files: ReadonlyMap<string, string>
-  /** Absolute paths of the same, and of those that are missing. */
+  /** Absolute paths of the attached files, also of missing ones. */
   readonly paths: readonly string[]
   readonly secrets: ReadonlySet<string>
 }
 
-/** `plugins`: those of `bundled` that could be imported. The faults of the others are reported elsewhere. */
+/** `plugins`: those of `bundled` that could be imported; the importer reports the others. */
 export const check = (
   reading: Reading,
-  bundled: Bundled,
+  bundled: BundledPlugins,
   plugins: Plugins,
   source: Source,
   cacheFolder: string,
-): Checked => {
+): CheckResult => {
   if (reading.broken) return { ...reading, problems: [], files: new Map(), paths: [] }
-  const lost = bundled.bundles.map(({ name }) => name).filter(name => !plugins.has(name))
-  const broken = [...bundled.broken, ...lost]
-  const { validate, named, secrets, refused } = validator(plugins, broken, cacheFolder)
-  const { document, errors } = judge(validate, reading)
-  const attached = attachments(named, reading.root, source, name =>
-    reading.find(whereIs(document as Json, name) ?? []).place('value'),
+  const failed = bundled.bundles.map(({ name }) => name).filter(name => !plugins.has(name))
+  const broken = [...bundled.broken, ...failed]
+  const {
+    validate,
+    fileNames: named,
+    secrets,
+    schemaErrors: refused,
+  } = createValidator(plugins, broken, cacheFolder)
+  const { document, errors } = validateDocument(validate, reading)
+  const attached = readAttachments(named, reading.root, source, name =>
+    reading.find(pathOfValue(document as Json, name) ?? []).place('value'),
   )
   const names = [...plugins.keys(), ...broken]
-  const whole = !reading.problems.some(({ code }) => LEFT_OUT.has(code))
+  const whole = !reading.problems.some(({ code }) => PARTIAL_CODES.has(code))
   const found = [
     ...bundled.bundles
       .filter(({ name }) => refused.has(name))
-      .map(({ name, file }) => problem('PLUGIN_SCHEMA', start(file), [name, refused.get(name)])),
+      .map(({ name, file }) =>
+        problem('PLUGIN_SCHEMA', fileStart(file), [name, refused.get(name)]),
+      ),
     ...attached.problems,
-    ...unclouded(faultsOf(errors, reading), reading.problems),
-    ...(whole ? unclouded(rules(document, reading, names, plugins), reading.problems) : []),
+    ...withoutConsequences(faultsOf(errors, reading), reading.problems),
+    ...(whole
+      ? withoutConsequences(checkRules(document, reading, names, plugins), reading.problems)
+      : []),
     ...(whole && errors.length === 0 ? pluginChecks(document, plugins, reading) : []),
   ]
   return { document, problems: found, files: attached.texts, paths: attached.paths, secrets }
 }
-/** A file or a section of one was left out: names that point there are not to blame. */
-const LEFT_OUT: ReadonlySet<string> = new Set(['NOT_A_MAP', 'INCLUDE_EMPTY', 'INCLUDE_KIND'])
-const start = (file: string): Place => ({ file, line: 1, column: 1 })
+/** Codes after which a file or section is missing, so that references to it are not reported. */
+const PARTIAL_CODES: ReadonlySet<string> = new Set(['NOT_A_MAP', 'INCLUDE_EMPTY', 'INCLUDE_KIND'])
+const fileStart = (file: string): Place => ({ file, line: 1, column: 1 })
 
-/** A variable is text. Where the schema wants a number or a boolean, text that spells one becomes it. */
-const judge = (validate: ValidateFunction, reading: Reading) => {
+/** Validates the document. Variable values are text: where the schema requires a number or a
+ *  boolean, a matching text is converted. */
+const validateDocument = (validate: ValidateFunction, reading: Reading) => {
   const errors = () => (validate.errors ?? []).filter(error => !isName(error))
   let { document } = reading
   if (validate(document)) return { document, errors: [] }
   for (const { instancePath, keyword, params, parentSchema, data } of errors()) {
     const path = pathOf(instancePath)
     const wanted = [keyword === 'type' ? params.type : parentSchema?.type].flat()
-    const value = typeof data === 'string' ? spelled(data, wanted) : undefined
-    if (value !== undefined && reading.find(path).varies)
-      document = replaced(document as Json, path, value) as Document
+    const value = typeof data === 'string' ? parseScalar(data, wanted) : undefined
+    if (value !== undefined && reading.find(path).hasVariable)
+      document = replaceAt(document as Json, path, value) as Document
   }
   return { document, errors: validate(document) ? [] : errors() }
 }
-/** Names in the pipeline are the rules' affair: they know how to say it. */
+/** Pipeline names are checked by the rules, with better messages. */
 const isName = ({ instancePath, keyword }: ErrorObject) =>
   keyword === 'enum' && instancePath.startsWith('/pipeline/')
 
-const spelled = (text: string, wanted: readonly unknown[]): number | boolean | undefined => {
+const parseScalar = (text: string, wanted: readonly unknown[]): number | boolean | undefined => {
   if (wanted.includes('boolean') && /^(true|false)$/.test(text)) return text === 'true'
   if (wanted.includes('number') && /^-?\d+(\.\d+)?$/.test(text)) return Number(text)
   return wanted.includes('integer') && /^-?\d+$/.test(text) ? Number(text) : undefined
 }
-const replaced = (value: Json, [step, ...rest]: Path, by: Json): Json => {
+const replaceAt = (value: Json, [step, ...rest]: Path, by: Json): Json => {
   if (step === undefined) return by
-  if (Array.isArray(value)) return value.with(Number(step), replaced(value[Number(step)], rest, by))
+  if (Array.isArray(value))
+    return value.with(Number(step), replaceAt(value[Number(step)], rest, by))
   const map = value as { readonly [key: string]: Json }
-  return { ...map, [step]: replaced(map[step] ?? null, rest, by) }
+  return { ...map, [step]: replaceAt(map[step] ?? null, rest, by) }
 }
 
-const whereIs = (value: Json, wanted: string): Path | undefined => {
+const pathOfValue = (value: Json, wanted: string): Path | undefined => {
   if (value === wanted) return []
   if (typeof value !== 'object' || value === null) return undefined
   for (const [step, inner] of Object.entries(value)) {
-    const rest = whereIs(inner as Json, wanted)
+    const rest = pathOfValue(inner as Json, wanted)
     if (rest) return [step, ...rest]
   }
   return undefined
 }
 
-/** What follows from a variable without a value is no problem of its own. */
-const unclouded = (found: readonly Problem[], before: readonly Problem[]): readonly Problem[] =>
+/** Drops problems that follow from another problem at the same place, such as an unset variable. */
+const withoutConsequences = (
+  found: readonly Problem[],
+  before: readonly Problem[],
+): readonly Problem[] =>
   found.filter(({ file, line, column, length = 1 }) =>
     before.every(
       cause =>

@@ -1,7 +1,7 @@
-/** What compiling found wrong, with its place. */
+/** Faults of compiling a document, with their places. */
 import { asFault } from '../errors.ts'
 
-/** One fault of compiling, with its place: a path of keys in the document, or a plugin's file. */
+/** A fault of compiling. Its place is a path of keys in the document, or the file of a plugin. */
 export interface CompileFault {
   readonly where?: readonly (string | number)[]
   readonly plugin?: string
@@ -17,7 +17,7 @@ export class CompileError extends Error {
   }
 }
 
-/** A fault of a table keeps its code: then the options are to blame, not the plugin. */
+/** A fault from a fault table keeps its code: it blames the options, not the plugin. */
 export const describe = (thrown: unknown, code: string) => ({
   code: isDeliberate(thrown) ? asFault(thrown).code : code,
   message: thrown instanceof Error ? thrown.message : String(thrown),

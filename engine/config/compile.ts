@@ -1,4 +1,5 @@
-/** Document to snapshot: upstreams, tables, then every route. All faults at once. */
+/** Compiles a document to a snapshot: upstreams, plugin tables, then every route. Reports all
+ *  faults at once. */
 
 import { errors } from '../errors.ts'
 import type { Document, Lent, Plugin } from '../plugin.ts'
@@ -14,14 +15,14 @@ import type { Blueprint } from './compile/blueprint.ts'
 import { lend, matchIn, viewsOf } from './compile/host.ts'
 import { compileUpstream, type Lend, type UpstreamOptions } from './compile/upstreams.ts'
 import { CompileError, type CompileFault, describe } from './compile-problem.ts'
-import { compileRoute, type Kit, type RouteOptions } from './route.ts'
+import { compileRoute, type RouteContext, type RouteOptions } from './route.ts'
 import { readSettings } from './settings.ts'
 
 export { CompileError, type CompileFault } from './compile-problem.ts'
 
-const fault = errors({ NOT_READY: [503, 'the snapshot is not compiled yet'] })
+const fault = errors({ NOT_READY: [503, 'The configuration is not compiled yet. Retry.'] })
 
-/** Throws CompileError with every fault at once; whatever it throws, nothing shared stays held. */
+/** Throws CompileError with all faults. On any error it releases the shared resources. */
 export const compile = async (
   blueprint: Blueprint,
   plugins: ReadonlyMap<string, Plugin>,
@@ -39,8 +40,8 @@ export const compile = async (
   }
 }
 
-interface Holding {
-  /** How to let go of what is shared. */
+interface ResourceScope {
+  /** Release functions of the acquired shared resources. */
   readonly held: (() => void)[]
   release(): void
 }
@@ -49,7 +50,7 @@ const build = async (
   { document, version, hash, root, files }: Blueprint,
   plugins: ReadonlyMap<string, Plugin>,
   resources: Resources,
-  { held, release }: Holding,
+  { held, release }: ResourceScope,
 ): Promise<Snapshot> => {
   const faults: CompileFault[] = []
   const settings = readSettings(document.settings as Record<string, unknown>)
@@ -60,8 +61,13 @@ const build = async (
     if (!snapshot) throw fault('NOT_READY')
     return snapshot
   }
-  const lent = lend(resources, {
-    ...{ version, hash, root, document, files, held },
+  const host = lend(resources, {
+    version,
+    hash,
+    root,
+    document,
+    files,
+    held,
     upstreams: viewsOf(upstreams),
     match: (method, target) => matchIn(current(), method, target),
     run: async (route, turn) => runTurn(current(), resources, route, turn),
@@ -69,9 +75,15 @@ const build = async (
     judge: egress.admit,
   })
   const ids = createIds()
-  const kit: Kit = {
+  const kit: RouteContext = {
     pipeline: (document.pipeline ?? []) as readonly string[],
-    ...{ plugins, lent, resources, settings, upstreams, faults, spanId: () => ids(8) },
+    plugins,
+    lent: host,
+    resources,
+    settings,
+    upstreams,
+    faults,
+    spanId: () => ids(8),
   }
   await migrate(kit)
   const routes: CompiledRoute[] = []
@@ -79,7 +91,7 @@ const build = async (
     routes.push(await compileRoute(options, index, kit))
   if (faults.length > 0) throw new CompileError(faults)
   const parts = { version, hash, settings, upstreams, egress, routes, release }
-  snapshot = new Snapshot({ ...parts, admin: endpointsOf(plugins, lent) })
+  snapshot = new Snapshot({ ...parts, admin: endpointsOf(plugins, host) })
   return snapshot
 }
 
@@ -116,7 +128,7 @@ const openUpstreams = (
       faults.push({
         where: ['upstreams', name, 'url'],
         code: 'UPSTREAM_ADDRESS',
-        message: `nobody could connect to the address of "${name}"; is there a port beyond 65535, or half a bracket?`,
+        message: `the address of the upstream "${name}" is invalid; check its port (at most 65535) and brackets`,
       })
     }
   return upstreams
@@ -131,44 +143,44 @@ const openEgress = (allow: string, faults: CompileFault[]): Egress => {
   }
 }
 
-/** Tables are there before the first setup sees them; those that others stand on come first. */
-const migrate = async ({ plugins, resources, faults }: Kit): Promise<void> => {
+/** Migrates the tables of all plugins before any `setup` runs; those of `needs` come first. */
+const migrate = async ({ plugins, resources, faults }: RouteContext): Promise<void> => {
   const { database } = resources as {
     database: { migrate?(owner: string, list: unknown): unknown }
   }
-  const begun = new Set<string>()
+  const visited = new Set<string>()
   let prepared = false
   const visit = async (name: string, by: string): Promise<void> => {
-    if (begun.has(name)) return
-    begun.add(name)
+    if (visited.has(name)) return
+    visited.add(name)
     const plugin = plugins.get(name)
     if (!plugin) {
-      const message = `it stands on the tables of the plugin "${name}", which is not there`
+      const message = `it needs the tables of the plugin "${name}", which is not installed`
       faults.push({ plugin: by, code: 'MIGRATION_FAILED', message })
     }
     for (const needed of plugin?.needs ?? []) await visit(needed, name)
     if (!plugin?.migrations || !database.migrate) return
     try {
-      // Those of the engine, on which a plugin's may stand.
+      // The tables of the engine, which plugin tables may reference.
       if (!prepared) await database.migrate('standing', MEMBERSHIP_TABLES)
       prepared = true
       await database.migrate(name, plugin.migrations)
     } catch (thrown) {
       const { code } = describe(thrown, 'MIGRATION_FAILED')
-      if (AWAY.has(code)) throw new CompileError([awayAt(code, thrown)])
+      if (STORE_CODES.has(code)) throw new CompileError([storeFault(code, thrown)])
       faults.push({ plugin: name, ...describe(thrown, 'MIGRATION_FAILED') })
     }
   }
   for (const name of plugins.keys()) await visit(name, name)
 }
 
-/** No plugin's doing: the store itself cannot be had, and asking again for each of them would take as long each time. */
-const AWAY: ReadonlySet<string> = new Set([
+/** Faults of the store itself: a retry for each plugin would take as long each time. */
+const STORE_CODES: ReadonlySet<string> = new Set([
   ...['STORE_START', 'STORE_UNAVAILABLE', 'STORE_URL', 'STORE_FOLDER', 'STORE_NEWER'],
   ...['STORE_POSTGRES_OLD', 'STORE_SQLITE_OLD', 'STORE_FSYNC', 'STORE_READ_ONLY', 'STORE_PRAGMA'],
 ])
-const awayAt = (code: string, thrown: unknown): CompileFault => ({
+const storeFault = (code: string, thrown: unknown): CompileFault => ({
   where: ['settings', 'database'],
   code,
-  message: `${(thrown as Error).message}; it is named by settings.database, or DATABASE_URL where that says nothing`,
+  message: `${(thrown as Error).message}; check settings.database, or DATABASE_URL if it is not set`,
 })

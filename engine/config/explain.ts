@@ -1,4 +1,5 @@
-/** What one request would meet: its route, what each stage does or refuses, the target, the upstream request. Sends nothing. */
+/** Explains one request without sending it: its route, the outcome of each stage, the targets and
+ *  the upstream request. */
 import { asFault } from '../errors.ts'
 import type { Bytes, Headers, Json, Next, Target } from '../plugin.ts'
 import { Call } from '../request/exchange.ts'
@@ -11,7 +12,7 @@ import { type Candidate, candidatesOf } from '../upstream/candidate.ts'
 import type { DispatchRules } from '../upstream/dispatch.ts'
 import { joinPath } from '../upstream/upstreams.ts'
 
-export interface Asked {
+export interface ExplainedRequest {
   /** `WS` for a WebSocket. */
   readonly method: string
   /** Path and query. */
@@ -23,10 +24,10 @@ export interface Asked {
 export interface StageNote {
   readonly stage: string
   readonly ring: 'handle' | 'forward'
-  /** `silent`: it neither answers nor calls next(), which is a fault of the plugin. */
+  /** `silent`: it neither responds nor calls next(), which is a bug of the plugin. */
   readonly outcome: 'passes' | 'refuses' | 'answers' | 'silent'
   readonly refusal?: { readonly status: number; readonly code: string; readonly message: string }
-  /** What the stage says of itself. */
+  /** Result of the stage's own `explain`. */
   readonly says?: Json
 }
 export interface Explanation {
@@ -36,10 +37,10 @@ export interface Explanation {
     readonly pattern: string
     readonly params: Readonly<Record<string, string>>
   }
-  /** The methods that the path has, where no route matches. */
+  /** Methods of the path, if no route matches. */
   readonly allowed?: readonly string[]
   readonly stages: readonly StageNote[]
-  /** In the order in which they would be asked. */
+  /** In the order of the attempts. */
   readonly targets: readonly Target[]
   /** The request to the first target. */
   readonly request?: {
@@ -53,38 +54,46 @@ export interface Explanation {
 export const explain = async (
   snapshot: Snapshot,
   store: Store,
-  asked: Asked,
+  request: ExplainedRequest,
 ): Promise<Explanation> => {
-  const { method } = asked
-  const host = String(asked.headers.host ?? '')
-  const { compiled, params, path, search, allowed } = snapshot.match(method, asked.target, host)
+  const { method } = request
+  const host = String(request.headers.host ?? '')
+  const { compiled, params, path, search, allowed } = snapshot.match(method, request.target, host)
   if (!compiled) return { allowed, stages: [], targets: [] }
   const { route, stages, rules } = compiled
-  const wire = { path: search === '' ? path : `${path}?${search}`, headers: asked.headers }
+  const wire = { path: search === '' ? path : `${path}?${search}`, headers: request.headers }
   const call = new Call({
-    ...{ id: 'explain', requestId: 'explain', traceId: '0'.repeat(32), route, params, store },
+    id: 'explain',
+    requestId: 'explain',
+    traceId: '0'.repeat(32),
+    route,
+    params,
+    store,
     kind: method === 'WS' ? 'websocket' : 'http',
-    request: received({ ...wire, method: method === 'WS' ? 'GET' : method }, asked.body),
-    ...{ targets: compiled.targets, hangup: compiled.hangup },
+    request: received({ ...wire, method: method === 'WS' ? 'GET' : method }, request.body),
+    targets: compiled.targets,
+    hangup: compiled.hangup,
   })
   const notes = await walk(stages, 'handle', call, call)
   const { name, pattern } = route
   const found = { route: { name, method: route.method, pattern, params } }
   if (call.answered) return { ...found, stages: notes, targets: [] }
-  const candidates = ordered(call, snapshot, rules)
+  const candidates = orderedCandidates(call, snapshot, rules)
   const targets = candidates.map(({ target }) => target)
   const [first] = candidates
   if (!first) return { ...found, stages: notes, targets }
   const one = openTry(call, first, rules.path(call), '0'.repeat(16))
   notes.push(...(await walk(stages, 'forward', one, call)))
   const inside = first.upstream.inside !== undefined
-  return { ...found, stages: notes, targets, ...(!inside && { request: signed(one) }) }
+  return { ...found, stages: notes, targets, ...(!inside && { request: signedRequest(one) }) }
 }
 
-/** Thrown where a ring would go on to the wire: stages are left the way they are left by a fault. */
-class Innermost extends Error {}
+/** Thrown behind the last stage, where the request would be sent: stages unwind as after a fault.
+ *  */
+class EndOfStages extends Error {}
 
-/** The real stages in their order. One that refuses is noted, and the walk goes on behind it. */
+/** Runs the real stages in order. A refusal is recorded, and the walk continues with the next
+ *  stage. */
 const walk = async <Subject extends Call | Try>(
   stages: readonly NamedStage[],
   ring: StageNote['ring'],
@@ -94,9 +103,15 @@ const walk = async <Subject extends Call | Try>(
   const notes: StageNote[] = []
   const from = async (at: number): Promise<void> => {
     const named = stages[at]
-    if (!named) throw new Innermost()
+    if (!named) throw new EndOfStages()
     const note = (outcome: StageNote['outcome'], more?: Partial<StageNote>): void => {
-      notes.push({ stage: named.name, ring, outcome, ...saying(named, ring, call), ...more })
+      notes.push({
+        stage: named.name,
+        ring,
+        outcome,
+        ...ownExplanation(named, ring, call),
+        ...more,
+      })
     }
     const { stage } = named
     const step = stage[ring] as ((subject: Subject, next: Next) => Promise<void>) | undefined
@@ -123,7 +138,7 @@ const walk = async <Subject extends Call | Try>(
     return from(at + 1)
   }
   await from(0).catch((thrown: unknown) => {
-    if (!(thrown instanceof Innermost)) throw thrown
+    if (!(thrown instanceof EndOfStages)) throw thrown
   })
   return notes
 }
@@ -137,18 +152,22 @@ const isAnswered = (subject: Call | Try): boolean => {
   }
 }
 
-/** A stage in both rings says it once. */
-const saying = ({ stage }: NamedStage, ring: StageNote['ring'], call: Call) => {
+/** The stage's own explanation; once for a stage that is in both rings. */
+const ownExplanation = ({ stage }: NamedStage, ring: StageNote['ring'], call: Call) => {
   if (!stage.explain || (ring === 'forward' && stage.handle)) return {}
   try {
     return { says: stage.explain(call) }
   } catch {
-    // It counts on what a stage before it was to find, and that stage refused.
+    // It may depend on the result of an earlier stage that refused.
     return {}
   }
 }
 
-const ordered = (call: Call, snapshot: Snapshot, { balance }: DispatchRules): Candidate[] => {
+const orderedCandidates = (
+  call: Call,
+  snapshot: Snapshot,
+  { balance }: DispatchRules,
+): Candidate[] => {
   const candidates = candidatesOf(call.targets, snapshot.upstreams)
   const tried = new Set<Candidate>()
   for (;;) {
@@ -158,8 +177,9 @@ const ordered = (call: Call, snapshot: Snapshot, { balance }: DispatchRules): Ca
   }
 }
 
-/** As it would leave, with the upstream's credential masked: it is whatever signing adds. */
-const signed = ({ candidate: { upstream, origin, base }, request }: Try) => {
+/** The upstream request as it would be sent. Everything that signing adds is masked, since it is
+ *  the credential. */
+const signedRequest = ({ candidate: { upstream, origin, base }, request }: Try) => {
   const plain = { ...request.headers, ...upstream.set }
   const headers = { ...plain }
   const path = joinPath(base, request.path)

@@ -1,4 +1,4 @@
-/** What ajv found, in words an operator can act on, with the path of the key or value at fault. */
+/** Turns schema errors of ajv into problems with actionable messages and source positions. */
 import type { ErrorObject } from 'ajv'
 import type { Json } from '../plugin.ts'
 import { nearest } from './nearest.ts'
@@ -13,7 +13,7 @@ const problem = problems({
   UNKNOWN_VALUE: '%s cannot be %s; it is one of %s',
   BAD_VALUE: '%s cannot be %s; %s',
   BAD_NAME: '%j cannot be a name in %s; it must match %s',
-  DUPLICATE_ITEM: '%s stands twice in %s',
+  DUPLICATE_ITEM: '%s occurs twice in %s',
 })
 
 type Fault = ErrorObject<string, Record<string, unknown>, unknown>
@@ -25,40 +25,42 @@ interface Schema {
   readonly pattern?: string
   readonly enum?: readonly string[]
 }
-/** Code, the arguments of its message, and where they differ from a value at the fault's own path: key, suggestion. */
-interface Said {
+/** Code and message arguments of a problem; path and key if they differ from the value at the path
+ *  of the error. */
+interface ProblemParts {
   readonly code: Parameters<typeof problem>[0]
   readonly args: readonly unknown[]
   readonly path?: Path
   readonly what?: 'key'
   readonly suggestion?: string | undefined
 }
-/** `written`: as it stands in the file, so that no value of a variable is ever printed. */
-type Words = (fault: Fault, label: string, written: string, schema: Schema) => Said
+/** `written`: source text of the value, so that no variable value is printed. */
+type ProblemBuilder = (fault: Fault, label: string, written: string, schema: Schema) => ProblemParts
 
 export const faultsOf = (errors: readonly ErrorObject[], reading: Reading): Problem[] => {
-  const meant = new Set<string>()
+  const suggested = new Set<string>()
   const found = decided(errors as readonly Fault[]).map(fault => {
     const path = pathOf(fault.instancePath)
     const schema = (fault.parentSchema ?? {}) as Schema
     const written = schema.format === 'password' ? 'that' : writtenAt(path, fault.data, reading)
-    const said = (WORDS[fault.keyword] ?? otherwise)(fault, labelOf(path), written, schema)
-    const place = reading.find(said.path ?? path).place(said.what ?? 'value')
-    if (said.suggestion !== undefined) meant.add(`${fault.instancePath} ${said.suggestion}`)
-    return { fault, problem: problem(said.code, place, said.args, said.suggestion) }
+    const parts = (BUILDERS[fault.keyword] ?? otherwise)(fault, labelOf(path), written, schema)
+    const place = reading.find(parts.path ?? path).place(parts.what ?? 'value')
+    if (parts.suggestion !== undefined) suggested.add(`${fault.instancePath} ${parts.suggestion}`)
+    return { fault, problem: problem(parts.code, place, parts.args, parts.suggestion) }
   })
-  // A key that is there, but spelled wrong, is not missing as well.
+  // A misspelled key is not reported as missing too.
   return found
     .filter(
       ({ fault: { instancePath, params } }) =>
-        !meant.has(`${instancePath} ${params.missingProperty}`),
+        !suggested.has(`${instancePath} ${params.missingProperty}`),
     )
     .map(each => each.problem)
 }
 
-/** Of settings also what it came to, where no secret is among it: `${PORT}` says nothing of what is wrong with it. */
+/** Source text of a value. For settings also the expanded value unless it is secret, since
+ *  `${PORT}`  alone does not show what is wrong. */
 const writtenAt = (path: Path, data: unknown, { find, secrets }: Reading): string => {
-  const { written, varies } = find(path)
+  const { source: written, hasVariable: varies } = find(path)
   const open = path[0] === 'settings' && varies && !written.includes('${file:')
   const plain = typeof data === 'string' && ![...secrets].some(secret => data.includes(secret))
   return open && plain ? `${short(written)}, which is ${short(data)} here` : short(written)
@@ -70,7 +72,7 @@ export const pathOf = (pointer: string): string[] =>
     .slice(1)
     .map(step => step.replaceAll('~1', '/').replaceAll('~0', '~'))
 
-/** As people say it: `routes[3].timeout`, `things["a.b"].to`. */
+/** A path for people: `routes[3].timeout`, `things["a.b"].to`. */
 export const labelOf = (path: Path): string =>
   path.length === 0 ? 'the file' : path.map(stepOf).join('').replace(/^\./, '')
 const stepOf = (step: string | number): string => {
@@ -82,7 +84,7 @@ const short = (written: string): string => {
   return line.length > 60 ? `${line.slice(0, 60)}…` : line || 'nothing'
 }
 
-const WORDS: Readonly<Record<string, Words>> = {
+const BUILDERS: Readonly<Record<string, ProblemBuilder>> = {
   additionalProperties: ({ instancePath, params }, label, _written, { properties = {} }) => {
     const name = String(params.additionalProperty)
     const suggestion = nearest(name, Object.keys(properties))
@@ -120,7 +122,7 @@ const WORDS: Readonly<Record<string, Words>> = {
     return { code: 'DUPLICATE_ITEM', args, path: [...pathOf(instancePath), later] }
   },
 }
-const otherwise: Words = ({ keyword, message }, label, written, { examples = [] }) => {
+const otherwise: ProblemBuilder = ({ keyword, message }, label, written, { examples = [] }) => {
   const shape = keyword === 'pattern' || keyword === 'format'
   const such = shape ? examples.map(each => JSON.stringify(each)).join(' or ') : ''
   const way = such === '' ? `it ${message ?? 'breaks the schema'}` : `write it like ${such}`
@@ -149,7 +151,7 @@ const wrongType = (
   label: string,
   written: string,
   { examples = [] }: Schema,
-): Said => {
+): ProblemParts => {
   const wanted = types.map(type => KINDS[type] ?? type).join(' or ') || 'of another kind'
   const such =
     examples.length > 0 && !types.includes('boolean')
@@ -171,13 +173,14 @@ const wrongChoice = (
   data: unknown,
   label: string,
   written: string,
-): Said => ({
+): ProblemParts => ({
   code: 'UNKNOWN_VALUE',
   args: [label, written, choices.map(String).join(', ')],
   suggestion: nearest(String(data), choices.map(String)),
 })
 
-/** Of alternatives only the one that was meant is judged; without one, the choice itself is the fault. */
+/** Of alternatives only the one that was meant is judged; without one, the choice itself is the
+ *  fault. */
 const decided = (errors: readonly Fault[]): readonly Fault[] => {
   let left = errors.filter(each => each.keyword !== 'if' && each.propertyName === undefined)
   const choices = left.filter(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf')

@@ -1,4 +1,5 @@
-/** Imports bundled plugins and judges their shape. All that a worker needs of the configuration's rooms. */
+/** Imports bundled plugins and checks their shape. A worker needs only this part of the
+ *  configuration code. */
 import { setSourceMapsSupport } from 'node:module'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -16,9 +17,9 @@ import { SECTIONS } from './schema.ts'
 const problem = problems({
   PLUGIN_THREW: 'the plugin %j threw while it was imported: %s',
   PLUGIN_SHAPE: 'the plugin %j %s',
-  PLUGIN_CLASH: 'the plugin %j adds the %s %j, which %s has already',
+  PLUGIN_CLASH: 'the plugin %j adds the %s %j, which %s already defines',
 })
-/** Long enough for any plugin, in ms; one that waits for ever must not hold a reload for ever. */
+/** Longest import or setup of a plugin, ms; a pending promise must not block a reload for ever. */
 const LIMIT = 10_000
 
 const within = async <T>(limit: number, run: () => Promise<T>): Promise<T> => {
@@ -31,9 +32,9 @@ const within = async <T>(limit: number, run: () => Promise<T>): Promise<T> => {
   }
 }
 
-/** The plugin in a bundle. Node keeps one module for a path, and the path changes with the content. */
+/** Imports a bundle. Node caches one module per path, and the path changes with the content. */
 export const importPlugin = async ({ bundle }: Bundle, limit = LIMIT): Promise<Plugin> => {
-  // Stacks then name the operator's file and line, not the bundle's.
+  // Stacks then name the source file and line, not those of the bundle.
   setSourceMapsSupport(true, { nodeModules: false, generatedCode: false })
   const { default: plugin } = await within(limit, () => import(pathToFileURL(bundle).href))
   const fault = shapeFault(plugin)
@@ -49,7 +50,7 @@ const isNames = (value: unknown): boolean =>
 const isEndpoints = (value: unknown): boolean =>
   isFields(value) &&
   Object.entries(value as object).every(([name, each]) => ENDPOINT.test(name) && isFunction(each))
-/** Members by what they must be; those of `REQUIRED` must be there. */
+/** Types of plugin members; those in `REQUIRED` must exist. */
 const SHAPES = [
   ['an object', isObject, ['schema', 'sections', 'upstream', 'migrations', 'commands']],
   ['an array of names', isNames, ['needs', 'before', 'after']],
@@ -68,7 +69,7 @@ const shapeFault = (plugin: unknown): string | undefined => {
   return undefined
 }
 
-/** The snapshot of a blueprint made elsewhere: what a worker does. Throws CompileError. */
+/** Compiles the snapshot of a blueprint in a worker. Throws CompileError. */
 export const fromBlueprint = async (
   blueprint: Blueprint,
   resources: Resources,
@@ -79,7 +80,7 @@ export const fromBlueprint = async (
   return compile(blueprint, new Map(plugins), resources)
 }
 
-/** All plugins that can be had, and what is wrong with the others. `inputs`: absolute paths of their sources. */
+/** Imports all plugins; failures become problems. `inputs`: absolute paths of their sources. */
 export const importPlugins = async (
   bundles: readonly Bundle[],
   root: string,
@@ -88,7 +89,7 @@ export const importPlugins = async (
 ): Promise<{ plugins: ReadonlyMap<string, Plugin>; problems: readonly Problem[] }> => {
   const plugins = new Map<string, Plugin>()
   const found: Problem[] = []
-  // One after the other: if one blocks the process, the last file told is the one.
+  // One after another: if one blocks the process, the last reported file is the cause.
   for (const bundle of bundles) {
     const { name, file } = bundle
     const start = { file, line: 1, column: 1 }
@@ -109,7 +110,7 @@ export const importPlugins = async (
   return { plugins, problems: [...found, ...clashes(plugins, bundles)] }
 }
 
-/** The same plugin, which says when its code runs and may not set up for ever. */
+/** Wraps a plugin so that `setup` reports its file and has a time limit. */
 const guarded = (plugin: Plugin, file: string, progress: (file: string) => void): Plugin => {
   const setup: Plugin['setup'] = (options, host) => {
     progress(file)
@@ -118,7 +119,7 @@ const guarded = (plugin: Plugin, file: string, progress: (file: string) => void)
   return Object.create(plugin, { setup: { value: setup } })
 }
 
-/** The first line of a stack that is the operator's own: neither the engine's nor a package's. */
+/** The first stack line in a plugin source, neither in the engine nor in a package. */
 export const placeInStack = (
   stack: string | undefined,
   root: string,
@@ -132,7 +133,7 @@ export const placeInStack = (
   return undefined
 }
 
-/** A section, a key of upstreams and an admin endpoint have one owner. */
+/** Reports sections, upstream keys and admin endpoints with more than one owner. */
 const clashes = (plugins: ReadonlyMap<string, Plugin>, bundles: readonly Bundle[]): Problem[] => {
   const found: Problem[] = []
   const owners = new Map<string, string>([

@@ -1,4 +1,5 @@
-/** From a path to a snapshot: read, bundle, check, compile; or every problem at once. */
+/** Loads a configuration: reads, bundles, checks and compiles it, or reports all problems at once.
+ *  */
 import { createHash } from 'node:crypto'
 import { dirname, join, resolve } from 'node:path'
 import type { Document, Json, Plugin } from '../plugin.ts'
@@ -9,12 +10,12 @@ import type { Blueprint, Bundle } from './compile/blueprint.ts'
 import { CompileError, type CompileFault, compile } from './compile.ts'
 import { labelOf } from './faults.ts'
 import { importPlugins, placeInStack } from './import.ts'
-import { indexPlaces } from './plugin-files.ts'
-import { type Bundled, bundlePlugins } from './plugins.ts'
+import { indexPaths } from './plugin-files.ts'
+import { type BundledPlugins, bundlePlugins } from './plugins.ts'
 import { type Problem, ProblemsError } from './problem.ts'
 import { fileSource, type Reading, read, type Source } from './read.ts'
 import { isSecret, withPassword } from './variables.ts'
-import { watchedPlaces } from './watch.ts'
+import { watchedPaths } from './watch.ts'
 
 export { describeChange } from './change.ts'
 export type { Blueprint } from './compile/blueprint.ts'
@@ -24,24 +25,24 @@ export interface PrepareOptions {
   /** Path of routes.yaml. */
   readonly config: string
   readonly version: number
-  /** Where bundled plugins are kept. */
+  /** Folder of the bundled plugins. */
   readonly cacheFolder: string
   readonly source?: Source
-  /** Plugins of an archived version, instead of those in its folders today. */
+  /** Plugins of an archived version, instead of those in the plugin folders. */
   readonly bundles?: readonly Bundle[]
-  /** Told the file whose code runs next, so that someone outside knows whom to blame for silence. */
+  /** Called with the file whose code runs next, to name the cause if the process then hangs. */
   progress?(file: string): void
 }
 export interface LoadOptions extends PrepareOptions {
   readonly resources: Resources
 }
-/** All that can be known without running a plugin's `setup`. */
+/** The result before any `setup` runs. */
 export interface Prepared {
   readonly blueprint: Blueprint
   readonly plugins: ReadonlyMap<string, Plugin>
-  /** The texts of the configuration, for the history: by their path as operators name them. */
+  /** Texts of the configuration files by displayed path, for the history. */
   readonly files: ReadonlyMap<string, string>
-  /** Folders to watch, absolute. */
+  /** Absolute paths and patterns to watch. */
   readonly watched: readonly string[]
   readonly secrets: ReadonlySet<string>
 }
@@ -49,13 +50,13 @@ export interface Loaded extends Prepared {
   readonly snapshot: Snapshot
 }
 
-/** Reads, bundles and checks. Throws ProblemsError with every problem at once. */
+/** Reads, bundles and checks. Throws ProblemsError with all problems. */
 export const prepare = async (options: PrepareOptions): Promise<Prepared> =>
-  (await prepared(options)).result
+  (await prepareState(options)).result
 
-/** The same, and the snapshot. */
+/** Reads, bundles, checks and compiles. Throws ProblemsError with all problems. */
 export const load = async (options: LoadOptions): Promise<Loaded> => {
-  const whole = await prepared(options)
+  const whole = await prepareState(options)
   const { blueprint, plugins } = whole.result
   try {
     return { ...whole.result, snapshot: await compile(blueprint, plugins, options.resources) }
@@ -65,75 +66,81 @@ export const load = async (options: LoadOptions): Promise<Loaded> => {
   }
 }
 
-interface Whole {
+interface LoadState {
   readonly result: Prepared
   readonly reading: Reading
   /** Source files of plugins. */
   readonly inputs: readonly string[]
   fail(found: readonly Problem[]): ProblemsError
 }
-const prepared = async (options: PrepareOptions): Promise<Whole> => {
+const prepareState = async (options: PrepareOptions): Promise<LoadState> => {
   const { config, version, cacheFolder, source = fileSource(), progress = () => {} } = options
   const reading = read(config, source)
   const { root } = reading
   const folders = pluginFolders(reading.document)
-  const bundled: Bundled = options.bundles
+  const bundled: BundledPlugins = options.bundles
     ? { bundles: options.bundles, broken: [], problems: [], inputs: [] }
     : await bundlePlugins(folders, root, cacheFolder)
   const { bundles, inputs } = bundled
   const imported = await importPlugins(bundles, root, inputs, progress)
-  const judged = check(reading, bundled, imported.plugins, source, cacheFolder)
-  const shown = [...reading.secrets, ...[...judged.secrets].filter(isSecret)]
-  // One may begin like another: the longest is covered first.
+  const checked = check(reading, bundled, imported.plugins, source, cacheFolder)
+  const shown = [...reading.secrets, ...[...checked.secrets].filter(isSecret)]
+  // Longest first: one secret may be a prefix of another.
   const longestFirst = shown.flatMap(withPassword).sort((a, b) => b.length - a.length)
   const secrets = new Set(longestFirst)
-  const own = [...reading.files.keys(), ...folders, ...includePlaces(reading)]
-  const watched = watchedPlaces([
+  const own = [...reading.files.keys(), ...folders, ...includePatterns(reading)]
+  const watched = watchedPaths([
     ...own.map(path => resolve(root, path)),
-    ...[...reading.drawn, ...judged.paths, ...besideCode(inputs), ...indexPlaces(folders, root)],
+    ...[
+      ...reading.variableFiles,
+      ...checked.paths,
+      ...codePatterns(inputs),
+      ...indexPaths(folders, root),
+    ],
   ])
   const [main] = reading.files.keys()
   const fail = (found: readonly Problem[]) =>
     new ProblemsError(
-      covered(found, secrets),
+      maskProblems(found, secrets),
       textsOf(found, reading, secrets, source),
       root,
       watched,
       main,
     )
-  const found = [reading, bundled, imported, judged].flatMap(({ problems }) => problems)
+  const found = [reading, bundled, imported, checked].flatMap(({ problems }) => problems)
   if (found.length > 0) throw fail(found)
-  const { document } = judged
-  const attached = Object.fromEntries(judged.files)
+  const { document } = checked
+  const attached = Object.fromEntries(checked.files)
   const counted = [document, bundles.map(({ name, hash }) => [name, hash]), attached]
   const hash = createHash('sha256').update(JSON.stringify(counted)).digest('hex').slice(0, 16)
   const blueprint = { version, hash, root, document, plugins: bundles, files: attached }
-  const files = new Map([...reading.files, ...judged.files])
+  const files = new Map([...reading.files, ...checked.files])
   const result = { blueprint, plugins: imported.plugins, files, watched, secrets }
   return { result, reading, inputs, fail }
 }
 
-/** As good as they can be known before anything is checked. */
+/** Plugin folders before validation. */
 export const pluginFolders = ({ settings }: Document): string[] => {
   const folders = (settings as { plugins?: Json } | undefined)?.plugins
   return Array.isArray(folders) ? folders.filter(each => typeof each === 'string') : ['plugins']
 }
 
-/** Files that would match, also those that are not there yet; all of a folder where the pattern goes on below it. */
-const includePlaces = ({ document: { include } }: Reading): string[] =>
+/** Patterns of included files, also of ones that do not exist yet; the whole folder if the pattern
+ *  covers subfolders. */
+const includePatterns = ({ document: { include } }: Reading): string[] =>
   (Array.isArray(include) ? include : []).map(each => {
     const [folder = ''] = /^(?:[^*?[{/]*\/)*/.exec(String(each)) ?? []
     const rest = String(each).slice(folder.length)
     return rest.includes('/') ? folder || '.' : folder + rest
   })
-/** A file that a plugin imports may not be there yet. */
+/** A file that a plugin imports may not exist yet. */
 const CODE = '*.{ts,mts,cts,js,mjs,cjs,json}'
-const besideCode = (inputs: readonly string[]): string[] => [
+const codePatterns = (inputs: readonly string[]): string[] => [
   ...inputs,
   ...new Set(inputs.map(each => join(dirname(each), CODE))),
 ]
 
-/** Texts for code frames, also of plugins; a secret that stands in one is covered. */
+/** Texts for code frames, also of plugins, with secrets masked. */
 const textsOf = (
   found: readonly Problem[],
   { root, files }: Reading,
@@ -143,33 +150,36 @@ const textsOf = (
   const texts = new Map<string, string>()
   for (const file of new Set(found.map(each => each.file))) {
     const text = files.get(file) ?? source.text(resolve(root, file))
-    if (text !== undefined) texts.set(file, cover(text, secrets))
+    if (text !== undefined) texts.set(file, mask(text, secrets))
   }
   return texts
 }
 
-/** A password of fewer letters stands in any sentence by chance. */
-const SHORTEST = 4
-/** A plugin knows nothing of where a value comes from, and may repeat it: as it is, or in quotes. */
-const covered = (found: readonly Problem[], secrets: ReadonlySet<string>): readonly Problem[] => {
-  const long = [...secrets].filter(secret => secret.length >= SHORTEST)
+/** Shorter passwords occur in messages by chance. */
+const MIN_SECRET = 4
+/** Masks secrets in messages: a plugin may repeat a value, also JSON-encoded. */
+const maskProblems = (
+  found: readonly Problem[],
+  secrets: ReadonlySet<string>,
+): readonly Problem[] => {
+  const long = [...secrets].filter(secret => secret.length >= MIN_SECRET)
   const forms = long.flatMap(secret => [secret, JSON.stringify(secret).slice(1, -1)])
   return found.map(each => ({
     ...each,
-    message: cover(each.message, forms),
-    ...(each.suggestion !== undefined && { suggestion: cover(each.suggestion, forms) }),
+    message: mask(each.message, forms),
+    ...(each.suggestion !== undefined && { suggestion: mask(each.suggestion, forms) }),
   }))
 }
-const cover = (text: string, secrets: Iterable<string>): string => {
+const mask = (text: string, secrets: Iterable<string>): string => {
   let left = text
   for (const secret of secrets) left = left.replaceAll(secret, '*'.repeat(secret.length))
   return left
 }
 
-/** A plugin that refuses its options is shown them; one that breaks is shown its own line. */
+/** Places a fault at the options that a plugin refused, or at the line where its code threw. */
 const compileProblem = (
   { where = [], plugin, code, message, stack }: CompileFault,
-  { result, reading, inputs }: Whole,
+  { result, reading, inputs }: LoadState,
 ): Problem => {
   const file = result.blueprint.plugins.find(({ name }) => name === plugin)?.file
   const broke = code.startsWith('PLUGIN_') ? placeInStack(stack, reading.root, inputs) : undefined

@@ -1,6 +1,6 @@
-/** Did you mean …? The word a typing mistake away from the one that was written. */
+/** Suggestions for misspelled words. */
 
-/** The word of `words` that was probably meant: one slip away, or two in a word of six letters and more. */
+/** The nearest of `words`: at most one edit away, or two for words of six letters and more. */
 export const nearest = (word: string, words: Iterable<string>): string | undefined => {
   const typed = plain(word)
   let best: string | undefined
@@ -13,10 +13,10 @@ export const nearest = (word: string, words: Iterable<string>): string | undefin
   return best
 }
 
-/** Case, and the choice between `-`, `_` and a space, make no difference. */
+/** Ignores case, `-`, `_` and spaces. */
 const plain = (word: string): string => word.toLowerCase().replace(/[-_ ]/g, '')
 
-/** Edits that lead from one to the other, two swapped letters counting once; gives up at `limit`. */
+/** Edit distance with transpositions (Damerau-Levenshtein); returns `limit` if it is reached. */
 const distance = (from: string, to: string, limit: number): number => {
   let before: number[] = []
   let last = Array.from({ length: to.length + 1 }, (_, index) => index)

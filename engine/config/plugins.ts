@@ -1,4 +1,4 @@
-/** Bundles each plugin, with all it imports, into a file named by its content. */
+/** Bundles each plugin with its imports into a file that is named by its content hash. */
 import { createHash } from 'node:crypto'
 import {
   existsSync,
@@ -21,30 +21,30 @@ import {
 } from 'esbuild'
 import { shownPath } from '../snapshot/shown-path.ts'
 import type { Bundle } from './compile/blueprint.ts'
-import { type Entry, entriesIn } from './plugin-files.ts'
+import { entriesIn, type PluginEntry } from './plugin-files.ts'
 import { type Place, type Problem, problems } from './problem.ts'
-import { TAKEN } from './schema.ts'
+import { RESERVED_NAMES } from './schema.ts'
 
 const problem = problems({
   PLUGIN_SYNTAX: '%s',
   PLUGIN_IMPORT: '%s',
-  PLUGIN_NAME: '%j cannot name a plugin: %s',
+  PLUGIN_NAME: '%j is not a valid plugin name: %s',
 })
 
 const NAME = /^[a-z][a-z0-9-]*$/
 
-export interface Bundled {
+export interface BundledPlugins {
   readonly bundles: readonly Bundle[]
   /** Names of plugins that could not be bundled. */
   readonly broken: readonly string[]
   readonly problems: readonly Problem[]
-  /** The operator's own source files that went in, absolute: what to watch. */
+  /** Absolute paths of the bundled source files outside node_modules, to watch. */
   readonly inputs: readonly string[]
 }
-/** An entry and what esbuild made of it. */
+/** An entry and its build result. */
 interface Candidate {
-  readonly entry: Entry
-  readonly made: Made
+  readonly entry: PluginEntry
+  readonly output: BuildOutput
 }
 
 /** `folders` are relative to `root`. */
@@ -52,69 +52,76 @@ export const bundlePlugins = async (
   folders: readonly string[],
   root: string,
   folder: string,
-): Promise<Bundled> => {
+): Promise<BundledPlugins> => {
   const entries = folders.flatMap(each => entriesIn(each, root))
   mkdirSync(folder, { recursive: true })
-  // A stack leads from where the bundle really lies to its sources.
+  // Source maps are relative to the real path of the bundle.
   const cacheFolder = realpathSync(folder)
-  const hashOf = hashing()
+  const hashOf = createHasher()
   const candidates = await Promise.all(
     entries.map(async entry => ({
       entry,
-      made: recall(entry, cacheFolder, hashOf) ?? (await make(entry, root, cacheFolder)),
+      output:
+        readCached(entry, cacheFolder, hashOf) ?? (await buildPlugin(entry, root, cacheFolder)),
     })),
   )
-  const { plugins, problems } = named(candidates)
-  const inputs = new Set(candidates.flatMap(({ made }) => Object.keys(made.sources)))
+  const { plugins, problems } = selectPlugins(candidates)
+  const inputs = new Set(candidates.flatMap(({ output }) => Object.keys(output.sources)))
   return {
-    bundles: plugins.flatMap(({ made }) => made.bundle ?? []),
-    broken: plugins.flatMap(({ entry, made }) => (made.problems.length > 0 ? [entry.name] : [])),
-    problems: [...problems, ...plugins.flatMap(({ made }) => made.problems)],
+    bundles: plugins.flatMap(({ output }) => output.bundle ?? []),
+    broken: plugins.flatMap(({ entry, output }) =>
+      output.problems.length > 0 ? [entry.name] : [],
+    ),
+    problems: [...problems, ...plugins.flatMap(({ output }) => output.problems)],
     inputs: [...inputs].filter(path => !path.includes('/node_modules/')),
   }
 }
 
-/** Those that are plugins, and a problem for each that cannot have its name. */
-const named = (candidates: readonly Candidate[]) => {
+/** Selects the plugins; reports each with an invalid or duplicate name. */
+const selectPlugins = (candidates: readonly Candidate[]) => {
   const plugins = new Map<string, Candidate>()
   const problems: Problem[] = []
   for (const candidate of candidates) {
-    const { entry, made } = candidate
-    if (!made.bundle && made.problems.length === 0) continue
+    const { entry, output } = candidate
+    if (!output.bundle && output.problems.length === 0) continue
     const fault = nameFault(entry.name, plugins.get(entry.name)?.entry)
-    if (fault) problems.push(problem('PLUGIN_NAME', start(entry.file), [entry.name, fault]))
+    if (fault) problems.push(problem('PLUGIN_NAME', fileStart(entry.file), [entry.name, fault]))
     else plugins.set(entry.name, candidate)
   }
   return { plugins: [...plugins.values()], problems }
 }
-const nameFault = (name: string, other: Entry | undefined): string | undefined => {
-  if (!NAME.test(name)) return 'lower-case letters, digits and - only, a letter first'
-  if (TAKEN.has(name)) return 'routes have a key of that name'
-  return other && `${other.file} has that name already`
+const nameFault = (name: string, other: PluginEntry | undefined): string | undefined => {
+  if (!NAME.test(name)) return 'use lower-case letters, digits and -, and begin with a letter'
+  if (RESERVED_NAMES.has(name)) return 'it is a key of routes'
+  return other && `${other.file} already has this name`
 }
-const start = (file: string): Place => ({ file, line: 1, column: 1 })
+const fileStart = (file: string): Place => ({ file, line: 1, column: 1 })
 
-/** What was made of which sources (path to hash). */
-interface Made {
+/** Build result of a plugin, with the hash of each source by path. */
+interface BuildOutput {
   readonly bundle?: Bundle
   readonly problems: readonly Problem[]
   readonly sources: Readonly<Record<string, string>>
 }
 
-const make = async (entry: Entry, root: string, cacheFolder: string): Promise<Made> => {
+const buildPlugin = async (
+  entry: PluginEntry,
+  root: string,
+  cacheFolder: string,
+): Promise<BuildOutput> => {
   const sources: Record<string, string> = { [entry.path]: '' }
   try {
-    const result = await bundle(entry, cacheFolder, reader(sources))
-    const [output] = Object.values(result.metafile.outputs)
+    const result = await bundle(entry, cacheFolder, sourceReader(sources))
+    const [bundleFile] = Object.values(result.metafile.outputs)
     const text = result.outputFiles[0]?.text
-    const plugin = output?.exports.includes('default') && text !== undefined
-    const made = {
-      ...(plugin && { bundle: keep(entry, text, cacheFolder) }),
+    const plugin = bundleFile?.exports.includes('default') && text !== undefined
+    const output = {
+      ...(plugin && { bundle: writeBundle(entry, text, cacheFolder) }),
       problems: [],
       sources,
     }
-    whole(memoryOf(entry, cacheFolder), JSON.stringify(made))
-    return made
+    writeAtomically(cachePath(entry, cacheFolder), JSON.stringify(output))
+    return output
   } catch (thrown) {
     const { errors } = thrown as BuildFailure
     if (!Array.isArray(errors)) throw thrown
@@ -123,8 +130,12 @@ const make = async (entry: Entry, root: string, cacheFolder: string): Promise<Ma
   }
 }
 
-type Built = BuildResult<{ write: false; metafile: true }>
-const bundle = ({ name, path }: Entry, cacheFolder: string, read: BuildPlugin): Promise<Built> =>
+type EsbuildResult = BuildResult<{ write: false; metafile: true }>
+const bundle = (
+  { name, path }: PluginEntry,
+  cacheFolder: string,
+  read: BuildPlugin,
+): Promise<EsbuildResult> =>
   build({
     entryPoints: [{ in: path, out: name }],
     outdir: cacheFolder,
@@ -139,13 +150,14 @@ const bundle = ({ name, path }: Entry, cacheFolder: string, read: BuildPlugin): 
     sourcesContent: false,
     legalComments: 'none',
     logLevel: 'silent',
-    // The same bytes whatever tsconfig.json stands about.
+    // The output must not depend on a tsconfig.json in a parent folder.
     tsconfigRaw: '{}',
     plugins: [read],
   })
 
-/** Reads for esbuild, so that the hash is of the very bytes that were bundled, whatever is saved meanwhile. */
-const reader = (sources: Record<string, string>) => ({
+/** An esbuild plugin that reads and hashes the sources, so that the hash belongs to the bundled
+ *  bytes even if a file is saved during the build. */
+const sourceReader = (sources: Record<string, string>) => ({
   name: 'reader',
   setup({ onLoad }: PluginBuild) {
     onLoad({ filter: /./, namespace: 'file' }, ({ path }) => {
@@ -156,31 +168,32 @@ const reader = (sources: Record<string, string>) => ({
   },
 })
 
-/** CommonJS packages reach Node's own modules through `require`, which an ES module does not have. */
+/** CommonJS packages load Node modules by `require`, which an ES module does not have. */
 const REQUIRE =
   "import{createRequire as $require}from'node:module';var require=$require(import.meta.url);"
 
-const keep = ({ name, file }: Entry, text: string, cacheFolder: string): Bundle => {
+const writeBundle = ({ name, file }: PluginEntry, text: string, cacheFolder: string): Bundle => {
   const code = text.includes('Dynamic require of') ? REQUIRE + text : text
   const hash = digest(code)
   const path = join(cacheFolder, `${name}-${hash}.mjs`)
-  if (!existsSync(path)) whole(path, code)
+  if (!existsSync(path)) writeAtomically(path, code)
   return { name, file, bundle: path, hash }
 }
 
-/** Another process may read it at any time: it appears whole or not at all. */
-export const whole = (path: string, text: string): void => {
+/** Writes a file atomically, since another process may read it at any time. */
+export const writeAtomically = (path: string, text: string): void => {
   const draft = `${path}.${process.pid}`
   writeFileSync(draft, text)
   renameSync(draft, path)
 }
 
-/** Unchanged plugins cost the reading of their sources and no more. A link that moved is another plugin. */
-const memoryOf = ({ path, file, name }: Entry, cacheFolder: string): string =>
+/** Path of the cached build result. It depends on the real path, so a changed link gets another
+ *  one. */
+const cachePath = ({ path, file, name }: PluginEntry, cacheFolder: string): string =>
   join(cacheFolder, `${name}-${digest(`${version}${REQUIRE}${file}\0${realpathSync(path)}`)}.json`)
 
-/** What plugins share is read once. */
-const hashing = (): ((path: string) => string) => {
+/** Hashes each file once, since plugins share sources. */
+const createHasher = (): ((path: string) => string) => {
   const known = new Map<string, string>()
   return path => {
     const hash = known.get(path) ?? digest(readFileSync(path))
@@ -189,30 +202,30 @@ const hashing = (): ((path: string) => string) => {
   }
 }
 
-const recall = (
-  entry: Entry,
+const readCached = (
+  entry: PluginEntry,
   cacheFolder: string,
   hashOf: (path: string) => string,
-): Made | undefined => {
+): BuildOutput | undefined => {
   try {
-    const made = JSON.parse(readFileSync(memoryOf(entry, cacheFolder), 'utf8')) as Made
-    const same = Object.entries(made.sources).every(
+    const output = JSON.parse(readFileSync(cachePath(entry, cacheFolder), 'utf8')) as BuildOutput
+    const same = Object.entries(output.sources).every(
       ([path, hash]) => hash === '' || hashOf(path) === hash,
     )
-    if (!same || (made.bundle && !existsSync(made.bundle.bundle))) return undefined
-    if (made.bundle) touch(made.bundle.bundle)
-    return made
+    if (!same || (output.bundle && !existsSync(output.bundle.bundle))) return undefined
+    if (output.bundle) touch(output.bundle.bundle)
+    return output
   } catch {
-    // No memory, or one of its sources is gone: it is bundled again.
+    // No cached result, or a source is missing: bundle again.
     return undefined
   }
 }
-/** What is in use stays, however old it is. */
+/** Updates the time of a file in use, so that it is not pruned. */
 export const touch = (path: string): void => {
   try {
     utimesSync(path, new Date(), new Date())
   } catch {
-    // It is somebody else's, who keeps it.
+    // The file belongs to another user.
   }
 }
 const digest = (content: string | Uint8Array): string =>
@@ -220,14 +233,14 @@ const digest = (content: string | Uint8Array): string =>
 
 const compileProblem = (
   { text, location }: Message,
-  entry: Entry,
+  entry: PluginEntry,
   root: string,
   cacheFolder: string,
 ): Problem => {
   const code = /^Could not resolve|^No matching export/.test(text)
     ? 'PLUGIN_IMPORT'
     : 'PLUGIN_SYNTAX'
-  if (!location) return problem(code, start(entry.file), [text])
+  if (!location) return problem(code, fileStart(entry.file), [text])
   const { file, line, column, length, lineText } = location
   // esbuild counts bytes, editors count characters.
   const before = Buffer.from(lineText).subarray(0, column).toString().length

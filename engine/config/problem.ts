@@ -1,10 +1,10 @@
-/** Problems: faults of a configuration, each with its place; collected, sorted and made readable once. */
+/** Problems: configuration errors with source positions; collects, sorts and formats them. */
 import { resolve } from 'node:path'
 import { format as fill, styleText } from 'node:util'
 import { shownPath } from '../snapshot/shown-path.ts'
 
 export interface Place {
-  /** As `shownPath` gives it. */
+  /** Displayed path. */
   readonly file: string
   /** Both count from 1. */
   readonly line: number
@@ -19,16 +19,16 @@ export interface Problem extends Place {
 export type Texts = ReadonlyMap<string, string>
 export type Format = 'pretty' | 'json' | 'github'
 export interface FormatOptions {
-  /** The folder that `file` is relative to. With it, paths are shown relative to the current folder. */
+  /** Base folder of `file`. If set, paths are shown relative to the working directory. */
   readonly root?: string
   readonly color?: boolean
-  /** The file that includes the others, as `file` names it: its problems come before theirs. */
+  /** Displayed path of the main file, whose problems come first. */
   readonly main?: string
-  /** How many are shown to a person; the rest are counted. */
+  /** Problems shown to a person; the rest are counted. */
   readonly limit?: number
 }
 
-/** Makes the constructor of one owner's problems, from a table `CODE: 'message with %s'`. */
+/** Creates a problem constructor from a table `CODE: 'message with %s'`. */
 export const problems =
   <Table extends Readonly<Record<string, string>>>(table: Table) =>
   (
@@ -46,13 +46,14 @@ export const problems =
     ...(suggestion !== undefined && { suggestion }),
   })
 
-/** Every problem of one load. Its message is the whole pretty text, so that any log of it teaches. */
+/** All problems of one load. Its message is the formatted text, so that every log of it is useful.
+ *  */
 export class ProblemsError extends Error {
   readonly problems: readonly Problem[]
   readonly texts: Texts
   readonly root: string | undefined
   readonly main: string | undefined
-  /** Folders in which a repair would show: what to watch while the last good version serves. */
+  /** Paths to watch for a fix while the last good version is live. */
   readonly watched: readonly string[]
 
   constructor(
@@ -65,7 +66,7 @@ export class ProblemsError extends Error {
     const where = { ...(root !== undefined && { root }), ...(main !== undefined && { main }) }
     super(format(found, texts, 'pretty', where))
     this.name = 'ProblemsError'
-    this.problems = sorted(found, main)
+    this.problems = sortProblems(found, main)
     this.main = main
     this.texts = texts
     this.root = root
@@ -73,7 +74,8 @@ export class ProblemsError extends Error {
   }
 }
 
-/** How much else a problem may bring about: half a text everything, a wrong key or value what relies on it. */
+/** Ranks problems by their consequences: unreadable text causes most, wrong keys and values some.
+ *  */
 const CAUSES: readonly RegExp[] = [
   /^(?:YAML_|INCLUDE_|VARIABLE_|JSON_|PLUGIN_|CONFIG_MISSING$|NOT_A_MAP$|UNSAFE_KEY$|DUPLICATE_NAME$|FILE_)/,
   /^(?:UNKNOWN_KEY|MISSING_KEY|WRONG_TYPE|UNKNOWN_VALUE|BAD_VALUE|BAD_NAME|DUPLICATE_ITEM)$/,
@@ -83,9 +85,8 @@ const rankOf = ({ code }: Problem): number => {
   return rank < 0 ? CAUSES.length : rank
 }
 
-/** Causes before what may follow from them, then the main file before others; by file, line and column. What is said
- *  twice about one place is said once. */
-export const sorted = (found: readonly Problem[], main?: string): readonly Problem[] => {
+/** Sorts by rank of causes, main file first, then by file, line and column. Removes duplicates. */
+export const sortProblems = (found: readonly Problem[], main?: string): readonly Problem[] => {
   const once = new Map(
     found.map(p => [`${p.file}:${p.line}:${p.column}:${p.code}:${p.message}`, p]),
   )
@@ -100,15 +101,16 @@ export const sorted = (found: readonly Problem[], main?: string): readonly Probl
   )
 }
 
-/** As many as a person is shown, unless more are asked for: one word in the wrong place may make hundreds. */
-export const SHOWN = 20
-/** All of `found` as text for a person, a program or a pull request. A program is told every one. */
+/** Default number of problems for a person: one misplaced word may cause hundreds. */
+export const DEFAULT_LIMIT = 20
+/** Formats problems for a person, a program (all of them) or a pull request. */
 export const format = (
   found: readonly Problem[],
   texts: Texts,
   how: Format,
   options: FormatOptions = {},
-): string => FORMATS[how](sorted(found, options.main), options.limit ?? SHOWN, texts, options)
+): string =>
+  FORMATS[how](sortProblems(found, options.main), options.limit ?? DEFAULT_LIMIT, texts, options)
 
 const FORMATS: Readonly<
   Record<Format, (all: readonly Problem[], limit: number, texts: Texts, o: FormatOptions) => string>
@@ -137,11 +139,11 @@ const FORMATS: Readonly<
   },
 }
 
-/** How many further places of one and the same problem are named. */
-const PLACES = 3
+/** Further places that are listed for the same problem. */
+const MAX_PLACES = 3
 const also = (others: readonly Problem[], options: FormatOptions): readonly string[] => {
   if (others.length === 0) return []
-  const named = others.slice(0, PLACES).map(each => placeOf(each, options))
+  const named = others.slice(0, MAX_PLACES).map(each => placeOf(each, options))
   const rest = others.length - named.length
   return [`  the same at ${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`]
 }
@@ -165,8 +167,8 @@ const pretty = (problem: Problem, text: string | undefined, options: FormatOptio
   ].join('\n')
 }
 
-/** How much of a long line stands on either side of the caret. */
-const AROUND = 60
+/** Characters of a long line on each side of the caret. */
+const FRAME_MARGIN = 60
 
 /** The line before, the line itself and the caret. */
 const frame = (problem: Problem, text: string): string[] => {
@@ -174,8 +176,8 @@ const frame = (problem: Problem, text: string): string[] => {
   const line = lines[problem.line - 1]
   if (line === undefined) return []
   const width = String(problem.line).length
-  const from = Math.max(0, problem.column - 1 - AROUND)
-  const to = problem.column - 1 + AROUND
+  const from = Math.max(0, problem.column - 1 - FRAME_MARGIN)
+  const to = problem.column - 1 + FRAME_MARGIN
   const cut = (whole: string) => printable(whole.slice(from, to))
   const carets = Math.max(
     1,
@@ -190,12 +192,13 @@ const frame = (problem: Problem, text: string): string[] => {
   ]
 }
 
-/** Glyphs that fill two cells of a terminal push the caret two cells. */
+/** Glyphs that take two terminal cells. */
 const WIDE =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60]|\p{Emoji_Presentation}/u
 const blank = (glyph: string) => (WIDE.test(glyph) ? '  ' : ' ')
 
-/** A tab counts as one cell, so that the caret stays true; other controls could drive the terminal. */
+/** Replaces tabs by one space to keep the caret aligned, and control characters, which could affect
+ *  the terminal. */
 const printable = (text: string) =>
   text.replaceAll('\t', ' ').replace(/[\u0000-\u001f\u007f-\u009f]/g, '·')
 
@@ -208,7 +211,7 @@ const annotation = (problem: Problem, options: FormatOptions) => {
   )
 }
 
-// What a GitHub workflow command demands of a message, and further of a property.
+// Escapes of GitHub workflow commands, for messages and for properties.
 const command = (text: string) =>
   text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A')
 const property = (text: string) => command(text).replaceAll(':', '%3A').replaceAll(',', '%2C')

@@ -1,19 +1,20 @@
-/** The text of a configuration: one main file, what it includes, and where each key and value stands. */
+/** Reads a configuration: the main file and its includes, with the source position of each key and
+ *  value. */
 import { globSync, readFileSync, statSync } from 'node:fs'
 import { dirname, matchesGlob, resolve } from 'node:path'
 import { isFields } from '../kit.ts'
 import type { Document, Json } from '../plugin.ts'
 import { shownPath } from '../snapshot/shown-path.ts'
 import { type Problem, problems } from './problem.ts'
-import type { Path, Spot } from './source-positions.ts'
+import type { Path, SourceNode } from './source-positions.ts'
 import { parseYaml, type YamlFile } from './yaml.ts'
 
 const problem = problems({
   CONFIG_MISSING:
     'no readable file %j; write one, or name another with --config or TOLLGATE_CONFIG',
-  NOT_A_MAP: 'the file must hold named sections such as "routes:"',
+  NOT_A_MAP: 'the file must contain named sections such as "routes:"',
   INCLUDE_EMPTY: 'the pattern %j matches no file',
-  INCLUDE_NESTED: 'only the main file may hold %j',
+  INCLUDE_NESTED: 'only the main file may contain %j',
   INCLUDE_KIND: 'the section %j is a %s here and a %s at %s:%d:%d; both must be of one kind',
   DUPLICATE_NAME: '%j is defined twice; first at %s:%d:%d',
 })
@@ -30,14 +31,14 @@ export interface Reading {
   readonly root: string
   /** The configuration's own files as operators name them (`shownPath`), with their texts. */
   readonly files: ReadonlyMap<string, string>
-  /** Absolute paths drawn in with `${file:…}`; their content is in no archive. */
-  readonly drawn: readonly string[]
+  /** Absolute paths variableFiles in with `${file:…}`; their content is in no archive. */
+  readonly variableFiles: readonly string[]
   readonly problems: readonly Problem[]
   /** Whether a file is spelled so badly that judging the whole would breed false problems. */
   readonly broken: boolean
   readonly secrets: ReadonlySet<string>
   /** Across all files. */
-  find(where: Path): Spot
+  find(where: Path): SourceNode
 }
 
 export const fileSource = (env: Source['env'] = process.env): Source => ({
@@ -70,9 +71,9 @@ export const read = (path: string, source: Source): Reading => {
   const main = resolve(path)
   const root = dirname(main)
   const files = new Map<string, string>()
-  const drawn: string[] = []
+  const variableFiles: string[] = []
   const file = (name: string) => {
-    drawn.push(resolve(root, name))
+    variableFiles.push(resolve(root, name))
     return source.text(resolve(root, name))
   }
   const open = (path: string): YamlFile => {
@@ -88,16 +89,19 @@ export const read = (path: string, source: Source): Reading => {
   const parts = [head, ...included.map(open)]
   const sections = missing ? new Map() : collect(parts, found)
   return {
-    document: Object.fromEntries([...sections].map(([name, pieces]) => [name, united(pieces)])),
-    ...{ root, files, drawn },
+    document: Object.fromEntries(
+      [...sections].map(([name, pieces]) => [name, mergePieces(pieces)]),
+    ),
+    ...{ root, files, variableFiles },
     problems: [...parts.flatMap(part => part.problems), ...found],
     broken: missing || parts.some(part => part.broken),
     secrets: new Set(parts.flatMap(part => part.secrets)),
-    find: finding(sections, head),
+    find: createFind(sections, head),
   }
 }
 
-/** The files that `include:` names, each once, in the order of the patterns and then of their names. */
+/** The files that `include:` names, each once, in the order of the patterns and then of their
+ *  names. */
 const includes = (head: YamlFile, root: string, source: Source, found: Problem[]): string[] => {
   const patterns = isFields(head.value) ? head.value.include : undefined
   const files = new Set<string>()
@@ -114,10 +118,10 @@ const includes = (head: YamlFile, root: string, source: Source, found: Problem[]
 const kind = (value: Json) =>
   isFields(value) ? 'map' : Array.isArray(value) ? 'list' : 'single value'
 
-/** Order is written once, and what is included may include nothing: no circle can arise. */
-const HEAD_ONLY = ['include', 'pipeline']
+/** Keys of the main file only: the order is defined once, and includes cannot form a cycle. */
+const MAIN_FILE_KEYS = ['include', 'pipeline']
 
-/** What one file says of a section. */
+/** The part of a section in one file. */
 interface Piece {
   readonly part: YamlFile
   readonly value: Json
@@ -132,20 +136,25 @@ const collect = (parts: readonly YamlFile[], found: Problem[]): Sections => {
     for (const [name, value] of own) {
       const pieces = sections.get(name) ?? []
       const place = part.find([name]).place('key')
-      if (part !== parts[0] && HEAD_ONLY.includes(name))
+      if (part !== parts[0] && MAIN_FILE_KEYS.includes(name))
         found.push(problem('INCLUDE_NESTED', place, [name]))
-      else if (value !== null && fits(name, { part, value }, pieces, found))
+      else if (value !== null && isMergeable(name, { part, value }, pieces, found))
         sections.set(name, [...pieces, { part, value }])
     }
   }
   return sections
 }
 
-/** Whether a piece goes with those before it; what is said twice is a problem naming both places. */
-const fits = (name: string, { part, value }: Piece, pieces: readonly Piece[], found: Problem[]) => {
+/** Whether a piece can be merged with those before it; reports duplicates with both places. */
+const isMergeable = (
+  name: string,
+  { part, value }: Piece,
+  pieces: readonly Piece[],
+  found: Problem[],
+) => {
   const first = pieces[0]
   if (!first || (Array.isArray(value) && Array.isArray(first.value))) return true
-  const say = (
+  const report = (
     code: 'INCLUDE_KIND' | 'DUPLICATE_NAME',
     path: Path,
     other: Piece,
@@ -156,24 +165,24 @@ const fits = (name: string, { part, value }: Piece, pieces: readonly Piece[], fo
     found.push(problem(code, place, [...args, file, line, column]))
   }
   const [here, there] = [kind(value), kind(first.value)]
-  if (here !== there) say('INCLUDE_KIND', [name], first, [name, here, there])
-  else if (!isFields(value)) say('DUPLICATE_NAME', [name], first, [name])
+  if (here !== there) report('INCLUDE_KIND', [name], first, [name, here, there])
+  else if (!isFields(value)) report('DUPLICATE_NAME', [name], first, [name])
   else
     for (const key of Object.keys(value)) {
       const other = pieces.find(each => isFields(each.value) && Object.hasOwn(each.value, key))
-      if (other) say('DUPLICATE_NAME', [name, key], other, [key])
+      if (other) report('DUPLICATE_NAME', [name, key], other, [key])
     }
   return here === there && isFields(value)
 }
 
-/** Lists are joined, maps united: names are unique by now. */
-const united = (pieces: readonly Piece[]): Json => {
+/** Concatenates lists and merges maps, whose names are unique by now. */
+const mergePieces = (pieces: readonly Piece[]): Json => {
   const values = pieces.map(({ value }) => value)
   if (values.length === 1) return values[0] ?? null
   return Array.isArray(values[0]) ? values.flat() : Object.assign({}, ...values)
 }
 
-const finding =
+const createFind =
   (sections: Sections, head: YamlFile): Reading['find'] =>
   where => {
     const [name = '', step = '', ...rest] = where

@@ -1,4 +1,4 @@
-/** One entry of `routes:` compiled: its stages set up, its chain composed, its limits read. */
+/** Compiles one entry of `routes:`: sets up its stages, composes the chain and reads its limits. */
 
 import type { Exchange, Json, Lent, Log, Plugin, Route, Stage, Target } from '../plugin.ts'
 import type { Call } from '../request/exchange.ts'
@@ -16,7 +16,7 @@ import { duration, size } from './compile/units.ts'
 import { readDeadlines, type UpstreamOptions } from './compile/upstreams.ts'
 import { type CompileFault, describe } from './compile-problem.ts'
 
-/** A route as the schema lets it through; every other key is a plugin's options. */
+/** A validated route; every other key holds the options of a plugin. */
 export interface RouteOptions {
   readonly path: string
   readonly name?: string
@@ -38,7 +38,7 @@ export interface RouteOptions {
   readonly [plugin: string]: unknown
 }
 
-export interface Kit {
+export interface RouteContext {
   readonly pipeline: readonly string[]
   readonly plugins: ReadonlyMap<string, Plugin>
   readonly lent: Lent
@@ -52,7 +52,7 @@ export interface Kit {
 export const compileRoute = async (
   options: RouteOptions,
   index: number,
-  kit: Kit,
+  kit: RouteContext,
 ): Promise<CompiledRoute> => {
   const [method = '', pattern = ''] = options.path.split(/\s+/)
   const route: Route = {
@@ -65,24 +65,24 @@ export const compileRoute = async (
         kit.plugins.get(plugin)?.default) as Json | undefined,
   }
   const before = kit.faults.length
-  const stages = await setUp(options, route, index, kit)
+  const stages = await setUpStages(options, route, index, kit)
   const targets = targetsOf(options)
-  const answered = stages.some(({ stage }) => stage.answers || stage.targets)
-  // A stage that could not be set up may have been the one to answer.
-  if (targets.length === 0 && !answered && kit.faults.length === before)
+  const hasResponder = stages.some(({ stage }) => stage.answers || stage.targets)
+  // A stage whose setup failed may be the one that responds.
+  if (targets.length === 0 && !hasResponder && kit.faults.length === before)
     kit.faults.push({
       where: ['routes', index],
       code: 'ROUTE_UNANSWERED',
-      message: `nobody answers "${options.path}": give it an upstream, or a plugin that answers or finds one`,
+      message: `the route "${options.path}" has no upstream; add one, or a plugin that responds or selects a target`,
     })
-  return assemble(options, route, stages, targets, kit)
+  return assembleRoute(options, route, stages, targets, kit)
 }
 
-const setUp = async (
+const setUpStages = async (
   options: RouteOptions,
   route: Route,
   index: number,
-  kit: Kit,
+  kit: RouteContext,
 ): Promise<readonly NamedStage[]> => {
   const stages: NamedStage[] = []
   const host = hostFor(kit.lent, route)
@@ -112,12 +112,12 @@ const targetsOf = ({ upstream }: RouteOptions): readonly Target[] => {
   )
 }
 
-const assemble = (
+const assembleRoute = (
   options: RouteOptions,
   route: Route,
   stages: readonly NamedStage[],
   targets: readonly Target[],
-  kit: Kit,
+  kit: RouteContext,
 ): CompiledRoute => {
   const handles = stages.flatMap(({ name, stage }) =>
     stage.handle ? [{ name, step: stage.handle.bind(stage) as unknown as Step<Call> }] : [],
@@ -162,7 +162,7 @@ const assemble = (
       )
     },
     forwardWith: (last: Run<Try>) => compose(ring, last),
-    fail: rendering(renderer, kit.resources.log),
+    fail: faultRenderer(renderer, kit.resources.log),
     body: {
       limit: size(options.body?.limit ?? kit.settings.limits.body),
       encodings: options.body?.encodings ?? [],
@@ -190,8 +190,8 @@ const asksForStream = (stages: readonly NamedStage[]): CompiledRoute['streams'] 
   }
 }
 
-/** A fault while a fault is rendered must not leave the client without an answer. */
-const rendering =
+/** Renders a fault; if the renderer throws, the plain form is sent. */
+const faultRenderer =
   (renderer: Stage | undefined, log: Log): CompiledRoute['fail'] =>
   (reason, exchange) => {
     try {
@@ -202,11 +202,11 @@ const rendering =
     }
   }
 
-const deadlinesOf = (given: RouteOptions['timeout']) => {
-  if (!given) return (upstream: Upstream): Deadlines => upstream.deadlines
+const deadlinesOf = (timeouts: RouteOptions['timeout']) => {
+  if (!timeouts) return (upstream: Upstream): Deadlines => upstream.deadlines
   const known = new Map<Upstream, Deadlines>()
   return (upstream: Upstream): Deadlines => {
-    const found = known.get(upstream) ?? readDeadlines(given, upstream.deadlines)
+    const found = known.get(upstream) ?? readDeadlines(timeouts, upstream.deadlines)
     known.set(upstream, found)
     return found
   }
@@ -215,7 +215,7 @@ const deadlinesOf = (given: RouteOptions['timeout']) => {
 const pathOf =
   (rewrite: string | undefined) =>
   ({ request, params }: Call): string => {
-    // Parameters are decoded; what stands in a path is not.
+    // Parameters are decoded, so they are encoded for the path.
     const filled = rewrite?.replace(/\{(\w+)\}/g, (_, name) => encodeURI(params[name] ?? ''))
     const path = filled ?? request.path
     return request.search === ''
@@ -223,7 +223,7 @@ const pathOf =
       : `${path}${path.includes('?') ? '&' : '?'}${request.search}`
   }
 
-const hangupOf = (given: RouteOptions['hangup']): Exchange['hangup'] =>
-  given === undefined || given === 'cancel'
+const hangupOf = (option: RouteOptions['hangup']): Exchange['hangup'] =>
+  option === undefined || option === 'cancel'
     ? 'cancel'
-    : { ms: duration(given.drain), bytes: size(given.bytes) }
+    : { ms: duration(option.drain), bytes: size(option.bytes) }

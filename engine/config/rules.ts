@@ -1,4 +1,5 @@
-/** The engine's own rules that no schema can say: names that point nowhere, routes that answer nothing. */
+/** Rules of the engine that a schema cannot express: references, plugin order and reachable routes.
+ *  */
 
 import { isFields } from '../kit.ts'
 import type { Document, Json } from '../plugin.ts'
@@ -6,31 +7,31 @@ import { readTarget } from '../request/path.ts'
 import { nearest } from './nearest.ts'
 import { type Problem, problems } from './problem.ts'
 import type { Reading } from './read.ts'
-import { type Plugins, TAKEN } from './schema.ts'
+import { type Plugins, RESERVED_NAMES } from './schema.ts'
 import type { Path } from './source-positions.ts'
 
 const problem = problems({
   UNKNOWN_PLUGIN:
-    'no plugin is called %j: no file of that name in a plugin folder exports a default',
+    'no plugin is named %j: no file of that name in a plugin folder has a default export',
   PLUGIN_ORDER:
-    'the plugin %j must stand before %j, as %j declares (%s: [%s]); move it in front of %j',
+    'the plugin %j must come before %j, as %j declares (%s: [%s]); move it in front of %j',
   NOT_IN_PIPELINE: 'the plugin %j is not in the pipeline, so it would never run',
-  UNKNOWN_UPSTREAM: 'no upstream is called %j',
+  UNKNOWN_UPSTREAM: 'no upstream is named %j',
   UNKNOWN_PARAMETER: 'the path %s has no parameter {%s}',
-  DUPLICATE_ROUTE: '%s %s is routed twice; first at %s:%d:%d',
+  DUPLICATE_ROUTE: '%s %s has two routes; the first is at %s:%d:%d',
   DUPLICATE_NAME: '%j is defined twice; first at %s:%d:%d',
-  UNREACHABLE_ROUTE: 'no request can come to %s: %s',
-  ROUTE_PATTERN: '%s: a parameter is written {name}, one in a segment, each name once',
+  UNREACHABLE_ROUTE: 'no request can match %s: %s',
+  ROUTE_PATTERN: '%s: write a parameter as {name}, at most one per segment, each name once',
 })
 
-interface Ground {
+interface RuleContext {
   readonly document: Document
   readonly routes: readonly { readonly [key: string]: Json }[]
-  /** Names, also of plugins that could not be loaded. */
+  /** Names of all plugins, also of those that could not be loaded. */
   readonly plugins: readonly string[]
   readonly loaded: Plugins
   readonly reading: Reading
-  say(
+  report(
     code: Parameters<typeof problem>[0],
     where: Path,
     args?: readonly unknown[],
@@ -38,42 +39,53 @@ interface Ground {
   ): void
 }
 
-/** Judges what has the right shape and leaves the rest to the schema. */
-export const rules = (
+/** Checks values of the right type; the schema reports the others. */
+export const checkRules = (
   document: Document,
   reading: Reading,
   plugins: readonly string[],
   loaded: Plugins,
 ): Problem[] => {
   const found: Problem[] = []
-  const ground: Ground = {
-    ...{ document, reading, plugins, loaded },
+  const ground: RuleContext = {
+    document,
+    reading,
+    plugins,
+    loaded,
     routes: listOf(document.routes).map(mapOf),
-    say: (code, where, args = [], hint) => {
+    report: (code, where, args = [], hint) => {
       const what = code === 'NOT_IN_PIPELINE' && where[0] === 'routes' ? 'key' : 'value'
       found.push(problem(code, reading.find(where).place(what), args, hint))
     },
   }
-  for (const rule of [pipeline, order, inside, upstreams, patterns, twice]) rule(ground)
+  for (const rule of [
+    checkPipeline,
+    checkOrder,
+    checkInProcessUpstreams,
+    checkUpstreams,
+    checkPatterns,
+    checkDuplicateNames,
+  ])
+    rule(ground)
   return found
 }
 
 const mapOf = (value: Json | undefined) => (isFields(value) ? value : {})
 const listOf = (value: Json | undefined) => (Array.isArray(value) ? (value as readonly Json[]) : [])
 
-const pipeline = ({ document, routes, plugins, say }: Ground): void => {
+const checkPipeline = ({ document, routes, plugins, report: say }: RuleContext): void => {
   const order = listOf(document.pipeline)
   for (const [index, name] of order.entries())
     if (typeof name === 'string' && !plugins.includes(name))
       say('UNKNOWN_PLUGIN', ['pipeline', index], [name], nearest(name, plugins))
   for (const [index, route] of routes.entries())
     for (const name of Object.keys(route))
-      if (plugins.includes(name) && !TAKEN.has(name) && !order.includes(name))
+      if (plugins.includes(name) && !RESERVED_NAMES.has(name) && !order.includes(name))
         say('NOT_IN_PIPELINE', ['routes', index, name], [name])
 }
 
-/** Each plugin stands where `before` and `after` of every plugin say. */
-const order = ({ document, loaded, say }: Ground): void => {
+/** Checks the pipeline order against `before` and `after` of every plugin. */
+const checkOrder = ({ document, loaded, report: say }: RuleContext): void => {
   const names = listOf(document.pipeline)
   for (const [plugin, { before = [], after = [] }] of loaded) {
     const pairs = [
@@ -89,8 +101,8 @@ const order = ({ document, loaded, say }: Ground): void => {
   }
 }
 
-/** `url: NAME:` is answered by that plugin. */
-const inside = ({ document, plugins, say }: Ground): void => {
+/** Checks `url: NAME:`, which names the plugin that serves the upstream. */
+const checkInProcessUpstreams = ({ document, plugins, report: say }: RuleContext): void => {
   for (const [name, upstream] of Object.entries(mapOf(document.upstreams))) {
     const { url } = mapOf(upstream)
     const plugin = typeof url === 'string' ? /^([a-z][a-z0-9-]*):$/.exec(url)?.[1] : undefined
@@ -101,7 +113,7 @@ const inside = ({ document, plugins, say }: Ground): void => {
   }
 }
 
-const upstreams = ({ document, routes, say }: Ground): void => {
+const checkUpstreams = ({ document, routes, report: say }: RuleContext): void => {
   const known = Object.keys(mapOf(document.upstreams))
   const look = (name: Json | undefined, where: Path) => {
     if (typeof name === 'string' && !known.includes(name))
@@ -116,7 +128,7 @@ const upstreams = ({ document, routes, say }: Ground): void => {
   }
 }
 
-const patterns = ({ routes, reading, say }: Ground): void => {
+const checkPatterns = ({ routes, reading, report: say }: RuleContext): void => {
   const seen = new Map<string, { readonly pattern: string; readonly index: number }>()
   for (const [index, { path, rewrite = '' }] of routes.entries()) {
     const [, methods, pattern] = /^([A-Z|]+) (\/\S*)$/.exec(String(path)) ?? []
@@ -135,8 +147,8 @@ const patterns = ({ routes, reading, say }: Ground): void => {
       seen.set(shape, first ?? { pattern, index })
       if (!first) continue
       const { file, line, column } = reading.find(['routes', first.index, 'path']).place('value')
-      const taken = `${first.pattern} at ${file}:${line}:${column} takes them all`
-      if (first.pattern !== pattern) say('UNREACHABLE_ROUTE', where, [pattern, taken])
+      const reason = `${first.pattern} at ${file}:${line}:${column} matches all of them`
+      if (first.pattern !== pattern) say('UNREACHABLE_ROUTE', where, [pattern, reason])
       else say('DUPLICATE_ROUTE', where, [method, pattern, file, line, column])
     }
   }
@@ -146,19 +158,19 @@ const isPattern = (pattern: string, parameters: readonly unknown[]) =>
   !/[{}]/.test(pattern.replace(/\{\w+\}/g, '')) &&
   !pattern.includes('}{')
 
-/** Requests are routed on the canonical form of their path; a pattern of another form meets none. */
+/** Requests are matched by their canonical path; a pattern in another form matches none. */
 const whyUnreachable = (pattern: string): string | undefined => {
-  if (pattern.includes('?')) return 'the query is no part of a path'
+  if (pattern.includes('?')) return 'the query is not part of the path'
   const sample = pattern.replace(/[{}]/g, '_')
   try {
     const { path } = readTarget(sample, undefined)
-    return path === sample ? undefined : 'requests are brought to their shortest spelling first'
+    return path === sample ? undefined : 'request paths are normalised first'
   } catch {
     return 'such requests are refused'
   }
 }
 
-const twice = ({ routes, reading, say }: Ground): void => {
+const checkDuplicateNames = ({ routes, reading, report: say }: RuleContext): void => {
   const seen = new Map<Json, number>()
   for (const [index, { name }] of routes.entries()) {
     const first = name === undefined ? undefined : seen.get(name)

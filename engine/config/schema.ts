@@ -1,16 +1,18 @@
-/** The one schema of routes.yaml: the engine's keys (schemas/engine.json) and what every plugin adds to them. */
+/** The schema of routes.yaml: the keys of the engine (schemas/engine.json) and those of all
+ *  plugins. */
 import engine from '../../schemas/engine.json' with { type: 'json' }
 import type { Plugin } from '../plugin.ts'
 
 export type Plugins = ReadonlyMap<string, Plugin>
 const { settings, upstreams, routes } = engine.properties
-/** Names that a plugin cannot have, since the engine's own keys stand where its options would. */
-export const TAKEN: ReadonlySet<string> = new Set(Object.keys(routes.items.properties))
+/** Names that a plugin cannot have, since they are keys of routes. */
+export const RESERVED_NAMES: ReadonlySet<string> = new Set(Object.keys(routes.items.properties))
 /** Sections that no plugin can own. */
 export const SECTIONS: readonly string[] = Object.keys(engine.properties)
 
-/** `broken`: plugins that could not be loaded; their keys are let through, their faults are reported already. */
-export const assemble = (plugins: Plugins, broken: readonly string[] = []): object => {
+/** `broken`: plugins that could not be loaded; their keys are accepted, since their problems are
+ *  reported already. */
+export const assembleSchema = (plugins: Plugins, broken: readonly string[] = []): object => {
   const sorted = [...plugins].sort(([a], [b]) => (a < b ? -1 : 1))
   const names = [...plugins.keys(), ...broken].sort()
   const additionalProperties = broken.length > 0
@@ -22,7 +24,7 @@ export const assemble = (plugins: Plugins, broken: readonly string[] = []): obje
       ...sorted.map(([, plugin]) => plugin.upstream),
     ),
   }
-  const ours = {
+  const settingsSchema = {
     ...settings,
     additionalProperties,
     properties: Object.assign(
@@ -44,7 +46,7 @@ export const assemble = (plugins: Plugins, broken: readonly string[] = []): obje
     additionalProperties,
     properties: Object.assign(
       { ...engine.properties },
-      { settings: ours },
+      { settings: settingsSchema },
       { pipeline: { ...engine.properties.pipeline, items: order } },
       { upstreams: { ...upstreams, additionalProperties: upstream } },
       { routes: { ...routes, items: route } },
@@ -55,9 +57,9 @@ export const assemble = (plugins: Plugins, broken: readonly string[] = []): obje
 
 /** The text of schemas/routes.json: the same for the same plugins, byte for byte. */
 export const schemaText = (plugins: Plugins): string =>
-  `${JSON.stringify(assemble(plugins), null, 2)}\n`
+  `${JSON.stringify(assembleSchema(plugins), null, 2)}\n`
 
-/** A schema that points into itself must keep its own root; the others read better without a name. */
+/** A schema with internal references needs its own root id. */
 const optionsOf = (name: string, schema: object): object => ({
   ...(JSON.stringify(schema).includes('"$ref":"#') && { $id: `plugin:${name}` }),
   ...schema,

@@ -1,21 +1,23 @@
-/** The `settings:` section with its defaults, durations in ms and sizes in bytes. */
+/** Reads the `settings:` section with defaults; durations in ms, sizes in bytes. */
 import type { Settings } from '../snapshot/snapshot.ts'
 import { duration, size } from './compile/units.ts'
 
-type Given<T> = { readonly [K in keyof T]?: unknown }
-const part = <K extends keyof Settings>(given: Given<Settings>, name: K): Given<Settings[K]> =>
-  (given[name] ?? {}) as Given<Settings[K]>
+type RawSettings<T> = { readonly [K in keyof T]?: unknown }
+const part = <K extends keyof Settings>(
+  given: RawSettings<Settings>,
+  name: K,
+): RawSettings<Settings[K]> => (given[name] ?? {}) as RawSettings<Settings[K]>
 
-/** `given` has passed the schema. What it leaves out is taken from the environment: scripts rely on these names also
- *  where a routes.yaml does not mention them. */
+/** `given` has passed the schema. Missing settings come from the environment: scripts rely on these
+ *  variables even if routes.yaml does not mention them. */
 export const readSettings = (
-  given: Given<Settings> = {},
+  raw: RawSettings<Settings> = {},
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): Settings => {
   const text = (name: keyof Settings, variable: string | undefined, otherwise: string): string =>
-    String(given[name] ?? '') || variable || otherwise
-  const limits = part(given, 'limits')
-  const timeouts = part(given, 'timeouts')
+    String(raw[name] ?? '') || variable || otherwise
+  const limits = part(raw, 'limits')
+  const timeouts = part(raw, 'timeouts')
   const ms = (name: keyof Settings['timeouts'], otherwise: string): number =>
     duration(String(timeouts[name] ?? otherwise))
   const bytes = (value: unknown, otherwise: string): number => size(String(value ?? otherwise))
@@ -30,7 +32,7 @@ export const readSettings = (
     workers: workers === 'auto' ? 'auto' : Number(workers),
     data: text('data', env.TOLLGATE_DATA, 'data'),
     database: text('database', env.DATABASE_URL, 'sqlite:'),
-    durability: given.durability === 'process' ? 'process' : 'power',
+    durability: raw.durability === 'process' ? 'process' : 'power',
     egress_allow: text('egress_allow', env.EGRESS_ALLOW, ''),
     limits: {
       body: bytes(limits.body, '32MiB'),
@@ -47,6 +49,6 @@ export const readSettings = (
       stage: ms('stage', '60s'),
       drain: ms('drain', '20s'),
     },
-    log: { level: String(part(given, 'log').level ?? 'info') },
+    log: { level: String(part(raw, 'log').level ?? 'info') },
   }
 }

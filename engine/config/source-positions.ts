@@ -1,4 +1,4 @@
-/** Where the keys and values of one YAML file stand: looked up when a problem asks, never before. */
+/** Source positions of the keys and values of a YAML file, computed on demand for a problem. */
 import {
   isAlias,
   isMap,
@@ -13,33 +13,33 @@ import type { Place } from './problem.ts'
 import { hasVariable } from './variables.ts'
 
 export type Path = readonly (string | number)[]
-/** The place of a piece of text, cut to its first line. */
-export type At = (start: number, end?: number) => Place
-/** What stands at a path, or the nearest thing around it. */
-export interface Spot {
+/** The place of a text range, cut to its first line. */
+export type PlaceOf = (start: number, end?: number) => Place
+/** The node at a path, or the nearest enclosing one. */
+export interface SourceNode {
   place(what: 'key' | 'value'): Place
-  /** The value as it is written, before variables were filled in. */
-  readonly written: string
-  /** Whether the value is (partly) given by a variable. */
-  readonly varies: boolean
+  /** Source text of the value, before variables are expanded. */
+  readonly source: string
+  /** Whether the value contains a variable. */
+  readonly hasVariable: boolean
 }
 interface Pair {
   readonly key?: Node
   readonly value?: Node | undefined
 }
 
-export const placing =
-  (file: string, text: string, lines: LineCounter): At =>
+export const createPlaceOf =
+  (file: string, text: string, lines: LineCounter): PlaceOf =>
   (start, end = start + 1) => {
     const { line, col } = lines.linePos(start)
     const first = text.slice(start, end).split(/[\r\n]/, 1)[0] ?? ''
-    // A byte order mark takes a character of the file but no column of an editor.
+    // A byte order mark is a character of the file, but editors do not count it as a column.
     const column = line === 1 && text.startsWith('\uFEFF') ? col - 1 : col
     const length = Math.max(1, first.trimEnd().length)
     return { file, line: Math.max(1, line), column: Math.max(1, column), length }
   }
 
-export const finding = (tree: Tree, text: string, at: At): ((path: Path) => Spot) => {
+export const createFind = (tree: Tree, text: string, at: PlaceOf): ((path: Path) => SourceNode) => {
   const indexes = new WeakMap<YAMLMap, ReadonlyMap<string, Pair>>()
   const target = (node: unknown) =>
     ((isAlias(node) ? node.resolve(tree) : node) ?? undefined) as Node | undefined
@@ -59,7 +59,7 @@ export const finding = (tree: Tree, text: string, at: At): ((path: Path) => Spot
       if (!inner) break
       found = inner
     }
-    return spotOf(found, text, at)
+    return toSourceNode(found, text, at)
   }
 }
 const indexOf = ({ items }: YAMLMap): ReadonlyMap<string, Pair> =>
@@ -67,13 +67,13 @@ const indexOf = ({ items }: YAMLMap): ReadonlyMap<string, Pair> =>
     items.map(({ key, value }) => [isScalar(key) ? String(key.value) : '', { key, value } as Pair]),
   )
 
-const spotOf = ({ key, value }: Pair, text: string, at: At): Spot => {
+const toSourceNode = ({ key, value }: Pair, text: string, at: PlaceOf): SourceNode => {
   const [start = 0, end = 0] = value?.range ?? []
   const [keyStart = start, keyEnd = end] = key?.range ?? []
   return {
-    // A value that is not there is shown at its key.
+    // An empty value is shown at its key.
     place: what => (what === 'key' || start === end ? at(keyStart, keyEnd) : at(start, end)),
-    written: text.slice(start, end),
-    varies: isScalar(value) && typeof value.value === 'string' && hasVariable(value.value),
+    source: text.slice(start, end),
+    hasVariable: isScalar(value) && typeof value.value === 'string' && hasVariable(value.value),
   }
 }

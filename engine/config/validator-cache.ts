@@ -1,29 +1,29 @@
-/** Compiles a schema once for all starts: what ajv makes of it lies beside the bundles, named by the schema. Compiling costs
- *  150 ms of CPU and ajv itself 50 more, reading what it made 20. */
+/** Caches compiled schemas beside the bundles, by hash of the schema. Compiling takes 150 ms of CPU
+ *  and loading ajv 50 ms more; reading the compiled code takes 20 ms. */
 import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { Format, ValidateFunction } from 'ajv'
-import { touch, whole } from './plugins.ts'
+import { touch, writeAtomically } from './plugins.ts'
 
 type Formats = Readonly<Record<string, Format>>
-/** What a kept file exports. */
-type Kept = (require: NodeJS.Require, module: object, formats: Formats) => ValidateFunction
+/** The export of a cached file. */
+type CachedModule = (require: NodeJS.Require, module: object, formats: Formats) => ValidateFunction
 
-// Loaded when they are needed: most starts find what was compiled.
+// Packages are loaded on demand: most starts find a compiled schema.
 const require = createRequire(import.meta.url)
 
-/** `own`: formats beside those of `ajv-formats`. Throws what ajv says of a schema that is none. */
+/** `own`: formats beside those of `ajv-formats`. Throws ajv's error for an invalid schema. */
 export const compileSchema = (
   schema: object,
   own: Readonly<Record<string, (value: string) => boolean>>,
   folder?: string,
 ): ValidateFunction => {
   const path = folder === undefined ? undefined : join(folder, nameOf(schema))
-  return (path === undefined ? undefined : recall(path, own)) ?? compile(schema, own, path)
+  return (path === undefined ? undefined : readCached(path, own)) ?? compile(schema, own, path)
 }
 
-/** Another ajv makes something else of it. */
+/** File name; it includes the package versions, since they affect the compiled code. */
 const nameOf = (schema: object): string => {
   const versions = PACKAGES.map(name => (require(`${name}/package.json`) as Package).version)
   const made = createHash('sha256').update(JSON.stringify([versions, schema]))
@@ -32,11 +32,15 @@ const nameOf = (schema: object): string => {
 const PACKAGES = ['ajv', 'ajv-formats']
 type Package = { readonly version: string }
 
-/** Undefined: there is none, or none that can be read. */
-const recall = (path: string, own: Formats): ValidateFunction | undefined => {
+/** The cached validator; undefined if there is none or it cannot be loaded. */
+const readCached = (path: string, own: Formats): ValidateFunction | undefined => {
   try {
     const { fullFormats } = require('ajv-formats/dist/formats') as { fullFormats: Formats }
-    const kept = (require(path) as Kept)(require, { exports: {} }, { ...fullFormats, ...own })
+    const kept = (require(path) as CachedModule)(
+      require,
+      { exports: {} },
+      { ...fullFormats, ...own },
+    )
     touch(path)
     return kept
   } catch {
@@ -49,25 +53,25 @@ const compile = (schema: object, own: Formats, path: string | undefined): Valida
   const { default: ajvFormats } = require('ajv-formats') as typeof import('ajv-formats')
   const { default: codeOf } = require('ajv/dist/standalone') as Standalone
   const ajv = new Ajv({
-    // An operator's own input is told all its faults at once.
+    // Report all errors at once.
     allErrors: true,
     verbose: true,
     strictTypes: false,
     strictTuples: false,
-    // It judges one text: what it takes to be made counts, not what it takes to run.
+    // It validates one document, so the compile time counts, not the run time.
     code: { optimize: false, source: path !== undefined, formats: _`formats` },
   })
   ajvFormats.default(ajv)
   for (const [name, format] of Object.entries(own)) ajv.addFormat(name, format)
   const validate = ajv.compile(schema)
   try {
-    if (path) whole(path, `${BEFORE}${codeOf(ajv, validate)}${BEHIND}`)
+    if (path) writeAtomically(path, `${PREFIX}${codeOf(ajv, validate)}${SUFFIX}`)
   } catch {
-    // Then the next start compiles it too.
+    // The next start compiles it again.
   }
   return validate
 }
-const [BEFORE, BEHIND] = [
+const [PREFIX, SUFFIX] = [
   'module.exports = (require, module, formats) => {',
   '\nreturn module.exports }\n',
 ]

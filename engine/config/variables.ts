@@ -1,16 +1,18 @@
-/** `${NAME}`, `${NAME:-default}` and `${file:path}` inside one text; `$${` stands for a plain `${`. Pure. */
+/** Expands `${NAME}`, `${NAME:-default}` and `${file:path}` in a text; `$${` is an escaped `${`.
+ *  Pure. */
 import { nearest } from './nearest.ts'
 
-/** What a text may draw on. `file` is relative to the folder of routes.yaml; `undefined`: not readable. */
-export interface Supply {
+/** Sources of variables. `file`: path relative to the folder of routes.yaml; undefined if it is not
+ *  readable. */
+export interface VariableSource {
   readonly env: Readonly<Record<string, string | undefined>>
   file(path: string): string | undefined
 }
 type VariableFault = 'VARIABLE_UNSET' | 'VARIABLE_SYNTAX' | 'FILE_MISSING'
 export interface Expanded {
   readonly text: string
-  /** What came from outside, for redaction. */
-  readonly drawn: readonly string[]
+  /** Inserted values, for redaction. */
+  readonly values: readonly string[]
   readonly faults: readonly {
     readonly code: VariableFault
     readonly name: string
@@ -22,15 +24,15 @@ export interface Expanded {
 const PLACEHOLDER = /\$\$\{|\$\{([^{}]*)\}|\$\{[^}]*/g
 const VARIABLE = /^([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s
 
-/** Whether a value is (partly) decided outside of the file, so that it may become a number or a boolean. */
+/** Whether a text contains a variable, so that it may be converted to a number or a boolean. */
 export const hasVariable = (text: string): boolean => /(^|[^$])\$\{/.test(text)
 
-export const expand = (text: string, supply: Supply): Expanded => {
-  if (!text.includes('${')) return { text, drawn: [], faults: [] }
-  const drawn: string[] = []
+export const expand = (text: string, supply: VariableSource): Expanded => {
+  if (!text.includes('${')) return { text, values: [], faults: [] }
+  const values: string[] = []
   const faults: Expanded['faults'][number][] = []
-  const draw = (value: string) => {
-    drawn.push(value)
+  const insert = (value: string) => {
+    values.push(value)
     return value
   }
   const expanded = text.replace(PLACEHOLDER, (placeholder, inside: string | undefined) => {
@@ -42,21 +44,21 @@ export const expand = (text: string, supply: Supply): Expanded => {
     if (inside?.startsWith('file:')) {
       const path = inside.slice('file:'.length)
       const content = path === '' ? undefined : supply.file(path)
-      // Editors and `kubectl create secret` end a file with a line break that is no part of the value.
+      // Editors and `kubectl create secret` add a final line break that is not part of the value.
       return content === undefined
         ? fail('FILE_MISSING', path)
-        : draw(content.replace(/\r?\n$/, ''))
+        : insert(content.replace(/\r?\n$/, ''))
     }
     const [, name, otherwise] = VARIABLE.exec(inside ?? '') ?? []
     if (name === undefined) return fail('VARIABLE_SYNTAX', placeholder)
     const value = supply.env[name]
-    if (value !== undefined && (value !== '' || otherwise === undefined)) return draw(value)
+    if (value !== undefined && (value !== '' || otherwise === undefined)) return insert(value)
     return otherwise ?? fail('VARIABLE_UNSET', name, nearest(name, Object.keys(supply.env)))
   })
-  return { text: expanded, drawn, faults }
+  return { text: expanded, values, faults }
 }
 
-/** A secret, and the password in it should it be an address: neither may be shown. */
+/** A secret and, if it is a URL, its password; both must be masked. */
 export const withPassword = (value: string): readonly string[] => {
   const written = URL.parse(value)?.password
   if (!written) return [value]
@@ -67,6 +69,7 @@ export const withPassword = (value: string): readonly string[] => {
   }
 }
 
-/** Whether a drawn value must never be shown. Short words and plain addresses are no secrets and stand everywhere. */
+/** Whether a value must be masked. Short words and plain addresses occur everywhere and are no
+ *  secrets. */
 export const isSecret = (value: string): boolean =>
   value.length >= 8 && !/^([a-z]+:(\/\/[^@?]*)?|[\w.-]*:\d+|[\d.]+|[./~][^@]*)$/i.test(value)

@@ -1,87 +1,87 @@
-/** Tells when the files of a configuration have other content. Knows their places, not what is in the files. */
+/** Watches the files of a configuration and reports when their content changes. */
 import { createHash } from 'node:crypto'
 import { lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 import { basename, dirname, join, matchesGlob, relative, resolve, sep } from 'node:path'
 import { type FSWatcher, watch as watchFolders } from 'chokidar'
 
 export interface WatchOptions {
-  /** Absolute; see `watchedPlaces`. What else stands in their folders may change as it likes. */
+  /** Absolute paths and patterns, see `watchedPlaces`. Other files of their folders are ignored. */
   readonly places: readonly string[]
-  /** Some content may be new. Called once for a burst of saves. */
-  changed(): void
+  /** Called once per burst of saves, when content may have changed. */
+  onChange(): void
   /** ms without an event that end a burst. */
-  readonly quiet?: number
-  /** ms after which a burst is told even if it goes on. */
-  readonly atMost?: number
+  readonly debounce?: number
+  /** ms after which a burst is reported even if it continues. */
+  readonly maxDelay?: number
 }
 export interface Watch {
-  /** Watches these places from now on. */
+  /** Replaces the watched paths. */
   update(places: readonly string[]): void
   close(): Promise<void>
 }
 
-/** What editors, databases and loggers leave beside a configuration. */
+/** Temporary files of editors, databases and loggers. */
 const NOISE =
   /^(\.#.*|#.*#|\..*\.sw[a-z]|4913|\.DS_Store|\.goutputstream-.*|.*___jb_(tmp|old)___|.*(~|\.tmp|\.bak|\.log|\.pid|\.db(-wal|-shm|-journal)?))$/
 
 export const watchFiles = (options: WatchOptions): Watch => {
-  const { changed, quiet = 40, atMost = 200 } = options
-  // No file has a print at first: whatever happened before the watch stood is told by its first look.
-  const prints = new Map<string, string>()
-  /** What stood at the path of each watched folder when it was last looked at. */
+  const { onChange: changed, debounce: quiet = 40, maxDelay: atMost = 200 } = options
+  // The first check reports all files, so changes before the watch was ready are not missed.
+  const hashes = new Map<string, string>()
+  /** Identity of each watched folder at the last check. */
   const folders = new Map<string, string>()
-  let names = namesIn([])
-  /** The newest last; those before it watch until it does. */
+  let names = filtersByFolder([])
+  /** The newest is last; earlier ones stay open until it is ready. */
   const watchers = new Set<FSWatcher>()
   let timer: NodeJS.Timeout | undefined
   let since: number | undefined
   let closed = false
 
-  const look = () => {
+  const check = () => {
     since = undefined
-    // Taken before anyone reads the files: a save after this line differs from it and is told again.
-    const found = new Map([...names].flatMap(([folder, wanted]) => printsOf(folder, wanted)))
-    const same = [...found].every(([path, print]) => prints.get(path) === print)
-    const gone = [...prints.keys()].some(path => !found.has(path))
-    prints.clear()
-    for (const [path, print] of found) prints.set(path, print)
+    // Taken before the files are read: a later save differs and is reported again.
+    const found = new Map([...names].flatMap(([folder, wanted]) => hashesOf(folder, wanted)))
+    const same = [...found].every(([path, print]) => hashes.get(path) === print)
+    const gone = [...hashes.keys()].some(path => !found.has(path))
+    hashes.clear()
+    for (const [path, print] of found) hashes.set(path, print)
     const replaced = [...names.keys()].filter(path => folders.get(path) !== identityOf(path))
-    // A path that is a folder no more, or again, is found elsewhere by whoever reads it, also where
-    // the folder was empty.
+    // A path that becomes a folder, or stops being one, resolves to other files, even if the folder
+    // is empty.
     const turned = replaced.some(path => folders.get(path) === NO_FOLDER || !isFolder(path))
     for (const path of replaced) folders.set(path, identityOf(path))
     if (!same || gone || turned) changed()
-    // A watch stays with the folder that it was opened on, not with its path.
+    // A watcher follows the opened folder, not its path.
     if (replaced.length > 0) open()
   }
-  const stir = (path: string) => {
+  const schedule = (path: string) => {
     if (closed || names.get(dirname(path))?.(basename(path)) === false) return
     const now = performance.now()
     since ??= now
     clearTimeout(timer)
-    timer = setTimeout(look, Math.max(0, Math.min(quiet, since + atMost - now)))
+    timer = setTimeout(check, Math.max(0, Math.min(quiet, since + atMost - now)))
   }
   const open = () => {
     for (const path of names.keys()) if (!folders.has(path)) folders.set(path, identityOf(path))
     const next = watchFolders([...names.keys()], { depth: 0, ignoreInitial: true })
     watchers.add(next)
-    next.on('all', (_event, path) => stir(path))
-    // A file that is a folder by the next look is no event of its own.
+    next.on('all', (_event, path) => schedule(path))
+    // A file that is replaced by a folder causes no other event.
     next.on('raw', (_event, name) => {
       const counts = [...names].some(
         ([folder, wanted]) => name === null || name === basename(folder) || wanted(name),
       )
-      if (counts) stir('')
+      if (counts) schedule('')
     })
-    // A folder that vanishes is an event like any other; the old version goes on serving.
-    next.on('error', () => stir(''))
+    // A removed folder counts as a change; the live version stays.
+    next.on('error', () => schedule(''))
     next.on('ready', () => {
       for (const before of watchers) {
         if (before === next) break
         watchers.delete(before)
         void before.close()
       }
-      stir('')
+      schedule('')
     })
   }
   let known: readonly string[] = []
@@ -90,12 +90,12 @@ export const watchFiles = (options: WatchOptions): Watch => {
     if (closed || there.join('\n') === known.join('\n')) return
     known = there
     const before = [...names.keys()].join('\n')
-    names = namesIn(there)
-    for (const path of prints.keys())
-      if (!names.get(dirname(path))?.(basename(path))) prints.delete(path)
+    names = filtersByFolder(there)
+    for (const path of hashes.keys())
+      if (!names.get(dirname(path))?.(basename(path))) hashes.delete(path)
     for (const path of folders.keys()) if (!names.has(path)) folders.delete(path)
     if ([...names.keys()].join('\n') !== before) open()
-    else stir('')
+    else schedule('')
   }
   update(options.places)
   return {
@@ -108,7 +108,7 @@ export const watchFiles = (options: WatchOptions): Watch => {
   }
 }
 
-/** Nothing is there, may not be seen, or is a link to itself: to a watch that is all the same. */
+/** Undefined if the path does not exist, is not accessible or is a link to itself. */
 const statOf = (path: string, how: typeof statSync | typeof lstatSync = statSync) => {
   try {
     return how(path)
@@ -118,20 +118,20 @@ const statOf = (path: string, how: typeof statSync | typeof lstatSync = statSync
 }
 const isFolder = (path: string) => statOf(path)?.isDirectory() === true
 const NO_FOLDER = ''
-/** Differs between two folders that stand at one path one after the other. */
+/** Identity of a folder: it differs after a folder was replaced at the same path. */
 const identityOf = (path: string): string => {
   const stat = statOf(path)
   return stat?.isDirectory() ? `${stat.dev} ${stat.ino}` : NO_FOLDER
 }
 
-/** Whether what has this name in a folder counts. */
-type Wanted = (name: string) => boolean
-const namesIn = (places: readonly string[]): Map<string, Wanted> =>
+/** Whether a file name in a folder is watched. */
+type NameFilter = (name: string) => boolean
+const filtersByFolder = (places: readonly string[]): Map<string, NameFilter> =>
   new Map(
     [...Map.groupBy(places, dirname)].map(([folder, inside]) => {
       const exact = new Set(inside.map(each => basename(each)))
       const globs = [...exact].filter(name => WILD.test(name))
-      const fits: Wanted = name =>
+      const fits: NameFilter = name =>
         exact.has(name) ||
         (!NOISE.test(name) && globs.some(glob => glob === '*' || matchesGlob(name, glob)))
       return [folder, fits]
@@ -139,8 +139,11 @@ const namesIn = (places: readonly string[]): Map<string, Wanted> =>
   )
 const WILD = /[*?[{]/
 
-/** Paths and contents of what counts of a folder. */
-const printsOf = (folder: string, wanted: Wanted): (readonly [path: string, print: string])[] => {
+/** Paths and content hashes of the watched files of a folder. */
+const hashesOf = (
+  folder: string,
+  wanted: NameFilter,
+): (readonly [path: string, print: string])[] => {
   try {
     return readdirSync(folder)
       .filter(wanted)
@@ -149,11 +152,11 @@ const printsOf = (folder: string, wanted: Wanted): (readonly [path: string, prin
         return [path, createHash('sha256').update(contentOf(path)).digest('base64')] as const
       })
   } catch {
-    // Gone while it was read: the event of its going brings another look.
+    // Removed during the read: its event causes another check.
     return []
   }
 }
-/** More than a configuration ever holds: of a larger file only size and time count. */
+/** Of larger files only size and modification time are compared, bytes. */
 const LARGEST = 16 * 2 ** 20
 const contentOf = (path: string): string | Uint8Array => {
   const stat = statOf(path)
@@ -161,9 +164,10 @@ const contentOf = (path: string): string | Uint8Array => {
   return stat.size > LARGEST ? `${stat.size} ${stat.mtimeMs}` : readFileSync(path)
 }
 
-/** Every place at which a change of one of `paths` can show, through whatever links: a file by its name, a folder as
- *  `folder/*`, and what is not there yet by where it would begin. The last step of a path may be a pattern. */
-export const watchedPlaces = (paths: readonly string[]): string[] => {
+/** All paths at which a change of `paths` can appear, through links: a file by its name, a folder
+ *  as  `folder/*`, a missing path by its first missing part. The last part of a path may be a
+ *  pattern. */
+export const watchedPaths = (paths: readonly string[]): string[] => {
   const seen = new Set<string>()
   const places = new Set<string>()
   const follow = (path: string): void => {

@@ -1,4 +1,4 @@
-/** One YAML file: its values, what is wrong with its spelling, and where each key and value stands. */
+/** Parses a YAML file: values, syntax problems, and source positions of keys and values. */
 import {
   isAlias,
   isCollection,
@@ -15,17 +15,23 @@ import {
 } from 'yaml'
 import type { Json } from '../plugin.ts'
 import { type Problem, problems } from './problem.ts'
-import { type At, finding, type Path, placing, type Spot } from './source-positions.ts'
-import { expand, isSecret, type Supply } from './variables.ts'
+import {
+  createFind,
+  createPlaceOf,
+  type Path,
+  type PlaceOf,
+  type SourceNode,
+} from './source-positions.ts'
+import { expand, isSecret, type VariableSource } from './variables.ts'
 
 const problem = problems({
   YAML_SYNTAX: '%s',
-  YAML_TAB: 'a tab cannot indent YAML; use spaces',
+  YAML_TAB: 'YAML cannot be indented with tabs; use spaces',
   YAML_UNCLOSED: 'the %s is never closed',
-  YAML_TAG: 'the tag %s is not known here; write the plain value',
-  YAML_QUOTE: 'a value with ${…} between { } or [ ] must stand in quotes',
-  YAML_ALIAS: 'the alias *%s points to no anchor before it',
-  YAML_ALIAS_BOMB: 'the alias *%s unfolds to more than %d values; write the file without it',
+  YAML_TAG: 'the tag %s is not supported; write the plain value',
+  YAML_QUOTE: 'a value with ${…} between { } or [ ] must be quoted',
+  YAML_ALIAS: 'the alias *%s has no anchor before it',
+  YAML_ALIAS_BOMB: 'the alias *%s expands to more than %d values; write the file without it',
   YAML_MERGE_KEY:
     'merge keys (<<) are not supported; write the keys out or use an alias as a value',
   UNSAFE_KEY: 'the key %j is not allowed',
@@ -34,33 +40,33 @@ const problem = problems({
   VARIABLE_SYNTAX: '%s is not a placeholder; write ${NAME}, ${NAME:-default} or ${file:path}',
   FILE_MISSING: 'no readable file %j',
 })
-/** The parser calls itself for each level, until there is no room left. */
+/** Error code of the recursive parser when the nesting exhausts the stack. */
 const TOO_DEEP = 'RESOURCE_EXHAUSTION'
-/** Better words for what the parser says most often. */
-const TEACH: Readonly<Record<string, string>> = {
+/** Clearer messages for the most frequent parser errors. */
+const MESSAGES: Readonly<Record<string, string>> = {
   BLOCK_AS_IMPLICIT_KEY:
     'a key cannot follow a value; indent it on a line of its own, or quote a value that holds ": "',
-  BAD_INDENT: 'the indentation fits none of the lines above',
+  BAD_INDENT: 'the indentation matches none of the lines above',
   MULTILINE_IMPLICIT_KEY: 'a key needs ": " after it, on the same line',
   BAD_SCALAR_START: 'a value cannot start with this character; put it in quotes',
-  MULTIPLE_DOCS: 'one file holds one document; remove the line ---',
-  NON_STRING_KEY: 'a key must be a word',
-  [TOO_DEEP]: 'it is nested too deep from here on; no configuration needs so many levels',
+  MULTIPLE_DOCS: 'a file may contain one document only; remove the line ---',
+  NON_STRING_KEY: 'a key must be a string',
+  [TOO_DEEP]: 'the nesting is too deep; no configuration needs so many levels',
 }
-/** How many values all aliases of a file may unfold to. */
+/** Values to which all aliases of a file may expand. */
 const ALIAS_LIMIT = 200_000
 const TAGS = /^tag:yaml\.org,2002:(str|int|float|bool|null|map|seq)$/
 
 export interface YamlFile {
-  /** Null when its spelling is broken: half a document would only breed false problems. */
+  /** Null after a syntax error: a partial document would only cause false problems. */
   readonly value: Json
   readonly broken: boolean
   readonly problems: readonly Problem[]
   readonly secrets: readonly string[]
-  find(path: Path): Spot
+  find(path: Path): SourceNode
 }
 
-export const parseYaml = (file: string, text: string, supply: Supply): YamlFile => {
+export const parseYaml = (file: string, text: string, supply: VariableSource): YamlFile => {
   const lineCounter = new LineCounter()
   const tree = parseDocument(text, {
     lineCounter,
@@ -69,12 +75,14 @@ export const parseYaml = (file: string, text: string, supply: Supply): YamlFile 
     schema: 'core',
     resolveKnownTags: false,
     logLevel: 'error',
-    // Its own check compares every pair of keys: seconds for ten thousand. Ours is below.
+    // The parser compares every pair of keys, which takes seconds for ten thousand; `Values` checks
+    // instead.
     uniqueKeys: false,
   })
-  const at = placing(file, text, lineCounter)
-  const find = finding(tree, text, at)
-  // Only the first fault of a file: what follows it is mostly its echo, as is whatever stands before the parser gave up.
+  const at = createPlaceOf(file, text, lineCounter)
+  const find = createFind(tree, text, at)
+  // Report only the first error of a file: the others mostly follow from it, as do errors before
+  // the parser exhausted the stack.
   const errors = tree.errors.toSorted((a, b) => a.pos[0] - b.pos[0])
   const error = errors.find(({ code }) => code === TOO_DEEP) ?? errors[0]
   if (error) {
@@ -84,31 +92,37 @@ export const parseYaml = (file: string, text: string, supply: Supply): YamlFile 
   const values = new Values(text, at, supply)
   const value = values.read(tree.contents)
   const { problems, secrets } = values
-  return { value, broken: values.halved || problems.some(isSpelling), problems, secrets, find }
+  return {
+    value,
+    broken: values.hasDuplicateSection || problems.some(isSyntaxCode),
+    problems,
+    secrets,
+    find,
+  }
 }
 
-const isSpelling = ({ code }: Problem) => code.startsWith('YAML_')
+const isSyntaxCode = ({ code }: Problem) => code.startsWith('YAML_')
 
 const syntaxProblem = (
   { code, message, pos: [start, end] }: YAMLError,
   tree: Tree,
   text: string,
-  at: At,
+  at: PlaceOf,
 ): Problem => {
   const line = text.lastIndexOf('\n', start - 1) + 1
   const tab = /^ *\t/.exec(text.slice(line))
   if (tab) return problem('YAML_TAB', at(line + tab[0].length - 1))
-  const opener = code === TOO_DEEP ? undefined : unclosed(tree, start)
+  const opener = code === TOO_DEEP ? undefined : openerOf(tree, start)
   if (opener !== undefined) return problem('YAML_UNCLOSED', at(opener), [text[opener]])
   if (text.startsWith('${', start - 1))
     return problem('YAML_QUOTE', at(start - 1, text.indexOf('}', start) + 1))
   const kind = message.startsWith('A block sequence') ? 'BAD_INDENT' : code
-  const words = TEACH[kind] ?? `${message.charAt(0).toLowerCase()}${message.slice(1)}`
+  const words = MESSAGES[kind] ?? `${message.charAt(0).toLowerCase()}${message.slice(1)}`
   return problem('YAML_SYNTAX', at(Math.min(start, text.length), end), [words])
 }
 
-/** The quote or bracket that was still open where the parser gave up. */
-const unclosed = (tree: Tree, end: number): number | undefined => {
+/** Position of the quote or bracket that was still open at the error. */
+const openerOf = (tree: Tree, end: number): number | undefined => {
   let start: number | undefined
   visit(tree, {
     Node: (_key, node) => {
@@ -121,27 +135,28 @@ const unclosed = (tree: Tree, end: number): number | undefined => {
   return start
 }
 
-/** Walks the tree once: plain values, with variables filled in and aliases unfolded within bounds. */
+/** Walks the tree once and returns plain values, with variables and aliases expanded. */
 class Values {
   readonly problems: Problem[] = []
   readonly secrets: string[] = []
-  /** Whether a section stands there twice: half of it is not read, and whatever names that half would be to blame. */
-  halved = false
+  /** Whether a section is defined twice: one half is not read, so references to it must not be
+   *  reported. */
+  hasDuplicateSection = false
   readonly #text: string
-  readonly #at: At
-  readonly #supply: Supply
+  readonly #at: PlaceOf
+  readonly #supply: VariableSource
   readonly #anchors = new Map<string, Node>()
-  readonly #unfolding: Node[] = []
-  #unfolded = 0
+  readonly #expanding: Node[] = []
+  #expandedCount = 0
   #depth = 0
 
-  constructor(text: string, at: At, supply: Supply) {
+  constructor(text: string, at: PlaceOf, supply: VariableSource) {
     this.#text = text
     this.#at = at
     this.#supply = supply
   }
   read(node: unknown): Json {
-    if (this.#unfolding.length > 0 && ++this.#unfolded > ALIAS_LIMIT) return null
+    if (this.#expanding.length > 0 && ++this.#expandedCount > ALIAS_LIMIT) return null
     if (isAlias(node)) return this.#alias(node)
     if (!isMap(node) && !isSeq(node) && !isScalar(node)) return null
     if (node.anchor !== undefined) this.#anchors.set(node.anchor, node)
@@ -161,7 +176,7 @@ class Values {
       if (first?.range) {
         const { file, line, column } = this.#at(first.range[0])
         this.#report('DUPLICATE_NAME', key, [name, file, line, column])
-        this.halved ||= outermost
+        this.hasDuplicateSection ||= outermost
       } else if (name === '<<') this.#report('YAML_MERGE_KEY', key)
       else if (name === '__proto__') this.#report('UNSAFE_KEY', key, [name])
       else map[name] = this.read(value)
@@ -171,11 +186,12 @@ class Values {
     return map
   }
   #string(node: Node, written: string): string {
-    const { text, drawn, faults } = expand(written, this.#supply)
+    const { text, values: drawn, faults } = expand(written, this.#supply)
     const [start = 0, end = 0] = node.range ?? []
     for (const { code, name, placeholder, suggestion } of faults) {
       const found = this.#text.indexOf(placeholder, start)
-      // A placeholder folded over two lines is not found as it is written: then its value is the place.
+      // A placeholder that is folded over two lines is not found; then the place is the whole
+      // value.
       const inside = found >= start && found < end
       const place = inside ? this.#at(found, found + placeholder.length) : this.#at(start, end)
       this.problems.push(problem(code, place, [name], suggestion))
@@ -191,16 +207,16 @@ class Values {
   }
   #alias(node: Node & { source: string }): Json {
     const target = this.#anchors.get(node.source)
-    if (target === undefined || this.#unfolding.includes(target)) {
+    if (target === undefined || this.#expanding.includes(target)) {
       this.#report('YAML_ALIAS', node, [node.source])
       return null
     }
-    const before = this.#unfolded
-    this.#unfolding.push(target)
+    const before = this.#expandedCount
+    this.#expanding.push(target)
     const value = this.read(target)
-    this.#unfolding.pop()
-    // Said once, at the outermost alias that went over.
-    if (this.#unfolding.length === 0 && before <= ALIAS_LIMIT && this.#unfolded > ALIAS_LIMIT)
+    this.#expanding.pop()
+    // Reported once, at the outermost alias beyond the limit.
+    if (this.#expanding.length === 0 && before <= ALIAS_LIMIT && this.#expandedCount > ALIAS_LIMIT)
       this.#report('YAML_ALIAS_BOMB', node, [node.source, ALIAS_LIMIT])
     return value
   }

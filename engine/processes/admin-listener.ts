@@ -1,30 +1,31 @@
-/** The operator's listener: health, readiness, the version that serves, the numbers, reload and rollback. Loopback by default. */
+/** The admin HTTP listener: health, readiness, configuration, metrics, reload and rollback. It
+ *  binds to loopback by default. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { type AddressInfo, isIP } from 'node:net'
 import type { Problem } from '../config/problem.ts'
 import type { AdminRequest, Json } from '../plugin.ts'
 import { createServer } from '../request/node-http.ts'
 
-/** What a request to it is answered with. */
+/** Response of an admin route. */
 export interface AdminReply {
   readonly status: number
-  /** A text is sent as `type`, plain without it; an object as JSON. */
+  /** A string is sent with content type `type` (default text/plain), an object as JSON. */
   readonly body: string | object
   readonly type?: string
 }
-/** `POST /-/reload` and the like: method and path to what answers. */
+/** Handlers by method and path, for example `POST /-/reload`. */
 export type AdminRoutes = Readonly<
   Record<string, (query: URLSearchParams) => AdminReply | Promise<AdminReply>>
 >
-/** Endpoints that plugins add. */
+/** Admin endpoints that plugins register. */
 export interface PluginEndpoints {
-  /** `GET /-/spenders` and the like, of the version that serves. */
+  /** Names such as `GET /-/spenders`, of the live version. */
   names(): readonly string[]
-  ask(request: PluginRequest): Promise<AdminReply>
+  send(request: PluginRequest): Promise<AdminReply>
 }
-/** As it travels to the worker that answers. */
+/** An admin request as the primary sends it to a worker over IPC. */
 export type PluginRequest = Omit<AdminRequest, 'query'> & { readonly query: string }
-/** What `GET /-/config` tells. */
+/** Body of `GET /-/config`. */
 export interface ConfigView {
   readonly version: number
   readonly hash: string
@@ -39,7 +40,7 @@ export interface ConfigView {
   /** The last attempt to reload, if it had problems. */
   readonly failure: { readonly time: string; readonly problems: readonly Problem[] } | null
 }
-export interface Admin {
+export interface AdminListener {
   readonly address: AddressInfo
   close(): Promise<void>
 }
@@ -49,16 +50,18 @@ export interface AdminOptions {
   readonly port: number
   readonly routes: AdminRoutes
   readonly plugins?: PluginEndpoints
-  /** `Host` names that it answers besides loopback and `host`: with commas or spaces between them. */
+  /** Further accepted `Host` names, separated by commas or spaces. Loopback and `host` are always
+   *  accepted. */
   hosts?(): string
 }
 
-export const listenAdmin = (options: AdminOptions): Promise<Admin> => {
+export const listenAdmin = (options: AdminOptions): Promise<AdminListener> => {
   const { host, port } = options
   const server = createServer((incoming, response) => {
-    answer(incoming, options).then(
-      reply => send(response, reply),
-      error => send(response, { status: 500, body: { error: String(error?.message ?? error) } }),
+    respond(incoming, options).then(
+      reply => sendReply(response, reply),
+      error =>
+        sendReply(response, { status: 500, body: { error: String(error?.message ?? error) } }),
     )
   })
   return new Promise((resolve, reject) => {
@@ -77,13 +80,13 @@ export const listenAdmin = (options: AdminOptions): Promise<Admin> => {
   })
 }
 
-const answer = async (incoming: IncomingMessage, options: AdminOptions): Promise<AdminReply> => {
+const respond = async (incoming: IncomingMessage, options: AdminOptions): Promise<AdminReply> => {
   const { method = 'GET', url = '/', headers } = incoming
   const { routes, plugins } = options
-  // A page in the operator's browser reaches loopback by a name that it rebinds to it.
-  if (!isServed(incoming, options)) {
+  // DNS rebinding: a page in the operator's browser can point its own host name at loopback.
+  if (!isAcceptedHost(incoming, options)) {
     const error =
-      `the admin listener does not answer to the Host "${headers.host ?? ''}": ask by a loopback ` +
+      `the admin listener does not accept the Host "${headers.host ?? ''}": use a loopback ` +
       'address, or add the name to settings.admin_hosts (ADMIN_HOSTS)'
     return { status: 403, body: { error } }
   }
@@ -91,40 +94,42 @@ const answer = async (incoming: IncomingMessage, options: AdminOptions): Promise
   const verb = method === 'HEAD' ? 'GET' : method
   const name = `${verb} ${path}`
   const route = routes[name]
-  const added = plugins?.names() ?? []
-  if (!route && !added.includes(name)) {
-    const known = [...Object.keys(routes), ...added]
-    const elsewhere = known.some(each => each.endsWith(` ${path}`))
-    return { status: elsewhere ? 405 : 404, body: { error: `try ${known.join(', ')}` } }
+  const pluginNames = plugins?.names() ?? []
+  if (!route && !pluginNames.includes(name)) {
+    const known = [...Object.keys(routes), ...pluginNames]
+    const isKnownPath = known.some(each => each.endsWith(` ${path}`))
+    return { status: isKnownPath ? 405 : 404, body: { error: `try ${known.join(', ')}` } }
   }
-  // Or from its own origin: what it cannot read it could still change.
+  // CSRF: a page of another origin cannot read a response, but could still send a POST.
   if (verb !== 'GET' && !isSameOrigin(headers))
-    return { status: 403, body: { error: 'a web page of another origin may change nothing here' } }
+    return { status: 403, body: { error: 'cross-origin requests cannot change anything here' } }
   if (route) return route(new URLSearchParams(query))
-  const body = await bodyOf(incoming)
+  const body = await readBody(incoming)
   if ('refused' in body) return body.refused
   const request = { method: verb, path: path ?? '', query: query ?? '', body: body.json }
-  return plugins?.ask(request) ?? { status: 404, body: { error: 'no plugin answers this' } }
+  return plugins?.send(request) ?? { status: 404, body: { error: 'no plugin has this endpoint' } }
 }
 
-/** Bytes of a body that a plugin's endpoint is given. */
-const LARGEST = 1024 * 1024
-const bodyOf = async (
+/** Largest request body of a plugin endpoint, bytes. */
+const MAX_BODY_BYTES = 1024 * 1024
+const readBody = async (
   incoming: IncomingMessage,
 ): Promise<{ readonly json: Json | undefined } | { readonly refused: AdminReply }> => {
   const parts: Buffer[] = []
   let size = 0
   for await (const part of incoming as AsyncIterable<Buffer>) {
     size += part.length
-    if (size <= LARGEST) parts.push(part)
+    if (size <= MAX_BODY_BYTES) parts.push(part)
   }
-  if (size > LARGEST)
-    return { refused: { status: 413, body: { error: `the body is larger than ${LARGEST} bytes` } } }
+  if (size > MAX_BODY_BYTES)
+    return {
+      refused: { status: 413, body: { error: `the body is larger than ${MAX_BODY_BYTES} bytes` } },
+    }
   if (size === 0) return { json: undefined }
   try {
     return { json: JSON.parse(Buffer.concat(parts).toString()) as Json }
   } catch {
-    return { refused: { status: 400, body: { error: 'the body is no JSON' } } }
+    return { refused: { status: 400, body: { error: 'the body is not valid JSON' } } }
   }
 }
 
@@ -135,9 +140,9 @@ const hostOf = (authority: string): string =>
     .toLowerCase()
 const isLoopback = (name: string): boolean =>
   name === 'localhost' || name === '::1' || (isIP(name) === 4 && name.startsWith('127.'))
-/** Loopback, names that the operator chose, and the very address that the connection reached: no
- *  name can be rebound to that one. */
-const isServed = ({ headers, socket }: IncomingMessage, options: AdminOptions): boolean => {
+/** Accepts loopback, the configured names, and the local address of the connection, to which no
+ *  DNS name can be rebound. */
+const isAcceptedHost = ({ headers, socket }: IncomingMessage, options: AdminOptions): boolean => {
   const name = hostOf(headers.host ?? '')
   if (name === '') return false
   if (isLoopback(name) || name === hostOf(options.host)) return true
@@ -151,7 +156,7 @@ const isSameOrigin = ({ origin, host, ...headers }: IncomingHttpHeaders): boolea
   return origin === undefined || origin === `http://${host}`
 }
 
-const send = (response: ServerResponse, { status, body, type }: AdminReply): void => {
+const sendReply = (response: ServerResponse, { status, body, type }: AdminReply): void => {
   const isText = typeof body === 'string'
   const usual = isText ? 'text/plain; version=0.0.4; charset=utf-8' : 'application/json'
   response.writeHead(status, {

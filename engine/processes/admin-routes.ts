@@ -1,81 +1,84 @@
-/** What the admin listener answers. */
+/** The routes of the admin listener. */
 import { ENDPOINTS } from '../config/admin-endpoints.ts'
 import type { AdminReply, AdminRoutes, ConfigView } from './admin-listener.ts'
 import type { Exposition } from './metrics-exposition.ts'
-import { pluginEndpoints } from './plugin-endpoints.ts'
-import type { Reloads, Report } from './reload.ts'
-import type { Crew } from './worker-pool.ts'
+import { createPluginEndpoints } from './plugin-endpoints.ts'
+import type { Reloader, ReloadReport } from './reload.ts'
+import type { WorkerPool } from './worker-pool.ts'
 
-export interface AnswersOptions {
-  readonly crew: Crew
-  readonly reloads: Reloads
+export interface AdminRoutesOptions {
+  readonly pool: WorkerPool
+  readonly reloader: Reloader
   readonly exposition: Exposition
   readonly url: string
   draining(): boolean
-  /** The writer ends again and again. */
+  /** Whether the writer process crashes repeatedly. */
   storeLost(): boolean
-  /** Brings the primary's own numbers into the exposition. */
+  /** Adds the primary's own metrics to the exposition. */
   report(): void
 }
 
-/** `names`: endpoints of plugins, for the index. */
-const adminRoutes = (options: AnswersOptions, names: () => readonly string[]) => {
-  const { crew, reloads, exposition } = options
+/** `names`: admin endpoints of plugins, listed by the index. */
+const adminRoutes = (options: AdminRoutesOptions, names: () => readonly string[]) => {
+  const { pool, reloader, exposition } = options
   return {
     'GET /-/': () => ({ status: 200, body: { endpoints: [...ENDPOINTS, ...names()] } }),
     'GET /-/health': () => ({ status: 200, body: { status: 'ok', pid: process.pid } }),
     'GET /-/ready': () => {
-      const reasons = unready(options)
+      const reasons = unreadyReasons(options)
       return {
         status: reasons.length > 0 ? 503 : 200,
         body: { ready: reasons.length === 0, reasons },
       }
     },
-    'GET /-/config': () => ({ status: 200, body: view(options) }),
+    'GET /-/config': () => ({ status: 200, body: configView(options) }),
     'GET /metrics': async () => {
       options.report()
-      await crew.collect()
+      await pool.collect()
       return { status: 200, body: await exposition.text() }
     },
-    'POST /-/reload': async () => told(await reloads.reload()),
+    'POST /-/reload': async () => reportReply(await reloader.reload()),
     'POST /-/rollback': async (query: URLSearchParams) => {
       const to = query.get('to')
       if (to !== null && !/^[1-9]\d*$/.test(to)) {
         return { status: 400, body: { error: `"to" must be the number of a version, not "${to}"` } }
       }
-      return told(await reloads.rollback(to === null ? 'previous' : Number(to)))
+      return reportReply(await reloader.rollback(to === null ? 'previous' : Number(to)))
     },
   } satisfies Record<(typeof ENDPOINTS)[number], AdminRoutes[string]>
 }
-/** Everything that the admin listener answers. */
-export const adminEndpoints = (options: AnswersOptions) => {
-  const { crew, reloads } = options
-  const names = (): readonly string[] => reloads.serving.admin
+/** The routes of the engine and the endpoints of plugins, for `listenAdmin`. */
+export const adminEndpoints = (options: AdminRoutesOptions) => {
+  const { pool, reloader } = options
+  const names = (): readonly string[] => reloader.serving.admin
   return {
     routes: adminRoutes(options, names),
-    plugins: pluginEndpoints(crew, names, () => view(options)),
+    plugins: createPluginEndpoints(pool, names, () => configView(options)),
   }
 }
 
-/** Why no balancer should send anything here. */
-const unready = ({ crew, draining, storeLost }: AnswersOptions): string[] => [
+/** Reasons why a load balancer should send no traffic here. */
+const unreadyReasons = ({ pool, draining, storeLost }: AdminRoutesOptions): string[] => [
   ...(draining() ? ['draining'] : []),
-  ...(crew.members.some(({ state }) => state === 'serving') ? [] : ['no worker serves']),
-  ...(crew.looping ? ['workers crash again and again'] : []),
-  ...(storeLost() ? ['the writer of the store ends again and again'] : []),
+  ...(pool.workers.some(({ state }) => state === 'serving') ? [] : ['no worker serves']),
+  ...(pool.looping ? ['workers crash again and again'] : []),
+  ...(storeLost() ? ["the store's writer crashes again and again"] : []),
 ]
 
-const told = (report: Report): AdminReply => ({
+const reportReply = (report: ReloadReport): AdminReply => ({
   status: report.outcome === 'problems' ? 422 : 200,
   body: report,
 })
 
-const view = ({ crew, reloads, url }: AnswersOptions): ConfigView => {
-  const { version, hash, time } = reloads.serving
-  const { failure } = reloads
+const configView = ({ pool, reloader, url }: AdminRoutesOptions): ConfigView => {
+  const { version, hash, time } = reloader.serving
+  const { failure } = reloader
   return {
-    ...{ version, hash, time, url },
-    workers: crew.members.map(({ number, pid, state, version }) => ({
+    version,
+    hash,
+    time,
+    url,
+    workers: pool.workers.map(({ number, pid, state, version }) => ({
       number,
       pid,
       state,

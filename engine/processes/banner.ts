@@ -1,30 +1,25 @@
-/** What the start tells a person. */
-import type { Built } from './messages.ts'
+/** The text that the program prints when it starts to serve. */
+import type { BuiltVersion } from './messages.ts'
 
 export interface BannerFacts {
-  /** Of the program. */
+  /** Name and version of the program. */
   readonly program: string
   readonly url: string
   readonly admin: string
   readonly workers: number
-  readonly built: Built
+  readonly built: BuiltVersion
 }
 
-export const banner = ({ program, url, admin, workers, built }: BannerFacts): string => {
+export const formatBanner = ({ program, url, admin, workers, built }: BannerFacts): string => {
   const { settings, inside, version } = built
   const rows: readonly (readonly [name: string, text: string])[] = [
     ['url', url],
     ['admin', `${admin}  (/-/health /-/ready /-/config /metrics)`],
     ['workers', String(workers)],
     ['version', `#${version}`],
-    ['store', storeOf(settings)],
+    ['store', describeStore(settings)],
     ...(inside.length > 0
-      ? [
-          [
-            'sandbox',
-            `${inside.join(', ')}: answered here, nothing is sent and nothing is real`,
-          ] as const,
-        ]
+      ? [['sandbox', `${inside.join(', ')}: simulated responses; no provider is called`] as const]
       : []),
     ...(settings.egress_allow === ''
       ? []
@@ -33,11 +28,11 @@ export const banner = ({ program, url, admin, workers, built }: BannerFacts): st
   const lines = rows.map(([name, text]) => `  ${name.padEnd(9)}${text}`)
   return [`${program} serves`, ...lines].join('\n')
 }
-const storeOf = ({ database, durability }: Built['settings']): string =>
+const describeStore = ({ database, durability }: BuiltVersion['settings']): string =>
   database.startsWith('sqlite:')
-    ? `embedded SQLite; what is acknowledged ${SURVIVES[durability]} (durability: ${durability})`
-    : 'PostgreSQL; what is acknowledged is on its disk'
-const SURVIVES: Readonly<Record<Built['settings']['durability'], string>> = {
-  power: 'is on disk',
-  process: 'survives the end of this program, not a power cut',
+    ? `embedded SQLite; acknowledged writes ${SURVIVAL[durability]} (durability: ${durability})`
+    : 'PostgreSQL; acknowledged writes are on its disk'
+const SURVIVAL: Readonly<Record<BuiltVersion['settings']['durability'], string>> = {
+  power: 'are on disk',
+  process: 'survive a crash of this program, not a power cut',
 }

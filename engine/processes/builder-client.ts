@@ -1,94 +1,97 @@
-/** The builder as the primary sees it: asked for versions; a file that hangs or ends it is named. */
+/** Client of the builder process, used by the primary: requests versions, and kills a builder that
+ *  hangs. The problem then names the file whose code ran last. */
 import { fork } from 'node:child_process'
 import { format, type Problem } from '../config/problem.ts'
 import type { Log } from '../plugin.ts'
-import { createWatchdog } from './backoff.ts'
 import { Child } from './child.ts'
-import { withYoung } from './heap-flags.ts'
+import { heapFlags } from './heap-flags.ts'
 import { ofType } from './message-waiter.ts'
 import {
-  BEAT,
   type Build,
-  type Built,
+  type BuildProblems,
+  type BuiltVersion,
+  type EncodedVersion,
   type FromBuilder,
-  type Refused,
-  type Sealed,
+  HEARTBEAT,
   type StoreSettings,
   type ToBuilder,
-  type Unchanged,
+  type UnchangedBuild,
 } from './messages.ts'
 import type { Exposition } from './metrics-exposition.ts'
+import { createWatchdog } from './watchdog.ts'
 
-export interface WorkshopOptions {
+export interface BuilderClientOptions {
   readonly config: string
   readonly log: Log
   readonly exposition: Exposition
-  /** ms in which a builder that runs a plugin's code must give a sign of life. */
-  readonly patience?: number
-  /** It needs the store. */
+  /** ms without a heartbeat after which a builder is killed; plugin code may block it. */
+  readonly heartbeatTimeout?: number
+  /** Called when the builder is about to open the store. */
   needsStore(store: StoreSettings): void
 }
 
-const SELF = 0
-/** How often a builder may end before it can be asked. */
-const STARTS = 4
-/** ms that a build may take. */
-const LONGEST = 60_000
-/** MiB. A configuration is built in bursts that leave little behind: a fifth less time, as measured. */
-const YOUNG = 16
+const BUILDER_ID = 0
+/** Builder processes that may end before one accepts requests. */
+const MAX_STARTS = 4
+/** Longest build, ms. */
+const BUILD_TIMEOUT = 60_000
+/** MiB. A build allocates in bursts and retains little: a fifth less time, as measured. */
+const SEMI_SPACE = 16
 
-export class Workshop {
-  readonly #options: WorkshopOptions
-  readonly #watchdog = createWatchdog(BEAT)
+export class BuilderClient {
+  readonly #options: BuilderClientOptions
+  readonly #watchdog = createWatchdog(HEARTBEAT)
   readonly #child: Child<ToBuilder, FromBuilder>
   readonly #timer: NodeJS.Timeout
-  /** Whether the process of now can be asked; false: it ended before. */
+  /** Resolves to true when the current process accepts requests, to false when it ended before. */
   #up = Promise.withResolvers<boolean>()
-  #serving: Sealed | undefined
-  /** The file whose code runs, as far as is known. */
-  #step: string
-  #loss: keyof typeof LOSSES = 'PLUGIN_ENDS'
+  #serving: EncodedVersion | undefined
+  /** The last file that the builder reported to run. */
+  #runningFile: string
+  #failure: keyof typeof FAILURES = 'PLUGIN_ENDS'
 
-  constructor(options: WorkshopOptions) {
-    const { config, log, patience = 10_000 } = options
+  constructor(options: BuilderClientOptions) {
+    const { config, log, heartbeatTimeout: patience = 10_000 } = options
     this.#options = options
-    this.#step = config
+    this.#runningFile = config
     this.#child = new Child({
       name: 'builder',
       log,
       start: () =>
         fork(new URL('./builder.ts', import.meta.url), [config], {
-          execArgv: [...withYoung(YOUNG)],
+          execArgv: [...heapFlags(SEMI_SPACE)],
         }),
-      heard: message => this.#heard(message),
-      ended: () => this.#ended(),
+      onMessage: message => this.#onMessage(message),
+      onExit: () => this.#onExit(),
     })
     this.#timer = setInterval(() => {
       this.#watchdog.tick()
-      if (this.#watchdog.silence(SELF) >= patience) this.#give('PLUGIN_HANGS')
-    }, BEAT)
+      if (this.#watchdog.silence(BUILDER_ID) >= patience) this.#kill('PLUGIN_HANGS')
+    }, HEARTBEAT)
   }
-  async build(request: Omit<Build, 'type'> = {}): Promise<Built | Unchanged | Refused> {
+  async build(
+    request: Omit<Build, 'type'> = {},
+  ): Promise<BuiltVersion | UnchangedBuild | BuildProblems> {
     const { config } = this.#options
-    if (!(await this.#ready())) return lost(config, 'BUILDER_ENDS')
-    this.#step = config
-    this.#loss = 'PLUGIN_ENDS'
-    const answer = this.#child.hearing.next(ofType('built', 'unchanged', 'problems'))
+    if (!(await this.#ready())) return failedBuild(config, 'BUILDER_ENDS')
+    this.#runningFile = config
+    this.#failure = 'PLUGIN_ENDS'
+    const pending = this.#child.messages.next(ofType('built', 'unchanged', 'problems'))
     this.#child.send({ type: 'build', ...request })
-    const late = setTimeout(() => this.#give('BUILD_HANGS'), LONGEST)
-    const outcome = await answer
-    clearTimeout(late)
-    return outcome ?? lost(this.#step, this.#loss)
+    const timer = setTimeout(() => this.#kill('BUILD_HANGS'), BUILD_TIMEOUT)
+    const outcome = await pending
+    clearTimeout(timer)
+    return outcome ?? failedBuild(this.#runningFile, this.#failure)
   }
-  /** What it built serves now. */
-  live(sealed: Sealed): void {
+  /** Tells the builder that the version it built is live. */
+  markLive(sealed: EncodedVersion): void {
     this.#serving = sealed
     this.#child.send({ type: 'live', version: sealed.version })
   }
-  /** Runs the plugins' `welcome`s. */
+  /** Runs the `welcome` hooks of the plugins and resolves to their texts. */
   async welcome(url: string): Promise<readonly string[]> {
     if (!(await this.#ready())) return []
-    const answer = this.#child.hearing.next(ofType('welcomed'))
+    const answer = this.#child.messages.next(ofType('welcomed'))
     this.#child.send({ type: 'welcome', url })
     return (await answer)?.texts ?? []
   }
@@ -98,42 +101,44 @@ export class Workshop {
   }
 
   async #ready(): Promise<boolean> {
-    for (let tries = 0; tries < STARTS; tries++) if (await this.#up.promise) return true
+    for (let tries = 0; tries < MAX_STARTS; tries++) if (await this.#up.promise) return true
     return false
   }
-  #heard(message: FromBuilder): void {
+  #onMessage(message: FromBuilder): void {
     const { exposition, needsStore } = this.#options
-    this.#watchdog.heard(SELF)
-    if (message.type === 'step') this.#step = message.file
+    this.#watchdog.beat(BUILDER_ID)
+    if (message.type === 'step') this.#runningFile = message.file
     if (message.type === 'store') needsStore(message.store)
     if (message.type === 'metrics') exposition.absorb('builder', message.samples)
     if (message.type !== 'up') return
     if (this.#serving) this.#child.send({ type: 'serving', sealed: this.#serving })
     this.#up.resolve(true)
   }
-  #ended(): void {
-    this.#watchdog.forget(SELF)
+  #onExit(): void {
+    this.#watchdog.forget(BUILDER_ID)
     this.#options.exposition.forget('builder')
     this.#up.resolve(false)
     this.#up = Promise.withResolvers()
   }
-  /** It is ended, and that is why. */
-  #give(why: keyof typeof LOSSES): void {
-    this.#loss = why
+  /** Kills the builder and keeps the reason for the problem. */
+  #kill(why: keyof typeof FAILURES): void {
+    this.#failure = why
     this.#child.kill()
   }
 }
 
-const LOSSES = {
-  PLUGIN_HANGS: 'it gives no sign of life: does it loop without end?',
-  PLUGIN_ENDS: 'it ended the process that tried it: a plugin must not exit or crash',
-  BUILD_HANGS: 'nothing more was heard after it ran: does it wait for something that never comes?',
-  BUILDER_ENDS: 'the process that tries new versions cannot start; the log may say why',
+const FAILURES = {
+  PLUGIN_HANGS:
+    'Plugin did not finish loading within 10 s. Look for an endless loop or a blocking call.',
+  PLUGIN_ENDS: 'Plugin ended the process that loaded it. A plugin must not exit or crash.',
+  BUILD_HANGS:
+    'Configuration was not built within 60 s after this file ran. Look for a promise that never settles.',
+  BUILDER_ENDS: 'The builder process cannot start. See the log for the reason.',
 } as const
 
-/** The builder is gone: the file whose code it ran last is the problem. */
-const lost = (file: string, code: keyof typeof LOSSES): Refused => {
-  const problem: Problem = { code, message: LOSSES[code], file, line: 1, column: 1 }
+/** The problem for a builder that ended: it names the file whose code ran last. */
+const failedBuild = (file: string, code: keyof typeof FAILURES): BuildProblems => {
+  const problem: Problem = { code, message: FAILURES[code], file, line: 1, column: 1 }
   const text = format([problem], new Map(), 'pretty')
   return { type: 'problems', problems: [problem], text, watched: [] }
 }

@@ -1,4 +1,5 @@
-/** The process that tries every new version apart from traffic: `node builder.ts <routes.yaml>`, forked. Keeps the history. */
+/** The builder process (`node builder.ts <routes.yaml>`, forked): builds and checks every version
+ *  outside the processes that serve traffic, and saves the versions that go live. */
 import { dirname, resolve } from 'node:path'
 import { lendBeside } from '../config/compile/host.ts'
 import { type Blueprint, describeChange, type Loaded, load } from '../config/load.ts'
@@ -14,32 +15,33 @@ import { Shared } from '../snapshot/shared-resources.ts'
 import type { Settings } from '../snapshot/snapshot.ts'
 import { openDatabase } from '../store/database.ts'
 import { noJobs } from '../store/jobs.ts'
+import { createLazyDatabase } from '../store/lazy-database.ts'
 import { createMembership } from '../store/membership.ts'
 import { History } from './history.ts'
-import { lateDatabase } from './lazy-database.ts'
-import { BEAT, type Build, type FromBuilder, type ToBuilder } from './messages.ts'
+import { type Build, type FromBuilder, HEARTBEAT, type ToBuilder } from './messages.ts'
 
-interface Tried extends Loaded {
-  /** The version it brings back. */
+interface LoadedVersion extends Loaded {
+  /** Number of the version that a rollback restores. */
   readonly from?: number
 }
-interface Bench {
+interface BuilderContext {
   readonly config: string
   readonly cacheFolder: string
   readonly history: History
   readonly log: ProcessLog
   readonly resources: Resources
 }
-const METRICS = 5_000
-/** What a plugin's `welcome` may take, ms. */
-const PATIENCE = 10_000
+const METRICS_INTERVAL = 5_000
+/** Longest `welcome` hook of a plugin, ms. */
+const WELCOME_TIMEOUT = 10_000
 
-const tell = (message: FromBuilder): void => {
-  // A primary that has just ended is noticed by `disconnect`.
+const send = (message: FromBuilder): void => {
+  // The `disconnect` event reports a primary that has ended.
   if (process.connected) process.send?.(message, () => {})
 }
 
-/** As far as they can be known before anything is checked: the check will say what is wrong. */
+/** Settings before validation, the defaults where routes.yaml cannot be read; the build reports
+ *  the problems. */
 const firstSettings = (config: string): Settings => {
   try {
     return readSettings(read(config, fileSource()).document.settings as object)
@@ -48,51 +50,73 @@ const firstSettings = (config: string): Settings => {
   }
 }
 
-const openBench = (config: string): Bench => {
-  const { data, database: url, durability, log: wanted } = firstSettings(config)
+const createContext = (config: string): BuilderContext => {
+  const { data, database: url, durability, log: logSettings } = firstSettings(config)
   const cacheFolder = resolve(data, 'cache')
-  const log = createLog({ level: wanted.level, process: 'builder' })
+  const log = createLog({ level: logSettings.level, process: 'builder' })
   const metrics = createMetrics('builder')
-  setInterval(() => tell({ type: 'metrics', samples: metrics.report() }), METRICS)
-  // No folder is made and no store opened for a configuration that does not even pass the check.
-  const database = lateDatabase(() => {
-    tell({ type: 'store', store: { database: url, data, durability } })
-    return openDatabase({ url, data, opening: 8_000 })
+  setInterval(() => send({ type: 'metrics', samples: metrics.report() }), METRICS_INTERVAL)
+  // Lazy: a configuration that fails validation creates no folder and opens no store.
+  const database = createLazyDatabase(() => {
+    send({ type: 'store', store: { database: url, data, durability } })
+    return openDatabase({ url, data, openTimeout: 8_000 })
   })
   const allowances = createLocalAllowances()
   const shared = new Shared()
   return {
-    ...{ config, cacheFolder, history: new History(resolve(data, 'history'), cacheFolder), log },
+    config,
+    cacheFolder,
+    history: new History(resolve(data, 'history'), cacheFolder),
+    log,
     resources: {
-      ...{ role: 'builder', log, metrics, database, shared, allowances, jobs: noJobs },
+      role: 'builder',
+      log,
+      metrics,
+      database,
+      shared,
+      allowances,
+      jobs: noJobs,
       turns: new Turns(),
       membership: createMembership({ database, log }),
     },
   }
 }
 
-/** An earlier version's texts and bundles, with the variables of today. */
-const archived = ({ config, history }: Bench, current: number, wanted: number | 'previous') => {
-  const entry = wanted === 'previous' ? history.before(current) : history.find(wanted)
+/** Texts and bundles of an earlier version; variables take their current values. */
+const archivedVersion = (
+  { config, history }: BuilderContext,
+  current: number,
+  wanted: number | 'previous',
+) => {
+  const entry = wanted === 'previous' ? history.previousTo(current) : history.find(wanted)
   if (!entry) {
     const which = wanted === 'previous' ? `before #${current}` : `#${wanted}`
-    const message = `no version ${which} is kept; see history/ in the data folder`
+    const message = `no version ${which} is stored; see history/ in the data folder`
     throw new ProblemsError([{ code: 'NO_VERSION', message, file: config, line: 1, column: 1 }])
   }
   const source = archivedSource(dirname(resolve(config)), entry.files, fileSource())
   return { source, bundles: entry.plugins, from: entry.from ?? entry.version }
 }
 
-/** Loads the files, or an archived version. The files of a start may be those of the last one: then it keeps its number. */
-const attempt = async (bench: Bench, serving: Blueprint | undefined, { rollback }: Build) => {
-  const { config, cacheFolder, resources, history } = bench
+/** Loads the files, or an archived version. A first build whose content equals the last stored
+ *  version keeps the number of that version. */
+const loadVersion = async (
+  context: BuilderContext,
+  serving: Blueprint | undefined,
+  { rollback }: Build,
+) => {
+  const { config, cacheFolder, resources, history } = context
   const last = history.last
   const version = Math.max(serving?.version ?? 0, last?.version ?? 0) + 1
-  const from = rollback && archived(bench, serving?.version ?? 0, rollback)
-  const loaded: Tried = {
+  const from = rollback && archivedVersion(context, serving?.version ?? 0, rollback)
+  const loaded: LoadedVersion = {
     ...(await load({
-      ...{ config, version, cacheFolder, resources, ...from },
-      progress: file => tell({ type: 'step', file }),
+      config,
+      version,
+      cacheFolder,
+      resources,
+      ...from,
+      progress: file => send({ type: 'step', file }),
     })),
     ...(from && { from: from.from }),
   }
@@ -100,14 +124,21 @@ const attempt = async (bench: Bench, serving: Blueprint | undefined, { rollback 
   return { ...loaded, blueprint: { ...loaded.blueprint, version: last.version } }
 }
 
-const describe = (tried: Tried, before: Blueprint | undefined, { unless }: Build): FromBuilder => {
-  const { blueprint, snapshot, watched, secrets, from } = tried
+const buildMessage = (
+  loaded: LoadedVersion,
+  before: Blueprint | undefined,
+  { unless }: Build,
+): FromBuilder => {
+  const { blueprint, snapshot, watched, secrets, from } = loaded
   if (blueprint.hash === before?.hash || blueprint.hash === unless)
     return { type: 'unchanged', watched }
   const change = before ? describeChange(before, blueprint) : ''
   return {
     type: 'built',
-    ...{ version: blueprint.version, hash: blueprint.hash, settings: snapshot.settings, watched },
+    version: blueprint.version,
+    hash: blueprint.hash,
+    settings: snapshot.settings,
+    watched,
     blueprint: JSON.stringify(blueprint),
     secrets: [...secrets],
     change: from === undefined ? change : `back to #${from}: ${change}`,
@@ -116,7 +147,7 @@ const describe = (tried: Tried, before: Blueprint | undefined, { unless }: Build
   }
 }
 
-const refuse = (thrown: unknown, config: string): FromBuilder => {
+const problemsMessage = (thrown: unknown, config: string): FromBuilder => {
   if (thrown instanceof ProblemsError) {
     const { problems, message, watched } = thrown
     return { type: 'problems', problems, text: message, watched }
@@ -124,72 +155,82 @@ const refuse = (thrown: unknown, config: string): FromBuilder => {
   const { code = 'LOAD_FAILED', message, path = '' } = thrown as NodeJS.ErrnoException
   const { data } = firstSettings(config)
   if (/^E[A-Z]+$/.test(code) && path.startsWith(resolve(data))) {
-    const text = `the data folder "${data}" cannot be used: ${message}; it is named by settings.data or TOLLGATE_DATA, and must be a folder that this user may write to`
-    const found = { code: 'DATA_FOLDER', message: text, file: config, line: 1, column: 1 }
-    return { type: 'problems', problems: [found], text: `${found.code}  ${text}`, watched: [] }
+    const text = `the data folder "${data}" cannot be used: ${message}; set settings.data or TOLLGATE_DATA to a folder that this user can write to`
+    const problem = { code: 'DATA_FOLDER', message: text, file: config, line: 1, column: 1 }
+    return { type: 'problems', problems: [problem], text: `${problem.code}  ${text}`, watched: [] }
   }
   const problem: Problem = { code, message, file: config, line: 1, column: 1 }
   return { type: 'problems', problems: [problem], text: `${code}  ${message}`, watched: [] }
 }
 
-/** What plugins want to say once the gateway serves. */
-const welcome = async ({ resources }: Bench, tried: Tried, url: string) => {
-  const held: (() => void)[] = []
-  const lent = lendBeside(resources, tried, held, 'a welcome runs no routes')
+/** Runs the `welcome` hooks of the plugins and returns their texts for the operator. */
+const runWelcomeHooks = async (
+  { resources }: BuilderContext,
+  loaded: LoadedVersion,
+  url: string,
+) => {
+  const releases: (() => void)[] = []
+  const host = lendBeside(resources, loaded, releases, 'a welcome runs no routes')
   const texts: string[] = []
-  for (const [name, plugin] of tried.plugins) {
+  for (const [name, plugin] of loaded.plugins) {
     try {
-      const late = new Promise<never>((_, reject) =>
-        setTimeout(() => reject(new Error(`no word after ${PATIENCE} ms`)), PATIENCE).unref(),
+      const timeout = new Promise<never>((_, reject) =>
+        setTimeout(
+          () => reject(new Error(`no result after ${WELCOME_TIMEOUT} ms`)),
+          WELCOME_TIMEOUT,
+        ).unref(),
       )
-      const text = await Promise.race([plugin.welcome?.(lent, { url }), late])
+      const text = await Promise.race([plugin.welcome?.(host, { url }), timeout])
       if (text) texts.push(text)
     } catch (error) {
       resources.log.error({ plugin: name, error }, 'a welcome failed')
     }
   }
-  for (const release of held) release()
+  for (const release of releases) release()
   return texts
 }
 
 const start = (config: string): void => {
-  const bench = openBench(config)
+  const context = createContext(config)
   let serving: Blueprint | undefined
-  let tried: Tried | undefined
+  let candidate: LoadedVersion | undefined
   const build = async (request: Build): Promise<void> => {
-    await tried?.snapshot.retire()
-    tried = undefined
+    await candidate?.snapshot.retire()
+    candidate = undefined
     try {
-      tried = await attempt(bench, serving, request)
-      tell(describe(tried, serving, request))
+      candidate = await loadVersion(context, serving, request)
+      send(buildMessage(candidate, serving, request))
     } catch (thrown) {
-      tell(refuse(thrown, config))
+      send(problemsMessage(thrown, config))
     }
   }
-  const live = ({ blueprint, snapshot, files, from }: Tried): void => {
+  const markLive = ({ blueprint, snapshot, files, from }: LoadedVersion): void => {
     const { version, hash, plugins } = blueprint
     serving = blueprint
-    bench.log.level(snapshot.settings.log.level)
+    context.log.level(snapshot.settings.log.level)
     const time = new Date().toISOString()
     const texts = Object.fromEntries(files)
     try {
-      bench.history.save({ version, hash, time, files: texts, plugins, ...(from && { from }) })
+      context.history.save({ version, hash, time, files: texts, plugins, ...(from && { from }) })
     } catch (error) {
-      bench.log.error({ version, error }, 'this version could not be kept for a rollback')
+      context.log.error({ version, error }, 'this version could not be stored for a rollback')
     }
   }
   process.on('message', async (message: ToBuilder) => {
     if (message.type === 'serving') serving = JSON.parse(message.sealed.blueprint) as Blueprint
     if (message.type === 'build') await build(message)
-    if (message.type === 'live' && tried) live(tried)
+    if (message.type === 'live' && candidate) markLive(candidate)
     if (message.type === 'welcome') {
-      tell({ type: 'welcomed', texts: tried ? await welcome(bench, tried, message.url) : [] })
+      send({
+        type: 'welcomed',
+        texts: candidate ? await runWelcomeHooks(context, candidate, message.url) : [],
+      })
     }
   })
   process.on('disconnect', () => process.exit(0))
-  // A terminal signals the whole group; the primary says when.
+  // A terminal signals the whole process group; the primary decides when the builder ends.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
-  setInterval(() => tell({ type: 'beat' }), BEAT)
-  tell({ type: 'up' })
+  setInterval(() => send({ type: 'beat' }), HEARTBEAT)
+  send({ type: 'up' })
 }
 start(process.argv[2] ?? '')

@@ -1,74 +1,76 @@
-/** One process besides the workers (the builder, the writer), started again whenever it ends unasked. */
+/** A supervised child process besides the workers (builder or writer): restarted with back-off
+ *  whenever it ends by itself. */
 import type { ChildProcess } from 'node:child_process'
 import type { Log } from '../plugin.ts'
 import { createBackoff } from './backoff.ts'
-import { Hearing } from './message-waiter.ts'
+import { MessageWaiter } from './message-waiter.ts'
 
 export interface ChildOptions<From> {
   readonly name: string
   readonly log: Log
   start(): ChildProcess
-  heard(message: From): void
-  /** It ended by itself; another one follows. */
-  ended?(): void
+  onMessage(message: From): void
+  /** Called when the process ended by itself; a restart follows. */
+  onExit?(): void
 }
-/** ms in which one that was asked to end must have ended. */
-const FAREWELL = 2_000
+/** ms between the request to stop and SIGKILL. */
+const STOP_TIMEOUT = 2_000
 
 export class Child<To extends object, From> {
-  readonly hearing = new Hearing<From>()
+  readonly messages = new MessageWaiter<From>()
   readonly #options: ChildOptions<From>
   readonly #backoff = createBackoff()
-  readonly #gone = Promise.withResolvers<void>()
+  readonly #exit = Promise.withResolvers<void>()
   #process: ChildProcess | undefined
-  #next: NodeJS.Timeout | undefined
+  #restart: NodeJS.Timeout | undefined
   #stopping = false
 
   constructor(options: ChildOptions<From>) {
     this.#options = options
     this.#launch()
   }
-  /** It ends again and again. */
+  /** Whether the process crashes repeatedly. */
   get looping(): boolean {
     return this.#backoff.looping
   }
-  /** Lost when it has just ended. */
+  /** Drops the message if the process has just ended. */
   send(message: To): void {
     this.#process?.send(message)
   }
   kill(): void {
     this.#process?.kill('SIGKILL')
   }
-  /** Asks it to end, by `message` or by letting go of it. Resolves when it has ended. */
+  /** Asks the process to end, by `message` or by closing its IPC channel. Resolves when it has
+   *  exited. */
   stop(message?: To): Promise<void> {
     this.#stopping = true
-    clearTimeout(this.#next)
-    if (!this.#process) this.#gone.resolve()
+    clearTimeout(this.#restart)
+    if (!this.#process) this.#exit.resolve()
     else if (message) this.#process.send(message)
     else if (this.#process.connected) this.#process.disconnect()
-    setTimeout(() => this.kill(), FAREWELL).unref()
-    return this.#gone.promise
+    setTimeout(() => this.kill(), STOP_TIMEOUT).unref()
+    return this.#exit.promise
   }
   #launch(): void {
     const child = this.#options.start()
     this.#process = child
     child.on('message', message => {
-      this.#options.heard(message as From)
-      this.hearing.said(message as From)
+      this.#options.onMessage(message as From)
+      this.messages.deliver(message as From)
     })
-    // A message to a process that has just ended; its exit is told below.
+    // A message to a process that has just ended; the exit event follows.
     child.on('error', error => {
       this.#options.log.debug({ error }, `the ${this.#options.name} cannot be reached`)
     })
-    child.on('exit', (code, signal) => this.#exited(code, signal))
+    child.on('exit', (code, signal) => this.#onExit(code, signal))
   }
-  #exited(code: number | null, signal: string | null): void {
-    const { name, log, ended } = this.#options
+  #onExit(code: number | null, signal: string | null): void {
+    const { name, log, onExit: ended } = this.#options
     this.#process = undefined
-    this.hearing.ended()
-    if (this.#stopping) return this.#gone.resolve()
+    this.messages.close()
+    if (this.#stopping) return this.#exit.resolve()
     log.error({ code, signal }, `the ${name} ended and is started again`)
     ended?.()
-    this.#next = setTimeout(() => this.#launch(), this.#backoff.ended())
+    this.#restart = setTimeout(() => this.#launch(), this.#backoff.recordCrash())
   }
 }

@@ -1,21 +1,23 @@
-/** The listening socket: accepts every connection and hands it to a worker. What a dead worker never took goes to another. */
+/** The listening socket: accepts every connection and offers it to a worker. Offers that a crashed
+ *  worker did not accept go to another worker. */
 import { createServer, type Socket } from 'node:net'
 import { refuseSocket } from '../response/lingering-close.ts'
 
-// node:cluster hands out connections too, but forgets those on their way to a worker that dies: their clients wait for
-// ever. Here a worker says that it took one before it reads from it, and until then the primary holds on to it. The
-// port also stays open while there is no worker at all.
+// node:cluster loses connections in transit to a worker that crashes, and their clients wait for
+// ever. Here a worker acknowledges a connection before it reads from it, and until then the primary
+// keeps a copy of the socket. The port also stays open while there is no worker at all.
 
-/** A worker, as far as the door is concerned. */
-export interface Taker {
-  /** Whether it may be offered more. */
+/** The part of a worker handle that the distributor uses. */
+export interface ConnectionReceiver {
+  /** Whether the worker accepts further offers. */
   readonly open: boolean
   offer(id: number, socket: Socket): void
 }
-/** Offers a worker may have open: it takes all of them in one turn of its loop. Who waits here goes to whoever is free. */
-const OFFERS = 32
-/** When the first of those who wait has done so for this long (ms), whoever comes is turned away at once. */
-const PATIENCE = 1_000
+/** Unacknowledged offers per worker; a worker accepts all of them in one turn of its event loop.
+ *  Further connections queue here for the next free worker. */
+const MAX_OFFERS = 32
+/** When the oldest queued connection has waited this long (ms), new connections get 503 at once. */
+const MAX_WAIT = 1_000
 const OVERLOADED = {
   status: 503,
   body: Buffer.from(
@@ -23,17 +25,17 @@ const OVERLOADED = {
   ),
 }
 
-interface Waiting {
+interface QueuedConnection {
   readonly socket: Socket
   readonly since: number
 }
 
-export class Door {
+export class ConnectionDistributor {
   readonly #now: () => number
-  readonly #takers = new Map<Taker, Map<number, Waiting>>()
-  readonly #waiting: Waiting[] = []
+  readonly #receivers = new Map<ConnectionReceiver, Map<number, QueuedConnection>>()
+  readonly #queue: QueuedConnection[] = []
   readonly #server = createServer({ pauseOnConnect: true, noDelay: true }, socket =>
-    this.#arrive(socket),
+    this.#accept(socket),
   )
   #serial = 0
 
@@ -50,32 +52,32 @@ export class Door {
       })
     })
   }
-  enter(taker: Taker): void {
-    this.#takers.set(taker, new Map())
-    this.stir()
+  addWorker(taker: ConnectionReceiver): void {
+    this.#receivers.set(taker, new Map())
+    this.distribute()
   }
-  /** It read nothing of this one before it said so. */
-  taken(taker: Taker, id: number): void {
-    const offers = this.#takers.get(taker)
-    // Closes this process's copy of it; the connection lives on in the worker.
+  /** Acknowledges an offer. The worker has not read from the connection before. */
+  acknowledge(taker: ConnectionReceiver, id: number): void {
+    const offers = this.#receivers.get(taker)
+    // Closes the copy of the primary; the connection stays open in the worker.
     offers?.get(id)?.socket.destroy()
     offers?.delete(id)
-    this.stir()
+    this.distribute()
   }
-  /** It is gone. */
-  lost(taker: Taker): void {
-    this.#waiting.unshift(...(this.#takers.get(taker)?.values() ?? []))
-    this.#takers.delete(taker)
-    this.stir()
+  /** Removes a worker that has exited and queues its unacknowledged connections again. */
+  removeWorker(taker: ConnectionReceiver): void {
+    this.#queue.unshift(...(this.#receivers.get(taker)?.values() ?? []))
+    this.#receivers.delete(taker)
+    this.distribute()
   }
-  /** Somebody may be open again. */
-  stir(): void {
-    for (let taker = this.#free(); taker; taker = this.#free()) {
-      const next = this.#waiting.shift()
+  /** Offers queued connections to workers that are free. */
+  distribute(): void {
+    for (let taker = this.#leastLoaded(); taker; taker = this.#leastLoaded()) {
+      const next = this.#queue.shift()
       if (!next) return
-      const offers = this.#takers.get(taker) ?? new Map<number, Waiting>()
-      this.#takers.delete(taker)
-      this.#takers.set(taker, offers.set(++this.#serial, next))
+      const offers = this.#receivers.get(taker) ?? new Map<number, QueuedConnection>()
+      this.#receivers.delete(taker)
+      this.#receivers.set(taker, offers.set(++this.#serial, next))
       taker.offer(this.#serial, next.socket)
     }
   }
@@ -83,20 +85,20 @@ export class Door {
     this.#server.close(() => {})
   }
 
-  #arrive(socket: Socket): void {
-    // Its client may leave while it waits; the worker will notice.
+  #accept(socket: Socket): void {
+    // A client may disconnect while it is queued; the worker notices.
     socket.on('error', () => {})
     const since = this.#now()
-    const first = this.#waiting[0]?.since ?? since
-    if (since - first > PATIENCE) return refuseSocket(socket, OVERLOADED)
-    this.#waiting.push({ socket, since })
-    this.stir()
+    const first = this.#queue[0]?.since ?? since
+    if (since - first > MAX_WAIT) return refuseSocket(socket, OVERLOADED)
+    this.#queue.push({ socket, since })
+    this.distribute()
   }
-  /** Whoever has the fewest offers open; in turn, since the last one served goes to the end. */
-  #free(): Taker | undefined {
-    let found: Taker | undefined
-    let least = OFFERS
-    for (const [taker, offers] of this.#takers) {
+  /** The open worker with the fewest offers; round robin among equals. */
+  #leastLoaded(): ConnectionReceiver | undefined {
+    let found: ConnectionReceiver | undefined
+    let least = MAX_OFFERS
+    for (const [taker, offers] of this.#receivers) {
       if (!taker.open || offers.size >= least) continue
       found = taker
       least = offers.size

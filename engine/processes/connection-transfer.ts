@@ -1,25 +1,27 @@
-/** Connections on their way to a child process: several at once, where Node lets one arrive before it sends the next. */
+/** Sends connections to a child process in a pipeline, where Node sends the next one only after an
+ *  acknowledgement. */
 import type { ChildProcess, SendHandle } from 'node:child_process'
 
-// Until a handle was acknowledged, a turn of the child's loop later, Node keeps every other message back, so that what got
-// lost can be sent again. A bare handle is never sent again, and the door has its own acknowledgements. A Node without this
-// queue sends at once or one by one as it likes.
-interface Queueing {
+// Node holds every other message back until the child acknowledges a handle, one turn of its event
+// loop later, so that a lost handle can be sent again. A bare handle is never sent again, and the
+// connection distributor has its own acknowledgements. A Node without this queue still works: it
+// sends at once or one by one.
+interface ChildWithQueue {
   _handleQueue?: unknown[] | null
 }
-const ARRIVED = new Set(['NODE_HANDLE_ACK', 'NODE_HANDLE_NACK'])
+const ACKNOWLEDGEMENTS = new Set(['NODE_HANDLE_ACK', 'NODE_HANDLE_NACK'])
 
-/** To be called once, before the first. */
-export const expectMany = (child: ChildProcess): void => {
-  const queueing = child as Queueing
-  // Each acknowledgement takes the queue away, and the next one insists that there is one.
+/** Prepares a child. Call it once, before the first connection. */
+export const enablePipelining = (child: ChildProcess): void => {
+  const childWithQueue = child as ChildWithQueue
+  // Each acknowledgement removes the queue, and the next one throws without a queue.
   child.prependListener('internalMessage', ({ cmd }: { readonly cmd?: string }) => {
-    if (cmd !== undefined && ARRIVED.has(cmd)) queueing._handleQueue ??= []
+    if (cmd !== undefined && ACKNOWLEDGEMENTS.has(cmd)) childWithQueue._handleQueue ??= []
   })
 }
-/** What other messages wait for is waited for. */
-export const handOver = (child: ChildProcess, message: object, handle: SendHandle): void => {
-  const queueing = child as Queueing
-  if (queueing._handleQueue?.length === 0) queueing._handleQueue = null
+/** Sends a connection; messages that are queued before it keep their order. */
+export const sendConnection = (child: ChildProcess, message: object, handle: SendHandle): void => {
+  const childWithQueue = child as ChildWithQueue
+  if (childWithQueue._handleQueue?.length === 0) childWithQueue._handleQueue = null
   child.send(message, handle)
 }

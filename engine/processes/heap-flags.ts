@@ -1,10 +1,11 @@
-/** How large the young generation of a process is that this one starts. */
+/** V8 heap flags for forked processes: the size of the young generation. */
 
-/** Flags for a fork, which end in what was said to this process. What an operator says wins: flags come behind these, but
- *  NODE_OPTIONS would not. The runtime's own young generation starts at one MiB, and grows and shrinks with the load, copying
- *  what is still needed each time. */
-export const withYoung = (mebibytes: number): readonly string[] => {
-  const said = process.env.NODE_OPTIONS?.includes('semi-space-size')
+/** Node flags for a fork with semi-spaces of `mebibytes`. Flags of the operator win: those of this
+ *  process come after ours; NODE_OPTIONS would come before, so ours are left out where it sets the
+ *  size. V8's default young generation starts at one MiB and resizes with the load, copying live
+ *  objects each time. */
+export const heapFlags = (mebibytes: number): readonly string[] => {
+  const isSetByOperator = process.env.NODE_OPTIONS?.includes('semi-space-size')
   const flags = ['min', 'max'].map(end => `--${end}-semi-space-size=${mebibytes}`)
-  return [...(said ? [] : flags), ...process.execArgv]
+  return [...(isSetByOperator ? [] : flags), ...process.execArgv]
 }

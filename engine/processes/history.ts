@@ -1,4 +1,5 @@
-/** The versions that went live: the texts of their files and the names of their bundles, never a resolved value. */
+/** Stored versions that went live: the texts of their files and the names of their bundles, never
+ *  the value of a variable. */
 import {
   mkdirSync,
   readdirSync,
@@ -11,55 +12,56 @@ import {
 import { basename, join } from 'node:path'
 import type { Bundle } from '../config/compile/blueprint.ts'
 
-export interface Entry {
+export interface HistoryEntry {
   readonly version: number
   readonly hash: string
   /** ISO 8601. */
   readonly time: string
-  /** The version this one brought back. */
+  /** Number of the version that this rollback restored. */
   readonly from?: number
-  /** By name relative to the folder of routes.yaml. */
+  /** Texts by file name, relative to the folder of routes.yaml. */
   readonly files: Readonly<Record<string, string>>
   readonly plugins: readonly Bundle[]
 }
-const KEPT = 20
-/** ms for which an unused bundle stays: another process may just be about to import it. */
-const UNUSED = 60 * 60_000
+const MAX_VERSIONS = 20
+/** ms for which an unused bundle is kept: another process may be about to import it. */
+const UNUSED_BUNDLE_AGE = 60 * 60_000
 
 export class History {
   readonly #folder: string
   readonly #cacheFolder: string
 
-  /** `cacheFolder`: where the bundles lie. */
+  /** `cacheFolder`: folder of the bundles. */
   constructor(folder: string, cacheFolder: string) {
     this.#folder = folder
     this.#cacheFolder = cacheFolder
   }
-  get last(): Entry | undefined {
+  get last(): HistoryEntry | undefined {
     return this.#newest(this.#versions())
   }
-  find(version: number): Entry | undefined {
+  find(version: number): HistoryEntry | undefined {
     try {
-      return JSON.parse(readFileSync(this.#fileOf(version), 'utf8')) as Entry
+      return JSON.parse(readFileSync(this.#fileOf(version), 'utf8')) as HistoryEntry
     } catch {
       return undefined
     }
   }
-  /** What served before this one, not counting what has been rolled back. */
-  before(version: number): Entry | undefined {
+  /** The version live before `version`, without versions that a rollback has undone. */
+  previousTo(version: number): HistoryEntry | undefined {
     const origin = this.find(version)?.from ?? version
     return this.#newest(this.#versions().filter(each => each < origin))
   }
-  save(entry: Entry): void {
+  save(entry: HistoryEntry): void {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
-    // The texts may hold secrets that an operator wrote down plainly.
+    // Mode 0600: the texts may hold secrets in plain text.
     const draft = `${this.#fileOf(entry.version)}.${process.pid}`
     writeFileSync(draft, JSON.stringify(entry), { mode: 0o600 })
     renameSync(draft, this.#fileOf(entry.version))
     const all = this.#versions()
-    for (const version of all.slice(0, -KEPT)) rmSync(this.#fileOf(version), { force: true })
-    const kept = all.slice(-KEPT).flatMap(version => this.find(version)?.plugins ?? [])
-    prune(this.#cacheFolder, kept)
+    for (const version of all.slice(0, -MAX_VERSIONS))
+      rmSync(this.#fileOf(version), { force: true })
+    const bundles = all.slice(-MAX_VERSIONS).flatMap(version => this.find(version)?.plugins ?? [])
+    pruneBundles(this.#cacheFolder, bundles)
   }
 
   #fileOf(version: number): string {
@@ -71,7 +73,7 @@ export class History {
       .map(Number)
       .sort((a, b) => a - b)
   }
-  #newest(versions: readonly number[]): Entry | undefined {
+  #newest(versions: readonly number[]): HistoryEntry | undefined {
     for (const version of versions.toReversed()) {
       const entry = this.find(version)
       if (entry) return entry
@@ -88,13 +90,14 @@ const namesIn = (folder: string): string[] => {
   }
 }
 
-/** Removes bundles that no kept version names, and compiled schemas that no start has found for as long. */
-const prune = (cacheFolder: string, named: readonly Bundle[]): void => {
-  const used = new Set(named.map(({ bundle }) => basename(bundle)))
+/** Removes bundles and compiled schemas that no stored version uses and that are older than
+ *  `UNUSED`. */
+const pruneBundles = (cacheFolder: string, bundles: readonly Bundle[]): void => {
+  const used = new Set(bundles.map(({ bundle }) => basename(bundle)))
   for (const name of namesIn(cacheFolder)) {
     const path = join(cacheFolder, name)
     if (!/\.[cm]js$/.test(name) || used.has(name)) continue
     const { mtimeMs } = statSync(path, { throwIfNoEntry: false }) ?? { mtimeMs: Date.now() }
-    if (Date.now() - mtimeMs > UNUSED) rmSync(path, { force: true })
+    if (Date.now() - mtimeMs > UNUSED_BUNDLE_AGE) rmSync(path, { force: true })
   }
 }

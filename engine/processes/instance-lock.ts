@@ -1,15 +1,18 @@
-/** One gateway to a data folder: its limits, its writer and its operator's commands all go by that. */
+/** Instance lock: allows one gateway per data folder. Limits, the writer and CLI commands rely on
+ *  it. */
 import { resolve } from 'node:path'
-import { askHealth, findRunning } from './running-gateway.ts'
+import { findRunning, requestHealth } from './running-gateway.ts'
 
-/** Why this process must not serve from there, in one sentence with the way out; undefined: it may. */
-export const claimedBy = async (data: string): Promise<string | undefined> => {
+/** Returns why this process must not use the data folder, with the remedy; undefined if it may. */
+export const checkInstanceLock = async (data: string): Promise<string | undefined> => {
   const other = findRunning(resolve(data))
   if (!other || other.pid === process.pid) return undefined
-  // Who ended without a word left an announcement: somebody else may listen there by now.
-  const health = await askHealth(other, AbortSignal.timeout(PATIENCE)).catch(() => undefined)
+  // A gateway that crashed leaves its run.json, and another program may use its port by now.
+  const health = await requestHealth(other, AbortSignal.timeout(HEALTH_TIMEOUT)).catch(
+    () => undefined,
+  )
   if (health?.pid !== other.pid) return undefined
-  return `the data folder "${data}" is another gateway's (process ${other.pid}, ${other.url}); stop that one, or give this one a folder of its own: settings.data`
+  return `the data folder "${data}" is in use by another gateway (process ${other.pid}, ${other.url}); stop that one, or set settings.data to another folder`
 }
 /** ms. */
-const PATIENCE = 2_000
+const HEALTH_TIMEOUT = 2_000

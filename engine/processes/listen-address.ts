@@ -1,28 +1,30 @@
-/** Addresses to listen on: as they are written, and as a person is told of them. */
+/** Listen addresses: parsing, URLs for other programs, and messages for bind errors. */
 
 /** `127.0.0.1:8080`, `[::1]:8080`, `:8080` (every interface), `8080`. */
-export const splitAddress = (written: string): { readonly host: string; readonly port: number } => {
-  const colon = written.lastIndexOf(':')
-  const host = written.slice(0, Math.max(0, colon)).replace(/^\[|\]$/g, '')
-  return { host: colon < 0 ? '127.0.0.1' : host || '::', port: Number(written.slice(colon + 1)) }
+export const parseListenAddress = (
+  address: string,
+): { readonly host: string; readonly port: number } => {
+  const colon = address.lastIndexOf(':')
+  const host = address.slice(0, Math.max(0, colon)).replace(/^\[|\]$/g, '')
+  return { host: colon < 0 ? '127.0.0.1' : host || '::', port: Number(address.slice(colon + 1)) }
 }
 
-/** What another program of this machine connects to. */
-export const urlOf = (host: string, port: number): string => {
-  const local = EVERYWHERE[host] ?? host
+/** URL for clients on this machine. */
+export const localUrl = (host: string, port: number): string => {
+  const local = WILDCARDS[host] ?? host
   return `http://${local.includes(':') ? `[${local}]` : local}:${port}`
 }
-const EVERYWHERE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
+const WILDCARDS: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 
-/** Why nobody can listen there, in one sentence with the way out. `setting`: where the address stands in routes.yaml. */
-export const cannotListen = (
-  written: string,
+/** Describes a bind error with the remedy. `setting`: name under `settings` in routes.yaml. */
+export const describeBindError = (
+  address: string,
   { code, message }: NodeJS.ErrnoException,
   setting = 'listen',
 ): string =>
-  `${written} ${REASONS[code ?? ''] ?? `cannot be listened on (${message})`}; change settings.${setting}`
+  `${address} ${REASONS[code ?? ''] ?? `cannot be bound (${message})`}; change settings.${setting}`
 const REASONS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'is in use by another program',
-  EADDRNOTAVAIL: 'is no address of this machine',
-  EACCES: 'needs rights this program does not have',
+  EADDRNOTAVAIL: 'is not an address of this machine',
+  EACCES: 'needs privileges that this program does not have',
 }

@@ -1,23 +1,24 @@
-/** Waits for what another process says: the next message of a kind, or its end. */
+/** Waits for messages of another process: the next one of a type, or the exit of the process. */
 
-export class Hearing<From> {
+export class MessageWaiter<From> {
   readonly #listeners = new Set<(message: From | undefined) => void>()
 
-  said(message: From): void {
+  deliver(message: From): void {
     for (const listener of [...this.#listeners]) listener(message)
   }
-  /** It will say nothing more. */
-  ended(): void {
+  /** The process exited: resolves every waiter with undefined. */
+  close(): void {
     for (const listener of [...this.#listeners]) listener(undefined)
   }
-  /** Resolves with the first message that `wanted` accepts, or with undefined when the process ends first. */
+  /** Resolves to the first message that `wanted` accepts, or to undefined if the process ends
+   *  first. */
   next<Wanted extends From>(
     wanted: (message: From) => message is Wanted,
   ): Promise<Wanted | undefined> {
     return new Promise(resolve => {
       const listener = (message: From | undefined): void => {
-        const heard = message === undefined || wanted(message)
-        if (!heard) return
+        const isDone = message === undefined || wanted(message)
+        if (!isDone) return
         this.#listeners.delete(listener)
         resolve(message as Wanted | undefined)
       }
@@ -26,7 +27,7 @@ export class Hearing<From> {
   }
 }
 
-/** Picks messages by their type. */
+/** A filter for `next` that accepts messages by type. */
 export const ofType =
   <Type extends string>(...types: readonly Type[]) =>
   <Message extends { readonly type: string }>(

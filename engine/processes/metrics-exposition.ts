@@ -1,14 +1,15 @@
-/** The numbers of all processes in one text. Increments are added up here, so the death of a worker takes nothing away. */
+/** Metrics of all processes in one exposition text. The primary sums the increments, so counters
+ *  survive the exit of a worker. */
 import { AggregatorRegistry, type MetricType } from 'prom-client'
 import { boundsOf, type Kind, type Sample } from '../observe/metrics.ts'
 
 export interface Exposition {
   absorb(process: string, samples: readonly Sample[]): void
-  /** A process is gone: its gauges with it, its counts stay. */
+  /** Removes the gauges of a process that exited; its counters stay. */
   forget(process: string): void
   text(): Promise<string>
 }
-/** The form in which prom-client's registries travel. */
+/** A metric as prom-client serialises it for aggregation. */
 interface Exported {
   readonly name: string
   readonly help: string
@@ -41,7 +42,9 @@ export const createExposition = (): Exposition => {
     },
     forget: process => void gauges.delete(process),
     text: () => {
-      const exports = [counted, ...gauges.values()].map(totals => exported([...totals.values()]))
+      const exports = [counted, ...gauges.values()].map(totals =>
+        exportSamples([...totals.values()]),
+      )
       return AggregatorRegistry.aggregate(exports).metrics()
     },
   }
@@ -52,10 +55,10 @@ const sum = (known: Sample, more: Sample): Sample => ({
   values: known.values.map((value, index) => value + (more.values[index] ?? 0)),
 })
 
-const exported = (samples: readonly Sample[]): Exported[] =>
+const exportSamples = (samples: readonly Sample[]): Exported[] =>
   [...Map.groupBy(samples, sample => sample.name)].map(([name, series]) => ({
     name: PREFIX + name,
-    help: FAMILIES[name]?.help ?? 'Kept by a plugin.',
+    help: FAMILIES[name]?.help ?? 'Defined by a plugin.',
     type: (series[0]?.kind ?? 'counter') as Kind & MetricType,
     aggregator: 'sum',
     values: series.flatMap(sample => (sample.kind === 'histogram' ? buckets : single)(sample)),
@@ -63,7 +66,7 @@ const exported = (samples: readonly Sample[]): Exported[] =>
 
 const single = ({ labels, values }: Sample): ExportedValue[] => [{ value: values[0] ?? 0, labels }]
 
-/** Buckets count everything up to their bound. */
+/** Cumulative buckets, sum and count of a histogram. */
 const buckets = ({ name, labels, values }: Sample): ExportedValue[] => {
   const bounds = boundsOf(name)
   let count = 0

@@ -1,16 +1,17 @@
-/** Admin endpoints of plugins: the primary asks one worker over IPC, and the worker runs the handler. */
+/** Admin endpoints of plugins: the primary forwards a request to one worker over IPC, and the
+ *  worker runs the handler. */
 import { asFault } from '../errors.ts'
 import type { AddressView, GatewayView, Log } from '../plugin.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { Health } from '../upstream/health.ts'
 import type { Upstream } from '../upstream/upstreams.ts'
 import type { AdminReply, PluginEndpoints } from './admin-listener.ts'
-import type { AdminQuestion, FromWorker } from './messages.ts'
-import type { Crew } from './worker-pool.ts'
+import type { AdminCall, FromWorker } from './messages.ts'
+import type { WorkerPool } from './worker-pool.ts'
 
-/** ms until an endpoint has to have answered. */
-const PATIENCE = 30_000
-type Answer = Extract<FromWorker, { type: 'admin' }>
+/** Longest wait for a reply, ms. */
+const REPLY_TIMEOUT = 30_000
+type AdminResult = Extract<FromWorker, { type: 'admin' }>
 
 const refusal = (status: number, code: string, message: string): AdminReply => ({
   status,
@@ -19,31 +20,32 @@ const refusal = (status: number, code: string, message: string): AdminReply => (
 
 // ---------------------------------------------------------------- in the primary
 
-/** `names`: those of the version that serves. `view`: what the primary knows. */
-export const pluginEndpoints = (
-  crew: Crew,
+/** `names`: endpoints of the live version. `view`: the primary's view of the gateway. */
+export const createPluginEndpoints = (
+  pool: WorkerPool,
   names: () => readonly string[],
-  view: () => AdminQuestion['view'],
-  patience = PATIENCE,
+  view: () => AdminCall['view'],
+  timeout = REPLY_TIMEOUT,
 ): PluginEndpoints => {
   let serial = 0
   return {
     names,
-    async ask(request) {
-      const member = crew.members.find(({ open }) => open)
-      if (!member) return refusal(503, 'NO_WORKER', 'no worker serves; try again')
+    async send(request) {
+      const worker = pool.workers.find(({ open }) => open)
+      if (!worker) return refusal(503, 'NO_WORKER', 'no worker is serving; try again')
       const id = ++serial
-      const answer = member.hearing.next(
-        (message): message is Answer => message.type === 'admin' && message.id === id,
+      const pending = worker.messages.next(
+        (message): message is AdminResult => message.type === 'admin' && message.id === id,
       )
       const { promise: late, resolve } = Promise.withResolvers<'late'>()
-      const timer = setTimeout(() => resolve('late'), patience)
-      member.send({ type: 'admin', id, request, view: view() })
-      const found = await Promise.race([answer, late])
+      const timer = setTimeout(() => resolve('late'), timeout)
+      worker.send({ type: 'admin', id, request, view: view() })
+      const reply = await Promise.race([pending, late])
       clearTimeout(timer)
-      if (found === 'late') return refusal(504, 'NO_ANSWER', `no answer within ${patience} ms`)
-      if (!found) return refusal(503, 'WORKER_ENDED', 'the worker ended meanwhile; try again')
-      return { status: found.status, body: found.body, type: 'application/json' }
+      if (reply === 'late') return refusal(504, 'NO_ANSWER', `no reply within ${timeout} ms`)
+      if (!reply)
+        return refusal(503, 'WORKER_ENDED', 'the worker ended before it replied; try again')
+      return { status: reply.status, body: reply.body, type: 'application/json' }
     },
   }
 }
@@ -51,14 +53,14 @@ export const pluginEndpoints = (
 // ---------------------------------------------------------------- in a worker
 
 /** Runs the handler. Never rejects. */
-export const answerAdmin = async (
+export const runAdminEndpoint = async (
   snapshot: Snapshot,
-  { request, view }: AdminQuestion,
+  { request, view }: AdminCall,
   log: Log,
-): Promise<Pick<Answer, 'status' | 'body'>> => {
+): Promise<Pick<AdminResult, 'status' | 'body'>> => {
   const name = `${request.method} ${request.path}`
   const endpoint = snapshot.admin.get(name)
-  if (!endpoint) return written(refusal(404, 'NO_ENDPOINT', `no plugin answers ${name}`))
+  if (!endpoint) return encodeBody(refusal(404, 'NO_ENDPOINT', `no plugin has an endpoint ${name}`))
   snapshot.retain()
   try {
     const query = new URLSearchParams(request.query)
@@ -66,17 +68,17 @@ export const answerAdmin = async (
     return { status: 200, body: JSON.stringify(value ?? null) }
   } catch (thrown) {
     const { code, status, expose, message } = asFault(thrown)
-    if (expose) return written(refusal(status, code, message))
+    if (expose) return encodeBody(refusal(status, code, message))
     log.error({ error: thrown, plugin: endpoint.plugin, endpoint: name }, 'an endpoint threw')
-    const words = `the plugin "${endpoint.plugin}" threw; the log has the stack`
-    return written(refusal(500, 'ENDPOINT_THREW', words))
+    const text = `the plugin "${endpoint.plugin}" threw an error; see the log for the stack`
+    return encodeBody(refusal(500, 'ENDPOINT_THREW', text))
   } finally {
     snapshot.release()
   }
 }
-const written = ({ status, body }: AdminReply) => ({ status, body: JSON.stringify(body) })
+const encodeBody = ({ status, body }: AdminReply) => ({ status, body: JSON.stringify(body) })
 
-const gatewayView = (snapshot: Snapshot, view: AdminQuestion['view']): GatewayView => ({
+const gatewayView = (snapshot: Snapshot, view: AdminCall['view']): GatewayView => ({
   ...view,
   routes: snapshot.routes.map(({ route, stages, targets }) => ({
     name: route.name,
@@ -98,7 +100,7 @@ const addressesOf = ({ origins, inside }: Upstream): AddressView[] => {
     busy: origin.busy,
   }))
 }
-/** As operators read it. */
+/** State of an upstream address for operators. */
 export const stateOf = (health: Health, now: number): AddressView['state'] => {
   if (health.isEjected(now)) return 'ejected'
   if (health.needsProbe) return 'probing'

@@ -1,4 +1,5 @@
-/** The primary: starts the builder, the store's writer and the workers, heeds signals and the operator, ends them in order. */
+/** The primary process: starts the builder, the store's writer and the workers, handles signals and
+ *  admin requests, and stops its children in order. */
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { EXIT } from '../cli/kit.ts'
@@ -7,31 +8,31 @@ import { createLog } from '../observe/log.ts'
 import { createMetrics } from '../observe/metrics.ts'
 import { createAllowanceOwner } from '../quota/counter-owner.ts'
 import { forkWriter, isPostgres, locate } from '../store/database.ts'
-import { type Admin, listenAdmin } from './admin-listener.ts'
+import { type AdminListener, listenAdmin } from './admin-listener.ts'
 import { adminEndpoints } from './admin-routes.ts'
-import { banner } from './banner.ts'
-import { Workshop } from './builder-client.ts'
+import { formatBanner } from './banner.ts'
+import { BuilderClient } from './builder-client.ts'
 import { Child } from './child.ts'
-import { Door } from './connection-distributor.ts'
-import { claimedBy } from './instance-lock.ts'
-import { cannotListen, splitAddress, urlOf } from './listen-address.ts'
-import type { Built, StoreSettings } from './messages.ts'
+import { ConnectionDistributor } from './connection-distributor.ts'
+import { checkInstanceLock } from './instance-lock.ts'
+import { describeBindError, localUrl, parseListenAddress } from './listen-address.ts'
+import type { BuiltVersion, StoreSettings } from './messages.ts'
 import { createExposition } from './metrics-exposition.ts'
-import { Reloads } from './reload.ts'
-import { announce, withdraw } from './running-gateway.ts'
-import { heed } from './signals.ts'
-import { Crew } from './worker-pool.ts'
+import { Reloader } from './reload.ts'
+import { removeRunFile, writeRunFile } from './running-gateway.ts'
+import { onSignals } from './signals.ts'
+import { WorkerPool } from './worker-pool.ts'
 
 export interface StartOptions {
   /** Path of routes.yaml. */
   readonly config: string
-  /** Of the program, for the banner. */
+  /** Name and version of the program, for the banner. */
   readonly program: string
-  /** Where people read: stderr, since stdout is the log's. */
+  /** Prints to stderr; stdout carries the log. */
   say(text: string): void
 }
 const DEFAULT_ADMIN = '127.0.0.1:9090'
-const METRICS = 5_000
+const METRICS_INTERVAL = 5_000
 interface WriterMessage {
   readonly type: string
   readonly message?: string
@@ -40,11 +41,11 @@ interface WriterMessage {
 /** Runs until a signal ends it. Resolves to the exit code. */
 export const startGateway = async (options: StartOptions): Promise<number> => {
   const primary = new Primary(options)
-  const unheed = heed(primary)
+  const removeHandlers = onSignals(primary)
   try {
     return await primary.run()
   } finally {
-    unheed()
+    removeHandlers()
   }
 }
 
@@ -53,27 +54,29 @@ class Primary {
   readonly #log = createLog({ level: 'info', process: 'primary' })
   readonly #metrics = createMetrics('primary')
   readonly #exposition = createExposition()
-  readonly #workshop: Workshop
+  readonly #builder: BuilderClient
   readonly #stopped = Promise.withResolvers<number>()
   readonly #timer: NodeJS.Timeout
   #writer: Child<{ readonly type: 'stop' }, WriterMessage> | undefined
-  #crew: Crew | undefined
-  #reloads: Reloads | undefined
+  #pool: WorkerPool | undefined
+  #reloader: Reloader | undefined
   #watch: Watch | undefined
-  #admin: Admin | undefined
+  #admin: AdminListener | undefined
   #data: string | undefined
-  #claimed: Promise<string | undefined> | undefined
+  #lockCheck: Promise<string | undefined> | undefined
   #signals = 0
-  /** There is no store to begin with. */
-  #lacking = false
+  /** Whether the start failed for lack of a store. */
+  #isStoreMissing = false
 
   constructor(options: StartOptions) {
     this.#options = options
-    this.#workshop = new Workshop({
-      ...{ config: options.config, log: this.#log, exposition: this.#exposition },
+    this.#builder = new BuilderClient({
+      config: options.config,
+      log: this.#log,
+      exposition: this.#exposition,
       needsStore: store => void this.#openStore(store),
     })
-    this.#timer = setInterval(() => this.#report(), METRICS)
+    this.#timer = setInterval(() => this.#report(), METRICS_INTERVAL)
   }
   async run(): Promise<number> {
     try {
@@ -84,31 +87,31 @@ class Primary {
     }
   }
   reload(): void {
-    void this.#reloads?.reload()
+    void this.#reloader?.reload()
   }
   renew(): void {
-    void this.#crew?.renew()
+    void this.#pool?.renew()
   }
-  /** The first time in order, the second time at once. */
+  /** Drains on the first call, kills the workers on the second. */
   async stop(code: number): Promise<void> {
     this.#signals++
     if (this.#signals > 1) {
-      this.#crew?.kill()
+      this.#pool?.kill()
       return this.#stopped.resolve(code)
     }
-    const settings = this.#reloads?.serving.settings
+    const settings = this.#reloader?.serving.settings
     this.#log.info({ grace: settings?.timeouts.drain }, 'draining')
-    if (settings) await this.#crew?.drain(settings.timeouts.drain)
+    if (settings) await this.#pool?.drain(settings.timeouts.drain)
     this.#stopped.resolve(EXIT.ok)
   }
 
-  /** Resolves to an exit code if it cannot serve. */
+  /** Resolves to an exit code if the gateway cannot serve. */
   async #start(): Promise<number | undefined> {
     const { say } = this.#options
-    const built = await this.#workshop.build()
+    const built = await this.#builder.build()
     if (this.#signals > 0) return EXIT.ok
-    // Said already, and what the builder says as it is ended would blame a plugin.
-    if (this.#lacking) return EXIT.runTime
+    // The reason is printed already; the problem of the killed builder would blame a plugin.
+    if (this.#isStoreMissing) return EXIT.runTime
     if (built.type !== 'built') {
       if (built.type !== 'problems') return EXIT.problems
       say(built.text)
@@ -119,107 +122,124 @@ class Primary {
     this.#log.level(settings.log.level)
     this.#log.hide(built.secrets)
     await this.#openStore(settings)
-    if (this.#lacking) return EXIT.runTime
-    const door = new Door()
-    const { host, port } = splitAddress(settings.listen)
-    const bound = await door.listen(host, port).catch((error: NodeJS.ErrnoException) => error)
-    if (typeof bound !== 'number') {
-      say(cannotListen(settings.listen, bound))
+    if (this.#isStoreMissing) return EXIT.runTime
+    const distributor = new ConnectionDistributor()
+    const { host, port } = parseListenAddress(settings.listen)
+    const boundPort = await distributor
+      .listen(host, port)
+      .catch((error: NodeJS.ErrnoException) => error)
+    if (typeof boundPort !== 'number') {
+      say(describeBindError(settings.listen, boundPort))
       return EXIT.runTime
     }
-    const crew = this.#makeCrew(built, door)
-    this.#crew = crew
-    const start = await crew.start(built)
+    const pool = this.#createPool(built, distributor)
+    this.#pool = pool
+    const start = await pool.start(built)
     if (start !== 'serving') {
       say('cannot' in start ? start.cannot : start.text)
       return 'cannot' in start ? EXIT.runTime : EXIT.problems
     }
-    this.#workshop.live(built)
-    return this.#open(built, crew, urlOf(host, bound))
+    this.#builder.markLive(built)
+    return this.#open(built, pool, localUrl(host, boundPort))
   }
-  #makeCrew({ settings }: Built, door: Door): Crew {
-    return new Crew({
+  #createPool({ settings }: BuiltVersion, distributor: ConnectionDistributor): WorkerPool {
+    return new WorkerPool({
       count: settings.workers === 'auto' ? availableParallelism() : settings.workers,
       codeFolder: resolve(settings.data, 'cache', 'code'),
-      ...{ door, log: this.#log, metrics: this.#metrics, exposition: this.#exposition },
+      distributor,
+      log: this.#log,
+      metrics: this.#metrics,
+      exposition: this.#exposition,
       allowances: createAllowanceOwner({
-        // Only there other machines may count the same.
+        // Only a PostgreSQL store is shared with other machines.
         machines: isPostgres(settings.database) && {
-          lost: () => this.#log.warn({}, 'the store does not answer: limits go by fair shares'),
+          onUnavailable: () =>
+            this.#log.warn(
+              {},
+              'the store does not respond: each machine uses its fair share of limits',
+            ),
         },
       }),
     })
   }
-  /** It serves: now the operator may see it, change it, and is told so. */
-  async #open(built: Built, crew: Crew, url: string): Promise<number | undefined> {
+  /** Opens the admin listener, prints the banner and watches the files, once workers serve. */
+  async #open(built: BuiltVersion, pool: WorkerPool, url: string): Promise<number | undefined> {
     const { say } = this.#options
     const { settings } = built
-    const workshop = this.#workshop
-    const reloads = new Reloads({
-      ...{ first: built, workshop, crew, say, log: this.#log, metrics: this.#metrics },
+    const builder = this.#builder
+    const reloader = new Reloader({
+      first: built,
+      builder,
+      pool,
+      say,
+      log: this.#log,
+      metrics: this.#metrics,
       watch: places => this.#watch?.update(places),
     })
-    this.#reloads = reloads
-    const admin = await this.#listenAdmin(settings.admin, crew, reloads, url)
+    this.#reloader = reloader
+    const admin = await this.#listenAdmin(settings.admin, pool, reloader, url)
     if (!admin) return EXIT.runTime
     this.#data = resolve(settings.data)
-    announce(this.#data, { pid: process.pid, url, admin })
+    writeRunFile(this.#data, { pid: process.pid, url, admin })
     const { program } = this.#options
-    say(banner({ program, url, admin, workers: crew.members.length, built }))
-    for (const text of await workshop.welcome(publicUrl(built, url))) say(text)
-    const changed = (): void => void reloads.changed()
-    this.#watch = watchFiles({ places: built.watched, changed })
+    say(formatBanner({ program, url, admin, workers: pool.workers.length, built }))
+    for (const text of await builder.welcome(publicUrl(built, url))) say(text)
+    const changed = (): void => void reloader.filesChanged()
+    this.#watch = watchFiles({ places: built.watched, onChange: changed })
     return undefined
   }
-  async #listenAdmin(written: string, crew: Crew, reloads: Reloads, url: string) {
-    const { host, port } = splitAddress(written)
+  async #listenAdmin(address: string, pool: WorkerPool, reloader: Reloader, url: string) {
+    const { host, port } = parseListenAddress(address)
     const endpoints = adminEndpoints({
-      ...{ crew, reloads, url, exposition: this.#exposition },
+      pool,
+      reloader,
+      url,
+      exposition: this.#exposition,
       draining: () => this.#signals > 0,
       storeLost: () => this.#writer?.looping === true,
       report: () => this.#report(),
     })
-    const options = { host, ...endpoints, hosts: () => reloads.serving.settings.admin_hosts }
+    const options = { host, ...endpoints, hosts: () => reloader.serving.settings.admin_hosts }
     try {
       this.#admin = await listenAdmin({ ...options, port })
     } catch (error) {
-      const why = cannotListen(written, error as NodeJS.ErrnoException, 'admin')
+      const why = describeBindError(address, error as NodeJS.ErrnoException, 'admin')
       this.#options.say(why)
-      // Nobody asked for this very port; whoever did must not find another one.
-      if (written !== DEFAULT_ADMIN) return undefined
+      // Only the default port may be replaced by a free one; a configured port is not changed.
+      if (address !== DEFAULT_ADMIN) return undefined
       this.#admin = await listenAdmin({ ...options, port: 0 })
     }
-    return urlOf(host, this.#admin.address.port)
+    return localUrl(host, this.#admin.address.port)
   }
   async #openStore(store: StoreSettings): Promise<void> {
-    this.#claimed ??= claimedBy(store.data)
-    const reason = await this.#claimed
+    this.#lockCheck ??= checkInstanceLock(store.data)
+    const reason = await this.#lockCheck
     if (reason === undefined) this.#startWriter(store)
-    else this.#lack(reason)
+    else this.#failStart(reason)
   }
-  /** It cannot begin: said once, and the end. */
-  #lack(reason: string): void {
-    if (this.#lacking) return
-    this.#lacking = true
+  /** Ends a start that has no store; prints the reason once. */
+  #failStart(reason: string): void {
+    if (this.#isStoreMissing) return
+    this.#isStoreMissing = true
     this.#options.say(reason)
     this.#stopped.resolve(EXIT.runTime)
   }
   #startWriter({ database: url, data, durability }: StoreSettings): void {
-    // There every process connects by itself.
+    // Every process connects to PostgreSQL by itself.
     if (isPostgres(url)) return
     const address = locate(url, data)
     this.#writer ??= new Child({
       name: 'writer',
       log: this.#log,
       start: () => forkWriter(address, { durability }),
-      heard: ({ type, message }) => {
+      onMessage: ({ type, message }) => {
         if (type === 'warning') this.#log.warn({ message }, 'the writer warns')
         if (type !== 'failed') return
         this.#log.error({ message }, 'the writer cannot start')
-        if (this.#reloads) return
+        if (this.#reloader) return
         const why = message ?? 'the store cannot be opened'
-        this.#lack(
-          `${why}; the store is ${address.file}, named by settings.database or settings.data (DATABASE_URL, TOLLGATE_DATA)`,
+        this.#failStart(
+          `${why}; the store is ${address.file}, set by settings.database or settings.data (DATABASE_URL, TOLLGATE_DATA)`,
         )
       },
     })
@@ -229,22 +249,22 @@ class Primary {
     this.#exposition.absorb('primary', this.#metrics.report())
   }
   #serving(): number {
-    return this.#crew?.members.filter(({ state }) => state === 'serving').length ?? 0
+    return this.#pool?.workers.filter(({ state }) => state === 'serving').length ?? 0
   }
-  /** The writer goes last: the others may still have something to be kept. */
+  /** Stops the writer last: the others may still write. */
   async #end(): Promise<void> {
     clearInterval(this.#timer)
     await this.#watch?.close()
-    this.#crew?.kill()
-    await this.#workshop.stop()
+    this.#pool?.kill()
+    await this.#builder.stop()
     await this.#writer?.stop({ type: 'stop' })
     await this.#admin?.close()
-    if (this.#data) withdraw(this.#data, process.pid)
+    if (this.#data) removeRunFile(this.#data, process.pid)
     this.#metrics.close()
-    // A reader of the log that stopped reading must not keep the program.
+    // A blocked log pipe must not keep the program alive.
     await Promise.race([this.#log.flush(), new Promise(late => setTimeout(late, 500).unref())])
   }
 }
 
-const publicUrl = ({ settings }: Built, url: string): string =>
+const publicUrl = ({ settings }: BuiltVersion, url: string): string =>
   settings.public_url === `http://${settings.listen}` ? url : settings.public_url

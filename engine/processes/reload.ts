@@ -1,125 +1,133 @@
-/** From a change to a version that serves, or to a report of why not. One build at a time; changes meanwhile make one more. */
-import { type Problem, SHOWN } from '../config/problem.ts'
+/** Reloads: turns a change into a live version or a report of problems. One build runs at a time;
+ *  changes during a build cause one more. */
+import { DEFAULT_LIMIT, type Problem } from '../config/problem.ts'
 import type { ProcessLog } from '../observe/log.ts'
 import type { GatewayMetrics } from '../observe/metrics.ts'
 import type { Settings } from '../snapshot/snapshot.ts'
-import type { Workshop } from './builder-client.ts'
-import type { Build, Built } from './messages.ts'
-import type { Crew } from './worker-pool.ts'
+import type { BuilderClient } from './builder-client.ts'
+import type { Build, BuiltVersion } from './messages.ts'
+import type { WorkerPool } from './worker-pool.ts'
 
-export interface Report {
+export interface ReloadReport {
   readonly outcome: 'live' | 'unchanged' | 'problems'
-  /** The version that serves now. */
+  /** The live version. */
   readonly version: number
-  /** As a person reads it. */
+  /** The report for people. */
   readonly text: string
   readonly problems?: readonly Problem[]
   readonly time: string
 }
 export interface ReloadOptions {
-  readonly first: Built
-  readonly workshop: Workshop
-  readonly crew: Crew
+  readonly first: BuiltVersion
+  readonly builder: BuilderClient
+  readonly pool: WorkerPool
   readonly log: ProcessLog
   readonly metrics: GatewayMetrics
   say(text: string): void
   watch(folders: readonly string[]): void
 }
 
-export class Reloads {
+export class Reloader {
   readonly #options: ReloadOptions
-  #serving: Built & { readonly time: string }
-  #failure: Report | undefined
-  /** What the files held when they were last live. */
-  #filed: string
+  #serving: BuiltVersion & { readonly time: string }
+  #failure: ReloadReport | undefined
+  /** Content hash of the files when they last went live. */
+  #fileHash: string
   #last: Promise<unknown> = Promise.resolve()
-  #waiting: Promise<Report> | undefined
+  #queued: Promise<ReloadReport> | undefined
 
   constructor(options: ReloadOptions) {
     this.#options = options
     this.#serving = { ...options.first, time: now() }
-    this.#filed = options.first.hash
+    this.#fileHash = options.first.hash
     options.metrics.gauge('config_version', {}, options.first.version)
     options.metrics.gauge('config_reload_ok', {}, 1)
   }
-  get serving(): Built & { readonly time: string } {
+  get serving(): BuiltVersion & { readonly time: string } {
     return this.#serving
   }
-  /** The last attempt's, while it has not been repaired. */
-  get failure(): Report | undefined {
+  /** Report of the last reload if it failed. */
+  get failure(): ReloadReport | undefined {
     return this.#failure
   }
-  /** Brings the files live, where they differ from what serves. */
-  reload(): Promise<Report> {
+  /** Loads the files and puts them live if they differ from the live version. */
+  reload(): Promise<ReloadReport> {
     return this.#enqueue(() => ({}))
   }
-  /** The same for a change that was noticed, not asked for: what was rolled back does not come back by itself. */
-  changed(): Promise<Report> {
-    this.#waiting ??= this.#enqueue(() => ({ unless: this.#filed }))
-    return this.#waiting
+  /** Reloads after a file change. Unlike `reload`, it leaves files that were rolled back inactive.
+   *  */
+  filesChanged(): Promise<ReloadReport> {
+    this.#queued ??= this.#enqueue(() => ({ unless: this.#fileHash }))
+    return this.#queued
   }
-  /** Puts an earlier version live: the one named, or the one before the serving. */
-  rollback(to: number | 'previous'): Promise<Report> {
+  /** Puts an earlier version live: the given number, or the one before the live version. */
+  rollback(to: number | 'previous'): Promise<ReloadReport> {
     return this.#enqueue(() => ({ rollback: to }))
   }
 
-  /** One after another. Changes that come while one waits are part of it. */
-  #enqueue(request: () => Request): Promise<Report> {
+  /** Runs reloads one after another. A queued reload includes the changes made while it waits. */
+  #enqueue(request: () => BuildRequest): Promise<ReloadReport> {
     const report = this.#last.then(() => {
-      this.#waiting = undefined
+      this.#queued = undefined
       return this.#run(request())
     })
     this.#last = report.catch(() => {})
     return report
   }
-  async #run(request: Request): Promise<Report> {
+  async #run(request: BuildRequest): Promise<ReloadReport> {
     const started = performance.now()
     const before = this.#serving
-    const outcome = await attempt(this.#options, request)
+    const outcome = await buildAndPublish(this.#options, request)
     if (outcome.watched.length > 0) this.#options.watch(outcome.watched)
     if (outcome.type === 'built') {
       this.#serving = { ...outcome, time: now() }
-      if (request.rollback === undefined) this.#filed = outcome.hash
-      settle(this.#options, before.settings, outcome.settings)
+      if (request.rollback === undefined) this.#fileHash = outcome.hash
+      applySettings(this.#options, before.settings, outcome.settings)
     }
     const ms = Math.round(performance.now() - started)
-    const report = describe(outcome, this.#serving.version, ms, this.#options.first)
-    // A watch that looks twice is no news; a repaired fault is.
+    const report = describeOutcome(outcome, this.#serving.version, ms, this.#options.first)
+    // A repeated file event without a change is not reported, unless it ends a failure.
     if (report.outcome !== 'unchanged' || this.#failure) this.#options.say(report.text)
     this.#failure = report.outcome === 'problems' ? report : undefined
-    tell(this.#options, report)
+    recordReport(this.#options, report)
     return report
   }
 }
-type Request = Omit<Build, 'type'>
+type BuildRequest = Omit<Build, 'type'>
 const now = (): string => new Date().toISOString()
 
-/** Builds, then lets every worker prepare, then all swap. */
-const attempt = async ({ workshop, crew, log }: ReloadOptions, request: Request) => {
-  const built = await workshop.build(request)
+/** Builds a version, has every worker prepare it, then has all of them swap. */
+const buildAndPublish = async ({ builder, pool, log }: ReloadOptions, request: BuildRequest) => {
+  const built = await builder.build(request)
   if (built.type !== 'built') return built
   log.hide(built.secrets)
-  const refused = await crew.publish(built)
+  const refused = await pool.publish(built)
   if (refused === undefined) {
-    workshop.live(built)
+    builder.markLive(built)
     return built
   }
   const { watched } = built
   if (refused !== 'died') return { ...refused, type: 'problems' as const, watched }
-  const message = 'a worker ended, twice, while it prepared this version; the log may say why'
+  const message = 'workers ended twice while they prepared this version; see the log for the reason'
   const problems = [{ code: 'WORKER_ENDS', message, file: 'routes.yaml', line: 1, column: 1 }]
   return { type: 'problems' as const, problems, text: `WORKER_ENDS  ${message}`, watched }
 }
-type Outcome = Awaited<ReturnType<typeof attempt>>
+type Outcome = Awaited<ReturnType<typeof buildAndPublish>>
 
-/** What processes read once: workers are renewed where a limit of their listener is another one. */
-const settle = ({ crew, log }: ReloadOptions, before: Settings, now: Settings): void => {
+/** Applies settings that processes read once: replaces the workers if limits or timeouts of their
+ *  listener changed. */
+const applySettings = ({ pool, log }: ReloadOptions, before: Settings, now: Settings): void => {
   log.level(now.log.level)
   const listener = ({ limits, timeouts }: Settings) => JSON.stringify([limits, timeouts])
-  if (listener(before) !== listener(now)) void crew.renew()
+  if (listener(before) !== listener(now)) void pool.renew()
 }
 
-const describe = (outcome: Outcome, version: number, ms: number, first: Built): Report => {
+const describeOutcome = (
+  outcome: Outcome,
+  version: number,
+  ms: number,
+  first: BuiltVersion,
+): ReloadReport => {
   const time = now()
   if (outcome.type === 'unchanged') {
     return {
@@ -133,20 +141,20 @@ const describe = (outcome: Outcome, version: number, ms: number, first: Built): 
     const text = `${outcome.text}\n\nstill serving #${version}`
     return { outcome: 'problems', version, time, text, problems: outcome.problems }
   }
-  const later = FIXED.filter(name => outcome.settings[name] !== first.settings[name])
-  const notes = later.map(name => `settings.${name} counts from the next start`)
+  const later = START_SETTINGS.filter(name => outcome.settings[name] !== first.settings[name])
+  const notes = later.map(name => `settings.${name} takes effect at the next start`)
   const text = `reload #${version}: ${[outcome.change, ...notes, `${ms} ms`].join(', ')}`
   return { outcome: 'live', version, time, text }
 }
-/** What is bound or opened once. */
-const FIXED = ['listen', 'admin', 'workers', 'data', 'database', 'durability'] as const
+/** Settings that only a start applies. */
+const START_SETTINGS = ['listen', 'admin', 'workers', 'data', 'database', 'durability'] as const
 
-const tell = ({ log, metrics }: ReloadOptions, report: Report): void => {
+const recordReport = ({ log, metrics }: ReloadOptions, report: ReloadReport): void => {
   const { outcome, version, problems } = report
   metrics.count('reloads_total', { outcome })
   metrics.gauge('config_version', {}, version)
   metrics.gauge('config_reload_ok', {}, outcome === 'problems' ? 0 : 1)
   if (!problems) return log.info({ version, outcome }, report.text)
-  const [all, shown] = [problems.length, problems.slice(0, SHOWN)]
+  const [all, shown] = [problems.length, problems.slice(0, DEFAULT_LIMIT)]
   log.error({ version, problems: shown, all }, 'a new version has problems')
 }

@@ -1,11 +1,12 @@
-/** How other programs of this machine find a running gateway, and what they may ask of it. */
+/** Finds the running gateway of a data folder (run.json) and sends requests to its admin listener.
+ *  */
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ConfigView } from './admin-listener.ts'
-import type { Report } from './reload.ts'
+import type { ReloadReport } from './reload.ts'
 
 /** <data>/run.json */
-export interface Running {
+export interface RunningGateway {
   readonly pid: number
   readonly url: string
   readonly admin: string
@@ -13,27 +14,27 @@ export interface Running {
 
 const fileIn = (data: string): string => join(data, 'run.json')
 
-export const announce = (data: string, running: Running): void => {
+export const writeRunFile = (data: string, running: RunningGateway): void => {
   mkdirSync(data, { recursive: true })
   const draft = `${fileIn(data)}.${running.pid}`
   writeFileSync(draft, `${JSON.stringify(running)}\n`)
   renameSync(draft, fileIn(data))
 }
-/** Leaves another gateway's announcement alone. */
-export const withdraw = (data: string, pid: number): void => {
+/** Removes run.json unless it belongs to another process. */
+export const removeRunFile = (data: string, pid: number): void => {
   if (findRunning(data)?.pid === pid) rmSync(fileIn(data), { force: true })
 }
-export const findRunning = (data: string): Running | undefined => {
+export const findRunning = (data: string): RunningGateway | undefined => {
   try {
-    return JSON.parse(readFileSync(fileIn(data), 'utf8')) as Running
+    return JSON.parse(readFileSync(fileIn(data), 'utf8')) as RunningGateway
   } catch {
     return undefined
   }
 }
 
-/** Throws where no gateway answers. */
-const ask = async <T>(
-  running: Running,
+/** Throws if no gateway responds. */
+const request = async <T>(
+  running: RunningGateway,
   method: string,
   path: string,
   signal?: AbortSignal,
@@ -41,10 +42,14 @@ const ask = async <T>(
   const response = await fetch(new URL(path, running.admin), { method, ...(signal && { signal }) })
   return (await response.json()) as T
 }
-export const askReload = (running: Running): Promise<Report> => ask(running, 'POST', '/-/reload')
-/** To the version named, or to the one before. */
-export const askRollback = (running: Running, to?: number): Promise<Report> =>
-  ask(running, 'POST', `/-/rollback${to === undefined ? '' : `?to=${to}`}`)
-export const askStatus = (running: Running): Promise<ConfigView> => ask(running, 'GET', '/-/config')
-export const askHealth = (running: Running, signal: AbortSignal): Promise<{ pid: number }> =>
-  ask(running, 'GET', '/-/health', signal)
+export const requestReload = (running: RunningGateway): Promise<ReloadReport> =>
+  request(running, 'POST', '/-/reload')
+/** Rolls back to version `to`, or to the previous version. */
+export const requestRollback = (running: RunningGateway, to?: number): Promise<ReloadReport> =>
+  request(running, 'POST', `/-/rollback${to === undefined ? '' : `?to=${to}`}`)
+export const requestStatus = (running: RunningGateway): Promise<ConfigView> =>
+  request(running, 'GET', '/-/config')
+export const requestHealth = (
+  running: RunningGateway,
+  signal: AbortSignal,
+): Promise<{ pid: number }> => request(running, 'GET', '/-/health', signal)

@@ -1,19 +1,20 @@
-/** What the operating system's signals mean to a gateway. */
+/** Signal handling of the primary: stop, reload and renew. */
 
-interface Heeding {
-  /** `code`: of the program, where it is stopped a second time. */
+interface SignalActions {
+  /** `code`: exit code of the program if a second signal stops it at once. */
   stop(code: number): Promise<void>
   reload(): void
   renew(): void
 }
 
-/** ms between two looks at the parent process. */
-const LOOK = 250
-/** ms within which a signal that comes twice under npm is one: its group had it, and npm passes it on. */
-const ECHO = 1_000
+/** ms between two checks of the parent process. */
+const CHECK_INTERVAL = 250
+/** ms within which two signals count as one under npm: the process group receives the signal, and
+ *  npm forwards it once more. */
+const ECHO_WINDOW = 1_000
 
-/** Returns how to stop heeding. */
-export const heed = (primary: Heeding): (() => void) => {
+/** Installs the signal handlers. Returns a function that removes them. */
+export const onSignals = (primary: SignalActions): (() => void) => {
   const byNpm = isStartedByNpm(process.env)
   const stop = byNpm ? withoutEcho(code => primary.stop(code)) : primary.stop.bind(primary)
   const listeners: readonly (readonly [NodeJS.Signals, () => void])[] = [
@@ -23,7 +24,7 @@ export const heed = (primary: Heeding): (() => void) => {
     ['SIGUSR2', () => primary.renew()],
   ]
   for (const [signal, listener] of listeners) process.on(signal, listener)
-  // Not every npm passes every signal on, and none does that was killed.
+  // Some npm versions do not forward every signal, and a killed npm forwards none.
   const unwatch = byNpm ? watchParent(() => void stop(143)) : () => {}
   return () => {
     unwatch()
@@ -31,7 +32,7 @@ export const heed = (primary: Heeding): (() => void) => {
   }
 }
 
-/** By the `start` script of this package: whoever started npm knows no other process. */
+/** Whether the `start` script of this package runs: then only npm's process is known outside. */
 const isStartedByNpm = ({
   npm_lifecycle_event: event,
   npm_package_name: name,
@@ -41,19 +42,20 @@ const withoutEcho = (stop: (code: number) => Promise<void>) => {
   let last = Number.NEGATIVE_INFINITY
   return async (code: number): Promise<void> => {
     const now = performance.now()
-    if (now - last < ECHO) return
+    if (now - last < ECHO_WINDOW) return
     last = now
     await stop(code)
   }
 }
 
-/** Calls `gone` once, when another process has become the parent. Returns how to stop. */
-const watchParent = (gone: () => void): (() => void) => {
+/** Calls `onExit` once when the parent process has ended. Returns a function that stops the watch.
+ *  */
+const watchParent = (onExit: () => void): (() => void) => {
   const { ppid } = process
   const timer = setInterval(() => {
     if (process.ppid === ppid) return
     clearInterval(timer)
-    gone()
-  }, LOOK).unref()
+    onExit()
+  }, CHECK_INTERVAL).unref()
   return () => clearInterval(timer)
 }

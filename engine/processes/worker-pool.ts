@@ -1,244 +1,249 @@
-/** The workers: forked, watched, replaced, renewed one by one, all on one version or none on the new one. */
+/** The worker pool: forks, watches and replaces workers, and publishes a version to all of them or
+ *  to none. */
 
 import type { GatewayMetrics } from '../observe/metrics.ts'
 import type { Log } from '../plugin.ts'
 import type { AllowanceOwner } from '../quota/counter-owner.ts'
-import { createBackoff, createWatchdog } from './backoff.ts'
-import type { Door } from './connection-distributor.ts'
+import { createBackoff } from './backoff.ts'
+import type { ConnectionDistributor } from './connection-distributor.ts'
 import { ofType } from './message-waiter.ts'
-import { BEAT, type FromWorker, type Sealed } from './messages.ts'
+import { type EncodedVersion, type FromWorker, HEARTBEAT } from './messages.ts'
 import type { Exposition } from './metrics-exposition.ts'
-import { Member, type Refusal } from './worker-handle.ts'
+import { createWatchdog } from './watchdog.ts'
+import { type Refusal, WorkerHandle } from './worker-handle.ts'
 
-export interface CrewOptions {
+export interface WorkerPoolOptions {
   readonly count: number
-  /** Where workers keep compiled code, so that the next one is up sooner. */
+  /** Folder of Node's compile cache, which makes the next worker start faster. */
   readonly codeFolder: string
-  readonly door: Door
+  readonly distributor: ConnectionDistributor
   readonly log: Log
   readonly metrics: GatewayMetrics
   readonly exposition: Exposition
   readonly allowances: AllowanceOwner
 }
-/** `cannot`: why, in a sentence. */
-export type Start = 'serving' | { readonly cannot: string } | Refusal
-/** Superseded plugin code cannot be unloaded; past this much a worker is renewed. */
-const GARBAGE = 50 * 1024 * 1024
-/** A renewed worker may end its streams in peace: its successor serves already. */
-const FAREWELL = 15 * 60_000
-const SCRAPE = 1_000
-const COMPLETE = 10_000
-/** A worker that has not left this long after the grace is ended. */
-const MARGIN = 750
+/** `cannot`: the reason, one sentence. */
+export type StartResult = 'serving' | { readonly cannot: string } | Refusal
+/** Bytes of superseded plugin code, which Node cannot unload, after which a worker is replaced. */
+const MAX_GARBAGE = 50 * 1024 * 1024
+/** Drain time of a replaced worker, ms: its successor serves already, so its streams may finish. */
+const REPLACEMENT_DRAIN = 15 * 60_000
+const SCRAPE_TIMEOUT = 1_000
+const COMPLETE_TIMEOUT = 10_000
+/** ms after the grace until remaining workers are killed. */
+const KILL_MARGIN = 750
 
-export class Crew {
-  readonly #options: CrewOptions
-  readonly #all = new Set<Member>()
+export class WorkerPool {
+  readonly #options: WorkerPoolOptions
+  readonly #workers = new Set<WorkerHandle>()
   readonly #backoff = createBackoff()
-  readonly #watchdog = createWatchdog(BEAT)
+  readonly #watchdog = createWatchdog(HEARTBEAT)
   readonly #timer: NodeJS.Timeout
-  #current: Sealed | undefined
+  #current: EncodedVersion | undefined
   #draining = false
   #renewing: Promise<void> = Promise.resolve()
-  /** Who waits until all serve. */
+  /** Resolvers of the callers that wait until all workers serve. */
   readonly #waiting: (() => void)[] = []
-  /** What the start waits for, until the first of it is known. */
-  #started: ((start: Start) => void) | undefined
+  /** Resolves `start`, once. */
+  #startResolver: ((start: StartResult) => void) | undefined
 
-  constructor(options: CrewOptions) {
+  constructor(options: WorkerPoolOptions) {
     this.#options = options
-    this.#timer = setInterval(() => this.#watch(), BEAT)
+    this.#timer = setInterval(() => this.#watch(), HEARTBEAT)
   }
-  get members(): readonly Member[] {
-    return [...this.#all]
+  get workers(): readonly WorkerHandle[] {
+    return [...this.#workers]
   }
-  /** Whether workers crash again and again. */
+  /** Whether workers crash repeatedly. */
   get looping(): boolean {
     return this.#backoff.looping
   }
-  /** Forks the workers; resolves when all of them serve, or with why one never will. */
-  start(sealed: Sealed): Promise<Start> {
+  /** Forks the workers. Resolves when all of them serve, or with the reason why one cannot. */
+  start(sealed: EncodedVersion): Promise<StartResult> {
     this.#current = sealed
     return new Promise(resolve => {
-      this.#started = resolve
+      this.#startResolver = resolve
       for (let number = 1; number <= this.#options.count; number++) this.#launch(number)
     })
   }
-  /** Every worker prepares; then all swap, or none does and this says why. `died`: twice, and who knows of what. */
-  async publish(sealed: Sealed): Promise<Refusal | 'died' | undefined> {
+  /** Has every worker prepare a version; then all swap, or none does and the refusal is returned.
+   *  `died`: a worker exited during both attempts. */
+  async publish(sealed: EncodedVersion): Promise<Refusal | 'died' | undefined> {
     const refused = await this.#publish(sealed)
-    // It may have died of something else, so there is a second chance.
+    // The exit may have another cause than this version, so there is a second attempt.
     return refused === 'died' ? this.#publish(sealed) : refused
   }
-  async #publish(sealed: Sealed): Promise<Refusal | 'died' | undefined> {
-    // One that is just being replaced must have its say too.
-    await this.#complete()
-    const serving = this.#in('serving')
-    const answers = await Promise.all(serving.map(member => member.prepare(sealed)))
+  async #publish(sealed: EncodedVersion): Promise<Refusal | 'died' | undefined> {
+    // A worker that is being replaced must prepare the version too.
+    await this.#untilAllServe()
+    const serving = this.#inState('serving')
+    const answers = await Promise.all(serving.map(worker => worker.prepare(sealed)))
     const refused = answers.find(answer => typeof answer === 'object')
     if (refused || answers.includes('died')) {
-      for (const member of serving) member.send({ type: 'discard', version: sealed.version })
+      for (const worker of serving) worker.send({ type: 'discard', version: sealed.version })
       return refused ?? 'died'
     }
-    // From here on whoever is forked gets the new version, also in place of one that dies while it swaps.
+    // Workers forked from here on get the new version, also replacements of those that exit while
+    // they swap.
     this.#current = sealed
-    await Promise.all(serving.map(member => member.swap(sealed.version)))
-    // One that began to serve while the others prepared was not asked.
-    for (const member of this.#in('serving')) {
-      if (!serving.includes(member) && member.version !== sealed.version) void this.#update(member)
+    await Promise.all(serving.map(worker => worker.swap(sealed.version)))
+    // A worker that began to serve while the others prepared has not prepared this version.
+    for (const worker of this.#inState('serving')) {
+      if (!serving.includes(worker) && worker.version !== sealed.version)
+        void this.#prepareCurrent(worker)
     }
     return undefined
   }
-  /** Replaces every worker by a fresh one, one after another. */
+  /** Replaces all workers, one after another. */
   renew(): Promise<void> {
-    for (const member of this.#in('serving')) this.#replace(member)
+    for (const worker of this.#inState('serving')) this.#replace(worker)
     return this.#renewing
   }
-  /** Brings the numbers of all workers into the exposition. */
+  /** Adds the metrics of all workers to the exposition. */
   async collect(): Promise<void> {
-    const late = new Promise(resolve => setTimeout(resolve, SCRAPE).unref())
-    const reports = this.members.map(member => {
-      const report = member.hearing.next(ofType('metrics'))
-      member.send({ type: 'metrics' })
+    const late = new Promise(resolve => setTimeout(resolve, SCRAPE_TIMEOUT).unref())
+    const reports = this.workers.map(worker => {
+      const report = worker.messages.next(ofType('metrics'))
+      worker.send({ type: 'metrics' })
       return report
     })
     await Promise.race([Promise.all(reports), late])
   }
-  /** Everybody leaves within the grace (ms). */
+  /** Ends all workers; each may finish requests within `grace` ms. */
   async drain(grace: number): Promise<void> {
     this.#draining = true
-    this.#options.door.close()
-    for (const member of this.#all) {
-      member.state = 'leaving'
-      member.send({ type: 'drain', grace })
+    this.#options.distributor.close()
+    for (const worker of this.#workers) {
+      worker.state = 'leaving'
+      worker.send({ type: 'drain', grace })
     }
-    const overdue = setTimeout(() => this.kill(), grace + MARGIN)
+    const overdue = setTimeout(() => this.kill(), grace + KILL_MARGIN)
     await Promise.all(
-      this.members.map(member => new Promise(left => member.process.on('exit', left))),
+      this.workers.map(worker => new Promise(left => worker.process.on('exit', left))),
     )
     clearTimeout(overdue)
   }
-  /** At once. */
+  /** Kills all workers. */
   kill(): void {
     this.#draining = true
-    this.#options.door.close()
+    this.#options.distributor.close()
     clearInterval(this.#timer)
-    for (const member of this.#all) member.process.kill('SIGKILL')
+    for (const worker of this.#workers) worker.process.kill('SIGKILL')
   }
 
-  #in(...states: readonly Member['state'][]): readonly Member[] {
-    return this.members.filter(({ state }) => states.includes(state))
+  #inState(...states: readonly WorkerHandle['state'][]): readonly WorkerHandle[] {
+    return this.workers.filter(({ state }) => states.includes(state))
   }
-  #launch(number: number): Member {
-    const member = new Member(number, this.#options.codeFolder)
-    this.#all.add(member)
-    this.#watchdog.heard(member.pid)
-    this.#options.allowances.attach(member.pid, member.channel())
-    member.process.on('message', message => this.#heard(member, message as FromWorker))
-    member.process.on('exit', (code, signal) => this.#exited(member, code, signal))
-    void this.#bring(member)
-    return member
+  #launch(number: number): WorkerHandle {
+    const worker = new WorkerHandle(number, this.#options.codeFolder)
+    this.#workers.add(worker)
+    this.#watchdog.beat(worker.pid)
+    this.#options.allowances.attach(worker.pid, worker.createChannel())
+    worker.process.on('message', message => this.#onMessage(worker, message as FromWorker))
+    worker.process.on('exit', (code, signal) => this.#onExit(worker, code, signal))
+    void this.#bringLive(worker)
+    return worker
   }
-  /** A new worker gets the serving version; then it may be offered connections. */
-  async #bring(member: Member): Promise<void> {
-    if (!(await member.up) || !(await this.#update(member))) return
-    this.#options.door.enter(member)
-    this.#options.log.info({ worker: member.number, child: member.pid }, 'a worker serves')
-    if (this.#in('serving').length < this.#options.count) return
-    this.#settle('serving')
+  /** Gives a new worker the live version; then the distributor may offer it connections. */
+  async #bringLive(worker: WorkerHandle): Promise<void> {
+    if (!(await worker.ready) || !(await this.#prepareCurrent(worker))) return
+    this.#options.distributor.addWorker(worker)
+    this.#options.log.info({ worker: worker.number, child: worker.pid }, 'a worker serves')
+    if (this.#inState('serving').length < this.#options.count) return
+    this.#resolveStart('serving')
     for (const resolve of this.#waiting.splice(0)) resolve()
   }
-  /** Until it serves what the others do, also if a reload comes in between. */
-  async #update(member: Member): Promise<boolean> {
+  /** Brings a worker to the live version, also if a reload changes that version meanwhile. */
+  async #prepareCurrent(worker: WorkerHandle): Promise<boolean> {
     for (let sealed = this.#current; sealed; sealed = this.#current) {
-      const answer = await member.prepare(sealed)
+      const answer = await worker.prepare(sealed)
       if (answer === 'died') return false
       if (answer !== 'prepared') {
-        this.#unfit(member, answer)
+        this.#reject(worker, answer)
         return false
       }
       if (sealed !== this.#current) continue
-      await member.swap(sealed.version)
+      await worker.swap(sealed.version)
       if (sealed === this.#current) return true
     }
     return false
   }
-  /** Resolves when all serve, or it takes too long. */
-  async #complete(): Promise<void> {
-    if (this.#in('serving').length >= this.#options.count) return
+  /** Resolves when all workers serve, or after `COMPLETE_TIMEOUT` ms. */
+  async #untilAllServe(): Promise<void> {
+    if (this.#inState('serving').length >= this.#options.count) return
     await new Promise<void>(resolve => {
       this.#waiting.push(resolve)
-      setTimeout(resolve, COMPLETE).unref()
+      setTimeout(resolve, COMPLETE_TIMEOUT).unref()
     })
   }
-  /** It refuses what the others serve: no better than a crash. */
-  #unfit(member: Member, why: Start): void {
-    this.#options.log.error({ worker: member.number, why }, 'a worker cannot serve')
-    this.#settle(why)
-    member.process.kill('SIGKILL')
+  /** Kills a worker that refuses the live version, like one that crashed. */
+  #reject(worker: WorkerHandle, why: StartResult): void {
+    this.#options.log.error({ worker: worker.number, why }, 'a worker cannot serve')
+    this.#resolveStart(why)
+    worker.process.kill('SIGKILL')
   }
-  #settle(start: Start): void {
-    this.#started?.(start)
-    this.#started = undefined
+  #resolveStart(start: StartResult): void {
+    this.#startResolver?.(start)
+    this.#startResolver = undefined
   }
-  #heard(member: Member, message: FromWorker): void {
-    this.#watchdog.heard(member.pid)
-    if (member.mute) {
-      member.mute = false
-      this.#options.door.stir()
+  #onMessage(worker: WorkerHandle, message: FromWorker): void {
+    this.#watchdog.beat(worker.pid)
+    if (worker.isStalled) {
+      worker.isStalled = false
+      this.#options.distributor.distribute()
     }
     if (message.type === 'metrics')
-      this.#options.exposition.absorb(String(member.pid), message.samples)
-    if (message.type === 'taken') this.#options.door.taken(member, message.id)
-    if (message.type === 'renew' && member.state === 'serving') this.#replace(member)
+      this.#options.exposition.absorb(String(worker.pid), message.samples)
+    if (message.type === 'taken') this.#options.distributor.acknowledge(worker, message.id)
+    if (message.type === 'renew' && worker.state === 'serving') this.#replace(worker)
     if (message.type !== 'beat') return
-    member.garbage = message.garbage
-    if (message.garbage > GARBAGE && member.state === 'serving') this.#replace(member)
+    worker.garbage = message.garbage
+    if (message.garbage > MAX_GARBAGE && worker.state === 'serving') this.#replace(worker)
   }
-  #exited(member: Member, code: number | null, signal: string | null): void {
-    const { allowances, door, exposition, log, metrics } = this.#options
-    this.#all.delete(member)
-    door.lost(member)
-    this.#watchdog.forget(member.pid)
-    allowances.detach(member.pid)
-    exposition.forget(String(member.pid))
+  #onExit(worker: WorkerHandle, code: number | null, signal: string | null): void {
+    const { allowances, distributor, exposition, log, metrics } = this.#options
+    this.#workers.delete(worker)
+    distributor.removeWorker(worker)
+    this.#watchdog.forget(worker.pid)
+    allowances.detach(worker.pid)
+    exposition.forget(String(worker.pid))
     if (this.#draining) return
-    if (code !== 0) for (const other of this.#all) other.send({ type: 'peer-exited' })
-    if (member.state === 'leaving') return
-    const { reason } = member
+    if (code !== 0) for (const other of this.#workers) other.send({ type: 'peer-exited' })
+    if (worker.state === 'leaving') return
+    const { reason } = worker
     metrics.count('worker_restarts_total', { reason })
-    const delay = this.#backoff.ended()
-    log.error({ worker: member.number, code, signal, reason, delay }, 'a worker ended')
-    if (this.looping) this.#settle({ cannot: `worker ${member.number} ends again and again` })
+    const delay = this.#backoff.recordCrash()
+    log.error({ worker: worker.number, code, signal, reason, delay }, 'a worker ended')
+    if (this.looping) this.#resolveStart({ cannot: `worker ${worker.number} ends again and again` })
     setTimeout(() => {
-      const wanted = this.#in('starting', 'serving').length < this.#options.count
-      if (wanted && !this.#draining) this.#launch(member.number)
+      const wanted = this.#inState('starting', 'serving').length < this.#options.count
+      if (wanted && !this.#draining) this.#launch(worker.number)
     }, delay)
   }
-  /** One at a time; the old one leaves when the new one serves. */
-  #replace(member: Member): void {
-    if (member.renewing) return
-    member.renewing = true
+  /** Replaces workers one at a time; the old one drains once the new one serves. */
+  #replace(worker: WorkerHandle): void {
+    if (worker.isReplacing) return
+    worker.isReplacing = true
     this.#renewing = this.#renewing.then(async () => {
-      if (this.#draining || member.state !== 'serving') return
-      const fresh = this.#launch(member.number)
-      const serves = await fresh.hearing.next(ofType('serving'))
-      member.renewing = serves !== undefined
+      if (this.#draining || worker.state !== 'serving') return
+      const fresh = this.#launch(worker.number)
+      const serves = await fresh.messages.next(ofType('serving'))
+      worker.isReplacing = serves !== undefined
       if (!serves) return
-      member.state = 'leaving'
+      worker.state = 'leaving'
       this.#options.metrics.count('worker_restarts_total', { reason: 'renewed' })
-      member.send({ type: 'drain', grace: FAREWELL, patient: true })
+      worker.send({ type: 'drain', grace: REPLACEMENT_DRAIN, patient: true })
     })
   }
   #watch(): void {
     this.#watchdog.tick()
-    for (const member of this.#all) {
-      const silence = this.#watchdog.silence(member.pid)
-      const state = member.judge(silence)
+    for (const worker of this.#workers) {
+      const silence = this.#watchdog.silence(worker.pid)
+      const state = worker.checkHeartbeat(silence)
       if (state === 'mute') {
-        this.#options.log.warn({ worker: member.number, silence }, 'a worker does not answer')
+        this.#options.log.warn({ worker: worker.number, silence }, 'a worker does not answer')
       }
-      if (state === 'lost') member.process.kill('SIGKILL')
+      if (state === 'lost') worker.process.kill('SIGKILL')
     }
   }
 }

@@ -1,4 +1,5 @@
-/** One serving process, forked by the primary: prepares a version beside the one it serves, swaps, drains. */
+/** A worker process, forked by the primary: serves one version, prepares the next, swaps and
+ *  drains. */
 import { Socket } from 'node:net'
 import type { Blueprint } from '../config/compile/blueprint.ts'
 import { CompileError } from '../config/compile-problem.ts'
@@ -18,28 +19,28 @@ import { createJobs } from '../store/jobs.ts'
 import { Leases } from '../store/leases.ts'
 import { createMembership, type OwnMembership } from '../store/membership.ts'
 import {
-  type AdminQuestion,
-  BEAT,
+  type AdminCall,
+  type EncodedVersion,
   type FromWorker,
-  type Sealed,
+  HEARTBEAT,
   type ToWorker,
 } from './messages.ts'
-import { answerAdmin } from './plugin-endpoints.ts'
+import { runAdminEndpoint } from './plugin-endpoints.ts'
 
-/** Sent without being asked, so that a killed worker takes little with it; ms. */
-const METRICS = 5_000
-/** What a superseded plugin keeps of the memory, as measured: ES modules cannot be unloaded. */
-const MODULE = 700 * 1024
-const DESERTED = 50
+/** ms between metrics reports: a killed worker loses at most this much. */
+const METRICS_INTERVAL = 5_000
+/** Bytes that a superseded plugin keeps, as measured: ES modules cannot be unloaded. */
+const PLUGIN_BYTES = 700 * 1024
+const POLL_INTERVAL = 50
 
-/** Resolves when it is on its way. */
-const tell = (message: FromWorker): Promise<void> =>
+/** Resolves when the message is sent. */
+const send = (message: FromWorker): Promise<void> =>
   new Promise(sent => {
     if (process.connected) process.send?.(message, () => sent())
     else sent()
   })
 
-class Working {
+class Worker {
   readonly #log
   readonly #metrics
   readonly #bundles = new Set<string>()
@@ -52,27 +53,27 @@ class Working {
   #server: GatewayServer | undefined
   readonly #turns = new Turns()
   #garbage = 0
-  #leaving = false
+  #isDraining = false
 
   constructor(name: string) {
     this.#log = createLog({ level: 'info', process: name })
     this.#metrics = createMetrics(name)
   }
-  async prepare({ version, secrets, blueprint: text }: Sealed): Promise<void> {
+  async prepare({ version, secrets, blueprint: text }: EncodedVersion): Promise<void> {
     try {
       this.#log.hide(secrets)
       const blueprint = JSON.parse(text) as Blueprint
       this.#resources ??= await this.#open(blueprint)
       this.#prepared.set(version, await fromBlueprint(blueprint, this.#resources))
       for (const { bundle } of blueprint.plugins) this.#bundles.add(bundle)
-      this.#garbage = (this.#bundles.size - blueprint.plugins.length) * MODULE
-      void tell({ type: 'prepared', version })
+      this.#garbage = (this.#bundles.size - blueprint.plugins.length) * PLUGIN_BYTES
+      void send({ type: 'prepared', version })
     } catch (error) {
       this.#log.error({ error, version }, 'a version cannot be prepared')
-      void tell({ type: 'problems', version, ...describe(error) })
+      void send({ type: 'problems', version, ...describeProblems(error) })
     }
   }
-  /** Requests under way keep the version they began with. */
+  /** Serves a prepared version. Requests in progress keep the version they began with. */
   swap(version: number): void {
     const old = this.#current
     this.#current = this.#prepared.get(version) ?? old
@@ -81,44 +82,45 @@ class Working {
     if (this.#resources) {
       this.#server ??= createGatewayServer(() => this.#serving(), this.#resources)
     }
-    // Every listener of its plugins is there.
+    // By now every plugin has added its listeners.
     this.#membership?.start()
-    void tell({ type: 'serving', version })
+    void send({ type: 'serving', version })
     if (old !== this.#current) void old?.retire()
   }
-  /** The primary keeps the connection until this is said, and nothing is read from it before. */
-  take(id: number, handle: unknown): void {
-    void tell({ type: 'taken', id })
-    // Its client may have left on the way.
+  /** Acknowledges a connection before it reads from it; until then the primary keeps a copy. */
+  acceptConnection(id: number, handle: unknown): void {
+    void send({ type: 'taken', id })
+    // The client may have disconnected in transit.
     if (!handle) return
     this.#server?.take(new Socket({ handle, readable: true, writable: true } as object))
   }
-  /** One request to the admin listener that a plugin answers. */
-  async answer(question: AdminQuestion): Promise<void> {
-    const reply = await answerAdmin(this.#serving(), question, this.#log)
-    void tell({ type: 'admin', id: question.id, ...reply })
+  /** Runs one request to an admin endpoint of a plugin. */
+  async runAdminCall(question: AdminCall): Promise<void> {
+    const reply = await runAdminEndpoint(this.#serving(), question, this.#log)
+    void send({ type: 'admin', id: question.id, ...reply })
   }
   /** Another process of this gateway has ended. */
   peerExited(): void {
-    this.#membership?.look()
+    this.#membership?.checkPeers()
   }
   discard(version: number): void {
     void this.#prepared.get(version)?.retire()
     this.#prepared.delete(version)
   }
-  /** Ends what is under way within the grace (ms), then this process. `patient`: clients may use up what they keep open. */
+  /** Finishes requests within `grace` ms, then exits. `patient`: idle keep-alive connections may
+   *  send further requests first. */
   async drain(grace: number, patient = false): Promise<void> {
-    this.#leaving = true
+    this.#isDraining = true
     const jobs = this.#resources?.jobs.close()
     this.#server?.leave()
-    // What no client waits for need not hurry, unless everything ends.
+    // Background calls have no client that waits; only a shutdown limits their time.
     const late = patient ? undefined : setTimeout(() => this.#turns.cut(), grace)
-    if (patient) await this.#deserted()
+    if (patient) await this.#untilIdle()
     await this.#server?.drain(grace)
     await this.#turns.quiet()
     clearTimeout(late)
     await this.#current?.retire()
-    // Where the store is away just now, it may still have to be told what calls have cost.
+    // While the store is unavailable, charges of finished calls may still be pending.
     await this.#resources?.shared.closed()
     await jobs
     this.#lender?.close()
@@ -132,33 +134,34 @@ class Working {
     await this.#log.flush()
     process.exit(0)
   }
-  /** Nobody hands out connections any more; those under way are finished. */
-  orphaned(): void {
-    if (!this.#leaving) this.#log.error({}, 'the primary is gone; finishing what is under way')
+  /** The primary has ended: finishes the open requests, then exits. */
+  onPrimaryExit(): void {
+    if (!this.#isDraining) this.#log.error({}, 'the primary has ended; finishing open requests')
     this.#resources?.allowances.close()
     void this.drain(this.#current?.settings.timeouts.drain ?? 0)
   }
-  crashed(error: unknown): void {
+  onException(error: unknown): void {
     this.#log.error({ error }, 'this worker crashed')
     process.exit(1)
   }
-  /** A promise nobody waits for broke: that is a fault to repair, and no reason to cut everybody's streams. */
-  rejected(error: unknown): void {
+  /** Counts and logs an unhandled rejection. It is a bug, but no reason to cut all streams. */
+  onRejection(error: unknown): void {
     this.#metrics.count('unhandled_total', {})
-    this.#log.error({ error }, 'a rejection nobody handles')
+    this.#log.error({ error }, 'unhandled promise rejection')
   }
   beat(): void {
-    void tell({ type: 'beat', garbage: this.#garbage })
+    void send({ type: 'beat', garbage: this.#garbage })
   }
   report(): Promise<void> {
-    return tell({ type: 'metrics', samples: this.#metrics.report() })
+    return send({ type: 'metrics', samples: this.#metrics.report() })
   }
 
-  /** A reply ends its connection now, so those that are used end soon, and the others when they are too old to be. */
-  async #deserted(): Promise<void> {
+  /** Waits until no connection is open: each response now closes its connection, and idle ones end
+   *  after the keep-alive timeout. */
+  async #untilIdle(): Promise<void> {
     const until = performance.now() + this.#serving().settings.timeouts.keep_alive
     while (this.#server?.connections && performance.now() < until) {
-      await new Promise(resolve => setTimeout(resolve, DESERTED))
+      await new Promise(resolve => setTimeout(resolve, POLL_INTERVAL))
     }
   }
   #serving(): Snapshot {
@@ -168,21 +171,25 @@ class Working {
   async #open({ document }: Blueprint): Promise<Resources> {
     const { database: url, data } = readSettings(document.settings as object)
     const database = await openDatabase({
-      ...{ url, data },
+      url,
+      data,
       report: message => this.#log.warn({ message }, 'the store warns'),
     })
     this.#database = database
     const membership = createMembership({ database, log: this.#log })
     const channel = {
-      send: (message: unknown) => void tell(message as FromWorker),
+      send: (message: unknown) => void send(message as FromWorker),
       on: (listener: (message: unknown) => void) => void process.on('message', listener),
     }
-    // Only there other machines may count the same.
+    // Only a PostgreSQL store is shared with other machines.
     if (isPostgres(url)) this.#lender = createLender({ database, log: this.#log, channel })
     this.#membership = membership
     return {
       role: 'worker',
-      ...{ log: this.#log, metrics: this.#metrics, database, shared: new Shared() },
+      log: this.#log,
+      metrics: this.#metrics,
+      database,
+      shared: new Shared(),
       allowances: createAllowances(channel),
       jobs: createJobs({ leases: new Leases({ database, membership }), log: this.#log }),
       turns: this.#turns,
@@ -191,8 +198,9 @@ class Working {
   }
 }
 
-/** What passed in the builder and fails here: seldom, so without places. */
-const describe = (error: unknown) => {
+/** Problems of a version that passed in the builder and fails here; rare, so without source
+ *  positions. */
+const describeProblems = (error: unknown) => {
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
   const faults =
     error instanceof CompileError ? error.faults : [{ code: 'PREPARE_FAILED', message: text }]
@@ -204,31 +212,32 @@ const describe = (error: unknown) => {
 }
 
 const start = (name: string): void => {
-  const working = new Working(name)
-  // In order, since a swap means what was prepared before it.
+  const worker = new Worker(name)
+  // In order: a swap refers to a version prepared before.
   let last: Promise<void> = Promise.resolve()
   const inOrder = (step: () => void | Promise<void>): void => {
     last = last.then(step)
   }
   process.on('message', (message: ToWorker, handle: unknown) => {
-    if (message.type === 'connection') working.take(message.id, handle)
-    if (message.type === 'prepare') inOrder(() => working.prepare(message.sealed))
-    if (message.type === 'swap') inOrder(() => working.swap(message.version))
-    if (message.type === 'discard') inOrder(() => working.discard(message.version))
-    if (message.type === 'drain') void working.drain(message.grace, message.patient)
-    if (message.type === 'metrics') void working.report()
-    if (message.type === 'admin') void working.answer(message)
-    if (message.type === 'peer-exited') working.peerExited()
+    if (message.type === 'connection') worker.acceptConnection(message.id, handle)
+    if (message.type === 'prepare') inOrder(() => worker.prepare(message.sealed))
+    if (message.type === 'swap') inOrder(() => worker.swap(message.version))
+    if (message.type === 'discard') inOrder(() => worker.discard(message.version))
+    if (message.type === 'drain') void worker.drain(message.grace, message.patient)
+    if (message.type === 'metrics') void worker.report()
+    if (message.type === 'admin') void worker.runAdminCall(message)
+    if (message.type === 'peer-exited') worker.peerExited()
   })
-  process.on('uncaughtException', error => working.crashed(error))
-  process.on('unhandledRejection', error => working.rejected(error))
-  // A terminal signals the whole group, and then the primary says when; alone it means: replace this one.
+  process.on('uncaughtException', error => worker.onException(error))
+  process.on('unhandledRejection', error => worker.onRejection(error))
+  // A terminal signals the whole group, and the primary decides when to end; SIGTERM to this
+  // process alone asks for a replacement.
   for (const signal of ['SIGINT', 'SIGHUP', 'SIGUSR2'] as const) process.on(signal, () => {})
-  process.on('SIGTERM', () => void tell({ type: 'renew' }))
-  setInterval(() => working.beat(), BEAT)
-  setInterval(() => void working.report(), METRICS)
-  process.on('disconnect', () => working.orphaned())
-  void tell({ type: 'up' })
+  process.on('SIGTERM', () => void send({ type: 'renew' }))
+  setInterval(() => worker.beat(), HEARTBEAT)
+  setInterval(() => void worker.report(), METRICS_INTERVAL)
+  process.on('disconnect', () => worker.onPrimaryExit())
+  void send({ type: 'up' })
 }
 
 start(process.argv[2] ?? 'worker')

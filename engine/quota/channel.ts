@@ -1,63 +1,65 @@
-/** What the workers of a machine and the owner of the numbers they share say to each other. */
+/** Messages between the workers of a machine and the counter owner in the primary. */
 
-/** Ordered and lossless while both ends live: an IPC channel, or a pair in one process. `send` never throws. */
+/** Ordered and lossless while both ends live: an IPC channel, or a pair in one process. `send`
+ *  never throws. */
 export interface Channel {
   send(message: unknown): void
   on(listener: (message: unknown) => void): void
 }
 
-/** What travels. Amounts are decimal strings, since IPC speaks JSON. */
-export interface Ask extends Handed {
+/** Requests units; it carries the unused units of the worker. Amounts are decimal strings, since
+ *  IPC uses JSON. */
+export interface UnitRequest extends UnusedUnits {
   readonly verb: 'ask'
   readonly id: number
   readonly amount: string
   readonly limit: string
   readonly ms: number
-  /** It has been used already: granted, whatever is left. */
+  /** The units are used already: granted in any case. */
   readonly spent?: true
 }
-export interface Return extends Handed {
+export interface UnitReturn extends UnusedUnits {
   readonly verb: 'return'
-  /** The recall it answers; 0 = of its own accord. */
+  /** Round of the revocation that it answers; 0 = voluntary. */
   readonly round: number
 }
-export interface Answer {
+export interface UnitGrant {
   readonly type: 'allowance'
   readonly verb: 'answer'
   readonly id: number
   readonly granted: string
-  /** With the owner, behind this answer. */
+  /** Units left with the owner after this grant. */
   readonly left: string
-  /** When the window began that the units belong to. */
+  /** Start of the window of the units. */
   readonly since: number
-  /** Until then it is not worth asking again, by the clock of `monotonic`; 0 = at once. */
+  /** Time (`monotonic`) before which a further request is useless; 0 = at once. */
   readonly again: number
 }
-export interface Recall {
+export interface Revocation {
   readonly type: 'allowance'
   readonly verb: 'recall'
-  readonly kind: Kind
+  readonly kind: SupplyKind
   readonly round: number
   readonly name: string
   readonly key: string
 }
-/** Unused units that go back, with the window they were cut from. */
-export interface Handed {
+/** Unused units that are returned, with the start of their window. */
+export interface UnusedUnits {
   readonly type: 'allowance'
-  readonly kind: Kind
+  readonly kind: SupplyKind
   readonly name: string
   readonly key: string
   readonly free: string
   readonly since: number
 }
-/** The two supplies of the contract. */
-export type Kind = 'window' | 'held'
+/** The two kinds of supply. */
+export type SupplyKind = 'window' | 'held'
 
 // ---------------------------------------------------------------- machines
 
-/** What the owner tells a worker to do at the store that several machines share, in the name of its machine. */
-export type Lend =
-  | (OfNumber & {
+/** Owner to worker: an operation at the shared store on behalf of the machine. */
+export type StoreOperation =
+  | (CounterRef & {
       readonly verb: 'lease'
       readonly id: number
       readonly limit: string
@@ -65,41 +67,41 @@ export type Lend =
       readonly least: string
       readonly debt: string
     })
-  /** `amount`: of a window what goes back, of what is held what stays. */
-  | (OfNumber & { readonly verb: 'unlease'; readonly amount: string; readonly began: string })
+  /** `amount`: units to return for a window, units to keep for a held supply. */
+  | (CounterRef & { readonly verb: 'unlease'; readonly amount: string; readonly began: string })
   | { readonly type: 'allowance'; readonly verb: 'join'; readonly machine: string }
   | { readonly type: 'allowance'; readonly verb: 'look'; readonly since: string }
-interface OfNumber {
+interface CounterRef {
   readonly type: 'allowance'
   readonly machine: string
-  readonly kind: Kind
+  readonly kind: SupplyKind
   readonly number: string
 }
-/** What comes of it. */
-export type Leased =
-  | LeaseAnswer
-  /** Numbers of which some machine was refused, the last of them at this time of the store. */
+/** Worker to owner: the result of an operation at the store. */
+export type StoreResult =
+  | LeaseResult
+  /** Counters for which a machine was refused; `at`: store time of the last refusal. */
   | {
       readonly type: 'allowance'
       readonly verb: 'short'
       readonly numbers: readonly string[]
       readonly at: string
     }
-  /** This worker leaves: another may speak for the machine. */
+  /** This worker ends: another one must act for the machine. */
   | { readonly type: 'allowance'; readonly verb: 'resign' }
-  /** The store took this machine for dead. */
+  /** The store has expelled this machine. */
   | { readonly type: 'allowance'; readonly verb: 'gone'; readonly machine: string }
-/** Without `granted`: the store does not answer. */
-export interface LeaseAnswer {
+/** Result of a lease request; without `granted` if the store does not respond. */
+export interface LeaseResult {
   readonly type: 'allowance'
   readonly verb: 'leased'
   readonly id: number
   readonly granted?: string
-  /** Of what is held: all that the machine has. */
+  /** Held supply: all units that the machine has. */
   readonly slice?: string
-  /** In the store, behind this answer. */
+  /** Units left in the store. */
   readonly left?: string
-  /** Which window it is, by the store's clock, and ms until its end from `asked` on. */
+  /** Start of the window by the store's clock, and ms from `asked` until its end. */
   readonly began?: string
   readonly ms?: number
   readonly asked?: number

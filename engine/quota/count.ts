@@ -1,53 +1,70 @@
-/** One number as the owner knows it: what is out, who may have some, who waits. */
-import type { Ask, Handed, Kind } from './channel.ts'
+/** One shared counter at the owner: units in use, workers with units, and pending requests. */
+import type { SupplyKind, UnitRequest, UnusedUnits } from './channel.ts'
 
-/** `out`: units that the workers have, or that are used up for this window. */
-export interface Count {
-  readonly kind: Kind
+/** `out`: units that workers have, or that this window has used. */
+export interface SharedCounter {
+  readonly kind: SupplyKind
   readonly name: string
   readonly key: string
   since: number
   ends: number
   out: bigint
   readonly holders: Map<number, bigint>
-  /** Workers that may have units lying unused. */
-  readonly loose: Set<number>
-  readonly waiting: { readonly worker: number; readonly ask: Ask }[]
-  /** Workers whose answer to the recall `round` is awaited. */
-  readonly recalled: Set<number>
+  /** Workers that may have unused units. */
+  readonly outstanding: Set<number>
+  readonly pending: { readonly worker: number; readonly ask: UnitRequest }[]
+  /** Workers with an unanswered revocation of `round`. */
+  readonly revoking: Set<number>
   round: number
   timer: NodeJS.Timeout | undefined
-  /** Where machines share it. */
-  readonly lease: Lease
+  /** The budget lease of this machine, if machines share the counter. */
+  readonly lease: BudgetLease
 }
-/** This machine's part of a number that stands in a store. */
-interface Lease {
-  /** Slices that it has. */
+/** Units that this machine has leased from the store. */
+interface BudgetLease {
+  /** Leased units. */
   units: bigint
-  /** In the store, when it was last asked. */
+  /** Units left in the store at the last request. */
   left: bigint
-  /** Which window of the store's they are of; '' = it has not said. */
+  /** Start of the window in the store; '' = unknown. */
   began: string
-  /** The store is being asked. */
-  asking: boolean
-  /** ms, until which the store is not asked again. */
-  again: number
-  /** Another machine was refused: what lies unused here goes back. */
-  wanted: boolean
-  /** When it was last asked for. */
-  used: number
+  /** Whether a request to the store is pending. */
+  isRequesting: boolean
+  /** Time (ms) of the next allowed request to the store. */
+  retryAt: number
+  /** Another machine was refused: unused units must be returned. */
+  isReturnRequested: boolean
+  /** Time of the last use. */
+  lastUse: number
 }
 
-export const newCount = ({ kind, name, key }: Handed, now: number): Count => ({
-  ...{ kind, name, key, since: now, ends: now, out: 0n },
-  ...{ holders: new Map(), loose: new Set(), waiting: [], recalled: new Set() },
-  ...{ round: 0, timer: undefined },
-  lease: { units: 0n, left: 0n, began: '', asking: false, again: 0, wanted: false, used: now },
+export const createCounter = ({ kind, name, key }: UnusedUnits, now: number): SharedCounter => ({
+  kind,
+  name,
+  key,
+  since: now,
+  ends: now,
+  out: 0n,
+  holders: new Map(),
+  outstanding: new Set(),
+  pending: [],
+  revoking: new Set(),
+  round: 0,
+  timer: undefined,
+  lease: {
+    units: 0n,
+    left: 0n,
+    began: '',
+    isRequesting: false,
+    retryAt: 0,
+    isReturnRequested: false,
+    lastUse: now,
+  },
 })
-/** The window is over: nothing of it counts any more. */
-export const renew = (count: Count, now: number): void => {
+/** Starts a new window. */
+export const startWindow = (count: SharedCounter, now: number): void => {
   count.since = now
   count.out = 0n
-  count.loose.clear()
+  count.outstanding.clear()
   Object.assign(count.lease, { units: 0n, began: '', again: 0 })
 }

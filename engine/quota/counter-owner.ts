@@ -1,76 +1,96 @@
-/** Owns the numbers the workers of a machine share: who has how much, what is left, whose slack to recall. */
+/** Counter owner: grants units of shared counters to the workers of a machine, and revokes unused
+ *  units. */
 
 import { monotonic } from '../store/clock.ts'
-import type { Answer, Ask, Channel, Handed, Leased, Recall, Return } from './channel.ts'
-import { type Count, newCount, renew } from './count.ts'
-import { Leases, type LeasesOptions } from './machine-leases.ts'
+import type {
+  Channel,
+  Revocation,
+  StoreResult,
+  UnitGrant,
+  UnitRequest,
+  UnitReturn,
+  UnusedUnits,
+} from './channel.ts'
+import { createCounter, type SharedCounter, startWindow } from './count.ts'
+import { MachineLeases, type MachineLeasesOptions } from './machine-leases.ts'
 
 export interface AllowanceOwner {
   attach(worker: number, channel: Channel): void
-  /** A worker died. What it held is free again; what it took from a window stays taken. */
+  /** Removes a worker that ended. Its held units are free again; its window units stay used. */
   detach(worker: number): void
   close(): void
 }
 export interface OwnerOptions {
   readonly now?: () => number
-  /** ms until a refusal stops waiting for a worker that does not answer a recall. */
-  readonly patience?: number
-  /** Windows remembered per name. Past it the oldest are forgotten. */
+  /** Longest wait for a worker that does not answer a revocation, ms. */
+  readonly revokeTimeout?: number
+  /** Windows per name; beyond that the oldest are forgotten. */
   readonly keys?: number
-  /** Several machines share the numbers, in a store that the workers know. */
-  readonly machines?: boolean | Partial<Pick<LeasesOptions, 'patience' | 'away' | 'every' | 'lost'>>
+  /** Whether several machines share the counters, in the store of the workers. */
+  readonly machines?:
+    | boolean
+    | Partial<
+        Pick<MachineLeasesOptions, 'storeTimeout' | 'retryDelay' | 'interval' | 'onUnavailable'>
+      >
 }
 
-type Book = Map<string, Count>
+type Counters = Map<string, SharedCounter>
 
-class Owner implements AllowanceOwner {
+class CounterOwner implements AllowanceOwner {
   readonly #now: () => number
-  readonly #patience: number
+  readonly #revokeTimeout: number
   readonly #keys: number
   readonly #channels = new Map<number, Channel>()
-  readonly #books = new Map<string, Book>()
-  readonly #leases: Leases | undefined
+  readonly #countersByName = new Map<string, Counters>()
+  readonly #leases: MachineLeases | undefined
   #round = 0
 
   constructor({
     now = monotonic,
-    patience = 1_000,
+    revokeTimeout: patience = 1_000,
     keys = 100_000,
     machines = false,
   }: OwnerOptions) {
     this.#now = now
-    this.#patience = patience
+    this.#revokeTimeout = patience
     this.#keys = keys
     if (machines === false) return
-    const pace = { patience: 1_000, away: 5_000, every: 500, ...(machines !== true && machines) }
-    this.#leases = new Leases({
-      ...{ ...pace, now, channelOf: worker => this.#channels.get(worker) },
+    const pace = {
+      storeTimeout: 1_000,
+      retryDelay: 5_000,
+      interval: 500,
+      ...(machines !== true && machines),
+    }
+    this.#leases = new MachineLeases({
+      ...pace,
+      now,
+      channelOf: worker => this.#channels.get(worker),
       find: number => this.#find(number),
-      all: () => [...this.#books.values()].flatMap(book => [...book.values()]),
-      stir: count => this.#stir(count),
+      all: () => [...this.#countersByName.values()].flatMap(book => [...book.values()]),
+      wake: count => this.#wake(count),
     })
   }
 
   attach(worker: number, channel: Channel): void {
     this.#channels.set(worker, channel)
     channel.on(received => {
-      const message = received as Ask | Return | Leased
+      const message = received as UnitRequest | UnitReturn | StoreResult
       if (message?.type !== 'allowance' || this.#channels.get(worker) !== channel) return
-      if (message.verb === 'ask') this.#asked(worker, message)
-      else if (message.verb === 'return') this.#returned(worker, message)
-      else this.#leases?.heard(worker, message)
+      if (message.verb === 'ask') this.#onRequest(worker, message)
+      else if (message.verb === 'return') this.#onReturn(worker, message)
+      else this.#leases?.onMessage(worker, message)
     })
   }
 
   detach(worker: number): void {
     this.#channels.delete(worker)
-    for (const book of this.#books.values())
+    for (const book of this.#countersByName.values())
       for (const count of book.values()) {
         if (count.kind === 'held') this.#credit(count, worker, count.holders.get(worker) ?? 0n)
         count.holders.delete(worker)
-        const left = count.waiting.filter(entry => entry.worker !== worker)
-        count.waiting.splice(0, count.waiting.length, ...left)
-        if (!this.#answered(book, count, worker)) this.#forget(book, count)
+        const left = count.pending.filter(entry => entry.worker !== worker)
+        count.pending.splice(0, count.pending.length, ...left)
+        if (!this.#onRevoked(book, count, worker)) this.#forget(book, count)
       }
     this.#leases?.detach(worker)
   }
@@ -78,75 +98,80 @@ class Owner implements AllowanceOwner {
     this.#leases?.close()
   }
 
-  #asked(worker: number, ask: Ask): void {
-    const book = this.#book(ask.name)
-    const count = book.get(ask.key) ?? this.#begin(book, ask)
+  #onRequest(worker: number, ask: UnitRequest): void {
+    const book = this.#countersOf(ask.name)
+    const count = book.get(ask.key) ?? this.#create(book, ask)
     this.#takeBack(count, worker, ask)
-    count.waiting.push({ worker, ask })
-    if (count.recalled.size === 0 && !count.lease.asking) this.#serve(book, count)
+    count.pending.push({ worker, ask })
+    if (count.revoking.size === 0 && !count.lease.isRequesting) this.#serve(book, count)
   }
 
-  #returned(worker: number, message: Return): void {
-    const book = this.#book(message.name)
+  #onReturn(worker: number, message: UnitReturn): void {
+    const book = this.#countersOf(message.name)
     const count = book.get(message.key)
-    // The window is over, and its units with it.
+    // The window has ended, and its units are void.
     if (count === undefined) return
     this.#takeBack(count, worker, message)
-    // An answer that comes after its round was given up is only units.
-    const awaited = message.round === count.round && count.recalled.has(worker)
-    if (!awaited || !this.#answered(book, count, worker)) this.#forget(book, count)
+    // After the timeout of its round, an answer only returns units.
+    const awaited = message.round === count.round && count.revoking.has(worker)
+    if (!awaited || !this.#onRevoked(book, count, worker)) this.#forget(book, count)
   }
 
-  /** Asks of one key are decided one after another; a refusal first recalls what lies unused elsewhere. */
-  #serve(book: Book, count: Count): void {
-    for (let first = count.waiting[0]; first !== undefined; first = count.waiting[0]) {
+  /** Decides the requests of one key in order. Before a refusal it revokes unused units of other
+   *  workers. */
+  #serve(book: Counters, count: SharedCounter): void {
+    for (let first = count.pending[0]; first !== undefined; first = count.pending[0]) {
       const { worker, ask } = first
       const now = this.#now()
-      if (count.kind === 'window' && now >= count.since + ask.ms) this.#renew(book, count, now)
+      if (count.kind === 'window' && now >= count.since + ask.ms)
+        this.#startWindow(book, count, now)
       count.ends = count.since + ask.ms
       const left = this.#limitOf(count, ask) - count.out
       const amount = BigInt(ask.amount)
-      if (left < amount && count.loose.size > 0) return this.#recall(book, count)
-      if (left < amount && !ask.spent && this.#leases?.asks(count, worker, ask, amount)) return
-      count.waiting.shift()
-      this.#answer(count, worker, ask, ask.spent ? amount : this.#grant(left, amount))
-      if (ask.spent) this.#leases?.owes(count, worker, ask)
-      if (count.lease.asking) return
+      if (left < amount && count.outstanding.size > 0) return this.#revoke(book, count)
+      if (left < amount && !ask.spent && this.#leases?.requestMore(count, worker, ask, amount))
+        return
+      count.pending.shift()
+      this.#sendGrant(count, worker, ask, ask.spent ? amount : this.#grant(left, amount))
+      if (ask.spent) this.#leases?.reportOverdraft(count, worker, ask)
+      if (count.lease.isRequesting) return
     }
     this.#leases?.release(count)
     this.#forget(book, count)
   }
 
-  #limitOf(count: Count, ask: Ask): bigint {
+  #limitOf(count: SharedCounter, ask: UnitRequest): bigint {
     return this.#leases ? this.#leases.limitOf(count, ask) : BigInt(ask.limit)
   }
-  /** Until when nobody need ask: other machines may give back. */
-  #again(count: Count, ask: Ask): number {
-    return this.#leases ? count.lease.again : count.since + ask.ms
+  /** Time before which a further request is useless; other machines may return units before the
+   *  window ends. */
+  #retryAt(count: SharedCounter, ask: UnitRequest): number {
+    return this.#leases ? count.lease.retryAt : count.since + ask.ms
   }
-  #find(number: string): Count | undefined {
+  #find(number: string): SharedCounter | undefined {
     const [name = '', key = ''] = number.split('\n', 2)
-    return this.#books.get(name)?.get(key)
+    return this.#countersByName.get(name)?.get(key)
   }
-  /** Whoever waits is served; what others want is called in and goes back. */
-  #stir(count: Count): void {
-    const book = this.#book(count.name)
-    if (count.recalled.size > 0 || count.lease.asking) return
-    if (count.lease.wanted && count.loose.size > 0) this.#recall(book, count)
+  /** Serves pending requests, or revokes units that other machines need. */
+  #wake(count: SharedCounter): void {
+    const book = this.#countersOf(count.name)
+    if (count.revoking.size > 0 || count.lease.isRequesting) return
+    if (count.lease.isReturnRequested && count.outstanding.size > 0) this.#revoke(book, count)
     else this.#serve(book, count)
   }
-  /** And half of a fair share of the rest: large slices far from the limit, single units near it. */
+  /** The amount plus half of a fair share of the rest: large slices far from the limit, single
+   *  units near it. */
   #grant(left: bigint, amount: bigint): bigint {
     if (left < amount) return 0n
     return amount + (left - amount) / BigInt(2 * Math.max(1, this.#channels.size))
   }
 
-  #answer(count: Count, worker: number, ask: Ask, granted: bigint): void {
+  #sendGrant(count: SharedCounter, worker: number, ask: UnitRequest, granted: bigint): void {
     const before = this.#limitOf(count, ask) - count.out
     count.out += granted
     if (count.kind === 'held')
       count.holders.set(worker, (count.holders.get(worker) ?? 0n) + granted)
-    if (granted > BigInt(ask.amount)) count.loose.add(worker)
+    if (granted > BigInt(ask.amount)) count.outstanding.add(worker)
     this.#channels.get(worker)?.send({
       type: 'allowance',
       verb: 'answer',
@@ -154,36 +179,37 @@ class Owner implements AllowanceOwner {
       granted: String(granted),
       left: String(before - granted + (this.#leases ? max(count.lease.left, 0n) : 0n)),
       since: count.since,
-      again: count.kind === 'window' && before <= 0n ? this.#again(count, ask) : 0,
-    } satisfies Answer)
+      again: count.kind === 'window' && before <= 0n ? this.#retryAt(count, ask) : 0,
+    } satisfies UnitGrant)
   }
 
-  #recall(book: Book, count: Count): void {
-    for (const worker of count.loose) count.recalled.add(worker)
+  #revoke(book: Counters, count: SharedCounter): void {
+    for (const worker of count.outstanding) count.revoking.add(worker)
     count.round = ++this.#round
-    // A worker that hangs must not make the others wait: what it has comes back late.
+    // A worker that hangs must not delay the others; its units return later.
     count.timer = setTimeout(() => {
-      for (const worker of [...count.recalled]) this.#answered(book, count, worker)
-    }, this.#patience).unref()
+      for (const worker of [...count.revoking]) this.#onRevoked(book, count, worker)
+    }, this.#revokeTimeout).unref()
     const { round, kind, name, key } = count
-    const recall: Recall = { type: 'allowance', verb: 'recall', kind, round, name, key }
-    for (const worker of [...count.recalled]) this.#channels.get(worker)?.send(recall)
+    const recall: Revocation = { type: 'allowance', verb: 'recall', kind, round, name, key }
+    for (const worker of [...count.revoking]) this.#channels.get(worker)?.send(recall)
   }
 
-  /** Whether that was the last answer, and the asks that waited for it are decided. */
-  #answered(book: Book, count: Count, worker: number): boolean {
-    count.loose.delete(worker)
-    if (!count.recalled.delete(worker) || count.recalled.size > 0) return false
+  /** Records an answer to a revocation. Returns whether it was the last one, after which pending
+   *  requests are served. */
+  #onRevoked(book: Counters, count: SharedCounter, worker: number): boolean {
+    count.outstanding.delete(worker)
+    if (!count.revoking.delete(worker) || count.revoking.size > 0) return false
     clearTimeout(count.timer)
     this.#serve(book, count)
     return true
   }
 
-  #takeBack(count: Count, worker: number, { free, since }: Handed): void {
+  #takeBack(count: SharedCounter, worker: number, { free, since }: UnusedUnits): void {
     if (count.kind !== 'window' || since === count.since) this.#credit(count, worker, BigInt(free))
   }
 
-  #credit(count: Count, worker: number, units: bigint): void {
+  #credit(count: SharedCounter, worker: number, units: bigint): void {
     count.out -= units
     const held = count.holders.get(worker)
     if (held === undefined) return
@@ -191,42 +217,43 @@ class Owner implements AllowanceOwner {
     else count.holders.delete(worker)
   }
 
-  #book(name: string): Book {
-    const found = this.#books.get(name)
+  #countersOf(name: string): Counters {
+    const found = this.#countersByName.get(name)
     if (found !== undefined) return found
-    const book: Book = new Map()
-    this.#books.set(name, book)
+    const book: Counters = new Map()
+    this.#countersByName.set(name, book)
     return book
   }
 
-  /** A book stays in the order in which windows began, so what is over is found at its head. */
-  #begin(book: Book, handed: Handed): Count {
+  /** Creates a counter. The map stays ordered by window start, so ended windows are at its head. */
+  #create(book: Counters, handed: UnusedUnits): SharedCounter {
     const now = this.#now()
     if (handed.kind === 'window')
       for (const [oldest, count] of book) {
-        if (count.recalled.size > 0 || (count.ends > now && book.size < this.#keys)) break
+        if (count.revoking.size > 0 || (count.ends > now && book.size < this.#keys)) break
         book.delete(oldest)
       }
-    const count = newCount(handed, now)
+    const count = createCounter(handed, now)
     book.set(count.key, count)
     return count
   }
 
-  #renew(book: Book, count: Count, now: number): void {
-    renew(count, now)
+  #startWindow(book: Counters, count: SharedCounter, now: number): void {
+    startWindow(count, now)
     book.delete(count.key)
     book.set(count.key, count)
   }
 
-  /** Numbers that stand at nothing need no memory; windows go by their end. */
-  #forget(book: Book, count: Count): void {
-    const { lease, out, waiting, recalled, kind } = count
-    const idle = waiting.length === 0 && recalled.size === 0 && !lease.asking
+  /** Deletes an idle held counter at zero; windows are deleted after their end. */
+  #forget(book: Counters, count: SharedCounter): void {
+    const { lease, out, pending: waiting, revoking: recalled, kind } = count
+    const idle = waiting.length === 0 && recalled.size === 0 && !lease.isRequesting
     if (idle && kind !== 'window' && out === 0n && lease.units === 0n) book.delete(count.key)
   }
 }
 
-/** The primary's side: attach every worker's channel, detach it when the worker is gone. */
+/** Creates the counter owner of the primary. Attach the channel of each worker, and detach it when
+ *  the worker has ended. */
 export const createAllowanceOwner = (options: OwnerOptions = {}): AllowanceOwner =>
-  new Owner(options)
+  new CounterOwner(options)
 const max = (one: bigint, other: bigint): bigint => (one > other ? one : other)

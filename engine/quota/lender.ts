@@ -1,18 +1,18 @@
-/** A worker's part in what machines share: it asks the store for slices as the machine's owner of numbers tells it to, and keeps
- *  the machine alive there. */
+/** Store access of shared counters, in a worker: leases units from the store on request of the
+ *  counter owner, and sends the heartbeat of the machine. */
 import type { Database, Log, Migration, Row } from '../plugin.ts'
 import { monotonic } from '../store/clock.ts'
 import { createMembership, MEMBERSHIP_TABLES, type OwnMembership } from '../store/membership.ts'
 import type { Timeouts } from '../store/timeouts.ts'
-import type { Channel, Leased, Lend } from './channel.ts'
+import type { Channel, StoreOperation, StoreResult } from './channel.ts'
 import {
-  clean,
-  giveBack,
-  keepOnly,
+  deleteEnded,
   LEASE_TABLES,
-  lease,
+  leaseUnits,
   MACHINE_GONE,
-  SHORT,
+  READ_REFUSALS,
+  returnToWindow,
+  shrinkSlice,
 } from './statements.ts'
 
 export interface LenderOptions {
@@ -27,126 +27,137 @@ export interface LenderOptions {
 export interface Lender {
   close(): void
 }
-/** ms between two cleanings. */
-const CLEANING = 60_000
+/** ms between clean-ups of ended counters. */
+const CLEANUP_INTERVAL = 60_000
 
 export const createLender = (options: LenderOptions): Lender => {
-  const lender = new Lending(options)
-  // Before the first caller waits for it.
+  const lender = new StoreLender(options)
+  // In advance, so that the first caller need not wait.
   lender.prepare().catch(() => {})
   options.channel.on(received => {
-    const message = received as Lend
-    if (message?.type === 'allowance') void lender.heard(message)
+    const message = received as StoreOperation
+    if (message?.type === 'allowance') void lender.onMessage(message)
   })
   return lender
 }
 
-class Lending implements Lender {
+class StoreLender implements Lender {
   readonly #options: LenderOptions
   readonly #now: () => number
   #tables: Promise<void> | undefined
   #machine: { readonly name: string; readonly membership: OwnMembership } | undefined
-  #cleaned: number
+  #lastCleanup: number
   #closed = false
 
   constructor(options: LenderOptions) {
     this.#options = options
     this.#now = options.now ?? monotonic
-    this.#cleaned = this.#now()
+    this.#lastCleanup = this.#now()
   }
-  async heard(message: Lend): Promise<void> {
+  async onMessage(message: StoreOperation): Promise<void> {
     if (this.#closed) return
     try {
       if (message.verb === 'lease') await this.#lease(message)
       else if (message.verb === 'join') await this.#join(message.machine)
-      else if (message.verb === 'unlease') await this.#giveBack(message)
-      else if (message.verb === 'look') await this.#look(message)
+      else if (message.verb === 'unlease') await this.#returnUnits(message)
+      else if (message.verb === 'look') await this.#checkRefusals(message)
     } catch (error) {
-      if (message.verb === 'lease') this.#say({ verb: 'leased', id: message.id })
-      this.#options.log.debug({ error }, 'the store did not answer for a shared limit')
+      if (message.verb === 'lease') this.#send({ verb: 'leased', id: message.id })
+      this.#options.log.debug({ error }, 'the store did not respond for a shared limit')
     }
   }
   close(): void {
     this.#closed = true
     const machine = this.#machine
     this.#machine = undefined
-    // Others of this machine may live on: it stays, and without them is soon found to be gone.
-    machine?.membership.rest()
-    this.#say({ verb: 'resign' })
+    // Other workers may continue for this machine; without them, peers soon find it dead.
+    machine?.membership.stopHeartbeat()
+    this.#send({ verb: 'resign' })
   }
-  async #lease(message: Extract<Lend, { verb: 'lease' }>): Promise<void> {
+  async #lease(message: Extract<StoreOperation, { verb: 'lease' }>): Promise<void> {
     const { id, kind, machine, number, ms } = message
     await this.#join(machine)
     const asked = this.#now()
     const amounts = { limit: BigInt(message.limit), least: BigInt(message.least) }
     const wanted = { kind, machine, number, ms, ...amounts, debt: BigInt(message.debt) }
-    const rows = await this.#options.database.write(lease(wanted)).catch(thrown => {
-      if ((thrown as { code?: string }).code === MACHINE_GONE) this.#gone(machine)
+    const rows = await this.#options.database.write(leaseUnits(wanted)).catch(thrown => {
+      if ((thrown as { code?: string }).code === MACHINE_GONE) this.#onExpelled(machine)
       throw thrown
     })
     const told = rows.map(([row]) => row).filter((row): row is Row => row !== undefined)
     const [row, slice] = told
-    if (!row) throw new Error('the store says nothing of a number')
+    if (!row) throw new Error('the store returned no row for a counter')
     const { granted, taken, began, machines } = row
-    this.#say({
-      ...{ verb: 'leased', id, granted: String(granted), began: String(began), asked },
-      ...{ left: String(BigInt(message.limit) - BigInt(String(taken))), ms: Number(row.ms) },
+    this.#send({
+      verb: 'leased',
+      id,
+      granted: String(granted),
+      began: String(began),
+      asked,
+      left: String(BigInt(message.limit) - BigInt(String(taken))),
+      ms: Number(row.ms),
       machines: Number(machines),
       ...(slice && { slice: String(slice.amount) }),
     })
   }
-  async #giveBack(message: Extract<Lend, { verb: 'unlease' }>): Promise<void> {
+  async #returnUnits(message: Extract<StoreOperation, { verb: 'unlease' }>): Promise<void> {
     const { kind, machine, number, amount, began } = message
     const units = BigInt(amount)
     const window = kind === 'window'
-    const statement = window ? giveBack(number, began, units) : keepOnly(machine, number, units)
+    const statement = window
+      ? returnToWindow(number, began, units)
+      : shrinkSlice(machine, number, units)
     await this.#options.database.write([statement])
   }
-  /** What others were refused lately. */
-  async #look({ since }: Extract<Lend, { verb: 'look' }>): Promise<void> {
+  /** Reports counters for which machines were refused recently. */
+  async #checkRefusals({ since }: Extract<StoreOperation, { verb: 'look' }>): Promise<void> {
     const { database } = this.#options
     await this.prepare()
-    const rows = await database.read(SHORT, [BigInt(since)])
+    const rows = await database.read(READ_REFUSALS, [BigInt(since)])
     const numbers = rows.map(({ id }) => String(id))
-    if (numbers.length > 0) this.#say({ verb: 'short', numbers, at: String(rows[0]?.short) })
-    if (this.#now() < this.#cleaned + CLEANING) return
-    this.#cleaned = this.#now()
-    await database.write([clean()])
+    if (numbers.length > 0) this.#send({ verb: 'short', numbers, at: String(rows[0]?.short) })
+    if (this.#now() < this.#lastCleanup + CLEANUP_INTERVAL) return
+    this.#lastCleanup = this.#now()
+    await database.write([deleteEnded()])
   }
-  /** From now on it is alive as long as this process is, or another of this machine. */
+  /** Registers the machine; it stays alive as long as one of its workers sends its heartbeat. */
   async #join(name: string): Promise<void> {
     await this.prepare()
     if (this.#machine?.name !== name) {
-      this.#machine?.membership.rest()
+      this.#machine?.membership.stopHeartbeat()
       const { database, log, timeouts } = this.#options
       const given = { database, log, name, ...(timeouts && { timeouts }) }
       const membership = createMembership(given)
-      membership.listen('machine', { onExpelled: () => this.#gone(name) })
+      membership.listen('machine', { onExpelled: () => this.#onExpelled(name) })
       this.#machine = { name, membership }
     }
     await this.#machine?.membership.name()
   }
-  #gone(machine: string): void {
+  #onExpelled(machine: string): void {
     if (this.#machine?.name !== machine) return
-    this.#machine.membership.rest()
+    this.#machine.membership.stopHeartbeat()
     this.#machine = undefined
-    this.#say({ verb: 'gone', machine })
+    this.#send({ verb: 'gone', machine })
   }
-  /** The tables; asked for again if the store was away. */
+  /** Creates the tables; tries again after a failure. */
   prepare(): Promise<void> {
-    this.#tables ??= this.#make().catch(thrown => {
+    this.#tables ??= this.#createTables().catch(thrown => {
       this.#tables = undefined
       throw thrown
     })
     return this.#tables
   }
-  async #make(): Promise<void> {
+  async #createTables(): Promise<void> {
     const { database } = this.#options
     await database.migrate('standing', MEMBERSHIP_TABLES)
     await database.migrate('allowance', LEASE_TABLES)
   }
-  #say(message: Told): void {
-    this.#options.channel.send({ type: 'allowance', ...message } satisfies Leased)
+  #send(message: UntypedResult): void {
+    this.#options.channel.send({ type: 'allowance', ...message } satisfies StoreResult)
   }
 }
-type Told = Leased extends infer Each ? (Each extends Leased ? Omit<Each, 'type'> : never) : never
+type UntypedResult = StoreResult extends infer Each
+  ? Each extends StoreResult
+    ? Omit<Each, 'type'>
+    : never
+  : never

@@ -1,25 +1,25 @@
-/** From a database url to the engine, the file and the writer's socket. The same for every process
- *  of a data folder. */
+/** Store addresses: from a database URL to the file and the writer's socket. Every process of a
+ *  data folder derives the same paths. */
 import { createHash } from 'node:crypto'
 import { lstatSync, mkdirSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fault } from './faults.ts'
 
-export interface Address {
-  /** The url with an absolute path. */
+export interface StoreAddress {
+  /** The URL with an absolute path. */
   readonly url: string
   readonly file: string
   readonly socket: string
 }
-// sun_path holds 108 bytes on Linux and 104 elsewhere, with a zero at the end.
-const LONGEST = 103
+// sun_path holds 108 bytes on Linux and 104 elsewhere, including the terminating zero.
+const MAX_SOCKET_PATH = 103
 
 export const isPostgres = (url: string): boolean => /^postgres(ql)?:/.test(url)
 
-/** `sqlite:` alone is tollgate.db in the data folder; a relative path stands where the process
- *  stands. */
-export const locate = (url: string, data = 'data'): Address => {
+/** `sqlite:` alone is tollgate.db in the data folder; a relative path is resolved from the working
+ *  directory. */
+export const locate = (url: string, data = 'data'): StoreAddress => {
   if (isPostgres(url)) throw fault('STORE_POSTGRES')
   const path = /^sqlite:(?:\/\/)?(.*)$/.exec(url)?.[1]
   if (path === undefined || path.includes(':memory:') || /[?#]/.test(path)) {
@@ -29,25 +29,27 @@ export const locate = (url: string, data = 'data'): Address => {
   return { url: `sqlite:${file}`, file, socket: socketOf(file) }
 }
 
-/** Beside the file, where its path is short enough for a socket. */
+/** Beside the file if the path is short enough for a socket, otherwise in the temporary folder. */
 export const socketOf = (file: string): string => {
   const near = `${file}.socket`
-  if (Buffer.byteLength(near) <= LONGEST) return near
+  if (Buffer.byteLength(near) <= MAX_SOCKET_PATH) return near
   const name = `${createHash('sha256').update(file).digest('hex').slice(0, 16)}.socket`
   const folder = join(tmpdir().length < 60 ? tmpdir() : '/tmp', `tollgate-${userInfo().uid}`)
   return join(folder, name)
 }
 
-/** Makes the folders of a database and of its socket. */
-export const makeFolders = (address: Address): void => {
+/** Creates the folders of a database and of its socket. */
+export const makeFolders = (address: StoreAddress): void => {
   mkdirSync(dirname(address.file), { recursive: true })
   if (dirname(address.socket) !== dirname(address.file)) makeSocketFolder(address.socket)
 }
-/** The folder of a socket, which must be ours alone: it may stand in a shared place. */
+/** Creates the folder of a socket. It may be in a shared place, so it must belong to this user
+ *  only. Throws STORE_FOLDER otherwise. */
 export const makeSocketFolder = (socket: string): void => {
   const folder = dirname(socket)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const found = lstatSync(folder)
-  const ours = found.isDirectory() && found.uid === userInfo().uid && (found.mode & 0o077) === 0
-  if (!ours) throw fault('STORE_FOLDER', [folder])
+  const stats = lstatSync(folder)
+  const isPrivate =
+    stats.isDirectory() && stats.uid === userInfo().uid && (stats.mode & 0o077) === 0
+  if (!isPrivate) throw fault('STORE_FOLDER', [folder])
 }

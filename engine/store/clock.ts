@@ -1,4 +1,4 @@
-/** The monotonic clock that leases, heartbeats and counters go by. */
+/** The monotonic clock of leases, heartbeats and counters. */
 
-/** hrtime counts from the machine's start: every process reads the same clock, and nobody can set it. */
+/** ms since the machine started: the same clock in every process, and it cannot be set. */
 export const monotonic = (): number => Number(process.hrtime.bigint() / 1_000_000n)

@@ -1,6 +1,5 @@
-/** The second page of the plugin contract, for plugins that write money or tasks: SQL,
- *  transactions, later turns of tasks, membership of processes, background jobs, allowances. Types
- *  only; imports nothing. */
+/** Second part of the plugin contract, for plugins that write money or tasks: SQL, transactions,
+ *  resumed calls, process membership, background jobs, allowances. Types only; imports nothing. */
 
 export type Bytes = Uint8Array
 export type Headers = Record<string, string | string[]>
@@ -14,13 +13,15 @@ export type Json =
 
 // ---------------------------------------------------------------- statements
 
-/** A whole number is stored as such. It is read as a number up to 2^53, beyond that as a bigint. */
+/** Whole numbers are stored as integers and read as a number up to 2^53, beyond that as a bigint.
+ *  */
 export type Value = string | number | bigint | Uint8Array | null
 export type Row = Readonly<Record<string, Value>>
-/** Declared once at the top of a file. After its first use only the name and the values travel. */
+/** A SQL statement, declared once at the top of a file. After its first use only the name and the
+ *  values are sent. */
 export interface Sql {
   readonly name: string
-  /** Parameters are `?`. The text is for both stores; `postgres` replaces it where they truly
+  /** Parameters are `?`. The text is for both stores; `postgres` replaces it where the dialects
    *  differ. */
   readonly text: string
   readonly postgres?: string
@@ -37,16 +38,14 @@ export interface Statement {
    *  `otherwise`. */
   readonly rows?: number | 'some'
   readonly otherwise?: string
-  /** Of an on-crash statement: the position in `values` that the last `Writes.progress`
-   *  replaces.
-   *  A list that has such a place is not applied before there is any progress: the client
-   *  has received nothing yet. */
+  /** For an on-crash statement: the position in `values` that the last `Writes.progress` replaces.
+   *  A list with such a position is not applied before there is any progress: the client has
+   *  received nothing yet. */
   readonly progress?: number
-  /** Violations that are an answer, not an accident: name of the constraint or column -> fault
-   *  code. */
+  /** Expected constraint violations: name of the constraint or column -> fault code. */
   readonly violates?: Readonly<Record<string, string>>
   /** The statement's own unique key admits it once, and it returns no rows: the store need not
-   *  remember the list that begins with it to recognise a repetition. */
+   *  record the list that begins with it to detect a repetition. */
   readonly once?: true
   /** Rows that the statement changes without `UPDATE … WHERE id = ?`, for example by a trigger. All
    *  machines lock them in one order, so that lists never deadlock. */
@@ -68,7 +67,7 @@ export interface Migration {
 export interface Database {
   /** One list is one transaction, durable when this resolves; one array of rows (RETURNING) a
    *  statement. Rejects with the code of the broken expectation, with STORE_UNAVAILABLE, or with
-   *  STORE_UNKNOWN: the answer to the commit was lost. The caller then repeats the same list; its
+   *  STORE_UNKNOWN: the result of the commit was lost. The caller then repeats the same list; its
    *  unique ids make that harmless. */
   write(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]>
   /** Reads a committed snapshot off the serving thread. It contains every write acknowledged to
@@ -87,15 +86,16 @@ export interface Database {
  *  needs it sooner awaits `commit()`. */
 export interface Writes {
   add(...statements: readonly Statement[]): void
-  /** Statements that the store applies if this process dies (usage so far). A later call replaces
-   *  them. They end by themselves when the exchange is over and its groups are durable. */
+  /** On-crash statements: the store applies them if this process crashes (usage so far). A later
+   *  call replaces them. They are cleared when the exchange has ended and its groups are durable.
+   *  */
   will(...statements: readonly Statement[]): void
   /** The count that replaces the value at `Statement.progress`. Call it for every chunk, before the
    *  chunk leaves: it is one small write into a file of the data folder (`progress/`), no message
-   *  to the store. A process of that folder reads the file when this one dies, so that no
-   *  delivered chunk is lost. A process of another machine cannot, and leaves the on-crash
-   *  statements alone as long as any process of the folder beats; after that the values count that
-   *  the statements had in the store. */
+   *  to the store. A process of that folder reads the file when this one crashes, so that no
+   *  delivered chunk is lost. A process of another machine cannot read it, and leaves the on-crash
+   *  statements alone as long as any process of the folder sends heartbeats; after that it applies
+   *  them with the values they have in the store. */
   progress(count: number): void
   commit(): Promise<void>
 }
@@ -106,14 +106,14 @@ export interface Writes {
 export interface Target {
   /** Key in `upstreams:`. */
   readonly upstream: string
-  /** The name by which the upstream knows it. */
+  /** The name that the upstream uses. */
   readonly name?: string
   readonly weight?: number
-  /** What a plugin wants to know of it in `forward`. */
+  /** Data for the plugin's `forward`. */
   readonly traits?: Readonly<Record<string, Json>>
 }
 export interface UpstreamView {
-  /** The plugin that answers in its place (`url: NAME:`). */
+  /** The plugin that serves this upstream in-process (`url: NAME:`). */
   readonly inside?: string
   /** Keys that plugins added to it (`Plugin.upstream`). */
   readonly options: Readonly<Record<string, Json>>
@@ -133,13 +133,13 @@ export interface Outgoing {
   readonly path: string
   readonly headers?: Headers
   readonly body?: Bytes | AsyncIterable<Bytes>
-  /** ms until the whole reply is there. */
+  /** ms until the whole response has arrived. */
   readonly timeout?: number
   /** With the signal of an exchange, the time until the response has ended does not count as the
    *  stage's own. */
   readonly signal?: AbortSignal
 }
-/** A later turn of a task: the stages behind `after` run on a request made anew. */
+/** A resumed call of a task: the stages behind `after` run on a new request. */
 export interface Turn {
   readonly after: string
   readonly id: string
@@ -165,18 +165,18 @@ export interface Durable<Reply, Route> {
   readonly upstreams: Readonly<Record<string, UpstreamView>>
   /** The route that a request would take; method `WS` for a WebSocket. Throws PATH_REFUSED. */
   match(method: string, target: string): Matched<Route>
-  /** Passes a later turn of a task through the stages behind `turn.after`. */
+  /** Runs a resumed call of a task through the stages behind `turn.after`. */
   run(route: string, turn: Turn): Promise<Reply>
   /** One call without stages. `upstream`: a key of `upstreams:`, or 'public': global addresses
    *  only, no redirects. */
   send(upstream: string, request: Outgoing): Promise<Reply>
-  /** The canonical URL, if `send('public', …)` may go there now; rejects with the reason. Resolves
-   *  its name. */
+  /** Resolves the host and returns the canonical URL if `send('public', …)` may go there now;
+   *  rejects with the reason otherwise. */
   judge(url: string): Promise<string>
 }
 /** Membership of this process: a row of the table `tollgate_processes`, whose `id` is its name.
- *  Reservations stand in the store under that name, so that a peer can release them after this
- *  process died. */
+ *  The store records reservations under that name, so that a peer can release them after this
+ *  process crashed. */
 export interface Membership {
   /** Registers with the first call: most processes reserve nothing. */
   name(): Promise<string>
@@ -187,7 +187,7 @@ export interface Membership {
   /** One listener an owner; a later one replaces the first. */
   listen(owner: string, listener: PeerListener): void
 }
-/** What an owner of reservations does about processes that died. */
+/** Reacts to processes that crashed; for owners of reservations. */
 export interface PeerListener {
   /** This process was expelled: its own reservations are released already. */
   onExpelled?(): void

@@ -1,4 +1,4 @@
-/** Every fault of the store: one row each. */
+/** The faults of the store, one row each. */
 import { errors } from '../errors.ts'
 
 export const fault = errors({
@@ -12,19 +12,19 @@ export const fault = errors({
     'The database did not confirm the request. Retry.',
     { headers: { 'retry-after': '1' } },
   ],
-  STORE_EXPECTATION: [500, 'Statement "%s" touched %s rows, but %s were expected'],
-  STORE_VIOLATION: [500, 'Statement "%s" broke the constraint %s'],
+  STORE_EXPECTATION: [500, 'Statement "%s" affected %s rows, but %s were expected'],
+  STORE_VIOLATION: [500, 'Statement "%s" violated the constraint %s'],
   STORE_STATEMENT: [500, 'Statement "%s" failed: %s'],
   STORE_VALUE: [
     500,
     '%s cannot be stored: use text, bytes, a finite number, or a bigint beyond 2^53',
   ],
   STORE_MIGRATION: [500, '%s'],
-  STORE_COPY: [500, 'The copy %s is not whole: %s'],
+  STORE_COPY: [500, 'The copy %s is damaged: %s'],
   STORE_START: [500, 'The store could not start: %s'],
   STORE_URL: [
     500,
-    'The database "%s" is not known; write sqlite:, sqlite:path/to/file.db or postgres://user@host/name',
+    'The database "%s" is not supported; write sqlite:, sqlite:path/to/file.db or postgres://user@host/name',
   ],
   STORE_POSTGRES: [500, 'PostgreSQL needs no writer process; this one serves sqlite: only'],
   STORE_POSTGRES_OLD: [500, 'PostgreSQL %s is too old: 13 or newer is needed'],
@@ -39,15 +39,15 @@ export const fault = errors({
   ],
   STORE_NEWER: [
     500,
-    'The store is newer than this program: its own tables are at number %d, and %d is known here; start the newer release',
+    'The store is newer than this program: its tables have version %d, and this release supports %d; start the newer release',
   ],
   STORE_FOLDER: [
     500,
-    "The folder %s for the writer's socket belongs to someone else; set TMPDIR to a folder of your own",
+    "The folder %s for the writer's socket belongs to another user or is accessible to others; set TMPDIR to a folder of your own",
   ],
   STORE_SQLITE_OLD: [
     500,
-    'SQLite %s is too old: %s or newer is needed, which Node 24.18.1 and later bring along',
+    'SQLite %s is too old: %s or newer is needed; Node 24.18.1 and later include it',
   ],
   STORE_PRAGMA: [
     500,

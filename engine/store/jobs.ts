@@ -1,13 +1,14 @@
-/** Background work, done by one process of the installation at a time: the one that holds the lease
- *  of its name. */
+/** Background jobs: each runs in one process of the installation at a time, the holder of its
+ *  lease. */
 import type { Log } from '../plugin.ts'
 import { monotonic } from './clock.ts'
 import type { Lease, Leases } from './leases.ts'
 
 export interface Jobs {
-  /** Runs it every so often (ms) in whichever process holds the lease. Returns how to stop. */
+  /** Runs a job every `every` ms in the process that holds the lease. Returns a function that stops
+   *  it. */
   start(name: string, every: number, run: (signal: AbortSignal) => Promise<void>): () => void
-  /** Stops everything and hands the leases back. */
+  /** Stops all jobs and releases the leases. */
   close(): Promise<void>
 }
 export interface JobsOptions {
@@ -15,7 +16,7 @@ export interface JobsOptions {
   readonly log: Log
 }
 
-/** What runs no background work: commands, trials, tests. */
+/** For processes without background jobs: CLI commands, the builder, tests. */
 export const noJobs: Jobs = { start: () => () => {}, close: async () => {} }
 
 export const createJobs = ({ leases, log }: JobsOptions): Jobs => {
@@ -48,11 +49,10 @@ interface Run {
   readonly done: Promise<void>
 }
 
-/** One name: at most one run at a time here, and none without the lease. */
+/** One job: at most one run at a time in this process, and none without the lease. */
 class Job {
   readonly #parts: JobParts
-  /** Of the snapshots that want it, the last one's runs: a reload keeps the lease within the
-   *  process. */
+  /** One runner per snapshot; the last one runs. A reload keeps the lease within the process. */
   #runners: Runner[] = []
   #loop: Promise<void> | undefined
   #run: Run | undefined
@@ -64,7 +64,7 @@ class Job {
   }
   add(runner: Runner): () => void {
     this.#runners.push(runner)
-    this.#loop ??= this.#live()
+    this.#loop ??= this.#runLoop()
     return () => {
       this.#runners = this.#runners.filter(each => each !== runner)
       if (this.#run?.runner === runner) this.#abort()
@@ -80,32 +80,32 @@ class Job {
   #abort(): void {
     this.#run?.stop.abort()
   }
-  /** Keeps the lease as long as anything runs, even what was told to stop: no other process may
-   *  begin before it has ended. */
-  async #live(): Promise<void> {
+  /** Keeps the lease as long as a run lasts, even an aborted one: no other process may begin before
+   *  it has ended. */
+  async #runLoop(): Promise<void> {
     const { name, leases } = this.#parts
     const lease = leases.open(name, {
       onHeld: () => this.#wake(),
       onLost: () => this.#abort(),
     })
-    await this.#attempt(() => leases.look())
+    await this.#attempt(() => leases.refresh())
     while (this.#runners.length > 0 || this.#run) {
       const runner = this.#runners.at(-1)
-      if (runner && !this.#run && lease.held && monotonic() >= this.#next) this.#begin(runner)
-      if (runner || this.#run) await this.#nap(lease)
+      if (runner && !this.#run && lease.held && monotonic() >= this.#next) this.#startRun(runner)
+      if (runner || this.#run) await this.#waitForChange(lease)
     }
     await this.#attempt(() => lease.release())
-    this.#loop = this.#runners.length > 0 ? this.#live() : undefined
+    this.#loop = this.#runners.length > 0 ? this.#runLoop() : undefined
   }
   async #attempt(act: () => Promise<void>): Promise<void> {
     try {
       await act()
     } catch (error) {
       const { name, log } = this.#parts
-      log.warn({ job: name, error }, 'the store did not answer for the lease of a job')
+      log.warn({ job: name, error }, 'the lease of a job could not be read or released')
     }
   }
-  #begin(runner: Runner): void {
+  #startRun(runner: Runner): void {
     const { name, log } = this.#parts
     const stop = new AbortController()
     const done = Promise.try(() => runner.run(stop.signal))
@@ -119,8 +119,8 @@ class Job {
       })
     this.#run = { runner, stop, done }
   }
-  /** Until the next run is due, or the lease, a runner or the run changes. */
-  #nap(lease: Lease): Promise<void> {
+  /** Waits until the next run is due, or the lease, a runner or the run changes. */
+  #waitForChange(lease: Lease): Promise<void> {
     const due = this.#run || !lease.held ? undefined : this.#next - monotonic()
     return new Promise(resolve => {
       const timer = due === undefined ? undefined : setTimeout(resolve, Math.max(1, due)).unref()

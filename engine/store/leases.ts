@@ -1,11 +1,11 @@
-/** Leases: names of which each is held by one process of the installation at a time, for as long as
- *  it is a member. */
+/** Leases: names that one process of the installation holds at a time, as long as it is a member.
+ *  */
 import type { Sql } from '../plugin.ts'
 import type { OwnMembership } from './membership.ts'
 import type { OpenDatabase } from './open-database.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `leases: ${name}`, text })
-const ALL = sql('all', 'SELECT name, process FROM tollgate_leases')
+const ALL_LEASES = sql('all', 'SELECT name, process FROM tollgate_leases')
 const TAKE = sql(
   'take',
   `INSERT INTO tollgate_leases (name, process) SELECT CAST(? AS TEXT), id FROM tollgate_processes WHERE id = ?
@@ -16,13 +16,13 @@ const RELEASE = sql('release', 'DELETE FROM tollgate_leases WHERE name = ? AND p
 export interface Lease {
   /** Whether this process holds it now. */
   readonly held: boolean
-  /** Hands it back: another process may take it at once. */
+  /** Releases the lease: another process may take it at once. */
   release(): Promise<void>
 }
 export interface LeaseListener {
-  /** This process holds it from now on. */
+  /** This process now holds the lease. */
   onHeld(): void
-  /** It is held no more, or another process may soon hold it. */
+  /** This process no longer holds the lease, or another one may soon hold it. */
   onLost(): void
 }
 export interface LeasesOptions {
@@ -32,34 +32,34 @@ export interface LeasesOptions {
 
 export class Leases {
   readonly #options: LeasesOptions
-  readonly #wanted = new Map<string, LeaseListener>()
-  /** What the store said was this process's, and under which of its names. */
-  readonly #held = new Map<string, string>()
-  /** Counts the times that this process was in doubt: what the store said before is not believed
-   *  afterwards. */
-  #doubts = 0
+  readonly #listeners = new Map<string, LeaseListener>()
+  /** Leases of this process by name, with the process name that holds them in the store. */
+  readonly #heldBy = new Map<string, string>()
+  /** Counts losses of membership. A result that the store sent before a loss is ignored after it.
+   *  */
+  #losses = 0
   #timer: NodeJS.Timeout | undefined
-  #looking: Promise<void> | undefined
+  #refreshing: Promise<void> | undefined
 
   constructor(options: LeasesOptions) {
     this.#options = options
     const { membership } = options
     const lose = (): void => this.#loseAll()
     membership.listen('leases', { onSuspect: lose, onExpelled: lose })
-    // What a look under way has read may be older than that.
+    // A running check may have read an older state.
     membership.onPeerLost(() => {
-      const before = this.#looking ?? Promise.resolve()
+      const before = this.#refreshing ?? Promise.resolve()
       void before
         .catch(() => {})
-        .then(() => this.look())
+        .then(() => this.refresh())
         .catch(() => {})
     })
   }
-  /** Wants a name from now on, until it is released. */
+  /** Requests a lease until it is released. */
   open(name: string, listener: LeaseListener): Lease {
-    this.#wanted.set(name, listener)
+    this.#listeners.set(name, listener)
     this.#timer ??= setInterval(
-      () => void this.look().catch(() => {}),
+      () => void this.refresh().catch(() => {}),
       this.#options.membership.timeouts.lease,
     ).unref()
     const isHeld = (): boolean => this.#isHeld(name)
@@ -70,33 +70,33 @@ export class Leases {
       release: () => this.#release(name),
     }
   }
-  /** Looks who holds what, and takes what is free. */
-  look(): Promise<void> {
-    this.#looking ??= this.#look().finally(() => {
-      this.#looking = undefined
+  /** Reads all leases and takes the requested ones that are free. */
+  refresh(): Promise<void> {
+    this.#refreshing ??= this.#refresh().finally(() => {
+      this.#refreshing = undefined
     })
-    return this.#looking
+    return this.#refreshing
   }
   #isHeld(name: string): boolean {
     const { membership } = this.#options
-    const process = this.#held.get(name)
-    return process !== undefined && membership.sure && membership.isCurrent(process)
+    const process = this.#heldBy.get(name)
+    return process !== undefined && membership.isConfirmed && membership.isCurrent(process)
   }
-  async #look(): Promise<void> {
+  async #refresh(): Promise<void> {
     const { database, membership } = this.#options
     const process = await membership.name()
-    const doubts = this.#doubts
-    const rows = await database.read(ALL, [])
+    const doubts = this.#losses
+    const rows = await database.read(ALL_LEASES, [])
     const holders = new Map(rows.map(row => [String(row.name), String(row.process)]))
-    for (const [name, listener] of this.#wanted) {
+    for (const [name, listener] of this.#listeners) {
       const mine = holders.has(name)
         ? holders.get(name) === process
         : await this.#take(name, process)
-      if (doubts !== this.#doubts) return
+      if (doubts !== this.#losses) return
       if (mine && !this.#isHeld(name)) {
-        this.#held.set(name, process)
+        this.#heldBy.set(name, process)
         listener.onHeld()
-      } else if (!mine && this.#held.delete(name)) listener.onLost()
+      } else if (!mine && this.#heldBy.delete(name)) listener.onLost()
     }
   }
   async #take(name: string, process: string): Promise<boolean> {
@@ -104,20 +104,20 @@ export class Leases {
     return rows.length > 0
   }
   async #release(name: string): Promise<void> {
-    this.#wanted.delete(name)
-    if (this.#wanted.size === 0) {
+    this.#listeners.delete(name)
+    if (this.#listeners.size === 0) {
       clearInterval(this.#timer)
       this.#timer = undefined
     }
-    const process = this.#held.get(name)
-    this.#held.delete(name)
+    const process = this.#heldBy.get(name)
+    this.#heldBy.delete(name)
     if (process !== undefined)
       await this.#options.database.write([{ sql: RELEASE, values: [name, process] }])
   }
   #loseAll(): void {
-    this.#doubts++
-    const lost = [...this.#held.keys()]
-    this.#held.clear()
-    for (const name of lost) this.#wanted.get(name)?.onLost()
+    this.#losses++
+    const lost = [...this.#heldBy.keys()]
+    this.#heldBy.clear()
+    for (const name of lost) this.#listeners.get(name)?.onLost()
   }
 }

@@ -1,5 +1,5 @@
-/** Process membership: registers this process in the store, sends its heartbeat, and reaps its dead
- *  peers with what they held. */
+/** Process membership: registers this process in the store, sends its heartbeat, and reaps crashed
+ *  peers with their reservations. */
 import { randomBytes } from 'node:crypto'
 import { isCode } from '../kit.ts'
 import type { Log, Membership, Migration, PeerListener, Sql, Statement } from '../plugin.ts'
@@ -8,11 +8,11 @@ import type { OpenDatabase } from './open-database.ts'
 import { Reaper } from './reaper.ts'
 import { TIMEOUTS, type Timeouts } from './timeouts.ts'
 
-// No wall clock is in it: one that is set forward must not free what is in use. A process that
-// cannot look, since the store is away, counts nothing: when the store is back every process beats
-// before any has looked often enough.
-/** A row per process; what a process holds goes with its row. `client`: the key under which its
- *  on-crash statements stand; `folder`: the data folder in which its progress can be read. */
+// No wall clock is used: a clock set forward must not release reservations in use. A process counts
+// no silence while the store is unavailable: once the store is back, every process sends a
+// heartbeat before any peer has made enough checks.
+/** A row per process; its reservations are removed with the row. `client`: key of its on-crash
+ *  statements; `folder`: the data folder with its progress counts. */
 export const MEMBERSHIP_TABLES: readonly Migration[] = [
   {
     number: 1,
@@ -20,15 +20,15 @@ export const MEMBERSHIP_TABLES: readonly Migration[] = [
   },
   { number: 2, text: 'ALTER TABLE tollgate_processes ADD COLUMN client BIGINT' },
   { number: 3, text: 'ALTER TABLE tollgate_processes ADD COLUMN folder TEXT' },
-  // A lease had a heartbeat of its own before.
+  // Earlier versions had a heartbeat per lease.
   {
     number: 4,
     text: `DROP TABLE IF EXISTS tollgate_leases;
       CREATE TABLE tollgate_leases (name TEXT PRIMARY KEY,
         process TEXT NOT NULL REFERENCES tollgate_processes (id) ON DELETE CASCADE)`,
   },
-  // On-crash statements that nobody names came from an embedded store of before: the reaper finds
-  // them as those of a process.
+  // On-crash statements without a process come from an earlier embedded store: they get a process
+  // row so that the reaper finds them.
   {
     number: 5,
     text: `INSERT INTO tollgate_processes (id, beat, client)
@@ -42,63 +42,65 @@ const REGISTER = sql(
   `INSERT INTO tollgate_processes (id, beat, client, folder) VALUES (?, 0, ?, ?)
    ON CONFLICT (id) DO NOTHING`,
 )
-const BEAT = sql('beat', 'UPDATE tollgate_processes SET beat = beat + 1 WHERE id = ?')
-// Nothing is released for which on-crash statements stand: they say what of it is charged. Those of
-// a process that did not name its key may be any that an older program left.
+const HEARTBEAT = sql('beat', 'UPDATE tollgate_processes SET beat = beat + 1 WHERE id = ?')
+// A process with on-crash statements keeps its row: they decide how much of its reservations is
+// charged.
 const LEAVE = sql(
   'leave',
   `DELETE FROM tollgate_processes WHERE id = ?
    AND NOT EXISTS (SELECT 1 FROM tollgate_wills w WHERE w.client = tollgate_processes.client)`,
 )
 
-/** The store knows no process of this name. */
+/** The store has no process of this name. */
 const EXPELLED = 'PROCESS_GONE'
 
 export interface MembershipOptions {
   readonly database: Pick<OpenDatabase, 'read' | 'write' | 'process'>
   readonly log: Log
   readonly timeouts?: Timeouts
-  /** In place of one of its own: several processes may beat for it in turn, and it has no on-crash
-   *  statements. */
+  /** Fixed name instead of a random one: several processes may send its heartbeat in turn, and it
+   *  has no on-crash statements. */
   readonly name?: string
 }
-/** A process's own, closed with it. */
+/** The membership of this process, closed with the process. */
 export interface OwnMembership extends Membership {
-  /** Whether its heartbeat was answered lately enough that no peer takes over what it holds. */
-  readonly sure: boolean
+  /** Whether a heartbeat was confirmed recently enough that no peer can take over its
+   *  reservations. */
+  readonly isConfirmed: boolean
   readonly timeouts: Timeouts
-  /** Looks at its peers from now on: once every listener is there. */
+  /** Starts to check the peers. Call it after every listener has been added. */
   start(): void
-  /** A peer is known to have ended: looks at once. */
-  look(): void
-  /** Called when a peer was reaped, or has lost its leases. */
+  /** Checks the peers at once, because one is known to have ended. */
+  checkPeers(): void
+  /** Adds a listener for peers that were reaped or have lost their leases. */
   onPeerLost(listener: () => void): void
-  /** Beats no more: another process may beat for its name. */
-  rest(): void
-  /** Leaves: what it held is released. */
+  /** Stops the heartbeat; another process may continue it for the same name. */
+  stopHeartbeat(): void
+  /** Leaves the installation and releases the reservations. */
   close(): Promise<void>
 }
 
-/** `client`: the key under which its on-crash statements stand. */
+/** `client`: key of the on-crash statements of the process. */
 export const registration = (name: string, client?: bigint, folder?: string): Statement => ({
   sql: REGISTER,
   values: [name, client ?? null, folder ?? null],
 })
 
-export const createMembership = (options: MembershipOptions): OwnMembership => new Own(options)
+export const createMembership = (options: MembershipOptions): OwnMembership =>
+  new ProcessMembership(options)
 
-class Own implements OwnMembership {
+class ProcessMembership implements OwnMembership {
   readonly timeouts: Timeouts
   readonly #options: MembershipOptions
   readonly #listeners = new Map<string, PeerListener>()
   readonly #reaper: Reaper
-  #beating: NodeJS.Timeout | undefined
-  #suspecting: NodeJS.Timeout | undefined
+  #heartbeatTimer: NodeJS.Timeout | undefined
+  #suspectTimer: NodeJS.Timeout | undefined
   #registering: Promise<string> | undefined
-  /** As the store knows it; undefined between two lives. */
-  #known: string | undefined
-  /** Until then it is sure that its peers see its heartbeat. */
-  #until = 0
+  /** Registered name; undefined before the first registration and after an expulsion. */
+  #registeredName: string | undefined
+  /** Monotonic time until which peers see a current heartbeat. */
+  #confirmedUntil = 0
   #closed = false
 
   constructor(options: MembershipOptions) {
@@ -106,32 +108,34 @@ class Own implements OwnMembership {
     const { database, log, timeouts = TIMEOUTS } = options
     this.timeouts = timeouts
     this.#reaper = new Reaper({
-      ...{ database, log, timeouts },
+      database,
+      log,
+      timeouts,
       listeners: () => [...this.#listeners.values()],
       isOwn: name => this.isCurrent(name),
     })
   }
-  get sure(): boolean {
-    return this.#known !== undefined && monotonic() < this.#until
+  get isConfirmed(): boolean {
+    return this.#registeredName !== undefined && monotonic() < this.#confirmedUntil
   }
   async name(): Promise<string> {
-    // After a standstill of the whole process its timers may not have run yet.
-    if (this.#known !== undefined && this.sure) return this.#known
-    if (this.#known !== undefined) await this.#beat(this.#known)
-    if (this.#known !== undefined) return this.#known
+    // After the process was suspended, its timers may not have run yet.
+    if (this.#registeredName !== undefined && this.isConfirmed) return this.#registeredName
+    if (this.#registeredName !== undefined) await this.#sendHeartbeat(this.#registeredName)
+    if (this.#registeredName !== undefined) return this.#registeredName
     this.#registering ??= this.#register().finally(() => {
       this.#registering = undefined
     })
     return this.#registering
   }
   isCurrent(name: string): boolean {
-    return this.#known === name
+    return this.#registeredName === name
   }
   expelled(name: string): void {
     if (!this.isCurrent(name)) return
-    clearTimeout(this.#beating)
-    clearTimeout(this.#suspecting)
-    this.#known = undefined
+    clearTimeout(this.#heartbeatTimer)
+    clearTimeout(this.#suspectTimer)
+    this.#registeredName = undefined
     for (const listener of this.#listeners.values()) listener.onExpelled?.()
   }
   listen(owner: string, listener: PeerListener): void {
@@ -140,21 +144,21 @@ class Own implements OwnMembership {
   start(): void {
     if (!this.#closed) this.#reaper.start()
   }
-  look(): void {
-    this.#reaper.look()
+  checkPeers(): void {
+    this.#reaper.check()
   }
   onPeerLost(listener: () => void): void {
     this.#reaper.onPeerLost(listener)
   }
-  rest(): void {
+  stopHeartbeat(): void {
     this.#closed = true
     this.#reaper.stop()
-    clearTimeout(this.#beating)
-    clearTimeout(this.#suspecting)
+    clearTimeout(this.#heartbeatTimer)
+    clearTimeout(this.#suspectTimer)
   }
   async close(): Promise<void> {
-    this.rest()
-    const name = this.#known
+    this.stopHeartbeat()
+    const name = this.#registeredName
     if (name === undefined) return
     this.expelled(name)
     const released = [...this.#listeners.values()].flatMap(
@@ -166,45 +170,45 @@ class Own implements OwnMembership {
   async #register(): Promise<string> {
     const { database, name: given } = this.#options
     const name = given ?? `p_${randomBytes(8).toString('hex')}`
-    const asked = monotonic()
+    const sentAt = monotonic()
     const { key, folder } = (given === undefined && database.process) || {}
     await database.write([registration(name, key, await folder?.enter(String(key)))])
-    this.#known = name
-    this.#answered(asked)
-    this.#nextBeat(name)
+    this.#registeredName = name
+    this.#confirm(sentAt)
+    this.#scheduleHeartbeat(name)
     return name
   }
-  #nextBeat(name: string): void {
-    this.#beating = setTimeout(() => {
-      // Without the store nothing is known; the next heartbeat tries again.
-      this.#beat(name)
+  #scheduleHeartbeat(name: string): void {
+    this.#heartbeatTimer = setTimeout(() => {
+      // The store is unavailable; the next heartbeat tries again.
+      this.#sendHeartbeat(name)
         .catch(() => {})
-        .finally(() => !this.#closed && this.isCurrent(name) && this.#nextBeat(name))
+        .finally(() => !this.#closed && this.isCurrent(name) && this.#scheduleHeartbeat(name))
     }, this.timeouts.heartbeat).unref()
   }
-  async #beat(name: string): Promise<void> {
-    const asked = monotonic()
+  async #sendHeartbeat(name: string): Promise<void> {
+    const sentAt = monotonic()
     try {
-      const beat = { sql: BEAT, values: [name], rows: 1, otherwise: EXPELLED }
+      const beat = { sql: HEARTBEAT, values: [name], rows: 1, otherwise: EXPELLED }
       await this.#options.database.write([beat])
-      if (this.isCurrent(name)) this.#answered(asked)
+      if (this.isCurrent(name)) this.#confirm(sentAt)
     } catch (thrown) {
       if (!isCode(thrown, EXPELLED)) throw thrown
       this.expelled(name)
     }
   }
-  /** It is sure from before the question on. */
-  #answered(asked: number): void {
-    // Asleep until just now: what it would have suspected then it must not forget.
-    if (this.#until > 0 && monotonic() >= this.#until) this.#suspect()
-    this.#until = asked + this.timeouts.suspect
-    clearTimeout(this.#suspecting)
-    // A process that slept may hear the answer after it is good for anything.
-    const left = Math.max(0, this.#until - monotonic())
-    this.#suspecting = setTimeout(() => this.#suspect(), left).unref()
+  /** A confirmed heartbeat counts from the time `sentAt` when it was sent. */
+  #confirm(sentAt: number): void {
+    // The process was suspended past the deadline: it still has to report the suspicion.
+    if (this.#confirmedUntil > 0 && monotonic() >= this.#confirmedUntil) this.#suspect()
+    this.#confirmedUntil = sentAt + this.timeouts.suspect
+    clearTimeout(this.#suspectTimer)
+    // A process that was suspended may receive the confirmation after the deadline.
+    const left = Math.max(0, this.#confirmedUntil - monotonic())
+    this.#suspectTimer = setTimeout(() => this.#suspect(), left).unref()
   }
   #suspect(): void {
-    this.#until = 0
+    this.#confirmedUntil = 0
     for (const listener of this.#listeners.values()) listener.onSuspect?.()
   }
 }

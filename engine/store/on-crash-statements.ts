@@ -1,8 +1,8 @@
-/** Applies the on-crash statements of a process that died: each once, with the progress that its
- *  exchange had made. */
+/** Applies the on-crash statements of a dead process: each list once, with the progress of its
+ *  exchange. */
 import type { Log, Sql, Statement } from '../plugin.ts'
 import type { OpenDatabase } from './open-database.ts'
-import { fromWire, progressed, type Spelled } from './values.ts'
+import { type EncodedStatement, fromWire, withProgress } from './values.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `on-crash statements: ${name}`, text })
 const FIND = sql(
@@ -10,18 +10,18 @@ const FIND = sql(
   'SELECT name, statements FROM tollgate_wills WHERE client = ? ORDER BY name',
 )
 const REMOVE = sql('remove', 'DELETE FROM tollgate_wills WHERE client = ? AND name = ?')
-/** Another process has applied them. */
+/** Another process has applied the list. */
 const APPLIED = 'ALREADY_APPLIED'
-/** The store could not take them, or nobody knows: they are tried again with the next look. */
+/** Store failures, or unknown results: the list is tried again at the next check. */
 const LATER: ReadonlySet<unknown> = new Set(['STORE_UNAVAILABLE', 'STORE_UNKNOWN'])
 
-interface Crashed {
+interface CrashContext {
   readonly database: Pick<OpenDatabase, 'read' | 'write' | 'process'>
   readonly log: Log
 }
-/** `key`: of the process. `here`: whether its progress can be read on this machine. */
+/** `key`: of the dead process. `here`: whether this machine can read its progress counts. */
 export const applyOnCrashStatements = async (
-  { database, log }: Crashed,
+  { database, log }: CrashContext,
   key: string,
   here: boolean,
 ): Promise<void> => {
@@ -29,7 +29,10 @@ export const applyOnCrashStatements = async (
   if (rows.length === 0) return
   const progress = here ? database.process?.folder?.progressOf(key) : undefined
   const apply = async (name: string, text: string): Promise<void> => {
-    const statements = progressed(JSON.parse(text) as readonly Spelled[], progress?.get(name))
+    const statements = withProgress(
+      JSON.parse(text) as readonly EncodedStatement[],
+      progress?.get(name),
+    )
     const remove = { sql: REMOVE, values: [key, name] }
     try {
       const first = { ...remove, rows: 1, otherwise: APPLIED }
@@ -38,7 +41,7 @@ export const applyOnCrashStatements = async (
       const { code, message } = thrown as { readonly code?: string; readonly message: string }
       if (code === APPLIED) return
       if (LATER.has(code)) throw thrown
-      // Its exchange was settled after all, or the rows are gone.
+      // The exchange was settled before the crash, or the rows are gone.
       log.warn({ name, code, message }, 'on-crash statements were refused')
       await database.write([remove])
     }
@@ -46,7 +49,7 @@ export const applyOnCrashStatements = async (
   await Promise.all(rows.map(row => apply(String(row.name), String(row.statements))))
 }
 
-const statementOf = ([text, rows, ...values]: Spelled): Statement => ({
+const statementOf = ([text, rows, ...values]: EncodedStatement): Statement => ({
   sql: { name: text, text },
   values: values.map(fromWire),
   ...(rows === -2 && { rows: 'some' }),

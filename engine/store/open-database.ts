@@ -1,35 +1,38 @@
-/** What whoever opens a store says and gets, whichever engine it is. */
+/** Options and interface of an open store, the same for SQLite and PostgreSQL. */
 import type { Database, Migration, Statement } from '../plugin.ts'
 import type { ProcessFolder } from './process-folder.ts'
 
-/** What an acknowledged write survives: also a power cut, or the end of every process of ours, even kill -9. */
+/** What an acknowledged write survives: `power`, also a power cut; `process`, a crash or kill -9 of
+ *  every process of the gateway. */
 export type Durability = 'power' | 'process'
 export interface DatabaseOptions {
   /** `sqlite:` (tollgate.db in the data folder), `sqlite:path` or `postgres://…`. */
   readonly url: string
   /** The data folder. */
   readonly data?: string
-  /** Whether to run a writer of its own while none is running: for commands. */
+  /** Whether to start a writer if none is running; for CLI commands. */
   readonly start?: boolean
-  /** ms until a write that gets no answer is given up. */
-  readonly patience?: number
-  /** ms until the store must have answered for the first time. */
-  readonly opening?: number
-  /** PostgreSQL: what an operator should know; with SQLite the writer says it. */
+  /** ms until a write without a result is given up. */
+  readonly writeTimeout?: number
+  /** Longest wait for the first connection, ms. */
+  readonly openTimeout?: number
+  /** Warnings for the operator from PostgreSQL; with SQLite the writer logs them. */
   report?(text: string): void
 }
 export interface OpenDatabase extends Database {
-  /** Runs what is new of an owner's numbered migrations; safe when several processes arrive at once. */
+  /** Applies the new migrations of an owner; several processes may call it at once. */
   migrate(owner: string, migrations: readonly Migration[]): Promise<void>
-  /** What the store applies if this process dies without another word. The last of a name counts; none withdraws it. */
+  /** Sets the on-crash statements of an exchange: the store applies them if this process crashes. A
+   *  later list of a name replaces the earlier one; an empty list clears it. */
   will(name: string, statements: readonly Statement[]): void
-  /** How far the exchange of this name has come: its will is applied with it, whoever is killed. */
+  /** Records the progress of an exchange; its on-crash statements are applied with the last count.
+   *  */
   progress(name: string, count: number): void
-  /** This process, as its peers find it; undefined before the store is opened. */
+  /** How peers find this process; undefined before the store is open. */
   readonly process?: {
-    /** Under which its on-crash statements stand. */
+    /** Key of its on-crash statements. */
     readonly key: bigint
-    /** The data folder in which its progress can be read. */
+    /** The data folder with its progress counts. */
     readonly folder: ProcessFolder | undefined
   }
   close(): Promise<void>

@@ -1,4 +1,4 @@
-/** Long reads in pages: the first column of a row is what the next page starts after. */
+/** Long reads in pages: the next page starts after the first column of the last row. */
 import type { Database, Row, Sql, Value } from '../plugin.ts'
 
 /** The last two parameters are the key to start after and the size. */

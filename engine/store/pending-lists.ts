@@ -1,16 +1,17 @@
-/** What was sent and not answered yet, by number, in the order of numbers. A Map that changes with every request keeps its
- *  dead tables, and all they hold, until the next full collection; a window over an array does not. */
+/** Lists without a result yet, by number, in ascending order. A window over an array: a Map that
+ *  changes with every request keeps its old tables, and all their entries, until the next full
+ *  garbage collection. */
 
-/** Places that are left behind before they are cut off. */
+/** Empty slots at the head before the array is trimmed. */
 const SLACK = 1_024
 
-export class Waiting<T> {
-  /** The number of the first place. */
+export class PendingLists<T> {
+  /** Number of the first slot. */
   #base = 1
   #head = 0
-  #places: (T | undefined)[] = []
-  /** Numbers from before the window: lists that come again after their answer was lost. */
-  readonly #late = new Map<number, T>()
+  #slots: (T | undefined)[] = []
+  /** Numbers below the window: lists that are repeated after their result was lost. */
+  readonly #repeated = new Map<number, T>()
   #size = 0
 
   get size(): number {
@@ -18,34 +19,34 @@ export class Waiting<T> {
   }
   get(number: number): T | undefined {
     return number < this.#base + this.#head
-      ? this.#late.get(number)
-      : this.#places[number - this.#base]
+      ? this.#repeated.get(number)
+      : this.#slots[number - this.#base]
   }
-  /** A number that is new is the greatest so far, plus one. */
+  /** A new number must be the greatest so far plus one. */
   set(number: number, value: T): void {
-    if (number < this.#base + this.#head) this.#late.set(number, value)
-    else this.#places[number - this.#base] = value
+    if (number < this.#base + this.#head) this.#repeated.set(number, value)
+    else this.#slots[number - this.#base] = value
     this.#size++
   }
   delete(number: number): void {
     if (this.get(number) === undefined) return
     this.#size--
-    if (this.#late.delete(number)) return
-    this.#places[number - this.#base] = undefined
-    while (this.#head < this.#places.length && this.#places[this.#head] === undefined) this.#head++
+    if (this.#repeated.delete(number)) return
+    this.#slots[number - this.#base] = undefined
+    while (this.#head < this.#slots.length && this.#slots[this.#head] === undefined) this.#head++
     if (this.#head < SLACK) return
-    this.#places = this.#places.slice(this.#head)
+    this.#slots = this.#slots.slice(this.#head)
     this.#base += this.#head
     this.#head = 0
   }
-  /** The least number that waits; `otherwise` where none does. */
-  oldest(otherwise: number): number {
-    const first = this.#head < this.#places.length ? this.#base + this.#head : otherwise
-    return this.#late.size === 0 ? first : Math.min(first, ...this.#late.keys())
+  /** The least pending number, or `otherwise` if there is none. */
+  least(otherwise: number): number {
+    const first = this.#head < this.#slots.length ? this.#base + this.#head : otherwise
+    return this.#repeated.size === 0 ? first : Math.min(first, ...this.#repeated.keys())
   }
-  /** In the order they were written. */
+  /** In ascending order of numbers. */
   values(): readonly T[] {
-    const here = this.#places.slice(this.#head).filter(each => each !== undefined)
-    return [...this.#late.values(), ...here]
+    const here = this.#slots.slice(this.#head).filter(each => each !== undefined)
+    return [...this.#repeated.values(), ...here]
   }
 }

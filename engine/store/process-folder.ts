@@ -1,6 +1,5 @@
-/** The processes that work on one data folder. Each listens on a socket of its own there; the
- *  kernel closes it when the process ends, however it ends, so that the others know at once who is
- *  dead. */
+/** The processes of one data folder. Each listens on its own socket there; the kernel closes it
+ *  when the process ends, so that peers detect a crash at once. */
 import { randomUUID } from 'node:crypto'
 import {
   existsSync,
@@ -15,89 +14,89 @@ import {
 import { connect, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { makeSocketFolder, socketOf } from './address.ts'
-import { folderOf, progressIn, removeProgress } from './progress.ts'
+import { progressFolder, readProgress, removeProgress } from './progress.ts'
 
-/** ms for which a process may be slow to be connected to: until then it lives. */
-const PATIENCE = 1_000
-/** ms. A peer that should have reaped the process has done so. */
-const FORSAKEN = 7 * 86_400_000
+/** Longest connect, ms; a process that has neither accepted nor refused by then is alive. */
+const CONNECT_TIMEOUT = 1_000
+/** ms after which the socket of a dead process is removed: a peer has reaped it long ago. */
+const STALE_AFTER = 7 * 86_400_000
 
 export class ProcessFolder {
   readonly #data: string
   #id: string | undefined
-  #own: string | undefined
+  #ownKey: string | undefined
   #server: Server | undefined
 
   constructor(data: string) {
     this.#data = data
   }
-  /** Listens for this process. Resolves to the id of the folder; undefined where that is not
-   *  possible. */
+  /** Listens for this process. Resolves to the id of the folder, or to undefined if the folder
+   *  cannot be used. */
   async enter(key: string): Promise<string | undefined> {
     const { id } = this
     if (id === undefined || this.#server) return id
     try {
       const socket = this.#socketOf(key)
       makeSocketFolder(socket)
-      const server = createServer(visitor => visitor.destroy()).unref()
+      const server = createServer(connection => connection.destroy()).unref()
       await new Promise<void>((resolve, reject) => {
         server.on('error', reject)
         server.listen(socket, resolve)
       })
       this.#server = server
-      this.#own = key
-      void this.#removeForsaken()
+      this.#ownKey = key
+      void this.#removeStale()
       return id
     } catch {
       return undefined
     }
   }
-  /** Which folder this is, among those of several machines; undefined where it cannot be written.
-   *  */
+  /** Id of the folder, unique among several machines; undefined if it cannot be written. */
   get id(): string | undefined {
     try {
-      this.#id ??= idIn(join(this.#data, 'processes'))
+      this.#id ??= readFolderId(join(this.#data, 'processes'))
     } catch {}
     return this.#id
   }
-  /** Whether the process of this key lives; undefined where nothing is known of it here. */
+  /** Whether the process of this key lives; undefined if it has no socket here. */
   async isAlive(key: string): Promise<boolean | undefined> {
-    if (key === this.#own) return true
+    if (key === this.#ownKey) return true
     return new Promise(resolve => {
-      const visit = connect(this.#socketOf(key), () => answer(true))
-      const late = setTimeout(() => answer(true), PATIENCE)
-      const answer = (alive: boolean | undefined): void => {
-        clearTimeout(late)
-        visit.destroy()
+      const connection = connect(this.#socketOf(key), () => finish(true))
+      const timer = setTimeout(() => finish(true), CONNECT_TIMEOUT)
+      const finish = (alive: boolean | undefined): void => {
+        clearTimeout(timer)
+        connection.destroy()
         resolve(alive)
       }
-      // Its queue is full where its process stands still.
-      visit.on('error', ({ code }: NodeJS.ErrnoException) =>
-        answer(code === 'ENOENT' ? undefined : code !== 'ECONNREFUSED'),
+      // ENOENT: no socket. ECONNREFUSED: dead. Other errors: the accept queue of a stopped process
+      // is full.
+      connection.on('error', ({ code }: NodeJS.ErrnoException) =>
+        finish(code === 'ENOENT' ? undefined : code !== 'ECONNREFUSED'),
       )
     })
   }
-  /** How far its exchanges had come, by name. */
+  /** Progress counts of the exchanges of a process, by name. */
   progressOf(key: string): ReadonlyMap<string, number> {
-    return progressIn(folderOf(this.#data), key)
+    return readProgress(progressFolder(this.#data), key)
   }
-  /** Of a process that is gone nothing is needed any more. */
+  /** Removes the files of a process that was reaped. */
   remove(key: string): void {
-    removeProgress(folderOf(this.#data), key)
+    removeProgress(progressFolder(this.#data), key)
     rmSync(this.#socketOf(key), { force: true })
   }
   close(): void {
-    // Removes its socket as well.
+    // Also removes the socket file.
     this.#server?.close()
     this.#server = undefined
   }
   /** Sockets of processes that were reaped from elsewhere. */
-  async #removeForsaken(): Promise<void> {
+  async #removeStale(): Promise<void> {
     const folder = join(this.#data, 'processes')
     for (const name of readdirSync(folder)) {
       const [key = '', socket] = name.split('.')
       const found = socket ? statSync(join(folder, name), { throwIfNoEntry: false }) : undefined
-      if (!found || Date.now() - found.mtimeMs < FORSAKEN) continue
+      if (!found || Date.now() - found.mtimeMs < STALE_AFTER) continue
       if ((await this.isAlive(key)) === false) rmSync(join(folder, name), { force: true })
     }
   }
@@ -106,8 +105,8 @@ export class ProcessFolder {
   }
 }
 
-/** Of several processes that arrive at once the first one names it. */
-const idIn = (folder: string): string => {
+/** Reads the id, or creates it; of several processes at once the first one wins. */
+const readFolderId = (folder: string): string => {
   const path = join(folder, 'id')
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   if (existsSync(path)) return readFileSync(path, 'utf8')

@@ -1,4 +1,4 @@
-/** The key of a process: its on-crash statements, its progress counts and its connection go by it.
+/** The key of a process, which identifies its on-crash statements, progress counts and connection.
  *  */
 import { randomBytes } from 'node:crypto'
 

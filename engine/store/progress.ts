@@ -1,5 +1,5 @@
-/** How far each exchange of a process has come: a file of counters that outlives the process, whoever is killed with it. Each is
- *  one small write into the kernel's memory, 1.5 us and no message; only a power cut loses it. */
+/** Progress counts of the exchanges of a process, in a file that survives a crash. Each update is
+ *  one small write into the page cache, 1.5 us without a message; only a power cut loses it. */
 import {
   closeSync,
   mkdirSync,
@@ -13,18 +13,19 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 
-/** A slot: the count, how long the name is, the name. */
+/** Slot layout, bytes: count (8, double), length of the name (1), name. */
 const SLOT = 64
 const NAME_AT = 9
-const LONGEST = SLOT - NAME_AT
-/** In place of a slot: no room was to be had. */
-const NOWHERE = -1
-/** Slots that a file grows by: their room is taken beforehand, so that a full disk does not stop those under way. */
+const MAX_NAME = SLOT - NAME_AT
+/** Marks an exchange without a slot: the file could not be written. */
+const NO_SLOT = -1
+/** Slots added at a time. They are allocated in advance, so that a full disk does not affect
+ *  exchanges in progress. */
 const GROWTH = 1_024
-/** ms. Whoever should have read it has read it. */
-const FORSAKEN = 7 * 86_400_000
+/** ms after which an unchanged file is removed: its process was reaped long ago. */
+const STALE_AFTER = 7 * 86_400_000
 
-export const folderOf = (data: string): string => join(data, 'progress')
+export const progressFolder = (data: string): string => join(data, 'progress')
 
 export class Progress {
   readonly #path: string
@@ -38,35 +39,35 @@ export class Progress {
   constructor(folder: string, client: string) {
     this.#path = join(folder, client)
   }
-  note(name: string, count: number): void {
+  set(name: string, count: number): void {
     const slot = this.#slots.get(name)
-    if (this.#closed || slot === NOWHERE) return
+    if (this.#closed || slot === NO_SLOT) return
     try {
-      if (slot === undefined) return this.#take(name, count)
+      if (slot === undefined) return this.#allocate(name, count)
       this.#bytes.writeDoubleLE(count)
       writeSync(this.#file ?? 0, this.#bytes, 0, 8, slot * SLOT)
     } catch {
-      // Then its will itself counts, as it was last said; the next exchange may have better luck.
-      if (slot === undefined) this.#slots.set(name, NOWHERE)
+      // The on-crash statements then apply with their own values; a later exchange may succeed.
+      if (slot === undefined) this.#slots.set(name, NO_SLOT)
     }
   }
-  /** Its exchange is over. */
-  drop(name: string): void {
+  /** Frees the slot of an exchange that has ended. */
+  clear(name: string): void {
     const slot = this.#slots.get(name)
     this.#slots.delete(name)
-    if (slot !== undefined && slot !== NOWHERE) this.#free.push(slot)
+    if (slot !== undefined && slot !== NO_SLOT) this.#free.push(slot)
   }
-  /** Nobody needs to read it. */
+  /** Removes the file: no exchange is open. */
   close(): void {
     this.#closed = true
     if (this.#file === undefined) return
     closeSync(this.#file)
     rmSync(this.#path, { force: true })
   }
-  #take(name: string, count: number): void {
+  #allocate(name: string, count: number): void {
     const length = Buffer.byteLength(name)
-    if (length > LONGEST) return
-    const file = this.#there()
+    if (length > MAX_NAME) return
+    const file = this.#ensureFile()
     const slot = this.#free.pop() ?? this.#grow(file)
     this.#bytes.fill(0)
     this.#bytes.writeDoubleLE(count)
@@ -82,13 +83,14 @@ export class Progress {
     for (let slot = this.#size - 1; slot > first; slot--) this.#free.push(slot)
     return first
   }
-  /** A file that stood still for a week may have been removed: the process goes on in another one. */
-  #there(): number {
-    this.#file ??= this.#open()
+  /** Opens the file, or a new one with the same content if a peer removed it after a week without
+   *  changes. */
+  #ensureFile(): number {
+    this.#file ??= this.#createFile()
     if (statSync(this.#path, { throwIfNoEntry: false })) return this.#file
     const before = Buffer.alloc(this.#size * SLOT)
     readSync(this.#file, before, 0, before.length, 0)
-    const next = this.#open()
+    const next = this.#createFile()
     try {
       writeSync(next, before, 0, before.length, 0)
     } catch (thrown) {
@@ -100,31 +102,31 @@ export class Progress {
     this.#file = next
     return next
   }
-  #open(): number {
+  #createFile(): number {
     const folder = join(this.#path, '..')
     mkdirSync(folder, { recursive: true, mode: 0o700 })
-    for (const name of readdirSync(folder)) removeForsaken(join(folder, name))
+    for (const name of readdirSync(folder)) removeStale(join(folder, name))
     return openSync(this.#path, 'w+', 0o600)
   }
 }
-const removeForsaken = (path: string): void => {
-  const found = statSync(path, { throwIfNoEntry: false })
-  if (found && Date.now() - found.mtimeMs > FORSAKEN) rmSync(path, { force: true })
+const removeStale = (path: string): void => {
+  const stats = statSync(path, { throwIfNoEntry: false })
+  if (stats && Date.now() - stats.mtimeMs > STALE_AFTER) rmSync(path, { force: true })
 }
 
-/** By name, as the client left it; empty where it left nothing here. */
-export const progressIn = (
+/** Counts of a process by exchange name; empty if it has no file here. */
+export const readProgress = (
   folder: string | undefined,
   client: string,
 ): ReadonlyMap<string, number> => {
-  const found = new Map<string, number>()
+  const counts = new Map<string, number>()
   const bytes = folder === undefined ? Buffer.alloc(0) : read(join(folder, client))
   for (let at = 0; at + SLOT <= bytes.length; at += SLOT) {
-    const length = Math.min(bytes.readUInt8(at + 8), LONGEST)
+    const length = Math.min(bytes.readUInt8(at + 8), MAX_NAME)
     const name = bytes.toString('utf8', at + NAME_AT, at + NAME_AT + length)
-    if (length > 0) found.set(name, bytes.readDoubleLE(at))
+    if (length > 0) counts.set(name, bytes.readDoubleLE(at))
   }
-  return found
+  return counts
 }
 export const removeProgress = (folder: string | undefined, client: string): void => {
   if (folder !== undefined) rmSync(join(folder, client), { force: true })

@@ -1,15 +1,17 @@
-/** Looks at the heartbeats of a process's peers: finds out who is dead, applies their on-crash
- *  statements and releases what they held; who is only silent loses its leases. */
+/** Reaper: checks the heartbeats of the peers, applies the on-crash statements of dead processes
+ *  and releases their reservations. A process that is only silent loses its leases. */
 import type { Log, PeerListener, Row, Sql, Statement } from '../plugin.ts'
 import { applyOnCrashStatements } from './on-crash-statements.ts'
 import type { OpenDatabase } from './open-database.ts'
 import type { Timeouts } from './timeouts.ts'
 
 const sql = (name: string, text: string, postgres = text): Sql => ({
-  ...{ name: `reaper: ${name}`, text, postgres },
+  name: `reaper: ${name}`,
+  text,
+  postgres,
 })
-/** `connected`: whether the process holds the lock of its key, where the store knows. */
-const ALL = sql(
+/** `connected`: whether the process holds the advisory lock of its key; NULL with SQLite. */
+const ALL_PEERS = sql(
   'all',
   'SELECT id, beat, client, folder, NULL AS connected FROM tollgate_processes ORDER BY id',
   `SELECT id, beat, client, folder, CASE WHEN client IS NULL THEN NULL WHEN client IN (
@@ -17,9 +19,9 @@ const ALL = sql(
        AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))
      THEN 1 ELSE 0 END AS connected FROM tollgate_processes ORDER BY id`,
 )
-// Reaping releases what the process held; its on-crash statements say what of that is charged, so
-// they are applied before. Those of a process that did not name its key may be any that an older
-// program left.
+// Reaping releases the reservations of the process; its on-crash statements decide how much of them
+// is charged, so they are applied before. A process without a key may own any statements that an
+// older program left.
 const REAP = sql(
   'reap',
   `DELETE FROM tollgate_processes WHERE id = ? AND beat = ?
@@ -33,7 +35,7 @@ const SAME_BEAT = sql(
 )
 const EXPIRE = sql('expire leases', 'DELETE FROM tollgate_leases WHERE process = ? RETURNING name')
 const REMOVE_ALL = sql('remove on-crash statements', 'DELETE FROM tollgate_wills WHERE client = ?')
-const ALIVE = 'STILL_ALIVE'
+const STILL_ALIVE = 'STILL_ALIVE'
 
 export interface ReaperOptions {
   readonly database: Pick<OpenDatabase, 'read' | 'write' | 'process'>
@@ -49,30 +51,30 @@ export interface Peer {
   readonly folder: string | undefined
   readonly connected: boolean | undefined
 }
-/** By how much, and how often, a look comes sooner while the connection of a dead process ends. */
+/** Divisor of the check interval, and limit of such early checks, while a connection ends. */
 const SOONER = 10
 
-interface Seen {
+interface Observation {
   readonly beat: number
-  /** How often this heartbeat was seen again, and for how many looks it is known that the process
-   *  is dead. */
-  readonly looks: number
-  readonly dead: number
+  /** Checks that found the same heartbeat again, and checks since the process was found dead. */
+  readonly checks: number
+  readonly deadChecks: number
 }
 
-/** A process that has not beaten since `beat` is over. Rejects with STILL_ALIVE when it has, when
- *  on-crash statements of it still stand, or when another process was faster. */
-export const reaping = (
+/** Statements that reap a process without a heartbeat since `beat`. The write rejects with
+ *  STILL_ALIVE if there was one, if on-crash statements remain, or if another process was faster.
+ *  */
+export const reapingList = (
   name: string,
   beat: number,
   listeners: readonly PeerListener[],
 ): readonly Statement[] => [
-  { sql: REAP, values: [name, beat], rows: 1, otherwise: ALIVE },
+  { sql: REAP, values: [name, beat], rows: 1, otherwise: STILL_ALIVE },
   ...listeners.flatMap(each => each.reapStatements?.(name) ?? []),
 ]
 
-/** Everything of a dead process, in its order. `here`: whether its progress can be read on this
- *  machine. */
+/** Reaps a dead process: on-crash statements first, then its reservations. `here`: whether this
+ *  machine can read its progress counts. */
 export const reap = async (
   {
     database,
@@ -84,23 +86,23 @@ export const reap = async (
 ): Promise<void> => {
   if (key !== undefined) await applyOnCrashStatements({ database, log }, key, here)
   for (const listener of listeners) await listener.beforeReap?.(name)
-  await database.write(reaping(name, beat, listeners))
+  await database.write(reapingList(name, beat, listeners))
 }
-/** Every process that the store knows. */
-export const peersIn = async (database: Pick<OpenDatabase, 'read'>): Promise<readonly Peer[]> =>
-  (await database.read(ALL, [])).map(peerOf)
+/** Every registered process. */
+export const readPeers = async (database: Pick<OpenDatabase, 'read'>): Promise<readonly Peer[]> =>
+  (await database.read(ALL_PEERS, [])).map(parsePeer)
 
 export class Reaper {
   readonly #options: ReaperOptions
-  readonly #peerLost = new Set<() => void>()
-  #seen = new Map<string, Seen>()
+  readonly #peerLostListeners = new Set<() => void>()
+  #observations = new Map<string, Observation>()
   #timer: NodeJS.Timeout | undefined
-  /** Keys of processes that were reaped since the last look. */
+  /** Keys of processes that were reaped since the last check. */
   readonly #reaped = new Set<string>()
-  #looking: Promise<void> | undefined
-  /** Asked for while a look was under way. */
-  #again = false
-  /** Looks in a row that found a process ended and its connection not yet: the next need not wait. */
+  #checking: Promise<void> | undefined
+  /** Whether a check was requested during a running one. */
+  #isCheckRequested = false
+  /** Consecutive checks that found a dead process with an open connection. */
   #endings = 0
   #started = false
 
@@ -110,54 +112,54 @@ export class Reaper {
   start(): void {
     if (this.#started) return
     this.#started = true
-    this.look()
+    this.check()
   }
   stop(): void {
     this.#started = false
     clearTimeout(this.#timer)
   }
   onPeerLost(listener: () => void): void {
-    this.#peerLost.add(listener)
+    this.#peerLostListeners.add(listener)
   }
-  look(): void {
+  check(): void {
     if (!this.#started) return
-    this.#again = this.#looking !== undefined
-    this.#begin(true)
+    this.#isCheckRequested = this.#checking !== undefined
+    this.#startCheck(true)
   }
-  /** `asked`: beside those that come by themselves; every peer's socket is asked, and silence is
-   *  not counted. */
-  #begin(asked: boolean): void {
-    // The store is away, or another process was faster: the next look tells.
-    this.#looking ??= this.#look(asked)
-      .catch(error => this.#options.log.debug({ error }, 'the peers could not be looked at'))
+  /** `isRequested`: on request, not by the timer; then it probes the socket of every peer and does
+   *  not count silence. */
+  #startCheck(isRequested: boolean): void {
+    // The store is unavailable, or another process was faster: the next check tries again.
+    this.#checking ??= this.#checkPeers(isRequested)
+      .catch(error => this.#options.log.debug({ error }, 'the peers could not be checked'))
       .finally(() => {
-        this.#looking = undefined
+        this.#checking = undefined
         clearTimeout(this.#timer)
-        if (this.#again) return this.look()
-        const { look } = this.#options.timeouts
+        if (this.#isCheckRequested) return this.check()
+        const { check } = this.#options.timeouts
         const soon = this.#endings > 0 && this.#endings <= SOONER
-        const wait = soon ? look / SOONER : look
-        if (this.#started) this.#timer = setTimeout(() => this.#begin(soon), wait).unref()
+        const wait = soon ? check / SOONER : check
+        if (this.#started) this.#timer = setTimeout(() => this.#startCheck(soon), wait).unref()
       })
   }
-  async #look(asked: boolean): Promise<void> {
+  async #checkPeers(isRequested: boolean): Promise<void> {
     const { database, isOwn } = this.#options
-    const peers = await peersIn(database)
-    const before = this.#seen
-    this.#seen = new Map(
+    const peers = await readPeers(database)
+    const before = this.#observations
+    this.#observations = new Map(
       peers.map(({ name, beat }) => {
         const last = before.get(name)
-        if (last?.beat !== beat) return [name, { beat, looks: 0, dead: 0 }]
-        return [name, asked ? last : { ...last, looks: last.looks + 1 }]
+        if (last?.beat !== beat) return [name, { beat, checks: 0, deadChecks: 0 }]
+        return [name, isRequested ? last : { ...last, checks: last.checks + 1 }]
       }),
     )
     const endings = this.#endings
-    await this.#removeLate()
+    await this.#removeLateStatements()
     const others = peers.filter(({ name }) => !isOwn(name))
     const dead: Peer[] = []
-    for (const peer of others) if (await this.#isDead(peer, peers, asked)) dead.push(peer)
+    for (const peer of others) if (await this.#isDead(peer, peers, isRequested)) dead.push(peer)
     if (this.#endings === endings) this.#endings = 0
-    for (const { name } of dead) this.#count(name)
+    for (const { name } of dead) this.#countDead(name)
     const living = peers.filter(peer => !dead.includes(peer))
     for (const peer of dead)
       if (this.#isMyTurn(peer, living)) await this.#attempt(peer, () => this.#reap(peer))
@@ -165,58 +167,58 @@ export class Reaper {
       if (living.includes(peer) && this.#isSilent(peer))
         await this.#attempt(peer, () => this.#expireLeases(peer))
   }
-  /** What a writer still found on the connection of a process that was reaped stands for nothing
-   *  any more. */
-  async #removeLate(): Promise<void> {
+  /** Removes on-crash statements that a writer stored late, from the connection of a process that
+   *  was already reaped. */
+  async #removeLateStatements(): Promise<void> {
     for (const key of this.#reaped) {
       await this.#options.database.write([{ sql: REMOVE_ALL, values: [key] }])
       this.#reaped.delete(key)
     }
   }
-  #count(name: string): void {
-    const seen = this.#seen.get(name)
-    if (seen) this.#seen.set(name, { ...seen, dead: seen.dead + 1 })
+  #countDead(name: string): void {
+    const seen = this.#observations.get(name)
+    if (seen) this.#observations.set(name, { ...seen, deadChecks: seen.deadChecks + 1 })
   }
-  #looksAt(name: string): number {
-    return this.#seen.get(name)?.looks ?? 0
+  #checksOf(name: string): number {
+    return this.#observations.get(name)?.checks ?? 0
   }
-  async #isDead(peer: Peer, all: readonly Peer[], asked: boolean): Promise<boolean> {
+  async #isDead(peer: Peer, all: readonly Peer[], isRequested: boolean): Promise<boolean> {
     const { timeouts } = this.#options
     const here = this.#isHere(peer)
-    const looks = this.#looksAt(peer.name)
-    // Between two heartbeats no socket is asked, unless a process is said to have ended.
-    const alive = here && (asked || looks >= 2) ? await this.#isAlive(peer) : undefined
-    const silence = looks * timeouts.look
-    // Its last statements may still be under way as long as PostgreSQL keeps its connection.
+    const checks = this.#checksOf(peer.name)
+    // A socket is probed only after a missed heartbeat, or when a process is known to have ended.
+    const alive = here && (isRequested || checks >= 2) ? await this.#isAlive(peer) : undefined
+    const silence = checks * timeouts.check
+    // While PostgreSQL keeps its connection, its last statements may still run.
     const ending = alive === false && peer.connected === true && silence < timeouts.silent
     if (ending) this.#endings++
     if (alive === false) return !ending
     const span = peer.connected === false ? timeouts.disconnected : timeouts.silent
-    // One that keeps its connection, or its socket, lives, however silent it is.
+    // A process whose connection or socket is open lives, however long it is silent.
     if (alive || peer.connected || silence < span) return false
-    // Its counts can only be read in its own folder: as long as any process of that beats, it is
-    // theirs.
-    return here || peer.folder === undefined || this.#isQuiet(peer.folder, span, all)
+    // Its progress counts can only be read in its own folder: while any process of that folder
+    // sends heartbeats, those processes reap it.
+    return here || peer.folder === undefined || this.#isFolderSilent(peer.folder, span, all)
   }
-  #isQuiet(folder: string, span: number, all: readonly Peer[]): boolean {
+  #isFolderSilent(folder: string, span: number, all: readonly Peer[]): boolean {
     const { timeouts } = this.#options
     const members = all.filter(each => each.folder === folder)
-    return members.every(({ name }) => this.#looksAt(name) * timeouts.look >= span)
+    return members.every(({ name }) => this.#checksOf(name) * timeouts.check >= span)
   }
   #isSilent({ name }: Peer): boolean {
     const { timeouts } = this.#options
-    const span = Math.ceil(timeouts.silent / timeouts.look)
-    const looks = this.#looksAt(name)
-    return looks > 0 && looks % span === 0
+    const span = Math.ceil(timeouts.silent / timeouts.check)
+    const checks = this.#checksOf(name)
+    return checks > 0 && checks % span === 0
   }
-  /** One process reaps at a time: the first of those of its folder, or of all; the next one a look
-   *  later, if it is still there. */
+  /** One process reaps at a time: the first living one of the same folder, otherwise of all; the
+   *  next one follows a check later if the dead process is still registered. */
   #isMyTurn(peer: Peer, living: readonly Peer[]): boolean {
     const able = living.filter(({ key }) => key !== undefined)
     const own = able.filter(({ folder }) => folder === peer.folder)
     const candidates = own.length > 0 ? own : able
     const rank = candidates.findIndex(({ name }) => this.#options.isOwn(name))
-    return (this.#seen.get(peer.name)?.dead ?? 0) > Math.max(0, rank)
+    return (this.#observations.get(peer.name)?.deadChecks ?? 0) > Math.max(0, rank)
   }
   get #folder() {
     return this.#options.database.process?.folder
@@ -235,27 +237,28 @@ export class Reaper {
       this.#folder?.remove(peer.key)
       this.#reaped.add(peer.key)
     }
-    log.info({ dead: peer.name }, 'a process died: what it held was released')
-    for (const listener of this.#peerLost) listener()
+    log.info({ dead: peer.name }, 'a process crashed: its reservations were released')
+    for (const listener of this.#peerLostListeners) listener()
   }
-  /** What fails is tried again with the next look, and keeps nobody else from being reaped. */
+  /** A failure is retried at the next check and does not stop the other processes from being
+   *  reaped. */
   async #attempt({ name }: Peer, act: () => Promise<void>): Promise<void> {
     try {
       await act()
     } catch (error) {
-      if ((error as { readonly code?: string }).code === ALIVE) return
+      if ((error as { readonly code?: string }).code === STILL_ALIVE) return
       this.#options.log.warn({ process: name, error }, 'a dead process could not be reaped yet')
     }
   }
-  /** Another process may do its background work, until it is heard of again. */
+  /** Expires the leases of a silent process, so that another one can do its background work. */
   async #expireLeases({ name, beat }: Peer): Promise<void> {
-    const same = { sql: SAME_BEAT, values: [name, beat], rows: 1, otherwise: ALIVE }
+    const same = { sql: SAME_BEAT, values: [name, beat], rows: 1, otherwise: STILL_ALIVE }
     const rows = await this.#options.database.write([same, { sql: EXPIRE, values: [name] }])
-    if (rows[1]?.length) for (const listener of this.#peerLost) listener()
+    if (rows[1]?.length) for (const listener of this.#peerLostListeners) listener()
   }
 }
 
-const peerOf = ({ id, beat, client, folder, connected }: Row): Peer => ({
+const parsePeer = ({ id, beat, client, folder, connected }: Row): Peer => ({
   name: String(id),
   beat: Number(beat),
   key: client === null || client === undefined ? undefined : String(client),

@@ -1,27 +1,27 @@
-/** The writer refused a list: the fault that the caller of `write` sees. */
+/** Turns the refusal of a list into the fault that the caller of `write` receives. */
 import { TollgateError } from '../errors.ts'
 import type { Statement } from '../plugin.ts'
 import { fault } from './faults.ts'
-import type { Refused } from './sqlite/frames.ts'
+import type { Refusal } from './sqlite/frames.ts'
 
-export const toFault = (refused: Refused, statements: readonly Statement[]): TollgateError => {
+export const toFault = (refused: Refusal, statements: readonly Statement[]): TollgateError => {
   const statement = statements[refused.at]
-  return REASONS[refused.kind](refused, statement, statement?.sql.name ?? '?')
+  return FAULTS[refused.kind](refused, statement, statement?.sql.name ?? '?')
 }
 
-const REASONS: Readonly<
+const FAULTS: Readonly<
   Record<
-    Refused['kind'],
-    (refused: Refused, statement: Statement | undefined, name: string) => TollgateError
+    Refusal['kind'],
+    (refused: Refusal, statement: Statement | undefined, name: string) => TollgateError
   >
 > = {
   rows: ({ found }, statement, name) =>
-    foreseen(statement?.otherwise) ??
+    declaredFault(statement?.otherwise) ??
     fault('STORE_EXPECTATION', [name, found, statement?.rows ?? 'any']),
   violation({ names = [] }, statement, name) {
     const known = names.find(each => statement?.violates?.[each] !== undefined)
     const code = known === undefined ? undefined : statement?.violates?.[known]
-    return foreseen(code) ?? fault('STORE_VIOLATION', [name, names[0]])
+    return declaredFault(code) ?? fault('STORE_VIOLATION', [name, names[0]])
   },
   statement: ({ message }, _statement, name) => fault('STORE_STATEMENT', [name, message]),
   migration: ({ message }) => fault('STORE_MIGRATION', [message]),
@@ -29,8 +29,9 @@ const REASONS: Readonly<
   unknown: ({ message }) => fault('STORE_UNKNOWN', [], { cause: message }),
 }
 
-/** The code its owner gave. The owner's table has the words: a client reads those, or none. */
-const foreseen = (code: string | undefined): TollgateError | undefined =>
+/** A fault with the code of the statement's owner. The owner's table has the message for clients.
+ *  */
+const declaredFault = (code: string | undefined): TollgateError | undefined =>
   code === undefined
     ? undefined
     : new TollgateError(code, 409, `The store refused it: ${code}`, { expose: false })

@@ -1,13 +1,13 @@
-/** Statements that apply only while the process that writes them is registered in the store. */
+/** Statements that apply only while the writing process is registered in the store. */
 import type { Sql } from '../plugin.ts'
 
-/** The table of an installation's processes: a row each, whose `id` is the process's name. */
-export const PROCESSES = 'tollgate_processes'
+/** Table of the processes of an installation; `id` is the name of the process. */
+export const PROCESSES_TABLE = 'tollgate_processes'
 
-/** `text` selects from `PROCESSES`. The row of the process stays until this is committed: where many
- *  write at once it is locked, or its removal beside this statement would miss what is not committed. */
-export const whileRegistered = (name: string, text: string, rest = ''): Sql => ({
+/** `text` selects from `PROCESSES`. On PostgreSQL the row is locked until the commit; otherwise a
+ *  concurrent removal of the process would miss rows that are not committed yet. */
+export const whileRegistered = (name: string, text: string, suffix = ''): Sql => ({
   name,
-  text: `${text} ${rest}`,
-  postgres: `${text} FOR KEY SHARE OF ${PROCESSES} ${rest}`,
+  text: `${text} ${suffix}`,
+  postgres: `${text} FOR KEY SHARE OF ${PROCESSES_TABLE} ${suffix}`,
 })

@@ -1,48 +1,50 @@
-/** Statements that only add to what stands in a row: of many with the same other values one is left, with the sums. */
+/** Summed statements: replaces statements that only add to columns, and are equal in all other
+ *  values, by one with the sums. */
 import type { Value } from '../plugin.ts'
 
 export interface Step {
   readonly text: string
   readonly values: readonly Value[]
-  /** Rows it must touch: -1 any, -2 some. */
+  /** Expected rows: -1 any, -2 at least one. */
   readonly rows: number
-  /** Places of values that many of them may be applied as one with. */
+  /** Positions of the values that may be summed. */
   readonly sums?: readonly number[] | undefined
 }
 interface Sum extends Step {
   readonly values: Value[]
 }
-/** Those of one text. In a commit most are about the same rows as the one before them: no key is made for those. */
-interface Alike {
+/** Statements of one text. Most of a commit concern the same rows as their predecessor and need no
+ *  key. */
+interface TextSums {
   last: Sum
-  readonly known: Map<string, Sum>
+  readonly byKey: Map<string, Sum>
 }
 
-export class Sums {
+export class StatementSums {
   #steps: Sum[] = []
-  readonly #texts = new Map<string, Alike>()
+  readonly #texts = new Map<string, TextSums>()
 
-  /** False: it is no such statement. */
+  /** Adds a step; false if it cannot be summed. */
   add(step: Step): boolean {
     const { text, values, sums } = step
     if (!sums) return false
     const alike = this.#texts.get(text)
-    if (alike && isLike(alike.last, step, sums)) addTo(alike.last, values, sums)
-    else this.#addApart(alike, step, sums)
+    if (alike && isSummable(alike.last, step, sums)) addTo(alike.last, values, sums)
+    else this.#addByKey(alike, step, sums)
     return true
   }
-  #addApart(alike: Alike | undefined, step: Step, sums: readonly number[]): void {
+  #addByKey(alike: TextSums | undefined, step: Step, sums: readonly number[]): void {
     const key = keyOf(step, sums)
-    const found = alike?.known.get(key)
+    const found = alike?.byKey.get(key)
     if (found) addTo(found, step.values, sums)
     const last = found ?? { ...step, values: [...step.values] }
     if (!found) this.#steps.push(last)
-    if (!alike) return void this.#texts.set(step.text, { last, known: new Map([[key, last]]) })
+    if (!alike) return void this.#texts.set(step.text, { last, byKey: new Map([[key, last]]) })
     alike.last = last
-    alike.known.set(key, last)
+    alike.byKey.set(key, last)
   }
-  /** Those so far, in the order in which they first came. */
-  take(): readonly Step[] {
+  /** Removes and returns the summed steps, in the order of their first appearance. */
+  drain(): readonly Step[] {
     if (this.#steps.length === 0) return NONE
     const steps = this.#steps
     this.#steps = []
@@ -52,7 +54,7 @@ export class Sums {
 }
 const NONE: readonly Step[] = []
 
-const isLike = (sum: Sum, { values, rows }: Step, sums: readonly number[]): boolean =>
+const isSummable = (sum: Sum, { values, rows }: Step, sums: readonly number[]): boolean =>
   sum.rows === rows &&
   sum.values.length === values.length &&
   values.every((value, at) => value === sum.values[at] || sums.includes(at))
@@ -63,10 +65,10 @@ const keyOf = ({ values, rows }: Step, sums: readonly number[]): string => {
   return key
 }
 const addTo = ({ values }: Sum, more: readonly Value[], sums: readonly number[]): void => {
-  for (const at of sums) values[at] = together(values[at], more[at])
+  for (const at of sums) values[at] = addValues(values[at], more[at])
 }
-/** In numbers as long as that is exact. */
-const together = (one: Value | undefined, other: Value | undefined): number | bigint => {
+/** The sum as a number where that is exact, otherwise as a bigint. */
+const addValues = (one: Value | undefined, other: Value | undefined): number | bigint => {
   if (typeof one === 'number' && typeof other === 'number' && Number.isSafeInteger(one + other))
     return one + other
   return BigInt(one as number | bigint) + BigInt(other as number | bigint)

@@ -1,28 +1,28 @@
-/** When a process counts as suspect, silent or dead: the one table of timeouts of the membership,
- *  its reaper and its leases. */
+/** Timeouts of the membership, the reaper and the leases: when a process counts as suspect, silent
+ *  or dead. */
 
 /** All in ms. */
 export interface Timeouts {
-  /** Between two heartbeats of a process. */
+  /** Interval of heartbeats. */
   readonly heartbeat: number
-  /** Between two looks at the heartbeats of the peers; the two spans below are counted in looks. */
-  readonly look: number
-  /** Without an answered heartbeat a process suspects that its peers take it for dead, and stops
-   *  what they may take over. Shorter than both spans below. */
+  /** Interval of checks of the peers; `disconnected` and `silent` are counted in checks. */
+  readonly check: number
+  /** After this long without a confirmed heartbeat a process suspects that peers consider it dead,
+   *  and stops work that they may take over. Shorter than `disconnected` and `silent`. */
   readonly suspect: number
-  /** Without a heartbeat and without its connection to PostgreSQL a process of another machine is
-   *  dead. */
+  /** After this long without a heartbeat and without its connection to PostgreSQL, a process of
+   *  another machine is dead. */
   readonly disconnected: number
-  /** Without a heartbeat a process loses its leases. It is dead where nothing else is known of it.
-   *  */
+  /** After this long without a heartbeat a process loses its leases. Without further information it
+   *  is dead. */
   readonly silent: number
-  /** Between two looks for leases that are free. */
+  /** Interval of checks for free leases. */
   readonly lease: number
 }
 
 export const TIMEOUTS: Timeouts = {
   heartbeat: 1_000,
-  look: 500,
+  check: 500,
   suspect: 3_250,
   disconnected: 3_500,
   silent: 4_000,

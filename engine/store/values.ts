@@ -1,8 +1,9 @@
-/** Values on their way into SQLite and out of it, and over the socket, where bigint and bytes need a spelling. */
+/** Value conversion for SQLite, and the JSON encoding of statements and rows on the writer's
+ *  socket. */
 import type { Row, Statement, Value } from '../plugin.ts'
 import { fault } from './faults.ts'
 
-/** JSON's own, or `{n}` for a bigint, `{b}` for bytes in base64 and `{p}` for how far an exchange has come. */
+/** A JSON value, `{n}` for a bigint, `{b}` for bytes in base64, `{p}` for a progress count. */
 export type Wire =
   | string
   | number
@@ -13,7 +14,7 @@ export type Wire =
 
 export const toWire = (value: Value): Wire => {
   if (typeof value === 'string' || value === null) return value
-  // A whole number beyond 2^53 has lost its last digits before it came here.
+  // A whole number beyond 2^53 has already lost its last digits.
   if (typeof value === 'number' && Number.isFinite(value)) {
     if (!Number.isInteger(value) || Number.isSafeInteger(value)) return value
   }
@@ -27,40 +28,40 @@ export const fromWire = (wire: Wire): Value => {
   return 'n' in wire ? BigInt(wire.n) : Buffer.from(wire.b, 'base64')
 }
 
-/** Rows as a number: -1 any, -2 some. */
-export const wanted = ({ rows = -1 }: Statement): number => (rows === 'some' ? -2 : rows)
-/** A statement with its text: a will may be applied by a writer that never met the client. */
-export type Spelled = readonly [text: string, rows: number, ...values: Wire[]]
-export const spell = (statement: Statement): Spelled => [
+/** Expected rows as a number: -1 any, -2 at least one. */
+export const encodeRows = ({ rows = -1 }: Statement): number => (rows === 'some' ? -2 : rows)
+/** A statement encoded with its text, so that another process can apply it after a crash. */
+export type EncodedStatement = readonly [text: string, rows: number, ...values: Wire[]]
+export const encodeStatement = (statement: Statement): EncodedStatement => [
   statement.sql.text,
-  wanted(statement),
+  encodeRows(statement),
   ...statement.values.map((value, at) =>
     at === statement.progress ? { p: Number(value) } : toWire(value),
   ),
 ]
-/** With the last progress of their exchange, which never goes back. None of them apply before there is any: the client has
- *  got nothing yet. */
-export const progressed = (
-  statements: readonly Spelled[],
+/** Inserts the last progress of the exchange, which never decreases. Returns no statements before
+ *  there is any progress: the client has received nothing yet. */
+export const withProgress = (
+  statements: readonly EncodedStatement[],
   count: number | undefined,
-): readonly Spelled[] => {
-  if (count === undefined) return statements.some(isUntouched) ? [] : statements
+): readonly EncodedStatement[] => {
+  if (count === undefined) return statements.some(hasNoProgress) ? [] : statements
   const known = (wire: Wire): Wire =>
     typeof wire === 'object' && wire !== null && 'p' in wire ? Math.max(wire.p, count) : wire
   return statements.map(([text, rows, ...values]) => [text, rows, ...values.map(known)])
 }
 
-const isUntouched = ([, , ...values]: Spelled): boolean =>
+const hasNoProgress = ([, , ...values]: EncodedStatement): boolean =>
   values.some(wire => typeof wire === 'object' && wire !== null && 'p' in wire && wire.p === 0)
 
-/** As SQLite should take it. A number would be bound as REAL, and money added to REAL is no longer exact. */
-export const toBound = (value: Value): Value => {
+/** A value to bind in SQLite. A number would be bound as REAL, and sums of REAL are not exact. */
+export const toSqlite = (value: Value): Value => {
   if (typeof value === 'number' && Number.isInteger(value)) return BigInt(value)
   return value
 }
 
-/** Whole numbers arrive as number while that is exact, as bigint beyond. */
-export const plainRow = (row: Record<string, Value>): Row => {
+/** Converts bigint to number where that is exact. */
+export const normalizeRow = (row: Record<string, Value>): Row => {
   for (const name in row) {
     const value = row[name]
     if (typeof value !== 'bigint') continue

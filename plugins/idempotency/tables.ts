@@ -1,6 +1,6 @@
 /** The tables of Idempotency-Keys: claims and stored responses. */
 import type { Migration } from '../../engine/plugin.ts'
-import { PROCESSES } from '../../engine/store/registered.ts'
+import { PROCESSES_TABLE } from '../../engine/store/registered.ts'
 
 /** A claim belongs to a process until its response is stored. Reaping a process deletes its claims in the
  *  same statement, and a reaped process cannot claim keys. */
@@ -29,7 +29,7 @@ const ENGINE = `
     route TEXT NOT NULL,
     key TEXT NOT NULL,
     request TEXT NOT NULL UNIQUE,
-    process TEXT CONSTRAINT idempotency_owner REFERENCES ${PROCESSES} (id) ON DELETE CASCADE,
+    process TEXT CONSTRAINT idempotency_owner REFERENCES ${PROCESSES_TABLE} (id) ON DELETE CASCADE,
     body TEXT NOT NULL,
     claimed BIGINT NOT NULL,
     status BIGINT,
@@ -45,7 +45,7 @@ const ENGINE = `
 const ENGINE_POSTGRES = `
   DELETE FROM idempotency_keys WHERE process IS NOT NULL;
   ALTER TABLE idempotency_keys DROP CONSTRAINT idempotency_owner,
-    ADD CONSTRAINT idempotency_owner FOREIGN KEY (process) REFERENCES ${PROCESSES} (id) ON DELETE CASCADE;
+    ADD CONSTRAINT idempotency_owner FOREIGN KEY (process) REFERENCES ${PROCESSES_TABLE} (id) ON DELETE CASCADE;
   DROP TABLE idempotency_processes`
 
 export const migrations: readonly Migration[] = [

@@ -1,7 +1,7 @@
 /** Audits the ledger: checks every sum that must hold by a query. Reports findings and changes nothing. */
 import { EXIT } from '../../engine/cli/kit.ts'
 import type { Command, Database, Host, Row, Sql, Verb } from '../../engine/plugin.ts'
-import { PROCESSES } from '../../engine/store/registered.ts'
+import { PROCESSES_TABLE } from '../../engine/store/registered.ts'
 import { printMoney } from '../billing/money.ts'
 import { nanosOf } from './statements.ts'
 
@@ -104,7 +104,7 @@ const RULES: readonly Rule[] = [
     sql: sql(
       'orphans',
       `SELECT c.request, c.process FROM charges c
-       LEFT JOIN ${PROCESSES} p ON p.id = c.process
+       LEFT JOIN ${PROCESSES_TABLE} p ON p.id = c.process
        WHERE c.state = 'open' AND p.id IS NULL LIMIT 100`,
     ),
     found: ({ request, process }) => ({

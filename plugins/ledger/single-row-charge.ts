@@ -1,7 +1,7 @@
 /** Holds and settles a call in one row: a response that is complete before its first byte leaves
  *  needs no hold in the store. */
 import type { Sql, Statement } from '../../engine/plugin.ts'
-import { PROCESSES, whileRegistered } from '../../engine/store/registered.ts'
+import { PROCESSES_TABLE, whileRegistered } from '../../engine/store/registered.ts'
 import { type Hold, lockOf, SERIAL_NOW, type Settlement } from './statements.ts'
 import { walletOf } from './wallet.ts'
 
@@ -9,7 +9,7 @@ const COLUMNS = `request, account, key, route, model, version, rule, state, held
      amount, uncollected, estimated, usage, lines, closed, key_held, serial, process`
 // No rule: the prices are in the lines, and this call is never priced again.
 const VALUES = `?, ?, ?, ?, ?, ?, '', 'settled', ?, ?, ?, ?, ?, ?, ?, ?, CAST(? AS BIGINT), ${SERIAL_NOW}`
-const INSERT_IF_REGISTERED = `INSERT INTO charges (${COLUMNS}) SELECT ${VALUES}, id FROM ${PROCESSES} WHERE id = ?`
+const INSERT_IF_REGISTERED = `INSERT INTO charges (${COLUMNS}) SELECT ${VALUES}, id FROM ${PROCESSES_TABLE} WHERE id = ?`
 /** A free call takes nothing from a share, so only the process table shows that the process is registered. */
 const INSERT_FREE_CHARGE = whileRegistered('ledger: at once for nothing', INSERT_IF_REGISTERED)
 /** Reaping a process deletes its shares: `REDUCE_SHARE` checks once a commit that one is left.

@@ -1,6 +1,6 @@
 /** The statements of the ledger. Pure: callers combine them with their own in one list. */
 import type { Sql, Statement, Value } from '../../engine/plugin.ts'
-import { PROCESSES, whileRegistered } from '../../engine/store/registered.ts'
+import { PROCESSES_TABLE, whileRegistered } from '../../engine/store/registered.ts'
 import { walletOf } from './wallet.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `ledger: ${name}`, text })
@@ -44,7 +44,7 @@ export interface Settlement {
 const OPEN = whileRegistered(
   'ledger: open',
   `INSERT INTO charges (request, account, key, process, route, model, version, rule, state, held, opened, key_held)
-   SELECT ?, ?, ?, id, ?, ?, ?, ?, 'open', ?, ?, CAST(? AS BIGINT) FROM ${PROCESSES} WHERE id = ?`,
+   SELECT ?, ?, ?, id, ?, ?, ?, ?, 'open', ?, ?, CAST(? AS BIGINT) FROM ${PROCESSES_TABLE} WHERE id = ?`,
 )
 /** Orders a charge behind all credits that exist now. The money of the charge was leased before, so
  *  every credit it needs is among them. */
@@ -136,8 +136,8 @@ export const ELSEWHERE = sql(
 const KEEP_SHARE = whileRegistered(
   'ledger: keep share',
   `INSERT INTO shares (process, wallet, amount)
-   SELECT ${PROCESSES}.id, w.id, w.granted FROM ${PROCESSES}, wallets w
-   WHERE ${PROCESSES}.id = ? AND w.id = ?`,
+   SELECT ${PROCESSES_TABLE}.id, w.id, w.granted FROM ${PROCESSES_TABLE}, wallets w
+   WHERE ${PROCESSES_TABLE}.id = ? AND w.id = ?`,
   `ON CONFLICT (process, wallet) DO UPDATE SET amount = shares.amount + excluded.amount
    RETURNING amount`,
 )

@@ -1,7 +1,7 @@
 /** The tables of the ledger, in nanos and ms. Triggers update the wallets in the statement that closes
  *  a charge, so that no code path can omit it. */
 import type { Migration } from '../../engine/plugin.ts'
-import { PROCESSES } from '../../engine/store/registered.ts'
+import { PROCESSES_TABLE } from '../../engine/store/registered.ts'
 import { OWNER_COLUMNS, walletInSql } from './wallet.ts'
 
 /** A wallet belongs to an account or to a key: see `walletOf`. `limited` 0: no constraint guards it, as for
@@ -152,7 +152,7 @@ export const migrations: readonly Migration[] = [
   // Process membership moves to the engine, with the processes that the ledger knew.
   {
     number: 3,
-    text: `INSERT INTO ${PROCESSES} (id, beat) SELECT id, 0 FROM ledger_processes;
+    text: `INSERT INTO ${PROCESSES_TABLE} (id, beat) SELECT id, 0 FROM ledger_processes;
   DROP TABLE ledger_processes`,
   },
   // A summed statement beside the row replaces it: see `singleRowCharge`.

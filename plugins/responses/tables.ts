@@ -1,6 +1,6 @@
 /** Tables of stored responses, conversations and their turns. */
 import type { Migration } from '../../engine/plugin.ts'
-import { PROCESSES } from '../../engine/store/registered.ts'
+import { PROCESSES_TABLE } from '../../engine/store/registered.ts'
 
 /** A background response in progress belongs to a process. Reaping that process sets the column to
  *  NULL: an unfinished response without a process has failed. */
@@ -13,7 +13,7 @@ const TABLES = `
     previous TEXT,
     conversation TEXT,
     status TEXT NOT NULL,
-    process TEXT CONSTRAINT stored_owner REFERENCES ${PROCESSES} (id) ON DELETE SET NULL,
+    process TEXT CONSTRAINT stored_owner REFERENCES ${PROCESSES_TABLE} (id) ON DELETE SET NULL,
     input TEXT NOT NULL,
     response TEXT NOT NULL,
     PRIMARY KEY (account, id));

@@ -63,7 +63,7 @@ export const fill = (data: string, { charges, accounts }: Books): Promise<void> 
   ])
 
 const write = async (data: string, list: readonly Statement[]): Promise<void> => {
-  const database = await openDatabase({ url: 'sqlite:', data, patience: PATIENCE })
+  const database = await openDatabase({ url: 'sqlite:', data, writeTimeout: PATIENCE })
   await database.write(list)
   await database.close()
 }

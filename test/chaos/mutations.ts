@@ -126,11 +126,11 @@ export const mutations: readonly Mutation[] = [
     tests: ['test/engine/store/membership.test.ts'],
   },
   {
-    bug: 'a stranger applies on-crash statements whose progress it cannot read',
+    bug: 'a process of another folder applies on-crash statements whose progress it cannot read',
     edits: [
       edit(
         REAPER,
-        'return here || peer.folder === undefined || this.#isQuiet(peer.folder, span, all)',
+        'return here || peer.folder === undefined || this.#isFolderSilent(peer.folder, span, all)',
         'return true',
       ),
     ],
@@ -138,7 +138,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     bug: 'a crash charges a stream whose client has got nothing',
-    edits: [edit('engine/store/values.ts', 'statements.some(isUntouched) ? [] :', '')],
+    edits: [edit('engine/store/values.ts', 'statements.some(hasNoProgress) ? [] :', '')],
     tests: ['test/engine/store/on-crash-statements.test.ts'],
   },
   {
@@ -183,7 +183,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     bug: 'what was taken before a burial is given to the new life',
-    edits: [edit(MEMBERSHIP, 'return this.#known === name', 'return name !== ""')],
+    edits: [edit(MEMBERSHIP, 'return this.#registeredName === name', 'return name !== ""')],
     tests: ['test/plugins/ledger/reaped-process.test.ts'],
   },
   {
@@ -207,7 +207,7 @@ export const mutations: readonly Mutation[] = [
     edits: [
       edit(
         'engine/store/summed-statements.ts',
-        'values[at] = together(values[at], more[at])',
+        'values[at] = addValues(values[at], more[at])',
         'values[at] = more[at]',
       ),
     ],
@@ -218,8 +218,8 @@ export const mutations: readonly Mutation[] = [
     edits: [
       edit(
         'engine/store/sqlite/group-commit.ts',
-        'const broken = sums && !first ? settle(store, sums, at) : undefined',
-        'const broken = undefined as Refused | undefined',
+        'const broken = sums && !first ? applySums(store, sums, at) : undefined',
+        'const broken = undefined as Refusal | undefined',
       ),
     ],
     tests: ['test/engine/store/sums.test.ts'],

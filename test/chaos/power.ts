@@ -3,7 +3,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { createFrames, type Heard, type Said } from '../../engine/store/sqlite/frames.ts'
+import {
+  type ClientMessage,
+  createFrameParser,
+  type WriterMessage,
+} from '../../engine/store/sqlite/frames.ts'
 import { eventually } from '../helpers/primary.ts'
 import { isTraced } from './trouble.ts'
 
@@ -81,7 +85,7 @@ class Talk {
     const side = `${call} ${fd}`
     const take =
       this.#sides.get(side) ??
-      createFrames<Said & Heard>(message =>
+      createFrameParser<ClientMessage & WriterMessage>(message =>
         asks ? this.#asked(fd, message) : this.#told(fd, message),
       )
     this.#sides.set(side, take)
@@ -92,7 +96,7 @@ class Talk {
       this.#sides.set(side, () => {})
     }
   }
-  #asked(fd: string, { texts = [], lists = [] }: Said): void {
+  #asked(fd: string, { texts = [], lists = [] }: ClientMessage): void {
     for (const [number, text] of texts) this.#texts.set(`${fd} ${number}`, text)
     for (const [number, , ...statements] of lists) {
       const [request] = statements.flat().filter(each => /^call \d+$/.test(String(each)))
@@ -104,7 +108,7 @@ class Talk {
       })
     }
   }
-  #told(fd: string, { done = [] }: Heard): void {
+  #told(fd: string, { done = [] }: WriterMessage): void {
     const lists = done.flatMap(number => this.#lists.get(`${fd} ${number}`) ?? [])
     if (lists.length > 0) this.#answered(lists)
   }

@@ -24,13 +24,13 @@ const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(r
 const sqlite = async (): Promise<Ground> => ({
   ...{ url: 'sqlite:', kinds: ['writer'] },
   harm: async () => false,
-  open: data => openDatabase({ url: 'sqlite:', data, patience: 10_000 }),
+  open: data => openDatabase({ url: 'sqlite:', data, writeTimeout: 10_000 }),
   async openLast(data) {
     const { url } = locate('sqlite:', data)
     const program = new URL('../../engine/store/sqlite/writer.ts', import.meta.url)
     const writer = forkSwiftly(program, [url, 'power'])
     await once(writer, 'message')
-    const database = await openDatabase({ url: 'sqlite:', data, patience: 10_000 })
+    const database = await openDatabase({ url: 'sqlite:', data, writeTimeout: 10_000 })
     return {
       database,
       async close() {
@@ -75,9 +75,9 @@ const postgres = async (): Promise<Ground> => {
       await act?.(chance)
       return act !== undefined
     },
-    open: data => openDatabase({ url, data, patience: 10_000 }),
+    open: data => openDatabase({ url, data, writeTimeout: 10_000 }),
     async openLast(data) {
-      const database = await openDatabase({ url, data, patience: 10_000 })
+      const database = await openDatabase({ url, data, writeTimeout: 10_000 })
       return { database, close: () => database.close() }
     },
     // The server checks its pages itself, and says so when one is read.

@@ -5,7 +5,11 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { askStatus, findRunning, type Running } from '../../engine/processes/running-gateway.ts'
+import {
+  findRunning,
+  type RunningGateway,
+  requestStatus,
+} from '../../engine/processes/running-gateway.ts'
 import { usedFolder } from '../helpers/cache.ts'
 import { operatorEnv, swiftly } from '../helpers/operator.ts'
 import { eventually } from '../helpers/primary.ts'
@@ -54,7 +58,7 @@ export const createTree = (
   const groups: number[] = []
   let child: ChildProcess | undefined
   let output = ''
-  const running = async (): Promise<Running | undefined> => {
+  const running = async (): Promise<RunningGateway | undefined> => {
     if (child?.exitCode !== null) throw new Error(`the gateway ended:\n${output}`)
     const found = findRunning(store)
     if (!found || found.pid !== child.pid) return undefined
@@ -64,7 +68,7 @@ export const createTree = (
   }
   const serving = async (): Promise<number[] | undefined> => {
     const found = await running()
-    const view = found && (await askStatus(found).catch(() => undefined))
+    const view = found && (await requestStatus(found).catch(() => undefined))
     const pids = view?.workers.filter(({ state }) => state === 'serving').map(({ pid }) => pid)
     return pids?.length === WORKERS ? pids : undefined
   }

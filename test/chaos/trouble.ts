@@ -111,7 +111,7 @@ routes:
     async settle(t) {
       over = true
       await Promise.all(clients)
-      const database = await openDatabase({ url: 'sqlite:', data, patience: 10_000 })
+      const database = await openDatabase({ url: 'sqlite:', data, writeTimeout: 10_000 })
       await judge(t, database, replies, called)
       await database.close()
     },

@@ -89,7 +89,7 @@ export const startAccountGateway = async (t: Test): Promise<AccountGateway> => {
     settings: 'currency: { name: CNY, rates: { USD: 7.2 } }',
     files: Object.fromEntries(files.map(path => [path, shipped(path)])),
   })
-  const database = await openDatabase({ url: 'sqlite:', data: gateway.data, patience: 10_000 })
+  const database = await openDatabase({ url: 'sqlite:', data: gateway.data, writeTimeout: 10_000 })
   // As whoever owns the ledger does.
   await makeLedger(database)
   const ledger = ledgerOn(database)

@@ -2,7 +2,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Allowance, Supply } from '../../engine/plugin.ts'
 import { type Allowances, createAllowances } from '../../engine/quota/allowance.ts'
-import type { Answer, Ask } from '../../engine/quota/channel.ts'
+import type { UnitGrant, UnitRequest } from '../../engine/quota/channel.ts'
 import { createAllowanceOwner } from '../../engine/quota/counter-owner.ts'
 import fc from './property.ts'
 
@@ -42,7 +42,7 @@ export class Machine {
   readonly begun = new Map<string, Set<number>>()
   readonly #asked = new Map<string, string>()
   readonly workers: Worker[] = []
-  readonly owner = createAllowanceOwner({ now: () => this.clock, patience: 60_000 })
+  readonly owner = createAllowanceOwner({ now: () => this.clock, revokeTimeout: 60_000 })
   /** Admitted, not given back, in a living worker. */
   readonly used: Used[] = []
 
@@ -60,13 +60,13 @@ export class Machine {
   deliver(id: number, way: 'up' | 'down'): boolean {
     const worker = this.workers[id]
     if (!worker?.alive || worker[way].queue.length === 0) return false
-    const message = worker[way].queue.shift() as Ask | Answer
+    const message = worker[way].queue.shift() as UnitRequest | UnitGrant
     if (message.verb === 'ask') this.#asked.set(`${id} ${message.id}`, message.key)
     if (message.verb === 'answer') this.#note(this.#asked.get(`${id} ${message.id}`) ?? '', message)
     worker[way].listener(message)
     return true
   }
-  #note(key: string, { since }: Answer): void {
+  #note(key: string, { since }: UnitGrant): void {
     const begun = this.begun.get(key)
     if (begun === undefined) this.begun.set(key, new Set([since]))
     else begun.add(since)

@@ -18,7 +18,7 @@ export const giveCredit = async (
 }
 /** For the account that the first start makes. `data`: the data folder of a gateway that runs on SQLite. */
 export const creditAdmin = async (data: string, amount = MUCH): Promise<void> => {
-  const database = await openDatabase({ url: 'sqlite:', data, patience: 10_000 })
+  const database = await openDatabase({ url: 'sqlite:', data, writeTimeout: 10_000 })
   await giveCredit(database, 1, amount)
   await database.close()
 }

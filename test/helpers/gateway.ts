@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { findRunning, type Running } from '../../engine/processes/running-gateway.ts'
+import { findRunning, type RunningGateway } from '../../engine/processes/running-gateway.ts'
 import { usedFolder } from './cache.ts'
 import { startInside } from './inside.ts'
 import { measured } from './operator.ts'
@@ -148,7 +148,7 @@ const running = async (
   child: ChildProcess,
   data: string,
   output: () => string,
-): Promise<Running> => {
+): Promise<RunningGateway> => {
   const deadline = Date.now() + PATIENCE
   while (Date.now() < deadline) {
     if (child.exitCode !== null) throw new Error(`the gateway ended:\n${output()}`)

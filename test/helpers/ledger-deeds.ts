@@ -1,7 +1,7 @@
 /** What processes do to the ledger: each deed as the statements it sends, and as what the model makes of it. */
 import type { Statement } from '../../engine/plugin.ts'
 import { registration } from '../../engine/store/membership.ts'
-import { reaping } from '../../engine/store/reaper.ts'
+import { reapingList } from '../../engine/store/reaper.ts'
 import { giveAllBack } from '../../plugins/ledger/processes.ts'
 import { singleRowCharge } from '../../plugins/ledger/single-row-charge.ts'
 import {
@@ -244,7 +244,7 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
     const { name } = play.client(order)
     // Somebody looked at it before its last sign of life: it is left alone.
     const ledger = { reapStatements: () => giveAllBack(name, play.now) }
-    if (order.pick > 3) return { list: reaping(name, 1, [ledger]), expected: 'STILL_ALIVE' }
-    return { list: reaping(name, 0, [ledger]), expected: play.model.bury(name) }
+    if (order.pick > 3) return { list: reapingList(name, 1, [ledger]), expected: 'STILL_ALIVE' }
+    return { list: reapingList(name, 0, [ledger]), expected: play.model.bury(name) }
   },
 }

@@ -6,7 +6,7 @@ import { toFault } from '../../engine/store/refused-list.ts'
 import { createGroup } from '../../engine/store/sqlite/group-commit.ts'
 import { prepareStore } from '../../engine/store/sqlite/migrate.ts'
 import type { Sqlite } from '../../engine/store/sqlite/sqlite.ts'
-import { plainRow, toBound, wanted } from '../../engine/store/values.ts'
+import { encodeRows, normalizeRow, toSqlite } from '../../engine/store/values.ts'
 import { migrations } from '../../plugins/ledger/tables.ts'
 
 const TABLES = ['charges', 'credits', 'shares', 'tollgate_processes', 'wallets']
@@ -29,8 +29,8 @@ export const openMemory = (): Memory => {
   const clear = TABLES.map(table => connection.prepare(`DELETE FROM ${table}`))
   return {
     apply(list) {
-      const steps = list.map(one => ({ ...one, ...one.sql, rows: wanted(one) }))
-      const [outcome] = group([{ client: 'test', again: false, steps }])
+      const steps = list.map(one => ({ ...one, ...one.sql, rows: encodeRows(one) }))
+      const [outcome] = group([{ client: 'test', isRepeat: false, steps }])
       if (outcome && 'rows' in outcome) return { rows: outcome.rows[0] ?? [] }
       if (!outcome) throw new Error('no outcome')
       return { code: toFault(outcome.refused, list).code, rows: [] }
@@ -61,10 +61,10 @@ const sqliteOver = (connection: DatabaseSync): Sqlite => {
     connection,
     run(text, values) {
       const { statement, returns } = find(text)
-      const bound = values.map(toBound)
+      const bound = values.map(toSqlite)
       if (!returns) return { changes: Number(statement.run(...bound).changes), rows: [] }
       const rows = statement.all(...bound) as Record<string, Value>[]
-      return { changes: rows.length, rows: rows.map(plainRow) }
+      return { changes: rows.length, rows: rows.map(normalizeRow) }
     },
     close: () => connection.close(),
   }

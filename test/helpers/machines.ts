@@ -61,7 +61,9 @@ export const startMachine = (
       return unless(() => own.write(list))
     },
   }
-  const owner = createAllowanceOwner({ machines: { patience: 10_000, away: 100, every: 50 } })
+  const owner = createAllowanceOwner({
+    machines: { storeTimeout: 10_000, retryDelay: 100, interval: 50 },
+  })
   const crew: (Allowances & { readonly lender: Lender })[] = []
   for (let worker = 0; worker < workers; worker++) {
     const [near, far] = pair()

@@ -8,7 +8,7 @@ import {
   MEMBERSHIP_TABLES,
   type OwnMembership,
 } from '../../engine/store/membership.ts'
-import { peersIn, reap } from '../../engine/store/reaper.ts'
+import { readPeers, reap } from '../../engine/store/reaper.ts'
 import { Ledger } from '../../plugins/ledger/ledger.ts'
 import { giveAllBack } from '../../plugins/ledger/processes.ts'
 import { migrations } from '../../plugins/ledger/tables.ts'
@@ -43,7 +43,7 @@ export const reapAll = async (
   database: Store,
   listeners: readonly PeerListener[] = [LEDGER],
 ): Promise<number> => {
-  const all = await peersIn(database)
+  const all = await readPeers(database)
   const names = new Set(all.map(({ name }) => name))
   for (let left = all; left.length > 0; ) {
     for (const peer of left)
@@ -51,7 +51,7 @@ export const reapAll = async (
         // Its heartbeat came between: it is read once more.
         if ((thrown as { code?: string }).code !== 'STILL_ALIVE') throw thrown
       })
-    left = (await peersIn(database)).filter(({ name }) => names.has(name))
+    left = (await readPeers(database)).filter(({ name }) => names.has(name))
   }
   return names.size
 }

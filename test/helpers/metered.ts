@@ -162,7 +162,7 @@ const CHARGES = {
 }
 /** All of them by their request, once none is open. */
 export const chargesIn = async (data: string): Promise<ReadonlyMap<string, Charge>> => {
-  const database = await openDatabase({ url: 'sqlite:', data, patience: 10_000 })
+  const database = await openDatabase({ url: 'sqlite:', data, writeTimeout: 10_000 })
   try {
     for (let left = 2_000; left > 0; left--) {
       const rows = await database.read(CHARGES, [])

@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import type { ConfigView } from '../../engine/processes/admin-listener.ts'
-import type { Report } from '../../engine/processes/reload.ts'
+import type { ReloadReport } from '../../engine/processes/reload.ts'
 import { usedFolder } from './cache.ts'
 import { measured } from './operator.ts'
 
@@ -27,7 +27,7 @@ export interface Primary {
   /** Resolves with the first view of its state that fits. */
   state(fits: (view: ConfigView) => boolean): Promise<ConfigView>
   ready(): Promise<number>
-  ask(verb: string): Promise<Report>
+  ask(verb: string): Promise<ReloadReport>
   metric(series: string): Promise<number | undefined>
   /** Resolves to its exit code. */
   ended(): Promise<number | null>
@@ -153,7 +153,7 @@ export const startPrimary = async (t: Test, options: PrimaryOptions): Promise<Pr
       }),
     ready: async () => (await fetch(`${admin}/-/ready`)).status,
     ask: async verb =>
-      (await (await fetch(`${admin}/-/${verb}`, { method: 'POST' })).json()) as Report,
+      (await (await fetch(`${admin}/-/${verb}`, { method: 'POST' })).json()) as ReloadReport,
     metric: async series => {
       const text = await (await fetch(`${admin}/metrics`)).text()
       const line = text.split('\n').find(each => each.startsWith(`tollgate_${series} `))

@@ -59,7 +59,7 @@ export const startStore = async (t: Test, durability?: Durability): Promise<Stor
       const database = await openDatabase({
         url: 'sqlite:',
         data: folder,
-        patience: PATIENCE,
+        writeTimeout: PATIENCE,
         ...options,
       })
       open.push(database)
@@ -155,7 +155,7 @@ export const openAt = (t: Test, options: DatabaseOptions): AnyStore => {
   return {
     ...{ engine: 'postgres', options },
     async open(more = {}) {
-      const database = await openDatabase({ patience: PATIENCE, ...options, ...more })
+      const database = await openDatabase({ writeTimeout: PATIENCE, ...options, ...more })
       open.push(database)
       return database
     },

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { type Watch, watchedPlaces, watchFiles } from '../../engine/config/watch.ts'
+import { type Watch, watchedPaths, watchFiles } from '../../engine/config/watch.ts'
 
 /** Ten times what a burst may take. */
 const PATIENCE = 20_000
@@ -33,10 +33,10 @@ export const settled = async (
   let wake = () => {}
   const first = Promise.withResolvers<void>()
   wake = first.resolve
-  const places = watchedPlaces(paths.map(path => join(folder, path)))
+  const places = watchedPaths(paths.map(path => join(folder, path)))
   const watch = watchFiles({
     places,
-    changed: () => {
+    onChange: () => {
       count++
       wake()
     },

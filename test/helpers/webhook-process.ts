@@ -6,7 +6,7 @@ import { outside } from './receiver.ts'
 const database = await openDatabase({
   url: 'sqlite:',
   data: process.argv[2] ?? '',
-  patience: 10_000,
+  writeTimeout: 10_000,
 })
 const quiet = () => {}
 const log = { debug: quiet, info: quiet, warn: quiet, error: quiet }

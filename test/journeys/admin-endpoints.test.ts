@@ -93,7 +93,7 @@ t.test('a body is JSON of at most 1 MiB', async t => {
   const post = (body?: string) => ask('/-/echo', { method: 'POST', ...(body && { body }) })
   t.match(await post('{"a":[1]}'), { status: 200, json: { body: { a: [1] } } })
   t.match(await post(), { status: 200, json: { body: 'none' } })
-  t.match(await post('{'), { status: 400, json: { error: 'the body is no JSON' } })
+  t.match(await post('{'), { status: 400, json: { error: 'the body is not valid JSON' } })
   t.match(await post(`"${'x'.repeat(1024 * 1024)}"`), { status: 413 })
   const page = { method: 'POST', headers: { origin: 'http://evil.example' } }
   t.equal((await ask('/-/echo', page)).status, 403, 'nor from a web page')

@@ -54,9 +54,9 @@ t.test(
     const run = JSON.parse(readFileSync(join(primary.folder, 'data/run.json'), 'utf8'))
     t.match(run, { pid: primary.child.pid, url: primary.url, admin: primary.admin })
 
-    t.test('what is bound once counts from the next start, and that is said', async () => {
+    t.test('what is bound once takes effect at the next start, and that is said', async () => {
       primary.write('routes.yaml', routes('two', egress).replace('PORT:-8080', 'OTHER_PORT:-8081'))
-      await primary.until(/reload #2: .*settings\.listen counts from the next start/)
+      await primary.until(/reload #2: .*settings\.listen takes effect at the next start/)
     })
 
     t.test('where a limit of the listener changes, workers are renewed', async t => {
@@ -114,17 +114,17 @@ t.test(
     t.equal(await second.ended(), 3)
     t.match(
       second.said(),
-      `the data folder "data" is another gateway's (process ${primary.child.pid}, ${primary.url}); stop that one, or give this one`,
+      `the data folder "data" is in use by another gateway (process ${primary.child.pid}, ${primary.url}); stop that one, or set settings.data`,
     )
     t.match(await primary.ask('reload'), { outcome: 'unchanged' })
     const run = JSON.parse(readFileSync(join(primary.folder, 'data/run.json'), 'utf8'))
     t.equal(run.pid, primary.child.pid, 'the announcement is its own')
 
-    t.test('what an acknowledged write survives is said', () =>
-      primary.until(/store\s.*survives the end of this program, not a power cut/),
+    t.test('start: the banner states what acknowledged writes survive', () =>
+      primary.until(/store\s.*survive a crash of this program, not a power cut/),
     )
 
-    t.test('one that died without a word stands in nobody’s way', async t => {
+    t.test('the run.json of a crashed gateway does not block a start', async t => {
       primary.child.kill('SIGKILL')
       await primary.gone()
       const next = spawnPrimary(t, { files: {}, folder: primary.folder })

@@ -47,7 +47,7 @@ const stores = {
     const gateway = await startGateway({ routes, env: { WORKERS: '2' } })
     return {
       gateway,
-      database: await openDatabase({ url: 'sqlite:', data: gateway.data, patience: 10_000 }),
+      database: await openDatabase({ url: 'sqlite:', data: gateway.data, writeTimeout: 10_000 }),
     }
   },
   postgres: async () => {
@@ -56,7 +56,7 @@ const stores = {
       ...{ routes, settings: 'database: ${DATABASE_URL}' },
       env: { WORKERS: '2', DATABASE_URL: url },
     })
-    return { gateway, database: await openDatabase({ url, patience: 10_000 }) }
+    return { gateway, database: await openDatabase({ url, writeTimeout: 10_000 }) }
   },
 }
 

@@ -20,7 +20,7 @@ t.test('workers that die, stall and are renewed', async t => {
   const logged = (fits: (line: Record<string, unknown>) => boolean) =>
     eventually(() => primary.log().find(fits))
 
-  t.test('a rejection nobody handles is told, and cuts nobody', async t => {
+  t.test('worker: an unhandled rejection is logged and cuts no stream', async t => {
     const { workers } = await serving(primary, 2)
     t.equal((await get(primary, '/fault?do=reject')).status, 200)
     await eventually(async () => (await primary.metric('unhandled_total')) || undefined)

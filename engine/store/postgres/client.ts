@@ -1,94 +1,112 @@
-/** This process as the store knows it: a row under a key of its own, a connection that comes back by itself,
- *  a lock on that key for as long as it lives, and its wills. */
+/** This process as a client of PostgreSQL: a row under its key, a connection that reconnects by
+ *  itself, an advisory lock on the key while the process lives, and its on-crash statements. */
 import type { Statement } from '../../plugin.ts'
 import { newProcessKey } from '../process-key.ts'
 import type { Outcome } from '../sqlite/group-commit.ts'
-import { rowFromWire, rowToWire, type Spelled, spell } from '../values.ts'
-import { isLasting } from './refused-statement.ts'
-import { Session, type Told } from './session.ts'
+import { type EncodedStatement, encodeStatement, rowFromWire, rowToWire } from '../values.ts'
+import { isPermanent } from './refused-statement.ts'
+import { type Query, Session } from './session.ts'
 
 export interface ClientOptions {
   readonly url: string
   /** ms. */
   readonly patience: number
-  /** Connected, for the first time or again. `outcomes`: of the last commit that was tried; undefined if it came to
-   *  nothing, 'forgotten' if nobody can tell any more. */
-  came(session: Session, outcomes: readonly Outcome[] | undefined | 'forgotten'): void
+  /** Called after each connect. `outcomes`: of the last commit that was tried; undefined if it was
+   *  not committed, 'forgotten' if its result is no longer known. */
+  onConnected(session: Session, outcomes: readonly Outcome[] | undefined | 'forgotten'): void
 }
 const BACK_OFF = { first: 20, most: 250 }
 
-/** Waits for a commit that is still under way on a connection we lost, and voids one that has not come so far. */
+/** Waits for a commit that is still running on a lost connection, and voids one that has not been
+ *  sealed. */
 const REGISTER = `INSERT INTO tollgate_clients AS c (client, number) VALUES ($1, $2)
   ON CONFLICT (client) DO UPDATE SET gone = NULL, number = $2,
     outcomes = CASE WHEN c.number = $2 THEN c.outcomes END
   RETURNING outcomes, xmax = 0 AS fresh`
-// Fails, and with it the whole transaction, if another connection of ours has voided this commit.
+// Fails, and with it the transaction, if another connection of this process has voided the commit.
 const SEAL = `WITH sealed AS (UPDATE tollgate_clients SET number = $2, outcomes = $3
   WHERE client = $1 AND number = $2::bigint - 1 RETURNING 1) SELECT 1 / (SELECT count(*) FROM sealed)`
-const WITHDRAW_ALL = 'DELETE FROM tollgate_wills WHERE client = $1'
-const WITHDRAW = 'DELETE FROM tollgate_wills WHERE client = $1 AND name = ANY($2)'
-const WILL = `INSERT INTO tollgate_wills (client, name, statements)
+const CLEAR_ALL = 'DELETE FROM tollgate_wills WHERE client = $1'
+const CLEAR_CRASH_STATEMENTS = 'DELETE FROM tollgate_wills WHERE client = $1 AND name = ANY($2)'
+const SET_CRASH_STATEMENTS = `INSERT INTO tollgate_wills (client, name, statements)
   SELECT $1, * FROM unnest($2::text[], $3::text[])
   ON CONFLICT (client, name) DO UPDATE SET statements = excluded.statements`
 const FORGET = 'DELETE FROM tollgate_clients WHERE client = $1'
 
-export class Client {
+export class PostgresClient {
   readonly #options: ClientOptions
   readonly key = newProcessKey()
   readonly #opened = Promise.withResolvers<void>()
-  readonly #wills = new Map<string, readonly Spelled[]>()
-  #newWills = new Set<string>()
-  /** Whether the store may have some; and whether nobody knows which, so that all are said again. */
-  #said = false
-  #anew = false
+  readonly #crashStatements = new Map<string, readonly EncodedStatement[]>()
+  #changedNames = new Set<string>()
+  /** `#mayHaveStored`: the store may have on-crash statements. `#mustResend`: it is unknown which,
+   *  so all are sent again. */
+  #mayHaveStored = false
+  #mustResend = false
   #number = 0
   #closed = false
   session: Session | undefined
-  /** By the monotonic clock. */
+  /** Time of the disconnect (performance.now); undefined while connected. */
   downSince: number | undefined = performance.now()
-  /** Why it is down. */
+  /** Why the connection is down. */
   cause: unknown
 
   constructor(options: ClientOptions) {
     this.#options = options
     this.#opened.promise.catch(() => {})
-    void this.#dial()
+    void this.#connectWithRetry()
   }
-  /** Resolves when the store has answered for the first time. */
+  /** Resolves at the first connection; rejects after `within` ms. */
   async open(within: number): Promise<void> {
     const late = setTimeout(() => this.#opened.reject(this.cause ?? new Error('no answer')), within)
     await this.#opened.promise.finally(() => clearTimeout(late))
   }
-  will(name: string, statements: readonly Statement[]): void {
-    if (statements.length > 0) this.#wills.set(name, statements.map(spell))
-    else this.#wills.delete(name)
-    this.#newWills.add(name)
+  setCrashStatements(name: string, statements: readonly Statement[]): void {
+    if (statements.length > 0) this.#crashStatements.set(name, statements.map(encodeStatement))
+    else this.#crashStatements.delete(name)
+    this.#changedNames.add(name)
   }
-  get hasNews(): boolean {
-    return this.#anew || this.#newWills.size > 0
+  get hasChanges(): boolean {
+    return this.#mustResend || this.#changedNames.size > 0
   }
-  /** What changed of its wills, or all of them: in one transaction with those that they replace. */
-  takeWills(): readonly Told[] {
-    const anew = this.#anew
-    const names = anew ? [...this.#wills.keys()] : [...this.#newWills]
-    this.#newWills = new Set()
-    this.#anew = false
-    this.#said ||= names.length > 0
-    const said = names.filter(name => this.#wills.has(name))
-    const gone = names.filter(name => !this.#wills.has(name))
-    const texts = said.map(name => JSON.stringify(this.#wills.get(name)))
+  /** Statements that store the changed on-crash statements, or all of them. */
+  takeCrashStatements(): readonly Query[] {
+    const anew = this.#mustResend
+    const names = anew ? [...this.#crashStatements.keys()] : [...this.#changedNames]
+    this.#changedNames = new Set()
+    this.#mustResend = false
+    this.#mayHaveStored ||= names.length > 0
+    const stored = names.filter(name => this.#crashStatements.has(name))
+    const cleared = names.filter(name => !this.#crashStatements.has(name))
+    const texts = stored.map(name => JSON.stringify(this.#crashStatements.get(name)))
     return [
-      ...(anew ? [{ text: WITHDRAW_ALL, values: [this.key] }] : []),
-      ...(said.length > 0 ? [{ name: 'will', text: WILL, values: [this.key, said, texts] }] : []),
-      ...(gone.length > 0 ? [{ name: 'withdraw', text: WITHDRAW, values: [this.key, gone] }] : []),
+      ...(anew ? [{ text: CLEAR_ALL, values: [this.key] }] : []),
+      ...(stored.length > 0
+        ? [
+            {
+              name: 'set crash statements',
+              text: SET_CRASH_STATEMENTS,
+              values: [this.key, stored, texts],
+            },
+          ]
+        : []),
+      ...(cleared.length > 0
+        ? [
+            {
+              name: 'clear crash statements',
+              text: CLEAR_CRASH_STATEMENTS,
+              values: [this.key, cleared],
+            },
+          ]
+        : []),
     ]
   }
-  /** The wills were taken back with their group, or nobody knows. */
-  repeatWills(): void {
-    this.#anew = this.#said
+  /** The on-crash statements were rolled back with their group, or the result is unknown. */
+  resendCrashStatements(): void {
+    this.#mustResend = this.#mayHaveStored
   }
-  /** The end of a commit: whether this row is there decides what became of it. */
-  seal(outcomes: readonly Outcome[]): Told {
+  /** Last statement of a commit: its row tells later whether the commit was applied. */
+  sealQuery(outcomes: readonly Outcome[]): Query {
     const values = [this.key, ++this.#number, outcomesToText(outcomes)]
     return { name: 'seal', text: SEAL, values }
   }
@@ -97,29 +115,29 @@ export class Client {
     const { session } = this
     if (!session) return
     const values = [this.key]
-    const bye = [WITHDRAW_ALL, FORGET].map(text => ({ text, values }))
-    await session.flight(bye, this.#options.patience).catch(() => {})
+    const bye = [CLEAR_ALL, FORGET].map(text => ({ text, values }))
+    await session.pipeline(bye, this.#options.patience).catch(() => {})
     await session.end()
   }
 
-  async #dial(): Promise<void> {
+  async #connectWithRetry(): Promise<void> {
     for (let delay = BACK_OFF.first; !this.#closed; delay = Math.min(delay * 2, BACK_OFF.most)) {
       try {
         return await this.#connect()
       } catch (error) {
         this.cause = error
-        if (isLasting(error)) this.#opened.reject(error)
+        if (isPermanent(error)) this.#opened.reject(error)
       }
       await new Promise(resolve => setTimeout(resolve, delay).unref())
     }
   }
   async #connect(): Promise<void> {
-    const { url, patience, came } = this.#options
+    const { url, patience, onConnected: came } = this.#options
     const settings = {
-      // A row that somebody else holds must not keep the others of the group for long.
+      // A row that another process has locked must not delay the group for long.
       lock_timeout: Math.ceil(patience / 5),
       statement_timeout: Math.ceil(patience / 2),
-      // A process that was stopped in the middle must not keep its rows from everybody.
+      // A process that was suspended in a transaction must not keep its rows locked.
       idle_in_transaction_session_timeout: patience * 2,
     }
     const session = await Session.open({ url, within: patience, settings })
@@ -128,31 +146,31 @@ export class Client {
       throw error
     })
     if (this.#closed) return session.end()
-    session.onLost = () => this.#lost()
-    if (session.lost) return this.#lost()
+    session.onLost = () => this.#onLost()
+    if (session.lost) return this.#onLost()
     this.session = session
     this.downSince = undefined
     this.cause = undefined
     this.#opened.resolve()
     came(session, outcomes)
   }
-  #lost(): void {
+  #onLost(): void {
     this.session = undefined
     this.downSince ??= performance.now()
-    if (!this.#closed) void this.#dial()
+    if (!this.#closed) void this.#connectWithRetry()
   }
   async #register(session: Session): Promise<readonly Outcome[] | undefined | 'forgotten'> {
     const { key } = this
-    const heard = await session.flight(
+    const results = await session.pipeline(
       [
         { text: 'SELECT pg_advisory_lock_shared($1)', values: [key] },
         { text: REGISTER, values: [key, this.#number] },
       ],
       this.#options.patience,
     )
-    for (const each of heard) if ('error' in each) throw each.error
-    this.repeatWills()
-    const [row] = heard[1] && 'rows' in heard[1] ? heard[1].rows : []
+    for (const each of results) if ('error' in each) throw each.error
+    this.resendCrashStatements()
+    const [row] = results[1] && 'rows' in results[1] ? results[1].rows : []
     if (row?.fresh === 1 && this.#number > 0) return 'forgotten'
     return typeof row?.outcomes === 'string' ? outcomesFromText(row.outcomes) : undefined
   }

@@ -1,95 +1,101 @@
-/** A process's writes: what gathers while the last commit runs is the next one, and what became of one whose answer
- *  was lost is found out before the next. */
+/** The writes of a process: lists that gather during a commit form the next one. If the result of a
+ *  COMMIT was lost, it is determined before the next commit. */
 import type { Row, Statement } from '../../plugin.ts'
 import { fault } from '../faults.ts'
 import { toFault } from '../refused-list.ts'
 import type { Outcome } from '../sqlite/group-commit.ts'
 import { toWire } from '../values.ts'
-import { Client } from './client.ts'
-import type { Phrases } from './dialect-cache.ts'
+import { PostgresClient } from './client.ts'
+import type { DialectCache } from './dialect-cache.ts'
 import { commitGroup } from './group-commit.ts'
-import { awayFault } from './refused-statement.ts'
+import { unavailableFault } from './refused-statement.ts'
 import type { Session } from './session.ts'
 import { type Step, stepOf } from './steps.ts'
 
 type Rows = readonly (readonly Row[])[]
-interface Entry {
+interface PendingList {
   readonly statements: readonly Statement[]
   readonly steps: readonly Step[]
-  until: number
+  deadline: number
   done: PromiseWithResolvers<Rows>
-  /** How often it may still come back because a row was held by somebody else. */
+  /** Retries left after a lock conflict. */
   tries: number
-  /** Its caller has been answered, for want of time. */
-  told: boolean
-  /** What came of it after that. */
-  final?: Outcome | 'nothing'
+  /** The caller has received a timeout fault. */
+  isTimedOut: boolean
+  /** The outcome after a timeout fault. */
+  lateOutcome?: Outcome | 'nothing'
 }
 export interface CommitsOptions {
   readonly url: string
-  /** ms until a write that gets no answer is given up. */
+  /** ms until a write without a result is given up. */
   readonly patience: number
-  readonly phrases: Phrases
+  readonly dialects: DialectCache
 }
-// Beyond this the store is not slow but stuck, and waiting would only fill memory.
-const MOST_PENDING = 10_000
-// So that the first of a great many does not wait for the last.
-const TOGETHER = 256
-const TRIES = 1
+// Beyond this many lists the store is stuck, and more would only fill memory.
+const MAX_PENDING = 10_000
+// Lists per transaction: the first of a long queue must not wait for the last.
+const MAX_GROUP = 256
+const MAX_RETRIES = 1
 
 export class Commits {
   readonly #patience: number
-  readonly #phrases: Phrases
-  readonly client: Client
-  #waiting: Entry[] = []
-  #flying: readonly Entry[] = []
-  /** COMMIT has been sent for those that fly. */
-  #committing = false
-  /** The answer to their COMMIT was lost. */
-  #lost: readonly Entry[] = []
-  readonly #unknown = new WeakMap<readonly Statement[], Entry>()
+  readonly #dialects: DialectCache
+  readonly client: PostgresClient
+  #queued: PendingList[] = []
+  #inFlight: readonly PendingList[] = []
+  /** Whether COMMIT has been sent for the group in flight. */
+  #isCommitSent = false
+  /** Lists whose COMMIT has an unknown result. */
+  #unresolved: readonly PendingList[] = []
+  readonly #unknown = new WeakMap<readonly Statement[], PendingList>()
   #running = false
   #closed = false
   #timer: NodeJS.Timeout | undefined
 
-  constructor({ url, patience, phrases }: CommitsOptions) {
+  constructor({ url, patience, dialects }: CommitsOptions) {
     this.#patience = patience
-    this.#phrases = phrases
-    this.client = new Client({
-      ...{ url, patience },
-      came: (_session, outcomes) => {
+    this.#dialects = dialects
+    this.client = new PostgresClient({
+      url,
+      patience,
+      onConnected: (_session, outcomes) => {
         this.#resolve(outcomes)
-        this.#kick()
+        this.#schedule()
       },
     })
   }
   write(statements: readonly Statement[]): Promise<Rows> {
     if (statements.length === 0) return Promise.resolve([])
     const before = this.#unknown.get(statements)
-    if (before && before.final === undefined) return this.#again(before)
+    if (before && before.lateOutcome === undefined) return this.#repeat(before)
     this.#unknown.delete(statements)
-    if (before?.final && before.final !== 'nothing') {
-      this.#answer(Object.assign(before, anew(this.#patience)), before.final)
+    if (before?.lateOutcome && before.lateOutcome !== 'nothing') {
+      this.#complete(Object.assign(before, newDeadline(this.#patience)), before.lateOutcome)
       return before.done.promise
     }
-    if (this.#refuses()) return Promise.reject(awayFault(this.client.cause))
+    if (this.#isUnavailable()) return Promise.reject(unavailableFault(this.client.cause))
     try {
       for (const { values } of statements) for (const value of values) toWire(value)
     } catch (error) {
       return Promise.reject(error)
     }
-    const steps = statements.map(statement => stepOf(this.#phrases, statement))
-    const entry: Entry = { statements, steps, tries: TRIES, ...anew(this.#patience) }
-    this.#waiting.push(entry)
-    this.#watch()
-    this.#kick()
+    const steps = statements.map(statement => stepOf(this.#dialects, statement))
+    const entry: PendingList = {
+      statements,
+      steps,
+      tries: MAX_RETRIES,
+      ...newDeadline(this.#patience),
+    }
+    this.#queued.push(entry)
+    this.#startTimer()
+    this.#schedule()
     return entry.done.promise
   }
-  will(name: string, statements: readonly Statement[]): void {
-    this.client.will(name, statements)
-    this.#kick()
+  setCrashStatements(name: string, statements: readonly Statement[]): void {
+    this.client.setCrashStatements(name, statements)
+    this.#schedule()
   }
-  /** Waits for what was written, then takes leave: no will is applied. */
+  /** Waits for pending lists, then disconnects and clears the on-crash statements. */
   async close(): Promise<void> {
     await Promise.allSettled(this.#pending().map(({ done }) => done.promise))
     this.#closed = true
@@ -97,122 +103,125 @@ export class Commits {
     await this.client.close()
   }
 
-  #pending(): Entry[] {
-    return [...this.#lost, ...this.#flying, ...this.#waiting]
+  #pending(): PendingList[] {
+    return [...this.#unresolved, ...this.#inFlight, ...this.#queued]
   }
-  #refuses(): boolean {
+  #isUnavailable(): boolean {
     const { downSince } = this.client
     const away = downSince !== undefined && performance.now() - downSince > this.#patience
-    const pending = this.#waiting.length + this.#flying.length + this.#lost.length
-    return this.#closed || away || pending >= MOST_PENDING
+    const pending = this.#queued.length + this.#inFlight.length + this.#unresolved.length
+    return this.#closed || away || pending >= MAX_PENDING
   }
-  /** It came back with a list of which nobody knows yet. */
-  #again(entry: Entry): Promise<Rows> {
-    if (entry.told) {
-      Object.assign(entry, anew(this.#patience))
-      this.#watch()
+  /** The caller repeats a list whose result is still unknown. */
+  #repeat(entry: PendingList): Promise<Rows> {
+    if (entry.isTimedOut) {
+      Object.assign(entry, newDeadline(this.#patience))
+      this.#startTimer()
     }
     return entry.done.promise
   }
-  /** No timer: what one turn of the loop wrote goes together. */
-  #kick(): void {
+  /** No timer: all lists of one turn of the event loop form a group. */
+  #schedule(): void {
     if (this.#running) return
     this.#running = true
     setImmediate(() => void this.#run())
   }
   async #run(): Promise<void> {
     for (;;) {
-      const { session, hasNews } = this.client
-      if (!session || (this.#waiting.length === 0 && !hasNews)) break
-      await this.#commit(session, this.#waiting.splice(0, TOGETHER))
+      const { session, hasChanges: hasNews } = this.client
+      if (!session || (this.#queued.length === 0 && !hasNews)) break
+      await this.#commit(session, this.#queued.splice(0, MAX_GROUP))
     }
     this.#running = false
   }
-  async #commit(session: Session, entries: readonly Entry[]): Promise<void> {
-    this.#flying = entries
+  async #commit(session: Session, entries: readonly PendingList[]): Promise<void> {
+    this.#inFlight = entries
     try {
       const outcomes = await commitGroup(
         session,
         {
           lists: entries.map(({ steps }) => steps),
-          own: this.client.takeWills(),
-          committing: () => {
-            // Its caller heard that nothing was written, so nothing may be.
-            this.#committing = !entries.some(({ told }) => told)
-            return this.#committing
+          own: this.client.takeCrashStatements(),
+          beforeCommit: () => {
+            // A caller with a timeout fault was told that nothing was written, so nothing may be.
+            this.#isCommitSent = !entries.some(({ isTimedOut }) => isTimedOut)
+            return this.#isCommitSent
           },
-          seal: all => this.client.seal(all),
+          sealQuery: all => this.client.sealQuery(all),
         },
         this.#patience,
       )
       if (outcomes) for (const [at, entry] of entries.entries()) this.#settle(entry, outcomes[at])
-      else this.#takeBack(entries)
+      else this.#requeue(entries)
     } catch (error) {
       this.client.cause = error
-      if (this.#committing) this.#lost = entries
-      else this.#takeBack(entries)
+      if (this.#isCommitSent) this.#unresolved = entries
+      else this.#requeue(entries)
       session.drop()
     } finally {
-      this.#flying = []
-      this.#committing = false
+      this.#inFlight = []
+      this.#isCommitSent = false
     }
   }
-  /** Whoever met a lock or a deadlock is tried once more, apart from those it came with. */
-  #settle(entry: Entry, outcome: Outcome | undefined): void {
+  /** Retries a list after a lock conflict or a deadlock, in a later group. */
+  #settle(entry: PendingList, outcome: Outcome | undefined): void {
     const waited = outcome && 'refused' in outcome && outcome.refused.kind === 'unavailable'
-    if (waited && !entry.told && entry.tries-- > 0) this.#waiting.push(entry)
-    else this.#answer(entry, outcome)
+    if (waited && !entry.isTimedOut && entry.tries-- > 0) this.#queued.push(entry)
+    else this.#complete(entry, outcome)
   }
-  #takeBack(entries: readonly Entry[]): void {
-    this.client.repeatWills()
-    this.#waiting = [...entries.filter(({ told }) => !told), ...this.#waiting]
+  #requeue(entries: readonly PendingList[]): void {
+    this.client.resendCrashStatements()
+    this.#queued = [...entries.filter(({ isTimedOut }) => !isTimedOut), ...this.#queued]
   }
   #resolve(outcomes: readonly Outcome[] | undefined | 'forgotten'): void {
-    const lost = this.#lost
-    this.#lost = []
+    const lost = this.#unresolved
+    this.#unresolved = []
     if (outcomes === 'forgotten') {
       const unknown: Outcome = { refused: { kind: 'unknown', at: 0 } }
-      for (const entry of lost) this.#answer(entry, unknown)
+      for (const entry of lost) this.#complete(entry, unknown)
     } else if (outcomes) {
-      for (const [at, entry] of lost.entries()) this.#answer(entry, outcomes[at])
+      for (const [at, entry] of lost.entries()) this.#complete(entry, outcomes[at])
     } else {
-      for (const entry of lost) if (entry.told) entry.final = 'nothing'
-      this.#takeBack(lost)
+      for (const entry of lost) if (entry.isTimedOut) entry.lateOutcome = 'nothing'
+      this.#requeue(lost)
     }
   }
-  #answer(entry: Entry, outcome: Outcome | undefined): void {
+  #complete(entry: PendingList, outcome: Outcome | undefined): void {
     const known = outcome ?? { refused: { kind: 'unknown', at: 0 } }
-    if (entry.told) {
-      entry.final = known
+    if (entry.isTimedOut) {
+      entry.lateOutcome = known
       return
     }
     if ('refused' in known) entry.done.reject(toFault(known.refused, entry.statements))
     else entry.done.resolve(known.rows)
     this.#unknown.delete(entry.statements)
   }
-  #watch(): void {
+  #startTimer(): void {
     this.#timer ??= setTimeout(() => this.#expire(), this.#patience)
   }
   #expire(): void {
     const now = performance.now()
-    const open = this.#pending().filter(({ told }) => !told)
-    const late = open.filter(({ until }) => until <= now)
+    const open = this.#pending().filter(({ isTimedOut }) => !isTimedOut)
+    const late = open.filter(({ deadline }) => deadline <= now)
     for (const entry of late) {
-      entry.told = true
-      const sent = this.#lost.includes(entry) || (this.#committing && this.#flying.includes(entry))
+      entry.isTimedOut = true
+      const sent =
+        this.#unresolved.includes(entry) || (this.#isCommitSent && this.#inFlight.includes(entry))
       if (sent) this.#unknown.set(entry.statements, entry)
-      entry.done.reject(sent ? fault('STORE_UNKNOWN') : awayFault(this.client.cause))
+      entry.done.reject(sent ? fault('STORE_UNKNOWN') : unavailableFault(this.client.cause))
     }
-    this.#waiting = this.#waiting.filter(({ told }) => !told)
-    const next = Math.min(...open.filter(({ told }) => !told).map(({ until }) => until))
+    this.#queued = this.#queued.filter(({ isTimedOut }) => !isTimedOut)
+    const next = Math.min(
+      ...open.filter(({ isTimedOut }) => !isTimedOut).map(({ deadline }) => deadline),
+    )
     this.#timer = Number.isFinite(next)
       ? setTimeout(() => this.#expire(), Math.max(1, next - now))
       : undefined
   }
 }
 
-const anew = (patience: number) => ({
-  until: performance.now() + patience,
+const newDeadline = (patience: number) => ({
+  deadline: performance.now() + patience,
   done: Promise.withResolvers<Rows>(),
-  told: false,
+  isTimedOut: false,
 })

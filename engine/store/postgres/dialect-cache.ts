@@ -1,26 +1,29 @@
-/** Which SQL this process has spoken, turned into PostgreSQL's dialect once, under the name it is prepared by. */
+/** Dialect cache: SQL texts of this process, translated to PostgreSQL once, with the name under
+ *  which they are prepared. */
 import type { Sql } from '../../plugin.ts'
-import { type Spoken, speak } from './dialect.ts'
+import { type TranslatedSql, translate } from './dialect.ts'
 
-export type Phrase = (Spoken & { readonly name: string | undefined }) | { readonly wrong: string }
+export type PreparedSql =
+  | (TranslatedSql & { readonly name: string | undefined })
+  | { readonly wrong: string }
 
-// A plugin's SQL may change with each reload. What comes beyond is sent in full each time.
-const PREPARED = 2_000
+// A plugin's SQL may change with each reload. Texts beyond this number are sent in full each time.
+const MAX_PREPARED = 2_000
 
-export class Phrases {
-  readonly #known = new Map<string, Phrase>()
+export class DialectCache {
+  readonly #known = new Map<string, PreparedSql>()
 
-  of({ text, postgres = text }: Sql): Phrase {
+  get({ text, postgres = text }: Sql): PreparedSql {
     const known = this.#known.get(postgres)
     if (known) return known
-    const full = this.#known.size >= PREPARED
-    const phrase = this.#turn(postgres, full ? undefined : `t${this.#known.size}`)
-    if (!full) this.#known.set(postgres, phrase)
-    return phrase
+    const full = this.#known.size >= MAX_PREPARED
+    const translated = this.#translate(postgres, full ? undefined : `t${this.#known.size}`)
+    if (!full) this.#known.set(postgres, translated)
+    return translated
   }
-  #turn(text: string, name: string | undefined): Phrase {
+  #translate(text: string, name: string | undefined): PreparedSql {
     try {
-      return { ...speak(text), name }
+      return { ...translate(text), name }
     } catch (error) {
       return { wrong: (error as Error).message }
     }

@@ -1,17 +1,19 @@
-/** Numbered migrations per owner, forward only, each in a transaction behind one lock of the whole installation. */
+/** Numbered migrations per owner, forward only, each in a transaction under one lock for the whole
+ *  installation. */
 import { createHash } from 'node:crypto'
 import type { Migration } from '../../plugin.ts'
 import { fault } from '../faults.ts'
-import { speakMigration } from './dialect.ts'
+import { translateMigration } from './dialect.ts'
 import { Session, type SessionOptions } from './session.ts'
 
-// Any number will do, as long as every release uses this one. The owners' names keep it apart from what else may stand here.
+// Number of the advisory lock; arbitrary, but every release must use the same one.
 const LOCK = '7164390215508164975'
 const OWNER = 'tollgate'
-const BOOK = `CREATE TABLE IF NOT EXISTS tollgate_migrations (owner TEXT NOT NULL, number BIGINT NOT NULL,
+const MIGRATIONS_TABLE = `CREATE TABLE IF NOT EXISTS tollgate_migrations (owner TEXT NOT NULL, number BIGINT NOT NULL,
   digest TEXT NOT NULL, at BIGINT NOT NULL, PRIMARY KEY (owner, number))`
-/** The store's own tables. A client: one process, by its key; \`number\`: of its last commit, and what came of its lists. */
-const OWN: readonly Migration[] = [
+/** The store's own tables. A client is one process, by its key; `number` and `outcomes` belong to
+ *  its last commit. */
+const OWN_MIGRATIONS: readonly Migration[] = [
   {
     number: 1,
     text: `CREATE TABLE tollgate_clients (client BIGINT PRIMARY KEY, number BIGINT NOT NULL, outcomes TEXT, gone BIGINT);
@@ -20,8 +22,8 @@ const OWN: readonly Migration[] = [
   },
 ]
 
-/** Clients without their lock are gone, or connect just now. Ten minutes after its end nobody comes back with a list whose answer
- *  was lost, and the row of a client may go. */
+/** Clients without their lock have ended, or are about to connect. Ten minutes after the end of a
+ *  client no list can be repeated, and its row is deleted. */
 const LOCKED = `SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks WHERE locktype = 'advisory'
   AND objsubid = 1 AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
 const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
@@ -30,22 +32,26 @@ const CLEAN = `UPDATE tollgate_clients SET gone = ${NOW} WHERE client IN (
   DELETE FROM tollgate_clients WHERE client IN (
     SELECT client FROM tollgate_clients WHERE gone < ${NOW} - 600000 AND client NOT IN (${LOCKED}) FOR UPDATE SKIP LOCKED)`
 
-/** Makes or completes the store's own tables; refuses a store that a newer program has changed. */
+/** Creates or migrates the store's own tables. Throws STORE_NEWER for a store of a newer program.
+ *  */
 export const prepareStore = async (options: SessionOptions): Promise<void> => {
   const session = await Session.open(options)
   try {
-    await session.script(`BEGIN; SELECT pg_advisory_xact_lock(${LOCK}); ${BOOK}; COMMIT`)
+    await session.script(
+      `BEGIN; SELECT pg_advisory_xact_lock(${LOCK}); ${MIGRATIONS_TABLE}; COMMIT`,
+    )
     const applied = await appliedOf(session, OWNER)
     const newest = Math.max(0, ...applied.keys())
-    if (newest > OWN.length) throw fault('STORE_NEWER', [newest, OWN.length])
-    await run(session, OWNER, OWN)
+    if (newest > OWN_MIGRATIONS.length) throw fault('STORE_NEWER', [newest, OWN_MIGRATIONS.length])
+    await run(session, OWNER, OWN_MIGRATIONS)
     await session.script(CLEAN)
   } finally {
     await session.end()
   }
 }
 
-/** Runs what is new of an owner's. The one that fails is named; those before it stay. */
+/** Applies the new migrations of an owner. Throws STORE_MIGRATION with the number of the failed
+ *  one; those before it stay applied. */
 export const migrate = async (
   options: SessionOptions,
   owner: string,
@@ -68,7 +74,7 @@ const run = async (
   for (const [index, migration] of migrations.entries()) {
     const { number } = migration
     try {
-      if (number !== index + 1) throw new Error(`number ${index + 1} was expected here`)
+      if (number !== index + 1) throw new Error(`expected number ${index + 1}`)
       if (!isApplied(applied.get(number), migration)) await apply(session, owner, migration)
     } catch (error) {
       const why = (error as Error).message
@@ -78,34 +84,34 @@ const run = async (
 }
 const appliedOf = async (session: Session, owner: string): Promise<Map<number, string>> => {
   const text = 'SELECT number, digest FROM tollgate_migrations WHERE owner = $1'
-  const [found] = await session.flight([{ text, values: [owner] }], Number.POSITIVE_INFINITY)
-  if (!found || 'error' in found) throw found?.error ?? new Error('no answer')
+  const [found] = await session.pipeline([{ text, values: [owner] }], Number.POSITIVE_INFINITY)
+  if (!found || 'error' in found) throw found?.error ?? new Error('no result')
   return new Map(found.rows.map(row => [Number(row.number), String(row.digest)]))
 }
 const isApplied = (before: string | undefined, migration: Migration): boolean => {
   if (before === undefined || before === digestOf(migration)) return before !== undefined
-  throw new Error('it was changed after it had been applied; add a new number')
+  throw new Error('its text changed after it was applied; add a migration with a new number')
 }
 const apply = async (session: Session, owner: string, migration: Migration): Promise<void> => {
   const { number, text, postgres } = migration
   try {
     await session.script(`BEGIN; SELECT pg_advisory_xact_lock(${LOCK})`)
-    // Another process may have been faster while we waited for the lock.
+    // Another process may have applied it while this one waited for the lock.
     if (isApplied((await appliedOf(session, owner)).get(number), migration)) return
-    await session.script(postgres ?? speakMigration(text))
-    if (!session.open) throw new Error('it must not end its transaction')
+    await session.script(postgres ?? translateMigration(text))
+    if (!session.open) throw new Error('a migration must not end its transaction')
     const note =
       'INSERT INTO tollgate_migrations (owner, number, digest, at) VALUES ($1, $2, $3, $4)'
     const values = [owner, number, digestOf(migration), Date.now()]
-    const heard = await session.flight(
+    const results = await session.pipeline(
       [{ text: note, values }, { text: 'COMMIT' }],
       Number.POSITIVE_INFINITY,
     )
-    for (const each of heard) if ('error' in each) throw each.error
+    for (const each of results) if ('error' in each) throw each.error
   } finally {
     if (!session.lost) await session.script('ROLLBACK').catch(() => {})
   }
 }
-// A formatter may indent it anew; that changes nothing.
+// White space does not count: a formatter may indent the text differently.
 const digestOf = ({ text, postgres = text }: Migration): string =>
   createHash('sha256').update(postgres.replace(/\s+/g, ' ').trim()).digest('hex')

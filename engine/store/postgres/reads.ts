@@ -1,33 +1,33 @@
-/** A process's reads: a few connections, made when they are needed. A long read may take its time; a server that is
- *  frozen is found out by a second question. */
+/** The reads of a process: up to `CONNECTIONS` connections, opened on demand. While a read runs,
+ *  new connections probe the server, so that a frozen server is told apart from a long read. */
 import type { Row, Sql, Value } from '../../plugin.ts'
 import { fault } from '../faults.ts'
-import type { Phrases } from './dialect-cache.ts'
-import { awayFault, isOutdated } from './refused-statement.ts'
-import { type Heard, Session } from './session.ts'
+import type { DialectCache } from './dialect-cache.ts'
+import { isOutdated, unavailableFault } from './refused-statement.ts'
+import { type QueryResult, Session } from './session.ts'
 
 export interface ReadsOptions {
   readonly url: string
-  /** ms until a server that does not answer counts as away. */
+  /** ms until a server that does not respond counts as unavailable. */
   readonly patience: number
-  readonly phrases: Phrases
+  readonly dialects: DialectCache
 }
-interface Reading {
+interface PendingRead {
   readonly sql: Sql
   readonly values: readonly Value[]
   readonly done: PromiseWithResolvers<readonly Row[]>
-  late?: NodeJS.Timeout
+  timer?: NodeJS.Timeout
 }
 const CONNECTIONS = 4
-const MOST_WAITING = 10_000
-/** What one read may take, ms: of the server. */
-const LONGEST = 30_000
+const MAX_WAITING = 10_000
+/** Statement timeout of a read, ms. */
+const READ_TIMEOUT = 30_000
 
 export class Reads {
   readonly #options: ReadsOptions
   readonly #idle: Session[] = []
   #busy = 0
-  #waiting: Reading[] = []
+  #waiting: PendingRead[] = []
   #probing: Promise<boolean> | undefined
   #closed = false
 
@@ -35,25 +35,26 @@ export class Reads {
     this.#options = options
   }
   read(sql: Sql, values: readonly Value[]): Promise<readonly Row[]> {
-    if (this.#closed || this.#waiting.length >= MOST_WAITING) {
+    if (this.#closed || this.#waiting.length >= MAX_WAITING) {
       return Promise.reject(fault('STORE_UNAVAILABLE'))
     }
-    const phrase = this.#options.phrases.of(sql)
-    const wrong = 'wrong' in phrase ? phrase.wrong : miscounted(phrase.parameters, values)
+    const translated = this.#options.dialects.get(sql)
+    const wrong =
+      'wrong' in translated ? translated.wrong : parameterError(translated.parameters, values)
     if (wrong) return Promise.reject(fault('STORE_STATEMENT', [sql.name, wrong]))
-    const reading: Reading = { sql, values, done: Promise.withResolvers() }
-    // Nobody waits for ever behind four long reads.
-    reading.late = setTimeout(() => {
+    const reading: PendingRead = { sql, values, done: Promise.withResolvers() }
+    // Bounds the wait behind long reads.
+    reading.timer = setTimeout(() => {
       this.#waiting = this.#waiting.filter(each => each !== reading)
       reading.done.reject(fault('STORE_UNAVAILABLE'))
     }, this.#options.patience)
     this.#waiting.push(reading)
-    this.#next()
+    this.#startNext()
     return reading.done.promise
   }
   async close(): Promise<void> {
     this.#closed = true
-    for (const { done, late } of this.#waiting) {
+    for (const { done, timer: late } of this.#waiting) {
       clearTimeout(late)
       done.reject(fault('STORE_UNAVAILABLE'))
     }
@@ -61,48 +62,48 @@ export class Reads {
     await Promise.all(this.#idle.splice(0).map(session => session.end()))
   }
 
-  #next(): void {
+  #startNext(): void {
     if (this.#busy >= CONNECTIONS) return
     const reading = this.#waiting.shift()
     if (!reading) return
-    clearTimeout(reading.late)
+    clearTimeout(reading.timer)
     this.#busy++
-    void this.#answer(reading).finally(() => {
+    void this.#run(reading).finally(() => {
       this.#busy--
-      this.#next()
+      this.#startNext()
     })
   }
-  async #answer(reading: Reading): Promise<void> {
+  async #run(reading: PendingRead): Promise<void> {
     const { sql, done } = reading
     try {
-      const heard = await this.#ask(reading).catch(error => {
+      const result = await this.#query(reading).catch(error => {
         if (error.code === 'STORE_UNAVAILABLE') throw error
-        // The server was started again, or a connection was cut: a read may be asked twice.
-        return this.#ask(reading)
+        // The server was restarted, or the connection was cut: a read can be repeated.
+        return this.#query(reading)
       })
-      if (!heard || 'rows' in heard) return done.resolve(heard?.rows ?? [])
-      done.reject(fault('STORE_STATEMENT', [sql.name, heard.error.message]))
+      if (!result || 'rows' in result) return done.resolve(result?.rows ?? [])
+      done.reject(fault('STORE_STATEMENT', [sql.name, result.error.message]))
     } catch (error) {
-      done.reject(awayFault(error))
+      done.reject(unavailableFault(error))
     }
   }
-  async #ask({ sql, values }: Reading): Promise<Heard | undefined> {
-    const phrase = this.#options.phrases.of(sql)
-    if ('wrong' in phrase) throw new Error(phrase.wrong)
+  async #query({ sql, values }: PendingRead): Promise<QueryResult | undefined> {
+    const translated = this.#options.dialects.get(sql)
+    if ('wrong' in translated) throw new Error(translated.wrong)
     const session = this.#idle.pop() ?? (await this.#open())
-    const { text, name } = phrase
+    const { text, name } = translated
     let frozen = false
     const watch = setInterval(async () => {
-      frozen ||= !(await this.#answers())
+      frozen ||= !(await this.#isResponsive())
       if (frozen) session.drop()
     }, this.#options.patience / 2)
     try {
-      const [heard] = await session.flight([{ text, name, values }], Number.POSITIVE_INFINITY)
-      const outdated = heard && 'error' in heard && isOutdated(heard.error)
+      const [result] = await session.pipeline([{ text, name, values }], Number.POSITIVE_INFINITY)
+      const outdated = result && 'error' in result && isOutdated(result.error)
       if (outdated) session.drop()
       else this.#release(session)
-      if (outdated) throw heard.error
-      return heard
+      if (outdated) throw result.error
+      return result
     } catch (error) {
       throw frozen ? fault('STORE_UNAVAILABLE') : error
     } finally {
@@ -115,7 +116,7 @@ export class Reads {
   }
   async #open(): Promise<Session> {
     const { url, patience } = this.#options
-    const settings = { default_transaction_read_only: 'on', statement_timeout: LONGEST }
+    const settings = { default_transaction_read_only: 'on', statement_timeout: READ_TIMEOUT }
     const session = await Session.open({ url, within: patience / 2, settings })
     session.onLost = () => {
       const at = this.#idle.indexOf(session)
@@ -123,12 +124,12 @@ export class Reads {
     }
     return session
   }
-  /** Whether the server greets anybody at all at present. */
-  #answers(): Promise<boolean> {
+  /** Whether the server accepts or refuses a new connection in time. */
+  #isResponsive(): Promise<boolean> {
     this.#probing ??= this.#open()
       .then(
         session => session.end().then(() => true),
-        // It may refuse: who refuses is awake.
+        // A server that refuses is not frozen.
         error => 'severity' in error,
       )
       .finally(() => {
@@ -138,7 +139,7 @@ export class Reads {
   }
 }
 
-const miscounted = (parameters: number, values: readonly Value[]): string | undefined =>
+const parameterError = (parameters: number, values: readonly Value[]): string | undefined =>
   parameters === values.length
     ? undefined
-    : `it has ${parameters} parameters, and ${values.length} values were given`
+    : `it has ${parameters} parameters, but ${values.length} values`

@@ -1,63 +1,67 @@
-/** One connection to PostgreSQL: set up so that what it acknowledges is on the disk. Knows flights; knows nothing of lists. */
+/** One connection to PostgreSQL with verified durability settings. It sends pipelined batches of
+ *  queries and has no notion of lists. */
 import { Socket } from 'node:net'
 import pg from 'pg'
 import type { Row, Value } from '../../plugin.ts'
 import { fault } from '../faults.ts'
 import { columns } from './columns.ts'
 
-export interface Told {
+export interface Query {
   readonly text: string
   /** Prepared under this name, once per connection. */
   readonly name?: string | undefined
   readonly values?: readonly Value[] | readonly unknown[]
 }
-export type Heard =
+export type QueryResult =
   | { readonly rows: readonly Row[]; readonly count: number; readonly command: string }
   | { readonly error: pg.DatabaseError }
 export interface SessionOptions {
   readonly url: string
-  /** ms until it must be connected. */
+  /** Longest connect, ms. */
   readonly within: number
-  /** Of the server, for this session. */
+  /** Server settings for this session. */
   readonly settings?: Readonly<Record<string, string | number>>
 }
 const OLDEST = 130_000
 const SETTINGS = {
   synchronous_commit: 'on',
   default_transaction_isolation: 'read\\ committed',
-  // A machine that vanished is noticed within 15 s, and its locks are free.
+  // The server detects a lost machine within 15 s and releases its locks.
   tcp_keepalives_idle: 5,
   tcp_keepalives_interval: 5,
   tcp_keepalives_count: 2,
 }
-const ASK = `SELECT current_setting('fsync') AS fsync, pg_is_in_recovery() AS standby,
+const SERVER_SETTINGS = `SELECT current_setting('fsync') AS fsync, pg_is_in_recovery() AS standby,
   current_setting('server_version_num') AS version, current_setting('server_version') AS shown`
 
 export class Session {
   readonly #client: pg.Client
   readonly #socket: Socket
-  #lost: Error | undefined
-  /** Called once, when the connection is gone. */
+  #lossError: Error | undefined
+  /** Called once, when the connection is lost. */
   onLost = (): void => {}
 
   private constructor(client: pg.Client, socket: Socket) {
     this.#client = client
     this.#socket = socket
-    client.on('error', error => this.#lose(error))
-    client.on('end', () => this.#lose(new Error('the connection was closed')))
+    client.on('error', error => this.#drop(error))
+    client.on('end', () => this.#drop(new Error('the connection was closed')))
   }
   static async open({ url, within, settings = {} }: SessionOptions): Promise<Session> {
     const socket = new Socket()
     const client = new pg.Client({
-      ...addressOf(url, { ...SETTINGS, ...settings }),
-      ...{ types: columns, pipeline: true, connectionTimeoutMillis: within, keepAlive: true },
+      ...connectionOptions(url, { ...SETTINGS, ...settings }),
+      types: columns,
+      pipeline: true,
+      connectionTimeoutMillis: within,
+      keepAlive: true,
       stream: () => socket,
     })
     const session = new Session(client, socket)
     try {
       await client.connect()
-      const [heard] = await session.flight([{ text: ASK }], within)
-      refuseUnsafe(heard)
+      const [result] = await session.pipeline([{ text: SERVER_SETTINGS }], within)
+      assertDurable(result)
       return session
     } catch (error) {
       session.drop()
@@ -65,27 +69,28 @@ export class Session {
     }
   }
   get lost(): boolean {
-    return this.#lost !== undefined
+    return this.#lossError !== undefined
   }
-  /** Sends all at once and waits for every answer. Rejects if the connection breaks, and breaks it if it is late. */
-  flight(steps: readonly Told[], within: number): Promise<readonly Heard[]> {
-    if (this.#lost) return Promise.reject(this.#lost)
-    const { promise, resolve, reject } = Promise.withResolvers<readonly Heard[]>()
-    const heard: Heard[] = []
+  /** Sends all queries in one batch and resolves to their results. Rejects if the connection is
+   *  lost,  and drops the connection after `within` ms. */
+  pipeline(steps: readonly Query[], within: number): Promise<readonly QueryResult[]> {
+    if (this.#lossError) return Promise.reject(this.#lossError)
+    const { promise, resolve, reject } = Promise.withResolvers<readonly QueryResult[]>()
+    const results: QueryResult[] = []
     const late = Number.isFinite(within)
-      ? setTimeout(() => this.#lose(new Error(`no answer in ${within} ms`)), within)
+      ? setTimeout(() => this.#drop(new Error(`no answer in ${within} ms`)), within)
       : undefined
     const take = (error: Error | null, result: pg.QueryResult): void => {
-      if (error && !isServers(error)) {
+      if (error && !isServerError(error)) {
         clearTimeout(late)
-        return reject(this.#lost ?? error)
+        return reject(this.#lossError ?? error)
       }
-      heard.push(error ? { error: error as pg.DatabaseError } : heardOf(result))
-      if (heard.length < steps.length) return
+      results.push(error ? { error: error as pg.DatabaseError } : toQueryResult(result))
+      if (results.length < steps.length) return
       clearTimeout(late)
-      resolve(heard)
+      resolve(results)
     }
-    // One packet for all of it.
+    // One packet for the whole batch.
     this.#socket.cork()
     for (const step of steps)
       this.#client.query({ ...step, values: step.values ?? [] } as never, take)
@@ -96,50 +101,50 @@ export class Session {
   get open(): boolean {
     return this.#client.getTransactionStatus() === 'T'
   }
-  /** Several statements in one text, as migrations have them. */
+  /** Runs a text with several statements, such as a migration. */
   async script(text: string): Promise<void> {
     await this.#client.query(text)
   }
   drop(): void {
-    this.#lose(new Error('the connection was given up'))
+    this.#drop(new Error('the connection was given up'))
   }
-  /** Takes leave; at once if the server does not answer. */
+  /** Disconnects; drops the connection if the server does not respond within `within` ms. */
   async end(within = 250): Promise<void> {
     this.onLost = () => {}
     const late = setTimeout(() => this.drop(), within)
     await this.#client.end()
     clearTimeout(late)
   }
-  #lose(error: Error): void {
-    if (this.#lost) return
-    this.#lost = error
+  #drop(error: Error): void {
+    if (this.#lossError) return
+    this.#lossError = error
     this.#socket.destroy()
     this.onLost()
   }
 }
 
-const isServers = (error: Error): boolean => 'severity' in error && error.severity !== 'FATAL'
+const isServerError = (error: Error): boolean => 'severity' in error && error.severity !== 'FATAL'
 
-const heardOf = (result: pg.QueryResult): Heard => ({
+const toQueryResult = (result: pg.QueryResult): QueryResult => ({
   rows: result.rows,
   count: result.rowCount ?? 0,
   command: result.command,
 })
 
-const refuseUnsafe = (heard: Heard | undefined): void => {
-  const [row] = heard && 'rows' in heard ? heard.rows : []
+const assertDurable = (results: QueryResult | undefined): void => {
+  const [row] = results && 'rows' in results ? results.rows : []
   if (row?.standby === 1) throw fault('STORE_READ_ONLY')
   if (row?.fsync !== 'on') throw fault('STORE_FSYNC', [row?.fsync])
   if (Number(row.version) < OLDEST) throw fault('STORE_POSTGRES_OLD', [row.shown])
 }
 
-/** `postgres://user@/name?host=/folder` has no host, which makes it no URL for the rest of the world. */
-export const parsed = (url: string): URL | null =>
+/** Parses a URL. `postgres://user@/name?host=/folder` has no host, which URL.parse rejects. */
+export const parseUrl = (url: string): URL | null =>
   URL.parse(url) ?? URL.parse(url.replace('@/', '@localhost/'))
 
-/** The url's own `options` stay, behind ours. */
-const addressOf = (url: string, settings: Readonly<Record<string, string | number>>) => {
-  const address = parsed(url) ?? new URL(url)
+/** Connection parameters: the `options` of the URL follow the settings. */
+const connectionOptions = (url: string, settings: Readonly<Record<string, string | number>>) => {
+  const address = parseUrl(url) ?? new URL(url)
   const own = address.searchParams.get('options') ?? ''
   address.searchParams.delete('options')
   const ours = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`)

@@ -1,34 +1,34 @@
-/** A statement of a list, ready to be sent, and the rows that it will lock. */
+/** Prepares the statements of a list as queries, with the rows that they will lock. */
 import type { Statement, Value } from '../../plugin.ts'
-import { wanted } from '../values.ts'
+import { encodeRows } from '../values.ts'
 import type { RowLock } from './dialect.ts'
-import type { Phrases } from './dialect-cache.ts'
-import type { Told } from './session.ts'
+import type { DialectCache } from './dialect-cache.ts'
+import type { Query } from './session.ts'
 
-export interface HeldRow {
+export interface LockedRow {
   readonly table: string
   readonly column: string
   readonly value: Value
 }
-/** A statement ready to be sent, or why it cannot be. */
+/** A query, or why the statement is invalid. */
 export type Step =
-  | { readonly told: Told; readonly rows: number; readonly locks: readonly HeldRow[] }
+  | { readonly query: Query; readonly rows: number; readonly locks: readonly LockedRow[] }
   | { readonly wrong: string }
 
-export const stepOf = (phrases: Phrases, statement: Statement): Step => {
+export const stepOf = (dialects: DialectCache, statement: Statement): Step => {
   const { sql, values, locks = [] } = statement
-  const phrase = phrases.of(sql)
-  if ('wrong' in phrase) return phrase
-  const { name, text, parameters } = phrase
+  const prepared = dialects.get(sql)
+  if ('wrong' in prepared) return prepared
+  const { name, text, parameters } = prepared
   if (parameters !== values.length) {
-    return { wrong: `it has ${parameters} parameters, and ${values.length} values were given` }
+    return { wrong: `it has ${parameters} parameters, but ${values.length} values` }
   }
-  const named = namedRow(phrase.lock, values)
-  const told = { name, text, values }
-  return { told, rows: wanted(statement), locks: named ? [named, ...locks] : locks }
+  const named = namedRow(prepared.lock, values)
+  const query = { name, text, values }
+  return { query, rows: encodeRows(statement), locks: named ? [named, ...locks] : locks }
 }
 
-const namedRow = (lock: RowLock | undefined, values: readonly Value[]): HeldRow | undefined => {
+const namedRow = (lock: RowLock | undefined, values: readonly Value[]): LockedRow | undefined => {
   const { table = '', column = '', literal, parameter = -1 } = lock ?? {}
   const value = literal ?? values[parameter] ?? null
   if (!lock || value === null || typeof value === 'object') return undefined

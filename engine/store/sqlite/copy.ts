@@ -1,9 +1,10 @@
-/** Copies an embedded store into a file that can take its place. Reads only: its writer goes on writing. */
+/** Copies an embedded store into a file that can replace it. The copy only reads, so the writer can
+ *  go on. */
 import { DatabaseSync } from 'node:sqlite'
 import { fault } from '../faults.ts'
 
 export const copyStore = (from: string, to: string): void => {
-  // It holds what the store holds: nobody else may read it.
+  // Only the owner may read the copy.
   const before = process.umask(0o177)
   const source = new DatabaseSync(from, { readOnly: true, timeout: 5_000 })
   try {

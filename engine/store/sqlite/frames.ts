@@ -1,21 +1,23 @@
-/** Frames on the writer's socket: four bytes of length, then JSON. Also the shapes of what is said. */
+/** Frames on the writer's socket (four bytes of length, then JSON) and the types of the messages.
+ *  */
 import type { Migration } from '../../plugin.ts'
-import type { Spelled, Wire } from '../values.ts'
+import type { EncodedStatement, Wire } from '../values.ts'
 
-/** Number of the text on this connection, rows expected (-1 any, -2 some), values. */
+/** Number of the SQL text on this connection, expected rows (-1 any, -2 at least one), values. */
 export type WireStatement = readonly [text: number, rows: number, ...values: Wire[]]
 type WireList = readonly [number: number, marks: number, ...statements: WireStatement[]]
-/** Marks of a list: it was sent before, perhaps applied before; its first statement comes through once only. */
+/** Marks of a list. AGAIN: it was sent before, and perhaps applied. ONCE: a unique key admits its
+ *  first statement only once. */
 export const AGAIN = 1
 export const ONCE = 2
 
-/** Client to writer. `hello` comes first; `bye` says that no will is to be applied. */
-export interface Said {
+/** Client to writer. `hello` comes first; `bye` clears the on-crash statements (`wills`). */
+export interface ClientMessage {
   readonly hello?: string
   readonly texts?: readonly (readonly [number: number, text: string, sums?: readonly number[]])[]
   readonly lists?: readonly WireList[]
-  readonly wills?: readonly (readonly [name: string, ...statements: Spelled[]])[]
-  /** No list below the first number will be sent again, save those that follow. */
+  readonly wills?: readonly (readonly [name: string, ...statements: EncodedStatement[]])[]
+  /** No list below the first number will be repeated, except those that follow. */
   readonly forget?: readonly number[]
   readonly migrations?: readonly (readonly [
     number: number,
@@ -25,28 +27,30 @@ export interface Said {
   readonly bye?: true
 }
 type WireRows = readonly (readonly Readonly<Record<string, Wire>>[])[]
-/** Why a list was not applied. `names`: the constraint and columns at fault. */
-export interface Refused {
+/** Why a list was not applied. `at`: index of the statement; `found`: affected rows; `names`:
+ *  violated constraint and columns. */
+export interface Refusal {
   readonly kind: 'rows' | 'violation' | 'statement' | 'migration' | 'unavailable' | 'unknown'
   readonly at: number
   readonly found?: number
   readonly names?: readonly string[]
-  /** It was a unique key that said no: such a row is there. */
+  /** The violated constraint is a unique key: the row exists. */
   readonly unique?: true
   readonly message?: string
 }
-/** A list's number, then its rows (`null`: none anywhere), then why it was refused. */
-export type WireAnswer = readonly [number: number, rows?: WireRows | null, refused?: Refused]
+/** Number of a list, its rows (`null`: no statement has any), and why it was refused. */
+export type WireResult = readonly [number: number, rows?: WireRows | null, refused?: Refusal]
 /** Writer to client. */
-export interface Heard {
+export interface WriterMessage {
   readonly welcome?: true
-  /** Numbers of lists that were applied and gave no rows. */
+  /** Numbers of lists that were applied and returned no rows. */
   readonly done?: readonly number[]
-  readonly answers?: readonly WireAnswer[]
+  readonly answers?: readonly WireResult[]
 }
 
-export const frame = (message: Said | Heard): Buffer => frameOf(JSON.stringify(message))
-export const frameOf = (text: string): Buffer => {
+export const encodeMessage = (message: ClientMessage | WriterMessage): Buffer =>
+  encodeFrame(JSON.stringify(message))
+export const encodeFrame = (text: string): Buffer => {
   const length = Buffer.byteLength(text)
   const bytes = Buffer.allocUnsafe(4 + length)
   bytes.writeUInt32LE(length)
@@ -54,22 +58,22 @@ export const frameOf = (text: string): Buffer => {
   return bytes
 }
 
-/** Cuts chunks into messages, whatever the borders. */
-export const createFrames = <Message>(take: (message: Message) => void) => {
+/** Returns a parser that takes chunks of any size and calls `take` for each message. */
+export const createFrameParser = <Message>(onMessage: (message: Message) => void) => {
   let parts: Buffer[] = []
   let size = 0
   return (chunk: Buffer): void => {
     parts.push(chunk)
     size += chunk.length
     const first = parts[0]
-    // The length may itself be cut in two; a body is joined once, when all of it is there.
+    // The length itself may be split. The chunks of a body are joined once, when it is complete.
     if (size < 4 || (first && first.length >= 4 && size < 4 + first.readUInt32LE())) return
     const bytes = parts.length === 1 ? chunk : Buffer.concat(parts, size)
     let at = 0
     while (bytes.length - at >= 4) {
       const end = at + 4 + bytes.readUInt32LE(at)
       if (end > bytes.length) break
-      take(JSON.parse(bytes.toString('utf8', at + 4, end)))
+      onMessage(JSON.parse(bytes.toString('utf8', at + 4, end)))
       at = end
     }
     size = bytes.length - at

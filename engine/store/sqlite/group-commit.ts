@@ -1,41 +1,44 @@
-/** Commits every list that has gathered as one transaction, so that they share an fsync; each still stands or falls alone. */
+/** Group commit: applies all gathered lists in one transaction, so that they share an fsync. A list
+ *  that fails does not affect the others. */
 import type { Row, Value } from '../../plugin.ts'
-import { type Step, Sums } from '../summed-statements.ts'
+import { StatementSums, type Step } from '../summed-statements.ts'
 import { rowFromWire, rowToWire } from '../values.ts'
-import type { Refused } from './frames.ts'
-import { isFatal, isRepeated, isStoresOwn, type Sqlite, violated } from './sqlite.ts'
+import type { Refusal } from './frames.ts'
+import { isDuplicateRow, isFatal, isStoreError, type Sqlite, violatedNames } from './sqlite.ts'
 
 export interface List {
   readonly client: string
-  /** Unique with the client; without one the list is the writer's own and nobody repeats it. */
+  /** Unique per client. A list without a number is the writer's own and is never repeated. */
   readonly number?: number
-  /** Sent before, perhaps applied before. */
-  readonly again: boolean
-  /** Its first step comes through once only, by a unique key of its own: whether it was applied before, the table says. */
+  /** Sent before, and perhaps applied. */
+  readonly isRepeat: boolean
+  /** A unique key admits its first step only once, so the table shows whether it was applied. */
   readonly once?: boolean
   readonly steps: readonly Step[]
 }
-export type Outcome = { readonly rows: readonly (readonly Row[])[] } | { readonly refused: Refused }
+export type Outcome = { readonly rows: readonly (readonly Row[])[] } | { readonly refused: Refusal }
 
 const NO_ROWS: readonly Row[] = []
-const SEEN = 'SELECT rows FROM tollgate_lists WHERE client = ? AND number = ?'
-const KEEP = 'INSERT INTO tollgate_lists (client, number, rows) VALUES (?, ?, ?)'
+const FIND_LIST = 'SELECT rows FROM tollgate_lists WHERE client = ? AND number = ?'
+const RECORD_LIST = 'INSERT INTO tollgate_lists (client, number, rows) VALUES (?, ?, ?)'
 
-/** One outcome per list. Throws only what a fresh process must recover from. */
+/** Returns a function that commits lists, with one outcome per list. It throws only errors from
+ *  which a new process must recover. */
 export const createGroup = (store: Sqlite): ((lists: readonly List[]) => readonly Outcome[]) => {
   const { connection } = store
   const begin = connection.prepare('BEGIN IMMEDIATE')
   const commit = connection.prepare('COMMIT')
   return lists => {
-    let kind: Refused['kind'] = 'unavailable'
+    let kind: Refusal['kind'] = 'unavailable'
     try {
       begin.run()
-      let outcomes = together(store, lists)
+      let outcomes = applyAll(store, lists)
       if (!outcomes) {
         connection.exec('ROLLBACK; BEGIN IMMEDIATE')
-        outcomes = apart(store, lists)
+        outcomes = applySeparately(store, lists)
       }
-      // Only a COMMIT that failed leaves a doubt; whoever repeats the list finds out by its number.
+      // Only a failed COMMIT has an unknown result; a repetition of the list finds out by its
+      // number.
       kind = 'unknown'
       commit.run()
       return outcomes
@@ -47,27 +50,27 @@ export const createGroup = (store: Sqlite): ((lists: readonly List[]) => readonl
   }
 }
 
-/** Undefined as soon as one of them breaks. */
-const together = (store: Sqlite, lists: readonly List[]): readonly Outcome[] | undefined => {
+/** Applies all lists; undefined as soon as one fails. */
+const applyAll = (store: Sqlite, lists: readonly List[]): readonly Outcome[] | undefined => {
   const outcomes: Outcome[] = []
-  const sums = new Sums()
+  const sums = new StatementSums()
   for (const list of lists) {
     const outcome = apply(store, list, sums)
     if ('refused' in outcome) return undefined
     outcomes.push(outcome)
   }
-  return settle(store, sums, 0) ? undefined : outcomes
+  return applySums(store, sums, 0) ? undefined : outcomes
 }
-/** Applies what has been added up so far, before anything that may look at it. */
-const settle = (store: Sqlite, sums: Sums, at: number): Refused | undefined => {
-  for (const step of sums.take()) {
-    const found = take(store, step, at)
+/** Applies the sums so far, before a statement that may read the rows. */
+const applySums = (store: Sqlite, sums: StatementSums, at: number): Refusal | undefined => {
+  for (const step of sums.drain()) {
+    const found = applyStep(store, step, at)
     if ('kind' in found) return found
   }
   return undefined
 }
-/** Rare, and paid for by everyone in the group: once more, each behind a savepoint of its own. */
-const apart = (store: Sqlite, lists: readonly List[]): readonly Outcome[] =>
+/** Applies all lists again, each behind its own savepoint; rare. */
+const applySeparately = (store: Sqlite, lists: readonly List[]): readonly Outcome[] =>
   lists.map(list => {
     store.connection.exec('SAVEPOINT list')
     const outcome = apply(store, list)
@@ -76,16 +79,17 @@ const apart = (store: Sqlite, lists: readonly List[]): readonly Outcome[] =>
     return outcome
   })
 
-/** `sums`: where statements may be added up, since a list that breaks takes the whole group back. */
+/** Applies one list. `sums`: collects summed statements; only where a failure rolls back the whole
+ *  group. */
 const apply = (
   store: Sqlite,
-  { client, number, again, once = false, steps }: List,
-  sums?: Sums,
+  { client, number, isRepeat: again, once = false, steps }: List,
+  sums?: StatementSums,
 ): Outcome => {
   const remembered = number !== undefined && !once
   if (again && remembered) {
-    const [before] = store.run(SEEN, [client, number]).rows
-    if (before) return { rows: kept(before.rows, steps.length) }
+    const [before] = store.run(FIND_LIST, [client, number]).rows
+    if (before) return { rows: decodeRows(before.rows, steps.length) }
   }
   const rows: (readonly Row[])[] = []
   for (const [at, step] of steps.entries()) {
@@ -94,8 +98,8 @@ const apply = (
       continue
     }
     const first = once && at === 0
-    const broken = sums && !first ? settle(store, sums, at) : undefined
-    const found = broken ?? take(store, step, at)
+    const broken = sums && !first ? applySums(store, sums, at) : undefined
+    const found = broken ?? applyStep(store, step, at)
     if ('kind' in found) {
       if (again && first && found.unique) return { rows: steps.map(() => []) }
       return { refused: found }
@@ -105,27 +109,28 @@ const apply = (
   if (remembered) {
     const any = rows.some(found => found.length > 0)
     const text = any ? JSON.stringify(rows.map(found => found.map(rowToWire))) : null
-    store.run(KEEP, [client, number, text])
+    store.run(RECORD_LIST, [client, number, text])
   }
   return { rows }
 }
-const take = (
+const applyStep = (
   store: Sqlite,
   { text, values, rows: wanted }: Step,
   at: number,
-): readonly Row[] | Refused => {
+): readonly Row[] | Refusal => {
   try {
     const { changes, rows } = store.run(text, values)
     if (wanted === -1 || wanted === changes || (wanted === -2 && changes > 0)) return rows
     return { kind: 'rows', at, found: changes }
   } catch (error) {
-    if (isStoresOwn(error)) throw error
-    const names = violated(error)
-    if (names) return { kind: 'violation', at, names, ...(isRepeated(error) && { unique: true }) }
+    if (isStoreError(error)) throw error
+    const names = violatedNames(error)
+    if (names)
+      return { kind: 'violation', at, names, ...(isDuplicateRow(error) && { unique: true }) }
     return { kind: 'statement', at, message: (error as Error).message }
   }
 }
-const kept = (text: Value | undefined, statements: number): readonly (readonly Row[])[] =>
+const decodeRows = (text: Value | undefined, statements: number): readonly (readonly Row[])[] =>
   typeof text === 'string'
     ? JSON.parse(text).map((rows: Parameters<typeof rowFromWire>[0][]) => rows.map(rowFromWire))
     : Array.from({ length: statements }, () => [])

@@ -1,9 +1,10 @@
-/** Numbered migrations per owner, forward only. The writer runs one request at a time, so two that arrive at once meet in order. */
+/** Numbered migrations per owner, forward only. The writer runs one request at a time, so
+ *  concurrent migrations run in order. */
 import { createHash } from 'node:crypto'
 import type { Migration } from '../../plugin.ts'
 import type { Sqlite } from './sqlite.ts'
 
-const OWN = `
+const OWN_TABLES = `
   CREATE TABLE IF NOT EXISTS tollgate_migrations (owner TEXT NOT NULL, number BIGINT NOT NULL, digest TEXT NOT NULL,
     at BIGINT NOT NULL, PRIMARY KEY (owner, number));
   CREATE TABLE IF NOT EXISTS tollgate_lists (client TEXT NOT NULL, number BIGINT NOT NULL, rows TEXT,
@@ -11,12 +12,13 @@ const OWN = `
   CREATE TABLE IF NOT EXISTS tollgate_wills (client TEXT NOT NULL, name TEXT NOT NULL, statements TEXT NOT NULL,
     PRIMARY KEY (client, name)) WITHOUT ROWID;`
 const APPLIED = 'SELECT number, digest FROM tollgate_migrations WHERE owner = ?'
-const NOTE = 'INSERT INTO tollgate_migrations (owner, number, digest, at) VALUES (?, ?, ?, ?)'
+const RECORD = 'INSERT INTO tollgate_migrations (owner, number, digest, at) VALUES (?, ?, ?, ?)'
 
-/** The store's own tables. */
-export const prepareStore = (store: Sqlite): void => store.connection.exec(OWN)
+/** Creates the store's own tables. */
+export const prepareStore = (store: Sqlite): void => store.connection.exec(OWN_TABLES)
 
-/** Runs what is new of an owner's. Throws a sentence that names the one that failed; those before it stay. */
+/** Applies the new migrations of an owner. Throws an error that names the failed one; those before
+ *  it stay applied. */
 export const migrate = (
   store: Sqlite,
   owner: string,
@@ -28,7 +30,7 @@ export const migrate = (
   for (const [index, migration] of migrations.entries()) {
     const { number } = migration
     try {
-      if (number !== index + 1) throw new Error(`number ${index + 1} was expected here`)
+      if (number !== index + 1) throw new Error(`expected number ${index + 1}`)
       if (!isApplied(applied.get(number), migration)) apply(store, owner, migration, now)
     } catch (error) {
       throw new Error(`Migration ${number} of "${owner}" failed: ${(error as Error).message}`)
@@ -38,20 +40,20 @@ export const migrate = (
 
 const isApplied = (before: string | undefined, { text }: Migration): boolean => {
   if (before === undefined || before === digest(text)) return before !== undefined
-  throw new Error('it was changed after it had been applied; add a new number')
+  throw new Error('its text changed after it was applied; add a migration with a new number')
 }
 const apply = (store: Sqlite, owner: string, { number, text }: Migration, now: number): void => {
   const { connection } = store
   connection.exec('BEGIN IMMEDIATE')
   try {
     connection.exec(text)
-    if (!connection.isTransaction) throw new Error('it must not end its transaction')
-    store.run(NOTE, [owner, number, digest(text), now])
+    if (!connection.isTransaction) throw new Error('a migration must not end its transaction')
+    store.run(RECORD, [owner, number, digest(text), now])
     connection.exec('COMMIT')
   } finally {
     if (connection.isTransaction) connection.exec('ROLLBACK')
   }
 }
-// A formatter may indent it anew; that changes nothing.
+// White space does not count: a formatter may indent the text differently.
 const digest = (text: string): string =>
   createHash('sha256').update(text.replace(/\s+/g, ' ').trim()).digest('hex')

@@ -1,45 +1,45 @@
-/** What the writer has been asked for and not yet committed, and the on-crash statements that its
- *  clients leave with it. */
+/** The writer's queue of lists that are not committed yet, and the on-crash statements of its
+ *  clients. */
 
-import type { Spelled } from '../values.ts'
+import type { EncodedStatement } from '../values.ts'
 import { createGroup, type List, type Outcome } from './group-commit.ts'
 import type { Sqlite } from './sqlite.ts'
 
-// So that the first of a great many does not wait for the last.
-const TOGETHER = 512
+// Lists per transaction: the first of a long queue must not wait for the last.
+const MAX_GROUP = 512
 
 const FORGET = 'DELETE FROM tollgate_lists WHERE client = ?'
 const FORGET_BELOW = `DELETE FROM tollgate_lists WHERE client = ? AND number < ?
   AND number NOT IN (SELECT value FROM json_each(?))`
-const WILL = `INSERT INTO tollgate_wills (client, name, statements) VALUES (?, ?, ?)
+const SET_CRASH_STATEMENTS = `INSERT INTO tollgate_wills (client, name, statements) VALUES (?, ?, ?)
   ON CONFLICT (client, name) DO UPDATE SET statements = excluded.statements`
-const WITHDRAW = 'DELETE FROM tollgate_wills WHERE client = ? AND name = ?'
-const WITHDRAW_ALL = 'DELETE FROM tollgate_wills WHERE client = ?'
-const KNOWN = 'SELECT DISTINCT client FROM tollgate_lists'
+const CLEAR_CRASH_STATEMENTS = 'DELETE FROM tollgate_wills WHERE client = ? AND name = ?'
+const CLEAR_ALL = 'DELETE FROM tollgate_wills WHERE client = ?'
+const RECORDED_CLIENTS = 'SELECT DISTINCT client FROM tollgate_lists'
 
 export interface Queue {
   add(list: List, done?: (outcome: Outcome) => void): void
-  /** Commits all there is, now. */
+  /** Commits all queued lists now. */
   flush(): void
-  will(client: string, name: string, statements: readonly Spelled[]): void
-  withdraw(client: string): void
+  setCrashStatements(client: string, name: string, statements: readonly EncodedStatement[]): void
+  clearCrashStatements(client: string): void
   forget(client: string, numbers: readonly number[]): void
-  /** The client is gone for good: it repeats no list. */
+  /** The client will repeat no list. */
   forgetAll(client: string): void
-  /** Clients whose lists are remembered. */
-  known(): readonly string[]
+  /** Clients with recorded lists. */
+  recordedClients(): readonly string[]
 }
 
 export const createQueue = (store: Sqlite, fatal: (error: unknown) => void): Queue => {
   const commit = createGroup(store)
-  let waiting: { list: List; done: ((outcome: Outcome) => void) | undefined }[] = []
+  let queued: { list: List; done: ((outcome: Outcome) => void) | undefined }[] = []
   let scheduled = false
 
   const flush = (): void => {
     scheduled = false
-    while (waiting.length > 0) {
-      const group = waiting.slice(0, TOGETHER)
-      waiting = waiting.slice(TOGETHER)
+    while (queued.length > 0) {
+      const group = queued.slice(0, MAX_GROUP)
+      queued = queued.slice(MAX_GROUP)
       try {
         const outcomes = commit(group.map(({ list }) => list))
         for (const [index, { done }] of group.entries()) done?.(outcomes[index] as Outcome)
@@ -49,25 +49,25 @@ export const createQueue = (store: Sqlite, fatal: (error: unknown) => void): Que
     }
   }
   const add: Queue['add'] = (list, done) => {
-    waiting.push({ list, done })
-    // No timer: whatever the other sockets bring in this turn of the loop joins the group.
+    queued.push({ list, done })
+    // No timer: lists that other sockets deliver in this turn of the event loop join the group.
     if (!scheduled) setImmediate(flush)
     scheduled = true
   }
-  const own = (client: string, text: string, ...values: (string | number)[]): void =>
-    add({ client, again: false, steps: [{ text, rows: -1, values: [client, ...values] }] })
+  const addOwn = (client: string, text: string, ...values: (string | number)[]): void =>
+    add({ client, isRepeat: false, steps: [{ text, rows: -1, values: [client, ...values] }] })
 
   return {
     add,
     flush,
-    will: (client, name, statements) =>
+    setCrashStatements: (client, name, statements) =>
       statements.length === 0
-        ? own(client, WITHDRAW, name)
-        : own(client, WILL, name, JSON.stringify(statements)),
-    withdraw: client => own(client, WITHDRAW_ALL),
+        ? addOwn(client, CLEAR_CRASH_STATEMENTS, name)
+        : addOwn(client, SET_CRASH_STATEMENTS, name, JSON.stringify(statements)),
+    clearCrashStatements: client => addOwn(client, CLEAR_ALL),
     forget: (client, [below = 0, ...save]) =>
-      own(client, FORGET_BELOW, below, JSON.stringify(save)),
-    forgetAll: client => own(client, FORGET),
-    known: () => store.run(KNOWN, []).rows.map(row => String(row.client)),
+      addOwn(client, FORGET_BELOW, below, JSON.stringify(save)),
+    forgetAll: client => addOwn(client, FORGET),
+    recordedClients: () => store.run(RECORDED_CLIENTS, []).rows.map(row => String(row.client)),
   }
 }

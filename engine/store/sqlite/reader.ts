@@ -1,4 +1,4 @@
-/** A thread with a read-only connection: reads never run on a serving loop. */
+/** Reader thread with a read-only connection, so that reads do not block an event loop. */
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Value } from '../../plugin.ts'
 import { openForReading } from './sqlite.ts'

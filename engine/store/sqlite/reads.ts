@@ -1,17 +1,17 @@
-/** A process's reads: one thread, started by the first of them, replaced should it die. */
+/** The reads of a process: one thread, started by the first read and replaced if it ends. */
 import { Worker } from 'node:worker_threads'
 import type { Row, Sql, Value } from '../../plugin.ts'
 import { fault } from '../faults.ts'
 
-interface Reading {
+interface PendingRead {
   readonly name: string
   readonly done: PromiseWithResolvers<readonly Row[]>
 }
-type Found = { readonly id: number; readonly rows?: readonly Row[]; readonly error?: string }
+type ReadResult = { readonly id: number; readonly rows?: readonly Row[]; readonly error?: string }
 
 export class Reads {
   readonly #file: string
-  readonly #reading = new Map<number, Reading>()
+  readonly #pending = new Map<number, PendingRead>()
   #thread: Worker | undefined
   #last = 0
   #closed = false
@@ -23,35 +23,35 @@ export class Reads {
     if (this.#closed) return Promise.reject(fault('STORE_UNAVAILABLE'))
     const done = Promise.withResolvers<readonly Row[]>()
     const id = ++this.#last
-    this.#reading.set(id, { name, done })
+    this.#pending.set(id, { name, done })
     this.#thread ??= this.#start()
     this.#thread.postMessage({ id, text, values })
     return done.promise
   }
   async close(): Promise<void> {
     this.#closed = true
-    // An idle thread does not hold the process, but its end is to be awaited.
+    // The idle thread is unreferenced, but its end must be awaited.
     this.#thread?.ref()
     await this.#thread?.terminate()
   }
   #start(): Worker {
     const thread = new Worker(new URL('./reader.ts', import.meta.url), { workerData: this.#file })
     thread.unref()
-    thread.on('message', (found: Found) => this.#answer(found))
-    thread.on('error', error => this.#lost(error))
-    thread.on('exit', () => this.#lost(undefined))
+    thread.on('message', (found: ReadResult) => this.#onResult(found))
+    thread.on('error', error => this.#onExit(error))
+    thread.on('exit', () => this.#onExit(undefined))
     return thread
   }
-  #answer({ id, rows, error }: Found): void {
-    const reading = this.#reading.get(id)
-    this.#reading.delete(id)
+  #onResult({ id, rows, error }: ReadResult): void {
+    const reading = this.#pending.get(id)
+    this.#pending.delete(id)
     if (rows) reading?.done.resolve(rows)
     else reading?.done.reject(fault('STORE_STATEMENT', [reading.name, error]))
   }
-  #lost(cause: unknown): void {
+  #onExit(cause: unknown): void {
     this.#thread = undefined
-    const lost = [...this.#reading.values()]
-    this.#reading.clear()
+    const lost = [...this.#pending.values()]
+    this.#pending.clear()
     for (const { done } of lost) done.reject(fault('STORE_UNAVAILABLE', [], { cause }))
   }
 }

@@ -1,92 +1,94 @@
-/** One client's connection at the writer: what it says becomes lists, what came of them goes back. */
+/** The writer's session with one client: turns messages into lists and sends back the outcomes. */
 import type { Socket } from 'node:net'
 import type { Migration, Value } from '../../plugin.ts'
 import { fromWire, rowToWire, type Wire } from '../values.ts'
 import {
   AGAIN,
-  createFrames,
-  frame,
-  type Heard,
+  type ClientMessage,
+  createFrameParser,
+  encodeMessage,
   ONCE,
-  type Said,
-  type WireAnswer,
+  type WireResult,
   type WireStatement,
+  type WriterMessage,
 } from './frames.ts'
 import type { List, Outcome } from './group-commit.ts'
 import { migrate } from './migrate.ts'
 import type { Queue } from './queue.ts'
 import type { Sqlite } from './sqlite.ts'
 
-export interface Attendance {
-  arrived(client: string): void
-  /** `client`: unless it left before it said hello. */
-  gone(client: string | undefined, bye: boolean): void
+export interface SessionListener {
+  onHello(client: string): void
+  /** `client`: undefined if it disconnected before its `hello`. */
+  onClose(client: string | undefined, bye: boolean): void
 }
 
-export const attend = (
+export const serveClient = (
   socket: Socket,
   store: Sqlite,
   queue: Queue,
-  attendance: Attendance,
+  listener: SessionListener,
 ): void => {
   const texts: Text[] = []
   let client: string | undefined
   let bye = false
-  let answers: WireAnswer[] = []
+  let results: WireResult[] = []
   let done: number[] = []
 
-  const say = (message: Heard): void => {
-    if (socket.writable) socket.write(frame(message))
+  const send = (message: WriterMessage): void => {
+    if (socket.writable) socket.write(encodeMessage(message))
   }
-  const send = (): void => {
-    say({ ...(done.length > 0 && { done }), ...(answers.length > 0 && { answers }) })
-    answers = []
+  const flushResults = (): void => {
+    send({ ...(done.length > 0 && { done }), ...(results.length > 0 && { answers: results }) })
+    results = []
     done = []
   }
-  const answer = (number: number, outcome: Outcome): void => {
-    // All that one commit decided leaves in one frame.
-    if (answers.length + done.length === 0) queueMicrotask(send)
+  const queueResult = (number: number, outcome: Outcome): void => {
+    // All outcomes of one commit go in one frame.
+    if (results.length + done.length === 0) queueMicrotask(flushResults)
     if ('rows' in outcome && outcome.rows.every(rows => rows.length === 0)) done.push(number)
-    else answers.push(toWireAnswer(number, outcome))
+    else results.push(toWireResult(number, outcome))
   }
-  const run = (name: string, said: Said): void => {
-    for (const [number, text, sums] of said.texts ?? []) texts[number] = { text, sums }
-    for (const [number, marks, ...statements] of said.lists ?? []) {
+  const handleMessage = (name: string, message: ClientMessage): void => {
+    for (const [number, text, sums] of message.texts ?? []) texts[number] = { text, sums }
+    for (const [number, marks, ...statements] of message.lists ?? []) {
       const steps = statements.map(statement => stepOf(statement, texts))
-      const [again, once] = [(marks & AGAIN) > 0, (marks & ONCE) > 0]
-      const list = { client: name, number, again, once, steps }
-      queue.add(list, outcome => answer(number, outcome))
+      const [isRepeat, once] = [(marks & AGAIN) > 0, (marks & ONCE) > 0]
+      const list = { client: name, number, isRepeat, once, steps }
+      queue.add(list, outcome => queueResult(number, outcome))
     }
-    for (const [number, ...migrations] of said.migrations ?? []) {
-      // What was said before it must be applied before it.
+    for (const [number, ...migrations] of message.migrations ?? []) {
+      // Lists received before a migration must be applied before it.
       queue.flush()
-      answer(number, runMigrations(store, ...migrations))
+      queueResult(number, runMigrations(store, ...migrations))
     }
-    for (const [will, ...statements] of said.wills ?? []) queue.will(name, will, statements)
-    if (said.forget) queue.forget(name, said.forget)
-    if (said.bye) bye = true
+    for (const [exchange, ...statements] of message.wills ?? [])
+      queue.setCrashStatements(name, exchange, statements)
+    if (message.forget) queue.forget(name, message.forget)
+    if (message.bye) bye = true
   }
-  const take = createFrames<Said>(said => {
-    if (said.hello !== undefined) {
-      client = said.hello
-      attendance.arrived(client)
-      // It says its wills anew; one that it withdrew while the writer was away must not live on.
-      queue.withdraw(client)
-      say({ welcome: true })
+  const parse = createFrameParser<ClientMessage>(message => {
+    if (message.hello !== undefined) {
+      client = message.hello
+      listener.onHello(client)
+      // The client sends its on-crash statements again; lists it cleared while the writer was down
+      // must not remain.
+      queue.clearCrashStatements(client)
+      send({ welcome: true })
     }
-    if (client !== undefined) run(client, said)
+    if (client !== undefined) handleMessage(client, message)
   })
   socket.on('data', (chunk: Buffer) => {
     try {
-      take(chunk)
+      parse(chunk)
     } catch {
-      // Not a client of ours.
+      // Not a valid client.
       socket.destroy()
     }
   })
-  // A client that was killed: 'close' follows, which is where its wills are read.
+  // A client that was killed; 'close' follows.
   socket.on('error', () => {})
-  socket.on('close', () => attendance.gone(client, bye))
+  socket.on('close', () => listener.onClose(client, bye))
 }
 
 const UNKNOWN: Text = { text: '' }
@@ -107,7 +109,7 @@ const runMigrations = (store: Sqlite, owner: string, all: readonly Migration[]):
   }
 }
 
-const toWireAnswer = (number: number, outcome: Outcome): WireAnswer => {
+const toWireResult = (number: number, outcome: Outcome): WireResult => {
   if ('refused' in outcome) return [number, null, outcome.refused]
   return [number, outcome.rows.map(rows => rows.map(rowToWire))]
 }

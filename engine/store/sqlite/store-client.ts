@@ -1,180 +1,200 @@
-/** A process's side of the store: sends lists to the writer, waits for their answers, sends again what was not answered. */
+/** Store client of a process: sends lists to the writer, waits for the results, and repeats lists
+ *  without a result after a reconnect. */
 import type { Migration, Row, Statement } from '../../plugin.ts'
 import { fault } from '../faults.ts'
-import { Waiting } from '../pending-lists.ts'
+import { PendingLists } from '../pending-lists.ts'
 import { toFault } from '../refused-list.ts'
-import { Repeats } from '../repeated-lists.ts'
-import { rowFromWire, type Spelled, spell } from '../values.ts'
-import type { Heard, Said, WireAnswer } from './frames.ts'
-import { Texts } from './statement-encoder.ts'
-import { type Line, openLine } from './writer-connection.ts'
+import { RepeatedLists } from '../repeated-lists.ts'
+import { type EncodedStatement, encodeStatement, rowFromWire } from '../values.ts'
+import type { ClientMessage, WireResult, WriterMessage } from './frames.ts'
+import { StatementEncoder } from './statement-encoder.ts'
+import { connectToWriter, type WriterConnection } from './writer-connection.ts'
 
-// Beyond this the store is not slow but stuck, and waiting would only fill memory.
-const MOST_PENDING = 10_000
+// Beyond this many lists the store is stuck, and more would only fill memory.
+const MAX_PENDING = 10_000
 
 type Rows = readonly (readonly Row[])[]
 const NO_ROWS: readonly Row[] = []
-interface Pending {
+interface PendingList {
   readonly number: number
   readonly statements: readonly Statement[]
-  /** As it goes out on this connection, until it has gone. */
-  spelt: string | undefined
-  /** In place of statements. An index over many rows takes its time, so it has no `until`. */
+  /** JSON for this connection; undefined once it was sent. */
+  encoded: string | undefined
+  /** Instead of statements. It has no deadline, since an index over many rows takes long. */
   readonly migration?: readonly [owner: string, migrations: readonly Migration[]]
-  readonly until: number
-  readonly answer: PromiseWithResolvers<Rows>
-  sent: boolean
-  again: boolean
+  readonly deadline: number
+  readonly result: PromiseWithResolvers<Rows>
+  isSent: boolean
+  isRepeat: boolean
 }
 
-export class Link {
+export class StoreClient {
   readonly client: string
-  readonly #line: Line
+  readonly #connection: WriterConnection
   readonly #patience: number
   readonly #opened = Promise.withResolvers<void>()
-  readonly #pending = new Waiting<Pending>()
-  #unsent: Pending[] = []
-  readonly #repeats = new Repeats()
-  readonly #wills = new Map<string, readonly Spelled[]>()
-  readonly #newWills = new Set<string>()
-  #texts = new Texts()
+  readonly #pending = new PendingLists<PendingList>()
+  #unsent: PendingList[] = []
+  readonly #repeatedLists = new RepeatedLists()
+  readonly #crashStatements = new Map<string, readonly EncodedStatement[]>()
+  readonly #changedNames = new Set<string>()
+  #encoder = new StatementEncoder()
   #last = 0
   #scheduled = false
   #closed = false
   #timer: NodeJS.Timeout | undefined
 
-  /** `key`: of this process, unique in the store. */
+  /** `key`: of this process, unique in the store. `patience`: ms until a list is given up. */
   constructor(socket: string, patience: number, key: bigint) {
     this.client = String(key)
     this.#patience = patience
-    this.#line = openLine(socket, { greet: () => this.#greet(), heard: said => this.#heard(said) })
+    this.#connection = connectToWriter(socket, {
+      firstMessage: () => this.#firstMessage(),
+      onMessage: message => this.#onMessage(message),
+    })
   }
-  /** Resolves when a writer has answered for the first time. */
+  /** Resolves at the first connection; rejects with STORE_UNAVAILABLE after `within` ms. */
   async open(within: number): Promise<void> {
     const late = setTimeout(() => this.#opened.reject(fault('STORE_UNAVAILABLE')), within)
     await this.#opened.promise.finally(() => clearTimeout(late))
   }
   write(statements: readonly Statement[]): Promise<Rows> {
     if (statements.length === 0) return Promise.resolve([])
-    const number = this.#repeats.numberOf(statements)
+    const number = this.#repeatedLists.numberOf(statements)
     const before = number === undefined ? undefined : this.#pending.get(number)
-    if (before) return before.answer.promise
-    if (this.#refuses()) return Promise.reject(fault('STORE_UNAVAILABLE'))
+    if (before) return before.result.promise
+    if (this.#isUnavailable()) return Promise.reject(fault('STORE_UNAVAILABLE'))
     const again = number !== undefined
     try {
       const own = number ?? this.#last + 1
-      const spelt = this.#texts.spell(own, again, statements)
+      const encoded = this.#encoder.encodeList(own, again, statements)
       this.#last = Math.max(this.#last, own)
       const until = performance.now() + this.#patience
       this.#timer ??= setTimeout(() => this.#expire(), this.#patience)
-      return this.#add({ number: own, statements, spelt, until, again })
+      return this.#add({
+        number: own,
+        statements,
+        encoded: encoded,
+        deadline: until,
+        isRepeat: again,
+      })
     } catch (error) {
       return Promise.reject(error)
     }
   }
-  /** What the writer applies if this process dies; the last one of a name counts, an empty one withdraws it. */
-  will(name: string, statements: readonly Statement[]): void {
-    if (statements.length > 0) this.#wills.set(name, statements.map(spell))
-    else this.#wills.delete(name)
-    this.#newWills.add(name)
+  /** Sets the on-crash statements of a name; an empty list clears them. */
+  setCrashStatements(name: string, statements: readonly Statement[]): void {
+    if (statements.length > 0) this.#crashStatements.set(name, statements.map(encodeStatement))
+    else this.#crashStatements.delete(name)
+    this.#changedNames.add(name)
     this.#schedule()
   }
   async migrate(owner: string, migrations: readonly Migration[]): Promise<void> {
     const migration = [owner, migrations] as const
     const number = ++this.#last
     const until = Number.POSITIVE_INFINITY
-    await this.#add({ number, statements: [], spelt: undefined, migration, until, again: false })
+    await this.#add({
+      number,
+      statements: [],
+      encoded: undefined,
+      migration,
+      deadline: until,
+      isRepeat: false,
+    })
   }
-  /** Waits for what was written, then takes leave: no will is applied. */
+  /** Waits for pending lists, then disconnects and clears the on-crash statements. */
   async close(): Promise<void> {
-    await Promise.allSettled(this.#pending.values().map(({ answer }) => answer.promise))
+    await Promise.allSettled(this.#pending.values().map(({ result: answer }) => answer.promise))
     this.#closed = true
     clearTimeout(this.#timer)
-    this.#line.say('{"bye":true}')
-    await this.#line.close()
+    this.#connection.send('{"bye":true}')
+    await this.#connection.close()
   }
 
-  #refuses(): boolean {
-    const { downSince } = this.#line
+  #isUnavailable(): boolean {
+    const { downSince } = this.#connection
     const away = downSince !== undefined && performance.now() - downSince > this.#patience
-    return this.#closed || away || this.#pending.size >= MOST_PENDING
+    return this.#closed || away || this.#pending.size >= MAX_PENDING
   }
-  #add(list: Omit<Pending, 'answer' | 'sent'>): Promise<Rows> {
-    const pending = { ...list, answer: Promise.withResolvers<Rows>(), sent: false }
+  #add(list: Omit<PendingList, 'result' | 'isSent'>): Promise<Rows> {
+    const pending = { ...list, result: Promise.withResolvers<Rows>(), isSent: false }
     this.#pending.set(list.number, pending)
     this.#unsent.push(pending)
     this.#schedule()
-    return pending.answer.promise
+    return pending.result.promise
   }
-  /** What one turn of the loop wrote goes in one frame. */
+  /** All lists of one turn of the event loop go in one frame. */
   #schedule(): void {
     if (!this.#scheduled) setImmediate(this.#send)
     this.#scheduled = true
   }
   readonly #send = (): void => {
     this.#scheduled = false
-    if (this.#line.up) this.#line.say(this.#take(undefined))
+    if (this.#connection.isConnected) this.#connection.send(this.#nextMessage(undefined))
   }
-  /** As a frame's text: lists are spelt already, everything else is rare. */
-  #take(hello: string | undefined): string {
+  /** Text of the next frame: the lists are encoded already, everything else is rare. */
+  #nextMessage(hello: string | undefined): string {
     const unsent = this.#unsent.filter(list => this.#pending.get(list.number) === list)
     this.#unsent = []
     const lists: string[] = []
     const migrations: (readonly [number, string, readonly Migration[]])[] = []
     for (const list of unsent)
       if (list.migration) migrations.push([list.number, ...list.migration])
-      else lists.push(this.#spell(list))
-    const oldest = this.#pending.oldest(this.#last + 1)
-    const forget = this.#repeats.forgettable(oldest, performance.now())
-    const texts = this.#texts.untold()
-    const rare: Said = {
+      else lists.push(this.#encode(list))
+    const oldest = this.#pending.least(this.#last + 1)
+    const forget = this.#repeatedLists.forgettable(oldest, performance.now())
+    const texts = this.#encoder.takeNewTexts()
+    const rare: ClientMessage = {
       ...(hello !== undefined && { hello }),
       ...(texts.length > 0 && { texts }),
       ...(migrations.length > 0 && { migrations }),
-      ...(this.#newWills.size > 0 && { wills: this.#untoldWills() }),
+      ...(this.#changedNames.size > 0 && { wills: this.#takeChangedStatements() }),
       ...(forget && { forget }),
     }
-    const said = JSON.stringify(rare)
-    return `{"lists":[${lists.join()}]${said === '{}' ? '}' : `,${said.slice(1)}`}`
+    const text = JSON.stringify(rare)
+    return `{"lists":[${lists.join()}]${text === '{}' ? '}' : `,${text.slice(1)}`}`
   }
-  #untoldWills(): NonNullable<Said['wills']> {
-    const names = [...this.#newWills]
-    this.#newWills.clear()
-    return names.map(name => [name, ...(this.#wills.get(name) ?? [])] as const)
+  #takeChangedStatements(): NonNullable<ClientMessage['wills']> {
+    const names = [...this.#changedNames]
+    this.#changedNames.clear()
+    return names.map(name => [name, ...(this.#crashStatements.get(name) ?? [])] as const)
   }
-  #spell(list: Pending): string {
-    const spelt = list.spelt ?? this.#texts.spell(list.number, list.again, list.statements)
-    list.sent = true
-    list.spelt = undefined
-    return spelt
+  #encode(list: PendingList): string {
+    const encoded =
+      list.encoded ?? this.#encoder.encodeList(list.number, list.isRepeat, list.statements)
+    list.isSent = true
+    list.encoded = undefined
+    return encoded
   }
-  /** A writer that has not met us: texts and wills anew, and every list that was not answered. */
-  #greet(): string {
-    this.#texts = new Texts()
-    for (const name of this.#wills.keys()) this.#newWills.add(name)
+  /** First frame for a new writer: texts and on-crash statements again, and every list without a
+   *  result. */
+  #firstMessage(): string {
+    this.#encoder = new StatementEncoder()
+    for (const name of this.#crashStatements.keys()) this.#changedNames.add(name)
     this.#unsent = [...this.#pending.values()]
     for (const list of this.#unsent) {
-      list.again ||= list.sent
-      list.spelt = undefined
+      list.isRepeat ||= list.isSent
+      list.encoded = undefined
     }
-    return this.#take(this.client)
+    return this.#nextMessage(this.client)
   }
 
-  #heard({ welcome, done, answers }: Heard): void {
+  #onMessage({ welcome, done, answers }: WriterMessage): void {
     if (welcome) this.#opened.resolve()
     for (const number of done ?? []) this.#settle([number])
     for (const answer of answers ?? []) this.#settle(answer)
   }
-  #settle([number, rows, refused]: WireAnswer): void {
+  #settle([number, rows, refused]: WireResult): void {
     const list = this.#pending.get(number)
-    // Its caller has already been told STORE_UNKNOWN, and may come back with it.
+    // The caller has already received STORE_UNKNOWN, and may repeat the list.
     if (!list) return
     this.#pending.delete(number)
-    if (refused?.kind === 'unknown') this.#repeats.hold(number, list.statements, performance.now())
-    else this.#repeats.settle(number, list.statements)
-    if (refused) list.answer.reject(toFault(refused, list.statements))
+    if (refused?.kind === 'unknown')
+      this.#repeatedLists.remember(number, list.statements, performance.now())
+    else this.#repeatedLists.forget(number, list.statements)
+    if (refused) list.result.reject(toFault(refused, list.statements))
     else
-      list.answer.resolve(
+      list.result.resolve(
         rows?.map(found => found.map(rowFromWire)) ?? list.statements.map(() => NO_ROWS),
       )
   }
@@ -182,14 +202,14 @@ export class Link {
     const now = performance.now()
     let next = Number.POSITIVE_INFINITY
     for (const list of this.#pending.values()) {
-      if (list.until > now) {
-        next = Math.min(next, list.until)
+      if (list.deadline > now) {
+        next = Math.min(next, list.deadline)
         continue
       }
       this.#pending.delete(list.number)
-      // Never sent, never applied. Sent, nobody knows.
-      if (list.sent) this.#repeats.hold(list.number, list.statements, now)
-      list.answer.reject(fault(list.sent ? 'STORE_UNKNOWN' : 'STORE_UNAVAILABLE'))
+      // A list that was not sent was not applied; for one that was sent, the result is unknown.
+      if (list.isSent) this.#repeatedLists.remember(list.number, list.statements, now)
+      list.result.reject(fault(list.isSent ? 'STORE_UNKNOWN' : 'STORE_UNAVAILABLE'))
     }
     const more = Number.isFinite(next)
     this.#timer = more ? setTimeout(() => this.#expire(), next - now) : undefined

@@ -1,24 +1,24 @@
-/** A connection to the writer that comes back by itself. Knows frames; knows nothing of lists. */
+/** Connection to the writer that reconnects by itself. It handles frames, not lists. */
 import { connect, type Socket } from 'node:net'
-import { createFrames, frameOf, type Heard } from './frames.ts'
+import { createFrameParser, encodeFrame, type WriterMessage } from './frames.ts'
 
-export interface Line {
-  readonly up: boolean
-  /** When it went down, by the monotonic clock. */
+export interface WriterConnection {
+  readonly isConnected: boolean
+  /** Time of the disconnect (performance.now); undefined while connected. */
   readonly downSince: number | undefined
-  /** JSON of a `Said`. */
-  say(text: string): void
-  /** Ends it for good, after what was said has left. */
+  /** Sends the JSON of a `ClientMessage`; dropped while disconnected. */
+  send(text: string): void
+  /** Closes the connection after all sent frames have left. */
   close(): Promise<void>
 }
 export interface Listener {
-  /** Connected: what is to be said first. */
-  greet(): string
-  heard(message: Heard): void
+  /** Returns the first message after a connect. */
+  firstMessage(): string
+  onMessage(message: WriterMessage): void
 }
 const BACK_OFF = { first: 5, most: 100 }
 
-export const openLine = (path: string, listener: Listener): Line => {
+export const connectToWriter = (path: string, listener: Listener): WriterConnection => {
   let socket: Socket | undefined
   let downSince: number | undefined = performance.now()
   let delay = BACK_OFF.first
@@ -31,13 +31,13 @@ export const openLine = (path: string, listener: Listener): Line => {
       socket = dialled
       downSince = undefined
       delay = BACK_OFF.first
-      dialled.write(frameOf(listener.greet()))
+      dialled.write(encodeFrame(listener.firstMessage()))
     })
     dialled.on(
       'data',
-      createFrames<Heard>(message => listener.heard(message)),
+      createFrameParser<WriterMessage>(message => listener.onMessage(message)),
     )
-    // 'close' follows every error, and is all we need to know.
+    // 'close' follows every error.
     dialled.on('error', () => {})
     dialled.on('close', () => {
       socket = undefined
@@ -49,14 +49,14 @@ export const openLine = (path: string, listener: Listener): Line => {
   }
   dial()
   return {
-    get up() {
+    get isConnected() {
       return socket !== undefined
     },
     get downSince() {
       return downSince
     },
-    say(text) {
-      socket?.write(frameOf(text))
+    send(text) {
+      socket?.write(encodeFrame(text))
     },
     close() {
       closed = true

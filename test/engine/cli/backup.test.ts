@@ -1,4 +1,4 @@
-/** `tollgate backup`: the copy is whole, also while somebody writes, and nothing is written over. */
+/** `tollgate backup`: a complete copy during writes, and no file is overwritten. */
 import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -12,7 +12,7 @@ const config = join(folder, 'routes.yaml')
 writeFileSync(config, `settings: { data: '${store.data}' }\nroutes: []\n`)
 const backup = (...args: string[]) => tollgate(['backup', ...args], { TOLLGATE_CONFIG: config })
 
-t.test('a copy while somebody writes', async t => {
+t.test('backup: the copy is complete during writes', async t => {
   const database = await store.open()
   await database.migrate('test', [{ number: 1, text: 'CREATE TABLE t (n BIGINT PRIMARY KEY)' }])
   let going = true
@@ -35,10 +35,10 @@ t.test('a copy while somebody writes', async t => {
   copy.close()
   t.equal(count, most, 'without a gap')
   t.ok(Number(most) >= least, 'and with all that was acknowledged before')
-  t.match(await backup(file), { code: 2, err: /is there already/ })
+  t.match(await backup(file), { code: 2, err: /exists; it was not overwritten/ })
 })
 
-t.test('what cannot be copied', async t => {
+t.test('backup: refuses an existing file, a missing store and PostgreSQL', async t => {
   const file = join(folder, 'other.db')
   t.match(await backup(), { code: 2, err: 'Usage: tollgate backup FILE' })
   t.match(await backup(join(folder, 'no', 'such', 'folder.db')), { code: 3 })

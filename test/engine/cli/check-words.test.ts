@@ -93,6 +93,6 @@ t.test('nested beyond all measure', async t => {
   for (const deep of [`${'['.repeat(5000)}`, `${'['.repeat(5000)}${']'.repeat(5000)}`]) {
     const [told, ...more] = await check(t, { 'routes.yaml': `\nroutes: ${deep}\n` })
     t.same(more, [])
-    t.match(told, { line: 2, code: 'YAML_SYNTAX', message: /^it is nested too deep/ })
+    t.match(told, { line: 2, code: 'YAML_SYNTAX', message: /^the nesting is too deep/ })
   }
 })

@@ -42,7 +42,7 @@ t.test('the plugin is small, is typed, passes check and its own test', async t =
   t.match(JSON.parse(explained.out).stages, [
     { stage: 'stamp', outcome: 'passes', says: { adds: 'x-stamp: hello' } },
   ])
-  t.match(await tollgate(argv), { code: 2, err: /stamp\.ts is there already/ })
+  t.match(await tollgate(argv), { code: 2, err: /stamp\.ts exists; it was not overwritten/ })
   t.equal(readFileSync(join(folder, 'plugins/stamp.ts'), 'utf8'), source)
 })
 
@@ -66,7 +66,7 @@ t.test('names that no plugin can have', async t => {
   for (const name of ['Stamp', '../stamp', '9', 'upstream', 'a_b', ''])
     t.match(await tollgate(['plugin', 'new', name, '-c', config]), {
       code: 2,
-      err: /cannot name a plugin/,
+      err: /is not a valid plugin name/,
     })
 })
 

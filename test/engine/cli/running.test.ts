@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { announce } from '../../../engine/processes/running-gateway.ts'
+import { writeRunFile } from '../../../engine/processes/running-gateway.ts'
 import { tollgate } from '../../helpers/terminal.ts'
 
 const VIEW = {
@@ -32,7 +32,7 @@ const running = async (t: Test, answers: Record<string, object>) => {
   const config = join(folder, 'routes.yaml')
   writeFileSync(config, `settings: { data: '${folder}/data' }\nroutes: []\n`)
   const { port } = server.address() as AddressInfo
-  announce(join(folder, 'data'), { pid: 1, url: VIEW.url, admin: `http://127.0.0.1:${port}` })
+  writeRunFile(join(folder, 'data'), { pid: 1, url: VIEW.url, admin: `http://127.0.0.1:${port}` })
   return { config, asked, server }
 }
 

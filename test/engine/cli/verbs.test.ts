@@ -43,7 +43,7 @@ t.test('a slip of the pen is met with the word that was meant', async t => {
     [['check', '--format', 'xml'], /^--format is pretty, json or github, not "xml"$/],
     [['check', 'routes.yaml'], /^Usage: tollgate check \[--format FORMAT\]$/],
     [['explain', 'GET'], /^Usage: tollgate explain METHOD PATH \[--body FILE\] /],
-    [['explain', 'GET', '/', '-H', 'nonsense'], /^--header wants 'NAME: VALUE', not "nonsense"$/],
+    [['explain', 'GET', '/', '-H', 'nonsense'], /^--header needs 'NAME: VALUE', not "nonsense"$/],
     [['rollback', 'yesterday'], /^a version is a number/],
     [['plugin', 'old', 'x'], /^unknown verb "old"; Usage: tollgate plugin new NAME$/],
     [['plugin', 'new'], /^Usage: tollgate plugin new NAME$/],

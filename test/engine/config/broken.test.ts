@@ -1,4 +1,5 @@
-/** Every broken configuration of the corpus gives exactly its problems: file, line, column, code, suggestion. */
+/** Corpus of broken configurations: each has exactly the expected problems (file, line, column,
+ *  code, suggestion). */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

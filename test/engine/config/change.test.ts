@@ -1,4 +1,4 @@
-/** What a reload says of two versions. */
+/** Summary of the changes between two versions. */
 import t from 'tap'
 import { describeChange } from '../../../engine/config/change.ts'
 import type { Blueprint } from '../../../engine/config/compile/blueprint.ts'
@@ -18,7 +18,7 @@ const change = (before: Document, after: Document) =>
   describeChange(blueprint(before), blueprint(after))
 const route = (path: string, more = {}) => ({ path, ...more })
 
-t.test('routes are told by name or path', async t => {
+t.test('change summary: routes are named by name or path', async t => {
   const one = route('GET /a')
   t.equal(change({ routes: [one] }, { routes: [one, route('GET /b')] }), '1 route added')
   t.equal(
@@ -42,7 +42,7 @@ t.test('routes are told by name or path', async t => {
   )
 })
 
-t.test('sections of plugins are told in the singular, with the keys that changed', async t => {
+t.test('change summary: plugin sections in the singular, with the changed keys', async t => {
   const before = { things: { a: { size: 1, to: 'x' }, b: {} } }
   t.equal(
     change(before, { things: { ...before.things, a: { size: 2, to: 'x' } } }),
@@ -54,12 +54,12 @@ t.test('sections of plugins are told in the singular, with the keys that changed
   t.equal(change({ things: { a: 1 } }, { things: { a: 2 } }), 'thing a changed')
 })
 
-t.test('many changes of a kind are counted', async t => {
+t.test('change summary: many changes of a kind are counted', async t => {
   const things = (size: number) => Object.fromEntries([...'abcdef'].map(name => [name, { size }]))
   t.equal(change({ things: things(1) }, { things: things(2) }), '6 things changed')
 })
 
-t.test('settings, pipeline, plugins and files', async t => {
+t.test('change summary: settings, pipeline, plugins and files', async t => {
   t.equal(
     change({ settings: { listen: 'a' } }, { settings: { listen: 'b', limits: {} } }),
     'settings listen and limits changed',
@@ -79,16 +79,16 @@ t.test('settings, pipeline, plugins and files', async t => {
   )
 })
 
-t.test('at most six are said; equal versions have nothing to say', async t => {
+t.test('change summary: names at most six changes, and none for equal versions', async t => {
   const sections = (value: number) => Object.fromEntries([...'abcdefgh'].map(name => [name, value]))
   t.equal(
     change(sections(1), sections(2)),
     'a changed, b changed, c changed, d changed, e changed, f changed, and 2 more',
   )
-  t.equal(change({ include: ['a'] }, { include: ['b'] }), 'nothing that shows')
+  t.equal(change({ include: ['a'] }, { include: ['b'] }), 'no visible change')
 })
 
-t.test('values are never said: they may be secret', async t => {
+t.test('change summary: never prints values', async t => {
   const upstream = (key: string) => ({ upstreams: { main: { url: 'https://a', key } } })
   t.equal(change(upstream('sk-before'), upstream('sk-after')), 'upstream main key changed')
 })

@@ -1,4 +1,5 @@
-/** Document to snapshot: all faults at once with their places, and nothing held after a failure. */
+/** Compiling: all faults at once with their places, and shared resources released after a failure.
+ *  */
 
 import t from 'tap'
 import { CompileError } from '../../../engine/config/compile.ts'
@@ -20,21 +21,21 @@ const breaking = (thrown: unknown, more: Partial<Plugin> = {}): Plugin => ({
 })
 const refused = errors({ OPTION_WRONG: [500, '%s is no colour'] })
 
-t.test('a route that nobody answers says where it stands', async t => {
+t.test('compile: a route without upstream or responder is a fault at its place', async t => {
   const document = { upstreams: UP, routes: [ROUTE, { path: 'POST /nobody' }] }
   t.same(await faultsOf({}, document), [
     {
       where: ['routes', 1],
       code: 'ROUTE_UNANSWERED',
       message:
-        'nobody answers "POST /nobody": give it an upstream, or a plugin that answers or finds one',
+        'the route "POST /nobody" has no upstream; add one, or a plugin that responds or selects a target',
     },
   ])
   for (const stage of [{ answers: true }, { targets: true }])
     t.same(await faultsOf({ own: plugin(stage) }, { routes: [{ path: 'GET /' }] }), [])
 })
 
-t.test('a plugin that breaks in setup: its place, its name, its stack', async t => {
+t.test('compile: a plugin that throws in setup is named with place and stack', async t => {
   const plugins = { usual: breaking(new Error('no colour'), { default: {} }) }
   const said = { plugin: 'usual', code: 'PLUGIN_SETUP', message: 'no colour' }
   const stack = /compile\.test\.ts/
@@ -50,33 +51,37 @@ t.test('a plugin that breaks in setup: its place, its name, its stack', async t 
   t.equal(found.length, 1, 'it may have been the one to answer')
 })
 
-t.test('a plugin that refuses its options keeps its own code', async t => {
+t.test('compile: a fault from setup keeps its code', async t => {
   const picky = breaking(refused('OPTION_WRONG', ['mud']))
   t.match(await faultsOf({ picky }, { upstreams: UP, routes: [{ ...ROUTE, picky: 'mud' }] }), [
     { where: ['routes', 0, 'picky'], code: 'OPTION_WRONG', message: 'mud is no colour' },
   ])
 })
 
-t.test('an address that is none, in any of several', async t => {
+t.test('compile: an invalid upstream address is a fault', async t => {
   const upstreams = {
     ...UP,
     far: { url: 'http://a:99999' },
     list: { url: ['http://a', 'http://['] },
   }
   t.match(await faultsOf({}, { upstreams, routes: [ROUTE] }), [
-    { where: ['upstreams', 'far', 'url'], code: 'UPSTREAM_ADDRESS', message: /address of "far"/ },
+    {
+      where: ['upstreams', 'far', 'url'],
+      code: 'UPSTREAM_ADDRESS',
+      message: /address of the upstream "far"/,
+    },
     { where: ['upstreams', 'list', 'url'], code: 'UPSTREAM_ADDRESS' },
   ])
 })
 
-t.test('an exception of egress that is none', async t => {
+t.test('compile: an invalid egress_allow is a fault', async t => {
   const settings = { egress_allow: 'not an address' }
   t.match(await faultsOf({}, { settings, upstreams: UP, routes: [ROUTE] }), [
     { where: ['settings', 'egress_allow'] },
   ])
 })
 
-t.test('all of them at once, also in the message', async t => {
+t.test('compile: reports all faults at once, also in the message', async t => {
   const plugins = { a: breaking(new Error('one')), b: breaking(refused('OPTION_WRONG', ['x'])) }
   const document = {
     upstreams: { bad: { url: 'http://[' } },
@@ -97,7 +102,7 @@ t.test('all of them at once, also in the message', async t => {
   t.match((error as CompileError).message, /PLUGIN_SETUP: one\n.*\n?OPTION_WRONG: x is no colour/)
 })
 
-t.test('nothing stays held after a failure, whatever failed', async t => {
+t.test('compile: releases shared resources after every failure', async t => {
   const stopped: string[] = []
   const greedy: Plugin = {
     schema: {},
@@ -126,7 +131,7 @@ t.test('nothing stays held after a failure, whatever failed', async t => {
   }
 })
 
-t.test('tables are there before the first setup sees them', async t => {
+t.test('compile: migrates tables before the first setup', async t => {
   const log: string[] = []
   const migrations: readonly Migration[] = [{ number: 1, text: 'CREATE …' }]
   const own: Plugin = {
@@ -177,14 +182,14 @@ t.test('tables are there before the first setup sees them', async t => {
     {
       plugin: 'first',
       code: 'MIGRATION_FAILED',
-      message: 'it stands on the tables of the plugin "own", which is not there',
+      message: 'it needs the tables of the plugin "own", which is not installed',
     },
   ])
   const round = { one: { ...own, needs: ['two'] }, two: { ...own, needs: ['one'] } }
   t.same(await faultsOf(round, document, resources), [], 'a circle ends')
 })
 
-t.test('what a plugin is lent', async t => {
+t.test('compile: members of the host of a plugin', async t => {
   const hosts: Host[] = []
   const lending: Plugin = {
     schema: {},
@@ -219,7 +224,7 @@ t.test('what a plugin is lent', async t => {
   t.equal(host.allowance('a', { held: { amount: 1n } }).take('k', 1n), true)
 })
 
-t.test('what a plugin is lent cannot be used before there is a snapshot', async t => {
+t.test('compile: the host of a plugin cannot be used before the snapshot exists', async t => {
   const rejected: Promise<unknown>[] = []
   const hasty: Plugin = {
     schema: {},

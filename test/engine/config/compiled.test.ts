@@ -1,5 +1,5 @@
-/** A schema is compiled once: the next who asks finds what was made of it, judges alike, and is not held up by a file that is
- *  spoiled. */
+/** A schema is compiled once: the next who asks finds what was made of it, judges alike, and is not
+ *  held up by a file that is spoiled. */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -22,7 +22,7 @@ const VALUES: readonly unknown[] = [
 ]
 const filesIn = (folder: string): string[] => readdirSync(folder).sort()
 
-t.test('kept, found, and compiled anew', async t => {
+t.test('schema cache: stores, finds and recompiles schemas', async t => {
   const folder = t.testdir()
   const seen: string[] = []
   const own = { password: (value: string) => seen.push(value) > 0 }
@@ -54,7 +54,7 @@ t.test('kept, found, and compiled anew', async t => {
   t.same(judged(join(spoiled, 'nowhere')), plain, 'nor by a folder that is none')
 })
 
-t.test('a schema that is none', async t => {
+t.test('schema cache: an invalid schema throws', async t => {
   const folder = t.testdir()
   t.throws(() => compileSchema({ type: 'strange' }, {}, folder), /schema is invalid/)
   t.same(filesIn(folder), [])

@@ -1,4 +1,5 @@
-/** From a file on disk to a blueprint or a snapshot: types of variables, hashes, secrets, what to watch. */
+/** From a file on disk to a blueprint or a snapshot: types of variables, hashes, secrets, what to
+ *  watch. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { mock } from 'node:test'
@@ -49,7 +50,7 @@ const refused = async (promise: Promise<unknown>): Promise<ProblemsError> => {
   throw thrown
 }
 
-t.test('a variable becomes what the schema wants; written text stays text', async t => {
+t.test('load: variables are converted to the schema type, literal text is not', async t => {
   folder(t, route('{ times: "${N}", share: "${X}", loud: "${B}", text: "${N}", either: "${N}" }'))
   t.same(await stampOf(t, { N: '12', X: '-0.5', B: 'true' }), {
     times: 12,
@@ -68,7 +69,7 @@ t.test('a variable becomes what the schema wants; written text stays text', asyn
   t.match(await refused(prepare(options(t, { N: '1.5' }))), { problems: [{ code: 'WRONG_TYPE' }] })
 })
 
-t.test('the engine’s own settings take variables the same way', async t => {
+t.test('load: settings accept variables in the same way', async t => {
   folder(
     t,
     `settings: { workers: "\${W:-auto}", listen: "\${H:-127.0.0.1}:\${P:-0}" }\n${route('{}')}`,
@@ -79,7 +80,7 @@ t.test('the engine’s own settings take variables the same way', async t => {
   t.same(await settings({ W: '3', H: '[::1]', P: '8080' }), { workers: 3, listen: '[::1]:8080' })
 })
 
-t.test('equal content is equal by hash; every kind of change is another', async t => {
+t.test('load: equal content has an equal hash, every change another one', async t => {
   folder(t, route('{ body: a.json, text: "${T:-x}" }'), { 'a.json': '{}' })
   const hash = async (env = {}, version = 1) =>
     (await prepare(options(t, env, version))).blueprint.hash
@@ -93,7 +94,7 @@ t.test('equal content is equal by hash; every kind of change is another', async 
   t.not(await hash(), second, 'a plugin')
 })
 
-t.test('files that are named travel with the version, not with the disk', async t => {
+t.test('load: attached files belong to the version', async t => {
   folder(t, route('{ body: schemas/a.json }'), {
     schemas: { 'a.json': '{ "$ref": "parts/b.json#/x" }', parts: { 'b.json': '{}' } },
   })
@@ -113,7 +114,7 @@ t.test('files that are named travel with the version, not with the disk', async 
 
 const PLUGINS = ['/plugins/*', '/plugins/*.{ts,mts,cts,js,mjs,cjs,json}', '/plugins/stamp.ts']
 
-t.test('what to watch: all that was read, and what would be', async t => {
+t.test('load: watches all read files and missing ones', async t => {
   folder(
     t,
     `include: [parts/**/*.yaml]\n${route('{ body: a/a.json, text: "${file:keys/key}" }')}`,
@@ -129,7 +130,7 @@ t.test('what to watch: all that was read, and what would be', async t => {
   t.same(inside, [...read, ...PLUGINS, '/routes.yaml'])
 })
 
-t.test('a refused configuration says where its repair would show, missing files too', async t => {
+t.test('load: a refused configuration reports what to watch, also missing files', async t => {
   folder(t, `include: [parts/*.yaml]\n${route('{ body: later/a.json }')}`, {
     later: {},
     parts: { 'x.yaml': 'a: [' },
@@ -145,13 +146,13 @@ t.test('a refused configuration says where its repair would show, missing files 
   t.same(again, ['/later/a.json', ...PLUGINS, '/routes.yaml'])
 })
 
-t.test('secrets: those of files, of variables, and those that a schema says are', async t => {
+t.test('load: secrets come from files, variables and password formats', async t => {
   folder(t, route('{ text: "${file:key}", secret: "literal-secret" }'), { key: 'from-a-file-1' })
   const { secrets } = await prepare(options(t))
   t.same([...secrets].sort(), ['from-a-file-1', 'literal-secret'])
 })
 
-t.test('no secret is printed with a problem, whatever format', async t => {
+t.test('load: no format of a problem prints a secret', async t => {
   const canary = 'canary-0123456789'
   folder(t, route(`{ secret: ${canary}, txt: 1, times: "\${K}", share: "\${file:key}" }`), {
     key: `${canary}-file`,
@@ -171,7 +172,7 @@ t.test('no secret is printed with a problem, whatever format', async t => {
   )
 })
 
-t.test('nor what a plugin says of it', async t => {
+t.test('load: secrets in messages of plugins are masked', async t => {
   const stamp = `export default { schema: {}, setup({ text }) { throw new Error(JSON.stringify(text) + text) } }`
   folder(t, route("{ text: '${K}', body: '${LONGER}' }"), { plugins: { 'stamp.ts': stamp } })
   for (const canary of ['canary-0123456789', 'a "canary" 0123456789', 'a canary\n0123456789']) {
@@ -182,7 +183,7 @@ t.test('nor what a plugin says of it', async t => {
   }
 })
 
-t.test('compiling: a plugin that never finishes its setup is given up', async t => {
+t.test('load: a setup that does not finish is a problem', async t => {
   folder(t, 'pipeline: [slow]\nroutes:\n  - path: GET /hello\n    slow: {}\n', {
     plugins: { 'slow.ts': 'export default { schema: {}, setup: () => new Promise(() => {}) }\n' },
   })
@@ -197,53 +198,47 @@ t.test('compiling: a plugin that never finishes its setup is given up', async t 
   ])
 })
 
-t.test('a snapshot of what was loaded', async t => {
+t.test('load: returns a snapshot', async t => {
   folder(t, route('{}'))
   const { snapshot, blueprint } = await load(options(t, {}, 12))
   t.equal(snapshot.version, 12)
   t.equal(snapshot.hash, blueprint.hash)
 })
 
-t.test(
-  'an archived version runs its own bundles, whatever stands in the folders today',
-  async t => {
-    folder(t, route('{}'))
-    const { blueprint } = await prepare(options(t))
-    writeFileSync(join(t.testdirName, 'plugins/stamp.ts'), 'not even {')
-    await refused(prepare(options(t)))
-    const again = await prepare({ ...options(t), bundles: blueprint.plugins })
-    t.equal(again.blueprint.hash, blueprint.hash)
-  },
-)
+t.test('load: an archived version uses its own bundles', async t => {
+  folder(t, route('{}'))
+  const { blueprint } = await prepare(options(t))
+  writeFileSync(join(t.testdirName, 'plugins/stamp.ts'), 'not even {')
+  await refused(prepare(options(t)))
+  const again = await prepare({ ...options(t), bundles: blueprint.plugins })
+  t.equal(again.blueprint.hash, blueprint.hash)
+})
 
-t.test(
-  'ten thousand entries and a thousand routes: every fault is still placed exactly',
-  async t => {
-    const things = Array.from(
-      { length: 10_000 },
-      (_, i) => `  thing-${i}: { to: main, size: ${i === 7777 ? 'big' : i} }\n`,
-    )
-    const routes = Array.from(
-      { length: 1000 },
-      (_, i) => `  - path: GET /r${i}/{id}\n    stamp: { text: hi }\n`,
-    )
-    folder(
-      t,
-      `include: [things.yaml]\npipeline: [stamp, shelf]\nroutes:\n${routes.join('')}    retrys: 1\n`,
-      {
-        'things.yaml': `things:\n${things.join('')}`,
-        plugins: {
-          'stamp.ts': STAMP,
-          'shelf.ts': `const size = { type: 'integer' }
+t.test('load: exact places with ten thousand entries and a thousand routes', async t => {
+  const things = Array.from(
+    { length: 10_000 },
+    (_, i) => `  thing-${i}: { to: main, size: ${i === 7777 ? 'big' : i} }\n`,
+  )
+  const routes = Array.from(
+    { length: 1000 },
+    (_, i) => `  - path: GET /r${i}/{id}\n    stamp: { text: hi }\n`,
+  )
+  folder(
+    t,
+    `include: [things.yaml]\npipeline: [stamp, shelf]\nroutes:\n${routes.join('')}    retrys: 1\n`,
+    {
+      'things.yaml': `things:\n${things.join('')}`,
+      plugins: {
+        'stamp.ts': STAMP,
+        'shelf.ts': `const size = { type: 'integer' }
         const entry = { type: 'object', properties: { to: { type: 'string' }, size } }
         export default { schema: {}, sections: { things: { type: 'object', additionalProperties: entry } }, setup: () => ({}) }`,
-        },
       },
-    )
-    const { problems } = await refused(prepare(options(t)))
-    t.match(problems, [
-      { file: 'routes.yaml', line: 2004, column: 5, code: 'UNKNOWN_KEY', suggestion: 'retries' },
-      { file: 'things.yaml', line: 7779, column: 33, code: 'WRONG_TYPE' },
-    ])
-  },
-)
+    },
+  )
+  const { problems } = await refused(prepare(options(t)))
+  t.match(problems, [
+    { file: 'routes.yaml', line: 2004, column: 5, code: 'UNKNOWN_KEY', suggestion: 'retries' },
+    { file: 'things.yaml', line: 7779, column: 33, code: 'WRONG_TYPE' },
+  ])
+})

@@ -1,4 +1,4 @@
-/** Which typing mistakes are recognised, and which words are simply others. */
+/** Suggestions for misspelled words. */
 
 import t from 'tap'
 import { nearest } from '../../../engine/config/nearest.ts'
@@ -6,7 +6,7 @@ import fc from '../../helpers/property.ts'
 
 const KEYS = ['timeout', 'retries', 'balance', 'upstream', 'path', 'name', 'to', 'url']
 
-t.test('typing mistakes are recognised', async t => {
+t.test('suggestions: typing mistakes are recognised', async t => {
   const slips = {
     timout: 'timeout',
     retrys: 'retries',
@@ -23,7 +23,7 @@ t.test('typing mistakes are recognised', async t => {
   for (const [typed, meant] of Object.entries(slips)) t.equal(nearest(typed, KEYS), meant, typed)
 })
 
-t.test('another word is no mistake', async t => {
+t.test('suggestions: a different word is not suggested', async t => {
   for (const word of ['header', 'x', 'verbose', 'toggle', 'pipeline'])
     t.equal(nearest(word, KEYS), undefined, word)
   t.equal(nearest('path', ['path']), undefined, 'nor is the word itself')
@@ -34,7 +34,7 @@ t.test('another word is no mistake', async t => {
   t.equal(nearest('opnai', ['openai', 'open']), 'openai')
 })
 
-t.test('any single slip in a word of four letters or more is found', async t => {
+t.test('suggestions: any single edit in a word of four letters or more is found', async t => {
   const word = fc.stringMatching(/^[a-z]{4,12}$/)
   const letter = fc.constantFrom(...'abcdefghijklmnopqrstuvwxyz')
   fc.assert(

@@ -1,12 +1,12 @@
-/** Plugins of several files: a folder with an index, its name, its parts, and what is watched for it. */
+/** Plugins of several files: a folder with an index, its name, its files and its watched paths. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { indexPlaces } from '../../../engine/config/plugin-files.ts'
-import { type Bundled, bundlePlugins } from '../../../engine/config/plugins.ts'
+import { indexPaths } from '../../../engine/config/plugin-files.ts'
+import { type BundledPlugins, bundlePlugins } from '../../../engine/config/plugins.ts'
 
 const PLUGIN = 'export default { schema: {}, setup: () => ({ answers: true }) }\n'
 /** Bundles `plugins/` of a folder made of `files`. */
-const bundled = async (t: Test, files: Record<string, unknown>): Promise<Bundled> => {
+const bundled = async (t: Test, files: Record<string, unknown>): Promise<BundledPlugins> => {
   t.testdir({ ...files, cache: {} } as Parameters<Test['testdir']>[0])
   return bundlePlugins(['plugins'], t.testdirName, join(t.testdirName, 'cache'))
 }
@@ -50,9 +50,9 @@ t.test('a plugin folder: its name follows the rules for files, and is taken once
   t.same(
     found.problems.map(({ file, message, code }) => `${file} ${code} ${message}`),
     [
-      'plugins/Two/index.ts PLUGIN_NAME "Two" cannot name a plugin: lower-case letters, digits and - only, a letter first',
-      'plugins/a.ts PLUGIN_NAME "a" cannot name a plugin: plugins/a/index.ts has that name already',
-      'plugins/timeout/index.ts PLUGIN_NAME "timeout" cannot name a plugin: routes have a key of that name',
+      'plugins/Two/index.ts PLUGIN_NAME "Two" is not a valid plugin name: use lower-case letters, digits and -, and begin with a letter',
+      'plugins/a.ts PLUGIN_NAME "a" is not a valid plugin name: plugins/a/index.ts already has this name',
+      'plugins/timeout/index.ts PLUGIN_NAME "timeout" is not a valid plugin name: it is a key of routes',
       'plugins/bad/index.ts PLUGIN_SYNTAX Expected identifier but found "="',
     ],
   )
@@ -64,7 +64,7 @@ t.test('watched places: an index that would make a folder a plugin', async t => 
     plugins: { 'one.ts': PLUGIN, later: {}, _draft: {}, node_modules: {} },
     more: { two: { 'index.ts': PLUGIN } },
   })
-  const places = indexPlaces(['plugins', 'more', 'nowhere'], root)
+  const places = indexPaths(['plugins', 'more', 'nowhere'], root)
   t.same(
     places.map(path => path.slice(root.length)),
     ['plugins/later', 'more/two'].flatMap(folder =>

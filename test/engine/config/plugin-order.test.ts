@@ -1,4 +1,4 @@
-/** The order in which plugins must stand: what `before` and `after` declare, checked against `pipeline:`. */
+/** Plugin order: `before` and `after`, checked against `pipeline:`. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -38,19 +38,19 @@ const moved = (name: string, where: 'before' | 'after', other: string): string[]
   return rest
 }
 
-t.test('the pipeline as shipped: no problem', async t => {
+t.test('plugin order: the shipped pipeline has no problem', async t => {
   t.ok(names.includes('meter'), 'the pipeline was found')
   t.same(await problemsOf(names), [])
 })
 
-t.test('a plugin in the wrong place: one problem with line, sentence and way out', async t => {
+t.test('plugin order: a misplaced plugin is one problem with line, reason and remedy', async t => {
   const pipeline = moved('responses', 'after', 'meter')
   const line = shipped.split('\n').findIndex(each => PIPELINE.test(each)) + 1
   t.same(await problemsOf(pipeline), [
     {
       code: 'PLUGIN_ORDER',
       message:
-        'the plugin "responses" must stand before "meter", as "responses" declares (before: [meter]); move it in front of "meter"',
+        'the plugin "responses" must come before "meter", as "responses" declares (before: [meter]); move it in front of "meter"',
       file: 'routes.yaml',
       line,
       column: `pipeline: [${pipeline.join(', ')}]`.indexOf('responses') + 1,
@@ -59,7 +59,7 @@ t.test('a plugin in the wrong place: one problem with line, sentence and way out
   ])
 })
 
-t.test('each shipped plugin that relies on another one declares it', async t => {
+t.test('plugin order: every dependency of shipped plugins is declared', async t => {
   const cases: [name: string, where: 'before' | 'after', other: string][] = [
     ['model', 'before', 'auth'],
     ['validate', 'before', 'form'],
@@ -79,7 +79,7 @@ t.test('each shipped plugin that relies on another one declares it', async t => 
     const found = await problemsOf(moved(name, where, other))
     const pairs = found.map(({ code, message }) => `${code} ${message}`)
     const [first, second] = where === 'after' ? [name, other] : [other, name]
-    const wanted = new RegExp(`^PLUGIN_ORDER the plugin "${first}" must stand before "${second}"`)
+    const wanted = new RegExp(`^PLUGIN_ORDER the plugin "${first}" must come before "${second}"`)
     t.ok(
       pairs.some(each => wanted.test(each)),
       `${name} ${where} ${other}: ${pairs[0] ?? 'no problem'}`,
@@ -87,7 +87,7 @@ t.test('each shipped plugin that relies on another one declares it', async t => 
   }
 })
 
-t.test('a plugin that is not in the pipeline has no place in the order', async t => {
+t.test('plugin order: plugins outside the pipeline are ignored', async t => {
   const some = names.filter(name => name !== 'sandbox' && name !== 'notify')
   t.notOk((await problemsOf(some)).some(({ code }) => code === 'PLUGIN_ORDER'))
 })

@@ -1,58 +1,61 @@
-/** Bundling and importing: what is a plugin, what travels with it, what a fault in it looks like. */
+/** Bundling and importing of plugins, and the problems of broken ones. */
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Bundle } from '../../../engine/config/compile/blueprint.ts'
 import { importPlugin, importPlugins } from '../../../engine/config/import.ts'
-import { type Bundled, bundlePlugins } from '../../../engine/config/plugins.ts'
+import { type BundledPlugins, bundlePlugins } from '../../../engine/config/plugins.ts'
 import type { Host } from '../../../engine/plugin.ts'
 
 const PLUGIN = 'export default { schema: {}, setup: () => ({ answers: true }) }\n'
 const host = {} as Host
 /** Bundles `plugins/` of a folder made of `files`. */
-const bundled = async (t: Test, files: Record<string, unknown>): Promise<Bundled> => {
+const bundled = async (t: Test, files: Record<string, unknown>): Promise<BundledPlugins> => {
   t.testdir({ ...files, cache: {} } as Parameters<Test['testdir']>[0])
   return again(t)
 }
-const again = (t: Test): Promise<Bundled> =>
+const again = (t: Test): Promise<BundledPlugins> =>
   bundlePlugins(['plugins'], t.testdirName, join(t.testdirName, 'cache'))
 const only = ([first]: readonly Bundle[]): Bundle => {
   if (!first) throw new Error('no bundle')
   return first
 }
-const place = ({ problems: [first] }: Bundled) =>
+const place = ({ problems: [first] }: BundledPlugins) =>
   `${first?.file}:${first?.line}:${first?.column} ${first?.code}`
 
-t.test('a plugin is a file with a default export, directly in a folder', async t => {
-  const { bundles, problems } = await bundled(t, {
-    plugins: {
-      'one.ts': PLUGIN,
-      'two.js': PLUGIN,
-      'three.mjs': PLUGIN,
-      'words.ts': 'export const word = 1\n',
-      'one.test.ts': 'throw new Error("tests are no plugins")\n',
-      'one.d.ts': 'declare const x: number\nexport default x\n',
-      '_draft.ts': 'not even {',
-      '.hidden.ts': 'not even {',
-      'notes.md': '#',
-      folder: { 'inner.ts': PLUGIN },
-    },
-  })
-  t.same(problems, [])
-  t.same(
-    bundles.map(({ name, file }) => `${name} ${file}`),
-    ['one plugins/one.ts', 'three plugins/three.mjs', 'two plugins/two.js'],
-  )
-})
+t.test(
+  'plugin bundles: a plugin is a file with a default export directly in a plugin folder',
+  async t => {
+    const { bundles, problems } = await bundled(t, {
+      plugins: {
+        'one.ts': PLUGIN,
+        'two.js': PLUGIN,
+        'three.mjs': PLUGIN,
+        'words.ts': 'export const word = 1\n',
+        'one.test.ts': 'throw new Error("tests are no plugins")\n',
+        'one.d.ts': 'declare const x: number\nexport default x\n',
+        '_draft.ts': 'not even {',
+        '.hidden.ts': 'not even {',
+        'notes.md': '#',
+        folder: { 'inner.ts': PLUGIN },
+      },
+    })
+    t.same(problems, [])
+    t.same(
+      bundles.map(({ name, file }) => `${name} ${file}`),
+      ['one plugins/one.ts', 'three plugins/three.mjs', 'two plugins/two.js'],
+    )
+  },
+)
 
-t.test('no folder, no plugins', async t => {
+t.test('plugin bundles: a missing folder has no plugins', async t => {
   t.same((await bundled(t, {})).bundles, [])
   t.same((await bundled(t, { plugins: 'a file' })).bundles, [], 'nor in a file')
 })
 
 t.test(
-  'what it imports travels with it: files, packages, CommonJS, JSON; Node stays outside',
+  'plugin bundles: contain imported files, packages, CommonJS and JSON, but no Node modules',
   async t => {
     const { bundles, problems } = await bundled(t, {
       plugins: {
@@ -94,7 +97,7 @@ t.test(
 )
 
 t.test(
-  'unchanged content keeps its name and is not bundled again; a changed one gets a new name',
+  'plugin bundles: unchanged content is not bundled again, changed content gets a new name',
   async t => {
     const before = await bundled(t, {
       plugins: {
@@ -121,7 +124,7 @@ t.test(
   },
 )
 
-t.test('a bundle is whole or not there, and one that was cleared away is made again', async t => {
+t.test('plugin bundles: written atomically, and again after removal', async t => {
   const { bundles } = await bundled(t, { plugins: { 'one.ts': PLUGIN } })
   const path = bundles[0]?.bundle ?? ''
   t.match(basename(path), /^one-[0-9a-f]{16}\.mjs$/)
@@ -131,7 +134,7 @@ t.test('a bundle is whole or not there, and one that was cleared away is made ag
   t.equal(readFileSync(path, 'utf8'), text)
 })
 
-t.test('a link to a file is as good as the file; where it points to counts', async t => {
+t.test('plugin bundles: links are followed, and their target counts', async t => {
   await bundled(t, {
     plugins: {},
     first: { 'one.ts': PLUGIN },
@@ -147,7 +150,7 @@ t.test('a link to a file is as good as the file; where it points to counts', asy
   t.not(after.bundles[0]?.hash, before.bundles[0]?.hash)
 })
 
-t.test('only regular files are read', async t => {
+t.test('plugin bundles: only regular files are read', async t => {
   await bundled(t, { plugins: {} })
   execFileSync('mkfifo', [join(t.testdirName, 'plugins/pipe.ts')])
   symlinkSync('nowhere.ts', join(t.testdirName, 'plugins/dangling.ts'))
@@ -155,23 +158,29 @@ t.test('only regular files are read', async t => {
   t.same(await again(t), { bundles: [], broken: [], problems: [], inputs: [] })
 })
 
-t.test('what does not compile is a problem at its line; the others are bundled', async t => {
-  const found = await bundled(t, {
-    plugins: { 'bad.ts': 'const a: number = 1\n\nconst ü = "€"; let b = = 2\n', 'good.ts': PLUGIN },
-  })
-  t.equal(place(found), 'plugins/bad.ts:3:24 PLUGIN_SYNTAX')
-  t.same(found.broken, ['bad'])
-  t.same(
-    found.bundles.map(({ name }) => name),
-    ['good'],
-  )
-  t.ok(
-    found.inputs.includes(join(t.testdirName, 'plugins/bad.ts')),
-    'watched, so that its repair is seen',
-  )
-})
+t.test(
+  'plugin bundles: a syntax error is a problem at its line, other plugins are bundled',
+  async t => {
+    const found = await bundled(t, {
+      plugins: {
+        'bad.ts': 'const a: number = 1\n\nconst ü = "€"; let b = = 2\n',
+        'good.ts': PLUGIN,
+      },
+    })
+    t.equal(place(found), 'plugins/bad.ts:3:24 PLUGIN_SYNTAX')
+    t.same(found.broken, ['bad'])
+    t.same(
+      found.bundles.map(({ name }) => name),
+      ['good'],
+    )
+    t.ok(
+      found.inputs.includes(join(t.testdirName, 'plugins/bad.ts')),
+      'watched, so that its repair is seen',
+    )
+  },
+)
 
-t.test('a fault in a file it imports is placed in that file', async t => {
+t.test('plugin bundles: an error in an imported file is placed in that file', async t => {
   const found = await bundled(t, {
     plugins: { 'bad.ts': "import './inner/deep.ts'\n", inner: { 'deep.ts': 'export const = 1\n' } },
   })
@@ -179,14 +188,14 @@ t.test('a fault in a file it imports is placed in that file', async t => {
   t.ok(found.inputs.includes(join(t.testdirName, 'plugins/inner/deep.ts')))
 })
 
-t.test('an import that leads nowhere is a problem at its line', async t => {
+t.test('plugin bundles: an unresolved import is a problem at its line', async t => {
   const found = await bundled(t, {
     plugins: { 'bad.ts': "\nimport x from 'no-such-package'\nexport default x\n" },
   })
   t.equal(place(found), 'plugins/bad.ts:2:15 PLUGIN_IMPORT')
 })
 
-t.test('names: one file each, lower case, none of the engine', async t => {
+t.test('plugin bundles: names are unique, lower-case and no keys of routes', async t => {
   const found = await bundled(t, {
     plugins: { 'Stamp.ts': PLUGIN, 'rewrite.ts': PLUGIN, 'a.ts': PLUGIN, 'a.js': PLUGIN },
   })
@@ -196,7 +205,7 @@ t.test('names: one file each, lower case, none of the engine', async t => {
   )
 })
 
-t.test('a stack shows the line of the TypeScript file', async t => {
+t.test('plugin import: stacks show the line of the TypeScript file', async t => {
   const { bundles } = await bundled(t, {
     plugins: {
       'stamp.ts':
@@ -208,7 +217,7 @@ t.test('a stack shows the line of the TypeScript file', async t => {
   t.match((thrown as Error).stack, /plugins\/stamp\.ts:8:11/)
 })
 
-t.test('a plugin that waits for ever while it is imported or set up is given up', async t => {
+t.test('plugin import: an import or setup that does not finish is a problem', async t => {
   const { bundles } = await bundled(t, {
     plugins: { 'never.ts': `await new Promise(() => {})\n${PLUGIN}` },
   })
@@ -217,7 +226,7 @@ t.test('a plugin that waits for ever while it is imported or set up is given up'
   })
 })
 
-t.test('who runs is told before it runs', async t => {
+t.test('plugin import: reports each file before its code runs', async t => {
   const { bundles, inputs } = await bundled(t, { plugins: { 'one.ts': PLUGIN, 'two.ts': PLUGIN } })
   const told: string[] = []
   const { plugins } = await importPlugins(bundles, t.testdirName, inputs, file => told.push(file))
@@ -226,7 +235,7 @@ t.test('who runs is told before it runs', async t => {
   t.equal(told.at(-1), 'plugins/one.ts')
 })
 
-t.test('anything may be thrown', async t => {
+t.test('plugin import: any thrown value becomes a problem', async t => {
   const { bundles, inputs } = await bundled(t, {
     plugins: { 'odd.ts': 'throw undefined\nexport default {}\n' },
   })

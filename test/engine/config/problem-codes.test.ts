@@ -1,4 +1,5 @@
-/** Every problem code in the source is on the page docs/problems.md, and the page names no other. */
+/** Every problem code in the source is on the page docs/problems.md, and the page names no other.
+ *  */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -9,7 +10,8 @@ const sources = (pattern: string) => globSync(pattern, { cwd: ROOT }).map(text)
 const all = (texts: readonly string[], pattern: RegExp) =>
   texts.flatMap(each => [...each.matchAll(pattern)].map(([, code = '']) => code))
 
-/** Where problems come from: tables, compiling, the builder, and what plugins report or refuse in `setup`. */
+/** Where problems come from: tables, compiling, the builder, and what plugins report or refuse in
+ *  `setup`. */
 const codes = () => {
   const config = sources('engine/config/*.ts')
   const plugins = sources('plugins/**/*.ts')
@@ -27,7 +29,7 @@ const documented = [...text('docs/problems.md').matchAll(/^### ([A-Z_]+)$/gm)].m
   ([, code]) => code,
 )
 
-t.test('every code is on the page, and no other', async t => {
+t.test('problem codes: docs/problems.md lists every code and no other', async t => {
   t.ok(codes().size > 50, 'the search finds them')
   t.same(
     documented.filter(code => !codes().has(code ?? '')),
@@ -42,7 +44,7 @@ t.test('every code is on the page, and no other', async t => {
   t.equal(new Set(documented).size, documented.length, 'each once')
 })
 
-t.test('every code has a meaning, an example and a way out', async t => {
+t.test('problem codes: each has a meaning, an example and a remedy', async t => {
   for (const part of text('docs/problems.md').split(/^### /m).slice(1)) {
     const [code = '', ...rest] = part.split('\n')
     const body = rest.join('\n')
@@ -52,13 +54,10 @@ t.test('every code has a meaning, an example and a way out', async t => {
   }
 })
 
-t.test(
-  'a code is said by the corpus of broken configurations, where a file can bring it about',
-  async t => {
-    const corpus = text('test/fixtures/config/expected.json')
-    const elsewhere = ['CONFIG_MISSING', 'MIGRATION_FAILED', 'NO_VERSION', 'PREPARE_FAILED']
-    const tables = all(sources('engine/config/*.ts'), /\bproblems\(\{([\s\S]*?)\n\}\)/g)
-    for (const code of new Set(all(tables, /^ {2}([A-Z_]+):/gm)))
-      if (!elsewhere.includes(code)) t.match(corpus, new RegExp(`\\b${code}\\b`), code)
-  },
-)
+t.test('problem codes: the corpus covers each code that a file can cause', async t => {
+  const corpus = text('test/fixtures/config/expected.json')
+  const elsewhere = ['CONFIG_MISSING', 'MIGRATION_FAILED', 'NO_VERSION', 'PREPARE_FAILED']
+  const tables = all(sources('engine/config/*.ts'), /\bproblems\(\{([\s\S]*?)\n\}\)/g)
+  for (const code of new Set(all(tables, /^ {2}([A-Z_]+):/gm)))
+    if (!elsewhere.includes(code)) t.match(corpus, new RegExp(`\\b${code}\\b`), code)
+})

@@ -1,4 +1,4 @@
-/** How problems are shown to a person, a program and a pull request. */
+/** Formats of problems for a person, a program and a pull request. */
 import { resolve } from 'node:path'
 import t from 'tap'
 import {
@@ -6,7 +6,7 @@ import {
   type Problem,
   ProblemsError,
   problems,
-  sorted,
+  sortProblems,
 } from '../../../engine/config/problem.ts'
 
 const problem = problems({ UNKNOWN_KEY: 'unknown key %j', ODD: 'odd', ODD_ONE: 'odd %d' })
@@ -50,7 +50,7 @@ t.test(
   },
 )
 
-t.test('pretty: the caret stands under its text', async t => {
+t.test('pretty: the caret is below its text', async t => {
   const carets = (line: string, word: string) => {
     const column = line.indexOf(word) + 1
     const place = { file: 'f', line: 1, column, length: word.length }
@@ -72,7 +72,7 @@ t.test('pretty: the caret stands under its text', async t => {
   t.match(text, /\| \^\^\^$/, 'never past the end of the line')
 })
 
-t.test('pretty: nothing in a file can drive the terminal', async t => {
+t.test('pretty: control characters are replaced', async t => {
   const hostile = new Map([['f', 'a: \u001b[2Jgone\u0007']])
   const text = format(
     [problem('UNKNOWN_KEY', { file: 'f', line: 1, column: 4 }, ['x'])],
@@ -90,7 +90,7 @@ t.test('pretty: CRLF and CR files are framed like any other', async t => {
     )
 })
 
-t.test('at most 20 are shown, the rest are counted', async t => {
+t.test('pretty: shows 20 problems and counts the rest', async t => {
   t.equal(format(many(20), texts, 'pretty').match(/ODD/g)?.length, 20)
   t.notMatch(format(many(20), texts, 'pretty'), /more/)
   const shown = format(many(57), texts, 'pretty')
@@ -104,7 +104,7 @@ t.test('at most 20 are shown, the rest are counted', async t => {
   t.equal(format(many(57), texts, 'pretty', { limit: 100 }).match(/ODD/g)?.length, 57)
 })
 
-t.test('one and the same problem is told once, with its other places', async t => {
+t.test('pretty: equal problems are shown once, with their further places', async t => {
   const at = (line: number) => problem('ODD', { file: 'routes.yaml', line, column: 1 })
   const places = (count: number) => Array.from({ length: count }, (_, index) => at(index + 1))
   t.match(
@@ -117,39 +117,36 @@ t.test('one and the same problem is told once, with its other places', async t =
   t.equal(JSON.parse(format(places(30), texts, 'json')).problems.length, 30)
 })
 
-t.test(
-  'causes come before what may follow from them, the main file before what it includes',
-  async t => {
-    const of = (code: string, file: string, line = 1) => ({
-      ...{ code, file, line, column: 1, message: code },
-    })
-    const found = [
-      of('PRICE_CURRENCY', 'models/a.yaml'),
-      of('CURRENCY_RATE', 'routes.yaml', 9),
-      of('UNKNOWN_KEY', 'models/a.yaml', 7),
-      of('WRONG_TYPE', 'routes.yaml', 8),
-      of('DUPLICATE_NAME', 'models/b.yaml', 5),
-      of('YAML_SYNTAX', 'models/a.yaml', 6),
-    ]
-    const order = [
-      ...['YAML_SYNTAX', 'DUPLICATE_NAME', 'WRONG_TYPE', 'UNKNOWN_KEY', 'CURRENCY_RATE'],
-      'PRICE_CURRENCY',
-    ]
-    t.same(
-      sorted(found, 'routes.yaml').map(({ code }) => code),
-      order,
-    )
-    const error = new ProblemsError(found, texts, undefined, [], 'routes.yaml')
-    t.same(
-      error.problems.map(({ code }) => code),
-      order,
-    )
-    t.same(
-      [...error.message.matchAll(/ {2}([A-Z_]+) {2}/g)].map(([, code]) => code),
-      order,
-    )
-  },
-)
+t.test('problems: causes are sorted first, then the main file', async t => {
+  const of = (code: string, file: string, line = 1) => ({
+    ...{ code, file, line, column: 1, message: code },
+  })
+  const found = [
+    of('PRICE_CURRENCY', 'models/a.yaml'),
+    of('CURRENCY_RATE', 'routes.yaml', 9),
+    of('UNKNOWN_KEY', 'models/a.yaml', 7),
+    of('WRONG_TYPE', 'routes.yaml', 8),
+    of('DUPLICATE_NAME', 'models/b.yaml', 5),
+    of('YAML_SYNTAX', 'models/a.yaml', 6),
+  ]
+  const order = [
+    ...['YAML_SYNTAX', 'DUPLICATE_NAME', 'WRONG_TYPE', 'UNKNOWN_KEY', 'CURRENCY_RATE'],
+    'PRICE_CURRENCY',
+  ]
+  t.same(
+    sortProblems(found, 'routes.yaml').map(({ code }) => code),
+    order,
+  )
+  const error = new ProblemsError(found, texts, undefined, [], 'routes.yaml')
+  t.same(
+    error.problems.map(({ code }) => code),
+    order,
+  )
+  t.same(
+    [...error.message.matchAll(/ {2}([A-Z_]+) {2}/g)].map(([, code]) => code),
+    order,
+  )
+})
 
 t.test('json: every member by its name', async t => {
   t.same(JSON.parse(format([typo], texts, 'json')), {
@@ -179,17 +176,21 @@ t.test('github: a workflow command that a pull request shows at its line', async
   t.match(format([{ ...odd, message: 'a\nb%' }], texts, 'github'), /::a%0Ab%25$/)
 })
 
-t.test('sorted by file, line and column; said once', async t => {
+t.test('problems: sorted by file, line and column, without duplicates', async t => {
   const at = (file: string, line: number, column: number) => problem('ODD', { file, line, column })
   t.same(
-    sorted([at('b', 1, 1), at('a', 10, 2), at('a', 9, 9), at('a', 10, 1), at('a', 10, 1)]).map(
-      p => `${p.file}:${p.line}:${p.column}`,
-    ),
+    sortProblems([
+      at('b', 1, 1),
+      at('a', 10, 2),
+      at('a', 9, 9),
+      at('a', 10, 1),
+      at('a', 10, 1),
+    ]).map(p => `${p.file}:${p.line}:${p.column}`),
     ['a:9:9', 'a:10:1', 'a:10:2', 'b:1:1'],
   )
 })
 
-t.test('with a root, paths are shown from the current folder', async t => {
+t.test('problems: with a root, paths are relative to the working directory', async t => {
   const options = { root: resolve('conf/live') }
   t.match(format([typo], texts, 'pretty', options), /^conf\/live\/routes\.yaml:3:5 /)
   t.match(format([typo], texts, 'github', options), 'file=conf/live/routes.yaml,')
@@ -197,12 +198,12 @@ t.test('with a root, paths are shown from the current folder', async t => {
   t.match(format([outside], texts, 'json', { root: resolve('.') }), /\.\.\/etc\/keys\.yaml|etc/)
 })
 
-t.test('colors only where asked', async t => {
+t.test('problems: colors only on request', async t => {
   t.notMatch(format([typo], texts, 'pretty'), '\u001b[')
   t.match(format([typo], texts, 'pretty', { color: true }), '\u001b[31mUNKNOWN_KEY')
 })
 
-t.test('the error says it all in its message', async t => {
+t.test('problems: the message of the error holds the formatted text', async t => {
   const error = new ProblemsError([typo], texts)
   t.match(error.message, /^routes\.yaml:3:5 {2}UNKNOWN_KEY .*\n.*\n.*\n.*\^{6}$/)
   t.equal(error.problems.length, 1)

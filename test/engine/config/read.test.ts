@@ -18,7 +18,7 @@ const at = (reading: Reading, ...where: (string | number)[]) => {
 }
 const codes = ({ problems }: Reading) => problems.map(({ code }) => code)
 
-t.test('included files add to the sections of the main one', async t => {
+t.test('read: includes add to the sections of the main file', async t => {
   const found = reading(t, {
     'routes.yaml': 'include: [parts/*.yaml, last.yaml]\nroutes: [a]\nthings: { one: 1 }\n',
     'last.yaml': 'routes: [e]\n',
@@ -50,7 +50,7 @@ t.test('included files add to the sections of the main one', async t => {
   t.equal(at(all, 'own'), 'last.yaml:2:6')
 })
 
-t.test('a file counts once, and the main file does not include itself', async t => {
+t.test('read: each file is included once, and never the main file', async t => {
   const found = reading(t, {
     'routes.yaml': 'include: ["*.yaml", more.yaml, ./more.yaml]\nroutes: [a]\n',
     'more.yaml': 'routes: [b]\n',
@@ -59,7 +59,7 @@ t.test('a file counts once, and the main file does not include itself', async t 
   t.same(found.document.routes, ['a', 'b'])
 })
 
-t.test('an empty file, an empty section and comments add nothing', async t => {
+t.test('read: an empty file, an empty section and comments add nothing', async t => {
   const found = reading(t, {
     'routes.yaml': 'include: [more.yaml]\nthings:\n  # none yet\nroutes: [a]\n',
     'more.yaml': '# nothing yet\n',
@@ -68,7 +68,7 @@ t.test('an empty file, an empty section and comments add nothing', async t => {
   t.same(Object.keys(found.document), ['include', 'routes'])
 })
 
-t.test('a missing main file is a problem, not a crash', async t => {
+t.test('read: a missing main file is a problem', async t => {
   const found = read(join(t.testdir({}), 'none.yaml'), fileSource(ENV))
   t.same(codes(found), ['CONFIG_MISSING'])
   t.ok(found.broken)
@@ -76,32 +76,32 @@ t.test('a missing main file is a problem, not a crash', async t => {
   t.same(codes(read(t.testdirName, fileSource(ENV))), ['CONFIG_MISSING'], 'nor is a folder one')
 })
 
-t.test('variables: values, places and what varies', async t => {
+t.test('read: values, places and positions of variables', async t => {
   const found = reading(t, {
     'routes.yaml':
       'a: { b: "x ${NAME}", c: plain, d: "$${NAME}" }\nl: ["${EMPTY:-5}"]\nk: ${SECRET}\n',
   })
   t.same(found.document, { a: { b: 'x value', c: 'plain', d: '${NAME}' }, l: ['5'], k: ENV.SECRET })
-  t.ok(found.find(['a', 'b']).varies)
-  t.notOk(found.find(['a', 'c']).varies)
-  t.notOk(found.find(['a', 'd']).varies)
-  t.ok(found.find(['l', 0]).varies)
-  t.equal(found.find(['k']).written, '${SECRET}', 'what is shown is what was written')
+  t.ok(found.find(['a', 'b']).hasVariable)
+  t.notOk(found.find(['a', 'c']).hasVariable)
+  t.notOk(found.find(['a', 'd']).hasVariable)
+  t.ok(found.find(['l', 0]).hasVariable)
+  t.equal(found.find(['k']).source, '${SECRET}', 'what is shown is what was written')
   t.same([...found.secrets], [ENV.SECRET])
 })
 
-t.test('files drawn in are read from the folder of routes.yaml and are in no archive', async t => {
+t.test('read: ${file:…} is relative to routes.yaml and is not archived', async t => {
   const found = reading(t, {
     'routes.yaml': 'k: ${file:key.txt}\n',
     'key.txt': 'sk-from-a-file-123\n',
   })
   t.same(found.document, { k: 'sk-from-a-file-123' })
-  t.same(found.drawn, [join(t.testdirName, 'key.txt')])
+  t.same(found.variableFiles, [join(t.testdirName, 'key.txt')])
   t.same([...found.files.keys()], ['routes.yaml'])
   t.ok(found.secrets.has('sk-from-a-file-123'))
 })
 
-t.test('aliases unfold; an inner fault is placed where it is written', async t => {
+t.test('read: aliases expand, and a fault inside is placed at the anchor', async t => {
   const found = reading(t, {
     'routes.yaml': 'things:\n  a: &a { size: 5, list: [1, 2] }\n  b: *a\n  c: { d: *a }\n',
   })
@@ -113,13 +113,13 @@ t.test('aliases unfold; an inner fault is placed where it is written', async t =
   t.equal(at(found, 'things', 'c', 'd', 'list', 1), 'routes.yaml:2:30')
 })
 
-t.test('many honest aliases are no bomb', async t => {
+t.test('read: many aliases within the limit are accepted', async t => {
   const names = Array.from({ length: 5000 }, (_, index) => `  t${index}: { price: *p }\n`).join('')
   const found = reading(t, { 'routes.yaml': `price: &p { in: 1, out: 2 }\nthings:\n${names}` })
   t.same(codes(found), [])
 })
 
-t.test('a bomb ends the reading at once, in bounds', async t => {
+t.test('read: an alias bomb is stopped at the limit', async t => {
   const levels = 'abcdefghijklmnopqrstuvwxyz'.split('')
   const bomb = levels.map((name, index) => {
     const inner = index === 0 ? 'x' : `*${levels[index - 1]}`
@@ -129,14 +129,14 @@ t.test('a bomb ends the reading at once, in bounds', async t => {
   t.same(codes(found), ['YAML_ALIAS_BOMB'])
 })
 
-t.test('words of YAML 1.1 stay words, numbers and keys stay what they are', async t => {
+t.test('read: YAML 1.1 booleans stay strings, numbers and keys keep their type', async t => {
   const found = reading(t, {
     'routes.yaml': '%YAML 1.1\n---\na: [yes, no, on, 012, 0x1f, 1e3, ~, true]\n404: x\nnull: y\n',
   })
   t.same(found.document, { a: ['yes', 'no', 'on', 12, 31, 1000, null, true], 404: 'x', null: 'y' })
 })
 
-t.test('an archived version is read from its texts; secrets in files as they are now', async t => {
+t.test('read: an archived version is read from its texts, secret files from disk', async t => {
   const root = t.testdir({ 'routes.yaml': 'routes: [new]\n', 'key.txt': 'now' })
   const files = {
     'routes.yaml': 'include: [parts/*.yaml]\nroutes: [old]\nk: ${file:key.txt}\n',
@@ -150,7 +150,7 @@ t.test('an archived version is read from its texts; secrets in files as they are
   })
 })
 
-t.test('every value of any document is found where it stands', async t => {
+t.test('read: every value of a random document has its exact position', async t => {
   const word = fc.stringMatching(/^[a-z][a-z0-9]{0,5}$/)
   const { value } = fc.letrec(tie => ({
     value: fc.oneof({ maxDepth: 4 }, word, fc.integer(), fc.boolean(), tie('map'), tie('list')),

@@ -36,7 +36,7 @@ const marker = (name: string, log: string[], more: Partial<Plugin> = {}): Plugin
     more,
   )
 
-t.test('a chain is those plugins of the pipeline that the route or a default names', async t => {
+t.test('route: its chain has the pipeline plugins with options or a default', async t => {
   const log: string[] = []
   const asked: unknown[] = []
   const optional: Plugin = {
@@ -63,7 +63,7 @@ t.test('a chain is those plugins of the pipeline that the route or a default nam
   t.same(log, ['usual', 'own', 'last', 'usual forward', 'own forward', 'sent'])
 })
 
-t.test('a default may be overruled, and is asked for by its name', async t => {
+t.test('route: options override a default', async t => {
   const asked: unknown[] = []
   const usual: Plugin = {
     schema: {},
@@ -81,13 +81,13 @@ t.test('a default may be overruled, and is asked for by its name', async t => {
   t.equal(route.route.has('other'), false)
 })
 
-t.test('its name is its path unless it has one', async t => {
+t.test('route: the name defaults to the path', async t => {
   const plain = { name: 'POST /v1/{id}', method: 'POST', pattern: '/v1/{id}' }
   t.match((await routeOf({})).route, plain)
   t.match((await routeOf({ name: 'x' })).route, { ...plain, name: 'x' })
 })
 
-t.test('its targets: one, several, weighted', async t => {
+t.test('route: one, several or weighted targets', async t => {
   t.same((await routeOf({})).targets, [{ upstream: 'a' }])
   t.same((await routeOf({ upstream: ['b', 'a'] })).targets, [{ upstream: 'b' }, { upstream: 'a' }])
   const weighted = [{ to: 'a', weight: 3 }, { to: 'b' }]
@@ -96,7 +96,7 @@ t.test('its targets: one, several, weighted', async t => {
   t.equal(Object.isFrozen(targets), true)
 })
 
-t.test('what is not said has a default', async t => {
+t.test('route: defaults of missing values', async t => {
   const { body, rules, hangup, ping, websocket } = await routeOf({})
   t.same(body, { limit: 33_554_432, encodings: [], inflated: 33_554_432 })
   t.match(rules, { balance: 'first', retries: 0 })
@@ -106,7 +106,7 @@ t.test('what is not said has a default', async t => {
   t.not(rules.spanId(), rules.spanId())
 })
 
-t.test('what is said counts', async t => {
+t.test('route: explicit values override defaults', async t => {
   const { body, rules, hangup, ping, websocket } = await routeOf({
     body: { limit: '1KiB', encodings: ['gzip'], inflated: '1MiB' },
     balance: 'weighted',
@@ -124,7 +124,7 @@ t.test('what is said counts', async t => {
   t.equal(limited.hangup, 'cancel')
 })
 
-t.test('deadlines are the upstream’s, but for those the route says', async t => {
+t.test('route: timeouts of the route override those of the upstream', async t => {
   const plain = (await routeOf({})).rules
   const own = (await routeOf({ timeout: { first_byte: '30m' } })).rules
   const a = plain.upstreams.get('a') as Upstream
@@ -133,7 +133,7 @@ t.test('deadlines are the upstream’s, but for those the route says', async t =
   t.equal(own.deadlines(a), own.deadlines(a), 'read once')
 })
 
-t.test('the path sent: as it came, or rewritten with its parameters', async t => {
+t.test('route: the upstream path is unchanged or rewritten with parameters', async t => {
   const sent = async (options: object, given: object): Promise<string> => {
     const call = { request: { path: '/v1/7', search: '' }, params: { id: '7' }, ...given }
     return (await routeOf(options)).rules.path(call as unknown as Call)
@@ -154,7 +154,7 @@ t.test('the path sent: as it came, or rewritten with its parameters', async t =>
     t.equal(await sent({ rewrite: '/v2/{id}' }, { params: { id } }), path)
 })
 
-t.test('the first stage that renders faults renders them all; without one, the engine', async t => {
+t.test('route: the first stage with `fail` renders all faults, otherwise the engine', async t => {
   const fault: Fault = { code: 'BUSY', message: 'Busy.', status: 503, expose: true }
   const exchange = { id: 'req_1' } as Exchange
   const rendering = (name: string): Plugin =>
@@ -165,7 +165,7 @@ t.test('the first stage that renders faults renders them all; without one, the e
   t.match(JSON.parse(await said({ a: plugin({}) })), { error: { code: 'BUSY' } })
 })
 
-t.test('the members of a stage keep their own `this`', async t => {
+t.test('route: members of a stage keep their `this`', async t => {
   class Counting {
     count = 0
     async handle(_: Exchange, next: () => Promise<void>): Promise<void> {

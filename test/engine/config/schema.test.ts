@@ -6,7 +6,7 @@ import t from 'tap'
 import { DURATION, SIZE } from '../../../engine/config/compile/units.ts'
 import { importPlugins } from '../../../engine/config/import.ts'
 import { bundlePlugins } from '../../../engine/config/plugins.ts'
-import { assemble, schemaText } from '../../../engine/config/schema.ts'
+import { assembleSchema, schemaText } from '../../../engine/config/schema.ts'
 import type { Plugin } from '../../../engine/plugin.ts'
 
 const ROOT = join(import.meta.dirname, '../../..')
@@ -29,8 +29,8 @@ function* keys(schema: Schema, path = ''): Generator<readonly [string, Schema]> 
     if (typeof inner === 'object' && inner !== null) yield* keys(inner as Schema, `${path}*.`)
 }
 
-t.test("every key of the engine's own has a description, and an example that fits", async t => {
-  const all = [...keys(assemble(new Map()) as Schema)]
+t.test('engine schema: every key has a description and a valid example', async t => {
+  const all = [...keys(assembleSchema(new Map()) as Schema)]
   t.ok(all.length > 60, `${all.length} keys`)
   const ajv = new Ajv({ strict: false, formats: { password: true, file: true } })
   for (const [path, schema] of all) {
@@ -44,20 +44,26 @@ t.test("every key of the engine's own has a description, and an example that fit
   }
 })
 
-t.test('no map of the engine takes a key that it does not know', async t => {
-  for (const [path, schema] of keys(assemble(new Map()) as Schema))
+t.test('engine schema: no map accepts unknown keys', async t => {
+  for (const [path, schema] of keys(assembleSchema(new Map()) as Schema))
     if (schema.properties) t.equal(schema.additionalProperties, false, path)
 })
 
-t.test('what an acknowledged write survives has two words', async t => {
-  const schema = inside(assemble(new Map()), 'properties', 'settings', 'properties', 'durability')
+t.test('engine schema: durability has two values', async t => {
+  const schema = inside(
+    assembleSchema(new Map()),
+    'properties',
+    'settings',
+    'properties',
+    'durability',
+  )
   const fits = new Ajv({ strict: false }).compile(schema as object)
   for (const word of ['power', 'process']) t.ok(fits(word), word)
   for (const word of ['', 'disk', 'Power', 'none', 'off', 'powers', true, 1, null, ['power']])
     t.notOk(fits(word), JSON.stringify(word))
 })
 
-t.test('durations and sizes are spelled as their parsers read them', async t => {
+t.test('engine schema: patterns of durations and sizes equal those of the parsers', async t => {
   const text = readFileSync(join(ROOT, 'schemas/engine.json'), 'utf8')
   for (const [path, schema] of keys(JSON.parse(text))) {
     const [example] = (schema.examples ?? []) as readonly string[]
@@ -66,8 +72,8 @@ t.test('durations and sizes are spelled as their parsers read them', async t => 
   }
 })
 
-t.test('plugins add options, sections, keys of upstreams and their names', async t => {
-  const schema = assemble(
+t.test('schema: plugins add options, sections, upstream keys and names', async t => {
+  const schema = assembleSchema(
     new Map([
       ['stamp', plugin({ schema: { type: 'string' }, sections: { things: { type: 'object' } } })],
       ['auth', plugin({ upstream: { floor: { type: 'integer' } } })],
@@ -83,19 +89,19 @@ t.test('plugins add options, sections, keys of upstreams and their names', async
   t.same(inside(schema, 'properties', 'pipeline', 'items', 'enum'), ['auth', 'stamp'])
 })
 
-t.test('a schema that points into itself still finds its parts', async t => {
+t.test('schema: internal references of a plugin schema resolve', async t => {
   const own = {
     definitions: { word: { type: 'string' } },
     properties: { text: { $ref: '#/definitions/word' } },
   }
-  const schema = assemble(new Map([['stamp', plugin({ schema: own })]]))
+  const schema = assembleSchema(new Map([['stamp', plugin({ schema: own })]]))
   const ajv = new Ajv({ strict: false, formats: { password: true } })
   const fits = ajv.compile(schema)
   t.ok(fits({ routes: [{ path: 'GET /', stamp: { text: 'x' } }] }))
   t.notOk(fits({ routes: [{ path: 'GET /', stamp: { text: 5 } }] }))
 })
 
-t.test('the same plugins make the same text, in whatever order they come', async t => {
+t.test('schema: the text does not depend on the order of plugins', async t => {
   const [a, b] = [plugin({ sections: { x: {} } }), plugin({ upstream: { y: {} } })]
   const text = schemaText(
     new Map([
@@ -115,7 +121,7 @@ t.test('the same plugins make the same text, in whatever order they come', async
   t.notOk(text.includes('undefined'))
 })
 
-t.test('the checked-in schema is what `tollgate schema --write` would write', async t => {
+t.test('schema: schemas/routes.json is up to date', async t => {
   const bundled = await bundlePlugins(['plugins'], ROOT, t.testdir())
   const { plugins, problems } = await importPlugins(bundled.bundles, ROOT, bundled.inputs, () => {})
   t.same([...bundled.problems, ...problems], [])
@@ -123,12 +129,12 @@ t.test('the checked-in schema is what `tollgate schema --write` would write', as
   t.ok(kept === schemaText(plugins), 'schemas/routes.json is stale: run `tollgate schema --write`')
 })
 
-t.test('routes.yaml names it in its first line, for editors', async t => {
+t.test('schema: the first line of routes.yaml refers to it', async t => {
   const [first] = readFileSync(join(ROOT, 'routes.yaml'), 'utf8').split('\n')
   t.equal(first, '# yaml-language-server: $schema=./schemas/routes.json')
 })
 
-t.test('every key that the shipped plugins add is described, with an example', async t => {
+t.test('schema: every key of the shipped plugins has a description and an example', async t => {
   const schema = JSON.parse(readFileSync(join(ROOT, 'schemas/routes.json'), 'utf8'))
   for (const [path, each] of keys(schema)) {
     t.ok(typeof each.description === 'string', `${path}: description`)

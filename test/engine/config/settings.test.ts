@@ -1,9 +1,9 @@
-/** The `settings:` section: what is not said has a default, what is said has a unit. */
+/** The `settings:` section: defaults, environment variables and units. */
 import '../../helpers/environment.ts'
 import t from 'tap'
 import { readSettings } from '../../../engine/config/settings.ts'
 
-t.test('nothing said: the defaults', async t => {
+t.test('settings: defaults', async t => {
   t.same(readSettings(undefined, {}), {
     listen: '127.0.0.1:8080',
     admin: '127.0.0.1:9090',
@@ -34,12 +34,12 @@ t.test('nothing said: the defaults', async t => {
   t.same(readSettings({}, {}), readSettings(undefined, {}))
 })
 
-t.test('an empty value (a variable that is not set) is not said', async t => {
+t.test('settings: an empty value counts as missing', async t => {
   const empty = { listen: '', admin: '', public_url: '', workers: '', data: '', database: '' }
   t.same(readSettings(empty), readSettings())
 })
 
-t.test('what is said counts', async t => {
+t.test('settings: explicit values override defaults', async t => {
   const settings = readSettings({
     listen: '0.0.0.0:80',
     public_url: 'https://api.test/gate//',
@@ -61,30 +61,27 @@ t.test('what is said counts', async t => {
   t.equal(readSettings({ listen: '1.2.3.4:5' }).public_url, 'http://1.2.3.4:5')
 })
 
-t.test('what has no unit is no duration, and what is no number no size', async t => {
+t.test('settings: durations without a unit and invalid sizes throw', async t => {
   t.throws(() => readSettings({ timeouts: { header: '15' } }), /"15" is not a duration/)
   t.throws(() => readSettings({ limits: { body: 'much' } }), /"much" is not a size/)
 })
 
-t.test(
-  'what a routes.yaml leaves out is taken from the environment, what it says is not',
-  async t => {
-    const env = {
-      ...{ HOST: '0.0.0.0', PORT: '81', WORKERS: '3', ADMIN_PORT: '82', TOLLGATE_DATA: '/d' },
-      ...{
-        PUBLIC_URL: 'https://a.example/b/',
-        EGRESS_ALLOW: '127.0.0.1',
-        DATABASE_URL: 'sqlite:x',
-        ADMIN_HOSTS: 'admin.test',
-      },
-    }
-    t.match(readSettings({}, env), {
-      ...{ listen: '0.0.0.0:81', workers: 3, admin: '127.0.0.1:82', data: '/d' },
-      ...{ public_url: 'https://a.example/b', egress_allow: '127.0.0.1', database: 'sqlite:x' },
-      admin_hosts: 'admin.test',
-    })
-    t.match(readSettings({ listen: '127.0.0.1:1', workers: 2 }, env), {
-      ...{ listen: '127.0.0.1:1', workers: 2 },
-    })
-  },
-)
+t.test('settings: the environment supplies missing settings only', async t => {
+  const env = {
+    ...{ HOST: '0.0.0.0', PORT: '81', WORKERS: '3', ADMIN_PORT: '82', TOLLGATE_DATA: '/d' },
+    ...{
+      PUBLIC_URL: 'https://a.example/b/',
+      EGRESS_ALLOW: '127.0.0.1',
+      DATABASE_URL: 'sqlite:x',
+      ADMIN_HOSTS: 'admin.test',
+    },
+  }
+  t.match(readSettings({}, env), {
+    ...{ listen: '0.0.0.0:81', workers: 3, admin: '127.0.0.1:82', data: '/d' },
+    ...{ public_url: 'https://a.example/b', egress_allow: '127.0.0.1', database: 'sqlite:x' },
+    admin_hosts: 'admin.test',
+  })
+  t.match(readSettings({ listen: '127.0.0.1:1', workers: 2 }, env), {
+    ...{ listen: '127.0.0.1:1', workers: 2 },
+  })
+})

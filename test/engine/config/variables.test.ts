@@ -11,7 +11,7 @@ const supply = {
 const text = (written: string) => expand(written, supply).text
 const codes = (written: string) => expand(written, supply).faults.map(({ code }) => code)
 
-t.test('values of variables and files stand in their place', async t => {
+t.test('variables: placeholders are replaced by values of variables and files', async t => {
   t.equal(text('plain'), 'plain')
   t.equal(text('${NAME}'), 'value')
   t.equal(text('127.0.0.1:${PORT}'), '127.0.0.1:8080')
@@ -20,7 +20,7 @@ t.test('values of variables and files stand in their place', async t => {
   t.equal(text('<${file:two.txt}>'), '<a\nb>', 'only the last one')
 })
 
-t.test('a default counts when a variable is unset or empty', async t => {
+t.test('variables: a default applies if a variable is unset or empty', async t => {
   t.equal(text('${NAME:-other}'), 'value')
   t.equal(text('${ABSENT:-other}'), 'other')
   t.equal(text('${EMPTY:-other}'), 'other')
@@ -29,7 +29,7 @@ t.test('a default counts when a variable is unset or empty', async t => {
   t.equal(text('${EMPTY}'), '', 'empty is a value where no default is')
 })
 
-t.test('an escaped placeholder is text', async t => {
+t.test('variables: an escaped placeholder is text', async t => {
   t.equal(text('$${NAME}'), '${NAME}')
   t.equal(text('$${NAME} is ${NAME}'), '${NAME} is value')
   t.equal(text('$NAME {NAME} $'), '$NAME {NAME} $', 'as is anything without ${')
@@ -37,7 +37,7 @@ t.test('an escaped placeholder is text', async t => {
   t.ok(hasVariable('a${NAME}'))
 })
 
-t.test('faults are said, each once, and leave nothing behind', async t => {
+t.test('variables: each fault is reported once and expands to nothing', async t => {
   t.same(codes('${ABSENT}'), ['VARIABLE_UNSET'])
   t.same(codes('${ABSENT} ${GONE}'), ['VARIABLE_UNSET', 'VARIABLE_UNSET'])
   t.same(codes('${file:none.txt}'), ['FILE_MISSING'])
@@ -57,11 +57,11 @@ t.test('faults are said, each once, and leave nothing behind', async t => {
   t.equal(text('a${ABSENT}b'), 'ab')
 })
 
-t.test('what came from outside is known, defaults are not', async t => {
-  t.same(expand('${NAME} ${ABSENT:-plain} ${file:a.txt}', supply).drawn, ['value', 'content'])
+t.test('variables: inserted values are recorded, defaults are not', async t => {
+  t.same(expand('${NAME} ${ABSENT:-plain} ${file:a.txt}', supply).values, ['value', 'content'])
 })
 
-t.test('what is a secret', async t => {
+t.test('variables: which values are secret', async t => {
   const secrets = [
     'sk-0123456789abcdef',
     'hunter2hunter2',
@@ -81,7 +81,7 @@ t.test('what is a secret', async t => {
     t.notOk(isSecret(value), value)
 })
 
-t.test('a text without ${ is never touched; a value is never expanded again', async t => {
+t.test('variables: text without ${ is unchanged, and values are not expanded again', async t => {
   fc.assert(
     fc.property(fc.string(), value => {
       const written = value.replaceAll('${', '')

@@ -1,18 +1,19 @@
-/** A watch that is closed while its folders change leaves nothing open: else the process would not end. */
+/** Closing a watch while its folders change leaves nothing open; otherwise the process would not
+ *  end. */
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
-import { watchedPlaces, watchFiles } from '../../../engine/config/watch.ts'
+import { watchedPaths, watchFiles } from '../../../engine/config/watch.ts'
 
 const open = () => process.getActiveResourcesInfo().filter(name => name === 'FSEventWrap').length
 
-t.test('closed before the new folders are watched', async t => {
+t.test('watch: close before the new folders are watched', async t => {
   const folder = t.testdir({ 'routes.yaml': 'a', one: {}, two: {} })
   const foldersOf = (...names: readonly string[]) =>
-    watchedPlaces(names.map(name => join(folder, name)))
+    watchedPaths(names.map(name => join(folder, name)))
   const before = open()
   const first = Promise.withResolvers<void>()
-  const watch = watchFiles({ places: foldersOf('routes.yaml'), changed: first.resolve })
+  const watch = watchFiles({ places: foldersOf('routes.yaml'), onChange: first.resolve })
   await first.promise
   for (const name of ['one', 'two']) watch.update(foldersOf('routes.yaml', name))
   await watch.close()

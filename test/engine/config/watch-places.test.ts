@@ -1,11 +1,11 @@
-/** What counts of a folder that is watched: what was read or would be, and nothing that grows beside it. */
+/** Watched paths: files that were or would be read, and no others in their folders. */
 import { mkdirSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { watchedPlaces } from '../../../engine/config/watch.ts'
+import { watchedPaths } from '../../../engine/config/watch.ts'
 import { untold, watched } from '../../helpers/watched.ts'
 
-t.test('a file that grows beside those that count is not told', async t => {
+t.test('watch: other files of a folder are ignored', async t => {
   const files = await watched(t, { 'routes.yaml': 'a', 'x.log': 'key', parts: {} }, [
     'routes.yaml',
     'parts/*.yaml',
@@ -23,22 +23,22 @@ t.test('a file that grows beside those that count is not told', async t => {
   await told(() => unlinkSync(join(folder, 'parts/later.yaml')))
 })
 
-t.test('what joins is told once, what leaves is not', async t => {
+t.test('watch: an added path is reported once, a removed one is not', async t => {
   const files = await watched(t, { 'routes.yaml': 'a', 'b.json': 'b', 'c.json': 'c' })
   const { folder, told, watch } = files
-  const at = (...names: readonly string[]) => watchedPlaces(names.map(name => join(folder, name)))
+  const at = (...names: readonly string[]) => watchedPaths(names.map(name => join(folder, name)))
   await told(() => watch.update(at('routes.yaml', 'b.json', 'c.json')))
   t.equal(await untold(files, () => watch.update(at('routes.yaml', 'b.json'))), 0)
   t.equal(await untold(files, () => writeFileSync(join(folder, 'c.json'), 'd')), 0)
   await told(() => writeFileSync(join(folder, 'b.json'), 'e'))
 })
 
-t.test('which places: of the file, of its links, of what is not there yet', async t => {
+t.test('watched paths: files, links and missing paths', async t => {
   const folder = t.testdir({ a: { 'x.yaml': '' }, b: { c: {} } })
   symlinkSync('../a/x.yaml', join(folder, 'b/link.yaml'))
   symlinkSync(join(folder, 'b'), join(folder, 'absolute'))
   const names = (path: string) =>
-    watchedPlaces([join(folder, path)]).map(each => each.slice(folder.length))
+    watchedPaths([join(folder, path)]).map(each => each.slice(folder.length))
   t.same(names('a/x.yaml'), ['/a/x.yaml'])
   t.same(names('a'), ['/a/*'], 'all of a folder')
   t.same(names('a/*.yaml'), ['/a/*.yaml'])

@@ -1,4 +1,4 @@
-/** Real files and real events: each save is told once, whatever way an editor or a cluster writes it. */
+/** Watch with real files: each save is reported once, however it is written. */
 import {
   mkdirSync,
   readFileSync,
@@ -11,15 +11,15 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { watchedPlaces } from '../../../engine/config/watch.ts'
+import { watchedPaths } from '../../../engine/config/watch.ts'
 import { settled, untold, watched } from '../../helpers/watched.ts'
 
-t.test('what changed before the watch stood is told by its first look', async t => {
+t.test('watch: a change before the watch is ready is reported', async t => {
   const { count } = await watched(t, { 'routes.yaml': 'a' })
   t.equal(count(), 1)
 })
 
-t.test('a plain save, an atomic save, a save with a backup', async t => {
+t.test('watch: plain, atomic and backup saves are reported', async t => {
   const { folder, told } = await watched(t, { 'routes.yaml': 'a' })
   const file = join(folder, 'routes.yaml')
   await told(() => writeFileSync(file, 'b'))
@@ -37,7 +37,7 @@ t.test('a plain save, an atomic save, a save with a backup', async t => {
   t.equal(readFileSync(file, 'utf8'), 'g')
 })
 
-t.test('a burst is told once, and its last state counts', async t => {
+t.test('watch: a burst is reported once, with its last state', async t => {
   const { folder, told, count } = await watched(t, { 'routes.yaml': 'a' })
   const before = count()
   await told(() => {
@@ -46,7 +46,7 @@ t.test('a burst is told once, and its last state counts', async t => {
   t.equal(count() - before, 1)
 })
 
-t.test('saves without a pause are told all the same', async t => {
+t.test('watch: continuous saves are reported', async t => {
   const { folder, told } = await watched(t, { 'routes.yaml': 'a' })
   let index = 0
   const timer = setInterval(() => writeFileSync(join(folder, 'routes.yaml'), `b${index++}`), 10)
@@ -56,7 +56,7 @@ t.test('saves without a pause are told all the same', async t => {
   clearInterval(timer)
 })
 
-t.test('equal content, a touched time and what editors leave behind are not told', async t => {
+t.test('watch: equal content, changed times and temporary files are not reported', async t => {
   const files = await watched(t, { 'routes.yaml': 'a' })
   const at = (name: string) => join(files.folder, name)
   const wrong = await untold(files, () => {
@@ -77,14 +77,14 @@ t.test('equal content, a touched time and what editors leave behind are not told
   t.equal(wrong, 0)
 })
 
-t.test('a half-written file that is finished later is told again', async t => {
+t.test('watch: a file that is completed later is reported again', async t => {
   const { folder, told } = await watched(t, { 'routes.yaml': 'routes: [a]' })
   const file = join(folder, 'routes.yaml')
   await told(() => writeFileSync(file, 'routes: ['))
   await told(() => writeFileSync(file, 'routes: [b]'))
 })
 
-t.test('a file that is made, removed and made again', async t => {
+t.test('watch: a file that is created, removed and created again', async t => {
   const { folder, told } = await watched(t, { 'routes.yaml': 'a', parts: {} }, [
     'routes.yaml',
     'parts',
@@ -95,7 +95,7 @@ t.test('a file that is made, removed and made again', async t => {
   await told(() => writeFileSync(file, 'a'))
 })
 
-t.test('the target of a link is watched where it is', async t => {
+t.test('watch: the target of a link is watched', async t => {
   const folder = t.testdir({ real: { 'routes.yaml': 'a' }, config: {} })
   symlinkSync('../real/routes.yaml', join(folder, 'config/routes.yaml'))
   const { told } = await settled(t, folder, ['config/routes.yaml'])
@@ -106,7 +106,7 @@ t.test('the target of a link is watched where it is', async t => {
   })
 })
 
-t.test('a mounted ConfigMap swaps its ..data link; every swap is told', async t => {
+t.test('watch: every swap of the ..data link of a ConfigMap is reported', async t => {
   const folder = t.testdir({ '..1': { 'routes.yaml': 'v1' } })
   symlinkSync('..1', join(folder, '..data'))
   symlinkSync('..data/routes.yaml', join(folder, 'routes.yaml'))
@@ -118,11 +118,11 @@ t.test('a mounted ConfigMap swaps its ..data link; every swap is told', async t 
       symlinkSync(`..${version}`, join(folder, '..data_tmp'))
       renameSync(join(folder, '..data_tmp'), join(folder, '..data'))
       rmSync(join(folder, `..${version - 1}`), { recursive: true })
-      watch.update(watchedPlaces([join(folder, 'routes.yaml')]))
+      watch.update(watchedPaths([join(folder, 'routes.yaml')]))
     })
 })
 
-t.test('a whole release is swapped by a link above the file', async t => {
+t.test('watch: a swapped link above the file is reported', async t => {
   const folder = t.testdir({ one: { 'routes.yaml': '1' }, two: { 'routes.yaml': '2' } })
   symlinkSync('one', join(folder, 'current'))
   const { told, watch } = await settled(t, folder, ['current/routes.yaml'])
@@ -130,7 +130,7 @@ t.test('a whole release is swapped by a link above the file', async t => {
     symlinkSync('two', join(folder, 'next'))
     renameSync(join(folder, 'next'), join(folder, 'current'))
   })
-  await told(() => watch.update(watchedPlaces([join(folder, 'current/routes.yaml')])))
+  await told(() => watch.update(watchedPaths([join(folder, 'current/routes.yaml')])))
   await told(() => writeFileSync(join(folder, 'two/routes.yaml'), '3'))
 })
 
@@ -143,12 +143,12 @@ t.test('folders may be added and dropped; a folder that comes later is seen', as
   await told(() => mkdirSync(join(folder, 'later')))
   await told(() =>
     watch.update(
-      watchedPlaces([join(folder, 'routes.yaml'), join(folder, 'later'), join(folder, 'plugins')]),
+      watchedPaths([join(folder, 'routes.yaml'), join(folder, 'later'), join(folder, 'plugins')]),
     ),
   )
   await told(() => writeFileSync(join(folder, 'later/x.yaml'), '1'))
   await told(() => writeFileSync(join(folder, 'plugins/a.ts'), '2'))
-  watch.update(watchedPlaces([join(folder, 'routes.yaml')]))
+  watch.update(watchedPaths([join(folder, 'routes.yaml')]))
   t.equal(await untold(files, () => writeFileSync(join(folder, 'plugins/a.ts'), '3')), 0)
 })
 
@@ -168,7 +168,7 @@ const following = async (t: Test, files: Record<string, unknown>, paths: readonl
   const at = (name: string) => join(folder, name)
   const told = async (act: () => void) => {
     await each.told(act)
-    each.watch.update(watchedPlaces(paths.map(at)))
+    each.watch.update(watchedPaths(paths.map(at)))
   }
   return { ...each, told, at }
 }

@@ -1,17 +1,21 @@
-/** The admin listener: what each path answers, and whom it refuses. */
+/** Admin listener: responses by path and the checks of Host and Origin. Listen addresses too. */
 import { request } from 'node:http'
 import { networkInterfaces } from 'node:os'
 import t from 'tap'
 import { type AdminRoutes, listenAdmin } from '../../../engine/processes/admin-listener.ts'
-import { cannotListen, splitAddress, urlOf } from '../../../engine/processes/listen-address.ts'
+import {
+  describeBindError,
+  localUrl,
+  parseListenAddress,
+} from '../../../engine/processes/listen-address.ts'
 import { rawClient } from '../../helpers/raw.ts'
 
-const asked: string[] = []
+const reloads: string[] = []
 const routes: AdminRoutes = {
   'GET /-/health': () => ({ status: 200, body: { status: 'ok' } }),
   'GET /metrics': () => ({ status: 200, body: 'a 1\n' }),
   'POST /-/reload': query => {
-    asked.push(`reload ${query.get('to')}`)
+    reloads.push(`reload ${query.get('to')}`)
     return { status: 200, body: {} }
   },
   'POST /-/break': () => {
@@ -39,7 +43,7 @@ const send = (method: string, path: string, headers: Record<string, string> = {}
     },
   )
 
-t.test('answers by method and path', async t => {
+t.test('admin listener: responds by method and path', async t => {
   t.match(await send('GET', '/-/health'), { status: 200, text: '{"status":"ok"}\n' })
   t.match(await send('GET', '/metrics'), { status: 200, text: 'a 1\n', type: 'text/plain' })
   t.match(await send('HEAD', '/-/health'), { status: 200, text: '' })
@@ -48,7 +52,7 @@ t.test('answers by method and path', async t => {
   t.match(await send('POST', '/-/break'), { status: 500, text: 'broken' })
 })
 
-t.test('changes only for programs of this machine, by a local name', async t => {
+t.test('admin listener: POST is refused for a foreign Host, Origin or site', async t => {
   const allowed: readonly Record<string, string>[] = [
     { host: `127.0.0.1:${port}` },
     { host: 'localhost' },
@@ -67,41 +71,32 @@ t.test('changes only for programs of this machine, by a local name', async t => 
   ]
   for (const headers of allowed)
     t.equal((await send('POST', '/-/reload?to=3', headers)).status, 200, JSON.stringify(headers))
-  t.same(new Set(asked), new Set(['reload 3']))
-  asked.length = 0
+  t.same(new Set(reloads), new Set(['reload 3']))
+  reloads.length = 0
   for (const headers of refused)
     t.equal((await send('POST', '/-/reload', headers)).status, 403, JSON.stringify(headers))
-  t.same(asked, [])
+  t.same(reloads, [])
 })
 
-t.test(
-  'admin listener: a name that a page rebinds to loopback reads and changes nothing',
-  async t => {
-    const rebound = [
-      ...[
-        'evil.example',
-        `evil.example:${port}`,
-        'localhost.',
-        '127.0.0.1.evil.example',
-        '1.2.3.4',
-      ],
-      ...['[::2]', ':', ' ', 'localhost,evil.example', 'admin.test'],
-    ]
-    for (const host of rebound)
-      for (const [method, path] of [
-        ['GET', '/-/health'],
-        ['HEAD', '/-/health'],
-        ['GET', '/metrics'],
-        ['GET', '/nowhere'],
-        ['POST', '/-/reload'],
-      ] as const) {
-        const { status, text } = await send(method, path, { host })
-        t.equal(status, 403, `${method} ${path} ${host}`)
-        if (method === 'GET') t.match(JSON.parse(text).error, /Host ".*settings\.admin_hosts/)
-      }
-    t.same(asked, [])
-  },
-)
+t.test('admin listener: every request with a foreign Host is refused (DNS rebinding)', async t => {
+  const rebound = [
+    ...['evil.example', `evil.example:${port}`, 'localhost.', '127.0.0.1.evil.example', '1.2.3.4'],
+    ...['[::2]', ':', ' ', 'localhost,evil.example', 'admin.test'],
+  ]
+  for (const host of rebound)
+    for (const [method, path] of [
+      ['GET', '/-/health'],
+      ['HEAD', '/-/health'],
+      ['GET', '/metrics'],
+      ['GET', '/nowhere'],
+      ['POST', '/-/reload'],
+    ] as const) {
+      const { status, text } = await send(method, path, { host })
+      t.equal(status, 403, `${method} ${path} ${host}`)
+      if (method === 'GET') t.match(JSON.parse(text).error, /Host ".*settings\.admin_hosts/)
+    }
+  t.same(reloads, [])
+})
 
 t.test('admin listener: HTTP/1.0 without a Host is refused', async t => {
   const client = await rawClient({ port })
@@ -109,7 +104,7 @@ t.test('admin listener: HTTP/1.0 without a Host is refused', async t => {
   t.match(await client.until('admin_hosts'), /^HTTP\/1\.1 403 /)
 })
 
-t.test('admin listener: names of settings.admin_hosts are answered, as they are now', async t => {
+t.test('admin listener: accepts the current names of settings.admin_hosts', async t => {
   const host = `Admin.test:${port}`
   t.equal((await send('GET', '/-/health', { host })).status, 403)
   hosts = 'other.test, admin.test'
@@ -117,38 +112,41 @@ t.test('admin listener: names of settings.admin_hosts are answered, as they are 
   t.equal((await send('POST', '/-/reload', { host, origin: `http://${host}` })).status, 200)
   t.equal((await send('POST', '/-/reload', { host, origin: 'http://evil.test' })).status, 403)
   hosts = ''
-  asked.length = 0
+  reloads.length = 0
 })
 
-t.test('admin listener on all interfaces: the address that was reached is answered', async t => {
-  const open = await listenAdmin({ host: '0.0.0.0', port: 0, routes })
-  t.teardown(() => open.close())
-  const get = async (address: string, host: string) => {
-    const client = await rawClient({ port: open.address.port, host: address })
-    await client.send(`GET /-/health HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`)
-    await client.closed
-    return client.text().slice(9, 12)
-  }
-  const own = Object.values(networkInterfaces())
-    .flatMap(each => each ?? [])
-    .find(({ family, internal }) => family === 'IPv4' && !internal)?.address
-  if (own) t.equal(await get(own, `${own}:9090`), '200')
-  t.equal(await get('127.0.0.1', '192.0.2.1:9090'), '403')
-  t.equal(await get('127.0.0.1', 'evil.example'), '403')
-})
+t.test(
+  'admin listener on all interfaces: accepts the local address of the connection as Host',
+  async t => {
+    const open = await listenAdmin({ host: '0.0.0.0', port: 0, routes })
+    t.teardown(() => open.close())
+    const get = async (address: string, host: string) => {
+      const client = await rawClient({ port: open.address.port, host: address })
+      await client.send(`GET /-/health HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`)
+      await client.closed
+      return client.text().slice(9, 12)
+    }
+    const own = Object.values(networkInterfaces())
+      .flatMap(each => each ?? [])
+      .find(({ family, internal }) => family === 'IPv4' && !internal)?.address
+    if (own) t.equal(await get(own, `${own}:9090`), '200')
+    t.equal(await get('127.0.0.1', '192.0.2.1:9090'), '403')
+    t.equal(await get('127.0.0.1', 'evil.example'), '403')
+  },
+)
 
-t.test('addresses as they are written and as they are told', async t => {
-  t.same(splitAddress('127.0.0.1:8080'), { host: '127.0.0.1', port: 8080 })
-  t.same(splitAddress('[::1]:80'), { host: '::1', port: 80 })
-  t.same(splitAddress(':80'), { host: '::', port: 80 })
-  t.same(splitAddress('8080'), { host: '127.0.0.1', port: 8080 })
-  t.equal(urlOf('0.0.0.0', 80), 'http://127.0.0.1:80')
-  t.equal(urlOf('::', 80), 'http://[::1]:80')
-  t.equal(urlOf('gateway.example', 80), 'http://gateway.example:80')
+t.test('listen address: parsing, URL and bind error messages', async t => {
+  t.same(parseListenAddress('127.0.0.1:8080'), { host: '127.0.0.1', port: 8080 })
+  t.same(parseListenAddress('[::1]:80'), { host: '::1', port: 80 })
+  t.same(parseListenAddress(':80'), { host: '::', port: 80 })
+  t.same(parseListenAddress('8080'), { host: '127.0.0.1', port: 8080 })
+  t.equal(localUrl('0.0.0.0', 80), 'http://127.0.0.1:80')
+  t.equal(localUrl('::', 80), 'http://[::1]:80')
+  t.equal(localUrl('gateway.example', 80), 'http://gateway.example:80')
   const inUse = Object.assign(new Error('listen EADDRINUSE'), { code: 'EADDRINUSE' })
   t.equal(
-    cannotListen('127.0.0.1:80', inUse),
+    describeBindError('127.0.0.1:80', inUse),
     '127.0.0.1:80 is in use by another program; change settings.listen',
   )
-  t.match(cannotListen('x:80', new Error('odd'), 'admin'), /odd.*settings\.admin/)
+  t.match(describeBindError('x:80', new Error('odd'), 'admin'), /odd.*settings\.admin/)
 })

@@ -1,6 +1,7 @@
-/** How long a child is waited for, and how often it is started again. */
+/** Back-off of restarts and the watchdog of heartbeats. */
 import t from 'tap'
-import { createBackoff, createWatchdog } from '../../../engine/processes/backoff.ts'
+import { createBackoff } from '../../../engine/processes/backoff.ts'
+import { createWatchdog } from '../../../engine/processes/watchdog.ts'
 
 const clock = () => {
   let time = 1_000
@@ -10,32 +11,32 @@ const clock = () => {
   return { now: () => time, pass }
 }
 
-t.test('the first ends are bad luck, the fifth in half a minute is a loop', async t => {
+t.test('backoff: five crashes within 30 s are a loop', async t => {
   const { now, pass } = clock()
   const backoff = createBackoff(now)
-  const delays = [1, 2, 3, 4].map(() => backoff.ended())
+  const delays = [1, 2, 3, 4].map(() => backoff.recordCrash())
   t.ok(Math.max(...delays) < 1_000, 'replaced within a second')
   t.equal(backoff.looping, false)
-  t.ok(backoff.ended() >= 1_000, 'from then on slowly')
+  t.ok(backoff.recordCrash() >= 1_000, 'slower from the fifth on')
   t.equal(backoff.looping, true)
-  for (let ends = 0; ends < 100; ends++) backoff.ended()
-  t.ok(backoff.ended() <= 10_000, 'but for ever')
+  for (let ends = 0; ends < 100; ends++) backoff.recordCrash()
+  t.ok(backoff.recordCrash() <= 10_000, 'never more than 10 s')
   pass(30_000)
-  t.equal(backoff.looping, false, 'half a minute of quiet and it is over')
-  t.equal(backoff.ended(), 0)
+  t.equal(backoff.looping, false, 'no loop after 30 s without a crash')
+  t.equal(backoff.recordCrash(), 0)
 })
 
-t.test('ends far apart are never a loop', async t => {
+t.test('backoff: crashes far apart are not a loop', async t => {
   const { now, pass } = clock()
   const backoff = createBackoff(now)
   for (let ends = 0; ends < 50; ends++) {
-    t.ok(backoff.ended() < 1_000)
+    t.ok(backoff.recordCrash() < 1_000)
     pass(7_600)
   }
   t.equal(backoff.looping, false)
 })
 
-t.test('silence is counted from the last sign of life', async t => {
+t.test('watchdog: silence counts from the last heartbeat', async t => {
   const { now, pass } = clock()
   const watchdog = createWatchdog(250, now)
   const tick = (times: number) => {
@@ -44,10 +45,10 @@ t.test('silence is counted from the last sign of life', async t => {
       watchdog.tick()
     }
   }
-  watchdog.heard(1)
-  watchdog.heard(2)
+  watchdog.beat(1)
+  watchdog.beat(2)
   tick(4)
-  watchdog.heard(2)
+  watchdog.beat(2)
   tick(4)
   t.equal(watchdog.silence(1), 2_000)
   t.equal(watchdog.silence(2), 1_000)
@@ -55,10 +56,10 @@ t.test('silence is counted from the last sign of life', async t => {
   t.equal(watchdog.silence(1), 0)
 })
 
-t.test('who slept itself accuses nobody', async t => {
+t.test('watchdog: a pause of the watching process itself does not count as silence', async t => {
   const { now, pass } = clock()
   const watchdog = createWatchdog(250, now)
-  watchdog.heard(1)
+  watchdog.beat(1)
   pass(60_000)
   watchdog.tick()
   t.ok(watchdog.silence(1) <= 250)

@@ -1,4 +1,4 @@
-/** A child process: started again whenever it ends, with patience, and told when to end. */
+/** Supervised child process: restart with back-off, messages and stop. */
 import { spawn } from 'node:child_process'
 import { EventEmitter, once } from 'node:events'
 import t from 'tap'
@@ -6,61 +6,64 @@ import { createLog } from '../../../engine/observe/log.ts'
 import { Child } from '../../../engine/processes/child.ts'
 import { ofType } from '../../../engine/processes/message-waiter.ts'
 
-interface Said {
+interface ChildMessage {
   readonly type: 'up' | 'echo'
   readonly pid: number
 }
 const CODE = `
-const say = type => process.send({ type, pid: process.pid })
+const send = type => process.send({ type, pid: process.pid })
 process.on('message', ({ type }) => {
   if (type === 'die') process.exit(9)
   else if (type === 'stop') process.exit(0)
-  else say('echo')
+  else send('echo')
 })
 process.on('disconnect', () => process.exit(0))
-say('up')`
+send('up')`
 
 const start = (code = CODE) => {
   const starts: number[] = []
   const ups = new EventEmitter()
   const lines: string[] = []
-  const child = new Child<{ type: string }, Said>({
+  const child = new Child<{ type: string }, ChildMessage>({
     name: 'helper',
     log: createLog({ level: 'error', destination: { write: line => void lines.push(line) } }),
     start: () => {
       starts.push(performance.now())
       return spawn(process.execPath, ['-e', code], { stdio: ['ignore', 'ignore', 'ignore', 'ipc'] })
     },
-    heard: ({ type, pid }) => type === 'up' && ups.emit('up', pid),
+    onMessage: ({ type, pid }) => type === 'up' && ups.emit('up', pid),
   })
-  /** The next one that is up. */
+  /** Resolves to the pid of the next process that is up. */
   const up = async (): Promise<number> => (await once(ups, 'up'))[0]
   return { child, starts, lines, up }
 }
 
-t.test('is started again whenever it ends unasked, and whoever waited is told', async t => {
-  const { child, starts, lines, up } = start()
-  const first = await up()
-  const answer = child.hearing.next(ofType('echo'))
-  const next = up()
-  child.send({ type: 'die' })
-  t.equal(await answer, undefined)
-  const second = await next
-  t.not(second, first)
-  const echo = child.hearing.next(ofType('echo'))
-  child.send({ type: 'hello' })
-  t.match(await echo, { pid: second })
-  const third = up()
-  child.kill()
-  t.not(await third, second)
-  t.equal(starts.length, 3)
-  t.equal(lines.length, 2)
-  t.match(lines[0], '"code":9')
-  await child.stop()
-  t.equal(starts.length, 3, 'but not once it was asked to end')
-})
+t.test(
+  'child process: restarts after a crash and resolves pending waiters with undefined',
+  async t => {
+    const { child, starts, lines, up } = start()
+    const first = await up()
+    const answer = child.messages.next(ofType('echo'))
+    const next = up()
+    child.send({ type: 'die' })
+    t.equal(await answer, undefined)
+    const second = await next
+    t.not(second, first)
+    const echo = child.messages.next(ofType('echo'))
+    child.send({ type: 'hello' })
+    t.match(await echo, { pid: second })
+    const third = up()
+    child.kill()
+    t.not(await third, second)
+    t.equal(starts.length, 3)
+    t.equal(lines.length, 2)
+    t.match(lines[0], '"code":9')
+    await child.stop()
+    t.equal(starts.length, 3, 'no restart after stop')
+  },
+)
 
-t.test('can be asked to end by a message', async t => {
+t.test('child process: stops on a message', async t => {
   const { child, starts, up } = start()
   await up()
   await child.stop({ type: 'stop' })
@@ -68,7 +71,7 @@ t.test('can be asked to end by a message', async t => {
   t.equal(starts.length, 1)
 })
 
-t.test('ends again and again: told, and stopped in between', async t => {
+t.test('child process: reports a crash loop and can be stopped between restarts', async t => {
   const { child, starts } = start('process.exit(1)')
   while (!child.looping) await new Promise(resolve => setTimeout(resolve, 10))
   t.ok(starts.length >= 4)

@@ -1,25 +1,28 @@
-/** The listening socket: every connection is taken by somebody, whoever dies. */
+/** Connection distributor: every connection reaches a worker, also when workers exit. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { Door, type Taker } from '../../../engine/processes/connection-distributor.ts'
+import {
+  ConnectionDistributor,
+  type ConnectionReceiver,
+} from '../../../engine/processes/connection-distributor.ts'
 
 interface Offer {
   readonly id: number
   readonly socket: Socket
 }
-class Worker implements Taker {
+class Worker implements ConnectionReceiver {
   open = true
   readonly offers: Offer[] = []
   offer(id: number, socket: Socket): void {
     this.offers.push({ id, socket })
   }
 }
-const opened = async (t: Test) => {
+const startDistributor = async (t: Test) => {
   const clock = { time: 0 }
-  const door = new Door(() => clock.time)
-  t.teardown(() => door.close())
-  const port = await door.listen('127.0.0.1', 0)
+  const distributor = new ConnectionDistributor(() => clock.time)
+  t.teardown(() => distributor.close())
+  const port = await distributor.listen('127.0.0.1', 0)
   const clients: Socket[] = []
   t.teardown(() => {
     for (const client of clients) client.destroy()
@@ -34,109 +37,119 @@ const opened = async (t: Test) => {
     }
     while (seen() < before + count) await new Promise(resolve => setImmediate(resolve))
   }
-  return { door, arrive, clients, port, clock }
+  return { distributor, arrive, clients, port, clock }
 }
-const enter = (door: Door, ...workers: readonly Worker[]) => {
-  for (const worker of workers) door.enter(worker)
+const addWorkers = (distributor: ConnectionDistributor, ...workers: readonly Worker[]) => {
+  for (const worker of workers) distributor.addWorker(worker)
 }
 
-t.test('connections go to the workers in turn', async t => {
-  const { door, arrive } = await opened(t)
+t.test('connection distributor: offers connections to workers in turn', async t => {
+  const { distributor, arrive } = await startDistributor(t)
   const [one, two] = [new Worker(), new Worker()]
-  enter(door, one, two)
+  addWorkers(distributor, one, two)
   await arrive(4, () => one.offers.length + two.offers.length)
   t.equal(one.offers.length, 2)
   t.equal(two.offers.length, 2)
 })
 
-t.test('a worker that takes nothing gets no more than a few', async t => {
-  const { door, arrive } = await opened(t)
-  const [stuck, quick] = [new Worker(), new Worker()]
-  quick.offer = (id, socket) => {
-    quick.offers.push({ id, socket })
-    setImmediate(() => door.taken(quick, id))
-  }
-  enter(door, stuck, quick)
-  await arrive(60, () => stuck.offers.length + quick.offers.length)
-  const few = stuck.offers.length
-  t.ok(few <= 2, `${few} of 60`)
-  stuck.open = false
-  await arrive(5, () => quick.offers.length)
-  t.equal(stuck.offers.length, few, 'and none once it is known to be stuck')
-})
+t.test(
+  'connection distributor: a worker that acknowledges nothing gets few connections',
+  async t => {
+    const { distributor, arrive } = await startDistributor(t)
+    const [stuck, quick] = [new Worker(), new Worker()]
+    quick.offer = (id, socket) => {
+      quick.offers.push({ id, socket })
+      setImmediate(() => distributor.acknowledge(quick, id))
+    }
+    addWorkers(distributor, stuck, quick)
+    await arrive(60, () => stuck.offers.length + quick.offers.length)
+    const few = stuck.offers.length
+    t.ok(few <= 2, `${few} of 60`)
+    stuck.open = false
+    await arrive(5, () => quick.offers.length)
+    t.equal(stuck.offers.length, few, 'none once it is marked as stuck')
+  },
+)
 
-t.test('and a bounded number where there is nobody else', async t => {
-  const { door, arrive } = await opened(t)
+t.test('connection distributor: a single worker has at most 32 unacknowledged offers', async t => {
+  const { distributor, arrive } = await startDistributor(t)
   const alone = new Worker()
-  enter(door, alone)
+  addWorkers(distributor, alone)
   await arrive(32, () => alone.offers.length)
-  for (const { id } of alone.offers.slice(0, 3)) setImmediate(() => door.taken(alone, id))
+  for (const { id } of alone.offers.slice(0, 3))
+    setImmediate(() => distributor.acknowledge(alone, id))
   await arrive(3, () => alone.offers.length)
   await arrive(5, () => Number.POSITIVE_INFINITY)
-  t.equal(alone.offers.length, 35, 'one more for each that it took')
+  t.equal(alone.offers.length, 35, 'one more for each acknowledgement')
 })
 
-t.test('what a dead worker never took goes to another, unread', async t => {
-  const { door, arrive, clients } = await opened(t)
-  const [dying, other] = [new Worker(), new Worker()]
-  enter(door, dying)
-  await arrive(2, () => dying.offers.length)
-  door.taken(dying, dying.offers[0]?.id ?? 0)
-  await arrive(1, () => dying.offers.length)
-  for (const client of clients) client.write('hello')
-  enter(door, other)
-  t.equal(other.offers.length, 0)
-  door.lost(dying)
-  t.equal(other.offers.length, 2)
-  for (const { socket } of other.offers) {
-    socket.resume()
-    const [bytes] = await once(socket, 'data')
-    t.equal(String(bytes), 'hello')
-  }
-})
+t.test(
+  'connection distributor: offers of a crashed worker go to another worker, unread',
+  async t => {
+    const { distributor, arrive, clients } = await startDistributor(t)
+    const [crashed, other] = [new Worker(), new Worker()]
+    addWorkers(distributor, crashed)
+    await arrive(2, () => crashed.offers.length)
+    distributor.acknowledge(crashed, crashed.offers[0]?.id ?? 0)
+    await arrive(1, () => crashed.offers.length)
+    for (const client of clients) client.write('hello')
+    addWorkers(distributor, other)
+    t.equal(other.offers.length, 0)
+    distributor.removeWorker(crashed)
+    t.equal(other.offers.length, 2)
+    for (const { socket } of other.offers) {
+      socket.resume()
+      const [bytes] = await once(socket, 'data')
+      t.equal(String(bytes), 'hello')
+    }
+  },
+)
 
-t.test('while there is no worker that may be offered more, connections wait', async t => {
-  const { door, arrive } = await opened(t)
+t.test('connection distributor: connections wait while no worker is open', async t => {
+  const { distributor, arrive } = await startDistributor(t)
   const late = new Worker()
   const first = arrive(1, () => late.offers.length)
-  enter(door, late)
+  addWorkers(distributor, late)
   await first
   late.open = false
   const second = arrive(1, () => late.offers.length)
   late.open = true
-  door.stir()
+  distributor.distribute()
   await second
   t.equal(late.offers.length, 2)
 })
 
-t.test('who comes when others have waited for long is turned away at once', async t => {
-  const { door, arrive, port, clock } = await opened(t)
-  const late = new Worker()
-  late.open = false
-  enter(door, late)
-  const first = arrive(1, () => late.offers.length)
-  const answerAt = async (time: number) => {
-    clock.time = time
-    const client = connect(port, '127.0.0.1')
-    t.teardown(() => client.destroy())
-    return Promise.race([
-      once(client, 'data').then(([bytes]) => String(bytes)),
-      once(client, 'connect').then(() => new Promise(resolve => setTimeout(resolve, 50))),
-    ])
-  }
-  t.equal(await answerAt(0), undefined, 'the second waits too')
-  t.equal(await answerAt(1_000), undefined, 'and so does the third')
-  t.match(await answerAt(1_001), /^HTTP\/1\.1 503 .*"code":"OVERLOADED"/s)
-  late.open = true
-  door.stir()
-  await first
-  t.equal(late.offers.length, 3, 'and who waited is served')
-})
+t.test(
+  'connection distributor: new connections get 503 once the oldest has waited for a second',
+  async t => {
+    const { distributor, arrive, port, clock } = await startDistributor(t)
+    const late = new Worker()
+    late.open = false
+    addWorkers(distributor, late)
+    const first = arrive(1, () => late.offers.length)
+    const answerAt = async (time: number) => {
+      clock.time = time
+      const client = connect(port, '127.0.0.1')
+      t.teardown(() => client.destroy())
+      return Promise.race([
+        once(client, 'data').then(([bytes]) => String(bytes)),
+        once(client, 'connect').then(() => new Promise(resolve => setTimeout(resolve, 50))),
+      ])
+    }
+    t.equal(await answerAt(0), undefined, 'the second waits too')
+    t.equal(await answerAt(1_000), undefined, 'the third waits too')
+    t.match(await answerAt(1_001), /^HTTP\/1\.1 503 .*"code":"OVERLOADED"/s)
+    late.open = true
+    distributor.distribute()
+    await first
+    t.equal(late.offers.length, 3, 'queued connections are served')
+  },
+)
 
-t.test('a port in use is told', async t => {
-  const first = new Door()
+t.test('connection distributor: listen rejects for a port in use', async t => {
+  const first = new ConnectionDistributor()
   const port = await first.listen('127.0.0.1', 0)
-  await t.rejects(new Door().listen('127.0.0.1', port), { code: 'EADDRINUSE' })
+  await t.rejects(new ConnectionDistributor().listen('127.0.0.1', port), { code: 'EADDRINUSE' })
   first.close()
   first.close()
 })

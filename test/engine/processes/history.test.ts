@@ -1,16 +1,19 @@
-/** Versions that served: kept, pruned, rolled back, never with a secret. */
+/** History: stores, prunes and finds versions. */
 import { existsSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { type Entry, History } from '../../../engine/processes/history.ts'
+import { History, type HistoryEntry } from '../../../engine/processes/history.ts'
 
-const entry = (version: number, from?: number): Entry => ({
-  ...{ version, hash: `h${version}`, time: '2026-01-01T00:00:00.000Z' },
-  ...{ files: { 'routes.yaml': `# ${version}` }, plugins: [] },
+const entry = (version: number, from?: number): HistoryEntry => ({
+  version,
+  hash: `h${version}`,
+  time: '2026-01-01T00:00:00.000Z',
+  files: { 'routes.yaml': `# ${version}` },
+  plugins: [],
   ...(from !== undefined && { from }),
 })
 
-t.test('keeps the last twenty, for the eyes of the owner', async t => {
+t.test('history: keeps twenty versions, readable by the owner only', async t => {
   const folder = join(t.testdir(), 'history')
   const history = new History(folder, t.testdirName)
   t.equal(history.last, undefined)
@@ -23,17 +26,17 @@ t.test('keeps the last twenty, for the eyes of the owner', async t => {
   t.equal(statSync(folder).mode & 0o777, 0o700)
 })
 
-t.test('what was rolled back is not what came before', async t => {
+t.test('history: the version before a rollback excludes versions it has undone', async t => {
   const history = new History(t.testdir(), t.testdirName)
   for (const version of [10, 11, 12]) history.save(entry(version))
-  t.equal(history.before(12)?.version, 11)
+  t.equal(history.previousTo(12)?.version, 11)
   history.save(entry(13, 11))
-  t.equal(history.before(13)?.version, 10)
+  t.equal(history.previousTo(13)?.version, 10)
   history.save(entry(14, 10))
-  t.equal(history.before(14), undefined)
+  t.equal(history.previousTo(14), undefined)
 })
 
-t.test('a torn entry is passed over', async t => {
+t.test('history: skips an incomplete entry', async t => {
   const folder = t.testdir({ '2.json': '{"version":', 'notes.txt': '' })
   const history = new History(folder, folder)
   history.save(entry(1))
@@ -41,7 +44,7 @@ t.test('a torn entry is passed over', async t => {
   t.equal(history.find(2), undefined)
 })
 
-t.test('bundles that no kept version names go after an hour', async t => {
+t.test('history: removes bundles that no stored version uses after an hour', async t => {
   const cache = t.testdir({ 'used-1.mjs': '', 'old-2.mjs': '', 'new-3.mjs': '', 'meta.json': '' })
   const path = (name: string) => join(cache, name)
   const long = Date.now() / 1000 - 7200

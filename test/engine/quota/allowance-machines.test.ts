@@ -1,4 +1,5 @@
-/** Numbers that machines share in a store: never more than the limit while it answers, and nothing is lost with a machine. */
+/** Allowances shared by machines in a store: never more than the limit while the store responds,
+ *  and no unit is lost with a machine. */
 import t, { type Test } from 'tap'
 import type { Supply } from '../../../engine/plugin.ts'
 import { type Machine, startMachine } from '../../helpers/machines.ts'
@@ -40,14 +41,14 @@ for (const engine of ENGINES) {
         await database.write([{ sql: { name: table, text: `DELETE FROM ${table}` }, values: [] }])
     })
 
-  test('of any number that arrive at two machines at once exactly as many are let in as a window says', async t => {
+  test('machines: concurrent requests at two machines get exactly the units of the window', async t => {
     const { one, two } = await begin(t)
     const admitted = await Promise.all([one.use(window(37n), 150), two.use(window(37n), 150)])
     t.equal(admitted[0] + admitted[1], 37)
     t.equal((await one.use(window(37n), 5)) + (await two.use(window(37n), 5)), 0)
   })
 
-  test('a machine asks the store for slices, not for each', async t => {
+  test('machines: a machine leases slices, not single units', async t => {
     const { one } = await begin(t)
     t.equal(await one.use(window(1_000n), 1), 1)
     const before = one.lists
@@ -55,7 +56,7 @@ for (const engine of ENGINES) {
     t.ok(one.lists - before <= 4, `${one.lists - before} lists for 900`)
   })
 
-  test('what may be held at once is held once, and given back from one to the other', async t => {
+  test('machines: held units are exclusive, and released units go to the other machine', async t => {
     const { one, two } = await begin(t)
     const admitted = await Promise.all([one.use(held(9n), 30), two.use(held(9n), 30)])
     t.equal(admitted[0] + admitted[1], 9)
@@ -68,9 +69,9 @@ for (const engine of ENGINES) {
     t.equal(await two.use(held(9n), 5), 0)
   })
 
-  test('a slice that lies unused comes to who was refused', async t => {
+  test('machines: an unused slice is returned for a refused machine', async t => {
     const { one, two } = await begin(t)
-    t.equal(await one.use(window(100n), 1), 1, 'half of the rest lies with it')
+    t.equal(await one.use(window(100n), 1), 1, 'it has half of the rest')
     let got = 0
     await eventually(async () => {
       got += await two.use(window(100n), 10)
@@ -79,7 +80,7 @@ for (const engine of ENGINES) {
     t.equal((await one.use(window(100n), 5)) + (await two.use(window(100n), 5)), 0)
   })
 
-  test('what was used beyond a window is owed by all', async t => {
+  test('machines: use beyond the window counts for all machines', async t => {
     const { one, two } = await begin(t)
     t.equal(await one.use(counted(100n), 1, 10n), 1)
     one.spend(counted(100n), 400n)
@@ -87,7 +88,7 @@ for (const engine of ENGINES) {
     t.equal(await one.use(counted(100n), 1, 1n), 0)
   })
 
-  test('the next window begins for both', async t => {
+  test('machines: the next window begins for both machines', async t => {
     const { one, two } = await begin(t)
     const short = window(8n, 400)
     t.equal((await one.use(short, 20)) + (await two.use(short, 20)), 8)
@@ -99,12 +100,12 @@ for (const engine of ENGINES) {
     t.ok(more >= 8)
   })
 
-  test('a worker that dies takes nothing along: another speaks for its machine', async t => {
+  test('machines: after a worker crash another worker acts for the machine', async t => {
     const { one, two } = await begin(t)
     t.equal(await one.use(held(9n), 9), 9)
     one.kill(0)
     const free = async () => (await two.use(held(9n), 1)) + (await one.use(held(9n), 1))
-    // What the dead one held, five of nine, is free again.
+    // The five of nine units that the crashed worker held are free again.
     let got = 0
     await eventually(async () => {
       got += await free()
@@ -113,7 +114,7 @@ for (const engine of ENGINES) {
     t.equal(await free(), 0)
   })
 
-  test('a machine that dies is found, and its slices come back', async t => {
+  test('machines: the slices of a dead machine are released', async t => {
     const { one, database, machine } = await begin(t, 40)
     t.equal(await one.use(held(9n), 9), 9)
     one.kill()
@@ -127,7 +128,7 @@ for (const engine of ENGINES) {
     t.equal(await two.use(held(9n), 5), 0)
   })
 
-  test('without the store each has its fair share; when it is back, that counts', async t => {
+  test('machines: fair shares while the store is unavailable, exact counts afterwards', async t => {
     const { one, two } = await begin(t)
     t.equal(
       (await one.use(window(40n), 2)) + (await two.use(window(40n), 2)),

@@ -1,4 +1,4 @@
-/** Windows that take back what was not used, and count what was used beyond: over workers, by every order of messages. */
+/** Windows with returns and overdraft, over workers and every order of messages. */
 
 import t from 'tap'
 import type { Supply } from '../../../engine/plugin.ts'
@@ -9,20 +9,20 @@ import fc from '../../helpers/property.ts'
 const returning = (amount: bigint): Supply => ({ window: { amount, ms: 100, returns: true } })
 const LIMIT = 20n
 
-t.test('a reading is what is left, here and with the owner', async t => {
+t.test('window: a reading adds the units of the worker and of the owner', async t => {
   const machine = new Machine(1)
   const allowance = machine.open(0, returning(100n))
-  t.equal(allowance.reading('a'), undefined, 'nobody has asked')
+  t.equal(allowance.reading('a'), undefined, 'nothing was requested')
   await Promise.all([machine.use(0, returning(100n), 'a', 10n), machine.settle()])
   t.same(allowance.reading('a'), { left: 90n, ms: 100, window: 1_000 })
   machine.clock += 30
   t.equal(allowance.take('a', 5n), true)
   t.same(allowance.reading('a'), { left: 85n, ms: 70, window: 1_000 })
   machine.clock += 70
-  t.equal(allowance.reading('a'), undefined, 'its window is over')
+  t.equal(allowance.reading('a'), undefined, 'the window has ended')
 })
 
-t.test('what goes back may be taken by any worker', async t => {
+t.test('window: returned units are available to any worker', async t => {
   const machine = new Machine(2)
   t.equal(await machine.exhaust('a', returning(LIMIT)), LIMIT)
   t.equal(await machine.exhaust('a', returning(LIMIT), 1), 0n)
@@ -32,7 +32,7 @@ t.test('what goes back may be taken by any worker', async t => {
   t.equal(await machine.exhaust('a', returning(LIMIT), 1), 3n)
 })
 
-t.test('nothing goes back to a later window, nor without saying which', async t => {
+t.test('window: units return only to their own window', async t => {
   const machine = new Machine(2)
   t.equal(await machine.exhaust('a', returning(LIMIT)), LIMIT)
   const allowance = machine.open(0, returning(LIMIT))
@@ -47,7 +47,7 @@ t.test('nothing goes back to a later window, nor without saying which', async t 
   t.equal(await machine.exhaust('a', returning(LIMIT)), 0n)
 })
 
-t.test('what was spent beyond is refused to all, and the next window is whole', async t => {
+t.test('window: an overdraft refuses all workers until the next window', async t => {
   const machine = new Machine(2)
   const [one, other] = [machine.open(0, returning(LIMIT)), machine.open(1, returning(LIMIT))]
   one.spend('a', 50n)
@@ -59,7 +59,7 @@ t.test('what was spent beyond is refused to all, and the next window is whole', 
   t.equal(await machine.exhaust('a', returning(LIMIT), 1), LIMIT)
 })
 
-t.test('spent from the slice at hand needs no message', async t => {
+t.test('window: spending from the slice needs no message', async t => {
   const machine = new Machine(1)
   const allowance = machine.open(0, returning(100n))
   await Promise.all([machine.use(0, returning(100n), 'a', 1n), machine.settle()])
@@ -68,7 +68,7 @@ t.test('spent from the slice at hand needs no message', async t => {
   t.equal(allowance.reading('a')?.left, 92n)
 })
 
-t.test('of what is held at once, spending takes too', async t => {
+t.test('held: spending takes units', async t => {
   const machine = new Machine(2)
   const supply: Supply = { held: { amount: 5n } }
   const allowance = machine.open(0, supply)
@@ -81,7 +81,7 @@ t.test('of what is held at once, spending takes too', async t => {
   t.equal(allowance.reading('a'), undefined)
 })
 
-t.test('taken, given back and spent in one window: what is left is exact', async t => {
+t.test('window: takes, returns and overdraft leave an exact rest', async t => {
   const step = fc.record({
     do: fc.constantFrom('use' as const, 'use' as const, 'give' as const, 'spend' as const),
     worker: fc.nat(2),
@@ -103,7 +103,7 @@ t.test('taken, given back and spent in one window: what is left is exact', async
         open.push(asked)
         if (settle) await machine.settle()
       } else {
-        // Corrections come from calls that are over: nothing else is under way.
+        // Corrections come from calls that have ended: nothing else is in progress.
         await machine.settle()
         if (what === 'give' && counted < amount) continue
         if (what === 'give') allowance.give('a', amount, 1_000)

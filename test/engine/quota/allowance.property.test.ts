@@ -1,4 +1,4 @@
-/** Exactly N, whatever the order of messages, over workers that die, are slow, and drop slices. */
+/** Exactly N units in every order of messages, with workers that crash, are slow or drop slices. */
 import t, { type Test } from 'tap'
 import type { Supply } from '../../../engine/plugin.ts'
 import {
@@ -38,7 +38,7 @@ const held = (amount: bigint): Supply => ({ held: { amount } })
 const MS = 100
 const window = (amount: bigint): Supply => ({ window: { amount, ms: MS } })
 
-t.test('held: never more than N at once, and no unit stranded', async t => {
+t.test('held: never more than N at once, and no unit is lost', async t => {
   await always(t, { use: 8, deliver: 12, give: 5, kill: 1 }, async (machine, history) => {
     await play(machine, history, held, ({ key }) =>
       most(machine.inUse(key), 20n, `in use of ${key}`),
@@ -48,7 +48,7 @@ t.test('held: never more than N at once, and no unit stranded', async t => {
   })
 })
 
-t.test('held: another amount applies at once and keeps what is counted', async t => {
+t.test('held: a changed amount applies at once and keeps the count', async t => {
   await always(t, { use: 8, deliver: 12, give: 5, limit: 2 }, async (machine, history) => {
     const limit = await play(machine, history, held, ({ key }) =>
       most(machine.inUse(key), 40n, key),
@@ -80,7 +80,7 @@ t.test('window: never more than N in any window, N again in the next', async t =
   })
 })
 
-t.test('window: in one window no unit is stranded, at any amount', async t => {
+t.test('window: no unit of a window is lost, at any amount', async t => {
   await always(t, { use: 10, deliver: 14, limit: 1 }, async (machine, history) => {
     const limit = await play(machine, history, window, ({ key }) =>
       most(machine.inUse(key), 40n, key),

@@ -1,16 +1,22 @@
-/** Allowances one by one: slices, recalls, windows, deaths, memory. The property test beside it mixes them. */
+/** Allowances case by case: slices, revocations, windows, crashes, memory. The property test mixes
+ *  them. */
 import t from 'tap'
 import type { Supply } from '../../../engine/plugin.ts'
 import { createAllowances, createLocalAllowances } from '../../../engine/quota/allowance.ts'
-import type { Answer, Ask, Recall, Return } from '../../../engine/quota/channel.ts'
+import type {
+  Revocation,
+  UnitGrant,
+  UnitRequest,
+  UnitReturn,
+} from '../../../engine/quota/channel.ts'
 import { createAllowanceOwner } from '../../../engine/quota/counter-owner.ts'
 import { Machine } from '../../helpers/allowance-machine.ts'
 
-type ToWorker = Answer | Recall
+type ToWorker = UnitGrant | Revocation
 const held = (amount: bigint): Supply => ({ held: { amount } })
 const window = (amount: bigint): Supply => ({ window: { amount, ms: 100 } })
 
-t.test('far from the limit a worker has a slice; near it, single units', async t => {
+t.test('allowance: large slices far from the limit, single units near it', async t => {
   const machine = new Machine(2)
   const allowance = machine.open(0, held(100n))
   const first = allowance.ask('a', 1n)
@@ -24,10 +30,10 @@ t.test('far from the limit a worker has a slice; near it, single units', async t
   const last = near.ask('a', 1n)
   await machine.settle()
   t.equal(await last, true)
-  t.equal(near.take('a', 1n), undefined, 'no slack: the next one asks')
+  t.equal(near.take('a', 1n), undefined, 'no spare unit: the next take needs a request')
 })
 
-t.test('a slice at hand needs no message', async t => {
+t.test('allowance: taking from a slice needs no message', async t => {
   const machine = new Machine(1)
   const allowance = machine.open(0, held(100n))
   const first = allowance.ask('a', 1n)
@@ -38,7 +44,7 @@ t.test('a slice at hand needs no message', async t => {
   t.same(machine.workers[0]?.up.queue, [])
 })
 
-t.test('a slice cut under another amount is not taken from', async t => {
+t.test('allowance: a slice under another amount is not used', async t => {
   const machine = new Machine(1)
   const before = machine.open(0, held(100n))
   const first = before.ask('a', 1n)
@@ -46,26 +52,26 @@ t.test('a slice cut under another amount is not taken from', async t => {
   await first
   const after = machine.open(0, held(2n))
   t.equal(after.take('a', 1n), undefined)
-  t.equal(await machine.exhaust('a', held(2n)), 1n, 'the one in use counts on')
+  t.equal(await machine.exhaust('a', held(2n)), 1n, 'the unit in use still counts')
 })
 
-t.test('a spent window is refused without asking, and says how long', async t => {
+t.test('window: an exhausted window is refused without a request, with the time left', async t => {
   const machine = new Machine(2)
   t.equal(await machine.exhaust('a', window(7n)), 7n)
   const allowance = machine.open(0, window(7n))
   machine.clock += 30
   t.equal(allowance.take('a', 1n), false)
   t.equal(allowance.wait('a'), 70)
-  t.equal(machine.open(0, window(8n)).take('a', 1n), undefined, 'a raised amount is asked for')
+  t.equal(machine.open(0, window(8n)).take('a', 1n), undefined, 'a raised amount needs a request')
   allowance.give('a', 7n)
-  t.equal(allowance.take('a', 1n), false, 'a window takes nothing back')
+  t.equal(allowance.take('a', 1n), false, 'a window accepts no return')
   machine.clock += 70
   t.equal(allowance.take('a', 1n), undefined)
   t.equal(allowance.wait('a'), 0)
   t.equal(await machine.exhaust('a', window(7n)), 7n)
 })
 
-t.test('an answer from a window that ended on the way admits nothing of it', async t => {
+t.test('window: a grant of an ended window admits nothing', async t => {
   const machine = new Machine(1)
   const allowance = machine.open(0, window(10n))
   const asked = allowance.ask('a', 1n)
@@ -73,11 +79,11 @@ t.test('an answer from a window that ended on the way admits nothing of it', asy
   machine.clock += 100
   machine.deliver(0, 'down')
   await machine.settle()
-  t.equal(await asked, true, 'admitted by the window that runs')
+  t.equal(await asked, true, 'admitted by the current window')
   t.same([...(machine.begun.get('a') ?? [])], [1_000, 1_100])
 })
 
-t.test('windows that keep ending on the way are given up', async t => {
+t.test('window: requests stop when windows keep ending before the grant', async t => {
   const machine = new Machine(1)
   const asked = machine.open(0, window(10n)).ask('a', 1n)
   for (let tries = 0; tries < 3; tries++) {
@@ -88,7 +94,7 @@ t.test('windows that keep ending on the way are given up', async t => {
   t.equal(await asked, false)
 })
 
-t.test('a dead worker gives back what it held, not what it took from a window', async t => {
+t.test('allowance: a crashed worker releases held units, but no window units', async t => {
   const machine = new Machine(2)
   t.equal(await machine.exhaust('a', held(5n), 0), 5n)
   t.equal(await machine.exhaust('w', window(5n), 0), 5n)
@@ -98,7 +104,7 @@ t.test('a dead worker gives back what it held, not what it took from a window', 
   t.equal(await machine.exhaust('w', window(5n)), 0n)
 })
 
-t.test('a death answers the recall that waited for it', async t => {
+t.test('allowance: a crash answers a pending revocation', async t => {
   const machine = new Machine(2)
   const lying = machine.open(0, held(8n)).ask('a', 1n)
   await machine.settle()
@@ -111,10 +117,10 @@ t.test('a death answers the recall that waited for it', async t => {
   t.equal(await asked, true, 'all eight are free')
 })
 
-t.test('a worker that hangs delays a refusal by the patience only', async t => {
+t.test('allowance: a hanging worker delays a refusal by the revoke timeout only', async t => {
   const sent: [ToWorker[], ToWorker[]] = [[], []]
   const listeners: ((message: unknown) => void)[] = []
-  const owner = createAllowanceOwner({ patience: 10 })
+  const owner = createAllowanceOwner({ revokeTimeout: 10 })
   const refused = new Promise<void>(resolve => {
     for (const worker of [0, 1] as const)
       owner.attach(worker, {
@@ -128,29 +134,29 @@ t.test('a worker that hangs delays a refusal by the patience only', async t => {
   const place = { type: 'allowance', kind: 'held', name: 'n', key: 'k' } as const
   const ask = (worker: number, id: number, amount: string): void => {
     const terms = { amount, limit: '9', ms: 0, free: '0', since: 0 }
-    listeners[worker]?.({ ...place, verb: 'ask', id, ...terms } satisfies Ask)
+    listeners[worker]?.({ ...place, verb: 'ask', id, ...terms } satisfies UnitRequest)
   }
   const answer = (round: number, free: string): void =>
-    listeners[0]?.({ ...place, verb: 'return', round, free, since: 0 } satisfies Return)
+    listeners[0]?.({ ...place, verb: 'return', round, free, since: 0 } satisfies UnitReturn)
   const alive = setTimeout(() => {}, 60_000) // the owner's own timer keeps no process up
 
   ask(0, 1, '1')
-  t.match(sent[0][0], { verb: 'answer', granted: '3' }, 'one, and two of slack')
+  t.match(sent[0][0], { verb: 'answer', granted: '3' }, 'one, and two spare units')
   ask(1, 1, '8')
   await refused
   clearTimeout(alive)
   t.match(sent[1][0], { verb: 'answer', granted: '0' })
-  const recall = sent[0][1] as Recall
+  const recall = sent[0][1] as Revocation
   ask(0, 2, '1')
-  t.match(sent[0][2], { verb: 'answer', granted: '2' }, 'one, and one of slack')
+  t.match(sent[0][2], { verb: 'answer', granted: '2' }, 'one, and one spare unit')
   answer(recall.round, '2')
   ask(1, 2, '7')
-  t.match(sent[0][3], { verb: 'recall' }, 'the late answer was not about the second slice')
+  t.match(sent[0][3], { verb: 'recall' }, 'the late answer did not concern the second slice')
   answer(recall.round + 1, '1')
-  t.match(sent[1][1], { verb: 'answer', granted: '7' }, 'nothing is stranded')
+  t.match(sent[1][1], { verb: 'answer', granted: '7' }, 'no unit is lost')
 })
 
-t.test('a closed channel refuses who waits and who comes', async t => {
+t.test('allowance: a closed channel refuses pending and later requests', async t => {
   const allowances = createAllowances({ send() {}, on() {} })
   const allowance = allowances.open('n', held(5n))
   const waiting = allowance.ask('a', 1n)
@@ -160,30 +166,30 @@ t.test('a closed channel refuses who waits and who comes', async t => {
   t.doesNotThrow(() => allowance.give('a', 1n))
 })
 
-t.test('windows are forgotten when over, and past the bound the oldest first', async t => {
+t.test('window: ended windows are forgotten, beyond the bound the oldest first', async t => {
   let clock = 0
   const listeners: ((message: unknown) => void)[] = []
-  const answers: Answer[] = []
+  const answers: UnitGrant[] = []
   const owner = createAllowanceOwner({ now: () => clock, keys: 3 })
   owner.attach(0, {
-    send: message => void answers.push(message as Answer),
+    send: message => void answers.push(message as UnitGrant),
     on: listener => void listeners.push(listener),
   })
   const spend = (key: string): string | undefined => {
     const place = { type: 'allowance', kind: 'window', name: 'n', key } as const
     const terms = { amount: '1', limit: '1', ms: 100, free: '0', since: 0 }
-    listeners[0]?.({ ...place, verb: 'ask', id: 1, ...terms } satisfies Ask)
+    listeners[0]?.({ ...place, verb: 'ask', id: 1, ...terms } satisfies UnitRequest)
     return answers.pop()?.granted
   }
   t.same(['a', 'b', 'c', 'a'].map(spend), ['1', '1', '1', '0'])
   t.equal(spend('d'), '1', 'a made room')
   t.same(['b', 'c'].map(spend), ['0', '0'])
-  t.equal(spend('a'), '1', 'a was forgotten, b made room')
+  t.equal(spend('a'), '1', 'a was forgotten for b')
   clock += 100
   t.same(['a', 'b', 'c', 'd'].map(spend), ['1', '1', '1', '1'])
 })
 
-t.test('an owner in the same process, for commands', async t => {
+t.test('allowance: local owner for CLI commands', async t => {
   const allowances = createLocalAllowances()
   const allowance = allowances.open('n', held(2n))
   t.equal(await allowance.ask('a', 2n), true)

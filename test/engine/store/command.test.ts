@@ -1,4 +1,4 @@
-/** A command uses the store whether the gateway runs or not, and never gets in its way. */
+/** CLI commands use the store with and without a running gateway, and do not disturb it. */
 import { once } from 'node:events'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
@@ -9,37 +9,40 @@ const table = { number: 1, text: 'CREATE TABLE item (id BIGINT PRIMARY KEY)' }
 const insert = (id: number) => [statement('insert', 'INSERT INTO item VALUES (?)', [id])]
 const IDS = sql('ids', 'SELECT id FROM item ORDER BY id')
 
-t.test('alone: a writer for the time of the command', async t => {
-  const folder = temporaryFolder(t)
-  for (const id of [1, 2]) {
+t.test(
+  'CLI store: a command without a gateway starts a writer and stops it afterwards',
+  async t => {
+    const folder = temporaryFolder(t)
+    for (const id of [1, 2]) {
+      const database = await openDatabase({
+        url: 'sqlite:',
+        data: folder,
+        writeTimeout: 10_000,
+        start: true,
+      })
+      await database.migrate('test', [table])
+      await database.write(insert(id))
+      await database.close()
+    }
     const database = await openDatabase({
       url: 'sqlite:',
       data: folder,
-      patience: 10_000,
+      writeTimeout: 10_000,
       start: true,
     })
-    await database.migrate('test', [table])
-    await database.write(insert(id))
+    t.same(await database.read(IDS, []), [{ id: 1 }, { id: 2 }])
     await database.close()
-  }
-  const database = await openDatabase({
-    url: 'sqlite:',
-    data: folder,
-    patience: 10_000,
-    start: true,
-  })
-  t.same(await database.read(IDS, []), [{ id: 1 }, { id: 2 }])
-  await database.close()
-})
+  },
+)
 
-t.test('beside a gateway: through its writer, which stays', async t => {
+t.test('CLI store: a command beside a gateway uses its writer, which keeps running', async t => {
   const store = await startStore(t)
   const gateway = await store.open()
   await gateway.migrate('test', [table])
   const command = await openDatabase({
     url: 'sqlite:',
     data: store.data,
-    patience: 10_000,
+    writeTimeout: 10_000,
     start: true,
   })
   await command.write(insert(1))
@@ -48,7 +51,7 @@ t.test('beside a gateway: through its writer, which stays', async t => {
   t.same(await gateway.read(IDS, []), [{ id: 1 }, { id: 2 }])
 })
 
-t.test('several at the same moment', async t => {
+t.test('CLI store: concurrent commands share one writer', async t => {
   const options = { url: 'sqlite:', data: temporaryFolder(t), start: true }
   const commands = await Promise.all([1, 2, 3].map(() => startClient(t, options)))
   await Promise.all(commands.map(command => command.call('migrate', 'test', [table])))
@@ -56,11 +59,11 @@ t.test('several at the same moment', async t => {
   t.same(await commands[0]?.call('read', IDS, []), [{ id: 0 }, { id: 1 }, { id: 2 }])
   for (const command of commands) await command.call('close')
   const lock = new DatabaseSync(`${locate('sqlite:', options.data).file}.lock`, { timeout: 5_000 })
-  t.doesNotThrow(() => lock.exec('BEGIN EXCLUSIVE'), 'and no writer stays behind')
+  t.doesNotThrow(() => lock.exec('BEGIN EXCLUSIVE'), 'no writer remains')
   lock.close()
 })
 
-t.test('a gateway that starts during a command stands by and takes over', async t => {
+t.test('writer: one that starts during a command waits and takes over', async t => {
   const folder = temporaryFolder(t)
   const command = await startClient(t, { url: 'sqlite:', data: folder, start: true })
   await command.call('migrate', 'test', [table])
@@ -72,7 +75,7 @@ t.test('a gateway that starts during a command stands by and takes over', async 
   await command.call('write', insert(1))
   await command.call('close')
   t.match(await tookOver, [{ type: 'ready', socket: locate('sqlite:', folder).socket }])
-  const gateway = await openDatabase({ url: 'sqlite:', data: folder, patience: 10_000 })
+  const gateway = await openDatabase({ url: 'sqlite:', data: folder, writeTimeout: 10_000 })
   t.same(await gateway.read(IDS, []), [{ id: 1 }])
   await gateway.write(insert(2))
   await gateway.close()
@@ -81,21 +84,21 @@ t.test('a gateway that starts during a command stands by and takes over', async 
   t.same(await gone, [0, null])
 })
 
-t.test('the writer outlives its parent until its last client is gone', async t => {
+t.test('writer: outlives its parent until its last client has disconnected', async t => {
   const folder = temporaryFolder(t)
   const parent = await startClient(t, { url: 'sqlite:', data: folder, start: true })
   await parent.call('migrate', 'test', [table])
-  const worker = await openDatabase({ url: 'sqlite:', data: folder, patience: 10_000 })
+  const worker = await openDatabase({ url: 'sqlite:', data: folder, writeTimeout: 10_000 })
   await parent.kill()
   await worker.write(insert(1))
   t.same(await worker.read(IDS, []), [{ id: 1 }])
   await worker.close()
-  await t.rejects(openDatabase({ url: 'sqlite:', data: folder, opening: 300 }), {
+  await t.rejects(openDatabase({ url: 'sqlite:', data: folder, openTimeout: 300 }), {
     code: 'STORE_UNAVAILABLE',
   })
 })
 
-t.test('signals meant for the whole group do not take the store away', async t => {
+t.test('writer: ignores signals to the process group while it has clients', async t => {
   const store = await startStore(t)
   const database = await store.open()
   await database.migrate('test', [table])

@@ -1,4 +1,4 @@
-/** What a statement expects of the store, and the fault its caller sees when it is not so. */
+/** Expectations of statements, and the faults that callers receive when they are not met. */
 import t, { type Test } from 'tap'
 import type { Statement } from '../../../engine/plugin.ts'
 import { sql, startBoth, statement } from '../../helpers/store.ts'
@@ -26,31 +26,43 @@ const charge = (amount: number, more: Partial<Statement> = {}) =>
 for (const { engine, database } of await startBoth(t, [tables])) {
   const refused = async (t: Test, code: string, more: object, ...list: Statement[]) => {
     await t.rejects(database.write([charge(1), ...list]), { code, ...more })
-    t.same(await database.read(BALANCE, [1]), [{ balance: 10 }], 'the charge before it was undone')
+    t.same(
+      await database.read(BALANCE, [1]),
+      [{ balance: 10 }],
+      'the charge before it was rolled back',
+    )
   }
 
-  t.test(`${engine}: rows`, async t => {
-    const wanted = { rows: 1, otherwise: 'INSUFFICIENT' }
-    await refused(t, 'INSUFFICIENT', { status: 409 }, charge(11, wanted))
-    await refused(t, 'STORE_EXPECTATION', { status: 500, expose: false }, charge(11, { rows: 1 }))
-    await refused(
-      t,
-      'SOME',
-      {},
-      statement('none', 'DELETE FROM entry', [], { rows: 'some', otherwise: 'SOME' }),
-    )
-    await refused(
-      t,
-      'EMPTY',
-      {},
-      statement('all', 'SELECT * FROM account', [], { rows: 0, otherwise: 'EMPTY' }),
-    )
-    const touch = (rows: number | 'some') =>
-      statement('touch', 'UPDATE account SET name = name RETURNING id', [], { rows })
-    const both = await database.write([touch(2), touch('some')])
-    for (const rows of both) t.same(new Set(rows.map(({ id }) => id)), new Set([1, 2]))
-    await refused(t, 'STORE_EXPECTATION', { message: /"touch" touched 2 rows, but 1 / }, touch(1))
-  })
+  t.test(
+    `${engine}: a statement that affects other than the expected rows rolls back its list`,
+    async t => {
+      const wanted = { rows: 1, otherwise: 'INSUFFICIENT' }
+      await refused(t, 'INSUFFICIENT', { status: 409 }, charge(11, wanted))
+      await refused(t, 'STORE_EXPECTATION', { status: 500, expose: false }, charge(11, { rows: 1 }))
+      await refused(
+        t,
+        'SOME',
+        {},
+        statement('none', 'DELETE FROM entry', [], { rows: 'some', otherwise: 'SOME' }),
+      )
+      await refused(
+        t,
+        'EMPTY',
+        {},
+        statement('all', 'SELECT * FROM account', [], { rows: 0, otherwise: 'EMPTY' }),
+      )
+      const touch = (rows: number | 'some') =>
+        statement('touch', 'UPDATE account SET name = name RETURNING id', [], { rows })
+      const both = await database.write([touch(2), touch('some')])
+      for (const rows of both) t.same(new Set(rows.map(({ id }) => id)), new Set([1, 2]))
+      await refused(
+        t,
+        'STORE_EXPECTATION',
+        { message: /"touch" affected 2 rows, but 1 / },
+        touch(1),
+      )
+    },
+  )
 
   t.test(
     `${engine}: violations: a name in the table is an answer, any other an accident`,
@@ -83,7 +95,7 @@ for (const { engine, database } of await startBoth(t, [tables])) {
     },
   )
 
-  t.test(`${engine}: statements that cannot stand in a list`, async t => {
+  t.test(`${engine}: statements that are not allowed in a list are refused`, async t => {
     const texts = {
       COMMIT: /only SELECT/,
       'PRAGMA synchronous = OFF': /only SELECT/,
@@ -93,7 +105,7 @@ for (const { engine, database } of await startBoth(t, [tables])) {
       'DELETE FROM entry; DELETE FROM account': /more than one/,
       'SELEC 1': /only SELECT/,
       'SELECT missing FROM account': /no such column|column "missing" does not exist/,
-      'SELECT ? + 1': /1 parameters, and 0 values/,
+      'SELECT ? + 1': /1 parameters, but 0 values/,
       '': /only SELECT/,
     }
     for (const [text, message] of Object.entries(texts)) {
@@ -105,7 +117,7 @@ for (const { engine, database } of await startBoth(t, [tables])) {
     })
   })
 
-  t.test(`${engine}: values are values, whatever they look like`, async t => {
+  t.test(`${engine}: values are never interpreted as SQL`, async t => {
     const evil = `'); DROP TABLE account; --`
     await database.write([
       statement('rename', 'UPDATE account SET name = ? WHERE id = 2', [evil], { rows: 1 }),
@@ -115,7 +127,7 @@ for (const { engine, database } of await startBoth(t, [tables])) {
     ])
   })
 
-  t.test(`${engine}: the same name with another text, as after a reload`, async t => {
+  t.test(`${engine}: a statement name can get a new text, as after a reload`, async t => {
     const both = await database.write([
       statement('version', 'SELECT 1 AS version'),
       statement('version', 'SELECT 2 AS version'),

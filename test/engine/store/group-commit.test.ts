@@ -1,4 +1,5 @@
-/** Lists that gather are one transaction, and each still stands or falls alone. */
+/** Group commit: gathered lists share one transaction, and a list that fails does not affect the
+ *  others. */
 import { join } from 'node:path'
 import type { SQLInputValue } from 'node:sqlite'
 import t from 'tap'
@@ -40,11 +41,11 @@ const openItems = (folder: string): { store: Sqlite; ran: string[] } => {
 const list = (number: number, ...ids: number[]): List => ({
   client: 'c',
   number,
-  again: false,
+  isRepeat: false,
   steps: ids.map(id => ({ text: INSERT, rows: 1, values: [id, 'x'] })),
 })
 
-t.test('forty lists, one BEGIN and one COMMIT', async t => {
+t.test('SQLite group commit: forty lists share one BEGIN and one COMMIT', async t => {
   const { store, ran } = openItems(temporaryFolder(t))
   const outcomes = createGroup(store)(Array.from({ length: 40 }, (_, index) => list(index, index)))
   t.equal(outcomes.filter(outcome => 'rows' in outcome).length, 40)
@@ -52,93 +53,111 @@ t.test('forty lists, one BEGIN and one COMMIT', async t => {
   store.close()
 })
 
-t.test('a broken list among forty: it falls alone, and still one COMMIT', async t => {
-  const { store, ran } = openItems(temporaryFolder(t))
-  const lists = Array.from({ length: 40 }, (_, index) => list(index, index))
-  lists[20] = list(20, 100, 101, 3)
-  const outcomes = createGroup(store)(lists)
-  t.same(
-    outcomes.map((outcome, index) => ('rows' in outcome ? undefined : index)).filter(Boolean),
-    [20],
-  )
-  t.match(outcomes[20], { refused: { kind: 'violation', at: 2 } })
-  t.equal(store.run(ALL.text, []).rows.length, 39, 'not even its first two statements are there')
-  t.equal(ran.filter(text => text === 'COMMIT').length, 1)
-  store.close()
-})
+t.test(
+  'SQLite group commit: one failing list of forty is refused alone, with one COMMIT',
+  async t => {
+    const { store, ran } = openItems(temporaryFolder(t))
+    const lists = Array.from({ length: 40 }, (_, index) => list(index, index))
+    lists[20] = list(20, 100, 101, 3)
+    const outcomes = createGroup(store)(lists)
+    t.same(
+      outcomes.map((outcome, index) => ('rows' in outcome ? undefined : index)).filter(Boolean),
+      [20],
+    )
+    t.match(outcomes[20], { refused: { kind: 'violation', at: 2 } })
+    t.equal(store.run(ALL.text, []).rows.length, 39, 'its first two statements were rolled back')
+    t.equal(ran.filter(text => text === 'COMMIT').length, 1)
+    store.close()
+  },
+)
 
-t.test('a list sent again is answered as the first time, and applied once', async t => {
-  const { store } = openItems(temporaryFolder(t))
-  const commit = createGroup(store)
-  const steps = [{ text: `${INSERT} RETURNING id, name`, rows: 1, values: [2n ** 60n, 'big'] }]
-  const first = commit([{ client: 'c', number: 7, again: false, steps }])
-  const second = commit([{ client: 'c', number: 7, again: true, steps }])
-  t.same(first, [{ rows: [[{ id: 2n ** 60n, name: 'big' }]] }])
-  t.same(second, first)
-  t.match(commit([{ client: 'other', number: 7, again: true, steps }]), [
-    { refused: { kind: 'violation' } },
-  ])
-  store.close()
-})
+t.test(
+  'SQLite group commit: a repeated list returns its first result and is applied once',
+  async t => {
+    const { store } = openItems(temporaryFolder(t))
+    const commit = createGroup(store)
+    const steps = [{ text: `${INSERT} RETURNING id, name`, rows: 1, values: [2n ** 60n, 'big'] }]
+    const first = commit([{ client: 'c', number: 7, isRepeat: false, steps }])
+    const second = commit([{ client: 'c', number: 7, isRepeat: true, steps }])
+    t.same(first, [{ rows: [[{ id: 2n ** 60n, name: 'big' }]] }])
+    t.same(second, first)
+    t.match(commit([{ client: 'other', number: 7, isRepeat: true, steps }]), [
+      { refused: { kind: 'violation' } },
+    ])
+    store.close()
+  },
+)
 
-t.test('a list that comes through once only leaves no note behind', async t => {
-  const { store } = openItems(temporaryFolder(t))
-  const commit = createGroup(store)
-  const once = { ...list(1, 1, 2), once: true }
-  const notes = () => store.run('SELECT count(*) AS n FROM tollgate_lists', []).rows[0]?.n
-  t.match(commit([once]), [{ rows: [[], []] }])
-  t.equal(notes(), 0)
-  const again = { ...once, again: true }
-  t.match(commit([again, list(2, 3)]), [{ rows: [[], []] }, { rows: [[]] }], 'it is there')
-  t.match(commit([once]), [{ refused: { kind: 'violation', unique: true } }], 'the first time')
-  const other = { ...list(3, 4, 2), once: true, again: true }
-  t.match(commit([other]), [{ refused: { kind: 'violation', at: 1 } }], 'not its own key')
-  const nameless = { text: INSERT, rows: 1, values: [9, null] }
-  const broken = { client: 'c', number: 4, again: true, once: true, steps: [nameless] }
-  t.match(commit([broken]), [{ refused: { kind: 'violation', at: 0 } }], 'another constraint')
-  t.same(
-    store.run(ALL.text, []).rows.map(({ id }) => id),
-    [1, 2, 3],
-  )
-  store.close()
-})
+t.test(
+  'SQLite group commit: a list that begins with a `once` statement is not recorded',
+  async t => {
+    const { store } = openItems(temporaryFolder(t))
+    const commit = createGroup(store)
+    const once = { ...list(1, 1, 2), once: true }
+    const notes = () => store.run('SELECT count(*) AS n FROM tollgate_lists', []).rows[0]?.n
+    t.match(commit([once]), [{ rows: [[], []] }])
+    t.equal(notes(), 0)
+    const again = { ...once, isRepeat: true }
+    t.match(commit([again, list(2, 3)]), [{ rows: [[], []] }, { rows: [[]] }], 'it is there')
+    t.match(commit([once]), [{ refused: { kind: 'violation', unique: true } }], 'the first time')
+    const other = { ...list(3, 4, 2), once: true, isRepeat: true }
+    t.match(commit([other]), [{ refused: { kind: 'violation', at: 1 } }], 'not its own key')
+    const nameless = { text: INSERT, rows: 1, values: [9, null] }
+    const broken = { client: 'c', number: 4, isRepeat: true, once: true, steps: [nameless] }
+    t.match(commit([broken]), [{ refused: { kind: 'violation', at: 0 } }], 'another constraint')
+    t.same(
+      store.run(ALL.text, []).rows.map(({ id }) => id),
+      [1, 2, 3],
+    )
+    store.close()
+  },
+)
 
-t.test('a full disk refuses the whole group and nothing is half there', async t => {
-  const { store } = openItems(temporaryFolder(t))
-  const { page_count: pages } = store.connection.prepare('PRAGMA page_count').get() ?? {}
-  store.connection.exec(`PRAGMA max_page_count = ${pages}`)
-  const wide = { text: INSERT, rows: 1, values: [2, 'x'.repeat(100_000)] }
-  const commit = createGroup(store)
-  const outcomes = commit([list(1, 1), { client: 'c', number: 2, again: false, steps: [wide] }])
-  t.match(outcomes, [{ refused: { kind: 'unavailable' } }, { refused: { kind: 'unavailable' } }])
-  t.same(store.run(ALL.text, []).rows, [])
-  store.connection.exec('PRAGMA max_page_count = 100000')
-  t.match(commit([list(1, 1)]), [{ rows: [[]] }], 'and it heals by itself')
-  store.close()
-})
+t.test(
+  'SQLite group commit: a full disk refuses the whole group without partial writes',
+  async t => {
+    const { store } = openItems(temporaryFolder(t))
+    const { page_count: pages } = store.connection.prepare('PRAGMA page_count').get() ?? {}
+    store.connection.exec(`PRAGMA max_page_count = ${pages}`)
+    const wide = { text: INSERT, rows: 1, values: [2, 'x'.repeat(100_000)] }
+    const commit = createGroup(store)
+    const outcomes = commit([
+      list(1, 1),
+      { client: 'c', number: 2, isRepeat: false, steps: [wide] },
+    ])
+    t.match(outcomes, [{ refused: { kind: 'unavailable' } }, { refused: { kind: 'unavailable' } }])
+    t.same(store.run(ALL.text, []).rows, [])
+    store.connection.exec('PRAGMA max_page_count = 100000')
+    t.match(commit([list(1, 1)]), [{ rows: [[]] }], 'the next group succeeds')
+    store.close()
+  },
+)
 
 for (const { engine, database } of both) {
-  t.test(`${engine}: all or none, neighbours unharmed, order kept`, async t => {
-    const results = await Promise.allSettled([
-      database.write([insert(1), insert(2)]),
-      database.write([insert(3), insert(1)]),
-      database.write([insert(4)]),
-      database.write([insert(2)]),
-      database.write([insert(5), insert(6)]),
-    ])
-    t.same(
-      results.map(({ status }) => status),
-      ['fulfilled', 'rejected', 'fulfilled', 'rejected', 'fulfilled'],
-    )
-    const rows = await database.read(ALL, [])
-    t.same(
-      rows.map(({ id }) => id),
-      [1, 2, 4, 5, 6],
-    )
-    t.same(await database.write([]), [], 'an empty list is nothing to do')
-  })
+  t.test(
+    `${engine}: a list is applied as a whole or not at all, in order, without effect on others`,
+    async t => {
+      const results = await Promise.allSettled([
+        database.write([insert(1), insert(2)]),
+        database.write([insert(3), insert(1)]),
+        database.write([insert(4)]),
+        database.write([insert(2)]),
+        database.write([insert(5), insert(6)]),
+      ])
+      t.same(
+        results.map(({ status }) => status),
+        ['fulfilled', 'rejected', 'fulfilled', 'rejected', 'fulfilled'],
+      )
+      const rows = await database.read(ALL, [])
+      t.same(
+        rows.map(({ id }) => id),
+        [1, 2, 4, 5, 6],
+      )
+      t.same(await database.write([]), [], 'an empty list resolves')
+    },
+  )
 
-  t.test(`${engine}: what one process wrote in order is applied in order`, async t => {
+  t.test(`${engine}: lists of one process are applied in the order of their writes`, async t => {
     await database.write([insert(100, 'start')])
     const append = (letter: string) =>
       statement('item.append', 'UPDATE item SET name = name || ? WHERE id = 100', [letter], {

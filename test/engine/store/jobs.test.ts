@@ -1,4 +1,5 @@
-/** One process of the installation does a job; another takes over when it dies, hangs or leaves. */
+/** Jobs: one process of the installation runs a job; another takes over when it crashes, hangs or
+ *  leaves. */
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
@@ -13,7 +14,7 @@ import { timeoutsAt } from '../../helpers/timeouts.ts'
 
 const quiet = () => {}
 const log: Log = { debug: quiet, info: quiet, warn: quiet, error: quiet }
-/** ms between two heartbeats. */
+/** Heartbeat interval, ms. */
 const SWIFT = 100
 
 const worker = async (t: Test, options: DatabaseOptions): Promise<ChildProcess> => {
@@ -30,7 +31,7 @@ const said = async (child: ChildProcess, wanted: string): Promise<void> => {
   }
 }
 
-/** The first has the job and the second waits for it. */
+/** Two workers: the first holds the lease of the job, the second waits for it. */
 const stand = async (t: Test, engine: Engine) => {
   const store = await startAnyStore(t, engine)
   const database = await store.open()
@@ -67,11 +68,7 @@ for (const engine of ENGINES) {
       await handed
       const steps = await database.read(sql('steps', 'SELECT pid FROM steps ORDER BY at'), [])
       const turns = steps.map(row => row.pid).filter((pid, at, all) => pid !== all[at - 1])
-      t.same(
-        turns,
-        [first.pid, second.pid, third.pid],
-        'each worked in one piece, none beside another',
-      )
+      t.same(turns, [first.pid, second.pid, third.pid], 'the runs did not overlap')
     },
   )
 
@@ -89,10 +86,10 @@ for (const engine of ENGINES) {
   )
 }
 
-/** What one process has of background work. */
+/** Jobs of a single process in this test. */
 const alone = async (t: Test, lines: string[] = []) => {
   const store = await startStore(t)
-  const database = await store.open({ patience: 100 })
+  const database = await store.open({ writeTimeout: 100 })
   await database.migrate('standing', MEMBERSHIP_TABLES)
   const timeouts = timeoutsAt(SWIFT)
   const membership = createMembership({ database, log, timeouts })
@@ -104,7 +101,7 @@ const alone = async (t: Test, lines: string[] = []) => {
   return { store, database, membership, jobs }
 }
 
-t.test('a reload keeps the lease in the process and runs the new code next', async t => {
+t.test('jobs: a reload keeps the lease and the next run uses the new code', async t => {
   const { database, jobs } = await alone(t)
   const order: string[] = []
   let running = 0
@@ -126,10 +123,10 @@ t.test('a reload keeps the lease in the process and runs the new code next', asy
   await jobs.close()
   t.same(order, ['old', 'new'])
   const left = await database.read(sql('left', 'SELECT name FROM tollgate_leases'), [])
-  t.same(left, [], 'a lease handed back is free at once')
+  t.same(left, [], 'a released lease is free at once')
 })
 
-t.test('a run that fails is logged and comes again', async t => {
+t.test('jobs: a failing run is logged and repeated', async t => {
   const lines: string[] = []
   const { jobs } = await alone(t, lines)
   let runs = 0
@@ -144,7 +141,7 @@ t.test('a run that fails is logged and comes again', async t => {
   t.same(lines, ['a job failed'])
 })
 
-t.test('the store gone: the work stops before the lease could pass on', async t => {
+t.test('jobs: without the store a run stops before another process can take the lease', async t => {
   const { store, jobs } = await alone(t)
   const begun = Promise.withResolvers<void>()
   const stopped = Promise.withResolvers<void>()
@@ -161,7 +158,7 @@ t.test('the store gone: the work stops before the lease could pass on', async t 
   await jobs.close()
 })
 
-t.test('a process that was expelled has lost its leases, and takes them anew', async t => {
+t.test('leases: an expelled process loses its leases and takes them again', async t => {
   const { database, membership, jobs } = await alone(t)
   const order: string[] = []
   let begun = Promise.withResolvers<void>()

@@ -7,7 +7,7 @@ import {
   MEMBERSHIP_TABLES,
   registration,
 } from '../../../engine/store/membership.ts'
-import { peersIn, reaping } from '../../../engine/store/reaper.ts'
+import { readPeers, reapingList } from '../../../engine/store/reaper.ts'
 import { silent } from '../../helpers/core.ts'
 import { reaperOn } from '../../helpers/membership.ts'
 import { eventually } from '../../helpers/primary.ts'
@@ -27,7 +27,7 @@ const freed = (name: string): Statement =>
 const listener: PeerListener = { reapStatements: name => [freed(name)] }
 
 for (const { engine, store, database } of both) {
-  const names = async () => (await peersIn(database)).map(({ name }) => name)
+  const names = async () => (await readPeers(database)).map(({ name }) => name)
   /** One that shares its process with others: silence alone tells that it is dead. */
   const member = (t: Test, heartbeat: number, looks = true) => {
     const { process: _, ...own } = database
@@ -69,7 +69,7 @@ for (const { engine, store, database } of both) {
       t.equal(await alive.name(), name)
       await database.write([statement('hold', 'INSERT INTO held VALUES (?)', [name])])
       const beat = async () =>
-        Number((await peersIn(database)).find(each => each.name === name)?.beat)
+        Number((await readPeers(database)).find(each => each.name === name)?.beat)
       await eventually(async () => (await beat()) >= 2 || undefined)
       t.ok(alive.isCurrent(name))
       await alive.close()
@@ -78,23 +78,23 @@ for (const { engine, store, database } of both) {
     },
   )
 
-  t.test(`${engine}: of two processes that reap the same one only the first does`, async t => {
+  t.test(`${engine}: only the first of two concurrent reapers reaps a process`, async t => {
     await database.write([registration('p_once')])
-    const reapOnce = () => database.write(reaping('p_once', 0, [listener]))
+    const reapOnce = () => database.write(reapingList('p_once', 0, [listener]))
     await reapOnce()
     await t.rejects(reapOnce(), { code: 'STILL_ALIVE' })
     await database.write([registration('p_once')])
-    await t.rejects(database.write(reaping('p_once', 7, [listener])), { code: 'STILL_ALIVE' })
-    t.ok((await names()).includes('p_once'), 'it was heard of since')
-    await database.write(reaping('p_once', 0, []))
+    await t.rejects(database.write(reapingList('p_once', 7, [listener])), { code: 'STILL_ALIVE' })
+    t.ok((await names()).includes('p_once'), 'it has sent a heartbeat since')
+    await database.write(reapingList('p_once', 0, []))
   })
 
-  t.test(`${engine}: a process is not reaped while its on-crash statements stand`, async t => {
+  t.test(`${engine}: a process with on-crash statements is not reaped`, async t => {
     const left = "INSERT INTO tollgate_wills (client, name, statements) VALUES (42, 'left', '[]')"
     await database.write([registration('p_will', 42n), statement('left', left)])
-    await t.rejects(database.write(reaping('p_will', 0, [])), { code: 'STILL_ALIVE' })
+    await t.rejects(database.write(reapingList('p_will', 0, [])), { code: 'STILL_ALIVE' })
     await database.write([statement('applied', 'DELETE FROM tollgate_wills WHERE client = 42')])
-    await database.write(reaping('p_will', 0, []))
+    await database.write(reapingList('p_will', 0, []))
     t.notOk((await names()).includes('p_will'))
   })
 
@@ -117,7 +117,7 @@ for (const { engine, store, database } of both) {
   t.test(
     `${engine}: a process that is cut off suspects itself and keeps its name when the store is back`,
     async t => {
-      const own = await store.open({ patience: 1_000 })
+      const own = await store.open({ writeTimeout: 1_000 })
       const line = { cut: false }
       const lent = {
         read: own.read,
@@ -137,7 +137,11 @@ for (const { engine, store, database } of both) {
       const name = await membership.name()
       line.cut = true
       await eventually(() => seen.suspect === 1 || undefined)
-      await t.rejects(membership.name(), { code: 'CUT' }, 'nothing is held by one who may be dead')
+      await t.rejects(
+        membership.name(),
+        { code: 'CUT' },
+        'a process that may be dead reserves nothing',
+      )
       line.cut = false
       t.equal(await membership.name(), name)
       t.equal(seen.expelled, 0)
@@ -172,7 +176,7 @@ for (const engine of ENGINES)
       const reaper = reaperOn(t, database, SWIFT)
       reaper.listen('test', { reapStatements: () => [statement('release', release)] })
       await eventually(async () => {
-        const left = await peersIn(database)
+        const left = await readPeers(database)
         return left.some(({ name }) => name.startsWith('p_client_') || name === 'p_old')
           ? undefined
           : true

@@ -1,4 +1,4 @@
-/** Migrations: numbered per owner, forward only, and safe when two processes arrive at once. */
+/** Migrations: numbered per owner, forward only, safe with concurrent processes. */
 import t from 'tap'
 import { sql, startBoth, startClient } from '../../helpers/store.ts'
 
@@ -14,7 +14,7 @@ for (const { engine, store, database } of await startBoth(t, [])) {
     rows: sql(`all of ${name}`, `SELECT id, at FROM ${name} ORDER BY id`),
   })
 
-  t.test(`${engine}: new ones run, old ones do not run again`, async t => {
+  t.test(`${engine}: only new migrations run`, async t => {
     const { one, two, three, rows } = shop('first')
     await database.migrate('first', [one, two])
     const indented = { ...one, text: one.text.replace(' (', '\n   (') }
@@ -24,22 +24,22 @@ for (const { engine, store, database } of await startBoth(t, [])) {
       { id: 2, at: 30 },
     ])
     await database.migrate('first', [one])
-    t.pass('a database that is ahead of the program is left alone')
+    t.pass('a database with newer migrations is not changed')
     await database.migrate('other', [
       { number: 1, text: 'CREATE TABLE another (id BIGINT PRIMARY KEY)' },
     ])
     await t.rejects(database.migrate('first', [one, { ...two, text: 'SELECT 1' }]), {
       code: 'STORE_MIGRATION',
       message:
-        'Migration 2 of "first" failed: it was changed after it had been applied; add a new number',
+        'Migration 2 of "first" failed: its text changed after it was applied; add a migration with a new number',
     })
   })
 
-  t.test(`${engine}: numbers count from one`, async t => {
+  t.test(`${engine}: migration numbers must count from one`, async t => {
     const { one, two, three, rows } = shop('numbered')
     for (const wrong of [[two], [one, three], [one, one], [one, { ...two, number: 1.5 }]]) {
       await t.rejects(database.migrate('numbered', wrong), {
-        message: /number [12] was expected here/,
+        message: /expected number [12]/,
       })
     }
     await database.migrate('numbered', [])
@@ -62,11 +62,11 @@ for (const { engine, store, database } of await startBoth(t, [])) {
         message: /must not end its transaction/,
       })
       await database.migrate('broken', [one, two, three])
-      t.pass('and the mended one runs')
+      t.pass('the repaired migration runs')
     },
   )
 
-  t.test(`${engine}: two processes at once: each migration runs once`, async t => {
+  t.test(`${engine}: concurrent processes run each migration once`, async t => {
     const clients = await Promise.all([
       startClient(t, store.options),
       startClient(t, store.options),

@@ -1,4 +1,4 @@
-/** On-crash statements: applied by a peer when their process dies without another word. */
+/** On-crash statements: a peer applies them when their process crashes. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
@@ -19,9 +19,9 @@ const settle = (id: string, used: number, by = 'will') =>
 const HOLDS = sql('holds', 'SELECT id, state, used FROM hold ORDER BY id')
 const WILLS = sql('wills', 'SELECT name FROM tollgate_wills')
 
-/** ms between two heartbeats. */
+/** Heartbeat interval, ms. */
 const SWIFT = 100
-/** Asks until it is so; the test's own timeout is the limit. */
+/** Polls until the condition holds; the timeout of the test is the limit. */
 const until = async (database: OpenDatabase, wanted: string[]): Promise<void> => {
   for (;;) {
     const rows = await database.read(HOLDS, [])
@@ -30,7 +30,7 @@ const until = async (database: OpenDatabase, wanted: string[]): Promise<void> =>
     await later(10)
   }
 }
-/** A will that was refused is withdrawn in a commit of its own. */
+/** Refused on-crash statements are cleared in a separate commit. */
 const untilNoWills = async (database: OpenDatabase): Promise<void> => {
   while ((await database.read(WILLS, [])).length > 0) await later(10)
 }
@@ -50,7 +50,7 @@ for (const { engine, store, database } of await startBoth(t, [...MEMBERSHIP_TABL
     return { client: await register(t, store.options) }
   }
 
-  t.test(`${engine}: killed: the last will of each name counts`, async t => {
+  t.test(`${engine}: after kill -9 the last on-crash statements of each name apply`, async t => {
     const { client } = await beginAgain(t)
     await client.call('will', 'exchange 1', [settle('a', 1)])
     await client.call('will', 'exchange 2', [settle('b', 1)])
@@ -59,10 +59,10 @@ for (const { engine, store, database } of await startBoth(t, [...MEMBERSHIP_TABL
     await client.kill()
     await until(database, ['will 5', 'will 1', 'itself 9'])
     await untilNoWills(database)
-    t.pass('settled as it should be, and no will is left')
+    t.pass('settled, and no on-crash statements remain')
   })
 
-  t.test(`${engine}: with how far it had come, which nobody was told`, async t => {
+  t.test(`${engine}: on-crash statements apply with the progress in the file`, async t => {
     await database.write([statement('open', `UPDATE hold SET state = 'open', used = 0`)])
     const client = await register(t, store.options)
     const come = (id: string, used: number) => ({ ...settle(id, used), progress: 1 })
@@ -80,7 +80,7 @@ for (const { engine, store, database } of await startBoth(t, [...MEMBERSHIP_TABL
     await until(database, ['will 42', 'will 5', 'will 9'])
     await untilNoWills(database)
     while (readdirSync(join(folder, 'progress')).length > 0) await later(10)
-    t.pass('the last it said, never less than its will; and its file is gone')
+    t.pass('the last count, never less than the stored value; the file is removed')
   })
 
   t.test(
@@ -95,33 +95,39 @@ for (const { engine, store, database } of await startBoth(t, [...MEMBERSHIP_TABL
       await client.kill()
       await until(database, ['open 0', 'will 0', 'will 0'])
       await untilNoWills(database)
-      t.pass('only those whose exchange has delivered something')
+      t.pass('only lists whose exchange has made progress')
     },
   )
 
-  t.test(`${engine}: one that says bye leaves no will`, async t => {
-    const { client } = await beginAgain(t)
-    await client.call('will', 'exchange 1', [settle('a', 1)])
-    await client.call('close')
-    await client.kill()
-    await database.write([settle('b', 2, 'other')])
-    await until(database, ['open 0', 'other 2', 'open 0'])
-    await untilNoWills(database)
-    t.pass('settled as it should be, and no will is left')
-  })
+  t.test(
+    `${engine}: a process that disconnects properly leaves no on-crash statements`,
+    async t => {
+      const { client } = await beginAgain(t)
+      await client.call('will', 'exchange 1', [settle('a', 1)])
+      await client.call('close')
+      await client.kill()
+      await database.write([settle('b', 2, 'other')])
+      await until(database, ['open 0', 'other 2', 'open 0'])
+      await untilNoWills(database)
+      t.pass('settled, and no on-crash statements remain')
+    },
+  )
 
-  t.test(`${engine}: withdrawn, or overtaken by the settlement`, async t => {
-    const { client } = await beginAgain(t)
-    await client.call('will', 'exchange 1', [settle('a', 1)])
-    await client.call('will', 'exchange 1', [])
-    await client.call('will', 'exchange 2', [settle('b', 1)])
-    await client.call('will', 'exchange 3', [settle('c', 1)])
-    await client.call('write', [settle('b', 7, 'itself')])
-    await client.kill()
-    await until(database, ['open 0', 'itself 7', 'will 1'])
-    await untilNoWills(database)
-    t.pass('settled as it should be, and no will is left')
-  })
+  t.test(
+    `${engine}: cleared on-crash statements do not apply, nor those after a settlement`,
+    async t => {
+      const { client } = await beginAgain(t)
+      await client.call('will', 'exchange 1', [settle('a', 1)])
+      await client.call('will', 'exchange 1', [])
+      await client.call('will', 'exchange 2', [settle('b', 1)])
+      await client.call('will', 'exchange 3', [settle('c', 1)])
+      await client.call('write', [settle('b', 7, 'itself')])
+      await client.kill()
+      await until(database, ['open 0', 'itself 7', 'will 1'])
+      await untilNoWills(database)
+      t.pass('settled, and no on-crash statements remain')
+    },
+  )
 }
 
 const beginWithWriter = async (t: Test) => {
@@ -130,28 +136,34 @@ const beginWithWriter = async (t: Test) => {
   await database.migrate('test', [...MEMBERSHIP_TABLES, last])
   return { store, database, client: await register(t, { url: 'sqlite:', data: store.data }) }
 }
-t.test('SQLite: the next writer has what the last one was told, and a peer applies it', async t => {
-  const { store, database, client } = await beginWithWriter(t)
-  await client.call('will', 'exchange 1', [settle('a', 3)])
-  await client.call('write', [settle('b', 2, 'itself')])
-  await Promise.all([store.kill(), client.kill()])
-  reaperOn(t, database, SWIFT)
-  await store.respawn()
-  await until(database, ['will 3', 'itself 2', 'open 0'])
-})
+t.test(
+  'SQLite: on-crash statements survive a restart of the writer, and a peer applies them',
+  async t => {
+    const { store, database, client } = await beginWithWriter(t)
+    await client.call('will', 'exchange 1', [settle('a', 3)])
+    await client.call('write', [settle('b', 2, 'itself')])
+    await Promise.all([store.kill(), client.kill()])
+    reaperOn(t, database, SWIFT)
+    await store.respawn()
+    await until(database, ['will 3', 'itself 2', 'open 0'])
+  },
+)
 
-t.test('SQLite: on-crash statements of a process that lives outlast their writer', async t => {
-  const { store, database, client } = await beginWithWriter(t)
-  reaperOn(t, database, SWIFT)
-  await client.call('will', 'exchange 1', [settle('a', 3)])
-  await client.call('will', 'exchange 2', [settle('b', 3)])
-  await client.call('write', [settle('c', 2, 'itself')])
-  await store.kill()
-  await client.call('will', 'exchange 2', [])
-  await store.respawn()
-  await later(700)
-  await until(database, ['open 0', 'open 0', 'itself 2'])
-  t.same(await database.read(WILLS, []), [{ name: 'exchange 1' }], 'the withdrawn one is gone')
-  await client.kill()
-  await until(database, ['will 3', 'open 0', 'itself 2'])
-})
+t.test(
+  'SQLite: a living process keeps its on-crash statements after a restart of the writer',
+  async t => {
+    const { store, database, client } = await beginWithWriter(t)
+    reaperOn(t, database, SWIFT)
+    await client.call('will', 'exchange 1', [settle('a', 3)])
+    await client.call('will', 'exchange 2', [settle('b', 3)])
+    await client.call('write', [settle('c', 2, 'itself')])
+    await store.kill()
+    await client.call('will', 'exchange 2', [])
+    await store.respawn()
+    await later(700)
+    await until(database, ['open 0', 'open 0', 'itself 2'])
+    t.same(await database.read(WILLS, []), [{ name: 'exchange 1' }], 'the cleared one is gone')
+    await client.kill()
+    await until(database, ['will 3', 'open 0', 'itself 2'])
+  },
+)

@@ -1,13 +1,13 @@
-/** What waits for an answer, by number. */
+/** Pending lists by number. */
 import t from 'tap'
-import { Waiting } from '../../../engine/store/pending-lists.ts'
+import { PendingLists } from '../../../engine/store/pending-lists.ts'
 import fc from '../../helpers/property.ts'
 
-t.test('it is a map whose new keys are the next number', async () => {
+t.test('pending lists: behave like a map with ascending keys', async () => {
   const step = fc.record({ deed: fc.constantFrom('new', 'new', 'delete', 'late'), pick: fc.nat() })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), fc.boolean(), (steps, many) => {
-      const waiting = new Waiting<string>()
+      const waiting = new PendingLists<string>()
       const map = new Map<number, string>()
       const gone: number[] = []
       let last = 0
@@ -23,7 +23,7 @@ t.test('it is a map whose new keys are the next number', async () => {
           waiting.set(again, `${again}`)
           map.set(again, `${again}`)
         }
-        // Enough at once to pass the place where what is over is cut off.
+        // Enough entries to reach the point where the array is trimmed.
         else
           for (let more = many ? 700 : 1; more > 0; more--) {
             waiting.set(++last, `${last}`)
@@ -33,7 +33,7 @@ t.test('it is a map whose new keys are the next number', async () => {
           waiting.size === map.size &&
           waiting.get(last) === map.get(last) &&
           waiting.get(last + 1) === undefined &&
-          waiting.oldest(last + 1) === Math.min(last + 1, ...map.keys())
+          waiting.least(last + 1) === Math.min(last + 1, ...map.keys())
         if (!right) return false
       }
       return waiting.values().toSorted().join() === [...map.values()].toSorted().join()

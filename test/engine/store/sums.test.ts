@@ -1,4 +1,5 @@
-/** Statements that only add: many of one commit are applied as one, and nobody who looks can tell. */
+/** Summed statements: many additions of one commit are applied as one, with the same visible
+ *  result. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createGroup, type List } from '../../../engine/store/sqlite/group-commit.ts'
@@ -44,11 +45,11 @@ const pay = (amount: number | bigint, purse = 1): Step => ({
   ...{ text: PAY, rows: -1, sums: [0], values: [amount, purse] },
 })
 const bill = (id: string, ...steps: readonly Step[]): List => ({
-  ...{ client: 'c', number: Number(id.slice(1)), again: false, once: true },
+  ...{ client: 'c', number: Number(id.slice(1)), isRepeat: false, once: true },
   steps: [{ text: 'INSERT INTO bill (id) VALUES (?)', rows: 1, values: [id] }, ...steps],
 })
 
-t.test('forty become one for each row', async t => {
+t.test('summed statements: forty additions become one per row', async t => {
   const { commit, left, paid } = arrange(t)
   const lists = Array.from({ length: 40 }, (_, at) => bill(`b${at}`, pay(2), pay(1n, 2)))
   t.ok(commit(lists).every(outcome => 'rows' in outcome && outcome.rows.length === 3))
@@ -56,14 +57,14 @@ t.test('forty become one for each row', async t => {
   t.equal(paid().length, 2)
 })
 
-t.test('beyond what a number can say they are exact, too', async t => {
+t.test('summed statements: sums beyond 2^53 are exact', async t => {
   const { commit, store } = arrange(t)
   store.run('UPDATE purse SET left_over = 9007199254740999 WHERE id = 1', [])
   commit([bill('b1', pay(Number.MAX_SAFE_INTEGER)), bill('b2', pay(4)), bill('b3', pay(2))])
   t.match(store.run('SELECT left_over AS n FROM purse WHERE id = 1', []).rows, [{ n: 2 }])
 })
 
-t.test('one that must touch a row does not hide behind one that need not', async t => {
+t.test('summed statements: expected rows are checked separately', async t => {
   const { commit, left } = arrange(t)
   const must = (purse: number): Step => ({ ...pay(2, purse), rows: -2 })
   const [sound, lost, idle] = commit([
@@ -77,7 +78,7 @@ t.test('one that must touch a row does not hide behind one that need not', async
   t.same(left(), [[96], [9007199254740993n]])
 })
 
-t.test('one that breaks a rule falls alone', async t => {
+t.test('summed statements: a statement that violates a constraint fails alone', async t => {
   const { commit, left, store } = arrange(t)
   const outcomes = commit([bill('b1', pay(60)), bill('b2', pay(50)), bill('b3', pay(40))])
   t.match(outcomes, [{ rows: [] }, { refused: { kind: 'violation', at: 1 } }, { rows: [] }])
@@ -85,19 +86,19 @@ t.test('one that breaks a rule falls alone', async t => {
   t.equal(store.run('SELECT count(*) AS n FROM bill', []).rows[0]?.n, 2)
 })
 
-t.test('whoever looks sees what came before, and not what came after', async t => {
+t.test('summed statements: a read in the same commit sees earlier additions only', async t => {
   const { commit, store } = arrange(t)
   const look = { text: LOOK, rows: 1, values: ['b1'] }
-  commit([bill('b1', pay(10)), { client: 'c', again: false, steps: [look] }, bill('b2', pay(5))])
+  commit([bill('b1', pay(10)), { client: 'c', isRepeat: false, steps: [look] }, bill('b2', pay(5))])
   t.same(store.run("SELECT seen FROM bill WHERE id = 'b1'", []).rows, [{ seen: 90 }])
   commit([bill('b3', pay(5), { ...look, values: ['b3'] }), bill('b4', pay(5))])
   t.same(store.run("SELECT seen FROM bill WHERE id = 'b3'", []).rows, [{ seen: 80 }])
 })
 
-t.test('one that is there already is not paid for again', async t => {
+t.test('summed statements: a repeated `once` list is not applied again', async t => {
   const { commit, left } = arrange(t)
   commit([bill('b1', pay(10))])
-  t.match(commit([{ ...bill('b1', pay(10)), again: true }, bill('b2', pay(1))]), [
+  t.match(commit([{ ...bill('b1', pay(10)), isRepeat: true }, bill('b2', pay(1))]), [
     { rows: [[], []] },
     { rows: [[], []] },
   ])
@@ -105,7 +106,7 @@ t.test('one that is there already is not paid for again', async t => {
 })
 
 for (const { engine, database } of both)
-  t.test(`${engine}: over the wire`, async t => {
+  t.test(`${engine}: summed statements of several clients have exact results`, async t => {
     const sums = { name: 'pay', text: PAY, sums: [0] }
     const bills = Array.from({ length: 30 }, (_, at) =>
       database.write([
@@ -115,7 +116,11 @@ for (const { engine, database } of both)
       ]),
     )
     const done = await Promise.allSettled(bills)
-    t.equal(done.filter(({ status }) => status === 'fulfilled').length, 1, 'the second has for one')
+    t.equal(
+      done.filter(({ status }) => status === 'fulfilled').length,
+      1,
+      'the second purse covers one charge',
+    )
     t.same(await database.read(sql('left', 'SELECT left_over AS n FROM purse ORDER BY id'), []), [
       { n: 98 },
       { n: 1 },

@@ -1,4 +1,4 @@
-/** Values travel exactly: bigint beyond 2^53, bytes, text of any kind; and arithmetic stays in whole numbers. */
+/** Values: bigint beyond 2^53, bytes and any text are stored exactly, and arithmetic is exact. */
 import t from 'tap'
 import type { Value } from '../../../engine/plugin.ts'
 import { sql, startStore, statement } from '../../helpers/store.ts'
@@ -19,7 +19,7 @@ const keep = async (value: Value) => {
   return written ?? {}
 }
 
-t.test('round trips', async t => {
+t.test('values: are read as written', async t => {
   const cases: [Value, Value, string][] = [
     [2n ** 63n - 1n, 2n ** 63n - 1n, 'integer'],
     [-(2n ** 63n), -(2n ** 63n), 'integer'],
@@ -42,27 +42,30 @@ t.test('round trips', async t => {
   t.equal(type, 'blob')
 })
 
-t.test('a number takes part in exact arithmetic', async t => {
+t.test('values: a number takes part in exact arithmetic', async t => {
   const text = 'SELECT 9007199254740993 + ? AS sum, typeof(? + 0) AS type'
   const [rows] = await database.write([statement('sum', text, [2, 2])])
   t.same(rows, [{ sum: 9_007_199_254_740_995n, type: 'integer' }])
   t.same(await database.read(sql('sum', text), [2, 2]), rows)
 })
 
-t.test('what is not a value is refused before it travels, and the next list is served', async t => {
-  for (const value of [
-    Number.NaN,
-    Infinity,
-    2 ** 53,
-    undefined,
-    true,
-    {},
-    new Date(0),
-    Symbol('s'),
-  ]) {
-    await t.rejects(database.write([statement('keep', KEEP, [++last, value as Value])]), {
-      code: 'STORE_VALUE',
-    })
-  }
-  t.same(await keep('fine'), { value: 'fine', type: 'text' })
-})
+t.test(
+  'values: an invalid value is refused before it is sent, and the next list succeeds',
+  async t => {
+    for (const value of [
+      Number.NaN,
+      Infinity,
+      2 ** 53,
+      undefined,
+      true,
+      {},
+      new Date(0),
+      Symbol('s'),
+    ]) {
+      await t.rejects(database.write([statement('keep', KEEP, [++last, value as Value])]), {
+        code: 'STORE_VALUE',
+      })
+    }
+    t.same(await keep('fine'), { value: 'fine', type: 'text' })
+  },
+)

@@ -33,7 +33,7 @@ routes:
 export const database = await openDatabase({
   url: 'sqlite:',
   data: gateway.data,
-  patience: 10_000,
+  writeTimeout: 10_000,
 })
 t.teardown(async () => {
   await database.close()

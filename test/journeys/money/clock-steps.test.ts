@@ -50,7 +50,11 @@ routes:
       rmSync(folder, { recursive: true, force: true })
     })
     const headers = { authorization: `Bearer ${await gateway.key()}`, connection: 'close' }
-    const database = await openDatabase({ url: 'sqlite:', data: gateway.data, patience: 10_000 })
+    const database = await openDatabase({
+      url: 'sqlite:',
+      data: gateway.data,
+      writeTimeout: 10_000,
+    })
     t.teardown(() => database.close())
     const rows = (text: string) => database.read(sql(`test: ${text}`, text), [])
     const credit = { account: 1, kind: 'credit', amount: 10_000_000_000n, note: 'test' } as const

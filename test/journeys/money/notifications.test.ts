@@ -52,7 +52,7 @@ const credit = (amount: bigint): Promise<void> =>
     ])
   })
 async function inStore<T>(act: (database: OpenDatabase) => Promise<T>): Promise<T> {
-  const database = await openDatabase({ url: 'sqlite:', data: gateway.data, patience: 10_000 })
+  const database = await openDatabase({ url: 'sqlite:', data: gateway.data, writeTimeout: 10_000 })
   try {
     return await act(database)
   } finally {

@@ -3,7 +3,7 @@ import pg from 'pg'
 import t from 'tap'
 import type { Statement } from '../../../engine/plugin.ts'
 import { registration } from '../../../engine/store/membership.ts'
-import { speak } from '../../../engine/store/postgres/dialect.ts'
+import { translate } from '../../../engine/store/postgres/dialect.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import {
   addCredit,
@@ -27,7 +27,7 @@ await client.connect()
 t.teardown(() => client.end())
 const run = async (list: readonly Statement[]): Promise<void> => {
   for (const { sql, values } of list)
-    await client.query({ text: speak(sql.postgres ?? sql.text).text, values: [...values] })
+    await client.query({ text: translate(sql.postgres ?? sql.text).text, values: [...values] })
 }
 const hold = (request: string, held: bigint) =>
   openCharge({

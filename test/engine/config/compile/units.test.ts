@@ -4,12 +4,12 @@ import t from 'tap'
 import { DURATION, duration, SIZE, size } from '../../../../engine/config/compile/units.ts'
 import fc from '../../../helpers/property.ts'
 
-t.test('durations are milliseconds', async t => {
+t.test('units: durations are milliseconds', async t => {
   const said = { '250ms': 250, '5s': 5000, '2m': 120_000, '1h': 3_600_000, '1.5s': 1500, '0s': 0 }
   for (const [text, ms] of Object.entries(said)) t.equal(duration(text), ms, text)
 })
 
-t.test('sizes are bytes, decimal and binary', async t => {
+t.test('units: sizes are bytes, decimal and binary', async t => {
   const said = {
     '512': 512,
     '512B': 512,
@@ -24,18 +24,18 @@ t.test('sizes are bytes, decimal and binary', async t => {
   t.equal(size(512), 512, 'a YAML number is bytes')
 })
 
-t.test('anything else is refused with an example', async t => {
+t.test('units: other texts are refused with an example', async t => {
   for (const text of ['5', '5 s', 's', '-5s', '5S', '1e3s', '5s ', '', '5.s', 'Infinity'])
     t.throws(() => duration(text), { message: /not a duration such as 5s/ }, JSON.stringify(text))
   for (const text of ['32mib', '1 MB', '-1', 'MB', '1e3', '0x10', '1.', '1TB'])
     t.throws(() => size(text), { message: /not a size such as 32MiB/ }, JSON.stringify(text))
 })
 
-t.test('no duration is longer than a timer can wait', async t => {
+t.test('units: a duration is limited to what a timer supports', async t => {
   t.equal(duration('999999999h'), 2 ** 31 - 1)
 })
 
-t.test('patterns and parsers agree on every text', async t => {
+t.test('units: patterns and parsers agree on every text', async t => {
   const units = fc.constantFrom('ms', 's', 'm', 'h', 'B', 'KB', 'KiB', 'GiB', '', ' s', 'x')
   fc.assert(
     fc.property(fc.nat(), units, fc.constantFrom('', '.5', '.'), (number, unit, fraction) => {

@@ -1,4 +1,4 @@
-/** Two processes over the same rows: no deadlock stops them, and a row that somebody holds harms nobody else's list. */
+/** PostgreSQL contention: no deadlocks, and a locked row only delays lists that need it. */
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import type { Statement } from '../../../../engine/plugin.ts'
@@ -21,21 +21,24 @@ const begin = async (t: Test) => {
   return { store, database }
 }
 
-t.test('the same rows, upwards here and downwards there', async t => {
-  const { store, database } = await begin(t)
-  const other = await store.open()
-  const rounds = 30
-  const load = async (by: typeof database, order: (index: number) => number) => {
-    for (let round = 0; round < rounds; round++) {
-      const ids = Array.from({ length: ROWS }, (_, index) => order(index))
-      await Promise.all(ids.map(id => by.write([add(id)])))
+t.test(
+  'PostgreSQL: two processes write the same rows in opposite order without deadlock',
+  async t => {
+    const { store, database } = await begin(t)
+    const other = await store.open()
+    const rounds = 30
+    const load = async (by: typeof database, order: (index: number) => number) => {
+      for (let round = 0; round < rounds; round++) {
+        const ids = Array.from({ length: ROWS }, (_, index) => order(index))
+        await Promise.all(ids.map(id => by.write([add(id)])))
+      }
     }
-  }
-  await Promise.all([load(database, index => index + 1), load(other, index => ROWS - index)])
-  t.same(await database.read(SUM, []), [{ sum: 2 * rounds * ROWS }])
-})
+    await Promise.all([load(database, index => index + 1), load(other, index => ROWS - index)])
+    t.same(await database.read(SUM, []), [{ sum: 2 * rounds * ROWS }])
+  },
+)
 
-t.test('rows that only a trigger touches, named beforehand', async t => {
+t.test('PostgreSQL: declared locks prevent deadlocks on rows of a trigger', async t => {
   const { store, database } = await begin(t)
   const trigger = `CREATE TABLE paid (id BIGINT PRIMARY KEY, account BIGINT NOT NULL);
     CREATE FUNCTION pay() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -59,10 +62,10 @@ t.test('rows that only a trigger touches, named beforehand', async t => {
   t.same(await database.read(SUM, []), [{ sum: 2 * rounds * ROWS }])
 })
 
-t.test('lists that cross each other by themselves are tried again', async t => {
+t.test('PostgreSQL: lists that deadlock are retried', async t => {
   const { store, database } = await begin(t)
   const other = await store.open()
-  // The numbers stand in brackets, so nobody sees beforehand which rows it will be.
+  // The ids are in brackets, so the locked rows cannot be derived from the text.
   const hidden = (id: number): Statement =>
     statement('hidden', 'UPDATE account SET balance = balance + 1 WHERE id IN (?)', [id])
   const cross = async (by: typeof database, one: number, two: number) => {
@@ -78,7 +81,7 @@ t.test('lists that cross each other by themselves are tried again', async t => {
   t.same(await database.read(SUM, []), [{ sum: 200 }])
 })
 
-t.test('a row that an administrator holds', async t => {
+t.test('PostgreSQL: a row locked by an administrator delays only its own list', async t => {
   const { store, database } = await begin(t)
   const holder = new pg.Client({ connectionString: store.options.url })
   await holder.connect()
@@ -95,9 +98,9 @@ t.test('a row that an administrator holds', async t => {
   t.same(await database.read(SUM, []), [{ sum: ROWS }])
 })
 
-t.test('a process that was stopped does not keep its rows from the others', async t => {
+t.test('PostgreSQL: a suspended process does not keep its rows locked', async t => {
   const { store, database } = await begin(t)
-  const client = await startClient(t, { ...store.options, patience: 500 })
+  const client = await startClient(t, { ...store.options, writeTimeout: 500 })
   await client.call('write', [add(1)])
   client.process.kill('SIGSTOP')
   await database.write([add(1)])
@@ -107,7 +110,7 @@ t.test('a process that was stopped does not keep its rows from the others', asyn
 })
 
 t.test(
-  'many that are refused, among some that are not: exactly what there is, is given',
+  'PostgreSQL: of many competing lists exactly those covered by the balance succeed',
   async t => {
     const { database } = await begin(t)
     await database.write([statement('fill', 'UPDATE account SET balance = 10 WHERE id = 1')])

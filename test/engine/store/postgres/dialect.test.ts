@@ -1,8 +1,8 @@
-/** One dialect: what plugins write, and what PostgreSQL is told. */
+/** Dialect: the SQL of plugins and its PostgreSQL translation. */
 import t from 'tap'
-import { speak, speakMigration } from '../../../../engine/store/postgres/dialect.ts'
+import { translate, translateMigration } from '../../../../engine/store/postgres/dialect.ts'
 
-t.test('statements', async t => {
+t.test('dialect: translates statements', async t => {
   const cases: Record<string, string> = {
     'SELECT 1': 'SELECT 1',
     'SELECT a FROM b WHERE c = ? AND d > ? LIMIT ?':
@@ -19,11 +19,11 @@ t.test('statements', async t => {
     'SELECT integer FROM b': 'SELECT integer FROM b',
     '  WITH a AS (SELECT ?) SELECT * FROM a': 'WITH a AS (SELECT $1) SELECT * FROM a',
   }
-  for (const [given, wanted] of Object.entries(cases)) t.equal(speak(given).text, wanted)
-  t.equal(speak("SELECT ?, '?', ?").parameters, 2)
+  for (const [given, wanted] of Object.entries(cases)) t.equal(translate(given).text, wanted)
+  t.equal(translate("SELECT ?, '?', ?").parameters, 2)
 })
 
-t.test('what may not stand in a list', async t => {
+t.test('dialect: refuses statements that are not allowed in a list', async t => {
   const refusals: Record<string, RegExp> = {
     '': /only SELECT/,
     COMMIT: /only SELECT/,
@@ -32,11 +32,12 @@ t.test('what may not stand in a list', async t => {
     'DELETE FROM a; DELETE FROM b': /more than one/,
     'INSERT OR ROLLBACK INTO a VALUES (1)': /OR ROLLBACK/,
   }
-  for (const [text, wanted] of Object.entries(refusals)) t.throws(() => speak(text), wanted, text)
-  t.doesNotThrow(() => speak("SELECT 'a;b' -- c;d"))
+  for (const [text, wanted] of Object.entries(refusals))
+    t.throws(() => translate(text), wanted, text)
+  t.doesNotThrow(() => translate("SELECT 'a;b' -- c;d"))
 })
 
-t.test('the row that an UPDATE locks', async t => {
+t.test('dialect: finds the row that an UPDATE locks', async t => {
   const cases: Record<string, unknown> = {
     'UPDATE a SET b = ? WHERE id = ? AND b >= ?': { table: 'a', column: 'id', parameter: 1 },
     'UPDATE a SET b = (SELECT c FROM d WHERE id = ?), e = ? WHERE key = ?': {
@@ -51,10 +52,10 @@ t.test('the row that an UPDATE locks', async t => {
     'INSERT INTO a VALUES (?)': undefined,
     'DELETE FROM a WHERE id = ?': undefined,
   }
-  for (const [text, wanted] of Object.entries(cases)) t.same(speak(text).lock, wanted, text)
+  for (const [text, wanted] of Object.entries(cases)) t.same(translate(text).lock, wanted, text)
 })
 
-t.test('migrations', async t => {
+t.test('dialect: translates migrations', async t => {
   const cases: Record<string, string> = {
     'CREATE TABLE a (b INTEGER, c int, d BLOB, e REAL, f TEXT, g BIGINT)':
       'CREATE TABLE a (b BIGINT, c BIGINT, d BYTEA, e DOUBLE PRECISION, f TEXT, g BIGINT)',
@@ -68,5 +69,5 @@ t.test('migrations', async t => {
       'CREATE TABLE a (painting TEXT, "INT" TEXT) -- INTEGER',
     'UPDATE a SET b = max(b, 0)': 'UPDATE a SET b = greatest(b, 0)',
   }
-  for (const [given, wanted] of Object.entries(cases)) t.equal(speakMigration(given), wanted)
+  for (const [given, wanted] of Object.entries(cases)) t.equal(translateMigration(given), wanted)
 })

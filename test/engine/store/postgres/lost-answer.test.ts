@@ -1,4 +1,5 @@
-/** The answer to a COMMIT is lost on its way: the list is applied once, and its caller finds out by writing it again. */
+/** PostgreSQL, lost result of a COMMIT: the list is applied once, and a repetition returns its
+ *  result. */
 import t, { type Test } from 'tap'
 import { audit } from '../../../../plugins/ledger/audit.ts'
 import { singleRowCharge } from '../../../../plugins/ledger/single-row-charge.ts'
@@ -32,10 +33,14 @@ const begin = async (t: Test, patience: number) => {
   const behind = Object.assign(new URL(url), { port: String(proxy.port) })
   const direct = await openAt(t, { url }).open()
   await direct.migrate('test', [table])
-  return { proxy, direct, database: await openAt(t, { url: behind.href, patience }).open() }
+  return {
+    proxy,
+    direct,
+    database: await openAt(t, { url: behind.href, writeTimeout: patience }).open(),
+  }
 }
 
-t.test('in time: nobody notices', async t => {
+t.test('PostgreSQL: a lost COMMIT result is recovered before the timeout', async t => {
   const { proxy, direct, database } = await begin(t, 2_000)
   const swallowed = proxy.swallow()
   const writes = [database.write(add()), database.write(add(1_000)), database.write(add())]
@@ -45,29 +50,32 @@ t.test('in time: nobody notices', async t => {
   t.same(
     results.map(result => (result.status === 'fulfilled' ? result.value : result.reason.code)),
     [[[{ sum: 1 }], []], 'FULL', [[{ sum: 2 }], []]],
-    'each has the answer that was lost',
+    'each has the result that was lost',
   )
   t.same(await direct.read(SUM, []), [{ sum: 2 }])
 })
 
-t.test('too late: STORE_UNKNOWN, and the same list again is harmless', async t => {
-  const { proxy, direct, database } = await begin(t, 300)
-  const list = add()
-  const swallowed = proxy.swallow()
-  const write = database.write(list)
-  write.catch(() => {})
-  await swallowed
-  await t.rejects(write, { code: 'STORE_UNKNOWN', status: 503, headers: { 'retry-after': '1' } })
-  proxy.cut()
-  t.same(await direct.read(SUM, []), [{ sum: 1 }], 'it had been applied')
-  const again = await Promise.all([database.write(list), database.write(list)].map(tolerant))
-  t.same(again[0], [[{ sum: 1 }], []], 'the rows of the first time')
-  t.ok(again[1])
-  const [{ sum } = {}] = await direct.read(SUM, [])
-  t.ok(sum === 1 || sum === 2, 'a list that was answered is like any other')
-})
+t.test(
+  'PostgreSQL: STORE_UNKNOWN after the timeout, and a repeated list is applied once',
+  async t => {
+    const { proxy, direct, database } = await begin(t, 300)
+    const list = add()
+    const swallowed = proxy.swallow()
+    const write = database.write(list)
+    write.catch(() => {})
+    await swallowed
+    await t.rejects(write, { code: 'STORE_UNKNOWN', status: 503, headers: { 'retry-after': '1' } })
+    proxy.cut()
+    t.same(await direct.read(SUM, []), [{ sum: 1 }], 'it was applied')
+    const again = await Promise.all([database.write(list), database.write(list)].map(tolerant))
+    t.same(again[0], [[{ sum: 1 }], []], 'the rows of the first result')
+    t.ok(again[1])
+    const [{ sum } = {}] = await direct.read(SUM, [])
+    t.ok(sum === 1 || sum === 2, 'a list with a known result is written again')
+  },
+)
 
-t.test('the commit never came: the same list again is written', async t => {
+t.test('PostgreSQL: a repeated list is written if its COMMIT never arrived', async t => {
   const { proxy, direct, database } = await begin(t, 10_000)
   const list = add()
   proxy.cut()
@@ -76,8 +84,8 @@ t.test('the commit never came: the same list again is written', async t => {
   t.same(await direct.read(SUM, []), [{ sum: 1 }])
 })
 
-/** A call of 100 nanos that cost 60, of an account with 1,000. Its process is heard of beside the proxy: no sign of life of it is
- *  what gets lost. */
+/** A call of 100 nanos that cost 60, of an account with 1,000. Its process is heard of beside the
+ *  proxy: no sign of life of it is what gets lost. */
 const beginCall = async (t: Test, patience: number, request: string) => {
   const { proxy, direct, database } = await begin(t, patience)
   await makeLedger(direct)
@@ -119,7 +127,7 @@ for (const [when, patience] of [
       proxy.cut()
       await (when === 'too late' ? writeSurely(database, list) : write)
       const taken = atOnce ? 'CHARGE_EXISTS' : 'CHARGE_CLOSED'
-      t.equal(await tolerant(database.write(list)), taken, 'once it was answered, nobody writes it')
+      t.equal(await tolerant(database.write(list)), taken, 'no repetition once the result is known')
       t.same(await direct.read(CHARGED, []), [{ request: 'a', state: 'settled', amount: 60 }])
       t.same(await direct.read(WALLET, []), [{ balance: 940, used: 60 }])
       t.same(await audit(direct), [])

@@ -1,4 +1,4 @@
-/** What stands in the way of a start is said in one sentence, in time, and never with the password. */
+/** PostgreSQL start: obstacles are reported in one sentence, in time, without the password. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,14 +15,14 @@ const at = (
   from = `postgres://tollgate:${SECRET}@127.0.0.1:${server.port}/x`,
 ) => Object.assign(new URL(from), change).href
 const refusal = async (url: string, opening = 1_000) => {
-  const error = await openDatabase({ url, opening }).then(
+  const error = await openDatabase({ url, openTimeout: opening }).then(
     () => new Error('it opened'),
     error => error,
   )
   return { error, text: `${inspect(error, { depth: 9 })} ${error.stack}` }
 }
 
-t.test('wrong password, unknown database, nobody there, no address at all', async t => {
+t.test('PostgreSQL start: reports a wrong password, database, host or address', async t => {
   const url = await server.create()
   const cases: [string, string, RegExp][] = [
     [at({}), 'STORE_START', /password authentication failed for user "tollgate"/],
@@ -44,14 +44,18 @@ t.test('wrong password, unknown database, nobody there, no address at all', asyn
   }
 })
 
-t.test('a server that gives away what it acknowledged is refused', async t => {
+t.test('PostgreSQL start: refuses a server with fsync off', async t => {
   const careless = await startPostgres(inMemory())
   const url = await careless.create()
   await careless.ask('ALTER SYSTEM SET synchronous_commit = off')
   await careless.ask('SELECT pg_reload_conf()')
   const database = await openAt(t, { url }).open()
   const setting = statement('setting', "SELECT current_setting('synchronous_commit') AS value")
-  t.same(await database.write([setting]), [[{ value: 'on' }]], 'ours is on, whatever the default')
+  t.same(
+    await database.write([setting]),
+    [[{ value: 'on' }]],
+    'synchronous_commit is on, whatever the default',
+  )
   await database.close()
   await careless.restartWith('fsync=off')
   const { error } = await refusal(url)
@@ -59,7 +63,7 @@ t.test('a server that gives away what it acknowledged is refused', async t => {
   await careless.stop()
 })
 
-t.test('a store that a newer program has changed', async t => {
+t.test('PostgreSQL start: refuses a store of a newer program', async t => {
   const store = await startAnyStore(t, 'postgres')
   const database = await store.open()
   await database.write([
@@ -67,10 +71,10 @@ t.test('a store that a newer program has changed', async t => {
   ])
   const { error } = await refusal(store.options.url)
   t.equal(error.code, 'STORE_NEWER')
-  t.match(error.message, /at number 99/)
+  t.match(error.message, /tables have version 99/)
 })
 
-t.test('several processes at the same moment on an empty database', async t => {
+t.test('PostgreSQL start: concurrent processes prepare an empty database', async t => {
   const url = await server.create()
   const clients = await Promise.all([1, 2, 3].map(() => startClient(t, { url })))
   for (const client of clients) {
@@ -78,7 +82,7 @@ t.test('several processes at the same moment on an empty database', async t => {
   }
 })
 
-t.test('over a unix socket, and with options of its own in the address', async t => {
+t.test('PostgreSQL start: Unix socket, and options in the URL', async t => {
   const { pathname } = new URL(await server.create())
   const query = new URLSearchParams({
     host: server.folder,
@@ -94,7 +98,7 @@ t.test('over a unix socket, and with options of its own in the address', async t
   ])
 })
 
-t.test('reading only, for commands that change nothing', async t => {
+t.test('PostgreSQL: read-only access for commands', async t => {
   const store = await startAnyStore(t, 'postgres')
   await (await store.open()).migrate('test', [{ number: 1, text: 'CREATE TABLE x (id BIGINT)' }])
   const reader = await openForReading(store.options.url)

@@ -1,4 +1,5 @@
-/** The server is restarted, frozen, or cuts us off, under load: nothing lost, nothing twice, faults in time, and it heals. */
+/** PostgreSQL outages under load (restart, freeze, cut connections): no write is lost or applied
+ *  twice, faults come in time, and the client recovers. */
 import { setTimeout as later } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Database } from '../../../../engine/plugin.ts'
@@ -13,7 +14,7 @@ const AWAY = { code: 'STORE_UNAVAILABLE', status: 503, headers: { 'retry-after':
 const server = await harmedPostgres()
 const begin = async (t: Test, patience: number) => {
   const url = await server.create()
-  const database = await openAt(t, { url, patience }).open()
+  const database = await openAt(t, { url, writeTimeout: patience }).open()
   await database.migrate('test', [tally])
   return { url, database }
 }
@@ -25,7 +26,7 @@ interface Load {
   readonly codes: Set<string>
   longest: number
 }
-/** Writes without a pause while `harm` is done; every list is repeated until it is answered. */
+/** Writes continuously during `harm`; every list is repeated until it has a result. */
 const underLoad = async (
   t: Test,
   patience: number,
@@ -62,7 +63,7 @@ const more = async (load: Load, lists: number): Promise<void> => {
   for (const wanted = load.written + lists; load.written < wanted; ) await later(5)
 }
 
-t.test('restarted under load', async t => {
+t.test('PostgreSQL: a restart under load loses and repeats no write', async t => {
   await underLoad(t, 10_000, async () => {
     for (let round = 0; round < 2; round++) {
       await server.stop()
@@ -72,7 +73,7 @@ t.test('restarted under load', async t => {
   })
 })
 
-t.test('every connection ended by an administrator, again and again', async t => {
+t.test('PostgreSQL: repeatedly terminated connections lose and repeat no write', async t => {
   await underLoad(t, 10_000, async ({ url }) => {
     const name = new URL(url).pathname.slice(1)
     const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`
@@ -83,13 +84,14 @@ t.test('every connection ended by an administrator, again and again', async t =>
   })
 })
 
-/** ms for which it is frozen, and in the long form the promises: ms beyond their patience after which calls have failed, ms
- *  until it serves again, bytes that the process grows by meanwhile. */
+/** ms for which it is frozen, and in the long form the promises: ms beyond their patience after
+ *  which calls have failed, ms until it serves again, bytes that the process grows by meanwhile.
+ *  */
 const FROZEN = scaled(1_500, 30_000)
 const [LATE, HEALED, GROWN] = scaled([10_000, 30_000, 2 ** 28], [1_000, 3_000, 2 ** 25])
 const CROWD = scaled({ lanes: 20, warm: 40 }, { lanes: 200, warm: 50_000 })
 
-t.test('frozen under load for longer than anyone waits', async t => {
+t.test('PostgreSQL: a freeze beyond the write timeout loses and repeats no write', async t => {
   const patience = 300
   const harm = async (load: Load): Promise<void> => {
     server.signal('SIGSTOP')
@@ -98,7 +100,7 @@ t.test('frozen under load for longer than anyone waits', async t => {
       [...load.codes].filter(code => !/^STORE_(?:UNAVAILABLE|UNKNOWN)$/.test(code)),
       [],
     )
-    t.ok(load.codes.size > 0, 'none of them waited it out')
+    t.ok(load.codes.size > 0, 'some writes timed out')
     t.ok(load.longest < patience + LATE, `the longest took ${Math.round(load.longest)} ms`)
     t.ok(grown <= GROWN, `grown by ${Math.round(grown / 2 ** 20)} MiB`)
     server.signal('SIGCONT')
@@ -110,7 +112,7 @@ t.test('frozen under load for longer than anyone waits', async t => {
   await underLoad(t, patience, harm, CROWD)
 })
 
-t.test('frozen: each call fails in time with the fault of the store, and it heals', async t => {
+t.test('PostgreSQL: calls fail in time while the server is frozen, and recover', async t => {
   const { database } = await begin(t, 300)
   await database.read(COUNT, [])
   server.signal('SIGSTOP')
@@ -122,24 +124,27 @@ t.test('frozen: each call fails in time with the fault of the store, and it heal
   await later(400)
   const turn = new Promise(resolve => setImmediate(resolve, 'a turn of the loop'))
   const write = codeOf(database.write(add('at once')))
-  t.equal(await Promise.race([turn, write]), 'STORE_UNAVAILABLE', 'nobody waits for nothing')
+  t.equal(await Promise.race([turn, write]), 'STORE_UNAVAILABLE', 'refused at once')
   server.signal('SIGCONT')
   await again(() => database.write(waiting))
   t.same(await again(() => database.read(COUNT, [])), [{ n: 1, sum: 1 }])
 })
 
-t.test('stopped: refused at once, migrations too', async t => {
-  const { database } = await begin(t, 1_000)
-  await server.stop()
-  await t.rejects(database.migrate('late', [tally]), AWAY)
-  await t.rejects(database.read(COUNT, []), AWAY)
-  await t.rejects(database.write(add('stopped')), AWAY)
-  await server.start()
-  await again(() => database.write(add('started')))
-  t.same(await database.read(COUNT, []), [{ n: 1, sum: 1 }])
-})
+t.test(
+  'PostgreSQL: writes and migrations are refused at once while the server is stopped',
+  async t => {
+    const { database } = await begin(t, 1_000)
+    await server.stop()
+    await t.rejects(database.migrate('late', [tally]), AWAY)
+    await t.rejects(database.read(COUNT, []), AWAY)
+    await t.rejects(database.write(add('stopped')), AWAY)
+    await server.start()
+    await again(() => database.write(add('started')))
+    t.same(await database.read(COUNT, []), [{ n: 1, sum: 1 }])
+  },
+)
 
-t.test('what waits is bounded', async t => {
+t.test('store: the number of pending lists is bounded', async t => {
   const { database } = await begin(t, 500)
   server.signal('SIGSTOP')
   const writes = Array.from({ length: 10_001 }, () => codeOf(database.write(add('same'))))
@@ -150,7 +155,7 @@ t.test('what waits is bounded', async t => {
   t.same(await again(() => database.read(COUNT, [])), [{ n: 0, sum: 0 }])
 })
 
-t.test('set to read only, as after a failover: refused, and said why', async t => {
+t.test('PostgreSQL: a read-only server is refused with STORE_READ_ONLY', async t => {
   const { database } = await begin(t, 300)
   await readOnly(server, 'on')
   await t.rejects(codeUntil(database, 'STORE_READ_ONLY'), { message: /^Database read-only/ })
@@ -178,7 +183,7 @@ const codeOf = (promise: Promise<unknown>): Promise<string> =>
     () => 'done',
     (error: { code: string }) => error.code,
   )
-/** Once more until it is answered; the test's own timeout is the limit. */
+/** Repeats until there is a result; the timeout of the test is the limit. */
 const again = async <T>(run: () => Promise<T>): Promise<T> => {
   for (;;) {
     try {

@@ -23,7 +23,7 @@ const table = {
   text: `CREATE TABLE total (id BIGINT PRIMARY KEY, sum BIGINT NOT NULL);
     INSERT INTO total VALUES (1, 0), (2, 0)`,
 }
-/** ms between two heartbeats. */
+/** Heartbeat interval, ms. */
 const SWIFT = 50
 const STEADY = 1_000
 // Applied twice, the sum shows it.
@@ -36,7 +36,7 @@ const server = await harmedPostgres()
 
 const sums = async (database: OpenDatabase) =>
   (await database.read(SUMS, [])).map(({ sum }) => Number(sum))
-/** Asks until it is so; the test's own timeout is the limit. */
+/** Polls until the condition holds; the timeout of the test is the limit. */
 const until = async (look: () => Promise<boolean>): Promise<void> => {
   while (!(await look().catch(() => false))) await later(20)
 }
@@ -53,27 +53,26 @@ const begin = async (t: Test, store: AnyStore, heartbeat: number) => {
   return { database, client: await register(t, store.options) }
 }
 
-t.test('of three survivors one applies them, once', async t => {
-  const store = await startAnyStore(t, 'postgres')
-  const { database, client } = await begin(t, store, STEADY)
-  const names = Array.from({ length: 50 }, (_, index) => `exchange ${index}`)
-  for (const name of names) await client.call('will', name, [add(1, 1)])
-  await client.call('will', 'broken', [statement('broken', 'UPDATE nowhere SET x = 1')])
-  await client.call('will', 'refused', [add(2, 1), { ...add(2, 5), rows: 7 }])
-  await client.call('write', [add(2, 100)])
-  await client.kill()
-  await until(async () => (await database.read(WILLS, [])).length === 0)
-  await later(700)
-  t.same(await sums(database), [50, 100], 'and what was refused left nothing behind')
-  await (await store.open()).close()
-  t.equal(
-    (await database.read(GONE, [])).length,
-    1,
-    'its row stays, should its answers be asked for',
-  )
-})
+t.test(
+  'PostgreSQL reaping: one of three survivors applies the on-crash statements once',
+  async t => {
+    const store = await startAnyStore(t, 'postgres')
+    const { database, client } = await begin(t, store, STEADY)
+    const names = Array.from({ length: 50 }, (_, index) => `exchange ${index}`)
+    for (const name of names) await client.call('will', name, [add(1, 1)])
+    await client.call('will', 'broken', [statement('broken', 'UPDATE nowhere SET x = 1')])
+    await client.call('will', 'refused', [add(2, 1), { ...add(2, 5), rows: 7 }])
+    await client.call('write', [add(2, 100)])
+    await client.kill()
+    await until(async () => (await database.read(WILLS, [])).length === 0)
+    await later(700)
+    t.same(await sums(database), [50, 100], 'a refused list left no rows')
+    await (await store.open()).close()
+    t.equal((await database.read(GONE, [])).length, 1, 'its client row stays for repeated lists')
+  },
+)
 
-t.test('on-crash statements of a process outlast a restart of the server', async t => {
+t.test('PostgreSQL reaping: on-crash statements survive a restart of the server', async t => {
   const store = openAt(t, { url: await server.create(), data: temporaryFolder(t) })
   const { database, client } = await begin(t, store, STEADY)
   await client.call('will', 'exchange 1', [add(1, 7)])
@@ -93,22 +92,25 @@ t.test('on-crash statements of a process outlast a restart of the server', async
   t.same(await sums(database), [7, 100])
 })
 
-t.test('the next process that starts applies them where none survived', async t => {
-  const store = openAt(t, { url: await server.create(), data: temporaryFolder(t) })
-  const first = await store.open()
-  await first.migrate('test', [...MEMBERSHIP_TABLES, table])
-  const client = await register(t, store.options)
-  await first.close()
-  await client.call('will', 'exchange 1', [add(1, 3)])
-  await client.call('write', [add(2, 1)])
-  await client.kill()
-  const next = await store.open()
-  reaperOn(t, next, STEADY)
-  await until(async () => (await sums(next))[0] === 3)
-  t.same(await sums(next), [3, 1])
-})
+t.test(
+  'PostgreSQL reaping: without survivors the next process applies the on-crash statements',
+  async t => {
+    const store = openAt(t, { url: await server.create(), data: temporaryFolder(t) })
+    const first = await store.open()
+    await first.migrate('test', [...MEMBERSHIP_TABLES, table])
+    const client = await register(t, store.options)
+    await first.close()
+    await client.call('will', 'exchange 1', [add(1, 3)])
+    await client.call('write', [add(2, 1)])
+    await client.kill()
+    const next = await store.open()
+    reaperOn(t, next, STEADY)
+    await until(async () => (await sums(next))[0] === 3)
+    t.same(await sums(next), [3, 1])
+  },
+)
 
-t.test('a process that is stopped keeps its connection, so it lives', async t => {
+t.test('PostgreSQL reaping: a suspended process with a connection is not reaped', async t => {
   const store = openAt(t, { url: await server.create() })
   const { database, client } = await begin(t, store, SWIFT)
   await client.call('will', 'exchange 1', [add(1, 3)])
@@ -122,43 +124,49 @@ t.test('a process that is stopped keeps its connection, so it lives', async t =>
   t.same(await sums(database), [0, 2])
 })
 
-t.test('a process is left to those who can read its progress while any of them beats', async t => {
-  const url = await server.create()
-  const own = openAt(t, { url, data: temporaryFolder(t) })
-  const peer = await own.open()
-  await peer.migrate('test', [...MEMBERSHIP_TABLES, table])
-  const timeouts = { ...timeoutsAt(STEADY), heartbeat: 10 }
-  const beating = createMembership({ database: peer, log: silent, timeouts })
-  t.teardown(() => beating.close())
-  await beating.name()
-  const stranger = await openAt(t, { url, data: temporaryFolder(t) }).open()
-  await reaperOn(t, stranger, SWIFT * 2).name()
-  const client = await register(t, own.options)
-  await client.call('will', 'exchange', [{ ...add(1, 1), progress: 0 }])
-  await client.call('progress', 'exchange', 42)
-  await client.call('write', [add(2, 1)])
-  await client.kill()
-  await later(1_000)
-  t.same(await sums(peer), [0, 1], 'a stranger cannot know how far it had come')
-  beating.start()
-  await until(async () => (await sums(peer))[0] !== 0)
-  t.same(await sums(peer), [42, 1], 'its own folder does')
-})
+t.test(
+  'PostgreSQL reaping: a process is reaped in its own folder while any peer there lives',
+  async t => {
+    const url = await server.create()
+    const own = openAt(t, { url, data: temporaryFolder(t) })
+    const peer = await own.open()
+    await peer.migrate('test', [...MEMBERSHIP_TABLES, table])
+    const timeouts = { ...timeoutsAt(STEADY), heartbeat: 10 }
+    const beating = createMembership({ database: peer, log: silent, timeouts })
+    t.teardown(() => beating.close())
+    await beating.name()
+    const stranger = await openAt(t, { url, data: temporaryFolder(t) }).open()
+    await reaperOn(t, stranger, SWIFT * 2).name()
+    const client = await register(t, own.options)
+    await client.call('will', 'exchange', [{ ...add(1, 1), progress: 0 }])
+    await client.call('progress', 'exchange', 42)
+    await client.call('write', [add(2, 1)])
+    await client.kill()
+    await later(1_000)
+    t.same(await sums(peer), [0, 1], 'a process of another folder cannot read its progress')
+    beating.start()
+    await until(async () => (await sums(peer))[0] !== 0)
+    t.same(await sums(peer), [42, 1], 'a process of its own folder can')
+  },
+)
 
-t.test('a process whose machine is gone is reaped at what the store knows', async t => {
-  const url = await server.create()
-  const own = openAt(t, { url, data: temporaryFolder(t) })
-  const first = await own.open()
-  await first.migrate('test', [...MEMBERSHIP_TABLES, table])
-  await first.close()
-  const client = await register(t, own.options)
-  await client.call('will', 'exchange', [{ ...add(1, 5), progress: 0 }])
-  await client.call('progress', 'exchange', 42)
-  await client.call('will', 'untouched', [{ ...add(2, 0), progress: 0 }])
-  await client.call('write', [add(2, 1)])
-  await client.kill()
-  const stranger = await openAt(t, { url, data: temporaryFolder(t) }).open()
-  reaperOn(t, stranger, SWIFT)
-  await until(async () => (await stranger.read(WILLS, [])).length === 0)
-  t.same(await sums(stranger), [5, 1])
-})
+t.test(
+  'PostgreSQL reaping: a process of a lost machine is reaped with the stored values',
+  async t => {
+    const url = await server.create()
+    const own = openAt(t, { url, data: temporaryFolder(t) })
+    const first = await own.open()
+    await first.migrate('test', [...MEMBERSHIP_TABLES, table])
+    await first.close()
+    const client = await register(t, own.options)
+    await client.call('will', 'exchange', [{ ...add(1, 5), progress: 0 }])
+    await client.call('progress', 'exchange', 42)
+    await client.call('will', 'untouched', [{ ...add(2, 0), progress: 0 }])
+    await client.call('write', [add(2, 1)])
+    await client.kill()
+    const stranger = await openAt(t, { url, data: temporaryFolder(t) }).open()
+    reaperOn(t, stranger, SWIFT)
+    await until(async () => (await stranger.read(WILLS, [])).length === 0)
+    t.same(await sums(stranger), [5, 1])
+  },
+)

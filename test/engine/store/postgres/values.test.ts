@@ -1,4 +1,4 @@
-/** Values of PostgreSQL's own types come back as plugins know them from SQLite. */
+/** PostgreSQL values have the same types as with SQLite. */
 import t from 'tap'
 import type { Value } from '../../../../engine/plugin.ts'
 import { sql, startAnyStore, statement } from '../../../helpers/store.ts'
@@ -12,7 +12,7 @@ await database.migrate('test', [
   },
 ])
 
-t.test('round trips, and numbers given by the store', async t => {
+t.test('PostgreSQL values: are read as written, also generated ids', async t => {
   const bytes = Buffer.from(Array.from({ length: 256 }, (_, index) => index))
   const cases: [string, Value, Value][] = [
     ['whole', 2n ** 63n - 1n, 2n ** 63n - 1n],
@@ -37,7 +37,7 @@ t.test('round trips, and numbers given by the store', async t => {
   }
 })
 
-t.test('sums, comparisons, JSON and times are the values that SQLite gives', async t => {
+t.test('PostgreSQL values: sums, comparisons, JSON and times equal those of SQLite', async t => {
   const text = `SELECT sum(CAST(n AS BIGINT)) AS sum, avg(n) AS mean, count(*) AS n, max(n) = 2 AS top,
     CAST('{"a":1}' AS json) AS json, CAST('2030-01-31' AS date) AS day FROM (VALUES (1), (2)) AS v (n)`
   const [rows] = await database.write([statement('all', text)])
@@ -47,7 +47,7 @@ t.test('sums, comparisons, JSON and times are the values that SQLite gives', asy
 })
 
 t.test(
-  'what is no value is refused before it travels; what the column cannot hold by the store',
+  'PostgreSQL values: invalid values are refused before they are sent, out-of-range values by the store',
   async t => {
     const insert = 'INSERT INTO kept (whole) VALUES (?)'
     for (const value of [Number.NaN, Infinity, 2 ** 53, undefined, true, {}, new Date(0)]) {
@@ -64,16 +64,13 @@ t.test(
   },
 )
 
-t.test(
-  'a migration changes what a statement returns: asked again on a fresh connection',
-  async t => {
-    const all = sql('all of it', 'SELECT * FROM kept WHERE id = 1')
-    const write = () => database.write([{ sql: all, values: [] }])
-    const read = () => database.read(all, [])
-    for (const run of [read, write]) await run()
-    const more = 'ALTER TABLE kept ADD COLUMN later TEXT'
-    await database.migrate('more', [{ number: 1, text: more }])
-    t.match(await read(), [{ id: 1, later: null }])
-    t.match(await write(), [[{ id: 1, later: null }]])
-  },
-)
+t.test('PostgreSQL: a read with an outdated plan is repeated on a new connection', async t => {
+  const all = sql('all of it', 'SELECT * FROM kept WHERE id = 1')
+  const write = () => database.write([{ sql: all, values: [] }])
+  const read = () => database.read(all, [])
+  for (const run of [read, write]) await run()
+  const more = 'ALTER TABLE kept ADD COLUMN later TEXT'
+  await database.migrate('more', [{ number: 1, text: more }])
+  t.match(await read(), [{ id: 1, later: null }])
+  t.match(await write(), [[{ id: 1, later: null }]])
+})

@@ -1,4 +1,4 @@
-/** The writer keeps a list's number only while someone may come back with it. */
+/** The writer records the number of a list only while a client may repeat it. */
 import t from 'tap'
 import { sql, startStore, statement } from '../../../helpers/store.ts'
 
@@ -10,10 +10,10 @@ const KEPT = sql('kept', 'SELECT count(*) AS n FROM tollgate_lists')
 const SUM = sql('sum', 'SELECT sum FROM total')
 const add = () => [statement('add', 'UPDATE total SET sum = sum + 1', [], { rows: 1 })]
 
-t.test('what was answered is forgotten, what was not is kept', async t => {
+t.test('SQLite writer: forgets lists with a known result and keeps the others', async t => {
   const store = await startStore(t)
-  const patient = await store.open({ patience: 10_000 })
-  const hasty = await store.open({ patience: 400 })
+  const patient = await store.open({ writeTimeout: 10_000 })
+  const hasty = await store.open({ writeTimeout: 400 })
   await patient.migrate('test', [table])
   const lost = add()
   store.writer.kill('SIGSTOP')
@@ -28,10 +28,10 @@ t.test('what was answered is forgotten, what was not is kept', async t => {
   t.ok(Number(n) < 500, `${n} of 2,001 numbers are kept`)
   const before = await patient.read(SUM, [])
   await hasty.write(lost)
-  t.same(await patient.read(SUM, []), before, 'the lost one is still known')
+  t.same(await patient.read(SUM, []), before, 'the list without a result is still recorded')
 })
 
-t.test('a client that leaves is forgotten at once', async t => {
+t.test('SQLite writer: forgets the lists of a client that disconnects', async t => {
   const store = await startStore(t)
   const other = await store.open()
   const leaving = await store.open()
@@ -39,7 +39,7 @@ t.test('a client that leaves is forgotten at once', async t => {
   await leaving.write(add())
   t.same(await other.read(KEPT, []), [{ n: 1 }])
   await leaving.close()
-  // In order after the writer has seen it leave.
+  // Ordered after the writer has processed the disconnect.
   while ((await other.read(KEPT, []))[0]?.n !== 0) await new Promise(setImmediate)
-  t.pass('its number is gone')
+  t.pass('its number is forgotten')
 })

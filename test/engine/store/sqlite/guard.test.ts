@@ -1,4 +1,4 @@
-/** The store refuses to start where an acknowledged write could be lost, and says why in one sentence. */
+/** SQLite start checks: refuses settings with which an acknowledged write could be lost. */
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import {
 import { forkSwiftly } from '../../../helpers/operator.ts'
 import { temporaryFolder } from '../../../helpers/store.ts'
 
-t.test('the version of SQLite', async t => {
+t.test('SQLite start: refuses an old SQLite', async t => {
   for (const version of ['3.51.3', '3.51.10', '3.52.0', '4.0.0', process.versions.sqlite ?? '']) {
     t.doesNotThrow(() => assertVersion(version), version)
   }
@@ -24,7 +24,7 @@ t.test('the version of SQLite', async t => {
   }
 })
 
-t.test('what SQLite says it does, not what it was told', async t => {
+t.test('SQLite start: refuses effective pragmas with other values', async t => {
   const good = { journal_mode: 'wal', synchronous: 2, foreign_keys: 1 }
   t.doesNotThrow(() => assertPragmas(good))
   const wrong = [
@@ -44,7 +44,7 @@ t.test('what SQLite says it does, not what it was told', async t => {
   }
 })
 
-t.test('power: an fsync a commit; process: none, and still a log ahead', async t => {
+t.test('SQLite durability: power syncs each commit, process does not; both use a WAL', async t => {
   const good = { journal_mode: 'wal', synchronous: 1, foreign_keys: 1 }
   t.doesNotThrow(() => assertPragmas(good, 'process'))
   for (const synchronous of [0, 2])
@@ -59,14 +59,14 @@ t.test('power: an fsync a commit; process: none, and still a log ahead', async t
   }
 })
 
-t.test('a database that cannot have a log ahead is refused as it is opened', async t => {
+t.test('SQLite start: refuses a database without WAL', async t => {
   t.throws(() => openForWriting(':memory:'), {
     code: 'STORE_PRAGMA',
     message: /journal_mode = memory/,
   })
 })
 
-t.test('urls', async t => {
+t.test('store URLs: parsed or refused without the password', async t => {
   const folder = temporaryFolder(t)
   t.equal(locate('sqlite:', folder).file, join(folder, 'tollgate.db'))
   t.equal(locate('sqlite:/x/y.db', folder).file, '/x/y.db')
@@ -94,7 +94,7 @@ const failure = async (t: Test, url: string) => {
   t.equal(code, 3)
   return said
 }
-t.test('a writer that cannot start says so to its parent and ends', async t => {
+t.test('SQLite writer: reports a failed start to its parent and exits', async t => {
   const folder = temporaryFolder(t)
   writeFileSync(
     join(folder, 'text.db'),
@@ -120,14 +120,14 @@ t.test('a writer that cannot start says so to its parent and ends', async t => {
   })
 })
 
-t.test('a lock that cannot be had is not waited for', async t => {
+t.test('SQLite writer: fails at once if the lock file cannot be opened', async t => {
   const folder = temporaryFolder(t)
   mkdirSync(join(folder, 'x.db.lock'))
   t.match(await failure(t, `sqlite:${folder}/x.db`), { type: 'failed', message: /unable to open/ })
 })
 
-t.test('nobody writes: opening gives up in time', async t => {
-  await t.rejects(openDatabase({ url: 'sqlite:', data: temporaryFolder(t), opening: 100 }), {
+t.test('SQLite client: open times out without a writer', async t => {
+  await t.rejects(openDatabase({ url: 'sqlite:', data: temporaryFolder(t), openTimeout: 100 }), {
     code: 'STORE_UNAVAILABLE',
   })
 })

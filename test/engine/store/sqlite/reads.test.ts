@@ -1,4 +1,4 @@
-/** Reads: their own thread, read-only, and everything acknowledged to this process is there. */
+/** Reads: in their own thread, read-only, and with every write acknowledged to this process. */
 import t from 'tap'
 import { sql, startBoth, statement } from '../../../helpers/store.ts'
 
@@ -9,7 +9,7 @@ for (const { engine, store, database } of await startBoth(t, [
     statement('insert', 'INSERT INTO item VALUES (?)', [id], { rows: 1 })
   const HAS = sql('has', 'SELECT id FROM item WHERE id = ?')
 
-  t.test(`${engine}: each process reads what it wrote, at once`, async t => {
+  t.test(`${engine}: a process reads its own writes at once`, async t => {
     const other = await store.open()
     for (let id = 1; id <= 100; id++) {
       const by = id % 2 ? database : other
@@ -18,7 +18,7 @@ for (const { engine, store, database } of await startBoth(t, [
     }
   })
 
-  t.test(`${engine}: pages, until there are no more`, async t => {
+  t.test(`${engine}: pages end with the last row`, async t => {
     const AFTER = sql(
       'after',
       'SELECT id FROM item WHERE id % 2 = ? AND id > ? ORDER BY id LIMIT ?',
@@ -42,16 +42,16 @@ for (const { engine, store, database } of await startBoth(t, [
     t.same(await database.read(HAS, [1]), [{ id: 1 }])
   })
 
-  t.test(`${engine}: a wrong read says which and why, and the next is served`, async t => {
+  t.test(`${engine}: a failing read names its statement, and the next read succeeds`, async t => {
     await t.rejects(database.read(sql('wrong', 'SELECT x FROM nowhere'), []), {
       code: 'STORE_STATEMENT',
       message: /^Statement "wrong" failed: .*nowhere/,
     })
-    await t.rejects(database.read(HAS, []), { message: /1 parameters, and 0 values/ })
+    await t.rejects(database.read(HAS, []), { message: /1 parameters, but 0 values/ })
     t.same(await database.read(HAS, [2]), [{ id: 2 }])
   })
 
-  t.test(`${engine}: a long read leaves the loop free`, async t => {
+  t.test(`${engine}: a long read does not block the event loop`, async t => {
     const LONG = sql(
       'long',
       'WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT count(*) AS n FROM n',
@@ -63,13 +63,13 @@ for (const { engine, store, database } of await startBoth(t, [
     t.ok(turns > 10, `${turns} turns of the loop meanwhile`)
   })
 
-  t.test(`${engine}: the clock`, async t => {
+  t.test(`${engine}: now() returns the time of the store`, async t => {
     const before = Date.now()
     const now = await database.now()
     t.ok(now >= before && now <= Date.now())
   })
 
-  t.test(`${engine}: a closed store`, async t => {
+  t.test(`${engine}: a closed store rejects reads and writes`, async t => {
     const closed = await store.open()
     await closed.close()
     await t.rejects(closed.write([insert(1_000)]), { code: 'STORE_UNAVAILABLE' })

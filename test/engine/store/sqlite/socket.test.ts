@@ -1,4 +1,4 @@
-/** The writer's socket: short enough, ours alone, and never in the way of the next writer. */
+/** The writer's socket: path length, access rights, and replacement after a crash. */
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -10,7 +10,7 @@ import { startStore, statement, temporaryFolder } from '../../../helpers/store.t
 
 const mode = (path: string) => (statSync(path).mode & 0o777).toString(8)
 
-t.test('only its owner can speak to it or read the database', async t => {
+t.test('writer socket: only the owner may connect or read the database', async t => {
   const { address, open } = await startStore(t)
   const database = await open()
   await database.write([statement('one', 'SELECT 1')])
@@ -19,19 +19,24 @@ t.test('only its owner can speak to it or read the database', async t => {
     t.equal(mode(`${address.file}${suffix}`), '600')
 })
 
-t.test('a folder too deep for a socket gets a short one in a folder of ours', async t => {
+t.test('writer socket: a long path is replaced by a short one in a private folder', async t => {
   const deep = join(temporaryFolder(t), 'd'.repeat(60), 'e'.repeat(60))
   const address = locate('sqlite:', deep)
   t.ok(Buffer.byteLength(address.socket) < 104, address.socket)
   t.not(locate('sqlite:', `${deep}x`).socket, address.socket)
-  const database = await openDatabase({ url: 'sqlite:', data: deep, start: true, patience: 10_000 })
+  const database = await openDatabase({
+    url: 'sqlite:',
+    data: deep,
+    start: true,
+    writeTimeout: 10_000,
+  })
   t.same(await database.write([statement('one', 'SELECT 1 AS one')]), [[{ one: 1 }]])
   t.equal(mode(dirname(address.socket)), '700')
   await database.close()
   t.notOk(existsSync(address.socket))
 })
 
-t.test('a folder that others may write is not trusted', async t => {
+t.test('writer socket: a folder that others may write is refused', async t => {
   const parent = temporaryFolder(t)
   const folder = join(parent, 'shared')
   mkdirSync(folder)
@@ -44,7 +49,7 @@ t.test('a folder that others may write is not trusted', async t => {
   t.throws(() => makeFolders({ ...address, socket: join(parent, 'file', 'x.socket') }))
 })
 
-t.test('the socket of a writer that was killed is replaced', async t => {
+t.test('writer socket: a stale socket is replaced', async t => {
   const store = await startStore(t)
   await store.kill()
   t.ok(existsSync(store.address.socket))
@@ -53,7 +58,7 @@ t.test('the socket of a writer that was killed is replaced', async t => {
   t.same(await database.write([statement('one', 'SELECT 1 AS one')]), [[{ one: 1 }]])
 })
 
-t.test('a caller that says nothing, or nonsense, harms nobody', async t => {
+t.test('writer socket: silent or invalid clients have no effect on others', async t => {
   const store = await startStore(t)
   const database = await store.open()
   const silent = connect(store.address.socket)
