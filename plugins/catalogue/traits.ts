@@ -44,11 +44,17 @@ export const TRAITS = {
     images: count('Maximum number of images of one call.', 1),
     edits: choice(
       'false: it generates images from text only. shown: it edits images of the request, but no images that it generated before.',
-      ...[false, true, 'shown'],
+      false,
+      true,
+      'shown',
     ),
     thinking: choice(
       'How requests control its thinking: not at all (false), by effort (adaptive), by tokens (budget) or by a level (level).',
-      ...[false, true, 'adaptive', 'budget', 'level'],
+      false,
+      true,
+      'adaptive',
+      'budget',
+      'level',
     ),
     thinking_least: {
       ...count('Minimum thinking budget in tokens; the model then always thinks.', 128),

@@ -70,8 +70,8 @@ class TokenCounter {
     const upstream = this.#host.upstreams[target.upstream]
     const speaksIt = speaks(spokenBy(target, upstream), this.#format.name)
     if (upstream?.inside !== undefined || !speaksIt) return false
-    const asked = this.#countFormat.countedRequest(body)
-    if (this.#format.codec?.needsReading?.(asked, target.traits ?? {})) return false
+    const request = this.#countFormat.countedRequest(body)
+    if (this.#format.codec?.needsReading?.(request, target.traits ?? {})) return false
     return !holdsSeal(await exchange.request.bytes())
   }
   #writeRequest({ request, target, exchange }: Attempt, body: Fields): void {

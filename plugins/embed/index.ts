@@ -72,9 +72,9 @@ export default {
         if (exchange.targets.length === 0) throw notHere('MODEL_NOT_HERE', [model])
         const body = request.parsed ?? (await request.json())
         const sent = { body: isFields(body) ? body : {}, path: request.path, model }
-        const losses = new DroppedFieldReport({})
-        const wanted = context.client.readRequest(sent, losses)
-        slots.set(DECODED, { sent, wanted, dropped: losses.fields })
+        const droppedFields = new DroppedFieldReport({})
+        const wanted = context.client.readRequest(sent, droppedFields)
+        slots.set(DECODED, { sent, wanted, dropped: droppedFields.fields })
         await next()
       },
       forward: (attempt, next) => forward(context, attempt, next),
@@ -118,12 +118,12 @@ const forward = async (
   const { client, host } = context
   const { exchange, target } = attempt
   const targetFormat = formatFor(target, host) ?? client
-  const { sent, ...asked } = exchange.slots.need(DECODED)
-  const wanted = await fetchImages(asked.wanted, target, host, attempt)
-  const losses = new DroppedFieldReport({})
-  await writeRequest(context, targetFormat, { ...asked, sent, wanted }, attempt, losses)
+  const { sent, ...decoded } = exchange.slots.need(DECODED)
+  const wanted = await fetchImages(decoded.wanted, target, host, attempt)
+  const droppedFields = new DroppedFieldReport({})
+  await writeRequest(context, targetFormat, { ...decoded, sent, wanted }, attempt, droppedFields)
   await next()
-  losses.report(attempt.reply, host.log, exchange.id)
+  droppedFields.report(attempt.reply, host.log, exchange.id)
   if (attempt.reply.status >= 300) return answerUpstreamError(client, targetFormat, host, attempt)
   const vectors = targetFormat.readAnswer(await bodyOf(attempt))
   const meters = vectors.meters ?? estimate(wanted)
@@ -138,9 +138,9 @@ const forward = async (
 const writeRequest = async (
   { client, strict }: EmbedContext,
   targetFormat: EmbeddingFormat,
-  { sent, wanted, dropped: lost }: DecodedRequest,
+  { sent, wanted, dropped }: DecodedRequest,
   { exchange, target, request }: Attempt,
-  losses: DroppedFieldReport,
+  droppedFields: DroppedFieldReport,
 ): Promise<void> => {
   const name = target.name ?? sent.model
   if (targetFormat === client) {
@@ -148,9 +148,9 @@ const writeRequest = async (
     const { path, body } = targetFormat.passThrough({ ...sent, bytes }, wanted, name)
     Object.assign(request, { path, body })
   } else {
-    for (const field of lost) losses.drop(field)
-    const { path, body } = targetFormat.writeRequest(wanted, name, losses)
-    if (isStrict(strict, exchange)) losses.refuse(sent.model)
+    for (const field of dropped) droppedFields.drop(field)
+    const { path, body } = targetFormat.writeRequest(wanted, name, droppedFields)
+    if (isStrict(strict, exchange)) droppedFields.refuse(sent.model)
     Object.assign(request, { path, body: Buffer.from(JSON.stringify(body)) })
   }
   request.headers['content-type'] = 'application/json'

@@ -197,7 +197,8 @@ const listStage = (
 ): Stage => {
   const served = servedBy(host)
   const listItem = (id: string, entry: Entry): ListItem => ({
-    ...{ id, entry },
+    id,
+    entry,
     endpoints: endpointsOf(entry, host.upstreams, served),
   })
   const all = catalogue.named.map(entry => listItem(entry.name, entry))

@@ -24,10 +24,10 @@ export class CreateStage implements Stage {
   readonly #host: Host
   readonly #limits: StorageLimits
   readonly #background: BackgroundCalls
-  constructor(host: Host, limits: StorageLimits, runs: BackgroundCalls) {
+  constructor(host: Host, limits: StorageLimits, background: BackgroundCalls) {
     this.#host = host
     this.#limits = limits
-    this.#background = runs
+    this.#background = background
   }
   async handle(exchange: Exchange, next: Next): Promise<void> {
     const { request, slots } = exchange

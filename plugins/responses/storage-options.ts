@@ -58,20 +58,24 @@ export const isId = (id: string): boolean => ID.test(id)
 /** The statements that store a response; none for an invalid id or a response above the size limit.
  *  */
 export const storeStatements = (
-  keeping: StorageRequest,
+  request: StorageRequest,
   answer: Fields,
   { lifetime, largest }: StorageLimits,
 ): readonly Statement[] => {
-  const { account, created, input, previous, conversation, background: made } = keeping
+  const { account, created, input, previous, conversation, background } = request
   // The upstream was asked not to store the response and reports that; the gateway stores it.
-  const stored: Fields = { ...answer, store: true, ...(made && { ...made.echo, id: made.id }) }
+  const stored: Fields = {
+    ...answer,
+    store: true,
+    ...(background && { ...background.echo, id: background.id }),
+  }
   const [id, status] = [wordIn(stored, 'id') ?? '', wordIn(stored, 'status') ?? 'completed']
   const response = JSON.stringify(stored)
   if (!isId(id) || input.length + response.length > largest) return []
   const expires = created + lifetime
   const row = { account, id, created, expires, previous, conversation, status, input, response }
   return [
-    made ? finishResponse(account, id, status, response) : saveResponse(row),
+    background ? finishResponse(account, id, status, response) : saveResponse(row),
     ...itemStatements(account, id, stored),
     ...(conversation === undefined
       ? []

@@ -8,7 +8,7 @@ interface ViewContext {
   readonly database: Database
   readonly limits: StorageLimits
 }
-export type View = (exchange: Exchange, ground: ViewContext) => Promise<void>
+export type View = (exchange: Exchange, context: ViewContext) => Promise<void>
 
 export const ownerOf = ({ slots }: Exchange): number | undefined => slots.get(ACCOUNT)?.id
 export const idOf = ({ params }: Exchange): string => params.id ?? ''

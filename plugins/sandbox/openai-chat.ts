@@ -95,9 +95,9 @@ const call = (answer: CannedAnswer, { id }: AnswerId): Json => ({
 const callDeltas = (answer: CannedAnswer, serial: AnswerId): readonly Json[] => {
   if (!answer.call) return []
   const whole = fieldsIn(call(answer, serial))
-  const { name, arguments: given } = fieldsIn(whole.function)
+  const { name, arguments: text } = fieldsIn(whole.function)
   const first = { index: 0, ...whole, function: { name: name ?? '', arguments: '' } }
-  const pieces = textIn(given).match(/.{1,12}/gs) ?? []
+  const pieces = textIn(text).match(/.{1,12}/gs) ?? []
   return [first, ...pieces.map(piece => ({ index: 0, function: { arguments: piece } }))]
 }
 const usage = ({ inputTokens: input, outputTokens: output }: CannedAnswer): Json => ({

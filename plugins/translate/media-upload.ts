@@ -41,9 +41,9 @@ interface File {
 export class MediaUpload {
   readonly #upload: Upload
   readonly #context: UploadContext
-  constructor(upload: Upload, ground: UploadContext) {
+  constructor(upload: Upload, context: UploadContext) {
     this.#upload = upload
-    this.#context = ground
+    this.#context = context
   }
   get largest(): number {
     return this.#context.largest

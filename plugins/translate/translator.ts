@@ -64,43 +64,43 @@ export class Translator {
   readonly #target: TargetFormat
   readonly #context: TranslationContext
 
-  constructor(client: TranslatableFormat, target: TargetFormat, ground: TranslationContext) {
+  constructor(client: TranslatableFormat, target: TargetFormat, context: TranslationContext) {
     this.#client = client
     this.#target = target
-    this.#context = ground
+    this.#context = context
   }
   get runsHostedTools(): boolean {
     return this.#target.codec.runsTools === true
   }
   async forward(attempt: Attempt, next: () => Promise<void>): Promise<void> {
     const { exchange } = attempt
-    const losses = new DroppedFieldReport(this.#client.codec.settings)
-    const prompt = await this.#promptFor(attempt, losses)
-    const sent = this.#target.codec.encodePrompt(prompt, factsOf(attempt), losses)
+    const droppedFields = new DroppedFieldReport(this.#client.codec.settings)
+    const prompt = await this.#promptFor(attempt, droppedFields)
+    const sent = this.#target.codec.encodePrompt(prompt, factsOf(attempt), droppedFields)
     if (isStrict(this.#context.strict, exchange))
-      losses.refuse(exchange.slots.get(MODEL)?.asked ?? '')
+      droppedFields.refuse(exchange.slots.get(MODEL)?.asked ?? '')
     this.#send(attempt, sent)
     await next()
     const { reply } = attempt
-    losses.report(reply, this.#context.log, exchange.id)
+    droppedFields.report(reply, this.#context.log, exchange.id)
     if (reply.status >= 300) return this.#answerError(attempt, reply)
     const whole = await this.#sendFollowUps(attempt, reply, sent.followUps ?? [])
     if (whole) await this.#translateResponse(attempt, whole, contextOf(exchange, prompt))
   }
   /** The prompt for this target: bounded by the balance, with the model's default thinking, and
    *  with the media that the target does not fetch itself. */
-  async #promptFor(attempt: Attempt, losses: DroppedFieldReport): Promise<Prompt> {
+  async #promptFor(attempt: Attempt, droppedFields: DroppedFieldReport): Promise<Prompt> {
     const { exchange, target } = attempt
     const { prompt, dropped } = await this.#decode(exchange)
     const { drawing } = this.#target.codec
-    for (const field of dropped) if (!drawing?.takes.has(field)) losses.drop(field)
-    losses.useAliases(prompt.clientNames)
+    for (const field of dropped) if (!drawing?.takes.has(field)) droppedFields.drop(field)
+    droppedFields.useAliases(prompt.clientNames)
     const boundPrompt = applyOutputLimit(prompt, exchange)
     if (drawing) {
-      const imagePrompt = drawing.reduce(boundPrompt, factsOf(attempt), losses)
+      const imagePrompt = drawing.reduce(boundPrompt, factsOf(attempt), droppedFields)
       return fetchMedia(imagePrompt, ['image'], this.#context.host, exchange.signal)
     }
-    const thinkingPrompt = addDefaultThinking(boundPrompt, target.traits ?? {}, losses)
+    const thinkingPrompt = addDefaultThinking(boundPrompt, target.traits ?? {}, droppedFields)
     const kinds = this.#context.fetches.get(target.upstream)
     if (!kinds) return thinkingPrompt
     const upload = this.#uploading(attempt)
@@ -118,16 +118,16 @@ export class Translator {
     if (known) return known
     const { codec } = this.#client
     const sent = exchange.request.parsed ?? (await exchange.request.json())
-    const given = exchange.slots.get(WHOLE)?.body ?? sent
-    const body = isFields(given) ? given : {}
-    const losses = new DroppedFieldReport(codec.settings)
+    const expanded = exchange.slots.get(WHOLE)?.body ?? sent
+    const body = isFields(expanded) ? expanded : {}
+    const droppedFields = new DroppedFieldReport(codec.settings)
     const boundary = boundaryOf(exchange.request.headers['content-type'])
     const whole = boundary ? withFiles(body, await exchange.request.bytes(), boundary) : body
-    const read = codec.decodePrompt(whole, addressOf(exchange), losses)
+    const read = codec.decodePrompt(whole, addressOf(exchange), droppedFields)
     const restored = codec.forgets ? this.#context.thoughts.restore(read, ownerOf(exchange)) : read
     // Answers that repeat members of their request repeat what the client sent.
     const prompt = isFields(sent) ? { ...restored, body: sent } : restored
-    const decoded = { prompt, dropped: losses.fields }
+    const decoded = { prompt, dropped: droppedFields.fields }
     exchange.slots.set(DECODED, decoded)
     return decoded
   }
@@ -169,7 +169,7 @@ export class Translator {
     const listener = codec.forgets
       ? this.#context.thoughts.recorder(ownerOf(attempt.exchange))
       : undefined
-    const report = new AttemptListener(
+    const attemptListener = new AttemptListener(
       this.#client,
       this.#target,
       this.#context.log,
@@ -181,8 +181,8 @@ export class Translator {
     const target = this.#target.codec
     reply.through(
       streamed
-        ? new TranslatedStream(target, this.#target.name, encoder, report)
-        : new TranslatedAnswer(target, this.#target.name, encoder, report),
+        ? new TranslatedStream(target, this.#target.name, encoder, attemptListener)
+        : new TranslatedAnswer(target, this.#target.name, encoder, attemptListener),
     )
   }
   /** An error event with status 200 becomes an error response, as nothing has been sent yet. */

@@ -5,7 +5,7 @@ import t from 'tap'
 
 const root = new URL('../../', import.meta.url)
 const EDGES = 33
-const TITLE = /(?:test\(|^)\s*['`]edge (\d+(?:(?:, | and )\d+)*):/gm
+const TITLE = /\(edges? (\d+(?:(?:, | and )\d+)*)\)['"`]/gm
 
 const named = new Map<number, string[]>()
 for (const path of globSync('test/{plugins,journeys,helpers}/**/*.ts', { cwd: root.pathname }))

@@ -10,27 +10,28 @@ const ROOT = join(import.meta.dirname, '../../..')
 const text = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 const known = Object.keys(TRAITS.properties).sort()
 
-/** Of the entry itself (`thinking: { budget }`), carried where traits are. */
-const INSIDE = ['thinks']
-/** The format's own reading of them, in other words. */
-const REREAD = /^(?:signed|mixed|jsonSchema|least|most|depths|toolMedia|levels|strict|thinking)$/
+/** From the entry itself (`thinking: { budget }`), stored among the traits. */
+const ENTRY_TRAITS = ['thinks']
+/** Members of the Gemini format's own model traits, which derive from these. */
+const DERIVED =
+  /^(?:needsSignatures|mixesTools|takesJsonSchema|minBudget|maxBudget|takesResolution|acceptedLevels|takesToolMedia|isVertex|isStrict|thinking)$/
 
 t.test('traits: code, schema and docs have the same names', async t => {
   const sources = globSync('plugins/**/*.ts', { cwd: ROOT }).map(text)
   // Taken out of its object by name, not by a dot.
-  const read = new Set(['search_unit', ...INSIDE])
+  const read = new Set(['search_unit', ...ENTRY_TRAITS])
   for (const source of sources)
     for (const [, name = ''] of source.matchAll(/\btraits\??\.(?!ts\b)([a-z]\w*)/gi))
-      if (known.includes(name) || !REREAD.test(name)) read.add(name)
-  t.same([...read].filter(name => !INSIDE.includes(name)).sort(), known)
+      if (known.includes(name) || !DERIVED.test(name)) read.add(name)
+  t.same([...read].filter(name => !ENTRY_TRAITS.includes(name)).sort(), known)
   const [, page = ''] = text('docs/formats.md').split('### Traits')
   const rows =
     page
       .split('\n## ')[0]
       ?.split('\n')
       .filter(line => line.startsWith('| `')) ?? []
-  const said = rows.flatMap(row => [...(row.split(' | ')[0] ?? '').matchAll(/`(\w+)/g)])
-  t.same([...new Set(said.map(([, name]) => name))].sort(), known)
+  const documented = rows.flatMap(row => [...(row.split(' | ')[0] ?? '').matchAll(/`(\w+)/g)])
+  t.same([...new Set(documented.map(([, name]) => name))].sort(), known)
 })
 
 const configOf = (data: string, traits: string) => `
